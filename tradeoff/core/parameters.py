@@ -1,0 +1,42 @@
+"""Checked parameters: floats inside their range, or SymPy expressions left alone."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from tradeoff.errors import DomainError, domain
+
+
+def is_symbol(value: Any) -> bool:
+    """Whether ``value`` is a SymPy expression with free symbols (SymPy is not imported to find out)."""
+    return bool(getattr(value, "free_symbols", ()))
+
+
+def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, *, open_low: bool = False, open_high: bool = False) -> Any:
+    """Return ``value`` as a float in the range, or unchanged if it is symbolic; raise ``DomainError`` otherwise."""
+    if is_symbol(value):
+        return value
+    allowed = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise domain(name, value, allowed, "give one real number") from error
+    inside = (number > low if open_low else number >= low) and (number < high if open_high else number <= high)
+    if not inside:  # NaN lands here too
+        raise domain(name, value, allowed)
+    return number
+
+
+def count(name: str, value: Any, low: int = 0) -> int:
+    """Return ``value`` as an integer of at least ``low``; floats are taken only if they are whole."""
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        if not (isinstance(value, float) and value.is_integer()):
+            raise domain(name, value, f"the integers from {low}", "give a whole number") from None
+        whole = int(value)
+    if isinstance(value, bool) or whole < low:
+        raise DomainError(f"{name} = {value!r} is outside the integers from {low}")
+    return whole

@@ -1,0 +1,182 @@
+"""The symbolic tensor product: factors with multiplicities, in normal form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tradeoff.core.bounds import Pair
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.dispatch import announces
+from tradeoff.core.parameters import is_symbol
+from tradeoff.engines.composition import Composition, lost_mass
+from tradeoff.engines.law import LossLaw
+from tradeoff.numerics.rounding import UNIT, Array
+
+Factors = dict[TradeOff, int]
+Rule = Callable[[Factors], Factors | None]
+RULES: list[Rule] = []
+"""Identities across families; a rule may decline with None. Filled by ``families.closed_forms``."""
+
+
+def rule(function: Rule) -> Rule:
+    """Add an identity to the table."""
+    RULES.append(function)
+    return function
+
+
+@announces("tensor")
+def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
+    """Tensor product of curves with multiplicities, simplified by every closed form known."""
+    found: Factors = {}
+    for curve, n in factors:
+        inner = curve.factors.items() if isinstance(curve, Tensor) else ((curve, 1),)
+        for factor, power in inner:
+            if n * power:
+                found[factor] = found.get(factor, 0) + n * power
+    for identity in RULES:
+        found = identity(found) or found
+    if len(found) == 1:
+        curve, n = next(iter(found.items()))
+        if n == 1:
+            return curve
+    return Tensor(found)
+
+
+class Tensor(TradeOff):
+    """Product of curves; holds ``{factor: power}`` and computes only when a number is asked.
+
+    Two products with the same factors are equal, whatever the order they were written in. The first question in a
+    region of epsilon costs one FFT a distinct factor, whatever the powers; later ones nearby come from its table.
+    """
+
+    def __init__(self, factors: Mapping[TradeOff, int]) -> None:
+        self.factors = dict(sorted(factors.items(), key=lambda item: (repr(item[0]), item[1])))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tensor) and self.factors == other.factors
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.factors.items()))
+
+    @property
+    def symmetric(self) -> bool:
+        return all(factor.symmetric for factor in self.factors)
+
+    @property
+    def free_symbols(self) -> frozenset[Any]:
+        return frozenset().union(*(factor.free_symbols for factor in self.factors))
+
+    @cached_property
+    def _sides(self) -> tuple[Composition, Composition]:
+        """Return compositions of laws below and above the truth; the same one when every factor has an exact law."""
+        pairs = [law_pair(factor, n) for factor, n in self.factors.items()]
+        lower = Composition([low for low, _, _ in pairs], [n for _, _, n in pairs], symmetric=self.symmetric)
+        if all(low is high for low, high, _ in pairs):
+            return lower, lower
+        return lower, Composition([high for _, high, _ in pairs], [n for _, _, n in pairs], symmetric=self.symmetric)
+
+    @cached_property
+    def _leak(self) -> tuple[float, TradeOff] | None:
+        """Return (delta, rest) of f_{0,delta} (x) rest."""
+        leaking = [factor for factor in self.factors if factor.leak is not None]
+        if not leaking:
+            return None
+        delta = lost_mass([factor.q_plus for factor in leaking], [self.factors[factor] for factor in leaking])
+        return delta, tensor((factor, n) for factor, n in self.factors.items() if factor.leak is None)
+
+    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        if self._leak is not None:
+            # f (x) f_{0,delta} (alpha) = (1 - delta) f(alpha/(1 - delta)); f decreases, so alpha is rounded to either side.
+            delta, rest = self._leak
+            inner = alpha / (1 - delta)
+            low = (1 - delta) * rest._beta(np.minimum(inner * (1 + 8 * UNIT), 1.0), tol)[0]  # noqa: SLF001 - one contract
+            high = (1 - delta) * rest._beta(np.minimum(inner * (1 - 8 * UNIT), 1.0), tol)[1]  # noqa: SLF001 - one contract
+            high = np.where(inner * (1 - 8 * UNIT) >= 1, 0.0, high)
+            return np.maximum(low * (1 - 16 * UNIT), 0.0), high * (1 + 16 * UNIT)
+        inside = (alpha > 0) & (alpha < 1)
+        low, high = np.zeros(len(alpha)), np.zeros(len(alpha))
+        low[alpha == 0], high[alpha == 0] = (1 - self.q_plus) * (1 - 4 * UNIT), (1 - self.q_plus) * (1 + 4 * UNIT)
+        if inside.any():
+            below, above = self._sides
+            low[inside], high[inside] = below.beta(alpha[inside], tol)
+            if above is not below:
+                high[inside] = above.beta(alpha[inside], tol)[1]
+        return low, high
+
+    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+        if self._leak is not None:
+            delta, rest = self._leak
+            low, high = rest._delta(epsilon, tol)  # noqa: SLF001 - one contract
+            return (delta + (1 - delta) * low) * (1 - 16 * UNIT), (delta + (1 - delta) * high) * (1 + 16 * UNIT)
+        below, above = self._sides  # a curve below f has a profile above delta
+        low, high = below.delta(epsilon, tol)
+        return (low if above is below else above.delta(epsilon, tol)[0]), high
+
+    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+        if self._leak is not None:
+            leak, rest = self._leak
+            # delta - leak cancels: both roundings, relative to delta, go to the unsafe side's expense.
+            slack = 8 * UNIT * (delta + leak)
+            low = rest.bounds._epsilon(np.clip((delta - leak + slack) / (1 - leak), 0.0, 1.0), tol)[0]  # noqa: SLF001 - one contract
+            high = rest.bounds._epsilon(np.clip((delta - leak - slack) / (1 - leak), 0.0, 1.0), tol)[1]  # noqa: SLF001 - as above
+            return low, high
+        below, above = self._sides
+        low, high = below.epsilon(delta, tol)
+        return (low if above is below else above.epsilon(delta, tol)[0]), high
+
+    @property
+    def q_plus(self) -> float:
+        return lost_mass([factor.q_plus for factor in self.factors], list(self.factors.values()))
+
+    @property
+    def p_minus(self) -> float:
+        return lost_mass([factor.p_minus for factor in self.factors], list(self.factors.values()))
+
+    @property
+    def sup_loss(self) -> float:
+        return math.fsum(n * factor.sup_loss for factor, n in self.factors.items()) * (1 + 4 * UNIT)
+
+    def inverse(self) -> TradeOff:
+        return self if self.symmetric else tensor((factor.inverse(), n) for factor, n in self.factors.items())
+
+    def kl(self) -> Any:
+        """Kullback-Leibler divergence KL(P || Q): the sum over the factors, in nats."""
+        return _total(n * factor.kl() for factor, n in self.factors.items())  # type: ignore[attr-defined]  # families define it
+
+    def renyi(self, order: float) -> Any:
+        """Renyi divergence of the given order: the sum over the factors, in nats."""
+        return _total(n * factor.renyi(order) for factor, n in self.factors.items())  # type: ignore[attr-defined]  # as above
+
+    def loss_law(self) -> LossLaw:
+        if len(self.factors) == 1:
+            (factor, n), = self.factors.items()
+            law, _, left = law_pair(factor, n)
+            if left == 1:
+                return law
+        return super().loss_law()
+
+    def __repr__(self) -> str:
+        return " (x) ".join(f"{factor!r}^{n}" if n > 1 else repr(factor) for factor, n in self.factors.items()).replace(" (x) ", " ⊗ ")
+
+
+def _total(terms: Iterable[Any]) -> Any:
+    values = list(terms)
+    return sum(values) if any(is_symbol(value) for value in values) else math.fsum(values)
+
+
+def law_pair(factor: TradeOff, n: int) -> tuple[LossLaw, LossLaw, int]:
+    """Return laws of a curve below and a curve above ``factor``, and how many copies are left to compose."""
+    power_law = getattr(factor, "power_law", None)
+    if power_law is not None and n > 1:
+        law = power_law(n)
+        return law, law, 1
+    if hasattr(factor, "sides"):
+        lower, upper = factor.sides()
+        return lower.loss_law(), upper.loss_law(), n
+    law = factor.loss_law()
+    return law, law, n

@@ -1,0 +1,1 @@
+"""Loss laws in, certified numbers out; no privacy policy here."""

@@ -1,0 +1,87 @@
+"""Laws of L made of point masses, held as logarithms so that a million rounds do not underflow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradeoff.engines.law import Atoms, Cells, LossLaw, Sketch
+from tradeoff.errors import SizeError
+from tradeoff.numerics.binomial import log_pmf
+from tradeoff.numerics.rounding import UNIT, Array
+
+MAX_ATOMS = 4_000_000
+"""Most atoms one law may hold."""
+
+_LOST = 1e-300
+"""Bound on the mass of atoms that are left out; e^-750 and less in truth."""
+
+
+@dataclass(frozen=True, eq=False)
+class AtomicLaw(LossLaw):
+    """Finitely many losses, increasing; ``slack`` is the relative error of each mass, ``lost`` bounds what is left out."""
+
+    loss: Array
+    log_p: Array
+    p_minus: float = 0.0
+    q_plus: float = 0.0
+    slack: Array | None = None
+    lost: float = 0.0
+
+    @property
+    def support(self) -> tuple[float, float]:
+        if len(self.loss) == 0:
+            return 0.0, 0.0
+        return float(self.loss[0]), float(self.loss[-1])
+
+    @property
+    def atoms(self) -> Atoms:
+        slack = (8 + 2 * np.abs(self.log_p)) * UNIT if self.slack is None else self.slack
+        return Atoms(self.loss, self.log_p, slack)
+
+    @property
+    def continuous(self) -> bool:
+        return False
+
+    def sketch(self) -> Sketch:
+        return Sketch(self.loss, self.log_p)
+
+    def _cells(self, edges: Array) -> Cells:
+        zero = np.zeros(len(edges) - 1)
+        return Cells(zero, zero, zero)
+
+
+def _too_many(what: str, count: float) -> SizeError:
+    return SizeError(f"{what} has {count:.3g} atoms, above the cap of {MAX_ATOMS}; bound it by a Gaussian or split the question")
+
+
+def binomial_law(epsilon: float, n: int) -> AtomicLaw:
+    """Return the law of n rounds of f_{epsilon,0}: losses (2k - n) epsilon, k ~ Bin(n, 1/(1 + e^epsilon)) under P (KOV)."""
+    reach = 45 * np.sqrt(n) + 800  # Hoeffding: less than e^-4000 lies beyond, under P and under Q
+    low = max(0, int(n / (1 + np.exp(epsilon)) - reach))
+    high = min(n, int(np.ceil(n / (1 + np.exp(-epsilon)) + reach)))
+    if high - low >= MAX_ATOMS:
+        raise _too_many(f"the {n}-fold product of f_({epsilon:.6g},0)", high - low + 1.0)
+    k = np.arange(low, high + 1)
+    log_p, slack = log_pmf(k, n, epsilon)
+    return AtomicLaw((2.0 * k - n) * epsilon, log_p, slack=slack, lost=0.0 if (low, high) == (0, n) else _LOST)
+
+
+def discrete_gaussian_law(sigma: float, shift: int) -> AtomicLaw:
+    """Return the law of L = (2 s x - s^2)/(2 sigma^2), x on the integers with pmf e^(-x^2/2 sigma^2)."""
+    reach = np.ceil(40 * sigma) + 2  # beyond 40 sigma: less than e^-799
+    if 2 * reach + shift >= MAX_ATOMS:
+        raise _too_many(f"the discrete Gaussian with sigma = {sigma:.6g}", 2 * reach + shift)
+    x = np.arange(-reach, shift + reach + 1)
+    half = np.exp(-((np.arange(reach, 0, -1) / sigma) ** 2) / 2)
+    log_p = -((x / sigma) ** 2) / 2 - np.log1p(2 * np.sum(half))
+    return AtomicLaw((x - shift / 2) * (shift / sigma**2), log_p, slack=(32 + 8 * np.abs(log_p)) * UNIT, lost=_LOST)
+
+
+def merged(loss: Array, log_p: Array) -> tuple[Array, Array]:
+    """Sort atoms and add the masses of equal losses."""
+    order = np.argsort(loss, kind="stable")
+    loss, log_p = loss[order], log_p[order]
+    starts = np.flatnonzero(np.append(True, np.diff(loss) > 0))
+    return loss[starts], np.logaddexp.reduceat(log_p, starts)

@@ -1,0 +1,227 @@
+"""Law in, bounds out: the certified answer to any question about a product of laws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from tradeoff.engines import exact, planner
+from tradeoff.engines.lattice import profile
+from tradeoff.engines.law import LossLaw, Reversed, Sketch
+from tradeoff.engines.profile import Profile
+from tradeoff.engines.saddle import Cumulant, epsilon_for_alpha, epsilon_for_delta
+from tradeoff.numerics.rounding import UNIT, Array
+
+DEFAULT_WIDTH = 1e-4
+"""Width in epsilon aimed at when no tolerance is asked."""
+
+_REFINEMENTS = 4
+Pair = tuple[Array, Array]
+
+
+class _Order:
+    """One order of the pair: plans, lattices and the profiles already computed."""
+
+    def __init__(self, laws: list[LossLaw], counts: list[int], *, reverse: bool) -> None:
+        self.laws, self.counts, self.reverse = laws, counts, reverse
+        self.profiles: list[tuple[float, float, Profile, bool]] = []
+
+    @cached_property
+    def views(self) -> list[LossLaw]:
+        return [Reversed(law) for law in self.laws] if self.reverse else self.laws
+
+    @cached_property
+    def sketches(self) -> list[Sketch]:
+        return [view.sketch() for view in self.views]
+
+    @cached_property
+    def cumulant(self) -> Cumulant:
+        return Cumulant(list(zip(self.sketches, self.counts, strict=True)))
+
+    @cached_property
+    def exact(self) -> Profile | None:
+        law = exact.product(self.views, self.counts)
+        return None if law is None else exact.profile(law, self.q_plus)
+
+    @cached_property
+    def q_plus(self) -> float:
+        return lost_mass([view.q_plus for view in self.views], self.counts)
+
+    @cached_property
+    def supremum(self) -> float:
+        return float(sum(count * view.support[1] for view, count in zip(self.views, self.counts, strict=True)))
+
+    def near(self, epsilon: float, width: float) -> tuple[Profile, bool]:
+        """Return a profile aimed at ``epsilon`` (and whether it is as fine as memory allows), from the cache if one is."""
+        if self.exact is not None:
+            return self.exact, True
+        for target, made, known, capped in self.profiles:
+            if abs(target - epsilon) < 1e-9 * (1 + abs(epsilon)) and (made <= width or capped):
+                return known, capped
+        grid = planner.plan(self.views, self.counts, self.sketches, epsilon, width)
+        factors = planner.factors(grid, self.laws, self.counts, reverse=self.reverse)
+        made = profile(factors, grid.h, grid.theta, grid.window, self.q_plus * (1 - 16 * UNIT))
+        self.profiles.append((epsilon, width, made, grid.capped))
+        return made, grid.capped
+
+
+def lost_mass(each: Sequence[float], counts: Sequence[int]) -> float:
+    """Return 1 - prod (1 - q_i)^n_i without cancellation."""
+    if any(q >= 1 for q in each):
+        return 1.0
+    leaking = [(q, n) for q, n in zip(each, counts, strict=True) if q > 0]
+    if len(leaking) == 1 and leaking[0][1] == 1:
+        return float(leaking[0][0])
+    return float(-np.expm1(sum(n * np.log1p(-q) for q, n in zip(each, counts, strict=True))))
+
+
+class Composition:
+    """Bounds on every question about the product of ``laws`` with multiplicities ``counts``."""
+
+    def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], *, symmetric: bool = False) -> None:
+        self.forward = _Order(list(laws), list(counts), reverse=False)
+        self.backward = self.forward if symmetric else _Order(list(laws), list(counts), reverse=True)
+
+    def delta(self, epsilon: Array, tol: float | None) -> Pair:
+        """Bound delta(epsilon); ``tol`` is relative to the upper bound."""
+        return self._cover(epsilon, self._delta_once, lambda low, high: (high - low) <= (tol or 0.0) * high, tol is None)
+
+    def _delta_once(self, at: Array, which: int, width: float) -> tuple[Array, Array, bool]:
+        target = float(at[which])
+        if target >= 0:
+            low, high, capped = self._tail_delta(self.forward, at, target, width)
+        else:
+            # delta_f(eps) = 1 - e^eps + e^eps delta_{f^-1}(-eps)
+            low, high, capped = self._tail_delta(self.backward, -at, -target, width)
+            low, high = ((-np.expm1(at)) + np.exp(at) * side for side in (low, high))
+            low, high = low * (1 - 8 * UNIT), np.minimum(high * (1 + 8 * UNIT), 1.0)
+        return low, high, capped
+
+    @staticmethod
+    def _tail_delta(order: _Order, at: Array, target: float, width: float) -> tuple[Array, Array, bool]:
+        if target >= order.supremum * (1 + 1e-12):
+            over = at >= order.supremum * (1 + 1e-12)
+            low = np.where(over, order.q_plus * (1 - 16 * UNIT), 0.0)
+            return low, np.where(over, order.q_plus * (1 + 16 * UNIT), 1.0), False
+        table, capped = order.near(target, width)
+        return (*table.delta(at), capped)
+
+    def epsilon(self, delta: Array, tol: float | None) -> Pair:
+        """Bound epsilon(delta); ``tol`` is absolute."""
+        return self._cover(delta, self._epsilon_once, lambda low, high: ~(high - low > (tol or 0.0)), tol is None)
+
+    def _epsilon_once(self, at: Array, which: int, width: float) -> tuple[Array, Array, bool]:
+        target = float(at[which])
+        q = self.forward.q_plus
+        if target < q * (1 - 16 * UNIT):
+            return np.where(at < q * (1 - 16 * UNIT), np.inf, -np.inf), np.full(len(at), np.inf), False
+        if target <= q * (1 + 16 * UNIT):
+            top = self.forward.supremum
+            return np.full(len(at), -np.inf), np.where(at >= q, top * (1 + 16 * UNIT) if q == 0 else np.inf, np.inf), False
+        guess = epsilon_for_delta(self.forward.cumulant, target - q)
+        if guess >= 0:
+            table, capped = self.forward.near(guess, width)
+            return (*table.epsilon(at), capped)
+        low, high, capped = self._negative_epsilon(at, target, width)
+        return low, high, capped
+
+    def _negative_epsilon(self, at: Array, target: float, width: float) -> tuple[Array, Array, bool]:
+        """Solve 1 - e^eps (1 - delta_{f^-1}(-eps)) = delta on the other order's table."""
+        order = self.backward
+        low, high = 0.0, max(order.supremum, 1e-9)
+        for _ in range(60):
+            middle = (low + high) / 2
+            value = np.exp(np.minimum(0.0, _log_delta(order, middle)))
+            low, high = (middle, high) if 1 - np.exp(-middle) * (1 - value) < target else (low, middle)
+        table, capped = order.near(high, width)
+        nodes = -table.above[::-1]
+        low_delta, high_delta = (-np.expm1(nodes) + np.exp(nodes) * side for side in table.delta(-nodes))
+        turned = Profile(nodes, np.minimum(high_delta * (1 + 8 * UNIT), 1.0), nodes, low_delta * (1 - 8 * UNIT), 0.0)
+        return (*turned.epsilon(at), capped)
+
+    def beta(self, alpha: Array, tol: float | None) -> Pair:
+        """Bound f(alpha) for alpha in (0, 1); ``tol`` is relative to min(beta, 1 - alpha - beta)."""
+
+        def narrow(low: Array, high: Array) -> Array:
+            scale = np.minimum(high, np.maximum(1 - alpha - low, 0.0))
+            return (high - low) <= (tol or 0.0) * scale
+
+        return self._cover(alpha, self._beta_once, narrow, tol is None)
+
+    def _beta_once(self, at: Array, which: int, width: float) -> tuple[Array, Array, bool]:
+        guess = epsilon_for_alpha(self.forward.cumulant, float(at[which]))
+        reverse = guess < 0
+        order = self.backward if reverse else self.forward
+        table, capped = order.near(abs(guess), width)
+        low, high = np.zeros(len(at)), 1 - at
+        for k in range(len(at)):
+            low[k], high[k] = _beta_from(table, float(at[k]), reverse=reverse)
+        return low, np.minimum(high, 1 - at), capped
+
+    def _cover(self, at: Array, once: Callable[[Array, int, float], tuple[Array, Array, bool]], narrow: Callable[[Array, Array], Array], easy: bool) -> Pair:
+        """Answer all entries: aim at one, keep what its table also answers well enough, refine, go on with the rest."""
+        low, high = np.full(len(at), -np.inf), np.full(len(at), np.inf)
+        open_ = np.ones(len(at), dtype=bool)
+        while open_.any():
+            which = int(np.flatnonzero(open_)[open_.sum() // 2])
+            width = DEFAULT_WIDTH
+            for attempt in range(_REFINEMENTS):
+                new_low, new_high, capped = once(at, which, width)
+                low, high = np.maximum(low, new_low), np.minimum(high, new_high)
+                if easy or capped or narrow(low, high)[which]:
+                    break
+                width /= 30
+            if easy:
+                gap = high[which] - low[which]
+                open_ &= ~((high - low) <= 3 * gap + 1e-300) if np.isfinite(gap) else open_
+            else:
+                open_ &= ~narrow(low, high)
+            open_[which] = False
+        return low, high
+
+
+def _log_delta(order: _Order, epsilon: float) -> float:
+    from tradeoff.engines.saddle import log_delta_for_epsilon
+
+    return log_delta_for_epsilon(order.cumulant, epsilon)
+
+
+def _beta_from(table: Profile, alpha: float, *, reverse: bool) -> tuple[float, float]:
+    """Bound f(alpha) from one table of delta_f (or of delta_{f^-1}) by duality.
+
+    f(alpha) = sup over s = e^eps of 1 - delta(eps) - s alpha, concave in s. A node on either side whose upper value
+    is below the best lower value fences the supremum in; no other node can then exceed what lies between.
+    From the other order, f(alpha) = sup of (1 - alpha - delta_{f^-1}(eps))/s.
+    """
+    if reverse:
+        return _beta_from_reverse(table, alpha)
+    line = 1 - table.upper - np.exp(np.minimum(table.above, 700)) * alpha * (1 + 4 * UNIT)
+    low = float(np.max(line)) - 8 * UNIT
+    ceiling = 1 - np.maximum(np.maximum(table.lower, table.floor), -np.expm1(np.minimum(table.below, 0))) - np.exp(np.minimum(table.below, 700)) * alpha * (1 - 4 * UNIT)
+    high = _fenced(ceiling + 8 * UNIT, low)
+    return max(low, 0.0), high
+
+
+def _beta_from_reverse(table: Profile, alpha: float) -> tuple[float, float]:
+    line = (1 - alpha - table.upper) * np.exp(-table.above)
+    low = float(np.max(line)) * (1 - 8 * UNIT) - 8 * UNIT * float(np.exp(-table.above[int(np.argmax(line))]))
+    bottom = np.maximum(np.maximum(table.lower, table.floor), -np.expm1(np.minimum(table.below, 0)))
+    ceiling = (1 - alpha - bottom) * np.exp(-table.below)
+    ceiling = ceiling + 8 * UNIT * np.exp(-table.below)
+    # as a function of s' = e^-eps this is concave too: (1 - alpha) s' - s' delta(-log s')
+    high = _fenced(ceiling, low)
+    return max(low, 0.0), high
+
+
+def _fenced(ceiling: Array, best: float) -> float:
+    """Bound the supremum of a concave function, ``ceiling`` above it node by node, ``best`` below its supremum."""
+    under = np.flatnonzero(ceiling <= best)
+    peak = int(np.argmax(np.where(ceiling > best, ceiling, -np.inf))) if len(under) < len(ceiling) else None
+    if peak is None:
+        return best
+    left, right = under[under < peak], under[under > peak]
+    if len(left) == 0 or len(right) == 0:
+        return 1.0
+    return float(np.max(ceiling[left[-1] : right[0] + 1]))

@@ -1,0 +1,74 @@
+"""Laws of L with a density: Gaussian and Laplace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradeoff.engines.law import Atoms, Cells, LossLaw, Sketch, position_slack
+from tradeoff.numerics.quadrature import integrate
+from tradeoff.numerics.rounding import UNIT, Array
+
+_REACH = 39.0
+"""Standard deviations beyond which a normal law has no mass a float can hold."""
+
+_LOG_SQRT_2PI = 0.9189385332046727
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianLaw(LossLaw):
+    """L = mu x - mu^2/2 with x standard normal under P."""
+
+    mu: float
+
+    @property
+    def support(self) -> tuple[float, float]:
+        reach = self.mu * _REACH + self.mu**2 / 2
+        return -reach, reach
+
+    def sketch(self) -> Sketch:
+        x = np.linspace(-_REACH, self.mu + _REACH, 4001)
+        return Sketch(self.mu * x - self.mu**2 / 2, np.log(x[1] - x[0]) - x**2 / 2 - _LOG_SQRT_2PI)
+
+    def _cells(self, edges: Array) -> Cells:
+        mu = self.mu
+        x = edges / mu + mu / 2
+
+        def gaps(point: Array, rise: Array, fall: Array) -> tuple[Array, Array]:
+            density = np.exp(-point * point / 2 - _LOG_SQRT_2PI)
+            return density * np.expm1(mu * rise), density * -np.expm1(-mu * fall)
+
+        steepest = np.maximum(np.abs(x[:-1]), np.abs(x[1:]))
+        excess, deficit = integrate(gaps, x[:-1], x[1:], steepest + mu + 1)
+        slack = (64 + steepest**2) * UNIT + position_slack(edges, 4 * UNIT * (np.abs(edges) + mu * mu))
+        return Cells(np.exp(edges[:-1]) * excess, deficit, slack)
+
+
+@dataclass(frozen=True, eq=False)
+class LaplaceLaw(LossLaw):
+    """L = |x| - |x - epsilon|: atoms at both ends, and L = 2x - epsilon between."""
+
+    epsilon: float
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return -self.epsilon, self.epsilon
+
+    @property
+    def atoms(self) -> Atoms:
+        ends = np.array([-self.epsilon, self.epsilon])
+        return Atoms(ends, np.log(0.5) + np.array([0.0, -self.epsilon]), np.full(2, (4 + 2 * self.epsilon) * UNIT))
+
+    def sketch(self) -> Sketch:
+        x = (np.arange(400) + 0.5) * (self.epsilon / 400)
+        inside = np.log(self.epsilon / 800) - x
+        loss = np.concatenate([[-self.epsilon], 2 * x - self.epsilon, [self.epsilon]])
+        return Sketch(loss, np.concatenate([[np.log(0.5)], inside, [np.log(0.5) - self.epsilon]]))
+
+    def _cells(self, edges: Array) -> Cells:
+        # With x = (L + epsilon)/2 and w the cell's width in x, both integrals of e^-x (e^2t - 1)/2 are e^-x 2 sinh^2(w/2).
+        x = (edges + self.epsilon) / 2
+        twice = 2 * np.sinh(np.diff(x) / 2) ** 2
+        slack = 16 * UNIT + position_slack(edges, 2 * UNIT * (np.abs(edges) + self.epsilon))
+        return Cells(np.exp(edges[:-1] - x[:-1]) * twice, np.exp(-x[1:]) * twice, slack)

@@ -1,0 +1,236 @@
+"""From one law of L to measures on a set of lattice nodes, one on each side of the truth.
+
+``over`` spreads every cell to its two ends and keeps both masses: a mean-preserving spread of the ratio, so its
+hockey-stick is above (Doroshenko et al., Connect the Dots, PoPETs 2022). ``under`` is the polygon of tangents to the
+hockey-stick h at one cut a cell, lowered where two tangents disagree at a node: every chord lies under a tangent,
+hence under h. A hockey-stick grows with each mass, so masses rounded up (down) keep the side.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradeoff.engines.law import Cells, LossLaw, masses
+from tradeoff.numerics.rounding import UNIT, Array
+
+_REPAIRS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class OnLattice:
+    """P-masses at ``nodes`` times e^(slope node - log_scale); the end masses are not tilted.
+
+    ``over_top`` is Q-mass of ``over`` at +infinity, ``over_bottom`` its P-mass at -infinity. ``under`` is below the
+    hockey-stick of T(P, Q), ``under_reversed`` below that of T(Q, P).
+    """
+
+    nodes: Array
+    over: Array
+    over_top: float
+    over_bottom: float
+    under: Array
+    under_reversed: Array
+    shift: float
+    """Bound on how far rounding may have moved a loss."""
+
+
+def discretise(law: LossLaw, nodes: Array, slope: float = 0.0, log_scale: float = 0.0) -> OnLattice:
+    """Put ``law`` on increasing ``nodes``, from both sides; cost is two passes of cell integrals."""
+    lean = slope * nodes - log_scale
+    over, top, bottom = _spread_atoms(law, nodes, lean)
+    under, under_reversed = _move_atoms(law, nodes, lean, down=True), _move_atoms(law, nodes, lean, down=False)
+    if law.continuous:
+        cells = law.cells(np.concatenate([[-np.inf], nodes, [np.inf]]))
+        error = 4 * UNIT * (4 + np.abs(slope * nodes) + abs(log_scale))
+        weight = np.exp(lean)
+        over += _spread(cells, nodes) * (weight * (1 + error))
+        top += cells.excess[-1] * (1 + cells.slack[-1])
+        bottom += cells.deficit[0] * (1 + cells.slack[0])
+        gathered = _gather(law, Cells(*(part[1:-1] for part in cells)), nodes) * (weight * np.maximum(1 - error, 0.0))
+        under, under_reversed = under + gathered, under_reversed + gathered
+    grow = 1 + 16 * UNIT
+    shift = 8 * UNIT * (1 + float(np.max(np.abs(nodes))))
+    return OnLattice(nodes, over, (top + law.q_plus) * grow, (bottom + law.p_minus) * grow, under, under_reversed, shift)
+
+
+def _spread(cells: Cells, nodes: Array) -> Array:
+    """Split each cell between its ends: p_b = excess/(e^b - e^a), p_a = deficit/(1 - e^(a-b))."""
+    grow = 1 + cells.slack + 32 * UNIT
+    excess, deficit, width = cells.excess * grow, cells.deficit * grow, np.diff(nodes)
+    p = np.zeros(len(nodes))
+    p[1:] += np.exp(-nodes[:-1]) * excess[1:-1] / np.expm1(width)
+    p[:-1] += deficit[1:-1] / -np.expm1(-width)
+    p[0] += np.exp(-nodes[0]) * excess[0]  # below the nodes: Q-mass to the first, the rest of P to -infinity
+    p[-1] += deficit[-1]  # above them: P-mass to the last, the rest of Q to +infinity
+    return np.nextafter(p, np.inf)
+
+
+def _locate(loss: Array, nodes: Array) -> tuple[Array, Array]:
+    """Return the node at or below each loss and the distance above it; a loss within rounding of a node is on it."""
+    last = len(nodes) - 1
+    index = np.clip(np.searchsorted(nodes, loss, side="right") - 1, 0, last)
+    tolerance = 8 * UNIT * (1 + np.abs(loss))
+    following = np.minimum(index + 1, last)
+    index = np.where(np.abs(loss - nodes[following]) <= tolerance, following, index)
+    above = loss - nodes[index]
+    return index, np.where(np.abs(above) <= tolerance, 0.0, above)
+
+
+def _weigh(log_p: Array, lean: Array, slack: Array, sign: int) -> Array:
+    """Return e^(log_p + lean), rounded up or down; taken together so that neither factor underflows."""
+    error = slack + UNIT * (32 + 4 * np.abs(lean) + 4 * np.abs(log_p))
+    return np.exp(np.minimum(log_p + lean, 700.0)) * np.maximum(1 + sign * error, 0.0)
+
+
+def _spread_atoms(law: LossLaw, nodes: Array, lean: Array) -> tuple[Array, float, float]:
+    p = np.zeros(len(nodes))
+    loss, log_p, slack = law.atoms
+    if len(loss) == 0:
+        return p, 0.0, 0.0
+    index, above = _locate(loss, nodes)
+    below, beyond = above < 0, (above > 0) & (index == len(nodes) - 1)
+    width = np.append(np.diff(nodes), 1.0)[index]
+    upper = np.where(beyond | below, 0.0, np.expm1(np.maximum(above, 0.0)) / np.expm1(width))
+    lower = np.where(beyond | (above == 0), 1.0, -np.expm1(above - width) / -np.expm1(-width))
+    lower = np.where(below, np.exp(np.minimum(above, 0.0)), lower)  # Q-mass to the first node
+    following = np.minimum(index + 1, len(nodes) - 1)
+    np.add.at(p, index, _weigh(log_p, lean[index], slack, +1) * lower)
+    np.add.at(p, following, _weigh(log_p, lean[following], slack, +1) * upper)
+    lost = getattr(law, "lost", 0.0)
+    top = np.sum(np.exp(log_p[beyond] + loss[beyond]) * (1 + slack[beyond] + (32 + 2 * np.abs(loss[beyond])) * UNIT))
+    bottom = np.sum((np.exp(log_p) * (1 + slack + 32 * UNIT) * -np.expm1(np.minimum(above, 0.0)))[below])
+    return np.nextafter(p, np.inf), float(top) + lost, float(bottom) + lost
+
+
+def _move_atoms(law: LossLaw, nodes: Array, lean: Array, *, down: bool) -> Array:
+    """Move each atom to the node below and keep its P-mass, or to the node above and keep its Q-mass.
+
+    The first lowers the ratio, hence the hockey-stick; the second does the same for the reversed law.
+    """
+    p = np.zeros(len(nodes))
+    loss, log_p, slack = law.atoms
+    if len(loss) == 0:
+        return p
+    index, above = _locate(loss, nodes)
+    if down:
+        keep, target, change = above >= 0, index, np.zeros(len(loss))
+    else:
+        target = np.where(above > 0, index + 1, index)
+        keep = target < len(nodes)
+        target = np.minimum(target, len(nodes) - 1)
+        change = np.where(above == 0, 0.0, loss - nodes[target])
+    np.add.at(p, target[keep], _weigh(log_p + change, lean[target], slack, -1)[keep])
+    return np.maximum(np.nextafter(p, -np.inf), 0.0)
+
+
+def _cuts(mass: Array, nodes: Array) -> Array:
+    """Choose where the tangents touch, so that neighbours agree at the node between them.
+
+    In a cell of uniform mass m a cut at fraction u makes the left gap m u^2 h/2 and the right m (1-u)^2 h/2;
+    for masses in geometric progression of ratio r^2 both sides of every node agree when u = 1/(1 + r).
+    """
+    padded = np.concatenate([mass[:1], mass, mass[-1:]])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = (padded[2:] / padded[:-2]) ** 0.25
+    cuts = nodes[:-1] + np.nan_to_num(1 / (1 + ratio), nan=0.5) * np.diff(nodes)
+    cuts[0], cuts[-1] = nodes[0], nodes[-1]
+    return cuts
+
+
+class _Polygon:
+    """Tangents at cuts; ``rise`` and ``fall`` are (h - tangent)/ratio at the left and right end of the cells.
+
+    The first cut sits on the first node and the last on the last, so the polygon starts and ends on h itself and
+    keeps both masses of what the nodes enclose.
+    """
+
+    def __init__(self, law: LossLaw, inner: Cells, nodes: Array) -> None:
+        self.law, self.nodes = law, nodes
+        size, width = len(nodes), np.diff(nodes)
+        self.cuts = _cuts(masses(inner, nodes)[0], nodes)
+        self.rise, self.fall, self.extra, self.slack = (np.zeros(size) for _ in range(4))
+        self.to_left, self.to_right = 1 / -np.expm1(-width), 1 / np.expm1(width)
+        self.chord, self.own = np.zeros(size), np.zeros(size)
+        self.chord[1:] += np.exp(-nodes[:-1]) * inner.excess * self.to_right
+        self.chord[:-1] += inner.deficit * self.to_left
+        self.own[:-1] += self.to_right
+        self.own[1:] += self.to_left
+        self.measure(np.arange(size - 1))
+        np.maximum.at(self.slack, np.arange(size - 1), inner.slack)
+
+    def measure(self, which: Array) -> None:
+        """Integrate both halves of the chosen cells."""
+        edges = np.stack([self.nodes[which], self.cuts[which], self.nodes[which + 1]], axis=1).ravel()
+        repeated = np.append(True, np.diff(edges) != 0)  # neighbours share a node: do not pay for the empty cell
+        cells = self.law.cells(edges[repeated]) if repeated.sum() > 1 else None
+        if cells is None:
+            return
+        whole = (np.cumsum(repeated) - 1)[:-1]
+        distinct = repeated[1:]
+        excess, deficit, slack = (np.where(distinct, np.append(part, 0.0)[whole], 0.0) for part in cells)
+        self.rise[which] = np.exp(-self.nodes[which]) * excess[::3]
+        self.fall[which + 1] = deficit[1::3]
+        self.slack[which] = np.maximum(slack[::3], slack[1::3])
+
+    def masses(self) -> tuple[Array, Array]:
+        """Return the second differences of the polygon and a bound on their rounding."""
+        drop = np.maximum(self.rise, self.fall) + self.extra
+        p = self.chord + self.own * drop
+        drawn = np.zeros(len(p))
+        drawn[:-1] += self.to_left * drop[1:]
+        drawn[1:] += self.to_right * drop[:-1]
+        slack = np.maximum(self.slack, np.append(0.0, self.slack[:-1]))
+        slack = np.maximum(slack, np.append(slack[1:], 0.0))
+        noise = (p + drawn) * (slack + 32 * UNIT)
+        return p - drawn, noise
+
+    def bend(self, lacking: Array, goal: Array) -> None:
+        """Raise the masses at ``lacking`` by ``goal``: move the cut that reaches too far first, else lower the node."""
+        last = len(self.nodes) - 1
+        right, left = np.minimum(lacking + 1, last), np.maximum(lacking - 1, 0)
+        far_right = (self.rise[right] > self.fall[right]) & (lacking < last)
+        far_left = ~far_right & (self.fall[left] > self.rise[left]) & (lacking > 0)
+        move, back = right[far_right], left[far_left]
+        aim = self.rise[move] - goal[far_right] / self.to_left[move - 1]
+        self.cuts[move] -= (self.cuts[move] - self.nodes[move]) * _retreat(aim, self.rise[move], self.fall[move])
+        aim = self.fall[back] - goal[far_left] / self.to_right[back]
+        self.cuts[back - 1] += (self.nodes[back] - self.cuts[back - 1]) * _retreat(aim, self.fall[back], self.rise[back])
+        self.measure(np.unique(np.concatenate([move[move < last], back[back > 0] - 1])))
+        stuck = ~(far_right | far_left)
+        self.extra[lacking[stuck]] += goal[stuck] / self.own[lacking[stuck]]
+
+
+def _retreat(aim: Array, value: Array, floor: Array) -> Array:
+    """Fraction of its way a cut must go back for a gap that is quadratic in it to fall from ``value`` to ``aim``."""
+    wanted = np.maximum(aim, floor * (1 - 1e-9)) / value
+    return np.where(wanted < 1e-9, 1.0, 1 - np.sqrt(np.maximum(wanted, 0.0)))
+
+
+def _gather(law: LossLaw, inner: Cells, nodes: Array) -> Array:
+    """Return the masses of the tangent polygon, rounded down; what lies outside the nodes is dropped."""
+    filled = np.flatnonzero(inner.excess + inner.deficit > 0)
+    gathered = np.zeros(len(nodes))
+    if len(filled) and filled[-1] > filled[0]:
+        first, last = filled[0], filled[-1] + 1
+        part = Cells(*(values[first:last] for values in inner))
+        gathered[first : last + 1] = _convex(_Polygon(law, part, nodes[first : last + 1]))
+    return gathered
+
+
+def _convex(polygon: _Polygon) -> Array:
+    """Bend the polygon until it is convex and return its masses.
+
+    At both ends its mass is zero exactly, because the end cell is gathered whole into its inner node; elsewhere a
+    computed mass above its rounding proves convexity. Should that fail, nothing is claimed.
+    """
+    for _ in range(_REPAIRS):
+        p, noise = polygon.masses()
+        starts, ends = polygon.rise[1] <= polygon.fall[1], polygon.fall[-2] <= polygon.rise[-2]
+        p[0], p[-1] = (noise[0] if starts else p[0]), (noise[-1] if ends else p[-1])
+        lacking = np.flatnonzero(p < noise)
+        if len(lacking) == 0 and polygon.extra[0] == polygon.extra[-1] == 0:
+            return p - noise
+        polygon.bend(lacking, 2 * noise[lacking] - p[lacking])
+    return np.zeros(len(polygon.nodes))

@@ -1,0 +1,57 @@
+"""Products of finitely many atoms, added up without a lattice."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tradeoff.engines.atomic import AtomicLaw, merged
+from tradeoff.engines.law import LossLaw
+from tradeoff.engines.profile import Profile
+from tradeoff.numerics.rounding import TINY, UNIT, Array
+
+MAX_PRODUCT = 2**20
+"""Most atoms of a product taken exactly; beyond, the lattice answers."""
+
+_FAR = 800.0
+
+
+def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
+    """Return the law of the product if all factors are atomic and the atoms stay few, else None."""
+    loss, log_p, slack, lost = np.zeros(1), np.zeros(1), 0.0, 0.0
+    for law, count in zip(laws, counts, strict=True):
+        atoms = law.atoms
+        if law.continuous or len(atoms.loss) == 0 or count * np.log(max(len(atoms.loss), 1)) > np.log(MAX_PRODUCT) + 1:
+            return None
+        for _ in range(count if len(atoms.loss) > 1 else 1):
+            if len(loss) * len(atoms.loss) > MAX_PRODUCT:
+                return None
+            times = 1 if len(atoms.loss) > 1 else count
+            loss, log_p = merged(np.add.outer(loss, times * atoms.loss).ravel(), np.add.outer(log_p, times * atoms.log_p).ravel())
+        slack += count * (float(np.max(atoms.slack)) + UNIT * (8 + 2 * float(np.max(np.abs(log_p)))))
+        lost += count * getattr(law, "lost", 0.0)
+    return AtomicLaw(loss, log_p, slack=np.full(len(loss), slack), lost=lost)
+
+
+def profile(law: AtomicLaw, q_plus: float) -> Profile:
+    """Return delta at every atom by sums of positive terms in logarithms; exact between them.
+
+    delta_k = delta_(k+1) + (e^l_(k+1) - e^l_k) P(L > l_k); to the left of all atoms it is a line in e^epsilon to 1.
+    """
+    loss = law.loss
+    log_above = np.logaddexp.accumulate(law.log_p[::-1])[::-1]
+    step = np.log(np.expm1(np.diff(loss))) + loss[:-1] + log_above[1:]
+    log_delta = np.append(np.logaddexp.accumulate(step[::-1])[::-1], -np.inf)
+    size = np.where(np.isfinite(log_delta), np.abs(log_delta), 0.0)
+    slack = law.atoms.slack + UNIT * (64 + 8 * len(loss) + 8 * np.abs(loss) + 4 * size + 4 * np.abs(log_above))
+    delta = np.exp(np.minimum(log_delta, 0.0))
+    shift = 8 * UNIT * (1 + np.max(np.abs(loss)))
+    upper = np.minimum(delta * (1 + slack + shift) + q_plus * (1 + 16 * UNIT) + law.lost + TINY, 1.0)
+    lower = delta * np.maximum(1 - slack - shift, 0.0) + q_plus * (1 - 16 * UNIT)
+    low = loss[0] - _FAR
+    return Profile(_prepend(low, loss + shift), _prepend(1.0, upper), _prepend(low, loss - shift), _prepend(1 - 8 * UNIT, lower), q_plus * (1 - 16 * UNIT))
+
+
+def _prepend(value: float, array: Array) -> Array:
+    return np.append(value, array)

@@ -1,0 +1,260 @@
+"""The seam of every engine: the law of the privacy loss L = log dQ/dP, closed under the algebra.
+
+A cell [a, b] of losses enters through two numbers without cancellation,
+
+    excess  = Q(cell) - e^a  P(cell)   (0 when all its mass sits at a),
+    deficit = P(cell) - e^-b Q(cell)   (0 when all its mass sits at b).
+
+They turn every operator into one line: thinning (subsampling) multiplies ``excess`` by p, reversal swaps the
+two, a mixture averages them. All masses are computed to a stated relative ``slack``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from tradeoff.numerics.rounding import UNIT, Array
+
+
+class Cells(NamedTuple):
+    """Excess and deficit of consecutive cells; the truth is within a factor 1 +- slack, cell by cell."""
+
+    excess: Array
+    deficit: Array
+    slack: Array
+
+
+class Atoms(NamedTuple):
+    """Point masses, losses increasing; ``log_p`` is the log of the P-mass, each mass within a factor 1 +- ``slack``."""
+
+    loss: Array
+    log_p: Array
+    slack: Array
+
+
+class Sketch(NamedTuple):
+    """Representative points of the law under P, good to plan with, never used in a bound."""
+
+    loss: Array
+    log_p: Array
+
+
+NO_ATOMS = Atoms(np.zeros(0), np.zeros(0), np.zeros(0))
+
+
+def masses(cells: Cells, edges: Array) -> tuple[Array, Array]:
+    """Return P- and Q-mass of cells from excess and deficit; every term is positive."""
+    a, b = edges[:-1], edges[1:]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p = (cells.deficit + np.exp(-b) * cells.excess) / -np.expm1(np.maximum(a - b, -800.0))
+    p = np.where(b > a, p, 0.0)
+    return p, cells.excess + np.exp(a) * p
+
+
+class LossLaw(ABC):
+    """Law of L under P; its Q-law is e^L dP plus the mass ``q_plus`` at +infinity."""
+
+    p_minus: float = 0.0
+    q_plus: float = 0.0
+
+    @property
+    @abstractmethod
+    def support(self) -> tuple[float, float]:
+        """Least and greatest finite loss."""
+
+    @property
+    def atoms(self) -> Atoms:
+        """Point masses of the finite part."""
+        return NO_ATOMS
+
+    @property
+    def continuous(self) -> bool:
+        """Whether there is any mass outside the atoms."""
+        return True
+
+    @abstractmethod
+    def sketch(self) -> Sketch:
+        """Return points that represent the law, for planning only."""
+
+    def cells(self, edges: Array) -> Cells:
+        """Return excess and deficit of the continuous part between consecutive ``edges`` (which may be infinite)."""
+        low, high = self.support
+        clipped = np.clip(edges, low, high)
+        inner = self._cells(clipped)
+        if np.array_equal(clipped, edges):
+            return inner
+        # Outside the support nothing is added but the reference moves: Q - e^a P = (Q - e^a' P) + (e^a' - e^a) P.
+        p, q = masses(inner, clipped)
+        a, b = edges[:-1], edges[1:]
+        inside_a, inside_b = clipped[:-1], clipped[1:]
+        with np.errstate(invalid="ignore"):
+            below = np.where(inside_a > a, np.exp(inside_a) * -np.expm1(np.maximum(a - inside_a, -800.0)), 0.0)
+            above = np.where(b > inside_b, np.exp(-inside_b) * -np.expm1(np.maximum(inside_b - b, -800.0)), 0.0)
+        return Cells(inner.excess + below * p, inner.deficit + above * q, inner.slack + 16 * UNIT)
+
+    @abstractmethod
+    def _cells(self, edges: Array) -> Cells:
+        """Do the same for edges inside the support."""
+
+
+def position_slack(edges: Array, error: Array) -> Array:
+    """Relative slack of cells whose edges are preimages known to ``error``: e/(b - a), both ends, twice."""
+    width = np.diff(edges)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slack = 2 * (error[:-1] + error[1:]) / width
+    return np.where(width > 0, np.minimum(slack, 1.0), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Thinned(LossLaw):
+    """Law of T(P, (1-p) P + p Q): the loss becomes log(1 - p + p e^L) under the same P."""
+
+    base: LossLaw
+    p: float
+    p_minus: float = field(init=False, default=0.0)
+    q_plus: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "q_plus", self.p * self.base.q_plus)
+
+    def forward(self, loss: Array) -> Array:
+        """Return log(1 - p + p e^loss) without cancellation on either side."""
+        small = np.log1p(self.p * np.expm1(np.minimum(loss, 1.0)))
+        large = np.maximum(loss, 1.0)
+        return np.where(loss <= 1.0, small, large + np.log(self.p + (1 - self.p) * np.exp(-large)))
+
+    def backward(self, loss: Array) -> Array:
+        """Return the base loss whose thinned loss is ``loss``."""
+        with np.errstate(divide="ignore"):
+            small = np.log1p(np.maximum(np.expm1(np.minimum(loss, 1.0)) / self.p, -1.0))
+        large = np.maximum(loss, 1.0)
+        return np.where(loss <= 1.0, small, large + np.log1p(-(1 - self.p) * np.exp(-large)) - np.log(self.p))
+
+    @property
+    def support(self) -> tuple[float, float]:
+        low, high = self.forward(np.array(self.base.support))
+        if self.base.p_minus > 0:
+            low = np.log1p(-self.p)
+        return float(low), float(high)
+
+    @property
+    def atoms(self) -> Atoms:
+        inner = self.base.atoms
+        loss, log_p, slack = self.forward(inner.loss), inner.log_p, inner.slack
+        if self.base.p_minus > 0:
+            loss = np.append(np.log1p(-self.p), loss)
+            log_p = np.append(np.log(self.base.p_minus), log_p)
+            slack = np.append(4 * UNIT, slack)
+        return Atoms(loss, log_p, slack)
+
+    @property
+    def continuous(self) -> bool:
+        return self.base.continuous
+
+    def sketch(self) -> Sketch:
+        loss, log_p = self.base.sketch()
+        loss = self.forward(loss)
+        if self.base.p_minus > 0:
+            loss, log_p = np.append(np.log1p(-self.p), loss), np.append(np.log(self.base.p_minus), log_p)
+        return Sketch(loss, log_p)
+
+    def _cells(self, edges: Array) -> Cells:
+        inner = np.clip(self.backward(edges), *self.base.support)
+        cells = self.base.cells(inner)
+        # Q' - e^a' P = p (Q - e^a P), and e^-b' (e^b' P - Q') = p e^(b-b') (P - e^-b Q).
+        b = inner[1:]
+        ratio = self.p / (self.p + (1 - self.p) * np.exp(-b))
+        error = 6 * UNIT * (np.abs(edges) + self.p)
+        return Cells(self.p * cells.excess, ratio * cells.deficit, cells.slack + position_slack(edges, error) + 8 * UNIT)
+
+
+@dataclass(frozen=True, eq=False)
+class Reversed(LossLaw):
+    """Law of T(Q, P): the loss changes sign, P and Q change places."""
+
+    base: LossLaw
+
+    @property
+    def p_minus(self) -> float:  # type: ignore[override]  # a derived value here, a constant in the base
+        return self.base.q_plus
+
+    @property
+    def q_plus(self) -> float:  # type: ignore[override]  # as above
+        return self.base.p_minus
+
+    @property
+    def support(self) -> tuple[float, float]:
+        low, high = self.base.support
+        return -high, -low
+
+    @property
+    def atoms(self) -> Atoms:
+        loss, log_p, slack = self.base.atoms
+        return Atoms(-loss[::-1], (log_p + loss)[::-1], (slack + (2 + np.abs(log_p) + np.abs(loss)) * UNIT)[::-1])
+
+    @property
+    def continuous(self) -> bool:
+        return self.base.continuous
+
+    def sketch(self) -> Sketch:
+        loss, log_p = self.base.sketch()
+        return Sketch(-loss[::-1], (log_p + loss)[::-1])
+
+    def _cells(self, edges: Array) -> Cells:
+        excess, deficit, slack = self.base.cells(-edges[::-1])
+        return Cells(deficit[::-1], excess[::-1], slack[::-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Mixed(LossLaw):
+    """Law of a mixture whose label is published: the average of the laws."""
+
+    parts: Sequence[tuple[float, LossLaw]]
+
+    @property
+    def p_minus(self) -> float:  # type: ignore[override]  # a derived value here, a constant in the base
+        return sum(w * law.p_minus for w, law in self.parts)
+
+    @property
+    def q_plus(self) -> float:  # type: ignore[override]  # as above
+        return sum(w * law.q_plus for w, law in self.parts)
+
+    @property
+    def support(self) -> tuple[float, float]:
+        ends = [law.support for _, law in self.parts]
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+    @property
+    def atoms(self) -> Atoms:
+        every = [(law.atoms, np.log(w)) for w, law in self.parts]
+        loss = np.concatenate([a.loss for a, _ in every])
+        log_p = np.concatenate([a.log_p + log_w for a, log_w in every])
+        slack = np.concatenate([a.slack for a, _ in every]) + 4 * UNIT
+        order = np.argsort(loss, kind="stable")
+        return Atoms(loss[order], log_p[order], slack[order])
+
+    @property
+    def continuous(self) -> bool:
+        return any(law.continuous for _, law in self.parts)
+
+    def sketch(self) -> Sketch:
+        points = [(law.sketch(), np.log(w)) for w, law in self.parts]
+        loss = np.concatenate([s.loss for s, _ in points])
+        log_p = np.concatenate([s.log_p + log_w for s, log_w in points])
+        order = np.argsort(loss, kind="stable")
+        return Sketch(loss[order], log_p[order])
+
+    def _cells(self, edges: Array) -> Cells:
+        excess, deficit, slack = (np.zeros(len(edges) - 1) for _ in range(3))
+        for weight, law in self.parts:
+            if law.continuous:
+                cells = law.cells(edges)
+                excess += weight * cells.excess
+                deficit += weight * cells.deficit
+                slack = np.maximum(slack, cells.slack)
+        return Cells(excess, deficit, slack + (len(self.parts) + 2) * UNIT)

@@ -1,0 +1,166 @@
+"""From laws and a question to a lattice: tilt, spacing, window and nodes. Choices only; validity does not rest on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradeoff.engines.discretise import discretise
+from tradeoff.engines.lattice import Tilted, Window
+from tradeoff.engines.law import LossLaw, Sketch
+from tradeoff.engines.saddle import Cumulant, log_delta_for_epsilon, tilt_for_epsilon
+from tradeoff.numerics.rounding import Array
+
+MAX_LATTICE = 2**22
+"""Most lattice points of the sum: about 0.5 GiB of working memory."""
+
+_NEGLIGIBLE = 1e-14
+_MAX_LEVEL = 12
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Everything that fixes a lattice: tilt, spacing, window of the sum, index range of every factor."""
+
+    theta: float
+    h: float
+    window: Window
+    log_scales: tuple[float, ...]
+    ranges: tuple[tuple[float, float, float], ...]
+    """Per factor: lowest loss, highest loss, offset."""
+    tilted: tuple[Array, ...]
+    sketches: tuple[Sketch, ...]
+    capped: bool
+
+
+def common_spacing(values: Array, finest: float) -> float | None:
+    """Return the largest g of which all values are multiples, up to rounding, or None if it is below ``finest``."""
+    g = 0.0
+    for value in np.unique(np.abs(values)):
+        a, b = float(value), g
+        while b > 1e-9 * float(value):
+            a, b = b, a - b * round(a / b)
+            a, b = abs(a), abs(b)
+        g = a
+        if 0 < g < finest:
+            return None
+    return g or None
+
+
+def _spacing(laws: list[LossLaw], wanted: float, finest: float) -> float:
+    """Return the largest h <= wanted that puts all atoms on their lattices, else ``wanted``."""
+    gaps = [np.diff(law.atoms.loss) for law in laws if len(law.atoms.loss) > 1]
+    if not gaps:
+        return wanted
+    common = common_spacing(np.concatenate([np.unique(np.round(gap, 12)) if len(gap) > 64 else gap for gap in gaps]), finest)
+    if common is None:  # incommensurate: serve the factor whose atoms are widest apart
+        common = float(max(gap.min() for gap in gaps))
+    if all(not law.continuous for law in laws) and common <= wanted * 1e6:
+        return common if common > wanted else common / np.ceil(common / wanted) if len(gaps) > 1 else common
+    return common / np.ceil(common / wanted)
+
+
+def _offset(law: LossLaw, sketch: Sketch, h: float) -> float:
+    """Return an atom, or the barycentre of the bin that holds most of the mass when one does, else 0."""
+    if len(law.atoms.loss):
+        return float(law.atoms.loss[0])
+    mass = np.exp(sketch.log_p)
+    centre = float(sketch.loss[np.searchsorted(np.cumsum(mass), mass.sum() / 2)])
+    if np.sum(mass[np.abs(sketch.loss - centre) < h / 2]) < 0.2:
+        return 0.0
+    for _ in range(8):
+        a, b = centre - h / 2, centre + h / 2
+        cells = law.cells(np.array([a, b]))
+        p = (cells.deficit[0] + np.exp(-b) * cells.excess[0]) / -np.expm1(-h)
+        if p <= 0:
+            return 0.0
+        centre = a + float(np.log1p(cells.excess[0] / (np.exp(a) * p)))
+    return centre + 1e-13 * h
+
+
+def _reach(sketch: Sketch, weight: Array, count: int, log_delta: float) -> tuple[float, float]:
+    """Return the losses of one factor outside which nothing matters to the question."""
+    above = np.cumsum(weight[::-1])[::-1]
+    log_q_above = np.logaddexp.accumulate((sketch.log_p + sketch.loss)[::-1])[::-1]
+    silent = (above * count < _NEGLIGIBLE) & (log_q_above + np.log(count) < log_delta - 16)
+    high = int(np.argmax(silent)) if silent.any() else len(weight) - 1
+    low = int(np.searchsorted(np.cumsum(weight) * count, _NEGLIGIBLE)) - 1
+    return float(sketch.loss[max(low, 0)]), float(sketch.loss[min(high, len(weight) - 1)])
+
+
+def plan(laws: list[LossLaw], counts: list[int], sketches: list[Sketch], epsilon: float, width: float) -> Grid:
+    """Choose the lattice for delta near ``epsilon`` with bounds about ``width`` apart in epsilon."""
+    cumulant = Cumulant(list(zip(sketches, counts, strict=True)))
+    theta = tilt_for_epsilon(cumulant, epsilon)
+    log_delta = log_delta_for_epsilon(cumulant, epsilon)
+    weights = cumulant.weights(theta)
+    log_eta = np.log(_NEGLIGIBLE / 100)
+    low, down = cumulant.edge(theta, -1, log_eta)
+    high, up = cumulant.edge(theta, +1, log_eta)
+    rounds = 0.0
+    for law, count, weight, sketch in zip(laws, counts, weights, sketches, strict=True):
+        atoms = np.isin(sketch.loss, law.atoms.loss)
+        rounds += count * (float(np.sum(weight[~atoms])) if law.continuous else 0.0)
+    wanted = float(np.sqrt(8 * width / (theta * rounds))) if rounds > 0 else np.inf
+    wanted = min(wanted, (high - low) / 16 if high > low else 1.0)
+    finest = (high - low) / MAX_LATTICE
+    h = _spacing(laws, max(wanted, 2 * finest), 2 * finest)
+    capped = h > 1.01 * wanted
+    ranges = []
+    for law, sketch, weight, count in zip(laws, sketches, weights, counts, strict=True):
+        ranges.append((*_reach(sketch, weight, count, log_delta), _offset(law, sketch, h)))
+    offset = sum(count * c for count, (_, _, c) in zip(counts, ranges, strict=True))
+    first = int(np.floor((low - offset) / h)) - 1
+    size = max(64, 1 << int(np.ceil(np.log2((high - low) / h + 4))))
+    spare = size - int(np.ceil((high - low) / h)) - 2
+    window = Window(first - spare // 2, size, (down, up))
+    return Grid(theta, h, window, tuple(cumulant.each(theta)), tuple(ranges), tuple(weights), tuple(sketches), capped)
+
+
+def _indices(grid: Grid, which: int, count: int) -> Array:
+    """Return node indices of one factor: every point in the bulk, 2^j apart where the tilted tail is below 5e-4 4^-j."""
+    low, high, offset = grid.ranges[which]
+    first, last = int(np.floor((low - offset) / grid.h)) - 1, int(np.ceil((high - offset) / grid.h)) + 1
+    weight, loss = grid.tilted[which], grid.sketches[which].loss
+    if last - first < 256:
+        return np.arange(first, last + 1)
+    left, right = np.cumsum(weight), np.cumsum(weight[::-1])[::-1]
+    levels = int(np.clip(np.floor(np.log2(0.25 / (grid.h * grid.theta))), 0, _MAX_LEVEL))
+    lows, highs = [], []
+    for j in range(1, levels + 1):
+        tail = 5e-4 * 4.0**-j
+        lows.append(int(np.clip(np.floor((loss[np.searchsorted(left, tail)] - offset) / grid.h), first, last)))
+        highs.append(int(np.clip(np.ceil((loss[len(loss) - 1 - np.searchsorted(right[::-1], tail)] - offset) / grid.h), first, last)))
+    pieces, at = [], first
+    for j in range(levels, 0, -1):
+        steps = np.arange(at, lows[j - 1] - (1 << j) + 1, 1 << j)  # towards the bulk a coarse cell must not reach into it
+        if len(steps):
+            pieces.append(steps)
+            at = int(steps[-1]) + (1 << j)
+    for j in range(levels + 1):
+        stop = highs[j] if j < levels else last
+        if stop > at:
+            steps = np.arange(at, stop, 1 << j)
+            pieces.append(steps)
+            at = int(steps[-1]) + (1 << j)
+    pieces.append(np.array([at]))
+    return np.concatenate(pieces)
+
+
+def factors(grid: Grid, laws: list[LossLaw], counts: list[int], *, reverse: bool) -> list[Tilted]:
+    """Discretise every factor on the grid; ``laws`` are in the base order, the grid in the asked one."""
+    found = []
+    for which, (law, count) in enumerate(zip(laws, counts, strict=True)):
+        index = _indices(grid, which, count)
+        offset, log_scale = grid.ranges[which][2], grid.log_scales[which]
+        nodes = offset + grid.h * index
+        if reverse:
+            # Under T(Q, P) the P-mass is e^l dP, so the tilt e^(theta L') is e^((1 - theta) l) dP.
+            d = discretise(law, -nodes[::-1], 1 - grid.theta, log_scale)
+            over, under, top = d.over[::-1], d.under_reversed[::-1], d.over_bottom
+        else:
+            d = discretise(law, nodes, grid.theta, log_scale)
+            over, under, top = d.over, d.under, d.over_top
+        found.append(Tilted(index, offset, over, under, count, top, d.shift, log_scale))
+    return found

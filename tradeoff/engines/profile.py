@@ -1,0 +1,70 @@
+"""A table of certified points of the profile delta(epsilon), from which every question is answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradeoff.numerics.rounding import UNIT, Array
+
+
+@dataclass(frozen=True, eq=False)
+class Profile:
+    """Bounds on delta at increasing losses: ``upper`` at ``above``, ``lower`` at ``below``, convex in e^epsilon between.
+
+    ``top`` bounds delta from above, ``floor`` from below, at every loss.
+    """
+
+    above: Array
+    upper: Array
+    below: Array
+    lower: Array
+    floor: float
+
+    def delta(self, epsilon: Array) -> tuple[Array, Array]:
+        """Bound delta(epsilon); a chord of upper bounds is above the convex profile, the polygon of lower ones below."""
+        upper = _chord(self.above, self.upper, epsilon, right=float(self.upper[-1]), left=1.0)
+        lower = _chord(self.below, self.lower, epsilon, right=0.0, left=0.0)
+        upper = np.minimum(upper * (1 + 16 * UNIT), 1.0)
+        lower = np.maximum(np.maximum(lower * (1 - 16 * UNIT), self.floor), -np.expm1(np.minimum(epsilon, 0.0)) * (1 - 4 * UNIT))
+        return np.minimum(lower, upper), upper
+
+    def epsilon(self, delta: Array) -> tuple[Array, Array]:
+        """Bound the least epsilon with delta(epsilon) <= delta; +-inf where the table does not reach."""
+        return self._last_above(delta), self._first_below(delta)
+
+    def _first_below(self, delta: Array) -> Array:
+        falling = np.minimum.accumulate(self.upper)
+        k = np.searchsorted(-falling, -delta, side="left")
+        inside = k < len(falling)
+        k = np.minimum(k, len(falling) - 1)
+        crossing = _cross(self.above, falling, np.maximum(k - 1, 0), delta)
+        crossing = np.where(k == 0, self.above[0], np.minimum(crossing * (1 + 4 * UNIT * np.sign(crossing)) + 4 * UNIT, self.above[k]))
+        return np.where(inside, crossing, np.inf)
+
+    def _last_above(self, delta: Array) -> Array:
+        rising = np.maximum.accumulate(np.maximum(self.lower, self.floor)[::-1])[::-1]
+        k = np.searchsorted(-rising, -delta, side="left") - 1  # the last node with lower > delta
+        inside = k >= 0
+        k = np.maximum(k, 0)
+        everywhere = self.floor > delta
+        crossing = np.where(k + 1 < len(rising), _cross(self.below, np.append(self.lower, 0.0), k, delta), self.below[k])
+        crossing = np.maximum(crossing * (1 - 4 * UNIT * np.sign(crossing)) - 4 * UNIT, self.below[k])
+        return np.where(everywhere, np.inf, np.where(inside, crossing, -np.inf))
+
+
+def _chord(at: Array, value: Array, epsilon: Array, *, left: float, right: float) -> Array:
+    """Interpolate linearly in e^epsilon, without forming it."""
+    k = np.clip(np.searchsorted(at, epsilon, side="right") - 1, 0, len(at) - 2)
+    weight = np.expm1(epsilon - at[k]) / np.expm1(at[k + 1] - at[k])
+    inner = value[k] + np.clip(weight, 0.0, 1.0) * (value[k + 1] - value[k])
+    return np.where(epsilon < at[0], left, np.where(epsilon >= at[-1], right if right != value[-1] else value[-1], inner))
+
+
+def _cross(at: Array, value: Array, k: Array, level: Array) -> Array:
+    """Return where the chord of cell k meets ``level``."""
+    following = np.minimum(k + 1, len(at) - 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight = (value[k] - level) / (value[k] - value[following])
+    return at[k] + np.log1p(np.nan_to_num(np.clip(weight, 0.0, 1.0)) * np.expm1(at[following] - at[k]))

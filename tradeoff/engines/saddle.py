@@ -1,0 +1,107 @@
+"""Where to tilt: saddle points of the cumulant function, from sketches of the laws. Estimates, never bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from tradeoff.engines.law import Sketch
+from tradeoff.numerics.rounding import Array
+
+_STEPS = 60
+
+
+class Cumulant:
+    """K(t) = sum n_i log E_P e^(t L_i) of a product, with two derivatives; cost is one pass over the sketches."""
+
+    def __init__(self, parts: Sequence[tuple[Sketch, int]]) -> None:
+        self.parts = [(sketch.loss, sketch.log_p, count) for sketch, count in parts]
+
+    def weights(self, t: float) -> list[Array]:
+        """Return the tilted, normalised weights of every sketch."""
+        found = []
+        for loss, log_p, _ in self.parts:
+            exponent = log_p + t * loss
+            weight = np.exp(exponent - np.max(exponent))
+            found.append(weight / np.sum(weight))
+        return found
+
+    def each(self, t: float) -> list[float]:
+        """Return log E e^(t L_i) of one copy of every factor."""
+        values = []
+        for loss, log_p, _ in self.parts:
+            exponent = log_p + t * loss
+            peak = np.max(exponent)
+            values.append(float(peak + np.log(np.sum(np.exp(exponent - peak)))))
+        return values
+
+    def __call__(self, t: float) -> tuple[float, float, float]:
+        """Return K, K' and K'' at t."""
+        value = mean = variance = 0.0
+        for loss, log_p, count in self.parts:
+            exponent = log_p + t * loss
+            peak = np.max(exponent)
+            weight = np.exp(exponent - peak)
+            total = np.sum(weight)
+            first = float(np.sum(weight * loss) / total)
+            value += count * float(peak + np.log(total))
+            mean += count * first
+            variance += count * float(np.sum(weight * (loss - first) ** 2) / total)
+        return value, mean, variance
+
+    def edge(self, theta: float, sign: int, log_eta: float) -> tuple[float, float]:
+        """Return (loss, t): Chernoff with exponent t puts tilted mass e^log_eta beyond the loss, about the nearest such."""
+        base = self(theta)[0]
+        best, best_t = np.inf, 1.0
+        scale = 1 / np.sqrt(max(self(theta)[2], 1e-300))
+        for t in scale * np.geomspace(0.05, 60, 40):
+            reach = (self(theta + sign * t)[0] - base - log_eta) / t
+            if reach < best:
+                best, best_t = reach, float(t)
+        return sign * best, best_t
+
+
+def _bisect(function: Callable[[float], float], low: float, high: float) -> float:
+    """Return the crossing of an increasing function, on a logarithmic scale."""
+    for _ in range(_STEPS):
+        middle = float(np.sqrt(low * high))
+        low, high = (middle, high) if function(middle) < 0 else (low, middle)
+    return high
+
+
+def tilt_for_epsilon(cumulant: Cumulant, epsilon: float) -> float:
+    """Return theta > 1 at the saddle of e^(K - (theta-1) eps)/(theta (theta-1))."""
+    return 1 + _bisect(lambda u: cumulant(1 + u)[1] - 1 / (1 + u) - 1 / u - epsilon, 1e-6, 1e6)
+
+
+def _log_delta(cumulant: Cumulant, theta: float) -> tuple[float, float]:
+    value, mean, variance = cumulant(theta)
+    u = theta - 1
+    epsilon = mean - 1 / theta - 1 / u
+    spread = variance + theta**-2 + u**-2
+    return epsilon, value - u * epsilon - np.log(theta * u) - 0.5 * np.log(2 * np.pi * spread)
+
+
+def epsilon_for_delta(cumulant: Cumulant, delta: float) -> float:
+    """Estimate epsilon(delta); negative values mean delta > delta(0)."""
+    goal = np.log(delta)
+    return _log_delta(cumulant, 1 + _bisect(lambda u: goal - _log_delta(cumulant, 1 + u)[1], 1e-6, 1e6))[0]
+
+
+def log_delta_for_epsilon(cumulant: Cumulant, epsilon: float) -> float:
+    """Estimate log delta(epsilon)."""
+    return _log_delta(cumulant, tilt_for_epsilon(cumulant, epsilon))[1]
+
+
+def epsilon_for_alpha(cumulant: Cumulant, alpha: float) -> float:
+    """Estimate the loss epsilon with P(L > epsilon) = alpha."""
+    sign = 1 if alpha <= 0.5 else -1
+    goal = np.log(alpha if sign > 0 else max(1 - alpha, 1e-300))
+
+    def tail(u: float) -> tuple[float, float]:
+        value, mean, variance = cumulant(sign * u)
+        epsilon = mean - sign / u
+        return epsilon, value - sign * u * epsilon - np.log(u) - 0.5 * np.log(2 * np.pi * (variance + u**-2))
+
+    return tail(_bisect(lambda u: goal - tail(u)[1], 1e-6, 1e6))[0]

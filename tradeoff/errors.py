@@ -1,0 +1,63 @@
+"""Every exception of the library, below one base class."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class TradeOffError(Exception):
+    """Base of every error the library raises on purpose."""
+
+
+class DomainError(TradeOffError, ValueError):
+    """A value lies outside the domain of the question or of the parameter."""
+
+
+class CurveError(DomainError):
+    """The data given do not describe a trade-off function; the message names the property and the place."""
+
+
+class SizeError(TradeOffError, ValueError):
+    """An exact answer would need more vertices or memory than the stated cap."""
+
+
+class PrecisionError(TradeOffError, ArithmeticError):
+    """The asked accuracy cannot be reached; ``reachable`` is the width that can."""
+
+    def __init__(self, message: str, reachable: float) -> None:
+        super().__init__(message)
+        self.reachable = reachable
+
+
+class Undecided(TradeOffError, ArithmeticError):  # noqa: N818 - the public name is part of the contract
+    """Bounds overlap, so an order between two curves can be neither proved nor refuted; ``at`` is where."""
+
+    def __init__(self, message: str, at: float) -> None:
+        super().__init__(message)
+        self.at = at
+
+
+class KindError(TradeOffError, TypeError):
+    """A curve stands where a mechanism is wanted, or the reverse."""
+
+
+class SymbolError(TradeOffError, TypeError):
+    """A number was asked of a curve that still has free symbols."""
+
+
+class NoClosedForm(TradeOffError, NotImplementedError):  # noqa: N818 - reads as the sentence it is
+    """No closed form is known; the message says what answers instead."""
+
+
+class PlanError(TradeOffError, ValueError):
+    """A plan, or the file that holds it, is malformed; the message names file, entry, value and what is allowed."""
+
+
+class MissingExtraError(TradeOffError, ImportError):
+    """An optional dependency is not installed; the message names the extra."""
+
+
+def domain(name: str, value: Any, allowed: str, remedy: str = "") -> DomainError:
+    """Build the one-sentence domain error: value, limit, remedy."""
+    tail = f"; {remedy}" if remedy else ""
+    return DomainError(f"{name} = {value!r} is outside {allowed}{tail}")

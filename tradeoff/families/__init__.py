@@ -1,0 +1,1 @@
+"""Curves with closed forms, one family a file."""

@@ -1,0 +1,36 @@
+"""What every closed form of a symmetric family shares: it is asked only for epsilon >= 0."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from tradeoff.core.bounds import Pair
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.parameters import is_symbol
+from tradeoff.numerics.rounding import UNIT, Array
+
+
+class SymmetricFamily(TradeOff):
+    """Symmetric family with one parameter and a profile known for epsilon >= 0."""
+
+    @property
+    def symmetric(self) -> bool:
+        return True
+
+    @abstractmethod
+    def _tail(self, epsilon: Array) -> Pair:
+        """Bound delta(epsilon) for epsilon >= 0."""
+
+    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+        # delta(-eps) = 1 - e^-eps + e^-eps delta(eps) when f = f^-1: two positive terms.
+        low, high = self._tail(np.abs(epsilon))
+        fold, scale = -np.expm1(np.minimum(epsilon, 0.0)), np.exp(np.minimum(epsilon, 0.0))
+        return (fold + scale * low) * (1 - 8 * UNIT), (fold + scale * high) * (1 + 8 * UNIT)
+
+
+def symbols_of(*values: Any) -> frozenset[Any]:
+    """Return the free symbols of all symbolic parameters."""
+    return frozenset().union(*(value.free_symbols for value in values if is_symbol(value)))

@@ -1,0 +1,33 @@
+"""Approximate differential privacy f_{epsilon,delta} = f_{epsilon,0} (x) f_{0,delta}."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.families.pure_dp import PureDP
+from tradeoff.families.total_variation import TotalVariation
+
+
+def approximate_dp(epsilon: Any, delta: Any) -> TradeOff:
+    """Least private curve of (epsilon, delta)-DP: max{0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha)}.
+
+    Parameters
+    ----------
+    epsilon
+        Loss in nats, in [0, inf), or a SymPy expression.
+    delta
+        Probability in [0, 1], or a SymPy expression.
+
+    Returns
+    -------
+    TradeOff
+        The product f_{eps,0} (x) f_{0,delta} (Dong, Roth, Su 2022, Proposition 2.5 and Section 3).
+
+    Examples
+    --------
+    >>> from tradeoff import approximate_dp
+    >>> approximate_dp(1.0, 0.25)
+    f_{0,0.25} ⊗ f_{1,0}
+    """
+    return PureDP(epsilon) @ TotalVariation(delta)

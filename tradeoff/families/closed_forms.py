@@ -1,0 +1,52 @@
+"""The table of identities of the tensor product; each rule takes factors to simpler factors, or declines."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tradeoff.core.parameters import is_symbol
+from tradeoff.core.tensor import Factors, rule
+from tradeoff.families.identity import Identity
+from tradeoff.families.total_variation import TotalVariation
+
+
+@rule
+def unit(factors: Factors) -> Factors | None:
+    """f (x) Id = f."""
+    return {f: n for f, n in factors.items() if not isinstance(f, Identity)}
+
+
+@rule
+def absorbing(factors: Factors) -> Factors | None:
+    """f (x) 0 = 0: without privacy there is none to lose."""
+    return {TotalVariation(1): 1} if any(not f.free_symbols and f.q_plus == 1 for f in factors) else None
+
+
+@rule
+def semigroups(factors: Factors) -> Factors | None:
+    """Families closed under the product: what each calls its weight adds, in an order-free sum."""
+    found: Factors = {}
+    weights: dict[type, list[Any]] = {}
+    for f, n in factors.items():
+        if hasattr(f, "weight"):
+            weights.setdefault(type(f), []).append((f, n))
+        else:
+            found[f] = n
+    for family, members in weights.items():
+        if len(members) == 1 and members[0][1] == 1:
+            found[members[0][0]] = 1
+        else:
+            curve = family.from_weight(_sum([n * f.weight for f, n in members]))  # type: ignore[attr-defined]  # has a weight
+            found[curve] = found.get(curve, 0) + 1
+    return unit(found)
+
+
+def _sum(weights: list[Any]) -> Any:
+    return sum(weights) if any(is_symbol(weight) for weight in weights) else math.fsum(weights)
+
+
+@rule
+def empty(factors: Factors) -> Factors | None:
+    """The empty product is the identity."""
+    return None if factors else {Identity(): 1}

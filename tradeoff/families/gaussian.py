@@ -1,0 +1,115 @@
+"""The Gaussian family G_mu = T(N(0,1), N(mu,1))."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from tradeoff.core.bounds import Pair
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.parameters import count, is_symbol, real
+from tradeoff.engines.density import GaussianLaw
+from tradeoff.families._symmetric import SymmetricFamily, symbols_of
+from tradeoff.families.identity import Identity
+from tradeoff.numerics.normal import hockey_stick, shifted_tail
+from tradeoff.numerics.rounding import Array
+
+
+@dataclass(frozen=True, repr=False)
+class Gaussian(SymmetricFamily):
+    """Testing N(0,1) against N(mu,1): G_mu(alpha) = Phi(Phi^-1(1 - alpha) - mu).
+
+    Parameters
+    ----------
+    mu
+        Shift in standard deviations, in [0, inf], or a SymPy expression. Privacy falls as mu grows.
+
+    Notes
+    -----
+    Closed under products, G_mu (x) G_nu = G_sqrt(mu^2 + nu^2), and under groups, group(k) = G_{k mu}
+    (Dong, Roth, Su 2022, Definition 2.6, Corollary 3.3 and Theorem 2.14).
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian
+    >>> Gaussian(3) @ Gaussian(4)
+    G_{5}
+    >>> round(Gaussian(1).epsilon(1e-5), 6)
+    4.377178
+    """
+
+    mu: Any
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", real("mu", self.mu, 0))
+
+    # The semigroup rule: what adds under the tensor product.
+
+    @property
+    def weight(self) -> Any:
+        """Return mu^2, which adds under products."""
+        return self.mu**2
+
+    @staticmethod
+    def from_weight(weight: Any) -> TradeOff:
+        """Return the curve of a sum of weights."""
+        if is_symbol(weight):
+            return Gaussian(weight**0.5 if isinstance(weight, float) else _root(weight))
+        return Gaussian(float(np.sqrt(weight))) if weight > 0 else Identity()
+
+    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        if np.isinf(self.mu):
+            return np.zeros_like(alpha), np.zeros_like(alpha)
+        if self.mu == 0:
+            return 1 - alpha, 1 - alpha
+        low, high = shifted_tail(alpha, self.mu)
+        return np.where(alpha == 0, 1.0, low), high
+
+    def _tail(self, epsilon: Array) -> Pair:
+        if np.isinf(self.mu):
+            return np.ones_like(epsilon), np.ones_like(epsilon)
+        if self.mu == 0:
+            return np.zeros_like(epsilon), np.zeros_like(epsilon)
+        return hockey_stick(epsilon, self.mu)
+
+    @property
+    def q_plus(self) -> float:
+        return float(np.isinf(self.mu))
+
+    @property
+    def sup_loss(self) -> float:
+        return np.inf if self.mu > 0 else 0.0
+
+    def loss_law(self) -> GaussianLaw:
+        return GaussianLaw(self.mu)
+
+    def group(self, k: int) -> TradeOff:
+        return Gaussian(count("k", k) * self.mu)
+
+    def kl(self) -> Any:
+        """Kullback-Leibler divergence KL(P || Q) = mu^2/2, in nats."""
+        return self.mu**2 / 2
+
+    def renyi(self, order: float) -> Any:
+        """Renyi divergence of the given order, order mu^2/2, in nats."""
+        return order * self.mu**2 / 2
+
+    def slope(self, alpha: Any) -> Any:
+        """Return the derivative G_mu'(alpha) = -e^(mu z - mu^2/2), z = Phi^-1(1 - alpha)."""
+        return -np.exp(-self.mu * ndtri(alpha) - self.mu**2 / 2)
+
+    @property
+    def free_symbols(self) -> frozenset[Any]:
+        return symbols_of(self.mu)
+
+    def __repr__(self) -> str:
+        return f"G_{{{self.mu if self.free_symbols else format(self.mu, '.6g')}}}"
+
+
+def _root(weight: Any) -> Any:
+    import sympy
+
+    return sympy.sqrt(sympy.nsimplify(weight) if weight.is_number else weight)

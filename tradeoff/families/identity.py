@@ -1,0 +1,63 @@
+"""The identity: an output that says nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tradeoff.core.bounds import Pair
+from tradeoff.engines.atomic import AtomicLaw
+from tradeoff.families._symmetric import SymmetricFamily
+from tradeoff.numerics.rounding import Array, around
+
+
+class Identity(SymmetricFamily):
+    """Perfect privacy Id(alpha) = 1 - alpha: the unit of the tensor product and the top of the order.
+
+    Examples
+    --------
+    >>> from tradeoff import Identity
+    >>> Identity()(0.25)
+    0.75
+    """
+
+    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        low, high = 1 - alpha, 1 - alpha
+        return low, high
+
+    def _tail(self, epsilon: Array) -> Pair:
+        return np.zeros_like(epsilon), np.zeros_like(epsilon)
+
+    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+        return around(-np.expm1(np.minimum(epsilon, 0.0)), 4 * (epsilon < 0))
+
+    @property
+    def sup_loss(self) -> float:
+        return 0.0
+
+    def loss_law(self) -> AtomicLaw:
+        return AtomicLaw(np.zeros(1), np.zeros(1), slack=np.zeros(1))
+
+    def kl(self) -> float:
+        """Kullback-Leibler divergence KL(P || Q) = 0, in nats."""
+        return 0.0
+
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of any order: 0."""
+        return 0.0 * order
+
+    def group(self, k: int) -> Identity:
+        del k
+        return self
+
+    def slope(self, alpha: Array) -> Array:
+        """Return the derivative f'(alpha) = -1."""
+        return -np.ones_like(np.asarray(alpha, dtype=float))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Identity)
+
+    def __hash__(self) -> int:
+        return hash(Identity)
+
+    def __repr__(self) -> str:
+        return "Id"

@@ -1,0 +1,88 @@
+"""The Laplace family T(Lap(0,1), Lap(epsilon,1))."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tradeoff.core.bounds import Pair
+from tradeoff.core.parameters import real
+from tradeoff.engines.density import LaplaceLaw
+from tradeoff.families._symmetric import SymmetricFamily, symbols_of
+from tradeoff.numerics.rounding import Array, around
+
+
+@dataclass(frozen=True, repr=False)
+class Laplace(SymmetricFamily):
+    """Testing Lap(0,1) against Lap(epsilon,1): the curve of the Laplace mechanism with sensitivity/scale = epsilon.
+
+    f(alpha) is 1 - e^eps alpha below e^-eps/2, e^-eps/(4 alpha) up to 1/2, and e^-eps (1 - alpha) above.
+
+    Parameters
+    ----------
+    epsilon
+        Shift over scale, in nats, in [0, inf), or a SymPy expression.
+
+    Notes
+    -----
+    The limit of k-fold groups of f_{eps/k,0} (Dong, Roth, Su 2022, Proposition 2.15).
+
+    Examples
+    --------
+    >>> from tradeoff import Laplace
+    >>> Laplace(1.0).epsilon(0)
+    1.0
+    """
+
+    epsilon_0: Any
+
+    def __init__(self, epsilon: Any) -> None:
+        object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True))
+
+    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        shrink = np.exp(-self.epsilon_0)
+        with np.errstate(divide="ignore", over="ignore"):
+            middle = shrink / (4 * np.maximum(alpha, shrink / 4))
+            value = np.where(alpha < shrink / 2, 1 - np.exp(self.epsilon_0) * np.minimum(alpha, shrink), np.where(alpha <= 0.5, middle, shrink * (1 - alpha)))
+        return around(value, 32 + 8 * self.epsilon_0)
+
+    def _tail(self, epsilon: Array) -> Pair:
+        gap = np.minimum(epsilon - self.epsilon_0, 0.0) / 2
+        low, high = around(-np.expm1(gap), 8)
+        # The gap itself carries one rounding of each loss.
+        error = np.where(gap < 0, 4 * (epsilon + self.epsilon_0) * 2.0**-53, 0.0)
+        return np.maximum(low - error, 0.0), np.where(gap < 0, high + error, 0.0)
+
+    @property
+    def sup_loss(self) -> float:
+        return float(self.epsilon_0)
+
+    def loss_law(self) -> LaplaceLaw:
+        return LaplaceLaw(self.epsilon_0)
+
+    def kl(self) -> Any:
+        """Kullback-Leibler divergence KL(P || Q) = eps - 1 + e^-eps, in nats."""
+        return self.epsilon_0 + np.expm1(-self.epsilon_0)
+
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of order > 1, log[a/(2a-1) e^((a-1) eps) + (a-1)/(2a-1) e^(-a eps)]/(a-1), in nats (Mironov 2017)."""
+        a = real("order", order, 1, open_low=True)
+        first = np.log(a / (2 * a - 1)) + (a - 1) * self.epsilon_0
+        second = np.log((a - 1) / (2 * a - 1)) - a * self.epsilon_0
+        return float(np.logaddexp(first, second) / (a - 1))
+
+    def slope(self, alpha: Any) -> Any:
+        """Return the derivative f'(alpha) away from the two kinks."""
+        alpha = np.asarray(alpha, dtype=float)
+        e = self.epsilon_0
+        inner = -np.exp(-e) / (4 * np.maximum(alpha, 1e-300) ** 2)
+        return np.where(alpha < np.exp(-e) / 2, -np.exp(e), np.where(alpha <= 0.5, inner, -np.exp(-e)))
+
+    @property
+    def free_symbols(self) -> frozenset[Any]:
+        return symbols_of(self.epsilon_0)
+
+    def __repr__(self) -> str:
+        return f"Lap_{{{self.epsilon_0 if self.free_symbols else format(self.epsilon_0, '.6g')}}}"

@@ -1,0 +1,86 @@
+"""Pure differential privacy f_{epsilon,0}: the curve of binary randomised response."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tradeoff.core.bounds import Pair
+from tradeoff.core.parameters import real
+from tradeoff.engines.atomic import AtomicLaw, binomial_law
+from tradeoff.families._symmetric import SymmetricFamily, symbols_of
+from tradeoff.numerics.rounding import Array, around
+
+
+@dataclass(frozen=True, repr=False)
+class PureDP(SymmetricFamily):
+    """Least private curve of epsilon-DP: f_{eps,0}(alpha) = max{1 - e^eps alpha, e^-eps (1 - alpha)}.
+
+    Parameters
+    ----------
+    epsilon
+        Loss in nats, in [0, inf), or a SymPy expression.
+
+    Notes
+    -----
+    Powers are exact: losses (2k - n) eps with binomial masses (Kairouz, Oh, Viswanath 2015, Theorem 3.3).
+
+    Examples
+    --------
+    >>> from tradeoff import PureDP
+    >>> round((PureDP(0.1) ** 1000).epsilon(1e-5), 6)
+    17.787128
+    """
+
+    epsilon_0: Any
+
+    def __init__(self, epsilon: Any) -> None:
+        object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True))
+
+    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        e = self.epsilon_0
+        kink = np.exp(-e) / (1 + np.exp(-e))  # 1/(1 + e^eps)
+        # With alpha at most the kink the product e^eps alpha does not overflow.
+        first = 1 - np.exp(min(e, 700.0)) * np.minimum(alpha, kink)
+        return around(np.where(alpha < kink, np.maximum(first, np.exp(-e) * (1 - alpha)), np.exp(-e) * (1 - alpha)), 16 + 8 * e)
+
+    def _tail(self, epsilon: Array) -> Pair:
+        gap = np.minimum(epsilon - self.epsilon_0, 0.0)
+        scale = 1 / (1 + np.exp(-self.epsilon_0))
+        low, high = around(-np.expm1(gap) * scale, 16)
+        error = np.where(gap < 0, 4 * (epsilon + self.epsilon_0) * 2.0**-53, 0.0)
+        return np.maximum(low - error, 0.0), np.where(gap < 0, high + error, 0.0)
+
+    @property
+    def sup_loss(self) -> float:
+        return float(self.epsilon_0)
+
+    def loss_law(self) -> AtomicLaw:
+        return binomial_law(self.epsilon_0, 1)
+
+    def power_law(self, n: int) -> AtomicLaw:
+        """Return the law of L of the n-fold product, exactly."""
+        return binomial_law(self.epsilon_0, n)
+
+    def kl(self) -> Any:
+        """Kullback-Leibler divergence KL(P || Q) = eps tanh(eps/2), in nats."""
+        return self.epsilon_0 * np.tanh(self.epsilon_0 / 2)
+
+    def renyi(self, order: float) -> float:
+        """Renyi divergence of order > 1, log[p^a q^(1-a) + q^a p^(1-a)]/(a-1) with p/q = e^eps, in nats."""
+        a, e = real("order", order, 1, open_low=True), self.epsilon_0
+        log_norm = np.logaddexp(0.0, e)
+        return float((np.logaddexp(a * e, (1 - a) * e) - log_norm) / (a - 1))
+
+    def slope(self, alpha: Any) -> Any:
+        """Return the derivative f'(alpha) away from the kink."""
+        return np.where(np.asarray(alpha) < 1 / (1 + np.exp(self.epsilon_0)), -np.exp(self.epsilon_0), -np.exp(-self.epsilon_0))
+
+    @property
+    def free_symbols(self) -> frozenset[Any]:
+        return symbols_of(self.epsilon_0)
+
+    def __repr__(self) -> str:
+        return f"f_{{{self.epsilon_0 if self.free_symbols else format(self.epsilon_0, '.6g')},0}}"

@@ -1,0 +1,36 @@
+"""Real FFT of non-negative vectors with a bound on its rounding error."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import fft
+
+from tradeoff.numerics.rounding import UNIT, Array
+
+Spectrum = NDArray[np.complex128]
+
+
+def transform(x: Array) -> Spectrum:
+    """Return the half spectrum of a real vector whose length is a power of two."""
+    return np.asarray(fft.rfft(x))
+
+
+def restore(spectrum: Spectrum, size: int) -> Array:
+    """Return the real vector of a half spectrum."""
+    return np.asarray(fft.irfft(spectrum, size))
+
+
+def error(size: int) -> float:
+    """Return the error of one transform, relative to the 1-norm of its input, for every output.
+
+    Each output is a sum of inputs times products of log2(N) twiddle factors; one butterfly stage costs a
+    complex product and an addition, below 6 units of rounding when the twiddles are correctly rounded.
+    """
+    return 6 * max(1.0, np.log2(size)) * UNIT
+
+
+def two_norm(half: Array, size: int) -> float:
+    """Return the 2-norm, by Parseval, of the vector whose half spectrum has these moduli."""
+    total = np.sum(half[1:-1] ** 2) * 2 + half[0] ** 2 + half[-1] ** 2 if size % 2 == 0 else np.sum(half[1:] ** 2) * 2 + half[0] ** 2
+    return float(np.sqrt(total / size))

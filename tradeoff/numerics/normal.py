@@ -1,0 +1,55 @@
+"""The two questions asked of a shifted normal law, with relative accuracy in both tails."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import erfcx, ndtr, ndtri
+
+from tradeoff.numerics.rounding import TINY, Array, around
+
+_SQRT_HALF_PI, _SQRT_HALF = 1.2533141373155003, 0.7071067811865476
+_LOG_SQRT_2PI = 0.9189385332046727
+
+
+def _mills(x: Array) -> Array:
+    """Return Phi(-x)/phi(x) for x above about -37."""
+    return _SQRT_HALF_PI * np.asarray(erfcx(x * _SQRT_HALF))
+
+
+def shifted_tail(alpha: Array, mu: float) -> tuple[Array, Array]:
+    """Bound Phi(Phi^-1(1 - alpha) - mu)."""
+    z = -np.asarray(ndtri(alpha))
+    x = np.where(np.isfinite(z), z - mu, z)
+    # d log Phi(x) <= (|x| + 1) dx for x < 0, and less above.
+    with np.errstate(invalid="ignore"):
+        ulps = 16 + (np.maximum(-x, 0) + 2) * (16 + 16 * np.abs(z) + 6 * mu + 2 * np.abs(x))
+    low, high = around(ndtr(x), np.where(np.isfinite(x), ulps, 16))
+    return np.where(alpha == 0, 1 - 1e-15, np.maximum(low, 0.0)), high
+
+
+def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
+    """Bound Phi(-a) - e^eps Phi(-b) with a = eps/mu - mu/2, b = a + mu, for eps >= 0.
+
+    As e^eps phi(b) = phi(a), it is phi(a) (R(a) - R(b)) with R Mills' ratio; for small mu the difference is
+    the integral of 1 - t R(t) from a to b, whose integrand loses t^2 units where it is about 1/t^2.
+    """
+    a = epsilon / mu - mu / 2
+    b = a + mu
+    log_density = -a * a / 2 - _LOG_SQRT_2PI
+    position = (np.abs(a) + 2) * 8 * (epsilon / mu + mu + 1)
+    if mu < 1:
+        nodes, weights = np.polynomial.legendre.leggauss(14)
+        t = a[:, None] + mu * (nodes + 1) / 2
+        value = np.exp(log_density) * ((1 - t * _mills(t)) @ weights) * (mu / 2)
+        ulps = 64 + position + 8 * (b + 2) ** 2
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            first = np.where(a > 0, np.exp(log_density) * _mills(np.maximum(a, 0)), ndtr(-a))
+        second = np.exp(log_density) * _mills(b)
+        value = first - second
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ulps = np.where(value > 0, (64 + position) * (first + second) / value, 0.0)
+    low, high = around(value, ulps)
+    return np.maximum(low, 0.0), np.maximum(high, TINY)
+
+
