@@ -1,0 +1,102 @@
+"""The application: ``tradeoff compose``, its flags, and its exit codes."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, CycloptsError, Parameter
+
+import tradeoff
+from tradeoff.cli.terminal import progress, show
+from tradeoff.cli.tokens import spread
+from tradeoff.errors import TradeOffError
+from tradeoff.report import ask, check_target, figure, save, summary
+from tradeoff.spec import QUESTIONS, PlanFile, load
+from tradeoff.spec.entries import numbers
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+DEFAULT = {"delta": (1e-5,)}
+
+app = App(name="tradeoff", help=tradeoff.__doc__, version=lambda: metadata.version("tradeoff"))
+
+
+def run(tokens: Sequence[str]) -> int:
+    """Run the command and return its exit code: 0, or 2 with one line on stderr where the input or the question is wrong."""
+    try:
+        command, given, _ = app.parse_args(spread(tokens), exit_on_error=False, print_error=False)
+        command(*given.args, **given.kwargs)
+    except (TradeOffError, CycloptsError) as error:
+        return _refuse(str(error))
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    return 0
+
+
+def _refuse(message: str) -> int:
+    print("tradeoff:", " ".join(message.split()), file=sys.stderr)  # noqa: T201 - a command speaks on stderr
+    return BAD_INPUT
+
+
+@app.command
+def compose(  # noqa: PLR0913 - its parameters are the flags
+    plan: Path,
+    *,
+    delta: Annotated[tuple[float, ...], Parameter(negative="")] = (),
+    epsilon: Annotated[tuple[float, ...], Parameter(negative="")] = (),
+    alpha: Annotated[tuple[float, ...], Parameter(negative="")] = (),
+    tol: float | None = None,
+    plot: Path | None = None,
+    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+) -> None:
+    """Compose the mechanisms of a plan file, and answer with lower and upper bounds.
+
+    The answers hold for every ordered pair of neighbours. An epsilon below 0 is reported as 0.
+    Questions on the command line replace those of the file; if there are none, epsilon is asked at delta = 1e-5.
+
+    Parameters
+    ----------
+    plan
+        Plan file, in TOML.
+    delta
+        Probabilities at which to answer with epsilon; one or more.
+    epsilon
+        Losses in nats at which to answer with delta; one or more.
+    alpha
+        Type I errors at which to answer with the least type II error beta; one or more.
+    tol
+        Width the bounds must reach: absolute for epsilon, relative for delta and beta.
+    plot
+        Draw the trade-off curve into this file: .png, .svg or .pdf.
+    as_json
+        Print the answers as JSON.
+    """
+    target = check_target(plot) if plot is not None else None
+    content = load(plan)
+    questions = asked(content, delta=delta, epsilon=epsilon, alpha=alpha)
+    with progress() as step:
+        step("composing")
+        curve = content.plan.guarantee()
+        answers = ask(curve, **questions, tol=tol, step=step)
+        if target is not None:
+            step("drawing")
+            save(figure(curve, title=content.title), target)
+    if as_json:
+        print(json.dumps({"plan": {"file": str(plan), **summary(content.title, content.plan)}, **answers.as_json()}, allow_nan=False))  # noqa: T201 - the answer
+    else:
+        show(content, answers, target)
+
+
+def asked(content: PlanFile, **flags: tuple[float, ...]) -> dict[str, tuple[float, ...]]:
+    """Return the questions of the command line if it has any, else those of the file, else the default."""
+    if any(flags.values()):
+        for name, values in flags.items():
+            numbers(f"--{name}", values, *QUESTIONS[name])
+        return flags
+    written = {name: getattr(content, name) for name in QUESTIONS}
+    return written if any(written.values()) else dict(DEFAULT)

@@ -1,0 +1,60 @@
+"""What the command shows: tables on stdout, progress on stderr, and that only to a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from tradeoff.report import Answers, rounded
+from tradeoff.report.summary import parameters
+from tradeoff.spec import PlanFile
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """Show a bar with the current step and the time elapsed, while it runs, if stderr is a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("reading", total=None)
+        yield lambda step: bar.update(task, description=step)
+
+
+def show(content: PlanFile, answers: Answers, figure: Path | None) -> None:
+    """Print the table of what was composed, and each answer with its bounds."""
+    # Wide enough that no number is cut when the output goes to a file.
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    console.print(_composed(content))
+    console.print(_answered(answers))
+    note = f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."
+    console.print(note, style="dim")
+    if figure is not None:
+        console.print(f"Plot written to {figure}", style="dim", soft_wrap=True, markup=False)
+
+
+def _composed(content: PlanFile) -> Table:
+    table = Table(title=content.title.replace("[", r"\[") or None, title_justify="left", title_style="bold")
+    table.add_column("count", justify="right")
+    table.add_column("mechanism")
+    table.add_column("parameters")
+    for mechanism, n in content.plan.mechanisms.items():
+        table.add_row(f"{n:,}", mechanism.kind, ", ".join(f"{name} = {value}" for name, value in parameters(mechanism).items()))
+    return table
+
+
+def _answered(answers: Answers) -> Table:
+    table = Table("question")
+    for side in ("at least", "at most"):
+        table.add_column(side, justify="right", no_wrap=True)
+    for name, question, answer in answers:
+        asked = f"{name} at {question} = {answer.asked:g}"
+        table.add_row(asked, rounded(answer.lower, "lower"), rounded(answer.upper, "upper"))
+    return table

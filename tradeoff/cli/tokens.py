@@ -1,0 +1,45 @@
+"""Flags that take several values, given apart or together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+SEVERAL = ("--delta", "--epsilon", "--alpha")
+
+
+def spread(tokens: Sequence[str]) -> list[str]:
+    """Repeat the flag before every number that follows it, so that ``--delta 1e-5 1e-6 PLAN`` means what it says.
+
+    Examples
+    --------
+    >>> spread(["--epsilon", "-1", "2", "plan.toml"])
+    ['--epsilon=-1', '--epsilon=2', 'plan.toml']
+    """
+    return list(_spread(tokens))
+
+
+def _spread(tokens: Sequence[str]) -> Iterator[str]:
+    flag, waiting = "", False
+    for token in tokens:
+        if token in SEVERAL:
+            if waiting:
+                yield flag
+            flag, waiting = token, True
+        elif flag and (_is_number(token) or (waiting and not token.startswith("--"))):
+            yield f"{flag}={token}"
+            waiting = False
+        else:
+            if waiting:
+                yield flag
+            flag, waiting = "", False
+            yield token
+    if waiting:
+        yield flag
+
+
+def _is_number(token: str) -> bool:
+    try:
+        float(token)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,129 @@
+"""Randomised response, and mechanisms of which only the (epsilon, delta) guarantee is known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.families.approximate_dp import approximate_dp
+from tradeoff.families.identity import Identity
+from tradeoff.families.pure_dp import PureDP as PureDPCurve
+from tradeoff.mechanisms.base import Mechanism, number, whole
+
+
+@dataclass(frozen=True)
+class RandomizedResponse(Mechanism):
+    """Answer truly with probability e^eps/(e^eps + k - 1), else one of the other k - 1 categories, each alike.
+
+    Parameters
+    ----------
+    epsilon
+        Log ratio of the true answer to any other, in nats, in [0, 700].
+    categories
+        Number k of possible answers, a whole number from 2.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    With D = e^eps + k - 1 the curve has the vertices (0, 1), (1/D, (k-1)/D), ((k-1)/D, 1/D), (1, 0): above f_{eps,0} for
+    k > 2, and equal to it for k = 2 (Kairouz, Oh, Viswanath 2015). The float vertices are rounded to below the curve.
+
+    Examples
+    --------
+    >>> RandomizedResponse(epsilon=0.3).curve()
+    f_{0.3,0}
+    >>> many = RandomizedResponse(epsilon=1, categories=10).curve()
+    >>> many.delta(0) < PureDP(epsilon=1).curve().delta(0)
+    True
+    """
+
+    kind = "randomized-response"
+
+    epsilon: float
+    categories: int = 2
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0, 700))
+        object.__setattr__(self, "categories", whole("categories", self.categories, 2))
+
+    def curve(self) -> TradeOff:
+        if self.epsilon == 0:
+            return Identity()
+        if self.categories == 2:
+            return PureDPCurve(self.epsilon)
+        others = self.categories - 1
+        total = (math.exp(self.epsilon) + others) * (1 + 2.0**-50)
+        low, high = math.nextafter(1 / total, 0.0), math.nextafter(others / total, 0.0)
+        return PiecewiseLinear([0.0, low, high, 1.0], [1.0, high, low, 0.0])
+
+
+@dataclass(frozen=True)
+class PureDP(Mechanism):
+    """Any mechanism of which only epsilon-DP is known: f_{eps,0}, the least private curve it may have.
+
+    Parameters
+    ----------
+    epsilon
+        Loss in nats, in [0, inf), for every ordered pair of neighbours.
+
+    Raises
+    ------
+    DomainError
+        If ``epsilon`` is out of range.
+
+    Examples
+    --------
+    >>> PureDP(epsilon=0.3).curve()
+    f_{0.3,0}
+    """
+
+    kind = "pure-dp"
+
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0, open_high=True))
+
+    def curve(self) -> TradeOff:
+        return PureDPCurve(self.epsilon)
+
+
+@dataclass(frozen=True)
+class ApproximateDP(Mechanism):
+    """Any mechanism of which only (epsilon, delta)-DP is known: f_{eps,delta}, the least private curve it may have.
+
+    Parameters
+    ----------
+    epsilon
+        Loss in nats, in [0, inf), for every ordered pair of neighbours.
+    delta
+        Probability of failure, in [0, 1].
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> ApproximateDP(epsilon=1, delta=0.25).curve().delta(1.0) >= 0.25
+    True
+    """
+
+    kind = "approximate-dp"
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0, open_high=True))
+        object.__setattr__(self, "delta", number("delta", self.delta, 0, 1))
+
+    def curve(self) -> TradeOff:
+        return approximate_dp(self.epsilon, self.delta)

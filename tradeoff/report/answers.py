@@ -1,0 +1,118 @@
+"""The questions of a plan file with their answers, held from both sides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tradeoff.core.bounds import Bounds
+from tradeoff.core.curve import TradeOff
+
+ASKED = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}
+"""What is answered, and by what it is asked."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One question and its answer: ``lower <= truth <= upper``.
+
+    Parameters
+    ----------
+    asked
+        The value asked at.
+    lower, upper
+        Bounds on the answer; a privacy loss below 0 is reported as 0.
+    """
+
+    asked: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Answers by what they say: epsilon at each delta, delta at each epsilon, beta at each alpha."""
+
+    epsilon: tuple[Answer, ...] = ()
+    delta: tuple[Answer, ...] = ()
+    beta: tuple[Answer, ...] = ()
+
+    def __iter__(self) -> Iterator[tuple[str, str, Answer]]:
+        """Go through all answers as (what is answered, by what it is asked, answer)."""
+        for name, question in ASKED.items():
+            for answer in getattr(self, name):
+                yield name, question, answer
+
+    def as_json(self) -> dict[str, list[dict[str, float | str]]]:
+        """Return plain data in which infinity is the string ``"inf"``, as JSON has none.
+
+        Examples
+        --------
+        >>> Answers(epsilon=(Answer(0.0, 1.5, float("inf")),)).as_json()["epsilon"]
+        [{'delta': 0.0, 'lower': 1.5, 'upper': 'inf'}]
+        """
+        return {
+            name: [{question: finite(a.asked), "lower": finite(a.lower), "upper": finite(a.upper)} for a in getattr(self, name)]
+            for name, question in ASKED.items()
+        }
+
+
+def finite(value: float) -> float | str:
+    """Return ``value``, or its name if it is infinite."""
+    return f"{value:g}" if math.isinf(value) else value
+
+
+def ask(  # noqa: PLR0913 - one keyword for each kind of question
+    curve: TradeOff,
+    *,
+    delta: Sequence[float] = (),
+    epsilon: Sequence[float] = (),
+    alpha: Sequence[float] = (),
+    tol: float | None = None,
+    step: Callable[[str], Any] = lambda _: None,
+) -> Answers:
+    """Ask a curve for epsilon at each delta, delta at each epsilon and beta at each alpha.
+
+    Parameters
+    ----------
+    curve
+        The guarantee.
+    delta, epsilon, alpha
+        Where to ask: probabilities in [0, 1], losses in nats, type I errors in [0, 1].
+    tol
+        Width the bounds must reach: absolute for epsilon, relative for delta and beta.
+    step
+        Called with what comes next, before each kind of question.
+
+    Returns
+    -------
+    Answers
+        Bounds on both sides; epsilon is clamped at 0 from below.
+
+    Raises
+    ------
+    DomainError
+        If a question is out of range.
+    PrecisionError
+        If ``tol`` cannot be reached.
+    """
+    given: dict[str, tuple[Sequence[float], Callable[..., Bounds]]] = {
+        "epsilon": (delta, curve.bounds.epsilon),
+        "delta": (epsilon, curve.bounds.delta),
+        "beta": (alpha, curve.bounds),
+    }
+    found = {}
+    for name, (at, question) in given.items():
+        if len(at):
+            step(f"{name} at {len(at)} {ASKED[name]}{'s' if len(at) > 1 else ''}")
+            found[name] = _answers(at, question(np.asarray(at, dtype=float), tol=tol), 0.0 if name == "epsilon" else -math.inf)
+    return Answers(**found)
+
+
+def _answers(asked: Sequence[float], bounds: Bounds, floor: float) -> tuple[Answer, ...]:
+    pairs = zip(asked, bounds.lower.tolist(), bounds.upper.tolist(), strict=True)
+    return tuple(Answer(float(at), max(floor, lower) + 0.0, max(floor, upper) + 0.0) for at, lower, upper in pairs)  # + 0.0: no -0.0

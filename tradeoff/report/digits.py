@@ -1,0 +1,36 @@
+"""Printed digits that keep the promise of the numbers: a lower bound is cut down, an upper bound up."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import Literal
+
+
+def rounded(value: float, side: Literal["lower", "upper"], digits: int = 10) -> str:
+    """Write a bound with so many significant digits, rounded away from the truth it bounds.
+
+    Parameters
+    ----------
+    value
+        The bound, any float but NaN.
+    side
+        ``"lower"`` rounds down, ``"upper"`` rounds up.
+    digits
+        Significant digits, from 1.
+
+    Returns
+    -------
+    str
+        The decimal number, at most (lower) or at least (upper) ``value``.
+
+    Examples
+    --------
+    >>> rounded(2 / 3, "lower", 4), rounded(2 / 3, "upper", 4)
+    ('0.6666', '0.6667')
+    """
+    if math.isinf(value) or value == 0:
+        return f"{value:g}"
+    direction = ROUND_FLOOR if side == "lower" else ROUND_CEILING
+    number = Context(prec=digits, rounding=direction).create_decimal(Decimal(value))
+    return f"{number:g}"

@@ -1,0 +1,191 @@
+"""Trade-off curves and privacy profiles on matplotlib axes."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.errors import DomainError, KindError, MissingExtraError
+from tradeoff.numerics.rounding import Array
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Told apart without colour: dashes first, then greys of falling strength.
+_STYLES = (("-", "#0b3c5d"), ("--", "#b5421b"), ("-.", "#3a7d44"), (":", "#6b4c9a"), ((0, (5, 1, 1, 1, 1, 1)), "#8a6d1d"))
+_POINTS = 200
+_SMALLEST = 1e-6  # the left end of the log-log plot
+
+
+def plot(
+    curve: TradeOff,
+    *more: TradeOff,
+    ax: Axes | None = None,
+    scale: Literal["linear", "loglog"] = "linear",
+    kind: Literal["tradeoff", "profile"] = "tradeoff",
+    labels: Sequence[str] | None = None,
+) -> Axes:
+    """Draw curves with the band between their bounds: beta against alpha, or delta against epsilon.
+
+    Parameters
+    ----------
+    curve, *more
+        Curves to draw, at most as many as can be told apart is for the reader to judge.
+    ax
+        Matplotlib axes to draw on; default: those of a new figure.
+    scale
+        ``"linear"``: the unit square with the line 1 - alpha of perfect privacy; ``"loglog"``: small type I errors.
+    kind
+        ``"tradeoff"``: type II error beta against type I error alpha. ``"profile"``: delta on a log axis against epsilon
+        in nats.
+    labels
+        A name for each curve; default: none for one curve, else their normal forms.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+
+    Raises
+    ------
+    KindError
+        If a mechanism or a plan stands where a curve is wanted.
+    DomainError
+        If ``scale``, ``kind`` or the number of labels is none of the above.
+    MissingExtraError
+        If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> from matplotlib.figure import Figure
+    >>> from tradeoff import Gaussian
+    >>> axes = plot(Gaussian(1), ax=Figure().subplots())
+    >>> axes.get_xlabel()
+    'type I error α'
+    """
+    curves = [_curve(each) for each in (curve, *more)]
+    if scale not in ("linear", "loglog"):
+        raise DomainError(f"scale = {scale!r} is none of 'linear', 'loglog'")
+    if kind not in ("tradeoff", "profile"):
+        raise DomainError(f"kind = {kind!r} is none of 'tradeoff', 'profile'")
+    if labels is not None and len(labels) != len(curves):
+        raise DomainError(f"labels = {labels!r} name {len(labels)} curves, and there are {len(curves)}")
+    names = labels if labels is not None else [repr(each) for each in curves] if len(curves) > 1 else [""]
+    axes = ax if ax is not None else _new_axes()
+    draw = _draw_profiles if kind == "profile" else _draw_tradeoffs
+    draw(axes, curves, names, scale)
+    if any(names):
+        axes.legend(frameon=False)
+    return axes
+
+
+def figure(curve: TradeOff, *, title: str = "") -> Figure:
+    """Draw one trade-off curve on a figure of its own, for writing to a file: no window and no pyplot state.
+
+    Parameters
+    ----------
+    curve
+        The curve.
+    title
+        Text above it.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The figure.
+    """
+    made = _module("matplotlib.figure").Figure(figsize=(4.8, 4.8), layout="constrained")
+    axes = plot(curve, ax=made.subplots())
+    axes.set_title(title, fontsize="medium", wrap=True)
+    found: Figure = made
+    return found
+
+
+def _curve(value: Any) -> TradeOff:
+    if isinstance(value, TradeOff):
+        return value
+    if hasattr(value, "guarantee"):
+        raise KindError("a Plan is drawn by its guarantee: write plot(plan.guarantee())")
+    if hasattr(value, "curve"):
+        raise KindError(f"{value!r} is a mechanism, and plots are of curves: write {value!r}.curve()")
+    raise KindError(f"{value!r} is not a trade-off function")
+
+
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingExtraError('plots need matplotlib: pip install "tradeoff[plot]"') from error
+
+
+def _new_axes() -> Any:
+    return _module("matplotlib.pyplot").subplots(figsize=(4.8, 4.8), layout="constrained")[1]
+
+
+def _draw_tradeoffs(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str], scale: str) -> None:
+    grid = _alphas(scale)
+    axes.plot(grid, 1 - grid, color="0.6", linestyle=(0, (4, 3)), linewidth=0.9, zorder=1)
+    for i, (curve, name) in enumerate(zip(curves, names, strict=True)):
+        alpha = np.union1d(grid, _vertices(curve, grid[0]))
+        lower, upper = curve.bounds(alpha)
+        if scale == "loglog":
+            lower, upper = _positive(lower), _positive(upper)
+        _band(axes, i, (alpha, lower, upper), name)
+    axes.set(xlabel="type I error α", ylabel="type II error β")
+    if scale == "loglog":
+        axes.set(xscale="log", yscale="log", xlim=(_SMALLEST, 1), ylim=(None, 1.05))
+    else:
+        axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+
+
+def _draw_profiles(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str], scale: str) -> None:
+    top = max(_last_epsilon(curve) for curve in curves)
+    epsilon = np.linspace(0.0, top, _POINTS)
+    for i, (curve, name) in enumerate(zip(curves, names, strict=True)):
+        lower, upper = curve.bounds.delta(epsilon)
+        _band(axes, i, (epsilon, _positive(lower), _positive(upper)), name)
+    axes.set(xlabel="ε (nats)", ylabel="δ(ε)", yscale="log", xlim=(1e-3 * top if scale == "loglog" else 0, top), ylim=(1e-12, 1))
+    if scale == "loglog":
+        axes.set(xscale="log")
+
+
+def _band(axes: Axes, i: int, points: tuple[Array, Array, Array], name: str) -> None:
+    """Fill between the bounds, and draw the lower-privacy one of each as a line: what may be relied on."""
+    at, lower, upper = points
+    style, colour = _STYLES[i % len(_STYLES)]
+    axes.fill_between(at, lower, upper, color=colour, alpha=0.25, linewidth=0, zorder=2)
+    axes.plot(at, lower, color=colour, linestyle=style, linewidth=1.6, zorder=3, label=name or None)
+
+
+def _alphas(scale: str) -> Array:
+    if scale == "loglog":
+        return np.union1d(np.geomspace(_SMALLEST, 0.5, _POINTS * 3 // 4), 1 - np.geomspace(0.5, _SMALLEST, _POINTS // 4))
+    # Closer together towards the ends, where curves turn.
+    return (1 - np.cos(np.linspace(0.0, np.pi, _POINTS))) / 2
+
+
+def _vertices(curve: TradeOff, smallest: float) -> Array:
+    if not isinstance(curve, PiecewiseLinear):
+        return np.empty(0)
+    alpha = np.asarray(curve.alpha, dtype=float)
+    return alpha[alpha >= smallest]
+
+
+def _positive(values: Array) -> Array:
+    """Leave out what a log axis cannot show."""
+    return np.where(values > 0, values, np.nan)
+
+
+def _last_epsilon(curve: TradeOff) -> float:
+    """Return where delta has fallen to 1e-12, or where the losses end."""
+    for delta in (1e-12, max(curve.q_plus * 1.001, 1e-12)):
+        upper = float(curve.bounds.epsilon(delta).upper)
+        if 0 < upper < np.inf:
+            return 1.05 * upper
+    return 1.0

@@ -1,0 +1,39 @@
+"""A plan as plain data: the keys of a plan file."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from tradeoff.mechanisms import Mechanism, Plan
+from tradeoff.report.answers import finite
+
+
+def summary(title: str, plan: Plan) -> dict[str, Any]:
+    """Return a plan under the keys its file has: title, adjacency, and the list of mechanisms with their counts.
+
+    Parameters
+    ----------
+    title
+        Any text.
+    plan
+        The plan.
+
+    Returns
+    -------
+    dict
+        Text, numbers, lists and dictionaries; infinity is the string ``"inf"``.
+
+    Examples
+    --------
+    >>> from tradeoff.mechanisms import Gaussian
+    >>> summary("one", Plan({Gaussian(2): 3}))["mechanism"]
+    [{'kind': 'gaussian', 'noise_multiplier': 2.0, 'count': 3}]
+    """
+    mechanisms = [{"kind": each.kind, **parameters(each), "count": n} for each, n in plan.mechanisms.items()]
+    return {"title": title, "adjacency": plan.adjacency, "mechanism": mechanisms}
+
+
+def parameters(mechanism: Mechanism) -> dict[str, float | str]:
+    """Return the parameters of a mechanism by name."""
+    return {field.name: finite(getattr(mechanism, field.name)) for field in fields(mechanism)}  # type: ignore[arg-type]  # a dataclass

@@ -1,0 +1,152 @@
+"""From a TOML file to a plan and the questions asked of it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
+from typing import Any, get_args
+
+from tradeoff.core.parameters import count
+from tradeoff.errors import DomainError, PlanError
+from tradeoff.mechanisms import KINDS, Adjacency, Mechanism, Plan
+from tradeoff.spec.entries import known, number, numbers, table, text
+
+QUESTIONS: dict[str, tuple[float, float]] = {"delta": (0.0, 1.0), "epsilon": (-float("inf"), float("inf")), "alpha": (0.0, 1.0)}
+"""What can be asked, and the range it is asked in."""
+
+
+@dataclass(frozen=True)
+class PlanFile:
+    """What a plan file holds: a title, a plan, and the questions asked of it.
+
+    Parameters
+    ----------
+    title
+        Any text.
+    plan
+        Mechanisms with their counts, and the neighbours they are stated for.
+    delta, epsilon, alpha
+        Questions: probabilities in [0, 1], losses in nats, type I errors in [0, 1].
+    """
+
+    title: str
+    plan: Plan
+    delta: tuple[float, ...] = ()
+    epsilon: tuple[float, ...] = ()
+    alpha: tuple[float, ...] = ()
+
+    def __post_init__(self) -> None:
+        text("title", self.title)
+        for name, span in QUESTIONS.items():
+            object.__setattr__(self, name, numbers(name, getattr(self, name), *span))
+
+
+def load(path: str | Path) -> PlanFile:
+    """Read a plan file.
+
+    Parameters
+    ----------
+    path
+        A TOML file: ``title``, ``adjacency``, ``delta``, ``epsilon``, ``alpha``, all optional, and at least one
+        ``[[mechanism]]`` with a ``kind``, the parameters of that kind, and a ``count`` (default 1).
+
+    Returns
+    -------
+    PlanFile
+        Equal mechanisms are merged and their counts added.
+
+    Raises
+    ------
+    PlanError
+        If the file cannot be read or an entry is not allowed: one line with file, entry, value and what is allowed.
+        Entries are counted from 0, as in ``mechanism[0].scale``.
+    """
+    try:
+        content = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise PlanError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
+        raise PlanError(f"{path}: is not UTF-8 text, so it is no TOML file") from error
+    return loads(content, name=str(path))
+
+
+def loads(content: str, *, name: str = "plan") -> PlanFile:
+    r"""Read a plan from TOML text; ``name`` stands for the file in error messages.
+
+    Parameters
+    ----------
+    content
+        TOML text, as ``load`` takes it from a file.
+    name
+        What errors call the text.
+
+    Returns
+    -------
+    PlanFile
+        The plan and its questions.
+
+    Raises
+    ------
+    PlanError
+        As for ``load``.
+
+    Examples
+    --------
+    >>> loads('[[mechanism]]\nkind = "laplace"\nscale = 10\ncount = 5').plan
+    Plan({Laplace(scale=10.0, sensitivity=1.0): 5})
+    """
+    try:
+        return _plan_file(tomllib.loads(content))
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(f"{name}: is not valid TOML: {error}") from error
+    except (PlanError, DomainError) as error:
+        raise PlanError(f"{name}: {error}") from error
+
+
+def _plan_file(content: Mapping[str, Any]) -> PlanFile:
+    known("", content, ("title", "adjacency", *QUESTIONS, "mechanism"))
+    adjacency = text("adjacency", content.get("adjacency", "add-remove"), get_args(Adjacency))
+    asked = {name: numbers(name, content.get(name, []), *span) for name, span in QUESTIONS.items()}
+    counts: dict[Mechanism, int] = {}
+    for where, entry in _entries(content.get("mechanism")):
+        mechanism, n = _mechanism(where, entry)
+        _fits(where, mechanism, adjacency)
+        counts[mechanism] = counts.get(mechanism, 0) + n
+    plan = Plan(counts, adjacency)  # type: ignore[arg-type]  # checked against the literal above
+    return PlanFile(text("title", content.get("title", "")), plan, **asked)
+
+
+def _entries(found: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    if found is None or found == []:
+        raise PlanError("mechanism is missing; allowed: at least one [[mechanism]] table")
+    if not isinstance(found, list):
+        raise PlanError("mechanism is not an array of tables; write [[mechanism]], with double brackets")
+    return [(f"mechanism[{i}]", table(f"mechanism[{i}]", entry, "a [[mechanism]] table")) for i, entry in enumerate(found)]
+
+
+def _mechanism(where: str, entry: Mapping[str, Any]) -> tuple[Mechanism, int]:
+    if "kind" not in entry:
+        raise PlanError(f"{where}.kind is missing; allowed: {', '.join(KINDS)}")
+    kind = KINDS[text(f"{where}.kind", entry["kind"], KINDS)]
+    parameters = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]  # every kind is a dataclass
+    known(f"{where}.", entry, ("kind", *parameters, "count"))
+    for name, field in parameters.items():
+        if name not in entry and field.default is MISSING:
+            raise PlanError(f"{where}.{name} is missing; a {kind.kind} mechanism needs it")
+    for name in parameters.keys() & entry.keys():
+        number(f"{where}.{name}", entry[name])  # the type only: the mechanism knows its own range
+    number(f"{where}.count", n := entry.get("count", 1))
+    try:
+        return kind(**{name: entry[name] for name in parameters.keys() & entry.keys()}), count("count", n)
+    except DomainError as error:
+        raise PlanError(f"{where}.{error}") from error
+
+
+def _fits(where: str, mechanism: Mechanism, adjacency: str) -> None:
+    if mechanism.adjacency not in (None, adjacency):
+        raise PlanError(
+            f'{where}.kind = "{mechanism.kind}" is stated for "{mechanism.adjacency}" neighbours, and adjacency = "{adjacency}"; '
+            f'allowed with it: adjacency = "{mechanism.adjacency}", or mechanisms that do not sample'
+        )

@@ -1,0 +1,99 @@
+"""From a plan and its questions to TOML."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from tradeoff.errors import PlanError
+from tradeoff.mechanisms import KINDS, Mechanism
+from tradeoff.spec.reading import QUESTIONS, PlanFile
+
+
+def dumps(content: PlanFile) -> str:
+    """Write a plan file as TOML text, which ``loads`` reads back to an equal plan.
+
+    Parameters
+    ----------
+    content
+        The plan, its title and its questions.
+
+    Returns
+    -------
+    str
+        TOML text.
+
+    Raises
+    ------
+    PlanError
+        If there is no mechanism, or one that no file can hold.
+
+    Examples
+    --------
+    >>> from tradeoff.mechanisms import Laplace, Plan
+    >>> print(dumps(PlanFile("five counts", Plan({Laplace(scale=10): 5}), delta=(1e-5,))))
+    title = "five counts"
+    adjacency = "add-remove"
+    delta = [1e-05]
+    <BLANKLINE>
+    [[mechanism]]
+    kind = "laplace"
+    scale = 10.0
+    sensitivity = 1.0
+    count = 5
+    <BLANKLINE>
+    """
+    if not content.plan.mechanisms:
+        raise PlanError("the plan has no mechanism, and a plan file holds at least one")
+    head = [("title", content.title), ("adjacency", content.plan.adjacency)]
+    asked = [(name, list(getattr(content, name))) for name in QUESTIONS if getattr(content, name)]
+    tables = ["[[mechanism]]\n" + _lines(_entries(mechanism, n)) for mechanism, n in content.plan.mechanisms.items()]
+    return "\n".join([_lines([*head, *asked]), *tables])
+
+
+def dump(content: PlanFile, path: str | Path) -> None:
+    """Write a plan file: whole, or not at all.
+
+    Parameters
+    ----------
+    content
+        The plan, its title and its questions.
+    path
+        Where to write; an existing file is replaced.
+
+    Raises
+    ------
+    PlanError
+        If the plan cannot be held by a file, or the file cannot be written.
+    """
+    text = dumps(content)
+    target = Path(path)
+    try:
+        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".tradeoff-") as folder:
+            (Path(folder) / target.name).write_text(text, encoding="utf-8")
+            (Path(folder) / target.name).replace(target)
+    except OSError as error:
+        raise PlanError(f"{target}: cannot be written: {error.strerror or error}") from error
+
+
+def _entries(mechanism: Mechanism, n: int) -> list[tuple[str, Any]]:
+    if KINDS.get(mechanism.kind) is not type(mechanism):
+        raise PlanError(f"{mechanism!r} is of no kind that a plan file can hold: {', '.join(KINDS)}")
+    parameters = [(field.name, getattr(mechanism, field.name)) for field in fields(mechanism)]  # type: ignore[arg-type]  # a dataclass
+    return [("kind", mechanism.kind), *parameters, ("count", n)]
+
+
+def _lines(entries: list[tuple[str, Any]]) -> str:
+    return "".join(f"{key} = {_value(value)}\n" for key, value in entries)
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, str):
+        # A TOML basic string escapes as JSON does, and DEL besides.
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return repr(value)
