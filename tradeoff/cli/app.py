@@ -15,7 +15,10 @@ import tradeoff
 from tradeoff.cli.terminal import progress, show
 from tradeoff.cli.tokens import spread
 from tradeoff.errors import TradeOffError
-from tradeoff.report import ask, check_target, figure, save, summary
+from tradeoff.report.answers import ask
+from tradeoff.report.plot import figure
+from tradeoff.report.saving import check_target, save
+from tradeoff.report.summary import summary
 from tradeoff.spec import QUESTIONS, PlanFile, load
 from tradeoff.spec.entries import numbers
 

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tradeoff.report import Answers, rounded
+from tradeoff.report.answers import Answers
+from tradeoff.report.digits import rounded
 from tradeoff.report.summary import parameters
 from tradeoff.spec import PlanFile
 

@@ -71,6 +71,11 @@ class TradeOff(ABC):
         """Return the law of L in the form the engines take."""
         raise NoClosedForm(f"{self!r} hands out no law of L; ask its bounds, or take f.lower / f.upper")
 
+    def laws(self) -> tuple[LossLaw, LossLaw]:
+        """Return laws of a curve below and of a curve above; the same law twice where it is exact."""
+        law = self.loss_law()
+        return law, law
+
     def inverse(self) -> TradeOff:
         """Inverse f^-1(alpha) = inf{t : f(t) <= alpha} = T(Q, P)."""
         return self if self.symmetric else operator("inverse")(self)

@@ -175,8 +175,5 @@ def law_pair(factor: TradeOff, n: int) -> tuple[LossLaw, LossLaw, int]:
     if power_law is not None and n > 1:
         law = power_law(n)
         return law, law, 1
-    if hasattr(factor, "sides"):
-        lower, upper = factor.sides()
-        return lower.loss_law(), upper.loss_law(), n
-    law = factor.loss_law()
-    return law, law, n
+    low, high = factor.laws()
+    return low, high, n

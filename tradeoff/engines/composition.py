@@ -11,8 +11,8 @@ from tradeoff.engines import exact, planner
 from tradeoff.engines.lattice import profile
 from tradeoff.engines.law import LossLaw, Reversed, Sketch
 from tradeoff.engines.profile import Profile
-from tradeoff.engines.saddle import Cumulant, epsilon_for_alpha, epsilon_for_delta
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.engines.saddle import Cumulant, epsilon_for_alpha, epsilon_for_delta, log_delta_for_epsilon
+from tradeoff.numerics.rounding import TINY, UNIT, Array
 
 DEFAULT_WIDTH = 1e-4
 """Width in epsilon aimed at when no tolerance is asked."""
@@ -61,7 +61,7 @@ class _Order:
             if abs(target - epsilon) < 1e-9 * (1 + abs(epsilon)) and (made <= width or capped):
                 return known, capped
         grid = planner.plan(self.views, self.counts, self.sketches, epsilon, width)
-        factors = planner.factors(grid, self.laws, self.counts, reverse=self.reverse)
+        factors = planner.factors(grid, self.laws, self.views, self.counts, reverse=self.reverse)
         made = profile(factors, grid.h, grid.theta, grid.window, self.q_plus * (1 - 16 * UNIT))
         self.profiles.append((epsilon, width, made, grid.capped))
         return made, grid.capped
@@ -86,7 +86,11 @@ class Composition:
 
     def delta(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound delta(epsilon); ``tol`` is relative to the upper bound."""
-        return self._cover(epsilon, self._delta_once, lambda low, high: (high - low) <= (tol or 0.0) * high, tol is None)
+
+        def width(low: Array, high: Array) -> Array:
+            return (high - low) / np.where(high > 0, high, 1.0)
+
+        return _cover(epsilon, self._delta_once, width, tol, usual=1e-2)
 
     def _delta_once(self, at: Array, which: int, width: float) -> tuple[Array, Array, bool]:
         target = float(at[which])
@@ -110,7 +114,11 @@ class Composition:
 
     def epsilon(self, delta: Array, tol: float | None) -> Pair:
         """Bound epsilon(delta); ``tol`` is absolute."""
-        return self._cover(delta, self._epsilon_once, lambda low, high: ~(high - low > (tol or 0.0)), tol is None)
+
+        def width(low: Array, high: Array) -> Array:
+            return np.where(low == high, 0.0, np.where(np.isfinite(low) & np.isfinite(high), high - np.where(np.isfinite(low), low, 0.0), np.inf))
+
+        return _cover(delta, self._epsilon_once, width, tol, usual=5e-4)
 
     def _epsilon_once(self, at: Array, which: int, width: float) -> tuple[Array, Array, bool]:
         target = float(at[which])
@@ -133,7 +141,7 @@ class Composition:
         low, high = 0.0, max(order.supremum, 1e-9)
         for _ in range(60):
             middle = (low + high) / 2
-            value = np.exp(np.minimum(0.0, _log_delta(order, middle)))
+            value = np.exp(np.minimum(0.0, log_delta_for_epsilon(order.cumulant, middle)))
             low, high = (middle, high) if 1 - np.exp(-middle) * (1 - value) < target else (low, middle)
         table, capped = order.near(high, width)
         nodes = -table.above[::-1]
@@ -144,11 +152,11 @@ class Composition:
     def beta(self, alpha: Array, tol: float | None) -> Pair:
         """Bound f(alpha) for alpha in (0, 1); ``tol`` is relative to min(beta, 1 - alpha - beta)."""
 
-        def narrow(low: Array, high: Array) -> Array:
+        def width(low: Array, high: Array) -> Array:
             scale = np.minimum(high, np.maximum(1 - alpha - low, 0.0))
-            return (high - low) <= (tol or 0.0) * scale
+            return (high - low) / np.where(scale > 0, scale, 1.0)
 
-        return self._cover(alpha, self._beta_once, narrow, tol is None)
+        return _cover(alpha, self._beta_once, width, tol, usual=1e-2)
 
     def _beta_once(self, at: Array, which: int, width: float) -> tuple[Array, Array, bool]:
         guess = epsilon_for_alpha(self.forward.cumulant, float(at[which]))
@@ -160,32 +168,33 @@ class Composition:
             low[k], high[k] = _beta_from(table, float(at[k]), reverse=reverse)
         return low, np.minimum(high, 1 - at), capped
 
-    def _cover(self, at: Array, once: Callable[[Array, int, float], tuple[Array, Array, bool]], narrow: Callable[[Array, Array], Array], easy: bool) -> Pair:
-        """Answer all entries: aim at one, keep what its table also answers well enough, refine, go on with the rest."""
-        low, high = np.full(len(at), -np.inf), np.full(len(at), np.inf)
-        open_ = np.ones(len(at), dtype=bool)
-        while open_.any():
-            which = int(np.flatnonzero(open_)[open_.sum() // 2])
-            width = DEFAULT_WIDTH
-            for attempt in range(_REFINEMENTS):
-                new_low, new_high, capped = once(at, which, width)
-                low, high = np.maximum(low, new_low), np.minimum(high, new_high)
-                if easy or capped or narrow(low, high)[which]:
-                    break
-                width /= 30
-            if easy:
-                gap = high[which] - low[which]
-                open_ &= ~((high - low) <= 3 * gap + 1e-300) if np.isfinite(gap) else open_
-            else:
-                open_ &= ~narrow(low, high)
-            open_[which] = False
-        return low, high
+
+Once = Callable[[Array, int, float], tuple[Array, Array, bool]]
 
 
-def _log_delta(order: _Order, epsilon: float) -> float:
-    from tradeoff.engines.saddle import log_delta_for_epsilon
+def _cover(at: Array, once: Once, measure: Callable[[Array, Array], Array], tol: float | None, usual: float) -> Pair:
+    """Answer all entries: aim at one, keep what its table also answers well enough, refine, go on with the rest.
 
-    return log_delta_for_epsilon(order.cumulant, epsilon)
+    ``measure`` is the width in the question's own unit; without ``tol`` an entry is done when it is at most three times
+    as wide as an entry aimed at, and an entry aimed at is refined only while it is wider than ``usual``.
+    """
+    low, high = np.full(len(at), -np.inf), np.full(len(at), np.inf)
+    waiting = np.ones(len(at), dtype=bool)
+    goal = usual if tol is None else tol
+    while waiting.any():
+        which = int(np.flatnonzero(waiting)[waiting.sum() // 2])
+        width = DEFAULT_WIDTH
+        for _ in range(_REFINEMENTS):
+            new_low, new_high, capped = once(at, which, width)
+            low, high = np.maximum(low, new_low), np.minimum(high, new_high)
+            with np.errstate(invalid="ignore"):
+                reached = measure(low, high)
+            if capped or reached[which] <= goal:
+                break
+            width /= 4 if tol is None else min(1000.0, max(4.0, 1.5 * float(reached[which]) / goal))
+        waiting &= ~(reached <= (max(3 * reached[which], 1e-12) if tol is None and np.isfinite(reached[which]) else goal))
+        waiting[which] = False
+    return low, high
 
 
 def _beta_from(table: Profile, alpha: float, *, reverse: bool) -> tuple[float, float]:
@@ -195,33 +204,26 @@ def _beta_from(table: Profile, alpha: float, *, reverse: bool) -> tuple[float, f
     is below the best lower value fences the supremum in; no other node can then exceed what lies between.
     From the other order, f(alpha) = sup of (1 - alpha - delta_{f^-1}(eps))/s.
     """
+    bottom = np.maximum(np.maximum(table.lower, table.floor), -np.expm1(np.minimum(table.below, 0.0)))
+    above, below = np.clip(table.above, -700.0, 700.0), np.clip(table.below, -700.0, 700.0)
     if reverse:
-        return _beta_from_reverse(table, alpha)
-    line = 1 - table.upper - np.exp(np.minimum(table.above, 700)) * alpha * (1 + 4 * UNIT)
-    low = float(np.max(line)) - 8 * UNIT
-    ceiling = 1 - np.maximum(np.maximum(table.lower, table.floor), -np.expm1(np.minimum(table.below, 0))) - np.exp(np.minimum(table.below, 700)) * alpha * (1 - 4 * UNIT)
-    high = _fenced(ceiling + 8 * UNIT, low)
-    return max(low, 0.0), high
+        line = (1 - alpha - table.upper - 8 * UNIT) * np.exp(-above)
+        ceiling = (1 - alpha - bottom + 8 * UNIT) * np.exp(-below) + TINY
+    else:
+        line = 1 - table.upper - np.exp(above) * alpha - 8 * UNIT * (1 + np.exp(above) * alpha)
+        ceiling = 1 - bottom - np.exp(below) * alpha + 8 * UNIT * (1 + np.exp(below) * alpha)
+    return max(float(np.max(line)), 0.0), _fenced(ceiling, line)
 
 
-def _beta_from_reverse(table: Profile, alpha: float) -> tuple[float, float]:
-    line = (1 - alpha - table.upper) * np.exp(-table.above)
-    low = float(np.max(line)) * (1 - 8 * UNIT) - 8 * UNIT * float(np.exp(-table.above[int(np.argmax(line))]))
-    bottom = np.maximum(np.maximum(table.lower, table.floor), -np.expm1(np.minimum(table.below, 0)))
-    ceiling = (1 - alpha - bottom) * np.exp(-table.below)
-    ceiling = ceiling + 8 * UNIT * np.exp(-table.below)
-    # as a function of s' = e^-eps this is concave too: (1 - alpha) s' - s' delta(-log s')
-    high = _fenced(ceiling, low)
-    return max(low, 0.0), high
+def _fenced(ceiling: Array, line: Array) -> float:
+    """Bound the supremum of a concave function known node by node from above (``ceiling``) and below (``line``).
 
-
-def _fenced(ceiling: Array, best: float) -> float:
-    """Bound the supremum of a concave function, ``ceiling`` above it node by node, ``best`` below its supremum."""
-    under = np.flatnonzero(ceiling <= best)
-    peak = int(np.argmax(np.where(ceiling > best, ceiling, -np.inf))) if len(under) < len(ceiling) else None
-    if peak is None:
-        return best
-    left, right = under[under < peak], under[under > peak]
+    Left of a node that is at most the best node's value the function only falls; so the supremum lies between the
+    nearest such nodes on both sides, or nothing is known.
+    """
+    best = int(np.argmax(line))
+    under = np.flatnonzero(ceiling <= line[best])
+    left, right = under[under < best], under[under > best]
     if len(left) == 0 or len(right) == 0:
         return 1.0
     return float(np.max(ceiling[left[-1] : right[0] + 1]))

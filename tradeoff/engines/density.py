@@ -36,13 +36,15 @@ class GaussianLaw(LossLaw):
         x = edges / mu + mu / 2
 
         def gaps(point: Array, rise: Array, fall: Array) -> tuple[Array, Array]:
-            density = np.exp(-point * point / 2 - _LOG_SQRT_2PI)
-            return density * np.expm1(mu * rise), density * -np.expm1(-mu * fall)
+            # e^L dP is the normal law around mu, so e^L - e^a needs no large number.
+            under_q = np.exp(-((point - mu) ** 2) / 2 - _LOG_SQRT_2PI)
+            under_p = np.exp(-point * point / 2 - _LOG_SQRT_2PI)
+            return under_q * -np.expm1(-mu * rise), under_p * -np.expm1(-mu * fall)
 
         steepest = np.maximum(np.abs(x[:-1]), np.abs(x[1:]))
         excess, deficit = integrate(gaps, x[:-1], x[1:], steepest + mu + 1)
-        slack = (64 + steepest**2) * UNIT + position_slack(edges, 4 * UNIT * (np.abs(edges) + mu * mu))
-        return Cells(np.exp(edges[:-1]) * excess, deficit, slack)
+        slack = (64 + (steepest + mu) ** 2) * UNIT + position_slack(edges, 4 * UNIT * (np.abs(edges) + mu * mu))
+        return Cells(excess, deficit, slack)
 
 
 @dataclass(frozen=True, eq=False)

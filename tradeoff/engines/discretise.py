@@ -44,8 +44,9 @@ def discretise(law: LossLaw, nodes: Array, slope: float = 0.0, log_scale: float 
     if law.continuous:
         cells = law.cells(np.concatenate([[-np.inf], nodes, [np.inf]]))
         error = 4 * UNIT * (4 + np.abs(slope * nodes) + abs(log_scale))
-        weight = np.exp(lean)
-        over += _spread(cells, nodes) * (weight * (1 + error))
+        weight = np.exp(np.minimum(lean, 700.0))
+        with np.errstate(over="ignore", invalid="ignore"):  # an overflow makes the upper side infinite: nothing is claimed
+            over += np.where(lean > 700.0, np.inf, _spread(cells, nodes) * (weight * (1 + error)))
         top += cells.excess[-1] * (1 + cells.slack[-1])
         bottom += cells.deficit[0] * (1 + cells.slack[0])
         gathered = _gather(law, Cells(*(part[1:-1] for part in cells)), nodes) * (weight * np.maximum(1 - error, 0.0))
@@ -81,7 +82,9 @@ def _locate(loss: Array, nodes: Array) -> tuple[Array, Array]:
 def _weigh(log_p: Array, lean: Array, slack: Array, sign: int) -> Array:
     """Return e^(log_p + lean), rounded up or down; taken together so that neither factor underflows."""
     error = slack + UNIT * (32 + 4 * np.abs(lean) + 4 * np.abs(log_p))
-    return np.exp(np.minimum(log_p + lean, 700.0)) * np.maximum(1 + sign * error, 0.0)
+    exponent = log_p + lean
+    weighed = np.exp(np.minimum(exponent, 700.0)) * np.maximum(1 + sign * error, 0.0)
+    return np.where(exponent > 700.0, np.inf, weighed) if sign > 0 else weighed
 
 
 def _spread_atoms(law: LossLaw, nodes: Array, lean: Array) -> tuple[Array, float, float]:
@@ -96,8 +99,9 @@ def _spread_atoms(law: LossLaw, nodes: Array, lean: Array) -> tuple[Array, float
     lower = np.where(beyond | (above == 0), 1.0, -np.expm1(above - width) / -np.expm1(-width))
     lower = np.where(below, np.exp(np.minimum(above, 0.0)), lower)  # Q-mass to the first node
     following = np.minimum(index + 1, len(nodes) - 1)
-    np.add.at(p, index, _weigh(log_p, lean[index], slack, +1) * lower)
-    np.add.at(p, following, _weigh(log_p, lean[following], slack, +1) * upper)
+    for target, share in ((index, lower), (following, upper)):
+        taken = share > 0
+        np.add.at(p, target[taken], (_weigh(log_p, lean[target], slack, +1)[taken]) * share[taken])
     lost = getattr(law, "lost", 0.0)
     top = np.sum(np.exp(log_p[beyond] + loss[beyond]) * (1 + slack[beyond] + (32 + 2 * np.abs(loss[beyond])) * UNIT))
     bottom = np.sum((np.exp(log_p) * (1 + slack + 32 * UNIT) * -np.expm1(np.minimum(above, 0.0)))[below])

@@ -59,8 +59,8 @@ def _compose(factors: Sequence[Tilted], vectors: Sequence[Array], h: float, wind
     centre = 0
     for factor, vector in zip(factors, vectors, strict=True):
         total = float(np.sum(vector))
-        if total <= 0:
-            return _Sum(np.zeros(size), 0.0, 0.0, 0.0)
+        if not 0 < total < np.inf:  # nothing, or too much, is known of this factor
+            return _Sum(np.zeros(size), 0.0 if total <= 0 else np.inf, 0.0, 0.0)
         middle = round(float(np.sum(factor.index * vector)) / total)
         centre += factor.count * middle
         wrapped = np.bincount((factor.index - middle) % size, weights=vector, minlength=size)

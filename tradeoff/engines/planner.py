@@ -102,6 +102,7 @@ def plan(laws: list[LossLaw], counts: list[int], sketches: list[Sketch], epsilon
     for law, count, weight, sketch in zip(laws, counts, weights, sketches, strict=True):
         atoms = np.isin(sketch.loss, law.atoms.loss)
         rounds += count * (float(np.sum(weight[~atoms])) if law.continuous else 0.0)
+    width *= min(1.0, float(np.sqrt(cumulant(theta)[2])))  # a sum narrower than 1 is resolved on its own scale
     wanted = float(np.sqrt(8 * width / (theta * rounds))) if rounds > 0 else np.inf
     wanted = min(wanted, (high - low) / 16 if high > low else 1.0)
     finest = (high - low) / MAX_LATTICE
@@ -118,41 +119,51 @@ def plan(laws: list[LossLaw], counts: list[int], sketches: list[Sketch], epsilon
     return Grid(theta, h, window, tuple(cumulant.each(theta)), tuple(ranges), tuple(weights), tuple(sketches), capped)
 
 
-def _indices(grid: Grid, which: int, count: int) -> Array:
-    """Return node indices of one factor: every point in the bulk, 2^j apart where the tilted tail is below 5e-4 4^-j."""
+def _indices(grid: Grid, which: int, law: LossLaw) -> Array:
+    """Return node indices of one factor: around every atom, or every point in the bulk and fewer in the tails."""
     low, high, offset = grid.ranges[which]
     first, last = int(np.floor((low - offset) / grid.h)) - 1, int(np.ceil((high - offset) / grid.h)) + 1
-    weight, loss = grid.tilted[which], grid.sketches[which].loss
+    if not law.continuous:
+        place = np.floor((law.atoms.loss - offset) / grid.h + 1e-6).astype(np.int64)
+        around = np.concatenate([[first, last], place, place + 1])
+        return np.unique(around[(around >= first) & (around <= last)])
     if last - first < 256:
         return np.arange(first, last + 1)
-    left, right = np.cumsum(weight), np.cumsum(weight[::-1])[::-1]
+    return _graded(grid, which, first, last)
+
+
+def _graded(grid: Grid, which: int, first: int, last: int) -> Array:
+    """Return indices 2^j apart where the tilted tail is below 5e-4 4^-j: there the wider cell adds nothing to the error."""
+    offset, weight, loss = grid.ranges[which][2], grid.tilted[which], grid.sketches[which].loss
+    left, right = np.cumsum(weight), np.cumsum(weight[::-1])
     levels = int(np.clip(np.floor(np.log2(0.25 / (grid.h * grid.theta))), 0, _MAX_LEVEL))
-    lows, highs = [], []
-    for j in range(1, levels + 1):
-        tail = 5e-4 * 4.0**-j
-        lows.append(int(np.clip(np.floor((loss[np.searchsorted(left, tail)] - offset) / grid.h), first, last)))
-        highs.append(int(np.clip(np.ceil((loss[len(loss) - 1 - np.searchsorted(right[::-1], tail)] - offset) / grid.h), first, last)))
+    tails = 5e-4 * 4.0 ** -np.arange(1, levels + 1)
+    below = loss[np.searchsorted(left, tails).clip(0, len(loss) - 1)]
+    above = loss[(len(loss) - 1 - np.searchsorted(right, tails)).clip(0, len(loss) - 1)]
+    lows = np.clip(np.floor((below - offset) / grid.h), first, last).astype(np.int64)
+    highs = np.append(np.clip(np.ceil((above - offset) / grid.h), first, last).astype(np.int64), last)
+    widest = max(1 << levels, (last - first) >> 20)  # never more than about a million cells, whatever the choice costs
     pieces, at = [], first
     for j in range(levels, 0, -1):
-        steps = np.arange(at, lows[j - 1] - (1 << j) + 1, 1 << j)  # towards the bulk a coarse cell must not reach into it
+        step = widest if j == levels else 1 << j
+        steps = np.arange(at, lows[j - 1] - step + 1, step)  # towards the bulk a coarse cell must not reach into it
         if len(steps):
             pieces.append(steps)
-            at = int(steps[-1]) + (1 << j)
+            at = int(steps[-1]) + step
     for j in range(levels + 1):
-        stop = highs[j] if j < levels else last
-        if stop > at:
-            steps = np.arange(at, stop, 1 << j)
+        step = widest if j == levels else 1 << j
+        steps = np.arange(at, highs[j], step)
+        if len(steps):
             pieces.append(steps)
-            at = int(steps[-1]) + (1 << j)
-    pieces.append(np.array([at]))
-    return np.concatenate(pieces)
+            at = int(steps[-1]) + step
+    return np.append(np.concatenate(pieces), at) if pieces else np.array([first, last])
 
 
-def factors(grid: Grid, laws: list[LossLaw], counts: list[int], *, reverse: bool) -> list[Tilted]:
-    """Discretise every factor on the grid; ``laws`` are in the base order, the grid in the asked one."""
+def factors(grid: Grid, laws: list[LossLaw], views: list[LossLaw], counts: list[int], *, reverse: bool) -> list[Tilted]:
+    """Discretise every factor on the grid; ``laws`` are in the base order, ``views`` and the grid in the asked one."""
     found = []
     for which, (law, count) in enumerate(zip(laws, counts, strict=True)):
-        index = _indices(grid, which, count)
+        index = _indices(grid, which, views[which])
         offset, log_scale = grid.ranges[which][2], grid.log_scales[which]
         nodes = offset + grid.h * index
         if reverse:

@@ -18,6 +18,12 @@ class Cumulant:
     def __init__(self, parts: Sequence[tuple[Sketch, int]]) -> None:
         self.parts = [(sketch.loss, sketch.log_p, count) for sketch, count in parts]
 
+    @property
+    def steepest(self) -> float:
+        """Return the largest theta - 1 worth trying: beyond it the tilted law sits on its last atoms."""
+        widest = max(float(np.max(np.abs(loss))) for loss, _, _ in self.parts)
+        return 2000 / max(widest, 1e-12)
+
     def weights(self, t: float) -> list[Array]:
         """Return the tilted, normalised weights of every sketch."""
         found = []
@@ -72,7 +78,7 @@ def _bisect(function: Callable[[float], float], low: float, high: float) -> floa
 
 def tilt_for_epsilon(cumulant: Cumulant, epsilon: float) -> float:
     """Return theta > 1 at the saddle of e^(K - (theta-1) eps)/(theta (theta-1))."""
-    return 1 + _bisect(lambda u: cumulant(1 + u)[1] - 1 / (1 + u) - 1 / u - epsilon, 1e-6, 1e6)
+    return 1 + _bisect(lambda u: cumulant(1 + u)[1] - 1 / (1 + u) - 1 / u - epsilon, 1e-6, cumulant.steepest)
 
 
 def _log_delta(cumulant: Cumulant, theta: float) -> tuple[float, float]:
@@ -86,7 +92,7 @@ def _log_delta(cumulant: Cumulant, theta: float) -> tuple[float, float]:
 def epsilon_for_delta(cumulant: Cumulant, delta: float) -> float:
     """Estimate epsilon(delta); negative values mean delta > delta(0)."""
     goal = np.log(delta)
-    return _log_delta(cumulant, 1 + _bisect(lambda u: goal - _log_delta(cumulant, 1 + u)[1], 1e-6, 1e6))[0]
+    return _log_delta(cumulant, 1 + _bisect(lambda u: goal - _log_delta(cumulant, 1 + u)[1], 1e-6, cumulant.steepest))[0]
 
 
 def log_delta_for_epsilon(cumulant: Cumulant, epsilon: float) -> float:
@@ -104,4 +110,4 @@ def epsilon_for_alpha(cumulant: Cumulant, alpha: float) -> float:
         epsilon = mean - sign / u
         return epsilon, value - sign * u * epsilon - np.log(u) - 0.5 * np.log(2 * np.pi * (variance + u**-2))
 
-    return tail(_bisect(lambda u: goal - tail(u)[1], 1e-6, 1e6))[0]
+    return tail(_bisect(lambda u: goal - tail(u)[1], 1e-6, cumulant.steepest))[0]

@@ -10,7 +10,10 @@ import numpy as np
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import DomainError, KindError, MissingExtraError
+from tradeoff.core.tensor import Tensor, tensor
+from tradeoff.engines.atomic import AtomicLaw
+from tradeoff.errors import DomainError, KindError, MissingExtraError, NoClosedForm
+from tradeoff.families.total_variation import TotalVariation
 from tradeoff.numerics.rounding import Array
 
 if TYPE_CHECKING:
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 # Told apart without colour: dashes first, then greys of falling strength.
 _STYLES = (("-", "#0b3c5d"), ("--", "#b5421b"), ("-.", "#3a7d44"), (":", "#6b4c9a"), ((0, (5, 1, 1, 1, 1, 1)), "#8a6d1d"))
 _POINTS = 200
+_MOST_VERTICES = 2000
 _SMALLEST = 1e-6  # the left end of the log-log plot
 
 
@@ -36,7 +40,7 @@ def plot(
     Parameters
     ----------
     curve, *more
-        Curves to draw, at most as many as can be told apart is for the reader to judge.
+        Curves to draw; up to five differ in line style as well as in colour.
     ax
         Matplotlib axes to draw on; default: those of a new figure.
     scale
@@ -132,11 +136,11 @@ def _draw_tradeoffs(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str]
     grid = _alphas(scale)
     axes.plot(grid, 1 - grid, color="0.6", linestyle=(0, (4, 3)), linewidth=0.9, zorder=1)
     for i, (curve, name) in enumerate(zip(curves, names, strict=True)):
-        alpha = np.union1d(grid, _vertices(curve, grid[0]))
+        alpha = np.union1d(grid, [v for v in _vertices(curve) if grid[0] <= v <= 1])
         lower, upper = curve.bounds(alpha)
         if scale == "loglog":
             lower, upper = _positive(lower), _positive(upper)
-        _band(axes, i, (alpha, lower, upper), name)
+        _band(axes, i, (alpha, lower, upper), lower, name)
     axes.set(xlabel="type I error α", ylabel="type II error β")
     if scale == "loglog":
         axes.set(xscale="log", yscale="log", xlim=(_SMALLEST, 1), ylim=(None, 1.05))
@@ -149,18 +153,18 @@ def _draw_profiles(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str],
     epsilon = np.linspace(0.0, top, _POINTS)
     for i, (curve, name) in enumerate(zip(curves, names, strict=True)):
         lower, upper = curve.bounds.delta(epsilon)
-        _band(axes, i, (epsilon, _positive(lower), _positive(upper)), name)
+        _band(axes, i, (epsilon, _positive(lower), _positive(upper)), _positive(upper), name)
     axes.set(xlabel="ε (nats)", ylabel="δ(ε)", yscale="log", xlim=(1e-3 * top if scale == "loglog" else 0, top), ylim=(1e-12, 1))
     if scale == "loglog":
         axes.set(xscale="log")
 
 
-def _band(axes: Axes, i: int, points: tuple[Array, Array, Array], name: str) -> None:
-    """Fill between the bounds, and draw the lower-privacy one of each as a line: what may be relied on."""
+def _band(axes: Axes, i: int, points: tuple[Array, Array, Array], safe: Array, name: str) -> None:
+    """Fill between the bounds, and draw as a line the one that may be relied on."""
     at, lower, upper = points
     style, colour = _STYLES[i % len(_STYLES)]
     axes.fill_between(at, lower, upper, color=colour, alpha=0.25, linewidth=0, zorder=2)
-    axes.plot(at, lower, color=colour, linestyle=style, linewidth=1.6, zorder=3, label=name or None)
+    axes.plot(at, safe, color=colour, linestyle=style, linewidth=1.6, zorder=3, label=name or None)
 
 
 def _alphas(scale: str) -> Array:
@@ -170,11 +174,31 @@ def _alphas(scale: str) -> Array:
     return (1 - np.cos(np.linspace(0.0, np.pi, _POINTS))) / 2
 
 
-def _vertices(curve: TradeOff, smallest: float) -> Array:
-    if not isinstance(curve, PiecewiseLinear):
+def _vertices(curve: TradeOff) -> Array:
+    """Return the alphas of the corners, where the curve has corners that can be listed; too many look like a smooth curve."""
+    if isinstance(curve, PiecewiseLinear):
+        found = np.asarray(curve.alpha, dtype=float)
+    elif isinstance(curve, TotalVariation):
+        found = np.array([1 - curve.q_plus])
+    elif isinstance(curve, Tensor) and any(factor.leak is not None for factor in curve.factors):
+        # f (x) f_{0,delta} is f with both axes scaled by 1 - delta (Dong, Roth, Su 2022, Section 3).
+        rest = tensor((factor, n) for factor, n in curve.factors.items() if factor.leak is None)
+        found = np.append(_vertices(rest), 1.0) * (1 - curve.q_plus)
+    else:
+        found = _atoms(curve)
+    return found if len(found) <= _MOST_VERTICES else np.empty(0)
+
+
+def _atoms(curve: TradeOff) -> Array:
+    """Return P(L > t) at each atom t of a law made of atoms only."""
+    try:
+        law = curve.loss_law()
+    except NoClosedForm:
         return np.empty(0)
-    alpha = np.asarray(curve.alpha, dtype=float)
-    return alpha[alpha >= smallest]
+    if not isinstance(law, AtomicLaw):
+        return np.empty(0)
+    found: Array = np.minimum(np.cumsum(np.exp(law.log_p[::-1])), 1.0)
+    return found
 
 
 def _positive(values: Array) -> Array:

@@ -1,0 +1,125 @@
+"""Curves that an operator makes of other curves: lazy nodes, bounded through their operands.
+
+Every operator of the algebra preserves the order, so it maps (lower, upper) of its operands to (lower, upper) of
+its result; refining the result means refining the operands.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tradeoff.core.bounds import Pair
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.engines.law import LossLaw
+from tradeoff.numerics.concave import conjugate
+from tradeoff.numerics.hull import lower_hull
+from tradeoff.numerics.rounding import UNIT, Array
+
+_LOG_STEP = 0.25
+_SIDES = 400
+
+
+class Derived(TradeOff):
+    """Node ``operator(operands)``; a subclass answers one of ``_beta`` and ``_delta``, duality gives the other."""
+
+    operands: tuple[TradeOff, ...]
+    parameters: tuple[Any, ...] = ()
+    name: str
+
+    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        return beta_from_delta(self, alpha, tol)
+
+    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+        return delta_from_beta(self, epsilon, tol)
+
+    @property
+    def symmetric(self) -> bool:
+        return all(operand.symmetric for operand in self.operands)
+
+    @property
+    def free_symbols(self) -> frozenset[Any]:
+        return frozenset().union(*(operand.free_symbols for operand in self.operands))
+
+    def sides(self) -> tuple[PiecewiseLinear, PiecewiseLinear]:
+        """Return piecewise-linear curves below and above, valid for every alpha."""
+        return sides(self)
+
+    def laws(self) -> tuple[LossLaw, LossLaw]:
+        lower, upper = self.sides()
+        return lower.loss_law(), upper.loss_law()
+
+    def loss_law(self) -> LossLaw:
+        return self.laws()[0]
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and (self.operands, self.parameters) == (other.operands, other.parameters)  # type: ignore[attr-defined]  # same type
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.operands, self.parameters))
+
+    def __repr__(self) -> str:
+        inner = ", ".join(map(repr, (*self.operands, *self.parameters)))
+        return f"{self.name}({inner}){'' if self.symmetric else ' (one order)'}"
+
+
+def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
+    """Bound f(alpha) = sup over s = e^eps of 1 - delta(log s) - s alpha (Dong, Roth, Su 2022, Proposition 2.12)."""
+
+    def profile(s: Array) -> Pair:
+        positive = s > 0
+        low, high = np.ones(len(s)), np.ones(len(s))
+        low[positive], high[positive] = (np.clip(side, 0.0, 1.0) for side in curve._delta(np.log(s[positive]), None))  # noqa: SLF001 - one contract
+        # The rounding of log s moves epsilon; delta changes by at most s d(log s).
+        slack = 4 * UNIT * s * (1 + np.abs(np.log(np.where(positive, s, 1.0))))
+        return low - slack, high + slack
+
+    top = 2 + min(curve.sup_loss, 40.0)
+    points = np.append(0.0, np.exp(np.arange(-40.0, top + _LOG_STEP, _LOG_STEP)))
+    low, high = conjugate(profile, alpha, points, tol)
+    # Beyond the last point delta is at least Q(L = inf), and s alpha only grows.
+    beyond = 1 - curve.q_plus * (1 - 8 * UNIT) - points[-1] * alpha
+    at_zero = (1 - curve.q_plus) * (1 + 8 * UNIT)
+    high = np.where(alpha == 0, at_zero, np.maximum(high, beyond))
+    return np.maximum(low, 0.0), high
+
+
+def delta_from_beta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
+    """Bound delta(eps) = sup over alpha of 1 - f(alpha) - e^eps alpha (Dong, Roth, Su 2022, Proposition 2.12)."""
+
+    def value(alpha: Array) -> Pair:
+        low, high = curve._beta(np.minimum(alpha, 1.0), None)  # noqa: SLF001 - one contract
+        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+    tiny = np.geomspace(1e-20, 0.5, 100)
+    points = np.unique(np.concatenate([[0.0], tiny, 1 - tiny[tiny > 1e-14], [1.0]]))
+    slopes = np.exp(np.minimum(epsilon, 700.0))
+    low, high = conjugate(value, slopes, points, tol)
+    slack = 4 * UNIT * (1 + np.abs(epsilon))
+    return np.maximum(low - slack * (1 - low), 0.0), np.minimum(high + slack * (1 - high) + UNIT, 1.0)
+
+
+def sides(curve: TradeOff, size: int = _SIDES) -> tuple[PiecewiseLinear, PiecewiseLinear]:
+    """Return piecewise-linear curves below and above ``curve``, valid for every alpha.
+
+    Below: the supporting lines 1 - delta(eps) - e^eps alpha. Above: chords between points of f. Their distance falls
+    like 1/size^2.
+    """
+    tails = np.geomspace(1e-12, 0.5, size // 2)
+    alpha = np.unique(np.concatenate([[0.0], tails, 1 - tails, [1.0]]))
+    beta = curve.bounds(alpha).upper
+    beta[-1] = 0.0
+    upper = PiecewiseLinear(*hull_of(alpha, np.minimum.accumulate(beta)))
+    slopes = np.diff(upper.beta.astype(float)) / np.diff(upper.alpha.astype(float)) if len(upper.alpha) > 1 else np.array([-1.0])
+    epsilon = np.log(np.maximum(-slopes, 1e-30))
+    delta = curve.bounds.delta(epsilon).upper
+    intercepts = 1 - delta - 16 * UNIT * (1 + np.exp(epsilon) * (1 + np.abs(epsilon)) * 1e-3)
+    return PiecewiseLinear.from_lines(np.exp(epsilon), np.append(intercepts, [])), upper
+
+
+def hull_of(alpha: Array, beta: Array) -> tuple[list[float], list[float]]:
+    """Return the lower hull of points as lists."""
+    a, b = lower_hull(alpha, np.minimum(beta, 1 - alpha))
+    return a.tolist(), b.tolist()

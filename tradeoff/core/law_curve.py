@@ -1,0 +1,35 @@
+"""A curve that is known through the law of its loss alone."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from tradeoff.core.bounds import Pair
+from tradeoff.core.curve import TradeOff
+from tradeoff.engines.composition import Composition
+from tradeoff.engines.law import LossLaw
+from tradeoff.numerics.rounding import UNIT, Array
+
+
+class LawCurve(TradeOff):
+    """Curve whose every question the engine answers from ``loss_law()``."""
+
+    @cached_property
+    def _engine(self) -> Composition:
+        return Composition([self.loss_law()], [1], symmetric=self.symmetric)
+
+    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        inside = (alpha > 0) & (alpha < 1)
+        low, high = np.zeros(len(alpha)), np.zeros(len(alpha))
+        low[alpha == 0], high[alpha == 0] = (1 - self.q_plus) * (1 - 4 * UNIT), (1 - self.q_plus) * (1 + 4 * UNIT)
+        if inside.any():
+            low[inside], high[inside] = self._engine.beta(alpha[inside], tol)
+        return low, high
+
+    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+        return self._engine.delta(epsilon, tol)
+
+    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+        return self._engine.epsilon(delta, tol)

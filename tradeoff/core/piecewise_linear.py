@@ -1,0 +1,297 @@
+"""Piecewise-linear curves: finite tests, exact in fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tradeoff.core.bounds import Pair
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.parameters import count
+from tradeoff.engines.atomic import AtomicLaw
+from tradeoff.errors import CurveError, SizeError, domain
+from tradeoff.numerics.hull import lower_hull
+from tradeoff.numerics.rounding import UNIT, Array
+
+MAX_VERTICES = 100_000
+"""Most vertices an exact operation may make."""
+
+_FORGIVEN = 1e-12
+"""Violation of convexity or of f <= 1 - alpha that rounding explains: it is repaired downwards, the safe side."""
+
+
+class PiecewiseLinear(TradeOff):
+    """Trade-off function of a pair with finitely many likelihood ratios, given by its vertices.
+
+    Parameters
+    ----------
+    alpha, beta
+        Vertices, alpha increasing from 0; the last has beta = 0. Floats, or ``fractions.Fraction`` (and integers)
+        for exact arithmetic: then products, inverse, hulls, groups and ``hockey_stick`` are exact.
+
+    Raises
+    ------
+    CurveError
+        Naming the property violated and the place: shape, range, order, monotonicity, convexity, f <= 1 - alpha.
+
+    Notes
+    -----
+    Vertices in canonical form: only true corners, sorted. A segment from (a, b) to (a', b') is an atom with
+    P-mass a' - a and Q-mass b - b' (Dong, Roth, Su 2022, Proposition 2.2).
+
+    Examples
+    --------
+    >>> from fractions import Fraction as F
+    >>> f = PiecewiseLinear([0, F(1, 3), 1], [1, F(1, 3), 0])
+    >>> f.hockey_stick(1)
+    Fraction(1, 3)
+    >>> (f @ f).hockey_stick(1)
+    Fraction(1, 3)
+    """
+
+    def __init__(self, alpha: Iterable[Any], beta: Iterable[Any]) -> None:
+        alpha, beta = list(alpha), list(beta)
+        exact = any(isinstance(v, Fraction) for v in (*alpha, *beta)) and all(isinstance(v, Fraction | int) for v in (*alpha, *beta))
+        self.exact = exact
+        a, b = (_entries(v, name, exact=exact) for v, name in ((alpha, "alpha"), (beta, "beta")))
+        self.alpha, self.beta = _canonical(*_checked(a, b, exact=exact))
+
+    @classmethod
+    def from_lines(cls, slopes: Any, intercepts: Any) -> PiecewiseLinear:
+        """Return max_k (intercept_k - slope_k alpha)_+, the curve with these supporting lines; slopes decreasing, positive."""
+        # The upper envelope of lines is the lower hull of their dual points (s, -c); the line 0 is one of them.
+        s, c = np.append(slopes, 0.0), np.append(intercepts, 0.0)
+        order = np.argsort(s, kind="stable")
+        s, minus_c = lower_hull(s[order], -c[order])
+        s, c = s[::-1], -minus_c[::-1]
+        corner = (c[:-1] - c[1:]) / (s[:-1] - s[1:])
+        height = np.append((c[1:] - s[1:] * corner)[:-1], 0.0)
+        keep = (corner > 0) & (corner < 1)
+        top = np.max(c)
+        alphas, betas = np.append(0.0, corner[keep]), np.append(top, np.minimum(height, 1 - corner)[keep])
+        if betas[-1] > 0:
+            alphas, betas = np.append(alphas, 1.0), np.append(betas, 0.0)
+        return cls(alphas.tolist(), np.maximum(betas, 0.0).tolist())
+
+    @property
+    def symmetric(self) -> bool:
+        other = self.inverse()
+        return len(other.alpha) == len(self.alpha) and bool(np.all(other.alpha == self.alpha) and np.all(other.beta == self.beta))
+
+    @property
+    def q_plus(self) -> float:
+        return float(1 - self.beta[0])
+
+    @property
+    def p_minus(self) -> float:
+        zero = self.alpha[self.beta == 0]
+        return float(1 - zero[0]) if len(zero) else 0.0
+
+    @property
+    def sup_loss(self) -> float:
+        if len(self.alpha) == 1:
+            return 0.0
+        p, q = self.alpha[1] - self.alpha[0], self.beta[0] - self.beta[1]
+        return float(np.log(float(q) / float(p))) * (1 + 8 * UNIT) if q > 0 else -np.inf
+
+    @cached_property
+    def _points(self) -> tuple[Array, Array]:
+        return self.alpha.astype(float), self.beta.astype(float)
+
+    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        x, y = self._points
+        value = np.interp(alpha, x, y)
+        # y0 + (y1 - y0) t loses a unit of the larger end.
+        k = np.clip(np.searchsorted(x, alpha, side="right") - 1, 0, len(x) - 1)
+        error = 16 * UNIT * np.where(alpha < x[-1], y[k], 0.0)
+        corner = np.isin(alpha, x) & (not self.exact)
+        return np.where(corner, value, np.maximum(value - error, 0.0)), np.where(corner, value, value + error)
+
+    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+        x, y = self._points
+        scale = np.exp(np.minimum(epsilon, 700.0))
+        low, high = np.empty(len(epsilon)), np.empty(len(epsilon))
+        for k, s in enumerate(scale):
+            gain = (1 - y) - s * x
+            error = UNIT * (8 * (1 - y) + (8 + 4 * abs(epsilon[k])) * s * x + self.exact)
+            low[k], high[k] = np.max(gain - error), np.max(gain + error)
+        return np.maximum(low, 0.0), np.maximum(high, 0.0)
+
+    def hockey_stick(self, ratio: Any) -> Any:
+        """Hockey-stick divergence sup_alpha 1 - f(alpha) - ratio alpha = delta(log ratio); exact in fractions.
+
+        Parameters
+        ----------
+        ratio
+            Number >= 0; a ``Fraction`` or integer keeps the answer exact for an exact curve.
+
+        Returns
+        -------
+        Fraction or float
+            The exact value for exact vertices and ratio, else the float value.
+        """
+        if not ratio >= 0:
+            raise domain("ratio", ratio, "[0, inf)")
+        return max(1 - b - ratio * a for a, b in zip(self.alpha.tolist(), self.beta.tolist(), strict=True))
+
+    def inverse(self) -> PiecewiseLinear:
+        alpha, beta = self.beta[::-1], self.alpha[::-1]
+        if beta[-1] > 0 or len(alpha) == 1:  # f(0) < 1: f^-1 reaches 0 before 1
+            alpha, beta = np.append(alpha, alpha[-1]), np.append(beta, 0 * beta[-1])
+        if alpha[0] > 0:
+            alpha, beta = np.append(0 * alpha[0], alpha), np.append(beta[0], beta)
+        return PiecewiseLinear(alpha.tolist(), beta.tolist())
+
+    def floats(self) -> PiecewiseLinear:
+        """Return the same curve in floats (vertices rounded; violations below 1e-12 repaired downwards)."""
+        return PiecewiseLinear(*(v.tolist() for v in self._points))
+
+    def atoms(self) -> tuple[Any, Any]:
+        """Return the P- and Q-masses of the segments, by decreasing likelihood ratio."""
+        return np.diff(self.alpha), -np.diff(self.beta)
+
+    def loss_law(self) -> AtomicLaw:
+        p, q = (mass.astype(float) for mass in self.atoms())
+        keep = q > 0
+        loss, log_p = np.log(q[keep]) - np.log(p[keep]), np.log(p[keep])
+        p_minus = max(0.0, 1.0 - float(self.alpha[-1])) + float(np.sum(p[~keep]))
+        return AtomicLaw(loss[::-1], log_p[::-1], p_minus, self.q_plus)
+
+    def group(self, k: int) -> TradeOff:
+        """Guarantee for groups of k, 1 - (1 - f)^(o k), exact in fractions."""
+        if not self.symmetric:
+            return super().group(k)
+        result = PiecewiseLinear([0, 1], [1, 0]) if not self.exact else PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
+        for _ in range(count("k", k)):
+            result = result._after(self)  # noqa: SLF001 - same class
+        return result
+
+    def _after(self, f: PiecewiseLinear) -> PiecewiseLinear:
+        """Return g with 1 - g = (1 - self) o (1 - f): corners of f, and preimages of the corners of self."""
+        preimages = [f._preimage(1 - a) for a in self.alpha]  # noqa: SLF001 - same class
+        alpha = np.unique(np.array([*f.alpha, *(a for a in preimages if a is not None)], dtype=self.alpha.dtype))
+        beta = [self.at(1 - f.at(a)) for a in alpha]
+        _capped(len(alpha))
+        return PiecewiseLinear(alpha.tolist(), beta)
+
+    def at(self, alpha: Any) -> Any:
+        """Return f(alpha) in the curve's own arithmetic, by linear interpolation."""
+        k = int(np.searchsorted(self.alpha, alpha, side="right"))
+        if k == len(self.alpha):
+            return self.beta[-1]
+        a0, a1, b0, b1 = self.alpha[k - 1], self.alpha[k], self.beta[k - 1], self.beta[k]
+        return b0 + (b1 - b0) * (alpha - a0) / (a1 - a0)
+
+    def _preimage(self, beta: Any) -> Any | None:
+        """Return the alpha with f(alpha) = beta where f still falls, or None."""
+        if not self.beta[-1] <= beta <= self.beta[0] or len(self.alpha) == 1:
+            return None
+        k = int(np.argmax(self.beta <= beta))
+        if k == 0:
+            return self.alpha[0]
+        a0, a1, b0, b1 = self.alpha[k - 1], self.alpha[k], self.beta[k - 1], self.beta[k]
+        return a0 + (a1 - a0) * (b0 - beta) / (b0 - b1)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PiecewiseLinear)
+            and self.exact == other.exact
+            and len(self.alpha) == len(other.alpha)
+            and bool(np.all(self.alpha == other.alpha) and np.all(self.beta == other.beta))
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.exact, tuple(self.alpha.tolist()), tuple(self.beta.tolist())))
+
+    def __repr__(self) -> str:
+        pairs = [f"({a}, {b})" if self.exact else f"({a:.6g}, {b:.6g})" for a, b in zip(self.alpha, self.beta, strict=True)]
+        shown = pairs if len(pairs) <= 6 else [*pairs[:3], f"... {len(pairs) - 5} more ...", *pairs[-2:]]
+        return f"PL[{', '.join(shown)}]{'' if self.symmetric else ' (one order)'}"
+
+
+def _capped(size: int) -> None:
+    if size > MAX_VERTICES:
+        raise SizeError(f"an exact curve of {size} vertices is above the cap of {MAX_VERTICES}; use .floats(), which the engine composes")
+
+
+def _entries(values: list[Any], name: str, *, exact: bool) -> Any:
+    if exact:
+        return np.array([Fraction(v) for v in values] or [None], dtype=object)[: len(values)]
+    try:
+        array = np.array([float(v) for v in values])
+    except (TypeError, ValueError) as error:
+        raise CurveError(f"{name} holds something that is not a number: {values!r}") from error
+    if np.isnan(array).any():
+        raise CurveError(f"{name}[{int(np.argmax(np.isnan(array)))}] is NaN")
+    return array
+
+
+def _checked(alpha: Any, beta: Any, *, exact: bool) -> tuple[Any, Any]:
+    """Check every property of a trade-off function; say which fails and where."""
+    if len(alpha) != len(beta) or len(alpha) == 0:
+        raise CurveError(f"alpha and beta need the same positive length, not {len(alpha)} and {len(beta)}")
+    slack: Any = 0 if exact else _FORGIVEN
+    for name, v in (("alpha", alpha), ("beta", beta)):
+        for k in np.flatnonzero((v < 0) | (v > 1)):
+            raise CurveError(f"{name}[{k}] = {v[k]} is outside [0, 1]")
+    if alpha[0] != 0:
+        raise CurveError(f"alpha[0] = {alpha[0]} must be 0: give f(0) as the first vertex")
+    if beta[-1] != 0:
+        raise CurveError(f"the last vertex ({alpha[-1]}, {beta[-1]}) must have beta = 0, as f(1) = 0 for every trade-off function")
+    for k in np.flatnonzero(np.diff(alpha) < 0):
+        raise CurveError(f"alpha is not sorted: alpha[{k + 1}] = {alpha[k + 1]} < alpha[{k}] = {alpha[k]}")
+    for k in np.flatnonzero(np.diff(beta) > slack):
+        raise CurveError(f"beta increases from vertex {k} to {k + 1}: {beta[k]} to {beta[k + 1]}; a trade-off function does not")
+    for k in np.flatnonzero(beta > 1 - alpha + slack):
+        raise CurveError(f"f(alpha) <= 1 - alpha fails at vertex {k}: ({alpha[k]}, {beta[k]})")
+    hull_alpha, hull_beta = lower_hull(alpha, np.minimum(beta, 1 - alpha))
+    if not exact:
+        gap = beta - np.interp(alpha, hull_alpha, hull_beta)
+    else:
+        k = np.clip(np.searchsorted(hull_alpha, alpha, side="right"), 1, max(len(hull_alpha) - 1, 1)) if len(hull_alpha) > 1 else None
+        if k is None:
+            gap = beta - hull_beta[0]
+        else:
+            a0, a1, b0, b1 = hull_alpha[k - 1], hull_alpha[k], hull_beta[k - 1], hull_beta[k]
+            gap = beta - (b0 + (b1 - b0) * (alpha - a0) / (a1 - a0))
+    for k in np.flatnonzero(gap > slack):
+        if not (k == 0 and len(alpha) > 1 and alpha[1] == alpha[0]):
+            raise CurveError(f"not convex at vertex {k}: ({alpha[k]}, {beta[k]}) lies above the chord of its neighbours")
+    return hull_alpha, hull_beta
+
+
+def _canonical(alpha: Any, beta: Any) -> tuple[Any, Any]:
+    """Drop what follows the first zero."""
+    stop = int(np.argmax(beta == 0)) + 1
+    return alpha[:stop], beta[:stop]
+
+
+def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
+    """Tensor product of two piecewise-linear curves: all products of atoms, by decreasing ratio; exact in fractions."""
+    _capped((len(f.alpha) - 1) * (len(g.alpha) - 1) + 1)
+    (p, q), (r, s) = f.atoms(), g.atoms()
+    mass_p, mass_q = np.multiply.outer(p, r).ravel(), np.multiply.outer(q, s).ravel()
+    order = sorted(range(len(mass_p)), key=lambda k: mass_q[k] / mass_p[k], reverse=True)
+    start = f.beta[0] * g.beta[0]
+    alpha, beta = np.append(0 * start, np.cumsum(mass_p[order])), start - np.append(0 * start, np.cumsum(mass_q[order]))
+    return PiecewiseLinear(alpha.tolist(), beta.tolist())
+
+
+def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> PiecewiseLinear:
+    """Return max{f, g}, or the convex hull of min{f, g}; corners of both and their crossings; exact in fractions."""
+    exact = f.exact and g.exact
+    one, two = (f, g) if exact else (f.floats(), g.floats())
+    alpha = np.unique(np.concatenate([one.alpha, two.alpha]))
+    first, second = (np.array([curve.at(a) for a in alpha], dtype=alpha.dtype) for curve in (one, two))
+    gap = first - second
+    k = np.flatnonzero(gap[:-1] * gap[1:] < 0)
+    crossing = alpha[k] + (alpha[k + 1] - alpha[k]) * gap[k] / (gap[k] - gap[k + 1])
+    alpha = np.unique(np.concatenate([alpha, crossing]))
+    first, second = (np.array([curve.at(a) for a in alpha], dtype=alpha.dtype) for curve in (one, two))
+    if largest:
+        return PiecewiseLinear(alpha.tolist(), np.maximum(first, second).tolist())
+    return PiecewiseLinear(*(v.tolist() for v in lower_hull(alpha, np.minimum(first, second))))

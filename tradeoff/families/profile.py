@@ -1,0 +1,52 @@
+"""A curve from finitely many (epsilon, delta) guarantees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from tradeoff.core.parameters import real
+from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.errors import DomainError
+from tradeoff.numerics.rounding import UNIT
+
+
+class Profile:
+    """Where a curve is given by its profile: conjugation from the dual to the primal."""
+
+    @staticmethod
+    def from_epsilon_delta(guarantees: Mapping[float, float]) -> PiecewiseLinear:
+        """Greatest symmetric curve implied by (eps, delta)-DP at every listed pair: max of f_{eps,delta}.
+
+        Parameters
+        ----------
+        guarantees
+            ``{epsilon: delta}`` with epsilon >= 0 in nats and delta in [0, 1], valid in both orders.
+
+        Returns
+        -------
+        PiecewiseLinear
+            max over the pairs of max{0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha)}, rounded down
+            (Dong, Roth, Su 2022, Proposition 2.11 and 2.12).
+
+        Raises
+        ------
+        DomainError
+            If the mapping is empty, or a pair is outside its range.
+
+        Examples
+        --------
+        >>> from tradeoff import Profile
+        >>> f = Profile.from_epsilon_delta({0.5: 0.01, 1.0: 1e-5})
+        >>> f.delta(1.0) <= 1.001e-5
+        True
+        """
+        if not guarantees:
+            raise DomainError("no guarantee given: list at least one {epsilon: delta}")
+        epsilon = np.array([real("epsilon", e, 0, 700) for e in guarantees])
+        delta = np.array([real("delta", d, 0, 1) for d in guarantees.values()])
+        steep = np.exp(epsilon)
+        intercept = (1 - delta) * (1 - 4 * UNIT)
+        slopes = np.concatenate([steep * (1 + 4 * UNIT), 1 / steep])
+        return PiecewiseLinear.from_lines(slopes, np.concatenate([intercept, intercept / steep * (1 - 8 * UNIT)]))

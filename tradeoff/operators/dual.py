@@ -1,0 +1,56 @@
+"""The privacy profile as an object, and conjugation both ways."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.dispatch import announces
+
+
+@dataclass(frozen=True)
+class Dual:
+    """Profile eps -> delta(eps) of a curve: an upper bound at every loss; ``dual()`` leads back.
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian
+    >>> d = Gaussian(1).dual()
+    >>> round(d(1.0), 6), d.dual()
+    (0.126937, G_{1})
+    """
+
+    curve: TradeOff
+
+    def __call__(self, epsilon: ArrayLike) -> Any:
+        """Return delta(epsilon), an upper bound."""
+        return self.curve.delta(epsilon)
+
+    @property
+    def bounds(self) -> Callable[[ArrayLike], Any]:
+        """Ask for both sides."""
+        return self.curve.bounds.delta
+
+    def conjugate(self, y: ArrayLike) -> Any:
+        """Convex conjugate f*(y) = sup_x {x y - f(x)} = delta(log(-y)) - 1 for y < 0, and y for y >= 0 (an upper bound)."""
+        y = np.asarray(y, dtype=float)
+        flat = np.atleast_1d(y)
+        value = np.where(flat >= 0, flat, 0.0)  # f >= 0 with f(1) = 0: the supremum sits at x = 1
+        below = flat < 0
+        value[below] = np.asarray(self.curve.delta(np.log(-flat[below]))) - 1
+        return value.reshape(y.shape) if y.ndim else float(value[0])
+
+    def dual(self) -> TradeOff:
+        """Return the curve f(alpha) = sup_eps 1 - delta(eps) - e^eps alpha."""
+        return self.curve
+
+
+@announces("dual")
+def dual(f: TradeOff) -> Dual:
+    """Privacy profile of a curve as an object of its own (Dong, Roth, Su 2022, Proposition 2.12)."""
+    return Dual(f)

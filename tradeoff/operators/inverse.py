@@ -1,0 +1,57 @@
+"""Inverse of a curve that has no closed form of its own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tradeoff.core.bounds import Pair
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.derived import Derived
+from tradeoff.core.dispatch import announces
+from tradeoff.engines.law import LossLaw, Reversed
+from tradeoff.numerics.roots import straddle
+from tradeoff.numerics.rounding import UNIT, Array
+
+
+class Inverse(Derived):
+    """T(Q, P): f^-1(alpha) = inf{t : f(t) <= alpha}."""
+
+    name = "inverse"
+
+    def __init__(self, base: TradeOff) -> None:
+        self.operands = (base,)
+
+    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        base = self.operands[0]
+        low = straddle(lambda t: base.bounds(np.clip(t, 0.0, 1.0)).lower, alpha)[0]
+        high = straddle(lambda t: base.bounds(np.clip(t, 0.0, 1.0)).upper, alpha)[1]
+        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+        # 1 - e^eps (1 - delta_f(-eps)): the rounding is relative to 1 and to e^eps.
+        low, high = self.operands[0].bounds.delta(-epsilon)
+        scale = np.exp(np.minimum(epsilon, 700.0))
+        slack = 8 * UNIT * (1 + scale * (1 + np.abs(epsilon)))
+        return -np.expm1(np.minimum(epsilon, 700.0)) + scale * low - slack, -np.expm1(np.minimum(epsilon, 700.0)) + scale * high + slack
+
+    @property
+    def q_plus(self) -> float:
+        return self.operands[0].p_minus
+
+    @property
+    def p_minus(self) -> float:
+        return self.operands[0].q_plus
+
+    def inverse(self) -> TradeOff:
+        return self.operands[0]
+
+    def laws(self) -> tuple[LossLaw, LossLaw]:
+        low, high = self.operands[0].laws()
+        below = Reversed(low)
+        return below, below if high is low else Reversed(high)
+
+
+@announces("inverse")
+def inverse(curve: TradeOff) -> TradeOff:
+    """Inverse f^-1 = T(Q, P) of a curve f = T(P, Q)."""
+    return Inverse(curve)

@@ -1,0 +1,139 @@
+"""The Blackwell order: structure first, then tails, then bounds; undecided rather than guessed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.derived import Derived
+from tradeoff.core.dispatch import announces
+from tradeoff.core.parameters import real
+from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.core.tensor import Tensor
+from tradeoff.errors import Undecided
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.identity import Identity
+from tradeoff.families.laplace import Laplace
+from tradeoff.families.pure_dp import PureDP
+from tradeoff.families.total_variation import TotalVariation
+from tradeoff.numerics.rounding import UNIT
+
+_PARAMETER = {Gaussian: "mu", Laplace: "epsilon_0", PureDP: "epsilon_0", TotalVariation: "delta_0"}
+
+
+@announces("at_least")
+def at_least(f: TradeOff, g: TradeOff) -> bool:
+    """Whether f >= g: f is at least as private at every alpha.
+
+    Raises
+    ------
+    Undecided
+        If the curves are closer than their bounds somewhere; ``at`` is the epsilon.
+    """
+    known = _by_structure(f, g)
+    if known is None:
+        known = _by_tails(f, g)
+    return _by_bounds(f, g) if known is None else known
+
+
+def _by_structure(f: TradeOff, g: TradeOff) -> bool | None:
+    if f == g or isinstance(f, Identity) or g == TotalVariation(1):
+        return True
+    if type(f) is type(g) and type(f) in _PARAMETER:
+        name = _PARAMETER[type(f)]
+        return bool(getattr(f, name) <= getattr(g, name))
+    if isinstance(f, PureDP | Laplace) and isinstance(g, PureDP) and f.epsilon_0 <= g.epsilon_0:
+        return True
+    if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear) and f.exact and g.exact:
+        return all(f.at(a) >= g.at(a) for a in (*f.alpha, *g.alpha))
+    return _factors(f, g)
+
+
+def _factors(f: TradeOff, g: TradeOff) -> bool | None:
+    """f (x) h >= f (x) k when h >= k; in particular fewer rounds are more private."""
+    mine, theirs = (curve.factors if isinstance(curve, Tensor) else {curve: 1} for curve in (f, g))
+    if all(theirs.get(factor, 0) >= n for factor, n in mine.items()):
+        return True
+    if all(mine.get(factor, 0) >= n for factor, n in theirs.items()) and mine != theirs and not isinstance(g, Derived):
+        # g has fewer rounds and f >= g would make the extra ones free: only the identity is.
+        return None
+    return None
+
+
+def _by_tails(f: TradeOff, g: TradeOff) -> bool | None:
+    """f >= g needs Q(L = inf) and sup L of f at most those of g, and the same under the inverse."""
+    for one, two in ((f, g), (f.inverse(), g.inverse())):
+        if one.q_plus > two.q_plus * (1 + 16 * UNIT) + 1e-300:
+            return False
+        if one.q_plus == two.q_plus == 0 and one.sup_loss > two.sup_loss * (1 + 64 * UNIT):
+            return False
+    return None
+
+
+def _by_bounds(f: TradeOff, g: TradeOff) -> bool:
+    """f >= g if delta_f <= delta_g at every epsilon; refuted by one point, proved cell by cell by monotonicity."""
+    reach = min(max(f.sup_loss, g.sup_loss, 1.0), 60.0)
+    back = min(max(f.inverse().sup_loss, g.inverse().sup_loss, 1.0), 60.0)
+    grid = np.linspace(-back, reach, 401)
+    mine, theirs = f.bounds.delta(grid), g.bounds.delta(grid)
+    worse = np.flatnonzero(mine.lower > theirs.upper)
+    if len(worse):
+        return False
+    for _ in range(8):
+        # delta decreases: on [a, b], delta_f <= upper_f(a) and delta_g >= lower_g(b).
+        left, right = grid[:-1], grid[1:]
+        open_ = np.flatnonzero(mine.upper[:-1] > theirs.lower[1:])
+        if len(open_) == 0 and _ends(f, g, float(grid[0]), float(grid[-1])):
+            return True
+        if len(open_) == 0 or len(grid) > 20_000:
+            break
+        grid = np.unique(np.concatenate([grid, (left[open_] + right[open_]) / 2]))
+        mine, theirs = f.bounds.delta(grid), g.bounds.delta(grid)
+        if (mine.lower > theirs.upper).any():
+            return False
+    at = float(grid[int(np.argmax(mine.upper - theirs.lower))])
+    raise Undecided(f"the curves are closer than their bounds near epsilon = {at:.6g}; ask f.dominates(g, failure=...)", at)
+
+
+def _ends(f: TradeOff, g: TradeOff, low: float, high: float) -> bool:
+    """Beyond both losses' reach the profiles are the exact masses, ordered by the tails."""
+    return f.sup_loss <= high and g.sup_loss <= high and -f.inverse().sup_loss >= low and -g.inverse().sup_loss >= low
+
+
+@announces("dominates")
+def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
+    """Whether f >= g (x) f_{0,failure}: f is as private as g but for an event of probability ``failure``.
+
+    Decidable where f >= g is not, because delta may differ by ``failure`` everywhere.
+
+    Raises
+    ------
+    Undecided
+        If the truth lies within the width of the bounds.
+    """
+    failure = real("failure", failure, 0, 1)
+    if failure == 0:
+        return at_least(f, g)
+    goal = g @ TotalVariation(failure)
+    known = _by_structure(f, g) or _by_structure(f, goal)
+    if known:
+        return True
+    low, high = -1.0, 1.0
+    while f.bounds.delta(high).upper > goal.bounds.delta(np.inf).lower and high < 1e6:
+        high *= 2
+    # On (-inf, low] both profiles lie between 1 - e^eps and 1; a difference of e^low is less than failure/4.
+    low = float(np.log(failure / 4))
+    grid = np.unique(np.concatenate([np.linspace(low, high, 801), np.linspace(-1, 1, 201)]))
+    for _ in range(24):
+        mine, theirs = f.bounds.delta(grid), goal.bounds.delta(grid)
+        if (mine.lower > theirs.upper).any():
+            return False
+        open_ = np.flatnonzero(mine.upper[:-1] > theirs.lower[1:])
+        if len(open_) == 0:
+            return True
+        stuck = mine.upper[:-1][open_] > theirs.lower[:-1][open_]
+        if stuck.any() or len(grid) > 50_000:
+            at = float(grid[open_[int(np.argmax(stuck))]])
+            raise Undecided(f"the profiles are closer than their bounds near epsilon = {at:.6g}", at)
+        grid = np.unique(np.concatenate([grid, (grid[open_] + grid[open_ + 1]) / 2]))
+    raise Undecided("no decision after 24 refinements", float(grid[open_[0]]))

@@ -1,0 +1,116 @@
+"""Pointwise maximum, and the convex hull of the pointwise minimum."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tradeoff.core.bounds import Pair
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.derived import Derived
+from tradeoff.core.piecewise_linear import PiecewiseLinear, pointwise
+from tradeoff.errors import DomainError
+from tradeoff.numerics.rounding import Array
+
+
+class Maximum(Derived):
+    """max{f, g}: both guarantees hold, so the better one does at each alpha."""
+
+    name = "maximum"
+
+    def __init__(self, *curves: TradeOff) -> None:
+        self.operands = curves
+
+    @property
+    def symmetric(self) -> bool:
+        return all(f.inverse() in self.operands for f in self.operands)
+
+    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        low, high = zip(*(f.bounds(alpha, tol=tol) for f in self.operands), strict=True)
+        return np.maximum.reduce(low), np.maximum.reduce(high)
+
+    @property
+    def q_plus(self) -> float:
+        return min(f.q_plus for f in self.operands)
+
+    @property
+    def p_minus(self) -> float:
+        return min(f.p_minus for f in self.operands)
+
+    def inverse(self) -> TradeOff:
+        return self if self.symmetric else maximum(*(f.inverse() for f in self.operands))
+
+
+class HullOfMinimum(Derived):
+    """Greatest trade-off function below all operands: its profile is the largest of theirs."""
+
+    name = "minimum"
+
+    def __init__(self, *curves: TradeOff) -> None:
+        self.operands = curves
+
+    @property
+    def symmetric(self) -> bool:
+        return all(f.inverse() in self.operands for f in self.operands)
+
+    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+        low, high = zip(*(f.bounds.delta(epsilon, tol=tol) for f in self.operands), strict=True)
+        return np.maximum.reduce(low), np.maximum.reduce(high)
+
+    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+        low, high = zip(*(f.bounds.epsilon(delta, tol=tol) for f in self.operands), strict=True)
+        return np.maximum.reduce(low), np.maximum.reduce(high)
+
+    @property
+    def q_plus(self) -> float:
+        return max(f.q_plus for f in self.operands)
+
+    @property
+    def p_minus(self) -> float:
+        return max(f.p_minus for f in self.operands)
+
+    @property
+    def sup_loss(self) -> float:
+        return max(f.sup_loss for f in self.operands)
+
+    def inverse(self) -> TradeOff:
+        return self if self.symmetric else minimum(*(f.inverse() for f in self.operands))
+
+
+def _pooled(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:
+    if not curves:
+        raise DomainError("give at least one curve")
+    distinct = tuple(dict.fromkeys(curves))
+    if len(distinct) == 1:
+        return distinct[0]
+    if all(isinstance(f, PiecewiseLinear) for f in distinct):
+        result = distinct[0]
+        for f in distinct[1:]:
+            result = pointwise(result, f, largest=largest)  # type: ignore[arg-type]  # checked above
+        return result
+    return Maximum(*distinct) if largest else HullOfMinimum(*distinct)
+
+
+def maximum(*curves: TradeOff) -> TradeOff:
+    """Pointwise maximum of curves, again a trade-off function: all the guarantees hold of the same mechanism.
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian, PureDP, maximum
+    >>> maximum(Gaussian(1), PureDP(1)).epsilon(0)
+    1.0
+    """
+    return _pooled(curves, largest=True)
+
+
+def minimum(*curves: TradeOff) -> TradeOff:
+    """Convex hull of the pointwise minimum: the least private of several mechanisms may have run.
+
+    The plain minimum is not convex in general; the hull has profile max_i delta_i(eps).
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian, PureDP, minimum
+    >>> minimum(Gaussian(1), PureDP(1)).delta(0) >= Gaussian(1).delta(0)
+    True
+    """
+    return _pooled(curves, largest=False)

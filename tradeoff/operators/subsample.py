@@ -1,0 +1,155 @@
+"""Subsampling: the record takes part with probability p."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from tradeoff.core.bounds import Pair
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.derived import Derived
+from tradeoff.core.parameters import real
+from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.engines.law import LossLaw, Reversed, Thinned
+from tradeoff.errors import DomainError
+from tradeoff.families.identity import Identity
+from tradeoff.numerics.roots import straddle
+from tradeoff.numerics.rounding import UNIT, Array
+
+Scheme = Literal["poisson", "without-replacement"]
+
+
+def subsample(f: TradeOff, p: Any, *, scheme: Scheme = "poisson") -> TradeOff:
+    """Subsampled curve f_p = p f + (1-p) Id = T(P, (1-p) P + p Q), the record absent under P.
+
+    Parameters
+    ----------
+    f
+        Base curve T(P, Q).
+    p
+        Sampling rate in [0, 1].
+    scheme
+        ``"poisson"``: one order of add/remove neighbours; its inverse is the other. ``subsample(~f, p)`` is not
+        ``~subsample(f, p)``. ``"without-replacement"``: C_p(f), the envelope of f_p and its inverse, for fixed-size
+        samples, replace-one neighbours and a symmetric f (Dong, Roth, Su 2022, Theorem 4.2).
+
+    Returns
+    -------
+    TradeOff
+        ``repr`` says "one order" where the curve is not symmetric.
+
+    Examples
+    --------
+    >>> from tradeoff import PureDP, subsample
+    >>> round(subsample(PureDP(1.0), 0.5).epsilon(0), 6)
+    0.620115
+    """
+    if scheme not in {"poisson", "without-replacement"}:
+        raise DomainError(f"scheme = {scheme!r} is not one of 'poisson', 'without-replacement'")
+    if f.free_symbols and hasattr(f, "symbolic"):
+        return f.symbolic().subsample(p)  # type: ignore[no-any-return]  # a Symbolic
+    rate = real("p", p, 0, 1)
+    if rate == 0:
+        return Identity()
+    if isinstance(f, PiecewiseLinear) and f.exact and not isinstance(p, float):
+        one_order: TradeOff = PiecewiseLinear(f.alpha.tolist(), [p * b + (1 - p) * (1 - a) for a, b in zip(f.alpha, f.beta, strict=True)] )
+    else:
+        one_order = f if rate == 1 else Subsampled(f, rate)
+    if scheme == "poisson":
+        return one_order
+    if not f.symmetric:
+        raise DomainError("subsampling without replacement needs a symmetric base curve; take f.symmetrise(assume=...) first")
+    return one_order.symmetrise(assume="either-order")
+
+
+class Subsampled(Derived):
+    """One order of Poisson subsampling, f_p, or its inverse."""
+
+    name = "subsample"
+
+    def __init__(self, base: TradeOff, p: float, *, flipped: bool = False) -> None:
+        self.operands, self.parameters = (base,), (p, flipped)
+        self.p, self.flipped = p, flipped
+
+    @property
+    def symmetric(self) -> bool:
+        return False
+
+    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        if self.flipped:
+            straight = Subsampled(self.operands[0], self.p)
+            low = straddle(lambda t: straight.bounds(np.clip(t, 0.0, 1.0)).lower, alpha)[0]
+            high = straddle(lambda t: straight.bounds(np.clip(t, 0.0, 1.0)).upper, alpha)[1]
+            return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+        low, high = self.operands[0].bounds(alpha)
+        rest = (1 - self.p) * (1 - alpha)
+        return (self.p * low + rest) * (1 - 8 * UNIT), (self.p * high + rest) * (1 + 8 * UNIT)
+
+    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+        return self._delta_flipped(epsilon) if self.flipped else self._delta_straight(epsilon)
+
+    def _delta_straight(self, epsilon: Array) -> Pair:
+        """Bound p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p; where e^eps <= 1 - p it is 1 - e^eps."""
+        inner = self._inner(epsilon)
+        inside = np.isfinite(inner)
+        low, high = -np.expm1(np.minimum(epsilon, 0.0)), -np.expm1(np.minimum(epsilon, 0.0))
+        # One rounding of e^eps - 1 moves eps' by 1/(e^eps') of it.
+        slack = 8 * UNIT * (1 + np.abs(inner[inside]) + np.exp(np.clip(-inner[inside], -40, 40)) / self.p)
+        base = self.operands[0].bounds
+        low[inside] = self.p * base.delta(inner[inside] + slack).lower
+        high[inside] = self.p * base.delta(inner[inside] - slack).upper
+        return low * (1 - 8 * UNIT), high * (1 + 8 * UNIT)
+
+    def _delta_flipped(self, epsilon: Array) -> Pair:
+        """Bound (1 - (1-p) e^eps) delta_{f^-1}(-eps'), e^eps' = (e^-eps - 1 + p)/p; it is 0 where e^-eps <= 1 - p."""
+        inner, scale = self._inner(-epsilon), np.exp(np.minimum(epsilon, 700.0))
+        inside = np.isfinite(inner)
+        low, high = np.zeros(len(epsilon)), np.zeros(len(epsilon))
+        base = self.operands[0].inverse().bounds
+        share = 1 - (1 - self.p) * scale[inside]
+        error = 8 * UNIT * (1 + scale[inside] * (1 + np.abs(epsilon[inside])))
+        slack = 8 * UNIT * (1 + np.abs(inner[inside]) + np.exp(np.clip(-inner[inside], -40, 40)) / self.p)
+        low[inside] = np.maximum(share - error, 0.0) * base.delta(-inner[inside] + slack).lower
+        high[inside] = np.maximum(share + error, 0.0) * base.delta(-inner[inside] - slack).upper
+        edge = ~inside & (epsilon < -np.log1p(-self.p) + 1e-15) if self.p < 1 else ~inside
+        high[edge] = 8 * UNIT
+        return low, high
+
+    def _inner(self, epsilon: Array) -> Array:
+        """Return log((e^eps - 1 + p)/p), -inf where there is none."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            small = np.log1p(np.maximum(np.expm1(np.minimum(epsilon, 1.0)) / self.p, -1.0))
+            large = np.maximum(epsilon, 1.0)
+            large = large + np.log1p(-(1 - self.p) * np.exp(-large)) - np.log(self.p)
+        return np.where(epsilon <= 1, small, large)
+
+    @property
+    def q_plus(self) -> float:
+        return 0.0 if self.flipped else self.p * self.operands[0].q_plus
+
+    @property
+    def p_minus(self) -> float:
+        return self.p * self.operands[0].q_plus if self.flipped else 0.0
+
+    @property
+    def sup_loss(self) -> float:
+        if self.flipped:
+            lowest = -self.operands[0].inverse().sup_loss
+            return -float(np.log1p(self.p * np.expm1(lowest))) * (1 + 8 * UNIT)
+        top = self.operands[0].sup_loss
+        return top if np.isinf(top) else float(np.logaddexp(np.log1p(-self.p), np.log(self.p) + top)) * (1 + 8 * UNIT)
+
+    def inverse(self) -> TradeOff:
+        return Subsampled(self.operands[0], self.p, flipped=not self.flipped)
+
+    def laws(self) -> tuple[LossLaw, LossLaw]:
+        low, high = self.operands[0].laws()
+        below = self._thin(low)
+        return below, below if high is low else self._thin(high)
+
+    def _thin(self, law: LossLaw) -> LossLaw:
+        return Reversed(Thinned(law, self.p)) if self.flipped else Thinned(law, self.p)
+
+    def __repr__(self) -> str:
+        return f"{'~' if self.flipped else ''}subsample({self.operands[0]!r}, {self.p:.6g}) (one order)"

@@ -1,0 +1,99 @@
+"""One guarantee for unordered neighbours: three operators, told apart by what is assumed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tradeoff.core.bounds import Pair
+from tradeoff.core.curve import Hypothesis, TradeOff
+from tradeoff.core.derived import Derived
+from tradeoff.core.dispatch import announces
+from tradeoff.core.piecewise_linear import PiecewiseLinear, pointwise
+from tradeoff.errors import DomainError
+from tradeoff.numerics.concave import conjugate
+from tradeoff.numerics.roots import straddle
+from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.operators.pointwise import HullOfMinimum, maximum
+
+
+@announces("symmetrise")
+def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
+    """Symmetric guarantee under the stated hypothesis; a symmetric curve is returned as it is.
+
+    Parameters
+    ----------
+    f
+        Curve of one order.
+    assume
+        ``"either-order"``: one order has f, the other f^-1, so only the hull of min{f, f^-1} holds for both.
+        ``"both-orders"``: every ordered pair has at least f, so max{f, f^-1} holds (Dong, Roth, Su 2022,
+        Proposition 2.4). ``"profile"``: delta(eps) holds for eps >= 0 in both orders, so Symm(f) does.
+
+    Returns
+    -------
+    TradeOff
+        Always at or below ("either-order") or at or above ("both-orders") f.
+    """
+    if assume not in {"either-order", "both-orders", "profile"}:
+        raise DomainError(f"assume = {assume!r} is not one of 'either-order', 'both-orders', 'profile'")
+    if f.symmetric:
+        return f
+    if assume == "profile":
+        return ProfileSymmetrised(f)
+    if isinstance(f, PiecewiseLinear):
+        return pointwise(f, f.inverse(), largest=assume == "both-orders")
+    return Envelope(f) if assume == "either-order" else maximum(f, f.inverse())
+
+
+class Envelope(HullOfMinimum):
+    """Hull of min{f, f^-1}: its profile is the larger of the two orders' (either order of add/remove)."""
+
+    name = "either-order"
+
+    def __init__(self, f: TradeOff) -> None:
+        super().__init__(f, f.inverse())
+
+    @property
+    def symmetric(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        return f"either-order envelope of [{self.operands[0]!r}]"
+
+
+class ProfileSymmetrised(Derived):
+    """Symm(f) = max{h, h^-1} with h(alpha) = sup over eps >= 0 of (1 - delta(eps) - e^eps alpha)_+."""
+
+    name = "profile-symmetrised"
+
+    def __init__(self, f: TradeOff) -> None:
+        self.operands = (f,)
+
+    @property
+    def symmetric(self) -> bool:
+        return True
+
+    def _steep(self, alpha: Array) -> Pair:
+        base = self.operands[0]
+
+        def profile(s: Array) -> Pair:
+            low, high = base.bounds.delta(np.log(s))
+            slack = 4 * UNIT * s * (1 + np.log(s))
+            return low - slack, high + slack
+
+        points = np.exp(np.arange(0.0, 2 + min(base.sup_loss, 40.0), 0.25))
+        low, high = conjugate(profile, alpha, points)
+        beyond = 1 - base.q_plus * (1 - 8 * UNIT) - points[-1] * alpha
+        return np.maximum(low, 0.0), np.maximum(np.maximum(high, beyond), 0.0)
+
+    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        low, high = self._steep(alpha)
+        inverse_low = straddle(lambda t: self._steep(np.clip(t, 0.0, 1.0))[0], alpha)[0]
+        inverse_high = straddle(lambda t: self._steep(np.clip(t, 0.0, 1.0))[1], alpha)[1]
+        return np.maximum(low, np.clip(inverse_low, 0.0, 1.0)), np.maximum(high, np.clip(inverse_high, 0.0, 1.0))
+
+    @property
+    def q_plus(self) -> float:
+        return min(self.operands[0].q_plus, self.operands[0].p_minus) if self.operands[0].q_plus > 0 else 0.0
+
+
