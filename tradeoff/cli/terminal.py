@@ -56,6 +56,6 @@ def _answered(answers: Answers) -> Table:
     for side in ("at least", "at most"):
         table.add_column(side, justify="right", no_wrap=True)
     for name, question, answer in answers:
-        asked = f"{name} at {question} = {answer.asked:g}"
+        asked = f"{name} at {question} = {answer.asked:.12g}"
         table.add_row(asked, rounded(answer.lower, "lower"), rounded(answer.upper, "upper"))
     return table

@@ -11,6 +11,7 @@ import numpy as np
 
 from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
+from tradeoff.errors import TradeOffError
 
 ASKED = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}
 """What is answered, and by what it is asked."""
@@ -114,5 +115,7 @@ def ask(  # noqa: PLR0913 - one keyword for each kind of question
 
 
 def _answers(asked: Sequence[float], bounds: Bounds, floor: float) -> tuple[Answer, ...]:
-    pairs = zip(asked, bounds.lower.tolist(), bounds.upper.tolist(), strict=True)
-    return tuple(Answer(float(at), max(floor, lower) + 0.0, max(floor, upper) + 0.0) for at, lower, upper in pairs)  # + 0.0: no -0.0
+    if not np.all(bounds.lower <= bounds.upper):  # NaN lands here too, and must never pass for a small loss
+        raise TradeOffError(f"no bounds found at {list(asked)}: {bounds}; please report this")
+    lower, upper = np.maximum(bounds.lower, floor) + 0.0, np.maximum(bounds.upper, floor) + 0.0  # + 0.0: no -0.0
+    return tuple(Answer(float(at), low, high) for at, low, high in zip(asked, lower.tolist(), upper.tolist(), strict=True))

@@ -208,7 +208,7 @@ def _positive(values: Array) -> Array:
 
 def _last_epsilon(curve: TradeOff) -> float:
     """Return where delta has fallen to 1e-12, or where the losses end."""
-    for delta in (1e-12, max(curve.q_plus * 1.001, 1e-12)):
+    for delta in (1e-12, min(max(curve.q_plus * 1.001, 1e-12), 1.0)):
         upper = float(curve.bounds.epsilon(delta).upper)
         if 0 < upper < np.inf:
             return 1.05 * upper

@@ -1,0 +1,265 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tradeoff as to
+from tradeoff.__main__ import main
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PLAN = """
+title = "one [small] plan"
+delta = [1e-5, 1e-6]
+alpha = 0.1
+[[mechanism]]
+kind = "gaussian"
+noise_multiplier = 2
+count = 4
+"""
+
+
+@pytest.fixture
+def plan(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def run(capsys):
+    def runner(*arguments):
+        code = main([str(each) for each in arguments])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return runner
+
+
+def refused(outcome):
+    code, out, err = outcome
+    assert code == 2
+    assert out == ""
+    assert err.startswith("tradeoff: ")
+    assert err.count("\n") == 1
+    return err
+
+
+def test_json_has_its_documented_shape(run, plan):
+    code, out, err = run("compose", plan, "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)
+    assert list(found) == ["plan", "epsilon", "delta", "beta"]
+    assert found["plan"] == {
+        "file": str(plan),
+        "title": "one [small] plan",
+        "adjacency": "add-remove",
+        "mechanism": [{"kind": "gaussian", "noise_multiplier": 2.0, "count": 4}],
+    }
+    assert [list(each) for each in found["epsilon"]] == [["delta", "lower", "upper"]] * 2
+    assert [each["delta"] for each in found["epsilon"]] == [1e-5, 1e-6]
+    assert found["delta"] == []
+    assert [list(each) for each in found["beta"]] == [["alpha", "lower", "upper"]]
+    lower, upper = to.Gaussian(1).bounds.epsilon(1e-5)
+    assert (found["epsilon"][0]["lower"], found["epsilon"][0]["upper"]) == (lower, upper)
+
+
+def test_flags_replace_the_questions_of_the_file(run, plan):
+    found = json.loads(run("compose", plan, "--epsilon", "1", "--json")[1])
+    assert found["epsilon"] == found["beta"] == []
+    assert [each["epsilon"] for each in found["delta"]] == [1.0]
+    lower, upper = to.Gaussian(1).bounds.delta(1.0)
+    assert (found["delta"][0]["lower"], found["delta"][0]["upper"]) == (lower, upper)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--delta", "1e-5", "--delta", "1e-7"],
+        ["--delta", "1e-5", "1e-7"],
+        ["--delta=1e-5", "--delta=1e-7"],
+    ],
+)
+@pytest.mark.parametrize("plan_first", [True, False])
+def test_several_values(run, plan, flags, plan_first):
+    where = [plan, *flags] if plan_first else [*flags, plan]
+    code, out, _ = run("compose", *where, "--json")
+    assert code == 0
+    assert [each["delta"] for each in json.loads(out)["epsilon"]] == [1e-5, 1e-7]
+
+
+def test_negative_and_infinite_losses(run, plan):
+    found = json.loads(run("compose", plan, "--epsilon", "-1", "inf", "-inf", "--json")[1])["delta"]
+    assert [each["epsilon"] for each in found] == [-1.0, "inf", "-inf"]
+    assert found[0]["lower"] > 1 - 2.718281828**-1
+    assert (found[1]["lower"], found[1]["upper"]) == (0.0, 0.0)
+    assert (found[2]["lower"], found[2]["upper"]) == (1.0, 1.0)
+
+
+def test_infinity_is_a_string_and_losses_below_0_are_0(run, tmp_path):
+    path = tmp_path / "leak.toml"
+    path.write_text('[[mechanism]]\nkind = "approximate-dp"\nepsilon = 1\ndelta = 0.01\n', encoding="utf-8")
+    found = json.loads(run("compose", path, "--delta", "1e-3", "0.9", "--json")[1])["epsilon"]
+    assert found[0] == {"delta": 1e-3, "lower": "inf", "upper": "inf"}
+    assert found[1] == {"delta": 0.9, "lower": 0.0, "upper": 0.0}
+
+
+def test_without_questions_epsilon_is_asked_at_1e_5(run, tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text('[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 1\n', encoding="utf-8")
+    found = json.loads(run("compose", path, "--json")[1])
+    assert [each["delta"] for each in found["epsilon"]] == [1e-5]
+    assert found["delta"] == found["beta"] == []
+
+
+def test_people_see_what_was_composed_and_both_bounds(run, plan):
+    code, out, err = run("compose", plan)
+    assert (code, err) == (0, "")
+    assert "one [small] plan" in out
+    assert "noise_multiplier = 2.0" in out
+    row = next(line for line in out.splitlines() if "epsilon at delta = 1e-05" in line)
+    low, high = (float(word) for word in row.replace("│", " ").replace("|", " ").split()[-2:])
+    lower, upper = to.Gaussian(1).bounds.epsilon(1e-5)
+    assert low <= lower <= upper <= high
+    assert high - low < 1e-8
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf", "PNG"])
+def test_plots(run, plan, tmp_path, suffix):
+    target = tmp_path / f"plot.{suffix}"
+    target.write_text("old", encoding="utf-8")
+    code, out, _ = run("compose", plan, "--plot", target)
+    assert code == 0
+    assert "plot." in out
+    assert target.read_bytes()[:4] in (b"\x89PNG", b"<?xm", b"%PDF")
+    assert sorted(each.name for each in tmp_path.iterdir()) == sorted(["plan.toml", target.name])
+
+
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [
+        ("plot.jpg", "allowed: .png, .svg, .pdf"),
+        ("plot", "allowed: .png, .svg, .pdf"),
+        ("missing/plot.png", "No such file or directory"),
+        ("plan.toml/plot.png", "Not a directory"),
+        ("folder.png", "is a folder"),
+    ],
+)
+def test_plots_that_cannot_be_written_are_refused(run, plan, name, named):
+    folder = plan.parent
+    (folder / "folder.png").mkdir()
+    before = sorted(folder.rglob("*"))
+    assert named in refused(run("compose", plan, "--plot", folder / name))
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_bad_plot_is_refused_before_anything_is_computed(run, plan, monkeypatch):
+    monkeypatch.setattr(to.Plan, "guarantee", lambda _: pytest.fail("computed"))
+    refused(run("compose", plan, "--plot", plan.parent / "missing" / "plot.png"))
+
+
+def test_a_failure_while_drawing_leaves_the_old_plot(run, plan, tmp_path, monkeypatch):
+    from matplotlib.figure import Figure
+
+    def broken(_, path, **__):
+        Path(path).write_text("half", encoding="utf-8")
+        raise OSError(28, "No space left on device")
+
+    target = tmp_path / "plot.svg"
+    target.write_text("old", encoding="utf-8")
+    monkeypatch.setattr(Figure, "savefig", broken)
+    assert "No space left" in refused(run("compose", plan, "--plot", target))
+    assert target.read_text(encoding="utf-8") == "old"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["plan.toml", "plot.svg"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--delta", "2"], "--delta[0] = 2.0"),
+        (["--delta", "0.1", "-0.1"], "--delta[1] = -0.1"),
+        (["--delta", "nan"], "--delta[0] = nan"),
+        (["--alpha", "1.5"], "--alpha[0] = 1.5"),
+        (["--epsilon", "nan"], "--epsilon[0] = nan"),
+        (["--delta", "small"], "small"),
+        (["--delta"], "--delta"),
+        (["--tol", "0"], "tol = 0"),
+        (["--tol", "-1"], "tol = -1"),
+        (["--tol", "wide"], "wide"),
+        (["--gamma", "1"], "--gamma"),
+        (["another.toml"], "another.toml"),
+    ],
+)
+def test_bad_flags(run, plan, arguments, named):
+    assert named in refused(run("compose", plan, *arguments))
+
+
+def test_a_plan_is_needed(run):
+    assert "PLAN" in refused(run("compose")).upper()
+
+
+def test_unknown_commands(run):
+    refused(run("decompose"))
+
+
+def test_bad_plans(run, tmp_path):
+    assert "missing.toml: cannot be read" in refused(run("compose", tmp_path / "missing.toml"))
+    path = tmp_path / "bad.toml"
+    path.write_text('[[mechanism]]\nkind = "laplace"\nscale = -1\n', encoding="utf-8")
+    assert f"{path}: mechanism[0].scale = -1 is outside (0, inf]" in refused(run("compose", path))
+    path.write_text("title = [\n", encoding="utf-8")
+    assert "is not valid TOML" in refused(run("compose", path))
+
+
+def test_a_width_that_cannot_be_reached(run, plan):
+    assert "tol = 1e-300 not reached" in refused(run("compose", plan, "--tol", "1e-300"))
+
+
+def test_help_names_every_flag(run):
+    code, out, _ = run("compose", "--help")
+    assert code == 0
+    for flag in ("--delta", "--epsilon", "--alpha", "--tol", "--plot", "--json"):
+        assert flag in out
+    assert "reported as 0" in " ".join(out.split())
+
+
+def test_version(run):
+    from importlib.metadata import version
+
+    assert run("--version")[1].strip() == version("tradeoff")
+
+
+def test_a_missing_extra_is_named(run, monkeypatch):
+    for name in [each for each in sys.modules if each.startswith("tradeoff.cli")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "cyclopts", None)
+    assert 'pip install "tradeoff[cli]"' in refused(run("compose", "plan.toml"))
+
+
+class TestProcess:
+    """The command as the shell sees it."""
+
+    @staticmethod
+    def call(*arguments, module=False):
+        head = [sys.executable, "-m", "tradeoff"] if module else [str(Path(sys.executable).with_name("tradeoff"))]
+        return subprocess.run([*head, *map(str, arguments)], capture_output=True, text=True, encoding="utf-8", check=False)  # noqa: S603
+
+    @pytest.mark.parametrize("module", [True, False])
+    def test_mixed_example(self, tmp_path, module):
+        if not module and not Path(sys.executable).with_name("tradeoff").exists():
+            pytest.skip("the script is not installed beside this interpreter")
+        target = tmp_path / "mixed.svg"
+        found = self.call("compose", EXAMPLES / "mixed.toml", "--plot", target, "--json", module=module)
+        assert (found.returncode, found.stderr) == (0, "")
+        truth = {1e-3: 3.24008059546093, 1e-5: 4.383197038805472, 1e-8: 5.583889774391438}
+        for each in json.loads(found.stdout)["epsilon"]:
+            assert each["lower"] <= truth[each["delta"]] <= each["upper"]
+        assert target.stat().st_size > 1000
+
+    def test_bad_input(self, tmp_path):
+        found = self.call("compose", tmp_path / "missing.toml", module=True)
+        assert found.returncode == 2
+        assert found.stdout == ""
+        assert found.stderr.count("\n") == 1
+        assert "missing.toml" in found.stderr

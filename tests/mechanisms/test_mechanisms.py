@@ -1,0 +1,150 @@
+import math
+from dataclasses import FrozenInstanceError
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tradeoff import mechanisms as m
+from tradeoff.errors import DomainError, KindError
+from tradeoff.mechanisms.base import ratio
+
+EACH = (
+    m.Gaussian(noise_multiplier=2),
+    m.Laplace(scale=10),
+    m.SubsampledGaussian(noise_multiplier=1.1, sample_rate=0.01),
+    m.SubsampledLaplace(scale=2, sample_rate=0.1),
+    m.RandomizedResponse(epsilon=0.3),
+    m.PureDP(epsilon=0.3),
+    m.ApproximateDP(epsilon=1, delta=1e-6),
+    m.DiscreteGaussian(sigma=2),
+    m.DiscreteLaplace(scale=2),
+)
+
+
+@pytest.mark.parametrize("mechanism", EACH, ids=lambda each: each.kind)
+def test_each_kind_is_a_frozen_value_and_has_a_curve(mechanism):
+    assert m.KINDS[mechanism.kind] is type(mechanism)
+    assert hash(mechanism) == hash(type(mechanism)(**{name: getattr(mechanism, name) for name in mechanism.__dataclass_fields__}))
+    assert isinstance(mechanism.curve(), to.TradeOff)
+    assert mechanism.curve().symmetric == (mechanism.order == "symmetric")
+    with pytest.raises(FrozenInstanceError):
+        mechanism.kind = "other"
+
+
+def test_every_kind_is_tried_here():
+    assert {each.kind for each in EACH} == set(m.KINDS)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "curve"),
+    [
+        (m.Gaussian(noise_multiplier=8), to.Gaussian(0.125)),
+        (m.Laplace(scale=10), to.Laplace(0.1)),
+        (m.Laplace(scale=4, sensitivity=2), to.Laplace(0.5)),
+        (m.RandomizedResponse(epsilon=0.3), to.PureDP(0.3)),
+        (m.PureDP(epsilon=0.3), to.PureDP(0.3)),
+        (m.ApproximateDP(epsilon=1, delta=0.1), to.approximate_dp(1, 0.1)),
+        (m.DiscreteLaplace(scale=2), to.PureDP(0.5)),
+        (m.SubsampledGaussian(noise_multiplier=2, sample_rate=0.25), to.subsample(to.Gaussian(0.5), 0.25)),
+        (m.SubsampledLaplace(scale=4, sensitivity=2, sample_rate=0.25), to.subsample(to.Laplace(0.5), 0.25)),
+    ],
+)
+def test_closed_forms(mechanism, curve):
+    assert mechanism.curve() == curve
+
+
+def test_sampling_nothing_and_everything():
+    assert m.SubsampledGaussian(noise_multiplier=2, sample_rate=0).curve() == to.Identity()
+    assert m.SubsampledGaussian(noise_multiplier=2, sample_rate=1).curve() == to.Gaussian(0.5)
+
+
+def test_sampling_is_stated_for_adding_or_removing_a_record():
+    assert {each.kind for each in EACH if each.adjacency == "add-remove"} == {"subsampled-gaussian", "subsampled-laplace"}
+    assert {each.adjacency for each in EACH if each.order == "symmetric"} == {None}
+
+
+def test_the_sampled_order_is_the_one_with_the_larger_loss():
+    # The order with the record absent under P; the other is bounded by -log(1 - p) from above.
+    curve = m.SubsampledGaussian(noise_multiplier=1, sample_rate=0.1).curve()
+    assert curve.epsilon(1e-6) > (~curve).epsilon(1e-6)
+
+
+@pytest.mark.parametrize("categories", [3, 10, 1000])
+def test_many_categories_hide_more_than_two(categories):
+    curve, pure = m.RandomizedResponse(epsilon=1, categories=categories).curve(), to.PureDP(1)
+    assert curve.symmetric
+    for alpha in (0.01, 0.1, 0.3, 0.5):
+        assert curve.bounds(alpha).lower >= pure.bounds(alpha).lower * (1 - 1e-14)
+    total = math.exp(1) + categories - 1
+    assert curve.delta(0) == pytest.approx(math.expm1(1) / total, rel=1e-13)
+    assert curve.delta(1 + 1e-12) <= 1e-12
+    assert curve.bounds.delta(0).upper >= math.expm1(1) / total * (1 - 1e-15)
+
+
+def test_discrete_laplace_with_a_wider_shift():
+    curve = m.DiscreteLaplace(scale=2, sensitivity=3).curve()
+    assert curve.epsilon(0) == pytest.approx(1.5, rel=1e-12)
+    assert curve.delta(0) < to.PureDP(1.5).delta(0)
+
+
+@pytest.mark.parametrize(
+    ("build", "named"),
+    [
+        (lambda: m.Gaussian(noise_multiplier=0), "noise_multiplier = 0 is outside (0, inf]"),
+        (lambda: m.Gaussian(noise_multiplier=-1), "noise_multiplier = -1 is outside (0, inf]"),
+        (lambda: m.Gaussian(noise_multiplier=math.nan), "noise_multiplier = nan"),
+        (lambda: m.Gaussian(noise_multiplier="2"), "noise_multiplier = '2'"),
+        (lambda: m.Gaussian(noise_multiplier=True), "noise_multiplier = True"),
+        (lambda: m.Gaussian(noise_multiplier=None), "noise_multiplier = None"),
+        (lambda: m.Gaussian(noise_multiplier=10**400), "noise_multiplier = 1"),
+        (lambda: m.Laplace(scale=0), "scale = 0"),
+        (lambda: m.Laplace(scale=1, sensitivity=0), "sensitivity = 0"),
+        (lambda: m.Laplace(scale=1, sensitivity=math.inf), "sensitivity = inf"),
+        (lambda: m.Laplace(scale=1e-320), "scale = 1e-320"),
+        (lambda: m.SubsampledGaussian(noise_multiplier=1, sample_rate=1.5), "sample_rate = 1.5 is outside [0, 1]"),
+        (lambda: m.SubsampledGaussian(noise_multiplier=1, sample_rate=-0.1), "sample_rate = -0.1 is outside [0, 1]"),
+        (lambda: m.SubsampledLaplace(scale=1, sample_rate=math.nan), "sample_rate = nan"),
+        (lambda: m.RandomizedResponse(epsilon=-1), "epsilon = -1"),
+        (lambda: m.RandomizedResponse(epsilon=1, categories=1), "categories = 1"),
+        (lambda: m.RandomizedResponse(epsilon=1, categories=2.5), "categories = 2.5"),
+        (lambda: m.PureDP(epsilon=math.inf), "epsilon = inf"),
+        (lambda: m.ApproximateDP(epsilon=1, delta=2), "delta = 2"),
+        (lambda: m.DiscreteGaussian(sigma=0), "sigma = 0"),
+        (lambda: m.DiscreteGaussian(sigma=1, sensitivity=0), "sensitivity = 0"),
+        (lambda: m.DiscreteLaplace(scale=-1), "scale = -1"),
+        (lambda: m.DiscreteLaplace(scale=1, sensitivity=1.5), "sensitivity = 1.5"),
+    ],
+)
+def test_bad_parameters_are_named_with_their_value(build, named):
+    with pytest.raises(DomainError) as error:
+        build()
+    assert str(error.value).startswith(named)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda a: a @ a,
+        lambda a: to.Gaussian(1) @ a,
+        lambda a: a @ to.Gaussian(1),
+        lambda a: a**2,
+        lambda a: ~a,
+        lambda a: a >= to.Gaussian(1),
+        lambda a: a(0.5),
+    ],
+)
+def test_a_mechanism_is_no_curve(use):
+    with pytest.raises(KindError, match=r"\.curve\(\)"):
+        use(m.Laplace(scale=10))
+
+
+@given(st.floats(1e-100, 1e100), st.floats(1e-100, 1e100))
+def test_ratios_are_rounded_up_by_at_most_one_step(above, below):
+    from fractions import Fraction
+
+    found = ratio(above, below)
+    assert Fraction(found) * Fraction(below) >= Fraction(above)
+    assert found <= math.nextafter(above / below, math.inf)

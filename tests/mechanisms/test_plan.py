@@ -1,0 +1,119 @@
+from dataclasses import FrozenInstanceError, dataclass
+
+import pytest
+
+import tradeoff as to
+from tradeoff import mechanisms as m
+from tradeoff.errors import DomainError, KindError, PlanError
+
+STEP = m.SubsampledGaussian(noise_multiplier=1, sample_rate=0.01)
+
+
+@dataclass(frozen=True)
+class Lopsided(m.Mechanism):
+    """Noise that is not symmetric, with a sign that each release may turn."""
+
+    kind = "lopsided"
+    order = "free"
+
+    def curve(self):
+        return to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.35, 0])
+
+
+def test_nothing_composed_is_perfect_privacy():
+    assert to.Plan({}).guarantee() == to.Identity()
+    assert to.Plan({m.Laplace(scale=1): 0}).guarantee() == to.Identity()
+
+
+def test_symmetric_plans_are_plain_products():
+    plan = to.Plan({m.Gaussian(noise_multiplier=4): 16, m.Laplace(scale=10): 3})
+    assert plan.guarantee() == to.Gaussian(1) @ to.Laplace(0.1) ** 3
+
+
+def test_plans_are_values():
+    one = to.Plan({m.Laplace(scale=1): 2, m.PureDP(epsilon=1): 3})
+    other = to.Plan({m.PureDP(epsilon=1.0): 3, m.Laplace(scale=1.0): 2})
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != to.Plan({m.Laplace(scale=1): 2, m.PureDP(epsilon=1): 3}, adjacency="replace-one")
+    with pytest.raises(FrozenInstanceError):
+        one.adjacency = "replace-one"
+    with pytest.raises(TypeError):
+        one.mechanisms[m.Laplace(scale=1)] = 5
+
+
+def test_a_plan_does_not_follow_later_changes_of_its_argument():
+    counts = {m.Laplace(scale=1): 2}
+    plan = to.Plan(counts)
+    counts[m.Laplace(scale=1)] = 200
+    assert plan.mechanisms[m.Laplace(scale=1)] == 2
+
+
+def test_tied_orders_are_composed_in_one_order_and_enveloped_once():
+    plan = to.Plan({STEP: 1000})
+    curve, guarantee = plan.curve(), plan.guarantee()
+    assert not curve.symmetric
+    assert guarantee.symmetric
+    for delta, remove, add in ((1e-3, 1.16251231986216, 0.9731422674706792), (1e-5, 1.828236666516575, 1.4166619480361757)):
+        assert remove in curve.bounds.epsilon(delta)
+        assert add in (~curve).bounds.epsilon(delta)
+        assert remove in guarantee.bounds.epsilon(delta)
+
+
+def test_the_guarantee_lies_below_both_orders():
+    plan = to.Plan({m.SubsampledGaussian(noise_multiplier=0.7, sample_rate=0.2): 1})
+    curve, guarantee = plan.curve(), plan.guarantee()
+    for alpha in (0.001, 0.05, 0.3, 0.6):
+        assert guarantee.bounds(alpha).lower <= min(curve.bounds(alpha).upper, (~curve).bounds(alpha).upper)
+
+
+def test_free_orders_enter_as_their_own_envelope():
+    # f (x) f^-1 occurs, and the envelope of f (x) f does not cover it.
+    plan = to.Plan({Lopsided(): 2})
+    envelope = Lopsided().curve().symmetrise(assume="either-order")
+    assert plan.curve().symmetric
+    assert plan.guarantee() == envelope**2
+    mixed = Lopsided().curve() @ ~Lopsided().curve()
+    for alpha in (0.05, 0.2, 0.5):
+        assert plan.guarantee()(alpha) <= mixed.bounds(alpha).upper
+
+
+@pytest.mark.parametrize("n", [-1, 2.5, "3", True, None])
+def test_counts_are_whole_numbers_from_0(n):
+    with pytest.raises(DomainError, match=r"count of Laplace"):
+        to.Plan({m.Laplace(scale=1): n})
+
+
+def test_a_sampled_mechanism_refuses_other_neighbours():
+    with pytest.raises(PlanError, match=r"stated for add-remove neighbours, and the plan for replace-one"):
+        to.Plan({STEP: 1, m.Laplace(scale=1): 1}, adjacency="replace-one")
+
+
+def test_unknown_neighbours():
+    with pytest.raises(PlanError, match=r"adjacency = 'bounded' is none of 'add-remove', 'replace-one'"):
+        to.Plan({}, adjacency="bounded")
+
+
+@pytest.mark.parametrize(
+    ("curve", "advice"),
+    [
+        (to.Gaussian(0.5), r"write tradeoff\.mechanisms\.Gaussian\(noise_multiplier=2\)"),
+        (to.Laplace(0.1), r"write tradeoff\.mechanisms\.Laplace\(scale=10\)"),
+        (to.PureDP(0.3), r"write tradeoff\.mechanisms\.PureDP\(epsilon=0\.3\)"),
+        (to.Gaussian(1) @ to.Laplace(1), r"compose curves with @"),
+    ],
+)
+def test_a_curve_where_a_mechanism_is_wanted(curve, advice):
+    with pytest.raises(KindError, match=advice):
+        to.Plan({curve: 3})
+
+
+@pytest.mark.parametrize("key", ["laplace", 3, m.Laplace])
+def test_anything_else_where_a_mechanism_is_wanted(key):
+    with pytest.raises(KindError, match=r"is no mechanism"):
+        to.Plan({key: 3})
+
+
+def test_a_list_where_a_mapping_is_wanted():
+    with pytest.raises(KindError, match=r"mapping"):
+        to.Plan([m.Laplace(scale=1)])

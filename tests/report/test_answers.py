@@ -1,0 +1,66 @@
+import json
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import tradeoff as to
+from tradeoff.errors import DomainError, PrecisionError, TradeOffError
+from tradeoff.report.answers import Answer, ask
+
+
+@dataclass(frozen=True)
+class Broken(to.TradeOff):
+    """A curve whose engine fails silently."""
+
+    symmetric = True
+
+    def _beta(self, alpha, tol):  # noqa: ARG002 - the signature of the hook
+        return alpha * math.nan, alpha * math.nan
+
+    def _delta(self, epsilon, tol):  # noqa: ARG002 - the signature of the hook
+        return epsilon * math.nan, epsilon * math.nan
+
+    def _epsilon(self, delta, tol):  # noqa: ARG002 - the signature of the hook
+        return delta * math.nan, delta * math.nan
+
+
+def test_answers_are_those_of_the_curve():
+    curve = to.Gaussian(1)
+    answers = ask(curve, delta=[1e-5], epsilon=[1.0, 2.0], alpha=[0.05])
+    for name, question, answer in answers:
+        bounds = {"epsilon": curve.bounds.epsilon, "delta": curve.bounds.delta, "beta": curve.bounds}[name](answer.asked)
+        assert (answer.lower, answer.upper) == tuple(bounds)
+        assert question in ("delta", "epsilon", "alpha")
+    assert (len(answers.epsilon), len(answers.delta), len(answers.beta)) == (1, 2, 1)
+
+
+def test_a_negative_loss_is_reported_as_none():
+    assert ask(to.Gaussian(0.1), delta=[0.9]).epsilon == (Answer(0.9, 0.0, 0.0),)
+
+
+def test_json_is_strict():
+    answers = ask(to.approximate_dp(1, 0.1), delta=[0.01], epsilon=[math.inf, -math.inf])
+    found = json.loads(json.dumps(answers.as_json(), allow_nan=False))
+    assert found["epsilon"] == [{"delta": 0.01, "lower": "inf", "upper": "inf"}]
+    assert [each["epsilon"] for each in found["delta"]] == ["inf", "-inf"]
+
+
+@pytest.mark.parametrize("question", ["delta", "epsilon", "alpha"])
+def test_no_number_never_passes_for_a_small_loss(question):
+    with np.errstate(invalid="ignore"), pytest.raises(TradeOffError, match="no bounds found"):
+        ask(Broken(), **{question: [0.5]})
+
+
+def test_bad_questions_and_unreachable_widths():
+    with pytest.raises(DomainError):
+        ask(to.Gaussian(1), delta=[2])
+    with pytest.raises(PrecisionError):
+        ask(to.Gaussian(1), delta=[1e-5], tol=1e-300)
+
+
+def test_steps_are_announced():
+    steps = []
+    ask(to.Gaussian(1), delta=[1e-5, 1e-6], alpha=[0.1], step=steps.append)
+    assert steps == ["epsilon at 2 deltas", "beta at 1 alpha"]

@@ -1,0 +1,19 @@
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tradeoff.report.digits import rounded
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 17))
+def test_printed_bounds_enclose(value, digits):
+    low, high = (Fraction(rounded(value, side, digits)) for side in ("lower", "upper"))
+    assert low <= Fraction(value) <= high
+    assert high - low <= abs(Fraction(value)) * Fraction(10) ** (1 - digits) * 10
+
+
+@pytest.mark.parametrize(("value", "text"), [(float("inf"), "inf"), (float("-inf"), "-inf"), (0.0, "0"), (0.5, "0.5"), (1e-30, None)])
+def test_forms(value, text):
+    assert text is None or rounded(value, "upper") == text

@@ -1,0 +1,141 @@
+import sys
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import tradeoff as to
+from tradeoff.errors import DomainError, KindError, MissingExtraError
+
+
+@pytest.fixture
+def ax():
+    return Figure().subplots()
+
+
+def drawn(axes, i):
+    """The line of the i-th curve."""
+    line = [each for each in axes.get_lines() if each.get_color() != "0.6"][i]
+    return line.get_xdata(), line.get_ydata()
+
+
+def test_axes_in_axes_out(ax):
+    assert to.plot(to.Gaussian(1), ax=ax) is ax
+    assert ax.get_aspect() == 1
+    assert ax.get_xlim() == ax.get_ylim() == (0, 1)
+    assert ax.get_legend() is None
+
+
+def test_perfect_privacy_is_dashed_and_grey(ax):
+    to.plot(to.Gaussian(1), ax=ax)
+    line = ax.get_lines()[0]
+    assert line.get_color() == "0.6"
+    assert line.get_linestyle() == "--"
+    assert np.array_equal(line.get_ydata(), 1 - line.get_xdata())
+
+
+def test_the_line_is_the_safe_bound_and_the_band_holds_both(ax):
+    curve = to.Laplace(0.1) ** 100
+    to.plot(curve, ax=ax)
+    x, y = drawn(ax, 0)
+    band = ax.collections[0].get_paths()[0].vertices
+    lower, upper = curve.bounds(x)
+    assert np.array_equal(y, lower)
+    corners = {tuple(each) for each in band}
+    assert all((a, b) in corners for a, b in zip(x, upper, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("curve", "vertices"),
+    [
+        (to.PiecewiseLinear([0, 0.123456, 1], [0.9, 0.3, 0]), [(0.0, 0.9), (0.123456, 0.3), (1.0, 0.0)]),
+        (to.PureDP(1), [(1 / (1 + np.e), 1 / (1 + np.e))]),
+        (to.approximate_dp(1, 0.1), [(0.9 / (1 + np.e), 0.9 / (1 + np.e)), (0.9, 0.0)]),
+        (to.TotalVariation(0.3), [(0.7, 0.0)]),
+        (to.PureDP(1) ** 2, [(1 / (1 + np.e) ** 2, None)]),
+    ],
+)
+def test_vertices_are_drawn(ax, curve, vertices):
+    to.plot(curve, ax=ax)
+    x, y = drawn(ax, 0)
+    for a, b in vertices:
+        i = np.argmin(abs(x - a))
+        assert x[i] == pytest.approx(a, abs=1e-14)
+        assert b is None or y[i] == pytest.approx(b, abs=1e-13)
+
+
+def test_several_curves_differ_without_colour(ax):
+    to.plot(to.Gaussian(0.5), to.Gaussian(1), to.Laplace(1), ax=ax)
+    lines = [each for each in ax.get_lines() if each.get_color() != "0.6"]
+    assert len({(each.get_linestyle(), str(each._dash_pattern)) for each in lines}) == 3
+    assert [each.get_text() for each in ax.get_legend().get_texts()] == ["G_{0.5}", "G_{1}", "Lap_{1}"]
+
+
+def test_labels(ax):
+    to.plot(to.Gaussian(0.5), ax=ax, labels=["half"])
+    assert [each.get_text() for each in ax.get_legend().get_texts()] == ["half"]
+    with pytest.raises(DomainError, match="name 2 curves, and there are 1"):
+        to.plot(to.Gaussian(1), labels=["a", "b"], ax=ax)
+
+
+def test_small_errors_on_log_axes(ax):
+    to.plot(to.Gaussian(1), to.PureDP(1), ax=ax, scale="loglog")
+    ax.figure.canvas.draw()
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    x, y = drawn(ax, 0)
+    assert x[0] == 1e-6
+    assert np.all(y[np.isfinite(y)] > 0)
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [to.Gaussian(1), to.PureDP(1), to.approximate_dp(1, 0.1), to.Identity(), to.TotalVariation(0.2), to.TotalVariation(1)],
+    ids=repr,
+)
+@pytest.mark.parametrize("scale", ["linear", "loglog"])
+def test_profiles(ax, curve, scale):
+    to.plot(curve, ax=ax, kind="profile", scale=scale)
+    ax.figure.canvas.draw()
+    assert ax.get_yscale() == "log"
+    x, y = drawn(ax, 0)
+    upper = curve.bounds.delta(x).upper
+    assert np.array_equal(y[upper > 0], upper[upper > 0])
+
+
+@pytest.mark.parametrize(
+    ("thing", "advice"),
+    [
+        (to.mechanisms.Laplace(scale=10), r"mechanism.*\.curve\(\)"),
+        (to.Plan({}), r"plan\.guarantee\(\)"),
+        (0.5, "not a trade-off function"),
+    ],
+)
+def test_only_curves_are_drawn(ax, thing, advice):
+    with pytest.raises(KindError, match=advice):
+        to.plot(thing, ax=ax)
+    with pytest.raises(KindError, match=advice):
+        to.plot(to.Gaussian(1), thing, ax=ax)
+
+
+def test_unknown_scales_and_kinds(ax):
+    with pytest.raises(DomainError, match="scale = 'log'"):
+        to.plot(to.Gaussian(1), ax=ax, scale="log")
+    with pytest.raises(DomainError, match="kind = 'roc'"):
+        to.plot(to.Gaussian(1), ax=ax, kind="roc")
+
+
+def test_matplotlib_is_an_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(MissingExtraError, match=r"tradeoff\[plot\]"):
+        to.plot(to.Gaussian(1))
+
+
+def test_a_figure_of_its_own():
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    from matplotlib import pyplot as plt
+
+    axes = to.plot(to.Gaussian(1))
+    assert axes.figure.get_size_inches().tolist() == [4.8, 4.8]
+    plt.close(axes.figure)
