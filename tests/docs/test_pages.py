@@ -1,0 +1,81 @@
+import doctest
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import tradeoff as to
+from tradeoff.mechanisms import KINDS
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(text, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_run_as_written(page):
+    test = doctest.DocTestParser().get_doctest(page.read_text(encoding="utf-8"), {}, page.name, str(page), 0)
+    found = doctest.DocTestRunner(verbose=False).run(test)
+    assert found.failed == 0
+    assert found.attempted > 0 or not blocks(page.read_text(encoding="utf-8"), "python")
+
+
+def test_the_readme_opens_with_code_a_figure_and_two_commands():
+    assert len(blocks(README, "python")[0].splitlines()) <= 12
+    assert len(blocks(README, "sh")) == 2
+    figure = re.search(r"!\[[^]]+\]\(([^)]+)\)", README)
+    assert (ROOT / figure[1]).read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_the_pipeline_runs_the_test_command_of_the_readme():
+    command = blocks(README, "sh")[1].strip()
+    assert command.endswith("-m pytest -q")
+    assert command in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+
+def test_nox_runs_the_checks_of_the_pipeline():
+    nox = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    tools = re.findall(r"^\.venv/bin/(?!pip)(.+)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert tools
+    for tool in tools:
+        words = ", ".join(f'"{word}"' for word in tool.split())
+        assert f"session.run({words})" in nox
+
+
+def test_the_first_command_names_an_example_that_loads():
+    example = re.search(r"tradeoff compose (\S+) --plot (\S+)", blocks(README, "sh")[0])
+    assert to.spec.load(ROOT / example[1]).plan.mechanisms
+
+
+def test_the_plan_file_of_the_readme_loads():
+    assert to.spec.loads(blocks(README, "toml")[0]).plan.mechanisms
+
+
+def test_the_table_of_kinds_is_that_of_the_library():
+    rows = dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", README, flags=re.MULTILINE))
+    assert set(rows) == set(KINDS)
+    for kind, row in rows.items():
+        keys = {key.split(" = ")[0] for key in re.findall(r"`([^`]+)`", row)}
+        assert keys == set(KINDS[kind].__dataclass_fields__)
+
+
+def test_the_version_is_the_same_everywhere():
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+
+
+def test_the_vision_is_three_lines():
+    assert len((ROOT / "VISION.md").read_text(encoding="utf-8").splitlines()) == 3
+
+
+def test_importing_the_library_loads_nothing_optional():
+    code = "import sys, tradeoff; print([m for m in ('matplotlib', 'sympy', 'rich', 'cyclopts') if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert found.stdout.strip() == "[]"
