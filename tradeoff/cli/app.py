@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from importlib import metadata
@@ -24,6 +25,7 @@ from tradeoff.spec.entries import numbers
 
 BAD_INPUT = 2
 INTERRUPTED = 130
+NO_READER = 141
 DEFAULT = {"delta": (1e-5,)}
 
 app = App(name="tradeoff", help=tradeoff.__doc__, version=lambda: metadata.version("tradeoff"))
@@ -38,6 +40,9 @@ def run(tokens: Sequence[str]) -> int:
         return _refuse(str(error))
     except KeyboardInterrupt:
         return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in the buffer has no reader
+        return NO_READER
     return 0
 
 
@@ -90,7 +95,10 @@ def compose(  # noqa: PLR0913 - its parameters are the flags
             step("drawing")
             save(figure(curve, title=content.title), target)
     if as_json:
-        print(json.dumps({"plan": {"file": str(plan), **summary(content.title, content.plan)}, **answers.as_json()}, allow_nan=False))  # noqa: T201 - the answer
+        print(
+            json.dumps({"plan": {"file": str(plan), **summary(content.title, content.plan)}, **answers.as_json()}, allow_nan=False),
+            flush=True,
+        )  # noqa: T201 - the answer
     else:
         show(content, answers, target)
 

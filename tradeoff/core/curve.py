@@ -198,6 +198,14 @@ class TradeOff(ABC):
         bounds: Bounds = operator("distance")(self, _curve(other), metric=metric)
         return bounds
 
+    def subs(self, values: Mapping[Any, Any]) -> TradeOff:
+        """Curve with symbols replaced, for example ``f.subs({mu: 1})``; keys are symbols or their names."""
+        return substituted(self, values)
+
+    def symbolic(self, alpha: Any = None) -> Any:
+        """Formula f(alpha) as a ``Symbolic`` curve, in the given SymPy symbol; for families with closed forms."""
+        return operator("symbolic")(self, alpha)
+
     @property
     def law(self) -> Any:
         """Law of the privacy loss L = log dQ/dP under P and under Q."""

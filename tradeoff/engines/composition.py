@@ -14,10 +14,12 @@ from tradeoff.engines.profile import Profile
 from tradeoff.engines.saddle import Cumulant, epsilon_for_alpha, epsilon_for_delta, log_delta_for_epsilon
 from tradeoff.numerics.rounding import TINY, UNIT, Array
 
-DEFAULT_WIDTH = 1e-4
-"""Width in epsilon aimed at when no tolerance is asked."""
-
 _REFINEMENTS = 4
+_LARGEST_LOSS = 300.0
+
+UNKNOWN = Profile(np.array([0.0, 1.0]), np.ones(2), np.array([0.0, 1.0]), np.zeros(2), 0.0)
+"""What is known when nothing is."""
+
 Pair = tuple[Array, Array]
 
 
@@ -46,20 +48,34 @@ class _Order:
         return None if law is None else exact.profile(law, self.q_plus)
 
     @cached_property
+    def reach(self) -> float:
+        """Return the largest loss of the sum that the sketches see; beyond it a float holds no mass."""
+        return float(sum(count * sketch.loss[-1] for sketch, count in zip(self.sketches, self.counts, strict=True)))
+
+    @cached_property
+    def representable(self) -> bool:
+        """Whether densities under P and Q fit floats together: beyond losses of 650 nats e^L does not."""
+        typical = [law.sketch().loss[np.argmax(law.sketch().log_p)] for law in self.views if law.continuous]
+        return all(abs(loss) < _LARGEST_LOSS for loss in typical)
+
+    @cached_property
     def q_plus(self) -> float:
         return lost_mass([view.q_plus for view in self.views], self.counts)
 
     @cached_property
     def supremum(self) -> float:
-        return float(sum(count * view.support[1] for view, count in zip(self.views, self.counts, strict=True)))
+        return float(sum(count * view.range[1] for view, count in zip(self.views, self.counts, strict=True)))
 
     def near(self, epsilon: float, width: float) -> tuple[Profile, bool]:
         """Return a profile aimed at ``epsilon`` (and whether it is as fine as memory allows), from the cache if one is."""
         if self.exact is not None:
             return self.exact, True
+        epsilon = min(epsilon, 0.98 * self.reach) if self.reach > 0 else epsilon
         for target, made, known, capped in self.profiles:
             if abs(target - epsilon) < 1e-9 * (1 + abs(epsilon)) and (made <= width or capped):
                 return known, capped
+        if not self.representable:
+            return UNKNOWN, True
         grid = planner.plan(self.views, self.counts, self.sketches, epsilon, width)
         factors = planner.factors(grid, self.laws, self.views, self.counts, reverse=self.reverse)
         made = profile(factors, grid.h, grid.theta, grid.window, self.q_plus * (1 - 16 * UNIT))
@@ -118,7 +134,7 @@ class Composition:
         def width(low: Array, high: Array) -> Array:
             return np.where(low == high, 0.0, np.where(np.isfinite(low) & np.isfinite(high), high - np.where(np.isfinite(low), low, 0.0), np.inf))
 
-        return _cover(delta, self._epsilon_once, width, tol, usual=5e-4)
+        return _cover(delta, self._epsilon_once, width, tol, usual=1e-3)
 
     def _epsilon_once(self, at: Array, which: int, width: float) -> tuple[Array, Array, bool]:
         target = float(at[which])
@@ -138,16 +154,20 @@ class Composition:
     def _negative_epsilon(self, at: Array, target: float, width: float) -> tuple[Array, Array, bool]:
         """Solve 1 - e^eps (1 - delta_{f^-1}(-eps)) = delta on the other order's table."""
         order = self.backward
-        low, high = 0.0, max(order.supremum, 1e-9)
+        low, high = 0.0, max(min(order.supremum, float(-np.log1p(-target))), 1e-9)
         for _ in range(60):
             middle = (low + high) / 2
             value = np.exp(np.minimum(0.0, log_delta_for_epsilon(order.cumulant, middle)))
             low, high = (middle, high) if 1 - np.exp(-middle) * (1 - value) < target else (low, middle)
         table, capped = order.near(high, width)
-        nodes = -table.above[::-1]
+        # e^eps >= 1 - delta always: no answer lies beyond that, so the table is continued that far.
+        farthest = float(np.max(-np.log1p(-np.minimum(at, 1 - 1e-16)))) + 1.0
+        losses = np.concatenate([table.above, table.above[-1] + np.geomspace(1e-6, max(farthest - table.above[-1], 1e-5), 200)])
+        nodes = -losses[::-1]
         low_delta, high_delta = (-np.expm1(nodes) + np.exp(nodes) * side for side in table.delta(-nodes))
         turned = Profile(nodes, np.minimum(high_delta * (1 + 8 * UNIT), 1.0), nodes, low_delta * (1 - 8 * UNIT), 0.0)
-        return (*turned.epsilon(at), capped)
+        found_low, found_high = turned.epsilon(at)
+        return np.maximum(found_low, np.log1p(-at) * (1 + 8 * UNIT) - UNIT), found_high, capped
 
     def beta(self, alpha: Array, tol: float | None) -> Pair:
         """Bound f(alpha) for alpha in (0, 1); ``tol`` is relative to min(beta, 1 - alpha - beta)."""
@@ -183,7 +203,7 @@ def _cover(at: Array, once: Once, measure: Callable[[Array, Array], Array], tol:
     goal = usual if tol is None else tol
     while waiting.any():
         which = int(np.flatnonzero(waiting)[waiting.sum() // 2])
-        width = DEFAULT_WIDTH
+        width = planner.USUAL_WIDTH
         for _ in range(_REFINEMENTS):
             new_low, new_high, capped = once(at, which, width)
             low, high = np.maximum(low, new_low), np.minimum(high, new_high)

@@ -27,6 +27,10 @@ class GaussianLaw(LossLaw):
         reach = self.mu * _REACH + self.mu**2 / 2
         return -reach, reach
 
+    @property
+    def range(self) -> tuple[float, float]:
+        return -np.inf, np.inf
+
     def sketch(self) -> Sketch:
         x = np.linspace(-_REACH, self.mu + _REACH, 4001)
         return Sketch(self.mu * x - self.mu**2 / 2, np.log(x[1] - x[0]) - x**2 / 2 - _LOG_SQRT_2PI)

@@ -15,7 +15,7 @@ import numpy as np
 from tradeoff.engines.law import Cells, LossLaw, masses
 from tradeoff.numerics.rounding import UNIT, Array
 
-_REPAIRS = 100
+_REPAIRS, _ATTEMPTS = 25, 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +109,10 @@ def _spread_atoms(law: LossLaw, nodes: Array, lean: Array) -> tuple[Array, float
 
 
 def _move_atoms(law: LossLaw, nodes: Array, lean: Array, *, down: bool) -> Array:
-    """Move each atom to the node below and keep its P-mass, or to the node above and keep its Q-mass.
+    """Move every atom to the node below it, or for the reversed law to the node above, with what keeps its ratio.
 
-    The first lowers the ratio, hence the hockey-stick; the second does the same for the reversed law.
+    Moved down with its P-mass alone an atom loses Q-mass, first order in the distance; taking a little P-mass from the
+    atom below instead brings the barycentre onto the node, a merger, which is second order.
     """
     p = np.zeros(len(nodes))
     loss, log_p, slack = law.atoms
@@ -119,14 +120,41 @@ def _move_atoms(law: LossLaw, nodes: Array, lean: Array, *, down: bool) -> Array
         return p
     index, above = _locate(loss, nodes)
     if down:
-        keep, target, change = above >= 0, index, np.zeros(len(loss))
+        keep, target = above >= 0, index
+        inside = np.where(keep, above, 0.0)
+        log_moved = _draw_from_below(loss, log_p, loss - inside)
     else:
         target = np.where(above > 0, index + 1, index)
-        keep = target < len(nodes)
+        keep = (target < len(nodes)) & (above >= 0)
         target = np.minimum(target, len(nodes) - 1)
-        change = np.where(above == 0, 0.0, loss - nodes[target])
-    np.add.at(p, target[keep], _weigh(log_p + change, lean[target], slack, -1)[keep])
+        goal = np.where(keep & (above > 0), nodes[target], loss)
+        # The same for (Q, P): losses change sign and order, masses are taken under Q.
+        log_moved = _draw_from_below(-loss[::-1], (log_p + loss)[::-1], -goal[::-1])[::-1] - goal
+    np.add.at(p, target[keep], _weigh(log_moved, lean[target], slack + 16 * UNIT * (1 + np.abs(loss)), -1)[keep])
     return np.maximum(np.nextafter(p, -np.inf), 0.0)
+
+
+def _draw_from_below(loss: Array, log_p: Array, goal: Array) -> Array:
+    """Return log-masses at ``goal`` (at or below ``loss``) after each atom drew from the one below what its move needs.
+
+    With x_j the share that atom j hands up, (1 - x_j) p_j (e^l_j - s_j) >= x_(j-1) p_(j-1) (s_j - e^l_(j-1)) keeps every
+    barycentre at or above its goal s_j; what is left over is Q-mass lost. The factor 1 - 1e-6 covers rounding.
+    """
+    gap = np.maximum(loss - goal - 16 * UNIT * (1 + np.abs(loss)), 0.0)
+    if not gap.any():
+        return log_p
+    room = goal[1:] - loss[:-1]
+    with np.errstate(divide="ignore", over="ignore"):
+        need = np.exp(np.minimum(log_p[1:] - log_p[:-1], 600.0)) * np.expm1(gap[1:]) / -np.expm1(-np.maximum(room, 1e-300))
+    need = np.where(room > 2 * gap[1:], need, 0.0) * (1 - 1e-6)
+    share = np.zeros(len(loss))
+    wanted, given = need.tolist(), 0.0
+    for j in range(len(loss) - 2, -1, -1):
+        given = min(1.0, (1.0 - given) * wanted[j])
+        share[j] = given
+    received = np.append(0.0, share[:-1] * np.exp(np.minimum(log_p[:-1] - log_p[1:], 600.0)))
+    with np.errstate(divide="ignore"):
+        return log_p + np.log(1 - share + received)
 
 
 def _cuts(mass: Array, nodes: Array) -> Array:
@@ -213,28 +241,46 @@ def _retreat(aim: Array, value: Array, floor: Array) -> Array:
 
 
 def _gather(law: LossLaw, inner: Cells, nodes: Array) -> Array:
-    """Return the masses of the tangent polygon, rounded down; what lies outside the nodes is dropped."""
+    """Return the masses of the tangent polygon, rounded down; what lies outside the nodes is dropped.
+
+    Where a tail falls too steeply for its cells the polygon cannot be bent there: the tail is dropped as well.
+    """
     filled = np.flatnonzero(inner.excess + inner.deficit > 0)
     gathered = np.zeros(len(nodes))
-    if len(filled) and filled[-1] > filled[0]:
-        first, last = filled[0], filled[-1] + 1
-        part = Cells(*(values[first:last] for values in inner))
-        gathered[first : last + 1] = _convex(_Polygon(law, part, nodes[first : last + 1]))
+    first, last = (int(filled[0]), int(filled[-1]) + 1) if len(filled) else (0, 0)
+    for _ in range(_ATTEMPTS):
+        if last - first < 2:
+            break
+        polygon = _Polygon(law, Cells(*(values[first:last] for values in inner)), nodes[first : last + 1])
+        masses_, lacking = _convex(polygon)
+        if len(lacking) == 0:
+            gathered[first : last + 1] = masses_
+            break
+        if 2 * lacking[0] > last - first:
+            last = first + int(lacking[0])
+        elif 2 * lacking[-1] < last - first:
+            first += int(lacking[-1])
+        else:
+            break
     return gathered
 
 
-def _convex(polygon: _Polygon) -> Array:
-    """Bend the polygon until it is convex and return its masses.
+def _convex(polygon: _Polygon) -> tuple[Array, Array]:
+    """Bend the polygon until it is convex; return its masses, and the nodes where that failed.
 
     At both ends its mass is zero exactly, because the end cell is gathered whole into its inner node; elsewhere a
-    computed mass above its rounding proves convexity. Should that fail, nothing is claimed.
+    computed mass above its rounding proves convexity.
     """
+    lacking = np.zeros(0, dtype=np.int64)
     for _ in range(_REPAIRS):
         p, noise = polygon.masses()
         starts, ends = polygon.rise[1] <= polygon.fall[1], polygon.fall[-2] <= polygon.rise[-2]
         p[0], p[-1] = (noise[0] if starts else p[0]), (noise[-1] if ends else p[-1])
         lacking = np.flatnonzero(p < noise)
-        if len(lacking) == 0 and polygon.extra[0] == polygon.extra[-1] == 0:
-            return p - noise
+        held = polygon.extra[0] == polygon.extra[-1] == 0
+        if len(lacking) == 0 and held:
+            return p - noise, lacking
+        if not held:
+            return p, np.array([0] if polygon.extra[0] else [len(p) - 1])
         polygon.bend(lacking, 2 * noise[lacking] - p[lacking])
-    return np.zeros(len(polygon.nodes))
+    return p, lacking

@@ -49,9 +49,11 @@ def profile(law: AtomicLaw, q_plus: float) -> Profile:
     shift = 8 * UNIT * (1 + np.max(np.abs(loss)))
     upper = np.minimum(delta * (1 + slack + shift) + q_plus * (1 + 16 * UNIT) + law.lost + TINY, 1.0)
     lower = delta * np.maximum(1 - slack - shift, 0.0) + q_plus * (1 - 16 * UNIT)
-    low = loss[0] - _FAR
-    return Profile(_prepend(low, loss + shift), _prepend(1.0, upper), _prepend(low, loss - shift), _prepend(1 - 8 * UNIT, lower), q_plus * (1 - 16 * UNIT))
 
+    def fenced(at: Array) -> Array:
+        return np.concatenate([[loss[0] - _FAR], at, [loss[-1] + _FAR]])
 
-def _prepend(value: float, array: Array) -> Array:
-    return np.append(value, array)
+    def ended(value: Array, first: float) -> Array:
+        return np.concatenate([[first], value, value[-1:]])
+
+    return Profile(fenced(loss + shift), ended(upper, 1.0), fenced(loss - shift), ended(lower, 1 - 8 * UNIT), q_plus * (1 - 16 * UNIT))

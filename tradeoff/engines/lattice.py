@@ -18,6 +18,10 @@ from tradeoff.numerics import fft
 from tradeoff.numerics.rounding import TINY, UNIT, Array
 
 
+_FEW = 16
+"""Powers up to this one are multiplied out."""
+
+
 @dataclass(frozen=True, eq=False)
 class Tilted:
     """One factor on ``offset + h index``: tilted masses of both sides, e^log_scale taken out, ``count`` copies."""
@@ -54,8 +58,8 @@ class _Sum:
 def _compose(factors: Sequence[Tilted], vectors: Sequence[Array], h: float, window: Window) -> _Sum:
     """Convolve by one inverse FFT of sum n_i log FFT(w_i); cost N log N a distinct factor, independent of counts."""
     size, unit = window.size, fft.error(window.size)
-    log_sum = np.zeros(size // 2 + 1, dtype=complex)
-    relative, log_moduli = np.zeros(size // 2 + 1), np.zeros(size // 2 + 1)
+    product = np.ones(size // 2 + 1, dtype=complex)
+    relative, rough = np.zeros(size // 2 + 1), np.ones(size // 2 + 1)
     centre = 0
     for factor, vector in zip(factors, vectors, strict=True):
         total = float(np.sum(vector))
@@ -66,16 +70,14 @@ def _compose(factors: Sequence[Tilted], vectors: Sequence[Array], h: float, wind
         wrapped = np.bincount((factor.index - middle) % size, weights=vector, minlength=size)
         spectrum = fft.transform(wrapped)
         modulus = np.abs(spectrum)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            logarithm = np.log(spectrum)
-            relative += factor.count * (unit * total / modulus + 4 * UNIT * (1 + np.abs(logarithm)))
-        log_sum += factor.count * np.where(modulus > 0, logarithm, -2000.0)
-        log_moduli += factor.count * np.log(modulus + unit * total)
-    product = np.exp(log_sum)
+        power, condition = _power(spectrum, modulus, factor.count)
+        product *= power
+        rough *= _power(modulus + unit * total, modulus, factor.count)[0].real
+        with np.errstate(divide="ignore"):
+            relative += factor.count * (unit * total / modulus + 4 * UNIT * condition)
     modulus = np.abs(product)
-    rough = np.exp(np.minimum(log_moduli, 700.0)) + modulus
     with np.errstate(over="ignore", invalid="ignore"):
-        bound = np.where(relative < 0.5, modulus * np.expm1(np.minimum(relative, 1.0)), rough)
+        bound = np.where(relative < 0.5, modulus * np.expm1(np.minimum(relative, 1.0)), rough + modulus)
     mass = np.maximum(fft.restore(product, size), 0.0)  # the truth is not negative: clipping only comes closer
     mass = np.roll(mass, (centre - window.low) % size)
     error = fft.two_norm(bound, size) + unit * fft.two_norm(modulus, size) * 2
@@ -85,14 +87,27 @@ def _compose(factors: Sequence[Tilted], vectors: Sequence[Array], h: float, wind
     return _Sum(mass, error, low_tail, high_tail)
 
 
+def _power(base: Array | fft.Spectrum, modulus: Array, n: int) -> tuple[fft.Spectrum, Array | float]:
+    """Return base^n and its rounding in units of 4 n UNIT: products for few rounds, one exponential for many."""
+    if n <= _FEW:
+        result = np.ones_like(base)
+        for bit in bin(n)[2:]:
+            result = result * result * base if bit == "1" else result * result
+        return result, 2.0
+    with np.errstate(divide="ignore"):
+        logarithm = np.where(modulus > 0, np.log(base), -2000.0)
+    return np.exp(np.minimum(n * logarithm.real, 700.0) + 1j * (n * logarithm.imag)), 1 + np.abs(logarithm)
+
+
 def _chernoff(factors: Sequence[Tilted], vectors: Sequence[Array], h: float, t: float, edge: int) -> float:
     """Bound the tilted mass beyond ``edge`` (above it for t > 0, below for t < 0) by E e^(t h (index - edge))."""
     exponent = -t * h * edge
     for factor, vector in zip(factors, vectors, strict=True):
         steps = t * h * factor.index
         peak = float(np.max(steps))
-        exponent += factor.count * (peak + float(np.log(np.sum(vector * np.exp(steps - peak)))))
-    return float(np.exp(min(exponent + 1e-6, 700.0)))
+        moment = float(np.sum(vector * np.exp(steps - peak)))
+        exponent += factor.count * (peak + np.log(moment)) if moment > 0 else -np.inf
+    return float(np.exp(min(exponent + 1e-6, 700.0))) if not np.isnan(exponent) else np.inf
 
 
 def profile(factors: Sequence[Tilted], h: float, theta: float, window: Window, q_plus: float) -> Profile:
@@ -114,9 +129,10 @@ def profile(factors: Sequence[Tilted], h: float, theta: float, window: Window, q
     scale_error = 4 * UNIT * (4 + sum(f.count * abs(f.log_scale) for f in factors) + np.abs((theta - 1) * loss) + abs(log_scale))
     scale = np.exp(np.minimum(exponent, 700.0))
     top = -np.expm1(sum(f.count * np.log1p(-min(f.top, 1 - 1e-16)) for f in factors))
-    upper = scale * (1 + scale_error) * (_tail(over.mass, h, theta) * (1 + exact) + over.error * norm + over.high_tail)
-    lower = scale * np.maximum(1 - scale_error, 0) * (_tail(under.mass, h, theta) * (1 - exact) - under.error * norm)
-    lower -= scale * (1 + scale_error) * kappa * (under.low_tail + under.high_tail)
+    with np.errstate(over="ignore", invalid="ignore"):
+        upper = scale * (1 + scale_error) * (_tail(over.mass, h, theta) * (1 + exact) + over.error * norm + over.high_tail)
+        lower = scale * np.maximum(1 - scale_error, 0) * (_tail(under.mass, h, theta) * (1 - exact) - under.error * norm)
+        lower -= scale * (1 + scale_error) * kappa * (under.low_tail + under.high_tail)
     shift = sum(f.count * f.shift for f in factors) + 8 * UNIT * (np.max(np.abs(loss)) + sum(f.count * abs(f.offset) for f in factors))
     upper = np.minimum(upper * np.exp(shift) + (top * (1 + 16 * UNIT) + TINY), 1.0)
     lower = lower * np.exp(-np.sign(lower) * shift) + q_plus

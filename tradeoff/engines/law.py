@@ -51,9 +51,9 @@ def masses(cells: Cells, edges: Array) -> tuple[Array, Array]:
     """Return P- and Q-mass of cells from excess and deficit; every term is positive."""
     a, b = edges[:-1], edges[1:]
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = (cells.deficit + np.exp(-b) * cells.excess) / -np.expm1(np.maximum(a - b, -800.0))
+        p = (cells.deficit + np.exp(np.minimum(-b, 700.0)) * cells.excess) / -np.expm1(np.maximum(a - b, -800.0))
     p = np.where(b > a, p, 0.0)
-    return p, cells.excess + np.exp(a) * p
+    return p, cells.excess + np.exp(np.minimum(a, 700.0)) * p
 
 
 class LossLaw(ABC):
@@ -66,6 +66,11 @@ class LossLaw(ABC):
     @abstractmethod
     def support(self) -> tuple[float, float]:
         """Least and greatest finite loss."""
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Infimum and supremum of the finite losses; wider than ``support`` where a tail is below all floats."""
+        return self.support
 
     @property
     def atoms(self) -> Atoms:
@@ -124,7 +129,8 @@ class Thinned(LossLaw):
 
     def forward(self, loss: Array) -> Array:
         """Return log(1 - p + p e^loss) without cancellation on either side."""
-        small = np.log1p(self.p * np.expm1(np.minimum(loss, 1.0)))
+        with np.errstate(divide="ignore"):
+            small = np.log1p(self.p * np.expm1(np.minimum(loss, 1.0)))
         large = np.maximum(loss, 1.0)
         return np.where(loss <= 1.0, small, large + np.log(self.p + (1 - self.p) * np.exp(-large)))
 
@@ -141,6 +147,11 @@ class Thinned(LossLaw):
         if self.base.p_minus > 0:
             low = np.log1p(-self.p)
         return float(low), float(high)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        low, high = self.forward(np.array(self.base.range))
+        return float(low if self.base.p_minus == 0 else np.log1p(-self.p)), float(high)
 
     @property
     def atoms(self) -> Atoms:
@@ -193,6 +204,11 @@ class Reversed(LossLaw):
         return -high, -low
 
     @property
+    def range(self) -> tuple[float, float]:
+        low, high = self.base.range
+        return -high, -low
+
+    @property
     def atoms(self) -> Atoms:
         loss, log_p, slack = self.base.atoms
         return Atoms(-loss[::-1], (log_p + loss)[::-1], (slack + (2 + np.abs(log_p) + np.abs(loss)) * UNIT)[::-1])
@@ -227,6 +243,11 @@ class Mixed(LossLaw):
     @property
     def support(self) -> tuple[float, float]:
         ends = [law.support for _, law in self.parts]
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        ends = [law.range for _, law in self.parts]
         return min(low for low, _ in ends), max(high for _, high in ends)
 
     @property

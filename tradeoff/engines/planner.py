@@ -15,6 +15,12 @@ from tradeoff.numerics.rounding import Array
 MAX_LATTICE = 2**22
 """Most lattice points of the sum: about 0.5 GiB of working memory."""
 
+USUAL_LATTICE = 2**20
+"""Most lattice points spent while no finer answer than the usual width is asked."""
+
+USUAL_WIDTH = 1e-4
+"""Width in epsilon aimed at when no tolerance is asked."""
+
 _NEGLIGIBLE = 1e-14
 _MAX_LEVEL = 12
 
@@ -48,17 +54,21 @@ def common_spacing(values: Array, finest: float) -> float | None:
     return g or None
 
 
-def _spacing(laws: list[LossLaw], wanted: float, finest: float) -> float:
-    """Return the largest h <= wanted that puts all atoms on their lattices, else ``wanted``."""
-    gaps = [np.diff(law.atoms.loss) for law in laws if len(law.atoms.loss) > 1]
-    if not gaps:
-        return wanted
-    common = common_spacing(np.concatenate([np.unique(np.round(gap, 12)) if len(gap) > 64 else gap for gap in gaps]), finest)
-    if common is None:  # incommensurate: serve the factor whose atoms are widest apart
-        common = float(max(gap.min() for gap in gaps))
-    if all(not law.continuous for law in laws) and common <= wanted * 1e6:
-        return common if common > wanted else common / np.ceil(common / wanted) if len(gaps) > 1 else common
-    return common / np.ceil(common / wanted)
+def _spacing(laws: list[LossLaw], counts: list[int], theta: float, width: float, wanted: float, finest: float) -> float:
+    """Return the largest h <= wanted that puts all atoms on their lattices, or a finer one if they have none in common."""
+    gaps = [np.diff(law.atoms.loss) for law in laws]
+    listed = [np.unique(np.round(gap, 12)) if len(gap) > 64 else gap for gap in gaps]
+    if not any(len(gap) for gap in gaps):
+        return max(wanted, finest)
+    common = common_spacing(np.concatenate(listed), finest)
+    if common is not None:
+        return common if all(not law.continuous for law in laws) and common > finest else common / np.ceil(common / max(wanted, finest))
+    # An atom between nodes costs h/2 on the lower side of delta where it stands alone, less where neighbours are near.
+    cost = max(1e-3, sum(n * min(1.0, theta * float(gap.min()) / 2) for n, gap in zip(counts, gaps, strict=True) if len(gap)))
+    rounds = sum(n for n, gap in zip(counts, gaps, strict=True) if len(gap))
+    wanted = min(wanted, width / cost, float(np.sqrt(8 * width / (theta * rounds))))
+    widest = float(max(gap.min() for gap in gaps if len(gap)))
+    return max(widest / np.ceil(widest / wanted), finest)
 
 
 def _offset(law: LossLaw, sketch: Sketch, h: float) -> float:
@@ -79,14 +89,19 @@ def _offset(law: LossLaw, sketch: Sketch, h: float) -> float:
     return centre + 1e-13 * h
 
 
-def _reach(sketch: Sketch, weight: Array, count: int, log_delta: float) -> tuple[float, float]:
-    """Return the losses of one factor outside which nothing matters to the question."""
-    above = np.cumsum(weight[::-1])[::-1]
+def _reach(sketch: Sketch, theta: float, log_scale: float, count: int, log_delta: float) -> tuple[float, float]:
+    """Return the losses of one factor outside which nothing matters to the question.
+
+    Below, all of P may end up on the first node and be tilted there; above, Q-mass may end up at infinity.
+    """
+    log_below = np.logaddexp.accumulate(sketch.log_p) + theta * sketch.loss - log_scale
+    log_above = np.logaddexp.accumulate((sketch.log_p + theta * sketch.loss)[::-1])[::-1] - log_scale
     log_q_above = np.logaddexp.accumulate((sketch.log_p + sketch.loss)[::-1])[::-1]
-    silent = (above * count < _NEGLIGIBLE) & (log_q_above + np.log(count) < log_delta - 16)
-    high = int(np.argmax(silent)) if silent.any() else len(weight) - 1
-    low = int(np.searchsorted(np.cumsum(weight) * count, _NEGLIGIBLE)) - 1
-    return float(sketch.loss[max(low, 0)]), float(sketch.loss[min(high, len(weight) - 1)])
+    log_n, log_eta = np.log(count), np.log(_NEGLIGIBLE)
+    low = int(np.searchsorted(np.maximum.accumulate(log_below) + log_n, log_eta)) - 1
+    silent = (log_above + log_n < log_eta) & (log_q_above + log_n < log_delta - 16)
+    high = int(np.argmax(silent)) if silent.any() else len(silent) - 1
+    return float(sketch.loss[max(low, 0)]), float(sketch.loss[high])
 
 
 def plan(laws: list[LossLaw], counts: list[int], sketches: list[Sketch], epsilon: float, width: float) -> Grid:
@@ -102,21 +117,23 @@ def plan(laws: list[LossLaw], counts: list[int], sketches: list[Sketch], epsilon
     for law, count, weight, sketch in zip(laws, counts, weights, sketches, strict=True):
         atoms = np.isin(sketch.loss, law.atoms.loss)
         rounds += count * (float(np.sum(weight[~atoms])) if law.continuous else 0.0)
+    most = USUAL_LATTICE if width >= USUAL_WIDTH else MAX_LATTICE
     width *= min(1.0, float(np.sqrt(cumulant(theta)[2])))  # a sum narrower than 1 is resolved on its own scale
     wanted = float(np.sqrt(8 * width / (theta * rounds))) if rounds > 0 else np.inf
     wanted = min(wanted, (high - low) / 16 if high > low else 1.0)
-    finest = (high - low) / MAX_LATTICE
-    h = _spacing(laws, max(wanted, 2 * finest), 2 * finest)
-    capped = h > 1.01 * wanted
+    finest = 2 * (high - low) / most
+    h = _spacing(laws, counts, theta, width, wanted, finest)
+    capped = h <= 2 * finest and most == MAX_LATTICE
     ranges = []
-    for law, sketch, weight, count in zip(laws, sketches, weights, counts, strict=True):
-        ranges.append((*_reach(sketch, weight, count, log_delta), _offset(law, sketch, h)))
+    scales = cumulant.each(theta)
+    for law, sketch, scale, count in zip(laws, sketches, scales, counts, strict=True):
+        ranges.append((*_reach(sketch, theta, scale, count, log_delta), _offset(law, sketch, h)))
     offset = sum(count * c for count, (_, _, c) in zip(counts, ranges, strict=True))
     first = int(np.floor((low - offset) / h)) - 1
     size = max(64, 1 << int(np.ceil(np.log2((high - low) / h + 4))))
     spare = size - int(np.ceil((high - low) / h)) - 2
     window = Window(first - spare // 2, size, (down, up))
-    return Grid(theta, h, window, tuple(cumulant.each(theta)), tuple(ranges), tuple(weights), tuple(sketches), capped)
+    return Grid(theta, h, window, tuple(scales), tuple(ranges), tuple(weights), tuple(sketches), capped)
 
 
 def _indices(grid: Grid, which: int, law: LossLaw) -> Array:

@@ -55,16 +55,27 @@ class Profile:
 
 
 def _chord(at: Array, value: Array, epsilon: Array, *, left: float, right: float) -> Array:
-    """Interpolate linearly in e^epsilon, without forming it."""
-    k = np.clip(np.searchsorted(at, epsilon, side="right") - 1, 0, len(at) - 2)
-    weight = np.expm1(epsilon - at[k]) / np.expm1(at[k + 1] - at[k])
+    """Interpolate linearly in e^epsilon, without forming it; constants to both sides of the table."""
+    inside = np.clip(epsilon, at[0], at[-1])
+    k = np.clip(np.searchsorted(at, inside, side="right") - 1, 0, len(at) - 2)
+    weight = _share(inside - at[k], at[k + 1] - at[k])
     inner = value[k] + np.clip(weight, 0.0, 1.0) * (value[k + 1] - value[k])
-    return np.where(epsilon < at[0], left, np.where(epsilon >= at[-1], right if right != value[-1] else value[-1], inner))
+    return np.where(epsilon < at[0], left, np.where(epsilon >= at[-1], right, inner))
+
+
+def _share(part: Array, whole: Array) -> Array:
+    """Return (e^part - 1)/(e^whole - 1) for 0 <= part <= whole; rounding of a wide cell is absorbed by its exponentials."""
+    wide = whole > 30.0
+    small = np.expm1(np.minimum(part, 30.0)) / np.expm1(np.clip(whole, 5e-324, 30.0))
+    return np.where(wide, np.exp(part - whole), small)
 
 
 def _cross(at: Array, value: Array, k: Array, level: Array) -> Array:
     """Return where the chord of cell k meets ``level``."""
     following = np.minimum(k + 1, len(at) - 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        weight = (value[k] - level) / (value[k] - value[following])
-    return at[k] + np.log1p(np.nan_to_num(np.clip(weight, 0.0, 1.0)) * np.expm1(at[following] - at[k]))
+    drop = value[k] - value[following]
+    weight = np.clip((value[k] - level) / np.where(drop > 0, drop, 1.0), 0.0, 1.0)
+    width = at[following] - at[k]
+    with np.errstate(divide="ignore"):
+        far = np.maximum(width + np.log(weight), 0.0)
+    return at[k] + np.where(width > 30.0, far, np.log1p(weight * np.expm1(np.minimum(width, 30.0))))

@@ -27,6 +27,7 @@ LEAST = 750.0
 _NARROW = 1 / 16
 _NODES_NARROW, _NODES_WIDE = 9, 20
 _SKETCH = 4001
+_TOGETHER = 3
 
 
 class Shape(ABC):
@@ -189,15 +190,15 @@ class ShiftLaw(LossLaw):
         points, panels = self._fine(x)
         owner = np.searchsorted(x, points[:-1], side="right") - 1
         first = np.searchsorted(owner, np.arange(len(x) - 1))
-        climb = np.append(0.0, np.cumsum(panels.rise))
         starts, stops = np.minimum(first, len(owner)), np.append(first[1:], len(owner))
-        single = (stops - starts) == 1
-        excess, deficit = np.zeros(len(x) - 1), np.zeros(len(x) - 1)
-        excess[single], deficit[single] = panels.excess[starts[single]], panels.deficit[starts[single]]
-        for cell in np.flatnonzero((stops - starts) > 1):
-            part = slice(starts[cell], stops[cell])
-            excess[cell], deficit[cell] = _merge(_Panels(*(values[part] for values in panels)))
-        del climb
+        excess, deficit = zero.copy(), zero.copy()
+        for pieces in range(1, _TOGETHER + 1):  # most cells are one panel or two: merge them all at once
+            cells = np.flatnonzero(stops - starts == pieces)
+            rows = starts[cells][:, None] + np.arange(pieces)
+            excess[cells], deficit[cells] = _merge(_Panels(*(values[rows] for values in panels)))
+        for cell in np.flatnonzero(stops - starts > _TOGETHER):
+            row = np.arange(starts[cell], stops[cell])[None, :]
+            excess[[cell]], deficit[[cell]] = _merge(_Panels(*(values[row] for values in panels)))
         return Cells(excess, deficit, self._slack(x, error))
 
     def _slack(self, x: Array, error: Array) -> Array:
@@ -239,22 +240,21 @@ class ShiftLaw(LossLaw):
         relative = UNIT * (512 + 2 * len(self._skeleton) + 2 * self.shape.stiffness * size)
         moved = self.shape.slope(x) * error * carried + 4 * UNIT * self.shape.theta * np.exp(self.shape.log_q(x))
         bottom, top = self.support
-        outside = epsilon < bottom
-        low = np.where(outside, -np.expm1(np.minimum(epsilon, 0.0)) * (1 - 8 * UNIT), value * (1 - relative) - 2 * moved)
-        high = np.where(outside, 1.0, value * (1 + relative) + 2 * moved + TINY)
+        outside, folded = epsilon < bottom, -np.expm1(np.minimum(epsilon, 0.0))  # delta >= 1 - e^eps, equal below all losses
+        low = np.where(outside, folded * (1 - 8 * UNIT), value * (1 - relative) - 2 * moved)
+        high = np.where(outside, folded * (1 + 8 * UNIT), value * (1 + relative) + 2 * moved) + TINY
         over = epsilon >= self.shape.sup_loss
         return np.where(over | (epsilon >= top), 0.0, np.maximum(low, 0.0)), np.where(over, 0.0, high)
 
 
-def _merge(panels: _Panels) -> tuple[float, float]:
-    """Return excess and deficit of a cell made of several panels."""
-    before = np.append(0.0, np.cumsum(panels.rise)[:-1])
-    after = np.append(np.cumsum(panels.rise[::-1])[::-1][1:], 0.0)
-    q = panels.excess + panels.carried
-    excess = np.sum(panels.excess + -np.expm1(-before) * panels.carried)
-    deficit = np.sum(panels.deficit * np.exp(-after) - np.expm1(-after) * panels.p)
-    del q
-    return float(excess), float(deficit)
+def _merge(panels: _Panels) -> tuple[Array, Array]:
+    """Return excess and deficit of cells made of the panels in each row."""
+    zero = np.zeros((len(panels.rise), 1))
+    before = np.concatenate([zero, np.cumsum(panels.rise, axis=1)[:, :-1]], axis=1)
+    after = np.concatenate([np.cumsum(panels.rise[:, ::-1], axis=1)[:, ::-1][:, 1:], zero], axis=1)
+    excess = np.sum(panels.excess - np.expm1(-before) * panels.carried, axis=1)
+    deficit = np.sum(panels.deficit * np.exp(-after) - np.expm1(-after) * panels.p, axis=1)
+    return excess, deficit
 
 
 def walk(start: float, stop: float, step: Callable[[float], float]) -> Array:

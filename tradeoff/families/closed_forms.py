@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 from typing import Any
 
 from tradeoff.core.parameters import is_symbol
+from tradeoff.core.piecewise_linear import PiecewiseLinear, product
 from tradeoff.core.tensor import Factors, rule
 from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
@@ -44,6 +46,16 @@ def semigroups(factors: Factors) -> Factors | None:
 
 def _sum(weights: list[Any]) -> Any:
     return sum(weights) if any(is_symbol(weight) for weight in weights) else math.fsum(weights)
+
+
+@rule
+def fractions(factors: Factors) -> Factors | None:
+    """Piecewise-linear curves in exact fractions multiply exactly; in floats they stay apart, so that order never matters."""
+    exact = [(f, n) for f, n in factors.items() if isinstance(f, PiecewiseLinear) and f.exact]
+    if sum(n for _, n in exact) < 2:
+        return None
+    result = reduce(product, (f for f, n in exact for _ in range(n)))
+    return {**{f: n for f, n in factors.items() if (f, n) not in exact}, result: 1}
 
 
 @rule

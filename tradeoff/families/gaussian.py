@@ -12,7 +12,7 @@ from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import count, is_symbol, real
 from tradeoff.engines.density import GaussianLaw
-from tradeoff.families._symmetric import SymmetricFamily, symbols_of
+from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.families.identity import Identity
 from tradeoff.numerics.normal import hockey_stick, shifted_tail
 from tradeoff.numerics.rounding import Array
@@ -106,7 +106,7 @@ class Gaussian(SymmetricFamily):
         return symbols_of(self.mu)
 
     def __repr__(self) -> str:
-        return f"G_{{{self.mu if self.free_symbols else format(self.mu, '.6g')}}}"
+        return f"G_{{{written(self.mu)}}}"
 
 
 def _root(weight: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from tradeoff.core.bounds import Pair
 from tradeoff.core.parameters import real
 from tradeoff.engines.atomic import AtomicLaw, binomial_law
-from tradeoff.families._symmetric import SymmetricFamily, symbols_of
+from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.numerics.rounding import Array, around
 
 
@@ -83,4 +83,4 @@ class PureDP(SymmetricFamily):
         return symbols_of(self.epsilon_0)
 
     def __repr__(self) -> str:
-        return f"f_{{{self.epsilon_0 if self.free_symbols else format(self.epsilon_0, '.6g')},0}}"
+        return f"f_{{{written(self.epsilon_0)},0}}"

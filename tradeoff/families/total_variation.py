@@ -11,7 +11,7 @@ from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import real
 from tradeoff.engines.atomic import AtomicLaw
-from tradeoff.families._symmetric import SymmetricFamily, symbols_of
+from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.families.identity import Identity
 from tradeoff.numerics.rounding import Array, around
 
@@ -102,4 +102,4 @@ class TotalVariation(SymmetricFamily):
         return symbols_of(self.delta_0)
 
     def __repr__(self) -> str:
-        return f"f_{{0,{self.delta_0 if self.free_symbols else format(self.delta_0, '.6g')}}}"
+        return f"f_{{0,{written(self.delta_0)}}}"

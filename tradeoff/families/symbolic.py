@@ -1,0 +1,424 @@
+"""Trade-off functions as SymPy expressions, with parameters that may stay symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tradeoff.core.bounds import Pair
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.derived import delta_from_beta, sides
+from tradeoff.core.dispatch import announces, operator
+from tradeoff.core.parameters import count, is_symbol, real
+from tradeoff.core.tensor import Factors, Tensor, rule, tensor
+from tradeoff.engines.law import LossLaw
+from tradeoff.errors import DomainError, NoClosedForm, SymbolError
+from tradeoff.families import symbolic_forms as forms
+from tradeoff.families.symbolic_numbers import Evaluator, check, digits_for
+from tradeoff.families.symbolic_solve import inverse_expression, profile_expression
+from tradeoff.numerics.rounding import Array
+
+Profile = Callable[[Any], Any]
+
+
+class Symbolic(TradeOff):
+    """Trade-off function given by an expression f(alpha): algebra on formulas, numbers once nothing is left to substitute.
+
+    Parameters
+    ----------
+    expr
+        SymPy expression, or what ``sympify`` takes; its other symbols are parameters, best declared positive.
+    alpha
+        Symbol of the type I error; ``Symbol("alpha")`` by default.
+
+    Raises
+    ------
+    CurveError
+        If the expression has no parameters and is not convex, non-increasing and between 0 and 1 - alpha (looked at
+        on a grid of 125 points); the message names the property and the place.
+
+    Notes
+    -----
+    A curve that comes from a family (``Gaussian(mu).symbolic(alpha)``) keeps its closed forms; elsewhere SymPy's
+    solutions are compared with numbers at random parameters before they are returned, and ``NoClosedForm`` is
+    raised rather than a doubtful one. Numbers are evaluated with two precisions that agree to twenty digits, and
+    rounded outward.
+
+    Examples
+    --------
+    >>> import sympy
+    >>> alpha, k, eps = sympy.symbols("alpha k epsilon", positive=True)
+    >>> f = Symbolic((1 - alpha) / (1 - alpha + k * alpha), alpha)
+    >>> f.subs({k: 3})(0.25)
+    0.5
+    >>> import tradeoff
+    >>> tradeoff.PureDP(eps).symbolic(alpha).subsample(sympy.Rational(1, 2)).expr
+    -alpha/2 + Max((1 - alpha)*exp(-epsilon), -alpha*exp(epsilon) + 1)/2 + 1/2
+    """
+
+    def __init__(self, expr: Any, alpha: Any = None, *, known: TradeOff | None = None, profile: Profile | None = None) -> None:
+        import sympy
+
+        self.alpha = sympy.Symbol("alpha") if alpha is None else alpha
+        if not isinstance(self.alpha, sympy.Symbol):
+            raise DomainError(f"alpha = {alpha!r} is not a SymPy symbol")
+        self.expr = sympy.sympify(expr)
+        if not isinstance(self.expr, sympy.Expr):
+            raise DomainError(f"expr = {expr!r} is not a SymPy expression")
+        self._known, self._profile = known, profile
+        if known is None and not self.free_symbols:
+            check(self._evaluator, str(self.expr))
+
+    @property
+    def free_symbols(self) -> frozenset[Any]:
+        return frozenset(self.expr.free_symbols - {self.alpha})
+
+    # Formulas.
+
+    def __call__(self, alpha: Any, *, tol: float | None = None) -> Any:
+        """Least type II error: a formula for a symbolic ``alpha``, else a lower bound on the number."""
+        return self.expr.subs(self.alpha, alpha) if is_symbol(alpha) else super().__call__(alpha, tol=tol)
+
+    def delta(self, epsilon: Any, *, tol: float | None = None) -> Any:
+        """Privacy profile: a formula for a symbolic ``epsilon``, else an upper bound on the number."""
+        return self.symbolic_delta(epsilon) if is_symbol(epsilon) else super().delta(epsilon, tol=tol)
+
+    def symbolic_delta(self, epsilon: Any) -> Any:
+        """Privacy profile delta(eps) = sup_alpha 1 - f(alpha) - e^eps alpha as an expression, for every real epsilon.
+
+        Raises
+        ------
+        NoClosedForm
+            If SymPy finds no closed form, or none that agrees with numbers at random parameters.
+        """
+        import sympy
+
+        if self._known is not None:
+            return forms.profile(self._known, sympy.sympify(epsilon))
+        if self._profile is not None:
+            return self._profile(sympy.sympify(epsilon))
+        variable, found = self._solved_profile
+        return found.subs(variable, sympy.sympify(epsilon))
+
+    @cached_property
+    def _solved_profile(self) -> tuple[Any, Any]:
+        import sympy
+
+        variable = sympy.Dummy("epsilon", real=True)
+        return variable, profile_expression(self.expr, self.alpha, variable)
+
+    def conjugate(self, y: Any) -> Any:
+        """Convex conjugate f*(y) = sup over alpha in [0, 1] of y alpha - f(alpha) as an expression.
+
+        It is delta(log(-y)) - 1 for y < 0 (Dong, Roth, Su 2022, Proposition 2.12) and y for y >= 0, as f(1) = 0.
+        """
+        import sympy
+
+        y = sympy.sympify(y)
+        if y.is_nonnegative:
+            return y
+        below = self.symbolic_delta(sympy.log(-y)) - 1
+        return below if y.is_negative else sympy.Piecewise((below, y < 0), (y, True))
+
+    def inverse(self) -> TradeOff:
+        """Inverse f^-1(alpha) = inf{t : f(t) <= alpha} = T(Q, P), solved for and verified.
+
+        Raises
+        ------
+        NoClosedForm
+            If the curve has parameters and no solution is found or verified; a curve of numbers falls back on bounds.
+        """
+        if self._known is not None or self.symmetric:
+            return self
+        try:
+            found = inverse_expression(self.expr, self.alpha)
+        except NoClosedForm:
+            if self.free_symbols:
+                raise
+            inverse: TradeOff = operator("inverse")(self)
+            return inverse
+        return Symbolic(found, self.alpha, profile=None if self._profile is None else self._turned)
+
+    def _turned(self, epsilon: Any) -> Any:
+        import sympy
+
+        return 1 - sympy.exp(epsilon) + sympy.exp(epsilon) * self.symbolic_delta(-epsilon)
+
+    def group(self, k: int) -> TradeOff:
+        """Guarantee for groups of k, 1 - (1 - f)^(o k), for symmetric f (Dong, Roth, Su 2022, Theorem 2.14)."""
+        k = count("k", k, 1)
+        if self._known is not None:
+            expression, known = forms.group(self._known, self.alpha, k)
+            return Symbolic(expression, self.alpha, known=known)
+        if not self.symmetric:
+            raise NoClosedForm("group needs f = f^-1, which SymPy does not confirm here; for one order it covers changes in one direction only")
+        step, result = 1 - self.expr, self.alpha
+        for _ in range(k):
+            result = step.subs(self.alpha, result)
+        return Symbolic(1 - result, self.alpha)
+
+    def subsample(self, p: Any) -> Symbolic:
+        """Subsampled curve f_p = p f + (1 - p)(1 - alpha), one order (record absent under P)."""
+        p = forms.exact(real("p", p, 0, 1))
+
+        def thinned(epsilon: Any) -> Any:
+            # delta_(f_p)(eps) = p delta_f(eps') with e^eps' = (e^eps - 1 + p)/p, and 1 - e^eps where there is none.
+            import sympy
+
+            ratio = (sympy.exp(epsilon) - 1 + p) / p
+            return sympy.Piecewise((1 - sympy.exp(epsilon), ratio <= 0), (p * self.symbolic_delta(sympy.log(ratio)), True))
+
+        if p == 0:
+            return Symbolic(1 - self.alpha, self.alpha)
+        return Symbolic(p * self.expr + (1 - p) * (1 - self.alpha), self.alpha, profile=thinned)
+
+    def __matmul__(self, other: object) -> TradeOff:
+        product = product_of(self, other) if isinstance(other, TradeOff) else super().__matmul__(other)
+        if product is not None:
+            return product
+        if isinstance(other, TradeOff) and not self.free_symbols | other.free_symbols:
+            return super().__matmul__(other)
+        raise NoClosedForm(f"no closed form of the product of {self!r} and {other!r} is known; substitute numbers, and the engine composes")
+
+    def __pow__(self, n: int) -> TradeOff:
+        n = count("n", n)
+        if n == 1:
+            return self
+        power = _formula(self._known**n, self.alpha) if self._known is not None else None
+        if power is not None:
+            return power
+        if self.free_symbols:
+            raise NoClosedForm(f"no closed form of the {n}-fold product of {self!r} is known; substitute numbers, and the engine composes")
+        return super().__pow__(n)
+
+    def subs(self, values: Mapping[Any, Any]) -> Symbolic:
+        """Replace symbols; floats are taken as the rational numbers they are."""
+        replaced = {key: forms.exact(value) for key, value in _resolved(self, values).items()}
+        known = substitute(self._known, values, strict=False) if self._known is not None else None
+        profile = self._profile
+
+        def substituted(epsilon: Any) -> Any:
+            import sympy
+
+            if profile is None:
+                raise NoClosedForm("no profile is known")
+            inner = sympy.Dummy("epsilon", real=True)  # the question's own symbols must not be replaced
+            return profile(inner).subs(replaced).subs(inner, epsilon)
+
+        return Symbolic(self.expr.subs(replaced), self.alpha, known=known, profile=None if profile is None else substituted)
+
+    def lambdify(self) -> Callable[..., Any]:
+        """Return f as a NumPy function of alpha, then of the parameters in order of name; floats, without bounds."""
+        import sympy
+
+        arguments = [self.alpha, *sorted(self.free_symbols, key=str)]
+        function: Callable[..., Any] = sympy.lambdify(arguments, self.expr, modules=["scipy", "numpy"])
+        return function
+
+    # Numbers.
+
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        return Evaluator(forms.exact(self.expr), self.alpha)
+
+    @cached_property
+    def _profile_evaluator(self) -> Evaluator | None:
+        import sympy
+
+        if self._known is None and self._profile is None:
+            return None
+        variable = sympy.Dummy("epsilon", real=True)
+        return Evaluator(forms.exact(self.symbolic_delta(variable)), variable)
+
+    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        low, high = self._evaluator.bounds(alpha, digits_for(alpha))
+        at_zero = alpha == 0
+        low[at_zero], high[at_zero] = self._start
+        return np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), 1.0, high)
+
+    @cached_property
+    def _start(self) -> tuple[float, float]:
+        """Bound f(0): the formula's value or, where it has none, its limit."""
+        import sympy
+
+        low, high = (float(side[0]) for side in self._evaluator.bounds(np.zeros(1), np.zeros(1)))
+        if np.isnan(low):
+            limit = sympy.limit(forms.exact(self.expr), self.alpha, 0, "+")
+            low = high = float(limit) if limit.is_number and limit.is_real else np.nan
+        if np.isnan(low):
+            near = self._evaluator.bounds(np.array([1e-300]), np.array([300.0]))[0][0]
+            return float(near), 1.0
+        return low, high
+
+    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+        if self._profile_evaluator is None:
+            return delta_from_beta(self, epsilon, tol)
+        return self._profile_evaluator.bounds(epsilon, np.ceil(np.abs(epsilon)))
+
+    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+        if self._profile_evaluator is not None:
+            return super()._epsilon(delta, tol)
+        # Each question to the formula is dear: start from piecewise-linear curves on both sides, then halve.
+        below, above = sides(self)
+        low, high = above.bounds.epsilon(delta).lower, below.bounds.epsilon(delta).upper
+        for _ in range(30):
+            middle = np.where(np.isfinite(low) & np.isfinite(high), (low + high) / 2, 0.0)
+            least, most = self._delta(middle, None)
+            inside = np.isfinite(low) & np.isfinite(high)
+            low, high = np.where(inside & (least > delta), middle, low), np.where(inside & (most <= delta), middle, high)
+        return low, high
+
+    @cached_property
+    def symmetric(self) -> bool:  # type: ignore[override]  # computed once
+        import sympy
+
+        if self._known is not None:
+            return self._known.symmetric
+        x = sympy.Dummy("x", positive=True)
+        inner = self.expr.subs(self.alpha, x)
+        twice = sympy.simplify(self.expr.subs(self.alpha, inner) - x)
+        return bool(twice == 0)
+
+    @property
+    def q_plus(self) -> float:
+        return max(0.0, 1 - self._start[0])
+
+    @cached_property
+    def p_minus(self) -> float:  # type: ignore[override]  # computed once
+        if self.symmetric:
+            return self.q_plus
+        low, high = 0.0, 1.0
+        while (middle := (low + high) / 2) not in (low, high):
+            low, high = (low, middle) if self._evaluator.bounds(np.array([middle]), np.zeros(1))[0][0] <= 0 else (middle, high)
+        return 1 - low
+
+    @cached_property
+    def sup_loss(self) -> float:  # type: ignore[override]  # computed once
+        import sympy
+
+        if self._known is not None:
+            return float(np.nextafter(self._known.sup_loss, np.inf))
+        try:
+            steepest = sympy.limit(-sympy.diff(forms.exact(self.expr), self.alpha), self.alpha, 0, "+")
+        except (NotImplementedError, ValueError, TypeError):
+            return np.inf
+        if not (steepest.is_number and steepest.is_real and steepest > 0):
+            return np.inf
+        return float(np.nextafter(float(sympy.N(sympy.log(steepest), 30)), np.inf))
+
+    def loss_law(self) -> LossLaw:
+        return self.laws()[0]
+
+    def laws(self) -> tuple[LossLaw, LossLaw]:
+        if self._known is not None:
+            return self._known.laws()
+        lower, upper = sides(self)
+        return lower.loss_law(), upper.loss_law()
+
+    def symbolic(self, alpha: Any = None) -> Symbolic:
+        """Return the same formula, in the symbol ``alpha``."""
+        return self if alpha is None or alpha == self.alpha else Symbolic(self.expr.subs(self.alpha, alpha), alpha, known=self._known, profile=self._profile)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Symbolic) and (self.expr, self.alpha) == (other.expr, other.alpha)
+
+    def __hash__(self) -> int:
+        return hash((self.expr, self.alpha))
+
+    def __repr__(self) -> str:
+        return f"Symbolic({self.expr}, {self.alpha})"
+
+    def _repr_latex_(self) -> str:
+        import sympy
+
+        return rf"$\displaystyle f\left({sympy.latex(self.alpha)}\right) = {sympy.latex(self.expr)}$"
+
+
+@announces("symbolic")
+def symbolic(curve: TradeOff, alpha: Any = None) -> Symbolic:
+    """Return a curve with closed forms as a formula in the symbol ``alpha``."""
+    found = curve.symbolic(alpha) if isinstance(curve, Symbolic) else _formula(curve, alpha)
+    if found is None:
+        raise NoClosedForm(f"no formula is known for {curve!r}")
+    return found
+
+
+def _formula(curve: TradeOff, alpha: Any) -> Symbolic | None:
+    import sympy
+
+    if not forms.has_form(curve):
+        return None
+    alpha = sympy.Symbol("alpha", positive=True) if alpha is None else alpha
+    return Symbolic(forms.value(curve, alpha), alpha, known=curve)
+
+
+def product_of(f: Symbolic, other: TradeOff) -> TradeOff | None:
+    """Return the tensor product where a closed form is known: inside the families, and with f_{0,delta}."""
+    import sympy
+
+    known = other._known if isinstance(other, Symbolic) else other  # noqa: SLF001 - same class
+    if f._known is not None and known is not None:  # noqa: SLF001 - same module
+        both = _formula(f._known @ known, f.alpha)  # noqa: SLF001 - same module
+        if both is not None:
+            return both
+    for one, two in ((f, known), (other, f._known)):  # noqa: SLF001 - same module
+        lines = None if two is None else forms.two_lines(two)
+        if not isinstance(one, Symbolic) or lines is None or lines[0] != 0:
+            continue
+        delta, base = lines[1], one
+        if delta == 0:
+            return base.symbolic(f.alpha)
+        kept = 1 - delta
+        expression = sympy.Piecewise((kept * base.expr.subs(base.alpha, f.alpha / kept), f.alpha < kept), (0, True))
+        return Symbolic(expression, f.alpha, profile=lambda epsilon: delta + kept * base.symbolic_delta(epsilon))
+    return None
+
+
+@rule
+def formulas(factors: Factors) -> Factors | None:
+    """f (x) f_{0,delta} and the families' own identities, when one factor is a formula."""
+    written = [factor for factor, n in factors.items() if isinstance(factor, Symbolic) and n == 1]
+    for f in written:
+        for other, n in factors.items():
+            if other is not f and n == 1:
+                product = product_of(f, other)
+                if product is not None:
+                    return {**{g: m for g, m in factors.items() if g not in (f, other)}, product: 1}
+    return None
+
+
+@announces("subs")
+def substitute(curve: TradeOff, values: Mapping[Any, Any], *, strict: bool = True) -> TradeOff:
+    """Return ``curve`` with symbols replaced, keys being symbols or their names.
+
+    Raises
+    ------
+    SymbolError
+        If a key is not a free symbol of the curve, or the curve cannot take numbers for its symbols.
+    """
+    values = _resolved(curve, values, strict=strict)
+    if not curve.free_symbols & values.keys():
+        return curve
+    if isinstance(curve, Tensor):
+        return tensor((substitute(factor, values, strict=False), n) for factor, n in curve.factors.items())
+    if isinstance(curve, Symbolic):
+        return curve.subs(values)
+    where = forms.PARAMETERS.get(type(curve))
+    if where is None:
+        raise SymbolError(f"{curve!r} cannot substitute its symbols; substitute in the curves it is made of")
+    fresh = getattr(curve, where).subs(values)
+    return replace(curve, mu=fresh) if where == "mu" else type(curve)(fresh)  # type: ignore[call-arg,type-var]  # a one-parameter family
+
+
+def _resolved(curve: TradeOff, values: Mapping[Any, Any], *, strict: bool = True) -> dict[Any, Any]:
+    """Match keys to the free symbols of the curve, by identity or by name."""
+    by_name = {str(symbol): symbol for symbol in curve.free_symbols}
+    unknown = [str(key) for key in values if str(key) not in by_name]
+    if unknown and strict:
+        names = ", ".join(sorted(by_name)) or "none"
+        raise SymbolError(f"{', '.join(unknown)} is not among the free symbols of {curve!r}: {names}")
+    return {by_name[str(key)]: value for key, value in values.items() if str(key) in by_name}

@@ -1,0 +1,100 @@
+"""Closed forms SymPy finds for inverses and profiles; none is returned before it agrees with numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tradeoff.errors import NoClosedForm
+from tradeoff.families.symbolic_numbers import Evaluator, least_preimage, supremum, trials
+
+_CLOSE = 1e-9
+_LEVELS = (0.02, 0.3, 0.62, 0.9)
+_LOSSES = (-2.5, -0.4, 0.0, 0.3, 1.1, 3.0)
+
+
+def _solutions(equation: Any, unknown: Any) -> list[Any]:
+    import sympy
+
+    try:
+        found = sympy.solve(equation, unknown)
+    except (NotImplementedError, ValueError, TypeError, RecursionError):
+        return []
+    return [solution for solution in found if isinstance(solution, sympy.Expr)]
+
+
+def _candidates(expression: Any, t: Any, level: Any) -> list[Any]:
+    """Return expressions that may be inf{t : f(t) <= level}; the inverse of a maximum is the maximum of the inverses."""
+    import sympy
+
+    if isinstance(expression, sympy.Max):
+        parts = [_candidates(part, t, level) for part in expression.args if part.has(t)]
+        choices: list[list[Any]] = [[]]
+        for part in parts:
+            choices = [[*chosen, one] for chosen in choices for one in part][:16]
+        return [sympy.Max(*chosen) for chosen in choices if chosen]
+    return [sympy.simplify(solution) for solution in _solutions(expression - level, t)]
+
+
+def inverse_expression(expression: Any, alpha: Any) -> Any:
+    """Return a verified formula for f^-1 in the symbol ``alpha``."""
+    import sympy
+
+    t, level = sympy.Dummy("t", positive=True), sympy.Dummy("level", positive=True)
+    raw = [solution.subs(level, alpha) for solution in _candidates(expression.subs(alpha, t), t, level)]
+    found = _first(raw + [sympy.Max(0, solution) for solution in raw], lambda candidate: _inverts(candidate, expression, alpha))
+    if found is None:
+        raise NoClosedForm(f"no closed form of the inverse of {expression} was found and verified; substitute numbers first, and bounds answer")
+    return found
+
+
+def _inverts(candidate: Any, expression: Any, alpha: Any) -> bool:
+    return all(
+        _agree(Evaluator(candidate.xreplace(values), alpha), level, least_preimage(curve, level))
+        for values, curve in trials(expression, alpha)
+        for level in _LEVELS
+    )
+
+
+def profile_expression(expression: Any, alpha: Any, epsilon: Any) -> Any:
+    """Return a verified formula for delta(eps) = sup_alpha 1 - f(alpha) - e^eps alpha.
+
+    The gain is concave, so its supremum over [0, 1] is its value where f' = -e^eps, or at the nearer end.
+    """
+    import sympy
+
+    x = sympy.Dummy("x", positive=True)
+    f = expression.subs(alpha, x)
+    raw = []
+    for stationary in _solutions(sympy.diff(f, x) + sympy.exp(epsilon), x):
+        for place in (stationary, sympy.Max(0, sympy.Min(1, stationary))):
+            raw.append(sympy.simplify(1 - f.subs(x, place) - sympy.exp(epsilon) * place))
+    found = _first(raw, lambda candidate: _maximises(candidate, expression, alpha, epsilon))
+    if found is None:
+        raise NoClosedForm(f"no closed form of the profile of {expression} was found and verified; substitute numbers first, and bounds answer")
+    return found
+
+
+def _maximises(candidate: Any, expression: Any, alpha: Any, epsilon: Any) -> bool:
+    import mpmath
+
+    return all(
+        _agree(Evaluator(candidate.xreplace(values), epsilon), loss, supremum(curve, mpmath.exp(loss)))
+        for values, curve in trials(expression, alpha)
+        for loss in _LOSSES
+    )
+
+
+def _agree(candidate: Evaluator, at: float, truth: Any) -> bool:
+    import mpmath
+
+    value = candidate.at(at, 30)
+    return bool(mpmath.isfinite(value) and abs(value - truth) <= _CLOSE)
+
+
+def _first(candidates: Iterable[Any], right: Callable[[Any], bool]) -> Any | None:
+    for candidate in candidates:
+        if right(candidate):
+            return candidate
+    return None
+
