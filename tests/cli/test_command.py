@@ -257,6 +257,14 @@ class TestProcess:
             assert each["lower"] <= truth[each["delta"]] <= each["upper"]
         assert target.stat().st_size > 1000
 
+    def test_a_reader_that_leaves_is_no_error(self, plan):
+        command = [sys.executable, "-m", "tradeoff", "compose", str(plan), "--json"]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603
+        process.stdout.close()
+        with process.stderr as err:
+            assert err.read() == b""
+        assert process.wait() == 141
+
     def test_bad_input(self, tmp_path):
         found = self.call("compose", tmp_path / "missing.toml", module=True)
         assert found.returncode == 2
