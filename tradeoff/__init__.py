@@ -10,8 +10,10 @@ from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
+from tradeoff.families.location_shift import LocationShift
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.profile import Profile
+from tradeoff.families.symbolic import Symbolic
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.operators.distance import distance

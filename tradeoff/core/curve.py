@@ -292,6 +292,10 @@ class Certified:
         if inner.any():
             lower[inner], upper[inner] = self._curve._epsilon(delta[inner], tol)  # noqa: SLF001 - as above
             upper[inner] = np.minimum(upper[inner], top)
+            unknown = np.flatnonzero(inner & np.isposinf(upper))
+            if len(unknown):
+                listed = ", ".join(f"{delta[i]:.3g}" for i in unknown[:5])
+                raise PrecisionError(f"no finite epsilon can be certified at delta = {listed}; ask a larger delta", np.inf)
         return _reached("delta", delta, lower, upper, tol, np.ones(len(delta)))
 
 

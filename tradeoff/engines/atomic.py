@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
 from tradeoff.engines.law import Atoms, Cells, LossLaw, Sketch
 from tradeoff.errors import SizeError
@@ -59,8 +60,8 @@ def _too_many(what: str, count: float) -> SizeError:
 def binomial_law(epsilon: float, n: int) -> AtomicLaw:
     """Return the law of n rounds of f_{epsilon,0}: losses (2k - n) epsilon, k ~ Bin(n, 1/(1 + e^epsilon)) under P (KOV)."""
     reach = 45 * np.sqrt(n) + 800  # Hoeffding: less than e^-4000 lies beyond, under P and under Q
-    low = max(0, int(n / (1 + np.exp(epsilon)) - reach))
-    high = min(n, int(np.ceil(n / (1 + np.exp(-epsilon)) + reach)))
+    low = max(0, int(n * expit(-epsilon) - reach))
+    high = min(n, int(np.ceil(n * expit(epsilon) + reach)))
     if high - low >= MAX_ATOMS:
         raise _too_many(f"the {n}-fold product of f_({epsilon:.6g},0)", high - low + 1.0)
     k = np.arange(low, high + 1)

@@ -164,6 +164,7 @@ class Composition:
         farthest = float(np.max(-np.log1p(-np.minimum(at, 1 - 1e-16)))) + 1.0
         losses = np.concatenate([table.above, table.above[-1] + np.geomspace(1e-6, max(farthest - table.above[-1], 1e-5), 200)])
         nodes = -losses[::-1]
+        nodes = nodes[nodes <= 0.0]
         low_delta, high_delta = (-np.expm1(nodes) + np.exp(nodes) * side for side in table.delta(-nodes))
         turned = Profile(nodes, np.minimum(high_delta * (1 + 8 * UNIT), 1.0), nodes, low_delta * (1 - 8 * UNIT), 0.0)
         found_low, found_high = turned.epsilon(at)

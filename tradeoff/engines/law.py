@@ -126,9 +126,12 @@ class Thinned(LossLaw):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "q_plus", self.p * self.base.q_plus)
+        object.__setattr__(self, "p_minus", self.base.p_minus if self.p == 1 else 0.0)
 
     def forward(self, loss: Array) -> Array:
         """Return log(1 - p + p e^loss) without cancellation on either side."""
+        if self.p == 1:
+            return loss
         with np.errstate(divide="ignore"):
             small = np.log1p(self.p * np.expm1(np.minimum(loss, 1.0)))
         large = np.maximum(loss, 1.0)
@@ -136,6 +139,8 @@ class Thinned(LossLaw):
 
     def backward(self, loss: Array) -> Array:
         """Return the base loss whose thinned loss is ``loss``."""
+        if self.p == 1:
+            return loss
         with np.errstate(divide="ignore"):
             small = np.log1p(np.maximum(np.expm1(np.minimum(loss, 1.0)) / self.p, -1.0))
         large = np.maximum(loss, 1.0)
@@ -144,20 +149,20 @@ class Thinned(LossLaw):
     @property
     def support(self) -> tuple[float, float]:
         low, high = self.forward(np.array(self.base.support))
-        if self.base.p_minus > 0:
+        if self.base.p_minus > 0 and self.p < 1:
             low = np.log1p(-self.p)
         return float(low), float(high)
 
     @property
     def range(self) -> tuple[float, float]:
         low, high = self.forward(np.array(self.base.range))
-        return float(low if self.base.p_minus == 0 else np.log1p(-self.p)), float(high)
+        return float(low if self.base.p_minus == 0 or self.p == 1 else np.log1p(-self.p)), float(high)
 
     @property
     def atoms(self) -> Atoms:
         inner = self.base.atoms
         loss, log_p, slack = self.forward(inner.loss), inner.log_p, inner.slack
-        if self.base.p_minus > 0:
+        if self.base.p_minus > 0 and self.p < 1:
             loss = np.append(np.log1p(-self.p), loss)
             log_p = np.append(np.log(self.base.p_minus), log_p)
             slack = np.append(4 * UNIT, slack)
@@ -170,7 +175,7 @@ class Thinned(LossLaw):
     def sketch(self) -> Sketch:
         loss, log_p = self.base.sketch()
         loss = self.forward(loss)
-        if self.base.p_minus > 0:
+        if self.base.p_minus > 0 and self.p < 1:
             loss, log_p = np.append(np.log1p(-self.p), loss), np.append(np.log(self.base.p_minus), log_p)
         return Sketch(loss, log_p)
 

@@ -22,6 +22,9 @@ USUAL_WIDTH = 1e-4
 """Width in epsilon aimed at when no tolerance is asked."""
 
 _NEGLIGIBLE = 1e-14
+_STEEPEST = 690.0
+"""Most a mass may be tilted up, as a logarithm: beyond, floats no longer hold what is tilted."""
+
 _MAX_LEVEL = 12
 
 
@@ -54,10 +57,17 @@ def common_spacing(values: Array, finest: float) -> float | None:
     return g or None
 
 
+def _distinct(values: Array) -> Array:
+    """Return the values that differ by more than rounding."""
+    values = np.sort(values)
+    return values[np.append(True, np.diff(values) > 1e-9 * values[1:])] if len(values) else values
+
+
 def _spacing(laws: list[LossLaw], counts: list[int], theta: float, width: float, wanted: float, finest: float) -> float:
     """Return the largest h <= wanted that puts all atoms on their lattices, or a finer one if they have none in common."""
     gaps = [np.diff(law.atoms.loss) for law in laws]
-    listed = [np.unique(np.round(gap, 12)) if len(gap) > 64 else gap for gap in gaps]
+    gaps = [gap[gap > 0] for gap in gaps]
+    listed = [_distinct(gap) for gap in gaps]
     if not any(len(gap) for gap in gaps):
         return max(wanted, finest)
     common = common_spacing(np.concatenate(listed), finest)
@@ -100,6 +110,7 @@ def _reach(sketch: Sketch, theta: float, log_scale: float, count: int, log_delta
     log_n, log_eta = np.log(count), np.log(_NEGLIGIBLE)
     low = int(np.searchsorted(np.maximum.accumulate(log_below) + log_n, log_eta)) - 1
     silent = (log_above + log_n < log_eta) & (log_q_above + log_n < log_delta - 16)
+    silent |= theta * sketch.loss - log_scale > _STEEPEST
     high = int(np.argmax(silent)) if silent.any() else len(silent) - 1
     return float(sketch.loss[max(low, 0)]), float(sketch.loss[high])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from tradeoff.engines.law import Sketch
 from tradeoff.numerics.rounding import Array
 
 _STEPS = 60
+_RAREST = 600.0
 
 
 class Cumulant:
@@ -18,11 +20,25 @@ class Cumulant:
     def __init__(self, parts: Sequence[tuple[Sketch, int]]) -> None:
         self.parts = [(sketch.loss, sketch.log_p, count) for sketch, count in parts]
 
-    @property
+    @cached_property
     def steepest(self) -> float:
-        """Return the largest theta - 1 worth trying: beyond it the tilted law sits on its last atoms."""
+        """Return the largest theta worth trying: the last atoms are reached, or single rounds rarer than e^-600."""
         widest = max(float(np.max(np.abs(loss))) for loss, _, _ in self.parts)
-        return 2000 / max(widest, 1e-12)
+        limit = 2000 / max(widest, 1e-12)
+        low, high = 1e-3, limit
+        if self._rarity(limit) <= _RAREST:
+            return limit
+        for _ in range(40):
+            middle = float(np.sqrt(low * high))
+            low, high = (middle, high) if self._rarity(middle) <= _RAREST else (low, middle)
+        return low
+
+    def _rarity(self, theta: float) -> float:
+        """Return the largest theta K_i' - K_i: minus the log-probability under P of what tilted rounds do."""
+        found = 0.0
+        for weight, scale, (loss, _, _) in zip(self.weights(theta), self.each(theta), self.parts, strict=True):
+            found = max(found, theta * float(np.sum(weight * loss)) - scale)
+        return found
 
     def weights(self, t: float) -> list[Array]:
         """Return the tilted, normalised weights of every sketch."""

@@ -216,8 +216,13 @@ class Symbolic(TradeOff):
         import sympy
 
         arguments = [self.alpha, *sorted(self.free_symbols, key=str)]
-        function: Callable[..., Any] = sympy.lambdify(arguments, self.expr, modules=["scipy", "numpy"])
-        return function
+        function = sympy.lambdify(arguments, self.expr, modules=["scipy", "numpy"])
+
+        def evaluate(*values: Any) -> Any:
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # pieces are evaluated everywhere, then chosen
+                return function(*values)
+
+        return evaluate
 
     # Numbers.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import factorial
+from scipy.special import expit, factorial
 
 from tradeoff.numerics.rounding import UNIT, Array
 
@@ -42,14 +42,14 @@ def log_pmf(k: Array, n: int, epsilon: float) -> tuple[Array, Array]:
     means n p and n q, which the deviance feels through its derivative |k - n p|/(n p).
     """
     k = np.asarray(k, dtype=float)
-    p, q = 1 / (1 + np.exp(epsilon)), 1 / (1 + np.exp(-epsilon))
+    p, q = float(expit(-epsilon)), float(expit(epsilon))
     inner = np.clip(k, 1, max(n - 1, 1))
     rest = np.maximum(n - inner, 1.0)
-    first, second = _deviance(inner, np.array(n * p)), _deviance(rest, np.array(n * q))
+    first, second = _deviance(inner, np.array(max(n * p, 1e-300))), _deviance(rest, np.array(n * q))
     log_inner = (
         _stirling_error(np.array(float(max(n, 1)))) - _stirling_error(inner) - _stirling_error(rest) - first - second
         + 0.5 * (np.log(n) - _LOG_2PI - np.log(inner) - np.log(rest))
     )
-    log_p = np.where(k == 0, -n * np.log1p(np.exp(-epsilon)), np.where(k == n, -n * np.log1p(np.exp(epsilon)), log_inner))
+    log_p = np.where(k == 0, -n * np.log1p(np.exp(-epsilon)), np.where(k == n, -n * np.logaddexp(0.0, epsilon), log_inner))
     ulps = 48 + 8 * (first + second) + 6 * (np.abs(inner - n * p) + np.abs(rest - n * q)) + 4 * np.abs(log_p) * ((k == 0) | (k == n))
     return log_p, ulps * UNIT
