@@ -95,10 +95,8 @@ def compose(  # noqa: PLR0913 - its parameters are the flags
             step("drawing")
             save(figure(curve, title=content.title), target)
     if as_json:
-        print(
-            json.dumps({"plan": {"file": str(plan), **summary(content.title, content.plan)}, **answers.as_json()}, allow_nan=False),
-            flush=True,
-        )  # noqa: T201 - the answer
+        found = {"plan": {"file": str(plan), **summary(content.title, content.plan)}, **answers.as_json()}
+        print(json.dumps(found, allow_nan=False), flush=True)  # noqa: T201 - the answer
     else:
         show(content, answers, target)
 
