@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import App, CycloptsError, Parameter
 
@@ -95,7 +95,8 @@ def compose(  # noqa: PLR0913 - its parameters are the flags
             step("drawing")
             save(figure(curve, title=content.title), target)
     if as_json:
-        found = {"plan": {"file": str(plan), **summary(content.title, content.plan)}, **answers.as_json()}
+        head: dict[str, Any] = {"file": str(plan), **summary(content.title, content.plan)}
+        found = {"plan": head, **answers.as_json()}
         print(json.dumps(found, allow_nan=False), flush=True)  # noqa: T201 - the answer
     else:
         show(content, answers, target)
