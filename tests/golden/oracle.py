@@ -1,0 +1,174 @@
+"""Truth in 50 digits and more, by formulas that share nothing with the library: mpmath and fractions only.
+
+Floats are taken at their exact binary value. Every function raises its own working precision where terms cancel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+
+import mpmath as mp
+
+DIGITS = 50
+
+
+def exact(x: float | Fraction | mp.mpf) -> mp.mpf:
+    return mp.mpf(x.numerator) / x.denominator if isinstance(x, Fraction) else mp.mpf(x)
+
+
+def normal_cdf(x: mp.mpf) -> mp.mpf:
+    return mp.erfc(-x / mp.sqrt(2)) / 2
+
+
+def normal_tail_quantile(alpha: float) -> mp.mpf:
+    """Return z with P(N(0,1) > z) = alpha."""
+    alpha = exact(alpha)
+    upper = mp.mpf(1) - alpha
+    tail, sign = (alpha, 1) if alpha <= upper else (upper, -1)
+    z = mp.sqrt(-2 * mp.log(2 * tail)) if tail < mp.mpf("0.4") else mp.mpf(0)
+    for _ in range(200):
+        step = (normal_cdf(-z) - tail) / mp.npdf(z)
+        z += step if abs(step) < 1 else mp.sign(step)
+        if abs(step) < mp.mpf(10) ** (-mp.mp.dps + 5):
+            break
+    return sign * z
+
+
+def gaussian_beta(alpha: float, mu: float | mp.mpf) -> mp.mpf:
+    with mp.workdps(DIGITS + 20):
+        return normal_cdf(normal_tail_quantile(alpha) - exact(mu))
+
+
+def gaussian_delta(epsilon: float | mp.mpf, mu: float | mp.mpf) -> mp.mpf:
+    mu, epsilon = exact(mu), exact(epsilon)
+    with mp.workdps(DIGITS + 20 + 2 * int(abs(mp.log10(mu))) + int(abs(epsilon) / 2)):
+        return normal_cdf(mu / 2 - epsilon / mu) - mp.exp(epsilon) * normal_cdf(-mu / 2 - epsilon / mu)
+
+
+def laplace_delta(epsilon: float, e0: float) -> mp.mpf:
+    epsilon, e0 = exact(epsilon), exact(e0)
+    with mp.workdps(DIGITS + 20):
+        if epsilon >= e0:
+            return mp.mpf(0)
+        if epsilon <= -e0:
+            return 1 - mp.exp(epsilon)
+        return 1 - mp.exp((epsilon - e0) / 2)
+
+
+def laplace_beta(alpha: float, e0: float) -> mp.mpf:
+    alpha, e0 = exact(alpha), exact(e0)
+    with mp.workdps(DIGITS + 20):
+        if alpha < mp.exp(-e0) / 2:
+            return 1 - mp.exp(e0) * alpha
+        return mp.exp(-e0) / (4 * alpha) if alpha <= 0.5 else mp.exp(-e0) * (1 - alpha)
+
+
+def laplace_power_delta(epsilon: float, e0: float, n: int) -> mp.mpf:
+    """Return delta of n Laplace curves for epsilon >= 0 by residues.
+
+    delta = (1/2 pi i) int M(z)^n e^(-(z-1) eps)/(z(z-1)) dz right of 1, M(z) = [z e^((z-1) e0) + (z-1) e^(-z e0)]/(2z-1).
+    Expand M^n; each term closes to the left (poles at 1/2, and at 1 for the last) or vanishes.
+    """
+    with mp.workdps(DIGITS + 30 + 2 * n):
+        epsilon, e0, half = exact(epsilon), exact(e0), mp.mpf(1) / 2
+        total = mp.mpf(0)
+        for j in range(1, n + 1):
+            rate = (2 * j - n) * e0 - epsilon
+            if rate <= 0:
+                continue
+            # Taylor coefficients at 1/2 of z^(j-1) (z-1)^(n-j-1) e^(rate z), up to order n-1.
+            first = [mp.binomial(j - 1, i) * half ** (j - 1 - i) if i <= j - 1 else mp.mpf(0) for i in range(n)]
+            power = n - j - 1
+            second = [mp.binomial(power, i) * (-half) ** (power - i) if power < 0 or i <= power else mp.mpf(0) for i in range(n)]
+            third = [mp.exp(rate / 2) * rate**i / mp.factorial(i) for i in range(n)]
+            both = [mp.fsum(first[i] * second[k - i] for i in range(k + 1)) for k in range(n)]
+            residue = mp.fsum(both[i] * third[n - 1 - i] for i in range(n)) / mp.mpf(2) ** n
+            if j == n:
+                residue += mp.exp(rate)
+            total += mp.binomial(n, j) * mp.exp(epsilon - j * e0) * residue
+        return total
+
+
+Atoms = list[tuple[mp.mpf, mp.mpf]]
+"""(loss, P-mass) of the finite part; Q-mass is e^loss times that."""
+
+
+def delta_of_atoms(atoms: Iterable[tuple[mp.mpf, mp.mpf]], epsilon: float | mp.mpf, q_plus: mp.mpf | float = 0) -> mp.mpf:
+    with mp.workdps(DIGITS + 40):
+        epsilon = exact(epsilon)
+        return mp.fsum(p * (mp.exp(loss) - mp.exp(epsilon)) for loss, p in atoms if loss > epsilon) + exact(q_plus)
+
+
+def beta_of_atoms(atoms: Iterable[tuple[mp.mpf, mp.mpf]], alpha: float) -> mp.mpf:
+    """Return 1 - (greatest Q-mass of a test of P-mass alpha), for q_plus = 0; kept as a sum of what is not rejected."""
+    with mp.workdps(DIGITS + 40):
+        left, beta = exact(alpha), mp.mpf(0)
+        for loss, p in sorted(atoms, reverse=True):
+            taken = min(p, left)
+            left -= taken
+            beta += (p - taken) * mp.exp(loss)
+        return beta
+
+
+def pure_dp_power(e0: float, n: int) -> Atoms:
+    """Atoms of n rounds of f_{e0,0}: losses (2k - n) e0, binomial masses (Kairouz, Oh, Viswanath 2015)."""
+    with mp.workdps(DIGITS + 40):
+        e0 = exact(e0)
+        p, q = 1 / (1 + mp.exp(e0)), 1 / (1 + mp.exp(-e0))
+        return [((2 * k - n) * e0, mp.binomial(n, k) * p**k * q ** (n - k)) for k in range(n + 1)]
+
+
+def discrete_gaussian(sigma: float, shift: int, reach: float = 42.0) -> Atoms:
+    with mp.workdps(DIGITS + 40):
+        sigma = exact(sigma)
+        width = int(mp.ceil(reach * sigma)) + 2 * abs(shift) + 2
+        weight = {x: mp.exp(-(mp.mpf(x) ** 2) / (2 * sigma**2)) for x in range(-width, width + 1)}
+        total = mp.fsum(weight.values())
+        return [(shift * (2 * x - mp.mpf(shift)) / (2 * sigma**2), w / total) for x, w in weight.items()]
+
+
+def product_of_atoms(factors: Sequence[Sequence[tuple[mp.mpf, mp.mpf]]]) -> Atoms:
+    with mp.workdps(DIGITS + 40):
+        found: Atoms = [(mp.mpf(0), mp.mpf(1))]
+        for factor in factors:
+            found = [(a + b, p * q) for a, p in found for b, q in factor]
+        return found
+
+
+def subsampled_gaussian_delta(epsilon: float, mu: float, p: float, *, order: str) -> mp.mpf:
+    """One Poisson-subsampled Gaussian. "remove": P = N(0,1), Q = (1-p) N(0,1) + p N(mu,1); "add": the reverse.
+
+    remove: p G(t), e^t = (e^eps - 1 + p)/p; add: (1 - (1-p) e^eps) - p e^eps + p e^eps G(-s)..., written with Q and P masses of a half-line.
+    """
+    with mp.workdps(DIGITS + 40 + int(abs(epsilon))):
+        epsilon, mu, p = exact(epsilon), exact(mu), exact(p)
+        sign = 1 if order == "remove" else -1
+        ratio = (mp.exp(sign * epsilon) - 1 + p) / p
+        if ratio <= 0:  # the threshold lies outside the support of the ratio
+            return 1 - mp.exp(epsilon) if order == "remove" else mp.mpf(0)
+        x = mp.log(ratio) / mu + mu / 2
+        if order == "remove":  # reject above x
+            base, shifted = normal_cdf(-x), normal_cdf(mu - x)
+            return (1 - p) * base + p * shifted - mp.exp(epsilon) * base
+        base, shifted = normal_cdf(x), normal_cdf(x - mu)
+        return base - mp.exp(epsilon) * ((1 - p) * base + p * shifted)
+
+
+def hockey_stick_of_fractions(atoms: Sequence[tuple[Fraction, Fraction]], ratio: Fraction) -> Fraction:
+    """sum (q - ratio p)_+ of exact atoms (p, q)."""
+    return sum((max(q - ratio * p, Fraction(0)) for p, q in atoms), Fraction(0))
+
+
+def product_of_fractions(first: Sequence[tuple[Fraction, Fraction]], second: Sequence[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
+    return [(p * a, q * b) for p, q in first for a, b in second]
+
+
+def root(function: Callable[[mp.mpf], mp.mpf], level: mp.mpf, low: mp.mpf, high: mp.mpf) -> mp.mpf:
+    """Return where a decreasing function meets ``level``, by bisection to 45 digits."""
+    with mp.workdps(DIGITS + 20):
+        low, high = exact(low), exact(high)
+        for _ in range(240):
+            middle = (low + high) / 2
+            low, high = (middle, high) if function(middle) > level else (low, middle)
+        return high
