@@ -52,7 +52,7 @@ class Logistic(_Even):
 
     def log_p(self, x: Array) -> Array:
         size = np.abs(x)
-        return -size - 2 * np.log1p(np.exp(-size))
+        return np.asarray(-size - 2 * np.log1p(np.exp(-size)))
 
     def loss(self, x: Array) -> Array:
         return np.asarray(self.theta + 2 * (np.logaddexp(0.0, -x) - np.logaddexp(0.0, self.theta - x)))
@@ -60,7 +60,7 @@ class Logistic(_Even):
     def slope(self, x: Array) -> Array:
         # sinh(theta/2)/(cosh(x/2) cosh((x - theta)/2)) in exponentials that do not overflow
         a, b = np.abs(x), np.abs(x - self.theta)
-        return -2 * np.expm1(-self.theta) * np.exp((self.theta - a - b) / 2) / ((1 + np.exp(-a)) * (1 + np.exp(-b)))
+        return np.asarray(-2 * np.expm1(-self.theta) * np.exp((self.theta - a - b) / 2) / ((1 + np.exp(-a)) * (1 + np.exp(-b))))
 
     def locate(self, loss: Array) -> tuple[Array, Array]:
         rest, passed = (self.theta - loss) / 2, (self.theta + loss) / 2
@@ -85,7 +85,7 @@ class HyperbolicSecant(_Even):
 
     def log_p(self, x: Array) -> Array:
         size = np.abs(x)
-        return -size - np.log1p(np.exp(-2 * size)) + np.log(2 / np.pi)
+        return np.asarray(-size - np.log1p(np.exp(-2 * size)) + np.log(2 / np.pi))
 
     def loss(self, x: Array) -> Array:
         return np.asarray(np.logaddexp(x, -x) - np.logaddexp(x - self.theta, self.theta - x))
@@ -93,7 +93,7 @@ class HyperbolicSecant(_Even):
     def slope(self, x: Array) -> Array:
         # sinh(theta)/(cosh x cosh(x - theta))
         a, b = np.abs(x), np.abs(x - self.theta)
-        return -2 * np.expm1(-2 * self.theta) * np.exp(self.theta - a - b) / ((1 + np.exp(-2 * a)) * (1 + np.exp(-2 * b)))
+        return np.asarray(-2 * np.expm1(-2 * self.theta) * np.exp(self.theta - a - b) / ((1 + np.exp(-2 * a)) * (1 + np.exp(-2 * b))))
 
     def locate(self, loss: Array) -> tuple[Array, Array]:
         # e^(2x - theta) = sinh((theta + loss)/2)/sinh((theta - loss)/2)
@@ -124,10 +124,10 @@ class Gumbel(Shape):
         return -x - np.exp(np.minimum(-x, 700.0))
 
     def loss(self, x: Array) -> Array:
-        return self.theta - np.expm1(self.theta) * np.exp(-x)
+        return np.asarray(self.theta - np.expm1(self.theta) * np.exp(-x))
 
     def slope(self, x: Array) -> Array:
-        return np.expm1(self.theta) * np.exp(-x)
+        return np.asarray(np.expm1(self.theta) * np.exp(-x))
 
     def locate(self, loss: Array) -> tuple[Array, Array]:
         rest = self.theta - loss
@@ -139,13 +139,13 @@ class Gumbel(Shape):
         def step(x: float) -> float:
             # The exponential inside a density may turn by about one unit, wherever the density is not zero.
             inner = [np.exp(min(end - x, 700.0)) for end in (0.0, self.theta)]
-            return 1 / max(1.0, sum(rate for rate in inner if rate < 2 * LEAST))
+            return 1 / max(1.0, float(sum(rate for rate in inner if rate < 2 * LEAST)))
 
         return walk(*self.span, step)
 
     def beta(self, alpha: Array) -> tuple[Array, Array]:
         with np.errstate(divide="ignore"):
-            exponent = np.exp(self.theta) * np.maximum(np.log1p(-alpha), -1e300)
+            exponent = np.exp(self.theta) * np.maximum(np.log1p(-alpha), -1e50)
         return around(np.exp(exponent), 8 + np.minimum(-exponent, 800.0) * (8 + 4 * self.theta))
 
 
@@ -230,4 +230,4 @@ class GeneralisedNormal(_Even):
         return gammaincc(1 / self.power, x**self.power) / 2
 
     def upper_quantile(self, tail: Array) -> Array:
-        return np.asarray(gammainccinv(1 / self.power, 2 * tail)) ** (1 / self.power)
+        return np.asarray(gammainccinv(1 / self.power, 2 * tail) ** (1 / self.power), dtype=float)

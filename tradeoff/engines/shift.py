@@ -128,7 +128,7 @@ def _measure(shape: Shape, x: Array, narrow: Array) -> _Panels:
     a panel sixteen times narrower has rho = 128 and needs nine (Trefethen, Approximation Theory, Theorem 8.2).
     """
     found = _Panels(*(np.zeros(len(x) - 1) for _ in _Panels._fields))
-    for chosen, nodes in ((narrow, _NODES_NARROW), (~narrow, _NODES_WIDE)):
+    for chosen, nodes in ((narrow, _NODES_NARROW), (np.logical_not(narrow), _NODES_WIDE)):
         which = np.flatnonzero(chosen)
         if len(which) == 0:
             continue
@@ -206,7 +206,7 @@ class ShiftLaw(LossLaw):
         size = np.minimum(np.abs(shape.log_p(x)), LEAST) + np.minimum(np.abs(shape.log_q(x)), LEAST)
         density = UNIT * (256 + shape.stiffness * (size[:-1] + size[1:]))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            steep = (size[:-1] + size[1:] + 1) / np.minimum(width, 1.0)  # a density changes by no more over the cell
+            steep = (size[:-1] + size[1:] + 1) * shape.stiffness / np.minimum(width, 1.0)  # above both logarithmic derivatives
             slack = density + 4 * (error[:-1] + error[1:]) * (1 / width + np.minimum(steep, 1e300) * (width > 0))
         return np.where(width > 0, np.minimum(slack, 1.0), 0.0)
 

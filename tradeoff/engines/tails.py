@@ -59,7 +59,7 @@ class AssumedLaw(LossLaw):
         return x, np.abs(self._log_ratio(x) - loss) + 2 * TRUST
 
     @cached_property
-    def support(self) -> tuple[float, float]:  # type: ignore[override]  # computed once
+    def support(self) -> tuple[float, float]:
         low, high = self._log_ratio(np.array(self._span))
         return float(low), float(high)
 

@@ -20,7 +20,7 @@ from tradeoff.errors import DomainError, NoClosedForm
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
-from tradeoff.numerics.rounding import Array
+from tradeoff.numerics.rounding import UNIT, Array
 
 _MAX_POWER, _MAX_SHIFT = 100.0, 500.0
 _MIRRORED = {"gumbel_r": "gumbel_l", "gumbel_l": "gumbel_r"}
@@ -31,7 +31,23 @@ _SHAPES: dict[str, Callable[[float], Shape]] = {
     "gumbel_r": log_concave.Gumbel,
     "gumbel_l": log_concave.GumbelLeft,
 }
-_HEAVY = {"t", "cauchy", "skewcauchy", "foldcauchy", "halfcauchy", "levy", "levy_l", "levy_stable", "pareto", "lomax", "lognorm", "nct", "burr", "burr12", "fisk"}
+_HEAVY = {
+    "t",
+    "cauchy",
+    "skewcauchy",
+    "foldcauchy",
+    "halfcauchy",
+    "levy",
+    "levy_l",
+    "levy_stable",
+    "pareto",
+    "lomax",
+    "lognorm",
+    "nct",
+    "burr",
+    "burr12",
+    "fisk",
+}
 
 
 class LocationShift(TradeOff):
@@ -62,10 +78,10 @@ class LocationShift(TradeOff):
     Examples
     --------
     >>> import scipy.stats
-    >>> from tradeoff.families.location_shift import LocationShift
+    >>> from tradeoff import LocationShift
     >>> f = LocationShift(scipy.stats.logistic(scale=2), 1)
     >>> f, round(f(0.25), 6), round(f.delta(0.25), 6)
-    (logistic(scale=2) + 1, 0.645341, 0.038844)
+    (logistic(scale=2) + 1, 0.645339, 0.03509)
     """
 
     def __init__(self, distribution: Any, shift: Any, *, assume_log_concave: bool = False) -> None:
@@ -122,12 +138,15 @@ class LocationShift(TradeOff):
         if self._known is not None:
             return self._either(lambda f: f._beta(alpha, tol))  # noqa: SLF001 - one contract
         low, high = self._shape.beta(alpha)
-        return low, high
+        return np.where(alpha == 0, 1.0, low), high  # on the whole line Q has no mass where P has none
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
         if self._known is not None:
             return self._either(lambda f: f._delta(epsilon, tol))  # noqa: SLF001 - one contract
         low, high = self._law.tail(epsilon)  # type: ignore[attr-defined]  # both laws of shifts have it
+        if not self._exact_theta:  # sup L is rounded, and delta(eps) <= sup L - eps
+            near = np.abs(epsilon - self._shape.sup_loss) <= 4 * UNIT * self.theta
+            high = np.where(near, np.maximum(high, 8 * UNIT * self.theta), high)
         return low, high
 
     @property

@@ -1,0 +1,317 @@
+import mpmath
+import numpy as np
+import pytest
+import scipy.stats as st
+from hypothesis import given
+from hypothesis import strategies as some
+
+import tradeoff as to
+from tradeoff import LocationShift
+from tradeoff.engines.law import masses
+from tradeoff.errors import DomainError, NoClosedForm
+
+DIGITS = 50
+ALPHAS = np.array([0.0, 1e-200, 1e-12, 0.003, 0.2, 0.5, 0.500001, 0.9, 1 - 1e-10, 1.0])
+LOSSES = np.array([-4.0, -0.9, -0.02, 0.0, 1e-7, 0.3, 0.97, 2.5, 9.0])
+
+
+def _tails(name, power=None):
+    """Return P(X > x) and P(X <= x) with fifty digits."""
+    if name == "logistic":
+        return lambda x: 1 / (1 + mpmath.exp(x)), lambda x: 1 / (1 + mpmath.exp(-x))
+    if name == "hypsecant":
+        return (lambda x: 2 / mpmath.pi * mpmath.atan(mpmath.exp(-x))), (lambda x: 2 / mpmath.pi * mpmath.atan(mpmath.exp(x)))
+    if name == "gumbel_r":
+        return (lambda x: -mpmath.expm1(-mpmath.exp(-x))), (lambda x: mpmath.exp(-mpmath.exp(-x)))
+    if name == "gumbel_l":
+        return (lambda x: mpmath.exp(-mpmath.exp(x))), (lambda x: -mpmath.expm1(-mpmath.exp(x)))
+
+    def above(x):
+        half = mpmath.gammainc(1 / mpmath.mpf(power), abs(x) ** mpmath.mpf(power), mpmath.inf, regularized=True) / 2
+        return half if x > 0 else 1 - half
+
+    return above, lambda x: above(-x)
+
+
+def _loss(name, theta, power=None):
+    if name == "logistic":
+        return lambda x: theta + 2 * mpmath.log((1 + mpmath.exp(-x)) / (1 + mpmath.exp(theta - x)))
+    if name == "hypsecant":
+        return lambda x: mpmath.log(mpmath.cosh(x) / mpmath.cosh(x - theta))
+    if name == "gumbel_r":
+        return lambda x: theta + mpmath.exp(-x) - mpmath.exp(theta - x)
+    if name == "gumbel_l":
+        return lambda x: -theta + mpmath.exp(x) - mpmath.exp(x - theta)
+    return lambda x: abs(x) ** mpmath.mpf(power) - abs(x - theta) ** mpmath.mpf(power)
+
+
+def _solve(function, level, low=-900, high=900):
+    """Return x with function(x) = level for an increasing function, to fifty digits."""
+    low, high = mpmath.mpf(low), mpmath.mpf(high)
+    if not function(low) < level < function(high):
+        return None
+    for _ in range(190):
+        middle = (low + high) / 2
+        low, high = (middle, high) if function(middle) < level else (low, middle)
+    return (low + high) / 2
+
+
+CASES = [
+    ("logistic", None, 1.0),
+    ("logistic", None, 0.01),
+    ("hypsecant", None, 1.0),
+    ("hypsecant", None, 6.0),
+    ("gumbel_r", None, 1.0),
+    ("gumbel_l", None, 0.3),
+    ("gennorm", 1.05, 0.7),
+    ("gennorm", 2.0, 1.0),
+    ("gennorm", 3.5, 2.0),
+    ("gennorm", 40.0, 0.1),
+]
+
+
+def _curve(name, power, theta):
+    return LocationShift(st.gennorm(power) if power else getattr(st, name)(), theta)
+
+
+def _reach(name, power):
+    return 4 * 750 ** (1 / power) if power else 7 if name.startswith("gumbel") else 900
+
+
+@pytest.mark.parametrize(("name", "power", "theta"), CASES)
+def test_profile_holds_fifty_digits(name, power, theta):
+    f = _curve(name, power, theta)
+    low, high = f.bounds.delta(LOSSES)
+    with mpmath.workdps(DIGITS):
+        above, _ = _tails(name, power)
+        loss = _loss(name, mpmath.mpf(theta), power)
+        for epsilon, least, most in zip(LOSSES, low, high, strict=True):
+            x = _solve(loss, mpmath.mpf(float(epsilon)), -_reach(name, power), _reach(name, power))
+            if x is None:  # beyond every loss, or where the threshold leaves the floats
+                continue
+            truth = above(x - theta) - mpmath.exp(float(epsilon)) * above(x)
+            assert least <= truth <= most
+            assert most - least <= 1e-9 * truth + 1e-300
+
+
+@pytest.mark.parametrize(("name", "power", "theta"), CASES)
+def test_value_holds_fifty_digits(name, power, theta):
+    f = _curve(name, power, theta)
+    low, high = f.bounds(ALPHAS)
+    with mpmath.workdps(DIGITS):
+        above, below = _tails(name, power)
+        for alpha, least, most in zip(ALPHAS[1:-1], low[1:-1], high[1:-1], strict=True):
+            x = _solve(lambda x: -above(x), -mpmath.mpf(float(alpha)))  # noqa: B023 - used at once
+            truth = below(x - theta)
+            assert least <= truth <= most
+            assert most - least <= 1e-8 * truth
+    assert low[0] >= 1 - 1e-15
+    assert high[-1] == 0
+
+
+@pytest.mark.parametrize(("name", "power", "theta"), [case for case in CASES if case[1] != 40.0])
+def test_cells_hold_fifty_digits(name, power, theta):
+    law = _curve(name, power, theta).loss_law()
+    edges = np.array([-2.0, -0.004, -0.0040001, -0.001, 0.0, 1e-5, 0.003, 0.009, 0.5, 0.500001, 0.9])
+    edges = np.unique(np.clip(edges, *(0.999 * np.array(law.support))))
+    cells = law.cells(edges)
+    with mpmath.workdps(DIGITS):
+        above, _ = _tails(name, power)
+        loss = _loss(name, mpmath.mpf(theta), power)
+        x = [_solve(loss, mpmath.mpf(float(edge)), -_reach(name, power), _reach(name, power)) for edge in edges]
+        for k in range(len(edges) - 1):
+            p = above(x[k]) - above(x[k + 1])
+            q = above(x[k] - theta) - above(x[k + 1] - theta)
+            for got, truth in ((cells.excess[k], q - mpmath.exp(edges[k]) * p), (cells.deficit[k], p - mpmath.exp(-edges[k + 1]) * q)):
+                assert abs(got - truth) <= cells.slack[k] * truth + 1e-300
+    assert np.max(cells.slack * np.diff(edges)) < 1e-5
+
+
+@pytest.mark.parametrize(("name", "power", "theta"), CASES)
+def test_law_is_a_pair_of_probabilities(name, power, theta):
+    law = _curve(name, power, theta).loss_law()
+    edges = np.linspace(*law.support, 301)
+    p, q = masses(law.cells(edges), edges)
+    assert abs(np.sum(p) - 1) < 1e-9
+    assert abs(np.sum(q) - 1) < 1e-9
+
+
+def test_normal_and_laplace_are_their_families():
+    losses, alphas = np.array([-1.0, 0.0, 0.4, 3.0]), np.array([0.001, 0.3, 0.8])
+    pairs = [
+        (LocationShift(st.norm(loc=7, scale=2), 3), to.Gaussian(1.5)),
+        (LocationShift(st.laplace(scale=4), -2), to.Laplace(0.5)),
+        (LocationShift(st.gennorm(1, scale=4), 2), to.Laplace(0.5)),
+        (LocationShift(st.gennorm(2, scale=np.sqrt(2)), 1.5), to.Gaussian(1.5)),
+    ]
+    for f, family in pairs:
+        for answer, known in ((f.bounds(alphas), family.bounds(alphas)), (f.bounds.delta(losses), family.bounds.delta(losses))):
+            assert np.allclose(answer.lower, known.upper, rtol=1e-10, atol=1e-15)
+            assert np.allclose(answer.upper, known.lower, rtol=1e-10, atol=1e-15)
+
+
+def test_gumbel_is_the_lehmann_alternative():
+    f = LocationShift(st.gumbel_r(scale=2), 2 * np.log(2))
+    alpha = np.linspace(0, 1, 11)
+    assert np.allclose(f(alpha), (1 - alpha) ** 2, atol=1e-14)
+    assert np.allclose((~f)(alpha), 1 - np.sqrt(alpha), atol=1e-14)
+    assert ~~f == f
+    assert (~f).delta(1.0) == pytest.approx(LocationShift(st.gumbel_l(scale=2), 2 * np.log(2)).delta(1.0))
+
+
+def _logistic_sum_delta(theta, n, epsilon):
+    """Sum of n losses: density e^((n theta - s)/2)/(e^theta - 1)^n theta^n times that of a sum of n uniforms on [-theta, theta]."""
+
+    def uniform_sum(s):
+        u = (s + n * theta) / (2 * theta)
+        terms = [(-1) ** k * mpmath.binomial(n, k) * (u - k) ** (n - 1) for k in range(int(mpmath.floor(u)) + 1)]
+        return mpmath.fsum(terms) / mpmath.factorial(n - 1) / (2 * theta)
+
+    scale = (theta / mpmath.expm1(theta)) ** n * mpmath.exp(n * theta / 2)
+    knots = [epsilon] + [k for k in (-n * theta + 2 * theta * j for j in range(n + 1)) if k > epsilon]
+    return mpmath.quad(lambda s: (mpmath.exp(s) - mpmath.exp(epsilon)) * scale * mpmath.exp(-s / 2) * uniform_sum(s), knots)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 2.0, 7.5])
+def test_ten_logistic_shifts_hold_the_exact_convolution(epsilon):
+    ten = LocationShift(st.logistic(scale=2), 2.0) ** 10
+    with mpmath.workdps(40):
+        truth = _logistic_sum_delta(mpmath.mpf(1), 10, mpmath.mpf(epsilon))
+        low, high = ten.bounds.delta(epsilon)
+        assert low <= truth <= high
+        assert high - low < 1e-3 * truth
+
+
+def test_normal_quadrature_composes_like_the_gaussian_family():
+    twenty = LocationShift(st.gennorm(2, scale=np.sqrt(2)), 0.5) ** 20
+    low, high = twenty.bounds.epsilon(1e-5)
+    truth = (to.Gaussian(0.5) ** 20).epsilon(1e-5)
+    assert low - 1e-12 <= truth <= high + 1e-12
+    assert high - low < 1e-3
+
+
+def test_orders_of_a_gumbel_product_differ():
+    five = LocationShift(st.gumbel_r(), 1.0) ** 5
+    assert not five.symmetric
+    first, second = five.bounds.delta(1.0), (~five).bounds.delta(1.0)
+    assert first.upper < second.lower
+    assert max(first.width, second.width) < 1e-3
+
+
+@given(
+    theta=some.floats(1e-4, 30),
+    epsilon=some.floats(-3, 3),
+    kind=some.sampled_from(["logistic", "hypsecant", "gumbel_r", "gumbel_l", "gennorm"]),
+)
+def test_duality_and_order(theta, epsilon, kind):
+    f = _curve(kind, 1.7 if kind == "gennorm" else None, theta)
+    alpha = np.array([0.0, 1e-6, 0.01, 0.3, 0.7, 0.99, 1.0])
+    assert np.all(f.bounds(alpha).lower <= f.bounds(alpha).upper)
+    line = 1 - f.bounds(alpha).upper - np.exp(epsilon) * alpha
+    assert f.delta(epsilon) >= np.max(line) - 1e-12
+    turned = -np.expm1(epsilon) + np.exp(epsilon) * (~f).bounds.delta(-epsilon).lower
+    assert f.delta(epsilon) >= turned - 1e-12 * (1 + np.exp(epsilon))
+
+
+@given(theta=some.floats(0.01, 5), more=some.floats(1.01, 2))
+def test_privacy_falls_with_the_shift(theta, more):
+    f, g = LocationShift(st.hypsecant(), theta), LocationShift(st.hypsecant(), theta * more)
+    alpha = np.linspace(0.01, 0.99, 9)
+    assert np.all(f(alpha) >= g(alpha))
+    assert f.delta(0.1) <= g.delta(0.1)
+
+
+def test_groups_of_symmetric_laws_are_longer_shifts():
+    f = LocationShift(st.logistic(), 0.5)
+    alpha = np.linspace(0.05, 0.95, 7)
+    assert np.allclose(f.group(3)(alpha), 1 - f2(f2(f2(alpha, f), f), f), rtol=1e-12)
+    with pytest.raises(DomainError, match="symmetric"):
+        LocationShift(st.gumbel_r(), 0.5).group(2)
+
+
+def f2(alpha, f):
+    return 1 - f(alpha)
+
+
+def test_equal_by_name_and_arguments():
+    f = LocationShift(st.logistic(scale=2), 1)
+    assert f == LocationShift(st.logistic(0, 2.0), 1.0) == LocationShift(st.logistic(loc=5, scale=2), -1)
+    assert hash(f) == hash(LocationShift(st.logistic(0, 2.0), 1.0))
+    assert f != LocationShift(st.logistic(scale=2), 1.5)
+    assert LocationShift(st.gumbel_r(), 1) != LocationShift(st.gumbel_r(), -1)
+    assert f**2 == f @ LocationShift(st.logistic(scale=2), 1)
+
+
+def test_bounded_losses_have_a_supremum():
+    f = LocationShift(st.logistic(), 1.0)
+    assert f.epsilon(0) == 1.0
+    assert f.delta(1.0) == 0.0
+    assert LocationShift(st.gumbel_l(), 1.0).sup_loss == np.inf
+    assert LocationShift(st.hypsecant(scale=3), 1.0).delta(1 / 3) < 1e-15
+    assert LocationShift(st.logistic(), 0)(0.25) == 0.75
+
+
+@pytest.mark.parametrize(
+    ("distribution", "reason"),
+    [
+        (st.t(3), "not log-concave.*hull"),
+        (st.cauchy(), "not log-concave"),
+        (st.exponnorm(1.0), "assume_log_concave"),
+        (st.gennorm(0.5), r"beta = 0.5 is outside \[1, 100\]"),
+        (st.poisson(3), "continuous"),
+        (st.norm, "frozen"),
+        (3, "frozen"),
+        (st.logistic(scale=-1), "scale"),
+        (st.logistic(loc=np.array([1, 2])), "single numbers"),
+    ],
+)
+def test_refusals(distribution, reason):
+    with pytest.raises(DomainError, match=reason):
+        LocationShift(distribution, 1.0)
+
+
+def test_refusals_of_shifts_and_supports():
+    with pytest.raises(DomainError, match="shift"):
+        LocationShift(st.logistic(), np.inf)
+    with pytest.raises(DomainError, match="shift/scale"):
+        LocationShift(st.logistic(), 1e6)
+    with pytest.raises(NoClosedForm, match="support"):
+        LocationShift(st.expon(), 1.0, assume_log_concave=True)
+    with pytest.raises(DomainError, match="not log-concave"):
+        LocationShift(st.t(3), 1.0, assume_log_concave=True)
+
+
+class _Foreign(st.rv_continuous):
+    """The logistic law under another name."""
+
+    def _logpdf(self, x):
+        return -np.abs(x) - 2 * np.log1p(np.exp(-np.abs(x)))
+
+    def _pdf(self, x):
+        return np.exp(self._logpdf(x))
+
+    def _cdf(self, x):
+        return st.logistic.cdf(x)
+
+    def _sf(self, x):
+        return st.logistic.sf(x)
+
+    def _ppf(self, q):
+        return st.logistic.ppf(q)
+
+    def _isf(self, q):
+        return st.logistic.isf(q)
+
+
+@pytest.mark.parametrize("shift", [0.8, -0.8])
+def test_a_foreign_law_holds_the_known_one(shift):
+    foreign = LocationShift(_Foreign(name="foreign")(), shift, assume_log_concave=True)
+    known = LocationShift(st.logistic(), shift)
+    alphas, losses = np.array([1e-8, 0.01, 0.4, 0.6, 0.999]), np.array([-2.0, -0.5, 0.0, 0.3, 0.79])
+    for wide, narrow in ((foreign.bounds(alphas), known.bounds(alphas)), (foreign.bounds.delta(losses), known.bounds.delta(losses))):
+        assert np.all(wide.lower <= narrow.upper)
+        assert np.all(wide.upper >= narrow.lower)
+        assert np.all(wide.width <= 1e-8 * narrow.upper + 1e-11)
+    wide, narrow = (foreign**5).bounds.epsilon(1e-3), (known**5).bounds.epsilon(1e-3)
+    assert wide.lower <= narrow.upper
+    assert wide.upper >= narrow.lower
