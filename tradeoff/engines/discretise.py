@@ -15,7 +15,7 @@ import numpy as np
 from tradeoff.engines.law import Cells, LossLaw, masses
 from tradeoff.numerics.rounding import UNIT, Array
 
-_REPAIRS, _ATTEMPTS = 25, 12
+_REPAIRS, _ATTEMPTS = 40, 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,22 +222,23 @@ class _Polygon:
         """Raise the masses at ``lacking`` by ``goal``: move the cut that reaches too far first, else lower the node."""
         last = len(self.nodes) - 1
         right, left = np.minimum(lacking + 1, last), np.maximum(lacking - 1, 0)
-        far_right = (self.rise[right] > self.fall[right]) & (lacking < last)
-        far_left = ~far_right & (self.fall[left] > self.rise[left]) & (lacking > 0)
+        # The cuts of the end cells stay where they are: they keep both masses of what the nodes enclose.
+        far_right = (self.rise[right] > self.fall[right]) & (right < last - 1)
+        far_left = ~far_right & (self.fall[left] > self.rise[left]) & (left > 1)
         move, back = right[far_right], left[far_left]
         aim = self.rise[move] - goal[far_right] / self.to_left[move - 1]
         self.cuts[move] -= (self.cuts[move] - self.nodes[move]) * _retreat(aim, self.rise[move], self.fall[move])
         aim = self.fall[back] - goal[far_left] / self.to_right[back]
         self.cuts[back - 1] += (self.nodes[back] - self.cuts[back - 1]) * _retreat(aim, self.fall[back], self.rise[back])
-        self.measure(np.unique(np.concatenate([move[move < last], back[back > 0] - 1])))
+        self.measure(np.unique(np.concatenate([move, back - 1])))
         stuck = ~(far_right | far_left)
         self.extra[lacking[stuck]] += goal[stuck] / self.own[lacking[stuck]]
 
 
 def _retreat(aim: Array, value: Array, floor: Array) -> Array:
-    """Fraction of its way a cut must go back for a gap that is quadratic in it to fall from ``value`` to ``aim``."""
+    """Fraction of its way a cut goes back for its gap to fall from ``value`` to ``aim``: linear, so never too little."""
     wanted = np.maximum(aim, floor * (1 - 1e-9)) / value
-    return np.where(wanted < 1e-9, 1.0, 1 - np.sqrt(np.maximum(wanted, 0.0)))
+    return np.where(wanted < 1e-9, 1.0, 1 - np.maximum(wanted, 0.0))
 
 
 def _gather(law: LossLaw, inner: Cells, nodes: Array) -> Array:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.signal import lfilter
 
 from tradeoff.engines.profile import Profile
 from tradeoff.numerics import fft
@@ -143,6 +142,8 @@ def profile(factors: Sequence[Tilted], h: float, theta: float, window: Window, q
 
 def _tail(mass: Array, h: float, theta: float) -> Array:
     """Return sum_j mass_j g((j - k) h) for every k, by two recursions of positive terms from the right."""
+    from scipy.signal import lfilter  # half a second to import: only those who compose pay it
+
     slow, fast = np.exp(-(theta - 1) * h), np.exp(-theta * h)
     # heavy_k = sum_{j>=k} mass_j e^(-theta (j-k) h);  tail_k = slow tail_(k+1) + (slow - fast) heavy_(k+1)
     heavy = lfilter([1.0], [1.0, -fast], mass[::-1])

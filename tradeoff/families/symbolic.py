@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -14,10 +13,11 @@ from tradeoff.core.curve import TradeOff
 from tradeoff.core.derived import delta_from_beta, sides
 from tradeoff.core.dispatch import announces, operator
 from tradeoff.core.parameters import count, is_symbol, real
-from tradeoff.core.tensor import Factors, Tensor, rule, tensor
+from tradeoff.core.tensor import Factors, rule
 from tradeoff.engines.law import LossLaw
-from tradeoff.errors import DomainError, NoClosedForm, SymbolError
+from tradeoff.errors import DomainError, NoClosedForm
 from tradeoff.families import symbolic_forms as forms
+from tradeoff.families.substitution import resolved, substitute
 from tradeoff.families.symbolic_numbers import Evaluator, check, digits_for
 from tradeoff.families.symbolic_solve import inverse_expression, profile_expression
 from tradeoff.numerics.rounding import Array
@@ -155,7 +155,9 @@ class Symbolic(TradeOff):
             expression, known = forms.group(self._known, self.alpha, k)
             return Symbolic(expression, self.alpha, known=known)
         if not self.symmetric:
-            raise NoClosedForm("group needs f = f^-1, which SymPy does not confirm here; for one order it covers changes in one direction only")
+            raise NoClosedForm(
+                "group needs f = f^-1, which SymPy does not confirm here; for one order it covers changes in one direction only"
+            )
         step, result = 1 - self.expr, self.alpha
         for _ in range(k):
             result = step.subs(self.alpha, result)
@@ -163,7 +165,8 @@ class Symbolic(TradeOff):
 
     def subsample(self, p: Any) -> Symbolic:
         """Subsampled curve f_p = p f + (1 - p)(1 - alpha), one order (record absent under P)."""
-        p = forms.exact(real("p", p, 0, 1))
+        real("p", p, 0, 1)
+        p = forms.exact(p)  # kept as it is given: 1/3 stays 1/3
 
         def thinned(epsilon: Any) -> Any:
             # delta_(f_p)(eps) = p delta_f(eps') with e^eps' = (e^eps - 1 + p)/p, and 1 - e^eps where there is none.
@@ -197,7 +200,7 @@ class Symbolic(TradeOff):
 
     def subs(self, values: Mapping[Any, Any]) -> Symbolic:
         """Replace symbols; floats are taken as the rational numbers they are."""
-        replaced = {key: forms.exact(value) for key, value in _resolved(self, values).items()}
+        replaced = {key: forms.exact(value) for key, value in resolved(self, values).items()}
         known = substitute(self._known, values, strict=False) if self._known is not None else None
         profile = self._profile
 
@@ -278,7 +281,7 @@ class Symbolic(TradeOff):
         return low, high
 
     @cached_property
-    def symmetric(self) -> bool:  # type: ignore[override]  # computed once
+    def symmetric(self) -> bool:
         import sympy
 
         if self._known is not None:
@@ -290,10 +293,11 @@ class Symbolic(TradeOff):
 
     @property
     def q_plus(self) -> float:
-        return max(0.0, 1 - self._start[0])
+        low, high = self._start
+        return 0.0 if high >= 1 else 1 - (low + high) / 2
 
     @cached_property
-    def p_minus(self) -> float:  # type: ignore[override]  # computed once
+    def p_minus(self) -> float:
         if self.symmetric:
             return self.q_plus
         low, high = 0.0, 1.0
@@ -302,7 +306,7 @@ class Symbolic(TradeOff):
         return 1 - low
 
     @cached_property
-    def sup_loss(self) -> float:  # type: ignore[override]  # computed once
+    def sup_loss(self) -> float:
         import sympy
 
         if self._known is not None:
@@ -326,7 +330,9 @@ class Symbolic(TradeOff):
 
     def symbolic(self, alpha: Any = None) -> Symbolic:
         """Return the same formula, in the symbol ``alpha``."""
-        return self if alpha is None or alpha == self.alpha else Symbolic(self.expr.subs(self.alpha, alpha), alpha, known=self._known, profile=self._profile)
+        if alpha is None or alpha == self.alpha:
+            return self
+        return Symbolic(self.expr.subs(self.alpha, alpha), alpha, known=self._known, profile=self._profile)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Symbolic) and (self.expr, self.alpha) == (other.expr, other.alpha)
@@ -363,8 +369,6 @@ def _formula(curve: TradeOff, alpha: Any) -> Symbolic | None:
 
 def product_of(f: Symbolic, other: TradeOff) -> TradeOff | None:
     """Return the tensor product where a closed form is known: inside the families, and with f_{0,delta}."""
-    import sympy
-
     known = other._known if isinstance(other, Symbolic) else other  # noqa: SLF001 - same class
     if f._known is not None and known is not None:  # noqa: SLF001 - same module
         both = _formula(f._known @ known, f.alpha)  # noqa: SLF001 - same module
@@ -372,20 +376,25 @@ def product_of(f: Symbolic, other: TradeOff) -> TradeOff | None:
             return both
     for one, two in ((f, known), (other, f._known)):  # noqa: SLF001 - same module
         lines = None if two is None else forms.two_lines(two)
-        if not isinstance(one, Symbolic) or lines is None or lines[0] != 0:
-            continue
-        delta, base = lines[1], one
-        if delta == 0:
-            return base.symbolic(f.alpha)
-        kept = 1 - delta
-        expression = sympy.Piecewise((kept * base.expr.subs(base.alpha, f.alpha / kept), f.alpha < kept), (0, True))
-        return Symbolic(expression, f.alpha, profile=lambda epsilon: delta + kept * base.symbolic_delta(epsilon))
+        if isinstance(one, Symbolic) and lines is not None and lines[0] == 0:
+            return _leaking(one.symbolic(f.alpha), lines[1])
     return None
+
+
+def _leaking(f: Symbolic, delta: Any) -> Symbolic:
+    """Return f (x) f_{0,delta}: both axes of f scaled by 1 - delta."""
+    import sympy
+
+    if delta == 0:
+        return f
+    kept = 1 - delta
+    expression = sympy.Piecewise((kept * f.expr.subs(f.alpha, f.alpha / kept), f.alpha < kept), (0, True))
+    return Symbolic(expression, f.alpha, profile=lambda epsilon: delta + kept * f.symbolic_delta(epsilon))
 
 
 @rule
 def formulas(factors: Factors) -> Factors | None:
-    """f (x) f_{0,delta} and the families' own identities, when one factor is a formula."""
+    """Multiply formulas by f_{0,delta}, and by each other inside the families."""
     written = [factor for factor, n in factors.items() if isinstance(factor, Symbolic) and n == 1]
     for f in written:
         for other, n in factors.items():
@@ -394,36 +403,3 @@ def formulas(factors: Factors) -> Factors | None:
                 if product is not None:
                     return {**{g: m for g, m in factors.items() if g not in (f, other)}, product: 1}
     return None
-
-
-@announces("subs")
-def substitute(curve: TradeOff, values: Mapping[Any, Any], *, strict: bool = True) -> TradeOff:
-    """Return ``curve`` with symbols replaced, keys being symbols or their names.
-
-    Raises
-    ------
-    SymbolError
-        If a key is not a free symbol of the curve, or the curve cannot take numbers for its symbols.
-    """
-    values = _resolved(curve, values, strict=strict)
-    if not curve.free_symbols & values.keys():
-        return curve
-    if isinstance(curve, Tensor):
-        return tensor((substitute(factor, values, strict=False), n) for factor, n in curve.factors.items())
-    if isinstance(curve, Symbolic):
-        return curve.subs(values)
-    where = forms.PARAMETERS.get(type(curve))
-    if where is None:
-        raise SymbolError(f"{curve!r} cannot substitute its symbols; substitute in the curves it is made of")
-    fresh = getattr(curve, where).subs(values)
-    return replace(curve, mu=fresh) if where == "mu" else type(curve)(fresh)  # type: ignore[call-arg,type-var]  # a one-parameter family
-
-
-def _resolved(curve: TradeOff, values: Mapping[Any, Any], *, strict: bool = True) -> dict[Any, Any]:
-    """Match keys to the free symbols of the curve, by identity or by name."""
-    by_name = {str(symbol): symbol for symbol in curve.free_symbols}
-    unknown = [str(key) for key in values if str(key) not in by_name]
-    if unknown and strict:
-        names = ", ".join(sorted(by_name)) or "none"
-        raise SymbolError(f"{', '.join(unknown)} is not among the free symbols of {curve!r}: {names}")
-    return {by_name[str(key)]: value for key, value in values.items() if str(key) in by_name}

@@ -12,7 +12,9 @@ from tradeoff.core.bounds import Pair
 from tradeoff.errors import CurveError, NoClosedForm
 from tradeoff.numerics.rounding import Array
 
-_DIGITS, _MOST_DIGITS = 30, 4000
+_DIGITS, _SPARE, _MOST_DIGITS = 30, 5, 4000
+_LEAST = 1e-323
+"""Below this a bound is the least float or 0, whatever the value."""
 _AGREE = 1e-20
 _SLACK = 1e-12
 _TRIALS, _WANTED = 60, 4
@@ -68,14 +70,14 @@ class Evaluator:
 
             digits += _DIGITS
             fine = self.at(x, digits)
-            while digits < _MOST_DIGITS:
+            while True:
                 coarse, digits = fine, 2 * digits
                 fine = self.at(x, digits)
-                if mpmath.isfinite(fine) and abs(fine - coarse) <= _AGREE * abs(fine):
+                # Terms of order one may have cancelled to the same rounded number twice, so an absolute error remains.
+                error = abs(fine - coarse) + mpmath.mpf(10) ** (_SPARE - digits)
+                if mpmath.isnan(error) or error <= _AGREE * abs(fine) or abs(fine) + error < _LEAST or digits > _MOST_DIGITS:
                     break
-                if mpmath.isnan(fine):
-                    break
-            self._known[x] = outward(fine, abs(fine - coarse))
+            self._known[x] = outward(fine, error)
         return self._known[x]
 
 

@@ -44,7 +44,7 @@ def inverse_expression(expression: Any, alpha: Any) -> Any:
     raw = [solution.subs(level, alpha) for solution in _candidates(expression.subs(alpha, t), t, level)]
     found = _first(raw + [sympy.Max(0, solution) for solution in raw], lambda candidate: _inverts(candidate, expression, alpha))
     if found is None:
-        raise NoClosedForm(f"no closed form of the inverse of {expression} was found and verified; substitute numbers first, and bounds answer")
+        raise NoClosedForm(f"no closed form of the inverse of {expression} was found and verified; substitute numbers, and bounds answer")
     return found
 
 
@@ -65,13 +65,12 @@ def profile_expression(expression: Any, alpha: Any, epsilon: Any) -> Any:
 
     x = sympy.Dummy("x", positive=True)
     f = expression.subs(alpha, x)
-    raw = []
-    for stationary in _solutions(sympy.diff(f, x) + sympy.exp(epsilon), x):
-        for place in (stationary, sympy.Max(0, sympy.Min(1, stationary))):
-            raw.append(sympy.simplify(1 - f.subs(x, place) - sympy.exp(epsilon) * place))
+    stationary = [sympy.simplify(point) for point in _solutions(sympy.diff(f, x) + sympy.exp(epsilon), x)]
+    places = [place for point in stationary for place in (point, sympy.Max(0, sympy.Min(1, point)))]
+    raw = [1 - f.subs(x, place) - sympy.exp(epsilon) * place for place in places]
     found = _first(raw, lambda candidate: _maximises(candidate, expression, alpha, epsilon))
     if found is None:
-        raise NoClosedForm(f"no closed form of the profile of {expression} was found and verified; substitute numbers first, and bounds answer")
+        raise NoClosedForm(f"no closed form of the profile of {expression} was found and verified; substitute numbers, and bounds answer")
     return found
 
 
@@ -97,4 +96,3 @@ def _first(candidates: Iterable[Any], right: Callable[[Any], bool]) -> Any | Non
         if right(candidate):
             return candidate
     return None
-
