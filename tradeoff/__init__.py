@@ -1,23 +1,94 @@
-"""Differential-privacy guarantees as mathematics: trade-off functions and their algebra, certified on both sides."""
+"""Differential-privacy guarantees as mathematics: trade-off functions and their algebra, certified on both sides.
 
-from tradeoff import mechanisms, spec
-from tradeoff.core.bounds import Bounds
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.piecewise_linear import PiecewiseLinear
-from tradeoff.core.tensor import Tensor
-from tradeoff.families import closed_forms as _closed_forms  # noqa: F401 - fills the table of identities
-from tradeoff.families.approximate_dp import approximate_dp
-from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.identity import Identity
-from tradeoff.families.laplace import Laplace
-from tradeoff.families.location_shift import LocationShift
-from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.profile import Profile
-from tradeoff.families.symbolic import Symbolic
-from tradeoff.families.total_variation import TotalVariation
-from tradeoff.mechanisms.plan import Plan
-from tradeoff.operators.distance import distance
-from tradeoff.operators.mixture import mixture
-from tradeoff.operators.pointwise import maximum, minimum
-from tradeoff.operators.subsample import subsample
-from tradeoff.report.plot import plot
+Names are loaded when they are first used, so that ``import tradeoff`` costs next to nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tradeoff import errors, mechanisms, spec
+    from tradeoff.core.bounds import Bounds
+    from tradeoff.core.curve import TradeOff
+    from tradeoff.core.piecewise_linear import PiecewiseLinear
+    from tradeoff.core.tensor import Tensor
+    from tradeoff.families.approximate_dp import approximate_dp
+    from tradeoff.families.gaussian import Gaussian
+    from tradeoff.families.identity import Identity
+    from tradeoff.families.laplace import Laplace
+    from tradeoff.families.location_shift import LocationShift
+    from tradeoff.families.profile import Profile
+    from tradeoff.families.pure_dp import PureDP
+    from tradeoff.families.symbolic import Symbolic
+    from tradeoff.families.total_variation import TotalVariation
+    from tradeoff.mechanisms.plan import Plan
+    from tradeoff.operators.distance import distance
+    from tradeoff.operators.mixture import mixture
+    from tradeoff.operators.pointwise import maximum, minimum
+    from tradeoff.operators.subsample import subsample
+    from tradeoff.report.plot import plot
+
+__all__ = [
+    "Bounds",
+    "Gaussian",
+    "Identity",
+    "Laplace",
+    "LocationShift",
+    "PiecewiseLinear",
+    "Plan",
+    "Profile",
+    "PureDP",
+    "Symbolic",
+    "Tensor",
+    "TotalVariation",
+    "TradeOff",
+    "approximate_dp",
+    "distance",
+    "errors",
+    "maximum",
+    "mechanisms",
+    "minimum",
+    "mixture",
+    "plot",
+    "spec",
+    "subsample",
+]
+
+_HOMES = {
+    "core.bounds": ("Bounds",),
+    "core.curve": ("TradeOff",),
+    "core.piecewise_linear": ("PiecewiseLinear",),
+    "core.tensor": ("Tensor",),
+    "families.approximate_dp": ("approximate_dp",),
+    "families.gaussian": ("Gaussian",),
+    "families.identity": ("Identity",),
+    "families.laplace": ("Laplace",),
+    "families.location_shift": ("LocationShift",),
+    "families.profile": ("Profile",),
+    "families.pure_dp": ("PureDP",),
+    "families.symbolic": ("Symbolic",),
+    "families.total_variation": ("TotalVariation",),
+    "mechanisms.plan": ("Plan",),
+    "operators.distance": ("distance",),
+    "operators.mixture": ("mixture",),
+    "operators.pointwise": ("maximum", "minimum"),
+    "operators.subsample": ("subsample",),
+    "report.plot": ("plot",),
+}
+_HOME_OF = {name: f"tradeoff.{home}" for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name, or a public module, on first use."""
+    if name in _HOME_OF:
+        value = getattr(import_module(_HOME_OF[name]), name)
+    elif name in __all__:
+        value = import_module(f"tradeoff.{name}")
+    else:
+        raise AttributeError(f"module 'tradeoff' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

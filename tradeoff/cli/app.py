@@ -52,7 +52,7 @@ def _refuse(message: str) -> int:
 
 
 @app.command
-def compose(  # noqa: PLR0913 - its parameters are the flags
+def compose(
     plan: Path,
     *,
     delta: Annotated[tuple[float, ...], Parameter(negative="")] = (),

@@ -78,7 +78,7 @@ class TradeOff(ABC):
 
     def inverse(self) -> TradeOff:
         """Inverse f^-1(alpha) = inf{t : f(t) <= alpha} = T(Q, P)."""
-        return self if self.symmetric else operator("inverse")(self)
+        return self if self.symmetric else _made("inverse", self)
 
     @property
     def free_symbols(self) -> frozenset[Any]:
@@ -154,11 +154,11 @@ class TradeOff(ABC):
 
     def __matmul__(self, other: object) -> TradeOff:
         """Tensor product f (x) g = T(P x P', Q x Q'): the guarantee of running both (Dong, Roth, Su 2022, Theorem 3.2)."""
-        return operator("tensor")([(self, 1), (_curve(other), 1)])
+        return _made("tensor", [(self, 1), (_curve(other), 1)])
 
     def __pow__(self, n: int) -> TradeOff:
         """n-fold tensor power; ``f ** 0`` is the identity."""
-        return operator("tensor")([(self, count("n", n))])
+        return _made("tensor", [(self, count("n", n))])
 
     def __invert__(self) -> TradeOff:
         """Inverse T(Q, P)."""
@@ -171,11 +171,11 @@ class TradeOff(ABC):
         ``"both-orders"``: every ordered pair has at least f: max{f, f^-1}.
         ``"profile"``: delta(eps) known for eps >= 0 in both orders: Symm(f).
         """
-        return operator("symmetrise")(self, assume=assume)
+        return _made("symmetrise", self, assume=assume)
 
     def group(self, k: int) -> TradeOff:
         """Guarantee for groups of ``k`` records, 1 - (1 - f)^(o k), for symmetric f (Dong, Roth, Su 2022, Theorem 2.14)."""
-        return operator("group")(self, k)
+        return _made("group", self, k)
 
     def dual(self) -> Any:
         """Privacy profile as an object of its own, with conjugation back."""
@@ -203,13 +203,18 @@ class TradeOff(ABC):
         return substituted(self, values)
 
     def symbolic(self, alpha: Any = None) -> Any:
-        """Formula f(alpha) as a ``Symbolic`` curve, in the given SymPy symbol; for families with closed forms."""
+        """Write f(alpha) as a ``Symbolic`` curve, in the given SymPy symbol; for families with closed forms."""
         return operator("symbolic")(self, alpha)
 
     @property
     def law(self) -> Any:
         """Law of the privacy loss L = log dQ/dP under P and under Q."""
         return operator("law")(self)
+
+
+def _made(name: str, *operands: Any, **parameters: Any) -> TradeOff:
+    curve: TradeOff = operator(name)(*operands, **parameters)
+    return curve
 
 
 def _curve(other: object) -> TradeOff:
@@ -240,7 +245,9 @@ class Certified:
         """Bound epsilon(delta)."""
         return self._ask("delta", delta, (0.0, 1.0), tol, self._epsilon)
 
-    def _ask(self, name: str, value: ArrayLike, span: tuple[float, float], tol: float | None, hook: Callable[[Array, float | None], Pair]) -> Bounds:
+    def _ask(
+        self, name: str, value: ArrayLike, span: tuple[float, float], tol: float | None, hook: Callable[[Array, float | None], Pair]
+    ) -> Bounds:
         if self._curve.free_symbols:
             names = ", ".join(sorted(map(str, self._curve.free_symbols)))
             raise SymbolError(f"{self._curve!r} has free symbols {names}; substitute numbers first, with .subs({{...}})")
@@ -313,4 +320,4 @@ def _reached(name: str, at: Array, lower: Array, upper: Array, tol: float | None
 
 def substituted(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
     """Return ``curve`` with symbols replaced, if it knows how."""
-    return operator("subs")(curve, values)
+    return _made("subs", curve, values)

@@ -55,7 +55,7 @@ class Derived(TradeOff):
         return self.laws()[0]
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and (self.operands, self.parameters) == (other.operands, other.parameters)  # type: ignore[attr-defined]  # same type
+        return type(self) is type(other) and (self.operands, self.parameters) == (other.operands, other.parameters)
 
     def __hash__(self) -> int:
         return hash((type(self), self.operands, self.parameters))
@@ -76,7 +76,8 @@ def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
         slack = 4 * UNIT * s * (1 + np.abs(np.log(np.where(positive, s, 1.0))))
         return low - slack, high + slack
 
-    top = 2 + min(curve.sup_loss, 40.0)
+    # A line with e^eps alpha > 1 is below 0 for every alpha asked.
+    top = 1 + min(curve.sup_loss, 40.0, -float(np.log(np.min(alpha, where=alpha > 0, initial=1.0))))
     points = np.append(0.0, np.exp(np.arange(-40.0, top + _LOG_STEP, _LOG_STEP)))
     low, high = conjugate(profile, alpha, points, tol)
     # Beyond the last point delta is at least Q(L = inf), and s alpha only grows.

@@ -9,7 +9,6 @@ import numpy as np
 from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.engines.composition import Composition
-from tradeoff.engines.law import LossLaw
 from tradeoff.numerics.rounding import UNIT, Array
 
 

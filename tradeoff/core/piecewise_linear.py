@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -172,7 +172,7 @@ class PiecewiseLinear(TradeOff):
 
     def _after(self, f: PiecewiseLinear) -> PiecewiseLinear:
         """Return g with 1 - g = (1 - self) o (1 - f): corners of f, and preimages of the corners of self."""
-        preimages = [f._preimage(1 - a) for a in self.alpha]  # noqa: SLF001 - same class
+        preimages = [f._preimage(1 - a) for a in self.alpha]
         alpha = np.unique(np.array([*f.alpha, *(a for a in preimages if a is not None)], dtype=self.alpha.dtype))
         beta = [self.at(1 - f.at(a)) for a in alpha]
         _capped(len(alpha))
@@ -220,7 +220,7 @@ def _capped(size: int) -> None:
 
 def _entries(values: list[Any], name: str, *, exact: bool) -> Any:
     if exact:
-        return np.array([Fraction(v) for v in values] or [None], dtype=object)[: len(values)]
+        return np.array([Fraction(v) for v in values], dtype=object)
     try:
         array = np.array([float(v) for v in values])
     except (TypeError, ValueError) as error:
@@ -235,33 +235,35 @@ def _checked(alpha: Any, beta: Any, *, exact: bool) -> tuple[Any, Any]:
     if len(alpha) != len(beta) or len(alpha) == 0:
         raise CurveError(f"alpha and beta need the same positive length, not {len(alpha)} and {len(beta)}")
     slack: Any = 0 if exact else _FORGIVEN
-    for name, v in (("alpha", alpha), ("beta", beta)):
-        for k in np.flatnonzero((v < 0) | (v > 1)):
-            raise CurveError(f"{name}[{k}] = {v[k]} is outside [0, 1]")
-    if alpha[0] != 0:
-        raise CurveError(f"alpha[0] = {alpha[0]} must be 0: give f(0) as the first vertex")
-    if beta[-1] != 0:
-        raise CurveError(f"the last vertex ({alpha[-1]}, {beta[-1]}) must have beta = 0, as f(1) = 0 for every trade-off function")
-    for k in np.flatnonzero(np.diff(alpha) < 0):
-        raise CurveError(f"alpha is not sorted: alpha[{k + 1}] = {alpha[k + 1]} < alpha[{k}] = {alpha[k]}")
-    for k in np.flatnonzero(np.diff(beta) > slack):
-        raise CurveError(f"beta increases from vertex {k} to {k + 1}: {beta[k]} to {beta[k + 1]}; a trade-off function does not")
-    for k in np.flatnonzero(beta > 1 - alpha + slack):
-        raise CurveError(f"f(alpha) <= 1 - alpha fails at vertex {k}: ({alpha[k]}, {beta[k]})")
-    hull_alpha, hull_beta = lower_hull(alpha, np.minimum(beta, 1 - alpha))
-    if not exact:
-        gap = beta - np.interp(alpha, hull_alpha, hull_beta)
-    else:
-        k = np.clip(np.searchsorted(hull_alpha, alpha, side="right"), 1, max(len(hull_alpha) - 1, 1)) if len(hull_alpha) > 1 else None
-        if k is None:
-            gap = beta - hull_beta[0]
-        else:
-            a0, a1, b0, b1 = hull_alpha[k - 1], hull_alpha[k], hull_beta[k - 1], hull_beta[k]
-            gap = beta - (b0 + (b1 - b0) * (alpha - a0) / (a1 - a0))
-    for k in np.flatnonzero(gap > slack):
-        if not (k == 0 and len(alpha) > 1 and alpha[1] == alpha[0]):
-            raise CurveError(f"not convex at vertex {k}: ({alpha[k]}, {beta[k]}) lies above the chord of its neighbours")
-    return hull_alpha, hull_beta
+    _refuse((alpha < 0) | (alpha > 1), lambda k: f"alpha[{k}] = {alpha[k]} is outside [0, 1]")
+    _refuse((beta < 0) | (beta > 1), lambda k: f"beta[{k}] = {beta[k]} is outside [0, 1]")
+    _refuse(alpha[:1] != 0, lambda _: f"alpha[0] = {alpha[0]} must be 0: give f(0) as the first vertex")
+    last = f"the last vertex ({alpha[-1]}, {beta[-1]}) must have beta = 0, as f(1) = 0 for every trade-off function"
+    _refuse(beta[-1:] != 0, lambda _: last)
+    _refuse(np.diff(alpha) < 0, lambda k: f"alpha is not sorted: alpha[{k + 1}] = {alpha[k + 1]} < alpha[{k}] = {alpha[k]}")
+    _refuse(np.diff(beta) > slack, lambda k: f"beta increases from vertex {k} to {k + 1}: {beta[k]} to {beta[k + 1]}")
+    _refuse(beta > 1 - alpha + slack, lambda k: f"f(alpha) <= 1 - alpha fails at vertex {k}: ({alpha[k]}, {beta[k]})")
+    hull = lower_hull(alpha, np.minimum(beta, 1 - alpha))
+    repeated = np.append(np.diff(alpha) == 0, False)  # the upper end of a vertical start is no vertex of the curve
+    above = (beta - _interpolate(alpha, *hull) > slack) & ~repeated
+    _refuse(above, lambda k: f"not convex at vertex {k}: ({alpha[k]}, {beta[k]}) lies above the chord of its neighbours")
+    return hull
+
+
+def _refuse(wrong: Any, message: Callable[[int], str]) -> None:
+    """Raise at the first place where ``wrong`` holds."""
+    places = np.flatnonzero(wrong)
+    if len(places):
+        raise CurveError(message(int(places[0])))
+
+
+def _interpolate(at: Any, x: Any, y: Any) -> Any:
+    """Interpolate linearly in the arithmetic of the arguments; constant outside."""
+    if len(x) == 1:
+        return y[0] + 0 * at
+    k = np.clip(np.searchsorted(x, at, side="right"), 1, len(x) - 1)
+    value = y[k - 1] + (y[k] - y[k - 1]) * (at - x[k - 1]) / (x[k] - x[k - 1])
+    return np.where(at > x[-1], y[-1], value)
 
 
 def _canonical(alpha: Any, beta: Any) -> tuple[Any, Any]:

@@ -154,7 +154,7 @@ class Tensor(TradeOff):
 
     def loss_law(self) -> LossLaw:
         if len(self.factors) == 1:
-            (factor, n), = self.factors.items()
+            ((factor, n),) = self.factors.items()
             law, _, left = law_pair(factor, n)
             if left == 1:
                 return law

@@ -64,9 +64,9 @@ def binomial_law(epsilon: float, n: int) -> AtomicLaw:
     high = min(n, int(np.ceil(n * expit(epsilon) + reach)))
     if high - low >= MAX_ATOMS:
         raise _too_many(f"the {n}-fold product of f_({epsilon:.6g},0)", high - low + 1.0)
-    k = np.arange(low, high + 1)
+    k = np.arange(low, high + 1, dtype=float)
     log_p, slack = log_pmf(k, n, epsilon)
-    return AtomicLaw((2.0 * k - n) * epsilon, log_p, slack=slack, lost=0.0 if (low, high) == (0, n) else _LOST)
+    return AtomicLaw((2 * k - n) * epsilon, log_p, slack=slack, lost=0.0 if (low, high) == (0, n) else _LOST)
 
 
 def discrete_gaussian_law(sigma: float, shift: int) -> AtomicLaw:

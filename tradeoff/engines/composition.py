@@ -78,9 +78,9 @@ class _Order:
             return UNKNOWN, True
         grid = planner.plan(self.views, self.counts, self.sketches, epsilon, width)
         factors = planner.factors(grid, self.laws, self.views, self.counts, reverse=self.reverse)
-        made = profile(factors, grid.h, grid.theta, grid.window, self.q_plus * (1 - 16 * UNIT))
-        self.profiles.append((epsilon, width, made, grid.capped))
-        return made, grid.capped
+        table = profile(factors, grid.h, grid.theta, grid.window, self.q_plus * (1 - 16 * UNIT))
+        self.profiles.append((epsilon, width, table, grid.capped))
+        return table, grid.capped
 
 
 def lost_mass(each: Sequence[float], counts: Sequence[int]) -> float:
@@ -132,7 +132,9 @@ class Composition:
         """Bound epsilon(delta); ``tol`` is absolute."""
 
         def width(low: Array, high: Array) -> Array:
-            return np.where(low == high, 0.0, np.where(np.isfinite(low) & np.isfinite(high), high - np.where(np.isfinite(low), low, 0.0), np.inf))
+            return np.where(
+                low == high, 0.0, np.where(np.isfinite(low) & np.isfinite(high), high - np.where(np.isfinite(low), low, 0.0), np.inf)
+            )
 
         return _cover(delta, self._epsilon_once, width, tol, usual=1e-3)
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeoff.engines.law import Cells, LossLaw, masses
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.numerics.rounding import UNIT, Array, Index
 
 _REPAIRS, _ATTEMPTS = 40, 12
 
@@ -68,7 +68,7 @@ def _spread(cells: Cells, nodes: Array) -> Array:
     return np.nextafter(p, np.inf)
 
 
-def _locate(loss: Array, nodes: Array) -> tuple[Array, Array]:
+def _locate(loss: Array, nodes: Array) -> tuple[Index, Array]:
     """Return the node at or below each loss and the distance above it; a loss within rounding of a node is on it."""
     last = len(nodes) - 1
     index = np.clip(np.searchsorted(nodes, loss, side="right") - 1, 0, last)
@@ -154,7 +154,7 @@ def _draw_from_below(loss: Array, log_p: Array, goal: Array) -> Array:
         share[j] = given
     received = np.append(0.0, share[:-1] * np.exp(np.minimum(log_p[:-1] - log_p[1:], 600.0)))
     with np.errstate(divide="ignore"):
-        return log_p + np.log(1 - share + received)
+        return np.asarray(log_p + np.log(1 - share + received))
 
 
 def _cuts(mass: Array, nodes: Array) -> Array:
@@ -168,7 +168,7 @@ def _cuts(mass: Array, nodes: Array) -> Array:
         ratio = (padded[2:] / padded[:-2]) ** 0.25
     cuts = nodes[:-1] + np.nan_to_num(1 / (1 + ratio), nan=0.5) * np.diff(nodes)
     cuts[0], cuts[-1] = nodes[0], nodes[-1]
-    return cuts
+    return np.asarray(cuts)
 
 
 class _Polygon:
@@ -192,7 +192,7 @@ class _Polygon:
         self.measure(np.arange(size - 1))
         np.maximum.at(self.slack, np.arange(size - 1), inner.slack)
 
-    def measure(self, which: Array) -> None:
+    def measure(self, which: Index) -> None:
         """Integrate both halves of the chosen cells."""
         edges = np.stack([self.nodes[which], self.cuts[which], self.nodes[which + 1]], axis=1).ravel()
         repeated = np.append(True, np.diff(edges) != 0)  # neighbours share a node: do not pay for the empty cell
@@ -218,7 +218,7 @@ class _Polygon:
         noise = (p + drawn) * (slack + 32 * UNIT)
         return p - drawn, noise
 
-    def bend(self, lacking: Array, goal: Array) -> None:
+    def bend(self, lacking: Index, goal: Array) -> None:
         """Raise the masses at ``lacking`` by ``goal``: move the cut that reaches too far first, else lower the node."""
         last = len(self.nodes) - 1
         right, left = np.minimum(lacking + 1, last), np.maximum(lacking - 1, 0)
@@ -266,7 +266,7 @@ def _gather(law: LossLaw, inner: Cells, nodes: Array) -> Array:
     return gathered
 
 
-def _convex(polygon: _Polygon) -> tuple[Array, Array]:
+def _convex(polygon: _Polygon) -> tuple[Array, Index]:
     """Bend the polygon until it is convex; return its masses, and the nodes where that failed.
 
     At both ends its mass is zero exactly, because the end cell is gathered whole into its inner node; elsewhere a

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tradeoff.engines.profile import Profile
 from tradeoff.numerics import fft
-from tradeoff.numerics.rounding import TINY, UNIT, Array
-
+from tradeoff.numerics.rounding import TINY, UNIT, Array, Index
 
 _FEW = 16
 """Powers up to this one are multiplied out."""
@@ -25,7 +25,7 @@ _FEW = 16
 class Tilted:
     """One factor on ``offset + h index``: tilted masses of both sides, e^log_scale taken out, ``count`` copies."""
 
-    index: Array
+    index: Index
     offset: float
     over: Array
     under: Array
@@ -66,7 +66,7 @@ def _compose(factors: Sequence[Tilted], vectors: Sequence[Array], h: float, wind
             return _Sum(np.zeros(size), 0.0 if total <= 0 else np.inf, 0.0, 0.0)
         middle = round(float(np.sum(factor.index * vector)) / total)
         centre += factor.count * middle
-        wrapped = np.bincount((factor.index - middle) % size, weights=vector, minlength=size)
+        wrapped = np.bincount((factor.index - middle) % size, weights=vector, minlength=size).astype(float)
         spectrum = fft.transform(wrapped)
         modulus = np.abs(spectrum)
         power, condition = _power(spectrum, modulus, factor.count)
@@ -86,11 +86,11 @@ def _compose(factors: Sequence[Tilted], vectors: Sequence[Array], h: float, wind
     return _Sum(mass, error, low_tail, high_tail)
 
 
-def _power(base: Array | fft.Spectrum, modulus: Array, n: int) -> tuple[fft.Spectrum, Array | float]:
+def _power(base: Any, modulus: Array, n: int) -> tuple[Any, Any]:
     """Return base^n and its rounding in units of 4 n UNIT: products for few rounds, one exponential for many."""
     if n <= _FEW:
         result = np.ones_like(base)
-        for bit in bin(n)[2:]:
+        for bit in f"{n:b}":
             result = result * result * base if bit == "1" else result * result
         return result, 2.0
     with np.errstate(divide="ignore"):

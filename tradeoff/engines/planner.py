@@ -10,7 +10,7 @@ from tradeoff.engines.discretise import discretise
 from tradeoff.engines.lattice import Tilted, Window
 from tradeoff.engines.law import LossLaw, Sketch
 from tradeoff.engines.saddle import Cumulant, log_delta_for_epsilon, tilt_for_epsilon
-from tradeoff.numerics.rounding import Array
+from tradeoff.numerics.rounding import Array, Index
 
 MAX_LATTICE = 2**22
 """Most lattice points of the sum: about 0.5 GiB of working memory."""
@@ -72,13 +72,14 @@ def _spacing(laws: list[LossLaw], counts: list[int], theta: float, width: float,
         return max(wanted, finest)
     common = common_spacing(np.concatenate(listed), finest)
     if common is not None:
-        return common if all(not law.continuous for law in laws) and common > finest else common / np.ceil(common / max(wanted, finest))
+        exact = all(not law.continuous for law in laws) and common > finest
+        return common if exact else common / float(np.ceil(common / max(wanted, finest)))
     # An atom between nodes costs h/2 on the lower side of delta where it stands alone, less where neighbours are near.
     cost = max(1e-3, sum(n * min(1.0, theta * float(gap.min()) / 2) for n, gap in zip(counts, gaps, strict=True) if len(gap)))
     rounds = sum(n for n, gap in zip(counts, gaps, strict=True) if len(gap))
     wanted = min(wanted, width / cost, float(np.sqrt(8 * width / (theta * rounds))))
     widest = float(max(gap.min() for gap in gaps if len(gap)))
-    return max(widest / np.ceil(widest / wanted), finest)
+    return max(widest / float(np.ceil(widest / wanted)), finest)
 
 
 def _offset(law: LossLaw, sketch: Sketch, h: float) -> float:
@@ -147,7 +148,7 @@ def plan(laws: list[LossLaw], counts: list[int], sketches: list[Sketch], epsilon
     return Grid(theta, h, window, tuple(scales), tuple(ranges), tuple(weights), tuple(sketches), capped)
 
 
-def _indices(grid: Grid, which: int, law: LossLaw) -> Array:
+def _indices(grid: Grid, which: int, law: LossLaw) -> Index:
     """Return node indices of one factor: around every atom, or every point in the bulk and fewer in the tails."""
     low, high, offset = grid.ranges[which]
     first, last = int(np.floor((low - offset) / grid.h)) - 1, int(np.ceil((high - offset) / grid.h)) + 1
@@ -160,7 +161,7 @@ def _indices(grid: Grid, which: int, law: LossLaw) -> Array:
     return _graded(grid, which, first, last)
 
 
-def _graded(grid: Grid, which: int, first: int, last: int) -> Array:
+def _graded(grid: Grid, which: int, first: int, last: int) -> Index:
     """Return indices 2^j apart where the tilted tail is below 5e-4 4^-j: there the wider cell adds nothing to the error."""
     offset, weight, loss = grid.ranges[which][2], grid.tilted[which], grid.sketches[which].loss
     left, right = np.cumsum(weight), np.cumsum(weight[::-1])
@@ -193,7 +194,7 @@ def factors(grid: Grid, laws: list[LossLaw], views: list[LossLaw], counts: list[
     for which, (law, count) in enumerate(zip(laws, counts, strict=True)):
         index = _indices(grid, which, views[which])
         offset, log_scale = grid.ranges[which][2], grid.log_scales[which]
-        nodes = offset + grid.h * index
+        nodes = np.asarray(offset + grid.h * index, dtype=float)
         if reverse:
             # Under T(Q, P) the P-mass is e^l dP, so the tilt e^(theta L') is e^((1 - theta) l) dP.
             d = discretise(law, -nodes[::-1], 1 - grid.theta, log_scale)

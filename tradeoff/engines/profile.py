@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.numerics.rounding import UNIT, Array, Index
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,10 +67,10 @@ def _share(part: Array, whole: Array) -> Array:
     """Return (e^part - 1)/(e^whole - 1) for 0 <= part <= whole; rounding of a wide cell is absorbed by its exponentials."""
     wide = whole > 30.0
     small = np.expm1(np.minimum(part, 30.0)) / np.expm1(np.clip(whole, 5e-324, 30.0))
-    return np.where(wide, np.exp(part - whole), small)
+    return np.asarray(np.where(wide, np.exp(part - whole), small))
 
 
-def _cross(at: Array, value: Array, k: Array, level: Array) -> Array:
+def _cross(at: Array, value: Array, k: Index, level: Array) -> Array:
     """Return where the chord of cell k meets ``level``."""
     following = np.minimum(k + 1, len(at) - 1)
     drop = value[k] - value[following]

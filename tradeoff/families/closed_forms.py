@@ -15,13 +15,13 @@ from tradeoff.families.total_variation import TotalVariation
 
 @rule
 def unit(factors: Factors) -> Factors | None:
-    """f (x) Id = f."""
+    """Drop the unit: f (x) Id = f."""
     return {f: n for f, n in factors.items() if not isinstance(f, Identity)}
 
 
 @rule
 def absorbing(factors: Factors) -> Factors | None:
-    """f (x) 0 = 0: without privacy there is none to lose."""
+    """Absorbing end: f (x) 0 = 0, without privacy there is none to lose."""
     return {TotalVariation(1): 1} if any(not f.free_symbols and f.q_plus == 1 for f in factors) else None
 
 
@@ -60,5 +60,5 @@ def fractions(factors: Factors) -> Factors | None:
 
 @rule
 def empty(factors: Factors) -> Factors | None:
-    """The empty product is the identity."""
+    """Take the empty product to the identity."""
     return None if factors else {Identity(): 1}

@@ -45,7 +45,11 @@ class Laplace(SymmetricFamily):
         shrink = np.exp(-self.epsilon_0)
         with np.errstate(divide="ignore", over="ignore"):
             middle = shrink / (4 * np.maximum(alpha, shrink / 4))
-            value = np.where(alpha < shrink / 2, 1 - np.exp(self.epsilon_0) * np.minimum(alpha, shrink), np.where(alpha <= 0.5, middle, shrink * (1 - alpha)))
+            value = np.where(
+                alpha < shrink / 2,
+                1 - np.exp(self.epsilon_0) * np.minimum(alpha, shrink),
+                np.where(alpha <= 0.5, middle, shrink * (1 - alpha)),
+            )
         return around(value, 32 + 8 * self.epsilon_0)
 
     def _tail(self, epsilon: Array) -> Pair:

@@ -44,7 +44,7 @@ class Mechanism(ABC):
     __matmul__ = __rmatmul__ = __pow__ = __invert__ = __ge__ = __le__ = __call__ = _no_algebra
 
 
-def number(  # noqa: PLR0913 - a range has two ends, each open or closed
+def number(
     name: str, value: Any, low: float, high: float = math.inf, *, open_low: bool = False, open_high: bool = False
 ) -> float:
     """Return ``value`` as a float in the range; booleans, text and symbols are no numbers here."""

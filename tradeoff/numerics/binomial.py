@@ -47,7 +47,11 @@ def log_pmf(k: Array, n: int, epsilon: float) -> tuple[Array, Array]:
     rest = np.maximum(n - inner, 1.0)
     first, second = _deviance(inner, np.array(max(n * p, 1e-300))), _deviance(rest, np.array(n * q))
     log_inner = (
-        _stirling_error(np.array(float(max(n, 1)))) - _stirling_error(inner) - _stirling_error(rest) - first - second
+        _stirling_error(np.array(float(max(n, 1))))
+        - _stirling_error(inner)
+        - _stirling_error(rest)
+        - first
+        - second
         + 0.5 * (np.log(n) - _LOG_2PI - np.log(inner) - np.log(rest))
     )
     log_p = np.where(k == 0, -n * np.log1p(np.exp(-epsilon)), np.where(k == n, -n * np.logaddexp(0.0, epsilon), log_inner))

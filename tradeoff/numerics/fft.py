@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import fft
@@ -32,5 +34,7 @@ def error(size: int) -> float:
 
 def two_norm(half: Array, size: int) -> float:
     """Return the 2-norm, by Parseval, of the vector whose half spectrum has these moduli."""
-    total = np.sum(half[1:-1] ** 2) * 2 + half[0] ** 2 + half[-1] ** 2 if size % 2 == 0 else np.sum(half[1:] ** 2) * 2 + half[0] ** 2
-    return float(np.sqrt(total / size))
+    twice = half[1:-1] if size % 2 == 0 else half[1:]
+    once = half[[0, -1]] if size % 2 == 0 else half[:1]
+    total = 2 * float(np.sum(twice**2)) + float(np.sum(once**2))
+    return math.sqrt(total / size)

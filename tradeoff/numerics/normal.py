@@ -51,5 +51,3 @@ def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
             ulps = np.where(value > 0, (64 + position) * (first + second) / value, 0.0)
     low, high = around(value, ulps)
     return np.maximum(low, 0.0), np.maximum(high, TINY)
-
-

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from tradeoff.numerics.rounding import Array
+from tradeoff.numerics.rounding import Array, Index
 
 _NARROW, _WIDE = 1 / 16, 1.0
 _NODES_NARROW, _NODES_WIDE = 5, 12
@@ -22,7 +22,7 @@ def _rule(nodes: int) -> tuple[Array, Array]:
     return (x + 1) / 2, w / 2
 
 
-def _panels(integrand: Integrand, start: Array, stop: Array, pieces: Array, nodes: int) -> tuple[Array, Array]:
+def _panels(integrand: Integrand, start: Array, stop: Array, pieces: Index, nodes: int) -> tuple[Array, Array]:
     """Integrate cells cut into ``pieces`` equal panels; distances are kept apart so that nothing cancels."""
     at, weight = _rule(nodes)
     owner = np.repeat(np.arange(len(start)), pieces)

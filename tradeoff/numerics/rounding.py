@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
+Index = NDArray[np.int64]
 
 UNIT = 2.0**-53
 """Half a unit in the last place of 1.0: the relative error of one rounded operation."""
@@ -21,7 +22,7 @@ TINY = 5e-324
 def up(x: ArrayLike, ulps: ArrayLike = 4) -> Array:
     """Return a float at or above every number within ``ulps`` units of ``x``."""
     x = np.asarray(x, dtype=float)
-    return np.nextafter(x + np.abs(x) * (np.asarray(ulps) * UNIT), np.inf)
+    return np.asarray(np.nextafter(x + np.abs(x) * (np.asarray(ulps) * UNIT), np.inf))
 
 
 def down(x: ArrayLike, ulps: ArrayLike = 4) -> Array:

@@ -21,6 +21,7 @@ from tradeoff.numerics.rounding import Array
 
 Under = Literal["P", "Q"]
 
+
 @dataclass(frozen=True)
 class Law:
     """Law of L under P and under Q: distribution function, atoms, masses at infinity, cumulants, samples.
@@ -115,7 +116,7 @@ class Law:
             middle = (low + high) / 2
             bounds = self.cdf(middle, under=under)
             low, high = (middle, high) if bounds.lower + bounds.upper < 2 * level else (low, middle)
-        return (low + high) / 2
+        return float((low + high) / 2)
 
     def sample(self, size: int, rng: np.random.Generator, *, under: Under = "P") -> Array:
         """Draw losses; those at infinity included. Cost grows with size times the number of rounds."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.derived import Derived
 from tradeoff.core.dispatch import announces
 from tradeoff.core.parameters import real
 from tradeoff.core.piecewise_linear import PiecewiseLinear
@@ -18,7 +17,7 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.numerics.rounding import UNIT
 
-_PARAMETER = {Gaussian: "mu", Laplace: "epsilon_0", PureDP: "epsilon_0", TotalVariation: "delta_0"}
+_PARAMETER: dict[type[TradeOff], str] = {Gaussian: "mu", Laplace: "epsilon_0", PureDP: "epsilon_0", TotalVariation: "delta_0"}
 
 
 @announces("at_least")
@@ -50,18 +49,13 @@ def _by_structure(f: TradeOff, g: TradeOff) -> bool | None:
 
 
 def _factors(f: TradeOff, g: TradeOff) -> bool | None:
-    """f (x) h >= f (x) k when h >= k; in particular fewer rounds are more private."""
+    """Fewer rounds are more private: f >= f (x) h."""
     mine, theirs = (curve.factors if isinstance(curve, Tensor) else {curve: 1} for curve in (f, g))
-    if all(theirs.get(factor, 0) >= n for factor, n in mine.items()):
-        return True
-    if all(mine.get(factor, 0) >= n for factor, n in theirs.items()) and mine != theirs and not isinstance(g, Derived):
-        # g has fewer rounds and f >= g would make the extra ones free: only the identity is.
-        return None
-    return None
+    return True if all(theirs.get(factor, 0) >= n for factor, n in mine.items()) else None
 
 
 def _by_tails(f: TradeOff, g: TradeOff) -> bool | None:
-    """f >= g needs Q(L = inf) and sup L of f at most those of g, and the same under the inverse."""
+    """Refute: f >= g needs Q(L = inf) and sup L of f at most those of g, and the same under the inverse."""
     for one, two in ((f, g), (f.inverse(), g.inverse())):
         if one.q_plus > two.q_plus * (1 + 16 * UNIT) + 1e-300:
             return False
@@ -71,7 +65,7 @@ def _by_tails(f: TradeOff, g: TradeOff) -> bool | None:
 
 
 def _by_bounds(f: TradeOff, g: TradeOff) -> bool:
-    """f >= g if delta_f <= delta_g at every epsilon; refuted by one point, proved cell by cell by monotonicity."""
+    """F >= g if delta_f <= delta_g at every epsilon; refuted by one point, proved cell by cell by monotonicity."""
     reach = min(max(f.sup_loss, g.sup_loss, 1.0), 60.0)
     back = min(max(f.inverse().sup_loss, g.inverse().sup_loss, 1.0), 60.0)
     grid = np.linspace(-back, reach, 401)

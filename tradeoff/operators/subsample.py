@@ -53,7 +53,7 @@ def subsample(f: TradeOff, p: Any, *, scheme: Scheme = "poisson") -> TradeOff:
     if rate == 0:
         return Identity()
     if isinstance(f, PiecewiseLinear) and f.exact and not isinstance(p, float):
-        one_order: TradeOff = PiecewiseLinear(f.alpha.tolist(), [p * b + (1 - p) * (1 - a) for a, b in zip(f.alpha, f.beta, strict=True)] )
+        one_order: TradeOff = PiecewiseLinear(f.alpha.tolist(), [p * b + (1 - p) * (1 - a) for a, b in zip(f.alpha, f.beta, strict=True)])
     else:
         one_order = f if rate == 1 else Subsampled(f, rate)
     if scheme == "poisson":

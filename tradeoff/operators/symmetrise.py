@@ -95,5 +95,3 @@ class ProfileSymmetrised(Derived):
     @property
     def q_plus(self) -> float:
         return min(self.operands[0].q_plus, self.operands[0].p_minus) if self.operands[0].q_plus > 0 else 0.0
-
-

@@ -67,7 +67,7 @@ def finite(value: float) -> float | str:
     return f"{value:g}" if math.isinf(value) else value
 
 
-def ask(  # noqa: PLR0913 - one keyword for each kind of question
+def ask(
     curve: TradeOff,
     *,
     delta: Sequence[float] = (),
