@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -22,8 +23,14 @@ def announces(name: str) -> Callable[[Function], Function]:
     return register
 
 
-def operator(name: str) -> Any:
-    """Return the operator announced as ``name``; the first call loads the rooms above, so that all have spoken."""
+@cache
+def summon() -> None:
+    """Load the rooms above once, so that every operator and every identity has been announced."""
     for module in _ANNOUNCERS:
         import_module(module)
+
+
+def operator(name: str) -> Any:
+    """Return the operator announced as ``name``."""
+    summon()
     return _OPERATORS[name]

@@ -11,7 +11,7 @@ import numpy as np
 
 from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.dispatch import announces
+from tradeoff.core.dispatch import announces, summon
 from tradeoff.core.parameters import is_symbol
 from tradeoff.engines.composition import Composition, lost_mass
 from tradeoff.engines.law import LossLaw
@@ -32,6 +32,7 @@ def rule(function: Rule) -> Rule:
 @announces("tensor")
 def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
     """Tensor product of curves with multiplicities, simplified by every closed form known."""
+    summon()
     found: Factors = {}
     for curve, n in factors:
         inner = curve.factors.items() if isinstance(curve, Tensor) else ((curve, 1),)

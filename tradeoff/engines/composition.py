@@ -16,6 +16,8 @@ from tradeoff.numerics.rounding import TINY, UNIT, Array
 
 _REFINEMENTS = 4
 _LARGEST_LOSS = 300.0
+_REMEMBERED = 2**22
+"""Most table entries kept for later questions: 128 MiB an order."""
 
 UNKNOWN = Profile(np.array([0.0, 1.0]), np.ones(2), np.array([0.0, 1.0]), np.zeros(2), 0.0)
 """What is known when nothing is."""
@@ -80,6 +82,8 @@ class _Order:
         factors = planner.factors(grid, self.laws, self.views, self.counts, reverse=self.reverse)
         table = profile(factors, grid.h, grid.theta, grid.window, self.q_plus * (1 - 16 * UNIT))
         self.profiles.append((epsilon, width, table, grid.capped))
+        while len(self.profiles) > 1 and sum(len(known.above) for _, _, known, _ in self.profiles) > _REMEMBERED:
+            del self.profiles[0]
         return table, grid.capped
 
 
@@ -106,18 +110,23 @@ class Composition:
         def width(low: Array, high: Array) -> Array:
             return (high - low) / np.where(high > 0, high, 1.0)
 
-        return _cover(epsilon, self._delta_once, width, tol, usual=1e-2)
+        return _cover(epsilon, self._delta_once, width, tol, usual=1e-2, start=self._known_delta(epsilon))
+
+    def _known_delta(self, at: Array) -> Pair:
+        """Return what the tables made so far say."""
+        low, high = np.zeros(len(at)), np.ones(len(at))
+        for order, reverse in ((self.forward, False), (self.backward, True)):
+            for _, _, table, _ in order.profiles:
+                new_low, new_high = _from_other_order(table, at) if reverse else table.delta(at)
+                low, high = np.maximum(low, new_low), np.minimum(high, new_high)
+        return low, high
 
     def _delta_once(self, at: Array, which: int, width: float) -> tuple[Array, Array, bool]:
         target = float(at[which])
         if target >= 0:
-            low, high, capped = self._tail_delta(self.forward, at, target, width)
-        else:
-            # delta_f(eps) = 1 - e^eps + e^eps delta_{f^-1}(-eps)
-            low, high, capped = self._tail_delta(self.backward, -at, -target, width)
-            low, high = ((-np.expm1(at)) + np.exp(at) * side for side in (low, high))
-            low, high = low * (1 - 8 * UNIT), np.minimum(high * (1 + 8 * UNIT), 1.0)
-        return low, high, capped
+            return self._tail_delta(self.forward, at, target, width)
+        table, capped = self.backward.near(-target, width)
+        return (*_from_other_order(table, at), capped)
 
     @staticmethod
     def _tail_delta(order: _Order, at: Array, target: float, width: float) -> tuple[Array, Array, bool]:
@@ -192,18 +201,30 @@ class Composition:
         return low, np.minimum(high, 1 - at), capped
 
 
+def _from_other_order(table: Profile, at: Array) -> Pair:
+    """Bound delta_f(eps) = 1 - e^eps + e^eps delta_{f^-1}(-eps) for eps < 0; nothing is said for eps >= 0."""
+    negative = at < 0
+    turned = np.where(negative, at, 0.0)
+    low, high = (-np.expm1(turned) + np.exp(turned) * side for side in table.delta(-turned))
+    return np.where(negative, low * (1 - 8 * UNIT), 0.0), np.where(negative, np.minimum(high * (1 + 8 * UNIT), 1.0), 1.0)
+
+
 Once = Callable[[Array, int, float], tuple[Array, Array, bool]]
 
 
-def _cover(at: Array, once: Once, measure: Callable[[Array, Array], Array], tol: float | None, usual: float) -> Pair:
+def _cover(
+    at: Array, once: Once, measure: Callable[[Array, Array], Array], tol: float | None, usual: float, start: Pair | None = None
+) -> Pair:
     """Answer all entries: aim at one, keep what its table also answers well enough, refine, go on with the rest.
 
     ``measure`` is the width in the question's own unit; without ``tol`` an entry is done when it is at most three times
-    as wide as an entry aimed at, and an entry aimed at is refined only while it is wider than ``usual``.
+    as wide as an entry aimed at, and an entry aimed at is refined only while it is wider than ``usual``. ``start`` is
+    what is known already; it is enough where it is a fifth of ``usual`` wide.
     """
-    low, high = np.full(len(at), -np.inf), np.full(len(at), np.inf)
-    waiting = np.ones(len(at), dtype=bool)
+    low, high = start or (np.full(len(at), -np.inf), np.full(len(at), np.inf))
     goal = usual if tol is None else tol
+    with np.errstate(invalid="ignore"):
+        waiting = ~(measure(low, high) <= (usual / 5 if tol is None else tol))
     while waiting.any():
         which = int(np.flatnonzero(waiting)[waiting.sum() // 2])
         width = planner.USUAL_WIDTH

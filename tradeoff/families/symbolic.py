@@ -18,8 +18,8 @@ from tradeoff.engines.law import LossLaw
 from tradeoff.errors import DomainError, NoClosedForm
 from tradeoff.families import symbolic_forms as forms
 from tradeoff.families.substitution import resolved, substitute
-from tradeoff.families.symbolic_numbers import Evaluator, check, digits_for
-from tradeoff.families.symbolic_solve import inverse_expression, profile_expression
+from tradeoff.families.symbolic_numbers import Evaluator, check, digits_for, steepest
+from tradeoff.families.symbolic_solve import inverse_expression, own_inverse, profile_expression
 from tradeoff.numerics.rounding import Array
 
 Profile = Callable[[Any], Any]
@@ -282,14 +282,7 @@ class Symbolic(TradeOff):
 
     @cached_property
     def symmetric(self) -> bool:
-        import sympy
-
-        if self._known is not None:
-            return self._known.symmetric
-        x = sympy.Dummy("x", positive=True)
-        inner = self.expr.subs(self.alpha, x)
-        twice = sympy.simplify(self.expr.subs(self.alpha, inner) - x)
-        return bool(twice == 0)
+        return self._known.symmetric if self._known is not None else own_inverse(self.expr, self.alpha)
 
     @property
     def q_plus(self) -> float:
@@ -307,17 +300,7 @@ class Symbolic(TradeOff):
 
     @cached_property
     def sup_loss(self) -> float:
-        import sympy
-
-        if self._known is not None:
-            return float(np.nextafter(self._known.sup_loss, np.inf))
-        try:
-            steepest = sympy.limit(-sympy.diff(forms.exact(self.expr), self.alpha), self.alpha, 0, "+")
-        except (NotImplementedError, ValueError, TypeError):
-            return np.inf
-        if not (steepest.is_number and steepest.is_real and steepest > 0):
-            return np.inf
-        return float(np.nextafter(float(sympy.N(sympy.log(steepest), 30)), np.inf))
+        return float(np.nextafter(self._known.sup_loss, np.inf)) if self._known is not None else steepest(self._evaluator)
 
     def loss_law(self) -> LossLaw:
         return self.laws()[0]

@@ -16,6 +16,7 @@ _DIGITS, _SPARE, _MOST_DIGITS = 30, 5, 4000
 _LEAST = 1e-323
 """Below this a bound is the least float or 0, whatever the value."""
 _AGREE = 1e-20
+_FAR_DIGITS = 200
 _SLACK = 1e-12
 _TRIALS, _WANTED = 60, 4
 
@@ -55,7 +56,7 @@ class Evaluator:
         with mpmath.workdps(digits):
             try:
                 value = mpmath.mpmathify(self.function(mpmath.mpf(x)))
-            except (ZeroDivisionError, ValueError, TypeError, OverflowError):
+            except (ZeroDivisionError, ValueError, TypeError, OverflowError, NameError):  # the last: unknown to mpmath
                 return mpmath.nan
             return mpmath.re(value) if abs(mpmath.im(value)) <= abs(value) * mpmath.mpf(10) ** (5 - digits) else mpmath.nan
 
@@ -171,3 +172,15 @@ def supremum(evaluator: Evaluator, slope: Any) -> Any:
             first, second = (2 * low + high) / 3, (low + 2 * high) / 3
             low, high = (first, high) if gain(first) < gain(second) else (low, second)
         return gain((low + high) / 2)
+
+
+def steepest(evaluator: Evaluator) -> float:
+    """Return log -f'(0+), rounded up, where two difference quotients far out agree to twenty digits; else infinity."""
+    import mpmath
+
+    with mpmath.workdps(_FAR_DIGITS):
+        start = evaluator.at(0.0, _FAR_DIGITS)
+        far, farther = ((start - evaluator.at(h, _FAR_DIGITS)) / h for h in (mpmath.mpf(10) ** -60, mpmath.mpf(10) ** -90))
+        if not (mpmath.isfinite(far) and farther > 0 and abs(farther - far) <= _AGREE * farther):
+            return np.inf
+        return float(np.nextafter(float(mpmath.log(farther)), np.inf))

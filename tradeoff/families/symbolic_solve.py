@@ -9,6 +9,8 @@ from tradeoff.errors import NoClosedForm
 from tradeoff.families.symbolic_numbers import Evaluator, least_preimage, supremum, trials
 
 _CLOSE = 1e-9
+_PLAIN = 1000
+"""Largest denominator SymPy is asked to simplify with."""
 _LEVELS = (0.02, 0.3, 0.62, 0.9)
 _LOSSES = (-2.5, -0.4, 0.0, 0.3, 1.1, 3.0)
 
@@ -20,7 +22,7 @@ def _solutions(equation: Any, unknown: Any) -> list[Any]:
         found = sympy.solve(equation, unknown)
     except (NotImplementedError, ValueError, TypeError, RecursionError):
         return []
-    return [solution for solution in found if isinstance(solution, sympy.Expr)]
+    return [solution for solution in found if isinstance(solution, sympy.Expr) and not solution.has(unknown)]
 
 
 def _candidates(expression: Any, t: Any, level: Any) -> list[Any]:
@@ -34,6 +36,26 @@ def _candidates(expression: Any, t: Any, level: Any) -> list[Any]:
             choices = [[*chosen, one] for chosen in choices for one in part][:16]
         return [sympy.Max(*chosen) for chosen in choices if chosen]
     return [sympy.simplify(solution) for solution in _solutions(expression - level, t)]
+
+
+def own_inverse(expression: Any, alpha: Any) -> bool:
+    """Whether f(f(alpha)) = alpha, refuted by a number or proved by SymPy; False where it can do neither."""
+    import sympy
+
+    try:
+        if not all(
+            _agree(Evaluator(expression.xreplace(values), alpha), level, least_preimage(f, level))
+            for values, f in trials(expression, alpha)
+            for level in _LEVELS
+        ):
+            return False
+    except NoClosedForm:
+        return False
+    # Constants such as e^(long fraction) would make huge polynomials: what holds for any number holds for them.
+    constants = {c for c in expression.atoms(sympy.exp, sympy.Rational) if c.is_number and (not c.is_Rational or c.q > _PLAIN)}
+    x = sympy.Dummy("x", positive=True)
+    general = expression.xreplace({c: sympy.Dummy("c", positive=True) if c.is_positive else sympy.Dummy("c", real=True) for c in constants})
+    return bool(sympy.simplify(general.subs(alpha, general.subs(alpha, x)) - x) == 0)
 
 
 def inverse_expression(expression: Any, alpha: Any) -> Any:

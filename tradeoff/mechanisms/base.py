@@ -44,9 +44,7 @@ class Mechanism(ABC):
     __matmul__ = __rmatmul__ = __pow__ = __invert__ = __ge__ = __le__ = __call__ = _no_algebra
 
 
-def number(
-    name: str, value: Any, low: float, high: float = math.inf, *, open_low: bool = False, open_high: bool = False
-) -> float:
+def number(name: str, value: Any, low: float, high: float = math.inf, *, open_low: bool = False, open_high: bool = False) -> float:
     """Return ``value`` as a float in the range; booleans, text and symbols are no numbers here."""
     if isinstance(value, bool | str | bytes) or is_symbol(value):
         raise domain(name, value, "the real numbers", "a mechanism takes one number")

@@ -37,4 +37,4 @@ def two_norm(half: Array, size: int) -> float:
     twice = half[1:-1] if size % 2 == 0 else half[1:]
     once = half[[0, -1]] if size % 2 == 0 else half[:1]
     total = 2 * float(np.sum(twice**2)) + float(np.sum(once**2))
-    return math.sqrt(total / size)
+    return float(math.sqrt(total / size))
