@@ -130,8 +130,14 @@ def _move_atoms(law: LossLaw, nodes: Array, lean: Array, *, down: bool) -> Array
         goal = np.where(keep & (above > 0), nodes[target], loss)
         # The same for (Q, P): losses change sign and order, masses are taken under Q.
         log_moved = _draw_from_below(-loss[::-1], (log_p + loss)[::-1], -goal[::-1])[::-1] - goal
-    np.add.at(p, target[keep], _weigh(log_moved, lean[target], slack + 16 * UNIT * (1 + np.abs(loss)), -1)[keep])
+    np.add.at(p, target[keep], _weigh(log_moved, lean[target], _near(slack) + 16 * UNIT * (1 + np.abs(loss)), -1)[keep])
     return np.maximum(np.nextafter(p, -np.inf), 0.0)
+
+
+def _near(slack: Array) -> Array:
+    """Return the largest slack of an atom and its neighbours."""
+    padded = np.concatenate([slack[:1], slack, slack[-1:]])
+    return np.asarray(np.maximum.reduce([padded[:-2], padded[1:-1], padded[2:]]))
 
 
 def _draw_from_below(loss: Array, log_p: Array, goal: Array) -> Array:
@@ -213,23 +219,29 @@ class _Polygon:
         drawn = np.zeros(len(p))
         drawn[:-1] += self.to_left * drop[1:]
         drawn[1:] += self.to_right * drop[:-1]
-        slack = np.maximum(self.slack, np.append(0.0, self.slack[:-1]))
-        slack = np.maximum(slack, np.append(slack[1:], 0.0))
+        near = np.concatenate([[0.0, 0.0], self.slack, [0.0]])  # a node feels the cells from two before it to one after
+        slack = np.maximum.reduce([near[:-3], near[1:-2], near[2:-1], near[3:]])
         noise = (p + drawn) * (slack + 32 * UNIT)
         return p - drawn, noise
+
+    def ends_hold(self) -> tuple[bool, bool]:
+        """Whether the end cells' own gaps are the larger ones, rounding included: then the end masses are zero exactly."""
+        margin = 1 - 8 * float(np.max(self.slack[[0, 1, -3, -2]])) - 64 * UNIT if len(self.slack) > 3 else 1 - 8 * float(np.max(self.slack))
+        return bool(self.rise[1] <= self.fall[1] * margin), bool(self.fall[-2] <= self.rise[-2] * margin)
 
     def bend(self, lacking: Index, goal: Array) -> None:
         """Raise the masses at ``lacking`` by ``goal``: move the cut that reaches too far first, else lower the node."""
         last = len(self.nodes) - 1
         right, left = np.minimum(lacking + 1, last), np.maximum(lacking - 1, 0)
         # The cuts of the end cells stay where they are: they keep both masses of what the nodes enclose.
-        far_right = (self.rise[right] > self.fall[right]) & (right < last - 1)
-        far_left = ~far_right & (self.fall[left] > self.rise[left]) & (left > 1)
+        margin = 1 - 1e-9 - 16 * self.slack
+        far_right = (self.rise[right] > (self.fall * margin)[right]) & (right < last - 1)
+        far_left = ~far_right & (self.fall[left] > (self.rise * margin)[left]) & (left > 1)
         move, back = right[far_right], left[far_left]
         aim = self.rise[move] - goal[far_right] / self.to_left[move - 1]
-        self.cuts[move] -= (self.cuts[move] - self.nodes[move]) * _retreat(aim, self.rise[move], self.fall[move])
+        self.cuts[move] -= (self.cuts[move] - self.nodes[move]) * _retreat(aim, self.rise[move], (self.fall * margin)[move])
         aim = self.fall[back] - goal[far_left] / self.to_right[back]
-        self.cuts[back - 1] += (self.nodes[back] - self.cuts[back - 1]) * _retreat(aim, self.fall[back], self.rise[back])
+        self.cuts[back - 1] += (self.nodes[back] - self.cuts[back - 1]) * _retreat(aim, self.fall[back], (self.rise * margin)[back])
         self.measure(np.unique(np.concatenate([move, back - 1])))
         stuck = ~(far_right | far_left)
         self.extra[lacking[stuck]] += goal[stuck] / self.own[lacking[stuck]]
@@ -275,7 +287,7 @@ def _convex(polygon: _Polygon) -> tuple[Array, Index]:
     lacking = np.zeros(0, dtype=np.int64)
     for _ in range(_REPAIRS):
         p, noise = polygon.masses()
-        starts, ends = polygon.rise[1] <= polygon.fall[1], polygon.fall[-2] <= polygon.rise[-2]
+        starts, ends = polygon.ends_hold()
         p[0], p[-1] = (noise[0] if starts else p[0]), (noise[-1] if ends else p[-1])
         lacking = np.flatnonzero(p < noise)
         held = polygon.extra[0] == polygon.extra[-1] == 0

@@ -31,7 +31,7 @@ def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
             loss, log_p = merged(np.add.outer(loss, times * atoms.loss).ravel(), np.add.outer(log_p, times * atoms.log_p).ravel())
         slack += count * (float(np.max(atoms.slack)) + UNIT * (8 + 2 * float(np.max(np.abs(log_p)))))
         lost += count * getattr(law, "lost", 0.0)
-    return AtomicLaw(loss, log_p, slack=np.full(len(loss), slack), lost=lost)
+    return AtomicLaw(loss, log_p, slack=np.full(len(loss), slack + 4 * UNIT * sum(counts) * (1 + float(np.max(np.abs(loss))))), lost=lost)
 
 
 def profile(law: AtomicLaw, q_plus: float) -> Profile:
@@ -46,7 +46,7 @@ def profile(law: AtomicLaw, q_plus: float) -> Profile:
     size = np.where(np.isfinite(log_delta), np.abs(log_delta), 0.0)
     slack = law.atoms.slack + UNIT * (64 + 8 * len(loss) + 8 * np.abs(loss) + 4 * size + 4 * np.abs(log_above))
     delta = np.exp(np.minimum(log_delta, 0.0))
-    shift = 8 * UNIT * (1 + np.max(np.abs(loss)))
+    shift = 8 * UNIT * (1 + np.max(np.abs(loss))) + float(np.max(law.atoms.slack))  # the slack counts the sums of losses too
     upper = np.minimum(delta * (1 + slack + shift) + q_plus * (1 + 16 * UNIT) + law.lost + TINY, 1.0)
     lower = delta * np.maximum(1 - slack - shift, 0.0) + q_plus * (1 - 16 * UNIT)
 

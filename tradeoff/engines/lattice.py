@@ -17,6 +17,9 @@ from tradeoff.engines.profile import Profile
 from tradeoff.numerics import fft
 from tradeoff.numerics.rounding import TINY, UNIT, Array, Index
 
+_NOTHING = 1e300
+"""Minus this is a lower bound that says nothing and can still be interpolated."""
+
 _FEW = 16
 """Powers up to this one are multiplied out."""
 
@@ -106,7 +109,8 @@ def _chernoff(factors: Sequence[Tilted], vectors: Sequence[Array], h: float, t: 
         peak = float(np.max(steps))
         moment = float(np.sum(vector * np.exp(steps - peak)))
         exponent += factor.count * (peak + np.log(moment)) if moment > 0 else -np.inf
-    return float(np.exp(min(exponent + 1e-6, 700.0))) if not np.isnan(exponent) else np.inf
+    exponent += 1e-6 + 64 * UNIT * sum(factor.count for factor in factors)
+    return float(np.exp(min(exponent, 700.0))) if not np.isnan(exponent) else np.inf
 
 
 def profile(factors: Sequence[Tilted], h: float, theta: float, window: Window, q_plus: float) -> Profile:
@@ -136,7 +140,7 @@ def profile(factors: Sequence[Tilted], h: float, theta: float, window: Window, q
     upper = np.minimum(upper * np.exp(shift) + (top * (1 + 16 * UNIT) + TINY), 1.0)
     lower = lower * np.exp(-np.sign(lower) * shift) + q_plus
     # Where the spectrum's error overflows nothing is known; the trivial bounds say so.
-    upper, lower = np.nan_to_num(upper, nan=1.0, posinf=1.0), np.nan_to_num(lower, nan=0.0, posinf=0.0, neginf=0.0)
+    upper, lower = np.nan_to_num(upper, nan=1.0, posinf=1.0), np.nan_to_num(lower, nan=-_NOTHING, posinf=-_NOTHING, neginf=-_NOTHING)
     return Profile(loss + shift, upper, loss - shift, lower, q_plus)
 
 
