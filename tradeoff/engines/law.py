@@ -97,10 +97,14 @@ class LossLaw(ABC):
         p, q = masses(inner, clipped)
         a, b = edges[:-1], edges[1:]
         inside_a, inside_b = clipped[:-1], clipped[1:]
-        with np.errstate(invalid="ignore"):
-            below = np.where(inside_a > a, np.exp(inside_a) * -np.expm1(np.maximum(a - inside_a, -800.0)), 0.0)
-            above = np.where(b > inside_b, np.exp(-inside_b) * -np.expm1(np.maximum(inside_b - b, -800.0)), 0.0)
-        return Cells(inner.excess + below * p, inner.deficit + above * q, inner.slack + 16 * UNIT)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            below = np.where(
+                inside_a > a, np.exp(np.minimum(inside_a + np.log(p), 700.0)) * -np.expm1(np.maximum(a - inside_a, -800.0)), 0.0
+            )
+            above = np.where(
+                b > inside_b, np.exp(np.minimum(np.log(q) - inside_b, 700.0)) * -np.expm1(np.maximum(inside_b - b, -800.0)), 0.0
+            )
+        return Cells(inner.excess + below, inner.deficit + above, inner.slack + 16 * UNIT * (1 + np.abs(inside_a) + np.abs(inside_b)))
 
     @abstractmethod
     def _cells(self, edges: Array) -> Cells:
