@@ -1,0 +1,278 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.stats as st
+import sympy as sp
+from hypothesis import given
+from hypothesis import strategies as some
+
+import tradeoff as to
+from tradeoff import Symbolic
+from tradeoff.errors import CurveError, DomainError, NoClosedForm, SymbolError
+from tradeoff.families import symbolic_solve
+
+ALPHA, MU, NU, EPS, DELTA, P, K = sp.symbols("alpha mu nu epsilon delta p k", positive=True)
+LOSS = sp.Symbol("x", real=True)
+ALPHAS = np.array([0.0, 1e-12, 0.04, 0.2, 0.31, 0.5, 0.77, 0.999, 1.0])
+LOSSES = np.array([-3.0, -0.6, -0.1, 0.0, 0.2, 0.71, 2.0])
+LOGISTIC = (1 - ALPHA) / (1 - ALPHA + K * ALPHA)
+
+FAMILIES = [
+    (to.Gaussian(MU), {MU: 1.5}),
+    (to.Laplace(EPS), {EPS: 0.7}),
+    (to.PureDP(EPS), {EPS: 0.7}),
+    (to.TotalVariation(DELTA), {DELTA: 0.1}),
+    (to.approximate_dp(EPS, DELTA), {EPS: 0.7, DELTA: 0.1}),
+]
+by_family = pytest.mark.parametrize(("curve", "values"), FAMILIES, ids=[repr(curve) for curve, _ in FAMILIES])
+
+
+def agree(one, two, rtol=1e-11):
+    """Two enclosures of the same number overlap and are narrow."""
+    assert np.all(one.lower <= two.upper)
+    assert np.all(two.lower <= one.upper)
+    assert np.allclose(one.lower, two.upper, rtol=rtol, atol=1e-14)
+
+
+@by_family
+def test_value_profile_and_inverse_of_the_families(curve, values):
+    formula, numbers = curve.symbolic(ALPHA), curve.subs(values)
+    agree(formula.subs(values).bounds(ALPHAS), numbers.bounds(ALPHAS))
+    agree(formula.subs(values).bounds.delta(LOSSES), numbers.bounds.delta(LOSSES))
+    agree(formula.inverse().subs(values).bounds(ALPHAS), numbers.inverse().bounds(ALPHAS))
+    agree(formula.subs(values).bounds.epsilon([0.15, 0.4]), numbers.bounds.epsilon([0.15, 0.4]))
+    assert formula.free_symbols == curve.free_symbols == set(values)
+
+
+@by_family
+def test_profile_is_the_supremum(curve, values):
+    f = sp.lambdify(ALPHA, curve.symbolic(ALPHA).subs(values).expr, ["scipy", "numpy"])
+    with np.errstate(divide="ignore"):
+        grid = np.linspace(0, 1, 20001)
+        value = f(grid)
+    for loss in LOSSES:
+        truth = float(curve.symbolic(ALPHA).symbolic_delta(LOSS).subs({**values, LOSS: loss}))
+        best = np.max(1 - value - np.exp(loss) * grid)
+        assert best - 1e-12 <= truth <= best + 1e-4
+
+
+@by_family
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_groups_of_the_families(curve, values, k):
+    formula = curve.symbolic(ALPHA)
+    group, alphas = formula.group(k), ALPHAS[2:-1]  # next to 0 a rounded value would be mapped far away
+    numbers = alphas
+    for _ in range(k):
+        numbers = 1 - formula.subs(values)(numbers)
+    assert group.free_symbols == set(values)
+    assert np.allclose(group.subs(values)(alphas), 1 - numbers, rtol=1e-12, atol=1e-14)
+
+
+@by_family
+def test_subsampling_of_the_families(curve, values):
+    formula = curve.symbolic(ALPHA).subsample(P)
+    assert formula.free_symbols == {P, *values}
+    formula, numbers = formula.subs({**values, P: 0.25}), to.subsample(curve.subs(values), 0.25)
+    agree(formula.bounds(ALPHAS), numbers.bounds(ALPHAS))
+    agree(formula.bounds.delta(LOSSES), numbers.bounds.delta(LOSSES))
+    assert not formula.symmetric
+
+
+def test_subsampling_keeps_rationals_and_reaches_formulas_from_curves():
+    third = to.PureDP(EPS).symbolic(ALPHA).subsample(sp.Rational(1, 3))
+    assert third.expr.has(sp.Rational(1, 3))
+    assert to.subsample(to.Gaussian(MU), P).free_symbols == {MU, P}
+    assert to.Gaussian(MU).symbolic(ALPHA).subsample(0).expr == 1 - ALPHA
+    with pytest.raises(DomainError, match=r"p = 1\.5"):
+        third.subsample(1.5)
+
+
+@by_family
+def test_lambdify_is_the_curve_in_floats(curve, values):
+    formula = curve.symbolic(ALPHA)
+    in_order = [values[symbol] for symbol in sorted(values, key=str)]
+    assert np.allclose(formula.lambdify()(ALPHAS, *in_order), curve.subs(values)(ALPHAS), rtol=1e-12, atol=1e-14)
+
+
+def test_conjugate_is_the_profile_read_backwards():
+    y = sp.Symbol("y", real=True)
+    formula = to.Laplace(EPS).symbolic(ALPHA)
+    for slope in (-2.5, -1.0, -0.1):
+        expected = float(formula.symbolic_delta(LOSS).subs({EPS: 0.7, LOSS: np.log(-slope)})) - 1
+        assert float(formula.conjugate(y).subs({EPS: 0.7, y: slope})) == pytest.approx(expected)
+        assert float(formula.conjugate(slope).subs({EPS: 0.7})) == pytest.approx(expected)
+    assert formula.conjugate(3) == 3
+
+
+def test_products_of_symbolic_families():
+    assert repr(to.Gaussian(MU) @ to.Gaussian(NU)) == "G_{sqrt(mu^2+nu^2)}"
+    both = to.Gaussian(MU).symbolic(ALPHA) @ to.Gaussian(NU).symbolic(ALPHA)
+    assert both.subs({MU: 3, NU: 4}) == to.Gaussian(5).symbolic(ALPHA)
+    agree(both.subs({MU: 3, NU: 4}).bounds(ALPHAS), to.Gaussian(5).bounds(ALPHAS))
+    leaks = to.TotalVariation(DELTA).symbolic(ALPHA) @ to.TotalVariation(P)
+    assert sp.expand(1 - leaks.subs({DELTA: 0.5, P: 0.5}).expr.subs(ALPHA, 0)) == sp.Rational(3, 4)
+    assert (to.Gaussian(MU).symbolic(ALPHA) ** 4).expr == to.Gaussian(2 * MU).symbolic(ALPHA).expr
+    assert to.PureDP(EPS).symbolic(ALPHA) @ to.TotalVariation(DELTA) == to.approximate_dp(EPS, DELTA).symbolic(ALPHA)
+
+
+@pytest.mark.parametrize("left", [True, False])
+def test_products_with_total_variation_scale_both_axes(left):
+    f, leak = Symbolic(LOGISTIC, ALPHA), to.TotalVariation(DELTA)
+    product = (leak @ f if left else f @ leak).subs({K: sp.E, DELTA: 0.25})
+    known = to.LocationShift(st.logistic(), 1) @ to.TotalVariation(0.25)
+    alphas = ALPHAS[(ALPHAS < 0.7) | (ALPHAS > 0.8)]
+    agree(product.bounds(alphas), known.bounds(alphas))
+    agree(product.bounds.delta(LOSSES), known.bounds.delta(LOSSES), rtol=1e-8)
+    assert (to.Identity() @ f if left else f @ to.Identity()) == f
+
+
+def test_products_without_a_closed_form_say_so():
+    f = Symbolic(LOGISTIC, ALPHA)
+    for make in (lambda: f @ to.Gaussian(MU), lambda: f**2, lambda: to.PureDP(EPS).symbolic(ALPHA) ** 2):
+        with pytest.raises(NoClosedForm, match="substitute numbers"):
+            make()
+
+
+def test_numeric_formulas_compose_in_the_engine():
+    ten = Symbolic(LOGISTIC, ALPHA).subs({K: sp.E}) ** 10
+    known = (to.LocationShift(st.logistic(), 1) ** 10).bounds.epsilon(1e-5)
+    low, high = ten.bounds.epsilon(1e-5)
+    assert low <= known.upper
+    assert high >= known.lower
+    mixed = Symbolic((1 - ALPHA) ** 2, ALPHA) @ to.Gaussian(1)
+    known = (to.LocationShift(st.gumbel_r(), float(np.log(2))) @ to.Gaussian(1)).bounds.delta(0.5)
+    assert mixed.bounds.delta(0.5).lower <= known.upper
+    assert mixed.bounds.delta(0.5).upper >= known.lower
+
+
+def test_inverses_and_profiles_sympy_finds():
+    lehmann = Symbolic((1 - ALPHA) ** K, ALPHA)
+    assert sp.simplify((~lehmann).expr - (1 - ALPHA ** (1 / K))) == 0
+    profile = lehmann.symbolic_delta(LOSS)
+    known = to.LocationShift(st.gumbel_r(), float(np.log(2)))
+    for loss in (-1.5, 0.0, 0.5, 1.0):
+        low, high = known.bounds.delta(loss)
+        assert low - 1e-12 <= float(profile.subs({K: 2, LOSS: loss})) <= high + 1e-12
+    lines = Symbolic(sp.Max(0, 1 - 3 * ALPHA, (1 - 2 * ALPHA) / 2), ALPHA)
+    inverse = lines.inverse()
+    assert np.allclose(inverse([0.0, 0.1, 0.4, 0.7, 1.0]), [0.5, 0.4, 0.2, 0.1, 0.0], atol=1e-12)
+    assert sp.simplify(Symbolic(LOGISTIC, ALPHA).inverse().expr - LOGISTIC) == 0
+
+
+def test_formulas_that_are_their_own_inverse_have_groups():
+    f = Symbolic(LOGISTIC, ALPHA)
+    assert f.symmetric
+    assert sp.simplify(f.group(2).expr - LOGISTIC.subs(K, K**2)) == 0
+    with pytest.raises(NoClosedForm, match="one order"):
+        Symbolic((1 - ALPHA) ** K, ALPHA).group(2)
+
+
+def test_no_closed_form_is_an_error_with_symbols_and_bounds_with_numbers():
+    hard = (1 - ALPHA) ** K * sp.exp(-K * ALPHA) * (1 - ALPHA / 3)
+    with pytest.raises(NoClosedForm, match="inverse"):
+        Symbolic(hard, ALPHA).inverse()
+    with pytest.raises(NoClosedForm, match="profile"):
+        Symbolic(hard, ALPHA).symbolic_delta(LOSS)
+    numbers = Symbolic(hard, ALPHA).subs({K: 2})
+    alphas = np.array([0.1, 0.4, 0.8])
+    low, high = numbers.inverse().bounds(numbers(alphas))
+    assert np.all(low <= alphas + 1e-12)
+    assert np.all(high >= alphas - 1e-12)
+    low, high = numbers.bounds.epsilon(0.1)
+    assert numbers.bounds.delta(low - 1e-6).lower > 0.1 > numbers.bounds.delta(high + 1e-6).upper
+
+
+def test_a_wrong_solution_is_never_returned(monkeypatch):
+    monkeypatch.setattr(symbolic_solve, "_solutions", lambda equation, _: [sp.Rational(1, 2) * (1 - x) for x in equation.free_symbols])
+    f = Symbolic((1 - ALPHA) ** K, ALPHA)
+    with pytest.raises(NoClosedForm):
+        f.inverse()
+    with pytest.raises(NoClosedForm):
+        f.symbolic_delta(LOSS)
+
+
+def test_numbers_of_symbols_are_refused():
+    for curve in (to.Gaussian(MU), to.Laplace(EPS), to.PureDP(EPS), to.TotalVariation(DELTA), to.Gaussian(MU) @ to.Laplace(EPS)):
+        for ask in (lambda c: c(0.5), lambda c: c.delta(1.0), lambda c: c.epsilon(1e-5)):
+            with pytest.raises(SymbolError, match=r"\.subs"):
+                ask(curve)
+    with pytest.raises(SymbolError, match=r"\.subs"):
+        Symbolic(LOGISTIC, ALPHA)(0.5)
+
+
+def test_substitution_in_every_curve():
+    product = to.Gaussian(MU) @ to.Laplace(EPS) ** 3 @ to.PureDP(0.5)
+    assert product.subs({MU: 1}).free_symbols == {EPS}
+    assert product.subs({MU: 1, "epsilon": 0.25}) == to.Gaussian(1) @ to.Laplace(0.25) ** 3 @ to.PureDP(0.5)
+    assert to.TotalVariation(DELTA).subs({DELTA: 0.5}) == to.TotalVariation(0.5)
+    assert to.Gaussian(MU * NU).subs({MU: 2}).subs({NU: 3}) == to.Gaussian(6)
+    assert (to.Gaussian(MU) @ to.Gaussian(NU)).subs({MU: 0.3, NU: 0.4}) == to.Gaussian(0.5)
+    with pytest.raises(SymbolError, match="q is not among"):
+        to.Gaussian(MU).subs({"q": 1})
+    with pytest.raises(DomainError, match="mu"):
+        to.Gaussian(MU).subs({MU: -1})
+
+
+def test_formulas_answer_symbols():
+    f = to.Gaussian(1).symbolic(ALPHA)
+    assert f(P) == f.expr.subs(ALPHA, P)
+    assert f.delta(LOSS) == f.symbolic_delta(LOSS)
+    assert to.Gaussian(MU).symbolic().alpha.name == "alpha"
+    assert f.symbolic(P).alpha == P
+    assert "\\alpha" in f._repr_latex_()
+    assert f.q_plus == 0
+    with pytest.raises(NoClosedForm, match="formula"):
+        (to.Gaussian(MU) @ to.Laplace(EPS)).symbolic(ALPHA)
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        (1 - ALPHA / 2, "1 - alpha fails"),
+        (ALPHA / 2, "increases|1 - alpha fails"),
+        ((1 - ALPHA) * (sp.Rational(1, 2) + ALPHA / 4), "not convex"),
+        (sp.Max(0, sp.Rational(1, 2) - 2 * (ALPHA - sp.Rational(1, 2)) ** 2) * (1 - ALPHA), "increases"),
+        (-1 + 0 * ALPHA, r"outside \[0, 1\]"),
+        (1.5 - 2 * ALPHA, r"outside \[0, 1\]"),
+        (sp.sqrt(ALPHA - sp.Rational(1, 2)), "not a real number"),
+    ],
+)
+def test_what_is_no_trade_off_function(expression, reason):
+    with pytest.raises(CurveError, match=reason):
+        Symbolic(expression, ALPHA)
+
+
+def test_parameters_are_checked_when_they_become_numbers():
+    with pytest.raises(CurveError):
+        Symbolic(LOGISTIC, ALPHA).subs({K: 0.5})
+    with pytest.raises(DomainError, match="symbol"):
+        Symbolic(LOGISTIC, 2 * ALPHA)
+
+
+@given(mu=some.floats(0.01, 40), alpha=some.floats(1e-300, 1 - 1e-12), epsilon=some.floats(-30, 30))
+def test_numeric_formulas_and_float_families_hold_each_other(mu, alpha, epsilon):
+    family = to.Gaussian(mu)
+    formula = family.symbolic(ALPHA)
+    one, two = formula.bounds(alpha), family.bounds(alpha)
+    assert one.lower <= two.upper
+    assert one.upper >= two.lower
+    assert one.width <= 1e-14 * one.upper + 1e-300
+    one, two = formula.bounds.delta(epsilon), family.bounds.delta(epsilon)
+    assert one.lower <= two.upper
+    assert one.upper >= two.lower
+
+
+def test_masses_at_infinity_and_suprema():
+    leaking = Symbolic(sp.Max(0, sp.Rational(3, 4) - 2 * ALPHA), ALPHA)
+    assert leaking.q_plus == pytest.approx(0.25)
+    assert leaking.p_minus == pytest.approx(0.625)
+    bounded = Symbolic(LOGISTIC, ALPHA).subs({K: sp.E})
+    assert bounded.sup_loss == pytest.approx(1)
+    assert bounded.epsilon(0) == pytest.approx(1)
+
+
+def test_importing_the_library_does_not_import_sympy():
+    code = "import sys, tradeoff; sys.exit('sympy' in sys.modules or 'mpmath' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603 - our own interpreter
