@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.engines.law import Cells, LossLaw, masses
 from tradeoff.numerics.rounding import UNIT, Array, Index
 
@@ -49,8 +50,16 @@ def discretise(law: LossLaw, nodes: Array, slope: float = 0.0, log_scale: float 
             over += np.where(lean > 700.0, np.inf, _spread(cells, nodes) * (weight * (1 + error)))
         top += cells.excess[-1] * (1 + cells.slack[-1])
         bottom += cells.deficit[0] * (1 + cells.slack[0])
-        gathered = _gather(law, Cells(*(part[1:-1] for part in cells)), nodes) * (weight * np.maximum(1 - error, 0.0))
-        under, under_reversed = under + gathered, under_reversed + gathered
+        gathered = _gather(law, Cells(*(part[1:-1] for part in cells)), nodes)
+        if gathered is None:
+            merged = _merge(law, nodes)
+            under, under_reversed = (
+                under + _move_atoms(merged, nodes, lean, down=True),
+                under_reversed + _move_atoms(merged, nodes, lean, down=False),
+            )
+        else:
+            gathered *= weight * np.maximum(1 - error, 0.0)
+            under, under_reversed = under + gathered, under_reversed + gathered
     grow = 1 + 16 * UNIT
     shift = 8 * UNIT * (1 + float(np.max(np.abs(nodes))))
     return OnLattice(nodes, over, (top + law.q_plus) * grow, (bottom + law.p_minus) * grow, under, under_reversed, shift)
@@ -225,9 +234,12 @@ class _Polygon:
         return p - drawn, noise
 
     def ends_hold(self) -> tuple[bool, bool]:
-        """Whether the end cells' own gaps are the larger ones, rounding included: then the end masses are zero exactly."""
-        margin = 1 - 8 * float(np.max(self.slack[[0, 1, -3, -2]])) - 64 * UNIT if len(self.slack) > 3 else 1 - 8 * float(np.max(self.slack))
-        return bool(self.rise[1] <= self.fall[1] * margin), bool(self.fall[-2] <= self.rise[-2] * margin)
+        """Whether the end cells' own gaps are the drops of the nodes next to the ends: then the end masses are 0 exactly."""
+        near = self.slack[[0, 1, -3, -2]] if len(self.slack) > 3 else self.slack
+        margin = 1 - 8 * float(np.max(near)) - 64 * UNIT
+        first = self.rise[1] <= self.fall[1] * margin and self.extra[1] == 0
+        last = self.fall[-2] <= self.rise[-2] * margin and self.extra[-2] == 0
+        return bool(first), bool(last)
 
     def bend(self, lacking: Index, goal: Array) -> None:
         """Raise the masses at ``lacking`` by ``goal``: move the cut that reaches too far first, else lower the node."""
@@ -253,8 +265,19 @@ def _retreat(aim: Array, value: Array, floor: Array) -> Array:
     return np.where(wanted < 1e-9, 1.0, 1 - np.maximum(wanted, 0.0))
 
 
-def _gather(law: LossLaw, inner: Cells, nodes: Array) -> Array:
-    """Return the masses of the tangent polygon, rounded down; what lies outside the nodes is dropped.
+def _merge(law: LossLaw, nodes: Array) -> AtomicLaw:
+    """Return one atom with all the mass between the nodes: a garbling, for laws narrower than the spacing."""
+    a, b = nodes[0], nodes[-1]
+    cell = law.cells(np.array([a, b]))
+    p = float(masses(cell, np.array([a, b]))[0][0])
+    if not p > 0:
+        return AtomicLaw(np.zeros(0), np.zeros(0))
+    loss = a + np.log1p(cell.excess * np.exp(-a) / p)
+    return AtomicLaw(loss, np.log([p]), slack=cell.slack + 64 * UNIT)
+
+
+def _gather(law: LossLaw, inner: Cells, nodes: Array) -> Array | None:
+    """Return the masses of the tangent polygon, rounded down, or None if there is none; what lies outside is dropped.
 
     Where a tail falls too steeply for its cells the polygon cannot be bent there: the tail is dropped as well.
     """
@@ -268,14 +291,14 @@ def _gather(law: LossLaw, inner: Cells, nodes: Array) -> Array:
         masses_, lacking = _convex(polygon)
         if len(lacking) == 0:
             gathered[first : last + 1] = masses_
-            break
+            return gathered
         if 2 * lacking[0] > last - first:
             last = first + int(lacking[0])
         elif 2 * lacking[-1] < last - first:
             first += int(lacking[-1])
         else:
             break
-    return gathered
+    return None
 
 
 def _convex(polygon: _Polygon) -> tuple[Array, Index]:

@@ -93,11 +93,11 @@ def _offset(law: LossLaw, sketch: Sketch, h: float) -> float:
     for _ in range(8):
         a, b = centre - h / 2, centre + h / 2
         cells = law.cells(np.array([a, b]))
-        p = (cells.deficit[0] + np.exp(-b) * cells.excess[0]) / -np.expm1(-h)
-        if p <= 0:
+        p = (cells.deficit[0] + np.exp(min(-b, 600.0)) * cells.excess[0]) / -np.expm1(-h)
+        if not p * np.exp(a) > 0 or abs(a) > 600:
             return 0.0
         centre = a + float(np.log1p(cells.excess[0] / (np.exp(a) * p)))
-    return centre + 1e-13 * h
+    return centre - 1e-13 * h  # a node just below the barycentre: moved down to it, the bin loses next to nothing
 
 
 def _reach(sketch: Sketch, theta: float, log_scale: float, count: int, log_delta: float) -> tuple[float, float]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from tradeoff.core.bounds import Pair
-from tradeoff.core.parameters import real
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.parameters import count, real
 from tradeoff.engines.density import LaplaceLaw
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.numerics.rounding import Array, around
@@ -65,6 +66,9 @@ class Laplace(SymmetricFamily):
 
     def loss_law(self) -> LaplaceLaw:
         return LaplaceLaw(self.epsilon_0)
+
+    def group(self, k: int) -> TradeOff:
+        return Laplace(count("k", k) * self.epsilon_0)  # the limit of f_{eps/m,0}^(o km) is closed under groups
 
     def kl(self) -> Any:
         """Kullback-Leibler divergence KL(P || Q) = eps - 1 + e^-eps, in nats."""

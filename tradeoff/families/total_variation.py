@@ -9,7 +9,7 @@ import numpy as np
 
 from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import real
+from tradeoff.core.parameters import count, real
 from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.families.identity import Identity
@@ -84,6 +84,10 @@ class TotalVariation(SymmetricFamily):
             log_p = np.log1p(-np.array([self.delta_0]))
         keep = log_p > -np.inf
         return AtomicLaw(np.zeros(1)[keep], log_p[keep], self.delta_0, self.delta_0)
+
+    def group(self, k: int) -> TradeOff:
+        k = count("k", k)
+        return TotalVariation(min(1.0, k * self.delta_0)) if not self.free_symbols else super().group(k)
 
     def kl(self) -> float:
         """Kullback-Leibler divergence: infinite unless delta = 0."""

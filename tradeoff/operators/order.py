@@ -8,7 +8,7 @@ from tradeoff.core.curve import TradeOff
 from tradeoff.core.dispatch import announces
 from tradeoff.core.parameters import real
 from tradeoff.core.piecewise_linear import PiecewiseLinear
-from tradeoff.core.tensor import Tensor
+from tradeoff.core.tensor import Factors, Tensor, tensor
 from tradeoff.errors import Undecided
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
@@ -49,9 +49,27 @@ def _by_structure(f: TradeOff, g: TradeOff) -> bool | None:
 
 
 def _factors(f: TradeOff, g: TradeOff) -> bool | None:
-    """Fewer rounds are more private: f >= f (x) h."""
-    mine, theirs = (curve.factors if isinstance(curve, Tensor) else {curve: 1} for curve in (f, g))
-    return True if all(theirs.get(factor, 0) >= n for factor, n in mine.items()) else None
+    """Cancel common factors: f (x) h >= g (x) h when f >= g, and any f >= f (x) h."""
+    mine, theirs = (dict(curve.factors) if isinstance(curve, Tensor) else {curve: 1} for curve in (f, g))
+    common = {factor: min(n, theirs[factor]) for factor, n in mine.items() if factor in theirs}
+    if not common and not (isinstance(f, Tensor) and isinstance(g, Tensor)):
+        return None
+    rest_f, rest_g = (tensor((factor, n - common.get(factor, 0)) for factor, n in side.items()) for side in (mine, theirs))
+    if rest_f == Identity():
+        return True
+    return _by_structure(rest_f, rest_g) if common else _one_by_one(mine, theirs)
+
+
+def _one_by_one(mine: Factors, theirs: Factors) -> bool | None:
+    """Factor by factor: each of f's has one of g's, of the same power, that is no more private."""
+    if len(mine) != len(theirs) or sorted(mine.values()) != sorted(theirs.values()):
+        return None
+    pairs = zip(sorted(mine.items(), key=_rank), sorted(theirs.items(), key=_rank), strict=True)
+    return True if all(n == m and _by_structure(a, b) for (a, n), (b, m) in pairs) else None
+
+
+def _rank(item: tuple[TradeOff, int]) -> tuple[int, str, str]:
+    return item[1], type(item[0]).__name__, repr(item[0])
 
 
 def _by_tails(f: TradeOff, g: TradeOff) -> bool | None:
@@ -68,18 +86,20 @@ def _by_bounds(f: TradeOff, g: TradeOff) -> bool:
     """F >= g if delta_f <= delta_g at every epsilon; refuted by one point, proved cell by cell by monotonicity."""
     reach = min(max(f.sup_loss, g.sup_loss, 1.0), 60.0)
     back = min(max(f.inverse().sup_loss, g.inverse().sup_loss, 1.0), 60.0)
-    grid = np.linspace(-back, reach, 401)
+    bounded = _ends(f, g, -back, reach)
+    # Without bounded losses the tails can refute but never prove: a coarse look is all that helps.
+    grid = np.linspace(-back, reach, 401) if bounded else np.linspace(-min(back, 8.0), min(reach, 8.0), 65)
     mine, theirs = f.bounds.delta(grid), g.bounds.delta(grid)
     worse = np.flatnonzero(mine.lower > theirs.upper)
     if len(worse):
         return False
-    for _ in range(8):
+    for _ in range(8 if bounded else 0):
         # delta decreases: on [a, b], delta_f <= upper_f(a) and delta_g >= lower_g(b).
         left, right = grid[:-1], grid[1:]
         open_ = np.flatnonzero(mine.upper[:-1] > theirs.lower[1:])
-        if len(open_) == 0 and _ends(f, g, float(grid[0]), float(grid[-1])):
+        if len(open_) == 0:
             return True
-        if len(open_) == 0 or len(grid) > 20_000:
+        if len(grid) > 20_000:
             break
         grid = np.unique(np.concatenate([grid, (left[open_] + right[open_]) / 2]))
         mine, theirs = f.bounds.delta(grid), g.bounds.delta(grid)
