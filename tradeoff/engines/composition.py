@@ -14,7 +14,7 @@ from tradeoff.engines.profile import Profile
 from tradeoff.engines.saddle import Cumulant, epsilon_for_alpha, epsilon_for_delta, log_delta_for_epsilon
 from tradeoff.numerics.rounding import TINY, UNIT, Array
 
-_REFINEMENTS = 4
+_REFINEMENTS, _AIMS = 4, 3
 _LARGEST_LOSS = 300.0
 _REMEMBERED = 2**22
 """Most table entries kept for later questions: 128 MiB an order."""
@@ -191,14 +191,20 @@ class Composition:
         return _cover(alpha, self._beta_once, width, tol, usual=1e-2)
 
     def _beta_once(self, at: Array, which: int, width: float) -> tuple[Array, Array, bool]:
-        guess = epsilon_for_alpha(self.forward.cumulant, float(at[which]))
-        reverse = guess < 0
-        order = self.backward if reverse else self.forward
-        table, capped = order.near(abs(guess), width)
+        alpha = float(at[which])
+        target = epsilon_for_alpha(self.forward.cumulant, alpha)
         low, high = np.zeros(len(at)), 1 - at
-        for k in range(len(at)):
-            low[k], high[k] = _beta_from(table, float(at[k]), reverse=reverse)
-        return low, np.minimum(high, 1 - at), capped
+        for _ in range(_AIMS):
+            order = self.backward if target < 0 else self.forward
+            table, capped = order.near(abs(target), width)
+            for k in range(len(at)):
+                new_low, new_high, _ = _beta_from(table, float(at[k]), reverse=target < 0)
+                low[k], high[k] = max(low[k], new_low), min(high[k], new_high)
+            if high[which] - low[which] <= 3e-3 * min(high[which], max(1 - alpha - low[which], 0.0)):
+                break
+            best = _beta_from(table, alpha, reverse=target < 0)[2]  # where the supremum was: aim there next
+            target = -best if target < 0 else best
+        return low, high, capped
 
 
 def _from_other_order(table: Profile, at: Array) -> Pair:
@@ -241,8 +247,8 @@ def _cover(
     return low, high
 
 
-def _beta_from(table: Profile, alpha: float, *, reverse: bool) -> tuple[float, float]:
-    """Bound f(alpha) from one table of delta_f (or of delta_{f^-1}) by duality.
+def _beta_from(table: Profile, alpha: float, *, reverse: bool) -> tuple[float, float, float]:
+    """Bound f(alpha) from one table of delta_f (or of delta_{f^-1}) by duality; return also where the supremum sits.
 
     f(alpha) = sup over s = e^eps of 1 - delta(eps) - s alpha, concave in s. A node on either side whose upper value
     is below the best lower value fences the supremum in; no other node can then exceed what lies between.
@@ -256,7 +262,8 @@ def _beta_from(table: Profile, alpha: float, *, reverse: bool) -> tuple[float, f
     else:
         line = 1 - table.upper - np.exp(above) * alpha - 8 * UNIT * (1 + np.exp(above) * alpha)
         ceiling = 1 - bottom - np.exp(below) * alpha + 8 * UNIT * (1 + np.exp(below) * alpha)
-    return max(float(np.max(line)), 0.0), _fenced(ceiling, line)
+    best = int(np.argmax(line))
+    return max(float(line[best]), 0.0), _fenced(ceiling, line), float(table.above[best])
 
 
 def _fenced(ceiling: Array, line: Array) -> float:
