@@ -10,6 +10,7 @@ import numpy as np
 from tradeoff.engines import exact, planner
 from tradeoff.engines.lattice import profile
 from tradeoff.engines.law import LossLaw, Reversed, Sketch
+from tradeoff.engines.planner import Effort, first_effort
 from tradeoff.engines.profile import Profile
 from tradeoff.engines.saddle import Cumulant, epsilon_for_alpha, epsilon_for_delta, log_delta_for_epsilon
 from tradeoff.numerics.rounding import TINY, UNIT, Array
@@ -30,7 +31,7 @@ class _Order:
 
     def __init__(self, laws: list[LossLaw], counts: list[int], *, reverse: bool) -> None:
         self.laws, self.counts, self.reverse = laws, counts, reverse
-        self.profiles: list[tuple[float, float, Profile, bool]] = []
+        self.profiles: list[tuple[float, Effort, Profile, bool]] = []
 
     @cached_property
     def views(self) -> list[LossLaw]:
@@ -68,20 +69,20 @@ class _Order:
     def supremum(self) -> float:
         return float(sum(count * view.range[1] for view, count in zip(self.views, self.counts, strict=True)))
 
-    def near(self, epsilon: float, width: float) -> tuple[Profile, bool]:
+    def near(self, epsilon: float, effort: Effort) -> tuple[Profile, bool]:
         """Return a profile aimed at ``epsilon`` (and whether it is as fine as memory allows), from the cache if one is."""
         if self.exact is not None:
             return self.exact, True
         epsilon = min(epsilon, 0.98 * self.reach) if self.reach > 0 else epsilon
         for target, made, known, capped in self.profiles:
-            if abs(target - epsilon) < 1e-9 * (1 + abs(epsilon)) and (made <= width or capped):
+            if abs(target - epsilon) < 1e-9 * (1 + abs(epsilon)) and (made.most >= effort.most and (made.width <= effort.width or capped)):
                 return known, capped
         if not self.representable:
             return UNKNOWN, True
-        grid = planner.plan(self.views, self.counts, self.sketches, epsilon, width)
+        grid = planner.plan(self.views, self.counts, self.sketches, epsilon, effort)
         factors = planner.factors(grid, self.laws, self.views, self.counts, reverse=self.reverse)
         table = profile(factors, grid.h, grid.theta, grid.window, self.q_plus * (1 - 16 * UNIT))
-        self.profiles.append((epsilon, width, table, grid.capped))
+        self.profiles.append((epsilon, effort, table, grid.capped))
         while len(self.profiles) > 1 and sum(len(known.above) for _, _, known, _ in self.profiles) > _REMEMBERED:
             del self.profiles[0]
         return table, grid.capped
@@ -110,7 +111,10 @@ class Composition:
         def width(low: Array, high: Array) -> Array:
             return (high - low) / np.where(high > 0, high, 1.0)
 
-        return _cover(epsilon, self._delta_once, width, tol, usual=1e-2, start=self._known_delta(epsilon))
+        return _cover(epsilon, self._delta_once, width, tol, usual=1e-2, first=self._first(tol), start=self._known_delta(epsilon))
+
+    def _first(self, tol: float | None) -> Effort:
+        return first_effort(len(self.forward.laws), tol)
 
     def _known_delta(self, at: Array) -> Pair:
         """Return what the tables made so far say."""
@@ -121,20 +125,20 @@ class Composition:
                 low, high = np.maximum(low, new_low), np.minimum(high, new_high)
         return low, high
 
-    def _delta_once(self, at: Array, which: int, width: float) -> tuple[Array, Array, bool]:
+    def _delta_once(self, at: Array, which: int, effort: Effort) -> tuple[Array, Array, bool]:
         target = float(at[which])
         if target >= 0:
-            return self._tail_delta(self.forward, at, target, width)
-        table, capped = self.backward.near(-target, width)
+            return self._tail_delta(self.forward, at, target, effort)
+        table, capped = self.backward.near(-target, effort)
         return (*_from_other_order(table, at), capped)
 
     @staticmethod
-    def _tail_delta(order: _Order, at: Array, target: float, width: float) -> tuple[Array, Array, bool]:
+    def _tail_delta(order: _Order, at: Array, target: float, effort: Effort) -> tuple[Array, Array, bool]:
         if target >= order.supremum * (1 + 1e-12):
             over = at >= order.supremum * (1 + 1e-12)
             low = np.where(over, order.q_plus * (1 - 16 * UNIT), 0.0)
             return low, np.where(over, order.q_plus * (1 + 16 * UNIT), 1.0), False
-        table, capped = order.near(target, width)
+        table, capped = order.near(target, effort)
         return (*table.delta(at), capped)
 
     def epsilon(self, delta: Array, tol: float | None) -> Pair:
@@ -145,9 +149,9 @@ class Composition:
                 low == high, 0.0, np.where(np.isfinite(low) & np.isfinite(high), high - np.where(np.isfinite(low), low, 0.0), np.inf)
             )
 
-        return _cover(delta, self._epsilon_once, width, tol, usual=1e-3)
+        return _cover(delta, self._epsilon_once, width, tol, usual=3e-4, first=self._first(tol))
 
-    def _epsilon_once(self, at: Array, which: int, width: float) -> tuple[Array, Array, bool]:
+    def _epsilon_once(self, at: Array, which: int, effort: Effort) -> tuple[Array, Array, bool]:
         target = float(at[which])
         q = self.forward.q_plus
         if target < q * (1 - 16 * UNIT):
@@ -157,12 +161,12 @@ class Composition:
             return np.full(len(at), -np.inf), np.where(at >= q, top * (1 + 16 * UNIT) if q == 0 else np.inf, np.inf), False
         guess = epsilon_for_delta(self.forward.cumulant, target - q)
         if guess >= 0:
-            table, capped = self.forward.near(guess, width)
+            table, capped = self.forward.near(guess, effort)
             return (*table.epsilon(at), capped)
-        low, high, capped = self._negative_epsilon(at, target, width)
+        low, high, capped = self._negative_epsilon(at, target, effort)
         return low, high, capped
 
-    def _negative_epsilon(self, at: Array, target: float, width: float) -> tuple[Array, Array, bool]:
+    def _negative_epsilon(self, at: Array, target: float, effort: Effort) -> tuple[Array, Array, bool]:
         """Solve 1 - e^eps (1 - delta_{f^-1}(-eps)) = delta on the other order's table."""
         order = self.backward
         low, high = 0.0, max(min(order.supremum, float(-np.log1p(-target))), 1e-9)
@@ -170,7 +174,7 @@ class Composition:
             middle = (low + high) / 2
             value = np.exp(np.minimum(0.0, log_delta_for_epsilon(order.cumulant, middle)))
             low, high = (middle, high) if 1 - np.exp(-middle) * (1 - value) < target else (low, middle)
-        table, capped = order.near(high, width)
+        table, capped = order.near(high, effort)
         # e^eps >= 1 - delta always: no answer lies beyond that, so the table is continued that far.
         farthest = float(np.max(-np.log1p(-np.minimum(at, 1 - 1e-16)))) + 1.0
         losses = np.concatenate([table.above, table.above[-1] + np.geomspace(1e-6, max(farthest - table.above[-1], 1e-5), 200)])
@@ -188,15 +192,15 @@ class Composition:
             scale = np.minimum(high, np.maximum(1 - alpha - low, 0.0))
             return (high - low) / np.where(scale > 0, scale, 1.0)
 
-        return _cover(alpha, self._beta_once, width, tol, usual=1e-2)
+        return _cover(alpha, self._beta_once, width, tol, usual=1e-2, first=self._first(tol))
 
-    def _beta_once(self, at: Array, which: int, width: float) -> tuple[Array, Array, bool]:
+    def _beta_once(self, at: Array, which: int, effort: Effort) -> tuple[Array, Array, bool]:
         alpha = float(at[which])
         target = epsilon_for_alpha(self.forward.cumulant, alpha)
         low, high = np.zeros(len(at)), 1 - at
         for _ in range(_AIMS):
             order = self.backward if target < 0 else self.forward
-            table, capped = order.near(abs(target), width)
+            table, capped = order.near(abs(target), effort)
             for k in range(len(at)):
                 new_low, new_high, _ = _beta_from(table, float(at[k]), reverse=target < 0)
                 low[k], high[k] = max(low[k], new_low), min(high[k], new_high)
@@ -215,11 +219,17 @@ def _from_other_order(table: Profile, at: Array) -> Pair:
     return np.where(negative, low * (1 - 8 * UNIT), 0.0), np.where(negative, np.minimum(high * (1 + 8 * UNIT), 1.0), 1.0)
 
 
-Once = Callable[[Array, int, float], tuple[Array, Array, bool]]
+Once = Callable[[Array, int, Effort], tuple[Array, Array, bool]]
 
 
 def _cover(
-    at: Array, once: Once, measure: Callable[[Array, Array], Array], tol: float | None, usual: float, start: Pair | None = None
+    at: Array,
+    once: Once,
+    measure: Callable[[Array, Array], Array],
+    tol: float | None,
+    usual: float,
+    first: Effort,
+    start: Pair | None = None,
 ) -> Pair:
     """Answer all entries: aim at one, keep what its table also answers well enough, refine, go on with the rest.
 
@@ -233,15 +243,16 @@ def _cover(
         waiting = ~(measure(low, high) <= (usual / 5 if tol is None else tol))
     while waiting.any():
         which = int(np.flatnonzero(waiting)[waiting.sum() // 2])
-        width = planner.USUAL_WIDTH
+        effort = first
         for _ in range(_REFINEMENTS):
-            new_low, new_high, capped = once(at, which, width)
+            new_low, new_high, capped = once(at, which, effort)
             low, high = np.maximum(low, new_low), np.minimum(high, new_high)
             with np.errstate(invalid="ignore"):
                 reached = measure(low, high)
             if capped or reached[which] <= goal:
                 break
-            width /= 4 if tol is None else min(1000.0, max(4.0, 1.5 * float(reached[which]) / goal))
+            finer = 4.0 if tol is None else min(1000.0, max(4.0, 1.5 * float(reached[which]) / goal))
+            effort = effort._replace(width=effort.width / finer)
         waiting &= ~(reached <= (max(3 * reached[which], 1e-12) if tol is None and np.isfinite(reached[which]) else goal))
         waiting[which] = False
     return low, high

@@ -37,6 +37,7 @@ class OnLattice:
     """Bound on how far rounding may have moved a loss."""
 
 
+@np.errstate(over="ignore")  # e^width overflows for cells wider than 709 nats: 1/inf = 0 is what it should be
 def discretise(law: LossLaw, nodes: Array, slope: float = 0.0, log_scale: float = 0.0) -> OnLattice:
     """Put ``law`` on increasing ``nodes``, from both sides; cost is two passes of cell integrals."""
     lean = slope * nodes - log_scale
@@ -261,7 +262,7 @@ class _Polygon:
 
 def _retreat(aim: Array, value: Array, floor: Array) -> Array:
     """Fraction of its way a cut goes back for its gap to fall from ``value`` to ``aim``: linear, so never too little."""
-    wanted = np.maximum(aim, floor * (1 - 1e-9)) / value
+    wanted = np.maximum(aim, floor * (1 - 1e-9)) / np.where(value > 0, value, 1.0)
     return np.where(wanted < 1e-9, 1.0, 1 - np.maximum(wanted, 0.0))
 
 

@@ -99,10 +99,10 @@ class LossLaw(ABC):
         inside_a, inside_b = clipped[:-1], clipped[1:]
         with np.errstate(invalid="ignore", divide="ignore"):
             below = np.where(
-                inside_a > a, np.exp(np.minimum(inside_a + np.log(p), 700.0)) * -np.expm1(np.maximum(a - inside_a, -800.0)), 0.0
+                inside_a > a, np.exp(np.minimum(inside_a + np.log(p), 700.0)) * -np.expm1(np.clip(a - inside_a, -800.0, 0.0)), 0.0
             )
             above = np.where(
-                b > inside_b, np.exp(np.minimum(np.log(q) - inside_b, 700.0)) * -np.expm1(np.maximum(inside_b - b, -800.0)), 0.0
+                b > inside_b, np.exp(np.minimum(np.log(q) - inside_b, 700.0)) * -np.expm1(np.clip(inside_b - b, -800.0, 0.0)), 0.0
             )
         return Cells(inner.excess + below, inner.deficit + above, inner.slack + 16 * UNIT * (1 + np.abs(inside_a) + np.abs(inside_b)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,11 +16,25 @@ from tradeoff.numerics.rounding import Array, Index
 MAX_LATTICE = 2**22
 """Most lattice points of the sum: about 0.5 GiB of working memory."""
 
-USUAL_LATTICE = 2**20
-"""Most lattice points spent while no finer answer than the usual width is asked."""
+USUAL_WORK = 2**25
+"""Lattice points times distinct factors spent while no tolerance is asked: a second or two."""
 
 USUAL_WIDTH = 1e-4
 """Width in epsilon aimed at when no tolerance is asked."""
+
+
+class Effort(NamedTuple):
+    """How fine an answer is wanted, and the most lattice points to spend on it."""
+
+    width: float
+    most: int
+
+
+def first_effort(factors: int, tol: float | None) -> Effort:
+    """Return the effort to start with: bounded by the usual work unless a tolerance is asked."""
+    usual = 1 << int(np.log2(USUAL_WORK / max(factors, 1)))
+    return Effort(USUAL_WIDTH, MAX_LATTICE if tol is not None else min(max(usual, 2**16), MAX_LATTICE))
+
 
 _NEGLIGIBLE = 1e-14
 _STEEPEST = 690.0
@@ -116,8 +131,8 @@ def _reach(sketch: Sketch, theta: float, log_scale: float, count: int, log_delta
     return float(sketch.loss[max(low, 0)]), float(sketch.loss[high])
 
 
-def plan(laws: list[LossLaw], counts: list[int], sketches: list[Sketch], epsilon: float, width: float) -> Grid:
-    """Choose the lattice for delta near ``epsilon`` with bounds about ``width`` apart in epsilon."""
+def plan(laws: list[LossLaw], counts: list[int], sketches: list[Sketch], epsilon: float, effort: Effort) -> Grid:
+    """Choose the lattice for delta near ``epsilon`` with bounds about ``effort.width`` apart in epsilon."""
     cumulant = Cumulant(list(zip(sketches, counts, strict=True)))
     theta = tilt_for_epsilon(cumulant, epsilon)
     log_delta = log_delta_for_epsilon(cumulant, epsilon)
@@ -129,13 +144,12 @@ def plan(laws: list[LossLaw], counts: list[int], sketches: list[Sketch], epsilon
     for law, count, weight, sketch in zip(laws, counts, weights, sketches, strict=True):
         atoms = np.isin(sketch.loss, law.atoms.loss)
         rounds += count * (float(np.sum(weight[~atoms])) if law.continuous else 0.0)
-    most = USUAL_LATTICE if width >= USUAL_WIDTH else MAX_LATTICE
-    width *= min(1.0, float(np.sqrt(cumulant(theta)[2])))  # a sum narrower than 1 is resolved on its own scale
+    width = effort.width * min(1.0, float(np.sqrt(cumulant(theta)[2])))  # a sum narrower than 1 is resolved on its own scale
     wanted = float(np.sqrt(8 * width / (theta * rounds))) if rounds > 0 else np.inf
     wanted = min(wanted, (high - low) / 16 if high > low else 1.0)
-    finest = 2 * (high - low) / most
+    finest = 2 * (high - low) / effort.most
     h = _spacing(laws, counts, theta, width, wanted, finest)
-    capped = h <= 2 * finest and most == MAX_LATTICE
+    capped = h <= 2 * finest
     ranges = []
     scales = cumulant.each(theta)
     for law, sketch, scale, count in zip(laws, sketches, scales, counts, strict=True):

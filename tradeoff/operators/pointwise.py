@@ -36,6 +36,11 @@ class Maximum(Derived):
     def p_minus(self) -> float:
         return min(f.p_minus for f in self.operands)
 
+    @property
+    def sup_loss(self) -> float:
+        # Near alpha = 0 the curve with the larger f(0) is the maximum, then the flatter one.
+        return min(f.sup_loss for f in self.operands if f.q_plus == self.q_plus)
+
     def inverse(self) -> TradeOff:
         return self if self.symmetric else maximum(*(f.inverse() for f in self.operands))
 
