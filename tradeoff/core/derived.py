@@ -43,9 +43,20 @@ class Derived(TradeOff):
     def free_symbols(self) -> frozenset[Any]:
         return frozenset().union(*(operand.free_symbols for operand in self.operands))
 
+    def apply(self, *operands: PiecewiseLinear) -> PiecewiseLinear | None:
+        """Apply the operator to piecewise-linear operands, if it has a form for them."""
+        del operands
+        return None
+
     def sides(self) -> tuple[PiecewiseLinear, PiecewiseLinear]:
-        """Return piecewise-linear curves below and above, valid for every alpha."""
-        return sides(self)
+        """Return piecewise-linear curves below and above, valid for every alpha: the operator of its operands' sides."""
+        pairs = [operand.sides() if isinstance(operand, Derived) else sides(operand) for operand in self.operands]
+        lower, upper = (self.apply(*side) for side in zip(*pairs, strict=True))
+        return (lower, upper) if lower is not None and upper is not None else sides(self)
+
+    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+        lower, upper = self.sides()
+        return upper.bounds.epsilon(delta).lower, lower.bounds.epsilon(delta).upper
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
         lower, upper = self.sides()

@@ -40,7 +40,8 @@ def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
             if n * power:
                 found[factor] = found.get(factor, 0) + n * power
     for identity in RULES:
-        found = identity(found) or found
+        simpler = identity(found)
+        found = found if simpler is None else simpler
     if len(found) == 1:
         curve, n = next(iter(found.items()))
         if n == 1:

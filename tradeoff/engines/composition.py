@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from tradeoff.engines import exact, planner
+from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.engines.lattice import profile
 from tradeoff.engines.law import LossLaw, Reversed, Sketch
 from tradeoff.engines.planner import Effort, first_effort
@@ -46,9 +47,12 @@ class _Order:
         return Cumulant(list(zip(self.sketches, self.counts, strict=True)))
 
     @cached_property
+    def exact_law(self) -> AtomicLaw | None:
+        return exact.product(self.views, self.counts)
+
+    @cached_property
     def exact(self) -> Profile | None:
-        law = exact.product(self.views, self.counts)
-        return None if law is None else exact.profile(law, self.q_plus)
+        return None if self.exact_law is None else exact.profile(self.exact_law, self.q_plus)
 
     @cached_property
     def reach(self) -> float:
@@ -192,6 +196,8 @@ class Composition:
             scale = np.minimum(high, np.maximum(1 - alpha - low, 0.0))
             return (high - low) / np.where(scale > 0, scale, 1.0)
 
+        if self.forward.exact_law is not None:
+            return exact.beta(self.forward.exact_law, alpha)
         return _cover(alpha, self._beta_once, width, tol, usual=1e-2, first=self._first(tol))
 
     def _beta_once(self, at: Array, which: int, effort: Effort) -> tuple[Array, Array, bool]:

@@ -31,7 +31,27 @@ def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
             loss, log_p = merged(np.add.outer(loss, times * atoms.loss).ravel(), np.add.outer(log_p, times * atoms.log_p).ravel())
         slack += count * (float(np.max(atoms.slack)) + UNIT * (8 + 2 * float(np.max(np.abs(log_p)))))
         lost += count * getattr(law, "lost", 0.0)
-    return AtomicLaw(loss, log_p, slack=np.full(len(loss), slack + 4 * UNIT * sum(counts) * (1 + float(np.max(np.abs(loss))))), lost=lost)
+    p_minus = float(-np.expm1(sum(n * np.log1p(-min(law.p_minus, 1 - UNIT)) for law, n in zip(laws, counts, strict=True))))
+    return AtomicLaw(
+        loss, log_p, p_minus, slack=np.full(len(loss), slack + 4 * UNIT * sum(counts) * (1 + float(np.max(np.abs(loss))))), lost=lost
+    )
+
+
+def beta(law: AtomicLaw, alpha: Array) -> tuple[Array, Array]:
+    """Bound f(alpha) between the vertices (P(L > l_k), Q(L <= l_k)): tail sums of positive terms, whatever their size."""
+    above = np.exp(np.append(np.logaddexp.accumulate(law.log_p[::-1])[::-1], -np.inf))  # P(L >= l_k), then 0
+    under = np.exp(np.append(-np.inf, np.logaddexp.accumulate(law.log_p))) + law.p_minus  # P(L < l_k), then all
+    below = np.exp(np.append(-np.inf, np.logaddexp.accumulate(law.log_p + law.loss)))  # Q(L < l_k), then all
+    k = np.clip(np.searchsorted(-above, -alpha, side="right") - 1, 0, len(law.loss) - 1)
+    near_one = alpha > 0.5  # there 1 - alpha is exact and its tail sums are the accurate ones
+    part = np.where(near_one, (1 - alpha) - under[k], above[k] - alpha)
+    share = np.clip(part / np.exp(law.log_p[k]), 0.0, 1.0)
+    value = np.where(alpha >= above[0], 0.0, below[k] + share * (below[k + 1] - below[k]))
+    size = np.max(np.abs(law.log_p) + np.abs(law.loss))
+    slack = float(np.max(law.atoms.slack)) + UNIT * (64 + 8 * len(law.loss) + 8 * size)
+    # A relative error of the abscissa moves f along its slope, e^l_k.
+    error = slack * (value + np.exp(np.minimum(law.loss[k], 700.0)) * np.where(near_one, 1 - alpha, alpha)) + law.lost + TINY
+    return np.maximum(value - error, 0.0), value + error
 
 
 def profile(law: AtomicLaw, q_plus: float) -> Profile:

@@ -16,7 +16,7 @@ from tradeoff.numerics.rounding import Array, Index
 MAX_LATTICE = 2**22
 """Most lattice points of the sum: about 0.5 GiB of working memory."""
 
-USUAL_WORK = 2**25
+USUAL_WORK = 2**26
 """Lattice points times distinct factors spent while no tolerance is asked: a second or two."""
 
 USUAL_WIDTH = 1e-4

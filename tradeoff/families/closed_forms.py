@@ -31,6 +31,8 @@ def semigroups(factors: Factors) -> Factors | None:
     found: Factors = {}
     weights: dict[type, list[Any]] = {}
     for f, n in factors.items():
+        if hasattr(f, "weight") and not is_symbol(f.weight) and f.weight == 0:
+            continue
         if hasattr(f, "weight"):
             weights.setdefault(type(f), []).append((f, n))
         else:

@@ -87,7 +87,7 @@ class Gaussian(SymmetricFamily):
         return GaussianLaw(self.mu)
 
     def group(self, k: int) -> TradeOff:
-        return Gaussian(count("k", k) * self.mu)
+        return Gaussian(k * self.mu) if count("k", k) else Identity()
 
     def kl(self) -> Any:
         """Kullback-Leibler divergence KL(P || Q) = mu^2/2, in nats."""

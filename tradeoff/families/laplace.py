@@ -12,6 +12,7 @@ from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import count, real
 from tradeoff.engines.density import LaplaceLaw
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
+from tradeoff.families.identity import Identity
 from tradeoff.numerics.rounding import Array, around
 
 
@@ -68,7 +69,7 @@ class Laplace(SymmetricFamily):
         return LaplaceLaw(self.epsilon_0)
 
     def group(self, k: int) -> TradeOff:
-        return Laplace(count("k", k) * self.epsilon_0)  # the limit of f_{eps/m,0}^(o km) is closed under groups
+        return Laplace(k * self.epsilon_0) if count("k", k) else Identity()  # the limit of f_{eps/m,0}^(o km) is closed under groups
 
     def kl(self) -> Any:
         """Kullback-Leibler divergence KL(P || Q) = eps - 1 + e^-eps, in nats."""

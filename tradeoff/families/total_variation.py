@@ -87,7 +87,9 @@ class TotalVariation(SymmetricFamily):
 
     def group(self, k: int) -> TradeOff:
         k = count("k", k)
-        return TotalVariation(min(1.0, k * self.delta_0)) if not self.free_symbols else super().group(k)
+        if k == 0:
+            return Identity()
+        return super().group(k) if self.free_symbols else TotalVariation(min(1.0, k * self.delta_0))
 
     def kl(self) -> float:
         """Kullback-Leibler divergence: infinite unless delta = 0."""

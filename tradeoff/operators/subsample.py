@@ -53,7 +53,7 @@ def subsample(f: TradeOff, p: Any, *, scheme: Scheme = "poisson") -> TradeOff:
     if rate == 0:
         return Identity()
     if isinstance(f, PiecewiseLinear) and f.exact and not isinstance(p, float):
-        one_order: TradeOff = PiecewiseLinear(f.alpha.tolist(), [p * b + (1 - p) * (1 - a) for a, b in zip(f.alpha, f.beta, strict=True)])
+        one_order: TradeOff = _exactly(f, p)
     else:
         one_order = f if rate == 1 else Subsampled(f, rate)
     if scheme == "poisson":
@@ -61,6 +61,14 @@ def subsample(f: TradeOff, p: Any, *, scheme: Scheme = "poisson") -> TradeOff:
     if not f.symmetric:
         raise DomainError("subsampling without replacement needs a symmetric base curve; take f.symmetrise(assume=...) first")
     return one_order.symmetrise(assume="either-order")
+
+
+def _exactly(f: PiecewiseLinear, p: Any) -> PiecewiseLinear:
+    """Return f_p in the arithmetic of fractions."""
+    alpha, beta = f.alpha.tolist(), f.beta.tolist()
+    if alpha[-1] < 1:
+        alpha, beta = [*alpha, 1], [*beta, 0]
+    return PiecewiseLinear(alpha, [p * b + (1 - p) * (1 - a) for a, b in zip(alpha, beta, strict=True)])
 
 
 class Subsampled(Derived):

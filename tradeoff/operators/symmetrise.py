@@ -39,7 +39,7 @@ def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
     if f.symmetric:
         return f
     if assume == "profile":
-        return ProfileSymmetrised(f)
+        return _by_profile(f) if isinstance(f, PiecewiseLinear) else ProfileSymmetrised(f)
     if isinstance(f, PiecewiseLinear):
         return pointwise(f, f.inverse(), largest=assume == "both-orders")
     return Envelope(f) if assume == "either-order" else maximum(f, f.inverse())
@@ -73,6 +73,13 @@ class ProfileSymmetrised(Derived):
     def symmetric(self) -> bool:
         return True
 
+    def apply(self, *operands: PiecewiseLinear) -> PiecewiseLinear:
+        return _by_profile(operands[0])
+
+    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+        lower, upper = self.sides()
+        return upper.bounds.delta(epsilon).lower, lower.bounds.delta(epsilon).upper
+
     def _steep(self, alpha: Array) -> Pair:
         base = self.operands[0]
 
@@ -95,3 +102,13 @@ class ProfileSymmetrised(Derived):
     @property
     def q_plus(self) -> float:
         return min(self.operands[0].q_plus, self.operands[0].p_minus) if self.operands[0].q_plus > 0 else 0.0
+
+
+def _by_profile(f: PiecewiseLinear) -> PiecewiseLinear:
+    """Return max{h, h^-1}, h being f up to its last slope of at most -1 and the line of slope -1 from there; exact in fractions."""
+    alpha, beta = f.alpha.tolist(), f.beta.tolist()
+    steep = sum(b0 - b1 >= a1 - a0 for a0, a1, b0, b1 in zip(alpha, alpha[1:], beta, beta[1:], strict=False))
+    start, height = alpha[steep], beta[steep]
+    end = [(start + height, 0 * height)] if height > 0 else []
+    h = PiecewiseLinear([*alpha[: steep + 1], *(a for a, _ in end)], [*beta[: steep + 1], *(b for _, b in end)])
+    return pointwise(h, h.inverse(), largest=True)
