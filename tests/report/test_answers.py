@@ -16,13 +16,13 @@ class Broken(to.TradeOff):
 
     symmetric = True
 
-    def _beta(self, alpha, tol):  # noqa: ARG002 - the signature of the hook
+    def _beta(self, alpha, tol):
         return alpha * math.nan, alpha * math.nan
 
-    def _delta(self, epsilon, tol):  # noqa: ARG002 - the signature of the hook
+    def _delta(self, epsilon, tol):
         return epsilon * math.nan, epsilon * math.nan
 
-    def _epsilon(self, delta, tol):  # noqa: ARG002 - the signature of the hook
+    def _epsilon(self, delta, tol):
         return delta * math.nan, delta * math.nan
 
 
