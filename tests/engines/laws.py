@@ -6,7 +6,7 @@ The oracle side knows a law by its masses of half-lines, P(L > t) and Q(L > t), 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import mpmath as mp
 import numpy as np
@@ -22,13 +22,13 @@ DIGITS = 60
 
 
 @dataclass(frozen=True)
-class True_:
+class Truth:
     """P(L > t), Q(L > t), P(L = -inf), and the finite losses that carry atoms."""
 
     p_above: Callable[[Number], Number]
     q_above: Callable[[Number], Number]
     atoms: tuple[Number, ...] = ()
-    p_minus: Number = mp.mpf(0)
+    p_minus: Number = field(default_factory=mp.mpf)
 
     def delta(self, epsilon: Number) -> Number:
         return self.q_above(epsilon) - mp.exp(epsilon) * self.p_above(epsilon)
@@ -39,12 +39,12 @@ class True_:
             return 1 - self.p_above(-epsilon) - mp.exp(epsilon) * (1 - self.q_above(-epsilon))
 
 
-def gaussian(mu: float) -> tuple[LossLaw, True_]:
+def gaussian(mu: float) -> tuple[LossLaw, Truth]:
     m = mp.mpf(mu)
-    return GaussianLaw(mu), True_(lambda t: normal_cdf(-(t / m + m / 2)), lambda t: normal_cdf(-(t / m - m / 2)))
+    return GaussianLaw(mu), Truth(lambda t: normal_cdf(-(t / m + m / 2)), lambda t: normal_cdf(-(t / m - m / 2)))
 
 
-def laplace(e0: float) -> tuple[LossLaw, True_]:
+def laplace(e0: float) -> tuple[LossLaw, Truth]:
     e = mp.mpf(e0)
 
     def p_above(t: Number) -> Number:
@@ -57,10 +57,10 @@ def laplace(e0: float) -> tuple[LossLaw, True_]:
             return mp.mpf(0)
         return 1 - mp.exp((t - e) / 2) / 2 if t >= -e else mp.mpf(1)
 
-    return LaplaceLaw(e0), True_(p_above, q_above, (-e, e))
+    return LaplaceLaw(e0), Truth(p_above, q_above, (-e, e))
 
 
-def atomic(losses: Sequence[float], weights: Sequence[float], p_minus: float) -> tuple[LossLaw, True_]:
+def atomic(losses: Sequence[float], weights: Sequence[float], p_minus: float) -> tuple[LossLaw, Truth]:
     """Atoms whose masses are the exact exponentials of the floats handed to the library."""
     log_p = np.log(np.array(weights) / np.sum(weights)) + np.log1p(-p_minus) - 1e-12
     points = [(mp.mpf(float(x)), mp.exp(mp.mpf(float(v)))) for x, v in zip(losses, log_p, strict=True)]
@@ -69,10 +69,10 @@ def atomic(losses: Sequence[float], weights: Sequence[float], p_minus: float) ->
     law = AtomicLaw(np.array(losses, dtype=float), log_p, float(rest), q_plus)
     p_above = lambda t: mp.fsum(p for x, p in points if x > t)  # noqa: E731
     q_above = lambda t: mp.fsum(p * mp.exp(x) for x, p in points if x > t) + mp.mpf(q_plus)  # noqa: E731
-    return law, True_(p_above, q_above, tuple(x for x, _ in points), rest)
+    return law, Truth(p_above, q_above, tuple(x for x, _ in points), rest)
 
 
-def thinned(pair: tuple[LossLaw, True_], rate: float) -> tuple[LossLaw, True_]:
+def thinned(pair: tuple[LossLaw, Truth], rate: float) -> tuple[LossLaw, Truth]:
     law, true = pair
     r = mp.mpf(rate)
 
@@ -93,13 +93,13 @@ def thinned(pair: tuple[LossLaw, True_], rate: float) -> tuple[LossLaw, True_]:
         return (1 - r) * true.p_above(base) + r * true.q_above(base)
 
     atoms = tuple(mp.log1p(r * mp.expm1(x)) for x in true.atoms) + ((mp.log1p(-r),) if true.p_minus else ())
-    return Thinned(law, rate), True_(p_above, q_above, atoms)
+    return Thinned(law, rate), Truth(p_above, q_above, atoms)
 
 
-def mixed(first: tuple[LossLaw, True_], second: tuple[LossLaw, True_], w: float) -> tuple[LossLaw, True_]:
+def mixed(first: tuple[LossLaw, Truth], second: tuple[LossLaw, Truth], w: float) -> tuple[LossLaw, Truth]:
     (law, true), (other, also), share = first, second, mp.mpf(w)
     rest = 1 - w  # exact in floats for the weights drawn
-    return Mixed([(w, law), (rest, other)]), True_(
+    return Mixed([(w, law), (rest, other)]), Truth(
         lambda t: share * true.p_above(t) + (1 - share) * also.p_above(t),
         lambda t: share * true.q_above(t) + (1 - share) * also.q_above(t),
         true.atoms + also.atoms,
@@ -107,10 +107,10 @@ def mixed(first: tuple[LossLaw, True_], second: tuple[LossLaw, True_], w: float)
     )
 
 
-def reverse(pair: tuple[LossLaw, True_]) -> tuple[LossLaw, True_]:
+def reverse(pair: tuple[LossLaw, Truth]) -> tuple[LossLaw, Truth]:
     """Only for laws without atoms, where P(L >= t) = P(L > t), and losses moderate enough not to cancel in 60 digits."""
     law, true = pair
-    return Reversed(law), True_(lambda t: 1 - true.q_above(-t), lambda t: 1 - true.p_above(-t))
+    return Reversed(law), Truth(lambda t: 1 - true.q_above(-t), lambda t: 1 - true.p_above(-t))
 
 
 log_uniform = lambda low, high: st.floats(np.log10(low), np.log10(high)).map(lambda x: float(10.0**x))  # noqa: E731
@@ -121,7 +121,7 @@ rates = log_uniform(1e-8, 0.999)
 
 
 @st.composite
-def atomics(draw: st.DrawFn) -> tuple[LossLaw, True_]:
+def atomics(draw: st.DrawFn) -> tuple[LossLaw, Truth]:
     losses = sorted(draw(st.lists(st.floats(-3, 3), min_size=1, max_size=5, unique_by=lambda x: round(x, 6))))
     weights = draw(st.lists(log_uniform(1e-9, 1.0), min_size=len(losses), max_size=len(losses)))
     p_minus = draw(st.sampled_from([0.0, 0.0, 1e-9, 0.1]))

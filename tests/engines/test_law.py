@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engines.laws import True_, gaussian, laplace, log_uniform, mixed, pairs, reverse, thinned
+from tests.engines.laws import Truth, gaussian, laplace, log_uniform, mixed, pairs, reverse, thinned
 from tradeoff.engines.law import LossLaw, Reversed, masses
 
 
-def half_open(true: True_, a: mp.mpf, b: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
+def half_open(true: Truth, a: mp.mpf, b: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
     return true.p_above(a) - true.p_above(b), true.q_above(a) - true.q_above(b)
 
 
-def check_cells(law: LossLaw, true: True_, edges: np.ndarray) -> None:
+def check_cells(law: LossLaw, true: Truth, edges: np.ndarray) -> None:
     cells = law.cells(edges)
     assert all(np.all(np.isfinite(part)) and np.all(part >= 0) for part in cells)
     atoms = law.atoms
     with mp.workdps(420):  # masses down to 1e-300 as differences of half-lines near 1
-        for k, (a, b) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+        for k, (a, b) in enumerate(pairwise(edges)):
             low, high = mp.mpf(a), mp.mpf(b)
             p, q = half_open(true, low, high)
             inside = [x for x in true.atoms if low < x <= high]
@@ -42,7 +44,7 @@ def edges_around(draw: st.DrawFn) -> np.ndarray:
 
 
 @given(pairs, edges_around())
-def test_cells_are_within_their_slack(pair: tuple[LossLaw, True_], edges: np.ndarray) -> None:
+def test_cells_are_within_their_slack(pair: tuple[LossLaw, Truth], edges: np.ndarray) -> None:
     check_cells(*pair, edges)
 
 

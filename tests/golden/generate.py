@@ -97,7 +97,12 @@ def subsampled_gaussian() -> Iterator[Row]:
                 value = oracle.subsampled_gaussian_delta(epsilon, mu, p, order=order)
                 yield row(["SubsampledGaussian", mu, p, order], "delta", epsilon, value)
     for epsilon in (0.5, 2.0, 6.0, 20.0):
-        yield row(["SubsampledGaussian", 1.0, 0.01, "remove"], "delta", epsilon, oracle.subsampled_gaussian_delta(epsilon, 1.0, 0.01, order="remove"))
+        yield row(
+            ["SubsampledGaussian", 1.0, 0.01, "remove"],
+            "delta",
+            epsilon,
+            oracle.subsampled_gaussian_delta(epsilon, 1.0, 0.01, order="remove"),
+        )
 
 
 def main() -> None:

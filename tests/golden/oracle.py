@@ -139,7 +139,7 @@ def product_of_atoms(factors: Sequence[Sequence[tuple[mp.mpf, mp.mpf]]]) -> Atom
 def subsampled_gaussian_delta(epsilon: float, mu: float, p: float, *, order: str) -> mp.mpf:
     """One Poisson-subsampled Gaussian. "remove": P = N(0,1), Q = (1-p) N(0,1) + p N(mu,1); "add": the reverse.
 
-    remove: p G(t), e^t = (e^eps - 1 + p)/p; add: (1 - (1-p) e^eps) - p e^eps + p e^eps G(-s)..., written with Q and P masses of a half-line.
+    "remove" rejects above a threshold of x and "add" below it; both are written with the P- and Q-mass of that half-line.
     """
     with mp.workdps(DIGITS + 40 + int(abs(epsilon))):
         epsilon, mu, p = exact(epsilon), exact(mu), exact(p)
@@ -160,7 +160,9 @@ def hockey_stick_of_fractions(atoms: Sequence[tuple[Fraction, Fraction]], ratio:
     return sum((max(q - ratio * p, Fraction(0)) for p, q in atoms), Fraction(0))
 
 
-def product_of_fractions(first: Sequence[tuple[Fraction, Fraction]], second: Sequence[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
+def product_of_fractions(
+    first: Sequence[tuple[Fraction, Fraction]], second: Sequence[tuple[Fraction, Fraction]]
+) -> list[tuple[Fraction, Fraction]]:
     return [(p * a, q * b) for p, q in first for a, b in second]
 
 

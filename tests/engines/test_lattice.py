@@ -1,0 +1,119 @@
+"""The composed profile against truth at every node, and questions at the extremes, where truth is a closed form."""
+
+from __future__ import annotations
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.golden import oracle
+from tests.strategies import log_uniform
+from tradeoff.engines.atomic import AtomicLaw, binomial_law
+from tradeoff.engines.composition import Composition
+from tradeoff.engines.density import GaussianLaw, LaplaceLaw
+from tradeoff.engines.planner import MAX_LATTICE, Effort
+
+NEGLIGIBLE = mp.mpf("1e-305")
+
+
+def total(mu: float, n: int) -> mp.mpf:
+    with mp.workdps(60):
+        return mp.mpf(mu) * mp.sqrt(n)
+
+
+@given(log_uniform(0.01, 12.0), st.integers(1, 10**6), st.floats(0, 30), log_uniform(1e-6, 0.1))
+def test_every_node_of_a_gaussian_power(whole: float, n: int, z: float, share: float) -> None:
+    """``whole`` = mu sqrt(n); z standard deviations into the tail; lattice width a share of the standard deviation."""
+    mu = float(whole / np.sqrt(n))
+    truth_mu = total(mu, n)
+    table, _ = Composition([GaussianLaw(mu)], [n], symmetric=True).forward.near(
+        max(0.0, whole * z - whole**2 / 2), Effort(share * whole, MAX_LATTICE)
+    )
+    size = len(table.above)
+    some = np.unique(np.concatenate([np.arange(0, size, max(1, size // 40)), [0, 1, 2, size - 3, size - 2, size - 1]]))
+    for k in some:
+        assert table.upper[k] + NEGLIGIBLE >= oracle.gaussian_delta(float(table.above[k]), truth_mu)
+        assert max(table.lower[k], table.floor) - NEGLIGIBLE <= oracle.gaussian_delta(float(table.below[k]), truth_mu)
+    between = (table.above[some[:-1]] + table.above[some[1:]]) / 2
+    lower, upper = table.delta(between)
+    for epsilon, low, high in zip(between, lower, upper, strict=True):
+        assert low - NEGLIGIBLE <= oracle.gaussian_delta(float(epsilon), truth_mu) <= high + NEGLIGIBLE
+
+
+@given(log_uniform(0.01, 12.0), st.integers(2, 50), st.floats(-4, 30), st.floats(-6, 30))
+def test_questions_to_a_gaussian_power(whole: float, n: int, z: float, w: float) -> None:
+    mu = float(whole / np.sqrt(n))
+    truth_mu, curve = total(mu, n), Composition([GaussianLaw(mu)], [n], symmetric=True)
+    epsilon = float(whole * z + whole**2 / 2)
+    lower, upper = curve.delta(np.array([epsilon]), None)
+    truth = oracle.gaussian_delta(epsilon, truth_mu)
+    assert lower[0] <= truth <= upper[0] + NEGLIGIBLE
+    alpha = float(oracle.normal_cdf(-mp.mpf(w)))
+    if 0 < alpha < 1:
+        lower, upper = curve.beta(np.array([alpha]), None)
+        assert lower[0] <= oracle.gaussian_beta(alpha, truth_mu) <= upper[0]
+    delta = float(truth)
+    if 1e-300 < delta < 1:
+        lower, upper = curve.epsilon(np.array([delta]), None)
+        assert lower[0] <= epsilon + 1e-9 * (1 + abs(epsilon))
+        assert upper[0] >= epsilon - 1e-9 * (1 + abs(epsilon))
+
+
+@given(log_uniform(0.01, 3.0), st.integers(2, 60), st.floats(-0.99, 0.999), log_uniform(1e-9, 0.99))
+def test_randomised_response_through_the_engine(e0: float, n: int, share: float, alpha: float) -> None:
+    atoms = oracle.pure_dp_power(e0, n)
+    curve = Composition([binomial_law(e0, 1)], [n], symmetric=True)
+    lower, upper = curve.delta(np.array([share * e0 * n]), None)
+    assert lower[0] <= oracle.delta_of_atoms(atoms, share * e0 * n) <= upper[0]
+    lower, upper = curve.beta(np.array([alpha]), None)
+    assert lower[0] <= oracle.beta_of_atoms(atoms, alpha) <= upper[0]
+
+
+@given(log_uniform(0.01, 3.0), st.integers(2, 8), st.floats(0, 0.999))
+def test_laplace_powers(e0: float, n: int, share: float) -> None:
+    epsilon = share * e0 * n
+    lower, upper = Composition([LaplaceLaw(e0)], [n], symmetric=True).delta(np.array([epsilon]), None)
+    assert lower[0] <= oracle.laplace_power_delta(epsilon, e0, n) <= upper[0]
+
+
+@given(log_uniform(0.05, 2.0), log_uniform(0.05, 2.0), st.integers(1, 6), st.integers(1, 6), st.floats(0, 0.99))
+def test_incommensurate_randomised_responses(e0: float, e1: float, n: int, m: int, share: float) -> None:
+    atoms = oracle.product_of_atoms([oracle.pure_dp_power(e0, n), oracle.pure_dp_power(e1, m)])
+    epsilon = share * (n * e0 + m * e1)
+    lower, upper = Composition([binomial_law(e0, 1), binomial_law(e1, 1)], [n, m], symmetric=True).delta(np.array([epsilon]), None)
+    assert lower[0] <= oracle.delta_of_atoms(atoms, epsilon) <= upper[0]
+
+
+@given(st.floats(0.01, 0.3), st.integers(1, 4), st.floats(-3, 3), st.floats(0.01, 0.99))
+def test_mass_at_both_infinities(lost: float, n: int, epsilon: float, alpha: float) -> None:
+    """f_{0,lost} beside a Gaussian: delta = L + (1 - L) delta_G, beta = (1 - L) G(alpha/(1 - L)), L = 1 - (1 - lost)^n."""
+    leak = AtomicLaw(np.zeros(1), np.log1p(-np.array([lost])), lost, lost)
+    curve = Composition([GaussianLaw(0.7), leak], [2, n], symmetric=True)
+    with mp.workdps(50):
+        kept = (1 - mp.mpf(lost)) ** n
+        mu = total(0.7, 2)
+        lower, upper = curve.delta(np.array([epsilon]), None)
+        assert lower[0] <= 1 - kept + kept * oracle.gaussian_delta(epsilon, mu) <= upper[0]
+        lower, upper = curve.beta(np.array([alpha]), None)
+        inner = mp.mpf(alpha) / kept
+        assert lower[0] <= (kept * oracle.normal_cdf(oracle.normal_tail_quantile(inner) - mu) if inner < 1 else 0) <= upper[0]
+
+
+@pytest.mark.parametrize(("mu", "n", "alpha"), [(1.609537870901828, 1389, 1.1169865030802019e-184), (2.5978312454094743, 533, 9.1e-244)])
+def test_losses_beyond_the_range_of_exp(mu: float, n: int, alpha: float) -> None:
+    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).beta(np.array([alpha]), None)
+    assert lower[0] <= oracle.gaussian_beta(alpha, total(mu, n)) <= upper[0]
+
+
+@pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.03, 8.0, 54.66])
+@pytest.mark.parametrize("n", [1, 20, 10**6])
+@pytest.mark.parametrize("delta", [1e-300, 1e-30, 0.5, 0.9999])
+def test_extremes_answer_without_a_warning(mu: float, n: int, delta: float) -> None:
+    if mu * np.sqrt(n) > 200:
+        pytest.skip("delta = 1 to all digits")
+    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).epsilon(np.array([delta]), None)
+    whole = total(mu, n)
+    assert lower[0] == -np.inf or oracle.gaussian_delta(float(lower[0]), whole) >= delta
+    assert upper[0] == np.inf or oracle.gaussian_delta(float(upper[0]), whole) <= delta

@@ -1,0 +1,439 @@
+"""The laws of the algebra: a commutative monoid with an order and an involution, and what the operators promise.
+
+Two computations of one number are compared through their bounds: [l, u] and [l', u'] that share no point prove a law
+broken, whatever the accuracy; where both are closed forms the midpoints must agree as well.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.strategies import (
+    alphas,
+    curves,
+    epsilons,
+    exact_curves,
+    factors,
+    float_curves,
+    gaussians,
+    log_uniform,
+    pure_dps,
+    small_exact_curves,
+    subsampled,
+    symmetric_families,
+)
+from tradeoff.errors import Undecided
+
+ROUNDING = 4e-16
+
+few = settings(max_examples=max(4, settings.default.max_examples // 2))
+"""For properties whose every example composes on a lattice."""
+
+
+def meets(one: to.Bounds, two: to.Bounds) -> bool:
+    """Whether the two intervals share a point, up to one rounding of the test's own arithmetic."""
+    low, high = max(one.lower, two.lower), min(one.upper, two.upper)
+    return bool(low <= high + ROUNDING * abs(high))
+
+
+def same_curve(f: to.TradeOff, g: to.TradeOff, epsilon: float, alpha: float, *, width: float = 0.02) -> None:
+    for one, two in ((f.bounds.delta(epsilon), g.bounds.delta(epsilon)), (f.bounds(alpha), g.bounds(alpha))):
+        assert 0 <= one.lower <= one.upper <= 1
+        assert meets(one, two)
+        assert one.width <= width  # bounds too wide to tell anything would make this test pass
+        assert two.width <= width
+
+
+def turned(bounds: to.Bounds, epsilon: float) -> to.Bounds:
+    """delta of the inverse at epsilon from delta at -epsilon: 1 - e^eps + e^eps delta(-eps)."""
+    fold, scale = -np.expm1(epsilon), np.exp(epsilon)
+    slack = 8e-16 * (1 + scale)
+    return to.Bounds(fold + scale * bounds.lower - slack, fold + scale * bounds.upper + slack)
+
+
+class TestMonoid:
+    @given(factors, factors)
+    def test_the_product_commutes(self, f: to.TradeOff, g: to.TradeOff) -> None:
+        assert f @ g == g @ f
+        assert hash(f @ g) == hash(g @ f)
+
+    @few
+    @given(factors, factors, factors, epsilons, alphas)
+    def test_the_product_is_associative(self, f: to.TradeOff, g: to.TradeOff, h: to.TradeOff, epsilon: float, alpha: float) -> None:
+        same_curve((f @ g) @ h, f @ (g @ h), epsilon, alpha)
+
+    @given(curves)
+    def test_the_identity_is_the_unit(self, f: to.TradeOff) -> None:
+        assert f @ to.Identity() == f
+        assert to.Identity() @ f == f
+        assert f**0 == to.Identity()
+        assert f**1 == f
+
+    @given(factors, epsilons)
+    def test_no_privacy_absorbs(self, f: to.TradeOff, epsilon: float) -> None:
+        assert (f @ to.TotalVariation(1)).delta(epsilon) == 1
+
+    @few
+    @given(factors, st.integers(0, 3), st.integers(0, 3), epsilons, alphas)
+    def test_powers_add(self, f: to.TradeOff, m: int, n: int, epsilon: float, alpha: float) -> None:
+        same_curve(f**m @ f**n, f ** (m + n), epsilon, alpha)
+
+    @given(gaussians, gaussians, epsilons)
+    def test_gaussians_add_in_squares(self, f: to.Gaussian, g: to.Gaussian, epsilon: float) -> None:
+        product = f @ g
+        assert isinstance(product, to.Gaussian)
+        assert product.mu == pytest.approx(np.hypot(f.mu, g.mu), rel=1e-14)
+        assert product.delta(epsilon) >= f.bounds.delta(epsilon).lower
+
+    @given(exact_curves, st.floats(0, 0.9), alphas)
+    def test_total_variation_scales_the_axes(self, f: to.PiecewiseLinear, d: float, alpha: float) -> None:
+        product, inner = f @ to.TotalVariation(d), alpha / (1 - d)
+        value = (1 - d) * float(f.at(Fraction(inner))) if inner <= 1 else 0.0
+        lower, upper = product.bounds(alpha)
+        assert lower - 1e-13 <= value <= upper + 1e-13
+        assert upper - lower < 1e-9
+
+
+class TestOrder:
+    @few
+    @given(factors, factors, epsilons, alphas)
+    def test_more_queries_are_less_private(self, f: to.TradeOff, g: to.TradeOff, epsilon: float, alpha: float) -> None:
+        product = f @ g
+        assert product.bounds.delta(epsilon).upper >= f.bounds.delta(epsilon).lower * (1 - ROUNDING)
+        assert product.bounds(alpha).lower <= f.bounds(alpha).upper * (1 + ROUNDING)
+
+    @few
+    @given(gaussians, log_uniform(1.0, 2.0), factors, epsilons, alphas)
+    def test_the_product_is_monotone(self, f: to.Gaussian, times: float, h: to.TradeOff, epsilon: float, alpha: float) -> None:
+        g = to.Gaussian(f.mu * times)
+        assert f >= g
+        assert (f @ h).bounds.delta(epsilon).lower <= (g @ h).bounds.delta(epsilon).upper * (1 + ROUNDING)
+        assert (f @ h).bounds(alpha).upper >= (g @ h).bounds(alpha).lower * (1 - ROUNDING)
+
+    @given(small_exact_curves, small_exact_curves, small_exact_curves, epsilons)
+    def test_the_product_is_monotone_on_the_hull(
+        self, f: to.PiecewiseLinear, g: to.PiecewiseLinear, h: to.PiecewiseLinear, epsilon: float
+    ) -> None:
+        least, most = to.minimum(f, g), to.maximum(f, g)
+        assert most >= f >= least
+        assert (least @ h).bounds.delta(epsilon).upper >= (f @ h).bounds.delta(epsilon).lower * (1 - ROUNDING)
+        assert (most @ h).bounds.delta(epsilon).lower <= (f @ h).bounds.delta(epsilon).upper * (1 + ROUNDING)
+
+    @few
+    @given(curves)
+    def test_the_ends_of_the_order(self, f: to.TradeOff) -> None:
+        assert f >= f  # noqa: PLR0124 - reflexivity
+        assert to.Identity() >= f
+        assert f >= to.TotalVariation(1)
+
+    @given(exact_curves, exact_curves)
+    def test_the_order_of_fractions_is_decided_exactly(self, f: to.PiecewiseLinear, g: to.PiecewiseLinear) -> None:
+        corners = [*f.alpha, *g.alpha]
+        assert (f >= g) == all(f.at(a) >= g.at(a) for a in corners)
+        if f <= g <= f:
+            assert f == g
+
+    @few
+    @given(factors, factors, epsilons)
+    def test_a_decision_agrees_with_the_numbers(self, f: to.TradeOff, g: to.TradeOff, epsilon: float) -> None:
+        try:
+            above = f >= g
+        except Undecided:
+            return
+        if above:
+            assert f.bounds.delta(epsilon).lower <= g.bounds.delta(epsilon).upper * (1 + ROUNDING)
+        else:
+            grid = np.concatenate([np.linspace(-40, 40, 4001), [np.inf], np.linspace(-0.5, 0.5, 2001)])
+            assert (
+                f.q_plus > g.q_plus
+                or f.sup_loss > g.sup_loss
+                or (~f).sup_loss > (~g).sup_loss
+                or f.p_minus > g.p_minus
+                or np.any(f.bounds.delta(grid).upper > g.bounds.delta(grid).lower)
+            )
+
+    @few
+    @given(factors, log_uniform(1e-9, 0.5))
+    def test_failure_is_room(self, f: to.TradeOff, failure: float) -> None:
+        assert f.dominates(f, failure=failure)
+        assert f.dominates(f @ to.TotalVariation(failure), failure=0.0)
+
+    def test_domination_can_fail(self) -> None:
+        assert not to.Gaussian(2).dominates(to.Gaussian(1), failure=1e-6)
+        assert not to.Gaussian(2) >= to.Gaussian(1)
+        assert not to.Gaussian(1) >= to.PureDP(5)
+        assert not to.TotalVariation(1e-9) >= to.PureDP(5)
+
+
+class TestInverse:
+    @few
+    @given(curves, epsilons, alphas)
+    def test_twice_is_nothing(self, f: to.TradeOff, epsilon: float, alpha: float) -> None:
+        same_curve(~~f, f, epsilon, alpha)
+
+    @few
+    @given(factors, factors, epsilons, alphas)
+    def test_it_distributes_over_the_product(self, f: to.TradeOff, g: to.TradeOff, epsilon: float, alpha: float) -> None:
+        same_curve(~(f @ g), ~f @ ~g, epsilon, alpha)
+
+    @few
+    @given(curves, epsilons)
+    def test_the_profile_turns(self, f: to.TradeOff, epsilon: float) -> None:
+        assert meets((~f).bounds.delta(epsilon), turned(f.bounds.delta(-epsilon), epsilon))
+
+    @few
+    @given(curves, alphas)
+    def test_it_is_the_inverse_function(self, f: to.TradeOff, alpha: float) -> None:
+        """f(f^-1(a)) <= a, for f continuous and f^-1 the least t with f(t) <= a."""
+        t = (~f).bounds(alpha).upper
+        assert f.bounds(t).lower <= alpha + 1e-12
+
+    @given(exact_curves)
+    def test_on_fractions_it_is_exact(self, f: to.PiecewiseLinear) -> None:
+        assert ~~f == f
+        for ratio in (Fraction(1, 3), Fraction(1), Fraction(5)):
+            assert (~f).hockey_stick(ratio) == 1 - ratio + ratio * f.hockey_stick(1 / ratio)
+
+
+class TestDuality:
+    @few
+    @given(curves, epsilons, alphas)
+    def test_every_line_supports(self, f: to.TradeOff, epsilon: float, alpha: float) -> None:
+        line = 1 - f.bounds.delta(epsilon).upper - np.exp(epsilon) * alpha
+        assert f.bounds(alpha).upper >= line - 1e-15 * (1 + np.exp(epsilon) * alpha)
+
+    @few
+    @given(curves, st.floats(0.001, 0.999))
+    def test_the_lines_reach_the_curve(self, f: to.TradeOff, alpha: float) -> None:
+        grid = np.concatenate([np.linspace(-12, 12, 241), np.linspace(-0.2, 0.2, 201)])
+        delta = f.bounds.delta(grid).lower
+        best = np.max(1 - delta - np.exp(grid) * alpha)
+        assert f.bounds(alpha).lower <= max(best, 0.0) + 0.06  # slopes 0.1 apart miss at most a tenth of alpha or beta
+
+    @given(factors, st.floats(-3, 3))
+    def test_epsilon_undoes_delta(self, f: to.TradeOff, epsilon: float) -> None:
+        bounds = f.bounds.delta(epsilon)
+        back = f.bounds.epsilon(min(max(bounds.upper, 0.0), 1.0))
+        assert back.lower <= epsilon + 1e-12 * (1 + abs(epsilon))  # delta(eps) <= upper, so the least such is at most eps
+
+    @few
+    @given(curves, log_uniform(1e-12, 0.99))
+    def test_delta_undoes_epsilon(self, f: to.TradeOff, delta: float) -> None:
+        lower, upper = f.bounds.epsilon(delta)
+        assert lower <= upper
+        if np.isfinite(upper):
+            assert f.bounds.delta(upper).lower <= delta * (1 + 1e-12)
+        else:
+            assert f.q_plus >= delta * (1 - 1e-12)  # infinite only if delta < Q(L = inf)
+        if np.isfinite(lower):
+            assert f.bounds.delta(lower - 1e-9 * (1 + abs(lower))).upper >= delta * (1 - 1e-12)
+
+    @given(curves, epsilons)
+    def test_the_dual_leads_back(self, f: to.TradeOff, epsilon: float) -> None:
+        d = f.dual()
+        assert d.dual() == f
+        assert d(epsilon) == f.delta(epsilon)
+        assert d.conjugate(-np.exp(epsilon)) == pytest.approx(f.delta(epsilon) - 1, abs=1e-12)
+
+
+class TestShape:
+    @few
+    @given(curves)
+    def test_f_is_a_trade_off_function(self, f: to.TradeOff) -> None:
+        alpha = np.array([0.0, 1e-9, 1e-4, 0.01, 0.1, 0.25, 0.4, 0.5, 0.75, 0.9, 0.999, 1.0])
+        lower, upper = f.bounds(alpha)
+        assert np.all((lower >= 0) & (lower <= upper) & (upper <= np.nextafter(1 - alpha, 2)))
+        assert np.all(lower[1:] <= upper[:-1] * (1 + ROUNDING))  # falls
+        chord = lower[2:] * (alpha[1:-1] - alpha[:-2]) + lower[:-2] * (alpha[2:] - alpha[1:-1])
+        chord_up = upper[2:] * (alpha[1:-1] - alpha[:-2]) + upper[:-2] * (alpha[2:] - alpha[1:-1])
+        assert np.all(lower[1:-1] <= chord_up / (alpha[2:] - alpha[:-2]) + 1e-15)  # convex
+        assert np.all(chord >= -1e-15)
+
+    @few
+    @given(curves, st.floats(-10, 10), st.floats(0, 5))
+    def test_the_profile_falls_and_is_convex_in_the_ratio(self, f: to.TradeOff, epsilon: float, step: float) -> None:
+        lower, upper = f.bounds.delta(np.array([epsilon, epsilon + step / 2, epsilon + step]))
+        assert np.all(lower <= upper)
+        assert lower[1] <= upper[0] * (1 + ROUNDING)
+        s = np.exp(np.array([0.0, step / 2, step]))
+        assume(s[2] - s[0] > 1e-9)
+        weight = (s[1] - s[0]) / (s[2] - s[0])
+        assert lower[1] <= (1 - weight) * upper[0] + weight * upper[2] + 1e-15
+        assert lower[0] >= -np.expm1(epsilon) - 1e-15 - upper[0] * 0.02
+
+
+class TestSymmetrise:
+    @settings(max_examples=max(3, settings.default.max_examples // 8))
+    @given(st.one_of(subsampled, float_curves, exact_curves), alphas, epsilons)
+    def test_the_three_hypotheses_are_ordered(self, f: to.TradeOff, alpha: float, epsilon: float) -> None:
+        least, middle, most = (f.symmetrise(assume=name) for name in ("either-order", "profile", "both-orders"))
+        b = [curve.bounds(alpha) for curve in (least, middle, most)]
+        mine, other = f.bounds(alpha), (~f).bounds(alpha)
+        tiny = 1e-12
+        assert b[0].lower <= min(mine.upper, other.upper) + tiny
+        assert b[2].upper >= max(mine.lower, other.lower) - tiny
+        assert b[0].lower <= b[1].upper + tiny
+        assert b[1].lower <= b[2].upper + tiny
+        d = least.bounds.delta(epsilon)
+        assert meets(d, to.Bounds(*(max(x, y) for x, y in zip(f.bounds.delta(epsilon), (~f).bounds.delta(epsilon), strict=True))))
+        assert all(curve.symmetric for curve in (least, middle, most))
+
+    @few
+    @given(st.one_of(subsampled, float_curves), alphas)
+    def test_the_maximum_is_the_pointwise_one(self, f: to.TradeOff, alpha: float) -> None:
+        truth = [max(x, y) for x, y in zip(f.bounds(alpha), (~f).bounds(alpha), strict=True)]
+        lower, upper = f.symmetrise(assume="both-orders").bounds(alpha)
+        assert lower <= truth[1] + 1e-12
+        assert upper >= truth[0] - 1e-12
+        assert upper - lower <= truth[1] - truth[0] + 1e-6
+
+    def test_the_known_trap(self) -> None:
+        """Vertices (0, .8), (.4, .3), (1, 0): knowing the profile only does not give the maximum."""
+        f = to.PiecewiseLinear([0, 0.4, 1], [0.8, 0.3, 0])
+        profile, most = f.symmetrise(assume="profile"), f.symmetrise(assume="both-orders")
+        grid = np.array([0.0, 0.1, 0.25, 0.3, 0.4, 0.8, 1.0])
+        assert np.all(profile.bounds(grid).lower <= most.bounds(grid).upper + 1e-12)
+        for epsilon in (0.0, 0.3, 1.0):
+            # Symm(f) has the profile it was made from: some test reaches delta_f(eps), as a smaller profile is not known
+            reached = np.max(1 - profile.bounds(grid).lower - np.exp(epsilon) * grid)
+            assert reached >= f.bounds.delta(epsilon).lower - 0.02
+
+    @given(symmetric_families)
+    def test_a_symmetric_curve_is_left_alone(self, f: to.TradeOff) -> None:
+        for name in ("either-order", "both-orders", "profile"):
+            assert f.symmetrise(assume=name) == f
+
+
+class TestGroup:
+    @given(symmetric_families)
+    def test_one_is_the_curve_and_none_the_identity(self, f: to.TradeOff) -> None:
+        assert f.group(1) == f
+        assert f.group(0) == to.Identity()
+
+    @given(gaussians, st.integers(1, 5), epsilons)
+    def test_gaussians_multiply(self, f: to.Gaussian, k: int, epsilon: float) -> None:
+        assert f.group(k) == to.Gaussian(k * f.mu)
+        assert f.group(k).delta(epsilon) >= f.bounds.delta(epsilon).lower
+
+    @given(st.one_of(symmetric_families, exact_curves.map(lambda f: f.symmetrise(assume="either-order"))), st.integers(1, 4), alphas)
+    def test_it_is_the_iterated_curve(self, f: to.TradeOff, k: int, alpha: float) -> None:
+        least = most = alpha
+        for _ in range(k):
+            least, most = 1 - f.bounds(least).upper, 1 - f.bounds(most).lower
+            least, most = min(max(least - 1e-15, 0.0), 1.0), min(max(most + 1e-15, 0.0), 1.0)
+        lower, upper = f.group(k).bounds(alpha)
+        assert lower <= 1 - least + 1e-13
+        assert upper >= 1 - most - 1e-13
+        assert upper - lower <= 1e-6
+
+    @given(symmetric_families, st.integers(1, 3), st.integers(1, 3), alphas)
+    def test_groups_of_groups(self, f: to.TradeOff, j: int, k: int, alpha: float) -> None:
+        assert meets(f.group(j).group(k).bounds(alpha), f.group(j * k).bounds(alpha))
+
+    def test_a_curve_of_one_order_is_refused(self) -> None:
+        with pytest.raises(ValueError, match="symmetric"):
+            to.subsample(to.Gaussian(1), 0.1).group(2)
+
+
+class TestSubsample:
+    @given(symmetric_families, st.floats(0, 1), alphas)
+    def test_it_is_the_chord_to_the_identity(self, f: to.TradeOff, p: float, alpha: float) -> None:
+        lower, upper = to.subsample(f, p).bounds(alpha)
+        b = f.bounds(alpha)
+        assert lower <= p * b.upper + (1 - p) * (1 - alpha) + 1e-15
+        assert upper >= p * b.lower + (1 - p) * (1 - alpha) - 1e-15
+        assert upper - lower < 1e-9
+
+    @given(factors)
+    def test_its_ends(self, f: to.TradeOff) -> None:
+        assert to.subsample(f, 0) == to.Identity()
+        assert to.subsample(f, 1) == f
+
+    @given(symmetric_families, st.floats(0.01, 0.99), st.floats(0.01, 0.99), epsilons)
+    def test_more_sampling_is_less_private(self, f: to.TradeOff, p: float, q: float, epsilon: float) -> None:
+        p, q = min(p, q), max(p, q)
+        for less, more in ((to.subsample(f, p), to.subsample(f, q)), (~to.subsample(f, p), ~to.subsample(f, q))):
+            assert less.bounds.delta(epsilon).lower <= more.bounds.delta(epsilon).upper + 1e-15
+
+    @given(small_exact_curves, st.fractions(0, 1, max_denominator=50))
+    def test_on_fractions_it_is_exact(self, f: to.PiecewiseLinear, p: Fraction) -> None:
+        g = to.subsample(f, p)
+        for alpha in (Fraction(0), Fraction(1, 7), Fraction(1, 2), Fraction(9, 10)):
+            value = p * f.at(alpha) + (1 - p) * (1 - alpha)
+            lower, upper = g.bounds(float(alpha))
+            assert lower - 1e-15 <= float(value) <= upper + 1e-15
+
+
+class TestMixture:
+    @given(factors, factors, st.floats(0, 1), epsilons)
+    def test_profiles_average(self, f: to.TradeOff, g: to.TradeOff, w: float, epsilon: float) -> None:
+        assume(f != g)
+        mixed = to.mixture({f: w, g: 1 - w})
+        b, c = f.bounds.delta(epsilon), g.bounds.delta(epsilon)
+        assert meets(mixed.bounds.delta(epsilon), to.Bounds(w * b.lower + (1 - w) * c.lower, w * b.upper + (1 - w) * c.upper))
+
+    @few
+    @given(factors, factors, st.floats(0.01, 0.99), alphas)
+    def test_it_is_more_private_than_the_hull(self, f: to.TradeOff, g: to.TradeOff, w: float, alpha: float) -> None:
+        assume(f != g)
+        assert to.mixture({f: w, g: 1 - w}).bounds(alpha).upper >= to.minimum(f, g).bounds(alpha).lower - 1e-12
+
+
+class TestDistance:
+    @few
+    @given(factors, factors, st.sampled_from(["uniform", "levy"]))
+    def test_it_is_a_distance(self, f: to.TradeOff, g: to.TradeOff, metric: str) -> None:
+        there, back, none = f.distance(g, metric=metric), g.distance(f, metric=metric), f.distance(f, metric=metric)
+        assert meets(there, back)
+        assert 0 <= there.lower <= there.upper <= 1
+        assert none.lower == 0
+        assert none.upper < 1e-2
+
+    @few
+    @given(st.lists(symmetric_families, min_size=3, max_size=3), st.sampled_from(["uniform", "levy"]))
+    def test_triangles(self, f: list[to.TradeOff], metric: str) -> None:
+        one, two, three = f[0].distance(f[1], metric=metric), f[1].distance(f[2], metric=metric), f[0].distance(f[2], metric=metric)
+        assert three.lower <= one.upper + two.upper + 1e-15
+
+    @few
+    @given(factors, factors, alphas, epsilons)
+    def test_no_point_is_farther(self, f: to.TradeOff, g: to.TradeOff, alpha: float, epsilon: float) -> None:
+        b, c = f.bounds(alpha), g.bounds(alpha)
+        assert f.distance(g).upper >= max(b.lower - c.upper, c.lower - b.upper)
+        b, c = f.bounds.delta(epsilon), g.bounds.delta(epsilon)
+        gap = max(b.lower - c.upper, c.lower - b.upper) / (1 + np.exp(epsilon))
+        assert f.distance(g, metric="levy").upper >= gap - 1e-15
+        assert f.distance(g, metric="levy").lower <= f.distance(g).upper + 1e-15
+
+
+class TestEngineAgainstClosedForms:
+    @given(pure_dps, st.integers(2, 40), epsilons)
+    def test_optimal_composition_is_the_engine(self, f: to.PureDP, n: int, epsilon: float) -> None:
+        """KOV: the closed power against n single copies through the seam of the engine."""
+        from tradeoff.engines.composition import Composition
+
+        lower, upper = Composition([f.loss_law()], [n], symmetric=True).delta(np.array([epsilon]), None)
+        known = (f**n).bounds.delta(epsilon)
+        assert meets(known, to.Bounds(lower[0], upper[0]))
+        assert upper[0] - lower[0] < 1e-3
+        assert known.width <= 1e-9
+
+    @given(small_exact_curves, small_exact_curves, st.fractions(Fraction(1, 20), 20, max_denominator=20))
+    def test_fractions_agree_with_floats(self, f: to.PiecewiseLinear, g: to.PiecewiseLinear, ratio: Fraction) -> None:
+        exact, floats = f @ g, f.floats() @ g.floats()
+        value = exact.hockey_stick(ratio)
+        assert isinstance(value, Fraction)
+        p, q = f.atoms()
+        r, s = g.atoms()
+        at_plus = 1 - f.beta[0] * g.beta[0]
+        truth = at_plus + sum(max(b * d - ratio * a * c, Fraction(0)) for a, b in zip(p, q, strict=True) for c, d in zip(r, s, strict=True))
+        assert value == truth
+        lower, upper = floats.bounds.delta(float(np.log(float(ratio))))
+        assert lower - 1e-13 <= value <= upper + 1e-13
+        assert upper - lower < 1e-9

@@ -1,0 +1,58 @@
+"""Hypothesis strategies for curves: families, piecewise-linear curves from random pairs, and products of them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+import tradeoff as to
+
+
+def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
+    """Floats spread evenly over orders of magnitude."""
+    from math import log10
+
+    return st.floats(log10(low), log10(high)).map(lambda x: float(10.0**x))
+
+
+alphas = st.one_of(st.floats(0.0, 1.0), log_uniform(1e-12, 1.0), log_uniform(1e-12, 1.0).map(lambda a: 1 - a))
+epsilons = st.one_of(st.floats(-5, 5), st.sampled_from([0.0, -0.0, 1e-9, -1e-9, 30.0, -30.0]))
+
+gaussians = log_uniform(0.02, 4.0).map(to.Gaussian)
+laplaces = log_uniform(0.01, 4.0).map(to.Laplace)
+pure_dps = log_uniform(0.01, 4.0).map(to.PureDP)
+total_variations = st.one_of(st.floats(0.0, 0.5), log_uniform(1e-12, 0.5)).map(to.TotalVariation)
+
+
+@st.composite
+def vertices(draw: st.DrawFn, *, most: int = 5) -> tuple[list[Fraction], list[Fraction]]:
+    """Vertices of T(P, Q) of a random pair of integer weights, with masses at plus and minus infinity now and then."""
+    size = draw(st.integers(1, most))
+    weight = st.integers(1, 30)
+    atoms = [(draw(weight), draw(weight)) for _ in range(size)]
+    at_plus, at_minus = draw(st.sampled_from([0, 0, 0, 1])), draw(st.sampled_from([0, 0, 0, 1]))
+    p_total = sum(p for p, _ in atoms) + at_minus
+    q_total = sum(q for _, q in atoms) + at_plus
+    alpha, beta = [Fraction(0)], [1 - Fraction(at_plus, q_total)]
+    for p, q in sorted(atoms, key=lambda atom: Fraction(atom[1], atom[0]), reverse=True):
+        alpha.append(alpha[-1] + Fraction(p, p_total))
+        beta.append(beta[-1] - Fraction(q, q_total))
+    if at_minus:
+        alpha.append(Fraction(1))
+        beta.append(Fraction(0))
+    return alpha, beta
+
+
+exact_curves = vertices().map(lambda v: to.PiecewiseLinear(*v))
+small_exact_curves = vertices(most=3).map(lambda v: to.PiecewiseLinear(*v))
+float_curves = vertices().map(lambda v: to.PiecewiseLinear(*v).floats())
+
+symmetric_families = st.one_of(gaussians, laplaces, pure_dps, total_variations, st.just(to.Identity()))
+subsampled = st.tuples(st.one_of(gaussians, laplaces, pure_dps), log_uniform(1e-4, 0.9)).map(lambda a: to.subsample(*a))
+factors = st.one_of(symmetric_families, subsampled, subsampled.map(lambda f: ~f), float_curves, exact_curves)
+"""Single curves, cheap to ask."""
+
+products = st.tuples(factors, st.integers(1, 3), factors, st.integers(0, 2)).map(lambda a: a[0] ** a[1] @ a[2] ** a[3])
+curves = st.one_of(factors, factors, products)
+"""Curves of any kind, composed ones among them."""
