@@ -184,7 +184,9 @@ class Thinned(LossLaw):
         return Sketch(loss, log_p)
 
     def _cells(self, edges: Array) -> Cells:
-        inner = np.clip(self.backward(edges), *self.base.support)
+        (low, high), (base_low, base_high) = self.support, self.base.support
+        inner = np.clip(self.backward(edges), base_low, base_high)
+        inner = np.where(edges <= low, base_low, np.where(edges >= high, base_high, inner))  # lose no sliver to rounding
         cells = self.base.cells(inner)
         # Q' - e^a' P = p (Q - e^a P), and e^-b' (e^b' P - Q') = p e^(b-b') (P - e^-b Q).
         b = inner[1:]
