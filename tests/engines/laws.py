@@ -18,7 +18,7 @@ from tradeoff.engines.density import GaussianLaw, LaplaceLaw
 from tradeoff.engines.law import LossLaw, Mixed, Reversed, Thinned
 
 Number = mp.mpf
-DIGITS = 60
+DIGITS = 150
 
 
 @dataclass(frozen=True)
@@ -63,12 +63,13 @@ def laplace(e0: float) -> tuple[LossLaw, Truth]:
 def atomic(losses: Sequence[float], weights: Sequence[float], p_minus: float) -> tuple[LossLaw, Truth]:
     """Atoms whose masses are the exact exponentials of the floats handed to the library."""
     log_p = np.log(np.array(weights) / np.sum(weights)) + np.log1p(-p_minus) - 1e-12
-    points = [(mp.mpf(float(x)), mp.exp(mp.mpf(float(v)))) for x, v in zip(losses, log_p, strict=True)]
-    q_plus = float(1 - mp.fsum(p * mp.exp(x) for x, p in points))
-    rest = 1 - mp.fsum(p for _, p in points)
-    law = AtomicLaw(np.array(losses, dtype=float), log_p, float(rest), q_plus)
+    with mp.workdps(DIGITS):
+        points = [(mp.mpf(float(x)), mp.exp(mp.mpf(float(v)))) for x, v in zip(losses, log_p, strict=True)]
+        q_plus = 1 - mp.fsum(p * mp.exp(x) for x, p in points)
+        rest = 1 - mp.fsum(p for _, p in points)
+    law = AtomicLaw(np.array(losses, dtype=float), log_p, float(rest), float(q_plus))
     p_above = lambda t: mp.fsum(p for x, p in points if x > t)  # noqa: E731
-    q_above = lambda t: mp.fsum(p * mp.exp(x) for x, p in points if x > t) + mp.mpf(q_plus)  # noqa: E731
+    q_above = lambda t: mp.fsum(p * mp.exp(x) for x, p in points if x > t) + q_plus  # noqa: E731
     return law, Truth(p_above, q_above, tuple(x for x, _ in points), rest)
 
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engines.laws import Truth, gaussian, laplace, log_uniform, mixed, pairs, reverse, thinned
+from tradeoff.engines.composition import Composition
 from tradeoff.engines.law import LossLaw, Reversed, masses
 
 
@@ -100,3 +101,13 @@ def test_reversal_is_an_involution_and_swaps(name: str) -> None:
     direct = law.cells(edges)
     for found, truth in ((once.excess[::-1], direct.deficit), (once.deficit[::-1], direct.excess), (twice.excess, direct.excess)):
         assert np.allclose(found, truth, rtol=1e-13, atol=0)
+
+
+@pytest.mark.parametrize(("e0", "rate"), [(10.0, 0.1), (25.0, 0.3), (33.0, 0.2), (35.0, 0.1), (60.0, 0.5)])
+def test_thinning_keeps_the_mass_at_the_lower_end(e0: float, rate: float) -> None:
+    """The lower end of a thinned law is a sliver: losses far apart in the base are neighbours there."""
+    law, true = thinned(laplace(e0), rate)
+    for epsilon in (-0.05, 0.9 * float(np.log1p(-rate)), 0.3):
+        lower, upper = Composition([law], [1]).delta(np.array([epsilon]), None)
+        with mp.workdps(150):
+            assert lower[0] <= true.delta(mp.mpf(epsilon)) <= upper[0]
