@@ -13,6 +13,7 @@ from tests.strategies import log_uniform
 from tradeoff.engines.atomic import AtomicLaw, binomial_law
 from tradeoff.engines.composition import Composition
 from tradeoff.engines.density import GaussianLaw, LaplaceLaw
+from tradeoff.engines.law import Thinned
 from tradeoff.engines.planner import MAX_LATTICE, Effort
 
 NEGLIGIBLE = mp.mpf("1e-305")
@@ -117,3 +118,21 @@ def test_extremes_answer_without_a_warning(mu: float, n: int, delta: float) -> N
     whole = total(mu, n)
     assert lower[0] == -np.inf or oracle.gaussian_delta(float(lower[0]), whole) >= delta
     assert upper[0] == np.inf or oracle.gaussian_delta(float(upper[0]), whole) <= delta
+
+
+@pytest.mark.parametrize(("mu", "n", "alpha"), [(24.407936743978752, 6, 0.003069656313828565), (10.025359722132826, 35, 1.27e-25)])
+def test_beta_beyond_the_range_of_floats(mu: float, n: int, alpha: float) -> None:
+    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).beta(np.array([alpha]), None)
+    assert lower[0] <= oracle.gaussian_beta(alpha, total(mu, n)) <= upper[0]
+
+
+@given(log_uniform(0.01, 2.0), st.integers(1, 3), log_uniform(1e-7, 0.9), st.integers(1, 2), st.floats(0.01, 0.99))
+def test_negative_epsilon_of_an_exact_table(e0: float, n: int, rate: float, copies: int, delta: float) -> None:
+    """An upper bound on epsilon has at most that delta, to the last digits, also left of zero."""
+    with mp.workdps(60):
+        one = [(mp.log1p(mp.mpf(rate) * mp.expm1(loss)), p) for loss, p in oracle.pure_dp_power(e0, n)]
+        atoms = oracle.product_of_atoms([one] * copies)
+        lower, upper = Composition([Thinned(binomial_law(e0, n), rate)], [copies]).epsilon(np.array([delta]), None)
+        assert lower[0] <= upper[0]
+        assert oracle.delta_of_atoms(atoms, float(upper[0])) <= delta
+        assert oracle.delta_of_atoms(atoms, float(lower[0])) >= delta
