@@ -181,11 +181,7 @@ class Composition:
         table, capped = order.near(high, effort)
         # e^eps >= 1 - delta always: no answer lies beyond that, so the table is continued that far.
         farthest = float(np.max(-np.log1p(-np.minimum(at, 1 - 1e-16)))) + 1.0
-        losses = np.concatenate([table.above, table.above[-1] + np.geomspace(1e-6, max(farthest - table.above[-1], 1e-5), 200)])
-        nodes = -losses[::-1]
-        nodes = nodes[nodes <= 0.0]
-        low_delta, high_delta = (-np.expm1(nodes) + np.exp(nodes) * side for side in table.delta(-nodes))
-        turned = Profile(nodes, np.minimum(high_delta * (1 + 8 * UNIT), 1.0), nodes, low_delta * (1 - 8 * UNIT), 0.0)
+        turned = _turned(table, farthest)
         found_low, found_high = turned.epsilon(at)
         return np.maximum(found_low, np.log1p(-at) * (1 + 8 * UNIT) - UNIT), found_high, capped
 
@@ -215,6 +211,27 @@ class Composition:
             best = _beta_from(table, alpha, reverse=target < 0)[2]  # where the supremum was: aim there next
             target = -best if target < 0 else best
         return low, high, capped
+
+
+def _turned(table: Profile, farthest: float) -> Profile:
+    """Return the table of delta_f(eps) = 1 - e^eps + e^eps delta_{f^-1}(-eps) for eps <= 0.
+
+    A function linear in e^-eps stays linear in e^eps, so chords and polygons keep their corners and their sides.
+    """
+    middle_low, middle_high = table.delta(np.zeros(1))
+
+    def side(at: Array, value: Array, middle: Array, beyond: float, sign: int) -> tuple[Array, Array]:
+        kept = at > 0
+        end = max(float(at[-1]), 0.0)
+        more = end + np.geomspace(1e-6, max(farthest - end, 1e-5), 200)
+        loss = np.concatenate([[0.0], at[kept], more])
+        delta = np.concatenate([middle, value[kept], np.full(len(more), beyond)])
+        shrink = np.exp(-loss)
+        return -loss[::-1], ((-np.expm1(-loss) + shrink * delta) * (1 + sign * 8 * UNIT))[::-1]
+
+    above, upper = side(table.above, table.upper, middle_high, float(table.upper[-1]), +1)
+    below, lower = side(table.below, table.lower, middle_low, table.floor, -1)
+    return Profile(above, np.minimum(upper, 1.0), below, lower, 0.0)
 
 
 def _from_other_order(table: Profile, at: Array) -> Pair:
@@ -274,10 +291,11 @@ def _beta_from(table: Profile, alpha: float, *, reverse: bool) -> tuple[float, f
     bottom = np.maximum(np.maximum(table.lower, table.floor), -np.expm1(np.minimum(table.below, 0.0)))
     above, below = np.clip(table.above, -700.0, 700.0), np.clip(table.below, -700.0, 700.0)
     if reverse:
-        line = (1 - alpha - table.upper - 8 * UNIT) * np.exp(-above)
-        ceiling = (1 - alpha - bottom + 8 * UNIT) * np.exp(-below) + TINY
+        line = (1 - alpha - table.upper - 8 * UNIT) * np.where(table.above > 700.0, 0.0, np.exp(-above))
+        ceiling = (1 - alpha - bottom + 8 * UNIT) * np.where(table.below < -700.0, np.inf, np.exp(-below)) + TINY
     else:
         line = 1 - table.upper - np.exp(above) * alpha - 8 * UNIT * (1 + np.exp(above) * alpha)
+        line = np.where(table.above > 700.0, -np.inf, line)  # beyond, the slope is steeper than a float can say
         ceiling = 1 - bottom - np.exp(below) * alpha + 8 * UNIT * (1 + np.exp(below) * alpha)
     best = int(np.argmax(line))
     return max(float(line[best]), 0.0), _fenced(ceiling, line), float(table.above[best])

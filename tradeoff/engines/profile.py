@@ -39,7 +39,7 @@ class Profile:
         k = np.searchsorted(-falling, -delta, side="left")
         inside = k < len(falling)
         k = np.minimum(k, len(falling) - 1)
-        crossing = _cross(self.above, falling, np.maximum(k - 1, 0), delta)
+        crossing = _cross(self.above, falling, np.maximum(k - 1, 0), delta * (1 - 8 * UNIT))
         crossing = np.where(k == 0, self.above[0], np.minimum(crossing * (1 + 4 * UNIT * np.sign(crossing)) + 4 * UNIT, self.above[k]))
         return np.where(inside, crossing, np.inf)
 
@@ -49,7 +49,7 @@ class Profile:
         inside = k >= 0
         k = np.maximum(k, 0)
         everywhere = self.floor > delta
-        crossing = np.where(k + 1 < len(rising), _cross(self.below, np.append(self.lower, 0.0), k, delta), self.below[k])
+        crossing = np.where(k + 1 < len(rising), _cross(self.below, np.append(self.lower, 0.0), k, delta * (1 + 8 * UNIT)), self.below[k])
         crossing = np.maximum(crossing * (1 - 4 * UNIT * np.sign(crossing)) - 4 * UNIT, self.below[k])
         return np.where(everywhere, np.inf, np.where(inside, crossing, -np.inf))
 
@@ -76,6 +76,6 @@ def _cross(at: Array, value: Array, k: Index, level: Array) -> Array:
     drop = value[k] - value[following]
     weight = np.clip((value[k] - level) / np.where(drop > 0, drop, 1.0), 0.0, 1.0)
     width = at[following] - at[k]
-    with np.errstate(divide="ignore"):
-        far = np.maximum(width + np.log(weight), 0.0)
-    return at[k] + np.where(width > 30.0, far, np.log1p(weight * np.expm1(np.minimum(width, 30.0))))
+    with np.errstate(divide="ignore"):  # in a wide cell e^x = e^b w, counted from its right end
+        far = np.maximum(at[following] + np.log(weight), at[k])
+    return np.asarray(np.where(width > 30.0, far, at[k] + np.log1p(weight * np.expm1(np.minimum(width, 30.0)))))
