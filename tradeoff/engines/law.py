@@ -20,6 +20,9 @@ import numpy as np
 
 from tradeoff.numerics.rounding import UNIT, Array
 
+_LARGE = 600.0
+"""Losses up to this one have an e^L that a float holds, and log1p(p expm1(L)) loses nothing."""
+
 
 class Cells(NamedTuple):
     """Excess and deficit of consecutive cells; the truth is within a factor 1 +- slack, cell by cell."""
@@ -137,18 +140,18 @@ class Thinned(LossLaw):
         if self.p == 1:
             return loss
         with np.errstate(divide="ignore"):
-            small = np.log1p(self.p * np.expm1(np.minimum(loss, 1.0)))
-        large = np.maximum(loss, 1.0)
-        return np.where(loss <= 1.0, small, large + np.log(self.p + (1 - self.p) * np.exp(-large)))
+            small = np.log1p(self.p * np.expm1(np.minimum(loss, _LARGE)))
+        large = np.maximum(loss, _LARGE)
+        return np.where(loss <= _LARGE, small, large + np.log(self.p + (1 - self.p) * np.exp(-large)))
 
     def backward(self, loss: Array) -> Array:
         """Return the base loss whose thinned loss is ``loss``."""
         if self.p == 1:
             return loss
         with np.errstate(divide="ignore"):
-            small = np.log1p(np.maximum(np.expm1(np.minimum(loss, 1.0)) / self.p, -1.0))
-        large = np.maximum(loss, 1.0)
-        return np.where(loss <= 1.0, small, large + np.log1p(-(1 - self.p) * np.exp(-large)) - np.log(self.p))
+            small = np.log1p(np.maximum(np.expm1(np.minimum(loss, _LARGE)) / self.p, -1.0))
+        large = np.maximum(loss, _LARGE)
+        return np.where(loss <= _LARGE, small, large + np.log1p(-(1 - self.p) * np.exp(-large)) - np.log(self.p))
 
     @property
     def support(self) -> tuple[float, float]:

@@ -127,10 +127,10 @@ class Subsampled(Derived):
     def _inner(self, epsilon: Array) -> Array:
         """Return log((e^eps - 1 + p)/p), -inf where there is none."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            small = np.log1p(np.maximum(np.expm1(np.minimum(epsilon, 1.0)) / self.p, -1.0))
-            large = np.maximum(epsilon, 1.0)
+            small = np.log1p(np.maximum(np.expm1(np.minimum(epsilon, 600.0)) / self.p, -1.0))
+            large = np.maximum(epsilon, 600.0)
             large = large + np.log1p(-(1 - self.p) * np.exp(-large)) - np.log(self.p)
-        return np.where(epsilon <= 1, small, large)
+        return np.where(epsilon <= 600.0, small, large)
 
     @property
     def q_plus(self) -> float:
@@ -146,7 +146,9 @@ class Subsampled(Derived):
             lowest = -self.operands[0].inverse().sup_loss
             return -float(np.log1p(self.p * np.expm1(lowest))) * (1 + 8 * UNIT)
         top = self.operands[0].sup_loss
-        return top if np.isinf(top) else float(np.logaddexp(np.log1p(-self.p), np.log(self.p) + top)) * (1 + 8 * UNIT)
+        if top > 600.0:
+            return top  # log p below it: an upper bound
+        return float(np.log1p(self.p * np.expm1(top))) * (1 + 8 * UNIT)
 
     def inverse(self) -> TradeOff:
         return Subsampled(self.operands[0], self.p, flipped=not self.flipped)
