@@ -127,8 +127,10 @@ def sides(curve: TradeOff, size: int = _SIDES) -> tuple[PiecewiseLinear, Piecewi
     slopes = np.diff(upper.beta.astype(float)) / np.diff(upper.alpha.astype(float)) if len(upper.alpha) > 1 else np.array([-1.0])
     epsilon = np.log(np.maximum(-slopes, 1e-30))
     delta = curve.bounds.delta(epsilon).upper
-    intercepts = 1 - delta - 16 * UNIT * (1 + np.exp(epsilon) * (1 + np.abs(epsilon)) * 1e-3)
-    return PiecewiseLinear.from_lines(np.exp(epsilon), np.append(intercepts, [])), upper
+    # Where a line is positive s alpha <= 1, so a slope off by 4 (1 + |eps|) units moves it by as many; a corner off by
+    # UNIT/(s - s') moves a chord by a few units more.
+    intercepts = 1 - delta - 16 * UNIT * (2 + np.abs(epsilon))
+    return PiecewiseLinear.from_lines(np.exp(epsilon), intercepts), upper
 
 
 def hull_of(alpha: Array, beta: Array) -> tuple[list[float], list[float]]:
