@@ -243,7 +243,7 @@ class TestProcess:
     @staticmethod
     def call(*arguments, module=False):
         head = [sys.executable, "-m", "tradeoff"] if module else [str(Path(sys.executable).with_name("tradeoff"))]
-        return subprocess.run([*head, *map(str, arguments)], capture_output=True, text=True, encoding="utf-8", check=False)  # noqa: S603
+        return subprocess.run([*head, *map(str, arguments)], capture_output=True, text=True, encoding="utf-8", check=False)  # noqa: S603 - our own command
 
     @pytest.mark.parametrize("module", [True, False])
     def test_mixed_example(self, tmp_path, module):
@@ -259,7 +259,7 @@ class TestProcess:
 
     def test_a_reader_that_leaves_is_no_error(self, plan):
         command = [sys.executable, "-m", "tradeoff", "compose", str(plan), "--json"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - our own command
         process.stdout.close()
         with process.stderr as err:
             assert err.read() == b""

@@ -68,8 +68,8 @@ def atomic(losses: Sequence[float], weights: Sequence[float], p_minus: float) ->
         q_plus = 1 - mp.fsum(p * mp.exp(x) for x, p in points)
         rest = 1 - mp.fsum(p for _, p in points)
     law = AtomicLaw(np.array(losses, dtype=float), log_p, float(rest), float(q_plus))
-    p_above = lambda t: mp.fsum(p for x, p in points if x > t)  # noqa: E731
-    q_above = lambda t: mp.fsum(p * mp.exp(x) for x, p in points if x > t) + q_plus  # noqa: E731
+    p_above = lambda t: mp.fsum(p for x, p in points if x > t)  # noqa: E731 - a formula in one line
+    q_above = lambda t: mp.fsum(p * mp.exp(x) for x, p in points if x > t) + q_plus  # noqa: E731 - a formula in one line
     return law, Truth(p_above, q_above, tuple(x for x, _ in points), rest)
 
 
@@ -114,7 +114,7 @@ def reverse(pair: tuple[LossLaw, Truth]) -> tuple[LossLaw, Truth]:
     return Reversed(law), Truth(lambda t: 1 - true.q_above(-t), lambda t: 1 - true.p_above(-t))
 
 
-log_uniform = lambda low, high: st.floats(np.log10(low), np.log10(high)).map(lambda x: float(10.0**x))  # noqa: E731
+log_uniform = lambda low, high: st.floats(np.log10(low), np.log10(high)).map(lambda x: float(10.0**x))  # noqa: E731 - a formula in one line
 
 gaussians = log_uniform(1e-3, 5.0).map(gaussian)
 laplaces = log_uniform(1e-3, 10.0).map(laplace)

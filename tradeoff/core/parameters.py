@@ -19,9 +19,11 @@ def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, 
     if is_symbol(value):
         return value
     allowed = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+    if isinstance(value, bool | str | bytes):  # float() would take them
+        raise domain(name, value, allowed, "give one real number")
     try:
         number = float(value)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise domain(name, value, allowed, "give one real number") from error
     inside = (number > low if open_low else number >= low) and (number < high if open_high else number <= high)
     if not inside:  # NaN lands here too
