@@ -57,6 +57,20 @@ class MissingExtraError(TradeOffError, ImportError):
     """An optional dependency is not installed; the message names the extra."""
 
 
+class BudgetExceeded(TradeOffError):  # noqa: N818 - the public name is part of the contract
+    """A step does not fit into what a filter has left; nothing was recorded.
+
+    ``spent``, ``requested``, ``remaining`` and ``budget`` are in the units of the filter.
+    """
+
+    def __init__(self, message: str, spent: Any, requested: Any, remaining: Any, budget: Any) -> None:
+        super().__init__(message, spent, requested, remaining, budget)  # all of them, so that the error survives pickling
+        self.spent, self.requested, self.remaining, self.budget = spent, requested, remaining, budget
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 def domain(name: str, value: Any, allowed: str, remedy: str = "") -> DomainError:
     """Build the one-sentence domain error: value, limit, remedy."""
     tail = f"; {remedy}" if remedy else ""

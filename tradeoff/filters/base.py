@@ -1,0 +1,207 @@
+"""The protocol of a filter, and the filters whose resources add up."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.errors import BudgetExceeded, DomainError
+from tradeoff.filters.steps import Step, adjacency_of, curve_of
+from tradeoff.filters.sums import ExactSum
+
+SLACK = 1e-12
+"""Relative excess of a sum over its limit that is put down to rounding; ``guarantee()`` carries it."""
+
+KINDS: dict[str, type[Filter]] = {}
+"""Filters by the name they have in a stored state."""
+
+
+class Filter(ABC):
+    """Budget for steps chosen in view of earlier answers: it grants a step, or refuses it and records nothing.
+
+    Whatever rule chooses the steps, the whole interaction satisfies ``guarantee()``.
+    """
+
+    kind: ClassVar[str]
+    """Name of the filter in a stored state."""
+
+    steps: int = 0
+    """How many steps were granted."""
+
+    adjacency: str | None = None
+    """Neighbours the granted steps are stated for; None while they fit any."""
+
+    def __init_subclass__(cls) -> None:
+        if "kind" in cls.__dict__:
+            KINDS[cls.kind] = cls
+
+    # What a subclass answers.
+
+    @property
+    @abstractmethod
+    def parameters(self) -> dict[str, Any]:
+        """Arguments that build the same filter, unspent."""
+
+    @property
+    @abstractmethod
+    def budget(self) -> Any:
+        """What there was to spend, in the units of the filter."""
+
+    @property
+    @abstractmethod
+    def spent(self) -> Any:
+        """What the granted steps used, rounded up."""
+
+    @property
+    @abstractmethod
+    def remaining(self) -> Any:
+        """What one more step may use, rounded down."""
+
+    @abstractmethod
+    def guarantee(self) -> TradeOff:
+        """Curve of the whole interaction, for every pair of neighbours in both orders: a lower bound."""
+
+    @abstractmethod
+    def _asked(self, curve: TradeOff) -> Any:
+        """Return what a step asks for, rounded up; raise if it may not enter."""
+
+    @abstractmethod
+    def _fits(self, asked: Any) -> bool:
+        """Whether there is room for it."""
+
+    @abstractmethod
+    def _record(self, asked: Any) -> None:
+        """Take it from the budget."""
+
+    @abstractmethod
+    def _shown(self, asked: Any) -> Any:
+        """Return what is asked in the units of the filter."""
+
+    @abstractmethod
+    def _sums(self) -> Any:
+        """Return what was spent as plain data."""
+
+    @abstractmethod
+    def _restore(self, sums: Any) -> None:
+        """Take over what ``_sums`` returned."""
+
+    # The protocol.
+
+    def would_exceed(self, step: Step) -> bool:
+        """Whether ``spend(step)`` would be refused.
+
+        Parameters
+        ----------
+        step
+            Curve (``TradeOff``), mechanism or plan.
+
+        Raises
+        ------
+        KindError
+            If the step may not enter a filter of this kind at all.
+        """
+        adjacency_of(step, self.adjacency)
+        return not self._fits(self._asked(curve_of(step)))
+
+    def spend(self, step: Step) -> None:
+        """Grant a step, or refuse it.
+
+        Parameters
+        ----------
+        step
+            Curve (``TradeOff``), mechanism or plan; a plan is one step.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the step does not fit; nothing is recorded.
+        KindError
+            If the step may not enter a filter of this kind at all.
+        """
+        adjacency = adjacency_of(step, self.adjacency)
+        asked = self._asked(curve_of(step))
+        if not self._fits(asked):
+            raise self._refusal(asked)
+        self._record(asked)
+        self.steps, self.adjacency = self.steps + 1, adjacency
+
+    def _refusal(self, asked: Any) -> BudgetExceeded:
+        requested, spent, remaining, budget = self._shown(asked), self.spent, self.remaining, self.budget
+        message = f"the step asks for {requested}, and {remaining} of {budget} remains ({spent} spent in {self.steps} steps)"
+        return BudgetExceeded(message, spent, requested, remaining, budget)
+
+    def state(self) -> dict[str, Any]:
+        """Return all that the filter knows as plain data that JSON holds without loss."""
+        return {
+            "kind": self.kind,
+            "parameters": self.parameters,
+            "sums": self._sums(),
+            "steps": self.steps,
+            "adjacency": self.adjacency,
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Self:
+        """Return the filter that ``state`` came from; call it on ``Filter`` for any kind."""
+        try:
+            family = KINDS[state["kind"]]
+            found = family(**state["parameters"])
+            found._restore(state["sums"])  # noqa: SLF001 - the filter's own class
+            found.steps, found.adjacency = int(state["steps"]), state["adjacency"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise DomainError(f"{state!r} is no state of a filter ({type(error).__name__}: {error})") from error
+        if not isinstance(found, cls):
+            raise DomainError(f"the state is that of a {family.__name__}, and a {cls.__name__} was asked for")
+        return found
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
+        return f"{type(self).__name__}({inside}): {self.spent} of {self.budget} spent in {self.steps} steps"
+
+
+class AdditiveFilter(Filter):
+    """Filter that grants a step while each of its resources, summed over the steps, stays within its limit."""
+
+    def __init__(self, *limits: float) -> None:
+        self.limits = limits
+        self.totals = tuple(ExactSum() for _ in limits)
+
+    def _fits(self, asked: tuple[float, ...]) -> bool:
+        return all(total.value(more) <= limit * (1 + SLACK) for total, more, limit in zip(self.totals, asked, self.limits, strict=True))
+
+    def _record(self, asked: tuple[float, ...]) -> None:
+        for total, more in zip(self.totals, asked, strict=True):
+            total.add(more)
+
+    def _sums(self) -> list[list[float]]:
+        return [list(total.partials) for total in self.totals]
+
+    def _restore(self, sums: Any) -> None:
+        if len(sums) != len(self.limits) or not all(math.isfinite(x) for partials in sums for x in partials):
+            raise DomainError(f"{sums!r} are not {len(self.limits)} finite sums")
+        self.totals = tuple(ExactSum(map(float, partials)) for partials in sums)
+
+    @property
+    def budget(self) -> Any:
+        return self._shown(self.limits)
+
+    @property
+    def spent(self) -> Any:
+        return self._shown(tuple(above(total.value()) for total in self.totals))
+
+    @property
+    def remaining(self) -> Any:
+        return self._shown(tuple(below(max(limit - total.value(), 0.0)) for limit, total in zip(self.limits, self.totals, strict=True)))
+
+
+def above(x: float) -> float:
+    """Return the next float above a positive ``x``: one rounding to nearest is undone."""
+    return math.nextafter(x, math.inf) if x > 0 else x
+
+
+def below(x: float) -> float:
+    """Return the next float below a positive ``x``."""
+    return math.nextafter(x, 0.0)

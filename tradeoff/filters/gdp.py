@@ -1,0 +1,94 @@
+"""The GDP filter: squares of mu add up, however the steps are chosen."""
+
+from __future__ import annotations
+
+import math
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.parameters import real
+from tradeoff.errors import KindError
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.filters.base import SLACK, AdditiveFilter, above, below
+from tradeoff.filters.costs import gdp_mu
+from tradeoff.numerics.rounding import UNIT
+
+
+class GDPFilter(AdditiveFilter):
+    """Grant steps while the sum of mu_k^2 stays within mu^2: the whole interaction is mu-GDP, at no loss for adaptivity.
+
+    Parameters
+    ----------
+    mu
+        Budget, in [0, inf). ``spent``, ``remaining`` and ``budget`` are in the same unit: the mu of one Gaussian step.
+
+    Raises
+    ------
+    DomainError
+        If ``mu`` is not such a number.
+
+    Notes
+    -----
+    A step is charged the least mu for which f >= G_mu is proved, in both orders of the pair (Smith, Thakurta 2022,
+    Theorem 1; Koskela, Tobaben, Honkela 2023). Where that mu is infinite the step is refused: the mu of a central limit
+    theorem is no bound, and would prove nothing.
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian, filters
+    >>> budget = filters.GDPFilter(1)
+    >>> for _ in range(100):
+    ...     budget.spend(Gaussian(0.1))
+    >>> budget.would_exceed(Gaussian(0.001)), budget.guarantee()
+    (True, G_{1})
+    """
+
+    kind = "gdp"
+
+    def __init__(self, mu: float) -> None:
+        self.mu = float(real("mu", mu, 0, open_high=True))
+        super().__init__(1.0)  # in shares of mu^2, which neither underflow nor overflow
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        return {"mu": self.mu}
+
+    def _asked(self, curve: TradeOff) -> tuple[float]:
+        mu = gdp_mu(curve)
+        if math.isinf(mu):
+            raise KindError(_no_envelope(curve))
+        return (self.share(mu),)
+
+    def share(self, mu: float) -> float:
+        """Return (mu_k/mu)^2, rounded up: the share of the budget that a mu_k-GDP step takes."""
+        if mu <= self.mu:
+            ratio = above(mu / self.mu) if mu < self.mu else float(mu > 0)
+            return above(ratio * ratio) if ratio < 1 else ratio
+        return math.inf if self.mu == 0 else max(above((mu / self.mu) ** 2), 1 + 4 * SLACK)
+
+    def _shown(self, asked: tuple[float, ...]) -> float:
+        return self.mu * math.sqrt(asked[0])
+
+    @property
+    def spent(self) -> float:
+        return above(self.mu * above(math.sqrt(above(self.totals[0].value()))))
+
+    @property
+    def remaining(self) -> float:
+        return below(self.mu * below(math.sqrt(below(max(1 - self.totals[0].value(), 0.0)))))
+
+    def guarantee(self) -> TradeOff:
+        """Curve of the whole interaction: G_mu, with mu widened by the slack of the sum.
+
+        Returns
+        -------
+        TradeOff
+            A lower bound, whatever was spent: a rule may have stopped because of what it saw.
+        """
+        return Gaussian(self.mu * (1 + SLACK / 2 + 16 * UNIT))  # sqrt(1 + s) <= 1 + s/2
+
+
+def _no_envelope(curve: TradeOff) -> str:
+    return (
+        f"no finite mu with f >= G_mu is proved for {curve!r}: its losses reach further than those of any Gaussian known to bound it; "
+        "spend it in a ResidueFilter or an ApproximateDPFilter, or give a Gaussian that bounds it"
+    )
