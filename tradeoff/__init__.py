@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tradeoff import errors, filters, mechanisms, spec
+    from tradeoff import errors, filters, limits, mechanisms, spec
     from tradeoff.core.bounds import Bounds
     from tradeoff.core.curve import TradeOff
     from tradeoff.core.piecewise_linear import PiecewiseLinear
@@ -46,6 +46,7 @@ __all__ = [
     "distance",
     "errors",
     "filters",
+    "limits",
     "maximum",
     "mechanisms",
     "minimum",
