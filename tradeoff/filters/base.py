@@ -88,6 +88,10 @@ class Filter(ABC):
     def _restore(self, sums: Any) -> None:
         """Take over what ``_sums`` returned."""
 
+    def _read(self, step: Any) -> Any:
+        """Return what ``_asked`` is given of a step: its curve."""
+        return curve_of(step)
+
     # The protocol.
 
     def would_exceed(self, step: Step) -> bool:
@@ -104,7 +108,7 @@ class Filter(ABC):
             If the step may not enter a filter of this kind at all.
         """
         adjacency_of(step, self.adjacency)
-        return not self._fits(self._asked(curve_of(step)))
+        return not self._fits(self._asked(self._read(step)))
 
     def spend(self, step: Step) -> None:
         """Grant a step, or refuse it.
@@ -122,7 +126,7 @@ class Filter(ABC):
             If the step may not enter a filter of this kind at all.
         """
         adjacency = adjacency_of(step, self.adjacency)
-        asked = self._asked(curve_of(step))
+        asked = self._asked(self._read(step))
         if not self._fits(asked):
             raise self._refusal(asked)
         self._record(asked)
