@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -198,6 +199,10 @@ class TradeOff(ABC):
         bounds: Bounds = operator("distance")(self, _curve(other), metric=metric)
         return bounds
 
+    def gdp(self, failure: float = 1e-10) -> Any:
+        """Least mu with f >= G_mu (x) f_{0,failure} at every alpha, with what reporting it gives up: a ``Reduction``."""
+        return operator("gdp")(self, failure=failure)
+
     def subs(self, values: Mapping[Any, Any]) -> TradeOff:
         """Curve with symbols replaced, for example ``f.subs({mu: 1})``; keys are symbols or their names."""
         return substituted(self, values)
@@ -210,6 +215,26 @@ class TradeOff(ABC):
     def law(self) -> Any:
         """Law of the privacy loss L = log dQ/dP under P and under Q."""
         return operator("law")(self)
+
+    # Whole curves.
+
+    def tabulate(self, alphas: ArrayLike | None = None) -> Any:
+        """Piecewise-linear curves ``lower`` and ``upper`` with lower <= f <= upper at every alpha; ``alphas``: the nodes to use."""
+        return self._whole if alphas is None else operator("tabulate")(self, alphas)
+
+    @cached_property
+    def _whole(self) -> Any:
+        return operator("tabulate")(self, None)
+
+    @property
+    def lower(self) -> Any:
+        """Piecewise-linear curve at or below f for every alpha: safe to report, and a factor like any other."""
+        return self._whole.lower
+
+    @property
+    def upper(self) -> Any:
+        """Piecewise-linear curve at or above f for every alpha."""
+        return self._whole.upper
 
 
 def _made(name: str, *operands: Any, **parameters: Any) -> TradeOff:
