@@ -1,7 +1,31 @@
 """Filters: budgets for steps chosen in view of earlier answers."""
 
 from tradeoff.filters.base import KINDS, Filter
+from tradeoff.filters.expost import ExPost, ExPostFilter
 from tradeoff.filters.gdp import GDPFilter
+from tradeoff.filters.noise_reduction import (
+    BrownianMechanism,
+    Doubling,
+    LaplaceNoiseReduction,
+    LinearBoundary,
+    MixtureBoundary,
+    Release,
+    geometric,
+)
 from tradeoff.filters.zcdp import ZCDPFilter
 
-__all__ = ["KINDS", "Filter", "GDPFilter", "ZCDPFilter"]
+__all__ = [
+    "KINDS",
+    "BrownianMechanism",
+    "Doubling",
+    "ExPost",
+    "ExPostFilter",
+    "Filter",
+    "GDPFilter",
+    "LaplaceNoiseReduction",
+    "LinearBoundary",
+    "MixtureBoundary",
+    "Release",
+    "ZCDPFilter",
+    "geometric",
+]

@@ -1,0 +1,138 @@
+"""Ex-post privacy: a loss read off the output, and the filter that adds such losses up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.parameters import real
+from tradeoff.errors import DomainError, KindError
+from tradeoff.filters.base import AdditiveFilter
+from tradeoff.filters.costs import pure_loss
+from tradeoff.filters.steps import Step, curve_of
+from tradeoff.filters.zcdp import widened
+
+
+@dataclass(frozen=True)
+class ExPost:
+    """Ex-post loss of a release: Pr[loss > epsilon(output)] <= delta, with epsilon known once the output is.
+
+    Parameters
+    ----------
+    epsilon
+        Loss in nats of this output, in [0, inf).
+    delta
+        Probability, fixed before the release, that the loss is larger, in [0, 1].
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    With delta > 0 it is not immune to post-processing: keep the release together with its number.
+
+    Examples
+    --------
+    >>> ExPost(0.5)
+    ExPost(epsilon=0.5, delta=0.0)
+    """
+
+    epsilon: float
+    delta: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", float(real("epsilon", self.epsilon, 0.0, open_high=True)))
+        object.__setattr__(self, "delta", float(real("delta", self.delta, 0.0, 1.0)))
+
+
+class Loss(NamedTuple):
+    """Sum of ex-post losses, and of the probabilities that they are larger."""
+
+    epsilon: float
+    delta: float
+
+
+class ExPostFilter(AdditiveFilter):
+    """Grant releases while the sum of their ex-post losses stays within epsilon, and that of their deltas within delta.
+
+    Parameters
+    ----------
+    epsilon
+        Loss of the whole interaction in nats, in [0, inf).
+    delta
+        Probability that the whole loss is larger, in [0, 1).
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    A step is an ``ExPost``, or a curve, mechanism or plan whose losses are bounded (``PureDP``, ``Laplace``): its loss is then at
+    most their supremum, whatever the output. An (epsilon, delta) guarantee with delta > 0 is refused: it bounds an average, and
+    not the probability of a loss. Each release must be granted *before* its output is drawn, which is why sessions of noise
+    reduction announce their next loss.
+
+    Losses add along the path, and the deltas by a union bound over it, so Pr[loss > epsilon] <= delta, in both orders
+    (Rogers, Samorodnitsky, Wu, Ramdas 2023, Lemma 5.2 and Theorem 3).
+
+    Examples
+    --------
+    >>> from tradeoff.filters import ExPostFilter, LaplaceNoiseReduction
+    >>> budget = ExPostFilter(1.0)
+    >>> session = LaplaceNoiseReduction(100.0, [0.25, 0.5, 2.0], filter=budget, rng=1)
+    >>> for epsilon in (0.25, 0.5):
+    ...     release = session.refine(epsilon)
+    >>> release.spent, budget.would_exceed(ExPost(0.75))
+    (ExPost(epsilon=0.5, delta=0.0), True)
+    """
+
+    kind = "ex-post"
+
+    def __init__(self, epsilon: float, delta: float = 0.0) -> None:
+        self.epsilon = float(real("epsilon", epsilon, 0.0, open_high=True))
+        self.delta = float(real("delta", delta, 0.0, 1.0, open_high=True))
+        super().__init__(self.epsilon, self.delta)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        return {"epsilon": self.epsilon, "delta": self.delta}
+
+    def _read(self, step: ExPost | Step) -> ExPost:
+        if isinstance(step, ExPost):
+            return step
+        epsilon, delta = pure_loss(curve_of(step))
+        try:
+            found = ExPost(epsilon)
+        except DomainError as error:
+            raise KindError(_no_bound(step)) from error
+        if delta > 0:
+            raise KindError(_no_bound(step))
+        return found
+
+    def _asked(self, loss: Any) -> tuple[float, float]:
+        return loss.epsilon, loss.delta
+
+    def _shown(self, asked: tuple[float, ...]) -> Loss:
+        return Loss(*asked)
+
+    def guarantee(self) -> TradeOff:
+        """Curve of the whole interaction: f_{epsilon,delta}, both widened by the slack of the sums.
+
+        Returns
+        -------
+        TradeOff
+            A lower bound, whatever was spent: a rule may have stopped because of what it saw.
+        """
+        return widened(self.epsilon, self.delta)
+
+
+def _no_bound(step: object) -> str:
+    return (
+        f"{step!r} has no bound on its loss that holds for every output: refine it in a session with a boundary "
+        "(LinearBoundary, MixtureBoundary), or state what the output tells as ExPost(epsilon, delta)"
+    )

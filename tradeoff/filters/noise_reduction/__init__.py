@@ -1,0 +1,19 @@
+"""Noise reduction: one answer refined until it is good enough, for the price of the last release."""
+
+from tradeoff.filters.noise_reduction.base import NoiseReduction, Release, geometric
+from tradeoff.filters.noise_reduction.boundaries import Boundary, LinearBoundary, MixtureBoundary
+from tradeoff.filters.noise_reduction.brownian import BrownianMechanism
+from tradeoff.filters.noise_reduction.doubling import Doubling
+from tradeoff.filters.noise_reduction.laplace import LaplaceNoiseReduction
+
+__all__ = [
+    "Boundary",
+    "BrownianMechanism",
+    "Doubling",
+    "LaplaceNoiseReduction",
+    "LinearBoundary",
+    "MixtureBoundary",
+    "NoiseReduction",
+    "Release",
+    "geometric",
+]

@@ -1,0 +1,211 @@
+"""Refining one answer: the noisy value falls in steps, each paid before it is drawn, and nothing else is handed out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tradeoff.core.parameters import real
+from tradeoff.errors import DomainError
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.filters.expost import ExPost
+from tradeoff.numerics.rounding import Array
+
+Seed = np.random.Generator | int | None
+Noisy = Generator[Array, float, None]
+
+NOTHING = np.empty(0)
+"""What a generator of noisy values yields before the first level is sent."""
+
+_LARGEST = 1e300
+
+
+class Charged(Protocol):
+    """Whatever grants a step or raises: a filter, or a ledger that keeps one on disk."""
+
+    def spend(self, step: Any) -> None:
+        """Grant the step, or raise ``BudgetExceeded``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Release:
+    """One released value, and the number it is to be kept with.
+
+    Parameters
+    ----------
+    value
+        The noisy value: a float, or a read-only array in the shape of the query.
+    level
+        Level it was drawn at: a variance, or epsilon.
+    spent
+        What the session has paid for this and all earlier values together: ``Gaussian(mu)``, or ``ExPost(epsilon, delta)``.
+    """
+
+    value: Any
+    level: float
+    spent: Any
+
+
+class NoiseReduction:
+    """Session that refines the answer of one query: every further value is paid before it is drawn.
+
+    The true value lives in the frame of a generator, and no attribute, ``repr``, copy or pickle of a session leads to it; a
+    stopping rule is called with the releases, and not with the session.
+    """
+
+    __slots__ = ("__weakref__", "_filter", "_noisy", "_releases", "_scalar")
+
+    def __init__(self, noisy: Noisy, charged: Charged | None, *, scalar: bool) -> None:
+        next(noisy)
+        self._noisy, self._filter, self._scalar = noisy, charged, scalar
+        self._releases: tuple[Release, ...] = ()
+
+    @property
+    def releases(self) -> tuple[Release, ...]:
+        """All released values, the latest last."""
+        return self._releases
+
+    @property
+    def spent(self) -> Any:
+        """What the session has paid so far; None before the first release."""
+        return self._releases[-1].spent if self._releases else None
+
+    def _price(self, level: float) -> tuple[Gaussian | ExPost, Gaussian | ExPost]:
+        """Return what the next level costs, and what it and all before it cost together; raise if it is no next level."""
+        raise NotImplementedError
+
+    def refine(self, level: float) -> Release:
+        """Pay for the next level, then draw and return its value.
+
+        Parameters
+        ----------
+        level
+            Variance of the noise, below that of the last release; or epsilon, above that of the last release.
+
+        Returns
+        -------
+        Release
+            The value with what has been paid for it.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the filter has no room for it; nothing is paid and nothing drawn, and earlier releases stay valid.
+        DomainError
+            If the level is none, or not beyond the last one.
+        """
+        step, total = self._price(level)
+        if self._filter is not None:
+            self._filter.spend(step)
+        drawn = np.array(self._noisy.send(float(level)))
+        drawn.flags.writeable = False
+        release = Release(float(drawn) if self._scalar else drawn, float(level), total)
+        self._releases = (*self._releases, release)
+        return release
+
+    def run(self, rule: Callable[[tuple[Release, ...]], object], levels: Iterable[float]) -> Release | None:
+        """Refine level after level until a rule that sees the releases says stop.
+
+        Parameters
+        ----------
+        rule
+            Called with all releases so far, the latest last; whatever is true stops.
+        levels
+            Levels to go through.
+
+        Returns
+        -------
+        Release or None
+            The release at which the rule stopped; None if the levels ran out before.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the filter has no room for the next level; what was released is in ``releases``.
+
+        Notes
+        -----
+        A rule that looks at the data instead of the releases (is the *true* error small enough?) leaks through its answer
+        and is not covered by what the session pays.
+        """
+        return next((release for release in map(self.refine, levels) if rule(self._releases)), None)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}: {len(self._releases)} releases, spent {self.spent}"
+
+    def __reduce_ex__(self, protocol: object) -> Any:
+        raise TypeError(f"a {type(self).__name__} holds a value that is not released, so it is neither copied nor pickled; keep .releases")
+
+
+def geometric(start: float, factor: float) -> Iterator[float]:
+    """Levels start, start/factor, start/factor^2, ...: each costs ``factor`` times the one before, without end.
+
+    Parameters
+    ----------
+    start
+        First variance, in (0, inf).
+    factor
+        Ratio of neighbouring levels, in (1, inf).
+
+    Yields
+    ------
+    float
+        The levels, as long as they are positive floats.
+
+    Examples
+    --------
+    >>> from itertools import islice
+    >>> list(islice(geometric(64.0, 4), 4))
+    [64.0, 16.0, 4.0, 1.0]
+    """
+    level = float(real("start", start, 0.0, open_low=True, open_high=True))
+    ratio = float(real("factor", factor, 1.0, open_low=True, open_high=True))
+    return _falling(level, ratio)
+
+
+def _falling(level: float, ratio: float) -> Iterator[float]:
+    while level > 0:
+        yield level
+        level /= ratio
+
+
+def query(value: ArrayLike) -> Array:
+    """Return the true value as an array of its own; it must be finite."""
+    try:
+        found = np.array(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DomainError("the value of the query is not an array of real numbers") from error
+    if not np.all(np.abs(found) <= _LARGEST):  # NaN lands here too
+        raise DomainError(f"the value of the query is not within {_LARGEST:g} of 0; clip it to a public range first")
+    return found
+
+
+def generator(rng: Seed) -> np.random.Generator:
+    """Return a NumPy generator: the one given, or one made from a seed, or a fresh one."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as error:
+        raise DomainError(f"rng = {rng!r} is neither a numpy.random.Generator nor a seed (a whole number from 0)") from error
+
+
+def gaussian(weight: Fraction) -> Gaussian:
+    """Return G_mu with mu^2 at least ``weight``: the root in whole numbers, with 64 bits to spare, and up."""
+    square = weight.numerator * weight.denominator << 128
+    root = math.isqrt(square)
+    return Gaussian(no_less(Fraction(root + (root * root < square), weight.denominator << 64)))
+
+
+def no_less(value: Fraction) -> float:
+    """Return the least float at or above ``value``."""
+    try:
+        found = float(value)
+    except OverflowError:
+        raise DomainError("the level costs more than a float can hold; refine less, or measure the query in other units") from None
+    return found if Fraction(found) >= value else math.nextafter(found, math.inf)

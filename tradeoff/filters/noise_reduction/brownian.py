@@ -1,0 +1,100 @@
+"""The Brownian mechanism: f(x) + B_t at falling times t, paid by what the last release is worth."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tradeoff.errors import DomainError
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.filters.expost import ExPost
+from tradeoff.filters.noise_reduction.base import NOTHING, Charged, NoiseReduction, Noisy, Seed, gaussian, generator, no_less, query
+from tradeoff.filters.noise_reduction.boundaries import Boundary, check_sensitivity, check_time
+from tradeoff.numerics.rounding import Array
+
+
+class BrownianMechanism(NoiseReduction):
+    """Walk a Brownian motion back towards f(x): all releases f(x) + B_t together are worth the last, mu = Delta/sqrt(t).
+
+    Parameters
+    ----------
+    value
+        The true answer f(x), a number or an array; it is not handed out again.
+    sensitivity
+        l2-sensitivity Delta of the query, in (0, inf).
+    filter
+        What pays: a filter or a ledger with a ``spend``. Without one the session only keeps count.
+    boundary
+        ``LinearBoundary`` or ``MixtureBoundary``: pay ex post, psi(t) with its delta. Without one: pay Gaussian steps.
+    rng
+        ``numpy.random.Generator`` or a seed.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Read in inverse time 1/t the releases are Gaussian mechanisms with independent increments, chosen adaptively: the step from
+    t to t' is G_mu with mu^2 = Delta^2 (1/t' - 1/t), which telescopes (Whitehouse, Ramdas, Wu, Rogers 2022; as adaptive
+    Gaussian composition, Smith and Thakurta 2022). Noise is drawn in floating point: for research and simulation.
+
+    Examples
+    --------
+    >>> session = BrownianMechanism(100.0, rng=1)
+    >>> session.run(lambda seen: seen[-1].level <= 4, levels=[64.0, 16.0, 4.0, 1.0]).spent
+    G_{0.5}
+    >>> [release.level for release in session.releases]
+    [64.0, 16.0, 4.0]
+    """
+
+    __slots__ = ("_boundary", "_sensitivity")
+
+    def __init__(
+        self,
+        value: ArrayLike,
+        sensitivity: float = 1.0,
+        *,
+        filter: Charged | None = None,  # noqa: A002 - the name of the thing
+        boundary: Boundary | None = None,
+        rng: Seed = None,
+    ) -> None:
+        true = query(value)
+        self._sensitivity, self._boundary = check_sensitivity(sensitivity), boundary
+        super().__init__(_walk_back(true, generator(rng)), filter, scalar=true.ndim == 0)
+
+    def _price(self, level: float) -> tuple[Gaussian | ExPost, Gaussian | ExPost]:
+        time = check_time(level)
+        last = self.releases[-1].level if self.releases else math.inf
+        if time >= last:
+            raise DomainError(f"time = {time!r} is not below the last time {last!r}: noise only falls")
+        return self._ex_post(time, self._boundary) if self._boundary else self._gaussian(time, last)
+
+    def _gaussian(self, time: float, last: float) -> tuple[Gaussian, Gaussian]:
+        """Price Delta^2 (1/t' - 1/t), in exact arithmetic: no rounding piles up over many refinements."""
+        weight = Fraction(self._sensitivity) ** 2 / Fraction(time)
+        before = Fraction(self._sensitivity) ** 2 / Fraction(last) if self.releases else Fraction(0)
+        return gaussian(weight - before), gaussian(weight)
+
+    def _ex_post(self, time: float, boundary: Boundary) -> tuple[ExPost, ExPost]:
+        """Price psi(t') - psi(t); the boundary holds at all times at once, so its delta is paid once."""
+        psi, delta = boundary(time, self._sensitivity), boundary.delta
+        if not self.releases:
+            return ExPost(psi, delta), ExPost(psi, delta)
+        before = self.releases[-1].spent.epsilon
+        psi = max(psi, before)  # two times that are next to each other may round the other way
+        return ExPost(no_less(Fraction(psi) - Fraction(before)), 0.0), ExPost(psi, delta)
+
+
+def _walk_back(true: Array, rng: np.random.Generator) -> Noisy:
+    """Yield true + B_t for each t sent: B_t' given B_t is the Brownian bridge from B_0 = 0."""
+    time = yield NOTHING
+    noise = math.sqrt(time) * rng.standard_normal(true.shape)
+    while True:
+        new = yield true + noise
+        noise = new / time * noise + math.sqrt(new * (1 - new / time)) * rng.standard_normal(true.shape)
+        time = new
