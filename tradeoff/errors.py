@@ -71,6 +71,10 @@ class BudgetExceeded(TradeOffError):  # noqa: N818 - the public name is part of 
         return str(self.args[0])
 
 
+class LedgerError(TradeOffError, RuntimeError):
+    """A ledger cannot be read, written or trusted; the message names the file, what is wrong with it and what to do."""
+
+
 def domain(name: str, value: Any, allowed: str, remedy: str = "") -> DomainError:
     """Build the one-sentence domain error: value, limit, remedy."""
     tail = f"; {remedy}" if remedy else ""
