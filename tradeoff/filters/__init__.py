@@ -3,6 +3,7 @@
 from tradeoff.filters.base import KINDS, Filter
 from tradeoff.filters.expost import ExPost, ExPostFilter
 from tradeoff.filters.gdp import GDPFilter
+from tradeoff.filters.ledger import Entry, Ledger
 from tradeoff.filters.noise_reduction import (
     BrownianMechanism,
     Doubling,
@@ -18,11 +19,13 @@ __all__ = [
     "KINDS",
     "BrownianMechanism",
     "Doubling",
+    "Entry",
     "ExPost",
     "ExPostFilter",
     "Filter",
     "GDPFilter",
     "LaplaceNoiseReduction",
+    "Ledger",
     "LinearBoundary",
     "MixtureBoundary",
     "Release",
