@@ -13,6 +13,7 @@ from typing import Annotated, Any
 from cyclopts import App, CycloptsError, Parameter
 
 import tradeoff
+from tradeoff.cli import experiment, ledger
 from tradeoff.cli.terminal import progress, show
 from tradeoff.cli.tokens import spread
 from tradeoff.errors import TradeOffError
@@ -29,6 +30,8 @@ NO_READER = 141
 DEFAULT = {"delta": (1e-5,)}
 
 app = App(name="tradeoff", help=tradeoff.__doc__, version=lambda: metadata.version("tradeoff"))
+app.command(experiment.app)
+app.command(ledger.app)
 
 
 def run(tokens: Sequence[str]) -> int:

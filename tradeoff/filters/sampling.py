@@ -17,7 +17,7 @@ from tradeoff.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 _Bits = Callable[[int], bytes]
 
 
-def release(value: int, mechanism: DiscreteGaussian | DiscreteLaplace, rng: np.random.Generator | None = None) -> int:
+def exact_release(value: int, mechanism: DiscreteGaussian | DiscreteLaplace, rng: np.random.Generator | None = None) -> int:
     """Add the noise of a discrete mechanism to a count, exactly: the law of the result is the law its curve is about.
 
     Parameters
@@ -45,7 +45,7 @@ def release(value: int, mechanism: DiscreteGaussian | DiscreteLaplace, rng: np.r
     Examples
     --------
     >>> from tradeoff.mechanisms import DiscreteGaussian
-    >>> noisy = release(120, DiscreteGaussian(sigma=2))
+    >>> noisy = exact_release(120, DiscreteGaussian(sigma=2))
     >>> isinstance(noisy, int)
     True
     """
@@ -66,7 +66,7 @@ def discrete_gaussian(variance: Rational | float, rng: np.random.Generator | Non
     variance
         sigma^2, a positive rational; a float is taken as the rational it is. (Square a float sigma as a ``Fraction``.)
     rng
-        As for ``release``.
+        As for ``exact_release``.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def discrete_laplace(scale: Rational | float, rng: np.random.Generator | None = 
     scale
         A positive rational; a float is taken as the rational it is.
     rng
-        As for ``release``.
+        As for ``exact_release``.
 
     Returns
     -------

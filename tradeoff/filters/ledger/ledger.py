@@ -57,7 +57,7 @@ class Ledger:
 
     def __init__(self, path: str | os.PathLike[str], *, wait: float = 60.0) -> None:
         self._store = Store(path, wait)
-        self._last()
+        self.last  # noqa: B018 - a file that cannot be read is refused now
 
     @classmethod
     def create(cls, path: str | os.PathLike[str], filter: Filter) -> Self:  # noqa: A002 - the name of the thing
@@ -126,7 +126,7 @@ class Ledger:
     @property
     def filter(self) -> Filter:
         """The filter as it is now, in memory; spending from it does not touch the ledger."""
-        return rebuilt(self._last())
+        return rebuilt(self.last)
 
     @property
     def spent(self) -> Any:
@@ -146,7 +146,7 @@ class Ledger:
     @property
     def steps(self) -> int:
         """How many steps were granted."""
-        return self._last().step
+        return self.last.step
 
     def guarantee(self) -> TradeOff:
         """Curve of the whole interaction, for every pair of neighbours in both orders: a lower bound."""
@@ -155,9 +155,15 @@ class Ledger:
     # What only a ledger has.
 
     @property
+    def last(self) -> Entry:
+        """The last entry, checked against its hash."""
+        with self._named(), self._store.reading() as db:
+            return _last(db)
+
+    @property
     def head(self) -> str:
         """Hash of the last entry, which seals all entries before."""
-        return self._last().hash
+        return self.last.hash
 
     def entries(self) -> list[Entry]:
         """Return all entries, the first one first, with the chain checked."""
@@ -205,10 +211,6 @@ class Ledger:
         rows = [entry.row() for entry in self.entries()]
         writer.writerows([rows[0]._fields, *rows])
         return text.getvalue()
-
-    def _last(self) -> Entry:
-        with self._named(), self._store.reading() as db:
-            return _last(db)
 
     @contextmanager
     def _named(self) -> Iterator[None]:

@@ -1,0 +1,188 @@
+"""``tradeoff ledger``: a budget on disk that several processes share."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import App, Parameter
+
+from tradeoff.errors import DomainError
+from tradeoff.mechanisms import Mechanism, Plan
+from tradeoff.report.digits import rounded
+from tradeoff.spec import loads
+
+if TYPE_CHECKING:
+    from tradeoff.filters import Entry, Filter
+
+app = App(name="ledger", help="A privacy budget in a file, which processes share and no crash can cheat.")
+
+Flag = Annotated[bool, Parameter(negative="")]
+
+
+@app.command
+def init(
+    file: Path,
+    *,
+    mu: float | None = None,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float | None = None,
+) -> None:
+    """Make a ledger: give --mu, or --rho, or --epsilon with or without --delta.
+
+    Parameters
+    ----------
+    file
+        File to make; it must not exist.
+    mu
+        Budget of Gaussian differential privacy: squares of mu add up.
+    rho
+        Budget of zero-concentrated differential privacy: rho adds up.
+    epsilon
+        Loss of the whole in nats: with --delta through zCDP, without it by adding up pure losses.
+    delta
+        Failure probability of the whole.
+    """
+    from tradeoff.filters import Ledger
+
+    ledger = Ledger.create(file, _filter(mu, rho, epsilon, delta))
+    _say(f"{file}: {_told(ledger.entries()[0])}")
+
+
+def _filter(mu: float | None, rho: float | None, epsilon: float | None, delta: float | None) -> Filter:
+    from tradeoff import filters
+
+    match (mu, rho, epsilon, delta):
+        case (float(), None, None, None):
+            return filters.GDPFilter(mu)
+        case (None, float(), None, None):
+            return filters.RhoFilter(rho)
+        case (None, None, float(), None):
+            return filters.PureDPFilter(epsilon)
+        case (None, None, float(), float()):
+            return filters.ZCDPFilter(epsilon, delta)
+    raise DomainError("a ledger has one budget: give --mu, or --rho, or --epsilon, or --epsilon and --delta")
+
+
+@app.command
+def spend(
+    file: Path,
+    *,
+    kind: str,
+    count: int = 1,
+    adjacency: str = "add-remove",
+    **parameters: float,
+) -> None:
+    """Grant a mechanism and record it, or refuse it, record nothing, and end with code 2.
+
+    Parameters
+    ----------
+    file
+        A ledger.
+    kind
+        Kind of mechanism, as in plan files.
+    count
+        How often it runs, as one step.
+    adjacency
+        Neighbours, as in plan files: add-remove or replace-one.
+    parameters
+        Parameters of the kind, as in plan files: --noise-multiplier 10.
+    """
+    from tradeoff.filters import Ledger
+
+    entry = Ledger(file).spend(_step(kind, count, adjacency, parameters))
+    _say(f"{file}: {_told(entry)}")
+
+
+def _step(kind: str, count: int, adjacency: str, parameters: dict[str, float]) -> Mechanism | Plan:
+    """Return the mechanism that a plan file would hold under these keys; counted more than once, the plan."""
+    entries = {"kind": kind, **{name.replace("-", "_"): value for name, value in parameters.items()}, "count": count}
+    lines = [f"{json.dumps(name)} = {json.dumps(value) if isinstance(value, str) else repr(value)}" for name, value in entries.items()]
+    plan = loads("\n".join([f"adjacency = {json.dumps(adjacency)}", "[[mechanism]]", *lines]), name="spend").plan
+    ((mechanism, n),) = plan.mechanisms.items()
+    return mechanism if n == 1 else plan
+
+
+@app.command
+def status(file: Path, *, as_json: Annotated[Flag, Parameter(name="--json")] = False) -> None:
+    """Print what was spent and what is left.
+
+    Parameters
+    ----------
+    file
+        A ledger.
+    as_json
+        Print it as JSON.
+    """
+    from tradeoff.filters import Ledger
+
+    entry = Ledger(file).last
+    if as_json:
+        told = {
+            "file": str(file),
+            "filter": entry.state["kind"],
+            "steps": entry.step,
+            **entry.totals,
+            "time": entry.time,
+            "head": entry.hash,
+        }
+        _say(json.dumps(told, allow_nan=False))
+    else:
+        _say(f"{file}: {_told(entry)}")
+
+
+@app.command
+def verify(file: Path, *, head: str | None = None) -> None:
+    """Check every entry and the chain of hashes.
+
+    Parameters
+    ----------
+    file
+        A ledger.
+    head
+        A head known from before: entries cut off at the end are found only with it.
+    """
+    from tradeoff.filters import Ledger
+
+    found = Ledger(file).verify(head)
+    _say(f"{file}: every entry is as it was written\nhead {found}")
+
+
+@app.command
+def export(file: Path, *, form: Annotated[Literal["json", "csv"], Parameter(name="--format")] = "json") -> None:
+    """Print all entries as JSON or CSV.
+
+    Parameters
+    ----------
+    file
+        A ledger.
+    form
+        json or csv.
+    """
+    from tradeoff.filters import Ledger
+
+    ledger = Ledger(file)
+    _say((ledger.to_json() if form == "json" else ledger.to_csv()).rstrip("\n"))
+
+
+def _told(entry: Entry) -> str:
+    """Write an entry for a reader: spent rounded up, remaining rounded down."""
+    budget, spent, remaining = (_written(entry.totals[name], side) for name, side in _SIDES.items())
+    return f"{entry.state['kind']} budget {budget}\nstep {entry.step}: spent {spent}, remaining {remaining}\nhead {entry.hash}"
+
+
+_SIDES: dict[str, Literal["lower", "upper"]] = {"budget": "lower", "spent": "upper", "remaining": "lower"}
+
+
+def _written(value: Any, side: Literal["lower", "upper"]) -> str:
+    if isinstance(value, dict):
+        return "(" + ", ".join(f"{name} = {_written(each, side)}" for name, each in value.items()) + ")"
+    if isinstance(value, list):
+        return "(" + ", ".join(_written(each, side) for each in value) + ")"
+    return rounded(value, side) if isinstance(value, float) else str(value)
+
+
+def _say(text: str) -> None:
+    print(text, flush=True)  # noqa: T201 - the answer
