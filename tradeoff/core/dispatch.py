@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPERATORS: dict[str, Callable[..., Any]] = {}
-_ANNOUNCERS = ("tradeoff.core.tensor", "tradeoff.families.closed_forms", "tradeoff.families.substitution", "tradeoff.operators")
+_ANNOUNCERS = ("tradeoff.core.tensor", "tradeoff.families.closed_forms", "tradeoff.families.substitution", "tradeoff.operators", "tradeoff.gdp")
 
 
 def announces(name: str) -> Callable[[Function], Function]:

@@ -1,0 +1,72 @@
+"""What the way a curve was built says of its mu, before any number is asked."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.special import ndtri_exp
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.tensor import Tensor, tensor
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.identity import Identity
+from tradeoff.numerics.rounding import UNIT
+from tradeoff.operators.group import Group
+from tradeoff.operators.inverse import Inverse
+from tradeoff.operators.mixture import Mixture
+from tradeoff.operators.pointwise import HullOfMinimum
+from tradeoff.operators.subsample import Subsampled
+
+
+def cap(f: TradeOff) -> float:
+    """Return a mu with f >= G_mu that needs no failure, or inf.
+
+    Products add mu^2, groups of k multiply mu by k (Dong, Roth, Su 2022, Corollary 3.3 and Theorem 2.14); subsampling,
+    inverses, mixtures and envelopes of curves above G_mu are above G_mu. Where losses stay within [-eps, eps],
+    f >= f_{eps,0} >= G_mu with mu = -2 Phi^-1(1/(1 + e^eps)).
+    """
+    return min(_by_parts(f), _by_losses(f))
+
+
+def _by_parts(f: TradeOff) -> float:
+    if isinstance(f, Gaussian):
+        return float(f.mu)
+    if isinstance(f, Tensor):
+        return math.sqrt(math.fsum(n * cap(factor) ** 2 for factor, n in f.factors.items())) * (1 + 4 * UNIT)
+    if isinstance(f, Subsampled | Inverse | Mixture | HullOfMinimum):
+        return max(cap(operand) for operand in f.operands)
+    if isinstance(f, Group):
+        return f.k * cap(f.operands[0]) * (1 + 4 * UNIT) if f.operands[0].symmetric else math.inf
+    return 0.0 if isinstance(f, Identity) else math.inf
+
+
+def _by_losses(f: TradeOff) -> float:
+    if f.q_plus > 0 or f.p_minus > 0:
+        return math.inf
+    reach = max(f.sup_loss, f.inverse().sup_loss, 0.0)
+    if math.isinf(reach):
+        return math.inf
+    return float(-2 * ndtri_exp(-np.logaddexp(0.0, reach))) * (1 + 64 * UNIT) + 8 * UNIT
+
+
+def without_leak(f: TradeOff, failure: float) -> tuple[TradeOff, float]:
+    """Return (h, d) with f >= G_mu (x) f_{0,failure} iff h >= G_mu (x) f_{0,d}, where f = h (x) f_{0,q}.
+
+    Both sides have a factor f_{0,q}, which only scales the axes: (1 - q)(1 - d) = 1 - failure.
+    """
+    factors = f.factors if isinstance(f, Tensor) else {f: 1}
+    leaks = {factor: n for factor, n in factors.items() if factor.leak is not None}
+    q = tensor(leaks.items()).q_plus * (1 if sum(leaks.values()) == 1 else 1 + 16 * UNIT)  # one leak is exact, a sum is rounded
+    if not leaks or q > failure or q >= 1:
+        return f, failure
+    rest = tensor((factor, n) for factor, n in factors.items() if factor.leak is None)
+    return rest, max(0.0, (failure - q) / (1 - q) * (1 - 8 * UNIT))
+
+
+def lost(f: TradeOff, failure: float) -> str | None:
+    """Say why no finite mu can do, if that is the truth: more than ``failure`` is given away outright."""
+    for mass, where in ((f.q_plus, "f(0)"), (f.p_minus, "f^-1(0)")):
+        if mass > failure:
+            return f"{where} = 1 - {mass:.6g}, and G_mu (x) f_{{0,{failure:.6g}}} starts at 1 - {failure:.6g} for every finite mu"
+    return None
