@@ -15,11 +15,9 @@ from tradeoff.core.curve import TradeOff
 from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.engines.law import LossLaw
 from tradeoff.numerics.concave import conjugate
-from tradeoff.numerics.hull import lower_hull
 from tradeoff.numerics.rounding import UNIT, Array
 
 _LOG_STEP = 0.25
-_SIDES = 400
 
 
 class Derived(TradeOff):
@@ -43,24 +41,11 @@ class Derived(TradeOff):
     def free_symbols(self) -> frozenset[Any]:
         return frozenset().union(*(operand.free_symbols for operand in self.operands))
 
-    def apply(self, *operands: PiecewiseLinear) -> PiecewiseLinear | None:
-        """Apply the operator to piecewise-linear operands, if it has a form for them."""
-        del operands
-        return None
-
-    def sides(self) -> tuple[PiecewiseLinear, PiecewiseLinear]:
-        """Return piecewise-linear curves below and above, valid for every alpha: the operator of its operands' sides."""
-        pairs = [operand.sides() if isinstance(operand, Derived) else sides(operand) for operand in self.operands]
-        lower, upper = (self.apply(*side) for side in zip(*pairs, strict=True))
-        return (lower, upper) if lower is not None and upper is not None else sides(self)
-
     def _epsilon(self, delta: Array, tol: float | None) -> Pair:
-        lower, upper = self.sides()
-        return upper.bounds.epsilon(delta).lower, lower.bounds.epsilon(delta).upper
+        return self.upper.bounds.epsilon(delta).lower, self.lower.bounds.epsilon(delta).upper
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
-        lower, upper = self.sides()
-        return lower.loss_law(), upper.loss_law()
+        return self.lower.loss_law(), self.upper.loss_law()
 
     def loss_law(self) -> LossLaw:
         return self.laws()[0]
@@ -113,27 +98,6 @@ def delta_from_beta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
     return np.maximum(low - slack * (1 - low), 0.0), np.minimum(high + slack * (1 - high) + UNIT, 1.0)
 
 
-def sides(curve: TradeOff, size: int = _SIDES) -> tuple[PiecewiseLinear, PiecewiseLinear]:
-    """Return piecewise-linear curves below and above ``curve``, valid for every alpha.
-
-    Below: the supporting lines 1 - delta(eps) - e^eps alpha. Above: chords between points of f. Their distance falls
-    like 1/size^2.
-    """
-    tails = np.geomspace(1e-12, 0.5, size // 2)
-    alpha = np.unique(np.concatenate([[0.0], tails, 1 - tails, [1.0]]))
-    beta = curve.bounds(alpha).upper
-    beta[-1] = 0.0
-    upper = PiecewiseLinear(*hull_of(alpha, np.minimum.accumulate(beta)))
-    slopes = np.diff(upper.beta.astype(float)) / np.diff(upper.alpha.astype(float)) if len(upper.alpha) > 1 else np.array([-1.0])
-    epsilon = np.log(np.maximum(-slopes, 1e-30))
-    delta = curve.bounds.delta(epsilon).upper
-    # Where a line is positive s alpha <= 1, so a slope off by 4 (1 + |eps|) units moves it by as many; a corner off by
-    # UNIT/(s - s') moves a chord by a few units more.
-    intercepts = 1 - delta - 16 * UNIT * (2 + np.abs(epsilon))
-    return PiecewiseLinear.from_lines(np.exp(epsilon), intercepts), upper
-
-
-def hull_of(alpha: Array, beta: Array) -> tuple[list[float], list[float]]:
-    """Return the lower hull of points as lists."""
-    a, b = lower_hull(alpha, np.minimum(beta, 1 - alpha))
-    return a.tolist(), b.tolist()
+def sides(curve: TradeOff) -> tuple[PiecewiseLinear, PiecewiseLinear]:
+    """Return piecewise-linear curves below and above ``curve``, valid for every alpha."""
+    return curve.lower, curve.upper

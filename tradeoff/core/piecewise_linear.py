@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -15,10 +15,13 @@ from tradeoff.core.parameters import count
 from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.errors import CurveError, SizeError, domain
 from tradeoff.numerics.hull import lower_hull
+from tradeoff.numerics.polygon import ONE, floats
 from tradeoff.numerics.rounding import UNIT, Array
 
 MAX_VERTICES = 100_000
 """Most vertices an exact operation may make."""
+
+_STEEPEST = 709.0
 
 _FORGIVEN = 1e-12
 """Violation of convexity or of f <= 1 - alpha that rounding explains: it is repaired downwards, the safe side."""
@@ -77,49 +80,75 @@ class PiecewiseLinear(TradeOff):
             alphas, betas = np.append(alphas, 1.0), np.append(betas, 0.0)
         return cls(alphas.tolist(), np.maximum(betas, 0.0).tolist())
 
+    @classmethod
+    def of_wholes(cls, alpha: Sequence[int], beta: Sequence[int]) -> PiecewiseLinear:
+        """Return the curve with these convex vertices, multiples of 2^-1074: floats that keep 1 - alpha and 1 - beta apart."""
+        rests = floats([ONE - a for a in alpha]), floats([ONE - b for b in beta])
+        return cls._of(floats(alpha), floats(beta), rests, exact=False)
+
+    @classmethod
+    def _of(cls, alpha: Any, beta: Any, rests: tuple[Any, Any], *, exact: bool) -> PiecewiseLinear:
+        """Return a curve whose vertices have been checked before."""
+        curve = cls.__new__(cls)
+        curve.exact, curve.alpha, curve.beta, curve.complements = exact, alpha, beta, rests
+        return curve
+
     @property
     def symmetric(self) -> bool:
-        other = self.inverse()
-        return len(other.alpha) == len(self.alpha) and bool(np.all(other.alpha == self.alpha) and np.all(other.beta == self.beta))
+        return self.inverse() == self
 
     @property
     def q_plus(self) -> float:
-        return float(1 - self.beta[0])
+        return float(self.complements[1][0])
 
     @property
     def p_minus(self) -> float:
-        zero = self.alpha[self.beta == 0]
-        return float(1 - zero[0]) if len(zero) else 0.0
+        return float(self.complements[0][-1])
 
     @property
     def sup_loss(self) -> float:
-        if len(self.alpha) == 1:
+        p, q = self.atoms()
+        if len(p) == 0:
             return 0.0
-        p, q = self.alpha[1] - self.alpha[0], self.beta[0] - self.beta[1]
-        return float(np.log(float(q) / float(p))) * (1 + 8 * UNIT) if q > 0 else -np.inf
+        ratio = float(q[0]) / float(p[0])
+        return float(np.log(ratio)) * (1 + 8 * UNIT) + 4 * UNIT * (ratio != 1) if q[0] > 0 else -np.inf
 
     @cached_property
-    def _points(self) -> tuple[Array, Array]:
-        return self.alpha.astype(float), self.beta.astype(float)
+    def complements(self) -> tuple[Any, Any]:
+        """Return 1 - alpha and 1 - beta: of each pair that adds to 1 the smaller number is the vertex, the other its complement."""
+        return 1 - self.alpha, 1 - self.beta
+
+    @cached_property
+    def _points(self) -> tuple[Array, Array, Array, Array]:
+        return (*(v.astype(float) for v in (self.alpha, self.beta)), *(v.astype(float) for v in self.complements))
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
-        x, y = self._points
-        value = np.interp(alpha, x, y)
-        # y0 + (y1 - y0) t loses a unit of the larger end.
-        k = np.clip(np.searchsorted(x, alpha, side="right") - 1, 0, len(x) - 1)
-        error = 16 * UNIT * np.where(alpha < x[-1], y[k], 0.0)
-        corner = np.isin(alpha, x) & (not self.exact)
+        x, y, rest, power = self._points
+        far = alpha > 0.5  # there 1 - alpha is exact, and vertices are told apart by it
+        k = np.where(far, np.searchsorted(-rest, alpha - 1, side="right"), np.searchsorted(x, alpha, side="right")) - 1
+        k = np.clip(k, 0, len(x) - 1)
+        far &= x[k] >= 0.5  # of a segment across 1/2 both ends are exact on the left, or it is long
+        value = np.where(far, np.interp(1 - alpha, rest[::-1], y[::-1], left=0.0), np.interp(alpha, x, y))
+        # y0 + (y1 - y0) t loses a unit of the larger end; a vertex that floats hold loses nothing.
+        error = 16 * UNIT * np.where(1 - alpha > rest[-1], y[k], 0.0)
+        held = ((x <= 0.5) | (1 - x == rest)) & ((y <= 0.5) | (1 - y == power)) & (not self.exact)
+        corner = np.isin(alpha, x[held])
         return np.where(corner, value, np.maximum(value - error, 0.0)), np.where(corner, value, value + error)
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
-        x, y = self._points
-        scale = np.exp(np.minimum(epsilon, 700.0))
-        low, high = np.empty(len(epsilon)), np.empty(len(epsilon))
-        for k, s in enumerate(scale):
-            gain = (1 - y) - s * x
-            error = UNIT * (8 * (1 - y) + (8 + 4 * abs(epsilon[k])) * s * x + self.exact)
-            low[k], high[k] = np.max(gain - error), np.max(gain + error)
-        return np.maximum(low, 0.0), np.maximum(high, 0.0)
+        bounds = np.array([self._gain(e) for e in np.minimum(epsilon, _STEEPEST)]).T
+        # Beyond, delta lies between Q(L = inf) and what it was.
+        low = np.where(epsilon > _STEEPEST, self.q_plus * (1 - 8 * UNIT), bounds[0])
+        return np.maximum(low, 0.0), np.maximum(bounds[1], 0.0)
+
+    def _gain(self, epsilon: float) -> tuple[float, float]:
+        """Bound the largest 1 - y - s x = 1 - s + s (1 - x) - y, s = e^eps: in each half by the terms that are small there."""
+        x, y, rest, power = self._points
+        s, fold, units = np.exp(epsilon), np.expm1(epsilon), 8 + 4 * abs(epsilon)
+        left = x <= 0.5
+        gain = np.where(left, power - s * x, s * rest - y - fold)
+        error = UNIT * np.where(left, 8 * power + units * s * x, units * s * rest + 8 * y + 8 * abs(fold))
+        return float(np.max(gain - error)), float(np.max(gain + error))
 
     def hockey_stick(self, ratio: Any) -> Any:
         """Hockey-stick divergence sup_alpha 1 - f(alpha) - ratio alpha = delta(log ratio); exact in fractions.
@@ -139,27 +168,24 @@ class PiecewiseLinear(TradeOff):
         return max(1 - b - ratio * a for a, b in zip(self.alpha.tolist(), self.beta.tolist(), strict=True))
 
     def inverse(self) -> PiecewiseLinear:
-        alpha, beta = self.beta[::-1], self.alpha[::-1]
-        if beta[-1] > 0 or len(alpha) == 1:  # f(0) < 1: f^-1 reaches 0 before 1
-            alpha, beta = np.append(alpha, alpha[-1]), np.append(beta, 0 * beta[-1])
-        if alpha[0] > 0:
-            alpha, beta = np.append(0 * alpha[0], alpha), np.append(beta[0], beta)
-        return PiecewiseLinear(alpha.tolist(), beta.tolist())
+        rest, power = self.complements
+        return self._of(self.beta[::-1], self.alpha[::-1], (power[::-1], rest[::-1]), exact=self.exact)
 
     def floats(self) -> PiecewiseLinear:
         """Return the same curve in floats (vertices rounded; violations below 1e-12 repaired downwards)."""
-        return PiecewiseLinear(*(v.tolist() for v in self._points))
+        return PiecewiseLinear(*(v.tolist() for v in self._points[:2])) if self.exact else self
 
     def atoms(self) -> tuple[Any, Any]:
-        """Return the P- and Q-masses of the segments, by decreasing likelihood ratio."""
-        return np.diff(self.alpha), -np.diff(self.beta)
+        """Return the P- and Q-masses of the segments, by decreasing likelihood ratio; differences of the numbers that are small."""
+        (x, y), (rest, power) = (self.alpha, self.beta), self.complements
+        p = np.where(x[:-1] >= 0.5, -np.diff(rest), np.diff(x))
+        return p, np.where(y[1:] >= 0.5, np.diff(power), -np.diff(y))
 
     def loss_law(self) -> AtomicLaw:
         p, q = (mass.astype(float) for mass in self.atoms())
         keep = q > 0
         loss, log_p = np.log(q[keep]) - np.log(p[keep]), np.log(p[keep])
-        p_minus = max(0.0, 1.0 - float(self.alpha[-1])) + float(np.sum(p[~keep]))
-        return AtomicLaw(loss[::-1], log_p[::-1], p_minus, self.q_plus)
+        return AtomicLaw(loss[::-1], log_p[::-1], self.p_minus + float(np.sum(p[~keep])), self.q_plus)
 
     def group(self, k: int) -> TradeOff:
         """Guarantee for groups of k, 1 - (1 - f)^(o k), exact in fractions."""
@@ -202,6 +228,7 @@ class PiecewiseLinear(TradeOff):
             and self.exact == other.exact
             and len(self.alpha) == len(other.alpha)
             and bool(np.all(self.alpha == other.alpha) and np.all(self.beta == other.beta))
+            and all(bool(np.all(mine == theirs)) for mine, theirs in zip(self.complements, other.complements, strict=True))
         )
 
     def __hash__(self) -> int:

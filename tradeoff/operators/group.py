@@ -9,7 +9,6 @@ from tradeoff.core.curve import TradeOff
 from tradeoff.core.derived import Derived
 from tradeoff.core.dispatch import announces
 from tradeoff.core.parameters import count
-from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
 from tradeoff.numerics.rounding import UNIT, Array
@@ -24,10 +23,6 @@ class Group(Derived):
 
     def __init__(self, f: TradeOff, k: int) -> None:
         self.operands, self.parameters, self.k = (f,), (k,), k
-
-    def apply(self, *operands: PiecewiseLinear) -> PiecewiseLinear | None:
-        f = operands[0].group(self.k) if operands[0].symmetric else None
-        return f if isinstance(f, PiecewiseLinear) else None
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
         f = self.operands[0]

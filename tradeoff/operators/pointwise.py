@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial, reduce
-
 import numpy as np
 
 from tradeoff.core.bounds import Pair
@@ -25,9 +23,6 @@ class Maximum(Derived):
     @property
     def symmetric(self) -> bool:
         return all(f.inverse() in self.operands for f in self.operands)
-
-    def apply(self, *operands: PiecewiseLinear) -> PiecewiseLinear:
-        return reduce(partial(pointwise, largest=True), operands)
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
         low, high = zip(*(f.bounds(alpha, tol=tol) for f in self.operands), strict=True)
@@ -61,9 +56,6 @@ class HullOfMinimum(Derived):
     @property
     def symmetric(self) -> bool:
         return all(f.inverse() in self.operands for f in self.operands)
-
-    def apply(self, *operands: PiecewiseLinear) -> PiecewiseLinear:
-        return reduce(partial(pointwise, largest=False), operands)
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = zip(*(f.bounds.delta(epsilon, tol=tol) for f in self.operands), strict=True)

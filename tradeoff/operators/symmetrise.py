@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from tradeoff.core.bounds import Pair
@@ -14,6 +16,7 @@ from tradeoff.numerics.concave import conjugate
 from tradeoff.numerics.roots import straddle
 from tradeoff.numerics.rounding import UNIT, Array
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
+from tradeoff.operators.tabulate import Tabulated, of_orders
 
 
 @announces("symmetrise")
@@ -73,12 +76,12 @@ class ProfileSymmetrised(Derived):
     def symmetric(self) -> bool:
         return True
 
-    def apply(self, *operands: PiecewiseLinear) -> PiecewiseLinear:
-        return _by_profile(operands[0])
+    @cached_property
+    def _whole(self) -> Tabulated:
+        return of_orders(self.operands[0])  # h is the maximum of the lines with eps >= 0, h^-1 that of their mirror images
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
-        lower, upper = self.sides()
-        return upper.bounds.delta(epsilon).lower, lower.bounds.delta(epsilon).upper
+        return self.upper.bounds.delta(epsilon).lower, self.lower.bounds.delta(epsilon).upper
 
     def _steep(self, alpha: Array) -> Pair:
         base = self.operands[0]
