@@ -45,6 +45,10 @@ class AtomicLaw(LossLaw):
     def continuous(self) -> bool:
         return False
 
+    @property
+    def cut(self) -> bool:
+        return self.lost > 0
+
     def sketch(self) -> Sketch:
         return Sketch(self.loss, self.log_p)
 

@@ -85,6 +85,11 @@ class LossLaw(ABC):
         """Whether there is any mass outside the atoms."""
         return True
 
+    @property
+    def cut(self) -> bool:
+        """Whether atoms were left out at the ends, of a mass no float can hold."""
+        return False
+
     @abstractmethod
     def sketch(self) -> Sketch:
         """Return points that represent the law, for planning only."""
@@ -179,6 +184,10 @@ class Thinned(LossLaw):
     def continuous(self) -> bool:
         return self.base.continuous
 
+    @property
+    def cut(self) -> bool:
+        return self.base.cut
+
     def sketch(self) -> Sketch:
         loss, log_p = self.base.sketch()
         loss = self.forward(loss)
@@ -231,6 +240,10 @@ class Reversed(LossLaw):
     def continuous(self) -> bool:
         return self.base.continuous
 
+    @property
+    def cut(self) -> bool:
+        return self.base.cut
+
     def sketch(self) -> Sketch:
         loss, log_p = self.base.sketch()
         return Sketch(-loss[::-1], (log_p + loss)[::-1])
@@ -276,6 +289,10 @@ class Mixed(LossLaw):
     @property
     def continuous(self) -> bool:
         return any(law.continuous for _, law in self.parts)
+
+    @property
+    def cut(self) -> bool:
+        return any(law.cut for _, law in self.parts)
 
     def sketch(self) -> Sketch:
         points = [(law.sketch(), np.log(w)) for w, law in self.parts]

@@ -1,0 +1,216 @@
+"""One vertical line Re z = c: the product of all transforms on it, and from it delta and its kin with both sides.
+
+    psi(x) = (1/2 pi) int e^(K(c + iy) - (c - 1 + iy) x) kernel(c + iy) dy
+
+is delta(x) less the mass at infinity for c > 1, with kernel 1/(z (z - 1)), and 1 - delta(x) for 0 < c < 1, with
+the kernel's sign turned (Zhu, Dong, Wang 2022). psi is positive and e^((c - 1) x) psi(x) is what the trapezoid rule
+aliases: the sum over all nodes is never below the truth.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from tradeoff.engines.contour.tail import stays_below
+from tradeoff.engines.contour.transform import Complex, Transform, transform
+from tradeoff.engines.law import LossLaw
+from tradeoff.errors import SizeError
+from tradeoff.numerics.rounding import TINY, UNIT, Array
+
+MAX_FREQUENCIES = 2**20
+"""Most nodes of one line: 32 MiB of values."""
+
+_DEEP = 36.0
+_BLOCK = 64
+_CHUNK = 2**21
+
+
+class Chernoff(NamedTuple):
+    """A second real point c' of the strip: K(c') from above. It bounds psi(x) by e^(K(c') - (c' - 1) x) kappa(c')."""
+
+    c: float
+    log_m: float
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """Values of the product at frequencies k step, k = 0 ... N, with errors, and everything that bounds the rest.
+
+    ``cut`` bounds |prod rho_i^n_i| beyond the last node; ``tau`` > 0 says that a Gaussian factor of that mu was added.
+    """
+
+    c: float
+    log_m: float
+    log_m_error: float
+    mean: float
+    mean_error: float
+    step: float
+    log: Complex
+    error: Array
+    cut: float
+    left: Chernoff
+    right: Chernoff
+    tau: float
+
+    @property
+    def y(self) -> Array:
+        """Return the frequencies."""
+        return self.step * np.arange(len(self.log))
+
+    def psi(self, x: Array) -> tuple[Array, Array]:
+        """Bound psi at losses x; cost is one multiplication a node and loss."""
+        z = self.c + 1j * self.y
+        weight = np.where(self.y > 0, 1.0, 0.5) * (self.step / np.pi) / (z * (z - 1) * (1 if self.c > 1 else -1))
+        total, size = self._sum(x, weight)
+        off = float(np.sum(np.abs(weight) * self.error)) + self.cut / (np.pi * self.y[-1])
+        turned = self.mean_error + 4 * UNIT * (np.abs(x) + abs(self.mean))
+        off = off + (len(z) + 32) * UNIT * float(np.sum(size)) + turned * float(np.sum(size * self.y))
+        blur = self._blur(x)
+        low = total - off - self._alias(x) - (blur if self.c > 1 else 0.0)
+        high = total + off + (0.0 if self.c > 1 else blur)
+        exponent = self.log_m - (self.c - 1) * x
+        slack = self.log_m_error + UNIT * (16 + 8 * abs(self.log_m) + 16 * np.abs((self.c - 1) * x))
+        scale = np.exp(np.minimum(exponent, 700.0))
+        return np.maximum(low, 0.0) * scale * (1 - slack), high * scale * (1 + slack) + TINY
+
+    def _sum(self, x: Array, weight: Complex) -> tuple[Array, Array]:
+        """Return Re sum of weight prod rho^n e^(i (mean - x) y) at every x, and the moduli of the terms."""
+        values = np.exp(self.log) * weight
+        found = np.empty(len(x))
+        chunk = max(1, _CHUNK // len(values))
+        for start in range(0, len(x), chunk):
+            phase = np.multiply.outer(self.mean - x[start : start + chunk], self.y)
+            found[start : start + chunk] = np.cos(phase) @ values.real - np.sin(phase) @ values.imag
+        return found, np.abs(values)
+
+    def _alias(self, x: Array) -> Array:
+        """Bound what the other periods add to the sum, in units of e^(log_m - (c - 1) x)."""
+        period = 2 * np.pi / self.step
+        found = np.zeros(len(x))
+        for side in (self.left, self.right):
+            gap = abs(side.c - self.c)
+            exponent = side.log_m - self.log_m - (side.c - self.c) * x + _log_kappa(side.c)
+            found += np.exp(np.minimum(exponent - gap * period, 700.0)) / -np.expm1(-gap * period)
+        return found * (1 + 1e-9)
+
+    def _blur(self, x: Array) -> Array | float:
+        """Bound what the added Gaussian of mu = tau does to psi, in the same units.
+
+        With d = L - x the time value of the hockey-stick is int_0^tau e^(d/2 - d^2/2t^2 - t^2/8) dt/sqrt(2 pi), at most
+        tau e^(d/2) phi(d/tau). Its tilted mean is again a sum over the nodes, whose aliases are positive.
+        """
+        if self.tau == 0:
+            return 0.0
+        weight = np.where(self.y > 0, 1.0, 0.5) * (self.step / np.pi * self.tau**2) * np.exp(self.tau**2 / 8)
+        total, size = self._sum(x, weight.astype(complex))
+        turned = self.mean_error + 4 * UNIT * (np.abs(x) + abs(self.mean))
+        off = float(np.sum(weight * self.error)) + (len(size) + 32) * UNIT * float(np.sum(size)) + turned * float(np.sum(size * self.y))
+        return np.maximum(total + off, 0.0) + self.cut / (np.pi * self.y[-1])
+
+
+def _log_kappa(c: float) -> float:
+    """Return log sup_L (1 - e^(x-L))_+ e^((1-c)(L-x)): Chernoff's constant, 1 in the middle strip."""
+    return (c - 1) * math.log1p(-1 / c) - math.log(c) if c > 1 else 0.0
+
+
+class Plan(NamedTuple):
+    """Where to draw a line: real part c, the two Chernoff points beside it, the step, and what it may cost."""
+
+    c: float
+    left: float
+    right: float
+    step: float
+    goal: float
+    most: int
+    tau: float
+
+
+def draw(laws: Sequence[LossLaw], counts: Sequence[int], plan: Plan) -> Line | None:
+    """Return the line, or None where some density is unknown or the product does not decay within the cost allowed."""
+    digits = [_DEEP + 6 + math.log(n) for n in counts]
+    found = [transform(law, plan.c, d) for law, d in zip(laws, digits, strict=True)]
+    transforms = [t for t in found if t is not None]
+    if len(transforms) < len(laws):
+        return None
+    try:
+        product = _decayed(transforms, counts, plan)
+    except SizeError:  # a quadrature grew beyond its cap: the product decays too late
+        return None
+    if product is None:
+        return None
+    log, error, cut = product
+    sides = [Chernoff(c, _log_m(laws, counts, c, digits)) for c in (plan.left, plan.right)]
+    blurred = plan.tau**2 * (plan.c**2 - plan.c) / 2
+    scale = [n * t.log_m for n, t in zip(counts, transforms, strict=True)]
+    means = [n * t.mean for n, t in zip(counts, transforms, strict=True)]
+    return Line(
+        c=plan.c,
+        log_m=math.fsum(scale) + blurred,
+        log_m_error=math.fsum(n * t.log_m_error for n, t in zip(counts, transforms, strict=True)) + 2 * UNIT * _size([*scale, blurred]),
+        mean=math.fsum(means) + plan.tau**2 * (plan.c - 0.5),
+        mean_error=2 * UNIT * _size(means) + 4 * UNIT * plan.tau**2 * plan.c,
+        step=plan.step,
+        log=log,
+        error=error,
+        cut=cut,
+        left=sides[0],
+        right=sides[1],
+        tau=plan.tau,
+    )
+
+
+def _size(terms: Sequence[float]) -> float:
+    return math.fsum(map(abs, terms))
+
+
+def _log_m(laws: Sequence[LossLaw], counts: Sequence[int], c: float, digits: Sequence[float]) -> float:
+    """Return K(c) from above; where the truth is K(0) or K(1), at most 0, use that."""
+    if c in {0.0, 1.0}:
+        return 0.0
+    each = [(n, transform(law, c, d)) for law, n, d in zip(laws, counts, digits, strict=True)]
+    terms = [n * (t.log_m + t.log_m_error) for n, t in each if t is not None]
+    return math.fsum(terms) + 4 * UNIT * _size(terms)
+
+
+def _decayed(transforms: Sequence[Transform], counts: Sequence[int], plan: Plan) -> tuple[Complex, Array, float] | None:
+    """Return log of the product at the nodes, absolute errors of the product, and a bound on it beyond the last node.
+
+    The nodes go on until what is left out is below ``plan.goal``, or until the cost allowed is spent.
+    """
+    stop = math.sqrt(2 * _DEEP) / plan.tau if plan.tau > 0 else math.inf
+    log, error, size, spent = [], [], 0, 0
+    while True:
+        block = plan.step * np.arange(size, max(2 * size, _BLOCK))
+        values, off, ceiling = _product(transforms, counts, block)
+        smooth = (plan.tau * block) ** 2 / 2
+        log.append(values - smooth)
+        error.append(off * np.exp(-smooth) * (1 + 4 * UNIT * smooth))
+        size, last = size + len(block), float(block[-1])
+        if last >= stop:
+            return np.concatenate(log), np.concatenate(error), math.exp(-((plan.tau * last) ** 2) / 2) * (1 + 1e-9)
+        level = -math.log(plan.goal * math.pi * last)
+        if ceiling[-1] < -1.1 * level and stays_below(transforms, counts, level, last, stop) == math.inf:
+            return np.concatenate(log), np.concatenate(error), math.exp(-level)
+        spent += len(block) * sum(t.cost(last) for t in transforms)
+        if size >= MAX_FREQUENCIES or spent + 2 * len(block) * sum(t.cost(2 * last) for t in transforms) > plan.most:
+            return None
+
+
+def _product(transforms: Sequence[Transform], counts: Sequence[int], y: Array) -> tuple[Complex, Array, Array]:
+    """Return sum n log rho, the absolute error of the product and the sum of ceilings."""
+    log, slip, ceiling = np.zeros(len(y), complex), np.zeros(len(y)), np.zeros(len(y))
+    for transform_, n in zip(transforms, counts, strict=True):
+        ratio = transform_.ratio(y)
+        log += n * ratio.log
+        slip += n * (ratio.error + 4 * UNIT * np.abs(np.where(np.isfinite(ratio.error), ratio.log, 0.0))) + 2 * UNIT * np.abs(ratio.log.imag)
+        ceiling += n * ratio.ceiling
+    slip += 2 * UNIT * len(transforms) * np.abs(np.where(np.isfinite(slip), log, 0.0))
+    size = np.exp(np.minimum(log.real, 0.0))
+    near = slip < 0.5
+    error = np.where(near, size * np.expm1(np.where(near, slip, 0.0)), np.exp(ceiling) + size)
+    return log, error, ceiling

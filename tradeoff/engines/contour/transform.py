@@ -1,0 +1,302 @@
+"""The tilted characteristic function rho(y) = M(c + iy)/M(c) of one law, M(z) = E_P e^(zL), with every error bounded.
+
+With m near the tilted mean and w_j the tilted masses of the law's points,
+
+    rho(y) e^(-iym) - 1 = sum_j w_j (e^(iy(L_j - m)) - 1) / M(c):
+
+errors scale with |rho - 1|, which matters when rho is raised to the power of a million rounds.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.engines.contour import nodes as rules
+from tradeoff.engines.contour.nodes import LOG_SQRT_2PI, MARGIN, Nodes
+from tradeoff.engines.contour.pieces import Piece, exponents, pieces, share
+from tradeoff.engines.density import GaussianLaw
+from tradeoff.engines.law import LossLaw
+from tradeoff.numerics.rounding import UNIT, Array
+
+Complex = NDArray[np.complex128]
+
+_CHUNK = 2**18
+_GRID = 4000
+
+
+class Ratio(NamedTuple):
+    """log(rho(y) e^(-iym)) with its absolute ``error``, and ``ceiling`` >= log |rho(y)|."""
+
+    log: Complex
+    error: Array
+    ceiling: Array
+
+
+class Transform(ABC):
+    """M(c + iy)/M(c) for one law and one c: ``log_m`` is log M(c) to ``log_m_error``, ``mean`` a centre m near E_c L."""
+
+    log_m: float
+    log_m_error: float
+    mean: float
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """Upper bound on E_c (L - m)^2: that of |rho''|, once the centre is taken out."""
+
+    @abstractmethod
+    def ratio(self, y: Array) -> Ratio:
+        """Return log(rho e^(-iym)) at y >= 0."""
+
+    @abstractmethod
+    def around(self, y: Array, radius: float) -> Array:
+        """Upper bound on log |rho| within ``radius`` of each y: |rho(y + s)| <= |rho(y) + s rho'(y)| + s^2 variance/2."""
+
+    @abstractmethod
+    def far(self, y: float) -> float:
+        """Upper bound on log |rho(y')| for all y' >= y."""
+
+    def cost(self, y: float) -> int:
+        """Return how many terms one frequency near y takes."""
+        return 1
+
+
+class Normal(Transform):
+    """The Gaussian: K(z) = mu^2 (z^2 - z)/2."""
+
+    def __init__(self, mu: float, c: float) -> None:
+        self.mu = mu
+        self.log_m = mu * mu * (c * c - c) / 2
+        self.log_m_error = 4 * UNIT * mu * mu * (c * c + abs(c))
+        self.mean = mu * mu * (2 * c - 1) / 2
+
+    @property
+    def variance(self) -> float:
+        return self.mu**2 * (1 + 4 * UNIT)
+
+    def ratio(self, y: Array) -> Ratio:
+        value = -((self.mu * y) ** 2) / 2
+        # The centre is a float too: the true phase is y mu^2 (2c - 1)/2.
+        error = 4 * UNIT * (np.abs(value) + np.abs(y * self.mean) + y * self.mu**2)
+        return Ratio(value.astype(complex), error, np.minimum(value * (1 - 4 * UNIT), 0.0))
+
+    def around(self, y: Array, radius: float) -> Array:
+        return -((self.mu * np.maximum(y - radius, 0.0)) ** 2) / 2 * (1 - 4 * UNIT)
+
+    def far(self, y: float) -> float:
+        return -((self.mu * y) ** 2) / 2 * (1 - 4 * UNIT)
+
+
+class Points(Transform):
+    """A law as weighted points; finer quadratures are made as higher frequencies are asked."""
+
+    def __init__(self, law: LossLaw, smooth: list[Piece], c: float, digits: float) -> None:
+        self.c, self.digits, self.smooth = c, digits, smooth
+        self.atoms = law.atoms
+        self.p_minus, self.cut = law.p_minus, law.cut
+        self._levels: dict[int, _Level] = {}
+        self._first = max((piece.base.mu for piece in smooth if isinstance(piece.base, GaussianLaw)), default=1.0)
+        level = self._level(0)
+        self.log_m, self.log_m_error, self.mean = level.log_m, level.log_m_error, level.mean
+
+    def _level(self, j: int) -> _Level:
+        if j not in self._levels:
+            top = 16.0 * 2**j / min(self._first, 1.0)
+            parts = [rules.of_piece(piece, self.c, top, self.digits) for piece in self.smooth]
+            parts += [rules.of_atoms(self.atoms, self.c, cut=self.cut)] if len(self.atoms.loss) else []
+            self._levels[j] = _Level(rules.joined(parts), self.c, self.p_minus, self._levels[0].mean if j else None)
+        return self._levels[j]
+
+    @cached_property
+    def variance(self) -> float:
+        return self._level(0).variance
+
+    def ratio(self, y: Array) -> Ratio:
+        parts = [level.ratio(y[here]) for level, here in self._by_level(y)]
+        return Ratio(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def around(self, y: Array, radius: float) -> Array:
+        return np.concatenate([level.around(y[here], radius, self.variance) for level, here in self._by_level(y)])
+
+    def _by_level(self, y: Array) -> list[tuple[_Level, NDArray[np.bool_]]]:
+        """Return the quadratures for increasing frequencies, each with the frequencies it serves."""
+        if not self.smooth:
+            return [(self._level(0), np.ones(len(y), bool))]
+        which = np.array([self._which(float(at)) for at in y])
+        return [(self._level(j), which == j) for j in range(int(which.min()), int(which.max()) + 1) if np.any(which == j)]
+
+    @cached_property
+    def _tails(self) -> list[Tail]:
+        return [_tail(piece, self.c, self.log_m - self.log_m_error) for piece in self.smooth]
+
+    def far(self, y: float) -> float:
+        turning = sum(max(0.0, float(np.max(tail.mass - tail.variation / y))) for tail in self._tails)
+        return float(np.log1p(-min(turning, 1 - UNIT)))
+
+    def cost(self, y: float) -> int:
+        return self._level(self._which(y)).size
+
+    def _which(self, y: float) -> int:
+        return max(0, int(np.ceil(np.log2(max(y * min(self._first, 1.0) / 16.0, 1e-300)))))
+
+
+class Tail(NamedTuple):
+    """Tilted mass of the losses beyond each point of a grid (from below), and the variation of its density (from above).
+
+    Integration by parts: |E e^(iyL) 1(beyond)| <= variation/y, so |rho(y)| <= 1 - mass + variation/y for any point.
+    """
+
+    mass: Array
+    variation: Array
+
+
+class _Level:
+    """One quadrature: masses under the tilt, and sums that bound their errors."""
+
+    def __init__(self, nodes: Nodes, c: float, p_minus: float, mean: float | None) -> None:
+        loss, log_p, slack, error, self.quadrature = nodes
+        log_w = log_p + c * loss
+        slack_w = slack + abs(c) * error + UNIT * (8 + 4 * np.abs(c * loss) + 4 * np.abs(log_p))
+        peak = float(np.max(log_w))
+        w = np.exp(log_w - peak)
+        total = float(np.sum(w))
+        self.log_m, self.log_m_error = self._moment(nodes, c, p_minus, log_w, slack_w, peak + float(np.log(total)), w / total)
+        self.w = np.exp(log_w - self.log_m)
+        self.slack = float(self.log_m_error) + 4 * UNIT * (1 + abs(self.log_m))
+        self.mean = float(np.sum(w * loss) / total) if mean is None else mean
+        self.d = loss - self.mean
+        self.size = len(loss)
+        at = error + 2 * UNIT * np.abs(self.d)
+        self.drift = float(np.sum(self.w * at)) * (1 + 1e-9)
+        distance = self.w * np.abs(self.d)
+        self.distance = float(np.sum(distance)) * (1 + 1e-9)
+        self.uneven = float(np.sum(self.w * slack_w)) * (1 + 1e-9)
+        self.uneven_distance = float(np.sum(distance * slack_w)) * (1 + 1e-9)
+        # The slope's terms are w d e^(iyd): masses, losses, summation, M(c), and the quadrature of L e^(zL) by Cauchy's estimate.
+        self.slope_error = float(np.sum(self.w * at)) + self.uneven_distance + (self.size + 32) * UNIT * self.distance
+        self.slope_error += self.slack * self.distance + 2.01 * self.quadrature / MARGIN
+        self.slope_drift = float(np.sum(distance * at)) * (1 + 1e-9)
+
+    def _moment(
+        self, nodes: Nodes, c: float, p_minus: float, log_w: Array, slack_w: Array, log_total: float, share: Array
+    ) -> tuple[float, float]:
+        """Return log M(c): as the sum, or as log1p(sum of w - w_P) since the masses under P are known to add up to 1 - p_minus."""
+        size = len(log_w)
+        direct = float(np.sum(share * slack_w)) + UNIT * (size + 8 + 2 * abs(log_total)) + self.quadrature
+        tilt = c * nodes.loss
+        small = np.abs(tilt) < 0.5
+        w_p = np.exp(nodes.log_p)
+        gain = np.where(small, w_p * np.expm1(np.where(small, tilt, 0.0)), np.exp(np.minimum(log_w, 700.0)) - w_p)
+        # |error| of one term: the mass's own slack on e^x - 1, and the shift of the exponent on e^x.
+        moved = np.where(small, w_p * (abs(c) * nodes.error + 4 * UNIT * np.abs(tilt)) * 2, slack_w * (np.exp(np.minimum(log_w, 700.0)) + w_p))
+        change = float(np.sum(gain)) - p_minus
+        off = float(np.sum(np.abs(gain) * (nodes.slack + (size + 8) * UNIT) + moved)) + 2 * UNIT * p_minus
+        off += self.quadrature * (1 + float(np.exp(min(log_total, 700.0))))
+        if change > -0.9 and off / (1 + change) < direct:
+            value = float(np.log1p(change))
+            return value, off / (1 + change) * 1.01 + 4 * UNIT * abs(value)
+        return log_total, direct * 1.01
+
+    @cached_property
+    def variance(self) -> float:
+        # d^2 <= 2 (cosh(sd) - 1)/s^2, whose integrand is analytic.
+        s = MARGIN
+        grown = np.sinh(np.minimum(np.abs(s * self.d) / 2, 350.0))
+        square = float(np.sum(self.w * 4 * grown * grown)) + 4 * self.quadrature * float(np.sum(self.w * (1 + 2 * grown * grown)))
+        return square / s**2 * (1 + 1e-6)
+
+    def _chunks(self, y: Array) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield sin and cos of y d/2 in pieces of bounded size."""
+        step = max(1, _CHUNK // self.size)
+        for start in range(0, len(y), step):
+            here = slice(start, start + step)
+            half = np.multiply.outer(y[here], self.d / 2)
+            yield here, np.sin(half), np.cos(half)
+
+    def _error(self, y: Array, u: Complex) -> Array:
+        """Bound the errors of u: of summation, of the masses, of the losses, of M(c) and of the quadrature."""
+        # |e^(i theta) - 1| <= min(2, |theta|).
+        turned = np.minimum(2 * (1 + self.slack), y * self.distance)
+        error = (self.size + 16) * UNIT * turned + np.minimum(2 * self.uneven, y * self.uneven_distance) + y * self.drift
+        return error + np.abs(u) * self.slack + 2.01 * self.quadrature
+
+    def ratio(self, y: Array) -> Ratio:
+        """Sum w_j (e^(iy d_j) - 1)."""
+        u = np.empty(len(y), complex)
+        for here, s, co in self._chunks(y):
+            u[here] = (s * s) @ (-2 * self.w) + 1j * ((s * co) @ (2 * self.w))
+        return _logarithm(u, self._error(y, u))
+
+    def around(self, y: Array, radius: float, variance: float) -> Array:
+        """Add the slope, sum i d_j w_j e^(iy d_j), whose own error is at most that of u over the smallest scale."""
+        u, slope = np.empty(len(y), complex), np.empty(len(y), complex)
+        weighted = self.w * self.d
+        for here, s, co in self._chunks(y):
+            sine = s * co
+            u[here] = (s * s) @ (-2 * self.w) + 1j * (sine @ (2 * self.w))
+            slope[here] = 1j * (np.sum(weighted) + (s * s) @ (-2 * weighted)) - sine @ (2 * weighted)
+        error = self._error(y, u) + radius * (self.slope_error + y * self.slope_drift) + radius**2 / 2 * variance
+        return np.maximum(_logarithm(u + radius * slope, error).ceiling, _logarithm(u - radius * slope, error).ceiling)
+
+def _logarithm(u: Complex, error: Array) -> Ratio:
+    """Return log(1 + u), u known to ``error``, with no loss for small u."""
+    rho = 1 + u
+    near = np.abs(u) < 0.5
+    modulus = np.abs(rho)
+    real, imag = u.real, u.imag
+    with np.errstate(divide="ignore"):
+        log_modulus = np.where(near, np.log1p(np.where(near, real * (2 + real) + imag * imag, 0.0)) / 2, np.log(modulus))
+        off = error + 8 * UNIT * np.minimum(np.abs(u), 1.0)
+        ceiling = np.minimum(np.where(near, log_modulus + 2 * off, np.log(modulus + off)), 0.0)
+        known = modulus > 2 * off
+        slip = np.where(known, off / np.where(known, modulus - off, 1.0), np.inf)
+    log = np.where(known, log_modulus, -np.inf) + 1j * np.arctan2(imag, rho.real)
+    return Ratio(log, slip, ceiling)
+
+
+def _tail(piece: Piece, c: float, log_m: float) -> Tail:
+    """Tabulate masses and variations on a grid fine enough to bound both.
+
+    The density in L has, in the base variable, a logarithmic derivative that is affine plus two multiples of logistic
+    functions, whose second derivatives vanish together at most four times: at most five stationary points. A cell without
+    one contributes the difference of its ends, one with at most twice its maximum times e^(rate width) - 1 more.
+    """
+    normal = isinstance(piece.base, GaussianLaw)
+    scale = piece.base.mu if isinstance(piece.base, GaussianLaw) else 1.0
+    if isinstance(piece.base, GaussianLaw):
+        under_q, under_p = exponents(piece.b, c + 1), exponents(piece.d, 2 - c)
+        x = np.linspace(scale * (under_q[0] + under_p[0] - 1) - 9, scale * max(under_q[1] + under_p[1], 1.0) + 9, _GRID)
+        loss, log_phi, pull = scale * x - scale**2 / 2, -x * x / 2 - LOG_SQRT_2PI, x
+    else:
+        x = loss = np.linspace(-piece.base.epsilon, piece.base.epsilon, _GRID)
+        log_phi, pull = -(loss + piece.base.epsilon) / 2 - np.log(4), np.full(_GRID, 0.5)
+    logs = piece.logs(loss, np.zeros(len(loss)))
+    log_w = log_phi + (1 - c) * logs.p + c * logs.q + np.log(piece.k) - log_m
+    height = np.exp(log_w + logs.p + logs.q - loss) / (abs(piece.g) * scale)  # dx/dL = (1 + b v)(1 + d v)/(g e^l scale)
+    width = x[1] - x[0]
+    share_q, share_p = share(piece.b, loss, logs.q), share(piece.d, loss, logs.p)
+    rate = np.abs(scale * ((c + 1) * share_q + (2 - c) * share_p - 1) - pull)
+    bend = normal + scale**2 * (abs(c + 1) + abs(2 - c)) / 4
+    growth = np.expm1((np.maximum(rate[1:], rate[:-1]) + bend * width) * width)
+    # A cell holds at least its width times its larger end over e^(rate width); log w is less steep than the height by scale.
+    cells = np.maximum(np.exp(log_w[1:]), np.exp(log_w[:-1])) * width / ((1 + growth) * np.exp(scale * width))
+    change = np.append(np.cumsum(np.abs(np.diff(height))[::-1])[::-1], 0.0)
+    wiggle = np.append(np.maximum.accumulate((np.maximum(height[1:], height[:-1]) * growth)[::-1])[::-1], 0.0)
+    variation = change + height + height[-1] + 10 * wiggle
+    return Tail(np.append(np.cumsum(cells[::-1])[::-1], 0.0) * (1 - 1e-9), variation * (1 + 1e-9))
+
+
+def transform(law: LossLaw, c: float, digits: float) -> Transform | None:
+    """Return the transform of a law at tilt c with quadrature errors about e^-digits, or None if its density is unknown."""
+    smooth = pieces(law)
+    if smooth is None:
+        return None
+    if len(smooth) == 1 and smooth[0].pure and isinstance(smooth[0].base, GaussianLaw) and smooth[0].k == 1:
+        return Normal(smooth[0].base.mu, c)
+    return Points(law, smooth, c, digits)
