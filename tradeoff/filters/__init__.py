@@ -1,8 +1,10 @@
 """Filters: budgets for steps chosen in view of earlier answers."""
 
+from tradeoff.filters.approximate import ApproximateDPFilter, PureDPFilter
 from tradeoff.filters.base import KINDS, Filter
 from tradeoff.filters.expost import ExPost, ExPostFilter
 from tradeoff.filters.gdp import GDPFilter
+from tradeoff.filters.individual import IndividualGDPFilter
 from tradeoff.filters.ledger import Entry, Ledger
 from tradeoff.filters.noise_reduction import (
     BrownianMechanism,
@@ -13,10 +15,15 @@ from tradeoff.filters.noise_reduction import (
     Release,
     geometric,
 )
+from tradeoff.filters.renyi import RenyiFilter, RhoFilter
+from tradeoff.filters.residue import ResidueFilter
+from tradeoff.filters.sampling import discrete_gaussian, discrete_laplace, exact_release
+from tradeoff.filters.unified import UnifiedFilter, UnifiedZCDPFilter
 from tradeoff.filters.zcdp import ZCDPFilter
 
 __all__ = [
     "KINDS",
+    "ApproximateDPFilter",
     "BrownianMechanism",
     "Doubling",
     "Entry",
@@ -24,11 +31,21 @@ __all__ = [
     "ExPostFilter",
     "Filter",
     "GDPFilter",
+    "IndividualGDPFilter",
     "LaplaceNoiseReduction",
     "Ledger",
     "LinearBoundary",
     "MixtureBoundary",
+    "PureDPFilter",
     "Release",
+    "RenyiFilter",
+    "ResidueFilter",
+    "RhoFilter",
+    "UnifiedFilter",
+    "UnifiedZCDPFilter",
     "ZCDPFilter",
+    "discrete_gaussian",
+    "discrete_laplace",
+    "exact_release",
     "geometric",
 ]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.errors import BudgetExceeded, DomainError
+from tradeoff.filters.costs import above, below
 from tradeoff.filters.steps import Step, adjacency_of, curve_of
 from tradeoff.filters.sums import ExactSum
 
@@ -199,13 +200,3 @@ class AdditiveFilter(Filter):
     @property
     def remaining(self) -> Any:
         return self._shown(tuple(below(max(limit - total.value(), 0.0)) for limit, total in zip(self.limits, self.totals, strict=True)))
-
-
-def above(x: float) -> float:
-    """Return the next float above a positive ``x``: one rounding to nearest is undone."""
-    return math.nextafter(x, math.inf) if x > 0 else x
-
-
-def below(x: float) -> float:
-    """Return the next float below a positive ``x``."""
-    return math.nextafter(x, 0.0)

@@ -8,8 +8,8 @@ from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import real
 from tradeoff.errors import KindError
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.filters.base import SLACK, AdditiveFilter, above, below
-from tradeoff.filters.costs import gdp_mu
+from tradeoff.filters.base import SLACK, AdditiveFilter
+from tradeoff.filters.costs import above, below, gdp_mu
 from tradeoff.numerics.rounding import UNIT
 
 
@@ -56,14 +56,7 @@ class GDPFilter(AdditiveFilter):
         mu = gdp_mu(curve)
         if math.isinf(mu):
             raise KindError(_no_envelope(curve))
-        return (self.share(mu),)
-
-    def share(self, mu: float) -> float:
-        """Return (mu_k/mu)^2, rounded up: the share of the budget that a mu_k-GDP step takes."""
-        if mu <= self.mu:
-            ratio = above(mu / self.mu) if mu < self.mu else float(mu > 0)
-            return above(ratio * ratio) if ratio < 1 else ratio
-        return math.inf if self.mu == 0 else max(above((mu / self.mu) ** 2), 1 + 4 * SLACK)
+        return (share(mu, self.mu),)
 
     def _shown(self, asked: tuple[float, ...]) -> float:
         return self.mu * math.sqrt(asked[0])
@@ -85,6 +78,22 @@ class GDPFilter(AdditiveFilter):
             A lower bound, whatever was spent: a rule may have stopped because of what it saw.
         """
         return Gaussian(self.mu * (1 + SLACK / 2 + 16 * UNIT))  # sqrt(1 + s) <= 1 + s/2
+
+
+def share(mu: float, budget: float) -> float:
+    """Return (mu/budget)^2, rounded up: the share of a budget that a mu-GDP step takes; exactly 1 for the whole of it.
+
+    Examples
+    --------
+    >>> share(0.5, 1.0) > 0.25, share(1.0, 1.0), share(1e-300, 1.0) > 0
+    (True, 1.0, True)
+    """
+    if mu in (0, budget):
+        return float(mu > 0)
+    if budget == 0 or math.isinf(mu):
+        return math.inf
+    ratio = above(mu / budget)
+    return math.nextafter(ratio * ratio, math.inf)
 
 
 def _no_envelope(curve: TradeOff) -> str:

@@ -1,0 +1,156 @@
+r"""The largest r' with f (x) G_r' >= G_r: what a Gaussian budget r has left after a step with a symmetric curve f.
+
+A symmetric f with finite losses is a mixture of randomised responses with public labels |L| = l, of weights nu. With
+D(eps) = delta of f (x) G_r', the order f (x) G_r' >= G_r says D <= delta_{G_r} for eps >= 0; for eps < 0 it follows
+by symmetry.
+
+Between two points where it is known, D is held by its curvature. D(eps) = E delta_f(eps - Y) with Y normal of variance
+r'^2, so (log D)'' = -1/r'^2 + Var/r'^4 >= -1/r'^2, with the variance of the posterior of Y; and log delta_{G_r} is
+concave, as a convolution of log-concave functions is log-concave (Prekopa). So log D - log delta_{G_r} exceeds its
+chord over a cell of width h by at most h^2/(8 r'^2).
+
+Far out the densities decide. With e^{l/2} dP as reference they are even, and their log-ratio is at most
+-a l^2/2 + b l + c, a = 1/r'^2 - 1/r^2, b = max loss/r'^2, c = (r^2 - r'^2)/8 + log(r/r'). Where that is negative for
+good, D < delta_{G_r}.
+
+Two cases need no search. With m the difference of those densities, J(eps) = e^{-eps/2} (D - delta_{G_r}) is the
+integral of 2 sinh((l - eps)/2) m(l) over l > eps, or of its negative over l < eps, as m is orthogonal to e^{l/2} and
+e^{-l/2}: both are probability laws under P and under Q. J'' = J/4 + m, so where m >= 0, J has no positive inner
+maximum; and where m < 0 from a point on for good, J < 0.
+(V) If a >= V/r'^4, V a bound on every tilted variance of L, the log-ratio is concave, so m has the signs (-, +, -), and
+    J <= 0. Losses within [-eps, eps] have V <= eps^2 (Popoviciu).
+(R) For one randomised response the log-ratio on l >= 0 is a constant plus log cosh(b l) - a l^2/2. Its derivative
+    b tanh(b l) - a l changes sign at most once, from + to -, so m has the signs (+, -) or (-, +, -) on l >= 0. In the
+    first case J <= max(J(0), 0). In the second J(0) <= 0 and J'(0) = 0 (J is even) make J fall until m turns positive.
+    So J(0) <= 0 suffices: total variation alone decides.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from tradeoff.families.pure_dp import PureDP
+from tradeoff.filters.costs import gdp_mu, square
+from tradeoff.filters.responses import Bounded, Responses, log_delta, responses
+from tradeoff.numerics.rounding import TINY, UNIT, Array
+
+_MOST_WORK = 60_000_000
+_MARGIN = 2e-7
+"""Share of r given up so that the order is strict, and seen through rounding."""
+_FARTHEST = 20.0
+"""Losses above this one are not searched: only r above about 10 could take them."""
+
+
+def charge(f: Bounded, r: float) -> float:
+    """Return r^2 - r'^2, rounded up, with r' within 1e-6 of the largest; inf if none is found, else positive and at most r^2."""
+    if f.top == 0:
+        return 0.0
+    plain = f.leak == 0
+    if plain and isinstance(f.curve, PureDP):
+        left = pure_residual(f.top, r)
+    else:
+        mixture = responses(f, r) if f.top <= _FARTHEST else None
+        left = residual(mixture, r) if mixture else 0.0
+    searched = (r - left) * (r + left) * (1 + 8 * UNIT) if left > 0 else math.inf
+    mu = gdp_mu(f.curve if plain else PureDP(f.top))
+    least = min(searched, by_variance(square(f.top), r), by_envelope(mu, r))
+    return max(least, TINY)
+
+
+def by_variance(variance: float, r: float) -> float:
+    """Return the charge of (V): r'^2 the greater root of x^2/r^2 - x + V = 0, so r^2 - r'^2 = 2V/(1 + sqrt(1 - 4V/r^2))."""
+    room = 1 - 4 * variance / r**2 * (1 + 8 * UNIT)
+    return 2 * variance / (1 + math.sqrt(room)) * (1 + 16 * UNIT) if room >= 0 else math.inf
+
+
+def by_envelope(mu: float, r: float) -> float:
+    """Return the naive charge mu^2, for f >= G_mu."""
+    naive = square(mu)
+    return naive if naive <= r * r else math.inf
+
+
+def pure_residual(epsilon: float, r: float) -> float:
+    """Return r' for f_{eps,0}, from (R): tanh(eps/2) + 2 delta_{G_r'}(eps)/(1 + e^eps) <= 2 Phi(r/2) - 1; 0.0 if none."""
+    share = 2 * expit(-epsilon)
+
+    def excess(mu: float) -> float:
+        return math.tanh(epsilon / 2) + share * math.exp(log_delta(np.array([epsilon]), mu)[0]) - math.erf(r / math.sqrt(8))
+
+    low = 1e-3 * r
+    if not excess(low) < 0 < excess(r):
+        return 0.0
+    root = float(brentq(excess, low, r, xtol=1e-15 * r, rtol=1e-14))
+    for margin in (1e-13, 1e-12, 1e-10, 1e-8, 1e-6):
+        found = root * (1 - margin)
+        if excess(found) < -512 * UNIT * math.erf(r / math.sqrt(8)):  # positive terms, each good to hundreds of units
+            return found
+    return 0.0
+
+
+def residual(f: Responses, r: float) -> float:
+    """Return r' with f (x) G_r' >= G_r proved, within 1e-6 of the largest; 0.0 if none is.
+
+    The necessary condition D(eps) <= delta_{G_r}(eps) is solved where it binds, first at eps = 0, then wherever the check fails.
+    """
+    at = 0.0
+    for _ in range(12):
+        found = _equal(f, r, at) * (1 - _MARGIN)
+        if not 0 < found < r:
+            return 0.0
+        violated = _violation(f, found, r)
+        if violated is None:
+            return found
+        if violated == at:
+            break
+        at = violated
+    return 0.0
+
+
+def _equal(f: Responses, r: float, at: float) -> float:
+    """Return the r' with D = delta_{G_r} at one epsilon."""
+    epsilon = np.array([at])
+    goal = float(log_delta(epsilon, r)[0])
+
+    def excess(mu: float) -> float:
+        return float(f.log_delta(epsilon, mu)[0]) - goal
+
+    low = 1e-3 * r
+    return float(brentq(excess, low, r, xtol=1e-12 * r)) if excess(low) < 0 < excess(r) else 0.0
+
+
+def _violation(f: Responses, mu: float, r: float) -> float | None:
+    """Return None if D <= delta_{G_r} is proved for every epsilon, else an epsilon where it fails, or is closest to failing."""
+    edges = np.linspace(0.0, _reach(f.largest, mu, r), 65)
+    work = 0
+    gaps = _gap(f, edges, mu, r)
+    while True:
+        if np.max(gaps) > 0:
+            return float(edges[np.argmax(gaps)])
+        width = np.diff(edges)
+        open_ = np.flatnonzero(np.maximum(gaps[:-1], gaps[1:]) + width**2 / (8 * mu**2) > 0)
+        if len(open_) == 0:
+            return None
+        work += len(open_) * len(f.loss)
+        if work > _MOST_WORK:
+            return float(edges[np.argmax(gaps)])
+        middle = edges[open_] + width[open_] / 2
+        edges = np.insert(edges, open_ + 1, middle)
+        gaps = np.insert(gaps, open_ + 1, _gap(f, middle, mu, r))
+
+
+def _gap(f: Responses, epsilon: Array, mu: float, r: float) -> Array:
+    """Return log D - log delta_{G_r}, rounded up."""
+    chunks = np.array_split(epsilon, 1 + len(epsilon) * len(f.loss) // 200_000)
+    mine, theirs = np.concatenate([f.log_delta(chunk, mu) for chunk in chunks]), log_delta(epsilon, r)
+    gap: Array = mine - theirs + 1e-13 + 64 * UNIT * ((epsilon + f.largest) / mu**2 + np.abs(mine) + np.abs(theirs))
+    return gap
+
+
+def _reach(loss: float, mu: float, r: float) -> float:
+    """Return the greater root of -a l^2/2 + b l + c: beyond it the densities decide."""
+    a, b, c = (1 / mu - 1 / r) * (1 / mu + 1 / r), loss / mu**2, (r**2 - mu**2) / 8 + math.log(r / mu)
+    return (b + math.sqrt(b * b + 2 * a * c)) / a * (1 + 1e-9)

@@ -1,0 +1,230 @@
+"""The individual GDP filter: every record has its own budget, and leaves the steps that would pass it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.parameters import count, real
+from tradeoff.errors import DomainError, KindError, MissingExtraError
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.filters.base import SLACK
+from tradeoff.filters.costs import gdp_mu
+from tradeoff.filters.steps import curve_of
+from tradeoff.mechanisms.base import Mechanism
+from tradeoff.numerics.rounding import UNIT, Array, down, up
+
+Mask = NDArray[np.bool_]
+Used = NDArray[np.uint64]
+
+_ONE = 2.0**63
+"""Shares of mu^2 are whole numbers of 2^-63: their sums are exact, in eight bytes a record."""
+_LIMIT = np.uint64(int(_ONE) + int(SLACK * _ONE))
+_BLOCK, _PIECES = 1 << 15, 64
+
+
+class IndividualGDPFilter:
+    """Let each record take part in a step while its own sum of mu_k^2 stays within mu^2: the whole interaction is mu-GDP.
+
+    Parameters
+    ----------
+    mu
+        Budget of each record, in [1e-150, 1e150].
+    records
+        Number of records. Memory: 8 bytes each, and 1 for each answer.
+    jobs
+        1: one thread. Otherwise pieces of the table go through ``joblib.Parallel(n_jobs=jobs)``; None leaves
+        the number and the place to ``joblib.parallel_config``, for example a Dask cluster.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    mu_k(z) bounds what record z can change in step k, given the answers so far: its own sensitivity over the standard deviation.
+    The step is computed from the records granted alone. Neighbours add or remove one record (Feldman, Zrnic 2021, Theorem 4.5;
+    Koskela, Tobaben, Honkela 2023, Theorem 6). Who is granted depends on the data, and is not to be released.
+
+    Examples
+    --------
+    >>> from tradeoff import filters
+    >>> budget = filters.IndividualGDPFilter(1, records=3)
+    >>> budget.spend([0.6, 0.8, 1.0]).tolist()
+    [True, True, True]
+    >>> budget.spend([0.8, 0.8, 0.1]).tolist()
+    [True, False, False]
+    """
+
+    def __init__(self, mu: float, records: int, *, jobs: int | None = 1) -> None:
+        self.mu = float(real("mu", mu, 1e-150, 1e150))
+        self.jobs = jobs
+        self.steps = 0
+        self._used: Used = np.zeros(count("records", records), dtype=np.uint64)
+
+    @property
+    def records(self) -> int:
+        """Return the number of records."""
+        return len(self._used)
+
+    @property
+    def budget(self) -> float:
+        """Return mu, the budget of each record."""
+        return self.mu
+
+    @property
+    def spent(self) -> Array:
+        """Return the mu each record has used, rounded up."""
+        return np.where(self._used > 0, up(self.mu * np.sqrt(self._used / _ONE), 8), 0.0)
+
+    @property
+    def remaining(self) -> Array:
+        """Return the mu of the largest step each record still fits into, rounded down."""
+        left = np.where(self._used < int(_ONE), np.uint64(int(_ONE)) - np.minimum(self._used, np.uint64(int(_ONE))), 0)
+        return np.maximum(down(self.mu * np.sqrt(left / _ONE), 8), 0.0)
+
+    def would_exceed(self, step: Any) -> Mask:
+        """Return for each record whether ``spend(step)`` would leave it out."""
+        return ~_grant(self._used.copy(), self._checked(step), self.mu)
+
+    def spend(self, step: Any) -> Mask:
+        """Charge every record that has room for the step, and leave the others out of it.
+
+        Parameters
+        ----------
+        step
+            The mu of each record: numbers in [0, inf] of shape (records,), NumPy or Arrow; inf is always left out. Or one
+            curve or mechanism for all.
+
+        Returns
+        -------
+        ndarray of bool
+            Which records take part. Nothing is charged to the others.
+
+        Raises
+        ------
+        DomainError
+            If the shape is another, or a mu is negative or NaN; nothing is recorded.
+        KindError
+            If the step is a curve for which no finite mu is proved.
+        """
+        mu = self._checked(step)
+        granted = _grant(self._used, mu, self.mu) if self.jobs == 1 else self._spend_in_pieces(mu)
+        self.steps += 1
+        return granted
+
+    def _spend_in_pieces(self, mu: Array) -> Mask:
+        joblib, size = _joblib(), max(_BLOCK, -(-self.records // _PIECES))
+        parts = [slice(start, start + size) for start in range(0, self.records, size)]
+        work = (joblib.delayed(_grant_apart)(self._used[part], mu[part], self.mu) for part in parts)
+        done = joblib.Parallel(n_jobs=self.jobs)(work)
+        # Nothing is recorded before every piece has come back.
+        self._used = np.concatenate([self._used[:0], *(used for used, _ in done)])
+        return np.concatenate([np.zeros(0, dtype=np.bool_), *(mask for _, mask in done)])
+
+    def spend_parquet(self, path: str | Path, column: str = "mu") -> Mask:
+        """Do as ``spend`` with the mu of each record in a column of a Parquet file, read in pieces.
+
+        Raises
+        ------
+        MissingExtraError
+            If pyarrow is not installed.
+        DomainError
+            If the file has another number of rows, no such column, or nulls in it; nothing is recorded.
+        """
+        return self.spend(read_column(path, column, self.records))
+
+    def guarantee(self) -> TradeOff:
+        """Curve of the whole interaction, for every record: G_mu, with mu widened by the slack of the sums."""
+        return Gaussian(self.mu * (1 + SLACK / 2 + 16 * UNIT))
+
+    def _checked(self, step: Any) -> Array:
+        if isinstance(step, TradeOff | Mechanism) or hasattr(step, "trusted"):
+            mu = gdp_mu(curve_of(step))
+            if np.isinf(mu):
+                raise KindError(f"no finite mu with f >= G_mu is proved for {step!r}; give the mu of each record")
+            return np.broadcast_to(mu, (self.records,))
+        array = np.asarray(step, dtype=float)
+        if array.shape != (self.records,):
+            raise DomainError(f"a step needs one mu for each of the {self.records} records, not an array of shape {array.shape}")
+        lowest = float(np.min(array, initial=0.0))
+        if not lowest >= 0:  # NaN lands here too
+            place = int(np.argmax(~(array >= 0)))
+            raise DomainError(f"mu[{place}] = {array[place]} is outside [0, inf]")
+        return array
+
+    def __repr__(self) -> str:
+        return f"IndividualGDPFilter(mu={self.mu:g}, records={self.records}): {self.steps} steps"
+
+
+def _grant(used: Used, mu: Array, budget: float) -> Mask:
+    """Charge, in place, the records that have room; say which. Blocks reuse three buffers that stay in the cache."""
+    granted = np.empty(len(used), dtype=np.bool_)
+    share, total = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.uint64)
+    for start in range(0, len(used), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        size = len(used[block])
+        _charge(used[block], mu[block], budget, share[:size], total[:size], granted[block])
+    return granted
+
+
+def _charge(used: Used, mu: Array, budget: float, share: Array, total: Used, granted: Mask) -> None:
+    with np.errstate(over="ignore", under="ignore"):
+        np.divide(mu, budget, out=share)
+        np.multiply(share, share, out=share)
+    # Rounded up. Shares below 1e-308 vanish: 2^64 of them are far within the margin of the guarantee.
+    np.multiply(share, _ONE * (1 + 8 * UNIT), out=share)
+    np.minimum(share, 1.5 * _ONE, out=share)  # and so used + share stays below 2^64
+    np.ceil(share, out=share)
+    np.copyto(total, share, casting="unsafe")
+    np.add(total, used, out=total)
+    np.less_equal(total, _LIMIT, out=granted)
+    np.copyto(used, total, where=granted)
+
+
+def _grant_apart(used: Used, mu: Array, budget: float) -> tuple[Used, Mask]:
+    """Do the same on a copy: what another process is handed may be read-only, and does not come back."""
+    used = used.copy()
+    return used, _grant(used, mu, budget)
+
+
+def read_column(path: str | Path, column: str, rows: int) -> Array:
+    """Return a column of a Parquet file as floats; memory beyond the answer is that of one piece."""
+    parquet = _parquet()
+    try:
+        file = parquet.ParquetFile(path)
+    except (OSError, ValueError) as error:
+        raise DomainError(f"{path}: is no Parquet file that can be read: {error}") from error
+    if file.metadata.num_rows != rows or column not in file.schema_arrow.names:
+        raise DomainError(
+            f"{path}: has {file.metadata.num_rows} rows and the columns {file.schema_arrow.names}; wanted: {rows} of {column!r}"
+        )
+    found, start = np.empty(rows), 0
+    for batch in file.iter_batches(batch_size=1 << 20, columns=[column]):
+        values = batch.column(0)
+        if values.null_count:
+            raise DomainError(f"{path}: column {column!r} has nulls from row {start} on; every record needs a mu")
+        found[start : start + len(values)] = values.to_numpy(zero_copy_only=False)
+        start += len(values)
+    return found
+
+
+def _parquet() -> Any:
+    return _extra(lambda: __import__("pyarrow.parquet").parquet, 'Parquet files need pyarrow: pip install "tradeoff[arrow]"')
+
+
+def _joblib() -> Any:
+    return _extra(lambda: __import__("joblib"), 'jobs other than 1 need joblib: pip install "tradeoff[parallel]"')
+
+
+def _extra(load: Callable[[], Any], remedy: str) -> Any:
+    try:
+        return load()
+    except ImportError as error:
+        raise MissingExtraError(remedy) from error

@@ -1,0 +1,139 @@
+"""The residue filter: what a budget G_mu has left after each step, for curves of any shape."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.parameters import real
+from tradeoff.core.tensor import Tensor, tensor
+from tradeoff.errors import KindError
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.total_variation import TotalVariation
+from tradeoff.filters.base import SLACK, AdditiveFilter
+from tradeoff.filters.costs import above, below, gdp_mu
+from tradeoff.filters.domination import charge
+from tradeoff.filters.gdp import share
+from tradeoff.filters.responses import bounded
+from tradeoff.numerics.rounding import UNIT
+
+
+class Residue(NamedTuple):
+    """Gaussian part and failure probability of a guarantee G_mu (x) f_{0,delta}."""
+
+    mu: float
+    delta: float
+
+
+class ResidueFilter(AdditiveFilter):
+    """Grant a step f while some r' >= 0 has f (x) G_r' >= G_r; the largest such r' is the budget left.
+
+    Parameters
+    ----------
+    mu
+        Budget, in [1e-100, 1e100].
+    delta
+        Failure probability of the whole interaction, in [0, 1): the guarantee is G_mu (x) f_{0,delta}.
+    step_delta
+        Mass that a step with unbounded losses may give up, in [0, delta], to be charged less than the least mu with f >= G_mu.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    By induction over the steps left, whatever is chosen next keeps the rest at or above G_r', so the step and the rest are at or above
+    f (x) G_r' >= G_r; the product is monotone also when the rest depends on the answer. The same with f_{0,delta} beside each
+    Gaussian. The r' found is within 1e-6 of the largest, on the safe side. ``spent``, ``remaining`` and ``budget`` are pairs
+    (mu, delta).
+
+    Examples
+    --------
+    >>> from tradeoff import filters, mechanisms
+    >>> budget, answers = filters.ResidueFilter(1), mechanisms.RandomizedResponse(epsilon=0.2)
+    >>> while not budget.would_exceed(answers):
+    ...     budget.spend(answers)
+    >>> budget.steps
+    23
+    """
+
+    kind = "residue"
+
+    def __init__(self, mu: float, *, delta: float = 0.0, step_delta: float = 0.0) -> None:
+        self.mu = float(real("mu", mu, 1e-100, 1e100))
+        self.delta = float(real("delta", delta, 0, 1, open_high=True))
+        self.step_delta = float(real("step_delta", step_delta, 0, self.delta))
+        super().__init__(1.0, -math.log1p(-self.delta))  # in shares of mu^2, and in -log(1 - delta), which add
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        return {"mu": self.mu, "delta": self.delta, "step_delta": self.step_delta}
+
+    @property
+    def residual(self) -> float:
+        """Return r, rounded down; the slack of the sum is in it."""
+        left = below(max(1 + SLACK * (1 - 1e-3) - self.totals[0].value(), 0.0))
+        return below(self.mu * below(math.sqrt(left)))
+
+    def _asked(self, curve: TradeOff) -> tuple[float, float]:
+        gaussian, leak, rest = _parts(curve)
+        shares = share(gaussian, self.mu)
+        if rest is not None:
+            naive = gdp_mu(rest)
+            searched, lost = self._searched(rest)
+            if math.isinf(min(naive, lost)):
+                raise KindError(_unbounded(rest))
+            asked, naively = above(searched / self.mu / self.mu), share(naive, self.mu)
+            shares, leak = (shares + asked, leak + lost) if asked < naively else (shares + naively, leak)
+        return shares * (1 + 4 * UNIT), leak * (1 + 4 * UNIT)
+
+    def _searched(self, rest: TradeOff) -> tuple[float, float]:
+        """Return (r^2 - r'^2, -log(1 - delta)) of a curve without Gaussian factors; infinite where there is none."""
+        f, r = bounded(rest, self.step_delta), self.residual
+        if f is None or f.leak == 1:
+            return math.inf, math.inf
+        return charge(f, r) if r > 0 else math.inf, -math.log1p(-f.leak)
+
+    def _shown(self, asked: tuple[float, ...]) -> Residue:
+        return Residue(self.mu * math.sqrt(asked[0]), -math.expm1(-asked[1]))
+
+    @property
+    def spent(self) -> Residue:
+        mu, delta = self._shown(tuple(above(total.value()) for total in self.totals))
+        return Residue(above(above(mu)), above(above(delta)))
+
+    @property
+    def remaining(self) -> Residue:
+        mu, delta = super().remaining
+        return Residue(below(below(mu)), below(below(delta)))
+
+    def guarantee(self) -> TradeOff:
+        """Curve of the whole interaction: G_mu (x) f_{0,delta}, both widened by the slack of the sums.
+
+        Returns
+        -------
+        TradeOff
+            A lower bound, whatever was spent: a rule may have stopped because of what it saw.
+        """
+        delta = self.delta * (1 + SLACK + 16 * UNIT)  # 1 - (1 - delta)^(1 + s) <= delta (1 + s)
+        return Gaussian(self.mu * (1 + SLACK / 2 + 16 * UNIT)) @ TotalVariation(min(delta, 1.0))
+
+
+def _parts(curve: TradeOff) -> tuple[float, float, TradeOff | None]:
+    """Split a product into the mu of its Gaussian factor, -log(1 - delta) of its leak, and the rest."""
+    factors = curve.factors if isinstance(curve, Tensor) else {curve: 1}
+    mu = math.hypot(*(f.mu * math.sqrt(n) for f, n in factors.items() if isinstance(f, Gaussian))) * (1 + 4 * UNIT)
+    leak = math.fsum(n * f.weight for f, n in factors.items() if isinstance(f, TotalVariation))
+    rest = [(f, n) for f, n in factors.items() if not isinstance(f, Gaussian | TotalVariation)]
+    product = tensor(rest)
+    return mu, leak, product if product.sup_loss > 0 or product.q_plus > 0 else None
+
+
+def _unbounded(curve: TradeOff) -> str:
+    return (
+        f"{curve!r} has unbounded losses, and no finite mu with f >= G_mu is proved for it: give the filter a delta and a step_delta, "
+        "the mass that such a step may give up"
+    )

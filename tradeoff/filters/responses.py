@@ -1,0 +1,123 @@
+"""Symmetric curves as mixtures of randomised responses, and their profiles after Gaussian noise, as logarithms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import erfcx, expit, logsumexp
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.filters.costs import pure_loss
+from tradeoff.numerics.hull import lower_hull
+from tradeoff.numerics.rounding import UNIT, Array
+
+_MOST_LOSSES = 2000
+_RESOLUTION = 2e-3
+"""Losses are put on a lattice of this width times sqrt(r): the variance of L grows by at most h^2/6, which takes 4e-7 of r."""
+
+
+@dataclass(frozen=True)
+class Responses:
+    """Mixture of randomised responses: public label k with weight nu_k, then RR(loss_k); losses increase from 0, weights add to 1."""
+
+    loss: Array
+    weight: Array
+
+    @property
+    def largest(self) -> float:
+        """Return the largest loss."""
+        return float(self.loss[-1])
+
+    def delta(self, epsilon: Array) -> Array:
+        """Return the profile sum of nu_k (e^l_k - e^eps)_+/(1 + e^l_k) at epsilon >= 0."""
+        gap = np.maximum(self.loss - epsilon[:, None], 0.0)
+        return (-np.expm1(-gap) * expit(self.loss)) @ self.weight * (1 - 1e-14)
+
+    def log_delta(self, epsilon: Array, mu: float) -> Array:
+        """Return log D at epsilon >= 0, of the mixture times G_mu."""
+        x = epsilon[:, None]
+        both = np.logaddexp(self.loss + log_delta(x - self.loss, mu), log_delta(x + self.loss, mu))
+        with np.errstate(divide="ignore"):
+            terms = np.log(self.weight) - np.logaddexp(0.0, self.loss) + both
+        return np.asarray(logsumexp(terms, axis=1))
+
+
+def log_delta(epsilon: Array, mu: float) -> Array:
+    """Return log delta_{G_mu}(eps), at any distance from 0, to 1e-14 + 8 units of |eps|/mu^2 and of the logarithm."""
+    x = np.abs(epsilon)
+    a = x / mu - mu / 2
+    if mu < 0.1:
+        nodes, weights = np.polynomial.legendre.leggauss(14)
+        gain = (mu / 2) * (_shortfall(a[..., None] + mu * (nodes + 1) / 2) @ weights)
+    else:
+        gain = _mills(a) - _mills(a + mu)
+    tail = -a * a / 2 - 0.5 * math.log(2 * math.pi) + np.log(gain)
+    with np.errstate(divide="ignore"):
+        folded = np.log(-np.expm1(-x) + np.exp(tail - x))  # delta(-x) = 1 - e^-x + e^-x delta(x)
+    return np.where(epsilon < 0, folded, tail)
+
+
+def _mills(t: Array) -> Array:
+    """Return Phi(-t)/phi(t)."""
+    return math.sqrt(math.pi / 2) * np.asarray(erfcx(t / math.sqrt(2)))
+
+
+def _shortfall(t: Array) -> Array:
+    """Return 1 - t Mills(t), which cancels far out: there by its asymptotic series."""
+    u = 1 / np.maximum(t, 40.0) ** 2
+    series = u * (1 - u * (3 - u * (15 - u * (105 - u * (945 - u * 10395)))))
+    return np.where(t > 40.0, series, 1 - t * _mills(t))
+
+
+def responses(f: Bounded, r: float) -> Responses | None:
+    """Return a mixture below ``f``, or None where rounding does not let it be checked.
+
+    Between its kinks the profile of the mixture is linear in e^eps, and that of f is convex: at the kinks it is checked to lie above.
+    """
+    size = int(min(_MOST_LOSSES, 2 + f.top / (_RESOLUTION * math.sqrt(r))))
+    loss = np.linspace(0.0, f.top, size) if f.kinks is None else f.kinks
+    # The lower hull of upper bounds still bounds what is convex.
+    s, goal = lower_hull(np.exp(loss), np.minimum.accumulate(f.at(loss)))
+    goal = goal + 1e-11 * goal[0] * (s[-1] - s) / (s[-1] - 1)  # room for the roundings below
+    slope = np.append(np.diff(goal) / np.diff(s), 0.0)
+    weight = np.maximum(np.diff(slope), 0.0) * (1 + s[1:])  # the slope of the profile of RR(l) changes by 1/(1 + e^l) at l
+    total = max(1.0, float(np.sum(weight)) * (1 + 1e-12))
+    # Weights above 1 are scaled down, and losses up by as much as makes good for it at eps = 0.
+    stretch = 1 + 1e-12 + 4 * (total - 1) * math.sinh(f.top) / f.top
+    found = Responses(np.append(0.0, np.log(s[1:]) * stretch), np.append(max(0.0, 1 - np.sum(weight / total)), weight / total))
+    return found if found.largest >= f.top and np.all(found.delta(found.loss) >= f.at(found.loss)) else None
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Symmetric curve with losses up to ``top``, such that ``curve`` >= it (x) f_{0,leak}."""
+
+    curve: TradeOff
+    top: float
+    leak: float = 0.0
+
+    def at(self, epsilon: Array) -> Array:
+        """Bound the profile from above: (delta - leak)/(1 - leak) below ``top``, 0 from there on."""
+        delta = (self.curve.bounds.delta(epsilon).upper - self.leak) / (1 - self.leak)
+        return np.where(epsilon < self.top, np.maximum(delta + 4 * UNIT * self.leak, 0.0) * (1 + 4 * UNIT), 0.0)
+
+    @property
+    def kinks(self) -> Array | None:
+        """Return the losses >= 0 of a polygon, which need no lattice."""
+        if not isinstance(self.curve, PiecewiseLinear):
+            return None
+        loss = self.curve.loss_law().loss
+        return np.append(0.0, loss[loss > 0] * (1 + 1e-12))
+
+
+def bounded(curve: TradeOff, leak: float) -> Bounded | None:
+    """Return what is left of the envelope of both orders without ``leak`` of its mass; None if its losses are unbounded still."""
+    curve = curve.symmetrise(assume="either-order")
+    epsilon, delta = pure_loss(curve)
+    if math.isinf(epsilon):
+        delta = leak
+        epsilon = curve.epsilon(leak) if leak > curve.q_plus else math.inf
+    return Bounded(curve, max(0.0, epsilon) * (1 + 16 * UNIT), delta) if math.isfinite(epsilon) else None
