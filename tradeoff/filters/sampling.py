@@ -80,8 +80,8 @@ def discrete_gaussian(variance: Rational | float, rng: np.random.Generator | Non
 
     Notes
     -----
-    Discrete Laplace proposals of scale t = floor(sigma) + 1, kept with probability exp(-(|y| - sigma^2/t)^2/(2 sigma^2)): fewer
-    than two on average (Canonne, Kamath, Steinke 2020, Algorithm 3). The time taken depends on the draw.
+    Discrete Laplace proposals of scale t = floor(sigma) + 1, kept with probability exp(-(|y| - sigma^2/t)^2/(2 sigma^2)): a few
+    on average (Canonne, Kamath, Steinke 2020, Algorithm 3). The time taken depends on the draw.
 
     Examples
     --------
@@ -91,10 +91,11 @@ def discrete_gaussian(variance: Rational | float, rng: np.random.Generator | Non
     True
     """
     square, bits = _positive("variance", variance), _source(rng)
-    scale = math.isqrt(square.numerator // square.denominator) + 1
+    p, q = square.numerator, square.denominator
+    t = math.isqrt(p // q) + 1
     while True:
-        y = _laplace(Fraction(scale), bits)
-        if _heads_exp((abs(y) - square / scale) ** 2 / (2 * square), bits):
+        y = _laplace(t, 1, bits)
+        if _heads_exp((abs(y) * t * q - p) ** 2, 2 * p * q * t * t, bits):
             return y
 
 
@@ -129,15 +130,15 @@ def discrete_laplace(scale: Rational | float, rng: np.random.Generator | None = 
     >>> discrete_laplace(4, first) == discrete_laplace(4, again)
     True
     """
-    return _laplace(_positive("scale", scale), _source(rng))
+    found = _positive("scale", scale)
+    return _laplace(found.numerator, found.denominator, _source(rng))
 
 
-def _laplace(scale: Fraction, bits: _Bits) -> int:
+def _laplace(t: int, s: int, bits: _Bits) -> int:
     """Draw u + t v, geometric with rate 1/t, divide by s (scale = t/s), and give it a sign; -0 is drawn again."""
-    t, s = scale.numerator, scale.denominator
     while True:
         u = _below(t, bits)
-        if not _heads_exp(Fraction(u, t), bits):
+        if not _heads_exp(u, t, bits):
             continue
         size = (u + t * _successes(bits)) // s
         negative = _below(2, bits)
@@ -148,27 +149,23 @@ def _laplace(scale: Fraction, bits: _Bits) -> int:
 def _successes(bits: _Bits) -> int:
     """Return how often e^-1 comes up in a row."""
     n = 0
-    while _heads_exp(Fraction(1), bits):
+    while _heads_exp_unit(1, 1, bits):
         n += 1
     return n
 
 
-def _heads_exp(gamma: Fraction, bits: _Bits) -> bool:
-    """Be true with probability e^-gamma: a coin for each whole unit, and one for the rest (their Algorithm 1)."""
-    whole, rest = divmod(gamma, 1)
-    return all(_heads_exp_unit(Fraction(1), bits) for _ in range(whole)) and _heads_exp_unit(rest, bits)
+def _heads_exp(a: int, b: int, bits: _Bits) -> bool:
+    """Be true with probability e^(-a/b): a coin for each whole unit, and one for the rest (their Algorithm 1)."""
+    whole, rest = divmod(a, b)
+    return all(_heads_exp_unit(1, 1, bits) for _ in range(whole)) and _heads_exp_unit(rest, b, bits)
 
 
-def _heads_exp_unit(gamma: Fraction, bits: _Bits) -> bool:
-    """Be true with probability e^-gamma, gamma <= 1: the first k with no heads at gamma/k is odd."""
+def _heads_exp_unit(a: int, b: int, bits: _Bits) -> bool:
+    """Be true with probability e^(-a/b), a <= b: the first k with no heads at a/(b k) is odd."""
     k = 1
-    while _heads(gamma / k, bits):
+    while _below(b * k, bits) < a:
         k += 1
     return k % 2 == 1
-
-
-def _heads(p: Fraction, bits: _Bits) -> bool:
-    return _below(p.denominator, bits) < p.numerator
 
 
 def _below(n: int, bits: _Bits) -> int:

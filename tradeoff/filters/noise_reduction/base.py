@@ -179,11 +179,12 @@ def _falling(level: float, ratio: float) -> Iterator[float]:
 def query(value: ArrayLike) -> Array:
     """Return the true value as an array of its own; it must be finite."""
     try:
-        found = np.array(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise DomainError("the value of the query is not an array of real numbers") from error
+        raw = np.asarray(value)
+        found = np.array(raw, dtype=float) if raw.dtype.kind in "biufO" else np.array(math.nan)  # no text, though float() takes it
+    except (TypeError, ValueError, OverflowError):
+        raise DomainError("the value of the query is not an array of real numbers") from None  # the cause would tell the value
     if not np.all(np.abs(found) <= _LARGEST):  # NaN lands here too
-        raise DomainError(f"the value of the query is not within {_LARGEST:g} of 0; clip it to a public range first")
+        raise DomainError(f"the value of the query is not made of numbers within {_LARGEST:g} of 0; clip it to a public range first")
     return found
 
 

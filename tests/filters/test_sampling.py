@@ -1,0 +1,97 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tradeoff.errors import DomainError, KindError
+from tradeoff.filters import discrete_gaussian, discrete_laplace, exact_release
+from tradeoff.filters.sampling import _below, _heads_exp, _source
+from tradeoff.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian
+
+MANY = 2000
+
+
+def fits(draws, weight):
+    """Compare draws with the pmf proportional to ``weight``, cells of small expectation merged into the tails."""
+    reach = 2000
+    mass = np.array([weight(abs(x)) for x in range(-reach, reach + 1)])
+    expected = MANY * mass / mass.sum()
+    shown = np.flatnonzero(expected >= 5)
+    low, high = shown[0], shown[-1]
+    observed = np.bincount(np.clip(np.asarray(draws) + reach, low, high) - low, minlength=high - low + 1)
+    expected[low], expected[high] = expected[: low + 1].sum(), expected[high:].sum()
+    return stats.chisquare(observed, expected[low : high + 1] * (MANY / expected[low : high + 1].sum())).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("variance", [Fraction(1, 10), 1, 4, Fraction(50, 3), 0.3])
+def test_discrete_gaussian_has_its_law(variance):
+    rng = np.random.default_rng(1)
+    assert fits([discrete_gaussian(variance, rng) for _ in range(MANY)], lambda x: math.exp(-(x**2) / (2 * float(variance))))
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 3), 1, 4, Fraction(7, 2), 0.6])
+def test_discrete_laplace_has_its_law(scale):
+    rng = np.random.default_rng(2)
+    assert fits([discrete_laplace(scale, rng) for _ in range(MANY)], lambda x: math.exp(-x / float(scale)))
+
+
+@pytest.mark.parametrize("gamma", [Fraction(0), Fraction(1, 3), Fraction(1), Fraction(5, 2)])
+def test_coins_of_exponential_probability(gamma):
+    bits = _source(np.random.default_rng(3))
+    heads = sum(_heads_exp(gamma.numerator, gamma.denominator, bits) for _ in range(MANY))
+    assert stats.binomtest(heads, MANY, math.exp(-gamma)).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("n", [2, 8, 256])
+def test_whole_numbers_below_a_power_of_two_come_alike_from_every_byte(n):
+    turn = iter(range(256))
+    assert np.all(np.bincount([_below(n, lambda size: next(turn).to_bytes(size, "big")) for _ in range(256)]) == 256 // n)
+
+
+def test_other_whole_numbers_are_drawn_again_when_too_large():
+    turn = iter([0b11100000, 0b11000000, 0b10100000, 0b00000000])
+    assert [_below(6, lambda size: next(turn).to_bytes(size, "big")) for _ in range(2)] == [5, 0]
+
+
+@pytest.mark.parametrize("value", [1e-300, 5e-324, Fraction(1, 10**400), 1e300, 10**400])
+def test_extreme_parameters_end(value):
+    rng = np.random.default_rng(4)
+    for draw in (discrete_gaussian, discrete_laplace):
+        drawn = [draw(value, rng) for _ in range(5)]
+        assert all(isinstance(x, int) for x in drawn)
+        assert drawn == [0] * 5 if value < 1 else all(abs(x) < 800 * value for x in drawn) and any(drawn)
+
+
+def test_a_release_takes_the_law_of_its_mechanism():
+    rng = np.random.default_rng(5)
+    noisy = [exact_release(1000, DiscreteGaussian(sigma=1.5), rng) - 1000 for _ in range(MANY)]
+    assert fits(noisy, lambda x: math.exp(-(x**2) / (2 * 1.5**2)))
+    noisy = [exact_release(-3, DiscreteLaplace(scale=2.5), rng) + 3 for _ in range(MANY)]
+    assert fits(noisy, lambda x: math.exp(-x / 2.5))
+
+
+def test_the_secure_source_is_the_default_and_does_not_repeat():
+    draws = {exact_release(0, DiscreteGaussian(sigma=1e30)) for _ in range(10)}
+    assert len(draws) == 10
+
+
+def test_a_huge_count_keeps_every_digit():
+    assert abs(exact_release(10**30, DiscreteGaussian(sigma=1), np.random.default_rng(6)) - 10**30) < 100
+
+
+@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, "x", None, True, 1j])
+def test_what_is_no_positive_rational_is_named(bad):
+    for draw in (discrete_gaussian, discrete_laplace):
+        with pytest.raises(DomainError, match="positive rationals"):
+            draw(bad)
+
+
+def test_wrong_mechanisms_counts_and_sources_are_named():
+    with pytest.raises(KindError, match="no exact sampler"):
+        exact_release(1, Gaussian(1))
+    with pytest.raises(DomainError, match="whole numbers"):
+        exact_release(1.5, DiscreteGaussian(sigma=1))
+    with pytest.raises(DomainError, match=r"numpy\.random\.Generator"):
+        exact_release(1, DiscreteGaussian(sigma=1), 7)
