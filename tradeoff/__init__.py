@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tradeoff.operators.pointwise import maximum, minimum
     from tradeoff.operators.subsample import subsample
     from tradeoff.report.plot import plot
+    from tradeoff.sweeps import sweep
 
 __all__ = [
     "Bounds",
@@ -54,6 +55,7 @@ __all__ = [
     "plot",
     "spec",
     "subsample",
+    "sweep",
 ]
 
 _HOMES = {
@@ -76,6 +78,7 @@ _HOMES = {
     "operators.pointwise": ("maximum", "minimum"),
     "operators.subsample": ("subsample",),
     "report.plot": ("plot",),
+    "sweeps": ("sweep",),
 }
 _HOME_OF = {name: f"tradeoff.{home}" for home, names in _HOMES.items() for name in names}
 

@@ -6,7 +6,13 @@ from typing import Any
 
 
 class TradeOffError(Exception):
-    """Base of every error the library raises on purpose."""
+    """Base of every error the library raises on purpose.
+
+    An error with attributes keeps them as further arguments, so that it survives the way back from another process.
+    """
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
 
 
 class DomainError(TradeOffError, ValueError):
@@ -25,7 +31,7 @@ class PrecisionError(TradeOffError, ArithmeticError):
     """The asked accuracy cannot be reached; ``reachable`` is the width that can."""
 
     def __init__(self, message: str, reachable: float) -> None:
-        super().__init__(message)
+        super().__init__(message, reachable)
         self.reachable = reachable
 
 
@@ -33,7 +39,7 @@ class Undecided(TradeOffError, ArithmeticError):  # noqa: N818 - the public name
     """Bounds overlap, so an order between two curves can be neither proved nor refuted; ``at`` is where."""
 
     def __init__(self, message: str, at: float) -> None:
-        super().__init__(message)
+        super().__init__(message, at)
         self.at = at
 
 
@@ -64,15 +70,20 @@ class BudgetExceeded(TradeOffError):  # noqa: N818 - the public name is part of 
     """
 
     def __init__(self, message: str, spent: Any, requested: Any, remaining: Any, budget: Any) -> None:
-        super().__init__(message, spent, requested, remaining, budget)  # all of them, so that the error survives pickling
+        super().__init__(message, spent, requested, remaining, budget)
         self.spent, self.requested, self.remaining, self.budget = spent, requested, remaining, budget
-
-    def __str__(self) -> str:
-        return str(self.args[0])
 
 
 class LedgerError(TradeOffError, RuntimeError):
     """A ledger cannot be read, written or trusted; the message names the file, what is wrong with it and what to do."""
+
+
+class SweepError(TradeOffError, RuntimeError):
+    """The function of a sweep raised; ``point`` holds the arguments, the cause says why."""
+
+    def __init__(self, message: str, point: dict[str, Any]) -> None:
+        super().__init__(message, point)
+        self.point = point
 
 
 def domain(name: str, value: Any, allowed: str, remedy: str = "") -> DomainError:

@@ -317,6 +317,10 @@ class Symbolic(TradeOff):
             return self
         return Symbolic(self.expr.subs(self.alpha, alpha), alpha, known=self._known, profile=self._profile)
 
+    def __getstate__(self) -> dict[str, Any]:
+        # Compiled formulas cannot be pickled, and are made again from the expression.
+        return {name: vars(self)[name] for name in ("expr", "alpha", "_known", "_profile")}
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Symbolic) and (self.expr, self.alpha) == (other.expr, other.alpha)
 

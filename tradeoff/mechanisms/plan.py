@@ -62,6 +62,9 @@ class Plan:
     def __hash__(self) -> int:
         return hash((self.adjacency, frozenset(self.mechanisms.items())))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (dict(self.mechanisms), self.adjacency)  # the read-only view of the counts cannot be pickled
+
     def __repr__(self) -> str:
         tail = "" if self.adjacency == "add-remove" else f", adjacency={self.adjacency!r}"
         return f"Plan({dict(self.mechanisms)!r}{tail})"

@@ -1,0 +1,170 @@
+import csv
+import os
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+import tradeoff as to
+from tradeoff.errors import DomainError, MissingExtraError, PrecisionError, SweepError, Undecided
+from tradeoff.sweeps import Table
+
+
+def product(x, y):
+    return x * y
+
+
+def fails_at_two(x):
+    return 1 / (x - 2)
+
+
+def process(x):
+    del x
+    return os.getpid()
+
+
+def test_the_last_axis_turns_fastest():
+    table = to.sweep(product, {"x": [1, 2], "y": (10, 20, 30)})
+    assert table.columns == ("x", "y", "value")
+    assert table.rows == ((1, 10, 10), (1, 20, 20), (1, 30, 30), (2, 10, 20), (2, 20, 40), (2, 30, 60))
+    assert len(table) == 6
+    assert next(iter(table)) == {"x": 1, "y": 10, "value": 10}
+
+
+def test_bounds_and_mappings_are_columns():
+    bounds = to.sweep(lambda mu: to.Gaussian(mu).bounds.delta(1.0), {"mu": [0.5, 1.0]})
+    assert bounds.columns == ("mu", "lower", "upper")
+    assert bounds["upper"] == [to.Gaussian(mu).delta(1.0) for mu in (0.5, 1.0)]
+    several = to.sweep(lambda mu: {"epsilon": to.Gaussian(mu).epsilon(1e-5), "beta": to.Gaussian(mu)(0.1)}, {"mu": np.array([1.0])})
+    assert several.columns == ("mu", "epsilon", "beta")
+
+
+def test_a_table_goes_to_other_tools(tmp_path):
+    table = Table(("name", "value"), (("a,b", 0.1), ("c", float("inf"))))
+    assert table.to_dict() == {"name": ["a,b", "c"], "value": [0.1, float("inf")]}
+    text = table.to_csv(tmp_path / "table.csv")
+    assert (tmp_path / "table.csv").read_text(encoding="utf-8") == text
+    assert list(csv.reader(text.splitlines())) == [["name", "value"], ["a,b", "0.1"], ["c", "inf"]]
+    with pytest.raises(DomainError, match="'x' is none of 'name', 'value'"):
+        table["x"]
+
+
+def test_it_prints_aligned_and_not_without_end():
+    table = to.sweep(product, {"x": range(100), "y": [1e-9]})
+    lines = repr(table).splitlines()
+    assert lines[-1] == "... 80 more rows ..."
+    assert len(lines) == 22
+    assert {len(line) for line in lines[:-1]} == {len(lines[0])}
+
+
+def test_tables_are_values():
+    table = to.sweep(product, {"x": [1], "y": [2]})
+    assert table == to.sweep(product, {"x": [1], "y": [2]}) == pickle.loads(pickle.dumps(table))  # noqa: S301 - our own bytes
+    with pytest.raises(AttributeError):
+        table.rows = ()
+
+
+@pytest.mark.parametrize(
+    ("grid", "message"),
+    [
+        ({}, "non-empty mapping"),
+        ([("x", [1])], "non-empty mapping"),
+        ({"x": []}, r"grid\['x'\] = \[\] is not a non-empty sequence"),
+        ({"x": "abc"}, "non-empty sequence"),
+        ({"x": 3}, "non-empty sequence"),
+        ({"x": (i for i in range(3))}, "non-empty sequence"),
+        ({3: [1]}, "3 is not the name of an argument"),
+    ],
+)
+def test_grids_are_mappings_of_sequences(grid, message):
+    with pytest.raises(DomainError, match=message):
+        to.sweep(product, grid)
+
+
+def test_functions_are_callable():
+    with pytest.raises(DomainError, match="not callable: give a function of x, y"):
+        to.sweep(3, {"x": [1], "y": [2]})
+
+
+@pytest.mark.parametrize("n_jobs", [0, 1.5, True, "all"])
+def test_jobs_are_counted(n_jobs):
+    with pytest.raises(DomainError, match="n_jobs"):
+        to.sweep(product, {"x": [1], "y": [2]}, n_jobs=n_jobs)
+
+
+def test_answers_have_the_same_columns():
+    with pytest.raises(DomainError, match=r"the point x = 2 answers with the columns \['b'\], and the point x = 1 with \['a'\]"):
+        to.sweep(lambda x: {"a": 0} if x == 1 else {"b": 0}, {"x": [1, 2]})
+    with pytest.raises(DomainError, match=r"named as arguments: \['x'\]"):
+        to.sweep(lambda x: {"x": x}, {"x": [1]})
+
+
+def test_a_failure_names_its_point():
+    with pytest.raises(SweepError, match="the point x = 2: ZeroDivisionError") as caught:
+        to.sweep(fails_at_two, {"x": [1, 2, 3]})
+    assert caught.value.point == {"x": 2}
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_parallel_answers_are_the_same_and_come_from_elsewhere():
+    pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
+    grid = {"mu": [0.5, 1.0], "delta": [1e-5, 1e-9]}
+    function = lambda mu, delta: to.Gaussian(mu).epsilon(delta)  # noqa: E731 - a lambda must travel too
+    assert to.sweep(function, grid, n_jobs=2) == to.sweep(function, grid)
+    assert os.getpid() not in to.sweep(process, {"x": range(4)}, n_jobs=2)["value"]
+    with pytest.raises(SweepError, match="the point x = 2: ZeroDivisionError") as caught:
+        to.sweep(fails_at_two, {"x": [1, 2, 3]}, n_jobs=2)
+    assert caught.value.point == {"x": 2}
+
+
+def test_the_backend_is_that_of_joblib():
+    joblib = pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
+    with joblib.parallel_config("threading", n_jobs=2):
+        assert set(to.sweep(process, {"x": range(4)}, n_jobs=None)["value"]) == {os.getpid()}
+
+
+def test_joblib_is_an_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "joblib", None)
+    assert to.sweep(product, {"x": [2], "y": [3]})["value"] == [6]
+    with pytest.raises(MissingExtraError, match=r"tradeoff\[parallel\]"):
+        to.sweep(product, {"x": [2], "y": [3]}, n_jobs=2)
+
+
+STEP = to.mechanisms.SubsampledGaussian(noise_multiplier=1.1, sample_rate=0.01)
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        to.Gaussian(1),
+        to.Laplace(0.1) ** 20 @ to.TotalVariation(1e-6),
+        to.subsample(to.Gaussian(1), 0.1),
+        to.subsample(to.Gaussian(1), 0.1).symmetrise(assume="profile"),
+        to.mixture({to.Gaussian(1): 0.5, to.Laplace(1): 0.5}),
+        to.maximum(to.Gaussian(1), to.PureDP(1)),
+        to.Profile.from_epsilon_delta({1.0: 1e-5}),
+        to.Laplace(1).lower,
+        to.Symbolic("1 - sqrt(alpha)"),
+    ],
+    ids=repr,
+)
+def test_curves_travel_even_after_questions(thing):
+    thing(0.05)
+    copy = pickle.loads(pickle.dumps(thing))  # noqa: S301 - our own bytes
+    assert copy == thing
+    mine, theirs = thing.bounds.delta(0.5), copy.bounds.delta(0.5)
+    assert mine.lower <= theirs.upper
+    assert theirs.lower <= mine.upper
+
+
+@pytest.mark.parametrize("thing", [STEP, to.Plan({STEP: 3}), to.Plan({STEP: 3}).guarantee()], ids=["mechanism", "plan", "guarantee"])
+def test_plans_travel(thing):
+    assert pickle.loads(pickle.dumps(thing)) == thing  # noqa: S301 - our own bytes
+
+
+@pytest.mark.parametrize(("error", "value"), [(PrecisionError("wide", 0.25), "reachable"), (Undecided("close", 0.25), "at")], ids=repr)
+def test_errors_travel_with_what_they_know(error, value):
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
+    assert str(copy) == str(error)
+    assert getattr(copy, value) == 0.25

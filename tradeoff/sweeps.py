@@ -1,0 +1,172 @@
+"""Sweeps: one function at every point of a grid, in parallel where wanted, with a table as the answer."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from tradeoff.core.bounds import Bounds
+from tradeoff.errors import DomainError, MissingExtraError, SweepError
+
+_SHOWN = 20
+
+
+@dataclass(frozen=True, repr=False)
+class Table:
+    """Named columns and rows that do not change; prints aligned.
+
+    Examples
+    --------
+    >>> table = Table(("mu", "value"), ((1, 0.5), (2, 0.25)))
+    >>> table
+    mu  value
+     1    0.5
+     2   0.25
+    >>> table["value"], len(table)
+    ([0.5, 0.25], 2)
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
+
+    def __getitem__(self, column: str) -> list[Any]:
+        if column not in self.columns:
+            raise DomainError(f"column = {column!r} is none of {', '.join(map(repr, self.columns))}")
+        at = self.columns.index(column)
+        return [row[at] for row in self.rows]
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return ``{column: values}``: what ``pandas.DataFrame`` and ``polars.DataFrame`` take."""
+        return {column: self[column] for column in self.columns}
+
+    def to_csv(self, path: str | PathLike[str] | None = None) -> str:
+        """Return the table as comma-separated text with a header, numbers to the last digit; write it to ``path`` if given."""
+        text = io.StringIO(newline="")
+        csv.writer(text, lineterminator="\n").writerows([self.columns, *self.rows])
+        if path is not None:
+            Path(path).write_text(text.getvalue(), encoding="utf-8", newline="")
+        return text.getvalue()
+
+    def __repr__(self) -> str:
+        rows = [[_shown(value) for value in row] for row in self.rows[:_SHOWN]]
+        widths = [max(len(cell) for cell in column) for column in zip(self.columns, *rows, strict=True)]
+        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [self.columns, *rows]]
+        hidden = len(self.rows) - len(rows)
+        return "\n".join([*lines, f"... {hidden} more rows ..."] if hidden else lines)
+
+
+def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1) -> Table:
+    """Table of a function at every point of a grid, the product of its axes.
+
+    Parameters
+    ----------
+    function
+        Called as ``function(**point)``. A number becomes the column ``value``, ``Bounds`` the columns ``lower`` and
+        ``upper``, a mapping one column a key.
+    grid
+        ``{argument: values}``; the last axis turns fastest.
+    n_jobs
+        1: here and now. More, or -1 for every core: through joblib, in processes unless ``joblib.parallel_config`` says
+        otherwise (threads, Dask, Ray). None: as many as joblib is configured for.
+
+    Returns
+    -------
+    Table
+        One row a point, in the order of the grid whatever the number of jobs.
+
+    Raises
+    ------
+    DomainError
+        If the grid is no mapping of argument names to non-empty sequences, or answers differ in their columns.
+    SweepError
+        If the function raises; the message and ``point`` say where, the cause says why.
+    MissingExtraError
+        If more than one job is asked and joblib is not installed.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> to.sweep(lambda mu, delta: to.Gaussian(mu).epsilon(delta), {"mu": [0.5, 1.0], "delta": [1e-5]})
+     mu  delta    value
+    0.5  1e-05  1.99309
+      1  1e-05  4.37718
+    """
+    axes = _axes(grid)
+    if not callable(function):
+        raise DomainError(f"function = {function!r} is not callable: give a function of {', '.join(axes)}")
+    points = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
+    answers = _answers(function, points, _jobs(n_jobs))
+    names = _names(points, answers)
+    rows = tuple((*point.values(), *answer.values()) for point, answer in zip(points, answers, strict=True))
+    return Table((*axes, *names), rows)
+
+
+def _axes(grid: Any) -> dict[str, tuple[Any, ...]]:
+    if not isinstance(grid, Mapping) or not grid:
+        raise DomainError(f"grid = {grid!r} is not a non-empty mapping {{argument: values}}")
+    for name, values in grid.items():
+        if not isinstance(name, str):
+            raise DomainError(f"{name!r} is not the name of an argument")
+        if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__") or len(values) == 0:
+            raise DomainError(f"grid[{name!r}] = {values!r} is not a non-empty sequence of values")
+    return {name: tuple(values) for name, values in grid.items()}
+
+
+def _names(points: list[dict[str, Any]], answers: list[dict[str, Any]]) -> tuple[str, ...]:
+    names = tuple(answers[0])
+    for point, answer in zip(points, answers, strict=True):
+        if tuple(answer) != names:
+            raise DomainError(f"{_named(point)} answers with the columns {list(answer)}, and {_named(points[0])} with {list(names)}")
+    if set(names) & set(points[0]):
+        raise DomainError(f"the answers have columns named as arguments: {sorted(set(names) & set(points[0]))}")
+    return names
+
+
+def _jobs(n_jobs: Any) -> int | None:
+    if n_jobs is None or (isinstance(n_jobs, int) and not isinstance(n_jobs, bool) and n_jobs != 0):
+        return n_jobs
+    raise DomainError(f"n_jobs = {n_jobs!r} is neither a number of jobs, nor -1 for every core, nor None")
+
+
+def _answers(function: Callable[..., Any], points: list[dict[str, Any]], n_jobs: int | None) -> list[dict[str, Any]]:
+    if n_jobs == 1:
+        return [_answer(function, point) for point in points]
+    try:
+        from joblib import Parallel, delayed
+    except ImportError as error:
+        raise MissingExtraError('more than one job needs joblib: pip install "tradeoff[parallel]"') from error
+    found: list[dict[str, Any]] = Parallel(n_jobs=n_jobs)(delayed(_answer)(function, point) for point in points)
+    return found
+
+
+def _answer(function: Callable[..., Any], point: dict[str, Any]) -> dict[str, Any]:
+    try:
+        value = function(**point)
+    except Exception as error:
+        raise SweepError(f"{_named(point)}: {type(error).__name__}: {error}", point) from error
+    match value:
+        case Mapping():
+            return dict(value)
+        case Bounds(lower=lower, upper=upper):
+            return {"lower": lower, "upper": upper}
+    return {"value": value}
+
+
+def _named(point: dict[str, Any]) -> str:
+    return f"the point {', '.join(f'{name} = {value!r}' for name, value in point.items())}"
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
