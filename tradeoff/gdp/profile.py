@@ -1,8 +1,4 @@
-"""A profile known at nodes, and what convexity says of it between them.
-
-In s = e^eps the profile of a trade-off function is convex. So between two nodes it lies under the chord of its upper
-bounds, and above the chords of the neighbouring cells prolonged: statements about every eps, made from finitely many.
-"""
+"""What every cell of a profile needs of mu, and what a given mu leaves to it."""
 
 from __future__ import annotations
 
@@ -12,54 +8,29 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri, ndtri_exp
 
-from tradeoff.core.curve import TradeOff
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.numerics.rounding import UNIT, Array, up
+from tradeoff.operators.cells import Nodes, chords, under
 
 Mask = NDArray[np.bool_]
 _ULPS = 64
 _MOST_MU = 64.0
 
 
-@dataclass(frozen=True)
-class Nodes:
-    """Bounds on delta at increasing nodes from eps = 0, in one order of the pair."""
+def slopes(nodes: Nodes) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+    """Return the cells of the lower hull of the upper bounds: where each starts and ends, and log of minus its slope in s.
 
-    curve: TradeOff
-    epsilon: Array
-    lower: Array
-    upper: Array
-
-    @classmethod
-    def of(cls, curve: TradeOff, epsilon: Array) -> Nodes:
-        """Ask the curve at the nodes; delta decreases, so each bound serves its neighbours too."""
-        low, high = curve.bounds.delta(epsilon)
-        if curve.q_plus == 0:  # no loss is above sup L
-            high = np.where(epsilon >= curve.sup_loss, 0.0, high)
-        return cls(curve, epsilon, np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high))
-
-    def split(self, cells: NDArray[np.intp]) -> Nodes:
-        """Halve the cells chosen."""
-        return self.more((self.epsilon[:-1][cells] + self.epsilon[1:][cells]) / 2)
-
-    def more(self, epsilon: Array) -> Nodes:
-        """Ask at more nodes."""
-        return Nodes.of(self.curve, np.union1d(self.epsilon, epsilon))
-
-    def slopes(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-        """Return the cells of the lower hull of the upper bounds: where each starts and ends, and log of minus its slope in s.
-
-        Leaving out a node only lengthens chords, so what is said of chords holds whichever nodes stay.
-        """
-        index = np.arange(len(self.epsilon))
-        while True:
-            a, b = self.epsilon[index[:-1]], self.epsilon[index[1:]]
-            with np.errstate(divide="ignore", over="ignore"):
-                fall = np.log(self.upper[index[:-1]] - self.upper[index[1:]]) - a - np.log(np.expm1(b - a))
-            concave = np.flatnonzero(fall[1:] > fall[:-1])
-            if len(concave) == 0:
-                return index[:-1], index[1:], fall
-            index = np.delete(index, concave[np.append(True, np.diff(concave) > 1)] + 1)
+    Leaving out a node only lengthens chords, so what is said of chords holds whichever nodes stay.
+    """
+    index = np.arange(len(nodes.epsilon))
+    while True:
+        a, b = nodes.epsilon[index[:-1]], nodes.epsilon[index[1:]]
+        with np.errstate(divide="ignore", over="ignore"):
+            fall = np.log(nodes.upper[index[:-1]] - nodes.upper[index[1:]]) - a - np.log(np.expm1(b - a))
+        concave = np.flatnonzero(fall[1:] > fall[:-1])
+        if len(concave) == 0:
+            return index[:-1], index[1:], fall
+        index = np.delete(index, concave[np.append(True, np.diff(concave) > 1)] + 1)
 
 
 @dataclass(frozen=True)
@@ -73,7 +44,7 @@ class Lines:
 
     def inner(self, nodes: Nodes, needed: float) -> Array:
         """Return where to ask next: where the lines that need more than ``needed`` are touched."""
-        first, last, _ = nodes.slopes()
+        first, last, _ = slopes(nodes)
         start, end = nodes.epsilon[first], nodes.epsilon[last]
         open_ = self.mu > needed
         inside = open_ & (self.touch > start) & (self.touch < end)
@@ -89,7 +60,7 @@ def cell_mu(nodes: Nodes, failure: float) -> Lines:
     (Dong, Roth, Su 2022, Proposition 2.12). For g = G_mu (x) f_{0,failure}, with alpha = (1 - failure) a and
     c = failure + (1 - failure) b, that is mu >= Phi^-1(1 - a) + Phi^-1(b).
     """
-    first, last, log_alpha = nodes.slopes()
+    first, last, log_alpha = slopes(nodes)
     start, end = nodes.epsilon[first], nodes.epsilon[last]
     # alpha is chosen freely; the line through it is then lifted over both ends, rounding included.
     error = 1 + UNIT * (16 + 4 * np.where(np.isfinite(log_alpha), np.abs(log_alpha), 0.0) + 4 * end)
@@ -104,25 +75,6 @@ def cell_mu(nodes: Nodes, failure: float) -> Lines:
     mu = np.where(needed, np.where(np.isnan(mu) | (b >= 1), np.inf, mu), 0.0)
     with np.errstate(invalid="ignore", over="ignore"):
         return Lines(np.maximum(mu, 0.0), log_alpha, c, mu * z - mu * mu / 2)
-
-
-def under(nodes: Nodes) -> tuple[Array, Array]:
-    """Return points t = s/s_a - 1 in each cell and values below the profile there, so that all between lies above their polygon.
-
-    Three points a cell: its ends, and where the chords of its neighbours, prolonged, meet.
-    """
-    low, high, step = nodes.lower, nodes.upper, np.diff(nodes.epsilon)
-    width, noise = np.expm1(step), 4 * UNIT * (low + high)
-    # Slopes in t, steeper than the truth on the left: delta' >= -1 in s, and >= the slope of the cell before.
-    falls = (low[1:-1] - high[:-2] - noise[1:-1] - noise[:-2]) / -np.expm1(-step[:-1]) * (1 + 8 * UNIT)
-    left = np.append(-1.0, falls)
-    gains = (low[1:-1] - high[2:] - noise[1:-1] - noise[2:]) / width[1:] * np.exp(-step[:-1]) * (1 - 8 * UNIT)
-    right = np.append(np.maximum(gains, 0.0), 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        meet = (low[1:] + width * right - low[:-1]) / (left + right)
-    t = np.stack([np.zeros_like(width), np.clip(np.nan_to_num(meet), 0.0, width), width])
-    value = np.maximum(low[:-1] + t * left, low[1:] + (width - t) * right)
-    return t, np.maximum(value * (1 - 32 * UNIT), 0.0)
 
 
 def goal(mu: float, failure: float, epsilon: Array) -> tuple[Array, Array]:
@@ -156,7 +108,7 @@ def gaps(nodes: Nodes, mu: float, failure: float) -> tuple[float, Array]:
     weight = np.exp(-nodes.epsilon)
     least = float(np.max((below - nodes.upper) * weight / (1 + weight), initial=0.0)) * (1 - 16 * UNIT)
     t, value = under(nodes)
-    chord = (above[:-1] + (above[1:] - above[:-1]) * (t / np.expm1(np.diff(nodes.epsilon)))) * (1 + 8 * UNIT)
+    chord = chords(nodes, above, t)
     most = np.max((chord - value) * weight[:-1] / (1 + t + weight[:-1]), axis=0)
     return least, np.maximum(up(most, 32), 0.0)
 
@@ -165,6 +117,6 @@ def stays_above(nodes: Nodes, mu: float, failure: float) -> Mask:
     """Whether delta_{G_mu} <= failure + (1 - failure) delta_f on all of each cell."""
     above = Gaussian(mu).bounds.delta(nodes.epsilon).upper
     t, value = under(nodes)
-    chord = (above[:-1] + (above[1:] - above[:-1]) * (t / np.expm1(np.diff(nodes.epsilon)))) * (1 + 8 * UNIT)
+    chord = chords(nodes, above, t)
     found: Mask = np.all(chord <= (failure + (1 - failure) * value) * (1 - 8 * UNIT), axis=0)
     return found

@@ -11,16 +11,18 @@ from tradeoff.core.curve import TradeOff
 from tradeoff.core.dispatch import announces
 from tradeoff.core.parameters import real
 from tradeoff.engines.atomic import AtomicLaw
-from tradeoff.errors import NoClosedForm, PrecisionError
+from tradeoff.errors import NoClosedForm
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.gdp.profile import Mask, Nodes, cell_mu, gaps, goal, needed, stays_above
+from tradeoff.gdp.profile import Mask, cell_mu, gaps, goal, needed, stays_above
 from tradeoff.gdp.structure import cap, lost, without_leak
 from tradeoff.gdp.trials import by_tests
 from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.operators.cells import Nodes, end, orders
 
 _ROUNDS, _MOST_NODES, _CLOSE = 16, 1000, 1e-9
 _REGRET_CLOSE = 1e-7
+_MARGIN = 1e-11  # so that ``dominates`` can tell the reported curve from f where they touch
 _APART, _NEAR_ONE = 1.01, 1 - 1e-6  # beyond, 1 - delta has lost the digits that lines need
 _WIDE = 40.0  # e^-40 is below every answer that a float resolves beside 1
 
@@ -116,19 +118,21 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     f.bounds.delta(0.0)  # a curve with free symbols says so here
     why = lost(f, failure)
     if why is not None:
-        return _finished(f, failure, _WIDE, Bounds(np.inf, np.inf), np.nan, why)
+        return _finished(f, failure, Bounds(np.inf, np.inf), np.nan, why)
     h, d = without_leak(f, failure)
-    reach, most = _reach(h, d), cap(h)
+    both = [order for (order,) in orders(h)]
+    reach, most = max(end(order, d) for order in both), cap(h)
     if d == 1 or reach <= 0:
-        return _finished(f, failure, 0.0, Bounds(0.0, 0.0), 0.5, None)
-    sides = [_side(order, d, reach, flipped=k == 1) for k, order in enumerate(_orders(h))]
+        return _finished(f, failure, Bounds(0.0, 0.0), 0.5, None)
+    sides = [_side(order, d, reach, flipped=k == 1) for k, order in enumerate(both)]
     least = min(max(side.least for side in sides), most)
-    most = min(most, max(side.mu for side in sides)) if reach < np.inf else most
+    most = min(most, max(side.mu for side in sides) * (1 + _MARGIN)) if reach < np.inf else most
     if most > _APART * least and h.bounds.delta(0.0).lower > _NEAR_ONE:
-        least, most = by_tests(_orders(h), d, Bounds(least, most))
-    tight = max(sides, key=lambda side: side.mu).alpha * (1 - failure) / (1 - d) if most < cap(h) else np.nan
+        least, most = by_tests(both, d, Bounds(least, most))
+    worst = max(sides, key=lambda side: side.mu)
+    tight = worst.alpha * (1 - failure) / (1 - d) if worst.mu <= most * _APART else np.nan
     reason = None if most < np.inf else f"no finite mu can be certified at failure = {failure:.6g}; ask a larger one"
-    return _finished(f, failure, min(reach, _WIDE), Bounds(least, most), tight, reason)
+    return _finished(f, failure, Bounds(least, most), tight, reason)
 
 
 @dataclass(frozen=True)
@@ -138,26 +142,6 @@ class _Side:
     mu: float
     least: float
     alpha: float
-
-
-def _orders(f: TradeOff) -> list[TradeOff]:
-    return [f] if f.symmetric else [f, f.inverse()]
-
-
-def _reach(f: TradeOff, failure: float) -> float:
-    """Return an eps from which on delta <= failure in both orders, or inf if none is known."""
-    return max(_end(order, failure) for order in _orders(f))
-
-
-def _end(order: TradeOff, failure: float) -> float:
-    top = order.sup_loss if order.q_plus == 0 or order.q_plus * (1 + 4 * UNIT) <= failure else np.inf
-    try:
-        at = float(order.bounds.epsilon(failure).upper)
-    except PrecisionError:
-        return top
-    # The two questions are answered apart, and may differ in the last digits.
-    tries = [at + slack * (abs(at) + slack) for slack in (0.0, 1e-12, 1e-9, 1e-6, 1e-3) if at < np.inf]
-    return min([top, *(each for each in tries if order.bounds.delta(each).upper <= failure)])
 
 
 def _start(order: TradeOff, reach: float) -> Nodes:
@@ -194,9 +178,9 @@ def _side(order: TradeOff, failure: float, reach: float, *, flipped: bool) -> _S
     return _Side(float(lines.mu[k]), needed(nodes.epsilon, nodes.lower, failure), float(alpha))
 
 
-def _finished(f: TradeOff, failure: float, reach: float, mu: Bounds, tight: float, reason: str | None) -> Reduction:
+def _finished(f: TradeOff, failure: float, mu: Bounds, tight: float, reason: str | None) -> Reduction:
     """Add the regret and the best case."""
-    sides = [_start(order, reach or 1.0) for order in _orders(f)]
+    sides = [_start(order, min(end(order, order.q_plus + max(min(failure, 1e-9), 1e-15)), _WIDE) or 1.0) for (order,) in orders(f)]
     regrets = [_regret(side, float(mu.upper), failure) for side in sides]
     lower, upper = (max(bound) for bound in zip(*regrets, strict=True))
     best = min(_best(side, failure, float(mu.upper)) for side in sides)
@@ -209,10 +193,10 @@ def _regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float]:
         open_ = np.flatnonzero(most > least + _REGRET_CLOSE)
         if len(open_) == 0 or len(nodes.epsilon) > _MOST_NODES:
             break
-        nodes = nodes.split(open_)
+        nodes = nodes.more(nodes.middle(open_))
     # From the last node on delta_g only falls, and delta_f stays above Q(L = inf).
-    end = nodes.epsilon[-1:]
-    tail = float(goal(mu, failure, end)[1][0] - nodes.curve.q_plus * (1 - 8 * UNIT)) / (1 + np.exp(end[0])) * (1 + 8 * UNIT)
+    last = nodes.epsilon[-1:]
+    tail = float(goal(mu, failure, last)[1][0] - nodes.curve.q_plus * (1 - 8 * UNIT)) / (1 + np.exp(last[0])) * (1 + 8 * UNIT)
     return least, max(float(np.max(most)), float(tail))
 
 
@@ -226,7 +210,7 @@ def _best(nodes: Nodes, failure: float, most: float) -> float:
         open_ = np.flatnonzero(~_below(nodes, low * (1 + 1e-4) + 1e-12, failure)[:-1])
         if len(open_) == 0:
             break
-        nodes = nodes.split(open_)
+        nodes = nodes.more(nodes.middle(open_))
     return low
 
 

@@ -16,8 +16,11 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.numerics.rounding import UNIT
+from tradeoff.operators.cells import Nodes, chords, end, orders, under
 
 _PARAMETER: dict[type[TradeOff], str] = {Gaussian: "mu", Laplace: "epsilon_0", PureDP: "epsilon_0", TotalVariation: "delta_0"}
+
+_ROUNDS, _MOST_NODES, _FARTHEST = 40, 4000, 1e6
 
 
 @announces("at_least")
@@ -129,25 +132,27 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
     if failure == 0:
         return at_least(f, g)
     goal = g @ TotalVariation(failure)
-    known = _by_structure(f, g) or _by_structure(f, goal)
-    if known:
+    if _by_structure(f, g) or _by_structure(f, goal):
         return True
-    low, high = -1.0, 1.0
-    while f.bounds.delta(high).upper > goal.bounds.delta(np.inf).lower and high < 1e6:
-        high *= 2
-    # On (-inf, low] both profiles lie between 1 - e^eps and 1; a difference of e^low is less than failure/4.
-    low = float(np.log(failure / 4))
-    grid = np.unique(np.concatenate([np.linspace(low, high, 801), np.linspace(-1, 1, 201)]))
-    for _ in range(24):
-        mine, theirs = f.bounds.delta(grid), goal.bounds.delta(grid)
+    return all(_one_order(mine, theirs) for mine, theirs in orders(f, goal))
+
+
+def _one_order(f: TradeOff, goal: TradeOff) -> bool:
+    """Decide delta_f <= delta_goal for eps >= 0: chords of f's upper bounds against goal's lower polygon, cell by cell."""
+    reach = min(end(f, goal.q_plus * (1 - 4 * UNIT)), _FARTHEST)
+    grid = np.unique(np.concatenate([np.linspace(0.0, reach, 257), np.geomspace(reach, reach * 1e-5, 65)]))
+    for _ in range(_ROUNDS):
+        mine, theirs = Nodes.of(f, grid), Nodes.of(goal, grid)
         if (mine.lower > theirs.upper).any():
             return False
-        open_ = np.flatnonzero(mine.upper[:-1] > theirs.lower[1:])
-        if len(open_) == 0:
+        t, value = under(theirs)
+        closed = np.all(chords(mine, mine.upper, t) <= value, axis=0) if len(grid) > 1 else np.empty(0, dtype=bool)
+        open_ = np.flatnonzero(~closed)
+        if len(open_) == 0 and mine.upper[-1] <= goal.q_plus * (1 - 4 * UNIT):
             return True
-        stuck = mine.upper[:-1][open_] > theirs.lower[:-1][open_]
-        if stuck.any() or len(grid) > 50_000:
-            at = float(grid[open_[int(np.argmax(stuck))]])
-            raise Undecided(f"the profiles are closer than their bounds near epsilon = {at:.6g}", at)
-        grid = np.unique(np.concatenate([grid, (grid[open_] + grid[open_ + 1]) / 2]))
-    raise Undecided("no decision after 24 refinements", float(grid[open_[0]]))
+        stuck = np.flatnonzero(mine.upper > theirs.lower)
+        if len(stuck) or len(open_) == 0 or len(grid) > _MOST_NODES:
+            break
+        grid = np.union1d(grid, mine.middle(open_))
+    at = float(grid[stuck[0]] if len(stuck) else grid[open_[0]] if len(open_) else grid[-1])
+    raise Undecided(f"the profiles are closer than their bounds near epsilon = {at:.6g}", at)
