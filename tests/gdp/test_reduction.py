@@ -1,0 +1,205 @@
+"""The least mu against suprema found by mpmath, exact vertices and brute force; what is reported lies below the curve."""
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.strategies import alphas, curves, exact_curves, log_uniform, vertices
+from tradeoff.errors import DomainError, SymbolError
+
+mp.mp.dps = 40
+
+
+def quantile(p):
+    """Phi^-1 in forty digits."""
+    p = mp.mpf(p)
+    return mp.sqrt(2) * mp.erfinv(2 * p - 1) if mp.mpf("1e-20") < p < 1 else mp.findroot(lambda x: mp.log(mp.ncdf(x) / p), -8)
+
+
+def need(alpha, beta, d):
+    """What mu the one point (alpha, beta) asks for."""
+    return -quantile(alpha / (1 - d)) - quantile(beta / (1 - d))
+
+
+def largest(need_at, low, high, sections=60):
+    """Supremum of a function with one hill between low and high, by sections of three."""
+    for _ in range(sections):
+        a, b = low + (high - low) / 3, high - (high - low) / 3
+        low, high = (a, high) if need_at(a) < need_at(b) else (low, b)
+    return need_at((low + high) / 2)
+
+
+def holds(found, truth, width):
+    assert found.bounds.lower <= truth <= found.bounds.upper
+    assert found.mu - float(truth) <= width
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 1.0, 5.0])
+def test_pure_dp_without_failure_is_the_closed_form(epsilon):
+    truth = -2 * quantile(1 / (1 + mp.exp(epsilon)))
+    found = to.PureDP(epsilon).gdp(failure=0)
+    holds(found, truth, 1e-9)
+    assert found.tight_at == pytest.approx(float(1 / (1 + mp.exp(epsilon))), rel=1e-6)
+
+
+@pytest.mark.parametrize("d", [0, 1e-10, 1e-3])
+@pytest.mark.parametrize("epsilon", [0.2, 1.0, 4.0])
+def test_laplace_against_a_supremum(epsilon, d):
+    e, d = mp.mpf(epsilon), mp.mpf(d)
+    truth = largest(lambda a: need(a, mp.exp(-e) / (4 * a), d), mp.exp(-e) / 2, mp.mpf(1) / 2)
+    holds(to.Laplace(epsilon).gdp(float(d)), truth, 1e-9)
+
+
+@pytest.mark.parametrize("d", [1e-10, 1e-4])
+def test_randomised_response_composed_against_all_its_vertices(d):
+    epsilon, n = mp.mpf("0.3"), 40
+    q = mp.exp(epsilon) / (1 + mp.exp(epsilon))
+    p = [mp.binomial(n, k) * q ** (n - k) * (1 - q) ** k for k in range(n + 1)]  # the law under P of the number of ones
+    truth, a, b = 0, mp.mpf(0), mp.mpf(1)
+    for k in range(n, -1, -1):
+        a, b = a + p[k], b - p[n - k]
+        if a < 1 - mp.mpf(d) and 0 < b < 1 - mp.mpf(d):
+            truth = max(truth, need(a, b, mp.mpf(d)))
+    holds((to.PureDP(0.3) ** n).gdp(d), truth, 1e-3)
+
+
+@pytest.mark.parametrize(
+    "order", [to.subsample(to.Gaussian(2.0), 0.05), ~to.subsample(to.Gaussian(2.0), 0.05)], ids=["straight", "flipped"]
+)
+@pytest.mark.parametrize("d", [1e-12, 1e-6])
+def test_a_subsampled_step_against_a_supremum(order, d):
+    mu, p, d = mp.mpf(2), mp.mpf("0.05"), mp.mpf(d)
+
+    def at(t):
+        beta = (1 - p) * mp.ncdf(t) + p * mp.ncdf(t - mu)
+        return need(mp.ncdf(-t), beta, d) if beta < 1 - d else -mp.inf
+
+    grid = mp.linspace(-3, 12, 60)
+    best = max(range(1, 59), key=lambda k: at(grid[k]))
+    truth = largest(at, grid[best - 1], grid[best + 1])
+    holds(order.gdp(float(d)), truth, 1e-7)
+
+
+def test_mass_at_infinity_is_charged_to_failure():
+    inner = to.PureDP(1.0).gdp(failure=0.9e-5 / (1 - 1e-6))
+    whole = to.approximate_dp(1.0, 1e-6).gdp(failure=1e-5)
+    assert whole.mu == pytest.approx(inner.mu, rel=1e-9)
+    assert to.approximate_dp(1.0, 1e-6).gdp(failure=1e-6).mu == pytest.approx(to.PureDP(1.0).gdp(failure=0).mu, rel=1e-9)
+
+
+@settings(max_examples=12, deadline=None)
+@given(vertices())
+def test_exact_vertices_without_failure(points):
+    curve = to.PiecewiseLinear(*points)
+    found = curve.gdp(failure=0)
+    if curve.beta[0] < 1 or curve.p_minus > 0:
+        assert found.mu == np.inf
+        assert "for every finite mu" in found.reason
+        return
+    inner = [
+        (mp.mpf(a.numerator) / a.denominator, mp.mpf(b.numerator) / b.denominator) for a, b in zip(*points, strict=True) if 0 < b < 1 and a
+    ]
+    truth = max([need(a, b, 0) for a, b in inner], default=mp.mpf(0))
+    assert found.bounds.lower - 1e-13 <= truth <= found.mu
+    assert found.mu <= float(truth) + 1e-7
+
+
+@settings(max_examples=12, deadline=None)
+@given(curves, log_uniform(1e-12, 0.1), st.lists(alphas, min_size=1, max_size=20))
+def test_the_reported_curve_is_below_everywhere(f, failure, at):
+    found = f.gdp(failure)
+    at = np.array([*at, 0.0, 1.0])
+    assert np.all(found.curve(at) <= f.bounds(at).upper)
+    assert np.all((f @ to.TotalVariation(failure)).bounds(at).lower <= to.Gaussian(found.mu_minus).bounds(at).upper)
+    assert 0 <= found.regret_bounds.lower <= found.regret <= 1
+
+
+@settings(max_examples=8, deadline=None)
+@given(curves, log_uniform(1e-10, 0.1))
+def test_an_order_its_inverse_and_their_envelope_need_the_same(f, failure):
+    one, two, both = (g.gdp(failure).bounds for g in (f, ~f, f.symmetrise(assume="either-order")))
+    for other in (two, both):
+        assert max(one.lower, other.lower) <= min(one.upper, other.upper)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [to.PureDP(1), to.Laplace(1), to.Laplace(0.1) ** 100, to.subsample(to.Gaussian(1), 0.01), to.approximate_dp(1, 1e-9)],
+    ids=repr,
+)
+@pytest.mark.parametrize("failure", [1e-8, 1e-3])
+def test_the_order_proves_the_report_and_refutes_a_smaller_one(f, failure):
+    found = f.gdp(failure)
+    assert f.dominates(to.Gaussian(found.mu), failure=failure)
+    assert not f.dominates(to.Gaussian(found.bounds.lower * 0.999), failure=failure)
+
+
+@pytest.mark.parametrize("failure", [1e-8, 0.05])
+@pytest.mark.parametrize("f", [to.PureDP(1), to.Laplace(1), to.subsample(to.Gaussian(1), 0.1)], ids=repr)
+def test_regret_against_its_definition(f, failure):
+    """The least kappa with f(alpha + kappa) - kappa <= g(alpha), by bisection on a grid: at most the certified bound."""
+    found = f.gdp(failure)
+    alpha = np.linspace(0, 1, 4001)
+    g = found.curve.bounds(alpha).upper
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        kappa = (low + high) / 2
+        shifted = alpha + kappa
+        inside = shifted <= 1
+        fits = np.all(f.bounds(shifted[inside]).lower - kappa <= g[inside])
+        low, high = (low, kappa) if fits else (kappa, high)
+    assert low <= found.regret + 1e-12
+    assert low == pytest.approx(found.regret, abs=2e-4)  # the grid is this coarse
+    assert found.regret_bounds.width < 1e-6
+
+
+@pytest.mark.parametrize("mu", [1e-6, 0.5, 3.0, 20.0, 60.0])
+def test_a_gaussian_is_itself(mu):
+    found = to.Gaussian(mu).gdp(failure=0)
+    assert found.mu == mu
+    assert found.bounds.lower == pytest.approx(mu, rel=1e-9)
+    assert found.curve == to.Gaussian(mu)
+    assert found.regret < 2e-6
+
+
+@settings(max_examples=8, deadline=None)
+@given(exact_curves, log_uniform(1e-9, 0.5), st.floats(1.5, 100))
+def test_more_failure_needs_less(f, failure, factor):
+    more = min(failure * factor, 1.0)
+    assert f.gdp(more).bounds.lower <= f.gdp(failure).mu
+
+
+def test_no_privacy_and_perfect_privacy():
+    assert to.Identity().gdp(failure=0).mu == 0
+    assert to.TotalVariation(0.25).gdp(failure=0.25).mu == 0
+    none = to.TotalVariation(1).gdp()
+    assert (none.mu, none.curve) == (np.inf, to.TotalVariation(1))
+    assert to.TotalVariation(1).gdp(failure=1).mu == 0
+
+
+def test_infinite_mu_says_why():
+    found = to.approximate_dp(1.0, 1e-5).gdp()
+    assert found.mu == found.bounds.lower == np.inf
+    assert "f(0) = 1 - 1e-05" in found.reason
+
+
+def test_losses_of_thousands_of_nats():
+    found = (to.PureDP(1.0) ** 5000).gdp()
+    assert found.bounds.lower > 60
+    assert found.mu < 90
+
+
+@pytest.mark.parametrize("failure", [-1e-9, 1.5, float("nan"), "small", None])
+def test_failure_is_a_probability(failure):
+    with pytest.raises(DomainError, match="failure"):
+        to.Gaussian(1).gdp(failure)
+
+
+def test_symbols_are_refused():
+    import sympy
+
+    with pytest.raises(SymbolError, match="mu"):
+        to.Gaussian(sympy.Symbol("mu")).gdp()

@@ -1,0 +1,88 @@
+"""A profile known at nodes, and what convexity says of it between them.
+
+In s = e^eps the profile of a trade-off function is convex. So between two nodes it lies under the chord of its upper
+bounds, and above the chords of the neighbouring cells prolonged: statements about every eps, made from finitely many.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.errors import PrecisionError
+from tradeoff.numerics.rounding import UNIT, Array
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Bounds on delta at increasing nodes from eps = 0, in one order of the pair."""
+
+    curve: TradeOff
+    epsilon: Array
+    lower: Array
+    upper: Array
+
+    @classmethod
+    def of(cls, curve: TradeOff, epsilon: Array) -> Nodes:
+        """Ask the curve at the nodes; delta decreases, so each bound serves its neighbours too."""
+        low, high = curve.bounds.delta(epsilon)
+        if curve.q_plus == 0:  # no loss is above sup L
+            high = np.where(epsilon >= curve.sup_loss, 0.0, high)
+        return cls(curve, epsilon, np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high))
+
+    def more(self, epsilon: Array) -> Nodes:
+        """Ask at more nodes."""
+        return Nodes.of(self.curve, np.union1d(self.epsilon, epsilon))
+
+    def middle(self, cells: NDArray[np.intp]) -> Array:
+        """Return the middles of cells."""
+        found: Array = (self.epsilon[:-1][cells] + self.epsilon[1:][cells]) / 2
+        return found
+
+
+def under(nodes: Nodes) -> tuple[Array, Array]:
+    """Return points t = s/s_a - 1 in each cell and values below the profile there, so that all between lies above their polygon.
+
+    Three points a cell: its ends, and where the chords of its neighbours, prolonged, meet.
+    """
+    low, high, step = nodes.lower, nodes.upper, np.diff(nodes.epsilon)
+    width, noise = np.expm1(step), 4 * UNIT * (low + high)
+    # Slopes in t, steeper than the truth on the left: delta' >= -1 in s at s = 1, and >= the slope of the cell before.
+    falls = (low[1:-1] - high[:-2] - noise[1:-1] - noise[:-2]) / -np.expm1(-step[:-1]) * (1 + 8 * UNIT)
+    left = np.append(-1.0, falls)
+    gains = (low[1:-1] - high[2:] - noise[1:-1] - noise[2:]) / width[1:] * np.exp(-step[:-1]) * (1 - 8 * UNIT)
+    right = np.append(np.maximum(gains, 0.0), 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        meet = (low[1:] + width * right - low[:-1]) / (left + right)
+    t = np.stack([np.zeros_like(width), np.clip(np.nan_to_num(meet), 0.0, width), width])
+    value = np.maximum(low[:-1] + t * left, low[1:] + (width - t) * right)
+    return t, np.maximum(value * (1 - 32 * UNIT), 0.0)
+
+
+def chords(nodes: Nodes, values: Array, t: Array) -> Array:
+    """Return the chords of ``values`` at the points ``t`` of ``under``, rounded up."""
+    found: Array = (values[:-1] + (values[1:] - values[:-1]) * (t / np.expm1(np.diff(nodes.epsilon)))) * (1 + 8 * UNIT)
+    return found
+
+
+def orders(*curves: TradeOff) -> list[tuple[TradeOff, ...]]:
+    """Return the orders to look at with eps >= 0: one if all curves are symmetric, else both.
+
+    As delta_{f^-1}(eps) = 1 - e^eps + e^eps delta_f(-eps), f >= g at -eps is f^-1 >= g^-1 at eps.
+    """
+    return [curves] if all(f.symmetric for f in curves) else [curves, tuple(f.inverse() for f in curves)]
+
+
+def end(f: TradeOff, level: float) -> float:
+    """Return an eps >= 0 from which on delta_f <= level, or inf if none is known."""
+    top = f.sup_loss if f.q_plus == 0 or f.q_plus * (1 + 4 * UNIT) <= level else np.inf
+    try:
+        at = max(float(f.bounds.epsilon(level).upper), 0.0)
+    except PrecisionError:
+        return max(top, 0.0)
+    # The two questions are answered apart, and may differ in the last digits.
+    tries = [at + slack * (at + slack) for slack in (0.0, 1e-12, 1e-9, 1e-6, 1e-3) if at < np.inf]
+    return max(min([top, *(each for each in tries if f.bounds.delta(each).upper <= level)]), 0.0)
