@@ -180,7 +180,9 @@ def _side(order: TradeOff, failure: float, reach: float, *, flipped: bool) -> _S
 
 def _finished(f: TradeOff, failure: float, mu: Bounds, tight: float, reason: str | None) -> Reduction:
     """Add the regret and the best case."""
-    sides = [_start(order, min(end(order, order.q_plus + max(min(failure, 1e-9), 1e-15)), _WIDE) or 1.0) for (order,) in orders(f)]
+    sides = [
+        _start(order, min(end(order, min(order.q_plus + max(min(failure, 1e-9), 1e-15), 1.0)), _WIDE) or 1.0) for (order,) in orders(f)
+    ]
     regrets = [_regret(side, float(mu.upper), failure) for side in sides]
     lower, upper = (max(bound) for bound in zip(*regrets, strict=True))
     best = min(_best(side, failure, float(mu.upper)) for side in sides)
