@@ -5,20 +5,16 @@ from __future__ import annotations
 import math
 from functools import lru_cache
 
-import numpy as np
-from scipy.special import erfinv, log_expit, ndtri, ndtri_exp
+from scipy.special import erfinv, log_expit, ndtri_exp
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.tensor import Tensor
+from tradeoff.errors import PrecisionError
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.numerics.rounding import UNIT, Array
-from tradeoff.operators.pointwise import HullOfMinimum
-from tradeoff.operators.subsample import Subsampled
-
-_LINES = 2001
+from tradeoff.numerics.rounding import UNIT
 
 
 def square(x: float) -> float:
@@ -44,53 +40,22 @@ def below(x: float) -> float:
 
 @lru_cache(maxsize=4096)
 def gdp_mu(curve: TradeOff) -> float:
-    """Return a mu with f >= G_mu and f^-1 >= G_mu, or inf where no finite one is proved."""
+    """Return a mu with f >= G_mu and f^-1 >= G_mu at every alpha, or inf where no finite one is proved."""
     match curve:
         case Gaussian(mu=mu):
             return float(mu)
         case PureDP(epsilon_0=epsilon):
             return _pure_mu(epsilon)
-        case Tensor(factors=factors):
-            # f >= G_a and g >= G_b give f (x) g >= G_sqrt(a^2 + b^2) (Dong, Roth, Su 2022, Corollary 3.3).
-            return math.sqrt(math.fsum(n * square(gdp_mu(factor)) for factor, n in factors.items())) * (1 + 8 * UNIT)
-        case Subsampled(operands=(base,)):
-            return gdp_mu(base)  # f_p = p f + (1-p) Id >= f, and so for the inverses
-        case HullOfMinimum(operands=operands):
-            return max(map(gdp_mu, operands))  # G_mu is convex: below both, it is below the hull of their minimum
-    return _polygon_mu(curve)
+    try:
+        return float(curve.gdp(failure=0.0).mu)
+    except PrecisionError:  # the profile is not known far enough
+        return math.inf
 
 
 def _pure_mu(epsilon: float) -> float:
     """Return -2 Phi^-1(1/(1 + e^eps)), attained at the corner of f_{eps,0}, rounded up."""
     half = math.sqrt(2) * erfinv(math.tanh(epsilon / 2)) if epsilon < 1 else -ndtri_exp(log_expit(-epsilon))
     return float(2 * half) * (1 + 64 * UNIT)
-
-
-def _polygon_mu(curve: TradeOff) -> float:
-    """Return the largest Phi^-1(1 - alpha) - Phi^-1(beta) over the corners of a polygon below f and below f^-1.
-
-    G_mu is convex and symmetric, so it lies below both when it lies below the corners with slopes steeper than -1.
-    """
-    epsilon, delta = pure_loss(curve)
-    if delta > 0:
-        return math.inf
-    if epsilon == 0 or epsilon > 700:
-        return _pure_mu(epsilon)
-    orders = (curve,) if curve.symmetric else (curve, curve.inverse())
-    gaps = np.concatenate([_corner_gaps(order, epsilon) for order in orders])
-    return min(float(np.max(gaps, initial=0.0)) + 1e-13, _pure_mu(epsilon))
-
-
-def _corner_gaps(order: TradeOff, epsilon: float) -> Array:
-    """Return the gaps at the corners between neighbouring lines 1 - delta_k - s_k alpha, e^0 <= s_k <= e^eps."""
-    losses = np.linspace(0.0, epsilon, _LINES)
-    s = np.exp(losses) * (1 + 4 * UNIT)  # steeper than e^loss: the line stays below f
-    delta = np.append(np.minimum.accumulate(order.bounds.delta(losses[:-1]).upper), 0.0)
-    # delta and s are taken as they stand, so both differences are exact to one rounding.
-    alpha = -np.diff(delta) / np.diff(s) * (1 - 8 * UNIT)
-    beta = 1 - delta[:-1] - s[:-1] * alpha * (1 + 16 * UNIT) - 4 * UNIT
-    gaps = -ndtri(alpha) - ndtri(np.maximum(beta, 0.0))
-    return np.where(delta[:-1] == 0, 0.0, gaps) * (1 + 64 * UNIT)
 
 
 def pure_loss(curve: TradeOff) -> tuple[float, float]:
