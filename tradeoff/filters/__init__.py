@@ -6,6 +6,7 @@ from tradeoff.filters.expost import ExPost, ExPostFilter
 from tradeoff.filters.gdp import GDPFilter
 from tradeoff.filters.individual import IndividualGDPFilter
 from tradeoff.filters.ledger import Entry, Ledger
+from tradeoff.filters.natural import FDPFilter
 from tradeoff.filters.noise_reduction import (
     BrownianMechanism,
     Doubling,
@@ -15,9 +16,11 @@ from tradeoff.filters.noise_reduction import (
     Release,
     geometric,
 )
+from tradeoff.filters.odometers import FilterOdometer, MixtureOdometer, Odometer, StitchedOdometer
 from tradeoff.filters.renyi import RenyiFilter, RhoFilter
 from tradeoff.filters.residue import ResidueFilter
 from tradeoff.filters.sampling import discrete_gaussian, discrete_laplace, exact_release
+from tradeoff.filters.simulator import GaussianSimulator
 from tradeoff.filters.unified import UnifiedFilter, UnifiedZCDPFilter
 from tradeoff.filters.zcdp import ZCDPFilter
 
@@ -29,18 +32,24 @@ __all__ = [
     "Entry",
     "ExPost",
     "ExPostFilter",
+    "FDPFilter",
     "Filter",
+    "FilterOdometer",
     "GDPFilter",
+    "GaussianSimulator",
     "IndividualGDPFilter",
     "LaplaceNoiseReduction",
     "Ledger",
     "LinearBoundary",
     "MixtureBoundary",
+    "MixtureOdometer",
+    "Odometer",
     "PureDPFilter",
     "Release",
     "RenyiFilter",
     "ResidueFilter",
     "RhoFilter",
+    "StitchedOdometer",
     "UnifiedFilter",
     "UnifiedZCDPFilter",
     "ZCDPFilter",

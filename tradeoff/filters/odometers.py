@@ -1,0 +1,192 @@
+"""Odometers: bounds on the privacy loss so far that hold at every time at once, without a budget set in advance."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tradeoff.core.parameters import real
+from tradeoff.errors import KindError
+from tradeoff.filters.costs import zcdp
+from tradeoff.filters.steps import Step, adjacency_of, curve_of
+from tradeoff.filters.sums import ExactSum
+from tradeoff.numerics.rounding import Array, up
+
+
+class Odometer(ABC):
+    """Running bound on the loss: P(exists n: L_n > bound(V_n)) <= delta, for steps chosen in view of earlier answers.
+
+    L_n is the sum of the losses log dQ/dP of the answers given, drawn under Q, and V_n = 2 sum rho_k the clock: mu_k^2 for a
+    Gaussian step, at most eps_k^2 for a pure one.
+
+    Notes
+    -----
+    A rho-zCDP step has E e^{x L} <= e^{x (1 + x) rho} for every x > 0, so e^{x (L_n - V_n/2) - x^2 V_n/2} is a supermartingale
+    from 1, and Ville's inequality bounds a mixture of these over x (Whitehouse, Ramdas, Wu, Rogers 2023, Section 5). The bound is on
+    the loss itself, which is more than (epsilon, delta)-DP: keep the answers with it, as it may fail to survive post-processing.
+    """
+
+    def __init__(self, delta: float) -> None:
+        self.delta = float(real("delta", delta, 0, 1, open_low=True, open_high=True))
+        self.steps = 0
+        self.adjacency: str | None = None
+        self._clock = ExactSum()
+
+    def spend(self, step: Step) -> None:
+        """Add a step; nothing is ever refused for its size.
+
+        Parameters
+        ----------
+        step
+            Curve (``TradeOff``), mechanism or plan.
+
+        Raises
+        ------
+        KindError
+            If no finite rho is proved for the step, or it is only approximately zCDP: with a failure probability of its own, the loss
+            of a step has no bound.
+        """
+        adjacency = adjacency_of(step, self.adjacency)
+        rho, delta = zcdp(curve_of(step))
+        if delta > 0 or math.isinf(rho):
+            raise KindError(f"{step!r} is rho-zCDP for no rho known, and an odometer bounds the loss itself; spend it in a filter")
+        self._clock.add(2 * rho)
+        self.steps, self.adjacency = self.steps + 1, adjacency
+
+    @property
+    def clock(self) -> float:
+        """Return V = 2 sum rho_k, rounded up."""
+        return float(up(self._clock.value(), 2)) if self.steps else 0.0
+
+    @property
+    def epsilon(self) -> float:
+        """Return the bound on the loss so far, in nats, rounded up."""
+        return float(self.bound(self.clock))
+
+    def bound(self, clock: ArrayLike) -> Array:
+        """Return the bound on the loss at clock V: V/2 and a margin for V fluctuations, rounded up.
+
+        Parameters
+        ----------
+        clock
+            Values of V in [0, inf); any shape.
+
+        Returns
+        -------
+        ndarray
+            Losses in nats, shaped like ``clock``.
+        """
+        v = np.asarray(clock, dtype=float)
+        if not np.all((v >= 0) & (v < np.inf)):
+            real("clock", float(v[~((v >= 0) & (v < np.inf))].flat[0]), 0, open_high=True)
+        return up(v / 2 + self._margin(v), 32)
+
+    @abstractmethod
+    def _margin(self, v: Array) -> Array:
+        """Bound L - V/2 at every V at once."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(delta={self.delta:g}): loss at most {self.epsilon:.6g} after {self.steps} steps"
+
+
+class FilterOdometer(Odometer):
+    """Line through the filter's bound at one clock time: V/2 + V sqrt(log(1/delta)/(2y)) + sqrt(y log(1/delta)/2).
+
+    Parameters
+    ----------
+    delta
+        Probability in (0, 1) that the bound ever fails.
+    at
+        Clock time y in (0, inf) where it is tightest: there it is the epsilon of a filter with V = y.
+
+    Notes
+    -----
+    One x: L - V/2 >= a + bV for some n has probability at most e^{-2ab} = delta.
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian, filters
+    >>> odometer = filters.FilterOdometer(1e-6, at=1)
+    >>> for _ in range(25):
+    ...     odometer.spend(Gaussian(0.2))
+    >>> round(odometer.epsilon, 4)
+    5.7565
+    """
+
+    def __init__(self, delta: float, *, at: float) -> None:
+        super().__init__(delta)
+        self.at = float(real("at", at, 0, open_low=True, open_high=True))
+
+    def _margin(self, v: Array) -> Array:
+        log, y = math.log(1 / self.delta), self.at
+        return v * math.sqrt(log / (2 * y)) + math.sqrt(y * log / 2)
+
+
+class MixtureOdometer(Odometer):
+    """Normal mixture, good over orders of magnitude of the clock: V/2 + sqrt(2 (V + r) log(sqrt((V + r)/r)/delta)).
+
+    Parameters
+    ----------
+    delta
+        Probability in (0, 1) that the bound ever fails.
+    r
+        Clock time in (0, inf) around which it is tightest, up to a factor.
+
+    Notes
+    -----
+    x half-normal of variance 1/r: the mixture is 2 sqrt(r/(V + r)) e^{S^2/(2(V + r))} Phi(S/sqrt(V + r)) with S = L - V/2,
+    and Phi >= 1/2 where S >= 0 (Robbins 1970).
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian, filters
+    >>> odometer = filters.MixtureOdometer(1e-6, r=0.1)
+    >>> for _ in range(25):
+    ...     odometer.spend(Gaussian(0.2))
+    >>> round(odometer.epsilon, 4)
+    6.2473
+    """
+
+    def __init__(self, delta: float, *, r: float) -> None:
+        super().__init__(delta)
+        self.r = float(real("r", r, 0, open_low=True, open_high=True))
+
+    def _margin(self, v: Array) -> Array:
+        w = v + self.r
+        return np.sqrt(2 * w * (np.log(w / self.r) / 2 + math.log(1 / self.delta)))
+
+
+class StitchedOdometer(Odometer):
+    """Stitched lines, of iterated-logarithm growth: V/2 + 1.7 sqrt(V (log log(2V/v0) + 0.72 log(5.2/delta))).
+
+    Parameters
+    ----------
+    delta
+        Probability in (0, 1) that the bound ever fails.
+    start
+        Clock time v0 in (0, inf) from which it is stated; before, its margin at v0 serves.
+
+    Notes
+    -----
+    Howard, Ramdas, McAuliffe, Sekhon 2021, Equation (2): a union over epochs of lines, each above its part of the boundary.
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian, filters
+    >>> odometer = filters.StitchedOdometer(1e-6, start=0.1)
+    >>> for _ in range(25):
+    ...     odometer.spend(Gaussian(0.2))
+    >>> round(odometer.epsilon, 4)
+    6.4455
+    """
+
+    def __init__(self, delta: float, *, start: float) -> None:
+        super().__init__(delta)
+        self.start = float(real("start", start, 0, open_low=True, open_high=True))
+
+    def _margin(self, v: Array) -> Array:
+        v = np.maximum(v, self.start)  # the line of the first epoch rises, so it is below its value at v0 before
+        return 1.7 * np.sqrt(v * (np.log(np.log(2 * (v / self.start))) + 0.72 * math.log(5.2 / self.delta)))
