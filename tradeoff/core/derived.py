@@ -18,6 +18,7 @@ from tradeoff.numerics.concave import conjugate
 from tradeoff.numerics.rounding import UNIT, Array
 
 _LOG_STEP = 0.25
+_SIDES = 400
 
 
 class Derived(TradeOff):
@@ -99,5 +100,7 @@ def delta_from_beta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
 
 
 def sides(curve: TradeOff) -> tuple[PiecewiseLinear, PiecewiseLinear]:
-    """Return piecewise-linear curves below and above ``curve``, valid for every alpha."""
-    return curve.lower, curve.upper
+    """Return piecewise-linear curves below and above, from few questions: for a curve that knows beta, and pays dearly for delta."""
+    tails = np.geomspace(1e-12, 0.5, _SIDES // 2)
+    lower, upper = curve.tabulate(np.concatenate([tails, 1 - tails]))
+    return lower, upper
