@@ -153,7 +153,7 @@ def _plain(value: Any) -> Any:
 
 
 def _text(data: Any) -> str:
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return json.dumps(data, separators=(",", ":"), allow_nan=False)
 
 
 def _hash(previous: str, row: Row) -> str:

@@ -1,0 +1,44 @@
+import json
+
+import pytest
+
+from tradeoff.__main__ import main
+from tradeoff.filters.noise_reduction.experiment import METHODS
+
+
+@pytest.fixture
+def run(capsys):
+    def runner(*arguments):
+        code = main(["experiment", "relative-error", "--table", "doctor-visits", "--runs", "2", "--error", "0.3", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return runner
+
+
+def test_the_table_and_its_figure(run, tmp_path):
+    figure = tmp_path / "figure.svg"
+    code, out, err = run("--plot", figure)
+    assert (code, err) == (0, "")
+    for method in METHODS:
+        assert method in out
+    assert "mean of 2 runs with 95% intervals" in out
+    assert figure.read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_json_repeats_with_its_seed(run):
+    first, again = (json.loads(run("--json", "--seed", 3)[1]) for _ in range(2))
+    assert first == again
+    assert first["settings"] == {"epsilon": 1.0, "delta": 1e-6, "error": 0.3, "runs": 2, "seed": 3}
+    rows = first["tables"]["doctor-visits"]
+    assert [row["method"] for row in rows] == list(METHODS)
+    assert all(set(row) == {"method", "released", "released_half_width", "accurate", "accurate_half_width"} for row in rows)
+
+
+@pytest.mark.parametrize(
+    "flags", [["--epsilon", "0"], ["--delta", "1"], ["--error", "nan"], ["--runs", "0"], ["--seed", "-1"], ["--plot", "a.txt"]]
+)
+def test_what_is_out_of_range_is_one_line(run, flags):
+    code, out, err = run(*flags)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1

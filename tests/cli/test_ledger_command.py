@@ -1,0 +1,147 @@
+import csv
+import io
+import json
+
+import pytest
+
+from tradeoff.__main__ import main
+from tradeoff.filters import GDPFilter, Ledger, PureDPFilter, RhoFilter, ZCDPFilter
+from tradeoff.mechanisms import Gaussian, Plan
+
+
+@pytest.fixture
+def run(capsys):
+    def runner(*arguments):
+        code = main(["ledger", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return code, out, err
+
+    return runner
+
+
+@pytest.fixture
+def file(tmp_path):
+    return tmp_path / "budget.ledger"
+
+
+def refused(outcome):
+    code, out, err = outcome
+    assert (code, out) == (2, "")
+    assert err.startswith("tradeoff: ")
+    assert err.count("\n") == 1
+    return err
+
+
+@pytest.mark.parametrize(
+    ("flags", "filter_"),
+    [
+        (["--mu", "1"], GDPFilter(1)),
+        (["--rho", "0.5"], RhoFilter(0.5)),
+        (["--epsilon", "1"], PureDPFilter(1)),
+        (["--epsilon", "1", "--delta", "1e-6"], ZCDPFilter(1, 1e-6)),
+    ],
+)
+def test_init_makes_the_filter_that_was_asked_for(run, file, flags, filter_):
+    code, out, err = run("init", file, *flags)
+    assert (code, err) == (0, "")
+    assert Ledger(file).filter.state() == filter_.state()
+    assert out.splitlines()[-1] == f"head {Ledger(file).head}"
+
+
+@pytest.mark.parametrize("flags", [[], ["--mu", "1", "--rho", "1"], ["--delta", "1e-6"], ["--mu", "1", "--delta", "1e-6"]])
+def test_init_wants_one_budget(run, file, flags):
+    assert "one budget" in refused(run("init", file, *flags))
+    assert not file.exists()
+
+
+@pytest.mark.parametrize("flags", [["--mu", "-1"], ["--mu", "nan"], ["--mu", "x"], ["--epsilon", "1", "--delta", "2"]])
+def test_init_refuses_what_is_no_budget(run, file, flags):
+    refused(run("init", file, *flags))
+    assert not file.exists()
+
+
+def test_spend_grants_with_the_keys_of_plan_files(run, file):
+    run("init", file, "--mu", 1)
+    for flags in (
+        ["--kind", "gaussian", "--noise-multiplier", "10"],
+        ["--kind", "subsampled-gaussian", "--noise-multiplier=8", "--sample-rate=0.5"],
+        ["--kind", "gaussian", "--noise-multiplier", "10", "--count", "3"],
+    ):
+        code, out, err = run("spend", file, *flags)
+        assert (code, err) == (0, "")
+    assert out.splitlines()[1].startswith("step 3: spent ")
+    expected = GDPFilter(1)
+    for step in (Gaussian(10), Gaussian(8), Plan({Gaussian(10): 3})):  # half a sample of a Gaussian is charged as all of it
+        expected.spend(step)
+    assert Ledger(file).spent == expected.spent
+    assert [entry.mechanism.get("kind") for entry in Ledger(file).entries()[1:]] == ["gaussian", "subsampled-gaussian", None]
+
+
+def test_spend_refuses_with_one_line_and_records_nothing(run, file):
+    run("init", file, "--mu", 1)
+    head = Ledger(file).head
+    assert "asks for 2.0" in refused(run("spend", file, "--kind", "gaussian", "--noise-multiplier", 0.5))
+    assert Ledger(file).head == head
+
+
+@pytest.mark.parametrize(
+    ("flags", "told"),
+    [
+        (["--kind", "gausian", "--noise-multiplier", "1"], 'did you mean "gaussian"'),
+        (["--kind", "gaussian", "--noise-multipler", "1"], "did you mean noise_multiplier"),
+        (["--kind", "gaussian"], "noise_multiplier is missing"),
+        (["--kind", "gaussian", "--noise-multiplier", "0"], "noise_multiplier = 0.0 is outside"),
+        (["--kind", "gaussian", "--noise-multiplier", "nan"], "noise_multiplier"),
+        (["--kind", "gaussian", "--noise-multiplier", "ten"], "float"),
+        (["--kind", "gaussian", "--noise-multiplier", "1", "--count", "-1"], "count"),
+        (["--kind", "gaussian", "--noise-multiplier", "1", "--adjacency", "cousins"], "adjacency"),
+        (["--noise-multiplier", "1"], "kind"),
+        (["--kind", 'a"\nb', "--noise-multiplier", "1"], "kind"),
+    ],
+)
+def test_spend_names_what_is_wrong(run, file, flags, told):
+    run("init", file, "--mu", 1)
+    assert told in refused(run("spend", file, *flags))
+    assert Ledger(file).steps == 0
+
+
+def test_status_rounds_to_the_safe_side_and_speaks_json(run, file):
+    run("init", file, "--rho", 1)
+    run("spend", file, "--kind", "gaussian", "--noise-multiplier", 3)
+    code, out, err = run("status", file)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[1] == "step 1: spent (rho = 0.05555555556, delta = 0), remaining (rho = 0.9444444444, delta = 0)"
+    found = json.loads(run("status", file, "--json")[1])
+    assert list(found) == ["file", "filter", "steps", "budget", "spent", "remaining", "time", "head"]
+    assert found["spent"]["rho"] >= 1 / 18
+    assert found["head"] == Ledger(file).head
+
+
+def test_verify_takes_a_head(run, file):
+    run("init", file, "--mu", 1)
+    first = Ledger(file).head
+    run("spend", file, "--kind", "gaussian", "--noise-multiplier", 3)
+    assert run("verify", file)[:2] == (0, f"{file}: every entry is as it was written\nhead {Ledger(file).head}\n")
+    assert run("verify", file, "--head", first)[0] == 0
+    assert "no entry carries the head" in refused(run("verify", file, "--head", "0" * 64))
+
+
+def test_export_prints_json_and_csv(run, file):
+    run("init", file, "--mu", 1)
+    run("spend", file, "--kind", "laplace", "--scale", 10)
+    entries = json.loads(run("export", file)[1])
+    table = list(csv.DictReader(io.StringIO(run("export", file, "--format", "csv")[1])))
+    assert [entry["hash"] for entry in entries] == [row["hash"] for row in table] == [entry.hash for entry in Ledger(file).entries()]
+    assert entries[1]["mechanism"] == {"kind": "laplace", "scale": 10.0, "sensitivity": 1.0}
+
+
+@pytest.mark.parametrize("command", ["status", "verify", "export"])
+def test_a_file_that_is_no_ledger_is_one_line(run, tmp_path, command):
+    assert "cannot be read" in refused(run(command, tmp_path / "missing"))
+    (tmp_path / "text").write_text("budget " * 500, encoding="utf-8")
+    assert "not an SQLite file" in refused(run(command, tmp_path / "text"))
+
+
+def test_init_where_it_cannot_is_one_line(run, tmp_path):
+    assert "cannot be created" in refused(run("init", tmp_path / "missing" / "file", "--mu", 1))
+    assert "exists already" in refused(run("init", tmp_path, "--mu", 1))

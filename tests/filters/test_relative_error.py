@@ -1,0 +1,96 @@
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tradeoff import Gaussian
+from tradeoff.errors import DomainError
+from tradeoff.filters.noise_reduction.experiment import METHODS, Outcome, _mu_within, relative_error
+from tradeoff.filters.noise_reduction.tables import DOCTOR_VISITS, TABLES, zipf
+from tradeoff.report.experiment import experiment_figure, rows
+
+BROWNIAN = "Brownian, GDP filter"
+
+
+def affordable(counts, mu, overshoot):
+    """Count what fits into mu^2 if every count c stops at the variance with w = r (c - w), times the overshoot in 1/t."""
+    half_width = np.asarray(counts, dtype=float) * 0.1 / 1.1
+    return int(np.searchsorted(np.cumsum(overshoot * (1.959964 / half_width) ** 2), mu**2))
+
+
+def test_brownian_releases_as_many_as_its_prices_allow():
+    counts, mu = zipf(20_000, 300), _mu_within(1.0, 1e-6)
+    found = relative_error(counts, runs=4, methods={BROWNIAN: METHODS[BROWNIAN]})[BROWNIAN]
+    # The rule overshoots by up to one level, 2^(1/4), and by the noise of z itself.
+    assert affordable(counts, mu, 1.6) <= np.mean(found.released) <= affordable(counts, mu, 0.9)
+
+
+def test_noise_reduction_beats_doubling_by_what_doubling_pays_twice():
+    found = {name: outcome.interval()[0] for name, outcome in relative_error(zipf(10_000, 200), runs=3).items()}
+    doubling = max(mean for name, mean in found.items() if name.startswith("doubling"))
+    assert found[BROWNIAN] > found["Brownian, zCDP filter"] > doubling
+    assert found[BROWNIAN] > 1.2 * doubling
+
+
+def test_what_is_released_is_mostly_accurate():
+    found = relative_error(DOCTOR_VISITS, runs=8, methods={BROWNIAN: METHODS[BROWNIAN], "Laplace": METHODS["Laplace"]})
+    for outcome in found.values():
+        assert stats.binomtest(sum(outcome.accurate), sum(outcome.released), 0.9, alternative="less").pvalue > 1e-3
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.01, 1e-12), (10.0, 0.5), (1e-6, 0.999), (100.0, 1e-100)])
+def test_the_gdp_budget_is_the_largest_within_epsilon_and_delta(epsilon, delta):
+    mu = _mu_within(epsilon, delta)
+    assert Gaussian(mu).delta(epsilon) <= delta < Gaussian(mu * (1 + 1e-6)).delta(epsilon)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_filter_guarantees_the_budget_asked_for(name):
+    guarantee = METHODS[name].filter(1.0, 1e-6).guarantee()
+    assert guarantee.delta(1.0 + 1e-9) <= 1e-6 * (1 + 1e-9)
+
+
+def test_half_widths_hold_the_noise_with_the_stated_probability():
+    assert 2 * stats.norm.cdf(METHODS[BROWNIAN].half_width(4.0) / 2) - 1 == pytest.approx(0.95, abs=1e-6)
+    assert stats.laplace.cdf(METHODS["Laplace"].half_width(0.5) * 0.5) * 2 - 1 == pytest.approx(0.95)
+
+
+def test_the_tables_are_in_a_public_order():
+    for table in TABLES.values():
+        assert np.all(np.diff(table) <= 0)
+    assert (len(DOCTOR_VISITS), DOCTOR_VISITS[0], DOCTOR_VISITS[-1]) == (78, 20_190, 1)
+
+
+def test_doctor_visits_are_those_of_statsmodels():
+    datasets = pytest.importorskip("statsmodels.datasets", reason="the source of the table is compared where it is installed")
+    visits = np.asarray(datasets.randhie.load_pandas().endog)
+    assert [int(np.sum(visits >= k)) for k in range(78)] == DOCTOR_VISITS.tolist()
+
+
+def test_intervals_are_those_of_student():
+    mean, half = Outcome(released=(3, 5, 7), accurate=(3, 3, 3)).interval()
+    assert (mean, half) == (5.0, pytest.approx(4.302653 * 2 / math.sqrt(3)))
+    assert Outcome(released=(3,), accurate=(3,)).interval() == (3.0, math.inf)
+
+
+def test_the_report_holds_every_method():
+    found = {"a": Outcome((1, 2), (1, 1)), "b": Outcome((3, 3), (2, 3))}
+    assert [row["method"] for row in rows(found)] == ["a", "b"]
+    assert rows({"a": Outcome((1,), (1,))})[0]["released_half_width"] == "inf"
+    figure = experiment_figure({"one": found, "two": found}, title="t")
+    assert [axes.get_title() for axes in figure.axes] == ["one", "two"]
+
+
+@pytest.mark.parametrize("counts", [[], [0], [-1.0], [math.nan], [math.inf], [[1, 2]], 3])
+def test_counts_are_checked(counts):
+    with pytest.raises(DomainError, match="counts"):
+        relative_error(counts)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"epsilon": 0}, {"delta": 0}, {"error": 1}, {"runs": 0}, {"runs": 1.5}, {"seed": -1}, {"epsilon": math.inf}]
+)
+def test_settings_are_checked(wrong):
+    with pytest.raises(DomainError):
+        relative_error([10], **wrong)
