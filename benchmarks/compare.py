@@ -19,6 +19,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -101,14 +102,14 @@ def asked(python: Path, setting: Setting, case: Case, at: float, timeout: float,
 
 
 def questions(settings: list[Setting], chosen: list[Case]) -> Iterator[tuple[Setting, Case, float]]:
-    """Go table by table, so that a run cut short has whole tables; large delta first."""
+    """Go table by table, and in a table from large delta to small: a budget that ends has given every case its first answers."""
     for group in dict.fromkeys(case.group for case in chosen):
         for setting in settings:
-            if group in {"steps", "distinct", "delta"} and not setting.scaling:
+            if group in page.ACROSS and not setting.scaling:
                 continue
-            for case in (case for case in chosen if case.group == group and case.kind in setting.kinds):
-                for at in case.at:
-                    yield setting, case, at
+            members = [case for case in chosen if case.group == group and case.kind in setting.kinds]
+            turns = zip_longest(*(case.at for case in members))
+            yield from ((setting, case, at) for turn in turns for case, at in zip(members, turn, strict=True) if at is not None)
 
 
 def arguments() -> argparse.Namespace:
@@ -123,7 +124,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--timeout", type=float, default=40, help="seconds for one question, its import included (%(default)s)")
     parser.add_argument("--budget", type=float, default=45, help="seconds for one setting in one table (%(default)s)")
     parser.add_argument("--memory", type=float, default=8, help="GiB of address space for one question (%(default)s)")
-    parser.add_argument("--minutes", type=float, default=18, help="no question is begun after this (%(default)s)")
+    parser.add_argument("--minutes", type=float, default=17.5, help="no question is begun after this (%(default)s)")
     parser.add_argument("--write", type=Path, metavar="PAGE", help="write the tables as Markdown")
     parser.add_argument("--results", type=Path, metavar="FILE", help="keep the raw answers as JSON lines")
     return parser.parse_args()
