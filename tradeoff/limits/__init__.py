@@ -1,7 +1,19 @@
 """Limit theorems: estimates that say so (CLT, Edgeworth), and bounds with a proof (Berry-Esseen)."""
 
 from tradeoff.limits.approximate import ApproximateCurve
+from tradeoff.limits.berry_esseen import BerryEsseen, berry_esseen
 from tradeoff.limits.clt import clt, dp_sgd_clt, epsilon_delta_clt
 from tradeoff.limits.functionals import kappa2, kappa3, kappa3bar, kl
 
-__all__ = ["ApproximateCurve", "clt", "dp_sgd_clt", "epsilon_delta_clt", "kappa2", "kappa3", "kappa3bar", "kl"]
+__all__ = [
+    "ApproximateCurve",
+    "BerryEsseen",
+    "berry_esseen",
+    "clt",
+    "dp_sgd_clt",
+    "epsilon_delta_clt",
+    "kappa2",
+    "kappa3",
+    "kappa3bar",
+    "kl",
+]
