@@ -16,10 +16,10 @@ from tradeoff.errors import DomainError
 from tradeoff.numerics.polygon import ONE, Line, Point, corners, hull, kink, whole
 from tradeoff.numerics.rounding import TINY, UNIT, Array, down, up
 
-_WIDTH, _WIDTH_BEYOND = 1e-3, 3e-2
-_REACH = 1e-22
+_WIDTH = 1e-3
+_REACH = 1e-21
 _STEEPEST, _CLOSEST = 700.0, 1e-14
-_ROUNDS, _MOST = 16, 1500
+_ROUNDS, _MOST = 16, 2500
 _ENDS: list[Point] = [(0, ONE), (ONE, 0)]
 
 
@@ -43,7 +43,8 @@ def tabulate(f: TradeOff, alphas: ArrayLike | None = None) -> Tabulated:
         A curve without free symbols; only its bounds on delta (and on beta at given ``alphas``) are asked.
     alphas
         Type I errors in [0, 1] to use as nodes, one-dimensional. Default: chosen so that lower and upper differ by about
-        1e-3 of min(beta, 1 - alpha - beta) for alpha from 1e-20 to 1 - 1e-20, wherever f's own bounds are that narrow.
+        1e-3 of min(beta, 1 - alpha - beta) for alpha from 1e-20 to 1 - 1e-20, wherever f's own bounds on delta are that
+        narrow (they resolve 1 - delta to 1e-16, so not where 1 - delta(0) is as small as that: no privacy to speak of).
 
     Returns
     -------
@@ -94,9 +95,12 @@ def _line(slope: float, delta: float) -> Line:
 
 def _at(f: TradeOff, alphas: ArrayLike) -> Tabulated:
     """Chords between the given nodes, and the certified lines parallel to them."""
-    nodes = np.asarray(alphas, dtype=float) if not isinstance(alphas, str) else np.empty(0)
+    try:
+        nodes = np.asarray(alphas, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DomainError(f"alphas = {alphas!r} is not a list of type I errors") from error
     if nodes.ndim != 1 or len(nodes) == 0:
-        raise DomainError(f"alphas = {alphas!r} is not a non-empty list of type I errors in [0, 1]")
+        raise DomainError(f"alphas = {alphas!r} is not a non-empty one-dimensional list of type I errors")
     nodes = np.unique(np.concatenate([[0.0], nodes, [1.0]]))
     points = [(whole(a), whole(b)) for a, b in zip(nodes.tolist(), f.bounds(nodes).upper.tolist(), strict=True)]
     upper = hull([*points, *_ENDS])
@@ -135,7 +139,7 @@ class _Profile:
     epsilon: Array
     low: Array
     high: Array
-    last: float
+    last: tuple[float, float]
 
     @classmethod
     def of(cls, f: TradeOff) -> _Profile:
@@ -146,7 +150,7 @@ class _Profile:
         nodes = np.concatenate([[-positive[0], 0.0], positive]) if len(positive) else np.array([-_CLOSEST, 0.0])
         nodes = nodes[np.append(True, np.diff(nodes) >= _CLOSEST / 2)]
         empty = np.empty(0)
-        profile = cls(f, empty, empty, empty, f.bounds.delta(np.inf).lower)
+        profile = cls(f, empty, empty, empty, tuple(f.bounds.delta(np.inf)))
         profile.ask(nodes)
         for _ in range(_ROUNDS):
             fresh = profile.wanted()
@@ -158,6 +162,7 @@ class _Profile:
     def ask(self, fresh: Array) -> None:
         """Add nodes; delta falls, so that a bound holds on one side of its node too."""
         low, high = self.f.bounds.delta(fresh)
+        high = np.where(fresh >= self.f.sup_loss, np.minimum(high, self.last[1]), high)
         order = np.argsort(np.append(self.epsilon, fresh))
         self.epsilon = np.append(self.epsilon, fresh)[order]
         self.low = np.maximum.accumulate(np.append(self.low, low)[order][::-1])[::-1]
@@ -179,10 +184,12 @@ class _Profile:
         gap = chord - np.maximum(a + rise * t, b - fall * (width - t))
         alpha = (high[1:-1] - high[2:]) / width
         excess = high[1:-1] + np.expm1(e[1:-1]) * alpha
-        unit = np.maximum(np.minimum(np.maximum(1 - alpha - excess, UNIT), excess), TINY)
+        # min(beta, 1 - alpha - beta) for f; for f^-1 this gap is one in alpha, s times as wide as that in beta
+        own, other = np.minimum(np.maximum(1 - alpha - excess, UNIT), excess), np.exp(e[1:-1]) * alpha
+        unit = np.maximum(np.minimum(own, other), TINY)
         noise = np.maximum((high - low)[1:-1], (high - low)[2:]) + 4 * UNIT * excess
-        goal = np.where(alpha > _REACH, _WIDTH, _WIDTH_BEYOND) * unit
-        worth = (gap > 6 * noise) & ((alpha > _REACH) | (excess > self.last + _REACH)) & (np.diff(e)[1:] > 2 * _CLOSEST)
+        goal = _WIDTH * unit
+        worth = (gap > 6 * noise) & (alpha + excess > self.last[0] + _REACH) & (np.diff(e)[1:] > 2 * _CLOSEST)
         open_ = np.flatnonzero(worth & (gap > goal))
         worst = open_[np.argsort(-gap[open_] / goal[open_])]
         return np.asarray((e[1:-1] + e[2:])[worst] / 2)
@@ -200,7 +207,7 @@ class _Profile:
         """
         below = list(zip(_ratio(self.epsilon, above=False), self.low.tolist(), strict=True))
         above = list(zip(_ratio(self.epsilon, above=True), self.high.tolist(), strict=True))
-        found = [*below[1:], (below[-1][0], self.last)]
+        found = [*below[1:], (below[-1][0], self.last[0])]
         for k in range(1, len(below) - 1):
             meet = _meet(above[k - 1], below[k], below[k + 1], above[k + 2] if k + 2 < len(above) else None)
             if meet is not None:
@@ -240,6 +247,6 @@ def _end(f: TradeOff, epsilon: Array) -> float | None:
     fall = np.maximum(delta[:-1] - delta[1:], 0.0) + 4 * UNIT * delta[:-1]
     with np.errstate(divide="ignore", over="ignore"):
         alpha = np.exp(np.log(fall) - epsilon[:-1] - np.log(np.expm1(np.diff(epsilon))))
-    heavy = np.flatnonzero((alpha > _REACH) | (delta[:-1] > last * (1 + 64 * UNIT) + _REACH))
+    heavy = np.flatnonzero((alpha > _REACH / 10) | (delta[:-1] > last * (1 + 64 * UNIT) + _REACH / 10))
     after = int(heavy[-1]) + 1 if len(heavy) else 0
     return float(epsilon[after]) if after < len(epsilon) - 1 or f.sup_loss <= epsilon[-1] or epsilon[-1] >= _STEEPEST else None

@@ -1,0 +1,251 @@
+"""Whole curves against truth in 50 digits, interpolated exactly: no tolerance on the side that must hold."""
+
+from bisect import bisect_right
+from fractions import Fraction
+from functools import cache
+from itertools import pairwise
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.golden.oracle import exact, gaussian_beta, laplace_beta, laplace_power_delta
+from tests.strategies import alphas, curves, factors, float_curves, gaussians, laplaces, log_uniform, pure_dps
+from tradeoff.errors import DomainError, SymbolError
+
+DIGITS = 50
+TAILS = [Fraction(1, 10**k) for k in range(20, 0, -1)] + [Fraction(3, 10), Fraction(1, 2)]
+
+exponents = st.floats(-20, np.log10(0.5))
+few = settings(max_examples=max(4, settings.default.max_examples // 3))
+
+
+@cache
+def vertices(curve):
+    """The vertices as fractions: of each coordinate and its complement the smaller is the number meant."""
+    pairs = zip(curve.alpha, curve.complements[0], strict=True), zip(curve.beta, curve.complements[1], strict=True)
+    return tuple([Fraction(x) if x <= rest else 1 - Fraction(rest) for x, rest in column] for column in pairs)
+
+
+def value(curve, alpha):
+    """The curve at a fraction, by exact interpolation."""
+    x, y = vertices(curve)
+    if alpha >= x[-1]:
+        return Fraction(0)
+    k = bisect_right(x, alpha) - 1
+    return y[k] + (y[k + 1] - y[k]) * (alpha - x[k]) / (x[k + 1] - x[k])
+
+
+def profile(curve, epsilon):
+    with mp.workdps(DIGITS + 300):
+        s = mp.exp(mp.mpf(epsilon))
+        return max(exact(1 - b) - s * exact(a) for a, b in zip(*vertices(curve), strict=True))
+
+
+def pure_beta(alpha, e):
+    return max(1 - mp.exp(e) * alpha, mp.exp(-mp.mpf(e)) * (1 - alpha))
+
+
+def subsampled_beta(alpha, mu, p):
+    p = mp.mpf(p)
+    return p * gaussian_beta(alpha, mu) + (1 - p) * (1 - alpha)
+
+
+SMOOTH = [
+    (to.Gaussian(0.01), lambda a: gaussian_beta(a, 0.01)),
+    (to.Gaussian(1.0), lambda a: gaussian_beta(a, 1.0)),
+    (to.Gaussian(4.0), lambda a: gaussian_beta(a, 4.0)),
+    (to.Gaussian(1e-3) ** 10**6, lambda a: gaussian_beta(a, mp.sqrt(10**6 * mp.mpf(1e-3) ** 2))),
+    (to.Laplace(0.25), lambda a: laplace_beta(a, 0.25)),
+    (to.Laplace(3.0), lambda a: laplace_beta(a, 3.0)),
+    (to.PureDP(1.0), lambda a: pure_beta(a, 1.0)),
+]
+CLOSED = [
+    *SMOOTH,
+    (to.Gaussian(10.0), lambda a: gaussian_beta(a, 10.0)),
+    (to.PureDP(40.0), lambda a: pure_beta(a, 40.0)),
+    (to.TotalVariation(1e-20), lambda a: max(1 - mp.mpf(1e-20) - a, mp.mpf(0))),
+    (to.TotalVariation(0.3), lambda a: max(1 - mp.mpf(0.3) - a, mp.mpf(0))),
+    (to.Identity(), lambda a: 1 - a),
+]
+SUBSAMPLED = [(to.subsample(to.Gaussian(mu), p), lambda a, mu=mu, p=p: subsampled_beta(a, mu, p)) for mu, p in [(1.0, 0.01), (2.0, 0.25)]]
+
+
+@pytest.mark.parametrize(("curve", "beta"), [*CLOSED, *SUBSAMPLED], ids=lambda each: repr(each) if isinstance(each, to.TradeOff) else "")
+def test_the_truth_lies_between_in_both_tails(curve, beta):
+    with mp.workdps(DIGITS + 20):
+        for alpha in [*TAILS, *(1 - t for t in TAILS)]:
+            truth = beta(exact(alpha))  # to 70 digits
+            rounding = mp.mpf(10) ** -60
+            assert exact(value(curve.lower, alpha)) <= truth + rounding
+            assert exact(value(curve.upper, alpha)) >= truth - rounding
+
+
+@pytest.mark.parametrize("curve", [curve for curve, _ in [*SMOOTH, *SUBSAMPLED]], ids=repr)
+def test_the_sides_are_close_in_both_tails(curve):
+    for alpha in [*TAILS, *(1 - t for t in TAILS)]:
+        low, high = value(curve.lower, alpha), value(curve.upper, alpha)
+        assert high - low <= Fraction(1, 1000) * min(high, 1 - alpha - low)
+
+
+@pytest.mark.parametrize("delta", [1e-20, 0.3])
+def test_curves_without_width_are_known_to_rounding(delta):
+    lower, upper = to.TotalVariation(delta).tabulate()
+    for alpha in [*TAILS, *(1 - t for t in TAILS)]:
+        assert value(upper, alpha) - value(lower, alpha) <= Fraction(delta) / 10**14
+
+
+@few
+@given(st.floats(0.02, 6.0), exponents, st.booleans())
+def test_gaussians_at_any_alpha(mu, exponent, far):
+    f = to.Gaussian(mu)
+    alpha = Fraction(10**exponent)
+    alpha = 1 - alpha if far else alpha
+    with mp.workdps(DIGITS + 20):
+        assert exact(value(f.lower, alpha)) <= gaussian_beta(alpha, mu) <= exact(value(f.upper, alpha))
+
+
+@pytest.mark.parametrize(("e0", "n"), [(0.1, 10), (0.5, 30)])
+def test_compositions_against_residues(e0, n):
+    f = to.Laplace(e0) ** n
+    for epsilon in np.linspace(0, 0.6 * n * e0, 7).tolist():
+        truth = laplace_power_delta(epsilon, e0, n)
+        assert profile(f.upper, epsilon) <= truth <= profile(f.lower, epsilon)
+        assert profile(f.lower, epsilon) - profile(f.upper, epsilon) <= 0.02 * truth
+
+
+class TestAnyCurve:
+    @few
+    @given(factors, alphas)
+    def test_the_curve_lies_between(self, f, alpha):
+        lower, upper = f.tabulate()
+        assert lower.bounds(alpha).lower <= f.bounds(alpha).upper
+        assert upper.bounds(alpha).upper >= f.bounds(alpha).lower
+
+    @few
+    @given(curves, st.floats(-6, 12))
+    def test_the_profile_lies_between_in_both_orders(self, f, epsilon):
+        lower, upper = f.tabulate()
+        for one, below, above in ((f, lower, upper), (~f, ~lower, ~upper)):
+            truth = one.bounds.delta(epsilon)
+            assert below.bounds.delta(epsilon).upper >= truth.lower
+            assert above.bounds.delta(epsilon).lower <= truth.upper
+
+    @few
+    @given(curves)
+    def test_lower_is_below_upper_and_both_are_convex(self, f):
+        lower, upper = f.tabulate()
+        x, y = vertices(upper)
+        assert all(value(lower, a) <= b for a, b in list(zip(x, y, strict=True))[:: 1 + len(x) // 20])
+        for curve in (lower, upper):
+            whole = [(int(a * 2**1074), int(b * 2**1074)) for a, b in zip(*vertices(curve), strict=True)]
+            steps = [(a1 - a0, b0 - b1) for (a0, b0), (a1, b1) in pairwise(whole)]
+            assert all(fall * after > drop * run for (run, fall), (after, drop) in pairwise(steps))
+            assert whole[0][0] == whole[-1][1] == 0
+            assert all(a + b <= 2**1074 for a, b in whole)
+
+    @given(st.one_of(gaussians, laplaces, pure_dps))
+    def test_symmetric_curves_stay_symmetric(self, f):
+        assert f.lower.symmetric
+        assert f.upper.symmetric
+
+    @given(float_curves)
+    def test_piecewise_linear_curves_are_both_sides(self, f):
+        assert f.lower is f
+        assert f.upper is f
+
+
+class TestExtremes:
+    @pytest.mark.parametrize("curve", [to.Identity(), to.Gaussian(0), to.Laplace(0)], ids=repr)
+    def test_perfect_privacy(self, curve):
+        assert curve.lower.beta.tolist() == curve.upper.beta.tolist() == [1, 0]
+        assert curve.lower(0.25) == pytest.approx(0.75, abs=1e-14)
+
+    def test_no_privacy(self):
+        assert to.TotalVariation(1).lower.delta(3.0) == 1
+        assert to.TotalVariation(1).upper(0.0) <= 1e-14
+
+    @pytest.mark.parametrize(
+        "curve", [to.Gaussian(40), to.Gaussian(1e4), to.PureDP(1000), to.Gaussian(1e-13), to.TotalVariation(5e-324)], ids=repr
+    )
+    def test_far_parameters_stay_on_their_sides(self, curve):
+        for alpha in (0.0, 1e-300, 1e-20, 0.5, 1 - 1e-16, 1.0):
+            bounds = curve.bounds(alpha)
+            assert curve.lower(alpha) <= bounds.upper
+            assert curve.upper.bounds(alpha).upper >= bounds.lower
+
+    def test_formulas_with_symbols_are_refused(self):
+        import sympy
+
+        with pytest.raises(SymbolError):
+            to.Gaussian(sympy.Symbol("mu", positive=True)).tabulate()
+
+
+class TestNodes:
+    def test_given_nodes_are_vertices_of_the_upper_side(self):
+        nodes = [1e-9, 0.01, 0.2, 0.7]
+        lower, upper = to.Gaussian(1).tabulate(nodes)
+        assert set(nodes) <= set(upper.alpha.tolist())
+        assert len(upper.alpha) == len(nodes) + 2
+        for alpha in np.geomspace(1e-12, 1, 40).tolist():
+            truth = float(gaussian_beta(alpha, 1.0)) if alpha < 1 else 0.0
+            assert lower(alpha) <= truth * (1 + 1e-15)
+            assert upper.bounds(alpha).upper >= truth * (1 - 1e-15)
+
+    @few
+    @given(factors, st.lists(st.one_of(st.sampled_from([0.0, 1.0]), log_uniform(1e-20, 1.0)), min_size=1, max_size=6), alphas)
+    def test_any_nodes_are_valid(self, f, nodes, alpha):
+        lower, upper = f.tabulate(nodes)
+        assert lower.bounds(alpha).lower <= f.bounds(alpha).upper
+        assert upper.bounds(alpha).upper >= f.bounds(alpha).lower
+
+    @pytest.mark.parametrize("alphas", [[], 0.5, [[0.5]], [float("nan")], [-0.1], [1.5], "0.5", ["a"]])
+    def test_nodes_are_type_one_errors(self, alphas):
+        with pytest.raises(DomainError, match="alpha"):
+            to.Gaussian(1).tabulate(alphas)
+
+
+class TestInTheAlgebra:
+    def test_a_side_is_subsampled(self):
+        f = to.Gaussian(1)
+        below, above = to.subsample(f.lower, 0.01), to.subsample(f.upper, 0.01)
+        truth = to.subsample(f, 0.01)
+        for epsilon in (0.0, 0.01, 0.5, 2.0):
+            low, high = above.bounds.delta(epsilon).lower, below.delta(epsilon)
+            assert low <= truth.bounds.delta(epsilon).upper
+            assert truth.bounds.delta(epsilon).lower <= high <= 1.01 * low
+
+    def test_a_side_is_a_factor(self):
+        f, g = to.Gaussian(1), to.Laplace(0.5)
+        truth = (f @ g).bounds.epsilon(1e-6)
+        low, high = (f.upper @ g).bounds.epsilon(1e-6).lower, (f.lower @ g).epsilon(1e-6)
+        assert low <= truth.upper
+        assert truth.lower <= high
+        assert high - low < 0.01
+
+    def test_a_power_of_a_side_keeps_small_deltas(self):
+        f = to.Gaussian(0.1)
+        truth = f**100
+        assert truth.bounds.epsilon(1e-15).lower <= (f.lower**100).epsilon(1e-15) <= truth.epsilon(1e-15) * 1.01
+
+    def test_masses_at_infinity_survive(self):
+        f = to.TotalVariation(1e-20) @ to.PureDP(1)
+        assert f.lower.q_plus == pytest.approx(1e-20, rel=1e-13)
+        assert f.lower.p_minus == pytest.approx(1e-20, rel=1e-13)
+        assert f.lower.loss_law().q_plus == f.lower.q_plus
+        assert f.lower.delta(2.0) == pytest.approx(1e-20, rel=1e-13)
+        assert (f.lower**1000).delta(2000.0) == pytest.approx(1e-17, rel=1e-9)
+
+    def test_vertices_closer_to_one_than_floats(self):
+        f = to.Gaussian(1).lower
+        assert np.sum(f.alpha == 1) > 10
+        assert np.all(np.diff(f.complements[0][f.alpha > 0.5]) < 0)
+        assert ~~f == f
+        assert (~f).delta(12.0) == pytest.approx(f.delta(12.0), rel=1e-12)
+        p, q = f.atoms()
+        assert np.all(p > 0)
+        assert np.all(q > 0)
+        assert np.all(np.diff(q / p) < 0)
