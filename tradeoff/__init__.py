@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tradeoff.operators.mixture import mixture
     from tradeoff.operators.pointwise import maximum, minimum
     from tradeoff.operators.subsample import subsample
+    from tradeoff.report.compare import compare
     from tradeoff.report.plot import plot
     from tradeoff.sweeps import sweep
 
@@ -44,6 +45,7 @@ __all__ = [
     "TotalVariation",
     "TradeOff",
     "approximate_dp",
+    "compare",
     "distance",
     "errors",
     "filters",
@@ -77,6 +79,7 @@ _HOMES = {
     "operators.mixture": ("mixture",),
     "operators.pointwise": ("maximum", "minimum"),
     "operators.subsample": ("subsample",),
+    "report.compare": ("compare",),
     "report.plot": ("plot",),
     "sweeps": ("sweep",),
 }

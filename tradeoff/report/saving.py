@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
+_TIMELESS = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
 def check_target(path: str | Path) -> Path:
@@ -59,11 +60,15 @@ def save(figure: Figure, path: str | Path) -> None:
     DomainError
         If it cannot be written; an existing file is then left as it was.
     """
+    import matplotlib as mpl
+
     target = check_target(path)
     try:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".tradeoff-") as folder:
             draft = Path(folder) / target.name
-            figure.savefig(draft, format=target.suffix.lower()[1:])
+            ending = target.suffix.lower()
+            with mpl.rc_context({"svg.hashsalt": "tradeoff"}):  # the same figure, the same bytes
+                figure.savefig(draft, format=ending[1:], metadata=_TIMELESS.get(ending))
             draft.replace(target.resolve())
     except OSError as error:
         raise DomainError(f"{target}: cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,160 @@
+"""Draw the gallery: ``python docs/gallery.py [FOLDER]`` writes every figure as SVG, the same bytes each time."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from matplotlib.figure import Figure
+
+import tradeoff as to
+from tradeoff.report.figures import draw, families, gdp_bound, inset, paper, supporting_lines
+from tradeoff.report.saving import save
+from tradeoff.report.styles import EXACT, PAGE, dashed
+
+FOLDER = Path(__file__).with_name("_static") / "gallery"
+DELTA = 1e-3
+
+
+def composition() -> Figure:
+    """Draw ten queries of f_{eps,0} and of Laplace noise beside their CLT and the tightest (eps, delta) curve (DRS 2022, Section 3)."""
+    with paper(PAGE, 3.7, columns=2) as (figure, panels):
+        for axes, base, name in zip(
+            panels, (to.PureDP(1 / np.sqrt(10)), to.Laplace(1 / np.sqrt(10))), ("(ε, 0)-DP", "Laplace"), strict=True
+        ):
+            whole = base**10
+            others = {
+                "CLT": to.limits.clt(whole),
+                f"tightest (ε, {DELTA:g})-DP": to.approximate_dp(whole.epsilon(DELTA), DELTA),
+            }
+            draw(axes, whole, others, label="10-fold, exact")
+            inset(axes, whole, others, centre=0.32, width=0.05)
+            axes.set_title(f"{name}, ε = 1/√10, ten times")
+            axes.legend(loc="lower left")
+    return figure
+
+
+def standard_families() -> Figure:
+    """Draw f_{eps,delta} and G_mu for a few parameters."""
+    pairs = ((0.5, 0.0), (1.0, 0.0), (1.0, 0.1), (3.0, 0.1))
+    with paper(PAGE, 3.6, columns=2) as (figure, (left, right)):
+        families(left, {f"ε = {e:g}, δ = {d:g}": to.approximate_dp(e, d) for e, d in pairs})
+        families(right, {f"μ = {mu:g}": to.Gaussian(mu) for mu in (0.5, 1.0, 3.0, 6.0)})
+        left.set_title("(ε, δ)-DP")
+        right.set_title("Gaussian DP")
+        for axes in (left, right):
+            axes.legend(loc="upper right")
+    return figure
+
+
+def lines() -> Figure:
+    """Draw a curve with the lines of four (eps, delta) pairs that support it."""
+    with paper(height=3.4) as (figure, axes):
+        supporting_lines(axes, to.Gaussian(1.0), (0.0, 0.5, 1.0, 2.0), label="Gaussian DP, μ = 1")
+        axes.legend(loc="upper right")
+    return figure
+
+
+def mnist() -> Figure:
+    """Draw DP-SGD on MNIST: exact bounds, the CLT, and the moments accountant."""
+    step = to.mechanisms.SubsampledGaussian(noise_multiplier=1.1, sample_rate=256 / 60000)
+    steps = 14062
+    exact = to.Plan({step: steps}).guarantee()
+    clt = to.limits.dp_sgd_clt(step.sample_rate, step.noise_multiplier, steps)
+    epsilon = np.linspace(0.0, 6.0, 121)
+    with paper(PAGE, 3.2, columns=2) as (figure, (left, right)):
+        draw(left, exact, {"CLT": clt}, view="loglog")
+        draw(right, exact, {"CLT": clt}, view="profile")
+        right.plot(epsilon, moments(step, steps, epsilon), label="moments accountant", **dashed(1))
+        right.set(xlim=(0, 6), ylim=(1e-10, 1.5))
+        left.legend(loc="lower right")
+        right.legend(loc="upper right")
+        figure.suptitle("DP-SGD on MNIST: sample rate 256/60000, noise multiplier 1.1, 14,062 steps", fontsize=8)
+    return figure
+
+
+def under_reporting() -> Figure:
+    """Draw the epsilon of the CLT and the exact one against the sample rate, p sqrt(steps) held fixed."""
+    noise, delta, scale = 0.8, 1e-6, 0.005 * np.sqrt(1000)
+    rates = np.geomspace(5e-4, 0.1, 12)
+    steps = np.round((scale / rates) ** 2).astype(int)
+    exact = np.array([_guarantee(noise, p, n).bounds.epsilon(delta) for p, n in zip(rates, steps, strict=True)], dtype=object)
+    lower, upper = (np.array([getattr(each, side) for each in exact], dtype=float) for side in ("lower", "upper"))
+    clt = np.array([to.limits.dp_sgd_clt(float(p), noise, int(n)).epsilon(delta) for p, n in zip(rates, steps, strict=True)])
+    with paper(height=2.9) as (figure, axes):
+        axes.fill_between(rates, lower, upper, color="0.72", linewidth=0)
+        axes.plot(rates, upper, label="exact", **EXACT)
+        axes.plot(rates, clt, label="CLT", **dashed(0))
+        axes.set(xscale="log", xlabel="sample rate p", ylabel=f"ε at δ = {delta:g} (nats)", ylim=(0, None))
+        axes.set_title(f"σ = {noise:g}, p √steps = {scale:.3f}: the CLT under-reports")
+        axes.legend(loc="center right")
+    return figure
+
+
+def reduction() -> Figure:
+    """Draw curves with the Gaussian curve certified below each."""
+    step = to.mechanisms.SubsampledGaussian(noise_multiplier=0.8, sample_rate=0.005)
+    with paper(PAGE, 3.6, columns=2) as (figure, (left, right)):
+        gdp_bound(left, (to.Laplace(0.5) ** 4).gdp(1e-10))
+        gdp_bound(right, to.Plan({step: 1000}).guarantee().gdp(1e-6))
+        left.set_title("Laplace, ε = 0.5, four times")
+        right.set_title("DP-SGD, σ = 0.8, p = 0.005, 1000 steps")
+        for axes in (left, right):
+            axes.legend(loc="upper right")
+    return figure
+
+
+def views() -> Figure:
+    """Draw one curve in three views: type II errors, ROC, and small type I errors."""
+    exact = to.Laplace(0.2) ** 25
+    with paper(PAGE, 2.6, columns=3) as (figure, panels):
+        for axes, view in zip(panels, ("tradeoff", "roc", "loglog"), strict=True):
+            draw(axes, exact, {"CLT": to.limits.clt(exact)}, view=view)
+            axes.legend(loc="upper right" if view == "tradeoff" else "lower right")
+    return figure
+
+
+def comparison() -> Figure:
+    """Draw every method for four hundred Laplace queries."""
+    return to.compare(to.Laplace(0.1) ** 400).figure()
+
+
+def moments(step: to.mechanisms.SubsampledGaussian, steps: int, epsilon: np.ndarray) -> np.ndarray:
+    """Return the moments accountant's delta: Renyi divergence at whole orders t, delta = exp((t - 1)(D_t - eps)) (Abadi et al. 2016)."""
+    from scipy.special import gammaln, logsumexp
+
+    p, sigma = step.sample_rate, step.noise_multiplier
+    logs = []
+    for t in range(2, 129):
+        k = np.arange(t + 1)
+        terms = gammaln(t + 1) - gammaln(k + 1) - gammaln(t - k + 1) + k * np.log(p) + (t - k) * np.log1p(-p) + k * (k - 1) / (2 * sigma**2)
+        logs.append(steps * logsumexp(terms) - (t - 1) * epsilon)
+    return np.minimum(np.exp(np.min(logs, axis=0)), 1.0)
+
+
+def _guarantee(noise: float, rate: float, steps: int) -> to.TradeOff:
+    return to.Plan({to.mechanisms.SubsampledGaussian(noise, float(rate)): int(steps)}).guarantee()
+
+
+GALLERY = {
+    "composition": composition,
+    "families": standard_families,
+    "supporting-lines": lines,
+    "mnist": mnist,
+    "under-reporting": under_reporting,
+    "reduction": reduction,
+    "views": views,
+    "comparison": comparison,
+}
+
+
+def main(folder: Path = FOLDER) -> None:
+    """Write every figure into ``folder``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, figure in GALLERY.items():
+        save(figure(), folder / f"{name}.svg")
+
+
+if __name__ == "__main__":
+    main(*(Path(each) for each in sys.argv[1:]))

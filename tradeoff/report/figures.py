@@ -1,0 +1,228 @@
+"""Views of curves for papers: the exact one black with its band, approximations dashed.
+
+Every function draws on axes it is given and returns them, so that views can be put side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.errors import DomainError, TradeOffError
+from tradeoff.gdp import Reduction
+from tradeoff.numerics.rounding import Array
+from tradeoff.report.methods import Claim, claim_of
+from tradeoff.report.plot import _last_epsilon, _module, _vertices
+from tradeoff.report.styles import BAND, CHANCE, COLUMN, EXACT, PAGE, PAPER, REPORTED, dashed, family
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from tradeoff.report.compare import Comparison
+
+View = Literal["tradeoff", "loglog", "profile", "roc"]
+_LEAST = 1e-6
+_LEAST_DELTA = 1e-12
+
+
+@contextmanager
+def paper(width: float = COLUMN, height: float = 2.7, columns: int = 1, rows: int = 1) -> Iterator[tuple[Figure, Any]]:
+    """Give a figure of the stated size in inches, with its axes, in the style of papers."""
+    with _module("matplotlib").rc_context(PAPER):
+        figure = _module("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
+        yield figure, figure.subplots(rows, columns)
+
+
+def draw(
+    axes: Axes, exact: TradeOff | None, others: Mapping[str, Any] | None = None, *, view: View = "tradeoff", label: str = "exact"
+) -> Axes:
+    """Draw one view: the exact curve with its band, other curves and approximations dashed.
+
+    Parameters
+    ----------
+    axes
+        Where to draw.
+    exact
+        The curve drawn black; its line is the safe bound. None draws the others only.
+    others
+        Curves, approximate curves or claims by their names in the legend.
+    view
+        ``"tradeoff"``: beta against alpha. ``"loglog"``: the same for small alpha. ``"profile"``: delta on a log axis against
+        epsilon. ``"roc"``: true against false positive rate, 1 - beta against alpha.
+    label
+        Name of the exact curve in the legend.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes drawn on.
+    """
+    if view not in _VIEWS:
+        raise DomainError(f"view = {view!r} is none of {', '.join(map(repr, _VIEWS))}")
+    claims = {name: thing if isinstance(thing, Claim) else claim_of(name, thing) for name, thing in (others or {}).items()}
+    _VIEWS[view](axes, exact, claims, label)
+    if label or claims:
+        axes.legend()
+    return axes
+
+
+def _tradeoff(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], label: str, *, roc: bool = False) -> None:
+    grid = (1 - np.cos(np.linspace(0, np.pi, 257))) / 2
+    axes.plot([0, 1], [0, 1] if roc else [1, 0], **CHANCE)
+
+    def shown(beta: Array) -> Array:
+        return 1 - beta if roc else beta
+
+    if exact is not None:
+        at = np.union1d(grid, _vertices(exact))
+        lower, upper = exact.bounds(at)
+        axes.fill_between(at, shown(lower), shown(upper), **BAND)
+        axes.plot(at, shown(lower), label=label or None, **EXACT)
+    for i, (name, claim) in enumerate(claims.items()):
+        beta = _asked(claim.beta, grid)
+        if beta is not None:
+            axes.plot(grid, shown(beta), label=name, **dashed(i))
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    axes.set(xlabel="false positive rate α" if roc else "type I error α", ylabel="true positive rate 1 − β" if roc else "type II error β")
+
+
+def _roc(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], label: str) -> None:
+    _tradeoff(axes, exact, claims, label, roc=True)
+
+
+def _loglog(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], label: str) -> None:
+    """Draw the true positive rate: on log axes beta itself is flat at 1 wherever alpha is small."""
+    grid = np.geomspace(_LEAST, 1.0, 193)
+    axes.plot(grid, grid, **CHANCE)
+    if exact is not None:
+        lower, upper = exact.bounds(grid)
+        axes.fill_between(grid, 1 - upper, 1 - lower, **BAND)
+        axes.plot(grid, 1 - lower, label=label or None, **EXACT)
+    for i, (name, claim) in enumerate(claims.items()):
+        beta = _asked(claim.beta, grid)
+        if beta is not None:
+            axes.plot(grid, 1 - beta, label=name, **dashed(i))
+    axes.set(xscale="log", yscale="log", xlim=(_LEAST, 1), ylim=(_LEAST, 1.3), xlabel="type I error α", ylabel="power 1 − β")
+
+
+def _profile(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], label: str) -> None:
+    top = max([_last_epsilon(exact)] if exact is not None else [_reach(claim) for claim in claims.values()], default=1.0)
+    epsilon = np.linspace(0.0, top, 193)
+    if exact is not None:
+        lower, upper = exact.bounds.delta(epsilon)
+        axes.fill_between(epsilon, _positive(lower), _positive(upper), **BAND)
+        axes.plot(epsilon, _positive(upper), label=label or None, **EXACT)
+    for i, (name, claim) in enumerate(claims.items()):
+        delta = _asked(claim.delta, epsilon)
+        if delta is not None:
+            axes.plot(epsilon, _positive(delta), label=name, **dashed(i))
+    axes.set(yscale="log", xlim=(0, top), ylim=(_LEAST_DELTA, 1.5), xlabel="privacy loss ε (nats)", ylabel="δ(ε)")
+
+
+_VIEWS = {"tradeoff": _tradeoff, "loglog": _loglog, "profile": _profile, "roc": _roc}
+
+
+def _asked(answer: Any, at: Array) -> Array | None:
+    if answer is None:
+        return None
+    try:
+        return np.asarray(answer(at), dtype=float)
+    except TradeOffError:
+        return None
+
+
+def _reach(claim: Claim) -> float:
+    epsilon = None if claim.epsilon is None else _asked(claim.epsilon, np.array([1e-10]))
+    return 1.0 if epsilon is None or not np.isfinite(epsilon[0]) or epsilon[0] <= 0 else float(epsilon[0])
+
+
+def _positive(values: Array) -> Array:
+    """Leave out what a log axis cannot show."""
+    return np.where(values > 0, values, np.nan)
+
+
+def inset(axes: Axes, exact: TradeOff, others: Mapping[str, Any], *, centre: float, width: float = 0.04) -> Axes:
+    """Add a zoomed view of a trade-off plot about one type I error, in the empty upper right of the unit square."""
+    window = axes.inset_axes((0.56, 0.56, 0.42, 0.42))
+    middle = float(exact(centre))
+    low, high = max(centre - width / 2, 0.0), min(centre + width / 2, 1.0)
+    grid = np.linspace(low, high, 41)
+    lower, upper = exact.bounds(grid)
+    window.fill_between(grid, lower, upper, **BAND)
+    window.plot(grid, lower, **EXACT)
+    for i, (name, thing) in enumerate(others.items()):
+        beta = _asked((thing if isinstance(thing, Claim) else claim_of(name, thing)).beta, grid)
+        if beta is not None:
+            window.plot(grid, beta, **dashed(i))
+    window.set(xlim=(low, high), ylim=(middle - width / 2, middle + width / 2), xticks=[], yticks=[])
+    for spine in window.spines.values():
+        spine.set(visible=True, color="0.5", linewidth=0.6)
+    axes.indicate_inset_zoom(window, edgecolor="0.5", linewidth=0.6)
+    return window
+
+
+def supporting_lines(axes: Axes, curve: TradeOff, epsilons: Sequence[float], *, label: str = "exact") -> Axes:
+    """Draw a curve with lines 1 - delta(eps) - e^eps alpha that support it, and their mirror images (symmetric curves).
+
+    Each pair of lines is what one pair (eps, delta) says; the curve is what all of them say together.
+    """
+    for i, epsilon in enumerate(epsilons):
+        delta = float(curve.delta(epsilon))
+        style = dashed(i)
+        scale = float(np.exp(epsilon))
+        axes.plot([0, (1 - delta) / scale], [1 - delta, 0], label=f"ε = {epsilon:g}, δ = {delta:.2g}", linewidth=0.9, **style)
+        if curve.symmetric:
+            axes.plot([0, 1 - delta], [(1 - delta) / scale, 0], linewidth=0.9, **style)
+    return draw(axes, curve, label=label)
+
+
+def gdp_bound(axes: Axes, found: Reduction, *, view: View = "tradeoff") -> Axes:
+    """Draw a curve with the Gaussian curve certified below it, and a dot where mu is decided."""
+    name = f"μ = {found.mu:.4g}, failure {found.failure:g}"
+    draw(axes, found.of, view=view)
+    grid = np.geomspace(_LEAST, 1, 193) if view == "loglog" else (1 - np.cos(np.linspace(0, np.pi, 257))) / 2
+    if view == "profile":
+        at = np.linspace(*axes.get_xlim(), 193)
+        axes.plot(at, found.curve.delta(at), label=name, **REPORTED)
+    else:
+        beta = found.curve(grid)
+        axes.plot(grid, beta if view == "tradeoff" else 1 - beta, label=name, **REPORTED)
+        if np.isfinite(found.tight_at):
+            touch = float(found.of(found.tight_at))
+            axes.plot([found.tight_at], [touch if view == "tradeoff" else 1 - touch], "ko", markersize=3, clip_on=True)
+    axes.legend()
+    return axes
+
+
+def families(axes: Axes, curves: Mapping[str, TradeOff]) -> Axes:
+    """Draw several curves of one family, told apart by grey and dashes."""
+    grid = (1 - np.cos(np.linspace(0, np.pi, 257))) / 2
+    axes.plot([0, 1], [1, 0], **CHANCE)
+    for i, (name, curve) in enumerate(curves.items()):
+        at = np.union1d(grid, _vertices(curve))
+        axes.plot(at, curve(at), label=name, **family(i, len(curves)))
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="type I error α", ylabel="type II error β")
+    axes.legend()
+    return axes
+
+
+def comparison_figure(comparison: Comparison) -> Figure:
+    """Draw a comparison: type II errors with an inset where methods differ most, and profiles, with one legend."""
+    claims = {row.claim.name: row.claim for row in comparison if row.claim is not None}
+    with paper(PAGE, 3.3, columns=2) as (figure, (left, right)):
+        draw(left, comparison.curve, claims)
+        at = float(np.clip(comparison.curve.bounds(0.5).lower, 0.02, 0.98))
+        inset(left, comparison.curve, claims, centre=at if at < 0.5 else 0.25)
+        draw(right, comparison.curve, claims, view="profile")
+        left.get_legend().remove()
+        handles, labels = right.get_legend_handles_labels()
+        more, names = left.get_legend_handles_labels()
+        known = dict(zip(labels, handles, strict=True)) | {n: h for n, h in zip(names, more, strict=True) if n not in labels}
+        right.get_legend().remove()
+        figure.legend(known.values(), known.keys(), loc="outside lower center", ncols=min(len(known), 5))
+    return figure

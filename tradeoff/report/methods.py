@@ -1,0 +1,98 @@
+"""The ways to account for a composition that a comparison sets side by side; each may decline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Literal
+
+import numpy as np
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.errors import NoClosedForm
+from tradeoff.numerics.rounding import Array
+
+Kind = Literal["estimate", "bound"]
+Answer = Callable[[Array], Any]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What one method says of a curve.
+
+    Parameters
+    ----------
+    name
+        As printed.
+    kind
+        ``"estimate"``: on neither side of the truth; ``"bound"``: proved not to under-report where its hypotheses hold.
+    beta, delta, epsilon
+        Type II error at alpha, delta at epsilon, epsilon at delta: functions of an array, or None.
+    source
+        Where the formula stands.
+    band
+        Bounds on beta, for methods that enclose the curve.
+    """
+
+    name: str
+    kind: Kind
+    beta: Answer | None = None
+    delta: Answer | None = None
+    epsilon: Answer | None = None
+    source: str = ""
+    band: Callable[[Array], Any] | None = None
+
+
+Method = Callable[[TradeOff], Claim]
+METHODS: dict[str, Method] = {}
+"""Methods by name. A method that does not apply raises a ``TradeOffError`` that says why."""
+
+
+def method(name: str) -> Callable[[Method], Method]:
+    """Enter a method under a name."""
+
+    def enter(function: Method) -> Method:
+        METHODS[name] = function
+        return function
+
+    return enter
+
+
+def claim_of(name: str, thing: Any, kind: Kind = "estimate") -> Claim:
+    """Return the claim of anything that answers like a curve: ``thing(alpha)``, ``thing.delta``, ``thing.epsilon``."""
+    proved = isinstance(thing, TradeOff) or kind == "bound"
+    return Claim(name, "bound" if proved else "estimate", thing, thing.delta, thing.epsilon, getattr(thing, "source", ""))
+
+
+@method("clt")
+def _clt(curve: TradeOff) -> Claim:
+    return claim_of("CLT", import_module("tradeoff.limits").clt(curve))
+
+
+@method("edgeworth")
+def _edgeworth(curve: TradeOff) -> Claim:
+    limits = import_module("tradeoff.limits")
+    if not hasattr(limits, "edgeworth"):
+        raise NoClosedForm("not offered")
+    return claim_of("Edgeworth", limits.edgeworth(curve))
+
+
+@method("berry-esseen")
+def _berry_esseen(curve: TradeOff) -> Claim:
+    found = import_module("tradeoff.limits").berry_esseen(curve)
+    return Claim(
+        "Berry-Esseen", "bound", found.lower, lambda e: found.delta(e).upper, lambda d: found.epsilon(d).upper, found.source, found.bounds
+    )
+
+
+@method("saddle-point")
+def _saddle_point(curve: TradeOff) -> Claim:
+    def delta(epsilon: Array) -> Any:
+        return curve.bounds.delta(epsilon, method="saddle-point").upper  # type: ignore[call-arg]  # where the engine offers it
+
+    try:
+        delta(np.array([1.0]))  # declines here, not later
+    except TypeError as error:
+        raise NoClosedForm("not offered") from error
+    return Claim("saddle-point", "bound", delta=delta, source="Alghamdi et al. 2023")

@@ -1,0 +1,53 @@
+"""How figures for papers look: widths in inches, small sans text, lines told apart without colour."""
+
+from __future__ import annotations
+
+from typing import Any
+
+COLUMN, PAGE = 3.4, 7.0
+"""Width of one column and of the text block of a two-column paper, in inches."""
+
+PAPER: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "legend.fontsize": 7,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.linewidth": 0.6,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "xtick.minor.width": 0.4,
+    "ytick.minor.width": 0.4,
+    "lines.linewidth": 1.1,
+    "legend.frameon": False,
+    "legend.handlelength": 2.8,
+    "legend.borderaxespad": 0.3,
+    "legend.labelspacing": 0.3,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.hashsalt": "tradeoff",
+    "pdf.fonttype": 42,
+}
+"""Matplotlib settings of every figure here; ``matplotlib.rc_context(PAPER)`` applies them elsewhere."""
+
+EXACT: dict[str, Any] = {"color": "black", "linestyle": "-", "linewidth": 1.2, "zorder": 3}
+BAND: dict[str, Any] = {"color": "0.72", "linewidth": 0, "zorder": 1.5}
+CHANCE: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 2)), "linewidth": 0.8, "zorder": 1}
+REPORTED: dict[str, Any] = {"color": "0.35", "linestyle": (0, (7, 1.5, 1.5, 1.5)), "linewidth": 1.1, "zorder": 2.5}
+
+_DASHES = ((5, 2), (1.4, 1.4), (5, 1.5, 1.4, 1.5), (2.6, 1.6), (8, 2.5), (5, 1.2, 1.2, 1.2, 1.2, 1.2), (1, 3), (10, 2, 2, 2))
+# Ordered so that neighbours differ in lightness too: 33, 58, 42, 70, 25, 52, 46 and 62 of 100.
+_COLOURS = ("#1b4f8a", "#d1663b", "#356f47", "#b9a13a", "#5a2a6e", "#2f8f9d", "#a83253", "#8f9a52")
+
+
+def dashed(i: int) -> dict[str, Any]:
+    """Return the style of the i-th approximation: never solid, its dashes and lightness unlike its neighbours'."""
+    return {"color": _COLOURS[i % len(_COLOURS)], "linestyle": (0, _DASHES[i % len(_DASHES)]), "zorder": 2 + 0.01 * i}
+
+
+def family(i: int, n: int) -> dict[str, Any]:
+    """Return the style of the i-th of n curves of one family: greys from black up, dashes from solid down."""
+    dashes = ("-", (0, (6, 1.5)), (0, (5, 1.5, 1.4, 1.5)), (0, (2.6, 1.6)), (0, (1.4, 1.4)))
+    return {"color": str(round(0.55 * i / max(n - 1, 1), 3)), "linestyle": dashes[i % len(dashes)], "zorder": 3}
