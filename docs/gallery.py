@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import tradeoff as to
-from tradeoff.report.figures import draw, families, gdp_bound, inset, paper, supporting_lines
+from tradeoff.report.figures import draw, families, gdp_bound, inset, paper, shared_legend, supporting_lines
 from tradeoff.report.saving import save
 from tradeoff.report.styles import EXACT, PAGE, dashed
 
@@ -31,7 +31,7 @@ def composition() -> Figure:
             draw(axes, whole, others, label="10-fold, exact")
             inset(axes, whole, others, centre=0.32, width=0.05)
             axes.set_title(f"{name}, ε = 1/√10, ten times")
-            axes.legend(loc="lower left")
+        shared_legend(figure, *panels)
     return figure
 
 
@@ -77,8 +77,8 @@ def mnist() -> Figure:
 def under_reporting() -> Figure:
     """Draw the epsilon of the CLT and the exact one against the sample rate, p sqrt(steps) held fixed."""
     noise, delta, scale = 0.8, 1e-6, 0.005 * np.sqrt(1000)
-    rates = np.geomspace(5e-4, 0.1, 12)
-    steps = np.round((scale / rates) ** 2).astype(int)
+    steps = np.array([100_000, 30_000, 10_000, 3_000, 1_000, 300, 100, 30, 10, 3])
+    rates = scale / np.sqrt(steps)
     exact = np.array([_guarantee(noise, p, n).bounds.epsilon(delta) for p, n in zip(rates, steps, strict=True)], dtype=object)
     lower, upper = (np.array([getattr(each, side) for each in exact], dtype=float) for side in ("lower", "upper"))
     clt = np.array([to.limits.dp_sgd_clt(float(p), noise, int(n)).epsilon(delta) for p, n in zip(rates, steps, strict=True)])
@@ -97,11 +97,11 @@ def reduction() -> Figure:
     step = to.mechanisms.SubsampledGaussian(noise_multiplier=0.8, sample_rate=0.005)
     with paper(PAGE, 3.6, columns=2) as (figure, (left, right)):
         gdp_bound(left, (to.Laplace(0.5) ** 4).gdp(1e-10))
-        gdp_bound(right, to.Plan({step: 1000}).guarantee().gdp(1e-6))
+        gdp_bound(right, to.Plan({step: 1000}).guarantee().gdp(1e-4), view="loglog")
         left.set_title("Laplace, ε = 0.5, four times")
         right.set_title("DP-SGD, σ = 0.8, p = 0.005, 1000 steps")
-        for axes in (left, right):
-            axes.legend(loc="upper right")
+        left.legend(loc="upper right")
+        right.legend(loc="lower right")
     return figure
 
 

@@ -179,8 +179,7 @@ def compare(
     """
     if not isinstance(curve, TradeOff):
         raise KindError(f"{curve!r} is no curve: compare plan.guarantee(), or mechanism.curve()")
-    asked = {name: _numbers(name, value) for name, value in (("delta", delta), ("epsilon", epsilon), ("alpha", alpha))}
-    exact = ask(curve, **asked)
+    exact = ask(curve, delta=_numbers("delta", delta), epsilon=_numbers("epsilon", epsilon), alpha=_numbers("alpha", alpha))
     on_grid = curve.bounds(_GRID)
     return Comparison(curve, exact, tuple(_row(name, claim, exact, on_grid) for name, claim in _claims(curve, methods)))
 

@@ -107,7 +107,7 @@ def _loglog(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], lab
         beta = _asked(claim.beta, grid)
         if beta is not None:
             axes.plot(grid, 1 - beta, label=name, **dashed(i))
-    axes.set(xscale="log", yscale="log", xlim=(_LEAST, 1), ylim=(_LEAST, 1.3), xlabel="type I error α", ylabel="power 1 − β")
+    axes.set(xscale="log", yscale="log", xlim=(_LEAST, 1), ylim=(_LEAST, 1.3), xlabel="type I error α", ylabel="power 1 − β", box_aspect=1)
 
 
 def _profile(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], label: str) -> None:
@@ -148,10 +148,9 @@ def _positive(values: Array) -> Array:
 
 def inset(axes: Axes, exact: TradeOff, others: Mapping[str, Any], *, centre: float, width: float = 0.04) -> Axes:
     """Add a zoomed view of a trade-off plot about one type I error, in the empty upper right of the unit square."""
-    window = axes.inset_axes((0.56, 0.56, 0.42, 0.42))
-    middle = float(exact(centre))
+    window = axes.inset_axes((0.58, 0.58, 0.4, 0.4))
     low, high = max(centre - width / 2, 0.0), min(centre + width / 2, 1.0)
-    grid = np.linspace(low, high, 41)
+    grid = np.linspace(low, high, 65)
     lower, upper = exact.bounds(grid)
     window.fill_between(grid, lower, upper, **BAND)
     window.plot(grid, lower, **EXACT)
@@ -159,11 +158,22 @@ def inset(axes: Axes, exact: TradeOff, others: Mapping[str, Any], *, centre: flo
         beta = _asked((thing if isinstance(thing, Claim) else claim_of(name, thing)).beta, grid)
         if beta is not None:
             window.plot(grid, beta, **dashed(i))
-    window.set(xlim=(low, high), ylim=(middle - width / 2, middle + width / 2), xticks=[], yticks=[])
+    window.set(xlim=(low, high), ylim=(lower[-1], upper[0]), xticks=[], yticks=[])
     for spine in window.spines.values():
         spine.set(visible=True, color="0.5", linewidth=0.6)
     axes.indicate_inset_zoom(window, edgecolor="0.5", linewidth=0.6)
     return window
+
+
+def shared_legend(figure: Figure, *panels: Axes) -> None:
+    """Put one legend for all panels below them."""
+    known: dict[str, Any] = {}
+    for axes in panels:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            known.setdefault(label, handle)
+        if axes.get_legend() is not None:
+            axes.get_legend().remove()
+    figure.legend(list(known.values()), list(known), loc="outside lower center", ncols=min(len(known), 5))
 
 
 def supporting_lines(axes: Axes, curve: TradeOff, epsilons: Sequence[float], *, label: str = "exact") -> Axes:
@@ -192,7 +202,7 @@ def gdp_bound(axes: Axes, found: Reduction, *, view: View = "tradeoff") -> Axes:
     else:
         beta = found.curve(grid)
         axes.plot(grid, beta if view == "tradeoff" else 1 - beta, label=name, **REPORTED)
-        if np.isfinite(found.tight_at):
+        if found.tight_at >= axes.get_xlim()[0]:
             touch = float(found.of(found.tight_at))
             axes.plot([found.tight_at], [touch if view == "tradeoff" else 1 - touch], "ko", markersize=3, clip_on=True)
     axes.legend()
@@ -212,17 +222,27 @@ def families(axes: Axes, curves: Mapping[str, TradeOff]) -> Axes:
 
 
 def comparison_figure(comparison: Comparison) -> Figure:
-    """Draw a comparison: type II errors with an inset where methods differ most, and profiles, with one legend."""
-    claims = {row.claim.name: row.claim for row in comparison if row.claim is not None}
-    with paper(PAGE, 3.3, columns=2) as (figure, (left, right)):
+    """Draw a comparison: type II errors, zoomed where the first method errs most, and profiles, with one legend."""
+    rows = [row for row in comparison if row.claim is not None]
+    claims = {row.claim.name: row.claim for row in rows if row.claim is not None}
+    with paper(PAGE, 3.6, columns=2) as (figure, (left, right)):
         draw(left, comparison.curve, claims)
-        at = float(np.clip(comparison.curve.bounds(0.5).lower, 0.02, 0.98))
-        inset(left, comparison.curve, claims, centre=at if at < 0.5 else 0.25)
         draw(right, comparison.curve, claims, view="profile")
-        left.get_legend().remove()
-        handles, labels = right.get_legend_handles_labels()
-        more, names = left.get_legend_handles_labels()
-        known = dict(zip(labels, handles, strict=True)) | {n: h for n, h in zip(names, more, strict=True) if n not in labels}
-        right.get_legend().remove()
-        figure.legend(known.values(), known.keys(), loc="outside lower center", ncols=min(len(known), 5))
+        worst = next((row for row in rows if np.isfinite(row.sup_error)), None)
+        if worst is not None:
+            inset(
+                left,
+                comparison.curve,
+                claims,
+                centre=worst.sup_error_at,
+                width=_zoom(comparison.curve, worst.sup_error_at, worst.sup_error),
+            )
+        shared_legend(figure, left, right)
     return figure
+
+
+def _zoom(curve: TradeOff, alpha: float, error: float) -> float:
+    """Return a width over which the curve falls about ten times the error to be seen."""
+    step = 1e-3
+    fall = float(curve(max(alpha - step, 0.0))) - float(curve(min(alpha + step, 1.0)))
+    return float(np.clip(10 * abs(error) * 2 * step / max(fall, 1e-6), 1e-4, 0.1))

@@ -35,7 +35,7 @@ PAPER: dict[str, Any] = {
 EXACT: dict[str, Any] = {"color": "black", "linestyle": "-", "linewidth": 1.2, "zorder": 3}
 BAND: dict[str, Any] = {"color": "0.72", "linewidth": 0, "zorder": 1.5}
 CHANCE: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 2)), "linewidth": 0.8, "zorder": 1}
-REPORTED: dict[str, Any] = {"color": "0.35", "linestyle": (0, (7, 1.5, 1.5, 1.5)), "linewidth": 1.1, "zorder": 2.5}
+REPORTED: dict[str, Any] = {"color": "0.35", "linestyle": (0, (7, 1.5, 1.5, 1.5)), "linewidth": 1.1, "zorder": 3.1}
 
 _DASHES = ((5, 2), (1.4, 1.4), (5, 1.5, 1.4, 1.5), (2.6, 1.6), (8, 2.5), (5, 1.2, 1.2, 1.2, 1.2, 1.2), (1, 3), (10, 2, 2, 2))
 # Ordered so that neighbours differ in lightness too: 33, 58, 42, 70, 25, 52, 46 and 62 of 100.
@@ -43,8 +43,8 @@ _COLOURS = ("#1b4f8a", "#d1663b", "#356f47", "#b9a13a", "#5a2a6e", "#2f8f9d", "#
 
 
 def dashed(i: int) -> dict[str, Any]:
-    """Return the style of the i-th approximation: never solid, its dashes and lightness unlike its neighbours'."""
-    return {"color": _COLOURS[i % len(_COLOURS)], "linestyle": (0, _DASHES[i % len(_DASHES)]), "zorder": 2 + 0.01 * i}
+    """Return the style of the i-th approximation: never solid, above the exact line, dashes and lightness unlike its neighbours'."""
+    return {"color": _COLOURS[i % len(_COLOURS)], "linestyle": (0, _DASHES[i % len(_DASHES)]), "zorder": 3.2 + 0.01 * i}
 
 
 def family(i: int, n: int) -> dict[str, Any]:
