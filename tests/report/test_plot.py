@@ -39,10 +39,14 @@ def test_the_line_is_the_safe_bound_and_the_band_holds_both(ax):
     to.plot(curve, ax=ax)
     x, y = drawn(ax, 0)
     band = ax.collections[0].get_paths()[0].vertices
-    lower, upper = curve.bounds(x)
+    lower, upper = curve.lower.bounds(x).lower, curve.upper.bounds(x).upper
     assert np.array_equal(y, lower)
     corners = {tuple(each) for each in band}
     assert all((a, b) in corners for a, b in zip(x, upper, strict=True))
+    some = curve.bounds(x[20:-20:30])
+    assert np.all(lower[20:-20:30] <= some.upper)
+    assert np.all(upper[20:-20:30] >= some.lower)
+    assert np.max(upper - lower) < 1e-3
 
 
 @pytest.mark.parametrize(

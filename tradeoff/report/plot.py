@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.piecewise_linear import PiecewiseLinear
-from tradeoff.core.tensor import Tensor, tensor
-from tradeoff.engines.atomic import AtomicLaw
-from tradeoff.errors import DomainError, KindError, MissingExtraError, NoClosedForm
-from tradeoff.families.total_variation import TotalVariation
+from tradeoff.errors import DomainError, KindError, MissingExtraError
 from tradeoff.numerics.rounding import Array
 
 if TYPE_CHECKING:
@@ -23,7 +19,7 @@ if TYPE_CHECKING:
 # Told apart without colour: dashes first, then greys of falling strength.
 _STYLES = (("-", "#0b3c5d"), ("--", "#b5421b"), ("-.", "#3a7d44"), (":", "#6b4c9a"), ((0, (5, 1, 1, 1, 1, 1)), "#8a6d1d"))
 _POINTS = 200
-_MOST_VERTICES = 2000
+_MOST_VERTICES = 400
 _SMALLEST = 1e-6  # the left end of the log-log plot
 
 
@@ -36,6 +32,8 @@ def plot(
     labels: Sequence[str] | None = None,
 ) -> Axes:
     """Draw curves with the band between their bounds: beta against alpha, or delta against epsilon.
+
+    A trade-off curve is drawn from ``curve.tabulate()``, so line and band hold at every alpha, between the points too.
 
     Parameters
     ----------
@@ -136,8 +134,10 @@ def _draw_tradeoffs(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str]
     grid = _alphas(scale)
     axes.plot(grid, 1 - grid, color="0.6", linestyle=(0, (4, 3)), linewidth=0.9, zorder=1)
     for i, (curve, name) in enumerate(zip(curves, names, strict=True)):
-        alpha = np.union1d(grid, [v for v in _vertices(curve) if grid[0] <= v <= 1])
-        lower, upper = curve.bounds(alpha)
+        below, above = curve.tabulate()
+        corners = _vertices(curve)
+        alpha = np.union1d(grid, corners[corners >= grid[0]])
+        lower, upper = below.bounds(alpha).lower, above.bounds(alpha).upper
         if scale == "loglog":
             lower, upper = _positive(lower), _positive(upper)
         _band(axes, i, (alpha, lower, upper), lower, name)
@@ -175,30 +175,9 @@ def _alphas(scale: str) -> Array:
 
 
 def _vertices(curve: TradeOff) -> Array:
-    """Return the alphas of the corners, where the curve has corners that can be listed; too many look like a smooth curve."""
-    if isinstance(curve, PiecewiseLinear):
-        found = np.asarray(curve.alpha, dtype=float)
-    elif isinstance(curve, TotalVariation):
-        found = np.array([1 - curve.q_plus])
-    elif isinstance(curve, Tensor) and any(factor.leak is not None for factor in curve.factors):
-        # f (x) f_{0,delta} is f with both axes scaled by 1 - delta (Dong, Roth, Su 2022, Section 3).
-        rest = tensor((factor, n) for factor, n in curve.factors.items() if factor.leak is None)
-        found = np.append(_vertices(rest), 1.0) * (1 - curve.q_plus)
-    else:
-        found = _atoms(curve)
-    return found if len(found) <= _MOST_VERTICES else np.empty(0)
-
-
-def _atoms(curve: TradeOff) -> Array:
-    """Return P(L > t) at each atom t of a law made of atoms only."""
-    try:
-        law = curve.loss_law()
-    except NoClosedForm:
-        return np.empty(0)
-    if not isinstance(law, AtomicLaw):
-        return np.empty(0)
-    found: Array = np.minimum(np.cumsum(np.exp(law.log_p[::-1])), 1.0)
-    return found
+    """Return the alphas of the corners of both sides; many look like a smooth curve."""
+    found = np.concatenate([side.alpha.astype(float) for side in curve.tabulate()])
+    return np.unique(found) if len(found) <= _MOST_VERTICES else np.empty(0)
 
 
 def _positive(values: Array) -> Array:
