@@ -3,6 +3,7 @@
 from tradeoff.limits.approximate import ApproximateCurve
 from tradeoff.limits.berry_esseen import BerryEsseen, berry_esseen
 from tradeoff.limits.clt import clt, dp_sgd_clt, epsilon_delta_clt
+from tradeoff.limits.edgeworth import edgeworth
 from tradeoff.limits.functionals import kappa2, kappa3, kappa3bar, kl
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "berry_esseen",
     "clt",
     "dp_sgd_clt",
+    "edgeworth",
     "epsilon_delta_clt",
     "kappa2",
     "kappa3",

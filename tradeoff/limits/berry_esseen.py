@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.piecewise_linear import PiecewiseLinear
-from tradeoff.engines.composition import lost_mass
 from tradeoff.errors import DomainError, PrecisionError
 from tradeoff.families.gaussian import Gaussian
+from tradeoff.limits.masses import lost
 from tradeoff.limits.moments import NOTHING, Moments, factors, moments
 from tradeoff.limits.normal_pair import NormalPair
 from tradeoff.numerics.roots import straddle
@@ -196,7 +196,7 @@ def _pair(powers: dict[TradeOff, int], side: int, constants: Constants) -> Norma
     kl = [_sum([(m.kl, n) for m, n in law]) for law in (null, other)]
     (sd_p, gamma_p), (sd_q, gamma_q) = (_spread(law, constants) for law in (null, other))
     laws = [(factor.laws()[side] if _leaks(factor) else None, n) for factor, n in powers.items()]
-    p, q = (lost_mass([getattr(law, end, 0.0) for law, _ in laws], [n for _, n in laws]) for end in ("p_minus", "q_plus"))
+    p, q = (lost([(getattr(law, end, 0.0), n) for law, n in laws]) for end in ("p_minus", "q_plus"))
     return NormalPair(Bounds(kl[0].lower + kl[1].lower, (kl[0].upper + kl[1].upper) * (1 + UNIT)), sd_p, sd_q, gamma_p, gamma_q, p, q)
 
 

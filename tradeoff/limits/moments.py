@@ -9,11 +9,11 @@ import numpy as np
 
 from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
+from tradeoff.engines.expectation import FiniteLaw, Function, above_line
 from tradeoff.engines.law import LossLaw, Reversed
 from tradeoff.errors import SymbolError
 from tradeoff.limits.closed_forms import closed_form
-from tradeoff.limits.quadrature import FiniteLaw, Function
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.numerics.rounding import UNIT
 
 
 class Moments(NamedTuple):
@@ -63,11 +63,11 @@ def of_law(law: LossLaw) -> Moments:
     finite = FiniteLaw(law)
     finite.check()
     # As E e^L = 1, -E L = E[e^L - 1 - L]: positive terms, so that a small divergence keeps its digits.
-    kl = finite.expectation(_above_line, np.ones_like, lambda x: np.abs(np.expm1(np.minimum(x, 700.0))))
+    kl = Bounds(*finite.expectation(above_line, np.ones_like, lambda x: np.abs(np.expm1(np.minimum(x, 700.0)))))
     mean, doubt = -(kl.lower + kl.upper) / 2, (kl.upper - kl.lower) / 2 + UNIT * kl.upper
-    square = finite.expectation(*_square(mean))
+    square = Bounds(*finite.expectation(*_square(mean)))
     variance = Bounds(max(square.lower - doubt**2, 0.0), square.upper)
-    cube = finite.expectation(*_cube(mean))
+    cube = Bounds(*finite.expectation(*_cube(mean)))
     # Minkowski: a centre off by d moves the root of E|L - c|^3 by at most d.
     root_low, root_high = np.cbrt(cube.lower) * (1 - 4 * UNIT), np.cbrt(cube.upper) * (1 + 4 * UNIT)
     third = Bounds(float(max(root_low - doubt, 0.0) ** 3) * (1 - 8 * UNIT), float((root_high + doubt) ** 3) * (1 + 8 * UNIT))
@@ -76,21 +76,11 @@ def of_law(law: LossLaw) -> Moments:
         kl=kl,
         variance=variance,
         third=third,
-        kappa3=finite.expectation(*_cube(finite.shift)),
+        kappa3=Bounds(*finite.expectation(*_cube(finite.shift))),
         shift=finite.shift,
         cumulant3=finite.estimate(lambda x: (x - mean) ** 3),
         cumulant4=fourth - 3 * square.upper**2,
     )
-
-
-def _above_line(x: Array) -> Array:
-    """Return e^x - 1 - x, near zero by its series."""
-    small = np.clip(x, -0.5, 0.5)
-    term, series = small**2 / 2, np.zeros_like(x)
-    for k in range(3, 18):
-        series = series + term
-        term = term * small / k
-    return np.where(np.abs(x) <= 0.5, series, np.expm1(np.minimum(x, 700.0)) - x)
 
 
 def _square(centre: float) -> tuple[Function, Function, Function]:

@@ -1,4 +1,4 @@
-"""Certified moments of a law of L: cells between edges, each with its exact P-mass and Q-mass.
+"""Certified expectations of functions of L: cells between edges, each with its exact P-mass and Q-mass.
 
 On a cell [a, b] the law of r = e^L has known mass and known mean, so the chord of a function of r has a known
 expectation. With phi(L) = psi(r) the function itself differs from it by at most
@@ -16,7 +16,6 @@ from functools import cached_property
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds
 from tradeoff.engines.law import LossLaw
 from tradeoff.errors import PrecisionError
 from tradeoff.numerics.rounding import UNIT, Array
@@ -36,6 +35,9 @@ class FiniteLaw:
     """Law of L under P given that L is finite, shifted by a constant so that e^L has mean one."""
 
     law: LossLaw
+    tilt: float = 0.0
+    """Where cells are narrow: mass is weighed with e^(tilt L); a choice, no bound rests on it."""
+    size: int = _CELLS
 
     @cached_property
     def shift(self) -> float:
@@ -45,7 +47,7 @@ class FiniteLaw:
     @cached_property
     def _cells(self) -> tuple[Array, Array, Array, Array, Array]:
         """Return ends of the cells, the P-mass that stands at each end in the chord's expectation, and relative slack."""
-        edges = _edges(self.law)
+        edges = _edges(self.law, self.tilt, self.size)
         excess, deficit, slack = self.law.cells(edges)
         a, b = edges[:-1], edges[1:]
         whole = -np.expm1(np.maximum(a - b, -_FAR))
@@ -56,7 +58,7 @@ class FiniteLaw:
     def _whole(self) -> float:
         return 1.0 - self.law.p_minus
 
-    def expectation(self, phi: Function, bend: Function, steep: Function) -> Bounds:
+    def expectation(self, phi: Function, bend: Function, steep: Function) -> tuple[float, float]:
         """Enclose E phi(L) for phi >= 0, convex in L.
 
         ``bend`` bounds |phi'' - phi'| and ``steep`` bounds |phi'| at a loss; both are largest at an end of a cell.
@@ -72,7 +74,7 @@ class FiniteLaw:
             below, above = self._over_cells(phi, bend, steep)
             low, high = low + below, high + above
         rounding = 64 * UNIT  # pairwise sums of positive terms, and the division
-        return Bounds(max(low / self._whole * (1 - rounding), 0.0), high / self._whole * (1 + rounding) + _LEFT_OUT)
+        return max(low / self._whole * (1 - rounding), 0.0), high / self._whole * (1 + rounding) + _LEFT_OUT
 
     def _over_cells(self, phi: Function, bend: Function, steep: Function) -> tuple[float, float]:
         a, b, at_a, at_b, slack = self._cells
@@ -97,20 +99,31 @@ class FiniteLaw:
 
     def check(self) -> None:
         """Raise unless the cells hold all the mass: beyond losses of some 600 nats no float holds e^L."""
-        mass = self.expectation(np.ones_like, np.zeros_like, np.zeros_like)
-        if abs(mass.lower - 1) > 1e-6 or abs(mass.upper - 1) > 1e-6:
+        low, high = self.expectation(np.ones_like, np.zeros_like, np.zeros_like)
+        if abs(low - 1) > 1e-6 or abs(high - 1) > 1e-6:
             raise PrecisionError(
-                f"the moments of this law cannot be bounded: its cells hold a mass between {mass.lower:.6g} and {mass.upper:.6g} "
+                f"the moments of this law cannot be bounded: its cells hold a mass between {low:.6g} and {high:.6g} "
                 "instead of 1, as losses beyond 600 nats have no e^L in floats",
                 np.inf,
             )
 
 
-def _edges(law: LossLaw) -> Array:
+def above_line(x: Array) -> Array:
+    """Return e^x - 1 - x, near zero by its series."""
+    small = np.clip(x, -0.5, 0.5)
+    term, series = small**2 / 2, np.zeros_like(x)
+    for k in range(3, 18):
+        series = series + term
+        term = term * small / k
+    return np.where(np.abs(x) <= 0.5, series, np.expm1(np.minimum(x, 700.0)) - x)
+
+
+def _edges(law: LossLaw, tilt: float, size: int) -> Array:
     """Cut the support so that every cell adds about the same to the error p (b - a)^2 (1 + |z|^3): choices only."""
     loss, log_p = law.sketch()
     low, high = law.support
-    weight = np.exp(log_p)
+    exponent = log_p + tilt * loss
+    weight = np.exp(exponent - np.max(exponent))
     total = float(np.sum(weight))
     mean = float(np.sum(weight * loss)) / total
     deviation = np.sqrt(float(np.sum(weight * (loss - mean) ** 2)) / total) + 1e-300
@@ -121,7 +134,7 @@ def _edges(law: LossLaw) -> Array:
     z = np.minimum(np.abs(loss - mean) / deviation, 1e3)
     heavy = np.interp(knots, loss[order], (weight * (1 + z**3))[order])
     share = np.cbrt(np.maximum(heavy[:-1], heavy[1:]) * np.diff(knots) ** 2)
-    pieces = 1 + np.floor(_CELLS * share / max(float(np.sum(share)), 1e-300)).astype(np.int64)
+    pieces = 1 + np.floor(size * share / max(float(np.sum(share)), 1e-300)).astype(np.int64)
     start = np.repeat(np.cumsum(pieces) - pieces, pieces)
     inside = (np.arange(int(np.sum(pieces))) - start) / np.repeat(pieces, pieces)
     return np.unique(np.append(np.repeat(knots[:-1], pieces) + inside * np.repeat(np.diff(knots), pieces), knots[-1]))

@@ -1,0 +1,26 @@
+"""Textbook composition and calibration, to compare with: each a theorem, each an upper bound where its conditions hold."""
+
+from tradeoff.baselines.calibration import (
+    Calibration,
+    classical_gaussian,
+    exact_gaussian,
+    laplace_advanced,
+    laplace_basic,
+)
+from tradeoff.baselines.composition import advanced_composition, basic_composition, optimal_composition
+from tradeoff.baselines.concentrated import renyi_route, zcdp_route
+from tradeoff.baselines.result import Baseline
+
+__all__ = [
+    "Baseline",
+    "Calibration",
+    "advanced_composition",
+    "basic_composition",
+    "classical_gaussian",
+    "exact_gaussian",
+    "laplace_advanced",
+    "laplace_basic",
+    "optimal_composition",
+    "renyi_route",
+    "zcdp_route",
+]

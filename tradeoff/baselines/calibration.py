@@ -1,0 +1,174 @@
+"""Noise for a wanted (epsilon, delta): textbook formulas, and the exact Gaussian one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from tradeoff.baselines.result import number, probability, raised
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.parameters import count
+from tradeoff.errors import DomainError
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.laplace import Laplace
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Noise that a formula asks for: ``scale`` is a standard deviation, or Laplace's scale, rounded up.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> noise = to.baselines.exact_gaussian(1.0, 1e-5)
+    >>> noise
+    scale 3.7306 for (1, 1e-05)-DP by exact Gaussian calibration
+    >>> noise.guarantee.delta(1.0) <= 1e-5
+    True
+    """
+
+    scale: float
+    epsilon: float
+    delta: float
+    name: str
+    source: str
+    guarantee: TradeOff
+    hypotheses: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"scale {self.scale:.5g} for ({self.epsilon:.6g}, {self.delta:.6g})-DP by {self.name}"
+
+
+def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calibration:
+    """Classical Gaussian mechanism: sigma = sqrt(2 log(1.25/delta)) sensitivity/eps, for eps < 1 only.
+
+    Parameters
+    ----------
+    epsilon
+        Loss in nats, in (0, 1): the proof stops at 1, and so does this formula.
+    delta
+        Probability in (0, 1).
+    sensitivity
+        l2-sensitivity, positive.
+
+    Raises
+    ------
+    DomainError
+        If epsilon is not below 1; the exact calibration has no such limit.
+
+    Notes
+    -----
+    Dwork, Roth 2014, Theorem A.1.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> to.baselines.classical_gaussian(0.5, 1e-5)
+    scale 9.6896 for (0.5, 1e-05)-DP by classical Gaussian calibration
+    """
+    e, d, size = number("epsilon", epsilon, 0, math.inf, open_low=True), probability("delta", delta), _sensitivity(sensitivity)
+    if e >= 1:
+        raise DomainError(f"epsilon = {e:g} is outside (0, 1), where sqrt(2 log(1.25/delta)) sensitivity/eps is proved; use exact_gaussian")
+    sigma = raised(math.sqrt(2 * math.log(1.25 / d)) * size / e)
+    source = "Dwork, Roth 2014, Theorem A.1"
+    return Calibration(sigma, e, d, "classical Gaussian calibration", source, Gaussian(raised(size / sigma)), ("epsilon < 1",))
+
+
+def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calibration:
+    """Exact Gaussian calibration: the least sigma with delta_{G_mu}(eps) <= delta, mu = sensitivity/sigma.
+
+    Parameters
+    ----------
+    epsilon
+        Loss in nats, at least 0.
+    delta
+        Probability in (0, 1).
+    sensitivity
+        l2-sensitivity, positive.
+
+    Notes
+    -----
+    Balle, Wang 2018, Theorem 8; delta is the upper bound of the curve's dual, solved by bisection from the safe side.
+    """
+    e, d, size = number("epsilon", epsilon, 0, math.inf), probability("delta", delta), _sensitivity(sensitivity)
+    mu = _largest_mu(float(e), d)
+    sigma = raised(size / mu)
+    return Calibration(sigma, e, d, "exact Gaussian calibration", "Balle, Wang 2018, Theorem 8", Gaussian(mu))
+
+
+def _largest_mu(epsilon: float, delta: float) -> float:
+    """Return the largest mu, but for bisection, at which the upper bound on delta(eps) is not above ``delta``."""
+
+    def enough(mu: float) -> bool:
+        return bool(Gaussian(mu).delta(epsilon) <= delta)
+
+    low = high = 1.0
+    while enough(high):
+        low, high = high, 2 * high
+    while not enough(low):
+        low, high = low / 2, low
+    while high / low > 1 + 1e-15 and low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if enough(middle) else (low, middle)
+    return low
+
+
+def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibration:
+    """Laplace noise for n queries under basic composition: scale n sensitivity/eps, and delta = 0.
+
+    Parameters
+    ----------
+    epsilon
+        Loss in nats of all queries together, positive.
+    n
+        Number of queries, at least 1.
+    sensitivity
+        l1-sensitivity of each, positive.
+
+    Notes
+    -----
+    Dwork, Roth 2014, Theorems 3.6 and 3.16. ``guarantee`` is the exact curve of all n queries.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> to.baselines.laplace_basic(1.0, n=10)
+    scale 10 for (1, 0)-DP by Laplace noise, basic composition
+    """
+    e, size, n = number("epsilon", epsilon, 0, math.inf, open_low=True), _sensitivity(sensitivity), count("n", n, 1)
+    scale = raised(n * size / e)
+    source = "Dwork, Roth 2014, Theorems 3.6 and 3.16"
+    return Calibration(scale, e, 0.0, "Laplace noise, basic composition", source, Laplace(raised(size / scale, 4)) ** n)
+
+
+def laplace_advanced(epsilon: Any, delta: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibration:
+    """Laplace noise for n queries under advanced composition: scale sensitivity sqrt(n/(2 rho)), rho = eps^2/(4 log(1/delta) + 4 eps).
+
+    Parameters
+    ----------
+    epsilon, n, sensitivity
+        As in ``laplace_basic``.
+    delta
+        Probability in (0, 1).
+
+    Notes
+    -----
+    Each query is sensitivity^2/(2 scale^2)-zCDP, their sum rho, and rho + 2 sqrt(rho log(1/delta)) <= eps (Bun, Steinke 2016,
+    Propositions 1.3 and 1.4).
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> to.baselines.laplace_advanced(1.0, 1e-6, n=1000)
+    scale 172.14 for (1, 1e-06)-DP by Laplace noise, advanced composition
+    """
+    e, size, n = number("epsilon", epsilon, 0, math.inf, open_low=True), _sensitivity(sensitivity), count("n", n, 1)
+    d = probability("delta", delta)
+    rho = e * e / (4 * -math.log(d) + 4 * e)
+    scale = raised(size * math.sqrt(n / (2 * rho)))
+    source = "Bun, Steinke 2016, Propositions 1.3 and 1.4"
+    return Calibration(scale, e, d, "Laplace noise, advanced composition", source, Laplace(raised(size / scale, 4)) ** n)
+
+
+def _sensitivity(value: Any) -> float:
+    return number("sensitivity", value, 0, math.inf, open_low=True)

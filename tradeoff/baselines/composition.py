@@ -1,0 +1,120 @@
+"""Composition theorems for (epsilon, delta): basic, advanced in both textbook forms, optimal for identical mechanisms."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+from numpy.typing import ArrayLike
+
+from tradeoff.baselines.result import Baseline, losses, number, probability, raised
+from tradeoff.core.parameters import count
+from tradeoff.errors import DomainError
+from tradeoff.families.approximate_dp import approximate_dp
+
+Form = Literal["heterogeneous", "k-fold"]
+
+_ADAPTIVE = "parameters fixed in advance; mechanisms may be chosen adaptively"
+
+
+def basic_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1) -> Baseline:
+    """Add up losses and failures, the basic composition (sum eps_j, sum delta_j).
+
+    Parameters
+    ----------
+    epsilon, delta
+        Losses in nats, at least 0, and probabilities in [0, 1], one for each mechanism; they broadcast.
+    n
+        How often the whole list is composed.
+
+    Notes
+    -----
+    Dwork, Roth 2014, Theorem 3.16.
+    """
+    e, d = losses(epsilon, delta)
+    n = count("n", n)
+    total, failure = raised(n * math.fsum(e)), min(raised(n * math.fsum(d)), 1.0)
+    return Baseline(total, failure, "basic composition", "Dwork, Roth 2014, Theorem 3.16", (_ADAPTIVE,))
+
+
+def advanced_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1, slack: Any, form: Form = "heterogeneous") -> Baseline:
+    """Compose with a square root: eps = sum eps_j^2/2 + sqrt(2 log(1/slack) sum eps_j^2), delta = slack + sum delta_j.
+
+    Parameters
+    ----------
+    epsilon, delta, n
+        As in ``basic_composition``.
+    slack
+        Probability delta' in (0, 1) paid for the square root.
+    form
+        ``"heterogeneous"``: the formula above. ``"k-fold"``: for k equal mechanisms,
+        eps = sqrt(2 k log(1/slack)) eps_0 + k eps_0 (e^eps_0 - 1).
+
+    Notes
+    -----
+    Heterogeneous: pure eps_j-DP is eps_j^2/2-zCDP (Bun, Steinke 2016), and the Gaussian tail of the loss. k-fold: Dwork,
+    Rothblum, Vadhan 2010 (Dwork, Roth 2014, Theorem 3.20). Neither is below basic composition for few or lossy mechanisms.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> to.baselines.advanced_composition(0.1, n=100, slack=1e-6)
+    (5.75652, 1e-06)-DP by advanced composition
+    >>> to.baselines.advanced_composition(0.1, n=100, slack=1e-6, form="k-fold")
+    (6.30823, 1e-06)-DP by advanced composition, k-fold
+    """
+    e, d = losses(epsilon, delta)
+    n, paid = count("n", n), probability("slack", slack)
+    if form not in {"heterogeneous", "k-fold"}:
+        raise DomainError(f"form = {form!r} is not one of 'heterogeneous', 'k-fold'")
+    failure = min(raised(paid + n * math.fsum(d)), 1.0)
+    squares = n * math.fsum(e * e)
+    root = math.sqrt(2 * -math.log(paid) * squares)
+    if form == "heterogeneous":
+        source = "Bun, Steinke 2016, with the sub-Gaussian tail of the loss"
+        return Baseline(raised(squares / 2 + root), failure, "advanced composition", source, (_ADAPTIVE,))
+    if len(e) and (e[0] != e).any():
+        raise DomainError(f"epsilon = {epsilon!r}: the k-fold form takes equal losses; use form='heterogeneous'")
+    drift = n * math.fsum(e * _expm1(e[0] if len(e) else 0.0))
+    return Baseline(
+        raised(root + drift), failure, "advanced composition, k-fold", "Dwork, Roth 2014, Theorem 3.20", (_ADAPTIVE, "equal epsilon")
+    )
+
+
+def _expm1(x: float) -> float:
+    return math.expm1(x) if x < 700 else math.inf
+
+
+def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any) -> Baseline:
+    """Compose n equal (eps, delta)-DP mechanisms optimally: the least epsilon that holds for all of them at ``at_delta``.
+
+    Parameters
+    ----------
+    epsilon, delta
+        Loss in nats and probability of one mechanism.
+    n
+        How many.
+    at_delta
+        Probability at which the result is asked, in (0, 1) and at least 1 - (1 - delta)^n.
+
+    Notes
+    -----
+    Kairouz, Oh, Viswanath 2015, Theorem 3.3: the curve is f_{eps,0}^n (x) f_{0,delta}^n, and its dual is solved exactly.
+    For unequal mechanisms the optimum is #P-hard (Murtagh, Vadhan 2016); compose the curves instead.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> to.baselines.optimal_composition(0.1, n=100, at_delta=1e-6)
+    (4.77457, 1e-06)-DP by optimal composition
+    """
+    n, target = count("n", n), probability("at_delta", at_delta)
+    e, d = number("epsilon", epsilon, 0, math.inf), number("delta", delta, 0, 1, open_high=False)
+    found = (approximate_dp(e, d) ** n).epsilon(target)
+    return Baseline(
+        max(float(found), 0.0),
+        target,
+        "optimal composition",
+        "Kairouz, Oh, Viswanath 2015, Theorem 3.3",
+        (_ADAPTIVE, "equal epsilon and delta"),
+    )

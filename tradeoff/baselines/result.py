@@ -1,0 +1,70 @@
+"""What a textbook theorem answers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.parameters import is_symbol, real
+from tradeoff.errors import DomainError, SymbolError
+from tradeoff.families.approximate_dp import approximate_dp
+from tradeoff.numerics.rounding import UNIT, Array
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """An (epsilon, delta) guarantee with the theorem it comes from; ``epsilon`` is an upper bound, in nats.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> to.baselines.basic_composition(0.1, n=10)
+    (1.0, 0.0)-DP by basic composition
+    """
+
+    epsilon: float
+    delta: float
+    name: str
+    source: str
+    hypotheses: tuple[str, ...] = ()
+
+    @property
+    def guarantee(self) -> TradeOff:
+        """Return f_{epsilon,delta}: a certified curve, which may enter products."""
+        return approximate_dp(self.epsilon, self.delta)
+
+    def __repr__(self) -> str:
+        return f"({float(f'{self.epsilon:.6g}')}, {float(f'{self.delta:.6g}')})-DP by {self.name}"
+
+
+def raised(value: float, ulps: float = 64) -> float:
+    """Round up past the error of a few operations on positive numbers."""
+    return float(value * (1 + ulps * UNIT))
+
+
+def losses(epsilon: ArrayLike, delta: ArrayLike) -> tuple[Array, Array]:
+    """Return checked, broadcast losses and probabilities, flat."""
+    try:
+        e, d = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(delta, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise DomainError(f"epsilon = {epsilon!r} and delta = {delta!r} are not numbers or arrays of one shape") from error
+    if not (np.all((e >= 0) & (e < np.inf)) and np.all((d >= 0) & (d <= 1))):
+        raise DomainError(f"epsilon = {epsilon!r}, delta = {delta!r} are outside [0, inf) and [0, 1]")
+    return e.ravel(), d.ravel()
+
+
+def number(name: str, value: Any, low: float, high: float, *, open_low: bool = False, open_high: bool = True) -> float:
+    """Return a checked float; a textbook formula takes no symbols."""
+    checked = real(name, value, low, high, open_low=open_low, open_high=open_high)
+    if is_symbol(checked):
+        raise SymbolError(f"{name} = {value!r} is symbolic, and this formula answers with a number; give one")
+    return float(checked)
+
+
+def probability(name: str, value: Any) -> float:
+    """Return a probability strictly between 0 and 1, where its logarithm is wanted."""
+    return number(name, value, 0, 1, open_low=True)
