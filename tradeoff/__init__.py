@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tradeoff import errors, filters, limits, mechanisms, spec
+    from tradeoff import baselines, errors, filters, limits, mechanisms, spec
     from tradeoff.core.bounds import Bounds
     from tradeoff.core.curve import TradeOff
     from tradeoff.core.piecewise_linear import PiecewiseLinear
@@ -45,6 +45,7 @@ __all__ = [
     "TotalVariation",
     "TradeOff",
     "approximate_dp",
+    "baselines",
     "compare",
     "distance",
     "errors",
