@@ -19,7 +19,7 @@ DELTA = 1e-3
 
 def composition() -> Figure:
     """Draw ten queries of f_{eps,0} and of Laplace noise beside their CLT and the tightest (eps, delta) curve (DRS 2022, Section 3)."""
-    with paper(PAGE, 3.7, columns=2) as (figure, panels):
+    with paper(PAGE, 4.1, columns=2) as (figure, panels):
         for axes, base, name in zip(
             panels, (to.PureDP(1 / np.sqrt(10)), to.Laplace(1 / np.sqrt(10))), ("(ε, 0)-DP", "Laplace"), strict=True
         ):
@@ -38,7 +38,7 @@ def composition() -> Figure:
 def standard_families() -> Figure:
     """Draw f_{eps,delta} and G_mu for a few parameters."""
     pairs = ((0.5, 0.0), (1.0, 0.0), (1.0, 0.1), (3.0, 0.1))
-    with paper(PAGE, 3.6, columns=2) as (figure, (left, right)):
+    with paper(PAGE, 3.9, columns=2) as (figure, (left, right)):
         families(left, {f"ε = {e:g}, δ = {d:g}": to.approximate_dp(e, d) for e, d in pairs})
         families(right, {f"μ = {mu:g}": to.Gaussian(mu) for mu in (0.5, 1.0, 3.0, 6.0)})
         left.set_title("(ε, δ)-DP")
@@ -95,7 +95,7 @@ def under_reporting() -> Figure:
 def reduction() -> Figure:
     """Draw curves with the Gaussian curve certified below each."""
     step = to.mechanisms.SubsampledGaussian(noise_multiplier=0.8, sample_rate=0.005)
-    with paper(PAGE, 3.6, columns=2) as (figure, (left, right)):
+    with paper(PAGE, 3.9, columns=2) as (figure, (left, right)):
         gdp_bound(left, (to.Laplace(0.5) ** 4).gdp(1e-10))
         gdp_bound(right, to.Plan({step: 1000}).guarantee().gdp(1e-4), view="loglog")
         left.set_title("Laplace, ε = 0.5, four times")

@@ -14,6 +14,9 @@ from cyclopts import App, CycloptsError, Parameter
 
 import tradeoff
 from tradeoff.cli import experiment, ledger
+from tradeoff.cli.compare import compare
+from tradeoff.cli.questions import asked
+from tradeoff.cli.report import report
 from tradeoff.cli.terminal import progress, show
 from tradeoff.cli.tokens import spread
 from tradeoff.errors import TradeOffError
@@ -21,17 +24,17 @@ from tradeoff.report.answers import ask
 from tradeoff.report.plot import figure
 from tradeoff.report.saving import check_target, save
 from tradeoff.report.summary import summary
-from tradeoff.spec import QUESTIONS, PlanFile, load
-from tradeoff.spec.entries import numbers
+from tradeoff.spec import load
 
 BAD_INPUT = 2
 INTERRUPTED = 130
 NO_READER = 141
-DEFAULT = {"delta": (1e-5,)}
 
 app = App(name="tradeoff", help=tradeoff.__doc__, version=lambda: metadata.version("tradeoff"))
 app.command(experiment.app)
 app.command(ledger.app)
+app.command(compare)
+app.command(report)
 
 
 def run(tokens: Sequence[str]) -> int:
@@ -103,13 +106,3 @@ def compose(
         print(json.dumps(found, allow_nan=False), flush=True)  # noqa: T201 - the answer
     else:
         show(content, answers, target)
-
-
-def asked(content: PlanFile, **flags: tuple[float, ...]) -> dict[str, tuple[float, ...]]:
-    """Return the questions of the command line if it has any, else those of the file, else the default."""
-    if any(flags.values()):
-        for name, values in flags.items():
-            numbers(f"--{name}", values, *QUESTIONS[name])
-        return flags
-    written = {name: getattr(content, name) for name in QUESTIONS}
-    return written if any(written.values()) else dict(DEFAULT)

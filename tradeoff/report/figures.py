@@ -171,8 +171,9 @@ def shared_legend(figure: Figure, *panels: Axes) -> None:
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             known.setdefault(label, handle)
-        if axes.get_legend() is not None:
-            axes.get_legend().remove()
+        legend = axes.get_legend()
+        if legend is not None:
+            legend.remove()
     figure.legend(list(known.values()), list(known), loc="outside lower center", ncols=min(len(known), 5))
 
 
@@ -225,7 +226,7 @@ def comparison_figure(comparison: Comparison) -> Figure:
     """Draw a comparison: type II errors, zoomed where the first method errs most, and profiles, with one legend."""
     rows = [row for row in comparison if row.claim is not None]
     claims = {row.claim.name: row.claim for row in rows if row.claim is not None}
-    with paper(PAGE, 3.6, columns=2) as (figure, (left, right)):
+    with paper(PAGE, 3.8, columns=2) as (figure, (left, right)):
         draw(left, comparison.curve, claims)
         draw(right, comparison.curve, claims, view="profile")
         worst = next((row for row in rows if np.isfinite(row.sup_error)), None)

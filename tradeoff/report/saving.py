@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tradeoff.errors import DomainError
 
@@ -15,13 +16,15 @@ FORMATS = (".png", ".svg", ".pdf")
 _TIMELESS = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
-def check_target(path: str | Path) -> Path:
-    """Return the path of a figure if it can be written there, leaving nothing behind.
+def check_target(path: str | Path, endings: tuple[str, ...] = FORMATS) -> Path:
+    """Return the path of a file if it can be written there, leaving nothing behind.
 
     Parameters
     ----------
     path
-        A file name ending in .png, .svg or .pdf, in a folder that exists.
+        A file name in a folder that exists.
+    endings
+        What it may end in; default: .png, .svg or .pdf.
 
     Returns
     -------
@@ -34,10 +37,10 @@ def check_target(path: str | Path) -> Path:
         If the ending is another, the path is a folder, or its folder is missing or read-only.
     """
     target = Path(path)
-    if target.suffix.lower() not in FORMATS:
-        raise DomainError(f"{target}: no figure has the ending {target.suffix!r}; allowed: {', '.join(FORMATS)}")
+    if target.suffix.lower() not in endings:
+        raise DomainError(f"{target}: no {_kind(endings)} has the ending {target.suffix!r}; allowed: {', '.join(endings)}")
     if target.is_dir():
-        raise DomainError(f"{target}: is a folder, so no figure can be written there")
+        raise DomainError(f"{target}: is a folder, so no {_kind(endings)} can be written there")
     try:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".tradeoff-"):
             return target
@@ -62,13 +65,29 @@ def save(figure: Figure, path: str | Path) -> None:
     """
     import matplotlib as mpl
 
-    target = check_target(path)
+    ending = Path(path).suffix.lower()
+
+    def draw(draft: Path) -> None:
+        with mpl.rc_context({"svg.hashsalt": "tradeoff"}):  # the same figure, the same bytes
+            figure.savefig(draft, format=ending[1:], metadata=_TIMELESS.get(ending))
+
+    _replace(check_target(path), draw)
+
+
+def write_text(text: str, path: str | Path) -> None:
+    """Write a text in one piece, as ``save`` writes a figure."""
+    _replace(Path(path), lambda draft: draft.write_text(text, encoding="utf-8"))
+
+
+def _replace(target: Path, write: Callable[[Path], Any]) -> None:
     try:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".tradeoff-") as folder:
             draft = Path(folder) / target.name
-            ending = target.suffix.lower()
-            with mpl.rc_context({"svg.hashsalt": "tradeoff"}):  # the same figure, the same bytes
-                figure.savefig(draft, format=ending[1:], metadata=_TIMELESS.get(ending))
+            write(draft)
             draft.replace(target.resolve())
     except OSError as error:
         raise DomainError(f"{target}: cannot be written: {error.strerror or error}") from error
+
+
+def _kind(endings: tuple[str, ...]) -> str:
+    return "figure" if endings == FORMATS else "report"

@@ -1,0 +1,24 @@
+"""Which questions a command asks: those of its flags, else those of the plan file, else the default."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tradeoff.spec import QUESTIONS, PlanFile
+from tradeoff.spec.entries import numbers
+
+DEFAULT = {"delta": (1e-5,)}
+
+Numbers = Annotated[tuple[float, ...], Parameter(negative="")]
+
+
+def asked(content: PlanFile, **flags: tuple[float, ...]) -> dict[str, tuple[float, ...]]:
+    """Return the questions of the command line if it has any, else those of the file, else the default."""
+    if any(flags.values()):
+        for name, values in flags.items():
+            numbers(f"--{name}", values, *QUESTIONS[name])
+        return flags
+    written = {name: getattr(content, name) for name in QUESTIONS}
+    return written if any(written.values()) else {name: DEFAULT.get(name, ()) for name in QUESTIONS}

@@ -1,0 +1,58 @@
+"""``tradeoff report``: one HTML file that says what a plan guarantees."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tradeoff.cli.questions import Numbers, asked
+from tradeoff.cli.terminal import progress
+from tradeoff.report.compare import compare
+from tradeoff.report.saving import check_target, write_text
+from tradeoff.spec import load
+
+
+def report(
+    plan: Path,
+    *,
+    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    failure: float = 1e-10,
+    delta: Numbers = (),
+    epsilon: Numbers = (),
+    alpha: Numbers = (),
+) -> None:
+    """Write a report of a plan: answers, one mu with its regret, interactive curves, assumptions in plain words.
+
+    Parameters
+    ----------
+    plan
+        Plan file, in TOML.
+    output
+        HTML file to write; it opens without a network.
+    failure
+        Probability that the reported mu may leave out.
+    delta
+        Probabilities at which to answer with epsilon; one or more.
+    epsilon
+        Losses in nats at which to answer with delta; one or more.
+    alpha
+        Type I errors at which to answer with the least type II error beta; one or more.
+    """
+    from tradeoff.report.html import library
+    from tradeoff.report.html import report as written
+
+    library("offline")  # said before anything is computed, if it is missing
+    target = check_target(output, (".html", ".htm"))
+    content = load(plan)
+    questions = asked(content, delta=delta, epsilon=epsilon, alpha=alpha)
+    with progress() as step:
+        step("composing")
+        curve = content.plan.guarantee()
+        step("reducing to one mu")
+        found = curve.gdp(failure)
+        step("comparing")
+        comparison = compare(curve, None, **questions)
+        write_text(written(content.title, content.plan, comparison.exact, found, comparison), target)
+    print(f"Report written to {target}")  # noqa: T201 - the answer
