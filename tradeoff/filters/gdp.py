@@ -59,7 +59,11 @@ class GDPFilter(AdditiveFilter):
         return (share(mu, self.mu),)
 
     def _shown(self, asked: tuple[float, ...]) -> float:
-        return self.mu * math.sqrt(asked[0])
+        return self.mu * math.sqrt(asked[0]) if self.mu > 0 or asked[0] == 0 else math.inf
+
+    @property
+    def budget(self) -> float:
+        return self.mu
 
     @property
     def spent(self) -> float:

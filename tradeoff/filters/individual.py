@@ -22,8 +22,8 @@ from tradeoff.numerics.rounding import UNIT, Array, down, up
 Mask = NDArray[np.bool_]
 Used = NDArray[np.uint64]
 
-_ONE = 2.0**63
-"""Shares of mu^2 are whole numbers of 2^-63: their sums are exact, in eight bytes a record."""
+_ONE = 7 * 2.0**60
+"""Shares of mu^2 are whole numbers of 1/(7 2^60): their sums are exact, in eight bytes a record, and two shares never wrap."""
 _LIMIT = np.uint64(int(_ONE) + int(SLACK * _ONE))
 _BLOCK, _PIECES = 1 << 15, 64
 
@@ -180,7 +180,7 @@ def _charge(used: Used, mu: Array, budget: float, share: Array, total: Used, gra
         np.multiply(share, share, out=share)
     # Rounded up. Shares below 1e-308 vanish: 2^64 of them are far within the margin of the guarantee.
     np.multiply(share, _ONE * (1 + 8 * UNIT), out=share)
-    np.minimum(share, 1.5 * _ONE, out=share)  # and so used + share stays below 2^64
+    np.minimum(share, 8 * 2.0**60, out=share)  # more than all, and used + share stays below 2^64
     np.ceil(share, out=share)
     np.copyto(total, share, casting="unsafe")
     np.add(total, used, out=total)
@@ -208,9 +208,10 @@ def read_column(path: str | Path, column: str, rows: int) -> Array:
     found, start = np.empty(rows), 0
     for batch in file.iter_batches(batch_size=1 << 20, columns=[column]):
         values = batch.column(0)
-        if values.null_count:
-            raise DomainError(f"{path}: column {column!r} has nulls from row {start} on; every record needs a mu")
-        found[start : start + len(values)] = values.to_numpy(zero_copy_only=False)
+        try:
+            found[start : start + len(values)] = values.to_numpy(zero_copy_only=True)
+        except ValueError as error:  # nulls and text have no such view
+            raise DomainError(f"{path}: column {column!r} does not hold one number for every record: {error}") from error
         start += len(values)
     return found
 

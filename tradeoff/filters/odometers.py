@@ -171,7 +171,8 @@ class StitchedOdometer(Odometer):
 
     Notes
     -----
-    Howard, Ramdas, McAuliffe, Sekhon 2021, Equation (2): a union over epochs of lines, each above its part of the boundary.
+    Howard, Ramdas, McAuliffe, Sekhon 2021, Theorem 1 with eta = 2, s = 1.4, constants rounded up: a union over epochs of lines,
+    each below the boundary on its epoch.
 
     Examples
     --------

@@ -1,0 +1,147 @@
+"""One budget for each record: as so many filters, in eight bytes a record."""
+
+import math
+import sys
+import tracemalloc
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.strategies import log_uniform
+from tradeoff.errors import DomainError, KindError, MissingExtraError
+
+
+def rounds(records, count, seed=1):
+    rng = np.random.default_rng(seed)
+    return [rng.choice([0.0, 0.1, 0.25, 0.6], size=records) * rng.uniform(0.5, 1.5, size=records) for _ in range(count)]
+
+
+def test_every_record_has_the_filter_it_would_have_alone():
+    table, alone = to.filters.IndividualGDPFilter(1, 40), [to.filters.GDPFilter(1) for _ in range(40)]
+    for mu in rounds(40, 30):
+        refused = [budget.would_exceed(to.Gaussian(m)) for budget, m in zip(alone, mu, strict=True)]
+        assert table.would_exceed(mu).tolist() == refused
+        assert (~table.spend(mu)).tolist() == refused
+        for budget, m, no in zip(alone, mu, refused, strict=True):
+            if not no:
+                budget.spend(to.Gaussian(m))
+    np.testing.assert_allclose(table.spent, [budget.spent for budget in alone], rtol=1e-12)
+    np.testing.assert_allclose(table.remaining, [budget.remaining for budget in alone], rtol=1e-9)
+
+
+@given(log_uniform(1e-100, 1e100), st.lists(st.one_of(st.floats(0.0, 1.5), log_uniform(1e-12, 1.0)), min_size=1, max_size=40))
+def test_no_record_passes_its_budget(mu, shares):
+    table, exact = to.filters.IndividualGDPFilter(mu, 1), Fraction(0)
+    for share in shares:
+        more = exact + Fraction(mu * share) ** 2
+        if table.spend([mu * share])[0]:
+            exact = more
+        else:
+            assert more > Fraction(mu) ** 2
+    assert exact <= Fraction(float(table.spent[0])) ** 2
+    assert exact <= Fraction(table.guarantee().mu) ** 2 <= Fraction(mu) ** 2 * (1 + Fraction(2, 10**12))
+
+
+def test_sums_do_not_drift_over_ten_million_rounds():
+    """Ten thousand rounds of 1e-7 of the budget at the end of a table that has had ten million."""
+    table = to.filters.IndividualGDPFilter(1, 1)
+    unit = Fraction(1, 7 * 2**60)
+    step = math.sqrt(1e-7)
+    table.spend([step])
+    share = int(table._used[0]) * unit
+    assert Fraction(step) ** 2 <= share <= Fraction(step) ** 2 + unit + Fraction(1, 10**21)
+    table._used[0] *= 10_000_000 - 10_000  # integers: what so many rounds would have left, to the last unit
+    for _ in range(10_000):
+        assert table.spend([step])[0]
+    assert not table.spend([1e-4])[0]
+
+
+def test_one_curve_for_all():
+    table = to.filters.IndividualGDPFilter(1, 3)
+    table.spend([0.0, 0.8, 1.0])
+    assert table.spend(to.mechanisms.Gaussian(noise_multiplier=2)).tolist() == [True, True, False]
+    with pytest.raises(KindError, match="each record"):
+        table.spend(to.TotalVariation(0.1))
+
+
+@pytest.mark.parametrize("mu", [[0.1, 0.2], [[0.1, 0.1, 0.1]], [0.1, -0.1, 0.1], [0.1, math.nan, 0.1], 0.1])
+def test_steps_of_another_shape_or_kind_are_refused_whole(mu):
+    table = to.filters.IndividualGDPFilter(1, 3)
+    with pytest.raises(DomainError):
+        table.spend(mu)
+    assert (table.steps, table.spent.tolist()) == (0, [0.0, 0.0, 0.0])
+
+
+def test_extremes_are_ordinary():
+    table = to.filters.IndividualGDPFilter(1e-100, 4)
+    assert table.spend([math.inf, 1e-100, 1e-300, 0.0]).tolist() == [False, True, True, True]
+    assert np.all(np.isfinite(table.spent) & np.isfinite(table.remaining))
+    assert to.filters.IndividualGDPFilter(1, 0).spend([]).tolist() == []
+    for bad in ({"mu": 0, "records": 1}, {"mu": math.nan, "records": 1}, {"mu": 1, "records": -1}, {"mu": 1, "records": 0.5}):
+        with pytest.raises(DomainError):
+            to.filters.IndividualGDPFilter(**bad)
+
+
+def test_memory_is_eight_bytes_a_record_and_one_for_the_answer():
+    records = 2_000_000
+    mu = np.full(records, 0.1)
+    tracemalloc.start()
+    table = to.filters.IndividualGDPFilter(1, records)
+    table.spend(mu)
+    table.spend(mu)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak <= 10 * records + 2**20
+
+
+@settings(max_examples=3)
+@given(st.integers(1, 300_000))
+def test_pieces_give_the_same_answers(records):
+    pytest.importorskip("joblib")
+    one, many = to.filters.IndividualGDPFilter(1, records), to.filters.IndividualGDPFilter(1, records, jobs=None)
+    for mu in rounds(records, 3):
+        assert np.array_equal(one.spend(mu), many.spend(mu))
+    assert np.array_equal(one.spent, many.spent)
+
+
+def test_parquet_in_arrow_out(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    one, two, three = (to.filters.IndividualGDPFilter(1, 1000) for _ in range(3))
+    for mu in rounds(1000, 6):
+        parquet.write_table(arrow.table({"mu": mu, "name": [str(m) for m in mu]}), tmp_path / "round.parquet", row_group_size=300)
+        granted = one.spend(mu)
+        assert np.array_equal(granted, two.spend_parquet(tmp_path / "round.parquet"))
+        assert np.array_equal(granted, three.spend(arrow.array(mu)))
+    assert one.spent.tolist() == two.spent.tolist() == three.spent.tolist()
+
+
+def test_parquet_that_does_not_fit_is_refused(tmp_path):
+    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    table, path = to.filters.IndividualGDPFilter(1, 3), tmp_path / "round.parquet"
+    for columns, column in (
+        ({"mu": [0.1] * 4}, "mu"),
+        ({"mu": [0.1] * 3}, "nu"),
+        ({"mu": [0.1, None, 0.1]}, "mu"),
+        ({"mu": ["a"] * 3}, "mu"),
+    ):
+        parquet.write_table(arrow.table(columns), path)
+        with pytest.raises(DomainError, match=r"round\.parquet"):
+            table.spend_parquet(path, column)
+    path.write_bytes(b"PAR1 but not really")
+    for wrong in (path, tmp_path / "missing.parquet"):
+        with pytest.raises(DomainError, match="no Parquet file"):
+            table.spend_parquet(wrong)
+    assert table.steps == 0
+
+
+def test_missing_extras_are_named(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    monkeypatch.setitem(sys.modules, "joblib", None)
+    with pytest.raises(MissingExtraError, match=r"tradeoff\[arrow\]"):
+        to.filters.IndividualGDPFilter(1, 1).spend_parquet(tmp_path / "round.parquet")
+    with pytest.raises(MissingExtraError, match=r"tradeoff\[parallel\]"):
+        to.filters.IndividualGDPFilter(1, 1, jobs=2).spend([0.1])

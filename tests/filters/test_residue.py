@@ -1,0 +1,243 @@
+"""The residue filter: its order against mpmath, its counts, and the worst an adaptive analyst can do, enumerated."""
+
+import math
+from itertools import pairwise
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.strategies import exact_curves, log_uniform
+from tradeoff.errors import BudgetExceeded, DomainError
+from tradeoff.filters.domination import by_envelope, by_variance, charge
+from tradeoff.filters.responses import bounded, log_delta, responses
+
+few = settings(max_examples=max(6, settings.default.max_examples // 3))
+
+
+def profile(epsilon, mu):
+    """delta of G_mu at any real epsilon, in the working precision."""
+    return mpmath.ncdf(-epsilon / mu + mu / 2) - mpmath.exp(epsilon) * mpmath.ncdf(-epsilon / mu - mu / 2)
+
+
+def composed(atoms, epsilon, mu):
+    """delta of (atoms) (x) G_mu: the sum of q delta_{G_mu}(eps - loss)."""
+    return mpmath.fsum(q * profile(epsilon - loss, mu) for loss, q in atoms)
+
+
+def response(epsilon):
+    e = mpmath.mpf(epsilon)
+    return [(e, 1 / (1 + mpmath.exp(-e))), (-e, 1 / (1 + mpmath.exp(e)))]
+
+
+def atoms_of(curve):
+    """Losses and Q-masses of a polygon in fractions."""
+    p, q = curve.atoms()
+    return [
+        (mpmath.log(mpmath.mpf(b.numerator) / b.denominator * a.denominator / a.numerator), mpmath.mpf(b.numerator) / b.denominator)
+        for a, b in zip(p, q, strict=True)
+    ]
+
+
+def worst(atoms, left, r):
+    """The largest D/delta_{G_r} - 1 over epsilon >= 0, near 0 and far out; both sides are symmetric."""
+    grid = [r * e for e in (0, mpmath.mpf("0.01"), mpmath.mpf("0.2"), mpmath.mpf("0.7"), 1, 2, 3, 5, 8)]
+    return max(composed(atoms, e, left) / profile(e, r) - 1 for e in grid)
+
+
+def binds(f, left, r):
+    """Whether some epsilon refutes f (x) G_left >= G_r."""
+    epsilon = np.linspace(0, 10 * r, 2001)
+    return np.any(responses(f, r).log_delta(epsilon, left) > log_delta(epsilon, r) + 1e-11)
+
+
+@pytest.mark.parametrize(("epsilon", "naive", "residue"), [(0.1, 63, 98), (0.2, 15, 23)])
+def test_counts_of_randomised_response_under_1_gdp(epsilon, naive, residue):
+    step = to.mechanisms.RandomizedResponse(epsilon=epsilon)
+    for budget, count in ((to.filters.GDPFilter(1), naive), (to.filters.ResidueFilter(1), residue)):
+        for _ in range(count):
+            budget.spend(step)
+        with pytest.raises(BudgetExceeded):
+            budget.spend(step)
+    # With parameters fixed in advance one more fits, and not two.
+    at = np.linspace(0, 4, 81)
+    assert np.all((to.PureDP(epsilon) ** (residue + 1)).bounds.delta(at).lower <= to.Gaussian(1).delta(at))
+    assert np.any((to.PureDP(epsilon) ** (residue + 2)).bounds.delta(at).lower > to.Gaussian(1).delta(at))
+
+
+@pytest.mark.parametrize("mu", [1e-3, 0.05, 0.099, 0.1, 0.7, 1.0, 3.0])
+@pytest.mark.parametrize("ratio", [0.0, 1e-6, 0.3, 5.0, 39.9, 40.1, 300.0])
+def test_logarithms_of_profiles(mu, ratio):
+    for epsilon in {ratio * mu, -ratio * mu}:
+        with mpmath.workdps(80):
+            truth = float(mpmath.log(profile(mpmath.mpf(epsilon), mpmath.mpf(mu))))
+        error = abs(float(log_delta(np.array([epsilon]), mu)[0]) - truth)
+        assert error <= 1e-14 + 8 * 2.0**-53 * (abs(epsilon) / mu**2 + abs(truth))
+
+
+@pytest.mark.parametrize("r", [0.3, 1.0, 4.0])
+@pytest.mark.parametrize("share", [1e-4, 0.05, 0.3, 0.7])
+def test_what_randomised_response_leaves_is_enough_and_all(share, r):
+    epsilon = share * r
+    taken = charge(bounded(to.PureDP(epsilon), 0.0), r)
+    with mpmath.workdps(60):
+        left = mpmath.sqrt(mpmath.mpf(r) ** 2 - mpmath.mpf(taken))
+        assert worst(response(epsilon), left, mpmath.mpf(r)) <= 0
+        assert composed(response(epsilon), 0, left + mpmath.mpf(1e-10)) > profile(0, mpmath.mpf(r))  # the largest r' is within 1e-10
+
+
+@few
+@given(exact_curves, log_uniform(0.3, 4.0))
+def test_what_a_polygon_leaves_is_enough_and_all(curve, r):
+    curve = curve.symmetrise(assume="either-order")
+    assume(curve.q_plus == 0 and 0 < curve.sup_loss < 5)
+    taken = charge(bounded(curve, 0.0), r)
+    assume(taken < 0.95 * r * r)
+    with mpmath.workdps(40):
+        left = mpmath.sqrt(mpmath.mpf(r) ** 2 - mpmath.mpf(taken))
+        assert worst(atoms_of(curve), left, mpmath.mpf(r)) <= 0
+    assert binds(bounded(curve, 0.0), float(left) + 1e-6, r)
+
+
+@pytest.mark.parametrize(("curve", "r"), [(to.Laplace(0.5), 1.0), (to.Laplace(1.5), 3.0), (to.PureDP(0.2) ** 5, 1.0)])
+def test_what_a_curve_leaves_is_enough_and_all(curve, r):
+    """Against the composition engine, up to its own width."""
+    left = math.sqrt(r * r - charge(bounded(curve, 0.0), r))
+    epsilon = np.linspace(-3, 3, 13) * r
+    assert np.all((curve @ to.Gaussian(left)).bounds.delta(epsilon).lower <= to.Gaussian(r).delta(epsilon))
+    assert binds(bounded(curve, 0.0), left + 1e-6, r)
+
+
+@given(log_uniform(0.05, 5.0), st.floats(0.0, 0.49))
+def test_the_charge_by_variance_is_always_enough(r, share):
+    epsilon = share * r
+    assume(epsilon > 0)
+    taken = by_variance(epsilon**2, r)
+    assert taken >= epsilon**2
+    with mpmath.workdps(40):
+        left = mpmath.sqrt(mpmath.mpf(r) ** 2 - mpmath.mpf(taken))
+        assert worst(response(epsilon), left, mpmath.mpf(r)) <= 0
+
+
+@few
+@given(exact_curves)
+def test_mixtures_of_responses_lie_below_their_curve(curve):
+    curve = curve.symmetrise(assume="either-order")
+    assume(curve.q_plus == 0 and curve.sup_loss > 0)
+    mixture = responses(bounded(curve, 0.0), 1.0)
+    at = np.linspace(0, curve.sup_loss * 1.01, 97)
+    assert np.all(mixture.delta(at) >= curve.bounds.delta(at).lower * (1 - 1e-13))
+    assert np.all(mixture.delta(at) <= curve.bounds.delta(at).upper + 1e-9)
+    assert abs(np.sum(mixture.weight) - 1) < 1e-12
+
+
+def test_it_is_never_worse_than_the_naive_charge():
+    for step in (to.Laplace(0.4), to.PureDP(1), to.mechanisms.RandomizedResponse(1, 5), to.subsample(to.Laplace(1.0), 0.2)):
+        naive, residue = to.filters.GDPFilter(3), to.filters.ResidueFilter(3)
+        naive.spend(step)
+        residue.spend(step)
+        assert residue.spent.mu <= naive.spent * (1 + 1e-12)
+    assert by_envelope(2.0, 1.0) == math.inf
+
+
+def test_gaussian_steps_cost_their_square_and_leaks_their_mass():
+    budget = to.filters.ResidueFilter(1, delta=1e-3)
+    for _ in range(10):
+        budget.spend(to.Gaussian(0.3) @ to.TotalVariation(1e-4))
+    assert budget.spent.mu == pytest.approx(math.sqrt(0.9), rel=1e-12)
+    assert budget.spent.delta == pytest.approx(1 - (1 - 1e-4) ** 10, rel=1e-12)
+    assert budget.would_exceed(to.TotalVariation(2e-6))
+    assert not budget.would_exceed(to.Gaussian(budget.remaining.mu))
+    assert budget.guarantee().delta(np.inf) >= 1e-3
+
+
+@pytest.mark.parametrize("step", [to.subsample(to.Gaussian(1.0), 0.01), to.mechanisms.DiscreteGaussian(sigma=3)])
+def test_unbounded_losses_cost_less_once_a_sliver_of_mass_is_given_up(step):
+    budget = to.filters.ResidueFilter(2, delta=1e-6, step_delta=1e-8)
+    budget.spend(step)
+    assert 1e-8 <= budget.spent.delta <= 1.01e-8
+    left, curve = math.sqrt(4 - budget.spent.mu**2), step if isinstance(step, to.TradeOff) else step.curve()
+    claim, epsilon = to.Gaussian(2) @ to.TotalVariation(1.01e-8), np.linspace(-4, 8, 25)
+    assert np.all((curve @ to.Gaussian(left)).bounds.delta(epsilon).lower <= claim.delta(epsilon))
+
+
+@pytest.mark.parametrize("arguments", [{"mu": 0}, {"mu": math.nan}, {"mu": 1, "delta": 1.0}, {"mu": 1, "delta": 0.1, "step_delta": 0.2}])
+def test_budgets_outside_their_range_are_refused(arguments):
+    with pytest.raises(DomainError):
+        to.filters.ResidueFilter(**arguments)
+
+
+def leaves(budget, rule, depth):
+    """All paths of an adaptive analyst: (log-loss, Q-mass, what is left of the budget)."""
+    paths, done = [(0.0, 1.0, budget.state(), ())], []
+    for _ in range(depth):
+        grown = []
+        for loss, mass, state, answers in paths:
+            step = rule(answers)
+            mine = to.filters.Filter.from_state(state)
+            if mine.would_exceed(to.PureDP(step)):
+                done.append((loss, mass, mine.remaining))
+                continue
+            mine.spend(to.PureDP(step))
+            truth = 1 / (1 + math.exp(-step))
+            grown += [
+                (loss + step, mass * truth, mine.state(), (*answers, 1)),
+                (loss - step, mass * (1 - truth), mine.state(), (*answers, 0)),
+            ]
+        paths = grown
+    return done + [(loss, mass, to.filters.Filter.from_state(state).remaining) for loss, mass, state, _ in paths]
+
+
+def greedy(answers):
+    """Ask strongly after an answer that told much, weakly after one that did not."""
+    return 0.4 if not answers or answers[-1] else 0.1
+
+
+def reversed_(answers):
+    return 0.4 if answers and not answers[-1] else 0.1
+
+
+@pytest.mark.parametrize("rule", [greedy, reversed_])
+def test_the_worst_adaptive_analyst_stays_within_the_claim(rule):
+    """Enumerated, not sampled: seven responses chosen by the answers, then all that is left in one Gaussian step."""
+    found = leaves(to.filters.ResidueFilter(1), rule, 7)
+    epsilon = np.linspace(0, 4, 41)
+    total = sum(mass * to.Gaussian(left.mu).bounds.delta(epsilon - loss).lower for loss, mass, left in found)
+    claim = to.filters.ResidueFilter(1).guarantee().delta(epsilon)
+    assert sum(mass for _, mass, _ in found) == pytest.approx(1, abs=1e-12)
+    assert np.all(total <= claim)
+    assert np.all(total >= claim - 0.01)  # and it comes close, so the test could fail
+
+
+@pytest.mark.parametrize("after", [0, 1])
+def test_approximate_filters_hold_against_an_adaptive_analyst(after):
+    """Enumerated over hundreds of paths that meet again: responses of 0.1 after one answer and 0.05 after the other."""
+    start = to.filters.ApproximateDPFilter(1, 0.05)
+    paths, total = {(0.0, 0, 0.0): (1.0, start.state())}, 0.0
+    while paths:
+        grown = {}
+        for (loss, last, _), (mass, state) in paths.items():
+            budget, step = to.filters.Filter.from_state(state), 0.1 if last == after else 0.05
+            if budget.would_exceed(to.PureDP(step)):
+                total += mass * max(0.0, -math.expm1(1 - loss))
+                continue
+            budget.spend(to.PureDP(step))
+            truth = 1 / (1 + math.exp(-step))
+            for answer, sign, share in ((1, 1, truth), (0, -1, 1 - truth)):
+                key = (round(loss + sign * step, 9), answer, round(budget.spent.epsilon_squared, 9))
+                grown[key] = (grown.get(key, (0.0,))[0] + mass * share, budget.state())
+        paths = grown
+    assert 1e-5 < total <= 0.05
+
+
+def test_shares_never_leave_the_budget_in_long_runs():
+    budget = to.filters.ResidueFilter(1)
+    spent = [budget.spent.mu]
+    while not budget.would_exceed(to.PureDP(0.05)) and budget.steps < 120:
+        budget.spend(to.PureDP(0.05))
+        spent.append(budget.spent.mu)
+    assert all(a < b for a, b in pairwise(spent))
+    assert spent[-1] ** 2 == pytest.approx(120 * 0.05**2, rel=2e-3)
