@@ -13,6 +13,7 @@ from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
 from tradeoff.errors import DomainError, KindError, TradeOffError
 from tradeoff.numerics.rounding import Array
+from tradeoff.report import textbook as _textbook  # noqa: F401 - enters its methods
 from tradeoff.report.answers import ASKED, Answers, ask, finite
 from tradeoff.report.digits import rounded
 from tradeoff.report.methods import METHODS, Claim, claim_of
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UNDER = "under-reports"
-_GRID = np.unique(np.concatenate([np.linspace(0.0, 1.0, 201), np.geomspace(1e-6, 0.5, 56)]))
+_GRID = np.unique(np.concatenate([np.linspace(0.0, 1.0, 101), np.geomspace(1e-6, 0.49, 28)]))
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Row:
     entries
         Its entries by what is answered: epsilon, delta, beta.
     sup_error, sup_error_at
-        Signed difference beta - f of largest size among 257 type I errors, and where: positive on the unsafe side.
+        Signed difference beta - f of largest size among 129 type I errors, and where: positive on the unsafe side.
     """
 
     method: str

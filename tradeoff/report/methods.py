@@ -10,8 +10,12 @@ from typing import Any, Literal
 import numpy as np
 
 from tradeoff.core.curve import TradeOff
+from tradeoff.core.tensor import Tensor
 from tradeoff.errors import NoClosedForm
+from tradeoff.families.gaussian import Gaussian
 from tradeoff.numerics.rounding import Array
+from tradeoff.operators.subsample import Subsampled
+from tradeoff.operators.symmetrise import Envelope
 
 Kind = Literal["estimate", "bound"]
 Answer = Callable[[Array], Any]
@@ -70,12 +74,20 @@ def _clt(curve: TradeOff) -> Claim:
     return claim_of("CLT", import_module("tradeoff.limits").clt(curve))
 
 
+@method("dp-sgd-clt")
+def _dp_sgd_clt(curve: TradeOff) -> Claim:
+    """Apply the closed formula for Poisson-sampled Gaussian steps of one kind."""
+    inner = curve.operands[0] if isinstance(curve, Envelope) else curve
+    steps = inner.factors if isinstance(inner, Tensor) else {inner: 1}
+    match list(steps.items()):
+        case [(Subsampled(operands=(Gaussian(mu=mu),), p=rate), n)] if mu > 0:
+            return claim_of("DP-SGD CLT", import_module("tradeoff.limits").dp_sgd_clt(rate, 1 / mu, n))
+    raise NoClosedForm("the formula is for one kind of Poisson-sampled Gaussian step")
+
+
 @method("edgeworth")
 def _edgeworth(curve: TradeOff) -> Claim:
-    limits = import_module("tradeoff.limits")
-    if not hasattr(limits, "edgeworth"):
-        raise NoClosedForm("not offered")
-    return claim_of("Edgeworth", limits.edgeworth(curve))
+    return claim_of("Edgeworth", import_module("tradeoff.limits").edgeworth(curve))
 
 
 @method("berry-esseen")
