@@ -1,0 +1,82 @@
+"""The 2020 US Census: the production budget, and the ten-equal-queries table, against exact sums (generate_census.py)."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from pathlib import Path
+
+import pytest
+from scipy.optimize import brentq
+
+import tradeoff as to
+from tradeoff.families.discrete import DiscreteGaussianCurve
+from tradeoff.spec.reading import load
+
+TRUTH = json.loads((Path(__file__).parent / "census.json").read_text(encoding="utf-8"))
+LEVELS = TRUTH["levels"]
+PUBLISHED = {
+    "State": {"epsilon": "10.1254", "zcdp": "11.0661", "saved": "8.50", "variance_reduction": "15.08"},
+    "Block": {"epsilon": "0.9178", "zcdp": "1.0642", "saved": "13.76", "variance_reduction": "24.82"},
+}
+"""As printed in arXiv 2410.09296; the last two in per cent."""
+
+PRINTED = {"epsilon": (1, 4), "zcdp": (1, 4), "saved": (100, 2), "variance_reduction": (100, 2)}
+
+
+@functools.cache
+def persons() -> to.TradeOff:
+    return load(Path(__file__).parents[2] / "examples" / "census2020.toml").plan.curve()
+
+
+def rho(name: str) -> float:
+    return 3.65 * float(LEVELS[name]["share"]) / 100
+
+
+def ten_queries(sigma: float) -> to.TradeOff:
+    return DiscreteGaussianCurve(sigma) ** 10
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_golden_table_has_the_published_digits(name: str) -> None:
+    for column, (factor, digits) in PRINTED.items():
+        assert f"{factor * float(LEVELS[name][column]):.{digits}f}" == PUBLISHED[name][column]
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_ten_equal_queries(name: str) -> None:
+    truth = float(LEVELS[name]["epsilon"])
+    bounds = ten_queries(math.sqrt(10 / (2 * rho(name)))).bounds.epsilon(1e-11)
+    assert bounds.lower <= truth * (1 + 1e-13)
+    assert truth * (1 - 1e-13) <= bounds.upper
+    assert bounds.width < 1e-8
+    assert f"{bounds.upper:.4f}" == f"{truth:.4f}"
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_what_the_exact_epsilon_saves(name: str) -> None:
+    """Saved: 1 - epsilon/zcdp. Variance reduction: 1 - s^2/sigma^2 where s has epsilon = zcdp."""
+    level, delta, r = LEVELS[name], 1e-11, rho(name)
+    sigma, zcdp = math.sqrt(10 / (2 * r)), r + 2 * math.sqrt(r * math.log(1 / delta))
+    saved = 1 - ten_queries(sigma).epsilon(delta) / zcdp
+    assert saved == pytest.approx(float(level["saved"]), abs=1e-9)
+    less = brentq(lambda s: ten_queries(s).epsilon(delta) - zcdp, 0.8 * sigma, sigma, xtol=1e-9)
+    assert 1 - (less / sigma) ** 2 == pytest.approx(float(level["variance_reduction"]), abs=1e-8)
+
+
+def test_persons_delta() -> None:
+    lower, upper = persons().bounds.delta([16.0, 17.14])
+    for low, high, name in zip(lower, upper, ("delta(16)", "delta(17.14)"), strict=True):
+        truth = float(TRUTH["persons"][name])
+        assert low <= truth * (1 + 1e-12)
+        assert truth * (1 - 1e-12) <= high
+        assert high - low <= 1e-3 * truth
+
+
+def test_persons_epsilon() -> None:
+    truth = float(TRUTH["persons"]["epsilon(1e-10)"])
+    bounds = persons().bounds.epsilon(1e-10, tol=1e-8)
+    assert bounds.lower <= truth + 1e-12
+    assert truth - 1e-12 <= bounds.upper
+    assert bounds.width <= 1e-8
