@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.golden.oracle import exact, gaussian_beta, laplace_beta, laplace_power_delta
-from tests.strategies import alphas, curves, factors, float_curves, gaussians, laplaces, log_uniform, pure_dps
+from tests.strategies import alphas, curves, factors, float_curves, gaussians, laplaces, log_uniform, pure_dps, subsampled
 from tradeoff.errors import DomainError, SymbolError
 
 DIGITS = 50
@@ -156,6 +156,37 @@ class TestAnyCurve:
     def test_piecewise_linear_curves_are_both_sides(self, f):
         assert f.lower is f
         assert f.upper is f
+
+
+class TestQuestionsToASide:
+    """A side is a curve of its own: its bounds hold the exact value of its vertices, in the digits that floats lose too."""
+
+    @given(st.one_of(gaussians, laplaces, pure_dps, subsampled), alphas, st.booleans())
+    def test_beta(self, f, alpha, below):
+        side = f.lower if below else f.upper
+        bounds, truth = side.bounds(alpha), value(side, Fraction(alpha))
+        assert bounds.lower <= truth <= bounds.upper
+        assert bounds.width <= 1e-12 * truth + 1e-14 * (alpha < 0.5)
+
+    @given(float_curves, alphas, st.floats(-30, 30))
+    def test_vertices_given_in_floats(self, f, alpha, epsilon):
+        assert f.bounds(alpha).lower <= value(f, Fraction(alpha)) <= f.bounds(alpha).upper
+        assert f.bounds.delta(epsilon).lower <= profile(f, epsilon) <= f.bounds.delta(epsilon).upper
+
+    @given(st.one_of(gaussians, laplaces, pure_dps, subsampled), st.floats(-30, 30), st.booleans(), st.booleans())
+    def test_delta_in_both_orders(self, f, epsilon, below, turned):
+        side = f.lower if below else f.upper
+        side = ~side if turned else side
+        bounds, truth = side.bounds.delta(epsilon), profile(side, epsilon)
+        assert bounds.lower <= truth <= bounds.upper
+
+    @given(st.one_of(gaussians, laplaces, pure_dps, subsampled), st.booleans())
+    def test_masses(self, f, turned):
+        side = ~f.lower if turned else f.lower
+        p, q = side.atoms()
+        x, y = vertices(side)
+        assert all(abs(Fraction(m) / (b - a) - 1) < 1e-15 for m, a, b in zip(p, x, x[1:], strict=False))
+        assert all(abs(Fraction(m) / (a - b) - 1) < 1e-15 for m, a, b in zip(q, y, y[1:], strict=False))
 
 
 class TestExtremes:

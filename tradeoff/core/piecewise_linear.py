@@ -127,10 +127,11 @@ class PiecewiseLinear(TradeOff):
         far = alpha > 0.5  # there 1 - alpha is exact, and vertices are told apart by it
         k = np.where(far, np.searchsorted(-rest, alpha - 1, side="right"), np.searchsorted(x, alpha, side="right")) - 1
         k = np.clip(k, 0, len(x) - 1)
-        far &= x[k] >= 0.5  # of a segment across 1/2 both ends are exact on the left, or it is long
+        far &= (x[k] <= 0.25) | (1 - rest[k] == x[k])  # the start of the segment is exact there too, or a unit of its length off
         value = np.where(far, np.interp(1 - alpha, rest[::-1], y[::-1], left=0.0), np.interp(alpha, x, y))
-        # y0 + (y1 - y0) t loses a unit of the larger end; a vertex that floats hold loses nothing.
-        error = 16 * UNIT * np.where(1 - alpha > rest[-1], y[k], 0.0)
+        # y0 + (y1 - y0) t loses units of the end it starts from: of the larger one, or of less than the value where it
+        # starts from the right. A vertex that floats hold loses nothing.
+        error = 16 * UNIT * np.where(far, value, np.where(1 - alpha > rest[-1], y[k], 0.0))
         held = ((x <= 0.5) | (1 - x == rest)) & ((y <= 0.5) | (1 - y == power)) & (not self.exact)
         corner = np.isin(alpha, x[held])
         return np.where(corner, value, np.maximum(value - error, 0.0)), np.where(corner, value, value + error)
