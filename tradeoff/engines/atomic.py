@@ -57,11 +57,27 @@ class AtomicLaw(LossLaw):
         return Cells(zero, zero, zero)
 
 
+@dataclass(frozen=True, eq=False)
+class BinomialLaw(AtomicLaw):
+    """n rounds of f_{epsilon,0}, written out."""
+
+    epsilon: float = 0.0
+    n: int = 1
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteGaussianLaw(AtomicLaw):
+    """x on the integers against x + shift, pmf proportional to e^(-x^2/2 sigma^2)."""
+
+    sigma: float = 1.0
+    shift: int = 1
+
+
 def _too_many(what: str, count: float) -> SizeError:
     return SizeError(f"{what} has {count:.3g} atoms, above the cap of {MAX_ATOMS}; bound it by a Gaussian or split the question")
 
 
-def binomial_law(epsilon: float, n: int) -> AtomicLaw:
+def binomial_law(epsilon: float, n: int) -> BinomialLaw:
     """Return the law of n rounds of f_{epsilon,0}: losses (2k - n) epsilon, k ~ Bin(n, 1/(1 + e^epsilon)) under P (KOV)."""
     reach = 45 * np.sqrt(n) + 800  # Hoeffding: less than e^-4000 lies beyond, under P and under Q
     low = max(0, int(n * expit(-epsilon) - reach))
@@ -70,10 +86,10 @@ def binomial_law(epsilon: float, n: int) -> AtomicLaw:
         raise _too_many(f"the {n}-fold product of f_({epsilon:.6g},0)", high - low + 1.0)
     k = np.arange(low, high + 1, dtype=float)
     log_p, slack = log_pmf(k, n, epsilon)
-    return AtomicLaw((2 * k - n) * epsilon, log_p, slack=slack, lost=0.0 if (low, high) == (0, n) else _LOST)
+    return BinomialLaw((2 * k - n) * epsilon, log_p, slack=slack, lost=0.0 if (low, high) == (0, n) else _LOST, epsilon=epsilon, n=n)
 
 
-def discrete_gaussian_law(sigma: float, shift: int) -> AtomicLaw:
+def discrete_gaussian_law(sigma: float, shift: int) -> DiscreteGaussianLaw:
     """Return the law of L = (2 s x - s^2)/(2 sigma^2), x on the integers with pmf e^(-x^2/2 sigma^2)."""
     reach = np.ceil(40 * sigma) + 2  # beyond 40 sigma: less than e^-799
     if 2 * reach + shift >= MAX_ATOMS:
@@ -81,7 +97,8 @@ def discrete_gaussian_law(sigma: float, shift: int) -> AtomicLaw:
     x = np.arange(-reach, shift + reach + 1)
     half = np.exp(-((np.arange(reach, 0, -1) / sigma) ** 2) / 2)
     log_p = -((x / sigma) ** 2) / 2 - np.log1p(2 * np.sum(half))
-    return AtomicLaw((x - shift / 2) * (shift / sigma**2), log_p, slack=(32 + 8 * np.abs(log_p)) * UNIT, lost=_LOST)
+    slack = (32 + 8 * np.abs(log_p)) * UNIT
+    return DiscreteGaussianLaw((x - shift / 2) * (shift / sigma**2), log_p, slack=slack, lost=_LOST, sigma=sigma, shift=shift)
 
 
 def merged(loss: Array, log_p: Array) -> tuple[Array, Array]:

@@ -1,315 +1,156 @@
-"""Law in, bounds out: the certified answer to any question about a product of laws."""
+"""Law in, bounds out: one planner over all engines.
+
+Each engine answers all three questions on arrays, both sides at once. The planner asks them in turn, the narrowest for
+its cost first, and intersects what they prove, until the width wanted is reached.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from typing import Literal, Protocol
 
 import numpy as np
 
-from tradeoff.engines import exact, planner
+from tradeoff.engines import exact
 from tradeoff.engines.atomic import AtomicLaw
-from tradeoff.engines.lattice import profile
-from tradeoff.engines.law import LossLaw, Reversed, Sketch
-from tradeoff.engines.planner import Effort, first_effort
-from tradeoff.engines.profile import Profile
-from tradeoff.engines.saddle import Cumulant, epsilon_for_alpha, epsilon_for_delta, log_delta_for_epsilon
-from tradeoff.numerics.rounding import TINY, UNIT, Array
-
-_REFINEMENTS, _AIMS = 4, 3
-_LARGEST_LOSS = 300.0
-_REMEMBERED = 2**22
-"""Most table entries kept for later questions: 128 MiB an order."""
-
-UNKNOWN = Profile(np.array([0.0, 1.0]), np.ones(2), np.array([0.0, 1.0]), np.zeros(2), 0.0)
-"""What is known when nothing is."""
+from tradeoff.engines.contour.answers import Contour
+from tradeoff.engines.law import LossLaw, lost_mass
+from tradeoff.engines.tables import Tables
+from tradeoff.numerics.rounding import UNIT, Array
 
 Pair = tuple[Array, Array]
+Method = Literal["exact", "lattice", "contour", "saddle-point"]
+
+_EDGE = 16 * UNIT
+_USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3}
+"""Widths with which a question that states no tolerance is content."""
+
+_FEW = 4
+"""Rounds of continuous laws up to which the lattice is the narrower engine: nearly atomic sums have slow contours."""
 
 
-class _Order:
-    """One order of the pair: plans, lattices and the profiles already computed."""
+class Engine(Protocol):
+    """Anything that bounds the three questions on arrays."""
 
-    def __init__(self, laws: list[LossLaw], counts: list[int], *, reverse: bool) -> None:
-        self.laws, self.counts, self.reverse = laws, counts, reverse
-        self.profiles: list[tuple[float, Effort, Profile, bool]] = []
+    def delta(self, epsilon: Array, tol: float | None) -> Pair:
+        """Bound delta(epsilon)."""
 
-    @cached_property
-    def views(self) -> list[LossLaw]:
-        return [Reversed(law) for law in self.laws] if self.reverse else self.laws
+    def epsilon(self, delta: Array, tol: float | None) -> Pair:
+        """Bound the least epsilon with delta(epsilon) <= delta."""
 
-    @cached_property
-    def sketches(self) -> list[Sketch]:
-        return [view.sketch() for view in self.views]
-
-    @cached_property
-    def cumulant(self) -> Cumulant:
-        return Cumulant(list(zip(self.sketches, self.counts, strict=True)))
-
-    @cached_property
-    def exact_law(self) -> AtomicLaw | None:
-        return exact.product(self.views, self.counts)
-
-    @cached_property
-    def exact(self) -> Profile | None:
-        return None if self.exact_law is None else exact.profile(self.exact_law, self.q_plus)
-
-    @cached_property
-    def reach(self) -> float:
-        """Return the largest loss of the sum that the sketches see; beyond it a float holds no mass."""
-        return float(sum(count * sketch.loss[-1] for sketch, count in zip(self.sketches, self.counts, strict=True)))
-
-    @cached_property
-    def representable(self) -> bool:
-        """Whether densities under P and Q fit floats together: beyond losses of 650 nats e^L does not."""
-        typical = [law.sketch().loss[np.argmax(law.sketch().log_p)] for law in self.views if law.continuous]
-        return all(abs(loss) < _LARGEST_LOSS for loss in typical)
-
-    @cached_property
-    def q_plus(self) -> float:
-        return lost_mass([view.q_plus for view in self.views], self.counts)
-
-    @cached_property
-    def supremum(self) -> float:
-        return float(sum(count * view.range[1] for view, count in zip(self.views, self.counts, strict=True)))
-
-    def near(self, epsilon: float, effort: Effort) -> tuple[Profile, bool]:
-        """Return a profile aimed at ``epsilon`` (and whether it is as fine as memory allows), from the cache if one is."""
-        if self.exact is not None:
-            return self.exact, True
-        epsilon = min(epsilon, 0.98 * self.reach) if self.reach > 0 else epsilon
-        for target, made, known, capped in self.profiles:
-            if abs(target - epsilon) < 1e-9 * (1 + abs(epsilon)) and (made.most >= effort.most and (made.width <= effort.width or capped)):
-                return known, capped
-        if not self.representable:
-            return UNKNOWN, True
-        grid = planner.plan(self.views, self.counts, self.sketches, epsilon, effort)
-        factors = planner.factors(grid, self.laws, self.views, self.counts, reverse=self.reverse)
-        table = profile(factors, grid.h, grid.theta, grid.window, self.q_plus * (1 - 16 * UNIT))
-        self.profiles.append((epsilon, effort, table, grid.capped))
-        while len(self.profiles) > 1 and sum(len(known.above) for _, _, known, _ in self.profiles) > _REMEMBERED:
-            del self.profiles[0]
-        return table, grid.capped
-
-
-def lost_mass(each: Sequence[float], counts: Sequence[int]) -> float:
-    """Return 1 - prod (1 - q_i)^n_i without cancellation."""
-    if any(q >= 1 for q in each):
-        return 1.0
-    leaking = [(q, n) for q, n in zip(each, counts, strict=True) if q > 0]
-    if len(leaking) == 1 and leaking[0][1] == 1:
-        return float(leaking[0][0])
-    return float(-np.expm1(sum(n * np.log1p(-q) for q, n in zip(each, counts, strict=True))))
+    def beta(self, alpha: Array, tol: float | None) -> Pair:
+        """Bound f(alpha)."""
 
 
 class Composition:
     """Bounds on every question about the product of ``laws`` with multiplicities ``counts``."""
 
     def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], *, symmetric: bool = False) -> None:
-        self.forward = _Order(list(laws), list(counts), reverse=False)
-        self.backward = self.forward if symmetric else _Order(list(laws), list(counts), reverse=True)
+        self.laws, self.counts, self.symmetric = list(laws), list(counts), symmetric
 
-    def delta(self, epsilon: Array, tol: float | None) -> Pair:
+    @cached_property
+    def q_plus(self) -> float:
+        """Return Q(L = inf) of the product."""
+        return lost_mass([law.q_plus for law in self.laws], self.counts)
+
+    @cached_property
+    def supremum(self) -> float:
+        """Return the supremum of the finite losses."""
+        return math.fsum(count * law.range[1] for law, count in zip(self.laws, self.counts, strict=True))
+
+    @cached_property
+    def tables(self) -> Tables:
+        """The lattice."""
+        return Tables(self.laws, self.counts, symmetric=self.symmetric)
+
+    @cached_property
+    def contour(self) -> Contour:
+        """The contour."""
+        return Contour(self.laws, self.counts, symmetric=self.symmetric)
+
+    @cached_property
+    def sums(self) -> exact.Sums | None:
+        """The exact sums, where the atoms of the product are few."""
+        law: AtomicLaw | None = exact.product(self.laws, self.counts)
+        return None if law is None else exact.Sums(law, self.q_plus)
+
+    def engines(self, method: Method | None) -> Iterator[Engine]:
+        """Yield the engines to ask, in order; a method forces one."""
+        if method == "exact" or (method is None and self.sums is not None):
+            if self.sums is not None:
+                yield self.sums
+            return
+        if method == "lattice":
+            yield self.tables
+        elif method == "contour":
+            yield self.contour
+        elif method == "saddle-point":
+            yield self.saddle_point
+        else:
+            yield from self._usual()
+
+    def _usual(self) -> Iterator[Engine]:
+        rounds = sum(n for law, n in zip(self.laws, self.counts, strict=True) if law.continuous)
+        if not self.contour.possible:
+            yield self.tables
+        elif rounds == 0:
+            yield from (self.contour, self.tables)
+        elif rounds <= _FEW:
+            yield from (self.tables, self.contour)
+        else:
+            yield from (self.contour.sharp, self.tables, self.contour)
+
+    def delta(self, epsilon: Array, tol: float | None, method: Method | None = None) -> Pair:
         """Bound delta(epsilon); ``tol`` is relative to the upper bound."""
+        over = epsilon >= self.supremum * (1 + 1e-12)
+        low, high = np.full(len(epsilon), self.q_plus * (1 - _EDGE)), np.where(over, self.q_plus * (1 + _EDGE), 1.0)
 
         def width(low: Array, high: Array) -> Array:
             return (high - low) / np.where(high > 0, high, 1.0)
 
-        return _cover(epsilon, self._delta_once, width, tol, usual=1e-2, first=self._first(tol), start=self._known_delta(epsilon))
+        return self._ask("delta", epsilon, (low, high), ~over, width, tol, method)
 
-    def _first(self, tol: float | None) -> Effort:
-        return first_effort(len(self.forward.laws), tol)
-
-    def _known_delta(self, at: Array) -> Pair:
-        """Return what the tables made so far say."""
-        low, high = np.zeros(len(at)), np.ones(len(at))
-        for order, reverse in ((self.forward, False), (self.backward, True)):
-            for _, _, table, _ in order.profiles:
-                new_low, new_high = _from_other_order(table, at) if reverse else table.delta(at)
-                low, high = np.maximum(low, new_low), np.minimum(high, new_high)
-        return low, high
-
-    def _delta_once(self, at: Array, which: int, effort: Effort) -> tuple[Array, Array, bool]:
-        target = float(at[which])
-        if target >= 0:
-            return self._tail_delta(self.forward, at, target, effort)
-        table, capped = self.backward.near(-target, effort)
-        return (*_from_other_order(table, at), capped)
-
-    @staticmethod
-    def _tail_delta(order: _Order, at: Array, target: float, effort: Effort) -> tuple[Array, Array, bool]:
-        if target >= order.supremum * (1 + 1e-12):
-            over = at >= order.supremum * (1 + 1e-12)
-            low = np.where(over, order.q_plus * (1 - 16 * UNIT), 0.0)
-            return low, np.where(over, order.q_plus * (1 + 16 * UNIT), 1.0), False
-        table, capped = order.near(target, effort)
-        return (*table.delta(at), capped)
-
-    def epsilon(self, delta: Array, tol: float | None) -> Pair:
+    def epsilon(self, delta: Array, tol: float | None, method: Method | None = None) -> Pair:
         """Bound epsilon(delta); ``tol`` is absolute."""
+        q = self.q_plus
+        below, edge = delta < q * (1 - _EDGE), delta <= q * (1 + _EDGE)
+        low = np.where(below, np.inf, -np.inf)
+        high = np.where((q == 0) & (delta >= q), self.supremum * (1 + _EDGE), np.inf)
 
         def width(low: Array, high: Array) -> Array:
-            return np.where(
-                low == high, 0.0, np.where(np.isfinite(low) & np.isfinite(high), high - np.where(np.isfinite(low), low, 0.0), np.inf)
-            )
+            gap = np.where(np.isfinite(low) & np.isfinite(high), high - np.where(np.isfinite(low), low, 0.0), np.inf)
+            return np.where(low == high, 0.0, gap)
 
-        return _cover(delta, self._epsilon_once, width, tol, usual=3e-4, first=self._first(tol))
+        return self._ask("epsilon", delta, (low, high), ~edge, width, tol, method)
 
-    def _epsilon_once(self, at: Array, which: int, effort: Effort) -> tuple[Array, Array, bool]:
-        target = float(at[which])
-        q = self.forward.q_plus
-        if target < q * (1 - 16 * UNIT):
-            return np.where(at < q * (1 - 16 * UNIT), np.inf, -np.inf), np.full(len(at), np.inf), False
-        if target <= q * (1 + 16 * UNIT):
-            top = self.forward.supremum
-            return np.full(len(at), -np.inf), np.where(at >= q, top * (1 + 16 * UNIT) if q == 0 else np.inf, np.inf), False
-        guess = epsilon_for_delta(self.forward.cumulant, target - q)
-        if guess >= 0:
-            table, capped = self.forward.near(guess, effort)
-            return (*table.epsilon(at), capped)
-        low, high, capped = self._negative_epsilon(at, target, effort)
-        return low, high, capped
-
-    def _negative_epsilon(self, at: Array, target: float, effort: Effort) -> tuple[Array, Array, bool]:
-        """Solve 1 - e^eps (1 - delta_{f^-1}(-eps)) = delta on the other order's table."""
-        order = self.backward
-        low, high = 0.0, max(min(order.supremum, float(-np.log1p(-target))), 1e-9)
-        for _ in range(60):
-            middle = (low + high) / 2
-            value = np.exp(np.minimum(0.0, log_delta_for_epsilon(order.cumulant, middle)))
-            low, high = (middle, high) if 1 - np.exp(-middle) * (1 - value) < target else (low, middle)
-        table, capped = order.near(high, effort)
-        # e^eps >= 1 - delta always: no answer lies beyond that, so the table is continued that far.
-        farthest = float(np.max(-np.log1p(-np.minimum(at, 1 - 1e-16)))) + 1.0
-        turned = _turned(table, farthest)
-        found_low, found_high = turned.epsilon(at)
-        return np.maximum(found_low, np.log1p(-at) * (1 + 8 * UNIT) - UNIT), found_high, capped
-
-    def beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta(self, alpha: Array, tol: float | None, method: Method | None = None) -> Pair:
         """Bound f(alpha) for alpha in (0, 1); ``tol`` is relative to min(beta, 1 - alpha - beta)."""
 
         def width(low: Array, high: Array) -> Array:
             scale = np.minimum(high, np.maximum(1 - alpha - low, 0.0))
             return (high - low) / np.where(scale > 0, scale, 1.0)
 
-        if self.forward.exact_law is not None:
-            return exact.beta(self.forward.exact_law, alpha)
-        return _cover(alpha, self._beta_once, width, tol, usual=1e-2, first=self._first(tol))
+        # 1 - alpha is rounded: no answer is narrower than its unit.
+        return self._ask("beta", alpha, (np.zeros(len(alpha)), 1 - alpha), np.ones(len(alpha), bool), width, tol, method)
 
-    def _beta_once(self, at: Array, which: int, effort: Effort) -> tuple[Array, Array, bool]:
-        alpha = float(at[which])
-        target = epsilon_for_alpha(self.forward.cumulant, alpha)
-        low, high = np.zeros(len(at)), 1 - at
-        for _ in range(_AIMS):
-            order = self.backward if target < 0 else self.forward
-            table, capped = order.near(abs(target), effort)
-            for k in range(len(at)):
-                new_low, new_high, _ = _beta_from(table, float(at[k]), reverse=target < 0)
-                low[k], high[k] = max(low[k], new_low), min(high[k], new_high)
-            if high[which] - low[which] <= 3e-3 * min(high[which], max(1 - alpha - low[which], 0.0)):
+    def _ask(
+        self,
+        question: Literal["delta", "epsilon", "beta"],
+        at: Array,
+        known: Pair,
+        waiting: Array,
+        width: Callable[[Array, Array], Array],
+        tol: float | None,
+        method: Method | None,
+    ) -> Pair:
+        low, high = known
+        for engine in self.engines(method):
+            if not waiting.any():
                 break
-            best = _beta_from(table, alpha, reverse=target < 0)[2]  # where the supremum was: aim there next
-            target = -best if target < 0 else best
-        return low, high, capped
-
-
-def _turned(table: Profile, farthest: float) -> Profile:
-    """Return the table of delta_f(eps) = 1 - e^eps + e^eps delta_{f^-1}(-eps) for eps <= 0.
-
-    A function linear in e^-eps stays linear in e^eps, so chords and polygons keep their corners and their sides.
-    """
-    middle_low, middle_high = table.delta(np.zeros(1))
-
-    def side(at: Array, value: Array, middle: Array, beyond: float, sign: int) -> tuple[Array, Array]:
-        kept = at > 0
-        end = max(float(at[-1]), 0.0)
-        more = end + np.geomspace(1e-6, max(farthest - end, 1e-5), 200)
-        loss = np.concatenate([[0.0], at[kept], more])
-        delta = np.concatenate([middle, value[kept], np.full(len(more), beyond)])
-        shrink = np.exp(-loss)
-        return -loss[::-1], ((-np.expm1(-loss) + shrink * delta) * (1 + sign * 8 * UNIT))[::-1]
-
-    above, upper = side(table.above, table.upper, middle_high, float(table.upper[-1]), +1)
-    below, lower = side(table.below, table.lower, middle_low, table.floor, -1)
-    return Profile(above, np.minimum(upper, 1.0), below, lower, 0.0)
-
-
-def _from_other_order(table: Profile, at: Array) -> Pair:
-    """Bound delta_f(eps) = 1 - e^eps + e^eps delta_{f^-1}(-eps) for eps < 0; nothing is said for eps >= 0."""
-    negative = at < 0
-    turned = np.where(negative, at, 0.0)
-    low, high = (-np.expm1(turned) + np.exp(turned) * side for side in table.delta(-turned))
-    return np.where(negative, low * (1 - 8 * UNIT), 0.0), np.where(negative, np.minimum(high * (1 + 8 * UNIT), 1.0), 1.0)
-
-
-Once = Callable[[Array, int, Effort], tuple[Array, Array, bool]]
-
-
-def _cover(
-    at: Array,
-    once: Once,
-    measure: Callable[[Array, Array], Array],
-    tol: float | None,
-    usual: float,
-    first: Effort,
-    start: Pair | None = None,
-) -> Pair:
-    """Answer all entries: aim at one, keep what its table also answers well enough, refine, go on with the rest.
-
-    ``measure`` is the width in the question's own unit; without ``tol`` an entry is done when it is at most three times
-    as wide as an entry aimed at, and an entry aimed at is refined only while it is wider than ``usual``. ``start`` is
-    what is known already; it is enough where it is a fifth of ``usual`` wide.
-    """
-    low, high = start or (np.full(len(at), -np.inf), np.full(len(at), np.inf))
-    goal = usual if tol is None else tol
-    with np.errstate(invalid="ignore"):
-        waiting = ~(measure(low, high) <= (usual / 5 if tol is None else tol))
-    while waiting.any():
-        which = int(np.flatnonzero(waiting)[waiting.sum() // 2])
-        effort = first
-        for _ in range(_REFINEMENTS):
-            new_low, new_high, capped = once(at, which, effort)
-            low, high = np.maximum(low, new_low), np.minimum(high, new_high)
+            below, above = getattr(engine, question)(at[waiting], tol)
+            low[waiting], high[waiting] = np.maximum(low[waiting], below), np.minimum(high[waiting], above)
             with np.errstate(invalid="ignore"):
-                reached = measure(low, high)
-            if capped or reached[which] <= goal:
-                break
-            finer = 4.0 if tol is None else min(1000.0, max(4.0, 1.5 * float(reached[which]) / goal))
-            effort = effort._replace(width=effort.width / finer)
-        waiting &= ~(reached <= (max(3 * reached[which], 1e-12) if tol is None and np.isfinite(reached[which]) else goal))
-        waiting[which] = False
-    return low, high
-
-
-def _beta_from(table: Profile, alpha: float, *, reverse: bool) -> tuple[float, float, float]:
-    """Bound f(alpha) from one table of delta_f (or of delta_{f^-1}) by duality; return also where the supremum sits.
-
-    f(alpha) = sup over s = e^eps of 1 - delta(eps) - s alpha, concave in s. A node on either side whose upper value
-    is below the best lower value fences the supremum in; no other node can then exceed what lies between.
-    From the other order, f(alpha) = sup of (1 - alpha - delta_{f^-1}(eps))/s.
-    """
-    bottom = np.maximum(np.maximum(table.lower, table.floor), -np.expm1(np.minimum(table.below, 0.0)))
-    above, below = np.clip(table.above, -700.0, 700.0), np.clip(table.below, -700.0, 700.0)
-    if reverse:
-        line = (1 - alpha - table.upper - 8 * UNIT) * np.where(table.above > 700.0, 0.0, np.exp(-above))
-        ceiling = (1 - alpha - bottom + 8 * UNIT) * np.where(table.below < -700.0, np.inf, np.exp(-below)) + TINY
-    else:
-        line = 1 - table.upper - np.exp(above) * alpha - 8 * UNIT * (1 + np.exp(above) * alpha)
-        line = np.where(table.above > 700.0, -np.inf, line)  # beyond, the slope is steeper than a float can say
-        ceiling = 1 - bottom - np.exp(below) * alpha + 8 * UNIT * (1 + np.exp(below) * alpha)
-    best = int(np.argmax(line))
-    return max(float(line[best]), 0.0), _fenced(ceiling, line), float(table.above[best])
-
-
-def _fenced(ceiling: Array, line: Array) -> float:
-    """Bound the supremum of a concave function known node by node from above (``ceiling``) and below (``line``).
-
-    Left of a node that is at most the best node's value the function only falls; so the supremum lies between the
-    nearest such nodes on both sides, or nothing is known.
-    """
-    best = int(np.argmax(line))
-    under = np.flatnonzero(ceiling <= line[best])
-    left, right = under[under < best], under[under > best]
-    if len(left) == 0 or len(right) == 0:
-        return 1.0
-    return float(np.max(ceiling[left[-1] : right[0] + 1]))
+                waiting = waiting & ~(width(low, high) <= (_USUAL[question] if tol is None else tol))
+        return low, high

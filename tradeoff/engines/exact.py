@@ -17,6 +17,25 @@ MAX_PRODUCT = 2**20
 _FAR = 800.0
 
 
+class Sums:
+    """Bounds from the atoms of the product themselves."""
+
+    def __init__(self, law: AtomicLaw, q_plus: float) -> None:
+        self.law, self.table = law, profile(law, q_plus)
+
+    def delta(self, epsilon: Array, tol: float | None) -> tuple[Array, Array]:
+        """Bound delta(epsilon)."""
+        return self.table.delta(epsilon)
+
+    def epsilon(self, delta: Array, tol: float | None) -> tuple[Array, Array]:
+        """Bound the least epsilon with delta(epsilon) <= delta."""
+        return self.table.epsilon(delta)
+
+    def beta(self, alpha: Array, tol: float | None) -> tuple[Array, Array]:
+        """Bound f(alpha) for alpha in (0, 1)."""
+        return beta(self.law, alpha)
+
+
 def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
     """Return the law of the product if all factors are atomic and the atoms stay few, else None."""
     loss, log_p, slack, lost = np.zeros(1), np.zeros(1), 0.0, 0.0

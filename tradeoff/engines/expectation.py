@@ -55,6 +55,10 @@ class FiniteLaw:
         return a, b, at_a, at_b, slack + 16 * UNIT
 
     @cached_property
+    def _left_out(self) -> float:
+        return _LEFT_OUT if self.law.continuous or getattr(self.law, "lost", 0.0) > 0 else 0.0
+
+    @cached_property
     def _whole(self) -> float:
         return 1.0 - self.law.p_minus
 
@@ -74,7 +78,7 @@ class FiniteLaw:
             below, above = self._over_cells(phi, bend, steep)
             low, high = low + below, high + above
         rounding = 64 * UNIT  # pairwise sums of positive terms, and the division
-        return max(low / self._whole * (1 - rounding), 0.0), high / self._whole * (1 + rounding) + _LEFT_OUT
+        return max(low / self._whole * (1 - rounding), 0.0), high / self._whole * (1 + rounding) + self._left_out
 
     def _over_cells(self, phi: Function, bend: Function, steep: Function) -> tuple[float, float]:
         a, b, at_a, at_b, slack = self._cells

@@ -59,6 +59,16 @@ def masses(cells: Cells, edges: Array) -> tuple[Array, Array]:
     return p, cells.excess + np.exp(np.minimum(a, 700.0)) * p
 
 
+def lost_mass(each: Sequence[float], counts: Sequence[int]) -> float:
+    """Return 1 - prod (1 - q_i)^n_i without cancellation."""
+    if any(q >= 1 for q in each):
+        return 1.0
+    leaking = [(q, n) for q, n in zip(each, counts, strict=True) if q > 0]
+    if len(leaking) == 1 and leaking[0][1] == 1:
+        return float(leaking[0][0])
+    return float(-np.expm1(sum(n * np.log1p(-q) for q, n in zip(each, counts, strict=True))))
+
+
 class LossLaw(ABC):
     """Law of L under P; its Q-law is e^L dP plus the mass ``q_plus`` at +infinity."""
 

@@ -7,14 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tradeoff.engines.allowance import allowance
 from tradeoff.engines.discretise import discretise
 from tradeoff.engines.lattice import Tilted, Window
 from tradeoff.engines.law import LossLaw, Sketch
 from tradeoff.engines.saddle import Cumulant, log_delta_for_epsilon, tilt_for_epsilon
 from tradeoff.numerics.rounding import Array, Index
 
-MAX_LATTICE = 2**22
-"""Most lattice points of the sum: about 0.5 GiB of working memory."""
+BYTES = 256
+"""Working memory a lattice point takes: 2^22 points fit into the usual gibibyte."""
 
 USUAL_WORK = 2**26
 """Lattice points times distinct factors spent while no tolerance is asked: a second or two."""
@@ -33,7 +34,8 @@ class Effort(NamedTuple):
 def first_effort(factors: int, tol: float | None) -> Effort:
     """Return the effort to start with: bounded by the usual work unless a tolerance is asked."""
     usual = 1 << int(np.log2(USUAL_WORK / max(factors, 1)))
-    return Effort(USUAL_WIDTH, MAX_LATTICE if tol is not None else min(max(usual, 2**16), MAX_LATTICE))
+    most = allowance().most(BYTES)
+    return Effort(USUAL_WIDTH, most if tol is not None else min(max(usual, 2**16), most))
 
 
 _NEGLIGIBLE = 1e-14

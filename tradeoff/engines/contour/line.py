@@ -17,17 +17,23 @@ from typing import NamedTuple
 import numpy as np
 
 from tradeoff.engines.contour.tail import stays_below
-from tradeoff.engines.contour.transform import Complex, Transform, transform
+from tradeoff.engines.allowance import allowance
+from tradeoff.engines.contour.choice import transform
+from tradeoff.engines.contour.transform import Complex, Transform
 from tradeoff.engines.law import LossLaw
 from tradeoff.errors import SizeError
 from tradeoff.numerics.rounding import TINY, UNIT, Array
 
-MAX_FREQUENCIES = 2**20
-"""Most nodes of one line: 32 MiB of values."""
+BYTES = 1024
+"""Working memory a node of a line takes while it is drawn and asked."""
 
-_DEEP = 36.0
+DEEP = 8.5
+"""Frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing."""
+
+_DIGITS, _FAINT = 36.0, 20.0
 _BLOCK = 64
 _CHUNK = 2**21
+_MANY, _SILENT = 2048, 120.0
 
 
 class Chernoff(NamedTuple):
@@ -41,7 +47,7 @@ class Chernoff(NamedTuple):
 class Line:
     """Values of the product at frequencies k step, k = 0 ... N, with errors, and everything that bounds the rest.
 
-    ``cut`` bounds |prod rho_i^n_i| beyond the last node; ``tau`` > 0 says that a Gaussian factor of that mu was added.
+    ``cut`` bounds |prod rho_i^n_i| beyond the last node; ``tau`` > 0 says that a Gaussian factor of that mu was added. ``scale`` is the standard deviation of the tilted sum.
     """
 
     c: float
@@ -56,6 +62,7 @@ class Line:
     left: Chernoff
     right: Chernoff
     tau: float
+    scale: float
 
     @property
     def y(self) -> Array:
@@ -75,7 +82,7 @@ class Line:
         high = total + off + (0.0 if self.c > 1 else blur)
         exponent = self.log_m - (self.c - 1) * x
         slack = self.log_m_error + UNIT * (16 + 8 * abs(self.log_m) + 16 * np.abs((self.c - 1) * x))
-        scale = np.exp(np.minimum(exponent, 700.0))
+        scale = np.exp(np.minimum(exponent, 600.0))  # beyond, the bounds say nothing: psi <= 1
         return np.maximum(low, 0.0) * scale * (1 - slack), high * scale * (1 + slack) + TINY
 
     def _sum(self, x: Array, weight: Complex) -> tuple[Array, Array]:
@@ -95,7 +102,7 @@ class Line:
         for side in (self.left, self.right):
             gap = abs(side.c - self.c)
             exponent = side.log_m - self.log_m - (side.c - self.c) * x + _log_kappa(side.c)
-            found += np.exp(np.minimum(exponent - gap * period, 700.0)) / -np.expm1(-gap * period)
+            found += np.exp(np.minimum(exponent - gap * period, 60.0)) / -np.expm1(-gap * period)
         return found * (1 + 1e-9)
 
     def _blur(self, x: Array) -> Array | float:
@@ -118,49 +125,52 @@ def _log_kappa(c: float) -> float:
     return (c - 1) * math.log1p(-1 / c) - math.log(c) if c > 1 else 0.0
 
 
-class Plan(NamedTuple):
-    """Where to draw a line: real part c, the two Chernoff points beside it, the step, and what it may cost."""
+class Aim(NamedTuple):
+    """Where to draw a line: real part c, the two Chernoff points beside it, the step; what may be left out, and the cost allowed.
+
+    ``scale`` is the standard deviation of the tilted sum.
+    """
 
     c: float
     left: float
     right: float
     step: float
     goal: float
-    most: int
+    most: float
     tau: float
+    scale: float
 
 
-def draw(laws: Sequence[LossLaw], counts: Sequence[int], plan: Plan) -> Line | None:
-    """Return the line, or None where some density is unknown or the product does not decay within the cost allowed."""
-    digits = [_DEEP + 6 + math.log(n) for n in counts]
-    found = [transform(law, plan.c, d) for law, d in zip(laws, digits, strict=True)]
+def draw(laws: Sequence[LossLaw], counts: Sequence[int], aim: Aim) -> Line | None:
+    """Return the line, or None where some density is unknown or a quadrature too large."""
+    digits = [_DIGITS + 6 + math.log(n) for n in counts]
+    found = [transform(law, aim.c, d) for law, d in zip(laws, digits, strict=True)]
     transforms = [t for t in found if t is not None]
     if len(transforms) < len(laws):
         return None
     try:
-        product = _decayed(transforms, counts, plan)
+        product = _decayed(transforms, counts, aim)
     except SizeError:  # a quadrature grew beyond its cap: the product decays too late
         return None
-    if product is None:
-        return None
     log, error, cut = product
-    sides = [Chernoff(c, _log_m(laws, counts, c, digits)) for c in (plan.left, plan.right)]
-    blurred = plan.tau**2 * (plan.c**2 - plan.c) / 2
+    sides = [Chernoff(c, _log_m(laws, counts, c, digits)) for c in (aim.left, aim.right)]
+    blurred = aim.tau**2 * (aim.c**2 - aim.c) / 2
     scale = [n * t.log_m for n, t in zip(counts, transforms, strict=True)]
     means = [n * t.mean for n, t in zip(counts, transforms, strict=True)]
     return Line(
-        c=plan.c,
+        c=aim.c,
         log_m=math.fsum(scale) + blurred,
         log_m_error=math.fsum(n * t.log_m_error for n, t in zip(counts, transforms, strict=True)) + 2 * UNIT * _size([*scale, blurred]),
-        mean=math.fsum(means) + plan.tau**2 * (plan.c - 0.5),
-        mean_error=2 * UNIT * _size(means) + 4 * UNIT * plan.tau**2 * plan.c,
-        step=plan.step,
+        mean=math.fsum(means) + aim.tau**2 * (aim.c - 0.5),
+        mean_error=2 * UNIT * _size(means) + 4 * UNIT * aim.tau**2 * aim.c,
+        step=aim.step,
         log=log,
         error=error,
         cut=cut,
         left=sides[0],
         right=sides[1],
-        tau=plan.tau,
+        tau=aim.tau,
+        scale=aim.scale,
     )
 
 
@@ -177,40 +187,59 @@ def _log_m(laws: Sequence[LossLaw], counts: Sequence[int], c: float, digits: Seq
     return math.fsum(terms) + 4 * UNIT * _size(terms)
 
 
-def _decayed(transforms: Sequence[Transform], counts: Sequence[int], plan: Plan) -> tuple[Complex, Array, float] | None:
+def _decayed(transforms: Sequence[Transform], counts: Sequence[int], aim: Aim) -> tuple[Complex, Array, float]:
     """Return log of the product at the nodes, absolute errors of the product, and a bound on it beyond the last node.
 
-    The nodes go on until what is left out is below ``plan.goal``, or until the cost allowed is spent.
+    The nodes go on until what is left out is below ``aim.goal``; where the cost allowed is spent before, the bounds are wider.
     """
-    stop = math.sqrt(2 * _DEEP) / plan.tau if plan.tau > 0 else math.inf
-    log, error, size, spent = [], [], 0, 0
+    stop = DEEP / aim.tau if aim.tau > 0 else math.inf
+    lasting = -_far(transforms, counts, 1e100)  # what atoms leave for ever
+    log, error, size, spent = [], [], 0, 0.0
     while True:
-        block = plan.step * np.arange(size, max(2 * size, _BLOCK))
+        block = aim.step * np.arange(size, max(2 * size, _BLOCK))
         values, off, ceiling = _product(transforms, counts, block)
-        smooth = (plan.tau * block) ** 2 / 2
+        smooth = (aim.tau * block) ** 2 / 2
         log.append(values - smooth)
         error.append(off * np.exp(-smooth) * (1 + 4 * UNIT * smooth))
         size, last = size + len(block), float(block[-1])
+        level = -math.log(aim.goal * math.pi * last)
         if last >= stop:
-            return np.concatenate(log), np.concatenate(error), math.exp(-((plan.tau * last) ** 2) / 2) * (1 + 1e-9)
-        level = -math.log(plan.goal * math.pi * last)
-        if ceiling[-1] < -1.1 * level and stays_below(transforms, counts, level, last, stop) == math.inf:
-            return np.concatenate(log), np.concatenate(error), math.exp(-level)
-        spent += len(block) * sum(t.cost(last) for t in transforms)
-        if size >= MAX_FREQUENCIES or spent + 2 * len(block) * sum(t.cost(2 * last) for t in transforms) > plan.most:
-            return None
+            cut = math.exp(-((aim.tau * last) ** 2) / 2)
+        elif lasting > level and ceiling[-1] < -1.1 * level and stays_below(transforms, counts, level, last, stop) == math.inf:
+            cut = math.exp(-level)
+        elif (lasting < _FAINT and not aim.tau) or size >= allowance().most(BYTES) or (spent := spent + len(block) * _cost(transforms, last)) + 2 * len(block) * _cost(transforms, 2 * last) > aim.most:
+            cut = math.exp(_far(transforms, counts, last) - (aim.tau * last) ** 2 / 2)
+        else:
+            continue
+        return np.concatenate(log), np.concatenate(error), cut * (1 + 1e-9)
+
+
+def _cost(transforms: Sequence[Transform], y: float) -> int:
+    return sum(t.cost(y) for t in transforms)
+
+
+def _far(transforms: Sequence[Transform], counts: Sequence[int], y: float) -> float:
+    return float(sum(n * t.far(y) for t, n in zip(transforms, counts, strict=True)))
 
 
 def _product(transforms: Sequence[Transform], counts: Sequence[int], y: Array) -> tuple[Complex, Array, Array]:
-    """Return sum n log rho, the absolute error of the product and the sum of ceilings."""
+    """Return sum n log rho, the absolute error of the product and the sum of ceilings; factors stop where nothing is left."""
     log, slip, ceiling = np.zeros(len(y), complex), np.zeros(len(y)), np.zeros(len(y))
-    for transform_, n in zip(transforms, counts, strict=True):
-        ratio = transform_.ratio(y)
-        log += n * ratio.log
-        slip += n * (ratio.error + 4 * UNIT * np.abs(np.where(np.isfinite(ratio.error), ratio.log, 0.0))) + 2 * UNIT * np.abs(ratio.log.imag)
-        ceiling += n * ratio.ceiling
+    alive = np.arange(len(y))
+    for factor, n in zip(transforms, counts, strict=True):
+        ratio = factor.ratio(y[alive])
+        known = np.isfinite(ratio.error)
+        log[alive] += n * ratio.log
+        slip[alive] += n * (ratio.error + 4 * UNIT * np.abs(np.where(known, ratio.log, 0.0))) + 2 * UNIT * np.abs(ratio.log.imag)
+        ceiling[alive] += n * ratio.ceiling
+        if len(y) > _MANY:
+            alive = alive[ceiling[alive] > -_SILENT]
+            if not len(alive):
+                break
     slip += 2 * UNIT * len(transforms) * np.abs(np.where(np.isfinite(slip), log, 0.0))
+    gone = ceiling <= -_SILENT
+    log[gone] = -np.inf
     size = np.exp(np.minimum(log.real, 0.0))
-    near = slip < 0.5
+    near = (slip < 0.5) & ~gone
     error = np.where(near, size * np.expm1(np.where(near, slip, 0.0)), np.exp(ceiling) + size)
     return log, error, ceiling

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from tradeoff.engines.contour import nodes as rules
 from tradeoff.engines.contour.nodes import LOG_SQRT_2PI, MARGIN, Nodes
-from tradeoff.engines.contour.pieces import Piece, exponents, pieces, share
+from tradeoff.engines.contour.pieces import Piece, exponents, share
 from tradeoff.engines.density import GaussianLaw
 from tradeoff.engines.law import LossLaw
 from tradeoff.numerics.rounding import UNIT, Array
@@ -28,6 +28,7 @@ Complex = NDArray[np.complex128]
 
 _CHUNK = 2**18
 _GRID = 4000
+_GROUP = 64
 
 
 class Ratio(NamedTuple):
@@ -67,32 +68,6 @@ class Transform(ABC):
         return 1
 
 
-class Normal(Transform):
-    """The Gaussian: K(z) = mu^2 (z^2 - z)/2."""
-
-    def __init__(self, mu: float, c: float) -> None:
-        self.mu = mu
-        self.log_m = mu * mu * (c * c - c) / 2
-        self.log_m_error = 4 * UNIT * mu * mu * (c * c + abs(c))
-        self.mean = mu * mu * (2 * c - 1) / 2
-
-    @property
-    def variance(self) -> float:
-        return self.mu**2 * (1 + 4 * UNIT)
-
-    def ratio(self, y: Array) -> Ratio:
-        value = -((self.mu * y) ** 2) / 2
-        # The centre is a float too: the true phase is y mu^2 (2c - 1)/2.
-        error = 4 * UNIT * (np.abs(value) + np.abs(y * self.mean) + y * self.mu**2)
-        return Ratio(value.astype(complex), error, np.minimum(value * (1 - 4 * UNIT), 0.0))
-
-    def around(self, y: Array, radius: float) -> Array:
-        return -((self.mu * np.maximum(y - radius, 0.0)) ** 2) / 2 * (1 - 4 * UNIT)
-
-    def far(self, y: float) -> float:
-        return -((self.mu * y) ** 2) / 2 * (1 - 4 * UNIT)
-
-
 class Points(Transform):
     """A law as weighted points; finer quadratures are made as higher frequencies are asked."""
 
@@ -128,7 +103,7 @@ class Points(Transform):
         """Return the quadratures for increasing frequencies, each with the frequencies it serves."""
         if not self.smooth:
             return [(self._level(0), np.ones(len(y), bool))]
-        which = np.array([self._which(float(at)) for at in y])
+        which = self._which(y)
         return [(self._level(j), which == j) for j in range(int(which.min()), int(which.max()) + 1) if np.any(which == j)]
 
     @cached_property
@@ -140,10 +115,11 @@ class Points(Transform):
         return float(np.log1p(-min(turning, 1 - UNIT)))
 
     def cost(self, y: float) -> int:
-        return self._level(self._which(y)).size
+        return self._level(int(self._which(np.array([y]))[0])).size if self.smooth else len(self.atoms.loss)
 
-    def _which(self, y: float) -> int:
-        return max(0, int(np.ceil(np.log2(max(y * min(self._first, 1.0) / 16.0, 1e-300)))))
+    def _which(self, y: Array) -> NDArray[np.int64]:
+        """Return the quadrature that serves each frequency: the j-th reaches up to 16 2^j."""
+        return np.ceil(np.log2(np.maximum(y * min(self._first, 1.0) / 16.0, 1.0))).astype(np.int64)
 
 
 class Tail(NamedTuple):
@@ -172,7 +148,7 @@ class _Level:
         self.mean = float(np.sum(w * loss) / total) if mean is None else mean
         self.d = loss - self.mean
         self.size = len(loss)
-        at = error + 2 * UNIT * np.abs(self.d)
+        at = error + 4 * UNIT * np.abs(self.d)
         self.drift = float(np.sum(self.w * at)) * (1 + 1e-9)
         distance = self.w * np.abs(self.d)
         self.distance = float(np.sum(distance)) * (1 + 1e-9)
@@ -228,10 +204,31 @@ class _Level:
 
     def ratio(self, y: Array) -> Ratio:
         """Sum w_j (e^(iy d_j) - 1)."""
+        if len(y) > 2 * _GROUP:
+            u = self._equispaced(y)
+            return logarithm(u, 3 * self._error(y, u))
         u = np.empty(len(y), complex)
         for here, s, co in self._chunks(y):
             u[here] = (s * s) @ (-2 * self.w) + 1j * ((s * co) @ (2 * self.w))
-        return _logarithm(u, self._error(y, u))
+        return logarithm(u, self._error(y, u))
+
+    def _equispaced(self, y: Array) -> Complex:
+        """Do it for equal steps, by e^(i(a + b)d) - 1 = e^(ibd) (e^(iad) - 1) + (e^(ibd) - 1): a multiplication each, no sine."""
+        steps = np.multiply.outer(y[:_GROUP] - y[0], self.d / 2)
+        sine = np.sin(steps)
+        turn = -2 * sine * sine + 2j * sine * np.cos(steps)  # e^(ibd) - 1
+        first = turn @ self.w
+        u = np.empty(len(y), complex)
+        together = max(1, _CHUNK // self.size)
+        for start in range(0, len(y), together * _GROUP):
+            heads = y[start : start + together * _GROUP : _GROUP]
+            half = np.multiply.outer(self.d / 2, heads)
+            sine = np.sin(half)
+            moved = (-2 * sine * sine + 2j * sine * np.cos(half)) * self.w[:, None]
+            block = turn @ moved + np.sum(moved, axis=0) + first[:, None]
+            flat = block.T.ravel()
+            u[start : start + len(flat)] = flat[: len(y) - start]
+        return u
 
     def around(self, y: Array, radius: float, variance: float) -> Array:
         """Add the slope, sum i d_j w_j e^(iy d_j), whose own error is at most that of u over the smallest scale."""
@@ -242,9 +239,9 @@ class _Level:
             u[here] = (s * s) @ (-2 * self.w) + 1j * (sine @ (2 * self.w))
             slope[here] = 1j * (np.sum(weighted) + (s * s) @ (-2 * weighted)) - sine @ (2 * weighted)
         error = self._error(y, u) + radius * (self.slope_error + y * self.slope_drift) + radius**2 / 2 * variance
-        return np.maximum(_logarithm(u + radius * slope, error).ceiling, _logarithm(u - radius * slope, error).ceiling)
+        return np.maximum(logarithm(u + radius * slope, error).ceiling, logarithm(u - radius * slope, error).ceiling)
 
-def _logarithm(u: Complex, error: Array) -> Ratio:
+def logarithm(u: Complex, error: Array) -> Ratio:
     """Return log(1 + u), u known to ``error``, with no loss for small u."""
     rho = 1 + u
     near = np.abs(u) < 0.5
@@ -290,13 +287,3 @@ def _tail(piece: Piece, c: float, log_m: float) -> Tail:
     wiggle = np.append(np.maximum.accumulate((np.maximum(height[1:], height[:-1]) * growth)[::-1])[::-1], 0.0)
     variation = change + height + height[-1] + 10 * wiggle
     return Tail(np.append(np.cumsum(cells[::-1])[::-1], 0.0) * (1 - 1e-9), variation * (1 + 1e-9))
-
-
-def transform(law: LossLaw, c: float, digits: float) -> Transform | None:
-    """Return the transform of a law at tilt c with quadrature errors about e^-digits, or None if its density is unknown."""
-    smooth = pieces(law)
-    if smooth is None:
-        return None
-    if len(smooth) == 1 and smooth[0].pure and isinstance(smooth[0].base, GaussianLaw) and smooth[0].k == 1:
-        return Normal(smooth[0].base.mu, c)
-    return Points(law, smooth, c, digits)

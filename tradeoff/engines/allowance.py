@@ -1,0 +1,50 @@
+"""What one question may use: memory, and a callback that hears how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+Progress = Callable[[int, int], None]
+"""Called with the number of entries settled so far, and of all entries asked."""
+
+MEMORY = 2**30
+"""Bytes of working memory a question may use unless it says otherwise."""
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """Limits of one question; they change how narrow its bounds are, never that they hold."""
+
+    memory: int = MEMORY
+    progress: Progress | None = None
+
+    def most(self, each: int) -> int:
+        """Return the largest power of two of items of ``each`` bytes that fit, at least 2^10."""
+        return 1 << max(10, (self.memory // each).bit_length() - 1)
+
+    def tell(self, settled: int, asked: int) -> None:
+        """Report progress, if anyone listens."""
+        if self.progress is not None:
+            self.progress(settled, asked)
+
+
+_CURRENT: ContextVar[Allowance] = ContextVar("allowance", default=Allowance())
+
+
+def allowance() -> Allowance:
+    """Return what the question being answered may use."""
+    return _CURRENT.get()
+
+
+@contextmanager
+def allowing(memory: int | None, progress: Progress | None) -> Iterator[None]:
+    """Answer the questions inside under these limits; a question inside a question inherits them."""
+    outer = _CURRENT.get()
+    token = _CURRENT.set(Allowance(memory or outer.memory, progress or outer.progress))
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)
