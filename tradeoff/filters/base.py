@@ -135,7 +135,8 @@ class Filter(ABC):
 
     def _refusal(self, asked: Any) -> BudgetExceeded:
         requested, spent, remaining, budget = self._shown(asked), self.spent, self.remaining, self.budget
-        message = f"the step asks for {requested}, and {remaining} of {budget} remains ({spent} spent in {self.steps} steps)"
+        shown = [_written(amount) for amount in (requested, remaining, budget, spent)]
+        message = "the step asks for {}, and {} of {} remains ({} spent in {} steps)".format(*shown, self.steps)
         return BudgetExceeded(message, spent, requested, remaining, budget)
 
     def state(self) -> dict[str, Any]:
@@ -164,7 +165,7 @@ class Filter(ABC):
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
-        return f"{type(self).__name__}({inside}): {self.spent} of {self.budget} spent in {self.steps} steps"
+        return f"{type(self).__name__}({inside}): {_written(self.spent)} of {_written(self.budget)} spent in {self.steps} steps"
 
 
 class AdditiveFilter(Filter):
@@ -200,3 +201,11 @@ class AdditiveFilter(Filter):
     @property
     def remaining(self) -> Any:
         return self._shown(tuple(below(max(limit - total.value(), 0.0)) for limit, total in zip(self.limits, self.totals, strict=True)))
+
+
+def _written(amount: Any) -> str:
+    """Return an amount as it is printed: ten digits, and the names of its parts."""
+    if not isinstance(amount, tuple):
+        return format(amount, ".10g")
+    parts = amount._asdict() if hasattr(amount, "_asdict") else dict(enumerate(amount))
+    return ", ".join(f"{name} = {value:.10g}" for name, value in parts.items())
