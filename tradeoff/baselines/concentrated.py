@@ -155,4 +155,4 @@ def _of_law(law: LossLaw, order: float) -> float:
         lambda x: k * (k * np.exp(-k * x) + np.abs(np.expm1(-k * x)) + 1),
         lambda x: k * (np.abs(np.expm1(-k * x)) + np.abs(np.expm1(np.minimum(x, 700.0)))),
     )
-    return math.log1p(high + _BEYOND) / k
+    return math.log1p(high + _BEYOND) / k + finite.shift  # -x is L without its part from P-mass at -inf

@@ -61,6 +61,8 @@ def moments(factor: TradeOff, *, reverse: bool = False) -> tuple[Moments, Moment
 def of_law(law: LossLaw) -> Moments:
     """Enclose the moments of a law by quadrature."""
     finite = FiniteLaw(law)
+    if not law.continuous and len(law.atoms.loss) == 1:  # a constant: its deviations are 0, not the rounding of a logarithm
+        return CONSTANT._replace(shift=finite.shift, kappa3=Bounds(*(abs(finite.shift) ** 3 * (1 + sign * 8 * UNIT) for sign in (-1, 1))))
     finite.check()
     # As E e^L = 1, -E L = E[e^L - 1 - L]: positive terms, so that a small divergence keeps its digits.
     kl = Bounds(*finite.expectation(above_line, np.ones_like, lambda x: np.abs(np.expm1(np.minimum(x, 700.0)))))

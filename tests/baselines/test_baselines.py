@@ -1,0 +1,173 @@
+"""Textbook numbers, and the promise that each is an upper bound on the exact epsilon wherever its conditions hold."""
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+import sympy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.strategies import log_uniform
+from tradeoff.baselines.concentrated import renyi_divergence
+from tradeoff.errors import DomainError, SymbolError
+
+B = to.baselines
+
+
+def test_textbook_numbers():
+    assert B.basic_composition([0.1, 0.2], [1e-6, 2e-6], n=10).epsilon == pytest.approx(3.0, rel=1e-12)
+    assert B.basic_composition([0.1, 0.2], [1e-6, 2e-6], n=10).delta == pytest.approx(3e-5, rel=1e-12)
+    root = math.sqrt(2 * 100 * math.log(1e6)) * 0.1
+    assert B.advanced_composition(0.1, n=100, slack=1e-6).epsilon == pytest.approx(0.5 + root, rel=1e-12)
+    k_fold = B.advanced_composition(0.1, 1e-8, n=100, slack=1e-6, form="k-fold")
+    assert k_fold.epsilon == pytest.approx(root + 100 * 0.1 * math.expm1(0.1), rel=1e-12)
+    assert k_fold.delta == pytest.approx(2e-6, rel=1e-12)
+    assert B.zcdp_route(0.5, 1e-5, conversion="bun-steinke").epsilon == pytest.approx(0.5 + 2 * math.sqrt(0.5 * math.log(1e5)), rel=1e-12)
+    assert B.classical_gaussian(0.5, 1e-5, sensitivity=2).scale == pytest.approx(math.sqrt(2 * math.log(1.25e5)) * 4, rel=1e-12)
+    assert B.laplace_basic(1.0, n=10, sensitivity=3).scale == pytest.approx(30, rel=1e-12)
+    rho = 1 / (4 * math.log(1e6) + 4)
+    assert B.laplace_advanced(1.0, 1e-6, n=1000).scale == pytest.approx(math.sqrt(1000 / (2 * rho)), rel=1e-12)
+
+
+def test_optimal_composition_against_the_list_of_its_theorem():
+    """KOV: for i = 0..n/2, ((n - 2i) eps, 1 - (1 - delta)^n (1 - delta_i)) with binomial sums delta_i."""
+    n, e, d = 20, 0.3, 1e-4
+    with mpmath.workdps(30):
+        x = mpmath.exp(mpmath.mpf(e))
+        for i in (1, 3, 6):
+            terms = [mpmath.binomial(n, j) * (x ** (n - j) - x ** (n - 2 * i + j)) for j in range(i)]
+            listed = 1 - (1 - mpmath.mpf(d)) ** n * (1 - mpmath.fsum(terms) / (1 + x) ** n)
+            found = B.optimal_composition(e, d, n=n, at_delta=float(listed) * (1 + 1e-12)).epsilon
+            assert found == pytest.approx((n - 2 * i) * e, abs=1e-8)
+
+
+def test_exact_gaussian_calibration_against_mpmath():
+    with mpmath.workdps(30):
+        for epsilon, delta, sensitivity in ((0.5, 1e-5, 1.0), (4.0, 1e-9, 3.0), (0.0, 1e-3, 1.0)):
+            mu = mpmath.mpf(sensitivity) / mpmath.mpf(B.exact_gaussian(epsilon, delta, sensitivity=sensitivity).scale)
+            got = mpmath.ncdf(-epsilon / mu + mu / 2) - mpmath.exp(epsilon) * mpmath.ncdf(-epsilon / mu - mu / 2)
+            assert delta * (1 - 1e-10) < got <= delta
+
+
+def test_classical_gaussian_stops_at_one_and_points_on():
+    with pytest.raises(DomainError, match="exact_gaussian"):
+        B.classical_gaussian(1.0, 1e-5)
+    classical, exact = B.classical_gaussian(0.99, 1e-5), B.exact_gaussian(0.99, 1e-5)
+    assert classical.scale > exact.scale
+    assert classical.guarantee.delta(0.99) <= 1e-5
+
+
+@given(log_uniform(0.01, 1.0), st.integers(1, 300), log_uniform(1e-9, 1e-2), st.sampled_from([0.0, 1e-7]))
+@settings(max_examples=25, deadline=None)
+def test_every_composition_is_above_the_exact_one(e, n, slack, d):
+    curve = to.approximate_dp(e, d) ** n
+    found = [
+        B.basic_composition(e, d, n=n),
+        B.advanced_composition(e, d, n=n, slack=slack),
+        B.advanced_composition(e, d, n=n, slack=slack, form="k-fold"),
+    ]
+    for baseline in found:
+        assert curve.bounds.delta(baseline.epsilon).lower <= baseline.delta
+    best = B.optimal_composition(e, d, n=n, at_delta=found[1].delta).epsilon
+    assert best <= min(found[0].epsilon if d == 0 else math.inf, found[1].epsilon, found[2].epsilon)
+
+
+@given(log_uniform(0.05, 3.0), log_uniform(1e-12, 1e-2))
+@settings(max_examples=25, deadline=None)
+def test_conversions_are_above_a_gaussian_and_in_their_order(mu, delta):
+    exact = to.Gaussian(mu).epsilon(delta)
+    optimal, simple = B.zcdp_route(mu**2 / 2, delta), B.zcdp_route(mu**2 / 2, delta, conversion="bun-steinke")
+    renyi = B.renyi_route(to.Gaussian(mu), delta)
+    assert exact <= optimal.epsilon <= simple.epsilon
+    assert optimal.epsilon <= renyi.epsilon * (1 + 1e-9)  # fewer orders are tried
+
+
+@given(log_uniform(0.1, 5.0), log_uniform(1e-9, 1e-2), st.integers(1, 50))
+@settings(max_examples=15, deadline=None)
+def test_laplace_noise_keeps_its_promise(epsilon, delta, n):
+    assert B.laplace_basic(epsilon, n=n).guarantee.epsilon(0) <= epsilon * (1 + 1e-14)
+    noise = B.laplace_advanced(epsilon, delta, n=n)
+    each = to.PureDP(1 / noise.scale)  # below Laplace noise's own curve
+    assert (each**n).bounds.delta(epsilon).lower <= delta
+
+
+def test_renyi_divergences_against_closed_forms_and_integrals():
+    for order in (1.5, 4.0, 32.0):
+        for curve in (to.PureDP(0.7), to.Laplace(0.7), to.Gaussian(0.7)):
+            found = renyi_divergence(curve, order)
+            assert curve.renyi(order) * (1 - 1e-13) <= found <= curve.renyi(order) * (1 + 1e-5)
+    p, mu, order = 0.01, 1.25, 4
+    with mpmath.workdps(30):
+        ratio = lambda x: 1 - p + p * mpmath.exp(mu * x - mpmath.mpf(mu) ** 2 / 2)  # noqa: E731 - a formula
+        moment = mpmath.quad(lambda x: ratio(x) ** order * mpmath.npdf(x), [-mpmath.inf, -3, 0, 2, 4, 6, 9, mpmath.inf])
+        truth = mpmath.log(moment) / (order - 1)
+        found = renyi_divergence(to.subsample(to.Gaussian(mu), p), order)
+        assert truth <= found <= truth * (1 + 1e-3)
+
+
+def test_mass_where_only_p_is_counts_and_mass_where_only_q_is_forbids():
+    bounded = to.PiecewiseLinear([0, 0.9], [1, 0])  # L = log(1/0.9) wherever Q is
+    assert renyi_divergence(bounded, 2.0) == pytest.approx(-math.log(0.9), rel=1e-12)
+    assert renyi_divergence(bounded, 2.0) >= -math.log(0.9) * (1 - 1e-16)
+    assert renyi_divergence(~bounded, 2.0) == math.inf
+    assert B.renyi_route(to.TotalVariation(0.1), 1e-5).epsilon == math.inf
+
+
+def test_the_renyi_route_is_above_the_exact_subsampled_gaussian_in_both_orders():
+    step = to.subsample(to.Gaussian(1.25), 0.005)
+    envelope = (step**1000).symmetrise(assume="either-order")
+    found = [B.renyi_route(curve, 1e-6).epsilon for curve in (step**1000, ~(step**1000), envelope)]
+    assert found[2] == max(found)
+    assert 2.004 < found[0] < 2.7  # the exact value is 2.0040
+
+
+def test_results_know_where_they_come_from():
+    for result in (B.basic_composition(0.1), B.zcdp_route(0.1, 1e-5), B.classical_gaussian(0.5, 1e-5), B.laplace_basic(1.0)):
+        assert result.name
+        assert result.source
+    guarantee = B.advanced_composition(0.1, n=100, slack=1e-6).guarantee
+    assert 0 < guarantee(0.01) <= (to.PureDP(0.1) ** 100).bounds(0.01).upper
+    assert B.basic_composition([], n=3).epsilon == 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: B.basic_composition(-0.1),
+        lambda: B.basic_composition(math.nan),
+        lambda: B.basic_composition([0.1, 0.2], [0.0, 0.0, 0.0]),
+        lambda: B.basic_composition(0.1, 1.5),
+        lambda: B.basic_composition(0.1, n=-1),
+        lambda: B.advanced_composition(0.1, n=10, slack=0.0),
+        lambda: B.advanced_composition(0.1, n=10, slack=0.1, form="other"),
+        lambda: B.advanced_composition([0.1, 0.2], slack=0.1, form="k-fold"),
+        lambda: B.zcdp_route(-1, 1e-5),
+        lambda: B.zcdp_route(1, 1e-5, conversion="other"),
+        lambda: B.renyi_route(to.Gaussian(1), 1e-5, orders=[]),
+        lambda: B.renyi_route(to.Gaussian(1), 1e-5, orders=[1.0]),
+        lambda: B.exact_gaussian(1.0, 0.0),
+        lambda: B.exact_gaussian(-1.0, 0.1),
+        lambda: B.classical_gaussian(0.5, 1e-5, sensitivity=0),
+        lambda: B.laplace_basic(0.0),
+        lambda: B.laplace_advanced(1.0, 2.0),
+    ],
+)
+def test_nonsense_is_refused(wrong):
+    with pytest.raises(DomainError):
+        wrong()
+
+
+def test_symbols_are_refused_in_words():
+    for ask in (lambda e: B.classical_gaussian(e, 1e-5), lambda e: B.zcdp_route(e, 1e-5), lambda e: B.renyi_route(to.Gaussian(e), 1e-5)):
+        with pytest.raises(SymbolError, match="number"):
+            ask(sympy.Symbol("e", positive=True))
+
+
+def test_extremes():
+    assert B.zcdp_route(0.0, 1e-5).epsilon == 0
+    assert B.advanced_composition(1000.0, n=2, slack=1e-5, form="k-fold").epsilon == math.inf
+    assert np.isfinite(B.zcdp_route(1e-300, 1e-300).epsilon)
+    assert np.isfinite(B.zcdp_route(1e6, 1e-5).epsilon)

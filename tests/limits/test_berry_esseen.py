@@ -1,0 +1,173 @@
+"""Berry-Esseen bands: the exact curve lies inside, whatever is composed."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests import strategies
+from tradeoff.core.bounds import Bounds
+from tradeoff.errors import DomainError, PrecisionError
+from tradeoff.limits.normal_pair import NormalPair
+
+ALPHA = np.array([0.0, 0.001, 0.01, 0.05, 0.3, 0.7, 0.95, 1.0])
+EPSILON = np.array([-0.5, 0.0, 0.5])
+STEP = to.subsample(to.Gaussian(1.25), 0.005)
+
+
+def contains(band, curve):
+    exact, found = curve.bounds(ALPHA), band.bounds(ALPHA)
+    assert np.all(found.lower <= exact.upper)
+    assert np.all(found.upper >= exact.lower)
+    exact, found = curve.bounds.delta(EPSILON), band.delta(EPSILON)
+    assert np.all(found.lower <= exact.upper)
+    assert np.all(found.upper >= exact.lower)
+    return True
+
+
+@pytest.mark.parametrize(("family", "n"), [*((to.PureDP, 10**k) for k in range(1, 6)), (to.Laplace, 10), (to.Laplace, 1000)])
+def test_the_band_holds_the_curve_and_narrows_as_one_over_root_n(family, n):
+    curve = family(1 / math.sqrt(n)) ** n
+    band = to.limits.berry_esseen(curve)
+    assert contains(band, curve)
+    assert 0.46 < band.gamma * math.sqrt(n) < 0.51
+    assert all(hypothesis.holds for hypothesis in band.hypotheses)
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        STEP**1000,
+        ~(STEP**1000),
+        (STEP**1000).symmetrise(assume="either-order"),
+        to.approximate_dp(0.1, 1e-3) ** 100,
+        to.Gaussian(0.1) ** 50 @ to.Laplace(0.2) ** 20 @ to.PureDP(0.1) ** 30,
+        to.mixture({to.PureDP(0.1): 0.5, to.PureDP(0.3): 0.5}) ** 60,
+        to.minimum(to.PureDP(0.1), to.TotalVariation(0.01)) ** 5,
+        to.TotalVariation(0.3),
+        to.TotalVariation(1.0),
+        to.Identity(),
+        to.Gaussian(30.0),
+    ],
+    ids=repr,
+)
+def test_the_band_holds_every_kind_of_curve(curve):
+    assert contains(to.limits.berry_esseen(curve), curve)
+
+
+@given(strategies.small_exact_curves, st.integers(1, 6), strategies.small_exact_curves, st.integers(0, 3))
+@settings(max_examples=20, deadline=None)
+def test_the_band_holds_exact_products_with_masses_at_infinity(f, m, g, n):
+    """Against products in fractions: asymmetric, one-sided, few factors and many."""
+    curve = f
+    for factor in [f] * (m - 1) + [g] * n:
+        curve = curve @ factor
+    band = to.limits.berry_esseen(to.Tensor({f.floats(): m, **({g.floats(): n} if n and g.floats() != f.floats() else {})}))
+    if g.floats() == f.floats() and n:
+        return
+    truth = np.array([float(curve.at(a)) for a in ALPHA])
+    slack = 1e-15  # of the fractions' own conversion
+    assert np.all(band.lower(ALPHA) <= truth + slack)
+    assert np.all(band.upper(ALPHA) >= truth - slack)
+
+
+def test_a_gaussian_factor_costs_nothing():
+    band = to.limits.berry_esseen(to.Gaussian(1.0))
+    assert band.gamma == 0
+    assert band.bounds(0.3).width < 1e-12
+    alone = to.limits.berry_esseen(to.Laplace(0.1) ** 100).gamma
+    assert to.limits.berry_esseen(to.Laplace(0.1) ** 100 @ to.Gaussian(1.0)).gamma < 0.6 * alone  # the variance doubles
+
+
+def test_constants_are_those_of_the_papers():
+    n, e = 400, 0.1
+    t = math.tanh(e / 2)
+    rho = (1 + t * t) / math.sqrt(1 - t * t)  # of a Bernoulli law
+    theorem = to.limits.berry_esseen(to.PureDP(e) ** n, constants="theorem")
+    assert theorem.gamma == pytest.approx(0.56 * rho / math.sqrt(n), rel=1e-13)
+    sharp = to.limits.berry_esseen(to.PureDP(e) ** n)
+    assert sharp.gamma == pytest.approx(0.4690 * rho / math.sqrt(n), rel=1e-13)
+    skewed = to.limits.berry_esseen(to.PureDP(4.0) ** n).gamma
+    t = math.tanh(2.0)
+    rho = (1 + t * t) / math.sqrt(1 - t * t)
+    assert skewed == pytest.approx(0.3031 * (rho + 0.646) / math.sqrt(n), rel=1e-13)
+    both = to.limits.berry_esseen(to.PureDP(0.1) ** n @ to.PureDP(0.2) ** n, constants="sharp")
+    assert both.gamma == to.limits.berry_esseen(to.PureDP(0.1) ** n @ to.PureDP(0.2) ** n, constants="theorem").gamma
+    assert "Theorem 3.4" in theorem.source
+    assert "Shevtsova" in sharp.source
+
+
+def test_the_formula_of_the_theorem():
+    band = to.limits.berry_esseen(to.Laplace(0.1) ** 400, constants="theorem")
+    g, gamma = to.Gaussian(band.mu), band.gamma
+    assert gamma == pytest.approx(0.0284, abs=5e-5)
+    for alpha in (gamma, 0.1, 0.5, 1 - gamma):
+        assert band.lower(alpha) == pytest.approx(max(g(min(alpha + gamma, 1.0)) - gamma, 0.0), abs=1e-11)
+        assert band.upper(alpha) == pytest.approx(min(g(alpha - gamma) + gamma, 1 - alpha), abs=1e-11)
+    assert band.delta(1.0).upper == pytest.approx(g.delta(1.0) + gamma * (1 + math.e), rel=1e-11)
+
+
+def test_epsilon_has_two_sides_and_knows_where_it_says_nothing():
+    curve = to.PureDP(0.01) ** 10_000
+    band = to.limits.berry_esseen(curve)
+    delta = np.array([1e-6, 0.1, 0.3])
+    found, exact = band.epsilon(delta), curve.bounds.epsilon(delta)
+    assert np.all(found.lower <= exact.upper)
+    assert np.all(found.upper >= exact.lower)
+    assert found.upper[0] == math.inf
+    assert np.all(np.isfinite(found.upper[1:]))
+
+
+def test_the_guarantee_is_a_curve_below_the_composition():
+    curve = to.PureDP(0.02) ** 2500
+    guarantee = to.limits.berry_esseen(curve).guarantee
+    assert np.all(guarantee(ALPHA) <= curve.bounds(ALPHA).upper)
+    assert np.max(to.limits.berry_esseen(curve).lower(ALPHA) - guarantee(ALPHA)) < 1e-3
+    assert isinstance(guarantee @ to.Gaussian(0.5), to.TradeOff)
+
+
+@pytest.mark.parametrize("ratio", [0.7, 1.0, 1 + 1e-9, 1.6])
+def test_profile_of_two_normal_laws_against_brute_force(ratio):
+    pair = NormalPair(Bounds(1.2, 1.2), Bounds(1.0, 1.0), Bounds(1 / ratio, 1 / ratio), 0.0, 0.0)
+    z = np.linspace(-12, 12, 400_001)
+    from scipy.special import ndtr
+
+    low, high = pair.delta(EPSILON)
+    for k, epsilon in enumerate(EPSILON):
+        truth = max(0.0, 1 - math.exp(epsilon), np.max(ndtr(-(ratio * z - 1.2 * ratio)) - math.exp(epsilon) * ndtr(-z)))
+        assert low[k] <= truth + 1e-9
+        assert high[k] >= truth - 1e-12
+        assert high[k] - low[k] < 1e-10 * (1 + math.exp(epsilon))
+
+
+def test_unmet_hypotheses_are_named_and_the_band_is_still_true():
+    skew = to.limits.berry_esseen(to.PureDP(8.0) ** 3)
+    assert not skew.hypotheses[3].holds
+    assert contains(skew, to.PureDP(8.0) ** 3)
+    assert not to.limits.berry_esseen(STEP**10).hypotheses[1].holds
+
+
+@pytest.mark.parametrize("wrong", [-0.1, 1.1, math.nan, "a"])
+def test_nonsense_is_refused(wrong):
+    with pytest.raises(DomainError):
+        to.limits.berry_esseen(to.Laplace(0.1)).lower(wrong)
+    with pytest.raises(DomainError):
+        to.limits.berry_esseen(to.Laplace(0.1), constants="mine")
+
+
+def test_losses_below_floats_are_refused():
+    with pytest.raises(PrecisionError, match="too small"):
+        to.limits.berry_esseen(to.PureDP(1e-150) ** 10)
+
+
+def test_shapes_are_kept():
+    band = to.limits.berry_esseen(to.Laplace(0.1) ** 100)
+    assert band.lower(np.full((2, 3), 0.1)).shape == (2, 3)
+    assert isinstance(band.upper(0.1), float)
+    extremes = band.bounds([0.0, 1e-300, 1 - 1e-9, 1.0])
+    assert np.all(extremes.lower <= [1.0, 1.0, 1e-9, 0.0])
+    assert np.all(extremes.upper >= [1.0, 1.0, 0.0, 0.0])
+    assert band.bounds([]).lower.shape == (0,)

@@ -1,0 +1,170 @@
+"""Central limit theorems: their numbers, where they fail, and what an estimate refuses to do."""
+
+import copy
+import math
+import pickle
+
+import mpmath
+import numpy as np
+import pytest
+
+import tradeoff as to
+from tradeoff.errors import DomainError, KindError
+
+STEP = to.subsample(to.Gaussian(1.25), 0.005)
+ESTIMATE = to.limits.clt(to.Laplace(0.1) ** 400)
+
+
+def gaussian_epsilon(mu, delta):
+    """Solve the GDP dual in 30 digits."""
+    with mpmath.workdps(30):
+        mu = mpmath.mpf(mu)
+
+        def excess(e):
+            return mpmath.ncdf(-e / mu + mu / 2) - mpmath.exp(e) * mpmath.ncdf(-e / mu - mu / 2) - delta
+
+        return float(mpmath.findroot(excess, (1, 2), solver="illinois"))
+
+
+def test_the_clt_under_reports_a_subsampled_gaussian_by_a_third():
+    mu = 0.005 * math.sqrt(1000) * math.sqrt(math.exp(1 / 0.64) - 1)
+    estimate = to.limits.dp_sgd_clt(0.005, 0.8, 1000).epsilon(1e-6)
+    exact = max((STEP**1000).epsilon(1e-6), (~(STEP**1000)).epsilon(1e-6))
+    assert estimate == pytest.approx(gaussian_epsilon(mu, 1e-6), abs=1e-9)
+    assert estimate == pytest.approx(1.3245, abs=5e-5)
+    assert exact == pytest.approx(2.0040, abs=5e-4)
+    assert estimate < to.limits.clt(STEP**1000).epsilon(1e-6) * 1.01 < exact
+
+
+def test_each_order_of_an_asymmetric_curve_has_its_own():
+    epsilons = [to.limits.clt(f).epsilon(1e-6) for f in (STEP**1000, ~(STEP**1000))]
+    assert epsilons == pytest.approx([1.3212, 1.2538], abs=5e-5)
+    envelope = (STEP**1000).symmetrise(assume="either-order")
+    assert to.limits.clt(envelope).epsilon(1e-6) == max(epsilons)
+    assert to.limits.clt(envelope).of is envelope
+
+
+@pytest.mark.parametrize("n", [100, 10_000])
+def test_it_converges_at_the_rate_of_its_theorem(n):
+    """For f_{1/sqrt(n),0} the error is O(1/n), and the limit is G_1 (Theorem 3.7)."""
+    f = to.PureDP(1 / math.sqrt(n)) ** n
+    alpha = np.linspace(0.01, 0.99, 99)
+    error = np.max(np.abs(to.limits.clt(f)(alpha) - f(alpha)))
+    assert 0.01 / n < error < 0.2 / n
+    assert to.limits.clt(f).mu == pytest.approx(1, abs=1 / n)
+
+
+def test_a_gaussian_is_its_own_limit():
+    assert to.limits.clt(to.Gaussian(0.3) ** 100).mu == pytest.approx(3, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("curve", "trusted"), [(to.Identity(), to.Identity()), (to.TotalVariation(0.3) ** 2, to.TotalVariation(0.51))], ids=repr
+)
+def test_what_has_no_loss_stays_as_it_is(curve, trusted):
+    assert to.limits.clt(curve).trusted()(0.2) == pytest.approx(trusted(0.2), rel=1e-14)
+
+
+def test_masses_at_infinity_are_attached_again():
+    curve = to.approximate_dp(0.1, 1e-4) ** 100
+    bare = to.limits.clt(to.PureDP(0.1) ** 100)
+    lost = 1 - (1 - 1e-4) ** 100
+    assert to.limits.clt(curve).trusted() == bare.trusted() @ to.TotalVariation(1e-4) ** 100
+    assert to.limits.clt(curve).delta(1.0) == pytest.approx(lost + (1 - lost) * bare.delta(1.0), rel=1e-12)
+    one_sided = to.limits.clt(to.PiecewiseLinear([0, 0.5, 1], [0.9, 0.4, 0]) ** 3)
+    assert one_sided(0) == pytest.approx(0.9**3, rel=1e-9)
+
+
+def test_epsilon_delta_clt():
+    several = to.limits.epsilon_delta_clt([0.3, 0.4], [0.0, 1e-3], n=4)
+    assert several.mu == pytest.approx(1.0, rel=1e-14)
+    assert several.trusted() == to.Gaussian(several.mu) @ to.TotalVariation(-math.expm1(-4e-3))
+    assert to.limits.epsilon_delta_clt(0.0).trusted() == to.Identity()
+    n = 2500
+    exact = to.PureDP(2 / math.sqrt(n)) ** n
+    assert to.limits.epsilon_delta_clt(2 / math.sqrt(n), n=n)(0.1) == pytest.approx(exact(0.1), abs=2 / n)
+
+
+@pytest.mark.parametrize("sigma", [0.5, 1.3, 10.0, 99.0, 101.0, 1e6])
+def test_dp_sgd_formulas_against_30_digits(sigma):
+    p, steps = 0.01, 5000
+    with mpmath.workdps(40):
+        s = 1 / mpmath.mpf(sigma)
+        c = mpmath.mpf(p) * mpmath.sqrt(steps)
+        poisson = c * mpmath.sqrt(mpmath.expm1(s**2))
+        fixed = mpmath.sqrt(2) * c * mpmath.sqrt(mpmath.exp(s**2) * mpmath.ncdf(1.5 * s) + 3 * mpmath.ncdf(-0.5 * s) - 2)
+    assert to.limits.dp_sgd_clt(p, sigma, steps).mu == pytest.approx(float(poisson), rel=1e-13)
+    assert to.limits.dp_sgd_clt(p, sigma, steps, scheme="fixed-size").mu == pytest.approx(float(fixed), rel=1e-11)
+
+
+def test_fixed_size_formula_is_the_limit_of_the_exact_composition():
+    sigma, p, n = 1.0, 1e-3, 100_000
+    step = to.subsample(to.Gaussian(1 / sigma), p, scheme="without-replacement")
+    assert to.limits.dp_sgd_clt(p, sigma, n, scheme="fixed-size").mu == pytest.approx(to.limits.clt(step**n).mu, rel=5e-3)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: to.limits.dp_sgd_clt(1.5, 1, 10),
+        lambda: to.limits.dp_sgd_clt(0.1, 0, 10),
+        lambda: to.limits.dp_sgd_clt(0.1, 1, 2.5),
+        lambda: to.limits.dp_sgd_clt(0.1, 1, 10, scheme="shuffle"),
+        lambda: to.limits.epsilon_delta_clt(-0.1),
+        lambda: to.limits.epsilon_delta_clt(math.nan),
+        lambda: to.limits.epsilon_delta_clt([0.1, 0.2], [0.0, 0.0, 0.0]),
+        lambda: to.limits.epsilon_delta_clt(0.1, 1.5),
+        lambda: ESTIMATE(1.2),
+    ],
+)
+def test_nonsense_is_refused(wrong):
+    with pytest.raises(DomainError):
+        wrong()
+
+
+def test_extremes_are_answers():
+    assert to.limits.dp_sgd_clt(0.0, 1.0, 10).trusted() == to.Identity()
+    assert to.limits.dp_sgd_clt(0.1, 0.01, 10).mu == math.inf
+    assert to.limits.dp_sgd_clt(0.1, 1.0, 0).trusted() == to.Identity()
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda e: STEP @ e,
+        lambda e: e @ STEP,
+        lambda e: e @ e,
+        lambda e: e**2,
+        lambda e: ~e,
+        lambda e: e >= STEP,
+        lambda e: e <= STEP,
+        lambda e: STEP.dominates(e, failure=0.1),
+        STEP.distance,
+        lambda e: e.bounds,
+        lambda e: e.dominates(STEP, failure=0.1),
+        lambda e: e.symmetrise(assume="either-order"),
+        lambda e: e.group(2),
+        lambda e: e.gdp(),
+        lambda e: e.curve(),
+    ],
+)
+def test_an_estimate_enters_nothing_and_says_what_to_do(use):
+    with pytest.raises(KindError, match=r"ask the exact curve .* or take \.trusted\(\)"):
+        use(ESTIMATE)
+
+
+def test_an_estimate_answers_and_knows_where_it_comes_from():
+    assert ESTIMATE(np.array([0.1, 0.5])).shape == (2,)
+    assert ESTIMATE.epsilon(ESTIMATE.delta(1.0)) == pytest.approx(1.0, abs=1e-9)
+    assert "Theorem 3.5" in ESTIMATE.source
+    assert ESTIMATE.hypotheses
+    assert ESTIMATE.name == "CLT"
+    assert ESTIMATE.symmetric
+    assert (ESTIMATE.trusted() @ to.Gaussian(1)).mu == pytest.approx(math.hypot(ESTIMATE.mu, 1), rel=1e-14)
+    with pytest.raises(AttributeError, match="colour"):
+        _ = ESTIMATE.colour
+
+
+def test_an_estimate_can_be_copied_and_sent():
+    for twin in (copy.copy(ESTIMATE), pickle.loads(pickle.dumps(ESTIMATE))):  # noqa: S301 - our own bytes
+        assert twin == ESTIMATE

@@ -1,0 +1,88 @@
+"""Edgeworth: how much nearer than the CLT, on lattices too."""
+
+import math
+
+import numpy as np
+import pytest
+
+import tradeoff as to
+from tradeoff.limits.edgeworth import _common
+
+ALPHA = np.array([1e-4, 1e-3, 0.002, 0.003, 0.005, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.9])
+STEP = to.subsample(to.Gaussian(1.25), 0.005)
+
+
+def errors(curve, tol=None):
+    bounds = curve.bounds(ALPHA, tol=tol)
+    middle = (bounds.lower + bounds.upper) / 2
+    return *(np.abs(estimate(ALPHA) - middle) for estimate in (to.limits.edgeworth(curve), to.limits.clt(curve))), bounds.width
+
+
+def worst(curve):
+    return tuple(map(np.max, errors(curve)))
+
+
+def test_a_hundred_times_nearer_than_the_clt_on_laplace():
+    curve = to.Laplace(0.1) ** 400
+    edgeworth, clt, doubt = errors(curve, tol=1e-5)
+    assert np.max(doubt) < 1e-6
+    assert np.max(clt) == pytest.approx(6.0e-4, abs=1e-5)
+    assert np.max(edgeworth[ALPHA > 1e-3]) < 4.8e-6
+    assert np.max(edgeworth) < 1.1e-5  # at alpha = 1e-4, where the slope of f is 160
+
+
+def test_several_times_nearer_on_a_subsampled_gaussian():
+    for curve in (STEP**1000, ~(STEP**1000)):
+        edgeworth, clt, _ = worst(curve)
+        assert clt == pytest.approx(5e-3, abs=1.2e-3)
+        assert 3 < clt / edgeworth < 7
+
+
+@pytest.mark.parametrize(("n", "gain"), [(10, 15), (100, 150), (1000, 1500), (10_000, 15_000)])
+def test_on_a_lattice_the_corrected_form_has_error_one_over_n_squared(n, gain):
+    curve = to.PureDP(1 / math.sqrt(n)) ** n
+    estimate = to.limits.edgeworth(curve)
+    assert estimate.name == "Edgeworth (lattice)"
+    edgeworth, clt, _ = worst(curve)
+    assert edgeworth < 0.1 / n**2 + 1e-9
+    assert clt > gain * edgeworth
+
+
+@pytest.mark.parametrize(
+    ("curve", "name"),
+    [
+        (to.PureDP(0.1) ** 100 @ to.PureDP(0.2) ** 30, "Edgeworth (lattice)"),
+        (to.PureDP(0.1) ** 100 @ to.PureDP(math.sqrt(0.02)) ** 30, "Edgeworth"),
+        (to.approximate_dp(0.1, 1e-3) ** 100, "Edgeworth (lattice)"),
+        (to.Laplace(0.1) ** 100, "Edgeworth"),
+    ],
+    ids=repr,
+)
+def test_lattices_are_found_and_all_improve_on_the_clt(curve, name):
+    assert to.limits.edgeworth(curve).name == name
+    edgeworth, clt, doubt = worst(curve)
+    assert clt > 5 * edgeworth - doubt
+
+
+@pytest.mark.parametrize("curve", [STEP**3, ~(STEP**3), to.PureDP(3.0) ** 2, to.Laplace(5.0) ** 2], ids=repr)
+def test_a_wild_expansion_is_repaired_to_a_trade_off_function(curve):
+    estimate = to.limits.edgeworth(curve)
+    alpha = np.linspace(0, 1, 1001)
+    beta = estimate(alpha)
+    assert np.all(np.diff(beta) <= 1e-15)
+    assert np.all(beta <= 1 - alpha + 1e-15)
+    assert np.all(np.diff(beta, 2) >= -1e-12)
+    assert estimate.delta(0.0) >= 0
+
+
+def test_envelope_and_constant_losses():
+    envelope = (STEP**100).symmetrise(assume="either-order")
+    estimate = to.limits.edgeworth(envelope)
+    assert estimate.of is envelope
+    assert estimate(0.3) <= min(to.limits.edgeworth(f)(0.3) for f in (STEP**100, ~(STEP**100))) + 1e-3
+    assert to.limits.edgeworth(to.TotalVariation(0.25))(0.25) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("gaps", "span"), [([], 0), ([0.2, 0.2], 0.2), ([0.2, 0.30000000000000004], 0.1), ([1.0, math.sqrt(2)], 0)])
+def test_common_span(gaps, span):
+    assert _common(gaps) == pytest.approx(span, rel=1e-6)

@@ -1,0 +1,184 @@
+"""The four functionals against 30-digit integrals of -log|f'|, and the quadrature against the closed forms."""
+
+import itertools
+import math
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tradeoff.errors import NoClosedForm, PrecisionError, SymbolError
+from tradeoff.limits.moments import moments, of_law
+
+FUNCTIONALS = (to.limits.kl, to.limits.kappa2, to.limits.kappa3, to.limits.kappa3bar)
+mp = mpmath.MPContext()
+mp.dps = 30
+
+
+def from_definition(log_slope, points):
+    """Integrate powers of log|f'(alpha)| over [0, 1], cut at ``points``."""
+
+    def integral(function):
+        return mp.fsum(mp.quad(lambda a: function(log_slope(a)), [low, (low + high) / 2, high]) for low, high in itertools.pairwise(points))
+
+    kl = -integral(lambda s: s)
+    return kl, integral(lambda s: s**2), integral(lambda s: abs(s) ** 3), kl
+
+
+def laplace(e):
+    e = mp.mpf(e)
+    shrink = mp.exp(-e)
+
+    def log_slope(a):
+        return e if a < shrink / 2 else (-e if a > mp.mpf(1) / 2 else -e - mp.log(4 * a * a))
+
+    mean = -from_definition(log_slope, [0, shrink / 2, mp.mpf(1) / 2, 1])[0]
+    turn = mp.exp(-(e + mean) / 2) / 2  # where log|f'| meets its mean
+    points = [0, shrink / 2, turn, mp.exp(-e / 2) / 2, mp.mpf(1) / 2, 1]
+    points = sorted(points)
+    kl, kappa2, kappa3, _ = from_definition(log_slope, points)
+    third = mp.fsum(mp.quad(lambda a: abs(log_slope(a) + kl) ** 3, [low, high]) for low, high in itertools.pairwise(points))
+    return kl, kappa2, kappa3, third
+
+
+def gaussian(mu):
+    mu = mp.mpf(mu)
+
+    def moment(function):
+        cuts = sorted([-mp.inf, mp.mpf(0), mu / 2, mp.inf])
+        return mp.quad(lambda x: function(mu * x - mu**2 / 2) * mp.npdf(x), cuts)
+
+    kl = mu**2 / 2
+    return kl, moment(lambda v: v**2), moment(lambda v: abs(v) ** 3), moment(lambda v: abs(v + kl) ** 3)
+
+
+def pure(e):
+    e = mp.mpf(e)
+    q = 1 / (1 + mp.exp(e))  # P(L = e)
+    kl = e * (1 - 2 * q)
+    return kl, e**2, e**3, q * (e + kl) ** 3 + (1 - q) * (e - kl) ** 3
+
+
+CASES = [
+    *((to.Laplace(e), laplace(e)) for e in (0.1, 1.0, 5.0)),
+    *((to.Gaussian(mu), gaussian(mu)) for mu in (0.1, 1.0, 4.0)),
+    *((to.PureDP(e), pure(e)) for e in (0.1, 1.0, 5.0)),
+]
+
+
+@pytest.mark.parametrize(("curve", "truth"), CASES, ids=[repr(curve) for curve, _ in CASES])
+def test_closed_forms_enclose_integrals_of_the_slope(curve, truth):
+    for functional, value in zip(FUNCTIONALS, truth, strict=True):
+        bounds = functional(curve)
+        assert bounds.lower <= value * (1 + mp.mpf(10) ** -25)
+        assert value <= bounds.upper * (1 + mp.mpf(10) ** -25)
+        assert bounds.width <= 1e-14 * bounds.upper
+
+
+@pytest.mark.parametrize("curve", [curve for curve, _ in CASES], ids=repr)
+def test_quadrature_encloses_the_closed_forms(curve):
+    known, found = moments(curve)[0], of_law(curve.loss_law())
+    for name in ("kl", "variance", "third", "kappa3"):
+        truth, bounds = getattr(known, name), getattr(found, name)
+        assert bounds.lower <= truth.upper
+        assert truth.lower <= bounds.upper
+        assert bounds.width <= 1e-5 * truth.upper
+    scale = known.variance.upper
+    assert found.cumulant3 == pytest.approx(known.cumulant3, rel=1e-5, abs=1e-6 * scale**1.5)
+    assert found.cumulant4 == pytest.approx(known.cumulant4, rel=1e-5, abs=1e-5 * scale**2)
+
+
+def test_kl_of_pure_dp_is_eps_tanh():
+    assert to.limits.kl(to.PureDP(1.0)).upper == pytest.approx(math.tanh(0.5), rel=1e-14)
+
+
+@pytest.mark.parametrize(("p", "mu"), [(0.005, 1.25), (0.3, 0.5)])
+@pytest.mark.parametrize("flipped", [False, True])
+def test_a_subsampled_gaussian_against_its_own_integrals(p, mu, flipped):
+    p, sigma = mp.mpf(p), 1 / mp.mpf(mu)
+    sign = -1 if flipped else 1
+
+    def ratio(x):
+        return mp.log(1 - p + p * mp.exp((2 * x - 1) / (2 * sigma**2)))
+
+    def mean(function):
+        weight = (lambda x: mp.exp(ratio(x))) if flipped else (lambda _: mp.mpf(1))
+        cuts = [-mp.inf, -3, 0, 0.5, 1, 2, 4, 7, mp.inf]
+        return mp.quad(lambda x: function(sign * ratio(x)) * weight(x) * mp.npdf(x, 0, sigma), cuts)
+
+    curve = to.subsample(to.Gaussian(mu), float(p))
+    curve = ~curve if flipped else curve
+    kl = -mean(lambda v: v)
+    for functional, value in ((to.limits.kl, kl), (to.limits.kappa2, mean(lambda v: v**2))):
+        bounds = functional(curve)
+        assert bounds.lower <= value <= bounds.upper
+        assert bounds.width <= 1e-4 * bounds.upper
+
+
+def test_a_divergence_far_below_one_keeps_its_digits():
+    p = 1e-4
+    bounds = to.limits.kl(to.subsample(to.PureDP(1e-3), p))
+    q = 1 / (1 + mp.exp(mp.mpf(1e-3)))
+    losses = [(q, mp.log1p(p * mp.expm1(mp.mpf(1e-3)))), (1 - q, mp.log1p(p * mp.expm1(-mp.mpf(1e-3))))]
+    truth = -mp.fsum(mass * loss for mass, loss in losses)
+    assert bounds.lower <= truth <= bounds.upper
+    assert bounds.width < 1e-7 * truth  # about 5e-15 in itself
+
+
+@given(st.floats(1e-3, 3), st.floats(1e-3, 3), st.integers(1, 1000), st.integers(1, 1000))
+@settings(max_examples=25)
+def test_functionals_add_over_factors(e, mu, m, n):
+    f, g = to.Laplace(e), to.Gaussian(mu)
+    for functional in FUNCTIONALS:
+        g_n = functional(g**n).upper  # G_mu^n is one Gaussian
+        assert functional(f**m @ g**n).upper == pytest.approx(m * functional(f).upper + g_n, rel=1e-12)
+
+
+@pytest.mark.parametrize("curve", [to.Identity(), to.subsample(to.PureDP(1.0), 0.0)], ids=repr)
+def test_no_loss_has_no_moments(curve):
+    assert [functional(curve).upper for functional in FUNCTIONALS] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize("curve", [to.TotalVariation(1e-6), to.approximate_dp(1.0, 1e-6), to.Gaussian(math.inf)], ids=repr)
+def test_a_flat_end_makes_every_functional_infinite(curve):
+    assert [functional(curve).lower for functional in FUNCTIONALS] == [math.inf] * 4
+
+
+def test_mass_of_q_alone_leaves_them_finite():
+    curve = to.PiecewiseLinear([0, 1], [0.5, 0])  # |f'| = 1/2 throughout
+    truth = math.log(2)
+    for functional, value in zip(FUNCTIONALS, (truth, truth**2, truth**3, 0.0), strict=True):
+        bounds = functional(curve)
+        assert bounds.lower <= value * (1 + 1e-15)
+        assert value <= bounds.upper <= value + 1e-12
+
+
+def test_a_curve_known_between_two_others_has_a_kl_and_says_why_no_more():
+    curve = to.Laplace(1.0).group(2)
+    assert to.limits.kl(curve).width < 1e-12  # Laplace is closed under groups
+    hull = to.minimum(to.Gaussian(1.0), to.Laplace(1.0))
+    bounds = to.limits.kl(hull)
+    assert bounds.lower >= 0.49  # below both curves, so at least as divergent, up to the polygons
+    assert bounds.upper < 0.7
+    with pytest.raises(NoClosedForm, match="known between two curves"):
+        to.limits.kappa2(hull)
+
+
+def test_symbols_and_losses_without_floats_are_refused():
+    import sympy
+
+    with pytest.raises(SymbolError, match="mu"):
+        to.limits.kl(to.Gaussian(sympy.Symbol("mu")))
+    with pytest.raises(PrecisionError, match="600 nats"):
+        to.limits.kl(to.LocationShift(scipy.stats.hypsecant(), 400.0) @ to.Laplace(700.0))
+
+
+@pytest.mark.parametrize("value", [1e-300, 1e-30, 30.0])
+def test_extremes(value):
+    for curve in (to.Gaussian(value), to.PureDP(value), to.Laplace(value)):
+        bounds = to.limits.kl(curve)
+        assert 0 <= bounds.lower <= bounds.upper < np.inf
