@@ -130,7 +130,7 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     if most > _APART * least and h.bounds.delta(0.0).lower > _NEAR_ONE:
         least, most = by_tests(both, d, Bounds(least, most))
     worst = max(sides, key=lambda side: side.mu)
-    tight = worst.alpha * (1 - failure) / (1 - d) if worst.mu <= most * _APART else np.nan
+    tight = worst.alpha * (1 - failure) / (1 - d) if worst.mu <= most * _APART and reach < np.inf else np.nan
     reason = None if most < np.inf else f"no finite mu can be certified at failure = {failure:.6g}; ask a larger one"
     return _finished(f, failure, Bounds(least, most), tight, reason)
 

@@ -27,7 +27,7 @@ _NEIGHBOURS = {
     "replace-one": "Two data sets are neighbours if they have the same size and differ in a single record.",
 }
 _DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "5px,2px,1px,2px", "2px,4px", "10px,3px")
-_COLOURS = ("#1b4f8a", "#d1663b", "#356f47", "#b9a13a", "#5a2a6e", "#2f8f9d", "#a83253", "#8f9a52")
+_COLOURS = ("#1b4f8a", "#d1663b", "#356f47", "#e08214", "#5a2a6e", "#2f8f9d", "#a83253", "#8f9a52")
 _ALPHA = np.unique(np.concatenate([np.geomspace(1e-8, 0.5, 120), 1 - np.geomspace(1e-6, 0.5, 80), np.linspace(0, 1, 101)]))
 
 

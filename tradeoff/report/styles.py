@@ -38,8 +38,8 @@ CHANCE: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 2)), "linewidth"
 REPORTED: dict[str, Any] = {"color": "0.35", "linestyle": (0, (7, 1.5, 1.5, 1.5)), "linewidth": 1.1, "zorder": 3.1}
 
 _DASHES = ((5, 2), (1.4, 1.4), (5, 1.5, 1.4, 1.5), (2.6, 1.6), (8, 2.5), (5, 1.2, 1.2, 1.2, 1.2, 1.2), (1, 3), (10, 2, 2, 2))
-# Ordered so that neighbours differ in lightness too: 33, 58, 42, 70, 25, 52, 46 and 62 of 100.
-_COLOURS = ("#1b4f8a", "#d1663b", "#356f47", "#b9a13a", "#5a2a6e", "#2f8f9d", "#a83253", "#8f9a52")
+# Ordered so that neighbours differ in lightness too.
+_COLOURS = ("#1b4f8a", "#d1663b", "#356f47", "#e08214", "#5a2a6e", "#2f8f9d", "#a83253", "#8f9a52")
 
 
 def dashed(i: int) -> dict[str, Any]:

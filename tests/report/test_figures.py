@@ -1,0 +1,175 @@
+"""Figures: what is drawn where, told apart without colour, no text over text, the same bytes each time."""
+
+import importlib.util
+import itertools
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+import tradeoff as to
+from tradeoff.errors import DomainError
+from tradeoff.report.compare import compare
+from tradeoff.report.figures import draw, families, gdp_bound, inset, paper, shared_legend, supporting_lines
+from tradeoff.report.saving import save
+from tradeoff.report.styles import PAGE, dashed, family
+
+GALLERY = Path(__file__).parents[2] / "docs" / "gallery.py"
+EXACT = to.Laplace(0.5) ** 4
+CHEAP = ("composition", "families", "supporting-lines")
+
+
+@pytest.fixture(scope="module")
+def gallery():
+    spec = importlib.util.spec_from_file_location("gallery", GALLERY)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def line(axes, label):
+    return next(each for each in axes.get_lines() if each.get_label() == label)
+
+
+def texts(figure):
+    """Bounding boxes of every visible text, in pixels of a drawn figure."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    axes = [axis for each in figure.axes for axis in (each.xaxis, each.yaxis)]
+    ticks = [(axis, tick) for axis in axes for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())]
+    beyond = {id(tick.label1) for axis, tick in ticks if not _within(tick.get_loc(), axis.get_view_interval())}  # never drawn
+    found = [each for each in figure.findobj(mpl.text.Text) if each.get_visible() and each.get_text().strip() and id(each) not in beyond]
+    return {f"{i} {each.get_text()}": each.get_window_extent(renderer) for i, each in enumerate(found)}
+
+
+def _within(value, interval):
+    low, high = sorted(interval)
+    return low - 1e-12 * abs(low) <= value <= high + 1e-12 * abs(high)
+
+
+def overlap(one, two):
+    return min(one.x1, two.x1) - max(one.x0, two.x0) > 0.5 and min(one.y1, two.y1) - max(one.y0, two.y0) > 0.5
+
+
+def check_layout(figure):
+    boxes = texts(figure)
+    width, height = figure.canvas.get_width_height()
+    for (a, one), (b, two) in itertools.combinations(boxes.items(), 2):
+        assert not overlap(one, two), f"{a!r} and {b!r} overlap"
+    for name, box in boxes.items():
+        assert box.x0 >= -1, name
+        assert box.y0 >= -1, name
+        assert box.x1 <= width + 1, name
+        assert box.y1 <= height + 1, name
+    for axes in figure.axes:
+        assert axes.get_xlabel()
+        assert axes.get_ylabel()
+
+
+@pytest.mark.parametrize("view", ["tradeoff", "loglog", "profile", "roc"])
+def test_the_exact_line_is_the_safe_bound_in_every_view(view):
+    with paper() as (figure, axes):
+        draw(axes, EXACT, {"CLT": to.limits.clt(EXACT)}, view=view)
+        x, y = line(axes, "exact").get_data()
+        lower, upper = EXACT.bounds.delta(x) if view == "profile" else EXACT.bounds(x)
+        safe = {"tradeoff": lower, "loglog": 1 - lower, "roc": 1 - lower, "profile": np.where(upper > 0, upper, np.nan)}[view]
+        assert np.array_equal(y, safe, equal_nan=True)
+        assert line(axes, "exact").get_color() == "black"
+        assert line(axes, "exact").get_linestyle() == "-"
+        assert line(axes, "CLT").get_linestyle() == "--"
+        check_layout(figure)
+
+
+def test_no_two_styles_look_alike_in_grey():
+    def grey(colour):
+        return float(np.dot(mpl.colors.to_rgb(colour), (0.2126, 0.7152, 0.0722)))
+
+    styles = [dashed(i) for i in range(8)]
+    assert len({each["linestyle"] for each in styles}) == 8
+    assert all(each["linestyle"] != "-" for each in styles)
+    assert all(abs(grey(a["color"]) - grey(b["color"])) > 0.05 for a, b in itertools.pairwise(styles))
+    assert all(grey(each["color"]) < 0.6 for each in styles)
+    assert len({(str(family(i, 5)["linestyle"])) for i in range(5)}) == 5
+
+
+def test_supporting_lines_touch_and_never_cross():
+    with paper() as (_, axes):
+        supporting_lines(axes, to.Gaussian(1.0), (0.0, 1.0))
+        for each in (each for each in axes.get_lines() if each.get_linewidth() == 0.9):
+            (x0, x1), (y0, y1) = each.get_data()
+            alpha = np.linspace(x0, x1, 2001)
+            gap = to.Gaussian(1.0).bounds(alpha).upper - (y0 + (y1 - y0) * (alpha - x0) / (x1 - x0))
+            assert gap.min() > -1e-12
+            assert gap.min() < 1e-5
+
+
+def test_the_bound_of_a_reduction_is_below_and_touches():
+    found = to.Laplace(1.0).gdp(1e-6)
+    with paper() as (_, axes):
+        gdp_bound(axes, found)
+        dot = axes.get_lines()[-1]
+        assert dot.get_xdata()[0] == found.tight_at
+        assert dot.get_ydata()[0] == pytest.approx(found.curve(found.tight_at), abs=1e-6)
+    with paper() as (_, axes):
+        gdp_bound(axes, found, view="profile")
+        assert np.all(axes.get_lines()[-1].get_ydata() >= found.of.bounds.delta(axes.get_lines()[-1].get_xdata()).lower)
+
+
+def test_an_inset_shows_what_is_at_its_place():
+    with paper() as (_, axes):
+        draw(axes, EXACT)
+        window = inset(axes, EXACT, {}, centre=0.3, width=0.1)
+        assert window.get_xlim() == pytest.approx((0.25, 0.35))
+        assert window.get_ylim() == pytest.approx((EXACT(0.35), EXACT(0.25)), rel=1e-4)
+
+
+def test_one_legend_for_two_panels():
+    with paper(PAGE, 3.8, columns=2) as (figure, (left, right)):
+        draw(left, to.Gaussian(1))
+        draw(right, to.Gaussian(2), {"other": to.Gaussian(1)})
+        shared_legend(figure, left, right)
+        assert [each.get_text() for each in figure.legends[0].get_texts()] == ["exact", "other"]
+        assert left.get_legend() is right.get_legend() is None
+        check_layout(figure)
+
+
+def test_the_figure_of_a_comparison():
+    found = compare(EXACT, ["clt", "basic"], delta=[1e-3], epsilon=[], alpha=[])
+    figure = found.figure()
+    assert [each.get_text() for each in figure.legends[0].get_texts()] == ["exact", "CLT", "basic composition"]
+    check_layout(figure)
+
+
+def test_families_show_corners():
+    with paper() as (_, axes):
+        families(axes, {"a": to.approximate_dp(1.0, 0.1), "b": to.PureDP(1.0)})
+        assert np.any(np.isclose(line(axes, "b").get_xdata(), 1 / (1 + np.e), atol=1e-14))
+
+
+def test_unknown_views_are_refused():
+    with paper() as (_, axes), pytest.raises(DomainError, match="view = 'pie'"):
+        draw(axes, EXACT, view="pie")
+
+
+@pytest.mark.parametrize("name", CHEAP)
+def test_the_gallery_has_no_text_over_text(gallery, name):
+    check_layout(gallery.GALLERY[name]())
+
+
+@pytest.mark.parametrize("ending", [".svg", ".pdf", ".png"])
+def test_the_same_figure_gives_the_same_bytes(tmp_path, ending):
+    for name in ("one", "two"):
+        with paper() as (figure, axes):
+            draw(axes, to.Gaussian(1.0), {"CLT": to.Laplace(1.0)})
+            save(figure, tmp_path / f"{name}{ending}")
+    assert (tmp_path / f"one{ending}").read_bytes() == (tmp_path / f"two{ending}").read_bytes()
+
+
+def test_every_figure_of_the_gallery_is_on_its_page(gallery):
+    page = (GALLERY.parent / "gallery.md").read_text(encoding="utf-8")
+    for name in gallery.GALLERY:
+        assert f"_static/gallery/{name}.svg" in page
+        assert (gallery.FOLDER / f"{name}.svg").read_text(encoding="utf-8").startswith("<?xml")

@@ -1,0 +1,165 @@
+"""The HTML report: what it says, that it asks no network, and that a browser draws it and turns its axes."""
+
+import html
+import importlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+import tradeoff as to
+from tradeoff.__main__ import main
+from tradeoff.errors import MissingExtraError
+from tradeoff.report.compare import compare
+
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
+PLAN = """
+title = "two <kinds> of noise"
+delta = [1e-5]
+alpha = [0.05]
+[[mechanism]]
+kind = "gaussian"
+noise_multiplier = 4
+count = 4
+[[mechanism]]
+kind = "subsampled-gaussian"
+noise_multiplier = 2
+sample_rate = 0.01
+count = 20
+"""
+# Runs in the page: reads what was drawn, presses a button, and reads the axes again.
+PROBE = """<script>
+addEventListener("load", async () => {
+  const found = {};
+  for (const name of ["tradeoff", "profile"]) {
+    const plot = document.getElementById(name);
+    const lines = plot.querySelectorAll(".scatterlayer .trace").length;
+    const before = plot._fullLayout.yaxis.type;
+    const label = before === "log" ? "linear" : "log";
+    const button = [...plot.querySelectorAll(".updatemenu-button")].find(each => each.textContent.trim() === label);
+    button.dispatchEvent(new MouseEvent("click", {bubbles: true}));
+    await new Promise(done => setTimeout(done, 500));
+    Plotly.Fx.hover(plot, {xval: 0.05}, ["xy"]);
+    const values = [...plot.querySelectorAll(".hoverlayer text")].map(each => each.textContent).join(" ");
+    found[name] = [lines, before, plot._fullLayout.yaxis.type, values];
+  }
+  const answer = document.createElement("pre");
+  answer.id = "probe";
+  answer.textContent = JSON.stringify(found);
+  document.body.appendChild(answer);
+});
+</script>"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    pytest.importorskip("plotly", reason="plotly, the extra [report], is not installed")
+    folder = tmp_path_factory.mktemp("report")
+    plan, target = folder / "plan.toml", folder / "report.html"
+    plan.write_text(PLAN, encoding="utf-8")
+    assert main(["report", str(plan), "-o", str(target)]) == 0
+    return target
+
+
+def visible(text):
+    return html.unescape(re.sub(r"<[^>]+>", " ", re.sub(r"<script.*?</script>|<style.*?</style>", " ", text, flags=re.DOTALL)))
+
+
+def test_the_report_says_what_it_rests_on(page):
+    said = visible(page.read_text(encoding="utf-8"))
+    assert "two <kinds> of noise" in said
+    assert "one of them has a single record more than the other" in said
+    assert "Poisson sample" in said
+    assert "noise_multiplier = 4.0" in said
+    assert "under-report" in said
+
+
+def test_the_numbers_are_those_of_the_library(page):
+    said = visible(page.read_text(encoding="utf-8"))
+    step = to.mechanisms.SubsampledGaussian(noise_multiplier=2, sample_rate=0.01)
+    curve = to.Plan({to.mechanisms.Gaussian(4): 4, step: 20}).guarantee()
+    mu = float(re.search(r"μ = ([0-9.]+)", said)[1])
+    lower, upper = curve.gdp().bounds
+    assert lower <= mu <= upper * (1 + 1e-5)
+    found = re.search(r"epsilon at delta = 1e-05\s+([0-9.]+)\s+([0-9.]+)", said)
+    bounds = curve.bounds.epsilon(1e-5)
+    assert float(found[1]) <= bounds.upper
+    assert float(found[2]) >= bounds.lower
+    assert float(found[2]) == pytest.approx(bounds.upper, rel=1e-4)
+
+
+def test_the_page_loads_nothing(page):
+    text = page.read_text(encoding="utf-8")
+    outside = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+    assert "default-src 'none'" in text
+    assert not re.search(r"(src|href)\s*=\s*[\"']?(https?:)?//", outside)
+    assert not re.search(r"<script[^>]*\ssrc=", text)
+
+
+def test_titles_are_text(page):
+    assert "two &lt;kinds&gt; of noise" in page.read_text(encoding="utf-8")
+
+
+def test_a_browser_draws_it(page, tmp_path):
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip(f"no browser is installed: none of {', '.join(BROWSERS)} is on the path")
+    probed = tmp_path / "probed.html"
+    probed.write_text(page.read_text(encoding="utf-8").replace("</body>", PROBE + "</body>"), encoding="utf-8")
+    flags = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        f"--user-data-dir={tmp_path / 'profile'}",
+        "--virtual-time-budget=20000",
+        "--dump-dom",
+    ]
+    run = subprocess.run([browser, *flags, probed.as_uri()], capture_output=True, text=True, timeout=120, check=True)  # noqa: S603 - a browser found on the path
+    answer = re.search(r'<pre id="probe">(.*?)</pre>', run.stdout, flags=re.DOTALL)
+    assert answer, run.stderr[-2000:]
+    found = json.loads(html.unescape(answer[1]))
+    lines, before, after, values = found["tradeoff"]
+    assert lines >= 6
+    assert (before, after) == ("linear", "log")
+    assert "exact" in values
+    assert "β ≥" in values
+    lines, before, after, _ = found["profile"]
+    assert lines >= 5
+    assert (before, after) == ("log", "linear")
+    assert "Content Security Policy" not in run.stderr
+
+
+def test_an_infinite_mu_is_explained():
+    pytest.importorskip("plotly", reason="plotly, the extra [report], is not installed")
+    written = importlib.import_module("tradeoff.report.html").report
+    plan = to.Plan({to.mechanisms.ApproximateDP(epsilon=1.0, delta=1e-5): 1}, adjacency="replace-one")
+    curve = plan.guarantee()
+    comparison = compare(curve, ["basic"], delta=[1e-3])
+    said = visible(written("", plan, comparison.exact, curve.gdp(), comparison))
+    assert "No finite μ holds" in said
+    assert "f(0) = 1 - 1e-05" in said
+    assert "differ in a single record" in said
+
+
+def test_plotly_is_an_extra(monkeypatch, tmp_path, capsys):
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)
+    monkeypatch.setitem(sys.modules, "plotly", None)
+    with pytest.raises(MissingExtraError, match=r"tradeoff\[report\]"):
+        importlib.import_module("tradeoff.report.html").library("offline")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN, encoding="utf-8")
+    assert main(["report", str(plan), "-o", str(tmp_path / "report.html")]) == 2
+    assert "tradeoff[report]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("name", "words"), [("report.txt", "allowed: .html, .htm"), ("missing/report.html", "cannot be written")])
+def test_a_report_that_cannot_be_written_is_refused_at_once(tmp_path, capsys, name, words):
+    pytest.importorskip("plotly", reason="plotly, the extra [report], is not installed")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN, encoding="utf-8")
+    assert main(["report", str(plan), "-o", str(tmp_path / name)]) == 2
+    assert words in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == [plan]
