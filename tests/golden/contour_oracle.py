@@ -333,7 +333,7 @@ def type_two(path: Contour, t: mp.mpf) -> mp.mpf:
 def solve(decreasing: Callable[[mp.mpf], mp.mpf], level: mp.mpf, low: float, high: float) -> mp.mpf:
     """Root of decreasing(t) = level by bisection, then secant steps to full precision."""
     low, high = mp.mpf(low), mp.mpf(high)
-    for _ in range(24):
+    for _ in range(44):
         middle = (low + high) / 2
         low, high = (middle, high) if decreasing(middle) > level else (low, middle)
     a, b = low, high

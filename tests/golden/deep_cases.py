@@ -95,7 +95,7 @@ CASES = [
     case("laplace .05 n=1e4", "contour", laplace(0.05, 10**4)),
     case("laplace 1 n=1000", "contour", laplace(1.0, 1000)),
     case("laplace .001 n=1e6", "contour", laplace(0.001, 10**6), deltas=SHORT),
-    case("subsampled laplace 1 p=.1 n=500", "contour", thinned_laplace(0.1, 1.0, 500), deltas=SHORT),
+    case("subsampled laplace 1 p=.1 n=500", "contour", thinned_laplace(0.1, 1.0, 500), deltas=SHORT, betas=False),
     # Finitely many losses.
     case("pure .1, .1 sqrt 2, .1 pi", "exact sums", pure(0.1, 40), pure(0.14142135623730953, 30), pure(0.3141592653589793, 20)),
     case("pure .01, .01 sqrt 3 n=1000", "exact sums", pure(0.01, 1000), pure(0.017320508075688773, 1000), betas=False),
@@ -121,9 +121,18 @@ CASES = [
     case("discrete Laplace, shifts 3 and 5", "exact sums", integer_laplace(3.0, 3, 25), integer_laplace(1.7, 5, 10)),
     case("discrete Laplace shift 2 n=400", "exact sums", integer_laplace(20.0, 2, 400)),
     # Everything at once.
-    case("Laplace, sgm, Gaussians, pure", "contour", laplace(0.1, 50), sgm(0.01, 1.0, 200), gaussian(10.0, 10), pure(0.3, 5), deltas=SHORT),
+    case(
+        "Laplace, sgm, Gaussians, pure",
+        "contour",
+        laplace(0.1, 50),
+        sgm(0.01, 1.0, 200),
+        gaussian(10.0, 10),
+        pure(0.3, 5),
+        deltas=SHORT,
+        betas=False,
+    ),
     case("sgm and approximate DP", "contour", sgm(0.02, 2.0, 500), approximate(0.1, 1e-10, 3), gaussian(4.0), deltas=(1e-3, 1e-6, 1e-9)),
     case("Gaussian, pure, discrete", "exact sums", gaussian(1.1), pure(0.3, 10), integer_laplace(2.5, 2, 4)),
     case("mixture of Gaussian and pure n=8", "conditioning", mixture(8, (0.25, gaussian(1.0)), (0.75, pure(0.5)))),
-    case("mixture of sgm and Gaussian n=40", "contour", mixture(40, (0.5, sgm(0.1, 1.0)), (0.5, gaussian(5.0))), deltas=SHORT),
+    case("mixture of sgm and Gaussian n=40", "contour", mixture(40, (0.5, sgm(0.1, 1.0)), (0.5, gaussian(5.0))), deltas=SHORT, betas=False),
 ]

@@ -249,6 +249,11 @@ def text(value: mp.mpf, error: float) -> str:
     return mp.nstr(value, max(6, min(25, int(-math.log10(error)) + 1)), strip_zeros=False)
 
 
+def tells(alpha: float, beta: mp.mpf, error: float) -> bool:
+    """Whether beta is known to 1e-6 of what the bounds are held to."""
+    return bool(error * beta < 1e-6 * min(beta, 1 - mp.mpf(alpha) - beta))
+
+
 def answer(case: Case) -> Case:
     truth, alive = METHODS[case["method"]](case), survival(case["factors"])
     found: Case = {"id": case["id"], "method": case["method"], "factors": case["factors"]}
@@ -263,7 +268,7 @@ def answer(case: Case) -> Case:
             else:
                 note(f"{case['id']} {order} at {t}: {mp.nstr(value, 5)} left out, relative error {error:.0e}")
         rows = zip([a for a in ALPHAS if a < alive], betas.get(order, []), strict=False)
-        beta = [[a, text(alive * b, max(e, 1e-25)), float(f"{max(e, 1e-25):.0e}")] for a, (b, e) in rows if e < 1e-6]
+        beta = [[a, text(alive * b, max(e, 1e-25)), float(f"{max(e, 1e-25):.0e}")] for a, (b, e) in rows if tells(a, alive * b, e)]
         found[order] = {"delta": profile, "beta": beta}
     return found
 
