@@ -13,8 +13,8 @@ from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.dispatch import announces, summon
 from tradeoff.core.parameters import is_symbol
-from tradeoff.engines.composition import Composition, lost_mass
-from tradeoff.engines.law import LossLaw
+from tradeoff.engines.composition import Composition
+from tradeoff.engines.law import LossLaw, lost_mass
 from tradeoff.numerics.rounding import UNIT, Array
 
 Factors = dict[TradeOff, int]

@@ -31,7 +31,8 @@ class Allowance:
             self.progress(settled, asked)
 
 
-_CURRENT: ContextVar[Allowance] = ContextVar("allowance", default=Allowance())
+_USUAL = Allowance()
+_CURRENT: ContextVar[Allowance] = ContextVar("allowance", default=_USUAL)
 
 
 def allowance() -> Allowance:

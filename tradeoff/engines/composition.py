@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeoff.engines import exact
 from tradeoff.engines.atomic import AtomicLaw
@@ -140,7 +141,7 @@ class Composition:
         question: Literal["delta", "epsilon", "beta"],
         at: Array,
         known: Pair,
-        waiting: Array,
+        waiting: NDArray[np.bool_],
         width: Callable[[Array, Array], Array],
         tol: float | None,
         method: Method | None,

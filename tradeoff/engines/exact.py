@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.special import gammaln
 
 from tradeoff.engines.atomic import AtomicLaw, merged
-from tradeoff.engines.law import LossLaw
+from tradeoff.engines.law import Atoms, LossLaw, lost_mass
 from tradeoff.engines.profile import Profile
 from tradeoff.numerics.rounding import TINY, UNIT, Array
 
@@ -37,23 +39,45 @@ class Sums:
 
 
 def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
-    """Return the law of the product if all factors are atomic and the atoms stay few, else None."""
-    loss, log_p, slack, lost = np.zeros(1), np.zeros(1), 0.0, 0.0
-    for law, count in zip(laws, counts, strict=True):
-        atoms = law.atoms
-        if law.continuous or len(atoms.loss) == 0 or count * np.log(max(len(atoms.loss), 1)) > np.log(MAX_PRODUCT) + 1:
+    """Return the law of the product if all factors are atomic and the atoms of the sum stay few, else None."""
+    if any(law.continuous or len(law.atoms.loss) == 0 for law in laws):
+        return None
+    powers = [_power(law.atoms, count) for law, count in zip(laws, counts, strict=True) if count]
+    loss, log_p, slack = np.zeros(1), np.zeros(1), 4 * UNIT * len(powers)
+    for power in powers:
+        if power is None or len(loss) * len(power.loss) > MAX_PRODUCT:
             return None
-        for _ in range(count if len(atoms.loss) > 1 else 1):
-            if len(loss) * len(atoms.loss) > MAX_PRODUCT:
-                return None
-            times = 1 if len(atoms.loss) > 1 else count
-            loss, log_p = merged(np.add.outer(loss, times * atoms.loss).ravel(), np.add.outer(log_p, times * atoms.log_p).ravel())
-        slack += count * (float(np.max(atoms.slack)) + UNIT * (8 + 2 * float(np.max(np.abs(log_p)))))
-        lost += count * getattr(law, "lost", 0.0)
-    p_minus = float(-np.expm1(sum(n * np.log1p(-min(law.p_minus, 1 - UNIT)) for law, n in zip(laws, counts, strict=True))))
-    return AtomicLaw(
-        loss, log_p, p_minus, slack=np.full(len(loss), slack + 4 * UNIT * sum(counts) * (1 + float(np.max(np.abs(loss))))), lost=lost
-    )
+        loss, log_p = merged(np.add.outer(loss, power.loss).ravel(), np.add.outer(log_p, power.log_p).ravel())
+        slack += float(np.max(power.slack)) + UNIT * (8 + 2 * float(np.max(np.abs(log_p))))
+    lost = float(sum(count * getattr(law, "lost", 0.0) for law, count in zip(laws, counts, strict=True)))
+    p_minus = lost_mass([min(law.p_minus, 1 - UNIT) for law in laws], counts)
+    position = 4 * UNIT * (len(laws) + 2) * (1 + float(np.max(np.abs(loss))))
+    return AtomicLaw(loss, log_p, p_minus, slack=np.full(len(loss), slack + position), lost=lost)
+
+
+def _power(atoms: Atoms, n: int) -> Atoms | None:
+    """Return the atoms of n rounds: one for every way to share n rounds among k losses, C(n + k - 1, k - 1) of them."""
+    k = len(atoms.loss)
+    if math.lgamma(n + k) - math.lgamma(k) - math.lgamma(n + 1) > math.log(MAX_PRODUCT):
+        return None
+    if n == 1:
+        return atoms
+    shares = _shares(n, k)
+    log_ways = gammaln(n + 1.0) - np.sum(gammaln(shares + 1.0), axis=1)
+    slack = n * float(np.max(atoms.slack)) + UNIT * (16 * k * (1 + n * math.log(n + 1)) + 8 * k * n * float(np.max(np.abs(atoms.log_p))))
+    loss, log_p = merged(shares @ atoms.loss, shares @ atoms.log_p + log_ways)
+    return Atoms(loss, log_p, np.full(len(loss), slack))
+
+
+def _shares(n: int, k: int) -> Array:
+    """Return all vectors of k non-negative integers that add up to n, one a row."""
+    rows, left = np.zeros((1, 0)), np.array([n])
+    for _ in range(k - 1):
+        sizes = left + 1
+        owner = np.repeat(np.arange(len(left)), sizes)
+        taken = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        rows, left = np.column_stack([rows[owner], taken]), left[owner] - taken
+    return np.column_stack([rows, left])
 
 
 def beta(law: AtomicLaw, alpha: Array) -> tuple[Array, Array]:

@@ -81,15 +81,16 @@ class Contour:
         """Bound the least epsilon with delta(epsilon) <= delta, for delta > Q(L = inf)."""
 
         def once(which: int, at: Array, most: float, accuracy: float) -> Pair | None:
-            strip, x = self._start(float(at[which]))
+            strip, aimed = self._start(float(at[which]))
+            line = strip.near(aimed, most, accuracy)
             for _ in range(_ATTEMPTS):
-                line = strip.near(x, most, accuracy)
                 if line is None:
                     return None
-                aimed, x = x, float(strip.epsilon(line, at[which : which + 1], x)[1][0])
+                x = float(strip.epsilon(line, at[which : which + 1], aimed)[1][0])
                 if abs(x - aimed) <= 0.3 * line.scale or not math.isfinite(x):
                     break
-            return strip.epsilon(line, at, x if math.isfinite(x) else aimed)
+                aimed, line = x, strip.near(x, most, accuracy)
+            return None if line is None else strip.epsilon(line, at, aimed)
 
         return self._cover(delta, once, lambda low, high: np.where(np.isfinite(high - low), high - low, np.inf), tol, (-np.inf, np.inf))
 

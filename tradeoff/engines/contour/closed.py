@@ -111,7 +111,7 @@ class Integer(Transform):
         bell = -((self.sigma * rest) ** 2) / 2
         tilt = self.sigma**2 * np.abs(rest) * slip + 8 * UNIT * (np.abs(bell) + abs(self.base) * (1 + abs(self.centre)))
         tail = logarithm(others, off)
-        log = bell + tail.log - 2j * np.pi * fraction * turns - math.log1p(self.base)
+        log: Complex = tail.log + (bell - math.log1p(self.base)) - 2j * np.pi * fraction * turns
         error = tail.error + tilt + 8 * UNIT * np.abs(turns) * (1 + abs(self.centre))
         ceiling = bell + tilt + np.log(np.abs(1 + others) + off) - math.log1p(self.base)
         return Ratio(log, error, np.minimum(ceiling, 0.0))
@@ -121,7 +121,7 @@ class Integer(Transform):
         t, _, rest = self._reduced(y)
         distance = np.maximum(np.abs(rest) - radius * self.pace - 8 * UNIT * (np.abs(t) + 1), 0.0)
         exponent = self.sigma**2 * (2 * np.pi * np.multiply.outer(distance, _TERMS) - 2 * (np.pi * _TERMS) ** 2)
-        bound = -((self.sigma * distance) ** 2) / 2 + np.log1p(np.sum(np.exp(exponent), axis=1)) - math.log1p(self.base)
+        bound: Array = -((self.sigma * distance) ** 2) / 2 + np.log1p(np.sum(np.exp(exponent), axis=1)) - math.log1p(self.base)
         return np.minimum(bound * (1 - 8 * UNIT) + 16 * UNIT, 0.0)
 
     def far(self, y: float) -> float:

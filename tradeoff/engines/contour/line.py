@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.engines.contour.tail import stays_below
 from tradeoff.engines.allowance import allowance
 from tradeoff.engines.contour.choice import transform
+from tradeoff.engines.contour.tail import stays_below
 from tradeoff.engines.contour.transform import Complex, Transform
 from tradeoff.engines.law import LossLaw
 from tradeoff.errors import SizeError
@@ -47,7 +47,8 @@ class Chernoff(NamedTuple):
 class Line:
     """Values of the product at frequencies k step, k = 0 ... N, with errors, and everything that bounds the rest.
 
-    ``cut`` bounds |prod rho_i^n_i| beyond the last node; ``tau`` > 0 says that a Gaussian factor of that mu was added. ``scale`` is the standard deviation of the tilted sum.
+    ``cut`` bounds |prod rho_i^n_i| beyond the last node; ``tau`` > 0 says that a Gaussian factor of that mu was added.
+    ``scale`` is the standard deviation of the tilted sum.
     """
 
     c: float
@@ -67,7 +68,7 @@ class Line:
     @property
     def y(self) -> Array:
         """Return the frequencies."""
-        return self.step * np.arange(len(self.log))
+        return self.step * np.arange(len(self.log), dtype=float)
 
     def psi(self, x: Array) -> tuple[Array, Array]:
         """Bound psi at losses x; cost is one multiplication a node and loss."""
@@ -105,19 +106,20 @@ class Line:
             found += np.exp(np.minimum(exponent - gap * period, 60.0)) / -np.expm1(-gap * period)
         return found * (1 + 1e-9)
 
-    def _blur(self, x: Array) -> Array | float:
+    def _blur(self, x: Array) -> Array:
         """Bound what the added Gaussian of mu = tau does to psi, in the same units.
 
         With d = L - x the time value of the hockey-stick is int_0^tau e^(d/2 - d^2/2t^2 - t^2/8) dt/sqrt(2 pi), at most
         tau e^(d/2) phi(d/tau). Its tilted mean is again a sum over the nodes, whose aliases are positive.
         """
         if self.tau == 0:
-            return 0.0
+            return np.zeros(len(x))
         weight = np.where(self.y > 0, 1.0, 0.5) * (self.step / np.pi * self.tau**2) * np.exp(self.tau**2 / 8)
         total, size = self._sum(x, weight.astype(complex))
         turned = self.mean_error + 4 * UNIT * (np.abs(x) + abs(self.mean))
         off = float(np.sum(weight * self.error)) + (len(size) + 32) * UNIT * float(np.sum(size)) + turned * float(np.sum(size * self.y))
-        return np.maximum(total + off, 0.0) + self.cut / (np.pi * self.y[-1])
+        found: Array = np.maximum(total + off, 0.0) + self.cut / (np.pi * self.y[-1])
+        return found
 
 
 def _log_kappa(c: float) -> float:
@@ -194,20 +196,21 @@ def _decayed(transforms: Sequence[Transform], counts: Sequence[int], aim: Aim) -
     """
     stop = DEEP / aim.tau if aim.tau > 0 else math.inf
     lasting = -_far(transforms, counts, 1e100)  # what atoms leave for ever
-    log, error, size, spent = [], [], 0, 0.0
+    log, error, size, spent = [], [], 0, 0
     while True:
-        block = aim.step * np.arange(size, max(2 * size, _BLOCK))
+        block: Array = aim.step * np.arange(size, max(2 * size, _BLOCK), dtype=float)
         values, off, ceiling = _product(transforms, counts, block)
         smooth = (aim.tau * block) ** 2 / 2
         log.append(values - smooth)
         error.append(off * np.exp(-smooth) * (1 + 4 * UNIT * smooth))
         size, last = size + len(block), float(block[-1])
+        spent, price = spent + len(block) * _cost(transforms, last), len(block) * _cost(transforms, 2 * last)
         level = -math.log(aim.goal * math.pi * last)
         if last >= stop:
             cut = math.exp(-((aim.tau * last) ** 2) / 2)
         elif lasting > level and ceiling[-1] < -1.1 * level and stays_below(transforms, counts, level, last, stop) == math.inf:
             cut = math.exp(-level)
-        elif (lasting < _FAINT and not aim.tau) or size >= allowance().most(BYTES) or (spent := spent + len(block) * _cost(transforms, last)) + 2 * len(block) * _cost(transforms, 2 * last) > aim.most:
+        elif (lasting < _FAINT and not aim.tau) or size >= allowance().most(BYTES) or spent + 2 * price > aim.most:
             cut = math.exp(_far(transforms, counts, last) - (aim.tau * last) ** 2 / 2)
         else:
             continue

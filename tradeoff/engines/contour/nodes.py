@@ -61,8 +61,8 @@ def of_piece(piece: Piece, c: float, y: float, digits: float) -> Nodes:
 
 def joined(parts: Sequence[Nodes]) -> Nodes:
     """Return all points together; errors relative to positive integrals do not add up beyond the largest."""
-    columns = [np.concatenate(column) for column in zip(*(part[:4] for part in parts), strict=True)]
-    return Nodes(*columns, max(part.quadrature for part in parts))
+    loss, log_p, slack, error = (np.concatenate([part[k] for part in parts]) for k in range(4))
+    return Nodes(loss, log_p, slack, error, max(part.quadrature for part in parts))
 
 
 def _normal(piece: Piece, mu: float, c: float, y: float, digits: float) -> Nodes:

@@ -8,6 +8,7 @@ import numpy as np
 
 from tradeoff.engines.contour.transform import Transform
 from tradeoff.errors import SizeError
+from tradeoff.numerics.rounding import Array
 
 _ROUNDS = 400
 _AHEAD = 8
@@ -35,7 +36,7 @@ def _walk(transforms: Sequence[Transform], counts: Sequence[int], level: float, 
         if at >= stop or float(sum(n * t.far(at) for n, t in zip(powers, few, strict=True))) < -level:
             return np.inf
         # Each point is the middle of an interval, which it clears to both sides.
-        middle = at + step * (2 * np.arange(_AHEAD) + 1)
+        middle: Array = at + step * np.arange(1, 2 * _AHEAD, 2, dtype=float)
         cleared = powers @ np.array([t.around(middle, step * (1 + 1e-9)) for t in few]) < -level
         run = _AHEAD if cleared.all() else int(np.argmin(cleared))
         at += 2 * step * run

@@ -9,6 +9,7 @@ errors scale with |rho - 1|, which matters when rho is raised to the power of a 
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from functools import cached_property
@@ -29,6 +30,7 @@ Complex = NDArray[np.complex128]
 _CHUNK = 2**18
 _GRID = 4000
 _GROUP = 64
+_LARGE = 600.0
 
 
 class Ratio(NamedTuple):
@@ -139,13 +141,10 @@ class _Level:
         loss, log_p, slack, error, self.quadrature = nodes
         log_w = log_p + c * loss
         slack_w = slack + abs(c) * error + UNIT * (8 + 4 * np.abs(c * loss) + 4 * np.abs(log_p))
-        peak = float(np.max(log_w))
-        w = np.exp(log_w - peak)
-        total = float(np.sum(w))
-        self.log_m, self.log_m_error = self._moment(nodes, c, p_minus, log_w, slack_w, peak + float(np.log(total)), w / total)
+        self.log_m, self.log_m_error = self._moment(nodes, c, p_minus, log_w, slack_w)
         self.w = np.exp(log_w - self.log_m)
         self.slack = float(self.log_m_error) + 4 * UNIT * (1 + abs(self.log_m))
-        self.mean = float(np.sum(w * loss) / total) if mean is None else mean
+        self.mean = float(np.sum(self.w * loss)) if mean is None else mean
         self.d = loss - self.mean
         self.size = len(loss)
         at = error + 4 * UNIT * np.abs(self.d)
@@ -159,25 +158,28 @@ class _Level:
         self.slope_error += self.slack * self.distance + 2.01 * self.quadrature / MARGIN
         self.slope_drift = float(np.sum(distance * at)) * (1 + 1e-9)
 
-    def _moment(
-        self, nodes: Nodes, c: float, p_minus: float, log_w: Array, slack_w: Array, log_total: float, share: Array
-    ) -> tuple[float, float]:
+    def _moment(self, nodes: Nodes, c: float, p_minus: float, log_w: Array, slack_w: Array) -> tuple[float, float]:
         """Return log M(c): as the sum, or as log1p(sum of w - w_P) since the masses under P are known to add up to 1 - p_minus."""
-        size = len(log_w)
-        direct = float(np.sum(share * slack_w)) + UNIT * (size + 8 + 2 * abs(log_total)) + self.quadrature
+        size, peak = len(log_w), float(np.max(log_w))
+        share = np.exp(log_w - peak)
+        total = float(np.sum(share))
+        plain = peak + math.log(total)
+        error = float(np.sum(share * slack_w)) / total + UNIT * (size + 8 + 2 * abs(plain)) + self.quadrature
+        if peak > _LARGE:
+            return plain, error * 1.01
         tilt = c * nodes.loss
         small = np.abs(tilt) < 0.5
-        w_p = np.exp(nodes.log_p)
-        gain = np.where(small, w_p * np.expm1(np.where(small, tilt, 0.0)), np.exp(np.minimum(log_w, 700.0)) - w_p)
-        # |error| of one term: the mass's own slack on e^x - 1, and the shift of the exponent on e^x.
-        moved = np.where(small, w_p * (abs(c) * nodes.error + 4 * UNIT * np.abs(tilt)) * 2, slack_w * (np.exp(np.minimum(log_w, 700.0)) + w_p))
+        w, w_p = np.exp(log_w), np.exp(nodes.log_p)
+        gain = np.where(small, w_p * np.expm1(np.where(small, tilt, 0.0)), w - w_p)
+        # The error of one term: the mass's own slack on e^x - 1, and the shift of the exponent on e^x.
+        moved = np.where(small, w_p * (abs(c) * nodes.error + 4 * UNIT * np.abs(tilt)) * 2, slack_w * (w + w_p))
         change = float(np.sum(gain)) - p_minus
         off = float(np.sum(np.abs(gain) * (nodes.slack + (size + 8) * UNIT) + moved)) + 2 * UNIT * p_minus
-        off += self.quadrature * (1 + float(np.exp(min(log_total, 700.0))))
-        if change > -0.9 and off / (1 + change) < direct:
-            value = float(np.log1p(change))
-            return value, off / (1 + change) * 1.01 + 4 * UNIT * abs(value)
-        return log_total, direct * 1.01
+        off += self.quadrature * (1 + math.exp(plain))
+        if change <= -0.9 or off / (1 + change) >= error:
+            return plain, error * 1.01
+        value = math.log1p(change)
+        return value, off / (1 + change) * 1.01 + 4 * UNIT * abs(value)
 
     @cached_property
     def variance(self) -> float:
@@ -239,7 +241,9 @@ class _Level:
             u[here] = (s * s) @ (-2 * self.w) + 1j * (sine @ (2 * self.w))
             slope[here] = 1j * (np.sum(weighted) + (s * s) @ (-2 * weighted)) - sine @ (2 * weighted)
         error = self._error(y, u) + radius * (self.slope_error + y * self.slope_drift) + radius**2 / 2 * variance
-        return np.maximum(logarithm(u + radius * slope, error).ceiling, logarithm(u - radius * slope, error).ceiling)
+        slope *= radius
+        return np.maximum(logarithm(u + slope, error).ceiling, logarithm(u - slope, error).ceiling)
+
 
 def logarithm(u: Complex, error: Array) -> Ratio:
     """Return log(1 + u), u known to ``error``, with no loss for small u."""
