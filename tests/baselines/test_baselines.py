@@ -141,6 +141,7 @@ def test_results_know_where_they_come_from():
         lambda: B.basic_composition([0.1, 0.2], [0.0, 0.0, 0.0]),
         lambda: B.basic_composition(0.1, 1.5),
         lambda: B.basic_composition(0.1, n=-1),
+        lambda: B.basic_composition(0.1, n=10**400),
         lambda: B.advanced_composition(0.1, n=10, slack=0.0),
         lambda: B.advanced_composition(0.1, n=10, slack=0.1, form="other"),
         lambda: B.advanced_composition([0.1, 0.2], slack=0.1, form="k-fold"),
@@ -152,6 +153,7 @@ def test_results_know_where_they_come_from():
         lambda: B.exact_gaussian(-1.0, 0.1),
         lambda: B.classical_gaussian(0.5, 1e-5, sensitivity=0),
         lambda: B.laplace_basic(0.0),
+        lambda: B.laplace_basic(1.0, n=0),
         lambda: B.laplace_advanced(1.0, 2.0),
     ],
 )
@@ -171,3 +173,5 @@ def test_extremes():
     assert B.advanced_composition(1000.0, n=2, slack=1e-5, form="k-fold").epsilon == math.inf
     assert np.isfinite(B.zcdp_route(1e-300, 1e-300).epsilon)
     assert np.isfinite(B.zcdp_route(1e6, 1e-5).epsilon)
+    assert B.zcdp_route(1e300, 1e-300).epsilon == pytest.approx(1e300)
+    assert B.laplace_advanced(1e-200, 1e-5, n=10).scale > 1e200

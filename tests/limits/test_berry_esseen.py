@@ -51,6 +51,8 @@ def test_the_band_holds_the_curve_and_narrows_as_one_over_root_n(family, n):
         to.TotalVariation(1.0),
         to.Identity(),
         to.Gaussian(30.0),
+        to.Gaussian(math.inf),
+        to.Gaussian(math.inf) @ to.Laplace(0.1) ** 10,
     ],
     ids=repr,
 )

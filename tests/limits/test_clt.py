@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tradeoff as to
-from tradeoff.errors import DomainError, KindError
+from tradeoff.errors import DomainError, KindError, PrecisionError
 
 STEP = to.subsample(to.Gaussian(1.25), 0.005)
 ESTIMATE = to.limits.clt(to.Laplace(0.1) ** 400)
@@ -115,6 +115,7 @@ def test_fixed_size_formula_is_the_limit_of_the_exact_composition():
         lambda: to.limits.epsilon_delta_clt([0.1, 0.2], [0.0, 0.0, 0.0]),
         lambda: to.limits.epsilon_delta_clt(0.1, 1.5),
         lambda: ESTIMATE(1.2),
+        lambda: to.limits.dp_sgd_clt(0.1, math.nan, 10),
     ],
 )
 def test_nonsense_is_refused(wrong):
@@ -125,7 +126,21 @@ def test_nonsense_is_refused(wrong):
 def test_extremes_are_answers():
     assert to.limits.dp_sgd_clt(0.0, 1.0, 10).trusted() == to.Identity()
     assert to.limits.dp_sgd_clt(0.1, 0.01, 10).mu == math.inf
+    assert to.limits.clt(to.Gaussian(math.inf))(0.1) == 0
     assert to.limits.dp_sgd_clt(0.1, 1.0, 0).trusted() == to.Identity()
+
+
+@pytest.mark.parametrize("method", [to.limits.clt, to.limits.edgeworth, to.limits.berry_esseen, to.limits.kl])
+def test_only_curves_have_limits(method):
+    for other in (to.mechanisms.Laplace(scale=10), ESTIMATE, "curve"):
+        with pytest.raises(KindError, match=r"\.curve\(\)|ask the exact curve"):
+            method(other)
+
+
+@pytest.mark.parametrize("method", [to.limits.clt, to.limits.edgeworth, to.limits.berry_esseen])
+def test_losses_whose_squares_no_float_holds_are_refused(method):
+    with pytest.raises(PrecisionError, match="too small"):
+        method(to.PureDP(1e-300) ** 10)
 
 
 @pytest.mark.parametrize(

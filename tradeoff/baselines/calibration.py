@@ -6,9 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tradeoff.baselines.result import number, probability, raised
+from tradeoff.baselines.result import number, probability, raised, rounds
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count
 from tradeoff.errors import DomainError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
@@ -135,7 +134,7 @@ def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibr
     >>> to.baselines.laplace_basic(1.0, n=10)
     scale 10 for (1, 0)-DP by Laplace noise, basic composition
     """
-    e, size, n = number("epsilon", epsilon, 0, math.inf, open_low=True), _sensitivity(sensitivity), count("n", n, 1)
+    e, size, n = number("epsilon", epsilon, 0, math.inf, open_low=True), _sensitivity(sensitivity), rounds(n, 1)
     scale = raised(n * size / e)
     source = "Dwork, Roth 2014, Theorems 3.6 and 3.16"
     return Calibration(scale, e, 0.0, "Laplace noise, basic composition", source, Laplace(raised(size / scale, 4)) ** n)
@@ -162,10 +161,9 @@ def laplace_advanced(epsilon: Any, delta: Any, *, n: Any = 1, sensitivity: Any =
     >>> to.baselines.laplace_advanced(1.0, 1e-6, n=1000)
     scale 172.14 for (1, 1e-06)-DP by Laplace noise, advanced composition
     """
-    e, size, n = number("epsilon", epsilon, 0, math.inf, open_low=True), _sensitivity(sensitivity), count("n", n, 1)
+    e, size, n = number("epsilon", epsilon, 0, math.inf, open_low=True), _sensitivity(sensitivity), rounds(n, 1)
     d = probability("delta", delta)
-    rho = e * e / (4 * -math.log(d) + 4 * e)
-    scale = raised(size * math.sqrt(n / (2 * rho)))
+    scale = raised(size * math.sqrt(n / 2) * math.sqrt(4 * -math.log(d) + 4 * e) / e)  # sqrt(n/(2 rho)), without forming eps^2
     source = "Bun, Steinke 2016, Propositions 1.3 and 1.4"
     return Calibration(scale, e, d, "Laplace noise, advanced composition", source, Laplace(raised(size / scale, 4)) ** n)
 

@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from tradeoff.baselines.result import Baseline, losses, number, probability, raised
-from tradeoff.core.parameters import count
+from tradeoff.baselines.result import Baseline, losses, number, probability, raised, rounds
 from tradeoff.errors import DomainError
 from tradeoff.families.approximate_dp import approximate_dp
 
@@ -32,7 +31,7 @@ def basic_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
     Dwork, Roth 2014, Theorem 3.16.
     """
     e, d = losses(epsilon, delta)
-    n = count("n", n)
+    n = rounds(n)
     total, failure = raised(n * math.fsum(e)), min(raised(n * math.fsum(d)), 1.0)
     return Baseline(total, failure, "basic composition", "Dwork, Roth 2014, Theorem 3.16", (_ADAPTIVE,))
 
@@ -64,7 +63,7 @@ def advanced_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any =
     (6.30823, 1e-06)-DP by advanced composition, k-fold
     """
     e, d = losses(epsilon, delta)
-    n, paid = count("n", n), probability("slack", slack)
+    n, paid = rounds(n), probability("slack", slack)
     if form not in {"heterogeneous", "k-fold"}:
         raise DomainError(f"form = {form!r} is not one of 'heterogeneous', 'k-fold'")
     failure = min(raised(paid + n * math.fsum(d)), 1.0)
@@ -108,7 +107,7 @@ def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any
     >>> to.baselines.optimal_composition(0.1, n=100, at_delta=1e-6)
     (4.77457, 1e-06)-DP by optimal composition
     """
-    n, target = count("n", n), probability("at_delta", at_delta)
+    n, target = rounds(n), probability("at_delta", at_delta)
     e, d = number("epsilon", epsilon, 0, math.inf), number("delta", delta, 0, 1, open_high=False)
     found = (approximate_dp(e, d) ** n).epsilon(target)
     return Baseline(

@@ -14,7 +14,7 @@ from tradeoff.core.curve import TradeOff
 from tradeoff.core.tensor import Tensor
 from tradeoff.engines.expectation import FiniteLaw, above_line
 from tradeoff.engines.law import LossLaw, Reversed
-from tradeoff.errors import DomainError, SymbolError
+from tradeoff.errors import DomainError, KindError, SymbolError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.numerics.rounding import UNIT
 from tradeoff.operators.symmetrise import Envelope
@@ -65,7 +65,7 @@ def zcdp_route(rho: Any, delta: Any, *, conversion: Conversion = "optimal") -> B
     # At a - 1 = sqrt(log(1/delta)/rho) the simple bound is met; the optimum is not far from it.
     start = 0.5 * math.log(-math.log(target) / rho)
     best = minimize_scalar(
-        lambda u: _converted(rho * (1 + math.exp(u)), 1 + math.exp(u), target), bounds=(start - 6, start + 6), method="bounded"
+        lambda u: _converted(rho * (1 + math.exp(u)), math.exp(u), target), bounds=(start - 6, start + 6), method="bounded"
     )
     return Baseline(min(simple, max(float(best.fun), 0.0)), target, "zCDP, optimal conversion", _CKS, ("rho-zCDP",))
 
@@ -98,13 +98,14 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
     checked = [number("order", a, 1, math.inf, open_low=True) for a in orders]
     if not checked:
         raise DomainError("orders is empty; give at least one order above 1")
-    found = min(_converted(renyi_divergence(curve, a), a, target) for a in checked)
+    found = min(_converted(renyi_divergence(curve, a), a - 1, target) for a in checked)
     return Baseline(max(found, 0.0), target, "Renyi route", _CKS, ("divergences of fixed mechanisms add",))
 
 
-def _converted(divergence: float, order: float, delta: float) -> float:
-    gain, price = math.log1p(-1 / order), (-math.log(delta) - math.log(order)) / (order - 1)
-    return divergence + gain + price + 64 * UNIT * (abs(divergence) + abs(gain) + (abs(math.log(delta)) + math.log(order)) / (order - 1))
+def _converted(divergence: float, k: float, delta: float) -> float:
+    """Return epsilon from D_a, k = a - 1, rounded up."""
+    terms = divergence, math.log(k), -math.log1p(k), -math.log(delta) / k, -math.log1p(k) / k
+    return math.fsum(terms) + 64 * UNIT * math.fsum(map(abs, terms))
 
 
 def renyi_divergence(curve: TradeOff, order: float) -> float:
@@ -124,6 +125,8 @@ def renyi_divergence(curve: TradeOff, order: float) -> float:
     """
     if isinstance(curve, Envelope):
         return max(renyi_divergence(order_of, order) for order_of in curve.operands)
+    if not isinstance(curve, TradeOff):
+        raise KindError(f"{curve!r} is not a trade-off function; ask a mechanism for its .curve(), a plan for its .guarantee()")
     if curve.free_symbols:
         raise SymbolError(f"{curve!r} has free symbols; substitute numbers first, with .subs({{...}})")
     if curve.q_plus > 0:

@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import is_symbol, real
+from tradeoff.core.parameters import count, is_symbol, real
 from tradeoff.errors import DomainError, SymbolError
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.numerics.rounding import UNIT, Array
+
+_MOST_ROUNDS = 2**53
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,13 @@ def number(name: str, value: Any, low: float, high: float, *, open_low: bool = F
     if is_symbol(checked):
         raise SymbolError(f"{name} = {value!r} is symbolic, and this formula answers with a number; give one")
     return float(checked)
+
+
+def rounds(n: Any, low: int = 0) -> int:
+    """Return a checked number of mechanisms that a float holds."""
+    if (checked := count("n", n, low)) > _MOST_ROUNDS:
+        raise DomainError(f"n = {n!r} is above {_MOST_ROUNDS}, the most mechanisms a float counts exactly; bound them in groups")
+    return checked
 
 
 def probability(name: str, value: Any) -> float:

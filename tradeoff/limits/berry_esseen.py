@@ -13,10 +13,10 @@ from numpy.typing import ArrayLike
 from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import DomainError, PrecisionError
+from tradeoff.errors import DomainError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.limits.masses import lost
-from tradeoff.limits.moments import NOTHING, Moments, factors, moments
+from tradeoff.limits.moments import NOTHING, Moments, factors, measurable, moments
 from tradeoff.limits.normal_pair import NormalPair
 from tradeoff.numerics.roots import straddle
 from tradeoff.numerics.rounding import UNIT, Array
@@ -28,7 +28,6 @@ _INDEPENDENT = 0.56
 _IDENTICAL = ((0.4690, 0.0), (0.3322, 0.429), (0.3031, 0.646))
 """Constants (a, b) of gamma <= a (rho + b)/sqrt(n), rho = E|X - E X|^3/sd^3, for identical summands (Shevtsova 2013)."""
 
-_LEAST_VARIANCE = 1e-190
 _LINES = 2001
 
 
@@ -195,14 +194,14 @@ def _pair(powers: dict[TradeOff, int], side: int, constants: Constants) -> Norma
     other = [(_roughness(factor, side, reverse=not factor.symmetric), n) for factor, n in powers.items()]
     kl = [_sum([(m.kl, n) for m, n in law]) for law in (null, other)]
     (sd_p, gamma_p), (sd_q, gamma_q) = (_spread(law, constants) for law in (null, other))
-    laws = [(factor.laws()[side] if _leaks(factor) else None, n) for factor, n in powers.items()]
-    p, q = (lost([(getattr(law, end, 0.0), n) for law, n in laws]) for end in ("p_minus", "q_plus"))
+    p, q = (lost([(_mass(factor, side, end), n) for factor, n in powers.items()]) for end in ("p_minus", "q_plus"))
     return NormalPair(Bounds(kl[0].lower + kl[1].lower, (kl[0].upper + kl[1].upper) * (1 + UNIT)), sd_p, sd_q, gamma_p, gamma_q, p, q)
 
 
-def _leaks(factor: TradeOff) -> bool:
-    """Whether the laws that stand for the factor may hold masses at infinity: curves below it do even where it has none."""
-    return moments(factor)[0] is not moments(factor)[1] or factor.p_minus > 0 or factor.q_plus > 0
+def _mass(factor: TradeOff, side: int, end: str) -> float:
+    """Return the mass at infinity of the law that stands for the factor: one below it may leak where the factor does not."""
+    below, above = moments(factor)
+    return float(getattr(factor if below is above else factor.laws()[side], end))
 
 
 def _roughness(factor: TradeOff, side: int, *, reverse: bool = False) -> Moments:
@@ -228,10 +227,7 @@ def _spread(law: list[tuple[Moments, int]], constants: Constants) -> tuple[Bound
 
 
 def _variance(law: list[tuple[Moments, int]]) -> Bounds:
-    found = _sum([(m.variance, n) for m, n in law])
-    if found.lower < _LEAST_VARIANCE:
-        raise PrecisionError(f"the losses have a variance between {found.lower:.3g} and {found.upper:.3g}, too small for floats", np.inf)
-    return found
+    return measurable(_sum([(m.variance, n) for m, n in law]))
 
 
 def _sum(terms: list[tuple[Bounds, int]]) -> Bounds:

@@ -9,15 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
+from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count, real
-from tradeoff.errors import DomainError
+from tradeoff.core.parameters import count, is_symbol, real
+from tradeoff.errors import DomainError, SymbolError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.limits.approximate import ApproximateCurve
 from tradeoff.limits.masses import attached
-from tradeoff.limits.moments import factors, moments
+from tradeoff.limits.moments import factors, measurable, moments
 from tradeoff.operators.symmetrise import Envelope
 
 Scheme = Literal["poisson", "fixed-size"]
@@ -59,12 +60,13 @@ def clt(curve: TradeOff) -> ApproximateCurve:
     """
     if isinstance(curve, Envelope):
         return max((clt(order) for order in curve.operands), key=lambda estimate: estimate.mu or 0.0).envelope(curve)
-    gap = variance = 0.0
+    gap = low = high = 0.0
     for factor, n in factors(curve).items():
         null = moments(factor)[0]
         alternative = null if factor.symmetric else moments(factor, reverse=True)[0]
         gap += n * (null.kl.upper + alternative.kl.upper)
-        variance += n * null.variance.upper
+        low, high = low + n * null.variance.lower, high + n * null.variance.upper
+    variance = measurable(Bounds(low, high)).upper
     mu = gap / math.sqrt(variance) if variance > 0 else 0.0
     shape = attached(_gaussian(mu), curve.p_minus, curve.q_plus)
     return ApproximateCurve(shape, "CLT", "Dong, Roth, Su 2022, Theorem 3.5", _ASYMPTOTIC, curve, mu)
@@ -139,6 +141,8 @@ def dp_sgd_clt(sample_rate: Any, noise_multiplier: Any, steps: Any, *, scheme: S
     2.004
     """
     p, sigma = real("sample_rate", sample_rate, 0, 1), real("noise_multiplier", noise_multiplier, 0, open_low=True)
+    if is_symbol(p) or is_symbol(sigma):
+        raise SymbolError(f"sample_rate = {p!r}, noise_multiplier = {sigma!r}: the formula answers with a number; give numbers")
     c = p * math.sqrt(count("steps", steps))
     if scheme not in {"poisson", "fixed-size"}:
         raise DomainError(f"scheme = {scheme!r} is not one of 'poisson', 'fixed-size'")

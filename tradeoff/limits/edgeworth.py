@@ -85,9 +85,8 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
     other = [(moments(factor, reverse=not factor.symmetric)[0], n) for factor, n in powers.items()]
     under_p, under_q = _expansion(null, -1), _expansion(other, +1)
     span, offset = lattice(powers)
-    if under_p.variance <= 0:
-        estimate: TradeOff = clt(curve).trusted()
-    else:
+    estimate = clt(curve).trusted()  # refuses losses too small for floats; right where there are none
+    if under_p.variance > 0:
         t = _thresholds(under_p, under_q, span, offset)
         estimate = attached(_curve(under_p.cdf(t, span)[1], under_q.cdf(t, span)[0]), curve.p_minus, curve.q_plus)
     hypotheses = ("sum of many comparable factors", "finite fourth cumulants", "one lattice" if span else "no lattice")

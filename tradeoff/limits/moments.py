@@ -11,7 +11,7 @@ from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
 from tradeoff.engines.expectation import FiniteLaw, Function, above_line
 from tradeoff.engines.law import LossLaw, Reversed
-from tradeoff.errors import SymbolError
+from tradeoff.errors import KindError, PrecisionError, SymbolError
 from tradeoff.limits.closed_forms import closed_form
 from tradeoff.numerics.rounding import UNIT
 
@@ -31,6 +31,7 @@ class Moments(NamedTuple):
     cumulant4: float
 
 
+_LEAST_VARIANCE = 1e-190
 NOTHING = Bounds(0.0, 0.0)
 CONSTANT = Moments(NOTHING, NOTHING, NOTHING, NOTHING, 0.0, 0.0, 0.0)
 """Of a loss that is 0 wherever it is finite."""
@@ -38,10 +39,21 @@ CONSTANT = Moments(NOTHING, NOTHING, NOTHING, NOTHING, 0.0, 0.0, 0.0)
 
 def factors(curve: TradeOff) -> dict[TradeOff, int]:
     """Return the factors of a product with their powers, or the curve itself once."""
+    if not isinstance(curve, TradeOff):
+        raise KindError(f"{curve!r} is not a trade-off function; ask a mechanism for its .curve(), a plan for its .guarantee()")
     if curve.free_symbols:
         names = ", ".join(sorted(map(str, curve.free_symbols)))
         raise SymbolError(f"{curve!r} has free symbols {names}; substitute numbers first, with .subs({{...}})")
     return dict(getattr(curve, "factors", {curve: 1}))
+
+
+def measurable(variance: Bounds) -> Bounds:
+    """Return the variance of a sum, unless its third moments are below what floats hold."""
+    if variance.upper > 0 and variance.lower < _LEAST_VARIANCE:
+        raise PrecisionError(
+            f"the losses have a variance between {variance.lower:.3g} and {variance.upper:.3g}, too small for floats", np.inf
+        )
+    return variance
 
 
 @lru_cache(maxsize=1024)
