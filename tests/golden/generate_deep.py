@@ -260,7 +260,7 @@ def answer(case: Case) -> Case:
     betas = truth.betas([mp.mpf(a) / alive for a in ALPHAS if a < alive])
     for order in case.get("orders", ("f", "~f") if case["asymmetric"] else ("f",)):
         reverse, profile = order == "~f", []
-        for t in truth.targets(reverse=reverse):
+        for t in dict.fromkeys(truth.targets(reverse=reverse)):
             value, error = truth.delta(t, reverse=reverse)
             value = 1 - alive + alive * value
             if value > mp.mpf("1e-110") and error < 1e-6:
