@@ -29,6 +29,12 @@ def basic_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
     Notes
     -----
     Dwork, Roth 2014, Theorem 3.16.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> to.baselines.basic_composition([0.5, 0.25], 1e-6)
+    (0.75, 2e-06)-DP by basic composition
     """
     e, d = losses(epsilon, delta)
     n = rounds(n)

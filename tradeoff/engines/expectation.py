@@ -88,7 +88,7 @@ class FiniteLaw:
             bow = np.nan_to_num(mass * np.expm1(np.minimum(b - a, 300.0)) ** 2 / 8 * np.maximum(bend(x), bend(y)), nan=np.inf)
         most = mass * np.maximum(phi(x), phi(y))  # phi is convex: nothing inside the cell is above its ends
         moved = 4 * UNIT * mass * np.maximum(steep(x), steep(y)) * (np.maximum(np.abs(a), np.abs(b)) + abs(self.shift))
-        low = np.maximum(chord - bow, 0.0) * (1 - slack) - moved
+        low = np.maximum(chord * (1 - slack) - bow * (1 + slack), 0.0) - moved
         high = np.minimum(chord + bow, most) * (1 + slack) + moved
         return float(np.sum(low)), float(np.sum(high))
 

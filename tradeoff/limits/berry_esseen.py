@@ -162,6 +162,14 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
     -----
     For asymmetric curves each law has its own mean, variance and gamma: alpha(t) = P(sum L > t) and
     beta(t) = Q(sum L <= t) are each within gamma of their normal law.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> f = to.PureDP(0.01) ** 10_000
+    >>> band = to.limits.berry_esseen(f)
+    >>> round(band.lower(0.1), 4), round(f(0.1), 4), round(band.upper(0.1), 4)
+    (0.5961, 0.6109, 0.6259)
     """
     if constants not in {"sharp", "theorem"}:
         raise DomainError(f"constants = {constants!r} is not one of 'sharp', 'theorem'")

@@ -47,18 +47,86 @@ def kl(curve: TradeOff) -> Bounds:
 def kappa2(curve: TradeOff) -> Bounds:
     """Functional kappa_2(f) = int log^2|f'| = E_P L^2; of a product, the sum over its factors.
 
-    The sum is what limit theorems ask for: of the product's own curve only kl is the sum of its factors'.
+    Parameters
+    ----------
+    curve
+        A curve with an exact law of its loss, or a product of such.
+
+    Returns
+    -------
+    Bounds
+        The truth lies between; +inf where f' = 0 on an interval.
+
+    Raises
+    ------
+    NoClosedForm
+        If a factor is known only between two other curves: unlike kl this functional does not follow their order.
+
+    Notes
+    -----
+    Dong, Roth, Su 2022, Section 3.2. The sum is what limit theorems ask for: of the product's own curve only kl is the sum
+    of its factors'.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> round(to.limits.kappa2(to.PureDP(0.5) ** 8).upper, 12)
+    2.0
     """
     return _summed(curve, _second)
 
 
 def kappa3(curve: TradeOff) -> Bounds:
-    """Functional kappa_3(f) = int |log|f'||^3 = E_P|L|^3; of a product, the sum over its factors."""
+    """Functional kappa_3(f) = int |log|f'||^3 = E_P|L|^3; of a product, the sum over its factors.
+
+    Parameters
+    ----------
+    curve
+        A curve with an exact law of its loss, or a product of such.
+
+    Returns
+    -------
+    Bounds
+        The truth lies between; +inf where f' = 0 on an interval.
+
+    Raises
+    ------
+    NoClosedForm
+        If a factor is known only between two other curves: unlike kl this functional does not follow their order.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> round(to.limits.kappa3(to.PureDP(0.5) ** 8).upper, 12)
+    1.0
+    """
     return _summed(curve, lambda m: m.kappa3)
 
 
 def kappa3bar(curve: TradeOff) -> Bounds:
-    """Functional kappa-bar_3(f) = int |log|f'| + kl(f)|^3 = E_P|L - E_P L|^3; of a product, the sum over its factors."""
+    """Functional kappa-bar_3(f) = int |log|f'| + kl(f)|^3 = E_P|L - E_P L|^3; of a product, the sum over its factors.
+
+    Parameters
+    ----------
+    curve
+        A curve with an exact law of its loss, or a product of such.
+
+    Returns
+    -------
+    Bounds
+        The truth lies between; +inf where f' = 0 on an interval.
+
+    Raises
+    ------
+    NoClosedForm
+        If a factor is known only between two other curves: unlike kl this functional does not follow their order.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> round(to.limits.kappa3bar(to.Gaussian(1.0)).upper, 6)
+    1.595769
+    """
     return _summed(curve, lambda m: m.third)
 
 
