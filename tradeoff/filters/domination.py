@@ -28,6 +28,7 @@ maximum; and where m < 0 from a point on for good, J < 0.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import brentq
@@ -38,27 +39,29 @@ from tradeoff.filters.costs import gdp_mu, square
 from tradeoff.filters.responses import Bounded, Responses, log_delta, responses
 from tradeoff.numerics.rounding import TINY, UNIT, Array
 
-_MOST_WORK = 60_000_000
+_MOST_WORK = 10_000_000
 _MARGIN = 2e-7
 """Share of r given up so that the order is strict, and seen through rounding."""
-_FARTHEST = 20.0
-"""Losses above this one are not searched: only r above about 10 could take them."""
+_SHARE, _FARTHEST, _BUDGETS = 1e-3, 20.0, (1e-6, 50.0)
+"""What is searched: losses from this share of r (below, the variance takes at most 5e-7 of r too much) and up to 20, r in this range."""
 
 
+@lru_cache(maxsize=256)  # a question and the grant that follows ask the same
 def charge(f: Bounded, r: float) -> float:
     """Return r^2 - r'^2, rounded up, with r' within 1e-6 of the largest; inf if none is found, else positive and at most r^2."""
-    if f.top == 0:
-        return 0.0
-    plain = f.leak == 0
-    if plain and isinstance(f.curve, PureDP):
-        left = pure_residual(f.top, r)
-    else:
-        mixture = responses(f, r) if f.top <= _FARTHEST else None
-        left = residual(mixture, r) if mixture else 0.0
+    if f.top <= min(_SHARE * r, 1.0):
+        return max(by_variance(square(f.top), r), TINY) if f.top > 0 else 0.0
+    left = _searched(f, r) if f.top <= _FARTHEST and _BUDGETS[0] <= r <= _BUDGETS[1] else 0.0
     searched = (r - left) * (r + left) * (1 + 8 * UNIT) if left > 0 else math.inf
-    mu = gdp_mu(f.curve if plain else PureDP(f.top))
-    least = min(searched, by_variance(square(f.top), r), by_envelope(mu, r))
-    return max(least, TINY)
+    mu = gdp_mu(PureDP(f.top) if f.leak else f.curve)
+    return max(min(searched, by_variance(square(f.top), r), by_envelope(mu, r)), TINY)
+
+
+def _searched(f: Bounded, r: float) -> float:
+    if isinstance(f.curve, PureDP):
+        return pure_residual(f.top, r)
+    mixture = responses(f, r)
+    return residual(mixture, r) if mixture else 0.0
 
 
 def by_variance(variance: float, r: float) -> float:

@@ -10,13 +10,17 @@ from tradeoff.core.parameters import real
 from tradeoff.core.tensor import Tensor, tensor
 from tradeoff.errors import KindError
 from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.filters.base import SLACK, AdditiveFilter
-from tradeoff.filters.costs import above, below, gdp_mu
+from tradeoff.filters.costs import above, below, gdp_mu, square
 from tradeoff.filters.domination import charge
 from tradeoff.filters.gdp import share
 from tradeoff.filters.responses import bounded
 from tradeoff.numerics.rounding import UNIT
+
+_SHORT = 200
+"""Factors that are charged one after the other; more of them, or unbounded ones, are charged as one law."""
 
 
 class Residue(NamedTuple):
@@ -79,23 +83,23 @@ class ResidueFilter(AdditiveFilter):
         return below(self.mu * below(math.sqrt(left)))
 
     def _asked(self, curve: TradeOff) -> tuple[float, float]:
-        gaussian, leak, rest = _parts(curve)
-        shares = share(gaussian, self.mu)
-        if rest is not None:
-            naive = gdp_mu(rest)
-            searched, lost = self._searched(rest)
-            if math.isinf(min(naive, lost)):
-                raise KindError(_unbounded(rest))
-            asked, naively = above(searched / self.mu / self.mu), share(naive, self.mu)
-            shares, leak = (shares + asked, leak + lost) if asked < naively else (shares + naively, leak)
-        return shares * (1 + 4 * UNIT), leak * (1 + 4 * UNIT)
+        gaussian, leak, pieces = _parts(curve)
+        shares, r = share(gaussian, self.mu), self.residual
+        for piece in pieces:
+            taken, lost = self._taken(piece, r)
+            if math.isinf(lost):
+                raise KindError(_unbounded(piece))
+            shares, leak = shares + (math.nextafter(taken / self.mu / self.mu, math.inf) if taken > 0 else 0.0), leak + lost
+            r = math.sqrt(max(r * r * (1 - 4 * UNIT) - taken, 0.0)) * (1 - 4 * UNIT)
+        return shares * (1 + 2 * len(pieces) * UNIT + 4 * UNIT), leak * (1 + 2 * len(pieces) * UNIT + 4 * UNIT)
 
-    def _searched(self, rest: TradeOff) -> tuple[float, float]:
-        """Return (r^2 - r'^2, -log(1 - delta)) of a curve without Gaussian factors; infinite where there is none."""
-        f, r = bounded(rest, self.step_delta), self.residual
-        if f is None or f.leak == 1:
-            return math.inf, math.inf
-        return charge(f, r) if r > 0 else math.inf, -math.log1p(-f.leak)
+    def _taken(self, piece: TradeOff, r: float) -> tuple[float, float]:
+        """Return r^2 - r'^2 and -log(1 - delta) of a curve without Gaussian factors; infinite where there is none."""
+        f = bounded(piece, self.step_delta)
+        plain = f is not None and f.leak == 0
+        taken, lost = (charge(f, r) if r > 0 else math.inf, -math.log1p(-f.leak)) if f is not None and f.leak < 1 else (math.inf, math.inf)
+        naive = math.inf if plain and taken < math.inf else square(gdp_mu(piece))  # a plain charge has it in it
+        return (naive, 0.0) if naive < taken else (taken, lost)
 
     def _shown(self, asked: tuple[float, ...]) -> Residue:
         return Residue(self.mu * math.sqrt(asked[0]), -math.expm1(-asked[1]))
@@ -122,14 +126,15 @@ class ResidueFilter(AdditiveFilter):
         return Gaussian(self.mu * (1 + SLACK / 2 + 16 * UNIT)) @ TotalVariation(min(delta, 1.0))
 
 
-def _parts(curve: TradeOff) -> tuple[float, float, TradeOff | None]:
-    """Split a product into the mu of its Gaussian factor, -log(1 - delta) of its leak, and the rest."""
+def _parts(curve: TradeOff) -> tuple[float, float, list[TradeOff]]:
+    """Split a product into the mu of its Gaussian factor, -log(1 - delta) of its leak, and the rest, piece by piece where it is short."""
     factors = curve.factors if isinstance(curve, Tensor) else {curve: 1}
     mu = math.hypot(*(f.mu * math.sqrt(n) for f, n in factors.items() if isinstance(f, Gaussian))) * (1 + 4 * UNIT)
     leak = math.fsum(n * f.weight for f, n in factors.items() if isinstance(f, TotalVariation))
-    rest = [(f, n) for f, n in factors.items() if not isinstance(f, Gaussian | TotalVariation)]
-    product = tensor(rest)
-    return mu, leak, product if product.sup_loss > 0 or product.q_plus > 0 else None
+    rest = [(f, n) for f, n in factors.items() if not isinstance(f, Gaussian | TotalVariation | Identity)]
+    if sum(n for _, n in rest) <= _SHORT and all(math.isfinite(f.sup_loss) for f, _ in rest):
+        return mu, leak, [f for f, n in rest for _ in range(n)]
+    return mu, leak, [tensor(rest)]
 
 
 def _unbounded(curve: TradeOff) -> str:
