@@ -90,7 +90,7 @@ def test_mass_at_infinity_is_charged_to_failure():
     assert to.approximate_dp(1.0, 1e-6).gdp(failure=1e-6).mu == pytest.approx(to.PureDP(1.0).gdp(failure=0).mu, rel=1e-9)
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(vertices())
 def test_exact_vertices_without_failure(points):
     curve = to.PiecewiseLinear(*points)
@@ -107,7 +107,7 @@ def test_exact_vertices_without_failure(points):
     assert found.mu <= float(truth) + 1e-7
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(curves, log_uniform(1e-12, 0.1), st.lists(alphas, min_size=1, max_size=20))
 def test_the_reported_curve_is_below_everywhere(f, failure, at):
     found = f.gdp(failure)

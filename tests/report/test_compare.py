@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tradeoff as to
+from tradeoff.__main__ import main
 from tradeoff.errors import DomainError, KindError
 from tradeoff.report.compare import UNDER, compare
 from tradeoff.report.methods import METHODS
@@ -59,19 +60,17 @@ def test_what_is_proved_never_under_reports(laplace, name):
 
 
 @pytest.mark.parametrize(
-    "curve",
+    ("curve", "methods"),
     [
-        to.PureDP(0.3) ** 20 @ to.TotalVariation(1e-7),
-        to.Gaussian(0.5) @ to.Laplace(0.2) ** 3,
-        to.subsample(to.Gaussian(1.0), 0.1).symmetrise(assume="either-order"),
+        (to.PureDP(0.3) ** 20 @ to.TotalVariation(1e-7), ("berry-esseen", "advanced", "basic")),
+        (to.Gaussian(0.5) @ to.Laplace(0.2) ** 3, ("zcdp", "advanced", "basic")),
+        (to.subsample(to.Gaussian(1.0), 0.1).symmetrise(assume="either-order"), ("basic",)),
     ],
     ids=["masses", "mixed", "envelope"],
 )
-def test_proved_methods_on_other_curves(curve):
-    found = compare(curve, PROVED, delta=[1e-4, 0.1], epsilon=[0.0, 0.5, 3.0], alpha=[0.0, 0.01, 0.5, 1.0])
-    answered = [row for row in found if row.claim is not None]
-    assert len(answered) >= 3
-    assert not any(row.under_reports for row in answered)
+def test_proved_methods_on_other_curves(curve, methods):
+    found = compare(curve, methods, delta=[1e-4, 0.1], epsilon=[0.0, 0.5, 3.0], alpha=[0.0, 0.01, 0.5, 1.0])
+    assert not any(row.declined or row.under_reports for row in found)
 
 
 def test_pairs_make_the_curve_and_the_profile_of_one_pair():
@@ -123,3 +122,43 @@ def test_perfect_privacy_and_none():
     for curve in (to.Identity(), to.TotalVariation(1)):
         found = compare(curve, ["basic"], delta=[1e-5], epsilon=[1.0], alpha=[0.1])
         assert not any(row.under_reports for row in found)
+
+
+PLAN = """
+title = "four [counts]"
+delta = [1e-3]
+[[mechanism]]
+kind = "laplace"
+scale = 2
+count = 4
+"""
+
+
+@pytest.fixture
+def plan(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN, encoding="utf-8")
+    return path
+
+
+def test_the_command_prints_the_table(plan, capsys):
+    assert main(["compare", str(plan), "--method", "clt", "--method", "basic", "--plot", str(plan.with_suffix(".svg"))]) == 0
+    out = capsys.readouterr().out
+    assert "four [counts]" in out
+    assert "epsilon(delta = 0.001)" in out
+    assert "basic composition" in out
+    assert plan.with_suffix(".svg").read_text(encoding="utf-8").startswith("<?xml")
+
+
+def test_the_command_prints_json(plan, capsys):
+    assert main(["compare", str(plan), "--method", "basic", "--delta", "1e-4", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["plan"]["title"] == "four [counts]"
+    (entry,) = found["methods"][0]["epsilon"]
+    assert (entry["delta"], entry["value"], entry["under_reports"]) == (1e-4, pytest.approx(2.0), False)
+    assert found["exact"]["epsilon"][0]["upper"] < 2.0
+
+
+def test_the_command_refuses_in_one_line(plan, capsys):
+    assert main(["compare", str(plan), "--method", "ctl"]) == 2
+    assert "'ctl'" in capsys.readouterr().err

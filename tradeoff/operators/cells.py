@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.errors import PrecisionError
 from tradeoff.numerics.rounding import UNIT, Array
@@ -27,20 +28,31 @@ class Nodes:
 
     @classmethod
     def of(cls, curve: TradeOff, epsilon: Array) -> Nodes:
-        """Ask the curve at the nodes; delta decreases, so each bound serves its neighbours too."""
-        low, high = curve.bounds.delta(epsilon)
-        if curve.q_plus == 0:  # no loss is above sup L
-            high = np.where(epsilon >= curve.sup_loss, 0.0, high)
-        return cls(curve, epsilon, np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high))
+        """Ask the curve at the nodes."""
+        return cls(curve, epsilon, *_monotone(*_asked(curve, epsilon)))
 
     def more(self, epsilon: Array) -> Nodes:
-        """Ask at more nodes."""
-        return Nodes.of(self.curve, np.union1d(self.epsilon, epsilon))
+        """Ask at more nodes, and only there."""
+        fresh = np.setdiff1d(epsilon, self.epsilon)
+        every, order = np.unique(np.append(self.epsilon, fresh), return_index=True)
+        low, high = _asked(self.curve, fresh) if len(fresh) else (fresh, fresh)
+        return Nodes(self.curve, every, *_monotone(np.append(self.lower, low)[order], np.append(self.upper, high)[order]))
 
     def middle(self, cells: NDArray[np.intp]) -> Array:
         """Return the middles of cells."""
         found: Array = (self.epsilon[:-1][cells] + self.epsilon[1:][cells]) / 2
         return found
+
+
+def _asked(curve: TradeOff, epsilon: Array) -> Pair:
+    low, high = curve.bounds.delta(epsilon)
+    # No loss is above sup L.
+    return low, np.where(epsilon >= curve.sup_loss, 0.0, high) if curve.q_plus == 0 else high
+
+
+def _monotone(low: Array, high: Array) -> Pair:
+    """As delta decreases, each bound serves its neighbours too."""
+    return np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high)
 
 
 def under(nodes: Nodes) -> tuple[Array, Array]:

@@ -141,18 +141,19 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
     """Decide delta_f <= delta_goal for eps >= 0: chords of f's upper bounds against goal's lower polygon, cell by cell."""
     reach = min(end(f, goal.q_plus * (1 - 4 * UNIT)), _FARTHEST)
     grid = np.unique(np.concatenate([np.linspace(0.0, reach, 257), np.geomspace(reach, reach * 1e-5, 65)]))
+    mine, theirs = Nodes.of(f, grid), Nodes.of(goal, grid)
     for _ in range(_ROUNDS):
-        mine, theirs = Nodes.of(f, grid), Nodes.of(goal, grid)
         if (mine.lower > theirs.upper).any():
             return False
         t, value = under(theirs)
-        closed = np.all(chords(mine, mine.upper, t) <= value, axis=0) if len(grid) > 1 else np.empty(0, dtype=bool)
+        closed = np.all(chords(mine, mine.upper, t) <= value, axis=0) if len(mine.epsilon) > 1 else np.empty(0, dtype=bool)
         open_ = np.flatnonzero(~closed)
         if len(open_) == 0 and mine.upper[-1] <= goal.q_plus * (1 - 4 * UNIT):
             return True
         stuck = np.flatnonzero(mine.upper > theirs.lower)
-        if len(stuck) or len(open_) == 0 or len(grid) > _MOST_NODES:
+        if len(stuck) or len(open_) == 0 or len(mine.epsilon) > _MOST_NODES:
             break
-        grid = np.union1d(grid, mine.middle(open_))
-    at = float(grid[stuck[0]] if len(stuck) else grid[open_[0]] if len(open_) else grid[-1])
+        middles = mine.middle(open_)
+        mine, theirs = mine.more(middles), theirs.more(middles)
+    at = float(mine.epsilon[stuck[0] if len(stuck) else open_[0] if len(open_) else -1])
     raise Undecided(f"the profiles are closer than their bounds near epsilon = {at:.6g}", at)
