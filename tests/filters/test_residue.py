@@ -154,6 +154,26 @@ def test_gaussian_steps_cost_their_square_and_leaks_their_mass():
     assert budget.guarantee().delta(np.inf) >= 1e-3
 
 
+def test_short_products_are_their_factors_one_by_one():
+    whole, apart = to.filters.ResidueFilter(2, delta=1e-6), to.filters.ResidueFilter(2, delta=1e-6)
+    whole.spend(to.PureDP(0.3) ** 3 @ to.Gaussian(0.5) @ to.TotalVariation(1e-7))
+    for step in (to.PureDP(0.3), to.PureDP(0.3), to.PureDP(0.3), to.Gaussian(0.5), to.TotalVariation(1e-7)):
+        apart.spend(step)
+    assert whole.spent == pytest.approx(apart.spent, rel=1e-12)
+    assert (whole.steps, apart.steps) == (1, 5)
+
+
+@pytest.mark.parametrize("scale", [1e-90, 1e-5, 1.0, 1e90])
+def test_small_losses_and_extreme_budgets_are_ordinary(scale):
+    budget = to.filters.ResidueFilter(scale)
+    for share in (1e-200, 1e-9, 1e-4, 0.1):
+        before = budget.spent.mu
+        budget.spend(to.PureDP(scale * share))
+        assert budget.spent.mu > before or share < 1e-8
+        assert budget.spent.mu >= min(scale * share, 1.0)
+    assert budget.would_exceed(to.Gaussian(scale * 1.001))
+
+
 @pytest.mark.parametrize("step", [to.subsample(to.Gaussian(1.0), 0.01), to.mechanisms.DiscreteGaussian(sigma=3)])
 def test_unbounded_losses_cost_less_once_a_sliver_of_mass_is_given_up(step):
     budget = to.filters.ResidueFilter(2, delta=1e-6, step_delta=1e-8)

@@ -127,6 +127,15 @@ def test_a_filter_that_forgot_a_step_would_be_caught(clock):
     assert gains.mean() - math.sqrt(2 * gains.var(ddof=1) * log / RUNS) - 7 * log / (3 * RUNS) > to.Gaussian(1).delta(1.0)
 
 
+@pytest.mark.parametrize("rule", [hunter, gambler])
+def test_adaptive_analysts_never_beat_the_zcdp_filter(rule):
+    budget = to.filters.ZCDPFilter(1.0, 0.02)
+    gains = np.maximum(-np.expm1(1.0 - gaussian_runs(rule, math.sqrt(2 * budget.budget.rho), 5)), 0.0)
+    log = math.log(2 / SURE)
+    width = math.sqrt(2 * gains.var(ddof=1) * log / RUNS) + 7 * log / (3 * (RUNS - 1))
+    assert 0 < gains.mean() - width <= budget.guarantee().delta(1.0)
+
+
 def odometers():
     return [to.filters.FilterOdometer(0.05, at=1.0), to.filters.MixtureOdometer(0.05, r=0.1), to.filters.StitchedOdometer(0.05, start=0.05)]
 
