@@ -138,6 +138,7 @@ def test_states_survive_json(build):
         {"kind": "unknown"},
         {"sums": [[1.0], [2.0]]},
         {"sums": [[math.nan]]},
+        {"sums": [[-1.0]]},
         {"sums": None},
         {"parameters": {"nu": 1}},
         {"parameters": {"mu": -1}},

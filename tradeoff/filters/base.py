@@ -188,7 +188,10 @@ class AdditiveFilter(Filter):
     def _restore(self, sums: Any) -> None:
         if len(sums) != len(self.limits) or not all(math.isfinite(x) for partials in sums for x in partials):
             raise DomainError(f"{sums!r} are not {len(self.limits)} finite sums")
-        self.totals = tuple(ExactSum(map(float, partials)) for partials in sums)
+        totals = tuple(ExactSum(map(float, partials)) for partials in sums)
+        if any(total.value() < 0 for total in totals):
+            raise DomainError(f"{sums!r} holds a negative sum; nothing is ever given back")
+        self.totals = totals
 
     @property
     def budget(self) -> Any:
