@@ -42,7 +42,7 @@ def hammer(path, log, seed, capacity):
 
 def fire(folder, *, processes=16, kills=300, seed=0, volley=8):
     """Run the fight and return what was seen."""
-    folder, fork, capacity = Path(folder), multiprocessing.get_context("fork"), 6 * kills
+    folder, fork, capacity = Path(folder), multiprocessing.get_context("fork"), 12 * kills
     rng = random.Random(seed)  # noqa: S311 - as above
     path, codes, started, begun = folder / "budget.ledger", [], 0, time.perf_counter()
     Ledger.create(path, GDPFilter(1))
@@ -58,9 +58,9 @@ def fire(folder, *, processes=16, kills=300, seed=0, volley=8):
         return sum(log.read_bytes().count(b"\n") for log in folder.glob("*.log"))
 
     workers = [start() for _ in range(processes)]
-    while (left := kills - codes.count(-signal.SIGKILL)) > 0 and any(worker.is_alive() for worker in workers):
+    while (left := kills - codes.count(-signal.SIGKILL)) > 0 and 0 not in codes:  # 0: the budget ran out, so the fight is over
         goal = noted() + rng.randint(0, 4)  # strike while grants flow, however slow the machine
-        while noted() < goal and any(worker.is_alive() for worker in workers):
+        while noted() < goal and all(worker.is_alive() for worker in workers):
             time.sleep(0.005)
         time.sleep(rng.uniform(0, 0.03))
         hit = rng.sample(range(processes), min(rng.randint(1, volley), left))
