@@ -66,7 +66,7 @@ def lost_mass(each: Sequence[float], counts: Sequence[int]) -> float:
     leaking = [(q, n) for q, n in zip(each, counts, strict=True) if q > 0]
     if len(leaking) == 1 and leaking[0][1] == 1:
         return float(leaking[0][0])
-    return float(-np.expm1(sum(n * np.log1p(-q) for q, n in zip(each, counts, strict=True))))
+    return abs(float(np.expm1(sum(n * np.log1p(-q) for q, n in zip(each, counts, strict=True)))))
 
 
 class LossLaw(ABC):

@@ -23,7 +23,7 @@ class Cumulant:
     @cached_property
     def steepest(self) -> float:
         """Return the largest theta worth trying: the last atoms are reached, or single rounds rarer than e^-600."""
-        widest = max(float(np.max(np.abs(loss))) for loss, _, _ in self.parts)
+        widest = max(float(np.max(loss)) for loss, _, _ in self.parts)  # losses far below only lose their weight
         limit = max(2000 / max(widest, 1e-12), 2e-3)
         low, high = 1e-3, limit
         if self._rarity(limit) <= _RAREST:

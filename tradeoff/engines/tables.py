@@ -236,7 +236,7 @@ def _cover(
                 reached = measure(low, high)
             if capped or reached[which] <= goal:
                 break
-            finer = 4.0 if tol is None else min(1000.0, max(4.0, 1.5 * float(reached[which]) / goal))
+            finer = min(1000.0, max(4.0, 1.5 * float(reached[which]) / goal))
             effort = effort._replace(width=effort.width / finer)
         waiting &= ~(reached <= (max(3 * reached[which], 1e-12) if tol is None and np.isfinite(reached[which]) else goal))
         waiting[which] = False

@@ -27,6 +27,9 @@ USUAL, PATIENT = 2e7, 1e9
 BLUR = 1e-5
 """Relative width left by a Gaussian added where the product does not decay, while no tolerance is asked."""
 
+USUAL_WIDTH = 1e-5
+"""Widest answer, in the question's own unit, that a line aimed elsewhere may give while no tolerance is asked."""
+
 _HALF = math.log(0.3)
 _ATTEMPTS = 8
 _STEEPEST = 600.0
@@ -201,7 +204,7 @@ class Contour:
             low, high = np.maximum(low, found[0]), np.minimum(high, found[1])
             with np.errstate(invalid="ignore"):
                 reached = measure(low, high)
-            goal = max(3 * float(reached[which]), 1e-9) if tol is None else tol
+            goal = min(max(3 * float(reached[which]), 1e-9), USUAL_WIDTH) if tol is None else tol
             waiting &= ~(reached <= goal)
         return low, high
 

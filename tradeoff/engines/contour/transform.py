@@ -270,24 +270,38 @@ def _tail(piece: Piece, c: float, log_m: float) -> Tail:
     """
     normal = isinstance(piece.base, GaussianLaw)
     scale = piece.base.mu if isinstance(piece.base, GaussianLaw) else 1.0
-    if isinstance(piece.base, GaussianLaw):
-        under_q, under_p = exponents(piece.b, c + 1), exponents(piece.d, 2 - c)
-        x = np.linspace(scale * (under_q[0] + under_p[0] - 1) - 9, scale * max(under_q[1] + under_p[1], 1.0) + 9, _GRID)
+    x = _grid(piece, c)
+    if normal:
         loss, log_phi, pull = scale * x - scale**2 / 2, -x * x / 2 - LOG_SQRT_2PI, x
     else:
-        x = loss = np.linspace(-piece.base.epsilon, piece.base.epsilon, _GRID)
-        log_phi, pull = -(loss + piece.base.epsilon) / 2 - np.log(4), np.full(_GRID, 0.5)
+        loss, log_phi, pull = x, -(x - x[0]) / 2 - math.log(4), np.full(len(x), 0.5)
     logs = piece.logs(loss, np.zeros(len(loss)))
-    log_w = log_phi + (1 - c) * logs.p + c * logs.q + np.log(piece.k) - log_m
-    height = np.exp(log_w + logs.p + logs.q - loss) / (abs(piece.g) * scale)  # dx/dL = (1 + b v)(1 + d v)/(g e^l scale)
-    width = x[1] - x[0]
+    log_w = log_phi + (1 - c) * logs.p + c * logs.q + math.log(piece.k) - log_m
+    log_height = log_w + logs.p + logs.q - loss - math.log(abs(piece.g) * scale)  # dx/dL = (1 + b v)(1 + d v)/(g e^l scale)
+    width = float(x[1] - x[0])
     share_q, share_p = share(piece.b, loss, logs.q), share(piece.d, loss, logs.p)
     rate = np.abs(scale * ((c + 1) * share_q + (2 - c) * share_p - 1) - pull)
     bend = normal + scale**2 * (abs(c + 1) + abs(2 - c)) / 4
-    growth = np.expm1((np.maximum(rate[1:], rate[:-1]) + bend * width) * width)
-    # A cell holds at least its width times its larger end over e^(rate width); log w is less steep than the height by scale.
-    cells = np.maximum(np.exp(log_w[1:]), np.exp(log_w[:-1])) * width / ((1 + growth) * np.exp(scale * width))
+    growth = (np.maximum(rate[1:], rate[:-1]) + bend * width) * width
+    # A cell holds at least its width times its larger end over e^growth; log w is less steep than the height by scale.
+    cells = np.exp(np.maximum(log_w[1:], log_w[:-1]) - growth - scale * width) * width
+    height = np.exp(log_height)
     change = np.append(np.cumsum(np.abs(np.diff(height))[::-1])[::-1], 0.0)
-    wiggle = np.append(np.maximum.accumulate((np.maximum(height[1:], height[:-1]) * growth)[::-1])[::-1], 0.0)
-    variation = change + height + height[-1] + 10 * wiggle
+    log_more = np.where(growth > 30, growth, np.log(np.expm1(np.minimum(growth, 30))))
+    wiggle = np.exp(np.minimum(np.maximum(log_height[1:], log_height[:-1]) + log_more, 600.0))
+    worst = np.append(np.maximum.accumulate(wiggle[::-1])[::-1], 0.0)
+    variation = change + height + height[-1] + 10 * worst
     return Tail(np.append(np.cumsum(cells[::-1])[::-1], 0.0) * (1 - 1e-9), variation * (1 + 1e-9))
+
+
+def _grid(piece: Piece, c: float) -> Array:
+    """Return points from where the tilted mass begins to where the height falls outwards for ever."""
+    if not isinstance(piece.base, GaussianLaw):
+        return np.linspace(-piece.base.epsilon, piece.base.epsilon, _GRID)
+    mu = piece.base.mu
+    under_q, under_p = exponents(piece.b, c + 1), exponents(piece.d, 2 - c)
+    low, high = mu * (under_q[0] + under_p[0] - 1) - 9, mu * max(under_q[1] + under_p[1], 1.0) + 9
+    coarse = np.linspace(low, high, _GRID)
+    logs = piece.logs(mu * coarse - mu**2 / 2, np.zeros(_GRID))
+    top = float(coarse[np.argmax((1 - c) * logs.p + c * logs.q - coarse**2 / 2)])
+    return np.linspace(max(low, top - 9), high, _GRID)
