@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.dispatch import operator
 from tradeoff.core.parameters import count
+from tradeoff.engines.allowance import MEMORY, METHODS, Method, Progress, allowing
 from tradeoff.engines.law import LossLaw
 from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, SymbolError
 from tradeoff.numerics.roots import straddle
@@ -86,9 +87,12 @@ class TradeOff(ABC):
         """Symbols that must be substituted before a number can be asked."""
         return frozenset()
 
+    composed: bool = False
+    """Whether the curve's numbers come from engines or from other curves, not from a closed form."""
+
     # Questions: the safe side.
 
-    def __call__(self, alpha: ArrayLike, *, tol: float | None = None) -> Any:
+    def __call__(self, alpha: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Any:
         """Least type II error at type I error ``alpha``: a lower bound on f.
 
         Parameters
@@ -96,7 +100,9 @@ class TradeOff(ABC):
         alpha
             Type I errors in [0, 1]; any shape.
         tol
-            Width the bounds must reach, relative to min(beta, 1 - alpha - beta); default: as good as memory allows.
+            Width the bounds must reach, relative to min(beta, 1 - alpha - beta); default: as good as a second or so allows.
+        **how
+            ``method``, ``memory``, ``progress``: see ``bounds``.
 
         Returns
         -------
@@ -110,9 +116,9 @@ class TradeOff(ABC):
         PrecisionError
             If ``tol`` cannot be reached.
         """
-        return self.bounds(alpha, tol=tol).lower
+        return self.bounds(alpha, tol=tol, **how).lower
 
-    def delta(self, epsilon: ArrayLike, *, tol: float | None = None) -> Any:
+    def delta(self, epsilon: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Any:
         """Privacy profile delta(eps) = sup_alpha 1 - f(alpha) - e^eps alpha: an upper bound.
 
         Parameters
@@ -121,15 +127,17 @@ class TradeOff(ABC):
             Losses in nats, any real number or infinity; any shape.
         tol
             Relative width the bounds must reach.
+        **how
+            ``method``, ``memory``, ``progress``: see ``bounds``.
 
         Returns
         -------
         float or ndarray
             An upper bound on delta, shaped like ``epsilon`` (Dong, Roth, Su 2022, Proposition 2.12).
         """
-        return self.bounds.delta(epsilon, tol=tol).upper
+        return self.bounds.delta(epsilon, tol=tol, **how).upper
 
-    def epsilon(self, delta: ArrayLike, *, tol: float | None = None) -> Any:
+    def epsilon(self, delta: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Any:
         """Least epsilon with delta(epsilon) <= delta, in nats: an upper bound.
 
         Parameters
@@ -138,13 +146,15 @@ class TradeOff(ABC):
             Probabilities in [0, 1]; any shape. Negative epsilon answers delta > delta(0); 0 asks for sup L.
         tol
             Absolute width the bounds must reach.
+        **how
+            ``method``, ``memory``, ``progress``: see ``bounds``.
 
         Returns
         -------
         float or ndarray
             An upper bound on epsilon; +inf only if delta < Q(L = inf) truly, or no bound is known.
         """
-        return self.bounds.epsilon(delta, tol=tol).upper
+        return self.bounds.epsilon(delta, tol=tol, **how).upper
 
     @property
     def bounds(self) -> Certified:
@@ -250,29 +260,69 @@ def _curve(other: object) -> TradeOff:
     raise KindError(f"{other!r} is not a trade-off function")
 
 
+MEGABYTE = 2**20
+
+
+class How(TypedDict, total=False):
+    """How a question is to be answered.
+
+    ``method`` forces one engine ("closed-form", "exact", "lattice", "contour" or "saddle-point"); ``memory`` is the most
+    working memory in bytes, 1 GiB unless said; ``progress`` is called with (entries settled, entries asked).
+    """
+
+    method: Method
+    memory: int
+    progress: Progress
+
+
 class Certified:
-    """Questions to a curve with both sides of the answer."""
+    """Questions to a curve with both sides of the answer.
+
+    Each takes ``tol``, the width its bounds must reach (absolute for epsilon, relative for delta, and for beta relative to
+    min(beta, 1 - alpha - beta)), and the keywords of ``How``. Without ``tol`` the answer is as good as a second or so allows.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> f = to.Laplace(0.1) ** 100
+    >>> f.bounds.epsilon(1e-5, tol=1e-7).width < 1e-7
+    True
+    >>> both = [to.Gaussian(1).bounds.delta(1.0, method=method) for method in ("lattice", "contour")]
+    >>> all(to.Gaussian(1).delta(1.0) in bounds for bounds in both)
+    True
+    """
 
     __slots__ = ("_curve",)
 
     def __init__(self, curve: TradeOff) -> None:
         self._curve = curve
 
-    def __call__(self, alpha: ArrayLike, *, tol: float | None = None) -> Bounds:
+    def __call__(self, alpha: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
         """Bound f(alpha)."""
-        return self._ask("alpha", alpha, (0.0, 1.0), tol, self._beta)
+        return self._ask("alpha", alpha, (0.0, 1.0), tol, how, "_beta")
 
-    def delta(self, epsilon: ArrayLike, *, tol: float | None = None) -> Bounds:
+    def delta(self, epsilon: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
         """Bound delta(epsilon)."""
-        return self._ask("epsilon", epsilon, (-np.inf, np.inf), tol, self._delta)
+        return self._ask("epsilon", epsilon, (-np.inf, np.inf), tol, how, "_delta")
 
-    def epsilon(self, delta: ArrayLike, *, tol: float | None = None) -> Bounds:
+    def epsilon(self, delta: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
         """Bound epsilon(delta)."""
-        return self._ask("delta", delta, (0.0, 1.0), tol, self._epsilon)
+        return self._ask("delta", delta, (0.0, 1.0), tol, how, "_epsilon")
 
-    def _ask(
-        self, name: str, value: ArrayLike, span: tuple[float, float], tol: float | None, hook: Callable[[Array, float | None], Pair]
-    ) -> Bounds:
+    def _by_engine(self, method: str) -> Certified:
+        """Return the questions to the same curve as an engine sees it, where it would answer by a closed form."""
+        if method == "closed-form":
+            if self._curve.composed:
+                raise NoClosedForm(f"{self._curve!r} has no closed form; leave method out, or force one of the engines")
+            return self
+        return self if self._curve.composed else Certified(operator("by_engine")(self._curve))
+
+    def _ask(self, name: str, value: ArrayLike, span: tuple[float, float], tol: float | None, how: How, hook: str) -> Bounds:
+        method, memory, progress = how.get("method"), how.get("memory"), how.get("progress")
+        if method is not None and method not in METHODS:
+            raise DomainError(f"method = {method!r} is none of {', '.join(METHODS)}")
+        if memory is not None and not memory >= MEGABYTE:
+            raise DomainError(f"memory = {memory!r} is below one MiB ({MEGABYTE} bytes); the usual is {MEMORY}")
         if self._curve.free_symbols:
             names = ", ".join(sorted(map(str, self._curve.free_symbols)))
             raise SymbolError(f"{self._curve!r} has free symbols {names}; substitute numbers first, with .subs({{...}})")
@@ -288,7 +338,9 @@ class Certified:
             listed = ", ".join(f"{name}[{i}] = {flat[i]}" if array.ndim else f"{name} = {flat[i]}" for i in wrong[:5])
             more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
             raise DomainError(f"{listed}{more} outside [{span[0]:g}, {span[1]:g}]")
-        lower, upper = hook(flat, tol)
+        asked = self if method is None else self._by_engine(method)
+        with allowing(method, memory, progress):
+            lower, upper = getattr(asked, hook)(flat, tol)
         if array.ndim == 0:
             return Bounds(float(lower[0]), float(upper[0]))
         return Bounds(lower.reshape(array.shape), upper.reshape(array.shape))

@@ -27,6 +27,7 @@ class Derived(TradeOff):
     operands: tuple[TradeOff, ...]
     parameters: tuple[Any, ...] = ()
     name: str
+    composed = True
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
         return beta_from_delta(self, alpha, tol)

@@ -15,6 +15,8 @@ from tradeoff.numerics.rounding import UNIT, Array
 class LawCurve(TradeOff):
     """Curve whose every question the engine answers from ``loss_law()``."""
 
+    composed = True
+
     @cached_property
     def _engine(self) -> Composition:
         return Composition([self.loss_law()], [1], symmetric=self.symmetric)

@@ -1,4 +1,4 @@
-"""What one question may use: memory, and a callback that hears how far it is."""
+"""What one question may use: an engine, memory, and a callback that hears how far it is."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 Progress = Callable[[int, int], None]
 """Called with the number of entries settled so far, and of all entries asked."""
+
+Method = Literal["closed-form", "exact", "lattice", "contour", "saddle-point"]
+METHODS: tuple[Method, ...] = get_args(Method)
 
 MEMORY = 2**30
 """Bytes of working memory a question may use unless it says otherwise."""
@@ -18,6 +22,7 @@ MEMORY = 2**30
 class Allowance:
     """Limits of one question; they change how narrow its bounds are, never that they hold."""
 
+    method: Method | None = None
     memory: int = MEMORY
     progress: Progress | None = None
 
@@ -41,10 +46,10 @@ def allowance() -> Allowance:
 
 
 @contextmanager
-def allowing(memory: int | None, progress: Progress | None) -> Iterator[None]:
+def allowing(method: Method | None, memory: int | None, progress: Progress | None) -> Iterator[None]:
     """Answer the questions inside under these limits; a question inside a question inherits them."""
     outer = _CURRENT.get()
-    token = _CURRENT.set(Allowance(memory or outer.memory, progress or outer.progress))
+    token = _CURRENT.set(Allowance(method or outer.method, memory or outer.memory, progress or outer.progress))
     try:
         yield
     finally:

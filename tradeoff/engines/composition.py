@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.engines import exact
+from tradeoff.engines.allowance import Method, allowance
 from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.engines.contour.answers import Contour
 from tradeoff.engines.law import LossLaw, lost_mass
@@ -22,7 +23,6 @@ from tradeoff.engines.tables import Tables
 from tradeoff.numerics.rounding import UNIT, Array
 
 Pair = tuple[Array, Array]
-Method = Literal["exact", "lattice", "contour", "saddle-point"]
 
 _EDGE = 16 * UNIT
 _USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3}
@@ -103,7 +103,7 @@ class Composition:
         else:
             yield from (self.contour.sharp, self.tables, self.contour)
 
-    def delta(self, epsilon: Array, tol: float | None, method: Method | None = None) -> Pair:
+    def delta(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound delta(epsilon); ``tol`` is relative to the upper bound."""
         over = epsilon >= self.supremum * (1 + 1e-12)
         low, high = np.full(len(epsilon), self.q_plus * (1 - _EDGE)), np.where(over, self.q_plus * (1 + _EDGE), 1.0)
@@ -111,9 +111,9 @@ class Composition:
         def width(low: Array, high: Array) -> Array:
             return (high - low) / np.where(high > 0, high, 1.0)
 
-        return self._ask("delta", epsilon, (low, high), ~over, width, tol, method)
+        return self._ask("delta", epsilon, (low, high), ~over, width, tol)
 
-    def epsilon(self, delta: Array, tol: float | None, method: Method | None = None) -> Pair:
+    def epsilon(self, delta: Array, tol: float | None) -> Pair:
         """Bound epsilon(delta); ``tol`` is absolute."""
         q = self.q_plus
         below, edge = delta < q * (1 - _EDGE), delta <= q * (1 + _EDGE)
@@ -124,9 +124,9 @@ class Composition:
             gap = np.where(np.isfinite(low) & np.isfinite(high), high - np.where(np.isfinite(low), low, 0.0), np.inf)
             return np.where(low == high, 0.0, gap)
 
-        return self._ask("epsilon", delta, (low, high), ~edge, width, tol, method)
+        return self._ask("epsilon", delta, (low, high), ~edge, width, tol)
 
-    def beta(self, alpha: Array, tol: float | None, method: Method | None = None) -> Pair:
+    def beta(self, alpha: Array, tol: float | None) -> Pair:
         """Bound f(alpha) for alpha in (0, 1); ``tol`` is relative to min(beta, 1 - alpha - beta)."""
 
         def width(low: Array, high: Array) -> Array:
@@ -134,7 +134,7 @@ class Composition:
             return (high - low) / np.where(scale > 0, scale, 1.0)
 
         # 1 - alpha is rounded: no answer is narrower than its unit.
-        return self._ask("beta", alpha, (np.zeros(len(alpha)), 1 - alpha), np.ones(len(alpha), bool), width, tol, method)
+        return self._ask("beta", alpha, (np.zeros(len(alpha)), 1 - alpha), np.ones(len(alpha), bool), width, tol)
 
     def _ask(
         self,
@@ -144,10 +144,9 @@ class Composition:
         waiting: NDArray[np.bool_],
         width: Callable[[Array, Array], Array],
         tol: float | None,
-        method: Method | None,
     ) -> Pair:
         low, high = known
-        for engine in self.engines(method):
+        for engine in self.engines(allowance().method):
             if not waiting.any():
                 break
             below, above = getattr(engine, question)(at[waiting], tol)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from tradeoff.core.bounds import Pair
-from tradeoff.core.curve import TradeOff
+from tradeoff.core.curve import How, TradeOff
 from tradeoff.core.derived import delta_from_beta, sides
 from tradeoff.core.dispatch import announces, operator
 from tradeoff.core.parameters import count, is_symbol, real
@@ -79,13 +79,13 @@ class Symbolic(TradeOff):
 
     # Formulas.
 
-    def __call__(self, alpha: Any, *, tol: float | None = None) -> Any:
+    def __call__(self, alpha: Any, *, tol: float | None = None, **how: Unpack[How]) -> Any:
         """Least type II error: a formula for a symbolic ``alpha``, else a lower bound on the number."""
-        return self.expr.subs(self.alpha, alpha) if is_symbol(alpha) else super().__call__(alpha, tol=tol)
+        return self.expr.subs(self.alpha, alpha) if is_symbol(alpha) else super().__call__(alpha, tol=tol, **how)
 
-    def delta(self, epsilon: Any, *, tol: float | None = None) -> Any:
+    def delta(self, epsilon: Any, *, tol: float | None = None, **how: Unpack[How]) -> Any:
         """Privacy profile: a formula for a symbolic ``epsilon``, else an upper bound on the number."""
-        return self.symbolic_delta(epsilon) if is_symbol(epsilon) else super().delta(epsilon, tol=tol)
+        return self.symbolic_delta(epsilon) if is_symbol(epsilon) else super().delta(epsilon, tol=tol, **how)
 
     def symbolic_delta(self, epsilon: Any) -> Any:
         """Privacy profile delta(eps) = sup_alpha 1 - f(alpha) - e^eps alpha as an expression, for every real epsilon.
