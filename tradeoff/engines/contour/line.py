@@ -43,6 +43,24 @@ class Chernoff(NamedTuple):
     log_m: float
 
 
+class Terms(NamedTuple):
+    """Pieces of a bound on psi(x): a sum and all its errors in units of e^exponent, known to the relative ``slack``.
+
+    ``nodes`` is the error of the values summed (quadrature of every transform and its rounding), ``rounding`` that of the
+    sum, ``truncation`` what lies beyond the last node, ``left`` and ``right`` what other periods add.
+    """
+
+    total: Array
+    nodes: float
+    rounding: Array
+    truncation: float
+    left: Array
+    right: Array
+    blur: Array
+    exponent: Array
+    slack: Array
+
+
 @dataclass(frozen=True, eq=False)
 class Line:
     """Values of the product at frequencies k step, k = 0 ... N, with errors, and everything that bounds the rest.
@@ -72,19 +90,31 @@ class Line:
 
     def psi(self, x: Array) -> tuple[Array, Array]:
         """Bound psi at losses x; cost is one multiplication a node and loss."""
+        t = self.terms(x)
+        off = t.nodes + t.rounding + t.truncation
+        low = t.total - off - t.left - t.right - (t.blur if self.c > 1 else 0.0)
+        high = t.total + off + (0.0 if self.c > 1 else t.blur)
+        scale = np.exp(np.minimum(t.exponent, 600.0))  # beyond, the bounds say nothing: psi <= 1
+        return np.maximum(low, 0.0) * scale * (1 - t.slack), high * scale * (1 + t.slack) + TINY
+
+    def terms(self, x: Array) -> Terms:
+        """Return what the bounds at losses x are made of."""
         z = self.c + 1j * self.y
         weight = np.where(self.y > 0, 1.0, 0.5) * (self.step / np.pi) / (z * (z - 1) * (1 if self.c > 1 else -1))
         total, size = self._sum(x, weight)
-        off = float(np.sum(np.abs(weight) * self.error)) + self.cut / (np.pi * self.y[-1])
         turned = self.mean_error + 4 * UNIT * (np.abs(x) + abs(self.mean))
-        off = off + (len(z) + 32) * UNIT * float(np.sum(size)) + turned * float(np.sum(size * self.y))
-        blur = self._blur(x)
-        low = total - off - self._alias(x) - (blur if self.c > 1 else 0.0)
-        high = total + off + (0.0 if self.c > 1 else blur)
         exponent = self.log_m - (self.c - 1) * x
-        slack = self.log_m_error + UNIT * (16 + 8 * abs(self.log_m) + 16 * np.abs((self.c - 1) * x))
-        scale = np.exp(np.minimum(exponent, 600.0))  # beyond, the bounds say nothing: psi <= 1
-        return np.maximum(low, 0.0) * scale * (1 - slack), high * scale * (1 + slack) + TINY
+        return Terms(
+            total=total,
+            nodes=float(np.sum(np.abs(weight) * self.error)),
+            rounding=(len(z) + 32) * UNIT * float(np.sum(size)) + turned * float(np.sum(size * self.y)),
+            truncation=self.cut / (np.pi * self.y[-1]),
+            left=self._alias(self.left, x),
+            right=self._alias(self.right, x),
+            blur=self._blur(x),
+            exponent=exponent,
+            slack=self.log_m_error + UNIT * (16 + 8 * abs(self.log_m) + 16 * np.abs((self.c - 1) * x)),
+        )
 
     def _sum(self, x: Array, weight: Complex) -> tuple[Array, Array]:
         """Return Re sum of weight prod rho^n e^(i (mean - x) y) at every x, and the moduli of the terms."""
@@ -96,15 +126,12 @@ class Line:
             found[start : start + chunk] = np.cos(phase) @ values.real - np.sin(phase) @ values.imag
         return found, np.abs(values)
 
-    def _alias(self, x: Array) -> Array:
-        """Bound what the other periods add to the sum, in units of e^(log_m - (c - 1) x)."""
-        period = 2 * np.pi / self.step
-        found = np.zeros(len(x))
-        for side in (self.left, self.right):
-            gap = abs(side.c - self.c)
-            exponent = side.log_m - self.log_m - (side.c - self.c) * x + _log_kappa(side.c)
-            found += np.exp(np.minimum(exponent - gap * period, 60.0)) / -np.expm1(-gap * period)
-        return found * (1 + 1e-9)
+    def _alias(self, side: Chernoff, x: Array) -> Array:
+        """Bound what the periods on one side add to the sum, in units of e^(log_m - (c - 1) x)."""
+        period, gap = 2 * np.pi / self.step, abs(side.c - self.c)
+        exponent = side.log_m - self.log_m - (side.c - self.c) * x + _log_kappa(side.c)
+        found: Array = np.exp(np.minimum(exponent - gap * period, 60.0)) / -np.expm1(-gap * period) * (1 + 1e-9)
+        return found
 
     def _blur(self, x: Array) -> Array:
         """Bound what the added Gaussian of mu = tau does to psi, in the same units.
