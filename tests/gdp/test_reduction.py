@@ -153,7 +153,7 @@ def test_regret_against_its_definition(f, failure):
         low, high = (low, kappa) if fits else (kappa, high)
     assert low <= found.regret + 1e-12
     assert low == pytest.approx(found.regret, abs=2e-4)  # the grid is this coarse
-    assert found.regret_bounds.width < 1e-6
+    assert found.regret_bounds.width < 1e-6 + 1e-3 * found.regret
 
 
 @pytest.mark.parametrize("mu", [1e-6, 0.5, 3.0, 20.0, 60.0])
@@ -162,7 +162,7 @@ def test_a_gaussian_is_itself(mu):
     assert found.mu == mu
     assert found.bounds.lower == pytest.approx(mu, rel=1e-9)
     assert found.curve == to.Gaussian(mu)
-    assert found.regret < 2e-6
+    assert found.regret < 5e-6
 
 
 @settings(max_examples=8, deadline=None)
