@@ -19,6 +19,7 @@ from tradeoff.engines.allowance import Method, allowance
 from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.engines.contour.answers import Contour
 from tradeoff.engines.law import LossLaw, lost_mass
+from tradeoff.engines.saddle_point import SaddlePoint
 from tradeoff.engines.tables import Tables
 from tradeoff.numerics.rounding import UNIT, Array
 
@@ -70,6 +71,11 @@ class Composition:
     def contour(self) -> Contour:
         """The contour."""
         return Contour(self.laws, self.counts, symmetric=self.symmetric)
+
+    @cached_property
+    def saddle_point(self) -> SaddlePoint:
+        """The central limit theorem under a tilt."""
+        return SaddlePoint(self.laws, self.counts, symmetric=self.symmetric)
 
     @cached_property
     def sums(self) -> exact.Sums | None:
