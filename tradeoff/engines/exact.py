@@ -58,10 +58,10 @@ def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
 def _power(atoms: Atoms, n: int) -> Atoms | None:
     """Return the atoms of n rounds: one for every way to share n rounds among k losses, C(n + k - 1, k - 1) of them."""
     k = len(atoms.loss)
-    if math.lgamma(n + k) - math.lgamma(k) - math.lgamma(n + 1) > math.log(MAX_PRODUCT):
-        return None
     if n == 1:
         return atoms
+    if math.lgamma(n + k) - math.lgamma(k) - math.lgamma(n + 1) > math.log(MAX_PRODUCT / k):
+        return None
     shares = _shares(n, k)
     log_ways = gammaln(n + 1.0) - np.sum(gammaln(shares + 1.0), axis=1)
     slack = n * float(np.max(atoms.slack)) + UNIT * (16 * k * (1 + n * math.log(n + 1)) + 8 * k * n * float(np.max(np.abs(atoms.log_p))))

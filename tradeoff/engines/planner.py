@@ -17,8 +17,8 @@ from tradeoff.numerics.rounding import Array, Index
 BYTES = 256
 """Working memory a lattice point takes: 2^22 points fit into the usual gibibyte."""
 
-USUAL_WORK = 2**26
-"""Lattice points times distinct factors spent while no tolerance is asked: a second or two."""
+USUAL_WORK = 2**20
+"""Lattice points times distinct factors spent while no tolerance is asked: well below a second."""
 
 USUAL_WIDTH = 1e-4
 """Width in epsilon aimed at when no tolerance is asked."""

@@ -28,7 +28,7 @@ class Normal(Transform):
     def variance(self) -> float:
         return self.mu**2 * (1 + 4 * UNIT)
 
-    def ratio(self, y: Array) -> Ratio:
+    def ratio(self, y: Array, *, even: bool = False) -> Ratio:
         value = -((self.mu * y) ** 2) / 2
         # The centre is a float too: the true phase is y mu^2 (2c - 1)/2.
         error = 4 * UNIT * (np.abs(value) + np.abs(y * self.mean) + y * self.mu**2)
@@ -48,15 +48,11 @@ class TwoSided(Points):
         super().__init__(law, [Piece(law)], c, digits)
         self.epsilon, self.k = law.epsilon, c - 0.5
 
-    def ratio(self, y: Array) -> Ratio:
-        fast = y * self.epsilon > _FAST
-        if not fast.any():
-            return super().ratio(y)
-        log, error, ceiling = np.empty(len(y), complex), np.empty(len(y)), np.empty(len(y))
-        for here, values in ((fast, self._fast(y[fast])), (~fast, super().ratio(y[~fast]) if not fast.all() else None)):
-            if values is not None:
-                log[here], error[here], ceiling[here] = values
-        return Ratio(log, error, ceiling)
+    def ratio(self, y: Array, *, even: bool = False) -> Ratio:
+        slow = int(np.searchsorted(y * self.epsilon, _FAST, side="right"))
+        parts = [super().ratio(y[:slow], even=even)] if slow else []
+        parts += [self._fast(y[slow:])] if slow < len(y) else []
+        return Ratio(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def cost(self, y: float) -> int:
         return 4 if y * self.epsilon > _FAST else super().cost(y)
@@ -100,7 +96,7 @@ class Integer(Transform):
         turns = np.round(t / (2 * np.pi))
         return t, turns, t - 2 * np.pi * turns
 
-    def ratio(self, y: Array) -> Ratio:
+    def ratio(self, y: Array, *, even: bool = False) -> Ratio:
         t, turns, rest = self._reduced(y)
         fraction = self.centre - round(self.centre)
         exponent = self.sigma**2 * (2 * np.pi * np.multiply.outer(rest, _TERMS) - 2 * (np.pi * _TERMS) ** 2)

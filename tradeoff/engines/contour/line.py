@@ -33,7 +33,7 @@ DEEP = 8.5
 _DIGITS, _FAINT = 36.0, 20.0
 _BLOCK = 64
 _CHUNK = 2**21
-_MANY, _SILENT = 2048, 120.0
+_MANY, _SILENT, _SPARSE = 2048, 120.0, 8
 
 
 class Chernoff(NamedTuple):
@@ -257,9 +257,9 @@ def _product(transforms: Sequence[Transform], counts: Sequence[int], y: Array) -
     log, slip, ceiling = np.zeros(len(y), complex), np.zeros(len(y)), np.zeros(len(y))
     alive = np.arange(len(y))
     for factor, n in zip(transforms, counts, strict=True):
-        ratio = factor.ratio(y[alive])
+        ratio = factor.ratio(y[alive]) if len(alive) < len(y) / _SPARSE else factor.ratio(y, even=True).at(alive)
         known = np.isfinite(ratio.error)
-        log[alive] += n * ratio.log
+        log[alive] += n * ratio.log.real + 1j * (n * ratio.log.imag)  # n times a complex -inf would be NaN
         slip[alive] += n * (ratio.error + 4 * UNIT * np.abs(np.where(known, ratio.log, 0.0))) + 2 * UNIT * np.abs(ratio.log.imag)
         ceiling[alive] += n * ratio.ceiling
         if len(y) > _MANY:

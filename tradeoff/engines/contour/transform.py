@@ -23,7 +23,7 @@ from tradeoff.engines.contour.nodes import LOG_SQRT_2PI, MARGIN, Nodes
 from tradeoff.engines.contour.pieces import Piece, exponents, share
 from tradeoff.engines.density import GaussianLaw
 from tradeoff.engines.law import LossLaw
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.numerics.rounding import UNIT, Array, Index
 
 Complex = NDArray[np.complex128]
 
@@ -40,6 +40,10 @@ class Ratio(NamedTuple):
     error: Array
     ceiling: Array
 
+    def at(self, index: Index) -> Ratio:
+        """Return the entries with these indices."""
+        return Ratio(self.log[index], self.error[index], self.ceiling[index])
+
 
 class Transform(ABC):
     """M(c + iy)/M(c) for one law and one c: ``log_m`` is log M(c) to ``log_m_error``, ``mean`` a centre m near E_c L."""
@@ -54,8 +58,8 @@ class Transform(ABC):
         """Upper bound on E_c (L - m)^2: that of |rho''|, once the centre is taken out."""
 
     @abstractmethod
-    def ratio(self, y: Array) -> Ratio:
-        """Return log(rho e^(-iym)) at y >= 0."""
+    def ratio(self, y: Array, *, even: bool = False) -> Ratio:
+        """Return log(rho e^(-iym)) at increasing y >= 0; ``even`` says that they are equally spaced."""
 
     @abstractmethod
     def around(self, y: Array, radius: float) -> Array:
@@ -94,8 +98,8 @@ class Points(Transform):
     def variance(self) -> float:
         return self._level(0).variance
 
-    def ratio(self, y: Array) -> Ratio:
-        parts = [level.ratio(y[here]) for level, here in self._by_level(y)]
+    def ratio(self, y: Array, *, even: bool = False) -> Ratio:
+        parts = [level.ratio(y[here], even=even) for level, here in self._by_level(y)]
         return Ratio(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def around(self, y: Array, radius: float) -> Array:
@@ -204,9 +208,9 @@ class _Level:
         error = (self.size + 16) * UNIT * turned + np.minimum(2 * self.uneven, y * self.uneven_distance) + y * self.drift
         return error + np.abs(u) * self.slack + 2.01 * self.quadrature
 
-    def ratio(self, y: Array) -> Ratio:
+    def ratio(self, y: Array, *, even: bool) -> Ratio:
         """Sum w_j (e^(iy d_j) - 1)."""
-        if len(y) > 2 * _GROUP:
+        if even and len(y) > 2 * _GROUP:
             u = self._equispaced(y)
             return logarithm(u, 3 * self._error(y, u))
         u = np.empty(len(y), complex)
