@@ -75,7 +75,7 @@ def test_proved_methods_on_other_curves(curve, methods):
 
 def test_pairs_make_the_curve_and_the_profile_of_one_pair():
     claim = by_pairs("one", "", lambda delta: 1.0 if delta >= 1e-3 else float("inf"))
-    best = to.approximate_dp(1.0, min(d for d in np.geomspace(1e-10, 0.3, 12) if d >= 1e-3))
+    best = to.approximate_dp(1.0, min(d for d in np.geomspace(1e-12, 0.3, 81) if d >= 1e-3))
     alpha, epsilon = np.linspace(0, 1, 11), np.linspace(0, 2, 9)
     assert np.all(claim.beta(alpha) >= best(alpha) - 1e-12)
     assert claim.delta(np.array([1.0]))[0] == pytest.approx(best.delta(1.0), rel=1e-9)
@@ -162,3 +162,8 @@ def test_the_command_prints_json(plan, capsys):
 def test_the_command_refuses_in_one_line(plan, capsys):
     assert main(["compare", str(plan), "--method", "ctl"]) == 2
     assert "'ctl'" in capsys.readouterr().err
+
+
+def test_the_renyi_route_is_that_of_the_baselines(laplace):
+    direct = to.baselines.renyi_route(to.Laplace(0.1) ** 400, 1e-5).epsilon
+    assert laplace["renyi"].entries["epsilon"][0].value == pytest.approx(direct, rel=1e-9)

@@ -9,6 +9,7 @@ from functools import cache
 import numpy as np
 
 from tradeoff import baselines
+from tradeoff.baselines.concentrated import ORDERS
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.tensor import Tensor
 from tradeoff.errors import DomainError, NoClosedForm, TradeOffError
@@ -17,11 +18,11 @@ from tradeoff.numerics.rounding import Array
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.report.methods import Claim, method
 
-_DELTAS = tuple(np.geomspace(1e-10, 0.3, 12).tolist())
-"""Where the pairs lie whose lines make a curve and a profile of a method that only knows pairs."""
+_CHEAP, _DEAR = 81, 12
+"""How many pairs make a curve and a profile of a method that only knows pairs: more where they are formulas."""
 
 
-def by_pairs(name: str, source: str, least: Callable[[float], float]) -> Claim:
+def by_pairs(name: str, source: str, least: Callable[[float], float], size: int = _CHEAP) -> Claim:
     """Return what a rule epsilon(delta) says of delta(epsilon) and beta: the best of the curves f_{epsilon,delta} it proves."""
 
     @cache
@@ -30,7 +31,7 @@ def by_pairs(name: str, source: str, least: Callable[[float], float]) -> Claim:
 
     @cache
     def pairs() -> tuple[Array, Array]:
-        found = [(epsilon(delta), delta) for delta in _DELTAS if _holds(epsilon, delta)]
+        found = [(epsilon(delta), delta) for delta in np.geomspace(1e-12, 0.3, size).tolist() if _holds(epsilon, delta)]
         if not found:
             raise DomainError(f"{name} has no finite epsilon at any delta")
         first, second = zip(*found, strict=True)
@@ -109,7 +110,15 @@ def _zcdp(curve: TradeOff) -> Claim:
 
 @method("renyi")
 def _renyi(curve: TradeOff) -> Claim:
-    return by_pairs("Renyi", "Canonne, Kamath, Steinke 2020", lambda delta: baselines.renyi_route(curve, delta).epsilon)
+    # Each order's divergence is read off one conversion, at a delta so small that nothing is clipped at 0.
+    tiny = 1e-200
+    bounds = [(a, baselines.renyi_route(curve, tiny, orders=[a]).epsilon - _paid(a, tiny)) for a in ORDERS]
+    return by_pairs("Renyi", "Canonne, Kamath, Steinke 2020", lambda delta: max(min(d + _paid(a, delta) for a, d in bounds), 0.0))
+
+
+def _paid(order: float, delta: float) -> float:
+    """Return what turning a Renyi divergence into (epsilon, delta) costs (Canonne, Kamath, Steinke 2020, Proposition 12)."""
+    return math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
 
 
 @method("advanced")
@@ -121,7 +130,7 @@ def _advanced(curve: TradeOff) -> Claim:
             return math.inf
         return baselines.advanced_composition(epsilon, failures, slack=slack * (1 - 1e-12)).epsilon
 
-    return by_pairs("advanced composition", "Bun, Steinke 2016", least)
+    return by_pairs("advanced composition", "Bun, Steinke 2016", least, _size(curve))
 
 
 @method("basic")
@@ -131,4 +140,8 @@ def _basic(curve: TradeOff) -> Claim:
         found = baselines.basic_composition(epsilon, failures)
         return found.epsilon if found.delta <= delta else math.inf
 
-    return by_pairs("basic composition", "Dwork, Roth 2014, Theorem 3.16", least)
+    return by_pairs("basic composition", "Dwork, Roth 2014, Theorem 3.16", least, _size(curve))
+
+
+def _size(curve: TradeOff) -> int:
+    return _CHEAP if all(math.isfinite(_pure(factor)[0]) for factor in factors(curve)) else _DEAR
