@@ -149,7 +149,8 @@ class Tensor(TradeOff):
 
     @property
     def sup_loss(self) -> float:
-        return math.fsum(n * factor.sup_loss for factor, n in self.factors.items()) * (1 + 4 * UNIT)
+        total = math.fsum(n * factor.sup_loss for factor, n in self.factors.items())
+        return total + 4 * UNIT * abs(total)
 
     def inverse(self) -> TradeOff:
         return self if self.symmetric else tensor((factor.inverse(), n) for factor, n in self.factors.items())

@@ -106,4 +106,6 @@ def merged(loss: Array, log_p: Array) -> tuple[Array, Array]:
     order = np.argsort(loss, kind="stable")
     loss, log_p = loss[order], log_p[order]
     starts = np.flatnonzero(np.append(True, np.diff(loss) > 0))
-    return loss[starts], np.logaddexp.reduceat(log_p, starts)
+    top = np.maximum.reduceat(log_p, starts)
+    share = np.exp((log_p - np.repeat(top, np.diff(np.append(starts, len(loss))))).astype(np.longdouble))
+    return loss[starts], top + np.log(np.add.reduceat(share, starts)).astype(float)

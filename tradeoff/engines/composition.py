@@ -111,7 +111,7 @@ class Composition:
 
     def delta(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound delta(epsilon); ``tol`` is relative to the upper bound."""
-        over = epsilon >= self.supremum * (1 + 1e-12)
+        over = epsilon >= self.supremum + 1e-12 * abs(self.supremum)
         low, high = np.full(len(epsilon), self.q_plus * (1 - _EDGE)), np.where(over, self.q_plus * (1 + _EDGE), 1.0)
 
         def width(low: Array, high: Array) -> Array:
@@ -124,7 +124,7 @@ class Composition:
         q = self.q_plus
         below, edge = delta < q * (1 - _EDGE), delta <= q * (1 + _EDGE)
         low = np.where(below, np.inf, -np.inf)
-        high = np.where((q == 0) & (delta >= q), self.supremum * (1 + _EDGE), np.inf)
+        high = np.where((q == 0) & (delta >= q), self.supremum + _EDGE * abs(self.supremum), np.inf)
 
         def width(low: Array, high: Array) -> Array:
             gap = np.where(np.isfinite(low) & np.isfinite(high), high - np.where(np.isfinite(low), low, 0.0), np.inf)

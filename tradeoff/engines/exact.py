@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
@@ -17,6 +18,10 @@ MAX_PRODUCT = 2**20
 """Most atoms of a product taken exactly; beyond, the lattice answers."""
 
 _FAR = 800.0
+_FARTHEST = 5000.0
+"""Losses up to this size have powers that extended precision holds."""
+
+_FINE = float(np.finfo(np.longdouble).eps)
 
 
 class Sums:
@@ -41,6 +46,8 @@ class Sums:
 def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
     """Return the law of the product if all factors are atomic and the atoms of the sum stay few, else None."""
     if any(law.continuous or len(law.atoms.loss) == 0 for law in laws):
+        return None
+    if sum(n * float(np.max(np.abs(law.atoms.loss))) for law, n in zip(laws, counts, strict=True)) > _FARTHEST:
         return None
     powers = [_power(law.atoms, count) for law, count in zip(laws, counts, strict=True) if count]
     loss, log_p, slack = np.zeros(1), np.zeros(1), 4 * UNIT * len(powers)
@@ -80,18 +87,33 @@ def _shares(n: int, k: int) -> Array:
     return np.column_stack([rows, left])
 
 
+def _masses(logs: Array) -> Any:
+    """Return exponentials in extended precision, whose range and digits make sums of a million terms exact to a float."""
+    return np.exp(logs.astype(np.longdouble))
+
+
+def _tail(masses: Any) -> Any:
+    """Return the sums from every entry to the last."""
+    return np.cumsum(masses[::-1])[::-1]
+
+
+def _ends(values: Any) -> Array:
+    return np.asarray(values, dtype=float)
+
+
 def beta(law: AtomicLaw, alpha: Array) -> tuple[Array, Array]:
     """Bound f(alpha) between the vertices (P(L > l_k), Q(L <= l_k)): tail sums of positive terms, whatever their size."""
-    above = np.exp(np.append(np.logaddexp.accumulate(law.log_p[::-1])[::-1], -np.inf))  # P(L >= l_k), then 0
-    under = np.exp(np.append(-np.inf, np.logaddexp.accumulate(law.log_p))) + law.p_minus  # P(L < l_k), then all
-    below = np.exp(np.append(-np.inf, np.logaddexp.accumulate(law.log_p + law.loss)))  # Q(L < l_k), then all
+    p, q = _masses(law.log_p), _masses(law.log_p + law.loss)
+    above = _ends(np.append(_tail(p), 0.0))  # P(L >= l_k), then 0
+    under = _ends(np.append(0.0, np.cumsum(p))) + law.p_minus  # P(L < l_k), then all
+    below = _ends(np.append(0.0, np.cumsum(q)))  # Q(L < l_k), then all
     k = np.clip(np.searchsorted(-above, -alpha, side="right") - 1, 0, len(law.loss) - 1)
     near_one = alpha > 0.5  # there 1 - alpha is exact and its tail sums are the accurate ones
     part = np.where(near_one, (1 - alpha) - under[k], above[k] - alpha)
     share = np.clip(part / np.exp(law.log_p[k]), 0.0, 1.0)
     value = np.where(alpha >= above[0], 0.0, below[k] + share * (below[k + 1] - below[k]))
     size = np.max(np.abs(law.log_p) + np.abs(law.loss))
-    slack = float(np.max(law.atoms.slack)) + UNIT * (64 + 8 * len(law.loss) + 8 * size)
+    slack = float(np.max(law.atoms.slack)) + UNIT * (64 + 8 * size) + 4 * len(law.loss) * _FINE
     # A relative error of the abscissa moves f along its slope, e^l_k.
     error = slack * (value + np.exp(np.minimum(law.loss[k], 700.0)) * np.where(near_one, 1 - alpha, alpha)) + law.lost + TINY
     return np.maximum(value - error, 0.0), value + error
@@ -103,12 +125,10 @@ def profile(law: AtomicLaw, q_plus: float) -> Profile:
     delta_k = delta_(k+1) + (e^l_(k+1) - e^l_k) P(L > l_k); to the left of all atoms it is a line in e^epsilon to 1.
     """
     loss = law.loss
-    log_above = np.logaddexp.accumulate(law.log_p[::-1])[::-1]
-    step = np.log(np.expm1(np.diff(loss))) + loss[:-1] + log_above[1:]
-    log_delta = np.append(np.logaddexp.accumulate(step[::-1])[::-1], -np.inf)
-    size = np.where(np.isfinite(log_delta), np.abs(log_delta), 0.0)
-    slack = law.atoms.slack + UNIT * (64 + 8 * len(loss) + 8 * np.abs(loss) + 4 * size + 4 * np.abs(log_above))
-    delta = np.exp(np.minimum(log_delta, 0.0))
+    gaps = np.expm1(np.minimum(np.diff(loss), 700.0)) * np.exp(loss[:-1].astype(np.longdouble))
+    delta = _ends(np.append(_tail(gaps * _tail(_masses(law.log_p))[1:]), 0.0))
+    slack = law.atoms.slack + UNIT * (64 + 8 * np.abs(loss)) + 4 * len(loss) * _FINE
+    delta = np.minimum(delta, 1.0)
     shift = 8 * UNIT * (1 + np.max(np.abs(loss))) + float(np.max(law.atoms.slack))  # the slack counts the sums of losses too
     upper = np.minimum(delta * (1 + slack + shift) + q_plus * (1 + 16 * UNIT) + law.lost + TINY, 1.0)
     lower = delta * np.maximum(1 - slack - shift, 0.0) + q_plus * (1 - 16 * UNIT)

@@ -154,19 +154,22 @@ class Thinned(LossLaw):
         """Return log(1 - p + p e^loss) without cancellation on either side."""
         if self.p == 1:
             return loss
-        with np.errstate(divide="ignore"):
-            small = np.log1p(self.p * np.expm1(np.minimum(loss, _LARGE)))
+        near = np.log1p(self.p * np.expm1(np.clip(loss, -1.0, _LARGE)))
+        below = np.log((1 - self.p) + self.p * np.exp(np.minimum(loss, 0.0)))
         large = np.maximum(loss, _LARGE)
-        return np.where(loss <= _LARGE, small, large + np.log(self.p + (1 - self.p) * np.exp(-large)))
+        above = large + np.log(self.p + (1 - self.p) * np.exp(-large))
+        return np.where(loss > _LARGE, above, np.where(loss < -1.0, below, near))
 
     def backward(self, loss: Array) -> Array:
         """Return the base loss whose thinned loss is ``loss``."""
         if self.p == 1:
             return loss
         with np.errstate(divide="ignore"):
-            small = np.log1p(np.maximum(np.expm1(np.minimum(loss, _LARGE)) / self.p, -1.0))
+            near = np.log1p(np.maximum(np.expm1(np.clip(loss, -1.0, _LARGE)) / self.p, -1.0))
+            below = np.log(np.maximum(np.exp(np.minimum(loss, 0.0)) - (1 - self.p), 0.0) / self.p)
         large = np.maximum(loss, _LARGE)
-        return np.where(loss <= _LARGE, small, large + np.log1p(-(1 - self.p) * np.exp(-large)) - np.log(self.p))
+        above = large + np.log1p(-(1 - self.p) * np.exp(-large)) - np.log(self.p)
+        return np.where(loss > _LARGE, above, np.where(loss < -1.0, below, near))
 
     @property
     def support(self) -> tuple[float, float]:
@@ -187,7 +190,7 @@ class Thinned(LossLaw):
         if self.base.p_minus > 0 and self.p < 1:
             loss = np.append(np.log1p(-self.p), loss)
             log_p = np.append(np.log(self.base.p_minus), log_p)
-            slack = np.append(4 * UNIT, slack)
+            slack = np.append((4 - 2 * np.log(self.base.p_minus)) * UNIT, slack)
         return Atoms(loss, log_p, slack)
 
     @property

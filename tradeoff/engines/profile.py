@@ -58,16 +58,16 @@ def _chord(at: Array, value: Array, epsilon: Array, *, left: float, right: float
     """Interpolate linearly in e^epsilon, without forming it; constants to both sides of the table."""
     inside = np.clip(epsilon, at[0], at[-1])
     k = np.clip(np.searchsorted(at, inside, side="right") - 1, 0, len(at) - 2)
-    weight = _share(inside - at[k], at[k + 1] - at[k])
+    weight = _share(inside - at[k], at[k + 1] - at[k], at[k + 1] - inside)
     inner = value[k] + np.clip(weight, 0.0, 1.0) * (value[k + 1] - value[k])
     return np.where(epsilon < at[0], left, np.where(epsilon >= at[-1], right, inner))
 
 
-def _share(part: Array, whole: Array) -> Array:
-    """Return (e^part - 1)/(e^whole - 1) for 0 <= part <= whole; rounding of a wide cell is absorbed by its exponentials."""
+def _share(part: Array, whole: Array, rest: Array) -> Array:
+    """Return (e^part - 1)/(e^whole - 1) for part + rest = whole, to a few units of 1 + rest however wide the cell is."""
     wide = whole > 30.0
     small = np.expm1(np.minimum(part, 30.0)) / np.expm1(np.clip(whole, 5e-324, 30.0))
-    return np.asarray(np.where(wide, np.exp(part - whole), small))
+    return np.asarray(np.where(wide, np.exp(-rest) * np.expm1(-part) / np.expm1(-np.maximum(whole, 1.0)), small))
 
 
 def _cross(at: Array, value: Array, k: Index, level: Array) -> Array:

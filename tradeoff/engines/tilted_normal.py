@@ -40,7 +40,7 @@ def half(near: Tilted, k: float, g: float) -> Range:
 def _normal_half(k: float, sd: float, g: float) -> Range:
     """Return E e^(-kX) 1(X > 0) for X normal with mean g sd, k > 0, and its rounding error."""
     value, size = _mills(k * sd, g), 1 + k * sd + abs(g)
-    return value, value * UNIT * (32 + 8 * size * size) + TINY
+    return value, value * UNIT * (32 + 16 * size * size) + TINY
 
 
 def _mills(a: float, g: float) -> float:
@@ -57,4 +57,4 @@ def scaled(log_m: float, shift: float, log_m_error: float, part: Range) -> Range
     if not (exponent < _LARGEST and slack < 0.5 and math.isfinite(part[0]) and math.isfinite(part[1])):
         return 0.0, math.inf
     scale = math.exp(exponent)
-    return max(part[0], 0.0) * scale * (1 - 2 * slack), part[1] * scale * (1 + 2 * slack) + TINY
+    return max(part[0] * scale * (1 - 2 * slack) - TINY, 0.0), part[1] * scale * (1 + 2 * slack) + TINY

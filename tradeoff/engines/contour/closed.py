@@ -76,7 +76,7 @@ class Integer(Transform):
     """
 
     def __init__(self, sigma: float, shift: int, c: float) -> None:
-        self.sigma, self.pace, self.centre = sigma, shift / sigma**2, c * shift
+        self.sigma, self.shift, self.pace, self.centre = sigma, shift, shift / sigma**2, c * shift
         decay = np.exp(-2 * (np.pi * sigma * _TERMS) ** 2)
         turn = 2 * np.pi * (self.centre - round(self.centre)) * _TERMS
         self.base = float(np.sum(np.cos(turn) * decay))
@@ -108,8 +108,10 @@ class Integer(Transform):
         tilt = self.sigma**2 * np.abs(rest) * slip + 8 * UNIT * (np.abs(bell) + abs(self.base) * (1 + abs(self.centre)))
         tail = logarithm(others, off)
         log: Complex = tail.log + (bell - math.log1p(self.base)) - 2j * np.pi * fraction * turns
-        error = tail.error + tilt + 8 * UNIT * np.abs(turns) * (1 + abs(self.centre))
-        ceiling = bell + tilt + np.log(np.abs(1 + others) + off) - math.log1p(self.base)
+        # The centre is a float too, of rounded terms: its error turns every phase.
+        moved = 8 * UNIT * y * self.pace * (1 + abs(self.centre) + self.shift)
+        error = tail.error + tilt + moved + 8 * UNIT * np.abs(turns) * (1 + abs(self.centre))
+        ceiling = bell + tilt + np.log(np.abs(1 + others) + off + 4 * UNIT) - math.log1p(self.base)
         return Ratio(log, error, np.minimum(ceiling, 0.0))
 
     def around(self, y: Array, radius: float) -> Array:

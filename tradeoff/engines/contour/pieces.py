@@ -54,7 +54,7 @@ class Piece:
     def logs(self, base_loss: Array, error: Array) -> Logs:
         """Return log dP, log dQ (over k phi) and L at base losses known to ``error``."""
         log_p, log_q = _log_mixed(self.d, base_loss), _log_mixed(self.b, base_loss)
-        odds = self.g * np.expm1(np.minimum(base_loss, _STEEP)) * np.exp(-np.where(base_loss < _STEEP, log_p, 0.0))
+        odds = self.g * np.expm1(np.minimum(base_loss, _STEEP)) * np.exp(np.where(base_loss < _STEEP, np.minimum(-log_p, 700.0), 0.0))
         near = (np.abs(odds) < 0.5) & (base_loss < _STEEP)
         loss = np.where(near, np.log1p(np.where(near, odds, 0.0)), log_q - log_p)
         slope = np.abs(share(self.b, base_loss, log_q) - share(self.d, base_loss, log_p))  # |dL/dl|
