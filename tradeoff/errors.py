@@ -78,6 +78,14 @@ class LedgerError(TradeOffError, RuntimeError):
     """A ledger cannot be read, written or trusted; the message names the file, what is wrong with it and what to do."""
 
 
+class VerificationError(TradeOffError, ValueError):
+    """A certificate does not prove its bounds; ``term`` is the first entry that fails."""
+
+    def __init__(self, message: str, term: str) -> None:
+        super().__init__(message, term)
+        self.term = term
+
+
 class SweepError(TradeOffError, RuntimeError):
     """The function of a sweep raised; ``point`` holds the arguments, the cause says why."""
 

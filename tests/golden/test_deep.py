@@ -75,7 +75,7 @@ def rows(question: str) -> Iterator[Any]:
                 yield pytest.param(name, order, id=f"{name} {order}")
 
 
-@pytest.mark.parametrize(("name", "order"), rows("delta"))
+@pytest.mark.parametrize(("name", "order"), list(rows("delta")))
 def test_delta(name: str, order: str) -> None:
     table = CASES[name][order]["delta"]
     lower, upper = composed(name, order).bounds.delta([epsilon for epsilon, _, _ in table])
@@ -87,7 +87,7 @@ def test_delta(name: str, order: str) -> None:
     assert max(wide.values()) <= WIDTH_OF_DELTA, wide
 
 
-@pytest.mark.parametrize(("name", "order"), rows("delta"))
+@pytest.mark.parametrize(("name", "order"), list(rows("delta")))
 def test_epsilon(name: str, order: str) -> None:
     """delta(epsilon) is between two floats, so epsilon is between the answers at them."""
     table = CASES[name][order]["delta"]
@@ -100,7 +100,7 @@ def test_epsilon(name: str, order: str) -> None:
     assert max(wide.values()) <= WIDTH_OF_EPSILON, wide
 
 
-@pytest.mark.parametrize(("name", "order"), rows("beta"))
+@pytest.mark.parametrize(("name", "order"), list(rows("beta")))
 def test_beta(name: str, order: str) -> None:
     table = CASES[name][order]["beta"]
     lower, upper = composed(name, order).bounds([alpha for alpha, _, _ in table])

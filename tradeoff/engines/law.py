@@ -154,11 +154,11 @@ class Thinned(LossLaw):
         """Return log(1 - p + p e^loss) without cancellation on either side."""
         if self.p == 1:
             return loss
-        near = np.log1p(self.p * np.expm1(np.clip(loss, -1.0, _LARGE)))
+        near = np.log1p(np.maximum(self.p * np.expm1(np.minimum(loss, _LARGE)), -0.75))
         below = np.log((1 - self.p) + self.p * np.exp(np.minimum(loss, 0.0)))
         large = np.maximum(loss, _LARGE)
         above = large + np.log(self.p + (1 - self.p) * np.exp(-large))
-        return np.where(loss > _LARGE, above, np.where(loss < -1.0, below, near))
+        return np.where(loss > _LARGE, above, np.where(near < -1.0, below, near))  # log1p(-0.75) is below -1
 
     def backward(self, loss: Array) -> Array:
         """Return the base loss whose thinned loss is ``loss``."""

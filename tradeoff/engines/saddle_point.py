@@ -98,7 +98,7 @@ class SaddlePoint:
 
     def _delta(self, x: float) -> Range:
         """Bound delta(x), never worse than by 1 - e^x and 1."""
-        least = -math.expm1(min(x, 0.0)) * (1 - 4 * UNIT)
+        least = -math.expm1(x) * (1 - 4 * UNIT) if x < 0 else 0.0
         near = self.near(x) if abs(x) < math.inf else None
         if near is None:
             return least, 1.0
