@@ -19,6 +19,7 @@ from tradeoff.engines.allowance import Method, allowance
 from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.engines.contour.answers import Contour
 from tradeoff.engines.law import LossLaw, lost_mass
+from tradeoff.engines.planner import on_one_lattice
 from tradeoff.engines.saddle_point import SaddlePoint
 from tradeoff.engines.tables import Tables
 from tradeoff.numerics.rounding import UNIT, Array
@@ -103,7 +104,7 @@ class Composition:
         if not self.contour.possible:
             yield self.tables
         elif rounds == 0:
-            yield from (self.contour, self.tables)
+            yield from (self.tables, self.contour) if on_one_lattice(self.laws) else (self.contour, self.tables)
         elif rounds <= _FEW:
             yield from (self.tables, self.contour)
         else:

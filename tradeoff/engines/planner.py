@@ -43,6 +43,7 @@ _STEEPEST = 690.0
 """Most a mass may be tilted up, as a logarithm: beyond, floats no longer hold what is tilted."""
 
 _MAX_LEVEL = 12
+_FINEST_COMMON = 2**14
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,13 @@ def common_spacing(values: Array, finest: float) -> float | None:
         if 0 < g < finest:
             return None
     return g or None
+
+
+def on_one_lattice(laws: list[LossLaw]) -> bool:
+    """Whether all atoms of all laws are multiples of one spacing that is not absurdly fine: there the lattice is exact."""
+    gaps = [_distinct(np.diff(law.atoms.loss)) for law in laws if len(law.atoms.loss) > 1]
+    widest = max((float(np.ptp(law.atoms.loss)) for law in laws if len(law.atoms.loss)), default=0.0)
+    return not gaps or common_spacing(np.concatenate(gaps), widest / _FINEST_COMMON) is not None
 
 
 def _distinct(values: Array) -> Array:

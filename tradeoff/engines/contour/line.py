@@ -10,8 +10,9 @@ aliases: the sum over all nodes is never below the truth.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -24,7 +25,7 @@ from tradeoff.engines.law import LossLaw
 from tradeoff.errors import SizeError
 from tradeoff.numerics.rounding import TINY, UNIT, Array
 
-BYTES = 1024
+BYTES = 256
 """Working memory a node of a line takes while it is drawn and asked."""
 
 DEEP = 8.5
@@ -61,6 +62,16 @@ class Terms(NamedTuple):
     slack: Array
 
 
+class Sum(NamedTuple):
+    """Terms values e^(i (mean - x) y) of a sum over nodes; bounds on its error, its rounding, and sum of |values| y."""
+
+    y: Array
+    values: Complex
+    error: float
+    rounding: float
+    moment: float
+
+
 @dataclass(frozen=True, eq=False)
 class Line:
     """Values of the product at frequencies k step, k = 0 ... N, with errors, and everything that bounds the rest.
@@ -84,9 +95,28 @@ class Line:
     scale: float
 
     @property
-    def y(self) -> Array:
-        """Return the frequencies."""
-        return self.step * np.arange(len(self.log), dtype=float)
+    def last(self) -> float:
+        """Return the last frequency."""
+        return self.step * (len(self.log) - 1)
+
+    @cached_property
+    def _psi_sum(self) -> Sum:
+        return self._prepared(lambda z: 1 / (z * (z - 1) * (1 if self.c > 1 else -1)))
+
+    @cached_property
+    def _blur_sum(self) -> Sum:
+        # The bump of _blur: its transform is tau^2 e^(tau^2/8) times the values, which hold e^(-tau^2 y^2/2) already.
+        return self._prepared(lambda z: np.full(len(z), self.tau**2 * math.exp(self.tau**2 / 8), dtype=complex))
+
+    def _prepared(self, kernel: Callable[[Complex], Complex]) -> Sum:
+        """Return the terms of (1/2 pi) int prod rho^n kernel dy; nodes where the product is nothing keep only their error."""
+        y = self.step * np.arange(len(self.log), dtype=float)
+        weight: Complex = kernel((self.c + 1j * y).astype(complex)) * (np.where(y > 0, 1.0, 0.5) * (self.step / np.pi))
+        left = np.flatnonzero(np.isfinite(self.log.real))
+        values = np.exp(self.log[left]) * weight[left]
+        size = np.abs(values)
+        rounding = (len(y) + 32) * UNIT * float(np.sum(size))
+        return Sum(y[left], values, float(np.sum(np.abs(weight) * self.error)), rounding, float(np.sum(size * y[left])))
 
     def psi(self, x: Array) -> tuple[Array, Array]:
         """Bound psi at losses x; cost is one multiplication a node and loss."""
@@ -99,16 +129,13 @@ class Line:
 
     def terms(self, x: Array) -> Terms:
         """Return what the bounds at losses x are made of."""
-        z = self.c + 1j * self.y
-        weight = np.where(self.y > 0, 1.0, 0.5) * (self.step / np.pi) / (z * (z - 1) * (1 if self.c > 1 else -1))
-        total, size = self._sum(x, weight)
-        turned = self.mean_error + 4 * UNIT * (np.abs(x) + abs(self.mean))
+        known = self._psi_sum
         exponent = self.log_m - (self.c - 1) * x
         return Terms(
-            total=total,
-            nodes=float(np.sum(np.abs(weight) * self.error)),
-            rounding=(len(z) + 32) * UNIT * float(np.sum(size)) + turned * float(np.sum(size * self.y)),
-            truncation=self.cut / (np.pi * self.y[-1]),
+            total=self._at(known, x),
+            nodes=known.error,
+            rounding=known.rounding + self._turned(x) * known.moment,
+            truncation=self.cut / (np.pi * self.last),
             left=self._alias(self.left, x),
             right=self._alias(self.right, x),
             blur=self._blur(x),
@@ -116,15 +143,18 @@ class Line:
             slack=self.log_m_error + UNIT * (16 + 8 * abs(self.log_m) + 16 * np.abs((self.c - 1) * x)),
         )
 
-    def _sum(self, x: Array, weight: Complex) -> tuple[Array, Array]:
-        """Return Re sum of weight prod rho^n e^(i (mean - x) y) at every x, and the moduli of the terms."""
-        values = np.exp(self.log) * weight
+    def _turned(self, x: Array) -> Array:
+        """Bound the error of mean - x, which turns every phase."""
+        return self.mean_error + 4 * UNIT * (np.abs(x) + abs(self.mean))
+
+    def _at(self, known: Sum, x: Array) -> Array:
+        """Return Re sum of values e^(i (mean - x) y) at every x."""
         found = np.empty(len(x))
-        chunk = max(1, _CHUNK // len(values))
+        chunk = max(1, _CHUNK // max(len(known.y), 1))
         for start in range(0, len(x), chunk):
-            phase = np.multiply.outer(self.mean - x[start : start + chunk], self.y)
-            found[start : start + chunk] = np.cos(phase) @ values.real - np.sin(phase) @ values.imag
-        return found, np.abs(values)
+            phase = np.multiply.outer(self.mean - x[start : start + chunk], known.y)
+            found[start : start + chunk] = np.cos(phase) @ known.values.real - np.sin(phase) @ known.values.imag
+        return found
 
     def _alias(self, side: Chernoff, x: Array) -> Array:
         """Bound what the periods on one side add to the sum, in units of e^(log_m - (c - 1) x)."""
@@ -141,11 +171,9 @@ class Line:
         """
         if self.tau == 0:
             return np.zeros(len(x))
-        weight = np.where(self.y > 0, 1.0, 0.5) * (self.step / np.pi * self.tau**2) * np.exp(self.tau**2 / 8)
-        total, size = self._sum(x, weight.astype(complex))
-        turned = self.mean_error + 4 * UNIT * (np.abs(x) + abs(self.mean))
-        off = float(np.sum(weight * self.error)) + (len(size) + 32) * UNIT * float(np.sum(size)) + turned * float(np.sum(size * self.y))
-        found: Array = np.maximum(total + off, 0.0) + self.cut / (np.pi * self.y[-1])
+        known = self._blur_sum
+        off = known.error + known.rounding + self._turned(x) * known.moment
+        found: Array = np.maximum(self._at(known, x) + off, 0.0) + self.cut / (np.pi * self.last)
         return found
 
 

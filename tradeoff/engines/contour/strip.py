@@ -48,7 +48,7 @@ class Strip:
                 return one.line
         sharp = aim(self.cumulant, x, most, middle=self.middle)
         line = self._draw(sharp)
-        complete = line is not None and line.cut <= 10 * sharp.goal * math.pi * float(line.y[-1])
+        complete = line is not None and line.cut <= 10 * sharp.goal * math.pi * line.last
         if line is not None and not complete and accuracy > 0:
             line = self._draw(blurred(sharp, accuracy, len(self.laws))) or line
         if line is not None:
