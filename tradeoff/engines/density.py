@@ -32,7 +32,7 @@ class GaussianLaw(LossLaw):
         return -np.inf, np.inf
 
     def sketch(self) -> Sketch:
-        x = np.linspace(-_REACH, self.mu + _REACH, 1501)
+        x = np.linspace(-_REACH, self.mu + _REACH, 751)
         return Sketch(self.mu * x - self.mu**2 / 2, np.log(x[1] - x[0]) - x**2 / 2 - _LOG_SQRT_2PI)
 
     def _cells(self, edges: Array) -> Cells:

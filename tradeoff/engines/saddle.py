@@ -15,62 +15,58 @@ _RAREST = 600.0
 
 
 class Cumulant:
-    """K(t) = sum n_i log E_P e^(t L_i) of a product, with two derivatives; cost is one pass over the sketches."""
+    """K(t) = sum n_i log E_P e^(t L_i) of a product, with two derivatives; cost is one pass over all sketches together."""
 
     def __init__(self, parts: Sequence[tuple[Sketch, int]]) -> None:
-        self.parts = [(sketch.loss, sketch.log_p, count) for sketch, count in parts]
+        self.loss = np.concatenate([sketch.loss for sketch, _ in parts])
+        self.log_p = np.concatenate([sketch.log_p for sketch, _ in parts])
+        self.sizes = np.array([len(sketch.loss) for sketch, _ in parts])
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        self.counts = np.array([count for _, count in parts], dtype=float)
 
     @cached_property
     def steepest(self) -> float:
         """Return the largest theta worth trying: the last atoms are reached, or single rounds rarer than e^-600."""
-        widest = max(float(np.max(loss)) for loss, _, _ in self.parts)  # losses far below only lose their weight
+        widest = float(np.max(self.loss))  # losses far below only lose their weight
         limit = max(2000 / max(widest, 1e-12), 2e-3)
         low, high = 1e-3, limit
         if self._rarity(limit) <= _RAREST:
             return limit
-        for _ in range(40):
+        for _ in range(20):
             middle = float(np.sqrt(low * high))
             low, high = (middle, high) if self._rarity(middle) <= _RAREST else (low, middle)
         return low
 
     def _rarity(self, theta: float) -> float:
         """Return the largest theta K_i' - K_i: minus the log-probability under P of what tilted rounds do."""
-        found = 0.0
-        for weight, scale, (loss, _, _) in zip(self.weights(theta), self.each(theta), self.parts, strict=True):
-            found = max(found, theta * float(np.sum(weight * loss)) - scale)
-        return found
+        weight, total, peak = self._tilted(theta)
+        mean = np.add.reduceat(weight * self.loss, self.starts) / total
+        return max(0.0, float(np.max(theta * mean - peak - np.log(total))))
+
+    def _tilted(self, t: float) -> tuple[Array, Array, Array]:
+        """Return e^(log_p + t loss - peak) of every point, and sum and peak of every sketch."""
+        exponent = self.log_p + t * self.loss
+        peak = np.maximum.reduceat(exponent, self.starts)
+        weight = np.exp(exponent - np.repeat(peak, self.sizes))
+        return weight, np.add.reduceat(weight, self.starts), peak
 
     def weights(self, t: float) -> list[Array]:
         """Return the tilted, normalised weights of every sketch."""
-        found = []
-        for loss, log_p, _ in self.parts:
-            exponent = log_p + t * loss
-            weight = np.exp(exponent - np.max(exponent))
-            found.append(weight / np.sum(weight))
-        return found
+        weight, total, _ = self._tilted(t)
+        return np.split(weight / np.repeat(total, self.sizes), self.starts[1:])
 
     def each(self, t: float) -> list[float]:
         """Return log E e^(t L_i) of one copy of every factor."""
-        values = []
-        for loss, log_p, _ in self.parts:
-            exponent = log_p + t * loss
-            peak = np.max(exponent)
-            values.append(float(peak + np.log(np.sum(np.exp(exponent - peak)))))
-        return values
+        _, total, peak = self._tilted(t)
+        return [float(value) for value in peak + np.log(total)]
 
     def __call__(self, t: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at t."""
-        value = mean = variance = 0.0
-        for loss, log_p, count in self.parts:
-            exponent = log_p + t * loss
-            peak = np.max(exponent)
-            weight = np.exp(exponent - peak)
-            total = np.sum(weight)
-            first = float(np.sum(weight * loss) / total)
-            value += count * float(peak + np.log(total))
-            mean += count * first
-            variance += count * float(np.sum(weight * (loss - first) ** 2) / total)
-        return value, mean, variance
+        weight, total, peak = self._tilted(t)
+        first = np.add.reduceat(weight * self.loss, self.starts) / total
+        second = np.add.reduceat(weight * (self.loss - np.repeat(first, self.sizes)) ** 2, self.starts) / total
+        value, mean, variance = (peak + np.log(total)) @ self.counts, first @ self.counts, second @ self.counts
+        return float(value), float(mean), float(variance)
 
     def edge(self, theta: float, sign: int, log_eta: float) -> tuple[float, float]:
         """Return (loss, t): Chernoff with exponent t puts tilted mass e^log_eta beyond the loss, about the nearest such."""
