@@ -66,10 +66,9 @@ def tilted(laws: Sequence[LossLaw], counts: Sequence[int], c: float) -> Tilted |
         # A few trailing zeros make c - s and c + s exact.
         unit = 2.0 ** (math.frexp(max(1.0, abs(c)))[1] - 30)
         c = unit * round(c / unit)
-        each = [moments(law, c, unit) for law in laws]
+        found = _joined([moments(law, c, unit) for law in laws], counts, c)
     except (ValueError, ArithmeticError):  # too many nodes, or a float that overflows
         return None
-    found = _joined(each, counts, c)
     return found if all(map(math.isfinite, found)) and c not in {0.0, 1.0} else None
 
 
