@@ -210,7 +210,8 @@ def draw(laws: Sequence[LossLaw], counts: Sequence[int], aim: Aim) -> Line | Non
     except SizeError:  # a quadrature grew beyond its cap: the product decays too late
         return None
     log, error, cut = product
-    sides = [Chernoff(c, _log_m(laws, counts, c, digits)) for c in (aim.left, aim.right)]
+    # What aliases is the product with the Gaussian added.
+    sides = [Chernoff(c, _log_m(laws, counts, c, digits) + aim.tau**2 * max(c * c - c, 0.0) * (0.5 + 1e-9)) for c in (aim.left, aim.right)]
     blurred = aim.tau**2 * (aim.c**2 - aim.c) / 2
     scale = [n * t.log_m for n, t in zip(counts, transforms, strict=True)]
     means = [n * t.mean for n, t in zip(counts, transforms, strict=True)]
