@@ -10,7 +10,15 @@ from typing import Any, TypeVar
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 _OPERATORS: dict[str, Callable[..., Any]] = {}
-_ANNOUNCERS = ("tradeoff.core.tensor", "tradeoff.families.closed_forms", "tradeoff.families.substitution", "tradeoff.operators", "tradeoff.gdp")
+_ANNOUNCERS = (
+    "tradeoff.core.tensor",
+    "tradeoff.families.closed_forms",
+    "tradeoff.families.substitution",
+    "tradeoff.operators",
+    "tradeoff.gdp",
+)
+_LATE = {"symbolic": "tradeoff.families.symbolic"}
+"""Operators whose rooms load SymPy, and so only when they are asked for."""
 
 
 def announces(name: str) -> Callable[[Function], Function]:
@@ -33,4 +41,6 @@ def summon() -> None:
 def operator(name: str) -> Any:
     """Return the operator announced as ``name``."""
     summon()
+    if name in _LATE:
+        import_module(_LATE[name])
     return _OPERATORS[name]

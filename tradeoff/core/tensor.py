@@ -103,6 +103,8 @@ class Tensor(TradeOff):
         if self._leak is not None:
             # f (x) f_{0,delta} (alpha) = (1 - delta) f(alpha/(1 - delta)); f decreases, so alpha is rounded to either side.
             delta, rest = self._leak
+            if delta == 1:
+                return np.zeros(len(alpha)), np.zeros(len(alpha))
             inner = alpha / (1 - delta)
             low = (1 - delta) * rest._beta(np.minimum(inner * (1 + 8 * UNIT), 1.0), tol)[0]  # noqa: SLF001 - one contract
             high = (1 - delta) * rest._beta(np.minimum(inner * (1 - 8 * UNIT), 1.0), tol)[1]  # noqa: SLF001 - one contract

@@ -124,6 +124,23 @@ class Subsampled(Derived):
         high[edge] = 8 * UNIT
         return low, high
 
+    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+        if self.flipped:
+            return TradeOff._epsilon(self, delta, tol)  # noqa: SLF001 - of the contract, not by way of polygons
+        # delta = p delta_f(eps') where delta < p, else 1 - e^eps.
+        low, high = np.log1p(-delta), np.log1p(-delta)
+        inside = delta < self.p
+        if inside.any():
+            share, base = delta[inside] / self.p, self.operands[0].bounds
+            low[inside] = self._outer(base.epsilon(np.minimum(share * (1 + 4 * UNIT), 1.0)).lower)
+            high[inside] = self._outer(base.epsilon(share * (1 - 4 * UNIT)).upper)
+        return low - 16 * UNIT * np.abs(low), high + 16 * UNIT * np.abs(high)
+
+    def _outer(self, epsilon: Array) -> Array:
+        """Return log(1 - p + p e^eps)."""
+        near = np.log1p(np.maximum(self.p * np.expm1(np.minimum(epsilon, 600.0)), -1 + UNIT))
+        return np.where(epsilon > 600.0, np.maximum(epsilon, 600.0) + np.log(self.p), near)
+
     def _inner(self, epsilon: Array) -> Array:
         """Return log((e^eps - 1 + p)/p), -inf where there is none."""
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -140,7 +140,7 @@ class Contour:
             if sampled is None:
                 return None
             at, below, above, base = sampled
-            found = greatest(np.exp(at - at[0]), below, above)
+            found = greatest(at, below, above)
             x = self._better(at, (below + above) / 2)
             if found is None:
                 low, pace = max(low, base + float(np.max(below)) - 4 * UNIT), 2 * pace

@@ -7,8 +7,8 @@ import numpy as np
 from tradeoff.numerics.rounding import UNIT, Array
 
 
-def greatest(s: Array, low: Array, high: Array) -> tuple[float, float] | None:
-    """Bound the maximum over all s of a concave function between ``low`` and ``high`` at the samples; None if it may lie outside.
+def greatest(at: Array, low: Array, high: Array) -> tuple[float, float] | None:
+    """Bound the maximum over s = e^at of a concave function between ``low`` and ``high`` at the samples; None if it may lie outside.
 
     If the function provably rises from the second sample to the third and falls between the corresponding two at the right,
     it is below the second, or below the last but one, outside of them. Between two samples it is below the chords of both
@@ -16,7 +16,9 @@ def greatest(s: Array, low: Array, high: Array) -> tuple[float, float] | None:
     """
     if not (high[1] <= low[2] and high[-2] <= low[-3]):
         return None
-    gap = np.diff(s)
+    gap = np.expm1(np.diff(at)) * np.exp(at[:-1] - at[0])
+    if not np.all(np.diff(at) > 1e-6 * 2.0**-20):
+        return None
     rise = np.maximum(high[1:-2] - low[:-3], 0.0) * (gap[1:-1] / gap[:-2])
     fall = np.maximum(high[2:-1] - low[3:], 0.0) * (gap[1:-1] / gap[2:])
     inner = np.minimum(high[1:-2] + rise, high[2:-1] + fall)

@@ -124,7 +124,8 @@ class Line:
         off = t.nodes + t.rounding + t.truncation
         low = t.total - off - t.left - t.right - (t.blur if self.c > 1 else 0.0)
         high = t.total + off + (0.0 if self.c > 1 else t.blur)
-        scale = np.exp(np.minimum(t.exponent, 600.0))  # beyond, the bounds say nothing: psi <= 1
+        scale = np.exp(np.minimum(t.exponent, 500.0))  # beyond, the bounds say nothing: psi <= 1
+        high = np.minimum(high, 1e40)
         return np.maximum(low, 0.0) * scale * (1 - t.slack), high * scale * (1 + t.slack) + TINY
 
     def terms(self, x: Array) -> Terms:

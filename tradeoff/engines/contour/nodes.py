@@ -74,7 +74,7 @@ def _normal(piece: Piece, mu: float, c: float, y: float, digits: float) -> Nodes
     Theorem 5.1).
     """
     powers = (c - MARGIN, c + MARGIN)
-    falling = max(0.0, -powers[0]) * (0 < piece.b < 1) + max(0.0, powers[1] - 1) * (0 < piece.d < 1)
+    falling = max(0.0, -powers[0]) * (min(piece.b) > 0) + max(0.0, powers[1] - 1) * (min(piece.d) > 0)
     a = min(math.sqrt(2 * digits / (1 + falling * mu * mu / 4)), _ANGLE / mu)  # about the widest step: -log cos(u/2) is near u^2/8
     growth = a * a / 2 + y * mu * a - falling * np.log(np.cos(mu * a / 2))
     h = 2 * np.pi * a / (digits + growth)

@@ -1,7 +1,7 @@
 """A law of L as smooth pieces and atoms, in a form that every operator keeps.
 
-A piece has densities dP = k (1 + d v) phi and dQ = k (1 + b v) phi over a base phi, with v = e^l - 1, l the base loss and
-g = b - d. Thinning, reversal and mixture change (g, b, d, k) by products and positive sums: nothing cancels.
+A piece has densities dP = k (1 - d + d e^l) phi and dQ = k (1 - b + b e^l) phi over a base phi with loss l, and g = b - d.
+Thinning, reversal and mixture change b, d, their complements, g and k by products and positive sums: nothing cancels.
 """
 
 from __future__ import annotations
@@ -28,6 +28,16 @@ class Logs(NamedTuple):
     error: Array
 
 
+class Share(NamedTuple):
+    """A number of [0, 1] and its complement, each to full relative accuracy."""
+
+    part: float
+    rest: float
+
+
+_ALL, _NONE = Share(1.0, 0.0), Share(0.0, 1.0)
+
+
 @dataclass(frozen=True)
 class Piece:
     """One smooth piece over the whole line of a Gaussian base, or over the open interval of a Laplace base."""
@@ -35,8 +45,8 @@ class Piece:
     base: GaussianLaw | LaplaceLaw
     k: float = 1.0
     g: float = 1.0
-    b: float = 1.0
-    d: float = 0.0
+    b: Share = _ALL
+    d: Share = _NONE
 
     @property
     def pure(self) -> bool:
@@ -45,7 +55,8 @@ class Piece:
 
     def thinned(self, p: float) -> Piece:
         """Return the piece with Q replaced by (1 - p) P + p Q."""
-        return replace(self, g=p * self.g, b=(1 - p) * self.d + p * self.b)
+        b = Share((1 - p) * self.d.part + p * self.b.part, (1 - p) * self.d.rest + p * self.b.rest)
+        return replace(self, g=p * self.g, b=b)
 
     def reversed(self) -> Piece:
         """Return the piece with P and Q exchanged."""
@@ -57,9 +68,9 @@ class Piece:
         odds = self.g * np.expm1(np.minimum(base_loss, _STEEP)) * np.exp(np.where(base_loss < _STEEP, np.minimum(-log_p, 700.0), 0.0))
         near = (np.abs(odds) < 0.5) & (base_loss < _STEEP)
         loss = np.where(near, np.log1p(np.where(near, odds, 0.0)), log_q - log_p)
-        slope = np.abs(share(self.b, base_loss, log_q) - share(self.d, base_loss, log_p))  # |dL/dl|
+        steep = np.abs(slope(self.b, base_loss, log_q) - slope(self.d, base_loss, log_p))  # |dL/dl|
         rounding = 16 * np.abs(loss) + np.where(near, 0.0, 8 * (np.abs(log_p) + np.abs(log_q)))
-        return Logs(log_p, log_q, loss, UNIT * rounding + slope * error)
+        return Logs(log_p, log_q, loss, UNIT * rounding + steep * error)
 
 
 def pieces(law: LossLaw) -> list[Piece] | None:
@@ -85,22 +96,22 @@ def _mixed(parts: list[list[Piece] | None]) -> list[Piece] | None:
     return [piece for part in known for piece in part] if len(known) == len(parts) else None
 
 
-def _log_mixed(share: float, loss: Array) -> Array:
-    """Return log(1 - share + share e^loss) to a few units of its terms, wherever the loss lies."""
-    if share in {0.0, 1.0}:
-        return share * loss
-    middle = np.log1p(share * np.expm1(np.clip(loss, -1.0, _STEEP)))
-    below = np.log((1 - share) + share * np.exp(np.minimum(loss, 0.0)))
+def _log_mixed(share: Share, loss: Array) -> Array:
+    """Return log(1 - s + s e^loss) to a few units of its terms, wherever the loss lies."""
+    if share.part == 0 or share.rest == 0:
+        return (share.rest == 0) * loss
+    middle = np.log1p(share.part * np.expm1(np.clip(loss, -1.0, _STEEP)))
+    below = np.log(share.rest + share.part * np.exp(np.minimum(loss, 0.0)))
     far = np.maximum(loss, _STEEP)
-    above = far + np.log(share + (1 - share) * np.exp(-far))
+    above = far + np.log(share.part + share.rest * np.exp(-far))
     return np.where(loss > _STEEP, above, np.where(loss < -1.0, below, middle))
 
 
-def share(weight: float, loss: Array, log_mixed: Array) -> Array:
-    """Return w e^loss/(1 - w + w e^loss), the derivative of log(1 - w + w e^loss)."""
-    return weight * np.exp(np.minimum(loss - log_mixed, -np.log(weight) if weight > 0 else 0.0))
+def slope(share: Share, loss: Array, log_mixed: Array) -> Array:
+    """Return s e^loss/(1 - s + s e^loss), the derivative of log(1 - s + s e^loss)."""
+    return share.part * np.exp(np.minimum(loss - log_mixed, -np.log(share.part) if share.part > 0 else 0.0))
 
 
-def exponents(weight: float, power: float) -> tuple[float, float]:
-    """Return the range of power * share over all losses."""
-    return (0.0, 0.0) if weight == 0 else (power, power) if weight == 1 else (min(power, 0.0), max(power, 0.0))
+def exponents(share: Share, power: float) -> tuple[float, float]:
+    """Return the range of power * slope over all losses."""
+    return (0.0, 0.0) if share.part == 0 else (power, power) if share.rest == 0 else (min(power, 0.0), max(power, 0.0))

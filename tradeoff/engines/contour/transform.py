@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from tradeoff.engines.contour import nodes as rules
 from tradeoff.engines.contour.nodes import LOG_SQRT_2PI, MARGIN, Nodes
-from tradeoff.engines.contour.pieces import Piece, exponents, share
+from tradeoff.engines.contour.pieces import Piece, exponents, slope
 from tradeoff.engines.density import GaussianLaw
 from tradeoff.engines.law import LossLaw
 from tradeoff.numerics.rounding import UNIT, Array, Index
@@ -283,12 +283,13 @@ def _tail(piece: Piece, c: float, log_m: float) -> Tail:
     log_w = log_phi + (1 - c) * logs.p + c * logs.q + math.log(piece.k) - log_m
     log_height = log_w + logs.p + logs.q - loss - math.log(abs(piece.g) * scale)  # dx/dL = (1 + b v)(1 + d v)/(g e^l scale)
     width = float(x[1] - x[0])
-    share_q, share_p = share(piece.b, loss, logs.q), share(piece.d, loss, logs.p)
+    share_q, share_p = slope(piece.b, loss, logs.q), slope(piece.d, loss, logs.p)
     rate = np.abs(scale * ((c + 1) * share_q + (2 - c) * share_p - 1) - pull)
     bend = normal + scale**2 * (abs(c + 1) + abs(2 - c)) / 4
     growth = (np.maximum(rate[1:], rate[:-1]) + bend * width) * width
     # A cell holds at least its width times its larger end over e^growth; log w is less steep than the height by scale.
     cells = np.exp(np.maximum(log_w[1:], log_w[:-1]) - growth - scale * width) * width
+    log_height = np.minimum(log_height, 600.0)  # where it is larger the bound says nothing, and is not used
     height = np.exp(log_height)
     change = np.append(np.cumsum(np.abs(np.diff(height))[::-1])[::-1], 0.0)
     log_more = np.where(growth > 30, growth, np.log(np.expm1(np.minimum(growth, 30))))
