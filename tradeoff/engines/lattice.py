@@ -48,7 +48,7 @@ class Window:
 
 
 @dataclass(frozen=True, eq=False)
-class _Sum:
+class Sum:
     """Tilted law of the sum on the window, and its 2-norm error."""
 
     mass: Array
@@ -57,7 +57,7 @@ class _Sum:
     high_tail: float
 
 
-def _compose(factors: Sequence[Tilted], vectors: Sequence[Array], h: float, window: Window) -> _Sum:
+def compose(factors: Sequence[Tilted], vectors: Sequence[Array], h: float, window: Window) -> Sum:
     """Convolve by one inverse FFT of sum n_i log FFT(w_i); cost N log N a distinct factor, independent of counts."""
     size, unit = window.size, fft.error(window.size)
     product = np.ones(size // 2 + 1, dtype=complex)
@@ -66,7 +66,7 @@ def _compose(factors: Sequence[Tilted], vectors: Sequence[Array], h: float, wind
     for factor, vector in zip(factors, vectors, strict=True):
         total = float(np.sum(vector))
         if not 0 < total < np.inf:  # nothing, or too much, is known of this factor
-            return _Sum(np.zeros(size), 0.0 if total <= 0 else np.inf, 0.0, 0.0)
+            return Sum(np.zeros(size), 0.0 if total <= 0 else np.inf, 0.0, 0.0)
         middle = round(float(np.sum(factor.index * vector)) / total)
         centre += factor.count * middle
         wrapped = np.bincount((factor.index - middle) % size, weights=vector, minlength=size).astype(float)
@@ -86,7 +86,7 @@ def _compose(factors: Sequence[Tilted], vectors: Sequence[Array], h: float, wind
     down, up = window.chernoff
     low_tail = _chernoff(factors, vectors, h, -down, window.low)
     high_tail = _chernoff(factors, vectors, h, up, window.low + size)
-    return _Sum(mass, error, low_tail, high_tail)
+    return Sum(mass, error, low_tail, high_tail)
 
 
 def _power(base: Any, modulus: Array, n: int) -> tuple[Any, Any]:
@@ -118,8 +118,8 @@ def profile(factors: Sequence[Tilted], h: float, theta: float, window: Window, q
 
     ``q_plus`` is the exact Q-mass at +infinity (rounded down) of the whole product.
     """
-    over = _compose(factors, [f.over for f in factors], h, window)
-    under = _compose(factors, [f.under for f in factors], h, window)
+    over = compose(factors, [f.over for f in factors], h, window)
+    under = compose(factors, [f.under for f in factors], h, window)
     offset = float(sum(f.count * f.offset for f in factors))
     loss = offset + h * (window.low + np.arange(window.size))
     # |sum e_k g_k| <= ||e||_2 ||g||_2, and a sum over a lattice is at most integral/h + maximum (g is unimodal).
