@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -13,7 +14,7 @@ from numpy.typing import ArrayLike
 from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.dispatch import operator
 from tradeoff.core.parameters import count
-from tradeoff.engines.allowance import MEMORY, METHODS, Method, Progress, allowing
+from tradeoff.engines.allowance import MEMORY, METHODS, Allowance, Method, Progress, allowance, allowing
 from tradeoff.engines.law import LossLaw
 from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, SymbolError
 from tradeoff.numerics.roots import straddle
@@ -102,7 +103,7 @@ class TradeOff(ABC):
         tol
             Width the bounds must reach, relative to min(beta, 1 - alpha - beta); default: as good as a second or so allows.
         **how
-            ``method``, ``memory``, ``progress``: see ``bounds``.
+            ``method``, ``memory``, ``progress``, ``n_jobs``: see ``bounds``.
 
         Returns
         -------
@@ -128,7 +129,7 @@ class TradeOff(ABC):
         tol
             Relative width the bounds must reach.
         **how
-            ``method``, ``memory``, ``progress``: see ``bounds``.
+            ``method``, ``memory``, ``progress``, ``n_jobs``: see ``bounds``.
 
         Returns
         -------
@@ -147,7 +148,7 @@ class TradeOff(ABC):
         tol
             Absolute width the bounds must reach.
         **how
-            ``method``, ``memory``, ``progress``: see ``bounds``.
+            ``method``, ``memory``, ``progress``, ``n_jobs``: see ``bounds``.
 
         Returns
         -------
@@ -267,12 +268,14 @@ class How(TypedDict, total=False):
     """How a question is to be answered.
 
     ``method`` forces one engine ("closed-form", "exact", "lattice", "contour" or "saddle-point"); ``memory`` is the most
-    working memory in bytes, 1 GiB unless said; ``progress`` is called with (entries settled, entries asked).
+    working memory in bytes, 1 GiB unless said; ``progress`` is called with (entries settled, entries asked); ``n_jobs``
+    shares the factors of a product with very many distinct ones through joblib (None: as joblib is configured).
     """
 
     method: Method
     memory: int
     progress: Progress
+    n_jobs: int | None
 
 
 class Certified:
@@ -309,6 +312,12 @@ class Certified:
         """Bound epsilon(delta)."""
         return self._ask("delta", delta, (0.0, 1.0), tol, how, "_epsilon")
 
+    @staticmethod
+    def _limits(how: How) -> Allowance:
+        """Return the limits asked for; a question inside a question inherits those it does not state."""
+        asked: dict[str, Any] = {"jobs" if name == "n_jobs" else name: value for name, value in how.items()}
+        return replace(allowance(), **asked)
+
     def _by_engine(self, method: str) -> Certified:
         """Return the questions to the same curve as an engine sees it, where it would answer by a closed form."""
         if method == "closed-form":
@@ -318,7 +327,7 @@ class Certified:
         return self if self._curve.composed else Certified(operator("by_engine")(self._curve))
 
     def _ask(self, name: str, value: ArrayLike, span: tuple[float, float], tol: float | None, how: How, hook: str) -> Bounds:
-        method, memory, progress = how.get("method"), how.get("memory"), how.get("progress")
+        method, memory = how.get("method"), how.get("memory")
         if method is not None and method not in METHODS:
             raise DomainError(f"method = {method!r} is none of {', '.join(METHODS)}")
         if memory is not None and not memory >= MEGABYTE:
@@ -339,7 +348,7 @@ class Certified:
             more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
             raise DomainError(f"{listed}{more} outside [{span[0]:g}, {span[1]:g}]")
         asked = self if method is None else self._by_engine(method)
-        with allowing(method, memory, progress):
+        with allowing(self._limits(how)):
             lower, upper = getattr(asked, hook)(flat, tol)
         if array.ndim == 0:
             return Bounds(float(lower[0]), float(upper[0]))

@@ -25,6 +25,7 @@ class Allowance:
     method: Method | None = None
     memory: int = MEMORY
     progress: Progress | None = None
+    jobs: int | None = 1
 
     def most(self, each: int) -> int:
         """Return the largest power of two of items of ``each`` bytes that fit, at least 2^10."""
@@ -46,10 +47,9 @@ def allowance() -> Allowance:
 
 
 @contextmanager
-def allowing(method: Method | None, memory: int | None, progress: Progress | None) -> Iterator[None]:
-    """Answer the questions inside under these limits; a question inside a question inherits them."""
-    outer = _CURRENT.get()
-    token = _CURRENT.set(Allowance(method or outer.method, memory or outer.memory, progress or outer.progress))
+def allowing(limits: Allowance) -> Iterator[None]:
+    """Answer the questions inside under these limits."""
+    token = _CURRENT.set(limits)
     try:
         yield
     finally:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tradeoff.engines.contour.aim import aim, blurred
-from tradeoff.engines.contour.line import Aim, Line, draw
+from tradeoff.engines.contour.draw import Aim, draw
+from tradeoff.engines.contour.line import Line
 from tradeoff.engines.law import LossLaw
 from tradeoff.engines.saddle import Cumulant
 from tradeoff.errors import SizeError
