@@ -88,6 +88,14 @@ class TradeOff(ABC):
         """Symbols that must be substituted before a number can be asked."""
         return frozenset()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the curve without what it remembers of answers: tables weigh megabytes, and can be made again."""
+        return {name: value for name, value in vars(self).items() if name not in self._remembered()}
+
+    @classmethod
+    def _remembered(cls) -> set[str]:
+        return {name for kind in cls.__mro__ for name, value in vars(kind).items() if isinstance(value, cached_property)}
+
     composed: bool = False
     """Whether the curve's numbers come from engines or from other curves, not from a closed form."""
 

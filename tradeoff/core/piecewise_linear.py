@@ -113,6 +113,10 @@ class PiecewiseLinear(TradeOff):
         ratio = float(q[0]) / float(p[0])
         return float(np.log(ratio)) * (1 + 8 * UNIT) + 4 * UNIT * (ratio != 1) if q[0] > 0 else -np.inf
 
+    @classmethod
+    def _remembered(cls) -> set[str]:
+        return super()._remembered() - {"complements"}  # set by hand where vertices came with them
+
     @cached_property
     def complements(self) -> tuple[Any, Any]:
         """Return 1 - alpha and 1 - beta: of each pair that adds to 1 the smaller number is the vertex, the other its complement."""
