@@ -1,0 +1,87 @@
+"""Claims that the tilted lattice proves, with the discretised laws themselves."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from tradeoff.certificates.certificate import Claim, Question
+from tradeoff.certificates.evidence import Lattice, OnNodes, packed
+from tradeoff.certificates.source import Source
+from tradeoff.engines import planner
+from tradeoff.engines.composition import Composition
+from tradeoff.engines.lattice import Tilted, compose, profile
+from tradeoff.engines.planner import Effort, first_effort
+from tradeoff.engines.saddle import epsilon_for_alpha
+from tradeoff.engines.tables import Order
+from tradeoff.errors import PrecisionError
+from tradeoff.numerics.rounding import UNIT
+
+_FINER, _REFINEMENTS = 8.0, 4
+
+
+class Lattices(Source):
+    """Claims about one composition from its lattices."""
+
+    method = "lattice"
+
+    def __init__(self, composition: Composition, tol: float | None, goal: float) -> None:
+        self.tables, self.tol, self.goal = composition.tables, tol, goal
+        self.cumulant = self.tables.forward.cumulant
+
+    def guess(self, question: Question, value: float) -> tuple[float, float]:
+        low, high = getattr(self.tables, question)(np.array([value]), self.tol)
+        return float(low[0]), float(high[0])
+
+    def start(self, alpha: float) -> tuple[float, float]:
+        return epsilon_for_alpha(self.cumulant, alpha), 1e-2 * min(1.0, math.sqrt(self.cumulant(0.5)[2]))
+
+    def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
+        x = float(at[len(at) // 2])
+        reverse = x < 0
+        order = self.tables.backward if reverse else self.tables.forward
+        if not order.representable:
+            raise PrecisionError("the losses are too large for a lattice; leave method out", math.inf)
+        sign = -1.0 if reverse else 1.0
+        effort = first_effort(len(order.laws), self.tol)
+        for _ in range(_REFINEMENTS):
+            claims, capped = self._drawn(order, [sign * float(each) for each in at], effort, reverse=reverse)
+            if capped or max((c.upper - c.lower) / c.upper for c in claims if c.upper > 0) <= self.goal:
+                break
+            effort = effort._replace(width=effort.width / _FINER)
+        return claims
+
+    def _drawn(self, order: Order, at: Sequence[float], effort: Effort, *, reverse: bool) -> tuple[list[Claim], bool]:
+        """Return claims from one lattice, and whether memory allows no finer one."""
+        x = abs(at[len(at) // 2])
+        aimed = min(x, 0.98 * order.reach) if order.reach > 0 else x
+        grid = planner.plan(order.views, order.counts, order.sketches, aimed, effort)
+        factors = planner.factors(grid, order.laws, order.views, order.counts, reverse=order.reverse)
+        over = compose(factors, [factor.over for factor in factors], grid.h, grid.window)
+        under = compose(factors, [factor.under for factor in factors], grid.h, grid.window)
+        errors = (float(over.error), float(under.error)), under.low_tail, under.high_tail, over.high_tail
+        window = grid.window.low, grid.window.size
+        self.evidence = (*self.evidence, Lattice(float(grid.theta), float(grid.h), window, tuple(map(_recorded, factors)), *errors))
+        table = profile(factors, grid.h, grid.theta, grid.window, order.q_plus * (1 - 16 * UNIT))
+        low, high = table.delta(np.array(at))
+        place = len(self.evidence) - 1
+        return [
+            Claim("delta", reverse, each, float(below), float(above), place, {"width": float(above - below)})
+            for each, below, above in zip(at, low, high, strict=True)
+        ], grid.capped
+
+
+def _recorded(factor: Tilted) -> OnNodes:
+    return OnNodes(
+        nodes=len(factor.index),
+        index=packed(factor.index, "<i8"),
+        over=packed(factor.over, "<f8"),
+        under=packed(factor.under, "<f8"),
+        offset=float(factor.offset),
+        count=int(factor.count),
+        top=float(factor.top),
+        shift=float(factor.shift),
+        log_scale=float(factor.log_scale),
+    )

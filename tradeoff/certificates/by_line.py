@@ -1,0 +1,73 @@
+"""Claims that contours prove, drawn from the engine with all the terms of their bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tradeoff.certificates.certificate import Claim, Question
+from tradeoff.certificates.evidence import Line as Record
+from tradeoff.certificates.source import Source
+from tradeoff.engines.composition import Composition
+from tradeoff.engines.contour.answers import BLUR, PATIENT, USUAL
+from tradeoff.engines.contour.line import Line
+from tradeoff.engines.contour.strip import Strip
+from tradeoff.engines.saddle import epsilon_for_alpha, log_delta_for_epsilon
+from tradeoff.errors import PrecisionError
+
+_HALF = math.log(0.3)
+
+
+class Lines(Source):
+    """Claims about one composition from its contours."""
+
+    method = "contour"
+
+    def __init__(self, composition: Composition, tol: float | None) -> None:
+        self.contour, self.tol = composition.contour, tol
+        self.cumulant = self.contour.tail.cumulant
+        self._lines: list[Line] = []
+
+    def guess(self, question: Question, value: float) -> tuple[float, float]:
+        low, high = getattr(self.contour, question)(np.array([value]), self.tol)
+        return float(low[0]), float(high[0])
+
+    def start(self, alpha: float) -> tuple[float, float]:
+        x = epsilon_for_alpha(self.cumulant, alpha)
+        return x, 1e-2 * min(1.0, math.sqrt(self.cumulant(0.5)[2]))
+
+    def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
+        contour, x = self.contour, float(at[len(at) // 2])
+        far = x >= 0 and log_delta_for_epsilon(self.cumulant, x) < _HALF
+        other = steep and x < 0 and log_delta_for_epsilon(contour.other.cumulant, -x) < _HALF
+        strip, sign = (contour.tail, 1) if far else (contour.other, -1) if other else (contour.middle, 1)
+        accuracy = BLUR if self.tol is None else min(BLUR, self.tol / 12)
+        line = strip.near(sign * x, USUAL if self.tol is None else PATIENT, accuracy)
+        if line is None:
+            raise PrecisionError(f"no contour could be drawn at epsilon = {x!r}; leave method out", math.inf)
+        return [self._claim(strip, line, sign * float(each), reverse=sign < 0) for each in at]
+
+    def _claim(self, strip: Strip, line: Line, x: float, *, reverse: bool) -> Claim:
+        at = np.array([x])
+        low, high = line.psi(at) if strip.middle else strip.delta(line, at)
+        terms = line.terms(at)
+        said: dict[str, Any] = {"sum": terms.total, "nodes": terms.nodes, "rounding": terms.rounding, "truncation": terms.truncation}
+        said |= {"left": terms.left, "right": terms.right, "blur": terms.blur, "slack": terms.slack}
+        listed = {name: float(np.max(value)) for name, value in said.items()}
+        quantity, upper = ("1 - delta", min(float(high[0]), 1.0)) if strip.middle else ("delta", float(high[0]))
+        return Claim(quantity, reverse, x, float(low[0]), upper, self._place(line), listed)  # type: ignore[arg-type]  # one of two literals
+
+    def _place(self, line: Line) -> int:
+        """Return the number of the line among the evidence."""
+        for place, known in enumerate(self._lines):
+            if known is line:
+                return place
+        left, right = ((float(side.c), float(side.log_m)) for side in (line.left, line.right))
+        numbers = float(line.log_m), float(line.log_m_error), float(line.cut), float(line.tau)
+        record = Record(float(line.c), float(line.step), len(line.log), *numbers, left, right)
+        self._lines.append(line)
+        self.evidence = (*self.evidence, record)
+        return len(self.evidence) - 1

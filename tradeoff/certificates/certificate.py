@@ -1,0 +1,112 @@
+"""The certificate: what is claimed, and the numbers that prove it. Nothing but data."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal
+
+from tradeoff.certificates.evidence import KINDS, Evidence
+from tradeoff.certificates.laws import Description
+from tradeoff.errors import DomainError
+
+Question = Literal["delta", "epsilon", "beta"]
+Quantity = Literal["delta", "1 - delta", "beta"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """``lower <= quantity(at) <= upper`` for one order of the pair, proved by the ``evidence`` of that number.
+
+    ``terms`` are the errors that the bounds contain, in the units of the evidence.
+    """
+
+    quantity: Quantity
+    reverse: bool
+    at: float
+    lower: float
+    upper: float
+    evidence: int
+    terms: dict[str, float]
+
+
+@dataclass(frozen=True, repr=False)
+class Certificate:
+    """Bounds on one number, with everything needed to prove them again from scratch.
+
+    Parameters
+    ----------
+    curve
+        The curve as it is written; for readers only, the claims are about ``factors``.
+    question, value
+        ``delta`` at an epsilon, ``epsilon`` at a delta, or ``beta`` at an alpha.
+    lower, upper
+        The bounds.
+    method
+        Which engine answered.
+    factors
+        Laws of L by their parameters, with multiplicities.
+    evidence
+        Lines, lattices or sums, with all their error terms.
+    claims
+        Pointwise bounds that imply ``lower`` and ``upper``.
+    """
+
+    curve: str
+    question: Question
+    value: float
+    lower: float
+    upper: float
+    method: str
+    factors: tuple[Description, ...]
+    evidence: tuple[Evidence, ...]
+    claims: tuple[Claim, ...]
+
+    def to_json(self) -> str:
+        """Write the certificate as JSON; floats keep every bit, infinities are written as JavaScript does."""
+        content = {field.name: getattr(self, field.name) for field in fields(self)}
+        content["evidence"] = [{"kind": one.kind, **asdict(one)} for one in self.evidence]
+        content["claims"] = [asdict(claim) for claim in self.claims]
+        return json.dumps(content, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Certificate:
+        """Read what ``to_json`` wrote.
+
+        Raises
+        ------
+        DomainError
+            If the text is no certificate.
+        """
+        try:
+            content: dict[str, Any] = json.loads(text)
+            evidence = tuple(_evidence(dict(one)) for one in content.pop("evidence"))
+            claims = tuple(Claim(**claim) for claim in content.pop("claims"))
+            return cls(factors=tuple(content.pop("factors")), evidence=evidence, claims=claims, **content)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise DomainError(f"the text is no certificate: {error!r}") from error
+
+    def __repr__(self) -> str:
+        head = [
+            ("curve", self.curve),
+            ("question", f"{self.question} at {self.value!r}"),
+            ("bounds", f"[{self.lower!r}, {self.upper!r}]"),
+            ("method", self.method),
+        ]
+        lines = [f"{name:<12}{text}" for name, text in head]
+        for k, one in enumerate(self.evidence):
+            mine = [claim for claim in self.claims if claim.evidence == k]
+            lines += [f"{name:<12}{text}" for name, text in one.rows()]
+            lines += [f"{'claim':<12}{_claimed(claim)}" for claim in mine[:3]]
+            lines += [f"{'':<12}and {len(mine) - 3} more claims"] if len(mine) > 3 else []
+            lines += [f"  {name:<12}{value:.3g}" for name, value in (mine[0].terms if mine else {}).items()]
+        return "\n".join(lines)
+
+
+def _claimed(claim: Claim) -> str:
+    of = "f^-1" if claim.reverse else "f"
+    return f"{claim.lower!r} <= {claim.quantity} of {of} at {claim.at!r} <= {claim.upper!r}"
+
+
+def _evidence(content: dict[str, Any]) -> Evidence:
+    return KINDS[content.pop("kind")].read(content)

@@ -1,0 +1,172 @@
+"""Answers with their proof."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import get_args
+
+import numpy as np
+
+from tradeoff.certificates.by_lattice import Lattices
+from tradeoff.certificates.by_line import Lines
+from tradeoff.certificates.certificate import Certificate, Claim, Question
+from tradeoff.certificates.conclusion import implied
+from tradeoff.certificates.direct import Adding, Formulas
+from tradeoff.certificates.laws import Description, describe
+from tradeoff.certificates.source import DIGITS, Source
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.tensor import Tensor, law_pair
+from tradeoff.engines.composition import Composition
+from tradeoff.engines.contour.answers import Contour
+from tradeoff.engines.law import LossLaw
+from tradeoff.engines.tables import Tables
+from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, SymbolError
+from tradeoff.numerics.rounding import UNIT
+
+_USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3}
+METHODS = ("closed-form", "exact", "contour", "lattice")
+
+
+def certify(curve: TradeOff, question: Question, value: float, *, tol: float | None = None, method: str | None = None) -> Certificate:
+    """Bounds on one answer with their proof: every number that ``verify`` needs to derive them again.
+
+    Parameters
+    ----------
+    curve
+        A family, a thinned, reversed or mixed family, or a product of these.
+    question
+        ``"delta"``, ``"epsilon"`` or ``"beta"``.
+    value
+        The epsilon (nats, finite), the delta in (0, 1), or the alpha in (0, 1) at which it is asked.
+    tol
+        Width the bounds must reach, as in ``curve.bounds``: relative for delta, absolute for epsilon, for beta relative to
+        min(beta, 1 - alpha - beta).
+    method
+        ``"closed-form"``, ``"exact"``, ``"contour"`` or ``"lattice"``; default: the first of these that is narrow enough.
+
+    Returns
+    -------
+    Certificate
+        Data only: factors by their parameters, evidence, claims, and the bounds that follow from them.
+
+    Raises
+    ------
+    DomainError
+        If the question is none of the three, or the value is outside its domain.
+    NoClosedForm
+        If a factor cannot be described by parameters, or the forced method does not apply.
+    PrecisionError
+        If ``tol`` cannot be reached; ``reachable`` is the width that can.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> certificate = to.certify(to.subsample(to.Gaussian(1), 0.01) ** 1000, "epsilon", 1e-5)
+    >>> certificate.method, round(certificate.upper, 8)
+    ('contour', 1.82823667)
+    """
+    value = _checked(curve, question, value, tol, method)
+    goal, best = _USUAL[question] if tol is None else tol, None
+    laws, counts = _factors(curve)
+    for source in _sources(curve, laws, counts, tol, goal, method):
+        try:
+            claims = source.claims(question, value, goal)
+        except PrecisionError:
+            if method is not None:
+                raise
+            continue
+        made = _concluded(curve, question, value, source, claims, describe(laws, counts))
+        best = made if best is None or _width(made) < _width(best) else best
+        if _width(best) <= goal:
+            return best
+    if best is None:
+        raise NoClosedForm(f"no engine certifies {question} of {curve!r} by method {method!r}; leave method out")
+    if tol is not None:
+        raise PrecisionError(f"tol = {tol:g} not reached; reachable here: {_width(best):.3g}", _width(best))
+    return best
+
+
+def _checked(curve: TradeOff, question: str, value: float, tol: float | None, method: str | None) -> float:
+    if not isinstance(curve, TradeOff):
+        raise KindError(f"{curve!r} is not a trade-off function; a mechanism has one as .curve()")
+    if curve.free_symbols:
+        raise SymbolError(f"{curve!r} has free symbols; substitute numbers first, with .subs({{...}})")
+    if question not in get_args(Question):
+        raise DomainError(f"question = {question!r} is none of {', '.join(get_args(Question))}")
+    if method is not None and method not in METHODS:
+        raise DomainError(f"method = {method!r} is none of {', '.join(METHODS)}")
+    if tol is not None and not tol > 0:
+        raise DomainError(f"tol = {tol!r} is outside (0, inf); leave it out for the usual width")
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise DomainError(f"value = {value!r} is not a real number") from error
+    low, high = (-math.inf, math.inf) if question == "delta" else (0.0, 1.0)
+    if not low < number < high:
+        raise DomainError(f"value = {value!r} is outside ({low:g}, {high:g}), where {question} needs a certificate")
+    if question == "epsilon" and number <= curve.q_plus * (1 + 8 * UNIT):
+        raise DomainError(f"delta = {number!r} is not above Q(L = inf) = {curve.q_plus!r}: epsilon is infinite or the supremum of L")
+    return number
+
+
+def _factors(curve: TradeOff) -> tuple[list[LossLaw], list[int]]:
+    """Return laws with multiplicities; only factors with an exact law."""
+    factors = curve.factors if isinstance(curve, Tensor) else {curve: 1}
+    found = [law_pair(factor, n) for factor, n in factors.items()]
+    if any(low is not high for low, high, _ in found):
+        raise NoClosedForm(f"{curve!r} has a factor without a law of its own; certify curve.lower and curve.upper instead")
+    return [low for low, _, _ in found], [n for _, _, n in found]
+
+
+def _sources(
+    curve: TradeOff, laws: list[LossLaw], counts: Sequence[int], tol: float | None, goal: float, method: str | None
+) -> Iterator[Source]:
+    """Yield the ways to prove an answer, in the order of the planner."""
+    single = len(laws) == 1 and counts[0] == 1
+    if method in {None, "closed-form"} and single and not isinstance(curve, Tensor):
+        yield Formulas(curve)
+        if method is None:
+            return
+    composition = Composition(laws, list(counts), symmetric=curve.symmetric)
+    for engine in composition.engines(method if method in {"exact", "contour", "lattice"} else None):  # type: ignore[arg-type]  # checked
+        if method == "closed-form":
+            return
+        if isinstance(engine, Contour):
+            yield Lines(composition, tol)
+        elif isinstance(engine, Tables):
+            yield Lattices(composition, tol, goal)
+        elif composition.sums is not None:
+            yield Adding(composition.sums)
+
+
+def _concluded(
+    curve: TradeOff, question: Question, value: float, source: Source, claims: list[Claim], factors: tuple[Description, ...]
+) -> Certificate:
+    """Return the certificate, its bounds rounded outwards from what the claims imply."""
+    import mpmath
+
+    used = sorted({claim.evidence for claim in claims})
+    moved = tuple(replace(claim, evidence=used.index(claim.evidence)) for claim in claims)
+    with mpmath.workdps(DIGITS):
+        low, high = implied(question, value, claims)
+        lower, upper = _outwards(low, -math.inf), _outwards(high, math.inf)
+    evidence = tuple(source.evidence[k] for k in used)
+    return Certificate(repr(curve), question, value, lower, upper, source.method, factors, evidence, moved)
+
+
+def _outwards(bound: object, end: float) -> float:
+    number = float(bound)  # type: ignore[arg-type]  # a float or an mpf
+    return number if number == bound else float(np.nextafter(number, end))
+
+
+def _width(certificate: Certificate) -> float:
+    """Return the width of the bounds in the unit of the question."""
+    low, high, value = certificate.lower, certificate.upper, certificate.value
+    if low == high:
+        return 0.0
+    if certificate.question == "epsilon":
+        return high - low
+    scale = high if certificate.question == "delta" else min(high, max(1 - value - low, 0.0))
+    return (high - low) / scale if scale > 0 else high - low

@@ -1,0 +1,155 @@
+"""M(c + iy) of a law and of a product, recomputed in extended precision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.certificates.laws import Description
+from tradeoff.certificates.points import EPS, REAL, Law, Long, Need, law
+
+ComplexLong = NDArray[np.clongdouble]
+
+_FAINT = 62.0
+_CHUNK = 2**20
+
+
+class Moments:
+    """One law under the tilt e^(cL): log M(c), mean and M(c + iy)/M(c) about that mean."""
+
+    def __init__(self, what: Law, c: float) -> None:
+        self.parts, self.c = what.parts, c
+        log_p, loss = np.concatenate([part.log_p for part in what.parts]), np.concatenate([part.loss for part in what.parts])
+        log_w = log_p + REAL(c) * loss
+        peak = np.max(log_w)
+        kept = (log_w > peak - _FAINT) | (log_p > -_FAINT)
+        log_p, loss, log_w = log_p[kept], loss[kept], log_w[kept]
+        self.log_m = peak + np.log(np.sum(np.exp(log_w - peak)))
+        if peak < 1000:  # all the P-mass is 1 - p_minus, so M - 1 is a sum of small terms
+            change = np.sum(np.exp(log_p) * np.expm1(REAL(c) * loss)) - what.p_minus if c else -what.p_minus
+            self.log_m = np.log1p(change) if change > -0.5 else self.log_m
+        weight = np.exp(log_w - self.log_m)
+        heavy = log_w > peak - _FAINT
+        self.w, loss = weight[heavy], loss[heavy]
+        self.mean = np.sum(self.w * loss)
+        self.d = loss - self.mean
+        self.size = len(loss)
+        self.spread = float(np.sum(self.w * np.abs(self.d)))
+
+    def log_ratio(self, y: Long) -> ComplexLong:
+        """Return log(M(c + iy)/M(c)) - iy mean, from sums of e^(iyd) - 1."""
+        u = np.empty(len(y), np.clongdouble)
+        step = max(1, _CHUNK // self.size)
+        for start in range(0, len(y), step):
+            half = np.multiply.outer(y[start : start + step], self.d / 2)
+            sine = np.sin(half)
+            u[start : start + step] = (sine * sine) @ (-2 * self.w) + 1j * ((sine * np.cos(half)) @ (2 * self.w))
+        modulus = np.log1p(np.maximum(2 * u.real + u.real**2 + u.imag**2, -1 + EPS)) / 2
+        found: ComplexLong = modulus + 1j * np.arctan2(u.imag, 1 + u.real)
+        return found
+
+    def slip(self, y: Long) -> Long:
+        """Bound the rounding of ``log_ratio``."""
+        bound: Long = (self.size + 64) * EPS * np.minimum(2, y * self.spread) * 4
+        return bound
+
+    @cached_property
+    def rough(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return weights and centred losses in double."""
+        return self.w.astype(float), self.d.astype(float)
+
+    def reaches(self, y: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Bound log |rho| within ``radius`` of each y by Taylor's formula of second order."""
+        w, d = self.rough
+        turned = np.exp(1j * np.multiply.outer(y, d))
+        rho, slope = turned @ w, 1j * (turned @ (w * d)) * radius
+        more = radius**2 / 2 * float(w @ (d * d)) * (1 + 1e-9) + 1e-13
+        return np.asarray(np.log(np.minimum(np.maximum(np.abs(rho + slope), np.abs(rho - slope)) + more, 1.0)))
+
+
+class Normal(Moments):
+    """The Gaussian, K(z) = mu^2 (z^2 - z)/2."""
+
+    def __init__(self, mu: float, c: float) -> None:
+        self.mu, self.c, long = mu, c, REAL(c)
+        self.log_m = REAL(mu) ** 2 * (long * long - long) / 2
+        self.mean = REAL(mu) ** 2 * (long - REAL(1) / 2)
+        self.size = 1
+
+    def log_ratio(self, y: Long) -> ComplexLong:
+        return (-((REAL(self.mu) * y) ** 2) / 2).astype(np.clongdouble)
+
+    def slip(self, y: Long) -> Long:
+        return 8 * EPS * (REAL(self.mu) * y) ** 2
+
+    def reaches(self, y: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(-((self.mu * np.maximum(y - radius, 0.0)) ** 2) / 2)
+
+
+class TwoSided(Moments):
+    """The Laplace law, M(z) = (e^(-z eps) + e^((z - 1) eps))/2 + eps e^(-z eps)/2 (e^w - 1)/w with w = (2z - 1) eps."""
+
+    def __init__(self, what: Description, c: float, finer: float) -> None:
+        self.epsilon = REAL(what["epsilon"])
+        super().__init__(law(what, Need(max(abs(c), abs(1 - c)), 0.0, finer)), c)
+
+    def _ratio(self, y: Long) -> ComplexLong:
+        z = REAL(self.c) + 1j * y
+        w = (2 * z - 1) * self.epsilon
+        small = np.abs(w) < REAL(1e-3)
+        series = 1 + w / 2 * (1 + w / 3 * (1 + w / 4 * (1 + w / 5 * (1 + w / 6 * (1 + w / 7)))))
+        mean = np.where(small, series, (np.exp(w) - 1) / np.where(small, 1, w))
+        shift = np.exp(-z * self.epsilon - 1j * y * self.mean - self.log_m)
+        found: ComplexLong = shift * (1 + np.exp(w) + self.epsilon * mean) / 2
+        return found
+
+    def log_ratio(self, y: Long) -> ComplexLong:
+        ratio = self._ratio(y)
+        found: ComplexLong = np.log(np.abs(ratio)) + 1j * np.angle(ratio)
+        return found
+
+    def slip(self, y: Long) -> Long:
+        size = 256 + 32 * np.abs(y) * (self.epsilon + abs(self.mean)) + 8 * abs(self.log_m)
+        bound: Long = EPS * size / np.maximum(np.abs(self._ratio(y)), EPS)
+        return bound
+
+    def reaches(self, y: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
+        there = np.abs(self._ratio(y.astype(REAL))).astype(float) + radius * self.spread * (1 + 1e-9) + 1e-13
+        return np.asarray(np.log(np.minimum(there, 1.0)))
+
+
+def moments(what: Description, c: float, y: float, finer: float = 1.0) -> Moments:
+    """Return the moments of a described law for frequencies up to y."""
+    same = what["base"] if what["kind"] == "reversed" else what  # both closed forms are of symmetric pairs
+    if same["kind"] == "gaussian":
+        return Normal(same["mu"], c)
+    if same["kind"] == "laplace":
+        return TwoSided(same, c, finer)
+    return Moments(law(what, Need(max(abs(c), abs(1 - c)), y, finer)), c)
+
+
+def log_moment(factors: Sequence[Description], c: float, finer: float = 1.0) -> np.longdouble:
+    """Return K(c) of a product."""
+    found = REAL(0)
+    for factor in factors:
+        found = found + factor["count"] * moments(factor["law"], c, 0.0, finer).log_m
+    return found
+
+
+def lost(factors: Sequence[Description], end: str) -> np.longdouble:
+    """Return the mass of the product at one infinity, 1 - prod (1 - q)^n."""
+    stays = REAL(0)
+    for factor in factors:
+        q = getattr(law(factor["law"], Need(1.0, 0.0)), end)
+        if q >= 1:
+            return REAL(1)
+        stays = stays + factor["count"] * np.log1p(-q)
+    return REAL(-np.expm1(stays))
+
+
+def turned(factors: Sequence[Description]) -> list[Description]:
+    """Return the factors of the other order of the pair."""
+    return [{"law": {"kind": "reversed", "base": factor["law"]}, "count": factor["count"]} for factor in factors]

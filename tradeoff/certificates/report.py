@@ -1,0 +1,75 @@
+"""What a verification saw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tradeoff.errors import VerificationError
+
+
+@dataclass(frozen=True)
+class Check:
+    """One number of the certificate beside the same number computed again."""
+
+    name: str
+    recorded: float
+    recomputed: float
+    allowed: float
+
+
+@dataclass(frozen=True, repr=False)
+class Verification:
+    """Report of a certificate that holds: every check that was made, and what was taken on trust."""
+
+    checks: tuple[Check, ...]
+    trusted: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        rows = [f"{'check':<34}{'recorded':>26}{'recomputed':>26}{'allowed':>12}"]
+        rows += [f"{c.name:<34}{c.recorded!r:>26}{c.recomputed!r:>26}{c.allowed:>12.3g}" for c in self.checks]
+        return "\n".join([*rows, *(f"trusted: {text}" for text in self.trusted)])
+
+
+class Log:
+    """Checks as they are made; the first that fails is raised."""
+
+    def __init__(self) -> None:
+        self.checks: list[Check] = []
+        self.trusted: list[str] = []
+
+    def trust(self, text: str) -> None:
+        """Note what is not checked."""
+        if text not in self.trusted:
+            self.trusted.append(text)
+
+    def holds(self, term: str, good: Any, said: str) -> None:
+        """Require a condition."""
+        if not bool(good):
+            raise VerificationError(f"{term}: {said}", term)
+
+    def close(self, term: str, recorded: Any, recomputed: Any, allowed: Any) -> None:
+        """Require ``|recorded - recomputed| <= allowed``."""
+        self._noted(term, recorded, recomputed, allowed)
+        self.holds(
+            term,
+            abs(recorded - recomputed) <= allowed,
+            f"recorded {float(recorded)!r}, found {float(recomputed)!r} +- {float(allowed):.3g}",
+        )
+
+    def above(self, term: str, recorded: Any, recomputed: Any) -> None:
+        """Require a recorded upper bound to be at or above the number."""
+        self._noted(term, recorded, recomputed, 0.0)
+        self.holds(term, recorded >= recomputed, f"recorded {float(recorded)!r}, an upper bound, is below {float(recomputed)!r}")
+
+    def below(self, term: str, recorded: Any, recomputed: Any) -> None:
+        """Require a recorded lower bound to be at or below the number."""
+        self._noted(term, recorded, recomputed, 0.0)
+        self.holds(term, recorded <= recomputed, f"recorded {float(recorded)!r}, a lower bound, is above {float(recomputed)!r}")
+
+    def _noted(self, term: str, recorded: Any, recomputed: Any, allowed: Any) -> None:
+        self.checks.append(Check(term, float(recorded), float(recomputed), float(allowed)))
+
+    def report(self) -> Verification:
+        """Return what was seen."""
+        return Verification(tuple(self.checks), tuple(self.trusted))

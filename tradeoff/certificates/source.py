@@ -1,0 +1,89 @@
+"""How an answer is reduced to pointwise claims, whoever proves them."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import mpmath
+import numpy as np
+
+from tradeoff.certificates.certificate import Claim, Question
+from tradeoff.certificates.conclusion import gain, implied
+from tradeoff.certificates.evidence import Evidence
+from tradeoff.errors import PrecisionError
+from tradeoff.numerics.rounding import UNIT
+
+DIGITS = 60
+_ATTEMPTS, _SAME = 8, 3
+_OFFSETS = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])
+
+
+class Source(ABC):
+    """One way to prove bounds on delta at given losses."""
+
+    method: str
+    evidence: tuple[Evidence, ...] = ()
+
+    @abstractmethod
+    def guess(self, question: Question, value: float) -> tuple[float, float]:
+        """Return an answer; its claims are still to be proved."""
+
+    @abstractmethod
+    def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
+        """Claim bounds on the profile at neighbouring losses; ``steep`` lets the other order speak for losses below 0."""
+
+    def start(self, alpha: float) -> tuple[float, float]:
+        """Return where the supremum that gives f(alpha) lies, about, and how far from it to sample."""
+        raise NotImplementedError
+
+    def claims(self, question: Question, value: float, tol: float) -> list[Claim]:
+        """Return claims that imply an answer, as narrow as the engine's."""
+        if question == "delta":
+            return self.points([value])
+        return self._epsilon(value) if question == "epsilon" else self.beta(value, tol)
+
+    def _epsilon(self, value: float) -> list[Claim]:
+        """Claim at both ends of the engine's answer, moved outwards where rounding between two questions undid the claim."""
+        low, high = self.guess("epsilon", value)
+        for attempt in range(_ATTEMPTS):
+            ends = [end for end in (low, high) if math.isfinite(end)]
+            claims = self.points(ends) if ends else []
+            found = implied("epsilon", value, claims)
+            if tuple(map(math.isfinite, found)) == (math.isfinite(low), math.isfinite(high)):
+                return claims
+            more = 2.0**attempt * max(abs(high - low) / 4 if len(ends) > 1 else 0.0, 8 * UNIT * (1 + max(map(abs, ends), default=0.0)))
+            low, high = low - more, high + more
+        raise PrecisionError(f"no claims enclose epsilon at delta = {value!r}; leave method out, or ask a wider tol", math.inf)
+
+    def beta(self, alpha: float, tol: float) -> list[Claim]:
+        """Sample 1 - delta(log s) - s alpha around its supremum, closer until the bounds are as narrow as asked."""
+        x, pace = self.start(alpha)
+        best: tuple[float, list[Claim]] = (math.inf, [])
+        for attempt in range(_ATTEMPTS):
+            claims = self.points(list(np.clip(x, -600.0, 600.0) + pace * _OFFSETS), steep=True)
+            with mpmath.workdps(DIGITS):
+                low, high = implied("beta", alpha, claims)
+                width = float((high - low) / max(min(high, 1 - alpha - low), mpmath.mpf("1e-320")))
+                fenced = high < 1 - mpmath.mpf(alpha)
+                x, peaked = _top(claims, alpha)
+            best = min(best, (width, claims), key=lambda pair: pair[0])
+            if width <= tol / 2:
+                break
+            # A peak that is not fenced in is only off the middle of the samples.
+            pace *= max(min(0.5, math.sqrt(tol / width) / 2), 1e-2) if fenced else 1.0 if peaked and attempt < _SAME else 2.0
+        return best[1]
+
+
+def _top(claims: Sequence[Claim], alpha: float) -> tuple[float, bool]:
+    """Return the top of the parabola through the best sample and its neighbours, and whether there is one."""
+    gains = sorted((-claim.at if claim.reverse else claim.at, *gain(claim, alpha)[1:]) for claim in claims)
+    at, value = [x for x, _, _ in gains], [(low + high) / 2 for _, low, high in gains]
+    k = max(range(len(value)), key=value.__getitem__)
+    if k in {0, len(at) - 1}:
+        return at[k], False
+    left, right = at[k - 1] - at[k], at[k + 1] - at[k]
+    down, up = value[k - 1] - value[k], value[k + 1] - value[k]
+    bend = right * down - left * up
+    return (float(at[k] + (right**2 * down - left**2 * up) / (2 * bend)) if bend != 0 else at[k]), True
