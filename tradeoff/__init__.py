@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tradeoff import baselines, errors, filters, limits, mechanisms, spec
+    from tradeoff.certificates.audit import verify
+    from tradeoff.certificates.issue import certify
     from tradeoff.core.bounds import Bounds
     from tradeoff.core.curve import TradeOff
     from tradeoff.core.piecewise_linear import PiecewiseLinear
@@ -46,6 +48,7 @@ __all__ = [
     "TradeOff",
     "approximate_dp",
     "baselines",
+    "certify",
     "compare",
     "distance",
     "errors",
@@ -59,9 +62,12 @@ __all__ = [
     "spec",
     "subsample",
     "sweep",
+    "verify",
 ]
 
 _HOMES = {
+    "certificates.audit": ("verify",),
+    "certificates.issue": ("certify",),
     "core.bounds": ("Bounds",),
     "core.curve": ("TradeOff",),
     "core.piecewise_linear": ("PiecewiseLinear",),
