@@ -60,6 +60,8 @@ class Product:
             open_ = self._bound(left, right) > level
             if not open_.any():
                 return True
+            if (self._bound((left + right)[open_] / 2, (left + right)[open_] / 2) > level).any():
+                return False  # it does not stay below
             middle = (left[open_] + right[open_]) / 2
             left, right = np.concatenate([left[open_], middle]), np.concatenate([middle, right[open_]])
         return False

@@ -116,6 +116,8 @@ class CheckedLattice:
     def _window(self) -> None:
         """Compare with the mass outside the recorded window and the least that a transform in double errs, at the recorded tilt."""
         lattice, size = self.lattice, self.lattice.window[1]
+        for name in ("low_tail", "high_tail", "over_tail"):
+            self.log.holds(name, 0 <= getattr(lattice, name) < 1, f"{getattr(lattice, name)!r} is outside [0, 1)")
         least = 16 * np.log2(size) * 2.0**-53
         for side, rounding in zip(("over", "under"), lattice.rounding, strict=True):
             loss, mass, error, _, scale = self.sums[side]

@@ -103,10 +103,23 @@ class CheckedLine:
         blur = self._blurred(x, kernel) + cut_off if self.tau else REAL(0)
         self.log.close("blur", t["blur"], blur, REAL(t["blur"]) * 1e-3 + cut_off)
         self.log.above("blur", t["blur"] * (1 + 1e-9), blur)
+        self.log.above("slack", t["slack"], self.line.log_m_error)
+        self._as_written(claim)
         scale = np.exp(self.log_m - (self.c - 1) * x)
         low = scale * np.maximum(total - own - cut_off - alias["left"] - alias["right"] - (0 if self.middle else blur), 0)
         high = scale * (total + own + cut_off + (blur if self.middle else 0))
         self._conclude(claim, low, high)
+
+    def _as_written(self, claim: Claim) -> None:
+        """Require the bounds that the recorded terms give, in double, to a few roundings."""
+        t, scale = claim.terms, np.exp(min(self.line.log_m - (self.line.c - 1) * claim.at, 600.0))
+        off, periods = t["nodes"] + t["rounding"] + t["truncation"], t["left"] + t["right"]
+        low = max(t["sum"] - off - periods - (0 if self.middle else t["blur"]), 0.0) * scale * (1 - t["slack"])
+        high = (t["sum"] + off + (t["blur"] if self.middle else 0)) * scale * (1 + t["slack"])
+        add = REAL(0) if self.middle else self.q_plus
+        allowed = 2.0**-53 * (64 * add + 16 * high) + REAL(1e-320)
+        self.log.close("lower, from its terms", claim.lower, add + low, allowed)
+        self.log.close("upper, from its terms", claim.upper, np.minimum(add + high, 1), allowed)
 
     def _conclude(self, claim: Claim, low: Any, high: Any) -> None:
         if claim.quantity == "1 - delta" and self.middle:

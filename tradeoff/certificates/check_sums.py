@@ -24,12 +24,12 @@ class CheckedSums:
 
     def __init__(self, sums: Sums, factors: Sequence[Description], log: Log) -> None:
         self.log = log
+        log.holds("slack", 0 <= sums.slack < 1e-2, f"{sums.slack!r} is outside [0, 0.01)")
         self.loss, self.log_p, rounds = _product(factors, log)
         self.q_plus, self.p_minus = lost(factors, "q_plus"), lost(factors, "p_minus")
         self.own = EPS * (256 + 64 * rounds * (1 + float(np.max(np.abs(self.loss), initial=0)))) + REAL(1e-290)
         total = np.sum(np.exp(self.log_p))
         log.close("mass", 1.0, total + self.p_minus, 4 * sums.slack + self.own)
-        log.holds("slack", 0 <= sums.slack < 1e-2, f"{sums.slack!r} is outside [0, 0.01)")
         log.above("atoms", sums.atoms, len(np.unique(np.round(self.loss[self.log_p > _SEEN].astype(float), 9))))
         log.below("atoms", sums.atoms, _ways(factors))
 

@@ -125,7 +125,7 @@ def _log_factorial(n: int) -> np.longdouble:
 
 def _discrete_gaussian(what: Description, need: Need) -> Law:
     sigma, shift = REAL(what["sigma"]), what["shift"]
-    reach = int(np.ceil(13 * what["sigma"] + shift * (need.tilt + 2)))
+    reach = int(np.ceil(24 * what["sigma"] + shift * (need.tilt + 2)))
     x = np.arange(-reach, reach + 1).astype(REAL)
     bell = -((x / sigma) ** 2) / 2
     return Law([Part(bell - np.log(np.sum(np.exp(bell))), (x - REAL(shift) / 2) * (shift / sigma**2))], REAL(0), REAL(0))
