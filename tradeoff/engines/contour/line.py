@@ -112,7 +112,8 @@ class Line:
         high = t.total + off + (0.0 if self.c > 1 else t.blur)
         scale = np.exp(np.minimum(t.exponent, 500.0))  # beyond, the bounds say nothing: psi <= 1
         high = np.minimum(high, 1e40)
-        return np.maximum(low, 0.0) * scale * (1 - t.slack), high * scale * (1 + t.slack) + TINY
+        with np.errstate(over="ignore"):  # an infinite upper bound is one, and says nothing
+            return np.maximum(low, 0.0) * scale * (1 - t.slack), high * scale * (1 + t.slack) + TINY
 
     def terms(self, x: Array) -> Terms:
         """Return what the bounds at losses x are made of."""
