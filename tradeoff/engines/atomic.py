@@ -21,7 +21,10 @@ _LOST = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class AtomicLaw(LossLaw):
-    """Finitely many losses, increasing; ``slack`` is the relative error of each mass, ``lost`` bounds what is left out."""
+    """Finitely many losses, increasing; ``slack`` is the relative error of each mass, ``lost`` bounds what is left out.
+
+    ``position`` bounds the error of every loss; unless said, a few units of the largest.
+    """
 
     loss: Array
     log_p: Array
@@ -29,6 +32,7 @@ class AtomicLaw(LossLaw):
     q_plus: float = 0.0
     slack: Array | None = None
     lost: float = 0.0
+    position: float | None = None
 
     @property
     def support(self) -> tuple[float, float]:
@@ -101,11 +105,12 @@ def discrete_gaussian_law(sigma: float, shift: int) -> DiscreteGaussianLaw:
     return DiscreteGaussianLaw((x - shift / 2) * (shift / sigma**2), log_p, slack=slack, lost=_LOST, sigma=sigma, shift=shift)
 
 
-def merged(loss: Array, log_p: Array) -> tuple[Array, Array]:
+def merged(loss: Array, log_p: Array, slack: Array) -> Atoms:
     """Sort atoms and add the masses of equal losses."""
     order = np.argsort(loss, kind="stable")
-    loss, log_p = loss[order], log_p[order]
+    loss, log_p, slack = loss[order], log_p[order], slack[order]
     starts = np.flatnonzero(np.append(True, np.diff(loss) > 0))
     top = np.maximum.reduceat(log_p, starts)
     share = np.exp((log_p - np.repeat(top, np.diff(np.append(starts, len(loss))))).astype(np.longdouble))
-    return loss[starts], top + np.log(np.add.reduceat(share, starts)).astype(float)
+    total = top + np.log(np.add.reduceat(share, starts)).astype(float)
+    return Atoms(loss[starts], total, np.maximum.reduceat(slack, starts) + UNIT * (8 + 2 * np.abs(total)))

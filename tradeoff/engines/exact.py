@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from tradeoff.engines.atomic import AtomicLaw, merged
-from tradeoff.engines.law import Atoms, LossLaw, lost_mass
+from tradeoff.engines.law import NO_ATOMS, Atoms, LossLaw, lost_mass
 from tradeoff.engines.profile import Profile
 from tradeoff.numerics.rounding import TINY, UNIT, Array
 
@@ -28,7 +28,7 @@ class Sums:
     """Bounds from the atoms of the product themselves."""
 
     def __init__(self, law: AtomicLaw, q_plus: float) -> None:
-        self.law, self.table = law, profile(law, q_plus)
+        self.law, self.q_plus, self.table = law, q_plus, profile(law, q_plus)
 
     def delta(self, epsilon: Array, tol: float | None) -> tuple[Array, Array]:
         """Bound delta(epsilon)."""
@@ -40,7 +40,7 @@ class Sums:
 
     def beta(self, alpha: Array, tol: float | None) -> tuple[Array, Array]:
         """Bound f(alpha) for alpha in (0, 1)."""
-        return beta(self.law, alpha)
+        return beta(self.law, self.q_plus, alpha)
 
 
 def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
@@ -50,16 +50,19 @@ def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
     if sum(n * float(np.max(np.abs(law.atoms.loss))) for law, n in zip(laws, counts, strict=True)) > _FARTHEST:
         return None
     powers = [_power(law.atoms, count) for law, count in zip(laws, counts, strict=True) if count]
-    loss, log_p, slack = np.zeros(1), np.zeros(1), 4 * UNIT * len(powers)
+    found = NO_ATOMS._replace(loss=np.zeros(1), log_p=np.zeros(1), slack=np.zeros(1))
     for power in powers:
-        if power is None or len(loss) * len(power.loss) > MAX_PRODUCT:
+        if power is None or len(found.loss) * len(power.loss) > MAX_PRODUCT:
             return None
-        loss, log_p = merged(np.add.outer(loss, power.loss).ravel(), np.add.outer(log_p, power.log_p).ravel())
-        slack += float(np.max(power.slack)) + UNIT * (8 + 2 * float(np.max(np.abs(log_p))))
+        found = merged(*(np.add.outer(mine, theirs).ravel() for mine, theirs in zip(found, power, strict=True)))
     lost = float(sum(count * getattr(law, "lost", 0.0) for law, count in zip(laws, counts, strict=True)))
     p_minus = lost_mass([min(law.p_minus, 1 - UNIT) for law in laws], counts)
-    position = 4 * UNIT * (len(laws) + 2) * (1 + float(np.max(np.abs(loss))))
-    return AtomicLaw(loss, log_p, p_minus, slack=np.full(len(loss), slack + position), lost=lost)
+    # Every loss is known to 8 units; a power adds up to min(k, n) terms, the product one a law.
+    position = 0.0
+    for law, n in zip(laws, counts, strict=True):
+        rounds = min(len(law.atoms.loss), n) if n > 1 else 0
+        position += UNIT * (8 + rounds + len(laws)) * n * float(np.max(np.abs(law.atoms.loss)))
+    return AtomicLaw(found.loss, found.log_p, p_minus, slack=found.slack, lost=lost, position=position)
 
 
 def _power(atoms: Atoms, n: int) -> Atoms | None:
@@ -71,9 +74,9 @@ def _power(atoms: Atoms, n: int) -> Atoms | None:
         return None
     shares = _shares(n, k)
     log_ways = gammaln(n + 1.0) - np.sum(gammaln(shares + 1.0), axis=1)
-    slack = n * float(np.max(atoms.slack)) + UNIT * (16 * k * (1 + n * math.log(n + 1)) + 8 * k * n * float(np.max(np.abs(atoms.log_p))))
-    loss, log_p = merged(shares @ atoms.loss, shares @ atoms.log_p + log_ways)
-    return Atoms(loss, log_p, np.full(len(loss), slack))
+    terms = min(k, n) + 8  # a row has no more entries that are not 0, and log 0! = log 1! = 0 are exact
+    slack = shares @ (atoms.slack + UNIT * terms * np.abs(atoms.log_p)) + UNIT * 2 * terms * (1 + math.lgamma(n + 1))
+    return merged(shares @ atoms.loss, shares @ atoms.log_p + log_ways, slack)
 
 
 def _shares(n: int, k: int) -> Array:
@@ -101,37 +104,55 @@ def _ends(values: Any) -> Array:
     return np.asarray(values, dtype=float)
 
 
-def beta(law: AtomicLaw, alpha: Array) -> tuple[Array, Array]:
+def beta(law: AtomicLaw, q_plus: float, alpha: Array) -> tuple[Array, Array]:
     """Bound f(alpha) between the vertices (P(L > l_k), Q(L <= l_k)): tail sums of positive terms, whatever their size."""
     p, q = _masses(law.log_p), _masses(law.log_p + law.loss)
-    above = _ends(np.append(_tail(p), 0.0))  # P(L >= l_k), then 0
-    under = _ends(np.append(0.0, np.cumsum(p))) + law.p_minus  # P(L < l_k), then all
-    below = _ends(np.append(0.0, np.cumsum(q)))  # Q(L < l_k), then all
+    slack_p, slack_q = _slacks(law)
+    above, above_off = _ends(np.append(_tail(p), 0.0)), _ends(np.append(_tail(p * slack_p), 0.0))  # P(L >= l_k), then 0
+    under, under_off = _ends(np.append(0.0, np.cumsum(p))), _ends(np.append(0.0, np.cumsum(p * slack_p)))  # P(L < l_k), then all
+    below, below_off = _ends(np.append(0.0, np.cumsum(q))), _ends(np.append(0.0, np.cumsum(q * slack_q)))  # Q(L < l_k), then all
+    power, power_off = _ends(np.append(_tail(q), 0.0)), _ends(np.append(_tail(q * slack_q), 0.0))  # Q(L >= l_k), then 0
+    under = under + law.p_minus
     k = np.clip(np.searchsorted(-above, -alpha, side="right") - 1, 0, len(law.loss) - 1)
     near_one = alpha > 0.5  # there 1 - alpha is exact and its tail sums are the accurate ones
     part = np.where(near_one, (1 - alpha) - under[k], above[k] - alpha)
     share = np.clip(part / np.exp(law.log_p[k]), 0.0, 1.0)
-    value = np.where(alpha >= above[0], 0.0, below[k] + share * (below[k + 1] - below[k]))
-    size = np.max(np.abs(law.log_p) + np.abs(law.loss))
-    slack = float(np.max(law.atoms.slack)) + UNIT * (64 + 8 * size) + 4 * len(law.loss) * _FINE
-    # A relative error of the abscissa moves f along its slope, e^l_k.
-    error = slack * (value + np.exp(np.minimum(law.loss[k], 700.0)) * np.where(near_one, 1 - alpha, alpha)) + law.lost + TINY
+    kept = np.where(alpha >= above[0], 0.0, below[k] + share * (below[k + 1] - below[k]))
+    rejected = power[k + 1] + np.clip((alpha - above[k + 1]) / np.exp(law.log_p[k]), 0.0, 1.0) * (power[k] - power[k + 1])
+    small = (rejected < 0.5) & (alpha < above[0])  # there beta is near 1, and its distance from it is the accurate sum
+    value = np.where(small, (1 - q_plus) - rejected, kept)
+    off = np.where(small, power_off[k] + 16 * UNIT * (rejected + q_plus) + 4 * UNIT, below_off[k + 1] + 16 * UNIT * kept)
+    # An error of the abscissa moves f along its slope, e^l_k.
+    moved = np.where(near_one, under_off[k + 1] + 4 * UNIT * (1 - alpha), above_off[k] + 4 * UNIT * alpha)
+    error = off + np.exp(np.minimum(law.loss[k], 700.0)) * moved + law.lost + TINY
     return np.maximum(value - error, 0.0), value + error
 
 
+def _slacks(law: AtomicLaw) -> tuple[Array, Array]:
+    """Return the relative errors of the masses under P and under Q, the share of the sums' rounding included."""
+    fine = 4 * len(law.loss) * _FINE + 8 * UNIT
+    slack = law.atoms.slack + fine
+    return slack, slack + _position(law) + UNIT * (np.abs(law.log_p) + np.abs(law.loss))
+
+
+def _position(law: AtomicLaw) -> float:
+    return 8 * UNIT * float(np.max(np.abs(law.loss))) if law.position is None else law.position
+
+
 def profile(law: AtomicLaw, q_plus: float) -> Profile:
-    """Return delta at every atom by sums of positive terms in logarithms; exact between them.
+    """Return delta at every atom by sums of positive terms in extended precision; exact between them.
 
     delta_k = delta_(k+1) + (e^l_(k+1) - e^l_k) P(L > l_k); to the left of all atoms it is a line in e^epsilon to 1.
     """
-    loss = law.loss
+    loss, p, slack_p = law.loss, _masses(law.log_p), _slacks(law)[0]
     gaps = np.expm1(np.minimum(np.diff(loss), 700.0)) * np.exp(loss[:-1].astype(np.longdouble))
-    delta = _ends(np.append(_tail(gaps * _tail(_masses(law.log_p))[1:]), 0.0))
-    slack = law.atoms.slack + UNIT * (64 + 8 * np.abs(loss)) + 4 * len(loss) * _FINE
-    delta = np.minimum(delta, 1.0)
-    shift = 8 * UNIT * (1 + np.max(np.abs(loss))) + float(np.max(law.atoms.slack))  # the slack counts the sums of losses too
-    upper = np.minimum(delta * (1 + slack + shift) + q_plus * (1 + 16 * UNIT) + law.lost + TINY, 1.0)
-    lower = delta * np.maximum(1 - slack - shift, 0.0) + q_plus * (1 - 16 * UNIT)
+    delta = np.minimum(_ends(np.append(_tail(gaps * _tail(p)[1:]), 0.0)), 1.0)
+    off = _ends(np.append(_tail(gaps * _tail(p * slack_p)[1:]), 0.0)) + delta * UNIT * (32 + 4 * np.abs(loss))
+    # Losses known to ``shift`` move the nodes and, through the gaps, the values.
+    shift = _position(law) + 8 * UNIT * (1 + float(np.max(np.abs(loss))))
+    grow = math.exp(2 * shift) - 1
+    upper = np.minimum((delta + off) * (1 + grow) + q_plus * (1 + 16 * UNIT) + law.lost + TINY, 1.0)
+    lower = np.maximum(delta - off, 0.0) * (1 - grow) + q_plus * (1 - 16 * UNIT)
 
     def fenced(at: Array) -> Array:
         return np.concatenate([[loss[0] - _FAR], at, [loss[-1] + _FAR]])

@@ -17,7 +17,9 @@ from tradeoff.engines.saddle import Cumulant
 from tradeoff.errors import SizeError
 from tradeoff.numerics.rounding import UNIT, Array
 
-_REMEMBERED = 24
+_REMEMBERED = 2**20
+"""Most nodes of lines kept for later questions: 64 MiB."""
+
 _NEWTON = 12
 _OUTWARD = 16
 
@@ -53,7 +55,9 @@ class Strip:
         if line is not None and not complete and accuracy > 0:
             line = self._draw(blurred(sharp, accuracy, len(self.laws))) or line
         if line is not None:
-            self.drawn = [*self.drawn[-_REMEMBERED:], _Drawn(x, sharp, accuracy, complete, line)]
+            self.drawn.append(_Drawn(x, sharp, accuracy, complete, line))
+            while len(self.drawn) > 1 and sum(len(one.line.log) for one in self.drawn) > _REMEMBERED:
+                del self.drawn[0]
         return line
 
     def _draw(self, where: Aim) -> Line | None:
