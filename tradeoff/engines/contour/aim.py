@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from tradeoff.engines.allowance import allowance
-from tradeoff.engines.contour.draw import BYTES, DEEP, Aim
+from tradeoff.engines.contour.draw import BYTES, Aim
+from tradeoff.engines.contour.line import DEEP
 from tradeoff.engines.saddle import Cumulant, tilt_for_epsilon
 
 ALIAS = 1e-14

@@ -10,7 +10,7 @@ import numpy as np
 
 from tradeoff.engines.allowance import allowance
 from tradeoff.engines.contour.choice import transform
-from tradeoff.engines.contour.line import Chernoff, Line
+from tradeoff.engines.contour.line import DEEP, Chernoff, Line
 from tradeoff.engines.contour.tail import stays_below
 from tradeoff.engines.contour.transform import Complex, Transform
 from tradeoff.engines.law import LossLaw
@@ -19,9 +19,6 @@ from tradeoff.numerics.rounding import UNIT, Array
 
 BYTES = 256
 """Working memory a node of a line takes while it is drawn and asked."""
-
-DEEP = 8.5
-"""Frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing."""
 
 _DIGITS, _FAINT = 36.0, 20.0
 _BLOCK = 64
@@ -113,7 +110,7 @@ def _decayed(transforms: Sequence[Transform], counts: Sequence[int], aim: Aim) -
         if last >= stop:
             cut = math.exp(-((aim.tau * last) ** 2) / 2)
         elif lasting > level and ceiling[-1] < -1.1 * level and stays_below(transforms, counts, level, last, stop) == math.inf:
-            cut = math.exp(-level)
+            cut = max(math.exp(-level), math.exp(-(DEEP**2) / 2) if aim.tau else 0.0)  # the walk ends where tau takes over
         elif (lasting < _FAINT and not aim.tau) or size >= allowance().most(BYTES) or spent + 2 * price > aim.most:
             cut = math.exp(_far(transforms, counts, last) - (aim.tau * last) ** 2 / 2)
         else:
@@ -138,7 +135,8 @@ def _product(transforms: Sequence[Transform], counts: Sequence[int], y: Array) -
         log, slip, ceiling = _shared(transforms, counts, y, jobs)
     slip += 2 * UNIT * len(transforms) * np.abs(np.where(np.isfinite(slip), log, 0.0))
     gone = ceiling <= -_SILENT
-    log[gone] = -np.inf
+    log.real = np.minimum(log.real, 0.0)  # the truth is in the unit disc: moving there brings the value no farther from it
+    log.real[gone] = -np.inf
     size = np.exp(np.minimum(log.real, 0.0))
     near = (slip < 0.5) & ~gone
     error = np.where(near, size * np.expm1(np.where(near, slip, 0.0)), np.exp(ceiling) + size)

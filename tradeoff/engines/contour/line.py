@@ -20,6 +20,9 @@ import numpy as np
 from tradeoff.engines.contour.transform import Complex
 from tradeoff.numerics.rounding import TINY, UNIT, Array
 
+DEEP = 8.5
+"""Frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing."""
+
 _CHUNK = 2**21
 
 
@@ -113,7 +116,7 @@ class Line:
         scale = np.exp(np.minimum(t.exponent, 500.0))  # beyond, the bounds say nothing: psi <= 1
         high = np.minimum(high, 1e40)
         with np.errstate(over="ignore"):  # an infinite upper bound is one, and says nothing
-            return np.maximum(low, 0.0) * scale * (1 - t.slack), high * scale * (1 + t.slack) + TINY
+            return np.maximum(low, 0.0) * scale * (1 - t.slack), high * scale * np.exp(np.minimum(t.slack, 100.0)) + TINY
 
     def terms(self, x: Array) -> Terms:
         """Return what the bounds at losses x are made of."""
@@ -161,7 +164,9 @@ class Line:
             return np.zeros(len(x))
         known = self._blur_sum
         off = known.error + known.rounding + self._turned(x) * known.moment
-        found: Array = np.maximum(self._at(known, x) + off, 0.0) + self.cut / (np.pi * self.last)
+        # Beyond the nodes: cut up to DEEP/tau, and the Gaussian's own tail after that.
+        beyond = self.cut * max(1 / self.last, self.tau * (DEEP + 1)) / np.pi
+        found: Array = np.maximum(self._at(known, x) + off, 0.0) + beyond
         return found
 
 

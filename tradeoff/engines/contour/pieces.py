@@ -69,7 +69,7 @@ class Piece:
         near = (np.abs(odds) < 0.5) & (base_loss < _STEEP)
         loss = np.where(near, np.log1p(np.where(near, odds, 0.0)), log_q - log_p)
         steep = np.abs(slope(self.b, base_loss, log_q) - slope(self.d, base_loss, log_p))  # |dL/dl|
-        rounding = 16 * np.abs(loss) + np.where(near, 0.0, 8 * (np.abs(log_p) + np.abs(log_q)))
+        rounding = (16 + 4 * np.abs(log_p)) * np.abs(loss) + np.where(near, 0.0, 8 * (np.abs(log_p) + np.abs(log_q)))
         return Logs(log_p, log_q, loss, UNIT * rounding + steep * error)
 
 

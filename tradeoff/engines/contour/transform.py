@@ -117,7 +117,7 @@ class Points(Transform):
         return [tail(piece, self.c, self.log_m - self.log_m_error) for piece in self.smooth]
 
     def far(self, y: float) -> float:
-        turning = sum(max(0.0, float(np.max(known.mass - known.variation / y))) for known in self._tails)
+        turning = sum(max(0.0, float(np.max(known.mass * (1 - 4 * self.log_m_error) - known.variation / y))) for known in self._tails)
         return float(np.log1p(-min(turning, 1 - UNIT)))
 
     def cost(self, y: float) -> int:
@@ -143,13 +143,14 @@ class _Level:
         self.size = len(loss)
         at = error + 4 * UNIT * np.abs(self.d)
         self.drift = float(np.sum(self.w * at)) * (1 + 1e-9)
+        self.scatter = math.sqrt(float(np.sum(self.w * at * at)))
         distance = self.w * np.abs(self.d)
         self.distance = float(np.sum(distance)) * (1 + 1e-9)
         self.uneven = float(np.sum(self.w * slack_w)) * (1 + 1e-9)
         self.uneven_distance = float(np.sum(distance * slack_w)) * (1 + 1e-9)
         # The slope's terms are w d e^(iyd): masses, losses, summation, M(c), and the quadrature of L e^(zL) by Cauchy's estimate.
         self.slope_error = float(np.sum(self.w * at)) + self.uneven_distance + (self.size + 32) * UNIT * self.distance
-        self.slope_error += self.slack * self.distance + 2.01 * self.quadrature / MARGIN
+        self.slope_error += self.slack * self.distance + 4 * self.quadrature / MARGIN * self._grown()
         self.slope_drift = float(np.sum(distance * at)) * (1 + 1e-9)
 
     def _moment(self, nodes: Nodes, c: float, p_minus: float, log_w: Array, slack_w: Array) -> tuple[float, float]:
@@ -175,13 +176,17 @@ class _Level:
         value = math.log1p(change)
         return value, off / (1 + change) * 1.01 + 4 * UNIT * abs(value)
 
+    def _grown(self) -> float:
+        """Bound M(c +- MARGIN) e^(-+MARGIN m)/M(c), the most a quadrature error can grow by within the margin."""
+        return 2 * float(np.sum(self.w * (1 + 2 * np.sinh(np.minimum(np.abs(MARGIN * self.d) / 2, 300.0)) ** 2)))
+
     @cached_property
     def variance(self) -> float:
-        # d^2 <= 2 (cosh(sd) - 1)/s^2, whose integrand is analytic.
+        # d^2 <= 2 (cosh(sd) - 1)/s^2, whose integrand is analytic; the losses' own errors add to its root.
         s = MARGIN
-        grown = np.sinh(np.minimum(np.abs(s * self.d) / 2, 350.0))
-        square = float(np.sum(self.w * 4 * grown * grown)) + 4 * self.quadrature * float(np.sum(self.w * (1 + 2 * grown * grown)))
-        return square / s**2 * (1 + 1e-6)
+        grown = np.sinh(np.minimum(np.abs(s * self.d) / 2, 300.0))
+        square = (float(np.sum(self.w * 4 * grown * grown)) + 2 * self.quadrature * self._grown()) / s**2
+        return (math.sqrt(square) + self.scatter) ** 2 * (1 + 1e-6)
 
     def _chunks(self, y: Array) -> Iterator[tuple[slice, Array, Array]]:
         """Yield sin and cos of y d/2 in pieces of bounded size."""
@@ -202,7 +207,7 @@ class _Level:
         """Sum w_j (e^(iy d_j) - 1)."""
         if even and len(y) > 2 * _GROUP:
             u = self._equispaced(y)
-            return logarithm(u, 3 * self._error(y, u))
+            return logarithm(u, 5 * self._error(y, u))  # each term is a product of three, of size up to 2
         u = np.empty(len(y), complex)
         for here, s, co in self._chunks(y):
             u[here] = (s * s) @ (-2 * self.w) + 1j * ((s * co) @ (2 * self.w))
