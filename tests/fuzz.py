@@ -124,7 +124,7 @@ class Drawer:
         }
 
 
-def written(law: LossLaw) -> str:
+def written(law: LossLaw) -> str:  # noqa: PLR0911 - one return a law
     """Return an expression for a law."""
     match law:
         case GaussianLaw(mu):
@@ -146,7 +146,7 @@ def written(law: LossLaw) -> str:
     return repr(law)
 
 
-def points(law: LossLaw) -> tuple[oracle.Atoms, mp.mpf] | None:
+def points(law: LossLaw) -> tuple[oracle.Atoms, mp.mpf] | None:  # noqa: PLR0911 - one return a law
     """Return the atoms of a law and Q(L = inf) in 90 digits; None where it has a density."""
     match law:
         case BinomialLaw():
@@ -197,7 +197,10 @@ def truths(product: Product) -> Truths:
 
 
 def _enumerated(laws: Sequence[LossLaw], counts: Sequence[int]) -> Truths:
-    if any(law.continuous for law in laws) or math.prod(float(len(law.atoms.loss)) ** min(n, 40) for law, n in zip(laws, counts, strict=True)) > MOST_ATOMS:
+    if (
+        any(law.continuous for law in laws)
+        or math.prod(float(len(law.atoms.loss)) ** min(n, 40) for law, n in zip(laws, counts, strict=True)) > MOST_ATOMS
+    ):
         return {}
     with mp.workdps(90):
         known = [points(law) for law in laws]
@@ -250,7 +253,7 @@ class Fuzz:
     def report(self, what: str, product: Product, detail: str) -> None:
         self.broken += 1
         self.counts[f"BROKEN {what}"] += 1
-        print(f"{what}: {product}\n    {detail}", flush=True)
+        print(f"{what}: {product}\n    {detail}", flush=True)  # noqa: T201 - a command
 
     def ask(self, product: Product, name: str, engine: Engine, question: str, at: Array) -> Pair | None:
         start = time.process_time()
@@ -312,7 +315,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     fuzz = Fuzz(Drawer(np.random.default_rng(options.seed)))
     fuzz.run(options.seconds)
     for name, count in sorted(fuzz.counts.items()):
-        print(f"{count:8d} {name}")
+        print(f"{count:8d} {name}")  # noqa: T201 - a command
     return 1 if fuzz.broken else 0
 
 

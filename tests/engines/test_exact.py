@@ -1,0 +1,86 @@
+"""Exact sums of atoms: every mass and every answer against the same sums in 90 digits."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.fuzz import Product, truths
+from tests.golden import oracle
+from tests.strategies import log_uniform
+from tradeoff.engines.atomic import AtomicLaw, binomial_law, discrete_gaussian_law
+from tradeoff.engines.composition import Composition
+from tradeoff.engines.exact import Sums, _shares, product
+from tradeoff.engines.law import LossLaw, Mixed, Reversed, Thinned
+
+bases = st.one_of(
+    st.builds(binomial_law, log_uniform(1e-3, 20.0), st.integers(1, 3)),
+    st.sampled_from([AtomicLaw(np.array([-1.0, -0.4]), np.log([0.25, 0.75]), 0.0, float(1 - np.exp(-1) / 4 - np.exp(-0.4) * 0.75))]),
+)
+rates = st.one_of(log_uniform(1e-8, 0.5), log_uniform(1e-9, 0.5).map(lambda p: 1 - p))
+laws = st.one_of(
+    bases,
+    st.builds(Thinned, bases, rates),
+    st.builds(Thinned, bases, rates).map(Reversed),
+    st.builds(lambda a, b: Mixed([(0.25, a), (0.75, b)]), bases, bases),
+)
+
+
+@given(st.lists(st.tuples(laws, st.integers(1, 3)), min_size=1, max_size=2), st.floats(-3, 30), log_uniform(1e-12, 0.999))
+@example([(Reversed(Thinned(binomial_law(20.0, 1), 1 - 1e-9)), 1)], 19.6, 0.1)
+def test_delta_and_beta(factors: list[tuple[LossLaw, int]], epsilon: float, alpha: float) -> None:
+    chosen, counts = [law for law, _ in factors], [n for _, n in factors]
+    known, found = truths(Product(chosen, counts)), Composition(chosen, counts).sums
+    if not known or found is None:
+        return
+    low, high = found.delta(np.array([epsilon]), None)
+    assert low[0] <= known["delta"](epsilon) <= high[0]
+    low, high = found.beta(np.array([alpha]), None)
+    assert low[0] <= known["beta"](alpha) <= high[0]
+
+
+@given(log_uniform(0.01, 5.0), st.integers(1, 40), log_uniform(1e-30, 0.5))
+def test_epsilon_of_randomised_response(e0: float, n: int, level: float) -> None:
+    atoms, found = oracle.pure_dp_power(e0, n), Composition([binomial_law(e0, 1)], [n]).sums
+    assert found is not None
+    low, high = found.epsilon(np.array([level]), None)
+    assert not np.isfinite(low[0]) or oracle.delta_of_atoms(atoms, float(low[0])) >= level
+    assert not np.isfinite(high[0]) or oracle.delta_of_atoms(atoms, float(high[0])) <= level
+
+
+@pytest.mark.parametrize(("log_mass", "size"), [(-40.0, 200), (-40.0, 2000), (-300.0, 200), (-690.0, 2000)])
+def test_atoms_below_half_a_unit_of_the_tail_are_not_lost(log_mass: float, size: int) -> None:
+    """Each of many atoms adds less than the logarithm of the tail can show; together they add 1e-12 to 1e-10 of it."""
+    share = 0.49 * float(np.spacing(-log_mass))
+    log_p = np.append(np.full(size, log_mass + math.log(share)), log_mass)
+    loss = 5 + 1e-3 / size * np.arange(size + 1)
+    with mp.workdps(60):
+        pairs = [(mp.mpf(float(x)), mp.exp(mp.mpf(float(v)))) for x, v in zip(loss, log_p, strict=True)]
+        rest = float(mp.log(1 - mp.fsum(p for _, p in pairs)))
+        law = AtomicLaw(np.append(-1e-3, loss), np.append(rest, log_p))
+        truth = oracle.delta_of_atoms(pairs, 4.9)
+    low, high = Sums(law, 0.0).delta(np.array([4.9]), None)
+    assert low[0] <= truth <= high[0]
+
+
+@given(st.integers(0, 9), st.integers(1, 5))
+def test_shares_are_all_compositions(n: int, k: int) -> None:
+    rows = _shares(n, k)
+    assert rows.shape == (math.comb(n + k - 1, k - 1), k)
+    assert np.all(rows >= 0)
+    assert np.all(rows.sum(axis=1) == n)
+    assert len(np.unique(rows, axis=0)) == len(rows)
+
+
+@given(st.integers(1, 4), log_uniform(0.3, 1.0))
+def test_masses_add_up(n: int, sigma: float) -> None:
+    found = product([discrete_gaussian_law(sigma, 1), binomial_law(0.3, 5)], [1, n])
+    assert found is not None
+    slack = float(np.max(found.atoms.slack)) + 2e-15 * len(found.loss)
+    assert abs(float(np.sum(np.exp(found.log_p))) - 1) <= slack
+    assert abs(float(np.sum(np.exp(found.log_p + found.loss))) - 1) <= slack + 1e-13 * float(np.max(np.abs(found.loss)))
