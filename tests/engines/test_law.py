@@ -11,8 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engines.laws import Truth, gaussian, laplace, log_uniform, mixed, pairs, reverse, thinned
+from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.engines.composition import Composition
-from tradeoff.engines.law import LossLaw, Reversed, masses
+from tradeoff.engines.density import GaussianLaw
+from tradeoff.engines.law import LossLaw, Mixed, Reversed, Thinned, masses
 
 
 def half_open(true: Truth, a: mp.mpf, b: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
@@ -111,3 +113,13 @@ def test_thinning_keeps_the_mass_at_the_lower_end(e0: float, rate: float) -> Non
         lower, upper = Composition([law], [1]).delta(np.array([epsilon]), None)
         with mp.workdps(150):
             assert lower[0] <= true.delta(mp.mpf(epsilon)) <= upper[0]
+
+
+def test_cells_of_a_thinned_law_whose_base_leaks() -> None:
+    """The mass at -infinity becomes an atom below the continuous part, whose cells must not start there."""
+    leaking = AtomicLaw(np.array([-1.76, 1.27]), np.log([0.7563, 0.2437]), p_minus=1e-12, q_plus=1e-12)
+    law = Thinned(Mixed([(2.0**-20, leaking), (1 - 2.0**-20, GaussianLaw(0.004))]), 5.9e-6)
+    edges = np.array([-np.inf, -1.5e-5, 1.6e-7, 1.5e-5, np.inf])
+    p, q = masses(law.cells(edges), np.clip(edges, -1.0, 1.0))
+    assert p.sum() == pytest.approx(1 - 2.0**-20, rel=1e-12)
+    assert q.sum() == pytest.approx(1 - 2.0**-20, rel=1e-12)

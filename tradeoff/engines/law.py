@@ -86,6 +86,11 @@ class LossLaw(ABC):
         return self.support
 
     @property
+    def span(self) -> tuple[float, float]:
+        """Return losses that hold the continuous part, whose ends every operator maps to each other."""
+        return self.support
+
+    @property
     def atoms(self) -> Atoms:
         """Point masses of the finite part."""
         return NO_ATOMS
@@ -106,7 +111,7 @@ class LossLaw(ABC):
 
     def cells(self, edges: Array) -> Cells:
         """Return excess and deficit of the continuous part between consecutive ``edges`` (which may be infinite)."""
-        low, high = self.support
+        low, high = self.span
         clipped = np.clip(edges, low, high)
         inner = self._cells(clipped)
         if np.array_equal(clipped, edges):
@@ -184,6 +189,11 @@ class Thinned(LossLaw):
         return float(low if self.base.p_minus == 0 or self.p == 1 else np.log1p(-self.p)), float(high)
 
     @property
+    def span(self) -> tuple[float, float]:
+        low, high = self.forward(np.array(self.base.span))  # the atom that the base's mass at -infinity leaves lies below it
+        return float(low), float(high)
+
+    @property
     def atoms(self) -> Atoms:
         inner = self.base.atoms
         loss, log_p, slack = self.forward(inner.loss), inner.log_p, inner.slack
@@ -209,7 +219,7 @@ class Thinned(LossLaw):
         return Sketch(loss, log_p)
 
     def _cells(self, edges: Array) -> Cells:
-        (low, high), (base_low, base_high) = self.support, self.base.support
+        (low, high), (base_low, base_high) = self.span, self.base.span
         inner = np.clip(self.backward(edges), base_low, base_high)
         inner = np.where(edges <= low, base_low, np.where(edges >= high, base_high, inner))  # lose no sliver to rounding
         cells = self.base.cells(inner)
@@ -242,6 +252,11 @@ class Reversed(LossLaw):
     @property
     def range(self) -> tuple[float, float]:
         low, high = self.base.range
+        return -high, -low
+
+    @property
+    def span(self) -> tuple[float, float]:
+        low, high = self.base.span
         return -high, -low
 
     @property
@@ -288,6 +303,11 @@ class Mixed(LossLaw):
     @property
     def range(self) -> tuple[float, float]:
         ends = [law.range for _, law in self.parts]
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        ends = [law.span for _, law in self.parts]
         return min(low for low, _ in ends), max(high for _, high in ends)
 
     @property

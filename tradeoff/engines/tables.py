@@ -166,7 +166,7 @@ class Tables:
             table, capped = order.near(abs(target), effort)
             for k in range(len(at)):
                 new_low, new_high, _ = _beta_from(table, float(at[k]), reverse=target < 0)
-                low[k], high[k] = max(low[k], new_low), min(high[k], new_high)
+                low[k], high[k] = max(low[k], new_low), max(min(high[k], new_high), TINY)
             if high[which] - low[which] <= 3e-3 * min(high[which], max(1 - alpha - low[which], 0.0)):
                 break
             best = _beta_from(table, alpha, reverse=target < 0)[2]  # where the supremum was: aim there next
