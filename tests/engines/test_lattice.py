@@ -30,9 +30,7 @@ def test_every_node_of_a_gaussian_power(whole: float, n: int, z: float, share: f
     """``whole`` = mu sqrt(n); z standard deviations into the tail; lattice width a share of the standard deviation."""
     mu = float(whole / np.sqrt(n))
     truth_mu = total(mu, n)
-    table, _ = Tables([GaussianLaw(mu)], [n], symmetric=True).forward.near(
-        max(0.0, whole * z - whole**2 / 2), Effort(share * whole, 2**22)
-    )
+    table, _ = Tables([GaussianLaw(mu)], [n], symmetric=True).forward.near(max(0.0, whole * z - whole**2 / 2), Effort(share * whole, 2**22))
     size = len(table.above)
     some = np.unique(np.concatenate([np.arange(0, size, max(1, size // 40)), [0, 1, 2, size - 3, size - 2, size - 1]]))
     for k in some:
