@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from tests.golden import oracle
 from tests.strategies import log_uniform
-from tradeoff.engines.atomic import AtomicLaw, binomial_law
+from tradeoff.engines.atomic import AtomicLaw, binomial_law, discrete_gaussian_law
 from tradeoff.engines.composition import Composition
 from tradeoff.engines.density import GaussianLaw, LaplaceLaw
-from tradeoff.engines.law import Thinned
+from tradeoff.engines.law import LossLaw, Thinned
 from tradeoff.engines.planner import Effort
 from tradeoff.engines.tables import Tables
 
@@ -135,3 +135,17 @@ def test_negative_epsilon_of_an_exact_table(e0: float, n: int, rate: float, copi
         assert lower[0] <= upper[0]
         assert oracle.delta_of_atoms(atoms, float(upper[0])) <= delta
         assert oracle.delta_of_atoms(atoms, float(lower[0])) >= delta
+
+
+def test_no_peak_between_nodes_is_missed() -> None:
+    """beta near alpha = 1 of small losses on a coarse lattice: two lower bounds on delta cross between nodes.
+
+    The truth, 4.2344e-07, is from a convolution on a grid 1e-8 wide with the rare large losses cut off, good to four digits.
+    """
+    laws: list[LossLaw] = [
+        Thinned(Thinned(discrete_gaussian_law(0.3947480864262402, 3), 4.387209262897283e-06), 0.08361273688025798),
+        Thinned(GaussianLaw(0.010091388494355247), 0.007962437874756017),
+        Thinned(discrete_gaussian_law(0.8566085491188444, 1), 8.336010604770457e-05),
+    ]
+    lower, upper = Tables(laws, [4, 1, 17]).beta(np.array([0.9999995760033278]), None)
+    assert lower[0] <= 4.2344e-07 <= upper[0]

@@ -104,6 +104,7 @@ def _spacing(laws: list[LossLaw], counts: list[int], theta: float, width: float,
     rounds = sum(n for n, gap in zip(counts, gaps, strict=True) if len(gap))
     wanted = min(wanted, width / cost, float(np.sqrt(8 * width / (theta * rounds))))
     widest = float(max(gap.min() for gap in gaps if len(gap)))
+    wanted = max(wanted, finest, 1e-12 * widest)
     return max(widest / float(np.ceil(widest / wanted)), finest)
 
 

@@ -250,28 +250,31 @@ def _beta_from(table: Profile, alpha: float, *, reverse: bool) -> tuple[float, f
     is below the best lower value fences the supremum in; no other node can then exceed what lies between.
     From the other order, f(alpha) = sup of (1 - alpha - delta_{f^-1}(eps))/s.
     """
-    bottom = np.maximum(np.maximum(table.lower, table.floor), -np.expm1(np.minimum(table.below, 0.0)))
     above, below = np.clip(table.above, -700.0, 700.0), np.clip(table.below, -700.0, 700.0)
+    bottoms = (table.lower, np.full(len(table.lower), table.floor), -np.expm1(below))  # each linear in e^eps between nodes
     if reverse:
         line = (1 - alpha - table.upper - 8 * UNIT) * np.where(table.above > 700.0, 0.0, np.exp(-above))
-        ceiling = (1 - alpha - bottom + 8 * UNIT) * np.where(table.below < -700.0, np.inf, np.exp(-below)) + TINY
+        steep = np.where(table.below < -700.0, np.inf, np.exp(-below))
+        ceilings = [(1 - alpha - bottom + 8 * UNIT) * steep + TINY for bottom in bottoms]
     else:
         line = 1 - table.upper - np.exp(above) * alpha - 8 * UNIT * (1 + np.exp(above) * alpha)
         line = np.where(table.above > 700.0, -np.inf, line)  # beyond, the slope is steeper than a float can say
-        ceiling = 1 - bottom - np.exp(below) * alpha + 8 * UNIT * (1 + np.exp(below) * alpha)
+        ceilings = [1 - bottom - np.exp(below) * alpha + 8 * UNIT * (1 + np.exp(below) * alpha) for bottom in bottoms]
     best = int(np.argmax(line))
-    return max(float(line[best]), 0.0), _fenced(ceiling, line), float(table.above[best])
+    return max(float(line[best]), 0.0), _fenced(np.array(ceilings), line), float(table.above[best])
 
 
-def _fenced(ceiling: Array, line: Array) -> float:
-    """Bound the supremum of a concave function known node by node from above (``ceiling``) and below (``line``).
+def _fenced(ceilings: Array, line: Array) -> float:
+    """Bound the supremum of a concave function known node by node from below (``line``) and from above, in several ways.
 
     Left of a node that is at most the best node's value the function only falls; so the supremum lies between the
-    nearest such nodes on both sides, or nothing is known.
+    nearest such nodes on both sides, or nothing is known. Each row of ``ceilings`` is linear between nodes; their minimum
+    may peak between two nodes, but not above the least of the larger ends.
     """
     best = int(np.argmax(line))
-    under = np.flatnonzero(ceiling <= line[best])
+    under = np.flatnonzero(np.min(ceilings, axis=0) <= line[best])
     left, right = under[under < best], under[under > best]
     if len(left) == 0 or len(right) == 0:
         return 1.0
-    return float(np.max(ceiling[left[-1] : right[0] + 1]))
+    between = ceilings[:, left[-1] : right[0] + 1]
+    return float(np.max(np.min(np.maximum(between[:, 1:], between[:, :-1]), axis=0)))

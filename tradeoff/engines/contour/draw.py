@@ -109,7 +109,7 @@ def _decayed(transforms: Sequence[Transform], counts: Sequence[int], aim: Aim) -
         level = -math.log(aim.goal * math.pi * last)
         if last >= stop:
             cut = math.exp(-((aim.tau * last) ** 2) / 2)
-        elif lasting > level and ceiling[-1] < -1.1 * level and stays_below(transforms, counts, level, last, stop) == math.inf:
+        elif lasting > level and ceiling[-1] < -1.1 * level and stays_below(transforms, counts, level, last, stop, aim.most) == math.inf:
             cut = max(math.exp(-level), math.exp(-(DEEP**2) / 2) if aim.tau else 0.0)  # the walk ends where tau takes over
         elif (lasting < _FAINT and not aim.tau) or size >= allowance().most(BYTES) or spent + 2 * price > aim.most:
             cut = math.exp(_far(transforms, counts, last) - (aim.tau * last) ** 2 / 2)

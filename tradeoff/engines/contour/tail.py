@@ -15,23 +15,23 @@ _AHEAD = 8
 _FINEST = 1e-4
 
 
-def stays_below(transforms: Sequence[Transform], counts: Sequence[int], level: float, start: float, stop: float) -> float:
+def stays_below(transforms: Sequence[Transform], counts: Sequence[int], level: float, start: float, stop: float, most: float) -> float:
     """Return the frequency up to which sum n_i log|rho_i(y)| < -level is proved, from ``start`` on; inf where it ends for good.
 
     One evaluation at y bounds every |rho_i| on [y - s, y + s], and clears it where the bounds' sum n_i log is below -level.
     Any subset of the factors gives a bound, since no term is positive.
-    Beyond ``stop`` nothing need be shown.
+    Beyond ``stop`` nothing need be shown; after ``most`` terms the walk gives up where it is.
     """
     try:
-        return _walk(transforms, counts, level, start, stop)
+        return _walk(transforms, counts, level, start, stop, most)
     except SizeError:  # a quadrature grew too large before the walk ended
         return start
 
 
-def _walk(transforms: Sequence[Transform], counts: Sequence[int], level: float, start: float, stop: float) -> float:
+def _walk(transforms: Sequence[Transform], counts: Sequence[int], level: float, start: float, stop: float, most: float) -> float:
     chosen = _strongest(transforms, counts, start, 3 * level)
     few, powers = [transforms[i] for i in chosen], np.array([counts[i] for i in chosen], dtype=float)
-    at, step = start, start / 16
+    at, step, spent = start, start / 16, 0.0
     for _ in range(_ROUNDS):
         if at >= stop or float(sum(n * t.far(at) for n, t in zip(powers, few, strict=True))) < -level:
             return np.inf
@@ -41,7 +41,8 @@ def _walk(transforms: Sequence[Transform], counts: Sequence[int], level: float, 
         run = _AHEAD if cleared.all() else int(np.argmin(cleared))
         at += 2 * step * run
         step *= 2.0 if run == _AHEAD else 1.0 if run > _AHEAD // 2 else 0.5
-        if step < _FINEST * start:
+        spent += _AHEAD * sum(t.cost(at) for t in few)
+        if step < _FINEST * start or spent > most:
             return at
     return at
 
