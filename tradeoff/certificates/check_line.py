@@ -41,7 +41,7 @@ class CheckedLine:
         self.q_plus = lost(factors, "q_plus")
 
     def _shape(self) -> None:
-        self.log.trust("two quadratures of a transform that agree to 1e-12; variations of tilted densities summed over nodes, plus two per cent")
+        self.log.trust("two quadratures of a transform that agree to 1e-12; variations of tilted densities summed over nodes and 2 %")
         line, low, high = self.line, 0.0 if self.middle else 1.0, 1.0 if self.middle else np.inf
         self.log.holds("c", low < line.c < high, f"{line.c!r} is on the edge of its strip")
         self.log.holds("left", low <= line.left[0] < line.c, f"{line.left[0]!r} is not between {low!r} and c")
