@@ -100,8 +100,13 @@ def _berry_esseen(curve: TradeOff) -> Claim:
 
 @method("saddle-point")
 def _saddle_point(curve: TradeOff) -> Claim:
-    def delta(epsilon: Array) -> Any:
-        return curve.bounds.delta(epsilon, method="saddle-point").upper
-
-    delta(np.array([1.0]))  # declines here, not later
-    return Claim("saddle-point", "bound", delta=delta, source="Alghamdi et al. 2023")
+    asked = curve.bounds
+    asked.delta(np.array([1.0]), method="saddle-point")  # declines here, not later
+    return Claim(
+        "saddle-point",
+        "bound",
+        lambda alpha: asked(alpha, method="saddle-point").lower,
+        lambda epsilon: asked.delta(epsilon, method="saddle-point").upper,
+        lambda delta: asked.epsilon(delta, method="saddle-point").upper,
+        "Alghamdi et al. 2023",
+    )
