@@ -21,7 +21,7 @@ from tradeoff.numerics.rounding import UNIT, Array
 MAX_VERTICES = 100_000
 """Most vertices an exact operation may make."""
 
-_STEEPEST = 709.0
+_STEEPEST = 690.0
 
 _FORGIVEN = 1e-12
 """Violation of convexity or of f <= 1 - alpha that rounding explains: it is repaired downwards, the safe side."""

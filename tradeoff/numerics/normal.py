@@ -33,10 +33,12 @@ def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
     As e^eps phi(b) = phi(a), it is phi(a) (R(a) - R(b)) with R Mills' ratio; for small mu the difference is
     the integral of 1 - t R(t) from a to b, whose integrand loses t^2 units where it is about 1/t^2.
     """
-    a = epsilon / mu - mu / 2
+    with np.errstate(over="ignore"):
+        ratio = np.minimum(epsilon / mu, 1e100)  # farther out delta is below all floats anyway
+    a = ratio - mu / 2
     b = a + mu
     log_density = -a * a / 2 - _LOG_SQRT_2PI
-    position = (np.abs(a) + 2) * 8 * (epsilon / mu + mu + 1)
+    position = (np.abs(a) + 2) * 8 * (ratio + mu + 1)
     if mu < 1:
         nodes, weights = np.polynomial.legendre.leggauss(14)
         t = a[:, None] + mu * (nodes + 1) / 2
