@@ -111,7 +111,7 @@ class TestTransforms:
         law: LossLaw = Thinned(GaussianLaw(mu), rate)
         found = drawn(Reversed(law) if turned else law, 2.0)
         start = 6.0 / np.sqrt(n * found.variance)
-        reached = stays_below([found], [n], 12.0, start, np.inf)
+        reached = stays_below([found], [n], 12.0, start, np.inf, np.inf)
         if reached == start:
             return
         y = np.geomspace(start, min(reached, 30 * start), 1000)
