@@ -21,8 +21,8 @@ from tradeoff.numerics.rounding import UNIT, Array
 
 Pair = tuple[Array, Array]
 
-USUAL, PATIENT = 2e7, 1e9
-"""Terms summed for one line while no tolerance is asked, and when one is."""
+USUAL, EACH, PATIENT = 2e7, 2e5, 1e9
+"""Terms summed for one line while no tolerance is asked (at least EACH a distinct factor), and when one is."""
 
 BLUR = 1e-5
 """Relative width left by a Gaussian added where the product does not decay, while no tolerance is asked."""
@@ -192,7 +192,7 @@ class Contour:
         """Answer all entries, a line at a time: aim at one, keep what the line also answers well, go on with the rest."""
         low, high = np.full(len(at), trivial[0]), np.full(len(at), trivial[1])
         waiting = np.ones(len(at), bool)
-        most = USUAL if tol is None else PATIENT
+        most = max(USUAL, EACH * len(self.tail.laws)) if tol is None else PATIENT
         accuracy = 0.0 if not self.blur else BLUR if tol is None else min(BLUR, tol / 12)
         while waiting.any():
             allowance().tell(int(len(at) - waiting.sum()), len(at))
