@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cached_property
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.core.bounds import Bounds, Pair
+from tradeoff.core.certified import Certified, How
 from tradeoff.core.dispatch import operator
 from tradeoff.core.parameters import count
-from tradeoff.engines.allowance import MEMORY, METHODS, Allowance, Method, Progress, allowance, allowing
 from tradeoff.engines.law import LossLaw
-from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, SymbolError
+from tradeoff.errors import KindError, NoClosedForm
 from tradeoff.numerics.roots import straddle
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.numerics.rounding import Array
 
 Hypothesis = Literal["either-order", "both-orders", "profile"]
 
@@ -267,149 +266,6 @@ def _curve(other: object) -> TradeOff:
     if hasattr(other, "curve"):
         raise KindError(f"{other!r} is a mechanism, and the algebra is of curves: write {type(other).__name__}(...).curve()")
     raise KindError(f"{other!r} is not a trade-off function")
-
-
-MEGABYTE = 2**20
-
-
-class How(TypedDict, total=False):
-    """How a question is to be answered.
-
-    ``method`` forces one engine ("closed-form", "exact", "lattice", "contour" or "saddle-point"); ``memory`` is the most
-    working memory in bytes, 1 GiB unless said; ``progress`` is called with (entries settled, entries asked); ``n_jobs``
-    shares the factors of a product with very many distinct ones through joblib (None: as joblib is configured).
-    """
-
-    method: Method
-    memory: int
-    progress: Progress
-    n_jobs: int | None
-
-
-class Certified:
-    """Questions to a curve with both sides of the answer.
-
-    Each takes ``tol``, the width its bounds must reach (absolute for epsilon, relative for delta, and for beta relative to
-    min(beta, 1 - alpha - beta)), and the keywords of ``How``. Without ``tol`` the answer is as good as a second or so allows.
-
-    Examples
-    --------
-    >>> import tradeoff as to
-    >>> f = to.Laplace(0.1) ** 100
-    >>> f.bounds.epsilon(1e-5, tol=1e-7).width < 1e-7
-    True
-    >>> both = [to.Gaussian(1).bounds.delta(1.0, method=method) for method in ("lattice", "contour")]
-    >>> all(to.Gaussian(1).delta(1.0) in bounds for bounds in both)
-    True
-    """
-
-    __slots__ = ("_curve",)
-
-    def __init__(self, curve: TradeOff) -> None:
-        self._curve = curve
-
-    def __call__(self, alpha: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
-        """Bound f(alpha)."""
-        return self._ask("alpha", alpha, (0.0, 1.0), tol, how, "_beta")
-
-    def delta(self, epsilon: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
-        """Bound delta(epsilon)."""
-        return self._ask("epsilon", epsilon, (-np.inf, np.inf), tol, how, "_delta")
-
-    def epsilon(self, delta: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
-        """Bound epsilon(delta)."""
-        return self._ask("delta", delta, (0.0, 1.0), tol, how, "_epsilon")
-
-    @staticmethod
-    def _limits(how: How) -> Allowance:
-        """Return the limits asked for; a question inside a question inherits those it does not state."""
-        asked: dict[str, Any] = {"jobs" if name == "n_jobs" else name: value for name, value in how.items()}
-        return replace(allowance(), **asked)
-
-    def _by_engine(self, method: str) -> Certified:
-        """Return the questions to the same curve as an engine sees it, where it would answer by a closed form."""
-        if method == "closed-form":
-            if self._curve.composed:
-                raise NoClosedForm(f"{self._curve!r} has no closed form; leave method out, or force one of the engines")
-            return self
-        return self if self._curve.composed else Certified(operator("by_engine")(self._curve))
-
-    def _ask(self, name: str, value: ArrayLike, span: tuple[float, float], tol: float | None, how: How, hook: str) -> Bounds:
-        method, memory = how.get("method"), how.get("memory")
-        if method is not None and method not in METHODS:
-            raise DomainError(f"method = {method!r} is none of {', '.join(METHODS)}")
-        if memory is not None and not memory >= MEGABYTE:
-            raise DomainError(f"memory = {memory!r} is below one MiB ({MEGABYTE} bytes); the usual is {MEMORY}")
-        if self._curve.free_symbols:
-            names = ", ".join(sorted(map(str, self._curve.free_symbols)))
-            raise SymbolError(f"{self._curve!r} has free symbols {names}; substitute numbers first, with .subs({{...}})")
-        if tol is not None and not tol > 0:
-            raise DomainError(f"tol = {tol!r} is outside (0, inf); leave it out for the best answer")
-        try:
-            array = np.asarray(value, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise DomainError(f"{name} = {value!r} is not an array of real numbers") from error
-        flat = array.ravel()
-        wrong = np.flatnonzero(~((flat >= span[0]) & (flat <= span[1])))
-        if len(wrong):
-            listed = ", ".join(f"{name}[{i}] = {flat[i]}" if array.ndim else f"{name} = {flat[i]}" for i in wrong[:5])
-            more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-            raise DomainError(f"{listed}{more} outside [{span[0]:g}, {span[1]:g}]")
-        asked = self if method is None else self._by_engine(method)
-        with allowing(self._limits(how)):
-            lower, upper = getattr(asked, hook)(flat, tol)
-        if array.ndim == 0:
-            return Bounds(float(lower[0]), float(upper[0]))
-        return Bounds(lower.reshape(array.shape), upper.reshape(array.shape))
-
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
-        lower, upper = self._curve._beta(alpha, tol)  # noqa: SLF001 - the two classes are one contract
-        upper = np.minimum(upper, 1 - alpha)  # 1 - alpha is exact or rounded to nearest, and f <= 1 - alpha
-        upper = np.where(alpha > 0, np.nextafter(upper, 1.0), upper)
-        lower, upper = np.clip(lower, 0.0, upper), np.clip(upper, 0.0, 1.0)
-        lower, upper = np.where(alpha == 1, 0.0, lower), np.where(alpha == 1, 0.0, upper)
-        scale = np.minimum(upper, np.maximum(1 - alpha - lower, 0.0))
-        return _reached("alpha", alpha, lower, upper, tol, scale)
-
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
-        q = self._curve.q_plus
-        lower, upper = np.ones(len(epsilon)), np.ones(len(epsilon))
-        top = epsilon == np.inf
-        lower[top], upper[top] = q * (1 - 4 * UNIT), min(q * (1 + 4 * UNIT), 1.0)
-        finite = np.isfinite(epsilon)
-        if finite.any():
-            low, high = self._curve._delta(epsilon[finite], tol)  # noqa: SLF001 - as above
-            lower[finite], upper[finite] = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-        return _reached("epsilon", epsilon, lower, upper, tol, upper)
-
-    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
-        q, top = self._curve.q_plus, self._curve.sup_loss
-        lower, upper = np.full(len(delta), -np.inf), np.full(len(delta), -np.inf)
-        at_top = (delta <= q * (1 + 4 * UNIT)) & (delta < 1)
-        # At delta = Q(L = inf) the answer is sup L; where q is rounded, both answers must fit.
-        upper[at_top] = np.where(delta[at_top] >= q * (1 + 4 * UNIT) if q else True, top, np.inf)
-        lower[at_top] = np.where(delta[at_top] < q * (1 - 4 * UNIT), np.inf, top if q == 0 else -np.inf)
-        inner = ~at_top & (delta < 1)
-        if inner.any():
-            lower[inner], upper[inner] = self._curve._epsilon(delta[inner], tol)  # noqa: SLF001 - as above
-            upper[inner] = np.minimum(upper[inner], top)
-            unknown = np.flatnonzero(inner & np.isposinf(upper))
-            if len(unknown):
-                listed = ", ".join(f"{delta[i]:.3g}" for i in unknown[:5])
-                raise PrecisionError(f"no finite epsilon can be certified at delta = {listed}; ask a larger delta", np.inf)
-        return _reached("delta", delta, lower, upper, tol, np.ones(len(delta)))
-
-
-def _reached(name: str, at: Array, lower: Array, upper: Array, tol: float | None, scale: Array) -> Pair:
-    """Return the bounds, or raise if some entry is wider than ``tol``."""
-    if tol is not None:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            width = np.where(lower == upper, 0.0, (upper - lower) / np.where(scale > 0, scale, 1.0))
-        wide = np.flatnonzero(width > tol)
-        if len(wide):
-            worst = float(np.max(width))
-            raise PrecisionError(f"tol = {tol:g} not reached at {name} = {at[wide[:5]].tolist()}; reachable here: {worst:.3g}", worst)
-    return lower, upper
 
 
 def substituted(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:

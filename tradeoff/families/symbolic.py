@@ -9,7 +9,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from tradeoff.core.bounds import Pair
-from tradeoff.core.curve import How, TradeOff
+from tradeoff.core.certified import How
+from tradeoff.core.curve import TradeOff
 from tradeoff.core.derived import delta_from_beta, sides
 from tradeoff.core.dispatch import announces, operator
 from tradeoff.core.parameters import count, is_symbol, real
