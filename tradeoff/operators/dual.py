@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.dispatch import announces
+from tradeoff.errors import DomainError
+from tradeoff.numerics.rounding import UNIT, Array
 
 
 @dataclass(frozen=True)
@@ -38,12 +40,22 @@ class Dual:
 
     def conjugate(self, y: ArrayLike) -> Any:
         """Convex conjugate f*(y) = sup_x {x y - f(x)} = delta(log(-y)) - 1 for y < 0, and y for y >= 0 (an upper bound)."""
-        y = np.asarray(y, dtype=float)
-        flat = np.atleast_1d(y)
-        value = np.where(flat >= 0, flat, 0.0)  # f >= 0 with f(1) = 0: the supremum sits at x = 1
-        below = flat < 0
-        value[below] = np.asarray(self.curve.delta(np.log(-flat[below]))) - 1
-        return value.reshape(y.shape) if y.ndim else float(value[0])
+        try:
+            at = np.asarray(y, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise DomainError(f"y = {y!r} is not an array of real numbers") from error
+        if np.isnan(at).any():
+            raise DomainError(f"y = {y!r} holds NaN; give real slopes")
+        flat = at.ravel()
+        value = np.maximum(flat, 0.0)  # f >= 0 with f(1) = 0: the supremum sits at x = 1
+        value[flat < 0] = self._steep(-flat[flat < 0])
+        return value.reshape(at.shape) if at.ndim else float(value[0])
+
+    def _steep(self, s: Array) -> Array:
+        """Return delta(log s) - 1 rounded up: asked a little before log s, as delta decreases."""
+        epsilon = np.log(s)
+        found = self.curve.bounds.delta(epsilon * (1 - 8 * UNIT * np.sign(epsilon))).upper
+        return np.where(found == 1, 0.0, np.nextafter(found - 1, 1.0))
 
     def dual(self) -> TradeOff:
         """Return the curve f(alpha) = sup_eps 1 - delta(eps) - e^eps alpha."""

@@ -60,8 +60,7 @@ def group(f: TradeOff, k: int) -> TradeOff:
         return Identity()
     if not f.symmetric:
         raise DomainError("group needs a symmetric curve; take f.symmetrise(assume='either-order').group(k)")
-    if k > _MOST:
-        raise DomainError(f"k = {k} is above {_MOST}, the most compositions of a curve without a closed form")
-    if isinstance(f, Group):
-        return Group(f.operands[0], f.k * k)
-    return f if k == 1 else Group(f, k)
+    base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (f, k)
+    if steps > _MOST:
+        raise DomainError(f"k = {steps} is above {_MOST}, the most compositions of a curve without a closed form")
+    return f if k == 1 else Group(base, steps)

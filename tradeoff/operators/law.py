@@ -17,9 +17,10 @@ from tradeoff.core.tensor import Tensor, law_pair
 from tradeoff.engines.law import LossLaw, Reversed, masses
 from tradeoff.engines.saddle import Cumulant
 from tradeoff.errors import DomainError
-from tradeoff.numerics.rounding import Array
+from tradeoff.numerics.rounding import UNIT, Array
 
 Under = Literal["P", "Q"]
+_STEP, _FARTHEST = 1e-3, 690.0
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Law:
     """Law of L under P and under Q: distribution function, atoms, masses at infinity, cumulants, samples.
 
     Distribution functions come from bounds on the profile and hold the truth; cumulants and samples are estimates
-    for study, good to about 1e-6.
+    for study, good to about 1e-6; atoms, cumulants and samples of a curve known only between two others are the lower one's.
 
     Examples
     --------
@@ -40,9 +41,13 @@ class Law:
     curve: TradeOff
 
     @cached_property
-    def _factors(self) -> list[tuple[LossLaw, int]]:
+    def _pairs(self) -> list[tuple[LossLaw, LossLaw, int]]:
         factors = self.curve.factors if isinstance(self.curve, Tensor) else {self.curve: 1}
-        return [(low, n) for low, _, n in (law_pair(f, n) for f, n in factors.items())]
+        return [law_pair(f, n) for f, n in factors.items()]
+
+    @property
+    def _factors(self) -> list[tuple[LossLaw, int]]:
+        return [(low, n) for low, _, n in self._pairs]
 
     def _parts(self, under: Under) -> list[tuple[LossLaw, int]]:
         if under not in {"P", "Q"}:
@@ -72,28 +77,39 @@ class Law:
 
         The slope of the convex profile in s = e^eps is -P(L > eps), so it lies between the slopes of chords on both sides.
         """
-        at = np.atleast_1d(np.asarray(loss, dtype=float))
-        single = self._factors[0] if len(self._factors) == 1 else None
-        if single is not None and single[1] == 1:
-            low, high = _single_cdf(single[0], at, under)
-        else:
-            low, high = self._from_profile(at, under)
-        shape = np.shape(loss)
+        flat, shape = _losses(loss, under)
+        low, high = np.zeros(len(flat)), np.ones(len(flat))
+        low[flat == np.inf] = 1.0
+        lost = self.curve.p_minus if under == "P" else 0.0
+        low[flat == -np.inf], high[flat == -np.inf] = lost * (1 - 8 * UNIT), min(lost * (1 + 8 * UNIT), 1.0)
+        finite = np.isfinite(flat)
+        low[finite], high[finite] = self._cdf(flat[finite], under)
         return Bounds(low.reshape(shape), high.reshape(shape)) if shape else Bounds(float(low[0]), float(high[0]))
 
+    def _cdf(self, at: Array, under: Under) -> tuple[Array, Array]:
+        if len(self._pairs) == 1 and self._pairs[0][0] is self._pairs[0][1] and self._pairs[0][2] == 1:
+            return _single_cdf(self._pairs[0][0], at, under)
+        # Where e^t is no float: P(L > t) and Q(L <= -t) are at most e^-t.
+        low = np.where((at >= _FARTHEST) & (under == "P"), 1 - UNIT, 0.0)
+        high = np.where((at <= -_FARTHEST) & (under == "Q"), 1e-290, 1.0)
+        within = np.abs(at) < _FARTHEST
+        low[within], high[within] = self._from_profile(at[within], under)
+        return low, high
+
     def _from_profile(self, at: Array, under: Under) -> tuple[Array, Array]:
-        step = 1e-3
-        d = [self.curve.bounds.delta(at + k * step) for k in (-1, 0, 1)]
-        s = [np.exp(at + k * step) for k in (-1, 0, 1)]
-        above_low = np.clip((d[1].lower - d[2].upper) / (s[2] - s[1]), 0.0, 1.0)
-        above_high = np.clip((d[0].upper - d[1].lower) / (s[1] - s[0]), 0.0, 1.0)
+        """Bound P(L > t) by the slopes of delta's chords in s = e^eps, a step to either side."""
+        before, here, after = (self.curve.bounds.delta(at + k * _STEP) for k in (-1, 0, 1))
+        scale, slack = np.exp(at), 16 * UNIT * (1 + np.abs(at)) / _STEP  # t and its neighbours are rounded to UNIT |t|
+        least = np.clip((here.lower - after.upper) / (scale * np.expm1(_STEP)) * (1 - slack), 0.0, 1.0)
+        most = np.clip((before.upper - here.lower) / (scale * -np.expm1(-_STEP)) * (1 + slack), 0.0, 1.0)
         if under == "P":
-            return 1 - above_high, 1 - above_low
-        # Q(L > t) = delta(t) + e^t P(L > t)
-        return np.clip(1 - d[1].upper - s[1] * above_high, 0, 1), np.clip(1 - d[1].lower - s[1] * above_low, 0, 1)
+            return _probabilities(1 - most, 1 - least)
+        return _probabilities(1 - here.upper - scale * most, 1 - here.lower - scale * least)  # Q(L > t) = delta(t) + e^t P(L > t)
 
     def cumulants(self, *, under: Under = "P") -> tuple[float, float]:
         """Return mean and variance of the finite part of L, in nats: sums over the factors."""
+        if self.curve.p_minus >= 1 or self.curve.q_plus >= 1:
+            raise DomainError(f"{self.curve!r} has no finite loss, and so no mean")
         _, mean, variance = Cumulant([(law.sketch(), n) for law, n in self._parts(under)])(0.0)
         return (-mean if under == "Q" else mean), variance
 
@@ -106,9 +122,13 @@ class Law:
         return self.cumulants(under=under)[1]
 
     def quantile(self, level: float, *, under: Under = "P") -> float:
-        """Return the loss where the distribution function crosses ``level``, by bisection on its bounds."""
+        """Return the loss where the distribution function crosses ``level``, by bisection on its bounds; infinite where masses are."""
         if not 0 < level < 1:
             raise DomainError(f"level = {level!r} is outside (0, 1)")
+        if under == "P" and level <= self.curve.p_minus:
+            return -np.inf
+        if under == "Q" and level > 1 - self.curve.q_plus:
+            return np.inf
         mean, variance = self.cumulants(under=under)
         reach = 12 * np.sqrt(variance) + 1e-9
         low, high = mean - reach, mean + reach
@@ -127,6 +147,8 @@ class Law:
             sketch = law.sketch()
             weight = np.exp(sketch.log_p)
             finite = 1 - law.p_minus
+            if finite <= 0:
+                return np.full(size, -sign * np.inf)
             cumulative = np.cumsum(weight) / np.sum(weight)
             for _ in range(n):
                 draw = sketch.loss[np.searchsorted(cumulative, rng.random(size)).clip(0, len(weight) - 1)]
@@ -134,17 +156,42 @@ class Law:
         return total
 
 
+def _losses(loss: ArrayLike, under: Under) -> tuple[Array, tuple[int, ...]]:
+    """Return checked losses, flat, and their shape."""
+    if under not in {"P", "Q"}:
+        raise DomainError(f"under = {under!r} is neither 'P' nor 'Q'")
+    try:
+        at = np.asarray(loss, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DomainError(f"loss = {loss!r} is not an array of real numbers") from error
+    if np.isnan(at).any():
+        raise DomainError(f"loss = {loss!r} holds NaN; give losses in nats")
+    return at.ravel(), at.shape
+
+
+def _probabilities(low: Array, high: Array) -> tuple[Array, Array]:
+    """Widen by the rounding of a difference of numbers up to 2."""
+    return np.clip(low - 8 * UNIT, 0.0, 1.0), np.clip(high + 8 * UNIT, 0.0, 1.0)
+
+
 def _single_cdf(law: LossLaw, at: Array, under: Under) -> tuple[Array, Array]:
-    low, high = np.empty(len(at)), np.empty(len(at))
-    loss, log_p, _ = law.atoms
-    for k, t in enumerate(at):
-        cells = law.cells(np.array([-np.inf, t, np.inf])) if law.continuous else None
-        p, q = masses(cells, np.array([-np.inf, t, np.inf])) if cells is not None else (np.zeros(2), np.zeros(2))
-        weight = np.exp(log_p + (loss if under == "Q" else 0.0))
-        lowest = law.p_minus if under == "P" else 0.0
-        below = (q if under == "Q" else p)[0] + np.sum(weight[loss <= t]) + lowest
-        low[k], high[k] = below * (1 - 1e-12), min(below * (1 + 1e-12), 1.0)
-    return low, high
+    loss, log_p, atom_slack = law.atoms
+    weight = np.exp(log_p + (loss if under == "Q" else 0.0))
+    lowest = law.p_minus if under == "P" else 0.0
+    found = [_continuous(law, float(t), under) for t in at]
+    below = np.array([lowest + mass + float(np.sum(weight[loss <= t])) for t, (mass, _) in zip(at, found, strict=True)])
+    slack = 1e-12 + np.array([each for _, each in found]) + float(np.max(atom_slack, initial=0.0))
+    return below * np.maximum(1 - slack, 0.0), np.minimum(below * (1 + slack), 1.0)
+
+
+def _continuous(law: LossLaw, t: float, under: Under) -> tuple[float, float]:
+    """Return the mass up to t of a law's part without atoms, and its relative slack."""
+    if not law.continuous:
+        return 0.0, 0.0
+    edges = np.array([-np.inf, t, np.inf])
+    cells = law.cells(edges)
+    p, q = masses(cells, edges)
+    return float((q if under == "Q" else p)[0]), float(cells.slack[0])
 
 
 @announces("law")

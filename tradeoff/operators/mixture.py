@@ -11,10 +11,11 @@ import numpy as np
 from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.derived import Derived
-from tradeoff.core.parameters import real
+from tradeoff.core.parameters import is_symbol, real
 from tradeoff.engines.law import LossLaw, Mixed
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, KindError, SymbolError
 from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.operators.operand import operand
 
 
 class Mixture(Derived):
@@ -66,7 +67,7 @@ def mixture(weights: Mapping[TradeOff, Any]) -> TradeOff:
     Parameters
     ----------
     weights
-        Probabilities of the curves; they must add to 1 within 1e-12.
+        Probabilities of the curves; they must add to 1 within 1e-12, and are divided by their sum.
 
     Returns
     -------
@@ -79,8 +80,17 @@ def mixture(weights: Mapping[TradeOff, Any]) -> TradeOff:
     >>> mixture({Gaussian(1): 0.5, Identity(): 0.5}).delta(0) <= 0.1914625
     True
     """
-    checked = {f: real("weight", w, 0, 1) for f, w in weights.items() if w != 0}
+    if not isinstance(weights, Mapping):
+        raise KindError(f"weights = {weights!r} is no mapping; write {{curve: probability}}")
+    checked = {operand(f): _weight(w) for f, w in weights.items()}
     total = math.fsum(checked.values())
-    if not checked or abs(total - 1) > 1e-12:
+    if abs(total - 1) > 1e-12:
         raise DomainError(f"the weights add to {total!r}, not to 1")
-    return next(iter(checked)) if len(checked) == 1 else Mixture(checked)
+    shares = {f: w / total for f, w in checked.items() if w > 0}
+    return next(iter(shares)) if len(shares) == 1 else Mixture(shares)
+
+
+def _weight(value: Any) -> float:
+    if is_symbol(value):
+        raise SymbolError(f"weight = {value!r} is symbolic, and the law of a mixture asks for numbers; give them")
+    return float(real("weight", value, 0, 1))

@@ -60,7 +60,9 @@ def _factors(f: TradeOff, g: TradeOff) -> bool | None:
     rest_f, rest_g = (tensor((factor, n - common.get(factor, 0)) for factor, n in side.items()) for side in (mine, theirs))
     if rest_f == Identity():
         return True
-    return _by_structure(rest_f, rest_g) if common else _one_by_one(mine, theirs)
+    known = _by_structure(rest_f, rest_g) if common else _one_by_one(mine, theirs)
+    # A common factor can make curves comparable that are not by themselves; only those of one family it leaves apart.
+    return known if known or type(rest_f) in _PARAMETER else None
 
 
 def _one_by_one(mine: Factors, theirs: Factors) -> bool | None:
@@ -140,7 +142,7 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
 def _one_order(f: TradeOff, goal: TradeOff) -> bool:
     """Decide delta_f <= delta_goal for eps >= 0: chords of f's upper bounds against goal's lower polygon, cell by cell."""
     reach = min(end(f, goal.q_plus * (1 - 4 * UNIT)), _FARTHEST)
-    grid = np.unique(np.concatenate([np.linspace(0.0, reach, 257), np.geomspace(reach, reach * 1e-5, 65)]))
+    grid = np.unique(np.concatenate([np.linspace(0.0, reach, 257), reach * np.geomspace(1.0, 1e-5, 65)]))
     mine, theirs = Nodes.of(f, grid), Nodes.of(goal, grid)
     for _ in range(_ROUNDS):
         if (mine.lower > theirs.upper).any():

@@ -10,6 +10,7 @@ from tradeoff.core.derived import Derived
 from tradeoff.core.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.errors import DomainError
 from tradeoff.numerics.rounding import Array
+from tradeoff.operators.operand import operand
 
 
 class Maximum(Derived):
@@ -84,7 +85,7 @@ class HullOfMinimum(Derived):
 def _pooled(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:
     if not curves:
         raise DomainError("give at least one curve")
-    distinct = tuple(dict.fromkeys(curves))
+    distinct = tuple(dict.fromkeys(map(operand, curves)))
     if len(distinct) == 1:
         return distinct[0]
     if all(isinstance(f, PiecewiseLinear) for f in distinct):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Rational
 from typing import Any, Literal
 
 import numpy as np
@@ -9,13 +10,14 @@ import numpy as np
 from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.derived import Derived
-from tradeoff.core.parameters import real
+from tradeoff.core.parameters import is_symbol, real
 from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.engines.law import LossLaw, Reversed, Thinned
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
 from tradeoff.numerics.roots import straddle
 from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.operators.operand import operand
 
 Scheme = Literal["poisson", "without-replacement"]
 
@@ -47,12 +49,12 @@ def subsample(f: TradeOff, p: Any, *, scheme: Scheme = "poisson") -> TradeOff:
     """
     if scheme not in {"poisson", "without-replacement"}:
         raise DomainError(f"scheme = {scheme!r} is not one of 'poisson', 'without-replacement'")
-    if f.free_symbols and hasattr(f, "symbolic"):
+    if operand(f).free_symbols or is_symbol(p):
         return f.symbolic().subsample(p)  # type: ignore[no-any-return]  # a Symbolic
     rate = real("p", p, 0, 1)
     if rate == 0:
         return Identity()
-    if isinstance(f, PiecewiseLinear) and f.exact and not isinstance(p, float):
+    if isinstance(f, PiecewiseLinear) and f.exact and isinstance(p, Rational):
         one_order: TradeOff = _exactly(f, p)
     else:
         one_order = f if rate == 1 else Subsampled(f, rate)
@@ -102,9 +104,7 @@ class Subsampled(Derived):
         inner = self._inner(epsilon)
         inside = np.isfinite(inner)
         low, high = -np.expm1(np.minimum(epsilon, 0.0)), -np.expm1(np.minimum(epsilon, 0.0))
-        # One rounding of e^eps - 1 moves eps' by 1/(e^eps') of it.
-        slack = 8 * UNIT * (1 + np.abs(inner[inside]) + np.exp(np.clip(-inner[inside], -40, 40)) / self.p)
-        base = self.operands[0].bounds
+        slack, base = _moved(inner[inside]), self.operands[0].bounds
         low[inside] = self.p * base.delta(inner[inside] + slack).lower
         high[inside] = self.p * base.delta(inner[inside] - slack).upper
         return low * (1 - 8 * UNIT), high * (1 + 8 * UNIT)
@@ -115,14 +115,19 @@ class Subsampled(Derived):
         inside = np.isfinite(inner)
         low, high = np.zeros(len(epsilon)), np.zeros(len(epsilon))
         base = self.operands[0].inverse().bounds
-        share = 1 - (1 - self.p) * scale[inside]
-        error = 8 * UNIT * (1 + scale[inside] * (1 + np.abs(epsilon[inside])))
-        slack = 8 * UNIT * (1 + np.abs(inner[inside]) + np.exp(np.clip(-inner[inside], -40, 40)) / self.p)
+        (share, error), slack = self._share(epsilon[inside], scale[inside]), _moved(inner[inside])
         low[inside] = np.maximum(share - error, 0.0) * base.delta(-inner[inside] + slack).lower
         high[inside] = np.maximum(share + error, 0.0) * base.delta(-inner[inside] - slack).upper
-        edge = ~inside & (epsilon < -np.log1p(-self.p) + 1e-15) if self.p < 1 else ~inside
-        high[edge] = 8 * UNIT
+        # Where e^-eps - 1 + p is 0 but for rounding, so is the factor.
+        edge = ~inside & (epsilon < -np.log1p(-self.p) * (1 + 8 * UNIT))
+        high[edge] = 8 * UNIT * self.p * scale[edge]
         return low, high
+
+    def _share(self, epsilon: Array, scale: Array) -> Pair:
+        """Return 1 - (1-p) e^eps and its error; as p e^eps - (e^eps - 1) where those terms are small."""
+        kept, gone, rest = self.p * scale, np.expm1(epsilon), (1 - self.p) * scale
+        small = kept + np.abs(gone) < 1
+        return np.where(small, kept - gone, 1 - rest), 8 * UNIT * np.where(small, kept + np.abs(gone), 1 + rest)
 
     def _epsilon(self, delta: Array, tol: float | None) -> Pair:
         if self.flipped:
@@ -137,14 +142,19 @@ class Subsampled(Derived):
         return low - 16 * UNIT * np.abs(low), high + 16 * UNIT * np.abs(high)
 
     def _outer(self, epsilon: Array) -> Array:
-        """Return log(1 - p + p e^eps)."""
-        near = np.log1p(np.maximum(self.p * np.expm1(np.minimum(epsilon, 600.0)), -1 + UNIT))
-        return np.where(epsilon > 600.0, np.maximum(epsilon, 600.0) + np.log(self.p), near)
+        """Return log(1 - p + p e^eps), by whichever form does not cancel."""
+        near = np.minimum(epsilon, 600.0)
+        change = self.p * np.expm1(near)
+        with np.errstate(divide="ignore"):
+            found = np.where(change > -0.5, np.log1p(np.maximum(change, -0.5)), np.log((1 - self.p) + self.p * np.exp(near)))
+        return np.where(epsilon > 600.0, np.maximum(epsilon, 600.0) + np.log(self.p), found)
 
     def _inner(self, epsilon: Array) -> Array:
         """Return log((e^eps - 1 + p)/p), -inf where there is none."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            small = np.log1p(np.maximum(np.expm1(np.minimum(epsilon, 600.0)) / self.p, -1.0))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            change = np.expm1(np.minimum(epsilon, 600.0))
+            ratio = change / self.p
+            small = np.where(np.isinf(ratio), np.log(change) - np.log(self.p), np.log1p(np.maximum(ratio, -1.0)))
             large = np.maximum(epsilon, 600.0)
             large = large + np.log1p(-(1 - self.p) * np.exp(-large)) - np.log(self.p)
         return np.where(epsilon <= 600.0, small, large)
@@ -160,12 +170,11 @@ class Subsampled(Derived):
     @property
     def sup_loss(self) -> float:
         if self.flipped:
-            lowest = -self.operands[0].inverse().sup_loss
-            return -float(np.log1p(self.p * np.expm1(lowest))) * (1 + 8 * UNIT)
+            return -float(self._outer(np.array(-self.operands[0].inverse().sup_loss))) * (1 + 32 * UNIT)
         top = self.operands[0].sup_loss
         if top > 600.0:
             return top  # log p below it: an upper bound
-        return float(np.log1p(self.p * np.expm1(top))) * (1 + 8 * UNIT)
+        return float(self._outer(np.array(top))) * (1 + 32 * UNIT)
 
     def inverse(self) -> TradeOff:
         return Subsampled(self.operands[0], self.p, flipped=not self.flipped)
@@ -180,3 +189,9 @@ class Subsampled(Derived):
 
     def __repr__(self) -> str:
         return f"{'~' if self.flipped else ''}subsample({self.operands[0]!r}, {self.p:.6g}) (one order)"
+
+
+def _moved(inner: Array) -> Array:
+    """Return what rounding moves eps' by: e^eps' = 1 + (e^eps - 1)/p, and the quotient is known to a few units."""
+    found: Array = 8 * UNIT * (1 + np.abs(inner) + np.exp(np.clip(-inner, -40, 40)))
+    return found

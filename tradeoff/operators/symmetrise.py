@@ -102,9 +102,15 @@ class ProfileSymmetrised(Derived):
         inverse_high = straddle(lambda t: self._steep(np.clip(t, 0.0, 1.0))[1], alpha)[1]
         return np.maximum(low, np.clip(inverse_low, 0.0, 1.0)), np.maximum(high, np.clip(inverse_high, 0.0, 1.0))
 
+    # h is f at alpha = 0 and steep there, and h^-1(0) = 1 - delta(0) is not above f(0).
+
     @property
     def q_plus(self) -> float:
-        return min(self.operands[0].q_plus, self.operands[0].p_minus) if self.operands[0].q_plus > 0 else 0.0
+        return self.operands[0].q_plus
+
+    @property
+    def sup_loss(self) -> float:
+        return max(self.operands[0].sup_loss, 0.0)
 
 
 def _by_profile(f: PiecewiseLinear) -> PiecewiseLinear:

@@ -1,0 +1,185 @@
+"""Operators where their formulas cancel, end or overflow, and where what they are given is no curve."""
+
+from __future__ import annotations
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tradeoff.errors import DomainError, KindError, SymbolError
+
+DIGITS = 180
+EXACT = mp.mpf(10) ** -40
+
+
+def laplace_profile(theta: float, loss: mp.mpf) -> mp.mpf:
+    """Profile of Laplace noise by its formula: 1 - e^((eps - theta)/2) between -theta and theta."""
+    if loss >= theta:
+        return mp.mpf(0)
+    return 1 - mp.exp(loss) if loss <= -theta else 1 - mp.exp((loss - theta) / 2)
+
+
+def thinned_profile(theta: float, p: float, loss: mp.mpf) -> mp.mpf:
+    """Profile of p f + (1 - p) Id for Laplace noise."""
+    rate = mp.mpf(p)
+    ratio = (mp.exp(loss) - 1 + rate) / rate
+    return rate * laplace_profile(theta, mp.log(ratio)) if ratio > 0 else 1 - mp.exp(loss)
+
+
+def other_order(theta: float, p: float, loss: mp.mpf) -> mp.mpf:
+    """Profile of the inverse."""
+    return 1 - mp.exp(loss) * (1 - thinned_profile(theta, p, -loss))
+
+
+RATES = st.one_of(st.floats(-300, -0.1).map(lambda x: 10**x), st.floats(-15, -0.5).map(lambda x: 1 - 10**x))
+SHIFTS = st.floats(0.05, 45)
+
+
+@given(theta=SHIFTS, p=RATES, at=st.floats(-1, 1))
+def test_subsampled_profiles_hold_the_truth_at_any_rate(theta: float, p: float, at: float) -> None:
+    f = to.subsample(to.Laplace(theta), p)
+    losses = [at * theta, at * p, at * abs(float(np.log1p(-p)))]
+    with mp.workdps(DIGITS):
+        for curve, truth in ((f, thinned_profile), (~f, other_order)):
+            low, high = curve.bounds.delta(losses)
+            for loss, a, b in zip(losses, low, high, strict=True):
+                exact = truth(theta, p, mp.mpf(loss))
+                assert mp.mpf(a) * (1 - EXACT) - mp.mpf(10) ** -100 <= exact <= mp.mpf(b) * (1 + EXACT) + mp.mpf(10) ** -100
+
+
+@given(theta=SHIFTS, p=RATES)
+def test_no_subsampled_loss_is_above_the_largest(theta: float, p: float) -> None:
+    f = to.subsample(to.Laplace(theta), p)
+    with mp.workdps(DIGITS):
+        for curve, truth in ((f, thinned_profile), (~f, other_order)):
+            assert truth(theta, p, mp.mpf(curve.epsilon(0.0))) < mp.mpf(10) ** -100
+
+
+@given(theta=SHIFTS, p=RATES, delta=st.one_of(st.floats(1e-12, 0.9), st.floats(-14, -1).map(lambda x: 1 - 10**x)))
+def test_subsampled_epsilon_holds_the_truth_at_any_rate(theta: float, p: float, delta: float) -> None:
+    f = to.subsample(to.Laplace(theta), p)
+    with mp.workdps(DIGITS):
+        for curve, truth in ((f, thinned_profile), (~f, other_order)):
+            assert truth(theta, p, mp.mpf(curve.epsilon(delta))) <= mp.mpf(delta) * (1 + EXACT)
+
+
+def test_other_order_near_rate_one_keeps_its_largest_loss() -> None:
+    # 1 - p + p e^-theta was once formed as 1 + p (e^-theta - 1): 24.842067 where 24.842173 is true.
+    p, theta = 0.9999999999999983, 24.842173007081975
+    with mp.workdps(40):
+        truth = -mp.log(1 - mp.mpf(p) + mp.mpf(p) * mp.exp(-mp.mpf(theta)))
+    assert (~to.subsample(to.Laplace(theta), p)).epsilon(0.0) == pytest.approx(float(truth), rel=1e-12)
+
+
+def test_profile_hypothesis_keeps_the_mass_at_infinity() -> None:
+    f = to.subsample(to.approximate_dp(1.0, 0.1), 0.5)  # Q(L = inf) = 0.05, P(L = -inf) = 0
+    g = f.symmetrise(assume="profile")
+    assert g.delta(np.inf) >= 0.05
+    assert g.epsilon(0.01) == np.inf
+    assert g(0.0) <= 0.95
+
+
+def test_profile_hypothesis_knows_its_largest_loss() -> None:
+    g = to.subsample(to.PureDP(1.0), 0.5).symmetrise(assume="profile")
+    low, high = g.bounds.epsilon(0.0)
+    assert low - 1e-12 <= np.log1p(0.5 * np.expm1(1.0)) <= high
+
+
+def test_groups_of_groups_are_limited_together() -> None:
+    with pytest.raises(DomainError, match="100000000"):
+        to.maximum(to.PureDP(0.01), to.Gaussian(0.01)).group(10_000).group(10_000)
+
+
+def test_curves_below_the_failure_at_once_are_dominated() -> None:
+    assert to.PureDP(1e-12).dominates(to.Gaussian(1.0), failure=1e-10)
+
+
+@pytest.mark.parametrize("under", ["P", "Q"])
+@pytest.mark.parametrize(
+    "curve",
+    [to.Gaussian(1.0), to.approximate_dp(1.0, 0.1), to.Laplace(0.5) ** 3, to.TotalVariation(1.0), to.PureDP(0.5).group(3), to.Identity()],
+    ids=repr,
+)
+def test_distribution_functions_anywhere(curve: to.TradeOff, under: str) -> None:
+    law = curve.law
+    low, high = law.cdf([-np.inf, -1000.0, -0.3, 0.0, 0.3, 1000.0, np.inf], under=under)
+    assert np.all(low <= high)
+    assert low[-1] == high[-1] == 1
+    assert low[0] <= (curve.p_minus if under == "P" else 0.0) <= high[0]
+    assert law.cdf(np.zeros((2, 3)), under=under).lower.shape == (2, 3)
+    assert law.cdf([], under=under).upper.shape == (0,)
+    with pytest.raises(DomainError, match="NaN"):
+        law.cdf([0.0, np.nan], under=under)
+
+
+def test_distribution_function_between_two_curves_holds_the_truth() -> None:
+    # 1 - f is steep up to the kink: three steps of it have losses 1.5, 0.5, -0.5 and -1.5.
+    law, kink = to.PureDP(0.5).group(3).law, 1 / (1 + np.exp(0.5))
+    low, high = law.cdf([-1.0, 0.0, 1.0])
+    truth = 1 - kink * np.exp([0.0, -0.5, -1.0])
+    assert np.all((low <= truth) & (truth <= high))
+    assert np.all(high - low < 0.02)
+
+
+def test_quantiles_and_samples_at_infinite_losses() -> None:
+    law = to.approximate_dp(1.0, 0.1).law
+    assert law.quantile(0.05) == -np.inf
+    assert law.quantile(0.95, under="Q") == np.inf
+    assert np.all(to.TotalVariation(1.0).law.sample(3, np.random.default_rng(0)) == -np.inf)
+    with pytest.raises(DomainError, match="no finite loss"):
+        to.TotalVariation(1.0).law.mean()
+
+
+def test_conjugate_at_the_ends() -> None:
+    dual = to.approximate_dp(1.0, 0.1).dual()
+    assert list(dual.conjugate([-np.inf, 0.0, 2.0, np.inf])) == pytest.approx([-0.9, 0.0, 2.0, np.inf])
+    assert dual.conjugate(np.zeros((0, 3))).shape == (0, 3)
+    with pytest.raises(DomainError, match="NaN"):
+        dual.conjugate([0.0, np.nan])
+
+
+NO_CURVES = [to.mechanisms.Laplace(scale=1.0), to.limits.clt(to.Gaussian(1.0)), None, 0.5]
+
+
+@pytest.mark.parametrize("thing", NO_CURVES, ids=repr)
+def test_operators_take_curves_only(thing: object) -> None:
+    g = to.Gaussian(1.0)
+    for operator in (
+        lambda: to.maximum(g, thing),
+        lambda: to.minimum(g, thing),
+        lambda: to.distance(g, thing),
+        lambda: to.distance(thing, g),
+        lambda: to.subsample(thing, 0.1),
+        lambda: to.mixture({thing: 0.5, g: 0.5}),
+        lambda: to.mixture({thing: 1.0}),
+    ):
+        with pytest.raises(KindError):
+            operator()
+
+
+def test_mixtures_ask_for_a_mapping_of_numbers() -> None:
+    sympy = pytest.importorskip("sympy")
+    with pytest.raises(KindError, match="mapping"):
+        to.mixture([(to.Gaussian(1.0), 1.0)])
+    with pytest.raises(SymbolError):
+        to.mixture({to.Gaussian(1.0): sympy.Symbol("w")})
+
+
+def test_weights_short_of_one_are_not_lost() -> None:
+    f = to.mixture({to.PureDP(1.0): 0.5 - 4e-13, to.PureDP(2.0): 0.5 - 4e-13})
+    assert f.delta(-800.0) == 1
+
+
+def test_equal_curves_are_at_distance_zero() -> None:
+    assert to.Gaussian(1.0).distance(to.Gaussian(1.0)).upper == 0
+
+
+def test_sampling_rates_of_other_kinds() -> None:
+    sympy = pytest.importorskip("sympy")
+    exact = to.PiecewiseLinear([0, 1], [1, 0])
+    assert to.subsample(to.Gaussian(1.0), np.float32(0.25)) == to.subsample(to.Gaussian(1.0), 0.25)
+    assert to.subsample(exact, np.float32(0.25))(0.5) == pytest.approx(0.5)
+    assert to.subsample(to.Gaussian(1.0), sympy.Symbol("p", positive=True)).free_symbols
