@@ -59,6 +59,11 @@ class Composition:
         return lost_mass([law.q_plus for law in self.laws], self.counts)
 
     @cached_property
+    def p_minus(self) -> float:
+        """Return P(L = -inf) of the product."""
+        return lost_mass([law.p_minus for law in self.laws], self.counts)
+
+    @cached_property
     def supremum(self) -> float:
         """Return the supremum of the finite losses."""
         return math.fsum(count * law.range[1] for law, count in zip(self.laws, self.counts, strict=True))
@@ -140,8 +145,12 @@ class Composition:
             scale = np.minimum(high, np.maximum(1 - alpha - low, 0.0))
             return (high - low) / np.where(scale > 0, scale, 1.0)
 
-        # 1 - alpha is rounded: no answer is narrower than its unit.
-        return self._ask("beta", alpha, (np.zeros(len(alpha)), 1 - alpha), np.ones(len(alpha), bool), width, tol)
+        return self._ask("beta", alpha, (np.zeros(len(alpha)), self._chord(alpha)), np.ones(len(alpha), bool), width, tol)
+
+    def _chord(self, alpha: Array) -> Array:
+        """Bound the convex f by its chord from f(0) = Q(L < inf) to f(P(L > -inf)) = 0."""
+        left, right = (1 - lost * (1 - _EDGE) + UNIT for lost in (self.q_plus, self.p_minus))
+        return np.where(alpha < right, np.minimum(left * (1 - alpha / right + 2 * UNIT), 1 - alpha), 0.0)
 
     def _ask(
         self,

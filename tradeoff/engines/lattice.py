@@ -73,11 +73,14 @@ def compose(factors: Sequence[Tilted], vectors: Sequence[Array], h: float, windo
         spectrum = fft.transform(wrapped)
         modulus = np.abs(spectrum)
         power, condition = _power(spectrum, modulus, factor.count)
-        product *= power
-        rough *= _power(modulus + unit * total, modulus, factor.count)[0].real
-        with np.errstate(divide="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            product *= power
+            rough *= _power(modulus + unit * total, modulus, factor.count)[0].real
             relative += factor.count * (unit * total / modulus + 4 * UNIT * condition)
+    if not np.isfinite(product).all():  # the tilt is too steep for these counts
+        return Sum(np.zeros(size), np.inf, 0.0, 0.0)
     modulus = np.abs(product)
+    rough[np.isnan(rough)] = np.inf  # infinity times an underflow: nothing is known there
     with np.errstate(over="ignore", invalid="ignore"):
         bound = np.where(relative < 0.5, modulus * np.expm1(np.minimum(relative, 1.0)), rough + modulus)
     mass = np.maximum(fft.restore(product, size), 0.0)  # the truth is not negative: clipping only comes closer

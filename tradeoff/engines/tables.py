@@ -255,7 +255,8 @@ def _beta_from(table: Profile, alpha: float, *, reverse: bool) -> tuple[float, f
     if reverse:
         line = (1 - alpha - table.upper - 8 * UNIT) * np.where(table.above > 700.0, 0.0, np.exp(-above))
         steep = np.where(table.below < -700.0, np.inf, np.exp(-below))
-        ceilings = [(1 - alpha - bottom + 8 * UNIT) * steep + TINY for bottom in bottoms]
+        with np.errstate(over="ignore"):  # a ceiling of infinity says nothing, and is one
+            ceilings = [(1 - alpha - bottom + 8 * UNIT) * steep + TINY for bottom in bottoms]
     else:
         line = 1 - table.upper - np.exp(above) * alpha - 8 * UNIT * (1 + np.exp(above) * alpha)
         line = np.where(table.above > 700.0, -np.inf, line)  # beyond, the slope is steeper than a float can say

@@ -11,6 +11,7 @@ import numpy as np
 
 from tradeoff.engines.allowance import allowance
 from tradeoff.engines.atomic import BinomialLaw, binomial_law
+from tradeoff.engines.contour import chernoff
 from tradeoff.engines.contour.aim import log_middle, middle_tilt
 from tradeoff.engines.contour.beta import greatest
 from tradeoff.engines.contour.pieces import pieces
@@ -74,7 +75,10 @@ class Contour:
             line = strip.near(float(at[which]), most, accuracy)
             return None if line is None else strip.delta(line, at)
 
-        return self._cover(epsilon, once, lambda low, high: (high - low) / np.where(high > 0, high, 1.0), tol, (0.0, 1.0))
+        low, high = self._cover(epsilon, once, lambda low, high: (high - low) / np.where(high > 0, high, 1.0), tol, (0.0, 1.0))
+        for k in np.flatnonzero((high >= 1) & (epsilon > 0)):
+            high[k] = min(self.tail.q_plus * (1 + 16 * UNIT) + self.tail.chernoff(chernoff.delta, epsilon[k]), 1.0)
+        return low, high
 
     def _strip(self, x: float) -> Strip:
         far = x >= 0 and log_delta_for_epsilon(self.tail.cumulant, x) < _HALF
@@ -90,12 +94,18 @@ class Contour:
                 if line is None:
                     return None
                 x = float(strip.epsilon(line, at[which : which + 1], aimed)[1][0])
-                if abs(x - aimed) <= 0.3 * line.scale or not math.isfinite(x):
+                if not 0.3 * line.scale < abs(x - aimed) < math.inf:
                     break
                 aimed, line = x, strip.near(x, most, accuracy)
             return None if line is None else strip.epsilon(line, at, aimed)
 
-        return self._cover(delta, once, lambda low, high: np.where(np.isfinite(high - low), high - low, np.inf), tol, (-np.inf, np.inf))
+        low, high = self._cover(
+            delta, once, lambda low, high: np.where(np.isfinite(high - low), high - low, np.inf), tol, (-np.inf, np.inf)
+        )
+        for k in np.flatnonzero(np.isinf(high)):
+            left = (delta[k] - self.tail.q_plus * (1 + 16 * UNIT)) * (1 - UNIT)
+            high[k] = self.tail.chernoff(chernoff.epsilon, left) if left > 0 else np.inf
+        return low, high
 
     def _start(self, delta: float) -> tuple[Strip, float]:
         left = delta - self.tail.q_plus

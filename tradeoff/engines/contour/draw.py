@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tradeoff.engines.allowance import allowance
+from tradeoff.engines.contour import chernoff
 from tradeoff.engines.contour.choice import transform
-from tradeoff.engines.contour.line import DEEP, Chernoff, Line
+from tradeoff.engines.contour.line import DEEP, Line
 from tradeoff.engines.contour.tail import stays_below
 from tradeoff.engines.contour.transform import Complex, Transform
 from tradeoff.engines.law import LossLaw
@@ -20,7 +21,7 @@ from tradeoff.numerics.rounding import UNIT, Array
 BYTES = 256
 """Working memory a node of a line takes while it is drawn and asked."""
 
-_DIGITS, _FAINT = 36.0, 20.0
+_FAINT = 20.0
 _BLOCK = 64
 _MANY, _SILENT, _SPARSE = 2048, 120.0, 8
 _SHARED = 64
@@ -45,8 +46,7 @@ class Aim(NamedTuple):
 
 def draw(laws: Sequence[LossLaw], counts: Sequence[int], aim: Aim) -> Line | None:
     """Return the line, or None where some density is unknown or a quadrature too large."""
-    digits = [_DIGITS + 6 + math.log(n) for n in counts]
-    found = [transform(law, aim.c, d) for law, d in zip(laws, digits, strict=True)]
+    found = [transform(law, aim.c, chernoff.DIGITS + math.log(n)) for law, n in zip(laws, counts, strict=True)]
     transforms = [t for t in found if t is not None]
     if len(transforms) < len(laws):
         return None
@@ -56,7 +56,7 @@ def draw(laws: Sequence[LossLaw], counts: Sequence[int], aim: Aim) -> Line | Non
         return None
     log, error, cut = product
     # What aliases is the product with the Gaussian added.
-    sides = [Chernoff(c, _log_m(laws, counts, c, digits) + aim.tau**2 * max(c * c - c, 0.0) * (0.5 + 1e-9)) for c in (aim.left, aim.right)]
+    sides = [chernoff.at(laws, counts, c).blurred(aim.tau) for c in (aim.left, aim.right)]
     blurred = aim.tau**2 * (aim.c**2 - aim.c) / 2
     scale = [n * t.log_m for n, t in zip(counts, transforms, strict=True)]
     means = [n * t.mean for n, t in zip(counts, transforms, strict=True)]
@@ -79,15 +79,6 @@ def draw(laws: Sequence[LossLaw], counts: Sequence[int], aim: Aim) -> Line | Non
 
 def _size(terms: Sequence[float]) -> float:
     return math.fsum(map(abs, terms))
-
-
-def _log_m(laws: Sequence[LossLaw], counts: Sequence[int], c: float, digits: Sequence[float]) -> float:
-    """Return K(c) from above; where the truth is K(0) or K(1), at most 0, use that."""
-    if c in {0.0, 1.0}:
-        return 0.0
-    each = [(n, transform(law, c, d)) for law, n, d in zip(laws, counts, digits, strict=True)]
-    terms = [n * (t.log_m + t.log_m_error) for n, t in each if t is not None]
-    return math.fsum(terms) + 4 * UNIT * _size(terms)
 
 
 def _decayed(transforms: Sequence[Transform], counts: Sequence[int], aim: Aim) -> tuple[Complex, Array, float]:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tradeoff.engines.contour.chernoff import Chernoff
 from tradeoff.engines.contour.transform import Complex
 from tradeoff.numerics.rounding import TINY, UNIT, Array
 
@@ -24,13 +25,6 @@ DEEP = 8.5
 """Frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing."""
 
 _CHUNK = 2**21
-
-
-class Chernoff(NamedTuple):
-    """A second real point c' of the strip: K(c') from above. It bounds psi(x) by e^(K(c') - (c' - 1) x) kappa(c')."""
-
-    c: float
-    log_m: float
 
 
 class Terms(NamedTuple):
@@ -150,7 +144,7 @@ class Line:
     def _alias(self, side: Chernoff, x: Array) -> Array:
         """Bound what the periods on one side add to the sum, in units of e^(log_m - (c - 1) x)."""
         period, gap = 2 * np.pi / self.step, abs(side.c - self.c)
-        exponent = side.log_m - self.log_m - (side.c - self.c) * x + _log_kappa(side.c)
+        exponent = side.log_m - self.log_m - (side.c - self.c) * x + side.log_kappa
         found: Array = np.exp(np.minimum(exponent - gap * period, 60.0)) / -np.expm1(-gap * period) * (1 + 1e-9)
         return found
 
@@ -168,8 +162,3 @@ class Line:
         beyond = self.cut * max(1 / self.last, self.tau * (DEEP + 1)) / np.pi
         found: Array = np.maximum(self._at(known, x) + off, 0.0) + beyond
         return found
-
-
-def _log_kappa(c: float) -> float:
-    """Return log sup_L (1 - e^(x-L))_+ e^((1-c)(L-x)): Chernoff's constant, 1 in the middle strip."""
-    return (c - 1) * math.log1p(-1 / c) - math.log(c) if c > 1 else 0.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -19,6 +19,9 @@ from tradeoff.numerics.rounding import UNIT, Array
 
 _REMEMBERED = 2**20
 """Most nodes of lines kept for later questions: 64 MiB."""
+
+ASTRAY = 100.0
+"""A line that finds its answer this many times farther out than the sketch did says nothing of it."""
 
 _NEWTON = 12
 _OUTWARD = 16
@@ -73,12 +76,16 @@ class Strip:
             return np.maximum(1 - high - UNIT, 0.0), np.minimum(1 - low + UNIT, 1.0)
         return self.q_plus * (1 - 16 * UNIT) + low * (1 - UNIT), np.minimum(self.q_plus * (1 + 16 * UNIT) + high, 1.0)
 
+    def chernoff(self, question: Callable[[Sequence[LossLaw], Sequence[int], Cumulant, float], float], x: float) -> float:
+        """Answer a question by Chernoff's bound alone, from above."""
+        return question(self.laws, self.counts, self.cumulant, float(x))
+
     def epsilon(self, line: Line, delta: Array, guess: float) -> tuple[Array, Array]:
         """Bound the least epsilon: Newton's method on log psi, then outwards until both sides are certified."""
         target = 1 - delta if self.middle else np.maximum(delta - self.q_plus, 1e-320)
         x, slope, width = _solve(line, np.log(target), np.full(len(delta), guess))
         step = np.maximum(2 * width / np.maximum(np.abs(slope), 1e-300), 4 * UNIT * (1 + np.abs(x)))
-        low, high = np.full(len(x), -np.inf), np.full(len(x), np.inf)
+        low, high, far = np.full(len(x), -np.inf), np.full(len(x), np.inf), ASTRAY * (1 + abs(guess))
         for _ in range(_OUTWARD):
             below, above = ~np.isfinite(low), ~np.isfinite(high)
             if below.any():
@@ -86,7 +93,7 @@ class Strip:
                 low[below] = np.where(self.delta(line, at)[0] > delta[below], at, -np.inf)
             if above.any():
                 at = (x + step)[above]
-                high[above] = np.where(self.delta(line, at)[1] <= delta[above], at, np.inf)
+                high[above] = np.where((self.delta(line, at)[1] <= delta[above]) & (at < far), at, np.inf)
             if np.isfinite(low).all() and np.isfinite(high).all():
                 break
             step = step * 2
