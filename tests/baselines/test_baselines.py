@@ -175,3 +175,39 @@ def test_extremes():
     assert np.isfinite(B.zcdp_route(1e6, 1e-5).epsilon)
     assert B.zcdp_route(1e300, 1e-300).epsilon == pytest.approx(1e300)
     assert B.laplace_advanced(1e-200, 1e-5, n=10).scale > 1e200
+
+
+def test_losses_that_floats_do_not_square():
+    assert to.baselines.advanced_composition(1e-200, n=4, slack=0.1).epsilon == pytest.approx(
+        2e-200 * math.sqrt(2 * math.log(10)), rel=1e-12
+    )
+    assert to.baselines.advanced_composition(1e200, slack=0.1).epsilon == math.inf
+    assert to.baselines.advanced_composition(800.0, n=0, slack=0.1, form="k-fold").epsilon == 0
+    assert to.baselines.basic_composition([1e308, 1e308]).epsilon == math.inf
+    assert to.baselines.basic_composition([1e308, 1e308]).guarantee == to.TotalVariation(1.0)
+
+
+@pytest.mark.parametrize("rho", [5e-324, 1e-310, 1e-300])
+def test_zcdp_of_next_to_nothing(rho):
+    assert 0 <= to.baselines.zcdp_route(rho, 1e-5).epsilon <= to.baselines.zcdp_route(rho, 1e-5, conversion="bun-steinke").epsilon
+
+
+def test_noise_below_the_least_float_is_rounded_up():
+    assert to.baselines.laplace_basic(1e200, sensitivity=5e-324).scale > 0
+    assert to.baselines.laplace_advanced(700.0, 0.1, sensitivity=5e-324).scale > 0
+
+
+def test_renyi_route_of_one_order_promises_that_order():
+    curve = ~to.subsample(to.Gaussian(1.0), 0.1)
+    found = to.baselines.renyi_route(curve, 0.03)
+    guarantee = found.guarantee
+    assert not guarantee.symmetric
+    alpha = np.linspace(0, 1, 101)
+    assert np.all(guarantee(alpha) <= curve.bounds(alpha).upper)
+    assert guarantee.delta(found.epsilon) == pytest.approx(0.03)
+    assert (to.approximate_dp(found.epsilon, 0.03)(alpha) > curve.bounds(alpha).upper).any()  # both orders would be too much
+
+
+def test_renyi_route_asks_for_a_list_of_orders():
+    with pytest.raises(DomainError, match="list of orders"):
+        to.baselines.renyi_route(to.Laplace(1.0), 1e-5, orders=2.0)

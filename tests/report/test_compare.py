@@ -7,9 +7,11 @@ import pytest
 
 import tradeoff as to
 from tradeoff.__main__ import main
+from tradeoff.cli.compare import blocks
 from tradeoff.errors import DomainError, KindError
-from tradeoff.report.compare import UNDER, compare
-from tradeoff.report.methods import METHODS
+from tradeoff.report.answers import Answer
+from tradeoff.report.compare import UNDER, _entry, compare
+from tradeoff.report.methods import METHODS, Claim
 from tradeoff.report.textbook import by_pairs
 
 PROVED = ("berry-esseen", "zcdp", "renyi", "advanced", "basic")
@@ -33,13 +35,15 @@ def test_the_clt_of_dp_sgd_is_marked(dp_sgd):
     assert dp_sgd.exact.epsilon[0].lower == pytest.approx(2.004, abs=1e-3)
     assert entry.error == pytest.approx(1.3245 - 2.0041, abs=1e-3)
     assert entry.under_reports
-    assert dp_sgd.table()[-2][-1] == UNDER
+    assert dp_sgd.table()[-2][1] == UNDER
 
 
 def test_a_method_declines_in_words(dp_sgd):
     row = dp_sgd["zcdp"]
     assert row.claim is None
     assert "no rho is known" in row.declined
+    assert dp_sgd.declined == {"zcdp": row.declined}
+    assert f"zcdp declined: {row.declined}" in str(dp_sgd)
     assert not row.under_reports
 
 
@@ -95,6 +99,63 @@ def test_the_same_curve_has_no_error():
     assert not found["itself"].under_reports
 
 
+def test_one_order_is_not_charged_to_both():
+    # The Renyi divergences of one order say nothing of the other, and f_{epsilon,delta} speaks for both.
+    found = compare(~to.subsample(to.Gaussian(1.0), 0.1), ["renyi"], delta=[1e-3], epsilon=[-0.5, 0.0, 0.5], alpha=[0.01, 0.8])
+    assert not found["renyi"].under_reports
+
+
+def test_pairs_far_below_zero():
+    found = compare(to.PureDP(0.3) ** 10, ["basic", "advanced", "zcdp", "renyi"], epsilon=[-np.inf, -800.0, -5.0, -1.0])
+    assert not any(row.under_reports for row in found)
+    assert found["basic"].entries["delta"][0].value == 1
+
+
+def test_a_million_releases_are_counted_not_listed():
+    found = compare(to.PureDP(1e-3) ** 10**6, ["basic", "advanced"])
+    assert found["basic"].entries["epsilon"][0].value == pytest.approx(1000)
+    assert found["advanced"].entries["epsilon"][0].value == pytest.approx(0.5 + np.sqrt(2 * np.log(1e5)), rel=1e-6)
+
+
+@pytest.mark.parametrize("curve", [to.PureDP(0.3), to.TotalVariation(0.1), to.TotalVariation(1.0)], ids=repr)
+def test_questions_at_the_ends_make_json_and_no_nan(curve):
+    found = compare(curve, delta=[0.0, 1e-300, 1.0], epsilon=[-np.inf, 0.0, 800.0, np.inf], alpha=[0.0, 1e-300, 1.0])
+    text = json.dumps(found.as_json(), allow_nan=False)
+    assert '"epsilon": "inf"' in text
+    entries = [e for row in found for each in row.entries.values() for e in each]
+    assert not any(np.isnan(e.error) and not np.isnan(e.value) for e in entries)
+    assert not any(row.under_reports for row in found if row.claim is not None and row.claim.kind == "bound")
+
+
+def test_answers_inside_the_exact_bounds_are_undecided():
+    exact = Answer(1.0, 0.2, 0.4)
+    claims = {kind: Claim("", kind, delta=lambda e: np.full(len(e), 0.3)) for kind in ("bound", "estimate", "curve")}
+    assert [_entry(claim, "delta", exact).undecided for claim in claims.values()] == [False, True, True]
+    assert not any(_entry(claim, "delta", exact).under_reports for claim in claims.values())
+    assert _entry(claims["estimate"], "delta", Answer(1.0, 0.35, 0.4)).under_reports
+
+
+@pytest.mark.parametrize(
+    ("value", "lower", "upper", "error"),
+    [(2.0, 1.0, np.inf, 1.0), (2.0, np.inf, np.inf, -np.inf), (np.inf, np.inf, np.inf, 0.0), (np.inf, 1.0, 1.0, np.inf)],
+)
+def test_errors_beside_infinite_bounds(value, lower, upper, error):
+    assert _entry(Claim("", "estimate", epsilon=lambda d: np.full(len(d), value)), "epsilon", Answer(0.0, lower, upper)).error == error
+
+
+def test_what_a_mapping_may_hold():
+    curve = to.Laplace(0.5) ** 4
+    band, theorem = to.limits.berry_esseen(curve), to.baselines.basic_composition(0.5, n=4)
+    found = compare(curve, {"band": band, "theorem": theorem, "own": to.Gaussian(2.0)}, delta=[0.1])
+    assert [row.claim.kind for row in found] == ["bound", "curve", "curve"]
+    assert not any(row.under_reports for row in found)
+    for wrong in (to.mechanisms.Laplace(scale=1.0), to.Plan({}), None, 3):
+        with pytest.raises(KindError, match=r"plan\.guarantee"):
+            compare(curve, {"wrong": wrong})
+    with pytest.raises(DomainError, match="neither names nor a mapping"):
+        compare(curve, 3)
+
+
 def test_table_and_json_say_the_same(laplace):
     table, data = laplace.table(), json.loads(json.dumps(laplace.as_json(), allow_nan=False))
     assert [len(line) for line in table] == [len(laplace.header())] * (2 + len(METHODS))
@@ -145,9 +206,25 @@ def test_the_command_prints_the_table(plan, capsys):
     assert main(["compare", str(plan), "--method", "clt", "--method", "basic", "--plot", str(plan.with_suffix(".svg"))]) == 0
     out = capsys.readouterr().out
     assert "four [counts]" in out
-    assert "epsilon(delta = 0.001)" in out
+    assert "at delta = 0.001" in out
     assert "basic composition" in out
     assert plan.with_suffix(".svg").read_text(encoding="utf-8").startswith("<?xml")
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_no_column_is_cut_and_each_block_is_led_by_method_and_verdict(laplace, width):
+    columns = [list(column) for column in zip(laplace.header(), *laplace.table(), strict=True)]
+    found = list(blocks(columns, width))
+    assert [column for block in found for column in block[2:]] == columns[2:]
+    assert all(block[:2] == columns[:2] for block in found)
+    wide = [2 + sum(2 + max(map(len, column)) for column in block) for block in found]
+    assert all(each <= width or len(block) == 3 for each, block in zip(wide, found, strict=True))
+
+
+def test_printed_bounds_are_rounded_towards_safety(laplace):
+    row, line = laplace["renyi"], laplace.table()[2 + list(METHODS).index("renyi")]
+    assert float(line[2].split()[0]) >= row.entries["epsilon"][0].value
+    assert float(line[-2].split()[0]) <= row.entries["beta"][-1].value
 
 
 def test_the_command_prints_json(plan, capsys):

@@ -11,6 +11,7 @@ from tradeoff.core.curve import TradeOff
 from tradeoff.errors import DomainError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
+from tradeoff.numerics.rounding import TINY
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibr
     scale 10 for (1, 0)-DP by Laplace noise, basic composition
     """
     e, size, n = number("epsilon", epsilon, 0, math.inf, open_low=True), _sensitivity(sensitivity), rounds(n, 1)
-    scale = raised(n * size / e)
+    scale = max(raised(n * size / e), TINY)
     source = "Dwork, Roth 2014, Theorems 3.6 and 3.16"
     return Calibration(scale, e, 0.0, "Laplace noise, basic composition", source, Laplace(raised(size / scale, 4)) ** n)
 
@@ -163,7 +164,8 @@ def laplace_advanced(epsilon: Any, delta: Any, *, n: Any = 1, sensitivity: Any =
     """
     e, size, n = number("epsilon", epsilon, 0, math.inf, open_low=True), _sensitivity(sensitivity), rounds(n, 1)
     d = probability("delta", delta)
-    scale = raised(size * math.sqrt(n / 2) * math.sqrt(4 * -math.log(d) + 4 * e) / e)  # sqrt(n/(2 rho)), without forming eps^2
+    spread = math.sqrt(n / 2) * math.sqrt(4 * -math.log(d) + 4 * e) / e  # sqrt(n/(2 rho)), without forming eps^2
+    scale = max(raised(size * spread), TINY)
     source = "Bun, Steinke 2016, Propositions 1.3 and 1.4"
     return Calibration(scale, e, d, "Laplace noise, advanced composition", source, Laplace(raised(size / scale, 4)) ** n)
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from tradeoff.baselines.result import Baseline, losses, number, probability, raised, rounds
+from tradeoff.baselines.result import Baseline, losses, number, probability, raised, rounds, total
 from tradeoff.errors import DomainError
 from tradeoff.families.approximate_dp import approximate_dp
 
@@ -38,8 +38,8 @@ def basic_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
     """
     e, d = losses(epsilon, delta)
     n = rounds(n)
-    total, failure = raised(n * math.fsum(e)), min(raised(n * math.fsum(d)), 1.0)
-    return Baseline(total, failure, "basic composition", "Dwork, Roth 2014, Theorem 3.16", (_ADAPTIVE,))
+    loss, failure = raised(total(e, n)), min(raised(total(d, n)), 1.0)
+    return Baseline(loss, failure, "basic composition", "Dwork, Roth 2014, Theorem 3.16", (_ADAPTIVE,))
 
 
 def advanced_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1, slack: Any, form: Form = "heterogeneous") -> Baseline:
@@ -72,15 +72,15 @@ def advanced_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any =
     n, paid = rounds(n), probability("slack", slack)
     if form not in {"heterogeneous", "k-fold"}:
         raise DomainError(f"form = {form!r} is not one of 'heterogeneous', 'k-fold'")
-    failure = min(raised(paid + n * math.fsum(d)), 1.0)
-    squares = n * math.fsum(e * e)
-    root = math.sqrt(2 * -math.log(paid) * squares)
+    failure = min(raised(paid + total(d, n)), 1.0)
+    norm = math.sqrt(n) * math.hypot(*e.tolist())  # the squares of small losses would be 0, those of large ones infinite
+    root = math.sqrt(2 * -math.log(paid)) * norm
     if form == "heterogeneous":
         source = "Bun, Steinke 2016, with the sub-Gaussian tail of the loss"
-        return Baseline(raised(squares / 2 + root), failure, "advanced composition", source, (_ADAPTIVE,))
+        return Baseline(raised(norm * norm / 2 + root), failure, "advanced composition", source, (_ADAPTIVE,))
     if len(e) and (e[0] != e).any():
         raise DomainError(f"epsilon = {epsilon!r}: the k-fold form takes equal losses; use form='heterogeneous'")
-    drift = n * math.fsum(e * _expm1(e[0] if len(e) else 0.0))
+    drift = total((each * _expm1(each) for each in e.tolist()), n)
     return Baseline(
         raised(root + drift), failure, "advanced composition, k-fold", "Dwork, Roth 2014, Theorem 3.20", (_ADAPTIVE, "equal epsilon")
     )

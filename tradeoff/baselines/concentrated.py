@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -63,7 +64,7 @@ def zcdp_route(rho: Any, delta: Any, *, conversion: Conversion = "optimal") -> B
     if conversion == "bun-steinke" or rho == 0:
         return Baseline(simple, target, "zCDP", "Bun, Steinke 2016, Proposition 1.3", ("rho-zCDP",))
     # At a - 1 = sqrt(log(1/delta)/rho) the simple bound is met; the optimum is not far from it.
-    start = 0.5 * math.log(-math.log(target) / rho)
+    start = 0.5 * (math.log(-math.log(target)) - math.log(rho))
     best = minimize_scalar(
         lambda u: _converted(rho * (1 + math.exp(u)), math.exp(u), target), bounds=(start - 6, start + 6), method="bounded"
     )
@@ -77,7 +78,8 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
     ----------
     curve
         A curve or product of either order, or the either-order envelope, whose larger divergence is taken. Divergences are
-        upper bounds by quadrature of the loss, for subsampled factors too (the moments accountant without its lemma).
+        upper bounds by quadrature of the loss, for subsampled factors too (the moments accountant without its lemma). What is
+        bounded is delta of T(P, Q): of a curve that is not symmetric ``guarantee`` speaks for that order alone.
     delta
         Probability in (0, 1).
     orders
@@ -95,11 +97,13 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
     (2.64427, 1e-06)-DP by Renyi route
     """
     target = probability("delta", delta)
+    if not isinstance(orders, Iterable):
+        raise DomainError(f"orders = {orders!r} is not a list of orders above 1")
     checked = [number("order", a, 1, math.inf, open_low=True) for a in orders]
     if not checked:
         raise DomainError("orders is empty; give at least one order above 1")
     found = min(_converted(renyi_divergence(curve, a), a - 1, target) for a in checked)
-    return Baseline(max(found, 0.0), target, "Renyi route", _CKS, ("divergences of fixed mechanisms add",))
+    return Baseline(max(found, 0.0), target, "Renyi route", _CKS, ("divergences of fixed mechanisms add",), one_order=not curve.symmetric)
 
 
 def _converted(divergence: float, k: float, delta: float) -> float:
@@ -138,8 +142,14 @@ def renyi_divergence(curve: TradeOff, order: float) -> float:
 def _of_factor(factor: TradeOff, order: float) -> float:
     if isinstance(factor, Gaussian):
         return raised(order * factor.mu**2 / 2)
-    law = factor.laws()[0]
+    law = _law(factor)
     return math.inf if law.q_plus > 0 else _of_law(law, order)
+
+
+@lru_cache(maxsize=64)
+def _law(factor: TradeOff) -> LossLaw:
+    """Return the law of a factor, or of a curve below it, which some curves make anew each time they are asked."""
+    return factor.laws()[0]
 
 
 def _of_law(law: LossLaw, order: float) -> float:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +12,11 @@ from numpy.typing import ArrayLike
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import count, is_symbol, real
+from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, SymbolError
 from tradeoff.families.approximate_dp import approximate_dp
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.families.total_variation import TotalVariation
+from tradeoff.numerics.rounding import UNIT, Array, up
 
 _MOST_ROUNDS = 2**53
 
@@ -20,6 +24,8 @@ _MOST_ROUNDS = 2**53
 @dataclass(frozen=True)
 class Baseline:
     """An (epsilon, delta) guarantee with the theorem it comes from; ``epsilon`` is an upper bound, in nats.
+
+    ``one_order`` says that delta(epsilon) is bounded in one order of the pair only.
 
     Examples
     --------
@@ -33,19 +39,34 @@ class Baseline:
     name: str
     source: str
     hypotheses: tuple[str, ...] = ()
+    one_order: bool = False
 
     @property
     def guarantee(self) -> TradeOff:
-        """Return f_{epsilon,delta}: a certified curve, which may enter products."""
-        return approximate_dp(self.epsilon, self.delta)
+        """Return f_{epsilon,delta}, a certified curve, which may enter products; of one order 1 - delta - e^eps alpha alone."""
+        if math.isinf(self.epsilon):
+            return TotalVariation(1.0)  # no privacy
+        both = approximate_dp(self.epsilon, self.delta)
+        if not self.one_order or self.delta >= 1:
+            return both
+        height = (1 - self.delta) * (1 - 4 * UNIT)
+        return PiecewiseLinear([0.0, height * math.exp(-self.epsilon) * (1 - 8 * UNIT)], [height, 0.0])
 
     def __repr__(self) -> str:
         return f"({float(f'{self.epsilon:.6g}')}, {float(f'{self.delta:.6g}')})-DP by {self.name}"
 
 
 def raised(value: float, ulps: float = 64) -> float:
-    """Round up past the error of a few operations on positive numbers."""
-    return float(value * (1 + ulps * UNIT))
+    """Round up past the error of a few operations on positive numbers, below the normal floats too."""
+    return float(up(value, ulps)) if 0 < value < math.inf else value
+
+
+def total(values: Iterable[float], n: int = 1) -> float:
+    """Return n times the sum of losses; +inf where no float holds it."""
+    try:
+        return n * math.fsum(values) if n else 0.0
+    except OverflowError:
+        return math.inf
 
 
 def losses(epsilon: ArrayLike, delta: ArrayLike) -> tuple[Array, Array]:

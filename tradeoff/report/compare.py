@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from tradeoff.core.curve import TradeOff
 from tradeoff.errors import DomainError, KindError, TradeOffError
 from tradeoff.numerics.rounding import Array
 from tradeoff.report import textbook as _textbook  # noqa: F401 - enters its methods
-from tradeoff.report.answers import ASKED, Answers, ask, finite
+from tradeoff.report.answers import ASKED, Answer, Answers, ask, finite
 from tradeoff.report.digits import rounded
 from tradeoff.report.methods import METHODS, Claim, claim_of
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 UNDER = "under-reports"
+DECLINED = "declined"
 _GRID = np.unique(np.concatenate([np.linspace(0.0, 1.0, 101), np.geomspace(1e-6, 0.49, 28)]))
 
 
@@ -36,15 +37,18 @@ class Entry:
     value
         The method's answer.
     error
-        Its difference to the middle of the exact bounds.
+        Its difference to the middle of the exact bounds, or to the lower one where the upper is infinite.
     under_reports
         Whether it claims more privacy than there is, beyond the exact bounds: epsilon or delta too small, beta too large.
+    undecided
+        Whether it lies between the exact bounds, so that they do not tell, and no theorem does.
     """
 
     asked: float
     value: float
     error: float
     under_reports: bool
+    undecided: bool = False
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,8 @@ class Row:
     entries
         Its entries by what is answered: epsilon, delta, beta.
     sup_error, sup_error_at
-        Signed difference beta - f of largest size among 129 type I errors, and where: positive on the unsafe side.
+        Signed difference beta - f of largest size among 129 type I errors, and where: positive on the unsafe side. It is
+        taken to the middle of the exact bounds, and says nothing between those type I errors.
     """
 
     method: str
@@ -108,20 +113,25 @@ class Comparison:
 
     def header(self) -> list[str]:
         """Return the names of the columns."""
-        return ["method", *(f"{name}({question} = {a.asked:g})" for name, question, a in self.exact), "sup error", ""]
+        return ["method", "verdict", *(f"{name} at {question} = {a.asked:g}" for name, question, a in self.exact), "largest error of beta"]
 
     def table(self) -> list[list[str]]:
-        """Return the rows as text: value and signed error, a mark where a method under-reports."""
+        """Return the rows as text: value and signed error; "!" where a method under-reports, "?" where the exact bounds do not tell."""
         sides = [[rounded(getattr(a, side), side, 6) for _, _, a in self.exact] for side in ("lower", "upper")]
-        exact = [["exact, at least", *sides[0], "", ""], ["exact, at most", *sides[1], "", ""]]
+        exact = [["exact, at least", "certified", *sides[0], ""], ["exact, at most", "certified", *sides[1], ""]]
         return exact + [self._line(row) for row in self.rows]
+
+    @property
+    def declined(self) -> dict[str, str]:
+        """The methods that do not apply, each with its reason."""
+        return {row.method: row.declined for row in self.rows if row.claim is None}
 
     def _line(self, row: Row) -> list[str]:
         if row.claim is None:
-            return [row.method, *["-" for _ in self.exact], "-", f"declined: {row.declined}"]
-        found = [_cell(e) for name in ASKED for e in row.entries[name]]
-        verdict = UNDER if row.under_reports else row.claim.kind
-        return [row.claim.name, *found, f"{row.sup_error:+.1e}" if np.isfinite(row.sup_error) else "-", verdict]
+            return [row.method, DECLINED, *["-" for _ in self.exact], "-"]
+        found = [_cell(e, name, row.claim.kind) for name in ASKED for e in row.entries[name]]
+        largest = f"{row.sup_error:+.1e} at alpha = {row.sup_error_at:.2g}" if np.isfinite(row.sup_error) else "-"
+        return [row.claim.name, UNDER if row.under_reports else row.claim.kind, *found, largest]
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data: the exact answers and one object a method; infinity is the string ``"inf"``, no answer is null."""
@@ -136,7 +146,8 @@ class Comparison:
     def __str__(self) -> str:
         lines = [self.header(), *self.table()]
         widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
-        return "\n".join("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines)
+        table = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+        return "\n".join([*table, *(f"{method} declined: {why}" for method, why in self.declined.items())])
 
 
 def compare(
@@ -146,6 +157,7 @@ def compare(
     delta: ArrayLike = (1e-5,),
     epsilon: ArrayLike = (1.0,),
     alpha: ArrayLike = (0.01,),
+    step: Callable[[str], Any] = lambda _: None,
 ) -> Comparison:
     """Set the exact answers of a curve beside those of limit theorems and textbook composition.
 
@@ -158,6 +170,8 @@ def compare(
         a mapping from names to curves or approximate curves.
     delta, epsilon, alpha
         Where to ask for epsilon, delta (epsilon in nats) and beta.
+    step
+        Called with the name of each method before it answers.
 
     Returns
     -------
@@ -182,7 +196,7 @@ def compare(
         raise KindError(f"{curve!r} is no curve: compare plan.guarantee(), or mechanism.curve()")
     exact = ask(curve, delta=_numbers("delta", delta), epsilon=_numbers("epsilon", epsilon), alpha=_numbers("alpha", alpha))
     on_grid = curve.bounds(_GRID)
-    return Comparison(curve, exact, tuple(_row(name, claim, exact, on_grid) for name, claim in _claims(curve, methods)))
+    return Comparison(curve, exact, tuple(_row(name, claim, exact, on_grid) for name, claim in _claims(curve, methods, step)))
 
 
 def _numbers(name: str, value: ArrayLike) -> list[float]:
@@ -192,16 +206,22 @@ def _numbers(name: str, value: ArrayLike) -> list[float]:
         raise DomainError(f"{name} = {value!r} is not an array of real numbers") from error
 
 
-def _claims(curve: TradeOff, methods: Sequence[str] | Mapping[str, Any] | None) -> Iterator[tuple[str, Claim | str]]:
+def _claims(
+    curve: TradeOff, methods: Sequence[str] | Mapping[str, Any] | None, step: Callable[[str], Any]
+) -> Iterator[tuple[str, Claim | str]]:
     if isinstance(methods, Mapping):
         for name, thing in methods.items():
+            step(name)
             yield name, claim_of(name, thing)
         return
+    if not isinstance(methods, Iterable | None):
+        raise DomainError(f"methods = {methods!r} is neither names nor a mapping from names to curves")
     names = list(METHODS) if methods is None else [methods] if isinstance(methods, str) else list(methods)
     unknown = [name for name in names if name not in METHODS]
     if unknown:
         raise DomainError(f"methods = {unknown!r} are none of {', '.join(map(repr, METHODS))}")
     for name in names:
+        step(name)
         try:
             yield name, METHODS[name](curve)
         except TradeOffError as error:
@@ -212,20 +232,25 @@ def _row(name: str, claim: Claim | str, exact: Answers, on_grid: Bounds) -> Row:
     if isinstance(claim, str):
         return Row(name, None, claim)
     entries = {
-        answered: tuple(_entry(getattr(claim, answered), a.asked, a.lower, a.upper, sign=-1 if answered == "beta" else 1) for a in answers)
-        for answered, answers in ((key, getattr(exact, key)) for key in ASKED)
+        answered: tuple(_entry(claim, answered, a) for a in answers) for answered, answers in ((key, getattr(exact, key)) for key in ASKED)
     }
     error, at, above = _largest(claim, on_grid)
     return Row(name, claim, "", entries, error, at, above)
 
 
-def _entry(answer: Any, asked: float, lower: float, upper: float, *, sign: int) -> Entry:
-    value = _value(answer, np.array([asked]))
+def _entry(claim: Claim, answered: str, exact: Answer) -> Entry:
+    value = _value(getattr(claim, answered), np.array([exact.asked]))
     if value is None or np.isnan(value[0]):
-        return Entry(asked, float("nan"), float("nan"), under_reports=False)
+        return Entry(exact.asked, float("nan"), float("nan"), under_reports=False)
     found = max(float(value[0]), 0.0)  # a loss below 0 is reported as 0, as the exact one is
-    error = 0.0 if lower == upper == found else found - (lower + upper) / 2
-    return Entry(asked, found, error, under_reports=found < lower if sign > 0 else found > upper)
+    safe, unsafe = (found <= exact.lower, found > exact.upper) if answered == "beta" else (found >= exact.upper, found < exact.lower)
+    return Entry(exact.asked, found, _error(found, exact), unsafe, undecided=not (safe or unsafe) and claim.kind != "bound")
+
+
+def _error(found: float, exact: Answer) -> float:
+    if found == exact.lower == exact.upper:  # infinite ones too
+        return 0.0
+    return found - (exact.lower if np.isinf(exact.upper) else (exact.lower + exact.upper) / 2)
 
 
 def _value(answer: Any, at: Array) -> Array | None:
@@ -243,29 +268,34 @@ def _largest(claim: Claim, on_grid: Bounds) -> tuple[float, float, bool]:
     if value is None:
         return float("nan"), float("nan"), False
     error = value - (on_grid.lower + on_grid.upper) / 2
-    k = int(np.argmax(np.abs(error)))
+    if np.isnan(error).all():
+        return float("nan"), float("nan"), False
+    k = int(np.nanargmax(np.abs(error)))
     return float(error[k]), float(_GRID[k]), bool(np.any(value > on_grid.upper))
 
 
-def _cell(entry: Entry) -> str:
+def _cell(entry: Entry, answered: str, kind: str) -> str:
     if np.isnan(entry.value):
         return "-"
-    return f"{entry.value:.5g} ({entry.error:+.1e}){'!' if entry.under_reports else ''}"
+    # What is proved stays so when printed.
+    value = rounded(entry.value, "lower" if answered == "beta" else "upper", 5) if kind == "bound" else f"{entry.value:.5g}"
+    return f"{value} ({entry.error:+.1e}){'!' if entry.under_reports else '?' if entry.undecided else ''}"
 
 
 def _row_json(row: Row) -> dict[str, Any]:
     if row.claim is None:
         return {"method": row.method, "declined": row.declined}
     answers = {
-        name: [
-            {question: e.asked, "value": _plain(e.value), "error": _plain(e.error), "under_reports": e.under_reports}
-            for e in row.entries[name]
-        ]
+        name: [{question: finite(e.asked), "value": _plain(e.value), "error": _plain(e.error), **_verdict(e)} for e in row.entries[name]]
         for name, question in ASKED.items()
     }
     at = {"sup_error": _plain(row.sup_error), "sup_error_at": _plain(row.sup_error_at)}
     head = {"method": row.method, "name": row.claim.name, "kind": row.claim.kind, "source": row.claim.source}
     return {**head, **answers, **at, "under_reports": row.under_reports}
+
+
+def _verdict(entry: Entry) -> dict[str, bool]:
+    return {"under_reports": entry.under_reports, "undecided": entry.undecided}
 
 
 def _plain(value: float) -> float | str | None:

@@ -11,13 +11,13 @@ import numpy as np
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.tensor import Tensor
-from tradeoff.errors import NoClosedForm
+from tradeoff.errors import KindError, NoClosedForm
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.numerics.rounding import Array
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope
 
-Kind = Literal["estimate", "bound"]
+Kind = Literal["estimate", "bound", "curve"]
 Answer = Callable[[Array], Any]
 
 
@@ -30,7 +30,8 @@ class Claim:
     name
         As printed.
     kind
-        ``"estimate"``: on neither side of the truth; ``"bound"``: proved not to under-report where its hypotheses hold.
+        ``"estimate"``: on neither side of the truth; ``"bound"``: proved not to under-report where its hypotheses hold;
+        ``"curve"``: one the caller gave, of which nothing is known.
     beta, delta, epsilon
         Type II error at alpha, delta at epsilon, epsilon at delta: functions of an array, or None.
     source
@@ -63,10 +64,20 @@ def method(name: str) -> Callable[[Method], Method]:
     return enter
 
 
-def claim_of(name: str, thing: Any, kind: Kind = "estimate") -> Claim:
-    """Return the claim of anything that answers like a curve: ``thing(alpha)``, ``thing.delta``, ``thing.epsilon``."""
-    proved = isinstance(thing, TradeOff) or kind == "bound"
-    return Claim(name, "bound" if proved else "estimate", thing, thing.delta, thing.epsilon, getattr(thing, "source", ""))
+def claim_of(name: str, thing: Any) -> Claim:
+    """Return the claim of a curve, an approximate curve, a Berry-Esseen band, or the guarantee of a textbook theorem."""
+    if isinstance(thing, import_module("tradeoff.limits").BerryEsseen):
+        return _of_band(name, thing)
+    given = thing if isinstance(thing, TradeOff) else getattr(thing, "guarantee", thing)
+    if isinstance(given, TradeOff):
+        return Claim(name, "curve", given, given.delta, given.epsilon, getattr(thing, "source", ""))
+    if isinstance(given, import_module("tradeoff.limits").ApproximateCurve):
+        return Claim(name, "estimate", given, given.delta, given.epsilon, given.source)
+    raise KindError(f"{name} = {thing!r} answers nothing as a curve does; give a curve, mechanism.curve() or plan.guarantee()")
+
+
+def _of_band(name: str, band: Any) -> Claim:
+    return Claim(name, "bound", band.lower, lambda e: band.delta(e).upper, lambda d: band.epsilon(d).upper, band.source, band.bounds)
 
 
 @method("clt")
@@ -92,10 +103,7 @@ def _edgeworth(curve: TradeOff) -> Claim:
 
 @method("berry-esseen")
 def _berry_esseen(curve: TradeOff) -> Claim:
-    found = import_module("tradeoff.limits").berry_esseen(curve)
-    return Claim(
-        "Berry-Esseen", "bound", found.lower, lambda e: found.delta(e).upper, lambda d: found.epsilon(d).upper, found.source, found.bounds
-    )
+    return _of_band("Berry-Esseen", import_module("tradeoff.limits").berry_esseen(curve))
 
 
 @method("saddle-point")

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from tradeoff import baselines
 from tradeoff.baselines.concentrated import ORDERS
+from tradeoff.baselines.result import raised
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.tensor import Tensor
 from tradeoff.errors import DomainError, NoClosedForm, TradeOffError
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.numerics.rounding import Array
+from tradeoff.numerics.rounding import UNIT, Array
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.report.methods import Claim, method
 
@@ -39,17 +41,18 @@ def by_pairs(name: str, source: str, least: Callable[[float], float], size: int 
 
     def profile(at: Array) -> Array:
         e, d = pairs()
-        # Below its own epsilon, delta of f_{e,d} is d + (1 - d)(e^e - e^eps)/(1 + e^e).
-        ratio = np.maximum(-np.expm1(np.minimum(at - e, 0.0)), 0.0) / (1 + np.exp(-e))
-        found: Array = np.min(d + (1 - d) * ratio, axis=0)
-        return found
+        # delta of f_{e,d} is d + (1 - d) times (e^e - e^eps)/(1 + e^e) from -e to e, 1 - e^eps before, 0 after.
+        inner = -np.expm1(np.minimum(at - e, 0.0)) / (1 + np.exp(-e))
+        ratio = np.maximum(inner, -np.expm1(np.minimum(at, 0.0)))
+        found: Array = np.min(d + (1 - d) * ratio, axis=0) * (1 + 16 * UNIT)
+        return np.minimum(found, 1.0)
 
     def beta(alpha: Array) -> Array:
         e, d = pairs()
         with np.errstate(over="ignore", invalid="ignore"):
             steep, flat = 1 - d - np.where(alpha > 0, np.exp(e) * alpha, 0.0), np.exp(-e) * (1 - d - alpha)
         best: Array = np.max(np.maximum(np.maximum(steep, flat), 0.0), axis=0)
-        return best
+        return np.maximum(best - 16 * UNIT, 0.0)
 
     epsilon(1e-5)  # declines here, not later
     return Claim(name, "bound", beta, profile, lambda delta: np.array([epsilon(float(d)) for d in np.atleast_1d(delta)]), source)
@@ -74,24 +77,33 @@ def _pure(factor: TradeOff) -> tuple[float, float]:
     return max(factor.sup_loss, other.sup_loss, 0.0), max(factor.q_plus, other.q_plus)
 
 
-def split(curve: TradeOff, budget: float) -> tuple[list[float], list[float], list[int]]:
-    """Return epsilon, delta and count of every factor; those of unbounded loss share ``budget`` in equal parts."""
+class Release(NamedTuple):
+    """So many releases, each (epsilon, delta)-DP."""
+
+    epsilon: float
+    delta: float
+    n: int
+
+
+def split(curve: TradeOff) -> Callable[[float], list[Release]]:
+    """Return the releases of a product as a function of the delta that those of unbounded loss share in equal parts."""
     parts = [(*_pure(factor), factor, n) for factor, n in factors(curve).items()]
     unbounded = sum(n for e, _, _, n in parts if math.isinf(e))
-    found = [(e, d, n) if math.isfinite(e) else (_worse(f, budget / unbounded), budget / unbounded, n) for e, d, f, n in parts]
-    return [e for e, _, _ in found], [d for _, d, _ in found], [n for _, _, n in found]
+
+    def found(budget: float) -> list[Release]:
+        return [
+            Release(e, d, n) if math.isfinite(e) else Release(_worse(f, budget / unbounded), budget / unbounded, n) for e, d, f, n in parts
+        ]
+
+    return found
 
 
 def _worse(factor: TradeOff, delta: float) -> float:
     return max(float(factor.epsilon(delta)), float(factor.inverse().epsilon(delta)), 0.0)
 
 
-def _spread(curve: TradeOff, budget: float) -> tuple[list[float], list[float]]:
-    """Return epsilon and delta of every single release."""
-    epsilon, delta, count = split(curve, budget)
-    if sum(count) > 10_000_000:
-        raise DomainError(f"{sum(count)} releases are more than a list should hold; ask for fewer than 10,000,000")
-    return np.repeat(epsilon, count).tolist(), np.repeat(delta, count).tolist()
+def _failures(releases: list[Release]) -> list[float]:
+    return [min(raised(each.n * each.delta), 1.0) for each in releases]
 
 
 @method("zcdp")
@@ -112,7 +124,8 @@ def _zcdp(curve: TradeOff) -> Claim:
 def _renyi(curve: TradeOff) -> Claim:
     # Each order's divergence is read off one conversion, at a delta so small that nothing is clipped at 0.
     tiny = 1e-200
-    bounds = [(a, baselines.renyi_route(curve, tiny, orders=[a]).epsilon - _paid(a, tiny)) for a in ORDERS]
+    both = {curve, curve.inverse()}  # a pair (epsilon, delta) is drawn as f_{epsilon,delta}, which speaks for both orders
+    bounds = [(a, max(baselines.renyi_route(f, tiny, orders=[a]).epsilon for f in both) - _paid(a, tiny)) for a in ORDERS]
     return by_pairs("Renyi", "Canonne, Kamath, Steinke 2020", lambda delta: max(min(d + _paid(a, delta) for a, d in bounds), 0.0))
 
 
@@ -123,11 +136,16 @@ def _paid(order: float, delta: float) -> float:
 
 @method("advanced")
 def _advanced(curve: TradeOff) -> Claim:
+    releases = split(curve)
+
     def least(delta: float) -> float:
-        epsilon, failures = _spread(curve, delta / 2)
+        found = releases(delta / 2)
+        failures = _failures(found)
         slack = delta - math.fsum(failures)
         if slack <= 0:
             return math.inf
+        # The formula knows sum eps^2 alone: n equal losses count as one that is sqrt(n) as large.
+        epsilon = [raised(each.epsilon * math.sqrt(each.n)) for each in found]
         return baselines.advanced_composition(epsilon, failures, slack=slack * (1 - 1e-12)).epsilon
 
     return by_pairs("advanced composition", "Bun, Steinke 2016", least, _size(curve))
@@ -135,10 +153,12 @@ def _advanced(curve: TradeOff) -> Claim:
 
 @method("basic")
 def _basic(curve: TradeOff) -> Claim:
+    releases = split(curve)
+
     def least(delta: float) -> float:
-        epsilon, failures = _spread(curve, delta * (1 - 1e-12))
-        found = baselines.basic_composition(epsilon, failures)
-        return found.epsilon if found.delta <= delta else math.inf
+        found = releases(delta * (1 - 1e-12))
+        total = baselines.basic_composition([raised(each.n * each.epsilon) for each in found], _failures(found))
+        return total.epsilon if total.delta <= delta else math.inf
 
     return by_pairs("basic composition", "Dwork, Roth 2014, Theorem 3.16", least, _size(curve))
 
