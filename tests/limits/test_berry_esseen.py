@@ -173,3 +173,23 @@ def test_shapes_are_kept():
     assert np.all(extremes.lower <= [1.0, 1.0, 1e-9, 0.0])
     assert np.all(extremes.upper >= [1.0, 1.0, 0.0, 0.0])
     assert band.bounds([]).lower.shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "curve", [to.PureDP(0.01) ** 10_000, to.Laplace(0.1) ** 50, STEP**10_000, to.approximate_dp(0.1, 1e-2) ** 100], ids=repr
+)
+def test_delta_is_the_dual_of_the_lower_bound_and_falls(curve):
+    band = to.limits.berry_esseen(curve)
+    epsilon = np.linspace(-6, 40, 4601)
+    delta = band.delta(epsilon)
+    assert np.all(np.diff(delta.upper) <= 1e-12)
+    assert delta.upper[-1] == pytest.approx(1 - band.lower(0.0), abs=1e-9)
+    alpha = np.concatenate([np.geomspace(1e-9, 1e-2, 2000), np.linspace(0, 1, 80_001)])
+    dual = np.max(1 - band.lower(alpha) - np.exp(epsilon[:1200:50, None]) * alpha, axis=1)
+    np.testing.assert_allclose(delta.upper[:1200:50], dual, atol=1e-5)
+
+
+def test_a_normal_law_keeps_its_delta_at_large_epsilon():
+    band, exact = to.limits.berry_esseen(to.Gaussian(3.0)), to.Gaussian(3.0)
+    for epsilon in (10.0, 20.0, 40.0, 100.0):
+        assert exact.bounds.delta(epsilon).lower <= band.delta(epsilon).upper <= exact.delta(epsilon) + 1e-13

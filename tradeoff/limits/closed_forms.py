@@ -15,13 +15,13 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 
-Known = tuple[Bounds, Bounds, Bounds, Bounds, float, float, float]
-"""kl, variance, E|L - E L|^3, E|L|^3, shift, third and fourth cumulant: the fields of ``Moments``."""
+Known = tuple[Bounds, Bounds, Bounds, Bounds, float, Bounds, Bounds, float]
+"""kl, variance, E|L - E L|^3, E|L|^3, shift, E(L - E L)^3, E(L - E L)^4, fourth cumulant: the fields of ``Moments``."""
 
 
 @singledispatch
 def closed_form(curve: TradeOff) -> Known | None:
-    """Return kl, variance, E|L - E L|^3, E|L|^3, 0 and two cumulants of a symmetric family, or None."""
+    """Return kl, variance, E|L - E L|^3, E|L|^3, 0 and what ``Moments`` has else, of a symmetric family, or None."""
     del curve
     return None
 
@@ -41,14 +41,14 @@ def _(curve: PureDP) -> Known | None:
         return _enclosed(*[0.0] * 6)
     t = mp.tanh(e / 2)
     spread = 1 - t**2
-    # 1 + t^2 = E|L - E L|^3/(eps^3 (1 - t^2)); the cumulants are those of a Bernoulli law with mean (1 - t)/2, times (2 eps)^r.
+    # 1 + t^2 = E|L - E L|^3/(eps^3 (1 - t^2)); the other moments are those of a Bernoulli law with mean (1 - t)/2, times (2 eps)^r.
     return _enclosed(
         e * t,
         e**2 * spread,
         e**3 * spread * (1 + t**2),
         e**3,
         (2 * e) ** 3 * spread * t / 4,
-        (2 * e) ** 4 * spread / 4 * (1 - 1.5 * spread),
+        (2 * e) ** 4 * spread / 4 * (1 - 0.75 * spread),
     )
 
 
@@ -62,7 +62,7 @@ def _(curve: Gaussian) -> Known | None:
         return _enclosed(*[0.0] * 6)
     a = mu / 2
     absolute = (a**3 + 3 * a) * mp.erf(a / mp.sqrt(2)) + 2 * (a**2 + 2) * mp.npdf(a)
-    return _enclosed(mu**2 / 2, mu**2, mu**3 * mp.sqrt(8 / mp.pi), mu**3 * absolute, 0.0, 0.0)
+    return _enclosed(mu**2 / 2, mu**2, mu**3 * mp.sqrt(8 / mp.pi), mu**3 * absolute, 0.0, 3 * mu**4)
 
 
 @closed_form.register
@@ -89,7 +89,7 @@ def _(curve: Laplace) -> Known | None:
         x0 = (centre + e) / 2
         return power(3, centre, x0, e) - power(3, centre, 0, x0) + ((centre + e) ** 3 + mp.exp(-e) * (e - centre) ** 3) / 2
 
-    return _enclosed(kl, central(2), absolute(-kl), absolute(mp.mpf(0)), central(3), central(4) - 3 * central(2) ** 2)
+    return _enclosed(kl, central(2), absolute(-kl), absolute(mp.mpf(0)), central(3), central(4))
 
 
 def _digits(parameter: float) -> tuple[Any, Any]:
@@ -101,13 +101,15 @@ def _digits(parameter: float) -> tuple[Any, Any]:
     return mp, mp.mpf(float(parameter))
 
 
-def _enclosed(kl: Any, variance: Any, third: Any, kappa3: Any, cumulant3: Any, cumulant4: Any) -> Known:
-    return *(_around(v) for v in (kl, variance, third, kappa3)), 0.0, float(cumulant3), float(cumulant4)  # type: ignore[return-value]  # four
+def _enclosed(kl: Any, variance: Any, third: Any, kappa3: Any, cumulant3: Any, fourth: Any) -> Known:
+    a, b, c, d, e, f = (_around(v) for v in (kl, variance, third, kappa3, cumulant3, fourth))
+    return a, b, c, d, 0.0, e, f, float(fourth - 3 * variance**2)
 
 
 def _around(value: Any) -> Bounds:
     """Enclose a number known to 30 digits by neighbouring floats."""
     middle = float(value)
     return Bounds(
-        middle if value >= middle else float(np.nextafter(middle, 0.0)), middle if value <= middle else float(np.nextafter(middle, np.inf))
+        middle if value >= middle else float(np.nextafter(middle, -np.inf)),
+        middle if value <= middle else float(np.nextafter(middle, np.inf)),
     )

@@ -17,9 +17,10 @@ from tradeoff.numerics.rounding import UNIT
 
 
 class Moments(NamedTuple):
-    """Of L under P, given that it is finite and shifted so that e^L has mean one; the last three are estimates.
+    """Of L under P, given that it is finite and shifted so that e^L has mean one; ``cumulant4`` is an estimate.
 
-    ``kl`` = -E L, ``variance``, ``third`` = E|L - E L|^3, ``kappa3`` = E|L - shift|^3 with ``shift`` undone.
+    ``kl`` = -E L, ``variance``, ``third`` = E|L - E L|^3, ``kappa3`` = E|L - shift|^3 with ``shift`` undone,
+    ``cumulant3`` = E(L - E L)^3, ``fourth`` = E(L - E L)^4.
     """
 
     kl: Bounds
@@ -27,13 +28,14 @@ class Moments(NamedTuple):
     third: Bounds
     kappa3: Bounds
     shift: float
-    cumulant3: float
+    cumulant3: Bounds
+    fourth: Bounds
     cumulant4: float
 
 
 _LEAST_VARIANCE = 1e-190
 NOTHING = Bounds(0.0, 0.0)
-CONSTANT = Moments(NOTHING, NOTHING, NOTHING, NOTHING, 0.0, 0.0, 0.0)
+CONSTANT = Moments(NOTHING, NOTHING, NOTHING, NOTHING, 0.0, NOTHING, NOTHING, 0.0)
 """Of a loss that is 0 wherever it is finite."""
 
 
@@ -81,29 +83,49 @@ def of_law(law: LossLaw) -> Moments:
     mean, doubt = -(kl.lower + kl.upper) / 2, (kl.upper - kl.lower) / 2 + UNIT * kl.upper
     square = Bounds(*finite.expectation(*_square(mean)))
     variance = Bounds(max(square.lower - doubt**2, 0.0), square.upper)
-    cube = Bounds(*finite.expectation(*_cube(mean)))
-    # Minkowski: a centre off by d moves the root of E|L - c|^3 by at most d.
-    root_low, root_high = np.cbrt(cube.lower) * (1 - 4 * UNIT), np.cbrt(cube.upper) * (1 + 4 * UNIT)
-    third = Bounds(float(max(root_low - doubt, 0.0) ** 3) * (1 - 8 * UNIT), float((root_high + doubt) ** 3) * (1 + 8 * UNIT))
-    fourth = finite.estimate(lambda x: (x - mean) ** 4)
+    cube = Bounds(*finite.expectation(*_power(mean, 3)))
+    fourth = _recentred(Bounds(*finite.expectation(*_power(mean, 4))), doubt, 4)
     return Moments(
         kl=kl,
         variance=variance,
-        third=third,
-        kappa3=Bounds(*finite.expectation(*_cube(finite.shift))),
+        third=_recentred(cube, doubt, 3),
+        kappa3=Bounds(*finite.expectation(*_power(finite.shift, 3))),
         shift=finite.shift,
-        cumulant3=finite.estimate(lambda x: (x - mean) ** 3),
-        cumulant4=fourth - 3 * square.upper**2,
+        cumulant3=_signed(cube, Bounds(*finite.expectation(*_power_below(mean))), square.upper, doubt),
+        fourth=fourth,
+        cumulant4=finite.estimate(lambda x: (x - mean) ** 4) - 3 * square.upper**2,
     )
+
+
+def _recentred(power: Bounds, doubt: float, order: int) -> Bounds:
+    """Return E|L - E L|^r from E|L - c|^r: by Minkowski a centre off by d moves its r-th root by at most d."""
+    low, high = (end ** (1 / order) * (1 + sign * 8 * UNIT) for end, sign in zip(power, (-1, 1), strict=True))
+    return Bounds(max(low - doubt, 0.0) ** order * (1 - 16 * UNIT), (high + doubt) ** order * (1 + 16 * UNIT))
+
+
+def _signed(cube: Bounds, below: Bounds, square: float, doubt: float) -> Bounds:
+    """Return E(L - E L)^3 = E|L - c|^3 - 2 E(c - L)_+^3 for c = E L; a centre off by d moves it by at most 3 d E(L - c)^2 + 2 d^3."""
+    error = 3 * doubt * square + 2 * doubt**3 + 8 * UNIT * cube.upper
+    return Bounds(cube.lower - 2 * below.upper - error, cube.upper - 2 * below.lower + error)
 
 
 def _square(centre: float) -> tuple[Function, Function, Function]:
     return lambda x: (x - centre) ** 2, lambda x: 2 + 2 * np.abs(x - centre), lambda x: 2 * np.abs(x - centre)
 
 
-def _cube(centre: float) -> tuple[Function, Function, Function]:
+def _power(centre: float, r: int) -> tuple[Function, Function, Function]:
+    """Return |x - c|^r, a bound on |phi'' - phi'| and |phi'|."""
     return (
-        lambda x: np.abs(x - centre) ** 3,
-        lambda x: 6 * np.abs(x - centre) + 3 * (x - centre) ** 2,
-        lambda x: 3 * (x - centre) ** 2,
+        lambda x: np.abs(x - centre) ** r,
+        lambda x: r * (r - 1) * np.abs(x - centre) ** (r - 2) + r * np.abs(x - centre) ** (r - 1),
+        lambda x: r * np.abs(x - centre) ** (r - 1),
+    )
+
+
+def _power_below(centre: float) -> tuple[Function, Function, Function]:
+    """Return (c - x)_+^3, which is convex, with bounds as above."""
+    return (
+        lambda x: np.maximum(centre - x, 0.0) ** 3,
+        lambda x: 6 * np.maximum(centre - x, 0.0) + 3 * np.maximum(centre - x, 0.0) ** 2,
+        lambda x: 3 * np.maximum(centre - x, 0.0) ** 2,
     )

@@ -66,20 +66,52 @@ class NormalPair:
         beyond = alpha * (1 - 4 * UNIT) >= 1 - self.p_minus
         return np.where(beyond, 0.0, np.minimum((1 - self.q_plus) * finite * (1 + 8 * UNIT), 1 - alpha))
 
+    @cached_property
+    def _ends(self) -> tuple[Array, float]:
+        """Return, corner by corner, the z before which the lower bound on f is 0, and the z at which its alpha is 0."""
+        last = float(np.clip(-ndtri(min(self.gamma_p, 1.0)), -_WIDEST, _WIDEST))
+        ratio, distance = self._corners
+        first = (float(np.clip(ndtri(min(self.gamma_q, 1.0)), -_WIDEST, _WIDEST)) + distance) / ratio
+        return np.minimum(first, last), last
+
     def delta(self, epsilon: Array) -> tuple[Array, Array]:
-        """Bound delta(eps) = sup_t Q(S > t) - e^eps P(S > t), whose supremum for normal laws solves a quadratic."""
+        """Bound delta(eps) = sup_t Q(S > t) - e^eps P(S > t), whose supremum for normal laws solves a quadratic.
+
+        From above it is sup_alpha 1 - lower(alpha) - e^eps alpha: thresholds at which alpha >= 0 and lower(alpha) >= 0.
+        """
         if max(self.p_minus, self.q_plus) >= 1:
             return np.ones_like(epsilon), np.ones_like(epsilon)
         inner = epsilon + np.log1p(-self.p_minus) - np.log1p(-self.q_plus)
         weight = np.exp(np.minimum(inner, 700.0))
-        gain = np.stack([1 - self._beta(z) - weight * ndtr(-z) for z in self._candidates(inner)])
-        error = self.gamma_q + weight * self.gamma_p + self._rounding + weight * 64 * UNIT * (1 + np.abs(epsilon))
+        free = self._candidates(inner)[:, None, :]  # each at every corner
+        first, last = self._ends
+        held = np.concatenate([np.clip(free, first, last), [first + 0 * inner, np.full_like(first, last) + 0 * inner]])
+        units = 8 * (1 + np.abs(inner))
+        low = 1 - self._beta(free) - self.gamma_q - weight * self._alpha(free, units, +1)
+        high = 1 - np.maximum(self._beta(held) - self.gamma_q, 0.0) - weight * self._alpha(held, units, -1)
         # Any threshold proves a lower bound if it does for every corner; each corner's best one bounds from above.
-        low, high = np.max(np.min(gain, axis=1), axis=0) - error, np.max(gain, axis=(0, 1)) + error
+        below, above = np.max(np.min(low, axis=1), axis=0) - self._rounding, np.max(high, axis=(0, 1)) + self._rounding
         trivial = -np.expm1(np.minimum(inner, 0.0)) * (1 - 8 * UNIT) - 8 * UNIT
-        low, high = np.maximum(np.maximum(low, trivial), 0.0), np.minimum(np.maximum(high, trivial + error), 1.0)
+        below, above = np.maximum(np.maximum(below, trivial), 0.0), np.minimum(np.maximum(above, trivial + 16 * UNIT), 1.0)
         q = self.q_plus
-        return (q + (1 - q) * low) * (1 - 8 * UNIT), np.minimum((q + (1 - q) * high) * (1 + 8 * UNIT), 1.0)
+        return (q + (1 - q) * below) * (1 - 8 * UNIT), np.minimum((q + (1 - q) * above) * (1 + 8 * UNIT), 1.0)
+
+    def _alpha(self, z: Array, units: Array, sign: int) -> Array:
+        """Return Phi(-z) + gamma from above, or Phi(-z) - gamma from below, e^epsilon's own rounding included; 0 where negative."""
+        ratio, distance = self._corners
+        slack = sign * UNIT * (units + 64 * (1 + z * z + np.abs(z) * np.max(distance / ratio)))
+        return np.asarray(np.maximum(ndtr(-z) * (1 + slack) + sign * self.gamma_p * (1 + sign * 8 * UNIT), 0.0))
+
+    def slopes(self) -> Array:
+        """Return losses log(slope) at many points of the lower bound, dense where probabilities are neither 0 nor 1."""
+        if max(self.p_minus, self.q_plus) >= 1:
+            return np.zeros(1)
+        (ratio, *_), (distance, *_) = (corner[:, 0] for corner in self._corners)
+        first, last = self._ends
+        bulk = np.concatenate([np.linspace(-8.5, 8.5, 1201), np.linspace(-_WIDEST, _WIDEST, 401)])
+        z = np.clip(np.concatenate([bulk, (bulk + distance) / ratio]), np.min(first), last)
+        loss = np.log(ratio) + (z - (ratio * z - distance)) * (z + (ratio * z - distance)) / 2
+        return np.asarray(np.clip(loss - np.log1p(-self.p_minus) + np.log1p(-self.q_plus), -600.0, 600.0))
 
     def _candidates(self, epsilon: Array) -> Array:
         """Return every z, corner by corner, with s_P/s_Q phi(s_P z/s_Q - gap/s_Q) = e^eps phi(z)."""

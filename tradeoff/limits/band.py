@@ -1,0 +1,92 @@
+"""What a limit theorem with a proved error gives: a band that holds the curve, whose every answer has two sides."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tradeoff.core.bounds import Bounds
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.errors import DomainError
+from tradeoff.numerics.roots import straddle
+from tradeoff.numerics.rounding import UNIT, Array
+
+_FARTHEST = 700.0
+
+
+class Hypothesis(NamedTuple):
+    """A condition of a theorem, and whether it holds here."""
+
+    statement: str
+    holds: bool
+
+
+class Band(ABC):
+    """Enclosure of a composition ``of`` at every alpha in [0, 1], for every number of factors."""
+
+    name: str
+    of: TradeOff
+    hypotheses: tuple[Hypothesis, ...]
+
+    @abstractmethod
+    def _bounds(self, alpha: Array) -> tuple[Array, Array]:
+        """Return bounds on f(alpha)."""
+
+    @abstractmethod
+    def _delta(self, epsilon: Array) -> tuple[Array, Array]:
+        """Return bounds on delta(epsilon): those that the bounds on f have."""
+
+    @abstractmethod
+    def lines(self) -> tuple[Array, Array]:
+        """Return slopes s > 0 and intercepts c of lines c - s alpha below the curve."""
+
+    @cached_property
+    def guarantee(self) -> PiecewiseLinear:
+        """Return a certified curve below the composition, which may enter products: the largest of the band's lines below it."""
+        return PiecewiseLinear.from_lines(*self.lines())
+
+    def lower(self, alpha: ArrayLike) -> Any:
+        """Return a lower bound on f(alpha), for any alpha in [0, 1]."""
+        return self.bounds(alpha).lower
+
+    def upper(self, alpha: ArrayLike) -> Any:
+        """Return an upper bound on f(alpha), for any alpha in [0, 1]."""
+        return self.bounds(alpha).upper
+
+    def bounds(self, alpha: ArrayLike) -> Bounds:
+        """Bound f(alpha) for alpha in [0, 1]."""
+        flat, shape = _array("alpha", alpha, 0.0, 1.0)
+        return _shaped(*self._bounds(flat), shape)
+
+    def delta(self, epsilon: ArrayLike) -> Bounds:
+        """Bound delta(epsilon), epsilon in nats; from above by sup_alpha 1 - lower(alpha) - e^epsilon alpha, which falls in epsilon."""
+        flat, shape = _array("epsilon", epsilon, -_FARTHEST, _FARTHEST)
+        return _shaped(*self._delta(flat), shape)
+
+    def epsilon(self, delta: ArrayLike) -> Bounds:
+        """Bound the least epsilon with delta(epsilon) <= delta, in nats; +inf from above where the band at alpha = 0 leaves more."""
+        flat, shape = _array("delta", delta, 0.0, 1.0)
+        low, _ = straddle(lambda e: self._delta(np.clip(e, -_FARTHEST, _FARTHEST))[0], flat)
+        known = flat > self.guarantee.q_plus * (1 + 8 * UNIT)
+        high = np.full(len(flat), np.inf)
+        high[known] = self.guarantee.bounds.epsilon(flat[known]).upper
+        return _shaped(np.minimum(low, high), high, shape)
+
+
+def _array(name: str, value: ArrayLike, low: float, high: float) -> tuple[Array, tuple[int, ...]]:
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DomainError(f"{name} = {value!r} is not an array of real numbers") from error
+    if not np.all((array >= low) & (array <= high)):
+        raise DomainError(f"{name} = {value!r} is outside [{low:g}, {high:g}]")
+    return array.ravel(), array.shape
+
+
+def _shaped(low: Array, high: Array, shape: tuple[int, ...]) -> Bounds:
+    return Bounds(low.reshape(shape), high.reshape(shape)) if shape else Bounds(float(low[0]), float(high[0]))
