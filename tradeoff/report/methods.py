@@ -65,8 +65,8 @@ def method(name: str) -> Callable[[Method], Method]:
 
 
 def claim_of(name: str, thing: Any) -> Claim:
-    """Return the claim of a curve, an approximate curve, a Berry-Esseen band, or the guarantee of a textbook theorem."""
-    if isinstance(thing, import_module("tradeoff.limits").BerryEsseen):
+    """Return the claim of a curve, an approximate curve, a band of bounds, or the guarantee of a textbook theorem."""
+    if isinstance(thing, import_module("tradeoff.limits.band").Band):
         return _of_band(name, thing)
     given = thing if isinstance(thing, TradeOff) else getattr(thing, "guarantee", thing)
     if isinstance(given, TradeOff):
@@ -104,6 +104,11 @@ def _edgeworth(curve: TradeOff) -> Claim:
 @method("berry-esseen")
 def _berry_esseen(curve: TradeOff) -> Claim:
     return _of_band("Berry-Esseen", import_module("tradeoff.limits").berry_esseen(curve))
+
+
+@method("edgeworth-bounds")
+def _edgeworth_bounds(curve: TradeOff) -> Claim:
+    return _of_band("Edgeworth bounds", import_module("tradeoff.limits").edgeworth_bounds(curve))
 
 
 @method("saddle-point")
