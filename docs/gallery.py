@@ -9,27 +9,28 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import tradeoff as to
-from tradeoff.report.figures import draw, families, gdp_bound, inset, paper, shared_legend, supporting_lines
+from tradeoff.report.figures import View, draw, families, gdp_bound, inset, paper, shared_legend, supporting_lines
+from tradeoff.report.methods import Claim
 from tradeoff.report.saving import save
-from tradeoff.report.styles import EXACT, PAGE, dashed
+from tradeoff.report.styles import EXACT, PAGE, dashed, number
 
 FOLDER = Path(__file__).with_name("_static") / "gallery"
 DELTA = 1e-3
+VIEWS: tuple[View, ...] = ("tradeoff", "loglog", "profile")
 
 
 def composition() -> Figure:
     """Draw ten queries of f_{eps,0} and of Laplace noise beside their CLT and the tightest (eps, delta) curve (DRS 2022, Section 3)."""
-    with paper(PAGE, 4.1, columns=2) as (figure, panels):
-        for axes, base, name in zip(
-            panels, (to.PureDP(1 / np.sqrt(10)), to.Laplace(1 / np.sqrt(10))), ("(ε, 0)-DP", "Laplace"), strict=True
-        ):
+    bases = (("(ε, 0)-DP", to.PureDP(1 / np.sqrt(10)), 0.05), ("Laplace", to.Laplace(1 / np.sqrt(10)), 0.016))
+    with paper(PAGE, 3.75, columns=2) as (figure, panels):
+        for axes, (name, base, width) in zip(panels, bases, strict=True):
             whole = base**10
             others = {
                 "CLT": to.limits.clt(whole),
-                f"tightest (ε, {DELTA:g})-DP": to.approximate_dp(whole.epsilon(DELTA), DELTA),
+                f"tightest (ε, {number(DELTA)})-DP": to.approximate_dp(whole.epsilon(DELTA), DELTA),
             }
             draw(axes, whole, others, label="10-fold, exact")
-            inset(axes, whole, others, centre=0.32, width=0.05)
+            inset(axes, whole, others, centre=0.32, width=width)
             axes.set_title(f"{name}, ε = 1/√10, ten times")
         shared_legend(figure, *panels)
     return figure
@@ -38,13 +39,11 @@ def composition() -> Figure:
 def standard_families() -> Figure:
     """Draw f_{eps,delta} and G_mu for a few parameters."""
     pairs = ((0.5, 0.0), (1.0, 0.0), (1.0, 0.1), (3.0, 0.1))
-    with paper(PAGE, 3.9, columns=2) as (figure, (left, right)):
+    with paper(PAGE, 3.55, columns=2) as (figure, (left, right)):
         families(left, {f"ε = {e:g}, δ = {d:g}": to.approximate_dp(e, d) for e, d in pairs})
         families(right, {f"μ = {mu:g}": to.Gaussian(mu) for mu in (0.5, 1.0, 3.0, 6.0)})
         left.set_title("(ε, δ)-DP")
         right.set_title("Gaussian DP")
-        for axes in (left, right):
-            axes.legend(loc="upper right")
     return figure
 
 
@@ -52,7 +51,6 @@ def lines() -> Figure:
     """Draw a curve with the lines of four (eps, delta) pairs that support it."""
     with paper(height=3.4) as (figure, axes):
         supporting_lines(axes, to.Gaussian(1.0), (0.0, 0.5, 1.0, 2.0), label="Gaussian DP, μ = 1")
-        axes.legend(loc="upper right")
     return figure
 
 
@@ -61,15 +59,13 @@ def mnist() -> Figure:
     step = to.mechanisms.SubsampledGaussian(noise_multiplier=1.1, sample_rate=256 / 60000)
     steps = 14062
     exact = to.Plan({step: steps}).guarantee()
-    clt = to.limits.dp_sgd_clt(step.sample_rate, step.noise_multiplier, steps)
-    epsilon = np.linspace(0.0, 6.0, 121)
-    with paper(PAGE, 3.2, columns=2) as (figure, (left, right)):
-        draw(left, exact, {"CLT": clt}, view="loglog")
-        draw(right, exact, {"CLT": clt}, view="profile")
-        right.plot(epsilon, moments(step, steps, epsilon), label="moments accountant", **dashed(1))
-        right.set(xlim=(0, 6), ylim=(1e-10, 1.5))
-        left.legend(loc="lower right")
-        right.legend(loc="upper right")
+    others = {"CLT": to.limits.dp_sgd_clt(step.sample_rate, step.noise_multiplier, steps), "moments accountant": moments(step, steps)}
+    with paper(PAGE, 2.7, columns=3) as (figure, panels):
+        for axes, view in zip(panels, VIEWS, strict=True):
+            draw(axes, exact, others, view=view)
+        panels[0].set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
+        panels[2].set(ylim=(1e-10, 1.5), box_aspect=1)
+        shared_legend(figure, *panels)
         figure.suptitle("DP-SGD on MNIST: sample rate 256/60000, noise multiplier 1.1, 14,062 steps", fontsize=8)
     return figure
 
@@ -77,7 +73,7 @@ def mnist() -> Figure:
 def under_reporting() -> Figure:
     """Draw the epsilon of the CLT and the exact one against the sample rate, p sqrt(steps) held fixed."""
     noise, delta, scale = 0.8, 1e-6, 0.005 * np.sqrt(1000)
-    steps = np.array([100_000, 30_000, 10_000, 3_000, 1_000, 300, 100, 30, 10, 3])
+    steps = np.unique(np.geomspace(3, 100_000, 28).round().astype(int))
     rates = scale / np.sqrt(steps)
     exact = np.array([_guarantee(noise, p, n).bounds.epsilon(delta) for p, n in zip(rates, steps, strict=True)], dtype=object)
     lower, upper = (np.array([getattr(each, side) for each in exact], dtype=float) for side in ("lower", "upper"))
@@ -86,32 +82,32 @@ def under_reporting() -> Figure:
         axes.fill_between(rates, lower, upper, color="0.72", linewidth=0)
         axes.plot(rates, upper, label="exact", **EXACT)
         axes.plot(rates, clt, label="CLT", **dashed(0))
-        axes.set(xscale="log", xlabel="sample rate p", ylabel=f"ε at δ = {delta:g} (nats)", ylim=(0, None))
-        axes.set_title(f"σ = {noise:g}, p √steps = {scale:.3f}: the CLT under-reports")
-        axes.legend(loc="center right")
+        axes.set(xscale="log", xlabel="sample rate p", ylabel=f"ε at δ = {number(delta)} (nats)", ylim=(0, None))
+        axes.set_title(f"DP-SGD, σ = {noise:g}, p √steps = {scale:.3f}")
+        axes.legend(loc="upper left")
+        axes.annotate("the CLT under-reports", (rates[4], clt[4]), (0, -11), textcoords="offset points", ha="right", fontsize="small")
     return figure
 
 
 def reduction() -> Figure:
     """Draw curves with the Gaussian curve certified below each."""
     step = to.mechanisms.SubsampledGaussian(noise_multiplier=0.8, sample_rate=0.005)
-    with paper(PAGE, 3.9, columns=2) as (figure, (left, right)):
+    with paper(PAGE, 3.55, columns=2) as (figure, (left, right)):
         gdp_bound(left, (to.Laplace(0.5) ** 4).gdp(1e-10))
         gdp_bound(right, to.Plan({step: 1000}).guarantee().gdp(1e-4), view="loglog")
         left.set_title("Laplace, ε = 0.5, four times")
         right.set_title("DP-SGD, σ = 0.8, p = 0.005, 1000 steps")
-        left.legend(loc="upper right")
-        right.legend(loc="lower right")
     return figure
 
 
 def views() -> Figure:
     """Draw one curve in three views: type II errors, ROC, and small type I errors."""
     exact = to.Laplace(0.2) ** 25
-    with paper(PAGE, 2.6, columns=3) as (figure, panels):
+    with paper(PAGE, 2.3, columns=3) as (figure, panels):
         for axes, view in zip(panels, ("tradeoff", "roc", "loglog"), strict=True):
             draw(axes, exact, {"CLT": to.limits.clt(exact)}, view=view)
-            axes.legend(loc="upper right" if view == "tradeoff" else "lower right")
+        for axes in panels[:2]:
+            axes.set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
     return figure
 
 
@@ -120,17 +116,29 @@ def comparison() -> Figure:
     return to.compare(to.Laplace(0.1) ** 400).figure()
 
 
-def moments(step: to.mechanisms.SubsampledGaussian, steps: int, epsilon: np.ndarray) -> np.ndarray:
-    """Return the moments accountant's delta: Renyi divergence at whole orders t, delta = exp((t - 1)(D_t - eps)) (Abadi et al. 2016)."""
+def moments(step: to.mechanisms.SubsampledGaussian, steps: int) -> Claim:
+    """Return the moments accountant: Renyi divergence at whole orders t, delta = exp((t - 1)(D_t - eps)) (Abadi et al. 2016)."""
     from scipy.special import gammaln, logsumexp
 
     p, sigma = step.sample_rate, step.noise_multiplier
+    orders = np.arange(2, 129)
     logs = []
-    for t in range(2, 129):
+    for t in orders:
         k = np.arange(t + 1)
         terms = gammaln(t + 1) - gammaln(k + 1) - gammaln(t - k + 1) + k * np.log(p) + (t - k) * np.log1p(-p) + k * (k - 1) / (2 * sigma**2)
-        logs.append(steps * logsumexp(terms) - (t - 1) * epsilon)
-    return np.minimum(np.exp(np.min(logs, axis=0)), 1.0)
+        logs.append(steps * logsumexp(terms))
+
+    def delta(epsilon: np.ndarray) -> np.ndarray:
+        return np.minimum(np.exp(np.min(np.array(logs)[:, None] - (orders - 1)[:, None] * epsilon, axis=0)), 1.0)
+
+    pairs = np.linspace(0.0, 30.0, 1501)
+
+    def beta(alpha: np.ndarray) -> np.ndarray:
+        """Take the best of all curves f_{eps,delta(eps)}."""
+        kept, scale = 1 - delta(pairs)[:, None], np.exp(pairs)[:, None]
+        return np.max(np.maximum(kept - scale * alpha, (kept - alpha) / scale), axis=0).clip(0, 1)
+
+    return Claim("moments accountant", "bound", beta, delta)
 
 
 def _guarantee(noise: float, rate: float, steps: int) -> to.TradeOff:

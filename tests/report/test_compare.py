@@ -207,7 +207,7 @@ def test_the_command_prints_the_table(plan, capsys):
     out = capsys.readouterr().out
     assert "four [counts]" in out
     assert "at delta = 0.001" in out
-    assert "basic composition" in out
+    assert "composition" in out
     assert plan.with_suffix(".svg").read_text(encoding="utf-8").startswith("<?xml")
 
 
@@ -217,7 +217,7 @@ def test_no_column_is_cut_and_each_block_is_led_by_method_and_verdict(laplace, w
     found = list(blocks(columns, width))
     assert [column for block in found for column in block[2:]] == columns[2:]
     assert all(block[:2] == columns[:2] for block in found)
-    wide = [2 + sum(2 + max(map(len, column)) for column in block) for block in found]
+    wide = [1 + sum(3 + max(map(len, column)) for column in block) for block in found]
     assert all(each <= width or len(block) == 3 for each, block in zip(wide, found, strict=True))
 
 

@@ -16,6 +16,17 @@ from tradeoff.errors import MissingExtraError
 from tradeoff.report.compare import compare
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
+# A browser on its own looks for updates, certificates and news.
+OFFLINE = (
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-extensions",
+    "--disable-quic",
+    "--disable-sync",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+)
 PLAN = """
 title = "a <kind> of noise"
 delta = [1e-5]
@@ -33,14 +44,19 @@ addEventListener("load", async () => {
     const plot = document.getElementById(name);
     const lines = plot.querySelectorAll(".scatterlayer .trace").length;
     const before = plot._fullLayout.yaxis.type;
+    const hovered = async () => {
+      Plotly.Fx.hover(plot, {xval: 0.05}, ["xy"]);
+      await new Promise(done => setTimeout(done, 300));
+      return [...plot.querySelectorAll(".hoverlayer text")].map(each => each.textContent).join(" ");
+    };
+    const first = await hovered();
     const label = before === "log" ? "linear" : "log";
     const button = [...plot.querySelectorAll(".updatemenu-button")].find(each => each.textContent.trim() === label);
     button.dispatchEvent(new MouseEvent("click", {bubbles: true}));
     await new Promise(done => setTimeout(done, 500));
-    Plotly.Fx.hover(plot, {xval: 0.05}, ["xy"]);
-    const values = [...plot.querySelectorAll(".hoverlayer text")].map(each => each.textContent).join(" ");
-    found[name] = [lines, before, plot._fullLayout.yaxis.type, values];
+    found[name] = [lines, before, plot._fullLayout.yaxis.type, first, await hovered()];
   }
+  found.wider = document.documentElement.scrollWidth - innerWidth;
   const answer = document.createElement("pre");
   answer.id = "probe";
   answer.textContent = JSON.stringify(found);
@@ -94,6 +110,31 @@ def test_the_page_loads_nothing(page):
     assert not re.search(r"<script[^>]*\ssrc=", text)
 
 
+def test_the_same_plan_gives_the_same_bytes():
+    pytest.importorskip("plotly", reason="plotly, the extra [report], is not installed")
+    written = importlib.import_module("tradeoff.report.html").report
+    plan = to.Plan({to.mechanisms.Gaussian(noise_multiplier=2): 3})
+
+    def one():
+        curve = plan.guarantee()
+        comparison = compare(curve, ["zcdp", "basic"], delta=[1e-5])
+        return written("twice", plan, comparison.exact, curve.gdp(), comparison)
+
+    assert one() == one()
+
+
+def test_the_side_to_report_is_in_bold(page):
+    text = page.read_text(encoding="utf-8")
+    assert re.search(r"epsilon at delta = 1e-05</td><td>[0-9.]+</td><td><strong>", text)
+    assert re.search(r"beta at alpha = 0.05</td><td><strong>[0-9.]+</strong></td><td>[0-9.]+</td>", text)
+
+
+def test_what_under_reports_is_marked_and_what_declines_says_why(page):
+    text = page.read_text(encoding="utf-8")
+    assert re.search(r"<tr class=under><td>[^<]+</td><td>under-reports</td>", text)
+    assert "zcdp: no rho is known" in visible(text)
+
+
 def test_titles_are_text(page):
     assert "a &lt;kind&gt; of noise" in page.read_text(encoding="utf-8")
 
@@ -108,6 +149,7 @@ def test_a_browser_draws_it(page, tmp_path):
         "--headless",
         "--no-sandbox",
         "--disable-gpu",
+        *OFFLINE,
         f"--user-data-dir={tmp_path / 'profile'}",
         "--virtual-time-budget=20000",
         "--dump-dom",
@@ -116,14 +158,19 @@ def test_a_browser_draws_it(page, tmp_path):
     answer = re.search(r'<pre id="probe">(.*?)</pre>', run.stdout, flags=re.DOTALL)
     assert answer, run.stderr[-2000:]
     found = json.loads(html.unescape(answer[1]))
-    lines, before, after, values = found["tradeoff"]
+    lines, before, after, beta, power = found["tradeoff"]
     assert lines >= 6
     assert (before, after) == ("linear", "log")
-    assert "exact" in values
-    assert "β ≥" in values
-    lines, before, after, _ = found["profile"]
+    curve = to.Plan({to.mechanisms.SubsampledGaussian(noise_multiplier=2, sample_rate=0.01): 1}).guarantee()
+    at = float(re.search(r"[0-9.]+", beta)[0])  # the point next to 0.05
+    shown = float(re.search(r"exact : β ≥ ([0-9.]+)", beta)[1])
+    assert curve(at) * (1 - 1e-4) <= shown <= curve.bounds(at).upper
+    assert float(re.search(r"exact : 1 − β ≤ ([0-9.]+)", power)[1]) >= 1 - curve.bounds(at).upper
+    lines, before, after, delta, _ = found["profile"]
     assert lines >= 5
     assert (before, after) == ("log", "linear")
+    assert "δ ≤" in delta
+    assert found["wider"] <= 0
     assert "Content Security Policy" not in run.stderr
 
 

@@ -5,6 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import tradeoff as to
+from tests.report.layout import check_layout
 from tradeoff.errors import DomainError, KindError, MissingExtraError
 
 
@@ -35,7 +36,7 @@ def test_perfect_privacy_is_dashed_and_grey(ax):
 
 
 def test_the_line_is_the_safe_bound_and_the_band_holds_both(ax):
-    curve = to.Laplace(0.1) ** 100
+    curve = to.Laplace(0.3) ** 12
     to.plot(curve, ax=ax)
     x, y = drawn(ax, 0)
     band = ax.collections[0].get_paths()[0].vertices
@@ -72,7 +73,11 @@ def test_several_curves_differ_without_colour(ax):
     to.plot(to.Gaussian(0.5), to.Gaussian(1), to.Laplace(1), ax=ax)
     lines = [each for each in ax.get_lines() if each.get_color() != "0.6"]
     assert len({(each.get_linestyle(), str(each._dash_pattern)) for each in lines}) == 3
-    assert [each.get_text() for each in ax.get_legend().get_texts()] == ["G_{0.5}", "G_{1}", "Lap_{1}"]
+    assert [each.get_text() for each in ax.get_legend().get_texts()] == [
+        r"$\mathrm{G}_{0.5}$",
+        r"$\mathrm{G}_{1}$",
+        r"$\mathrm{Lap}_{1}$",
+    ]
 
 
 def test_labels(ax):
@@ -88,7 +93,30 @@ def test_small_errors_on_log_axes(ax):
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
     x, y = drawn(ax, 0)
     assert x[0] == 1e-6
-    assert np.all(y[np.isfinite(y)] > 0)
+    assert ax.get_ylabel() == "power 1 − β"
+    bounds = to.Gaussian(1).bounds(x)
+    assert np.all(y >= 1 - bounds.upper)
+    assert y == pytest.approx(1 - bounds.lower, rel=2e-3)
+
+
+@pytest.mark.parametrize(("scale", "kind"), [("linear", "tradeoff"), ("loglog", "tradeoff"), ("linear", "profile"), ("loglog", "profile")])
+def test_many_long_names_go_below_the_plot(scale, kind):
+    figure = Figure(figsize=(4.8, 4.8), layout="constrained")
+    curves = [to.Identity(), to.TotalVariation(0.2), to.Gaussian(20), to.subsample(to.Gaussian(1.0), 0.1), to.PureDP(3), to.Laplace(0.5)]
+    names = [f"curve {i}, of which there is a great deal to be said in its name" for i in range(6)]
+    axes = to.plot(*curves, ax=figure.subplots(), labels=names, scale=scale, kind=kind)
+    check_layout(figure)
+    assert axes.get_legend().get_window_extent().y1 < axes.bbox.y0
+    lines = axes.get_lines()[-6:]
+    assert len({str(each._dash_pattern) for each in lines}) == 6
+    assert lines[0].get_color() == "black"
+
+
+def test_a_short_curve_beside_a_long_one_is_drawn_finely(ax):
+    to.plot(to.Gaussian(20), to.PureDP(0.5), ax=ax, kind="profile")
+    x, y = drawn(ax, 1)
+    assert np.count_nonzero(y > 0) > 150
+    assert x[-1] == drawn(ax, 0)[0][-1]
 
 
 @pytest.mark.parametrize(

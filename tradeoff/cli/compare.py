@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from tradeoff.cli.questions import Numbers, asked
 from tradeoff.cli.terminal import progress
-from tradeoff.report.compare import UNDER, Comparison
+from tradeoff.report.compare import DECLINED, UNDER, Comparison
 from tradeoff.report.compare import compare as compared
 from tradeoff.report.saving import check_target, save
 from tradeoff.report.summary import summary
 from tradeoff.spec import load
 
+_NOTE = (
+    'In brackets the signed error. "!" and "under-reports" mark what claims more privacy than there is: epsilon or delta too small, beta '
+    'too large; "?" what the exact bounds do not decide. A bound is proved, an estimate is not.'
+)
+
 
 def compare(
     plan: Path,
     *,
-    method: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    method: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     delta: Numbers = (),
     epsilon: Numbers = (),
     alpha: Numbers = (),
@@ -53,8 +62,8 @@ def compare(
     content = load(plan)
     questions = asked(content, delta=delta, epsilon=epsilon, alpha=alpha)
     with progress() as step:
-        step("comparing")
-        found = compared(content.plan.guarantee(), method or None, **questions)
+        step("composing")
+        found = compared(content.plan.guarantee(), method or None, **questions, step=step)
         if target is not None:
             step("drawing")
             save(found.figure(), target)
@@ -66,13 +75,46 @@ def compare(
 
 
 def _show(title: str, found: Comparison, figure: Path | None) -> None:
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 200)
-    table = Table(title=title.replace("[", r"\[") or None, title_justify="left", title_style="bold")
-    for name in found.header():
-        table.add_column(name)
-    for row in found.table():
-        table.add_row(*(cell.replace("[", r"\[") for cell in row), style="bold" if row[-1] == UNDER else None)
-    console.print(table)
-    console.print("Each answer with its signed error; ! marks the unsafe side. Estimates have no proof, bounds do.", style="dim")
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    rows = [row for row in found.table() if row[1] != DECLINED]
+    columns = [[_folded(cell) for cell in column] for column in zip(found.header(), *rows, strict=True)]
+    if title:
+        console.print(title, style="bold", markup=False)
+    for block in blocks(columns, console.width):
+        console.print(_table(block))
+    for method, why in found.declined.items():
+        console.print(f"{method} declined: {why}.", style="dim", markup=False)
+    console.print(_NOTE, style="dim")
     if figure is not None:
         console.print(f"Plot written to {figure}", style="dim", soft_wrap=True, markup=False)
+
+
+def _folded(cell: str) -> str:
+    return re.sub(r" (?=at alpha|at delta|at epsilon|composition)", "\n", cell)
+
+
+def blocks(columns: Sequence[list[str]], width: int) -> Iterator[list[list[str]]]:
+    """Split columns into blocks no wider than the screen, each led by the first two; a column is never cut."""
+    lead, taken = list(columns[:2]), 0
+    room = width - 1 - sum(map(_width, lead))
+    block: list[list[str]] = []
+    for column in columns[2:]:
+        if block and taken + _width(column) > room:
+            yield lead + block
+            block, taken = [], 0
+        block.append(column)
+        taken += _width(column)
+    yield lead + block
+
+
+def _width(column: Sequence[str]) -> int:
+    return 3 + max(len(part) for cell in column for part in cell.split("\n"))
+
+
+def _table(block: Sequence[Sequence[str]]) -> Table:
+    table = Table(box=SIMPLE_HEAD)
+    for name, *_ in block:
+        table.add_column(name, no_wrap=True)
+    for row in zip(*(column[1:] for column in block), strict=True):
+        table.add_row(*map(escape, row), style="bold red" if row[1] == UNDER else None)
+    return table

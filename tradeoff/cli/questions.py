@@ -11,7 +11,7 @@ from tradeoff.spec.entries import numbers
 
 DEFAULT = {"delta": (1e-5,)}
 
-Numbers = Annotated[tuple[float, ...], Parameter(negative="")]
+Numbers = Annotated[tuple[float, ...], Parameter(negative="", show_default=False)]
 
 
 def asked(content: PlanFile, **flags: tuple[float, ...]) -> dict[str, tuple[float, ...]]:

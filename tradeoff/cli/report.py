@@ -40,8 +40,8 @@ def report(
     alpha
         Type I errors at which to answer with the least type II error beta; one or more.
     """
-    from tradeoff.report.html import library
     from tradeoff.report.html import report as written
+    from tradeoff.report.interactive import library
 
     library("offline")  # said before anything is computed, if it is missing
     target = check_target(output, (".html", ".htm"))
@@ -52,7 +52,7 @@ def report(
         curve = content.plan.guarantee()
         step("reducing to one mu")
         found = curve.gdp(failure)
-        step("comparing")
-        comparison = compare(curve, None, **questions)
+        comparison = compare(curve, None, **questions, step=step)
+        step("drawing")
         write_text(written(content.title, content.plan, comparison.exact, found, comparison), target)
     print(f"Report written to {target}")  # noqa: T201 - the answer

@@ -33,4 +33,7 @@ def rounded(value: float, side: Literal["lower", "upper"], digits: int = 10) -> 
         return f"{value:g}"
     direction = ROUND_FLOOR if side == "lower" else ROUND_CEILING
     number = Context(prec=digits, rounding=direction).create_decimal(Decimal(value))
-    return f"{number:g}"
+    if abs(value) >= 1e-4:
+        return f"{number:g}"
+    mantissa, _, power = f"{number:e}".partition("e")
+    return f"{mantissa}e{int(power):+03d}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from tradeoff.errors import MissingExtraError
 from tradeoff.filters.noise_reduction.experiment import Outcome
 from tradeoff.report.answers import finite
+from tradeoff.report.figures import paper, shared_legend
+from tradeoff.report.styles import COLOURS, COLUMN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -62,22 +62,22 @@ def experiment_figure(tables: Mapping[str, Mapping[str, Outcome]], *, title: str
     MissingExtraError
         If matplotlib is not installed.
     """
-    try:
-        made = importlib.import_module("matplotlib.figure").Figure(figsize=(4.6 * len(tables), 3.2), layout="constrained")
-    except ImportError as error:
-        raise MissingExtraError('plots need matplotlib: pip install "tradeoff[plot]"') from error
-    for axes, (name, found) in zip(made.subplots(1, len(tables), squeeze=False)[0], tables.items(), strict=True):
-        _draw(axes, name, found)
-    made.suptitle(title, fontsize="medium")
-    figure: Figure = made
+    with paper(COLUMN * len(tables), 2.6) as (figure, whole):
+        whole.remove()
+        panels = figure.subplots(1, len(tables), squeeze=False)[0]
+        for axes, (name, found) in zip(panels, tables.items(), strict=True):
+            _draw(axes, name, found)
+        shared_legend(figure, *panels)
+        figure.suptitle(title, fontsize=8)
     return figure
 
 
 def _draw(axes: Axes, name: str, found: Mapping[str, Outcome]) -> None:
     places = range(len(found))
-    for attribute, offset, marker, colour in (("released", -0.12, "o", "#0b3c5d"), ("accurate", 0.12, "x", "#b5421b")):
+    for attribute, offset, marker, colour in (("released", -0.14, "o", "black"), ("accurate", 0.14, "x", COLOURS[1])):
         means, halves = zip(*(outcome.interval(attribute) for outcome in found.values()), strict=True)
-        axes.errorbar(means, [place + offset for place in places], xerr=halves, fmt=marker, color=colour, capsize=3, label=attribute)
+        axes.errorbar(
+            means, [place + offset for place in places], xerr=halves, fmt=marker, color=colour, capsize=2, markersize=4, label=attribute
+        )
     axes.set(yticks=list(places), yticklabels=list(found), title=name, xlabel="counts per budget", xlim=(0, None))
     axes.invert_yaxis()
-    axes.legend(frameon=False, fontsize="small")

@@ -16,8 +16,8 @@ from tradeoff.errors import DomainError, TradeOffError
 from tradeoff.gdp import Reduction
 from tradeoff.numerics.rounding import Array
 from tradeoff.report.methods import Claim, claim_of
-from tradeoff.report.plot import _last_epsilon, _module, _vertices
-from tradeoff.report.styles import BAND, CHANCE, COLUMN, EXACT, PAGE, PAPER, REPORTED, dashed, family
+from tradeoff.report.plot import _last_epsilon, _module, _tabulated, _vertices
+from tradeoff.report.styles import BAND, CHANCE, COLUMN, EXACT, PAGE, PAPER, REPORTED, dashed, family, number, place_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +67,7 @@ def draw(
     claims = {name: thing if isinstance(thing, Claim) else claim_of(name, thing) for name, thing in (others or {}).items()}
     _VIEWS[view](axes, exact, claims, label)
     if label or claims:
-        axes.legend()
+        place_legend(axes, "upper right" if view in ("tradeoff", "profile") else "lower right")
     return axes
 
 
@@ -79,16 +79,21 @@ def _tradeoff(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], l
         return 1 - beta if roc else beta
 
     if exact is not None:
-        at = np.union1d(grid, _vertices(exact))
-        lower, upper = exact.bounds(at)
+        at, lower, upper = _tabulated(exact, grid)
         axes.fill_between(at, shown(lower), shown(upper), **BAND)
-        axes.plot(at, shown(lower), label=label or None, **EXACT)
+        axes.plot(at, shown(lower), label=label or None, clip_on=False, **EXACT)
     for i, (name, claim) in enumerate(claims.items()):
         beta = _asked(claim.beta, grid)
         if beta is not None:
             axes.plot(grid, shown(beta), label=name, **dashed(i))
-    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    _unit_square(axes)
     axes.set(xlabel="false positive rate α" if roc else "type I error α", ylabel="true positive rate 1 − β" if roc else "type II error β")
+
+
+def _unit_square(axes: Axes) -> None:
+    """Move the axes a little away, so that a curve that runs along an edge is seen."""
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+    axes.spines[["left", "bottom"]].set_position(("outward", 3))
 
 
 def _roc(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], label: str) -> None:
@@ -100,9 +105,9 @@ def _loglog(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], lab
     grid = np.geomspace(_LEAST, 1.0, 193)
     axes.plot(grid, grid, **CHANCE)
     if exact is not None:
-        lower, upper = exact.bounds(grid)
-        axes.fill_between(grid, 1 - upper, 1 - lower, **BAND)
-        axes.plot(grid, 1 - lower, label=label or None, **EXACT)
+        at, lower, upper = _tabulated(exact, grid)
+        axes.fill_between(at, 1 - upper, 1 - lower, **BAND)
+        axes.plot(at, 1 - lower, label=label or None, **EXACT)
     for i, (name, claim) in enumerate(claims.items()):
         beta = _asked(claim.beta, grid)
         if beta is not None:
@@ -147,7 +152,7 @@ def _positive(values: Array) -> Array:
 
 
 def inset(axes: Axes, exact: TradeOff, others: Mapping[str, Any], *, centre: float, width: float = 0.04) -> Axes:
-    """Add a zoomed view of a trade-off plot about one type I error, in the empty upper right of the unit square."""
+    """Add a zoomed view of a trade-off plot about one type I error, in the empty upper right of the unit square, with its factors."""
     window = axes.inset_axes((0.58, 0.58, 0.4, 0.4))
     low, high = max(centre - width / 2, 0.0), min(centre + width / 2, 1.0)
     grid = np.linspace(low, high, 65)
@@ -159,6 +164,9 @@ def inset(axes: Axes, exact: TradeOff, others: Mapping[str, Any], *, centre: flo
         if beta is not None:
             window.plot(grid, beta, **dashed(i))
     window.set(xlim=(low, high), ylim=(lower[-1], upper[0]), xticks=[], yticks=[])
+    spans = {"α": high - low, "β": float(upper[0] - lower[-1])}
+    factors = "\n".join(f"{name} ×{float(f'{0.4 / span:.2g}'):,.0f}" for name, span in spans.items() if span > 0)
+    window.text(0.95, 0.94, factors, transform=window.transAxes, ha="right", va="top", fontsize="small", color="0.3")
     for spine in window.spines.values():
         spine.set(visible=True, color="0.5", linewidth=0.6)
     axes.indicate_inset_zoom(window, edgecolor="0.5", linewidth=0.6)
@@ -174,7 +182,8 @@ def shared_legend(figure: Figure, *panels: Axes) -> None:
         legend = axes.get_legend()
         if legend is not None:
             legend.remove()
-    figure.legend(list(known.values()), list(known), loc="outside lower center", ncols=min(len(known), 5))
+    columns = int(figure.get_figwidth() / (0.6 + 0.065 * max(map(len, known), default=0)))  # inches of a sample and of a letter
+    figure.legend(list(known.values()), list(known), loc="outside lower center", ncols=max(min(len(known), columns, 5), 1))
 
 
 def supporting_lines(axes: Axes, curve: TradeOff, epsilons: Sequence[float], *, label: str = "exact") -> Axes:
@@ -182,19 +191,23 @@ def supporting_lines(axes: Axes, curve: TradeOff, epsilons: Sequence[float], *, 
 
     Each pair of lines is what one pair (eps, delta) says; the curve is what all of them say together.
     """
+    draw(axes, curve, label=label)
     for i, epsilon in enumerate(epsilons):
         delta = float(curve.delta(epsilon))
         style = dashed(i)
         scale = float(np.exp(epsilon))
-        axes.plot([0, (1 - delta) / scale], [1 - delta, 0], label=f"ε = {epsilon:g}, δ = {delta:.2g}", linewidth=0.9, **style)
+        axes.plot(
+            [0, (1 - delta) / scale], [1 - delta, 0], label=f"ε = {epsilon:g}, δ = {number(float(f'{delta:.2g}'))}", linewidth=0.9, **style
+        )
         if curve.symmetric:
             axes.plot([0, 1 - delta], [(1 - delta) / scale, 0], linewidth=0.9, **style)
-    return draw(axes, curve, label=label)
+    place_legend(axes, "upper right")
+    return axes
 
 
 def gdp_bound(axes: Axes, found: Reduction, *, view: View = "tradeoff") -> Axes:
     """Draw a curve with the Gaussian curve certified below it, and a dot where mu is decided."""
-    name = f"μ = {found.mu:.4g}, failure {found.failure:g}"
+    name = f"μ = {found.mu:.4g}, failure {number(found.failure)}"
     draw(axes, found.of, view=view)
     grid = np.geomspace(_LEAST, 1, 193) if view == "loglog" else (1 - np.cos(np.linspace(0, np.pi, 257))) / 2
     if view == "profile":
@@ -206,7 +219,7 @@ def gdp_bound(axes: Axes, found: Reduction, *, view: View = "tradeoff") -> Axes:
         if found.tight_at >= axes.get_xlim()[0]:
             touch = float(found.of(found.tight_at))
             axes.plot([found.tight_at], [touch if view == "tradeoff" else 1 - touch], "ko", markersize=3, clip_on=True)
-    axes.legend()
+    place_legend(axes, "upper right" if view in ("tradeoff", "profile") else "lower right")
     return axes
 
 
@@ -216,9 +229,10 @@ def families(axes: Axes, curves: Mapping[str, TradeOff]) -> Axes:
     axes.plot([0, 1], [1, 0], **CHANCE)
     for i, (name, curve) in enumerate(curves.items()):
         at = np.union1d(grid, _vertices(curve))
-        axes.plot(at, curve(at), label=name, **family(i, len(curves)))
-    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="type I error α", ylabel="type II error β")
-    axes.legend()
+        axes.plot(at, curve(at), label=name, clip_on=False, **family(i, len(curves)))
+    _unit_square(axes)
+    axes.set(xlabel="type I error α", ylabel="type II error β")
+    place_legend(axes, "upper right")
     return axes
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import re
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,16 +13,16 @@ import numpy as np
 from tradeoff.core.curve import TradeOff
 from tradeoff.errors import DomainError, KindError, MissingExtraError
 from tradeoff.numerics.rounding import Array
+from tradeoff.report.styles import COLUMN, PAPER, dashed, place_legend
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Told apart without colour: dashes first, then greys of falling strength.
-_STYLES = (("-", "#0b3c5d"), ("--", "#b5421b"), ("-.", "#3a7d44"), (":", "#6b4c9a"), ((0, (5, 1, 1, 1, 1, 1)), "#8a6d1d"))
 _POINTS = 200
 _MOST_VERTICES = 400
 _SMALLEST = 1e-6  # the left end of the log-log plot
+_PERFECT: dict[str, Any] = {"color": "0.6", "linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1}
 
 
 def plot(
@@ -33,21 +35,23 @@ def plot(
 ) -> Axes:
     """Draw curves with the band between their bounds: beta against alpha, or delta against epsilon.
 
-    A trade-off curve is drawn from ``curve.tabulate()``, so line and band hold at every alpha, between the points too.
+    The first curve is black and solid, the others are dashed, up to nine unlike each other in grey too. A trade-off curve is
+    drawn from ``curve.tabulate()``, so line and band hold at every alpha, between the points too.
 
     Parameters
     ----------
     curve, *more
-        Curves to draw; up to five differ in line style as well as in colour.
+        Curves to draw.
     ax
         Matplotlib axes to draw on; default: those of a new figure.
     scale
-        ``"linear"``: the unit square with the line 1 - alpha of perfect privacy; ``"loglog"``: small type I errors.
+        ``"linear"``: the unit square with the line 1 - alpha of perfect privacy. ``"loglog"``: small type I errors, at which
+        beta is next to 1 and the power 1 - beta is drawn instead; its line is the upper bound.
     kind
         ``"tradeoff"``: type II error beta against type I error alpha. ``"profile"``: delta on a log axis against epsilon
         in nats.
     labels
-        A name for each curve; default: none for one curve, else their normal forms.
+        A name for each curve; default: none for one curve, else their normal forms. Many or long names go below the plot.
 
     Returns
     -------
@@ -78,12 +82,12 @@ def plot(
         raise DomainError(f"kind = {kind!r} is none of 'tradeoff', 'profile'")
     if labels is not None and len(labels) != len(curves):
         raise DomainError(f"labels = {labels!r} name {len(labels)} curves, and there are {len(curves)}")
-    names = labels if labels is not None else [repr(each) for each in curves] if len(curves) > 1 else [""]
+    names = labels if labels is not None else [_typeset(repr(each)) for each in curves] if len(curves) > 1 else [""]
     axes = ax if ax is not None else _new_axes()
-    draw = _draw_profiles if kind == "profile" else _draw_tradeoffs
+    draw = _draw_profiles if kind == "profile" else _draw_tradeoffs if scale == "linear" else _draw_power
     draw(axes, curves, names, scale)
     if any(names):
-        axes.legend(frameon=False)
+        place_legend(axes, "lower right" if draw is _draw_power else "upper right")
     return axes
 
 
@@ -102,11 +106,11 @@ def figure(curve: TradeOff, *, title: str = "") -> Figure:
     matplotlib.figure.Figure
         The figure.
     """
-    made = _module("matplotlib.figure").Figure(figsize=(4.8, 4.8), layout="constrained")
-    axes = plot(curve, ax=made.subplots())
-    axes.set_title(title, fontsize="medium", wrap=True)
-    found: Figure = made
-    return found
+    with _module("matplotlib").rc_context(PAPER):
+        made: Figure = _module("matplotlib.figure").Figure(figsize=(COLUMN, COLUMN + 0.2), layout="constrained")
+        axes = plot(curve, ax=made.subplots())
+        axes.set_title(textwrap.fill(title, 54))
+    return made
 
 
 def _curve(value: Any) -> TradeOff:
@@ -132,39 +136,59 @@ def _new_axes() -> Any:
 
 def _draw_tradeoffs(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str], scale: str) -> None:
     grid = _alphas(scale)
-    axes.plot(grid, 1 - grid, color="0.6", linestyle=(0, (4, 3)), linewidth=0.9, zorder=1)
+    axes.plot(grid, 1 - grid, **_PERFECT)
     for i, (curve, name) in enumerate(zip(curves, names, strict=True)):
-        below, above = curve.tabulate()
-        corners = _vertices(curve)
-        alpha = np.union1d(grid, corners[corners >= grid[0]])
-        lower, upper = below.bounds(alpha).lower, above.bounds(alpha).upper
-        if scale == "loglog":
-            lower, upper = _positive(lower), _positive(upper)
-        _band(axes, i, (alpha, lower, upper), lower, name)
-    axes.set(xlabel="type I error α", ylabel="type II error β")
-    if scale == "loglog":
-        axes.set(xscale="log", yscale="log", xlim=(_SMALLEST, 1), ylim=(None, 1.05))
-    else:
-        axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        alpha, lower, upper = _tabulated(curve, grid)
+        _band(axes, i, (alpha, lower, upper), lower, name, clip_on=False)  # curves at the edge stay in sight
+    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="type I error α", ylabel="type II error β")
+
+
+def _draw_power(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str], scale: str) -> None:
+    grid = _alphas(scale)
+    axes.plot(grid, grid, **_PERFECT)
+    for i, (curve, name) in enumerate(zip(curves, names, strict=True)):
+        alpha, lower, upper = _tabulated(curve, grid)
+        _band(axes, i, (alpha, _positive(1 - upper), _positive(1 - lower)), _positive(1 - lower), name)
+    axes.set(xscale="log", yscale="log", xlim=(_SMALLEST, 1), ylim=(_SMALLEST, 1.3), xlabel="type I error α", ylabel="power 1 − β")
+
+
+def _tabulated(curve: TradeOff, grid: Array) -> tuple[Array, Array, Array]:
+    """Return alpha, and bounds on beta that hold between the alphas too."""
+    below, above = curve.tabulate()
+    corners = _vertices(curve)
+    alpha = np.union1d(grid, corners[corners >= grid[0]])
+    return alpha, below.bounds(alpha).lower, above.bounds(alpha).upper
 
 
 def _draw_profiles(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str], scale: str) -> None:
-    top = max(_last_epsilon(curve) for curve in curves)
-    epsilon = np.linspace(0.0, top, _POINTS)
-    for i, (curve, name) in enumerate(zip(curves, names, strict=True)):
+    ends = [_last_epsilon(curve) for curve in curves]
+    left = 1e-3 * min(ends) if scale == "loglog" else 0.0
+    for i, (curve, name, end) in enumerate(zip(curves, names, ends, strict=True)):
+        epsilon = np.geomspace(left, end, _POINTS) if left else np.linspace(0.0, end, _POINTS)
+        epsilon = np.union1d(epsilon, np.linspace(end, max(ends), 9))
         lower, upper = curve.bounds.delta(epsilon)
         _band(axes, i, (epsilon, _positive(lower), _positive(upper)), _positive(upper), name)
-    axes.set(xlabel="ε (nats)", ylabel="δ(ε)", yscale="log", xlim=(1e-3 * top if scale == "loglog" else 0, top), ylim=(1e-12, 1))
-    if scale == "loglog":
+    axes.set(xlabel="privacy loss ε (nats)", ylabel="δ(ε)", yscale="log", xlim=(left, max(ends)), ylim=(1e-12, 1.5))
+    if left:
         axes.set(xscale="log")
 
 
-def _band(axes: Axes, i: int, points: tuple[Array, Array, Array], safe: Array, name: str) -> None:
+def _band(axes: Axes, i: int, points: tuple[Array, Array, Array], safe: Array, name: str, *, clip_on: bool = True) -> None:
     """Fill between the bounds, and draw as a line the one that may be relied on."""
     at, lower, upper = points
-    style, colour = _STYLES[i % len(_STYLES)]
-    axes.fill_between(at, lower, upper, color=colour, alpha=0.25, linewidth=0, zorder=2)
-    axes.plot(at, safe, color=colour, linestyle=style, linewidth=1.6, zorder=3, label=name or None)
+    style = dashed(i - 1) if i else {"color": "black", "linestyle": "-", "zorder": 3}
+    axes.fill_between(at, lower, upper, color=style["color"], alpha=0.25, linewidth=0, zorder=2)
+    axes.plot(at, safe, linewidth=1.6, label=name or None, clip_on=clip_on, **style)
+
+
+def _typeset(name: str) -> str:
+    """Set G_{0.5} and Lap_{0.1}^50 as formulas."""
+    return re.sub(r"([A-Za-z]+)_\{([^{}$\s]*)\}(?:\^(\d+))?", _formula, name)
+
+
+def _formula(found: re.Match[str]) -> str:
+    letters, index, power = found.groups()
+    return rf"$\mathrm{{{letters}}}_{{{index}}}" + (f"^{{{power}}}$" if power else "$")
 
 
 def _alphas(scale: str) -> Array:

@@ -65,10 +65,12 @@ def save(figure: Figure, path: str | Path) -> None:
     """
     import matplotlib as mpl
 
+    from tradeoff.report.styles import OUTPUT
+
     ending = Path(path).suffix.lower()
 
     def draw(draft: Path) -> None:
-        with mpl.rc_context({"svg.hashsalt": "tradeoff"}):  # the same figure, the same bytes
+        with mpl.rc_context(OUTPUT):  # type: ignore[arg-type]  # the stubs want every name spelt as a literal
             figure.savefig(draft, format=ending[1:], metadata=_TIMELESS.get(ending))
 
     _replace(check_target(path), draw)

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+import textwrap
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 COLUMN, PAGE = 3.4, 7.0
 """Width of one column and of the text block of a two-column paper, in inches."""
+
+OUTPUT: dict[str, Any] = {"svg.hashsalt": "tradeoff", "pdf.fonttype": 42, "savefig.dpi": 300}
+"""Matplotlib settings of every figure written: the same bytes each time, text that stays text, pixels fine enough for print."""
 
 PAPER: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -27,8 +37,7 @@ PAPER: dict[str, Any] = {
     "legend.labelspacing": 0.3,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "svg.hashsalt": "tradeoff",
-    "pdf.fonttype": 42,
+    **OUTPUT,
 }
 """Matplotlib settings of every figure here; ``matplotlib.rc_context(PAPER)`` applies them elsewhere."""
 
@@ -39,15 +48,50 @@ REPORTED: dict[str, Any] = {"color": "0.35", "linestyle": (0, (7, 1.5, 1.5, 1.5)
 
 _DASHES = ((5, 2), (1.4, 1.4), (5, 1.5, 1.4, 1.5), (2.6, 1.6), (8, 2.5), (5, 1.2, 1.2, 1.2, 1.2, 1.2), (1, 3), (10, 2, 2, 2))
 # Ordered so that neighbours differ in lightness too.
-_COLOURS = ("#1b4f8a", "#d1663b", "#356f47", "#e08214", "#5a2a6e", "#2f8f9d", "#a83253", "#8f9a52")
+COLOURS = ("#1b4f8a", "#d1663b", "#356f47", "#e08214", "#5a2a6e", "#2f8f9d", "#a83253", "#8f9a52")
 
 
 def dashed(i: int) -> dict[str, Any]:
     """Return the style of the i-th approximation: never solid, above the exact line, dashes and lightness unlike its neighbours'."""
-    return {"color": _COLOURS[i % len(_COLOURS)], "linestyle": (0, _DASHES[i % len(_DASHES)]), "zorder": 3.2 + 0.01 * i}
+    round_ = i // len(_DASHES)  # after the last dashes the first come again, in another colour
+    return {"color": COLOURS[(i + round_) % len(COLOURS)], "linestyle": (0, _DASHES[i % len(_DASHES)]), "zorder": 3.2 + 0.01 * i}
 
 
 def family(i: int, n: int) -> dict[str, Any]:
     """Return the style of the i-th of n curves of one family: greys from black up, dashes from solid down."""
     dashes = ("-", (0, (6, 1.5)), (0, (5, 1.5, 1.4, 1.5)), (0, (2.6, 1.6)), (0, (1.4, 1.4)))
     return {"color": str(round(0.55 * i / max(n - 1, 1), 3)), "linestyle": dashes[i % len(dashes)], "zorder": 3}
+
+
+def number(value: float) -> str:
+    """Write a number for a reader: powers of ten as such.
+
+    Examples
+    --------
+    >>> number(0.5), number(1e-6)
+    ('0.5', '$10^{-6}$')
+    """
+    if value == 0 or abs(value) >= 1e-3:
+        return f"{value:g}"
+    digits, _, power = np.format_float_scientific(value, precision=5, trim="-").partition("e")
+    return f"$10^{{{int(power)}}}$" if digits == "1" else rf"${digits} \times 10^{{{int(power)}}}$"
+
+
+_FEW, _SHORT, _LINE = 5, 26, 44
+_FORMULA_SIGNS = re.compile(r"[$\\{}_^]|mathrm")
+
+
+def place_legend(axes: Axes, inside: Literal["upper right", "lower right"]) -> None:
+    """Put the legend where the plot is empty; many or long names go below the plot, wrapped."""
+    handles, labels = axes.get_legend_handles_labels()
+    longest = max((len(_FORMULA_SIGNS.sub("", label)) for label in labels), default=0)
+    if (len(labels) <= _FEW and longest <= _SHORT) or axes.figure.get_layout_engine() is None:
+        axes.legend(loc=inside, frameon=False)
+        return
+    from matplotlib.transforms import ScaledTranslation
+
+    size = axes.xaxis.label.get_fontproperties().get_size_in_points()
+    below = axes.transAxes + ScaledTranslation(0, -4 * size / 72, axes.figure.dpi_scale_trans)
+    wrapped = [label if "$" in label else textwrap.fill(label, _LINE) for label in labels]
+    legend = axes.legend(handles, wrapped, frameon=False, fontsize="small", loc="upper center", ncols=2 if longest <= _SHORT else 1)
+    legend.set_bbox_to_anchor((0.5, 0), transform=below)
