@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tradeoff as to
-from tradeoff.errors import NoClosedForm, PrecisionError, SymbolError
+from tradeoff.errors import PrecisionError, SymbolError
 from tradeoff.limits.moments import moments, of_law
 
 FUNCTIONALS = (to.limits.kl, to.limits.kappa2, to.limits.kappa3, to.limits.kappa3bar)
@@ -163,8 +163,7 @@ def test_a_curve_known_between_two_others_has_a_kl_and_says_why_no_more():
     bounds = to.limits.kl(hull)
     assert bounds.lower >= 0.49  # below both curves, so at least as divergent, up to the polygons
     assert bounds.upper < 0.7
-    with pytest.raises(NoClosedForm, match="known between two curves"):
-        to.limits.kappa2(hull)
+    assert to.limits.kappa2(hull).width < 2e-3
 
 
 def test_symbols_and_losses_without_floats_are_refused():

@@ -1,0 +1,88 @@
+"""Functionals of curves known only between two others: their values in closed form, and what the order allows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+
+FUNCTIONALS = (to.limits.kl, to.limits.kappa2, to.limits.kappa3, to.limits.kappa3bar)
+
+
+def of_losses(mass: np.ndarray, loss: np.ndarray) -> list[float]:
+    """Sum the four functionals over finitely many losses."""
+    kl = -float(mass @ loss)
+    return [kl, float(mass @ loss**2), float(mass @ np.abs(loss) ** 3), float(mass @ np.abs(loss + kl) ** 3)]
+
+
+def hold(curve: to.TradeOff, truth: list[float], width: float = 4e-3) -> None:
+    for functional, exact in zip(FUNCTIONALS, truth, strict=True):
+        low, high = functional(curve)
+        assert low * (1 - 1e-12) <= exact <= high * (1 + 1e-12), functional.__name__
+        assert high - low <= width * exact, functional.__name__
+
+
+@settings(max_examples=6)
+@given(epsilon=st.floats(0.05, 2))
+def test_groups_of_randomised_response(epsilon: float) -> None:
+    # 1 - f is steep up to the kink: three steps of it have losses 3, 1, -1 and -3 epsilon.
+    kink = 1 / (1 + np.exp(epsilon))
+    above = kink * np.exp(-epsilon * np.arange(3.0))[::-1]
+    mass = np.diff(np.concatenate([[0.0], above, [1.0]]))
+    hold(to.PureDP(epsilon).group(3), of_losses(mass, epsilon * np.array([3.0, 1.0, -1.0, -3.0])))
+
+
+@settings(max_examples=12)
+@given(epsilon=st.floats(0.1, 3), p=st.floats(0.01, 0.9))
+def test_envelopes_of_sampled_randomised_response(epsilon: float, p: float) -> None:
+    step = to.subsample(to.PureDP(epsilon), p)
+    high, low = np.log1p(p * np.expm1([epsilon, -epsilon]))
+    assert -low < high  # removing a record is the worse order for small alpha, adding for large: the hull has a middle piece
+    # The supporting lines of both orders: vertices of one at small alpha, of its mirror image at large alpha.
+    kink = 1 / (1 + np.exp(epsilon))
+    start, end = (kink, 1 - np.exp(high) * kink), (1 - np.exp(high) * kink, kink)
+    mass = np.array([start[0], end[0] - start[0], 1 - end[0]])
+    ratio = np.array([(1 - start[1]) / start[0], (start[1] - end[1]) / (end[0] - start[0]), end[1] / (1 - end[0])])
+    hold(step.symmetrise(assume="either-order"), of_losses(mass, np.log(ratio)))
+
+
+def test_gaussian_hulls_are_between_their_operands() -> None:
+    hull = to.minimum(to.Gaussian(1.0), to.PureDP(1.0))
+    assert to.limits.kl(hull).upper >= to.limits.kl(to.Gaussian(1.0)).lower
+    for functional in FUNCTIONALS:
+        low, high = functional(hull)
+        assert 0 < low <= high < np.inf
+        assert high - low < 3e-3 * high
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        to.subsample(to.Gaussian(1.0), 0.1).symmetrise(assume="either-order"),
+        to.subsample(to.Gaussian(1.0), 0.1).symmetrise(assume="profile"),
+        ~to.subsample(to.minimum(to.Gaussian(1.0), to.PureDP(1.0)), 0.2),
+        to.mixture({to.minimum(to.Gaussian(1.0), to.PureDP(1.0)): 0.5, to.Gaussian(1.0): 0.5}),
+    ],
+    ids=repr,
+)
+def test_unbounded_losses_have_finite_bounds(curve: to.TradeOff) -> None:
+    for functional in FUNCTIONALS:
+        low, high = functional(curve)
+        assert 0 < low <= high
+        assert high - low < 0.02 * high
+
+
+def test_sums_over_a_product() -> None:
+    group, hull = to.PureDP(0.5).group(3), to.minimum(to.Gaussian(1.0), to.PureDP(1.0))
+    for functional in FUNCTIONALS:
+        low, high = functional(group**4 @ hull)
+        assert low == pytest.approx(4 * functional(group).lower + functional(hull).lower, rel=1e-12)
+        assert high == pytest.approx(4 * functional(group).upper + functional(hull).upper, rel=1e-12)
+
+
+def test_mass_at_minus_infinity_is_infinite() -> None:
+    curve = to.minimum(to.Gaussian(1.0), to.TotalVariation(0.1))
+    assert all(functional(curve).lower == np.inf for functional in FUNCTIONALS)
