@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tradeoff as to
+from tradeoff.errors import PrecisionError
 from tradeoff.limits.edgeworth import _common
 
 ALPHA = np.array([1e-4, 1e-3, 0.002, 0.003, 0.005, 0.01, 0.03, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9])
@@ -64,7 +65,15 @@ def test_lattices_are_found_and_all_improve_on_the_clt(curve, name):
     assert clt > 5 * edgeworth - doubt
 
 
-@pytest.mark.parametrize("curve", [STEP**3, ~(STEP**3), to.PureDP(3.0) ** 2, to.Laplace(5.0) ** 2], ids=repr)
+HEAVY = to.PureDP(0.1) ** 300 @ to.PureDP(30.0)
+RARE = to.mixture({to.PureDP(0.1): 0.999, to.PureDP(20.0): 0.001}) ** 10
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [STEP, STEP**3, ~(STEP**3), to.PureDP(3.0) ** 2, to.PureDP(100.0), to.Laplace(5.0), to.Laplace(300.0) ** 2, HEAVY, RARE, ~RARE],
+    ids=repr,
+)
 def test_a_wild_expansion_is_repaired_to_a_trade_off_function(curve):
     estimate = to.limits.edgeworth(curve)
     alpha = np.linspace(0, 1, 1001)
@@ -72,7 +81,15 @@ def test_a_wild_expansion_is_repaired_to_a_trade_off_function(curve):
     assert np.all(np.diff(beta) <= 1e-15)
     assert np.all(beta <= 1 - alpha + 1e-15)
     assert np.all(np.diff(beta, 2) >= -1e-12)
-    assert estimate.delta(0.0) >= 0
+    assert np.all(np.isfinite(estimate(np.array([0.0, 1e-300, 1e-12, 1.0]))))
+    delta = estimate.delta(np.array([-30.0, 0.0, 5.0, 600.0]))
+    assert np.all((delta >= 0) & (delta <= 1) & (np.diff(delta, prepend=1.0) <= 1e-12))
+
+
+@pytest.mark.parametrize("curve", [to.PureDP(700.0) ** 2, to.PureDP(1e-150) ** 10, to.subsample(to.Gaussian(12.0), 1e-3)], ids=repr)
+def test_losses_whose_moments_floats_do_not_hold_are_refused(curve):
+    with pytest.raises(PrecisionError, match=r"too small for floats|cannot be bounded"):
+        to.limits.edgeworth(curve)
 
 
 def test_envelope_and_constant_losses():

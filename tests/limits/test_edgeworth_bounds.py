@@ -7,6 +7,7 @@ import pytest
 import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 import tradeoff as to
 from tests import strategies
@@ -25,6 +26,10 @@ def contains(band, curve):
     assert np.all(found.lower <= exact.upper)
     assert np.all(found.upper >= exact.lower)
     return True
+
+
+def pair_of(curve):
+    return to.limits.edgeworth_bounds(curve).pairs[0][0]
 
 
 def inside(band):
@@ -104,6 +109,27 @@ def test_the_band_holds_exact_products_with_masses_at_infinity(f, n):
     truth = np.array([float(curve.at(a)) for a in ALPHA])
     assert np.all(band.lower(ALPHA) <= truth + 1e-15)
     assert np.all(band.upper(ALPHA) >= truth - 1e-15)
+
+
+@pytest.mark.parametrize(("epsilon", "n"), [(0.5, 50), (3.0, 2000), (2.0, 100_000)])
+def test_both_errors_at_every_threshold_of_a_skewed_law(epsilon, n):
+    """Randomised response: L = epsilon (2 K - n), K binomial under both laws, with skewness of opposite signs."""
+    pair = pair_of(to.PureDP(epsilon) ** n)
+    rare = 1 / (1 + math.exp(epsilon))
+    x = pair.thresholds()
+    count = n * rare + x * math.sqrt(n * rare * (1 - rare))
+    truth = binom.sf(np.floor(count), n, rare), binom.cdf(np.floor(count), n, 1 - rare)
+    for low, high, exact in zip(pair.errors(x, -1), pair.errors(x, +1), truth, strict=True):
+        assert np.all(low <= exact + 1e-12)
+        assert np.all(exact <= high + 1e-12)
+
+
+@pytest.mark.parametrize("curve", [STEP**100_000, ~(STEP**100_000)], ids=repr)
+def test_a_long_run_of_skewed_steps_is_held_at_every_alpha(curve):
+    alpha = np.concatenate([np.geomspace(1e-5, 0.01, 30), np.linspace(0.02, 0.999, 40)])
+    band, exact = to.limits.edgeworth_bounds(curve).bounds(alpha), curve.bounds(alpha)
+    assert np.all(band.lower <= exact.upper)
+    assert np.all(exact.lower <= band.upper)
 
 
 def test_how_much_narrower():

@@ -67,7 +67,8 @@ class _Pair(NamedTuple):
         y, doubt = (low + high) / 2, (high - low) / 2
         rounding = UNIT * (64 + 8 * np.abs(x) + 8 * np.abs(y) + 8 * self.distance.upper)
         alpha = 1 - self.null.cdf(x) + sign * (self.null.width(x) + rounding)
-        beta = self.other.cdf(y) + sign * (self.other.width(y) + self.other.steepness * (doubt + rounding) + rounding)
+        # ``other`` tells of -L under Q: Q(L <= t) is the probability that -L is at least -t.
+        beta = 1 - self.other.cdf(-y) + sign * (self.other.width(-y) + self.other.steepness * (doubt + rounding) + rounding)
         return alpha, beta
 
     def below(self) -> Points:
