@@ -18,7 +18,18 @@ from tradeoff.report.methods import Claim
 from tradeoff.report.styles import COLOURS
 
 Side = Literal["lower", "upper", ""]
-_DASHES = ("dash", "dot", "dashdot", "longdash", "longdashdot", "9px,2px,2px,2px,2px,2px", "2px,6px", "14px,3px")
+_DASHES = (
+    "dash",
+    "dot",
+    "dashdot",
+    "longdash",
+    "longdashdot",
+    "9px,2px,2px,2px,2px,2px",
+    "2px,6px",
+    "14px,3px",
+    "6px,6px",
+    "10px,2px,4px,2px",
+)
 _ALPHA = np.unique(np.concatenate([np.geomspace(1e-8, 0.5, 120), 1 - np.geomspace(1e-6, 0.5, 80), np.linspace(0, 1, 101)]))
 _SIGN = {"lower": "≥ ", "upper": "≤ ", "": ""}
 _OTHER: dict[Side, Side] = {"lower": "upper", "upper": "lower", "": ""}
@@ -123,7 +134,7 @@ def _claims(comparison: Comparison, question: str, at: Array, side: Side) -> Ite
     for i, claim in enumerate(row.claim for row in comparison if row.claim is not None):
         values = _asked(claim, question, at)
         if values is not None:
-            yield Line(claim.name, values, side if claim.kind == "bound" else "", COLOURS[i % 8], _DASHES[i % 8])
+            yield Line(claim.name, values, side if claim.kind == "bound" else "", COLOURS[i % len(COLOURS)], _DASHES[i % len(_DASHES)])
 
 
 def _asked(claim: Claim, question: str, at: Array) -> Array | None:

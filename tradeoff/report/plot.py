@@ -35,7 +35,7 @@ def plot(
 ) -> Axes:
     """Draw curves with the band between their bounds: beta against alpha, or delta against epsilon.
 
-    The first curve is black and solid, the others are dashed, up to nine unlike each other in grey too. A trade-off curve is
+    The first curve is black and solid, the others are dashed, up to eleven unlike each other in grey too. A trade-off curve is
     drawn from ``curve.tabulate()``, so line and band hold at every alpha, between the points too.
 
     Parameters

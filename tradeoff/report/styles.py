@@ -46,9 +46,20 @@ BAND: dict[str, Any] = {"color": "0.72", "linewidth": 0, "zorder": 1.5}
 CHANCE: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 2)), "linewidth": 0.8, "zorder": 1}
 REPORTED: dict[str, Any] = {"color": "0.35", "linestyle": (0, (7, 1.5, 1.5, 1.5)), "linewidth": 1.1, "zorder": 3.1}
 
-_DASHES = ((5, 2), (1.4, 1.4), (5, 1.5, 1.4, 1.5), (2.6, 1.6), (8, 2.5), (5, 1.2, 1.2, 1.2, 1.2, 1.2), (1, 3), (10, 2, 2, 2))
+_DASHES = (
+    (5, 2),
+    (1.4, 1.4),
+    (5, 1.5, 1.4, 1.5),
+    (2.6, 1.6),
+    (8, 2.5),
+    (5, 1.2, 1.2, 1.2, 1.2, 1.2),
+    (1, 3),
+    (10, 2, 2, 2),
+    (4, 4),
+    (7, 1.2, 2.4, 1.2),
+)
 # Ordered so that neighbours differ in lightness too.
-COLOURS = ("#1b4f8a", "#d1663b", "#356f47", "#e08214", "#5a2a6e", "#2f8f9d", "#a83253", "#8f9a52")
+COLOURS = ("#1b4f8a", "#d1663b", "#356f47", "#e08214", "#5a2a6e", "#2f8f9d", "#a83253", "#8f9a52", "#3d3d8f", "#b07d62")
 
 
 def dashed(i: int) -> dict[str, Any]:
