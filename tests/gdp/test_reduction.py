@@ -83,6 +83,49 @@ def test_a_subsampled_step_against_a_supremum(order, d):
     holds(order.gdp(float(d)), truth, 1e-7)
 
 
+@pytest.mark.parametrize(
+    ("f", "truth"),
+    [
+        (to.subsample(to.Gaussian(1.5), 0.01) ** 4, 3.0),
+        (~to.subsample(to.Gaussian(1.5), 0.3), 1.5),
+        (to.subsample(to.Gaussian(0.8), 0.01).symmetrise(assume="either-order"), 0.8),
+        (to.mixture({to.Gaussian(0.5): 0.75, to.subsample(to.Gaussian(2.0), 0.1): 0.25}), 2.0),
+        (to.subsample(to.Gaussian(3.0), 1e-3) @ to.Gaussian(4.0), 5.0),
+    ],
+    ids=repr,
+)
+def test_without_failure_the_tails_decide(f, truth):
+    """However rarely all Gaussians are seen at once, small alphas need their whole mu."""
+    found = f.gdp(failure=0)
+    assert found.bounds.lower <= truth <= found.mu
+    assert found.bounds.width <= 1e-14 * truth
+    assert found.tight_at != found.tight_at
+
+
+def test_tails_of_both_orders_do_not_add():
+    """Each order alone needs 1; together they need no less than either, and nothing certifies more."""
+    step = to.subsample(to.Gaussian(1.0), 0.25)
+    found = (step @ ~step).gdp(failure=0)
+    assert 1 - 1e-12 <= found.bounds.lower <= found.mu <= 2**0.5 * (1 + 1e-12)
+
+
+def test_the_best_case_of_gaussian_factors_needs_no_failure():
+    assert to.Gaussian(2.0).gdp(failure=0).mu_minus == pytest.approx(2, rel=1e-14)
+    assert (to.Gaussian(3.0) @ to.Gaussian(4.0) @ to.PureDP(0.1)).gdp(failure=0).mu_minus == pytest.approx(5, rel=1e-14)
+    assert (to.PureDP(0.1) ** 10).gdp(failure=0).mu_minus == 0
+
+
+@pytest.mark.parametrize("f", [to.Laplace(1.0), to.subsample(to.Gaussian(1.0), 0.05)], ids=repr)
+def test_the_best_case_is_near_its_infimum(f):
+    """mu_minus is certified; at some alpha f (x) f_{0,d} comes within 1e-3 of G_{mu_minus}."""
+    d = 1e-3
+    mu = f.gdp(failure=d).mu_minus
+    epsilon = np.linspace(-8, 8, 4001)
+    most = d + (1 - d) * f.bounds.delta(epsilon).upper
+    assert np.all(to.Gaussian(mu).bounds.delta(epsilon).lower <= most)
+    assert np.any(to.Gaussian(mu * 1.001).bounds.delta(epsilon).upper > most)
+
+
 def test_mass_at_infinity_is_charged_to_failure():
     inner = to.PureDP(1.0).gdp(failure=0.9e-5 / (1 - 1e-6))
     whole = to.approximate_dp(1.0, 1e-6).gdp(failure=1e-5)

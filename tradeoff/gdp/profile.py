@@ -43,14 +43,15 @@ class Lines:
     touch: Array
 
     def inner(self, nodes: Nodes, needed: float) -> Array:
-        """Return where to ask next: where the lines that need more than ``needed`` are touched."""
+        """Return where to ask next: where the lines that need more than ``needed`` are touched, and halfway to the ends of their cells."""
         first, last, _ = slopes(nodes)
         start, end = nodes.epsilon[first], nodes.epsilon[last]
         open_ = self.mu > needed
         inside = open_ & (self.touch > start) & (self.touch < end)
         k = int(np.argmax(self.mu))
         worst = [] if inside[k] or not open_[k] else [(start[k] + end[k]) / 2]
-        return np.append(self.touch[inside], worst)
+        touch = self.touch[inside]
+        return np.concatenate([touch, (start[inside] + touch) / 2, (touch + end[inside]) / 2, worst])
 
 
 def cell_mu(nodes: Nodes, failure: float) -> Lines:

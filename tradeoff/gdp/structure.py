@@ -50,6 +50,29 @@ def _by_losses(f: TradeOff) -> float:
     return float(-2 * ndtri_exp(-np.logaddexp(0.0, reach))) * (1 + 64 * UNIT) + 8 * UNIT
 
 
+def floor(f: TradeOff) -> float:
+    """Return a mu that f >= G_mu needs because of the tails, however rarely they are reached.
+
+    Let P >= v P' and Q >= w Q' on some event, 0 < v, w <= 1, where T(P', Q') = G_m. Then 1 - f(alpha) >= w (1 - G_m(alpha)), which
+    as alpha tends to 0 is more than 1 - G_mu(alpha) for every mu < m. Subsampling keeps such an event, products multiply them.
+    """
+    return max(_tail(f), _tail(f.inverse()))
+
+
+def _tail(f: TradeOff) -> float:
+    if isinstance(f, Gaussian):
+        return float(f.mu)
+    if isinstance(f, Tensor):
+        return math.sqrt(math.fsum(n * _tail(factor) ** 2 for factor, n in f.factors.items())) * (1 - 4 * UNIT)
+    return max(map(_tail, f.operands)) if isinstance(f, Subsampled | Mixture | HullOfMinimum) else 0.0
+
+
+def best_case(f: TradeOff) -> float:
+    """Return a mu with f <= G_mu that needs no failure: the Gaussian factors of a product, for f (x) h <= f."""
+    factors = f.factors if isinstance(f, Tensor) else {f: 1}
+    return math.sqrt(math.fsum(n * float(g.mu) ** 2 for g, n in factors.items() if isinstance(g, Gaussian))) * (1 - 4 * UNIT)
+
+
 def without_leak(f: TradeOff, failure: float) -> tuple[TradeOff, float]:
     """Return (h, d) with f >= G_mu (x) f_{0,failure} iff h >= G_mu (x) f_{0,d}, where f = h (x) f_{0,q}.
 

@@ -1,0 +1,76 @@
+"""What is lost by reporting G_mu (x) f_{0,failure}, and the best case, from nodes of the profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.gdp.profile import Mask, gaps, goal, stays_above
+from tradeoff.gdp.search import FAR
+from tradeoff.numerics.rounding import UNIT
+from tradeoff.operators.cells import Nodes
+
+_ROUNDS, _MOST_NODES = 8, 1000
+_REGRET_CLOSE, _BEST_CLOSE = 1e-6, 1e-4
+_HALVINGS = 32
+
+
+def reaching(nodes: Nodes, far: float) -> Nodes:
+    """Return the nodes with a few more from their end to ``far``."""
+    last = float(nodes.epsilon[-1])
+    return nodes.more(np.linspace(last, far, 9)[1:]) if far > last else nodes
+
+
+def regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float, Nodes]:
+    """Bound the regret in one order, to a thousandth of it or a millionth; with the nodes that took."""
+    for _ in range(_ROUNDS):
+        least, most = gaps(nodes, mu, failure)
+        open_ = np.flatnonzero(most > least + max(_REGRET_CLOSE, 1e-3 * least))
+        if len(open_) == 0 or len(nodes.epsilon) > _MOST_NODES:
+            break
+        nodes = nodes.more(nodes.middle(open_))
+    # From the last node on delta_g only falls, and delta_f stays above Q(L = inf).
+    last = nodes.epsilon[-1:]
+    tail = float(goal(mu, failure, last)[1][0] - nodes.curve.q_plus * (1 - 8 * UNIT)) / (1 + np.exp(min(last[0], 700.0))) * (1 + 8 * UNIT)
+    return max(0.0, least), max(float(np.max(most)), float(tail)), nodes
+
+
+def best_mu(nodes: Nodes, failure: float, most: float) -> float:
+    """Return a mu with delta_{G_mu} <= failure + (1 - failure) delta_f on every cell and beyond: the largest, to 1e-4 where nodes allow."""
+    low, most = 0.0, most if np.isfinite(most) else FAR
+    # Without failure the tail of f must be heavier than any Gaussian's: no node can say that.
+    for _ in range(_ROUNDS if max(failure, nodes.curve.q_plus) > 0 else 0):
+        low = _largest(partial(_holds, nodes, failure), low, most)
+        high = _largest(partial(_may_hold, nodes, failure), low, most)
+        open_ = ~_below(nodes, failure, (low + 3 * high) / 4)
+        if high - low <= _BEST_CLOSE * high or not open_.any() or len(nodes.epsilon) > _MOST_NODES:
+            break
+        beyond = nodes.epsilon[-1:] * (1.1 if open_[-1] else 1.0)
+        nodes = nodes.more(np.append(nodes.middle(np.flatnonzero(open_[:-1])), beyond))
+    return low
+
+
+def _largest(holds: Callable[[float], bool], low: float, high: float) -> float:
+    """Return the largest argument, to ten digits, at which a statement still holds; it holds at ``low``."""
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def _holds(nodes: Nodes, failure: float, mu: float) -> bool:
+    return bool(_below(nodes, failure, mu).all())
+
+
+def _may_hold(nodes: Nodes, failure: float, mu: float) -> bool:
+    """Whether no node refutes it."""
+    return bool(np.all(Gaussian(mu).bounds.delta(nodes.epsilon).lower <= failure + (1 - failure) * nodes.upper))
+
+
+def _below(nodes: Nodes, failure: float, mu: float) -> Mask:
+    """Whether G_mu is above f (x) f_{0,failure} on each cell, and beyond the last."""
+    tail = Gaussian(mu).bounds.delta(nodes.epsilon[-1]).upper <= max(failure, nodes.curve.q_plus)
+    return np.append(stays_above(nodes, mu, failure), bool(tail))

@@ -1,0 +1,103 @@
+"""The least mu of a whole profile: nodes where they are needed, as sharp as they are needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.engines.atomic import AtomicLaw
+from tradeoff.errors import NoClosedForm, PrecisionError
+from tradeoff.gdp.profile import Lines, cell_mu, needed, slopes
+from tradeoff.numerics.rounding import Array
+from tradeoff.operators.cells import Nodes
+
+_ROUNDS, _MOST_NODES, _CLOSE = 12, 1000, 1e-9
+_WIDE, _SHARP, _FEW, _AGAIN = 1e-7, 1e-8, 8, 4
+FAR = 40.0  # e^-40 is below every answer that a float resolves beside 1
+
+
+@dataclass(frozen=True)
+class Found:
+    """Least mu that the nodes ask for and mu that is enough for every cell; the alpha that decides; the nodes of each order."""
+
+    least: float
+    most: float
+    alpha: float
+    nodes: list[Nodes]
+
+
+def by_lines(orders: Sequence[TradeOff], failure: float, reach: float) -> Found:
+    """Bound the least mu for eps in [0, reach]; where that has no end, a look at the nodes is all that helps."""
+    nodes = [start(order, reach if reach < np.inf else FAR) for order in orders]
+    nodes = _refined(nodes, failure) if reach < np.inf else nodes
+    for _ in range(_AGAIN if reach < np.inf else 0):
+        least = max(needed(side.epsilon, side.lower, failure) for side in nodes)
+        sharper = [_sharper(side, failure, least) for side in nodes]
+        if all(one is other for one, other in zip(nodes, sharper, strict=True)):
+            break
+        nodes = _refined(sharper, failure)
+    lines = [cell_mu(side, failure) for side in nodes]
+    order = int(np.argmax([one.mu.max() for one in lines]))
+    least = max(needed(side.epsilon, side.lower, failure) for side in nodes)
+    return Found(least, float(lines[order].mu.max()), _alpha(lines[order], flipped=order == 1), nodes)
+
+
+def _alpha(lines: Lines, *, flipped: bool) -> float:
+    """Return the alpha of the worst line; f of it where the line belongs to the inverse."""
+    k = int(np.argmax(lines.mu))
+    return float(1 - lines.c[k] if flipped else np.exp(lines.log_alpha[k]))
+
+
+def start(order: TradeOff, reach: float) -> Nodes:
+    """Return nodes from 0 to ``reach``, closer together towards 0, and at the kinks of the profile."""
+    spread = [np.geomspace(reach * 1e-4, reach, 16), np.linspace(0.0, reach, 33), _kinks(order)]
+    nodes = np.unique(np.concatenate(spread))
+    top = order.sup_loss  # no node a rounding below it: there delta is not yet known to be 0
+    nodes = np.where(np.abs(nodes - top) < 1e-12 * top, top, nodes) if top < np.inf else nodes
+    return Nodes.of(order, np.unique(nodes[nodes <= max(reach, min(top, reach * (1 + 1e-12)))]))
+
+
+def _kinks(order: TradeOff) -> Array:
+    """Return the losses of a law of few atoms, where its profile bends."""
+    try:
+        law = order.loss_law()
+    except NoClosedForm:
+        return np.empty(0)
+    if not isinstance(law, AtomicLaw) or len(law.loss) > _MOST_NODES // 4:
+        return np.empty(0)
+    return np.asarray(law.loss[law.loss > 0])
+
+
+def _refined(nodes: list[Nodes], failure: float) -> list[Nodes]:
+    """Ask inside the cells, of whichever order, that need more than any node does, until none is left or asking no longer helps."""
+    before = np.inf
+    for _ in range(_ROUNDS):
+        lines = [cell_mu(side, failure) for side in nodes]
+        level = max(needed(side.epsilon, side.upper, failure) for side in nodes) * (1 + _CLOSE)
+        fresh = [one.inner(side, level) for one, side in zip(lines, nodes, strict=True)]
+        now = max(float(one.mu.max()) for one in lines)
+        if not any(map(len, fresh)) or sum(len(side.epsilon) for side in nodes) > _MOST_NODES or before - now < _CLOSE * now:
+            break
+        nodes, before = [side.more(at) for side, at in zip(nodes, fresh, strict=True)], now
+    return nodes
+
+
+def _sharper(nodes: Nodes, failure: float, least: float) -> Nodes:
+    """Ask again, to a stated width, for wide bounds at the ends of the worst cells: those that need more than ``least``."""
+    lines, (first, last, _) = cell_mu(nodes, failure), slopes(nodes)
+    worst = np.argsort(-lines.mu)
+    worst = worst[lines.mu[worst] > least * (1 + _CLOSE)]
+    ends = np.column_stack([first[worst], last[worst]]).ravel()
+    again = np.unique(ends[(nodes.upper - nodes.lower > _WIDE * nodes.upper)[ends]][:_FEW])
+    if len(again) == 0:
+        return nodes
+    try:
+        low, high = nodes.curve.bounds.delta(nodes.epsilon[again], tol=_SHARP)
+    except PrecisionError:
+        return nodes
+    lower, upper = nodes.lower.copy(), nodes.upper.copy()
+    lower[again], upper[again] = np.maximum(lower[again], low), np.minimum(upper[again], high)
+    return replace(nodes, lower=np.maximum.accumulate(lower[::-1])[::-1], upper=np.minimum.accumulate(upper))
