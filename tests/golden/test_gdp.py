@@ -1,0 +1,108 @@
+"""mu and regret of compositions against suprema found by mpmath alone (gdp.json, generate_gdp.py).
+
+The truth must lie inside every bound. How wide the bounds are is stated case by case, relative to the truth.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import mpmath as mp
+import pytest
+
+import tradeoff as to
+from tests.golden.test_deep import MAKE, interval, outwards
+
+CASES = {case["id"]: case for case in json.loads((Path(__file__).parent / "gdp.json").read_text(encoding="utf-8"))}
+DIGITS = 1e-17
+"""mu was found twice, to this."""
+
+
+def one_sided(f: dict[str, Any]) -> to.TradeOff:
+    alpha, beta, lost = (Fraction(f[name]) for name in ("alpha", "beta", "lost"))
+    return to.PiecewiseLinear([Fraction(0), alpha, 1 - lost, Fraction(1)], [Fraction(1), beta, Fraction(0), Fraction(0)])
+
+
+@functools.cache
+def composed(name: str) -> to.TradeOff:
+    make = {**MAKE, "one_sided": one_sided}
+    curve: to.TradeOff = to.Identity()
+    for factor in CASES[name]["factors"]:
+        curve = curve @ make[factor["kind"]](factor) ** factor["count"]
+    return curve
+
+
+@functools.cache
+def reduced(name: str, failure: float) -> to.Reduction:
+    return composed(name).gdp(failure=failure)
+
+
+CLOSE = 1.1e-9
+"""Cells are refined until they need 1e-9 more than the nodes."""
+
+WIDTH = {
+    ("G1", 1e-6): 1e-6,  # almost a Gaussian everywhere: every cell needs the same, and the nodes run out
+    **{("L100", d): 1e-8 for d in (1e-10, 1e-6, 1e-3)},  # delta is asked to 1e-8
+    ("L100", 0.0): 3e-5,  # delta of 165 nodes down to 1e-46 is known to 6e-5
+    ("DG20", 0.0): math.inf,  # unbounded losses: nothing certifies the tail
+}
+"""How far mu may be above the truth, relatively, where not ``CLOSE``."""
+
+BELOW = {("L100", d): 5e-9 for d in (0.0, 1e-10, 1e-6, 1e-3)} | {("DG20", 0.0): 2e-5}
+"""How far the lower bound may be below the truth, relatively, where not ``CLOSE``."""
+
+REFERENCE = ("G1", "L100", "RR1000", "DG20", "SG1", "SG3", "SG5", "MIX4")
+
+ROWS = [pytest.param(name, row, id=f"{name} {row['failure']:g}") for name, case in CASES.items() for row in case["rows"]]
+FINITE = [pytest.param(*p.values, id=p.id) for p in ROWS if p.values[1]["mu"] != "inf"]
+
+
+@pytest.mark.parametrize(("name", "row"), ROWS)
+def test_mu(name: str, row: dict[str, Any]) -> None:
+    found, where = reduced(name, row["failure"]), (name, row["failure"])
+    if row["mu"] == "inf":
+        assert found.bounds.lower == math.inf
+        assert "for every finite mu" in str(found.reason)
+        return
+    least, most = interval(row["mu"], DIGITS)
+    assert mp.mpf(found.bounds.lower) <= most, "lower bound above the truth"
+    assert mp.mpf(found.mu) >= least, "upper bound below the truth"
+    truth = float(row["mu"])
+    assert found.mu <= truth * (1 + WIDTH.get(where, CLOSE))
+    assert found.bounds.lower >= truth * (1 - BELOW.get(where, CLOSE))
+
+
+@pytest.mark.parametrize(("name", "row"), FINITE)
+def test_regret(name: str, row: dict[str, Any]) -> None:
+    """The bounds are for the mu reported, at or above the true one.
+
+    delta_{G_mu} increases in mu, at a rate phi(mu/2 - eps/mu) <= 1/sqrt(2 pi) for eps >= 0; so the regret increases too, and over
+    1 + e^eps >= 2 by at most (found.mu - mu)/(2 sqrt(2 pi)).
+    """
+    found, truth = reduced(name, row["failure"]), float(row["mu"])
+    low, high = outwards(*interval(row["regret"], 1e-14))
+    assert found.regret >= low
+    assert found.regret_bounds.lower <= high + max(found.mu - truth, 0) / (2 * math.sqrt(2 * math.pi))
+    assert found.regret_bounds.width <= 1e-6 + 1e-3 * found.regret
+
+
+@pytest.mark.parametrize(
+    ("name", "row"), [p for p in FINITE if p.values[1].get("alpha") and p.values[1]["failure"] and p.values[0] != "G1"]
+)
+def test_where_it_is_tight(name: str, row: dict[str, Any]) -> None:
+    """At a flat maximum alpha is known to the root of what mu is known to; alpha and beta of a symmetric curve decide alike."""
+    found = reduced(name, row["failure"])
+    ends = [float(row["alpha"])] + [float(row["beta"])] * composed(name).symmetric
+    assert min(abs(math.log(found.tight_at / at)) for at in ends) < 7e-3
+
+
+@pytest.mark.parametrize("name", REFERENCE)
+def test_the_order_proves_the_report_and_refutes_less(name: str) -> None:
+    f, found = composed(name), reduced(name, 1e-3)
+    assert f.dominates(to.Gaussian(found.mu), failure=1e-3)
+    assert not f.dominates(to.Gaussian(0.999 * found.bounds.lower), failure=1e-3)
