@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tradeoff as to
+from tradeoff.errors import DomainError, PrecisionError
 
 FUNCTIONALS = (to.limits.kl, to.limits.kappa2, to.limits.kappa3, to.limits.kappa3bar)
 
@@ -86,3 +87,19 @@ def test_sums_over_a_product() -> None:
 def test_mass_at_minus_infinity_is_infinite() -> None:
     curve = to.minimum(to.Gaussian(1.0), to.TotalVariation(0.1))
     assert all(functional(curve).lower == np.inf for functional in FUNCTIONALS)
+
+
+def test_losses_too_large_for_floats_are_never_no_loss() -> None:
+    assert to.limits.kappa3bar(to.PureDP(1e5)).upper > 0
+    assert to.limits.kappa2(to.Gaussian(1e300)).upper == np.inf
+    for curve in (to.PureDP(1e5), to.Gaussian(1e300)):
+        for theorem in (to.limits.clt, to.limits.edgeworth):
+            with pytest.raises(PrecisionError, match="for floats"):
+                theorem(curve)
+
+
+def test_rounds_beyond_floats_are_refused() -> None:
+    with pytest.raises(DomainError, match="most rounds"):
+        to.limits.epsilon_delta_clt(0.1, n=10**400)
+    with pytest.raises(DomainError, match="most rounds"):
+        to.limits.dp_sgd_clt(0.01, 1.0, 10**400)

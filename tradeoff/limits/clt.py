@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import count, is_symbol, real
-from tradeoff.errors import DomainError, SymbolError
+from tradeoff.errors import DomainError, PrecisionError, SymbolError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
@@ -24,6 +24,7 @@ from tradeoff.operators.symmetrise import Envelope
 Scheme = Literal["poisson", "fixed-size"]
 
 _SQRT_2 = math.sqrt(2)
+_MOST_ROUNDS = 2**53
 _ASYMPTOTIC = ("sum kl -> K", "max kl -> 0", "sum kappa2 -> s^2", "sum kappa3 -> 0")
 
 
@@ -46,6 +47,8 @@ def clt(curve: TradeOff) -> ApproximateCurve:
     ------
     SymbolError
         If the curve has free symbols.
+    PrecisionError
+        If the losses are too small, or too large, for floats to hold their moments.
 
     Notes
     -----
@@ -67,6 +70,10 @@ def clt(curve: TradeOff) -> ApproximateCurve:
         gap += n * (null.kl.upper + alternative.kl.upper)
         low, high = low + n * null.variance.lower, high + n * null.variance.upper
     variance = measurable(Bounds(low, high)).upper
+    if math.isinf(gap) or math.isinf(variance):
+        raise PrecisionError(
+            f"the losses of {curve!r} are too large for floats to hold their moments; there is no privacy to speak of", np.inf
+        )
     mu = gap / math.sqrt(variance) if variance > 0 else 0.0
     shape = attached(_gaussian(mu), curve.p_minus, curve.q_plus)
     return ApproximateCurve(shape, "CLT", "Dong, Roth, Su 2022, Theorem 3.5", _ASYMPTOTIC, curve, mu)
@@ -92,7 +99,7 @@ def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
     >>> to.limits.epsilon_delta_clt(0.1, 1e-6, n=100)
     ≈ G_{1} ⊗ f_{0,9.9995e-05} by (epsilon, delta) CLT
     """
-    n = count("n", n, 1)
+    n = _rounds("n", n, 1)
     try:
         e, d = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(delta, dtype=float))
     except (TypeError, ValueError) as error:
@@ -143,12 +150,18 @@ def dp_sgd_clt(sample_rate: Any, noise_multiplier: Any, steps: Any, *, scheme: S
     p, sigma = real("sample_rate", sample_rate, 0, 1), real("noise_multiplier", noise_multiplier, 0, open_low=True)
     if is_symbol(p) or is_symbol(sigma):
         raise SymbolError(f"sample_rate = {p!r}, noise_multiplier = {sigma!r}: the formula answers with a number; give numbers")
-    c = p * math.sqrt(count("steps", steps))
+    c = p * math.sqrt(_rounds("steps", steps))
     if scheme not in {"poisson", "fixed-size"}:
         raise DomainError(f"scheme = {scheme!r} is not one of 'poisson', 'fixed-size'")
     mu = c * _chi(1 / sigma) if scheme == "poisson" else math.sqrt(2) * c * _fixed_size(1 / sigma)
     source = "Bu, Dong, Long, Su 2020" if scheme == "poisson" else "Dong, Roth, Su 2022, Corollary 5.4"
     return ApproximateCurve(_gaussian(mu), f"DP-SGD CLT, {scheme}", source, ("sample_rate sqrt(steps) -> c", "steps -> inf"), None, mu)
+
+
+def _rounds(name: str, value: Any, low: int = 0) -> int:
+    if (checked := count(name, value, low)) > _MOST_ROUNDS:
+        raise DomainError(f"{name} = {value!r} is above {_MOST_ROUNDS}, the most rounds a float counts exactly")
+    return checked
 
 
 def _chi(s: float) -> float:

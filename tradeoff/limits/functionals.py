@@ -114,8 +114,8 @@ def kappa3bar(curve: TradeOff) -> Bounds:
 
 def _second(m: Moments) -> Bounds:
     low, high = m.kl.lower + m.shift, m.kl.upper + m.shift
-    square = max(low, -high, 0.0) ** 2, max(-low, high) ** 2
-    return Bounds((m.variance.lower + square[0]) * (1 - 8 * UNIT), (m.variance.upper + square[1]) * (1 + 8 * UNIT))
+    least, most = max(low, -high, 0.0), max(-low, high)
+    return Bounds((m.variance.lower + least * least) * (1 - 8 * UNIT), (m.variance.upper + most * most) * (1 + 8 * UNIT))
 
 
 def _central(f: Between) -> Bounds:
