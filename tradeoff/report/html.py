@@ -77,7 +77,7 @@ def report(title: str, plan: Plan, answers: Answers, found: Reduction, compariso
 def assumptions(plan: Plan) -> list[str]:
     """Say in plain words what the numbers rest on."""
     said = [
-        _NEIGHBOURS[plan.adjacency],
+        f"{_NEIGHBOURS[plan.adjacency]} (Adjacency: {plan.adjacency}.)",
         "The numbers hold for every such pair, whichever of the two is the real data set.",
         "The noise and the number of releases were fixed in advance. What was released may have been looked at in between.",
     ]
