@@ -132,6 +132,29 @@ def test_a_long_run_of_skewed_steps_is_held_at_every_alpha(curve):
     assert np.all(exact.lower <= band.upper)
 
 
+@pytest.mark.parametrize(
+    "curve",
+    [
+        to.PureDP(200.0) ** 3,
+        to.PureDP(1.0) ** 10**9,
+        to.PureDP(1e-7) ** 10**15,
+        to.Gaussian(200.0) @ to.PureDP(3.0),
+        to.PureDP(1e-60) ** 100,
+        to.mixture({to.PureDP(0.1): 0.999999, to.PureDP(100.0): 1e-6}) ** 10,
+    ],
+    ids=repr,
+)
+def test_extremes_give_probabilities_in_order(curve):
+    found = to.limits.edgeworth_bounds(curve)
+    alpha, epsilon = np.array([0.0, 1e-300, 1e-12, 0.5, 1.0]), np.array([-700.0, -30.0, 0.0, 1.0, 30.0, 700.0])
+    for band in (found, found.berry_esseen):
+        for answer in (band.bounds(alpha), band.delta(epsilon)):
+            assert np.all((answer.lower >= 0) & (answer.lower <= answer.upper) & (answer.upper <= 1))
+        asked = band.epsilon([0.0, 1e-9, 0.5])
+        assert np.all(asked.lower <= asked.upper)
+        assert np.all(np.diff(band.delta(epsilon).upper) <= 1e-12)
+
+
 def test_how_much_narrower():
     """Near 1/(2 sqrt(2 pi)) K/sqrt(n) at a mean, and of order 1/n away from it."""
     curve = to.PureDP(0.01) ** 10_000

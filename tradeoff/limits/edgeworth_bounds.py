@@ -26,6 +26,7 @@ _BULK = 9.0
 
 _SMALL_CELL = 0.05
 _STEEPEST = 600.0
+_VOID = 1 / 2
 
 Points = tuple[Array, Array]
 
@@ -159,22 +160,27 @@ class EdgeworthBounds(Band):
     @cached_property
     def _ceiling(self) -> Points:
         """Return the lower hull of all points known to be above the curve."""
+        if not self.gamma < _VOID:
+            return np.array([0.0, 1.0]), np.array([1.0, 0.0])
         found = [above.above() for _, above in self.pairs]
         return _hull(*(np.concatenate(v) for v in zip(*found, strict=True)))
 
     def lines(self) -> tuple[Array, Array]:
         """Return lines below the curve: those of the hull of all points below, and those of Berry and Esseen."""
+        slope, height = self._own_lines() if self.gamma < _VOID else (np.empty(0), np.empty(0))
+        others, floor = self.berry_esseen.lines()
+        return np.concatenate([slope, others]), np.concatenate([height, floor])
+
+    def _own_lines(self) -> tuple[Array, Array]:
         found = [below.below() for below, _ in self.pairs]
         x, y = _hull(*(np.concatenate(v) for v in zip(*found, strict=True)))
         with np.errstate(divide="ignore"):
             loss = np.log(np.maximum(-np.diff(y), 0.0)) - np.log(np.diff(x))
-        kept = np.abs(loss) < _STEEPEST
-        slope, start, end = np.exp(loss[kept]), np.flatnonzero(kept), np.flatnonzero(kept) + 1
+        kept = np.flatnonzero(np.abs(loss) < _STEEPEST)
+        slope, start, end = np.exp(loss[kept]), kept, kept + 1
         # Rounding may turn the slope a little: the lower end counts, and neighbours are on one side up to their own rounding.
         height = np.minimum(y[start] + slope * x[start], y[end] + slope * x[end])
-        height -= 64 * UNIT * (1 + slope * np.maximum(np.abs(x[start]), np.abs(x[end])))
-        others, floor = self.berry_esseen.lines()
-        return np.concatenate([slope, others]), np.concatenate([height, floor])
+        return slope, height - 64 * UNIT * (1 + slope * np.maximum(np.abs(x[start]), np.abs(x[end])))
 
     def __repr__(self) -> str:
         return f"Edgeworth bounds of {self.of!r}: gamma = {self.gamma:.6g}, rest = {self.rest:.3g}"
@@ -224,7 +230,7 @@ def edgeworth_bounds(curve: TradeOff) -> EdgeworthBounds:
     hypotheses = (
         Hypothesis("the losses of the factors are independent", True),
         Hypothesis("the fourth moments of the finite losses are finite", math.isfinite(gamma)),
-        Hypothesis("gamma < 1/2 (else the band is that of Berry and Esseen)", gamma < 1 / 2),
+        Hypothesis("gamma < 1/2 (else the band is that of Berry and Esseen)", gamma < _VOID),
     )
     return EdgeworthBounds(curve, pairs, berry_esseen(curve), hypotheses)
 

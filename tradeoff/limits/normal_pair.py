@@ -87,8 +87,9 @@ class NormalPair:
         first, last = self._ends
         held = np.concatenate([np.clip(free, first, last), [first + 0 * inner, np.full_like(first, last) + 0 * inner]])
         units = 8 * (1 + np.abs(inner))
-        low = 1 - self._beta(free) - self.gamma_q - weight * self._alpha(free, units, +1)
-        high = 1 - np.maximum(self._beta(held) - self.gamma_q, 0.0) - weight * self._alpha(held, units, -1)
+        with np.errstate(over="ignore"):  # -inf, a threshold that proves nothing; the last one, where alpha = 0, is always finite
+            low = 1 - self._beta(free) - self.gamma_q - weight * self._alpha(free, units, +1)
+            high = 1 - np.maximum(self._beta(held) - self.gamma_q, 0.0) - weight * self._alpha(held, units, -1)
         # Any threshold proves a lower bound if it does for every corner; each corner's best one bounds from above.
         below, above = np.max(np.min(low, axis=1), axis=0) - self._rounding, np.max(high, axis=(0, 1)) + self._rounding
         trivial = -np.expm1(np.minimum(inner, 0.0)) * (1 - 8 * UNIT) - 8 * UNIT

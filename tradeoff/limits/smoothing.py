@@ -27,7 +27,7 @@ _CORNER = 3.9959
 _CUBIC = 0.09916192
 """cos x <= 1 - x^2/2 + 0.09916192 |x|^3 everywhere: the two sides touch at x = 3.99589... (Prawitz 1975)."""
 
-_LONGEST = 1e7
+_LONGEST = 1e9
 _CELLS = 4000
 _BULK = 14.0
 
@@ -90,7 +90,7 @@ def expansion(law: Law) -> Expansion:
     middle, doubt = (skewness.lower + skewness.upper) / 2, (skewness.upper - skewness.lower) / 2
     rest = _Rest(
         abs(middle) + doubt,
-        total(moving, "fourth").upper / whole.lower**2 * (1 + 16 * UNIT),
+        total(moving, "fourth").upper / whole.lower / whole.lower * (1 + 16 * UNIT),
         math.fsum(n * v * v for v, n in sizes) * (1 + 8 * UNIT),
         max(v for v, _ in sizes),
         rugged,
@@ -141,8 +141,8 @@ class _Rest:
         Then |f - g| e^(u^2/2) <= (e^|r| - 1) + (s u^3)^2/72. Taylor: |f_j - 1| <= v u^2/2, |log(1 + z) - z| <= |z|^2/(2 - 2 |z|).
         """
         room = 1 - self.largest * right**2 / 2 * (1 + 8 * UNIT)
-        r = right**4 * (self.fourth / 24 + self.squares / (8 * np.maximum(room, 1e-300)))
-        told = (room > 0) & (r < 600)
+        r = right**4 * (self.fourth / 24 + self.squares / (8 * np.maximum(room, 1e-9)))
+        told = (room > 1e-9) & (r < 600)
         grown = np.expm1(np.where(told, r, 0.0)) + self.skewness**2 * right**6 / 72
         return np.where(told, np.exp(-left * left / 2) * grown, np.inf)
 
