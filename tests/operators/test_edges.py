@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tradeoff as to
+from tests.strategies import vertices
 from tradeoff.errors import DomainError, KindError, SymbolError
 
 DIGITS = 180
@@ -183,3 +186,27 @@ def test_sampling_rates_of_other_kinds() -> None:
     assert to.subsample(to.Gaussian(1.0), np.float32(0.25)) == to.subsample(to.Gaussian(1.0), 0.25)
     assert to.subsample(exact, np.float32(0.25))(0.5) == pytest.approx(0.5)
     assert to.subsample(to.Gaussian(1.0), sympy.Symbol("p", positive=True)).free_symbols
+
+
+@pytest.mark.parametrize("n", [312, 10**6, 10**9])
+def test_great_powers_of_exact_curves_stay_symbolic(n: int) -> None:
+    f = to.PiecewiseLinear([0, Fraction(1, 4), 1], [1, Fraction(1, 4), 0]) ** n
+    assert 0 <= f(0.1) <= 1e-60
+    assert f.delta(0.5) == pytest.approx(1)
+
+
+@given(vertices(most=3), st.integers(1, 4), st.floats(0.0, 1.0))
+def test_groups_of_float_curves_hold_the_exact_ones(points: tuple[list[Fraction], list[Fraction]], k: int, alpha: float) -> None:
+    exact = to.maximum(f := to.PiecewiseLinear(*points), f.inverse())
+    found = exact.floats().group(k).bounds(alpha)
+    assert found.lower <= exact.group(k).at(Fraction(alpha)) <= found.upper
+
+
+def test_whole_curves_answer_for_groups_and_maxima_of_compositions() -> None:
+    """delta from whole curves, against beta at many alphas: f falls, so each cell is known from its ends."""
+    f, alpha = to.Laplace(0.5) ** 3 @ to.Gaussian(0.5), np.linspace(0.0, 0.3, 61)
+    for g in (f.group(2), to.maximum(f, to.Gaussian(1.3))):
+        found, beta = g.bounds.delta(1.0), g.bounds(alpha)
+        assert found.upper >= np.max(1 - beta.upper - np.e * alpha)
+        assert found.lower <= np.max(1 - beta.lower[1:] - np.e * alpha[:-1])
+        assert found.width < 1e-2 * found.upper

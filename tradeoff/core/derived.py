@@ -6,6 +6,7 @@ its result; refining the result means refining the operands.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,29 @@ class Derived(TradeOff):
     def __repr__(self) -> str:
         inner = ", ".join(map(repr, (*self.operands, *self.parameters)))
         return f"{self.name}({inner}){'' if self.symmetric else ' (one order)'}"
+
+
+class OfBeta(Derived):
+    """Node that knows beta of composed operands: one delta takes hundreds of them, so whole curves of the operands answer."""
+
+    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+        if self._plain:
+            return delta_from_beta(self, epsilon, tol)
+        low, high = self._of("upper").bounds.delta(epsilon).lower, self._of("lower").bounds.delta(epsilon).upper
+        narrow = tol is None or bool(np.all(high - low <= tol * high))
+        return (low, high) if narrow else delta_from_beta(self, epsilon, tol)
+
+    @cached_property
+    def _whole(self) -> Any:
+        return super()._whole if self._plain else self._of("lower").tabulate()._replace(upper=self._of("upper").upper)
+
+    @property
+    def _plain(self) -> bool:
+        return not any(operand.composed for operand in self.operands)
+
+    def _of(self, side: str) -> TradeOff:
+        """Return the operator on whole curves below or above its operands."""
+        return type(self)(*(getattr(operand, side) for operand in self.operands), *self.parameters)
 
 
 def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:

@@ -21,6 +21,7 @@ from tradeoff.numerics.rounding import UNIT, Array
 MAX_VERTICES = 100_000
 """Most vertices an exact operation may make."""
 
+_LARGEST_GROUP = 32
 _STEEPEST = 690.0
 
 _FORGIVEN = 1e-12
@@ -193,12 +194,12 @@ class PiecewiseLinear(TradeOff):
         return AtomicLaw(loss[::-1], log_p[::-1], self.p_minus + float(np.sum(p[~keep])), self.q_plus)
 
     def group(self, k: int) -> TradeOff:
-        """Guarantee for groups of k, 1 - (1 - f)^(o k), exact in fractions."""
-        if not self.symmetric:
+        """Guarantee for groups of k, 1 - (1 - f)^(o k), exact in fractions while k is at most 32."""
+        if not (self.symmetric and self.exact and count("k", k) <= _LARGEST_GROUP):
             return super().group(k)
-        result = PiecewiseLinear([0, 1], [1, 0]) if not self.exact else PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
-        for _ in range(count("k", k)):
-            result = result._after(self)  # noqa: SLF001 - same class
+        result = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
+        for _ in range(k):
+            result = result._after(self)
         return result
 
     def _after(self, f: PiecewiseLinear) -> PiecewiseLinear:
@@ -313,6 +314,18 @@ def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
     start = f.beta[0] * g.beta[0]
     alpha, beta = np.append(0 * start, np.cumsum(mass_p[order])), start - np.append(0 * start, np.cumsum(mass_q[order]))
     return PiecewiseLinear(alpha.tolist(), beta.tolist())
+
+
+def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -> PiecewiseLinear | None:
+    """Return the product of powers in fractions, or None where it takes more than ``work`` products of numbers of 150 bits."""
+    result = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
+    for f in (f for f, n in factors for _ in range(n)):
+        bits = max(v.denominator.bit_length() for v in (*result.alpha, *result.beta))
+        work -= (len(result.alpha) - 1) * (len(f.alpha) - 1) * (1 + bits / 150)
+        if work < 0:
+            return None
+        result = product(result, f)
+    return result
 
 
 def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> PiecewiseLinear:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
 from typing import Any
 
 from tradeoff.core.parameters import is_symbol
-from tradeoff.core.piecewise_linear import PiecewiseLinear, product
+from tradeoff.core.piecewise_linear import PiecewiseLinear, exact_product
 from tradeoff.core.tensor import Factors, rule
 from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
+
+_WORK = 2e4
+"""Products of short fractions beyond which a power stays symbolic: half a second."""
 
 
 @rule
@@ -52,12 +54,12 @@ def _sum(weights: list[Any]) -> Any:
 
 @rule
 def fractions(factors: Factors) -> Factors | None:
-    """Piecewise-linear curves in exact fractions multiply exactly; in floats they stay apart, so that order never matters."""
+    """Piecewise-linear curves in exact fractions multiply exactly, up to half a second of work; in floats the order would matter."""
     exact = [(f, n) for f, n in factors.items() if isinstance(f, PiecewiseLinear) and f.exact]
     if sum(n for _, n in exact) < 2:
         return None
-    result = reduce(product, (f for f, n in exact for _ in range(n)))
-    return {**{f: n for f, n in factors.items() if (f, n) not in exact}, result: 1}
+    result = exact_product(exact, _WORK)
+    return None if result is None else {**{f: n for f, n in factors.items() if (f, n) not in exact}, result: 1}
 
 
 @rule

@@ -6,7 +6,7 @@ import numpy as np
 
 from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.derived import Derived
+from tradeoff.core.derived import OfBeta
 from tradeoff.core.dispatch import announces
 from tradeoff.core.parameters import count
 from tradeoff.errors import DomainError
@@ -16,7 +16,7 @@ from tradeoff.numerics.rounding import UNIT, Array
 _MOST = 10_000
 
 
-class Group(Derived):
+class Group(OfBeta):
     """1 - (1 - f)^(o k): type I error travels through k neighbours; cost grows linearly in k."""
 
     name = "group"

@@ -6,14 +6,14 @@ import numpy as np
 
 from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.derived import Derived
+from tradeoff.core.derived import Derived, OfBeta
 from tradeoff.core.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.errors import DomainError
 from tradeoff.numerics.rounding import Array
 from tradeoff.operators.operand import operand
 
 
-class Maximum(Derived):
+class Maximum(OfBeta):
     """max{f, g}: both guarantees hold, so the better one does at each alpha."""
 
     name = "maximum"

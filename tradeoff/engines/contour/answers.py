@@ -15,7 +15,7 @@ from tradeoff.engines.contour import chernoff
 from tradeoff.engines.contour.aim import log_middle, middle_tilt
 from tradeoff.engines.contour.beta import greatest
 from tradeoff.engines.contour.pieces import pieces
-from tradeoff.engines.contour.strip import Strip
+from tradeoff.engines.contour.strip import ASTRAY, Strip
 from tradeoff.engines.law import LossLaw, Reversed, lost_mass
 from tradeoff.engines.saddle import epsilon_for_alpha, epsilon_for_delta, log_delta_for_epsilon
 from tradeoff.numerics.rounding import UNIT, Array
@@ -33,6 +33,12 @@ USUAL_WIDTH = 1e-5
 
 _HALF = math.log(0.3)
 _ATTEMPTS = 8
+_SEARCH = 64
+"""How much cheaper lines are while beta's supremum is not yet fenced in."""
+
+_WIDE = 1.0
+"""Bounds on epsilon farther apart than this are set beside Chernoff's."""
+
 _STEEPEST = 600.0
 """Slopes beyond e^600 are not sampled."""
 
@@ -90,11 +96,12 @@ class Contour:
         def once(which: int, at: Array, most: float, accuracy: float) -> Pair | None:
             strip, aimed = self._start(float(at[which]))
             line = strip.near(aimed, most, accuracy)
+            far = ASTRAY * (1 + abs(aimed))
             for _ in range(_ATTEMPTS):
                 if line is None:
                     return None
                 x = float(strip.epsilon(line, at[which : which + 1], aimed)[1][0])
-                if not 0.3 * line.scale < abs(x - aimed) < math.inf:
+                if not 0.3 * line.scale < abs(x - aimed) < far:
                     break
                 aimed, line = x, strip.near(x, most, accuracy)
             return None if line is None else strip.epsilon(line, at, aimed)
@@ -102,9 +109,9 @@ class Contour:
         low, high = self._cover(
             delta, once, lambda low, high: np.where(np.isfinite(high - low), high - low, np.inf), tol, (-np.inf, np.inf)
         )
-        for k in np.flatnonzero(np.isinf(high)):
+        for k in np.flatnonzero(~(high - low < _WIDE)):
             left = (delta[k] - self.tail.q_plus * (1 + 16 * UNIT)) * (1 - UNIT)
-            high[k] = self.tail.chernoff(chernoff.epsilon, left) if left > 0 else np.inf
+            high[k] = min(high[k], self.tail.chernoff(chernoff.epsilon, left)) if left > 0 else high[k]
         return low, high
 
     def _start(self, delta: float) -> tuple[Strip, float]:
@@ -144,9 +151,9 @@ class Contour:
         """Sample the supremum over s where it lies: closer while the bounds are wide, wider while it is not fenced in."""
         x = epsilon_for_alpha(self.tail.cumulant, alpha)
         pace = 1e-2 * min(1.0, math.sqrt(self.tail.cumulant(self._tilt(x))[2]))
-        low, high = 0.0, 1 - alpha
+        low, high, price = 0.0, 1 - alpha, most / _SEARCH
         for _ in range(_ATTEMPTS):
-            sampled = self._samples(alpha, x, pace * _OFFSETS, most, accuracy)
+            sampled = self._samples(alpha, x, pace * _OFFSETS, price, accuracy)
             if sampled is None:
                 return None
             at, below, above, base = sampled
@@ -154,7 +161,9 @@ class Contour:
             x = self._better(at, (below + above) / 2)
             if found is None:
                 low, pace = max(low, base + float(np.max(below)) - 4 * UNIT), 2 * pace
+                high = min(high, _under_a_tangent(alpha, at, above + base))
                 continue
+            price = most
             low, high = max(low, base + found[0] - 4 * UNIT * base), min(high, base + found[1] + 4 * UNIT * base)
             width = (high - low) / max(min(high, 1 - alpha - low), 1e-320)
             if width <= tol / 2 or width <= 1e-15:
@@ -217,6 +226,13 @@ class Contour:
             goal = min(max(3 * float(reached[which]), 1e-9), USUAL_WIDTH) if tol is None else tol
             waiting &= ~(reached <= goal)
         return low, high
+
+
+def _under_a_tangent(alpha: float, at: Array, line: Array) -> float:
+    """Bound f(alpha) given 1 - delta(log s) - s alpha <= ``line``: a tangent touches f at a + s b <= t, so f <= t from t/s on."""
+    s = np.exp(at)
+    t = (line + s * alpha) * (1 + 8 * UNIT) + 8 * UNIT * (1 + s * alpha)
+    return float(np.min(t, where=s * alpha >= t, initial=1.0))
 
 
 Once = Callable[[int, Array, float, float], Pair | None]

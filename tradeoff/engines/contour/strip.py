@@ -21,7 +21,10 @@ _REMEMBERED = 2**20
 """Most nodes of lines kept for later questions: 64 MiB."""
 
 ASTRAY = 100.0
-"""A line that finds its answer this many times farther out than the sketch did says nothing of it."""
+"""A line that does not find its answer within this many times where the sketch did says nothing of it."""
+
+_WIDEST = 1.0
+"""A Gaussian of a larger mu tells nothing of the product it is added to."""
 
 _NEWTON = 12
 _OUTWARD = 16
@@ -56,7 +59,8 @@ class Strip:
         line = self._draw(sharp)
         complete = line is not None and line.cut <= 10 * sharp.goal * math.pi * line.last
         if line is not None and not complete and accuracy > 0:
-            line = self._draw(blurred(sharp, accuracy, len(self.laws))) or line
+            soft = blurred(sharp, accuracy, len(self.laws))
+            line = (self._draw(soft) if soft.tau <= _WIDEST else None) or line
         if line is not None:
             self.drawn.append(_Drawn(x, sharp, accuracy, complete, line))
             while len(self.drawn) > 1 and sum(len(one.line.log) for one in self.drawn) > _REMEMBERED:
@@ -84,8 +88,9 @@ class Strip:
         """Bound the least epsilon: Newton's method on log psi, then outwards until both sides are certified."""
         target = 1 - delta if self.middle else np.maximum(delta - self.q_plus, 1e-320)
         x, slope, width = _solve(line, np.log(target), np.full(len(delta), guess))
-        step = np.maximum(2 * width / np.maximum(np.abs(slope), 1e-300), 4 * UNIT * (1 + np.abs(x)))
-        low, high, far = np.full(len(x), -np.inf), np.full(len(x), np.inf), ASTRAY * (1 + abs(guess))
+        far = ASTRAY * (1 + abs(guess))
+        step = np.clip(2 * width / np.maximum(np.abs(slope), 1e-300), 4 * UNIT * (1 + np.abs(x)), far)
+        low, high = np.full(len(x), -np.inf), np.full(len(x), np.inf)
         for _ in range(_OUTWARD):
             below, above = ~np.isfinite(low), ~np.isfinite(high)
             if below.any():
@@ -93,10 +98,10 @@ class Strip:
                 low[below] = np.where(self.delta(line, at)[0] > delta[below], at, -np.inf)
             if above.any():
                 at = (x + step)[above]
-                high[above] = np.where((self.delta(line, at)[1] <= delta[above]) & (at < far), at, np.inf)
+                high[above] = np.where(self.delta(line, at)[1] <= delta[above], at, np.inf)
             if np.isfinite(low).all() and np.isfinite(high).all():
                 break
-            step = step * 2
+            step = np.minimum(2 * step, far)
         return low, high
 
 
