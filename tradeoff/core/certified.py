@@ -115,9 +115,20 @@ class Certified:
         upper = np.minimum(upper, 1 - alpha)  # 1 - alpha is exact or rounded to nearest, and f <= 1 - alpha
         upper = np.where(alpha > 0, np.nextafter(upper, 1.0), upper)
         lower, upper = np.clip(lower, 0.0, upper), np.clip(upper, 0.0, 1.0)
-        lower, upper = np.where(alpha == 1, 0.0, lower), np.where(alpha == 1, 0.0, upper)
-        scale = np.minimum(upper, np.maximum(1 - alpha - lower, 0.0))
+        first, last = alpha == 0, alpha == 1
+        least, most = self._start()
+        lower, upper = np.where(first, np.maximum(lower, least), lower), np.where(first, np.minimum(upper, most), upper)
+        lower, upper = np.where(last, 0.0, np.minimum(lower, upper)), np.where(last, 0.0, upper)
+        # The ends are known as well as floats say 1 - q, whatever is asked of them.
+        scale = np.where(first | last, np.inf, np.minimum(upper, np.maximum(1 - alpha - lower, 0.0)))
         return _reached("alpha", alpha, lower, upper, tol, scale)
+
+    def _start(self) -> Pair:
+        """Bound f(0) = 1 - Q(L = inf): exactly 1 where no loss is infinite."""
+        q = self._curve.q_plus
+        if q == 0:
+            return np.float64(1.0), np.float64(1.0)
+        return np.nextafter(1 - q * (1 + 4 * UNIT), -1.0), np.nextafter(1 - q * (1 - 4 * UNIT), 2.0)
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
         q = self._curve.q_plus

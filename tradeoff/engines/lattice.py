@@ -15,6 +15,7 @@ import numpy as np
 
 from tradeoff.engines.profile import Profile
 from tradeoff.numerics import fft
+from tradeoff.numerics.recursion import discounted
 from tradeoff.numerics.rounding import TINY, UNIT, Array, Index
 
 _NOTHING = 1e300
@@ -129,7 +130,7 @@ def profile(factors: Sequence[Tilted], h: float, theta: float, window: Window, q
     kappa = np.exp((theta - 1) * np.log(theta - 1) - theta * np.log(theta))
     square = 2 / ((2 * theta - 2) * (2 * theta - 1) * (2 * theta))
     norm = np.sqrt(square / h + kappa**2)
-    exact = 8 * window.size * UNIT  # two first-order filters: three roundings a step, all terms positive
+    exact = (8 * window.size + 1000) * UNIT  # two recursions of positive terms, each factor rounded once a step
     log_scale = sum(f.count * f.log_scale for f in factors)
     exponent = log_scale - (theta - 1) * loss
     scale_error = 4 * UNIT * (4 + sum(f.count * abs(f.log_scale) for f in factors) + np.abs((theta - 1) * loss) + abs(log_scale))
@@ -149,10 +150,8 @@ def profile(factors: Sequence[Tilted], h: float, theta: float, window: Window, q
 
 def _tail(mass: Array, h: float, theta: float) -> Array:
     """Return sum_j mass_j g((j - k) h) for every k, by two recursions of positive terms from the right."""
-    from scipy.signal import lfilter  # half a second to import: only those who compose pay it
-
     slow, fast = np.exp(-(theta - 1) * h), np.exp(-theta * h)
     # heavy_k = sum_{j>=k} mass_j e^(-theta (j-k) h);  tail_k = slow tail_(k+1) + (slow - fast) heavy_(k+1)
-    heavy = lfilter([1.0], [1.0, -fast], mass[::-1])
+    heavy = discounted(mass[::-1], fast)
     driven = np.append(0.0, slow * -np.expm1(-h) * heavy[:-1])
-    return lfilter([1.0], [1.0, -slow], driven)[::-1]
+    return discounted(driven, slow)[::-1]

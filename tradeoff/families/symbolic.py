@@ -19,7 +19,7 @@ from tradeoff.engines.law import LossLaw
 from tradeoff.errors import DomainError, NoClosedForm
 from tradeoff.families import symbolic_forms as forms
 from tradeoff.families.substitution import resolved, substitute
-from tradeoff.families.symbolic_numbers import Evaluator, check, digits_for, steepest
+from tradeoff.families.symbolic_numbers import Evaluator, check, digits_for, mass_of_zeros, steepest
 from tradeoff.families.symbolic_solve import inverse_expression, own_inverse, profile_expression
 from tradeoff.numerics.rounding import Array
 
@@ -246,22 +246,22 @@ class Symbolic(TradeOff):
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
         low, high = self._evaluator.bounds(alpha, digits_for(alpha))
         at_zero = alpha == 0
-        low[at_zero], high[at_zero] = self._start
+        low[at_zero], high[at_zero] = np.nextafter(1 - self._lost[1], -1.0), np.nextafter(1 - self._lost[0], 2.0)
         return np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), 1.0, high)
 
     @cached_property
-    def _start(self) -> tuple[float, float]:
-        """Bound f(0): the formula's value or, where it has none, its limit."""
+    def _lost(self) -> tuple[float, float]:
+        """Bound 1 - f(0): the formula's value or, where it has none, its limit; 0 at the least where it may be 0."""
         import sympy
 
-        low, high = (float(side[0]) for side in self._evaluator.bounds(np.zeros(1), np.zeros(1)))
+        lost = 1 - forms.exact(self.expr)
+        low, high = (float(side[0]) for side in Evaluator(lost, self.alpha).bounds(np.zeros(1), np.zeros(1)))
         if np.isnan(low):
-            limit = sympy.limit(forms.exact(self.expr), self.alpha, 0, "+")
+            limit = sympy.limit(lost, self.alpha, 0, "+")
             low = high = float(limit) if limit.is_number and limit.is_real else np.nan
         if np.isnan(low):
-            near = self._evaluator.bounds(np.array([1e-300]), np.array([300.0]))[0][0]
-            return float(near), 1.0
-        return low, high
+            low, high = 0.0, 1 - float(self._evaluator.bounds(np.array([1e-300]), np.array([300.0]))[0][0])
+        return max(low, 0.0), high
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
         if self._profile_evaluator is None:
@@ -287,17 +287,14 @@ class Symbolic(TradeOff):
 
     @property
     def q_plus(self) -> float:
-        low, high = self._start
-        return 0.0 if high >= 1 else 1 - (low + high) / 2
+        low, high = self._lost
+        return (low + high) / 2 if low > 0 else 0.0
 
     @cached_property
     def p_minus(self) -> float:
         if self.symmetric:
             return self.q_plus
-        low, high = 0.0, 1.0
-        while (middle := (low + high) / 2) not in (low, high):
-            low, high = (low, middle) if self._evaluator.bounds(np.array([middle]), np.zeros(1))[0][0] <= 0 else (middle, high)
-        return 1 - low
+        return mass_of_zeros(self._evaluator)
 
     @cached_property
     def sup_loss(self) -> float:

@@ -184,3 +184,17 @@ def steepest(evaluator: Evaluator) -> float:
         if not (mpmath.isfinite(far) and farther > 0 and abs(farther - far) <= _AGREE * farther):
             return np.inf
         return float(np.nextafter(float(mpmath.log(farther)), np.inf))
+
+
+def mass_of_zeros(evaluator: Evaluator) -> float:
+    """Return 1 - inf{alpha : f(alpha) = 0}, P(L = -inf), to the last digit; 0 where f is positive up to 1 - 10^-60."""
+    import mpmath
+
+    digits = 5 * _FAR_DIGITS
+    with mpmath.workdps(digits):
+        least, noise = mpmath.mpf(10) ** -60, mpmath.mpf(10) ** (_FAR_DIGITS - digits)
+        low, high = least, mpmath.mpf(1)
+        while high > low * (1 + mpmath.mpf(_AGREE)):
+            middle = mpmath.sqrt(low * high)
+            low, high = (low, middle) if evaluator.at(1 - middle, digits) > noise else (middle, high)
+        return float(high) if low > least else 0.0

@@ -36,6 +36,9 @@ _ATTEMPTS = 8
 _SEARCH = 64
 """How much cheaper lines are while beta's supremum is not yet fenced in."""
 
+_MISSES, _HOPEFUL = 2, 1e-2
+"""Without an added Gaussian, so many answers in a row as wide as this say that the product does not decay."""
+
 _WIDE = 1.0
 """Bounds on epsilon farther apart than this are set beside Chernoff's."""
 
@@ -213,7 +216,8 @@ class Contour:
         waiting = np.ones(len(at), bool)
         most = max(USUAL, EACH * len(self.tail.laws)) if tol is None else PATIENT
         accuracy = 0.0 if not self.blur else BLUR if tol is None else min(BLUR, tol / 12)
-        while waiting.any():
+        misses = 0
+        while waiting.any() and (self.blur or misses < _MISSES):
             allowance().tell(int(len(at) - waiting.sum()), len(at))
             which = int(np.flatnonzero(waiting)[waiting.sum() // 2])
             waiting[which] = False
@@ -223,6 +227,7 @@ class Contour:
             low, high = np.maximum(low, found[0]), np.minimum(high, found[1])
             with np.errstate(invalid="ignore"):
                 reached = measure(low, high)
+            misses = 0 if reached[which] <= _HOPEFUL else misses + 1
             goal = min(max(3 * float(reached[which]), 1e-9), USUAL_WIDTH) if tol is None else tol
             waiting &= ~(reached <= goal)
         return low, high
