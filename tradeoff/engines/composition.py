@@ -7,14 +7,14 @@ its cost first, and intersects what they prove, until the width wanted is reache
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.engines import exact
+from tradeoff.engines import exact, widths
 from tradeoff.engines.allowance import Method, allowance
 from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.engines.contour.answers import Contour
@@ -22,6 +22,7 @@ from tradeoff.engines.law import LossLaw, lost_mass
 from tradeoff.engines.planner import on_one_lattice
 from tradeoff.engines.saddle_point import SaddlePoint
 from tradeoff.engines.tables import Tables
+from tradeoff.engines.widths import Measure
 from tradeoff.numerics.rounding import UNIT, Array
 
 Pair = tuple[Array, Array]
@@ -119,11 +120,7 @@ class Composition:
         """Bound delta(epsilon); ``tol`` is relative to the upper bound."""
         over = epsilon >= self.supremum + 1e-12 * abs(self.supremum)
         low, high = np.full(len(epsilon), self.q_plus * (1 - _EDGE)), np.where(over, self.q_plus * (1 + _EDGE), 1.0)
-
-        def width(low: Array, high: Array) -> Array:
-            return (high - low) / np.where(high > 0, high, 1.0)
-
-        return self._ask("delta", epsilon, (low, high), ~over, width, tol)
+        return self._ask("delta", epsilon, (low, high), ~over, widths.delta, tol)
 
     def epsilon(self, delta: Array, tol: float | None) -> Pair:
         """Bound epsilon(delta); ``tol`` is absolute."""
@@ -131,21 +128,11 @@ class Composition:
         below, edge = delta < q * (1 - _EDGE), delta <= q * (1 + _EDGE)
         low = np.where(below, np.inf, -np.inf)
         high = np.where((q == 0) & (delta >= q), self.supremum + _EDGE * abs(self.supremum), np.inf)
-
-        def width(low: Array, high: Array) -> Array:
-            gap = np.where(np.isfinite(low) & np.isfinite(high), high - np.where(np.isfinite(low), low, 0.0), np.inf)
-            return np.where(low == high, 0.0, gap)
-
-        return self._ask("epsilon", delta, (low, high), ~edge, width, tol)
+        return self._ask("epsilon", delta, (low, high), ~edge, widths.epsilon, tol)
 
     def beta(self, alpha: Array, tol: float | None) -> Pair:
         """Bound f(alpha) for alpha in (0, 1); ``tol`` is relative to min(beta, 1 - alpha - beta)."""
-
-        def width(low: Array, high: Array) -> Array:
-            scale = np.minimum(high, np.maximum(1 - alpha - low, 0.0))
-            return (high - low) / np.where(scale > 0, scale, 1.0)
-
-        return self._ask("beta", alpha, (np.zeros(len(alpha)), self._chord(alpha)), np.ones(len(alpha), bool), width, tol)
+        return self._ask("beta", alpha, (np.zeros(len(alpha)), self._chord(alpha)), np.ones(len(alpha), bool), widths.beta(alpha), tol)
 
     def _chord(self, alpha: Array) -> Array:
         """Bound the convex f by its chord from f(0) = Q(L < inf) to f(P(L > -inf)) = 0."""
@@ -158,7 +145,7 @@ class Composition:
         at: Array,
         known: Pair,
         waiting: NDArray[np.bool_],
-        width: Callable[[Array, Array], Array],
+        measure: Measure,
         tol: float | None,
     ) -> Pair:
         low, high = known
@@ -168,5 +155,5 @@ class Composition:
             below, above = getattr(engine, question)(at[waiting], tol)
             low[waiting], high[waiting] = np.maximum(low[waiting], below), np.minimum(high[waiting], above)
             with np.errstate(invalid="ignore"):
-                waiting = waiting & ~(width(low, high) <= (_USUAL[question] if tol is None else tol))
+                waiting = waiting & ~(measure(low, high) <= (_USUAL[question] if tol is None else tol))
         return low, high

@@ -7,13 +7,14 @@ from functools import cached_property
 
 import numpy as np
 
-from tradeoff.engines import planner
+from tradeoff.engines import planner, widths
 from tradeoff.engines.allowance import allowance
 from tradeoff.engines.lattice import profile
 from tradeoff.engines.law import LossLaw, Reversed, Sketch, lost_mass
 from tradeoff.engines.planner import Effort, first_effort
 from tradeoff.engines.profile import Profile
 from tradeoff.engines.saddle import Cumulant, epsilon_for_alpha, epsilon_for_delta, log_delta_for_epsilon
+from tradeoff.engines.widths import Measure
 from tradeoff.numerics.rounding import TINY, UNIT, Array
 
 _REFINEMENTS, _AIMS = 4, 3
@@ -91,11 +92,7 @@ class Tables:
 
     def delta(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound delta(epsilon); ``tol`` is relative to the upper bound."""
-
-        def width(low: Array, high: Array) -> Array:
-            return (high - low) / np.where(high > 0, high, 1.0)
-
-        return _cover(epsilon, self._delta_once, width, tol, usual=1e-2, first=self._first(tol), start=self._known_delta(epsilon))
+        return _cover(epsilon, self._delta_once, widths.delta, tol, usual=1e-2, first=self._first(tol), start=self._known_delta(epsilon))
 
     def _first(self, tol: float | None) -> Effort:
         return first_effort(len(self.forward.laws), tol)
@@ -116,13 +113,7 @@ class Tables:
 
     def epsilon(self, delta: Array, tol: float | None) -> Pair:
         """Bound epsilon(delta); ``tol`` is absolute."""
-
-        def width(low: Array, high: Array) -> Array:
-            return np.where(
-                low == high, 0.0, np.where(np.isfinite(low) & np.isfinite(high), high - np.where(np.isfinite(low), low, 0.0), np.inf)
-            )
-
-        return _cover(delta, self._epsilon_once, width, tol, usual=3e-4, first=self._first(tol))
+        return _cover(delta, self._epsilon_once, widths.epsilon, tol, usual=3e-4, first=self._first(tol))
 
     def _epsilon_once(self, at: Array, which: int, effort: Effort) -> tuple[Array, Array, bool]:
         target = float(at[which])
@@ -150,12 +141,7 @@ class Tables:
 
     def beta(self, alpha: Array, tol: float | None) -> Pair:
         """Bound f(alpha) for alpha in (0, 1); ``tol`` is relative to min(beta, 1 - alpha - beta)."""
-
-        def width(low: Array, high: Array) -> Array:
-            scale = np.minimum(high, np.maximum(1 - alpha - low, 0.0))
-            return (high - low) / np.where(scale > 0, scale, 1.0)
-
-        return _cover(alpha, self._beta_once, width, tol, usual=1e-2, first=self._first(tol))
+        return _cover(alpha, self._beta_once, widths.beta(alpha), tol, usual=1e-2, first=self._first(tol))
 
     def _beta_once(self, at: Array, which: int, effort: Effort) -> tuple[Array, Array, bool]:
         alpha = float(at[which])
@@ -209,7 +195,7 @@ Once = Callable[[Array, int, Effort], tuple[Array, Array, bool]]
 def _cover(
     at: Array,
     once: Once,
-    measure: Callable[[Array, Array], Array],
+    measure: Measure,
     tol: float | None,
     usual: float,
     first: Effort,

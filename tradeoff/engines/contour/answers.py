@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from tradeoff.engines import widths
 from tradeoff.engines.allowance import allowance
 from tradeoff.engines.atomic import BinomialLaw, binomial_law
 from tradeoff.engines.contour import chernoff
@@ -18,6 +19,7 @@ from tradeoff.engines.contour.pieces import pieces
 from tradeoff.engines.contour.strip import ASTRAY, Strip
 from tradeoff.engines.law import LossLaw, Reversed, lost_mass
 from tradeoff.engines.saddle import epsilon_for_alpha, epsilon_for_delta, log_delta_for_epsilon
+from tradeoff.engines.widths import Measure
 from tradeoff.numerics.rounding import UNIT, Array
 
 Pair = tuple[Array, Array]
@@ -84,7 +86,7 @@ class Contour:
             line = strip.near(float(at[which]), most, accuracy)
             return None if line is None else strip.delta(line, at)
 
-        low, high = self._cover(epsilon, once, lambda low, high: (high - low) / np.where(high > 0, high, 1.0), tol, (0.0, 1.0))
+        low, high = self._cover(epsilon, once, widths.delta, tol, (0.0, 1.0))
         for k in np.flatnonzero((high >= 1) & (epsilon > 0)):
             high[k] = min(self.tail.q_plus * (1 + 16 * UNIT) + self.tail.chernoff(chernoff.delta, epsilon[k]), 1.0)
         return low, high
@@ -109,9 +111,7 @@ class Contour:
                 aimed, line = x, strip.near(x, most, accuracy)
             return None if line is None else strip.epsilon(line, at, aimed)
 
-        low, high = self._cover(
-            delta, once, lambda low, high: np.where(np.isfinite(high - low), high - low, np.inf), tol, (-np.inf, np.inf)
-        )
+        low, high = self._cover(delta, once, widths.epsilon, tol, (-np.inf, np.inf))
         for k in np.flatnonzero(~(high - low < _WIDE)):
             left = (delta[k] - self.tail.q_plus * (1 + 16 * UNIT)) * (1 - UNIT)
             high[k] = min(high[k], self.tail.chernoff(chernoff.epsilon, left)) if left > 0 else high[k]
@@ -144,19 +144,15 @@ class Contour:
             low[which], high[which] = found
             return low, high
 
-        def width(low: Array, high: Array) -> Array:
-            scale = np.minimum(high, np.maximum(1 - alpha - low, 0.0))
-            return (high - low) / np.where(scale > 0, scale, 1.0)
-
-        return self._cover(alpha, once, width, tol, (0.0, 1.0))
+        return self._cover(alpha, once, widths.beta(alpha), tol, (0.0, 1.0))
 
     def _beta(self, alpha: float, most: float, accuracy: float, tol: float) -> tuple[float, float] | None:
         """Sample the supremum over s where it lies: closer while the bounds are wide, wider while it is not fenced in."""
         x = epsilon_for_alpha(self.tail.cumulant, alpha)
         pace = 1e-2 * min(1.0, math.sqrt(self.tail.cumulant(self._tilt(x))[2]))
-        low, high, price = 0.0, 1 - alpha, most / _SEARCH
+        low, high, share, measure = 0.0, 1 - alpha, 1 / _SEARCH, widths.beta(np.array([alpha]))
         for _ in range(_ATTEMPTS):
-            sampled = self._samples(alpha, x, pace * _OFFSETS, price, accuracy)
+            sampled = self._samples(alpha, x, pace * _OFFSETS, most, accuracy, share)
             if sampled is None:
                 return None
             at, below, above, base = sampled
@@ -166,10 +162,10 @@ class Contour:
                 low, pace = max(low, base + float(np.max(below)) - 4 * UNIT), 2 * pace
                 high = min(high, _under_a_tangent(alpha, at, above + base))
                 continue
-            price = most
+            share = 1.0
             low, high = max(low, base + found[0] - 4 * UNIT * base), min(high, base + found[1] + 4 * UNIT * base)
-            width = (high - low) / max(min(high, 1 - alpha - low), 1e-320)
-            if width <= tol / 2 or width <= 1e-15:
+            width = float(measure(np.array([low]), np.array([high]))[0])
+            if width <= tol / 2:
                 break
             pace = pace * max(min(0.5, math.sqrt(tol / width) / 2), 1e-2)
         return low, high
@@ -188,24 +184,26 @@ class Contour:
         bend = right * down - left * up
         return float(at[k] + (right**2 * down - left**2 * up) / (2 * bend)) if bend != 0 else float(at[k])
 
-    def _samples(self, alpha: float, x: float, offsets: Array, most: float, accuracy: float) -> tuple[Array, Array, Array, float] | None:
+    def _samples(
+        self, alpha: float, x: float, offsets: Array, most: float, accuracy: float, share: float
+    ) -> tuple[Array, Array, Array, float] | None:
         """Return losses, bounds on 1 - delta - s alpha less a base, and the base, from the strip where nothing cancels."""
         at = np.clip(x, -_STEEPEST, _STEEPEST) + offsets
         with np.errstate(under="ignore"):
             s = np.exp(at)
         slip = 8 * UNIT
         if x >= 0 and log_delta_for_epsilon(self.tail.cumulant, x) < _HALF:
-            if (line := self.tail.near(x, most, accuracy)) is None:
+            if (line := self.tail.near(x, most, accuracy, share=share)) is None:
                 return None
             low, high = self.tail.delta(line, at)
             cost = np.expm1(at) * alpha
             return at, -(high + cost) - slip * (high + np.abs(cost)), -(low + cost) + slip * (high + np.abs(cost)), 1 - alpha
         if x < 0 and log_delta_for_epsilon(self.other.cumulant, -x) < _HALF:
-            if (line := self.other.near(-x, most, accuracy)) is None:
+            if (line := self.other.near(-x, most, accuracy, share=share)) is None:
                 return None
             low, high = self.other.delta(line, -at)
             return at, s * (1 - alpha - high) - slip * s * (1 - alpha + high), s * (1 - alpha - low) + slip * s * (1 - alpha + high), 0.0
-        if (line := self.middle.near(x, most, accuracy)) is None:
+        if (line := self.middle.near(x, most, accuracy, share=share)) is None:
             return None
         low, high = line.psi(at)
         return at, low - s * alpha - slip * (high + s * alpha), high - s * alpha + slip * (high + s * alpha), 0.0
@@ -241,7 +239,6 @@ def _under_a_tangent(alpha: float, at: Array, line: Array) -> float:
 
 
 Once = Callable[[int, Array, float, float], Pair | None]
-Measure = Callable[[Array, Array], Array]
 
 
 def _single_rounds(law: LossLaw, count: int) -> tuple[LossLaw, int]:

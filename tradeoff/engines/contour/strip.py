@@ -49,16 +49,20 @@ class Strip:
     def cumulant(self) -> Cumulant:
         return Cumulant([(law.sketch(), count) for law, count in zip(self.laws, self.counts, strict=True)])
 
-    def near(self, x: float, most: float, accuracy: float) -> Line | None:
-        """Return a line aimed at the loss x, from memory if one is near; where the product does not decay, with a Gaussian added."""
+    def near(self, x: float, most: float, accuracy: float, *, share: float = 1.0) -> Line | None:
+        """Return a line aimed at the loss x, from memory if one is near.
+
+        Where the product does not decay a Gaussian is added, for a ``share`` of the cost allowed.
+        """
         for one in self.drawn:
-            enough = one.complete or (one.aim.most >= most and 0 < one.accuracy <= accuracy)
+            enough = one.complete or (one.aim.most >= most * share and 0 < one.accuracy <= accuracy)
             if abs(one.x - x) <= 0.3 * one.aim.scale and enough:
                 return one.line
         sharp = aim(self.cumulant, x, most, middle=self.middle)
         line = self._draw(sharp)
         complete = line is not None and line.cut <= 10 * sharp.goal * math.pi * line.last
         if line is not None and not complete and accuracy > 0:
+            sharp = sharp._replace(most=most * share)
             soft = blurred(sharp, accuracy, len(self.laws))
             line = (self._draw(soft) if soft.tau <= _WIDEST else None) or line
         if line is not None:
