@@ -273,6 +273,22 @@ def test_masses_at_infinity_and_suprema():
     assert bounded.epsilon(0) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("expr", [(1 - sp.sqrt(ALPHA)) ** 2, (1 - ALPHA ** sp.Rational(1, 8)) ** 8, (1 - ALPHA) ** 2], ids=str)
+def test_curves_that_only_touch_zero_have_no_mass_there(expr):
+    assert Symbolic(expr, ALPHA).p_minus == 0
+
+
+@pytest.mark.parametrize("lost", ["1e-30", "1e-10", "0.375"])
+def test_small_masses_at_infinity_keep_their_digits(lost):
+    """P(L = -inf) and Q(L = inf) of (1 - p - alpha)(1 - q)/(1 - p), whose zero and start floats near 1 cannot tell from 1."""
+    p, q = sp.Rational(lost), sp.Rational(lost) / 3
+    leaking = Symbolic(sp.Max(0, (1 - p - ALPHA) * (1 - q) / (1 - p)), ALPHA)
+    assert leaking.p_minus == pytest.approx(float(p), rel=2e-16)
+    assert leaking.q_plus == pytest.approx(float(q), rel=2e-16)
+    assert float(q) in leaking.bounds.delta(np.inf)
+    assert leaking.bounds(0.0).lower <= 1 - q <= leaking.bounds(0.0).upper
+
+
 def test_importing_the_library_does_not_import_sympy():
     code = "import sys, tradeoff; sys.exit('sympy' in sys.modules or 'mpmath' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603 - our own interpreter

@@ -123,12 +123,12 @@ class Certified:
         scale = np.where(first | last, np.inf, np.minimum(upper, np.maximum(1 - alpha - lower, 0.0)))
         return _reached("alpha", alpha, lower, upper, tol, scale)
 
-    def _start(self) -> Pair:
+    def _start(self) -> tuple[float, float]:
         """Bound f(0) = 1 - Q(L = inf): exactly 1 where no loss is infinite."""
         q = self._curve.q_plus
         if q == 0:
-            return np.float64(1.0), np.float64(1.0)
-        return np.nextafter(1 - q * (1 + 4 * UNIT), -1.0), np.nextafter(1 - q * (1 - 4 * UNIT), 2.0)
+            return 1.0, 1.0
+        return float(np.nextafter(1 - q * (1 + 4 * UNIT), -1.0)), float(np.nextafter(1 - q * (1 - 4 * UNIT), 2.0))
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
         q = self._curve.q_plus

@@ -141,7 +141,9 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
 
 def _one_order(f: TradeOff, goal: TradeOff) -> bool:
     """Decide delta_f <= delta_goal for eps >= 0: chords of f's upper bounds against goal's lower polygon, cell by cell."""
-    reach = min(end(f, goal.q_plus * (1 - 4 * UNIT)), _FARTHEST)
+    level = goal.q_plus * (1 - 4 * UNIT)
+    tail = end(f, level)
+    reach = min(tail, _FARTHEST)
     grid = np.unique(np.concatenate([np.linspace(0.0, reach, 257), reach * np.geomspace(1.0, 1e-5, 65)]))
     mine, theirs = Nodes.of(f, grid), Nodes.of(goal, grid)
     for _ in range(_ROUNDS):
@@ -150,7 +152,8 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
         t, value = under(theirs)
         closed = np.all(chords(mine, mine.upper, t) <= value, axis=0) if len(mine.epsilon) > 1 else np.empty(0, dtype=bool)
         open_ = np.flatnonzero(~closed)
-        if len(open_) == 0 and mine.upper[-1] <= goal.q_plus * (1 - 4 * UNIT):
+        # From ``tail`` on delta_f <= level is proved already; asked again among other nodes, it may be wider in the last digits.
+        if len(open_) == 0 and (tail <= reach or mine.upper[-1] <= level):
             return True
         stuck = np.flatnonzero(mine.upper > theirs.lower)
         if len(stuck) or len(open_) == 0 or len(mine.epsilon) > _MOST_NODES:

@@ -1,0 +1,40 @@
+"""Questions where the answer is known before any engine is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.strategies import curves
+
+OPERATED: dict[str, Callable[[to.TradeOff], to.TradeOff]] = {
+    "envelope": lambda f: f.symmetrise(assume="either-order"),
+    "subsampled": lambda f: to.subsample(f, 0.1),
+    "mixture": lambda f: to.mixture({f: 0.5, to.Gaussian(5.5): 0.5}),
+    "inverse": lambda f: ~f,
+    "product": lambda f: f @ to.Laplace(0.1) ** 40,
+}
+
+
+@settings(max_examples=30, deadline=None)
+@given(curves, st.sampled_from(sorted(OPERATED)))
+def test_the_ends_are_known_to_any_width(f: to.TradeOff, name: str) -> None:
+    """f(0) = 1 - Q(L = inf) and f(1) = 0, so that an array which holds 0 or 1 can have any tol."""
+    for curve in (f, OPERATED[name](f)):
+        found = curve.bounds([0.0, 1.0], tol=1e-300)
+        assert found.lower[1] == found.upper[1] == 0
+        assert found.lower[0] <= 1 - curve.q_plus <= found.upper[0]
+        assert found.upper[0] - found.lower[0] <= (1e-15 if curve.q_plus else 0)
+
+
+@pytest.mark.parametrize("f", [to.Laplace(0.1) ** 40, to.approximate_dp(0.1, 1e-9) ** 40], ids=repr)
+def test_ends_do_not_spoil_what_can_be_reached_between_them(f: to.TradeOff) -> None:
+    alpha = np.array([0.0, 0.1, 1.0])
+    found = f.bounds(alpha, tol=1e-4)
+    assert np.all(found.lower <= f.bounds(alpha).upper)
+    assert found.upper[1] - found.lower[1] <= 1e-4 * found.upper[1]
