@@ -193,3 +193,15 @@ def test_a_normal_law_keeps_its_delta_at_large_epsilon():
     band, exact = to.limits.berry_esseen(to.Gaussian(3.0)), to.Gaussian(3.0)
     for epsilon in (10.0, 20.0, 40.0, 100.0):
         assert exact.bounds.delta(epsilon).lower <= band.delta(epsilon).upper <= exact.delta(epsilon) + 1e-13
+
+
+@pytest.mark.parametrize("curve", [to.Laplace(0.1) ** 400, to.approximate_dp(0.1, 1e-3) ** 50, to.TotalVariation(1.0)], ids=repr)
+def test_every_epsilon_has_an_answer(curve):
+    """Delta falls from 1 to Q(L = inf), which both ends say to the last digit."""
+    epsilon = np.array([-math.inf, -1e5, -701.0, -700.0, 0.0, 700.0, 701.0, 1e5, math.inf])
+    found, exact = to.limits.berry_esseen(curve).delta(epsilon), curve.bounds.delta(epsilon)
+    assert np.all(found.lower <= exact.upper)
+    assert np.all(exact.lower <= found.upper)
+    assert np.all(np.diff(found.upper) <= 1e-12)
+    assert found.lower[0] == 1
+    assert found.width[-1] <= 1e-15 * found.upper[-1]

@@ -137,10 +137,25 @@ def test_only_curves_have_limits(method):
             method(other)
 
 
-@pytest.mark.parametrize("method", [to.limits.clt, to.limits.edgeworth, to.limits.berry_esseen])
+METHODS = [to.limits.clt, to.limits.edgeworth, to.limits.berry_esseen, to.limits.edgeworth_bounds]
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_losses_whose_squares_no_float_holds_are_refused(method):
     with pytest.raises(PrecisionError, match="too small"):
         method(to.PureDP(1e-300) ** 10)
+    for mu in (1e150, 1e300):
+        with pytest.raises(PrecisionError, match="too large"):
+            method(to.Gaussian(mu))
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("mu", [5.0, 8.0])
+def test_rare_and_great_losses_have_moments(method, mu):
+    """Nearly all losses of a rare step crowd at log(1 - p), where floats cannot tell them apart."""
+    found = method(to.subsample(to.Gaussian(mu), 0.01) ** 10).delta([0.0, 1.0])
+    values = getattr(found, "upper", found)
+    assert 1 >= values[0] >= values[1] >= 0
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ def test_a_wild_expansion_is_repaired_to_a_trade_off_function(curve):
     assert np.all((delta >= 0) & (delta <= 1) & (np.diff(delta, prepend=1.0) <= 1e-12))
 
 
-@pytest.mark.parametrize("curve", [to.PureDP(700.0) ** 2, to.PureDP(1e-150) ** 10, to.subsample(to.Gaussian(12.0), 1e-3)], ids=repr)
+@pytest.mark.parametrize("curve", [to.PureDP(700.0) ** 2, to.PureDP(1e-150) ** 10, to.subsample(to.Gaussian(38.0), 1e-3)], ids=repr)
 def test_losses_whose_moments_floats_do_not_hold_are_refused(curve):
     with pytest.raises(PrecisionError, match=r"too small for floats|cannot be bounded"):
         to.limits.edgeworth(curve)

@@ -225,3 +225,15 @@ def test_shapes_are_kept():
     extremes = band.bounds([0.0, 1e-300, 1 - 1e-9, 1.0])
     assert np.all(extremes.lower <= [1.0, 1.0, 1e-9, 0.0])
     assert np.all(extremes.upper >= [1.0, 1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("curve", [to.Laplace(0.1) ** 400, to.approximate_dp(0.1, 1e-3) ** 50, to.TotalVariation(1.0)], ids=repr)
+def test_every_epsilon_has_an_answer(curve):
+    """Delta falls from 1 to Q(L = inf), which both ends say to the last digit."""
+    epsilon = np.array([-math.inf, -1e5, -701.0, -700.0, 0.0, 700.0, 701.0, 1e5, math.inf])
+    found, exact = to.limits.edgeworth_bounds(curve).delta(epsilon), curve.bounds.delta(epsilon)
+    assert np.all(found.lower <= exact.upper)
+    assert np.all(exact.lower <= found.upper)
+    assert np.all(np.diff(found.upper) <= 1e-12)
+    assert found.lower[0] == 1
+    assert found.width[-1] <= 1e-15 * found.upper[-1]

@@ -95,7 +95,7 @@ def test_kl_of_pure_dp_is_eps_tanh():
     assert to.limits.kl(to.PureDP(1.0)).upper == pytest.approx(math.tanh(0.5), rel=1e-14)
 
 
-@pytest.mark.parametrize(("p", "mu"), [(0.005, 1.25), (0.3, 0.5)])
+@pytest.mark.parametrize(("p", "mu"), [(0.005, 1.25), (0.3, 0.5), (0.01, 5.0), (0.3, 8.0)])
 @pytest.mark.parametrize("flipped", [False, True])
 def test_a_subsampled_gaussian_against_its_own_integrals(p, mu, flipped):
     p, sigma = mp.mpf(p), 1 / mp.mpf(mu)
@@ -106,7 +106,7 @@ def test_a_subsampled_gaussian_against_its_own_integrals(p, mu, flipped):
 
     def mean(function):
         weight = (lambda x: mp.exp(ratio(x))) if flipped else (lambda _: mp.mpf(1))
-        cuts = [-mp.inf, -3, 0, 0.5, 1, 2, 4, 7, mp.inf]
+        cuts = sorted({-mp.inf, *(k * sigma for k in range(-10, 11, 2)), *(1 + k * sigma for k in range(-10, 11, 2)), mp.inf})
         return mp.quad(lambda x: function(sign * ratio(x)) * weight(x) * mp.npdf(x, 0, sigma), cuts)
 
     curve = to.subsample(to.Gaussian(mu), float(p))
@@ -171,7 +171,7 @@ def test_symbols_and_losses_without_floats_are_refused():
 
     with pytest.raises(SymbolError, match="mu"):
         to.limits.kl(to.Gaussian(sympy.Symbol("mu")))
-    with pytest.raises(PrecisionError, match="600 nats"):
+    with pytest.raises(PrecisionError, match="cannot be bounded"):
         to.limits.kl(to.LocationShift(scipy.stats.hypsecant(), 400.0) @ to.Laplace(700.0))
 
 

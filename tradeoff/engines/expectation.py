@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.engines.law import LossLaw
+from tradeoff.engines.law import LossLaw, Reversed, Thinned
 from tradeoff.errors import PrecisionError
 from tradeoff.numerics.rounding import UNIT, Array
 
@@ -47,12 +48,18 @@ class FiniteLaw:
     @cached_property
     def _cells(self) -> tuple[Array, Array, Array, Array, Array]:
         """Return ends of the cells, the P-mass that stands at each end in the chord's expectation, and relative slack."""
-        edges = _edges(self.law, self.tilt, self.size)
-        excess, deficit, slack = self.law.cells(edges)
+        view = _View.of(self.law)
+        edges = _edges(view, self.tilt, self.size)
+        excess, deficit, slack = view.base.cells(edges)
         a, b = edges[:-1], edges[1:]
         whole = -np.expm1(np.maximum(a - b, -_FAR))
-        at_b, at_a = np.exp(np.clip(-b, -_FAR, _FAR)) * excess / whole, deficit / whole
-        return a, b, at_a, at_b, slack + 16 * UNIT
+        loss = view.forward(edges)
+        x, y = loss[:-1], loss[1:]
+        if not view.turned:
+            return x, y, deficit / whole, np.exp(np.clip(-b, -_FAR, _FAR)) * excess / whole, slack + 16 * UNIT
+        # Under Q every mass at an end is e^L times that under P, and the loss changes sign.
+        at_y, at_x = np.exp(np.clip(y - b, -_FAR, _FAR)) * excess / whole, np.exp(np.clip(x, -_FAR, _FAR)) * deficit / whole
+        return -y, -x, at_y, at_x, slack + 16 * UNIT * (1 + np.abs(x) + np.abs(y) + np.abs(b))
 
     @cached_property
     def _left_out(self) -> float:
@@ -87,7 +94,7 @@ class FiniteLaw:
         with np.errstate(over="ignore", invalid="ignore"):
             bow = np.nan_to_num(mass * np.expm1(np.minimum(b - a, 300.0)) ** 2 / 8 * np.maximum(bend(x), bend(y)), nan=np.inf)
         most = mass * np.maximum(phi(x), phi(y))  # phi is convex: nothing inside the cell is above its ends
-        moved = 4 * UNIT * mass * np.maximum(steep(x), steep(y)) * (np.maximum(np.abs(a), np.abs(b)) + abs(self.shift))
+        moved = 16 * UNIT * mass * np.maximum(steep(x), steep(y)) * (np.maximum(np.abs(a), np.abs(b)) + abs(self.shift))
         low = np.maximum(chord * (1 - slack) - bow * (1 + slack), 0.0) - moved
         high = np.minimum(chord + bow, most) * (1 + slack) + moved
         return float(np.sum(low)), float(np.sum(high))
@@ -102,12 +109,12 @@ class FiniteLaw:
         return total / self._whole
 
     def check(self) -> None:
-        """Raise unless the cells hold all the mass: beyond losses of some 600 nats no float holds e^L."""
+        """Raise unless the cells hold all the mass: beyond losses of some 600 nats no float holds e^L, and cells can be too narrow."""
         low, high = self.expectation(np.ones_like, np.zeros_like, np.zeros_like)
         if abs(low - 1) > 1e-6 or abs(high - 1) > 1e-6:
             raise PrecisionError(
                 f"the moments of this law cannot be bounded: its cells hold a mass between {low:.6g} and {high:.6g} "
-                "instead of 1, as losses beyond 600 nats have no e^L in floats",
+                "instead of 1, as some losses are too large for e^L in floats, or too near to each other",
                 np.inf,
             )
 
@@ -122,22 +129,43 @@ def above_line(x: Array) -> Array:
     return np.where(np.abs(x) <= 0.5, series, np.expm1(np.minimum(x, 700.0)) - x)
 
 
-def _edges(law: LossLaw, tilt: float, size: int) -> Array:
-    """Cut the support so that every cell adds about the same to the error p (b - a)^2 (1 + |z|^3): choices only."""
-    loss, log_p = law.sketch()
-    low, high = law.support
+class _View(NamedTuple):
+    """A law as its base's with other losses: those of a subsampled law crowd at log(1 - p), where floats cannot tell cells apart.
+
+    As e^L' = 1 - p + p e^L, the chords of a function of e^L' are chords in e^L, between the same masses under P.
+    """
+
+    base: LossLaw
+    forward: Function
+    turned: bool
+
+    @classmethod
+    def of(cls, law: LossLaw) -> _View:
+        inner, turned = law, False
+        while isinstance(inner, Reversed):
+            inner, turned = inner.base, not turned
+        return cls(inner.base, inner.forward, turned) if isinstance(inner, Thinned) else cls(law, np.asarray, turned=False)
+
+
+def _edges(view: _View, tilt: float, size: int) -> Array:
+    """Cut the base's support so that every cell adds about the same to the error p (b - a)^2 (1 + |z|^3): choices only."""
+    source, log_p = view.base.sketch()
+    loss = view.forward(source)
+    if view.turned:
+        loss, log_p = -loss, log_p + loss
+    low, high = view.base.support
     exponent = log_p + tilt * loss
     weight = np.exp(exponent - np.max(exponent))
     total = float(np.sum(weight))
     mean = float(np.sum(weight * loss)) / total
     deviation = np.sqrt(float(np.sum(weight * (loss - mean) ** 2)) / total) + 1e-300
-    order = np.argsort(loss, kind="stable")
-    knots = np.unique(np.clip(np.concatenate([[low], loss[order], [high]]), low, high))
+    order = np.argsort(source, kind="stable")
+    knots = np.unique(np.clip(np.concatenate([[low], source[order], [high]]), low, high))
     if len(knots) < 2:
         return np.array([low, max(high, np.nextafter(low, np.inf))])
     z = np.minimum(np.abs(loss - mean) / deviation, 1e3)
-    heavy = np.interp(knots, loss[order], (weight * (1 + z**3))[order])
-    share = np.cbrt(np.maximum(heavy[:-1], heavy[1:]) * np.diff(knots) ** 2)
+    heavy = np.interp(knots, source[order], (weight * (1 + z**3))[order])
+    share = np.cbrt(np.maximum(heavy[:-1], heavy[1:]) * np.diff(view.forward(knots)) ** 2)
     pieces = 1 + np.floor(size * share / max(float(np.sum(share)), 1e-300)).astype(np.int64)
     start = np.repeat(np.cumsum(pieces) - pieces, pieces)
     inside = (np.arange(int(np.sum(pieces))) - start) / np.repeat(pieces, pieces)

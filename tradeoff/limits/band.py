@@ -65,8 +65,13 @@ class Band(ABC):
 
     def delta(self, epsilon: ArrayLike) -> Bounds:
         """Bound delta(epsilon), epsilon in nats; from above by sup_alpha 1 - lower(alpha) - e^epsilon alpha, which falls in epsilon."""
-        flat, shape = _array("epsilon", epsilon, -_FARTHEST, _FARTHEST)
-        return _shaped(*self._delta(flat), shape)
+        flat, shape = _array("epsilon", epsilon, -np.inf, np.inf)
+        low, high = self._delta(np.clip(flat, -_FARTHEST, _FARTHEST))
+        # Beyond what e^epsilon holds: delta falls from 1 at -inf to Q(L = inf) at +inf, which the curve knows.
+        least, most = (self.of.q_plus * (1 + sign * 4 * UNIT) for sign in (-1, 1))
+        low = np.where(flat > _FARTHEST, least, np.where(flat == -np.inf, 1.0, low))
+        high = np.where(flat == np.inf, min(most, 1.0), np.where(flat < -_FARTHEST, 1.0, high))
+        return _shaped(low, high, shape)
 
     def epsilon(self, delta: ArrayLike) -> Bounds:
         """Bound the least epsilon with delta(epsilon) <= delta, in nats; +inf from above where the band at alpha = 0 leaves more."""

@@ -33,7 +33,7 @@ class Moments(NamedTuple):
     cumulant4: float
 
 
-_LEAST_VARIANCE = 1e-190
+_LEAST_VARIANCE, _MOST_VARIANCE = 1e-190, 1e190
 NOTHING = Bounds(0.0, 0.0)
 CONSTANT = Moments(NOTHING, NOTHING, NOTHING, NOTHING, 0.0, NOTHING, NOTHING, 0.0)
 """Of a loss that is 0 wherever it is finite."""
@@ -50,10 +50,16 @@ def factors(curve: TradeOff) -> dict[TradeOff, int]:
 
 
 def measurable(variance: Bounds) -> Bounds:
-    """Return the variance of a sum, unless its third moments are below what floats hold."""
+    """Return the variance of a sum, unless its third moments are below, or above, what floats hold."""
     if variance.upper > 0 and variance.lower < _LEAST_VARIANCE:
         raise PrecisionError(
             f"the losses have a variance between {variance.lower:.3g} and {variance.upper:.3g}, too small for floats", np.inf
+        )
+    if not variance.upper <= _MOST_VARIANCE:
+        raise PrecisionError(
+            f"the losses have a variance of {variance.upper:.3g}, too large for floats to hold their moments; "
+            "there is no privacy to speak of",
+            np.inf,
         )
     return variance
 
