@@ -222,6 +222,11 @@ def test_help_names_every_flag(run):
     for flag in ("--delta", "--epsilon", "--alpha", "--tol", "--plot", "--json"):
         assert flag in out
     assert "reported as 0" in " ".join(out.split())
+    assert "()" not in out
+
+
+def test_help_is_about_the_command(run):
+    assert "import" not in run("--help")[1]
 
 
 def test_version(run):

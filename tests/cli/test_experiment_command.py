@@ -23,7 +23,9 @@ def test_the_table_and_its_figure(run, tmp_path):
     for method in METHODS:
         assert method in out
     assert "mean of 2 runs with 95% intervals" in out
-    assert figure.read_text(encoding="utf-8").startswith("<?xml")
+    drawn = figure.read_text(encoding="utf-8")
+    assert drawn.startswith("<?xml")
+    assert "ε = 1, δ = $10^{-6}$, relative error 0.3" in drawn
 
 
 def test_json_repeats_with_its_seed(run):

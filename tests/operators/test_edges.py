@@ -170,6 +170,24 @@ def test_operators_take_curves_only(thing: object) -> None:
             operator()
 
 
+@pytest.mark.parametrize(
+    ("thing", "remedy"),
+    [
+        (to.mechanisms.Laplace(scale=1.0), r"is a Laplace,.*write Laplace\(\.\.\.\)\.curve\(\)"),
+        (to.Laplace(1.0).gdp(), r"is a Reduction,.*write Reduction\(\.\.\.\)\.curve$"),
+        (to.mechanisms.Plan({to.mechanisms.Laplace(scale=1.0): 2}), r"is a Plan,.*write Plan\(\.\.\.\)\.guarantee\(\)"),
+        (to.limits.berry_esseen(to.Laplace(0.1) ** 400), r"is a BerryEsseen,.*write BerryEsseen\(\.\.\.\)\.guarantee$"),
+        (to.limits.clt(to.Laplace(0.1) ** 400), "estimate"),
+        (0.5, r"0\.5 is not a trade-off function"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_what_leads_to_a_curve_is_told_how(thing: object, remedy: str) -> None:
+    for operator in (lambda: to.Gaussian(1.0) @ thing, lambda: to.Gaussian(1.0) >= thing, lambda: to.subsample(thing, 0.1)):
+        with pytest.raises(KindError, match=remedy):
+            operator()
+
+
 def test_mixtures_ask_for_a_mapping_of_numbers() -> None:
     sympy = pytest.importorskip("sympy")
     with pytest.raises(KindError, match="mapping"):

@@ -15,7 +15,7 @@ from cyclopts import App, CycloptsError, Parameter
 import tradeoff
 from tradeoff.cli import experiment, ledger
 from tradeoff.cli.compare import compare
-from tradeoff.cli.questions import asked
+from tradeoff.cli.questions import Numbers, asked
 from tradeoff.cli.report import report
 from tradeoff.cli.terminal import progress, show
 from tradeoff.cli.tokens import spread
@@ -30,7 +30,7 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 NO_READER = 141
 
-app = App(name="tradeoff", help=tradeoff.__doc__, version=lambda: metadata.version("tradeoff"))
+app = App(name="tradeoff", help=str(tradeoff.__doc__).partition("\n\n")[0], version=lambda: metadata.version("tradeoff"))
 app.command(experiment.app)
 app.command(ledger.app)
 app.command(compare)
@@ -61,9 +61,9 @@ def _refuse(message: str) -> int:
 def compose(
     plan: Path,
     *,
-    delta: Annotated[tuple[float, ...], Parameter(negative="")] = (),
-    epsilon: Annotated[tuple[float, ...], Parameter(negative="")] = (),
-    alpha: Annotated[tuple[float, ...], Parameter(negative="")] = (),
+    delta: Numbers = (),
+    epsilon: Numbers = (),
+    alpha: Numbers = (),
     tol: float | None = None,
     plot: Path | None = None,
     as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,

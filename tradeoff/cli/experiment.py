@@ -55,6 +55,7 @@ def relative_error(
     from tradeoff.filters.noise_reduction import experiment
     from tradeoff.filters.noise_reduction.tables import TABLES
     from tradeoff.report.experiment import experiment_figure, rows
+    from tradeoff.report.styles import number
 
     target = check_target(plot) if plot is not None else None
     settings = {"epsilon": epsilon, "delta": delta, "error": error, "runs": runs, "seed": seed}
@@ -65,7 +66,8 @@ def relative_error(
             if table in (name, "both")
         }
         if target is not None:
-            save(experiment_figure(found, title=f"ε = {epsilon:g}, δ = {delta:g}, relative error {error:g}"), target)
+            title = f"ε = {number(epsilon)}, δ = {number(delta)}, relative error {number(error)}"
+            save(experiment_figure(found, title=title), target)
     shown = {name: rows(outcomes) for name, outcomes in found.items()}
     if as_json:
         print(json.dumps({"settings": settings, "tables": shown}, allow_nan=False), flush=True)  # noqa: T201 - the answer

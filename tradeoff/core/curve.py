@@ -173,7 +173,7 @@ class TradeOff(ABC):
 
     def __matmul__(self, other: object) -> TradeOff:
         """Tensor product f (x) g = T(P x P', Q x Q'): the guarantee of running both (Dong, Roth, Su 2022, Theorem 3.2)."""
-        return _made("tensor", [(self, 1), (_curve(other), 1)])
+        return _made("tensor", [(self, 1), (operand(other), 1)])
 
     def __pow__(self, n: int) -> TradeOff:
         """n-fold tensor power; ``f ** 0`` is the identity."""
@@ -202,19 +202,19 @@ class TradeOff(ABC):
 
     def __ge__(self, other: object) -> bool:
         """Blackwell order: whether f is at least as private everywhere; raises ``Undecided`` rather than guess."""
-        return bool(operator("at_least")(self, _curve(other)))
+        return bool(operator("at_least")(self, operand(other)))
 
     def __le__(self, other: object) -> bool:
         """Whether ``other`` is at least as private everywhere."""
-        return bool(operator("at_least")(_curve(other), self))
+        return bool(operator("at_least")(operand(other), self))
 
     def dominates(self, other: TradeOff, *, failure: float) -> bool:
         """Whether f >= g (x) f_{0,failure}, decided from certified bounds."""
-        return bool(operator("dominates")(self, _curve(other), failure=failure))
+        return bool(operator("dominates")(self, operand(other), failure=failure))
 
     def distance(self, other: TradeOff, *, metric: Literal["uniform", "levy"] = "uniform") -> Bounds:
         """Distance between two curves, held from both sides."""
-        bounds: Bounds = operator("distance")(self, _curve(other), metric=metric)
+        bounds: Bounds = operator("distance")(self, operand(other), metric=metric)
         return bounds
 
     def gdp(self, failure: float = 1e-10) -> Any:
@@ -260,12 +260,17 @@ def _made(name: str, *operands: Any, **parameters: Any) -> TradeOff:
     return curve
 
 
-def _curve(other: object) -> TradeOff:
-    if isinstance(other, TradeOff):
-        return other
-    if hasattr(other, "curve"):
-        raise KindError(f"{other!r} is a mechanism, and the algebra is of curves: write {type(other).__name__}(...).curve()")
-    raise KindError(f"{other!r} is not a trade-off function")
+def operand(value: object) -> TradeOff:
+    """Return ``value`` if it is a curve; what leads to one is told how, and an estimate refuses in its own words."""
+    if isinstance(value, TradeOff):
+        return value
+    for name in ("guarantee", "curve"):  # of mechanisms and reductions the curve, of plans and bands the guarantee
+        if hasattr(value, name):
+            call = "" if isinstance(getattr(value, name), TradeOff) else "()"
+            raise KindError(
+                f"{value!r} is a {type(value).__name__}, and the algebra is of curves: write {type(value).__name__}(...).{name}{call}"
+            )
+    raise KindError(f"{value!r} is not a trade-off function")
 
 
 def substituted(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:

@@ -6,7 +6,7 @@ import math
 import operator
 from typing import Any
 
-from tradeoff.errors import DomainError, domain
+from tradeoff.errors import domain
 
 
 def is_symbol(value: Any) -> bool:
@@ -27,8 +27,14 @@ def real(name: str, value: Any, low: float = -math.inf, high: float = math.inf, 
         raise domain(name, value, allowed, "give one real number") from error
     inside = (number > low if open_low else number >= low) and (number < high if open_high else number <= high)
     if not inside:  # NaN lands here too
-        raise domain(name, value, allowed)
+        raise domain(name, value, allowed, _remedy(low, high, open_low=open_low, open_high=open_high))
     return number
+
+
+def _remedy(low: float, high: float, *, open_low: bool, open_high: bool) -> str:
+    above = [f"{'above' if open_low else 'at least'} {low:g}"] if low > -math.inf else []
+    below = [f"{'below' if open_high else 'at most'} {high:g}"] if high < math.inf else []
+    return f"give a number that is {' and '.join([*above, *below]) or 'not NaN'}"
 
 
 def count(name: str, value: Any, low: int = 0) -> int:
@@ -40,5 +46,5 @@ def count(name: str, value: Any, low: int = 0) -> int:
             raise domain(name, value, f"the integers from {low}", "give a whole number") from None
         whole = int(value)
     if isinstance(value, bool) or whole < low:
-        raise DomainError(f"{name} = {value!r} is outside the integers from {low}")
+        raise domain(name, value, f"the integers from {low}", f"give a whole number of at least {low}")
     return whole

@@ -7,11 +7,10 @@ from typing import Literal
 import numpy as np
 
 from tradeoff.core.bounds import Bounds
-from tradeoff.core.curve import TradeOff
+from tradeoff.core.curve import TradeOff, operand
 from tradeoff.core.dispatch import announces
 from tradeoff.errors import DomainError
 from tradeoff.numerics.rounding import UNIT
-from tradeoff.operators.operand import operand
 
 Metric = Literal["uniform", "levy"]
 _POINTS, _ROUNDS = 257, 10

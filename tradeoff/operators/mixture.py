@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from tradeoff.core.bounds import Pair
-from tradeoff.core.curve import TradeOff
+from tradeoff.core.curve import TradeOff, operand
 from tradeoff.core.derived import Derived
 from tradeoff.core.parameters import is_symbol, real
 from tradeoff.engines.law import LossLaw, Mixed
 from tradeoff.errors import DomainError, KindError, SymbolError
 from tradeoff.numerics.rounding import UNIT, Array
-from tradeoff.operators.operand import operand
 
 
 class Mixture(Derived):

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from tradeoff.core.bounds import Pair
-from tradeoff.core.curve import TradeOff
+from tradeoff.core.curve import TradeOff, operand
 from tradeoff.core.derived import Derived, OfBeta
 from tradeoff.core.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.errors import DomainError
 from tradeoff.numerics.rounding import Array
-from tradeoff.operators.operand import operand
 
 
 class Maximum(OfBeta):

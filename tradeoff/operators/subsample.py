@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tradeoff.core.bounds import Pair
-from tradeoff.core.curve import TradeOff
+from tradeoff.core.curve import TradeOff, operand
 from tradeoff.core.derived import Derived
 from tradeoff.core.parameters import is_symbol, real
 from tradeoff.core.piecewise_linear import PiecewiseLinear
@@ -17,7 +17,6 @@ from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
 from tradeoff.numerics.roots import straddle
 from tradeoff.numerics.rounding import UNIT, Array
-from tradeoff.operators.operand import operand
 
 Scheme = Literal["poisson", "without-replacement"]
 
