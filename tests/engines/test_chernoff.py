@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tradeoff as to
 from tests.engines.laws import Truth, atomic, pairs
 from tests.golden import oracle
 from tests.strategies import log_uniform
@@ -68,3 +69,12 @@ def test_beyond_the_mass_that_is_left_beta_is_nothing() -> None:
     low, high = Composition([Reversed(law), GaussianLaw(0.1)], [20, 1]).beta(np.array([1e-3, 0.1, 0.5]), None)
     assert low[0] > 0
     assert high[1] == high[2] == 0
+
+
+@pytest.mark.parametrize(
+    "f", [to.PureDP(1e200) ** 3, to.PureDP(700.0) ** 1000, to.PureDP(1e-300) ** 10**9, to.PureDP(0.0) ** 10**9], ids=repr
+)
+def test_losses_beyond_floats_answer_soon_and_in_silence(f: to.TradeOff) -> None:
+    found, beta = f.bounds.epsilon(0.9), f.bounds(0.1)
+    assert found.lower <= found.upper < np.inf
+    assert 0 <= beta.lower <= beta.upper <= 0.9000000000000001

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engines.laws import DIGITS, Truth, gaussian, laplace, log_uniform, pairs, thinned
-from tradeoff.engines.discretise import discretise
+from tradeoff.engines.discretise import _draw_from_below, discretise
 from tradeoff.engines.law import LossLaw
 from tradeoff.numerics.rounding import UNIT
 
@@ -107,3 +107,9 @@ def test_the_loss_is_second_order(pair: tuple[LossLaw, Truth], reach: float) -> 
         with mp.workdps(30):
             gaps.append(float(Measure(nodes, found.over).delta(mp.mpf(0)) + found.over_top - Measure(nodes, found.under).delta(mp.mpf(0))))
     assert 0 < gaps[1] < gaps[0] / 10
+
+
+def test_moves_beyond_what_floats_exponentiate_draw_what_they_may() -> None:
+    """The middle atom may draw all from below; the top one e^-2200 of the middle, which is nothing."""
+    moved = _draw_from_below(np.array([-3000.0, 0.0, 3000.0]), np.array([-1.0, -1.0, -3001.0]), np.array([-3000.0, -800.0, 2200.0]))
+    assert moved == pytest.approx([-np.inf, -1 + np.log(2), -3001.0])

@@ -15,6 +15,9 @@ from tradeoff.numerics.rounding import UNIT, Array
 MAX_ATOMS = 4_000_000
 """Most atoms one law may hold."""
 
+_SKETCHED = 4096
+"""Most points of a sketch, which only choices are made of."""
+
 _LOST = 1e-300
 """Bound on the mass of atoms that are left out; e^-750 and less in truth."""
 
@@ -54,7 +57,11 @@ class AtomicLaw(LossLaw):
         return self.lost > 0
 
     def sketch(self) -> Sketch:
-        return Sketch(self.loss, self.log_p)
+        each = -(-len(self.loss) // _SKETCHED)
+        if each <= 1:
+            return Sketch(self.loss, self.log_p)
+        starts = np.arange(0, len(self.loss), each)
+        return Sketch(self.loss[np.minimum(starts + each // 2, len(self.loss) - 1)], np.logaddexp.reduceat(self.log_p, starts))
 
     def _cells(self, edges: Array) -> Cells:
         zero = np.zeros(len(edges) - 1)

@@ -160,9 +160,10 @@ def _draw_from_below(loss: Array, log_p: Array, goal: Array) -> Array:
     if not gap.any():
         return log_p
     room = goal[1:] - loss[:-1]
-    with np.errstate(divide="ignore", over="ignore"):
-        need = np.exp(np.minimum(log_p[1:] - log_p[:-1], 600.0)) * np.expm1(gap[1:]) / -np.expm1(-np.maximum(room, 1e-300))
-    need = np.where(room > 2 * gap[1:], need, 0.0) * (1 - 1e-6)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_need = log_p[1:] - log_p[:-1] + gap[1:] + np.log(-np.expm1(-gap[1:])) - np.log(-np.expm1(-np.maximum(room, 1e-300)))
+    # Finite, so that an atom that hands up all can draw nothing (0 times infinity is no bound); drawing less is always allowed.
+    need = np.where((room > 2 * gap[1:]) & ~np.isnan(log_need), np.exp(np.minimum(log_need, 600.0)), 0.0) * (1 - 1e-6)
     share = np.zeros(len(loss))
     wanted, given = need.tolist(), 0.0
     for j in range(len(loss) - 2, -1, -1):

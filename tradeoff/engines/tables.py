@@ -18,6 +18,7 @@ from tradeoff.engines.widths import Measure
 from tradeoff.numerics.rounding import TINY, UNIT, Array
 
 _REFINEMENTS, _AIMS = 4, 3
+_FARTHEST_LOSS = 1e100
 _LARGEST_LOSS = 300.0
 _REMEMBERED = 2**22
 """Most table entries kept for later questions: 128 MiB an order."""
@@ -54,7 +55,9 @@ class Order:
 
     @cached_property
     def representable(self) -> bool:
-        """Whether densities under P and Q fit floats together: beyond losses of 650 nats e^L does not."""
+        """Whether densities under P and Q fit floats together: beyond losses of 650 nats e^L does not; nor do any beyond 1e100."""
+        if max(float(np.max(np.abs(sketch.loss), initial=0.0)) for sketch in self.sketches) > _FARTHEST_LOSS:
+            return False
         typical = [law.sketch().loss[np.argmax(law.sketch().log_p)] for law in self.views if law.continuous]
         return all(abs(loss) < _LARGEST_LOSS for loss in typical)
 

@@ -9,6 +9,7 @@ from tradeoff.core.parameters import is_symbol
 from tradeoff.core.piecewise_linear import PiecewiseLinear, exact_product
 from tradeoff.core.tensor import Factors, rule
 from tradeoff.families.identity import Identity
+from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 
 _WORK = 2e4
@@ -17,8 +18,8 @@ _WORK = 2e4
 
 @rule
 def unit(factors: Factors) -> Factors | None:
-    """Drop the unit: f (x) Id = f."""
-    return {f: n for f, n in factors.items() if not isinstance(f, Identity)}
+    """Drop the unit: f (x) Id = f; whatever loses nothing is the unit."""
+    return {f: n for f, n in factors.items() if not (isinstance(f, Identity) or f == PureDP(0.0))}
 
 
 @rule

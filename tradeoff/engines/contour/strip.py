@@ -26,6 +26,8 @@ ASTRAY = 100.0
 _WIDEST = 1.0
 """A Gaussian of a larger mu tells nothing of the product it is added to."""
 
+_FARTHEST = 1e100
+
 _NEWTON = 12
 _OUTWARD = 16
 
@@ -49,11 +51,18 @@ class Strip:
     def cumulant(self) -> Cumulant:
         return Cumulant([(law.sketch(), count) for law, count in zip(self.laws, self.counts, strict=True)])
 
+    @cached_property
+    def too_far(self) -> bool:
+        """Whether losses are so large that the numbers of a line overflow."""
+        return bool(np.max(np.abs(self.cumulant.loss)) > _FARTHEST)
+
     def near(self, x: float, most: float, accuracy: float, *, share: float = 1.0) -> Line | None:
         """Return a line aimed at the loss x, from memory if one is near.
 
         Where the product does not decay a Gaussian is added, for a ``share`` of the cost allowed.
         """
+        if self.too_far:
+            return None
         for one in self.drawn:
             enough = one.complete or (one.aim.most >= most * share and 0 < one.accuracy <= accuracy)
             if abs(one.x - x) <= 0.3 * one.aim.scale and enough:
@@ -86,7 +95,7 @@ class Strip:
 
     def chernoff(self, question: Callable[[Sequence[LossLaw], Sequence[int], Cumulant, float], float], x: float) -> float:
         """Answer a question by Chernoff's bound alone, from above."""
-        return question(self.laws, self.counts, self.cumulant, float(x))
+        return math.inf if self.too_far else question(self.laws, self.counts, self.cumulant, float(x))
 
     def epsilon(self, line: Line, delta: Array, guess: float) -> tuple[Array, Array]:
         """Bound the least epsilon: Newton's method on log psi, then outwards until both sides are certified."""
