@@ -18,6 +18,7 @@ from tests.strategies import epsilons, exact_curves, gaussians, laplaces, log_un
 from tradeoff.engines.atomic import binomial_law, discrete_gaussian_law
 from tradeoff.engines.density import GaussianLaw, LaplaceLaw
 from tradeoff.engines.law import LossLaw, Reversed, Thinned
+from tradeoff.engines.saddle import Cumulant, tilt_for_epsilon
 from tradeoff.engines.saddle_point import SaddlePoint
 from tradeoff.engines.tilted import moments, tilted
 from tradeoff.engines.tilted_normal import part
@@ -152,9 +153,10 @@ def laplace_contour(epsilon: float, e0: float, n: int) -> mp.mpf:
 
 @pytest.mark.parametrize("epsilon", [5.0, 6.0, 10.0])
 def test_laplace_by_the_book(epsilon):
-    (low,), (high,) = SaddlePoint([LaplaceLaw(0.1)], [400], symmetric=True).delta(np.array([epsilon]), None)
-    truth = laplace_contour(epsilon, 0.1, 400)
-    assert abs((low + high) / 2 / truth - 1) <= 1e-3  # the estimate
+    law, truth = LaplaceLaw(0.1), laplace_contour(epsilon, 0.1, 400)
+    at_the_saddle = tilted([law], [400], tilt_for_epsilon(Cumulant([(law.sketch(), 400)]), epsilon))
+    assert abs(sum(part(at_the_saddle, epsilon)) / 2 / truth - 1) <= 1e-3  # the estimate
+    (low,), (high,) = SaddlePoint([law], [400], symmetric=True).delta(np.array([epsilon]), None)
     assert (high - low) / 2 <= 0.32 * truth  # what is certified of it
     assert low <= truth <= high
 
@@ -190,10 +192,10 @@ def test_void_for_rarely_sampled_gaussians():
 def test_never_above_chernoff():
     engine = SaddlePoint([Thinned(GaussianLaw(1.25), 0.005)], [1000])
     for x in (1.3, 3.0, 6.0):
-        near = engine.near(x)
-        peak = (near.c - 1) * math.log1p(-1 / near.c) - math.log(near.c)
-        chernoff = math.exp(near.log_m - (near.c - 1) * x + peak)
-        assert engine.delta(np.array([x]), None)[1][0] <= chernoff * (1 + 1e-9)
+        near = engine.tilts.near(np.array([x]))
+        c, log_m = near.c[near.c > 1], near.log_m[near.c > 1]
+        chernoff = np.exp(log_m - (c - 1) * x + (c - 1) * np.log1p(-1 / c) - np.log(c))
+        assert engine.delta(np.array([x]), None)[1][0] <= np.min(chernoff) * (1 + 1e-9)
 
 
 def test_masses_at_infinity():
@@ -217,9 +219,28 @@ def test_discrete_gaussians():
     assert np.all(high - low <= 0.02 * high)
 
 
+def test_arrays_answer_as_single_questions_do():
+    engine, again = (SaddlePoint([LaplaceLaw(0.1), GaussianLaw(0.2)], [40, 3], symmetric=True) for _ in range(2))
+    for ask, one, at in (
+        (engine.delta, again.delta, np.array([-3.0, -0.2, 0.0, 0.4, 2.0, 9.0])),
+        (engine.epsilon, again.epsilon, np.array([1e-9, 1e-3, 0.2])),
+        (engine.beta, again.beta, np.array([1e-9, 1e-3, 0.4, 0.999])),
+    ):
+        together = np.array(ask(at, None))
+        alone = np.array([one(at[k : k + 1], None) for k in reversed(range(len(at)))])[::-1, :, 0].T
+        np.testing.assert_allclose(together, alone, rtol=1e-12, atol=0)
+
+
 @pytest.mark.parametrize(
     "curve",
-    [to.Identity() ** 5, to.TotalVariation(0.3) ** 2, to.Gaussian(1e-200) ** 3, to.Gaussian(300) ** 4, to.Laplace(1e-8) ** 10**12],
+    [
+        to.Identity() ** 5,
+        to.TotalVariation(0.3) ** 2,
+        to.Gaussian(1e-200) ** 3,
+        to.Gaussian(300) ** 4,
+        to.Laplace(1e-8) ** 10**12,
+        to.Laplace(1) ** 10**15,
+    ],
     ids=repr,
 )
 def test_extremes_are_ordinary(curve):

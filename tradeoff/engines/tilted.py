@@ -24,7 +24,7 @@ from tradeoff.engines.density import GaussianLaw
 from tradeoff.engines.law import LossLaw, Reversed
 from tradeoff.engines.saddle import Cumulant
 from tradeoff.errors import NoClosedForm
-from tradeoff.numerics.rounding import UNIT
+from tradeoff.numerics.rounding import UNIT, Array
 
 _DIGITS = 60.0
 _FINE, _FINER, _WIDE = 1e-4, 1e-6, 0.05
@@ -58,6 +58,17 @@ class Tilted(NamedTuple):
     mean: float
     sd: float
     gamma: float
+
+
+class Columns(NamedTuple):
+    """Many tilted laws, field by field."""
+
+    c: Array
+    log_m: Array
+    log_m_error: Array
+    mean: Array
+    sd: Array
+    gamma: Array
 
 
 def tilted(laws: Sequence[LossLaw], counts: Sequence[int], c: float) -> Tilted | None:

@@ -1,0 +1,87 @@
+"""Saddle points in order, tabulated as far as asked, so that arrays of questions share them. Estimates, never bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tradeoff.engines.saddle import Cumulant
+from tradeoff.numerics.rounding import Array
+
+_RUNG, _FIRST, _LEAST = 0.4, 0.01, 1e-9
+"""A rung's height, and the first one's, over the standard deviation; no first one is so low that 1 + u is 1."""
+
+_RAREST, _MOST = 745.0, 4000
+"""Minus the logarithm of the least float, and a number of rungs that no law has been seen to need."""
+
+
+class Rung(NamedTuple):
+    """Where e^(K(c) - c x)/prod |c - p| has its saddle at c: x, the tilted deviation, and minus the logarithm of the integral."""
+
+    c: float
+    x: float
+    sd: float
+    rarity: float
+
+
+class Saddles(NamedTuple):
+    """The saddle of each loss, the standard deviation under that tilt, and the logarithm of the integral."""
+
+    c: Array
+    sd: Array
+    log: Array
+
+
+def spread(c: Array, sd: Array, poles: Sequence[float]) -> Array:
+    """Return the root of the second derivative of K(c) - sum log |c - p|."""
+    return np.sqrt(sd * sd + sum((c - p) ** -2 for p in poles))
+
+
+class Ladder:
+    """The saddles c = start + sign u of growing u, up to where what they estimate is too small for floats.
+
+    With the poles 0 and 1 they estimate log delta(x) for c > 1 and log(1 - delta(x)) for 0 < c < 1; with the pole 0 alone
+    log P(L > x) for c > 0 and log P(L <= x) for c < 0.
+    """
+
+    def __init__(self, cumulant: Cumulant, poles: Sequence[float], start: float = 0.0, sign: int = 1, last: float = math.inf) -> None:
+        self.cumulant, self.poles, self.start, self.sign = cumulant, poles, start, sign
+        self.last = min(last, cumulant.steepest)
+        self.u = min(max(_FIRST / math.sqrt(1 + cumulant(start)[2]), _LEAST), self.last / 2)
+        self.rungs = [self._rung()]
+        self.columns: list[Array] = [np.zeros(0)]
+
+    def _rung(self) -> Rung:
+        c = self.start + self.sign * self.u
+        value, mean, variance = self.cumulant(c)
+        away = [c - p for p in self.poles]
+        x, curvature = mean - sum(1 / d for d in away), variance + sum(d**-2 for d in away)
+        # Of the poles 0 and 1 the second stands for e^x, which delta multiplies.
+        log = value - (c - (len(away) - 1)) * x - sum(math.log(abs(d)) for d in away) - 0.5 * math.log(2 * math.pi * curvature)
+        return Rung(c, x, math.sqrt(max(variance, 0.0)), -log)
+
+    def _climb(self, enough: Callable[[Rung], bool]) -> list[Array]:
+        """Climb, and return the rungs as columns."""
+        while not enough(top := self.rungs[-1]) and self.u < self.last and len(self.rungs) < _MOST:
+            if top.rarity > _RAREST and top.rarity > self.rungs[-2:][0].rarity:  # near 0 it may fall first
+                break
+            self.u = min(self.u + _RUNG / float(spread(np.array(top.c), np.array(top.sd), self.poles)), self.last)
+            self.rungs.append(self._rung())
+        if len(self.rungs) > len(self.columns[0]):
+            self.columns = [np.array(column) for column in zip(*self.rungs, strict=True)]
+        return self.columns
+
+    def at(self, x: Array) -> Saddles:
+        """Return the saddle of each x, on a ladder of growing c."""
+        most = float(np.max(x, initial=-math.inf))
+        c, loss, sd, rarity = self._climb(lambda top: top.x >= most)
+        return Saddles(np.interp(x, loss, c), np.interp(x, loss, sd), -np.interp(x, loss, rarity))
+
+    def x_for(self, log: Array) -> Array:
+        """Return the x at which the estimated logarithm is ``log``."""
+        most = float(np.max(-log, initial=-math.inf))
+        _, loss, _, rarity = self._climb(lambda top: top.rarity >= most)
+        return np.asarray(np.interp(-log, rarity, loss))
