@@ -297,7 +297,7 @@ class Fuzz:
     def hold(self, product: Product, question: str, at: Array, found: dict[str, Pair], truth: Callable[[float], mp.mpf]) -> None:
         """Every interval holds the number mpmath gives."""
         for k, x in enumerate(at):
-            value = truth(float(x))
+            value = min(truth(float(x)), mp.mpf(1)) if question != "epsilon" else truth(float(x))  # drawn masses add to 1 but for rounding
             for name, (low, high) in found.items():
                 self.counts["truths"] += 1
                 if value < low[k] or value > high[k]:

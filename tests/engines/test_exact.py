@@ -84,3 +84,17 @@ def test_masses_add_up(n: int, sigma: float) -> None:
     slack = float(np.max(found.atoms.slack)) + 2e-15 * len(found.loss)
     assert abs(float(np.sum(np.exp(found.log_p))) - 1) <= slack
     assert abs(float(np.sum(np.exp(found.log_p + found.loss))) - 1) <= slack + 1e-13 * float(np.max(np.abs(found.loss)))
+
+
+@given(log_uniform(0.05, 20.0), st.integers(1, 12), st.integers(0, 12), st.integers(-3, 3))
+def test_beta_beside_a_vertex(epsilon: float, n: int, vertex: int, steps: int) -> None:
+    """A few floats from P(L > l_k), where f turns by whole factors of e^epsilon."""
+    atoms = oracle.pure_dp_power(epsilon, n)
+    corner = float(mp.fsum(p for _, p in sorted(atoms)[n + 1 - min(vertex, n) :]))
+    alpha = corner + steps * float(np.spacing(corner))
+    if not 0 < alpha < 1:
+        return
+    sums = Composition([binomial_law(epsilon, n)], [1]).sums
+    assert sums is not None
+    (low,), (high,) = sums.beta(np.array([alpha]), None)
+    assert low <= oracle.beta_of_atoms(atoms, alpha) <= high

@@ -21,6 +21,9 @@ _FAR = 800.0
 _FARTHEST = 5000.0
 """Losses up to this size have powers that extended precision holds."""
 
+_STEEPEST = 650.0
+"""Such slopes lie left of every alpha above e^-650."""
+
 _FINE = float(np.finfo(np.longdouble).eps)
 
 
@@ -114,17 +117,20 @@ def beta(law: AtomicLaw, q_plus: float, alpha: Array) -> tuple[Array, Array]:
     power, power_off = _ends(np.append(_tail(q), 0.0)), _ends(np.append(_tail(q * slack_q), 0.0))  # Q(L >= l_k), then 0
     under = under + law.p_minus
     k = np.clip(np.searchsorted(-above, -alpha, side="right") - 1, 0, len(law.loss) - 1)
+    width = np.maximum(np.exp(law.log_p[k]), TINY)
     near_one = alpha > 0.5  # there 1 - alpha is exact and its tail sums are the accurate ones
     part = np.where(near_one, (1 - alpha) - under[k], above[k] - alpha)
-    share = np.clip(part / np.exp(law.log_p[k]), 0.0, 1.0)
+    share = np.clip(part / width, 0.0, 1.0)
     kept = np.where(alpha >= above[0], 0.0, below[k] + share * (below[k + 1] - below[k]))
-    rejected = power[k + 1] + np.clip((alpha - above[k + 1]) / np.exp(law.log_p[k]), 0.0, 1.0) * (power[k] - power[k + 1])
+    rejected = power[k + 1] + np.clip((alpha - above[k + 1]) / width, 0.0, 1.0) * (power[k] - power[k + 1])
     small = (rejected < 0.5) & (alpha < above[0])  # there beta is near 1, and its distance from it is the accurate sum
     value = np.where(small, (1 - q_plus) - rejected, kept)
     off = np.where(small, power_off[k] + 16 * UNIT * (rejected + q_plus) + 4 * UNIT, below_off[k + 1] + 16 * UNIT * kept)
-    # An error of the abscissa moves f along its slope, e^l_k.
+    # An error of the abscissa moves f along its slope, e^l_k; just right of a vertex, maybe along the steeper one before it.
     moved = np.where(near_one, under_off[k + 1] + 4 * UNIT * (1 - alpha), above_off[k] + 4 * UNIT * alpha)
-    error = off + np.exp(np.minimum(law.loss[k], 700.0)) * moved + law.lost + TINY
+    beside = np.where(near_one, (1 - alpha) >= under[k + 1] - moved, alpha <= above[k + 1] + moved)
+    steep = law.loss[np.where(beside, np.minimum(k + 1, len(law.loss) - 1), k)]
+    error = off + np.where(steep > _STEEPEST, 1.0, np.exp(np.minimum(steep, _STEEPEST)) * moved) + law.lost + TINY
     return np.maximum(value - error, 0.0), value + error
 
 

@@ -36,7 +36,7 @@ USUAL_WIDTH = 1e-5
 _HALF = math.log(0.3)
 _ATTEMPTS = 8
 _SEARCH = 64
-"""How much cheaper lines are while beta's supremum is not yet fenced in."""
+"""How much cheaper lines with an added Gaussian are while the place of an answer is looked for."""
 
 _MISSES, _HOPEFUL = 2, 1e-2
 """Without an added Gaussian, so many answers in a row as wide as this say that the product does not decay."""
@@ -100,15 +100,16 @@ class Contour:
 
         def once(which: int, at: Array, most: float, accuracy: float) -> Pair | None:
             strip, aimed = self._start(float(at[which]))
-            line = strip.near(aimed, most, accuracy)
             far = ASTRAY * (1 + abs(aimed))
             for _ in range(_ATTEMPTS):
+                line = strip.near(aimed, most, accuracy, share=1 / _SEARCH)
                 if line is None:
                     return None
                 x = float(strip.epsilon(line, at[which : which + 1], aimed)[1][0])
                 if not 0.3 * line.scale < abs(x - aimed) < far:
                     break
-                aimed, line = x, strip.near(x, most, accuracy)
+                aimed = x
+            line = strip.near(aimed, most, accuracy)
             return None if line is None else strip.epsilon(line, at, aimed)
 
         low, high = self._cover(delta, once, widths.epsilon, tol, (-np.inf, np.inf))

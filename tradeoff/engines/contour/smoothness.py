@@ -25,12 +25,14 @@ class Tail(NamedTuple):
     variation: Array
 
 
-def tail(piece: Piece, c: float, log_m: float) -> Tail:
+def tail(piece: Piece, c: float, log_m: float, log_m_error: float) -> Tail:
     """Tabulate masses and variations on a grid fine enough to bound both.
 
-    The density in L has, in the base variable, a logarithmic derivative that is affine plus two multiples of logistic
-    functions, whose second derivatives vanish together at most four times: at most five stationary points. A cell without
-    one contributes the difference of its ends, one with at most twice its maximum times e^(rate width) - 1 more.
+    The density in L has, in the base variable, a logarithmic derivative h that is affine plus two multiples of logistic
+    functions. In t = e^l, h'' is a polynomial of degree four over a positive function: four zeros, so h' has at most five and
+    h six. For a Gaussian base h falls from +inf to -inf and has an odd number, hence five stationary points; for a Laplace
+    base h' itself has one zero, hence two. A cell without one contributes the difference of its ends, one with at most twice
+    its maximum times e^(rate width) - 1 more.
     """
     normal = isinstance(piece.base, GaussianLaw)
     scale = piece.base.mu if isinstance(piece.base, GaussianLaw) else 1.0
@@ -41,14 +43,14 @@ def tail(piece: Piece, c: float, log_m: float) -> Tail:
         loss, log_phi, pull = x, -(x - x[0]) / 2 - math.log(4), np.full(len(x), 0.5)
     logs = piece.logs(loss, np.zeros(len(loss)))
     log_w = log_phi + (1 - c) * logs.p + c * logs.q + math.log(piece.k) - log_m
-    log_height = log_w + logs.p + logs.q - loss - math.log(abs(piece.g) * scale)  # dx/dL = (1 + b v)(1 + d v)/(g e^l scale)
+    log_height = log_w + log_m_error + logs.p + logs.q - loss - math.log(abs(piece.g) * scale)  # dx/dL = (1 + b v)(1 + d v)/(g e^l scale)
     width = float(x[1] - x[0])
     share_q, share_p = slope(piece.b, loss, logs.q), slope(piece.d, loss, logs.p)
     rate = np.abs(scale * ((c + 1) * share_q + (2 - c) * share_p - 1) - pull)
     bend = normal + scale**2 * (abs(c + 1) + abs(2 - c)) / 4
     growth = (np.maximum(rate[1:], rate[:-1]) + bend * width) * width
     # A cell holds at least its width times its larger end over e^growth; log w is less steep than the height by scale.
-    cells = np.exp(np.maximum(log_w[1:], log_w[:-1]) - growth - scale * width) * width
+    cells = np.exp(np.maximum(log_w[1:], log_w[:-1]) - log_m_error - growth - scale * width) * width
     log_height = np.minimum(log_height, 600.0)  # where it is larger the bound says nothing, and is not used
     height = np.exp(log_height)
     change = np.append(np.cumsum(np.abs(np.diff(height))[::-1])[::-1], 0.0)

@@ -114,7 +114,7 @@ class Points(Transform):
 
     @cached_property
     def _tails(self) -> list[Tail]:
-        return [tail(piece, self.c, self.log_m - self.log_m_error) for piece in self.smooth]
+        return [tail(piece, self.c, self.log_m, self.log_m_error) for piece in self.smooth]
 
     def far(self, y: float) -> float:
         turning = sum(max(0.0, float(np.max(known.mass * (1 - 4 * self.log_m_error) - known.variation / y))) for known in self._tails)
