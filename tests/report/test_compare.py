@@ -78,7 +78,7 @@ def test_proved_methods_on_other_curves(curve, methods):
 
 
 def test_pairs_make_the_curve_and_the_profile_of_one_pair():
-    claim = by_pairs("one", "", lambda delta: 1.0 if delta >= 1e-3 else float("inf"))
+    claim = by_pairs("one", "", lambda deltas: [1.0 if delta >= 1e-3 else float("inf") for delta in deltas])
     best = to.approximate_dp(1.0, min(d for d in np.geomspace(1e-12, 0.3, 81) if d >= 1e-3))
     alpha, epsilon = np.linspace(0, 1, 11), np.linspace(0, 2, 9)
     assert np.all(claim.beta(alpha) >= best(alpha) - 1e-12)
@@ -129,10 +129,10 @@ def test_questions_at_the_ends_make_json_and_no_nan(curve):
 
 def test_answers_inside_the_exact_bounds_are_undecided():
     exact = Answer(1.0, 0.2, 0.4)
-    claims = {kind: Claim("", kind, delta=lambda e: np.full(len(e), 0.3)) for kind in ("bound", "estimate", "curve")}
-    assert [_entry(claim, "delta", exact).undecided for claim in claims.values()] == [False, True, True]
-    assert not any(_entry(claim, "delta", exact).under_reports for claim in claims.values())
-    assert _entry(claims["estimate"], "delta", Answer(1.0, 0.35, 0.4)).under_reports
+    claims = {kind: Claim("", kind) for kind in ("bound", "estimate", "curve")}
+    assert [_entry(claim, "delta", 0.3, exact).undecided for claim in claims.values()] == [False, True, True]
+    assert not any(_entry(claim, "delta", 0.3, exact).under_reports for claim in claims.values())
+    assert _entry(claims["estimate"], "delta", 0.3, Answer(1.0, 0.35, 0.4)).under_reports
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_answers_inside_the_exact_bounds_are_undecided():
     [(2.0, 1.0, np.inf, 1.0), (2.0, np.inf, np.inf, -np.inf), (np.inf, np.inf, np.inf, 0.0), (np.inf, 1.0, 1.0, np.inf)],
 )
 def test_errors_beside_infinite_bounds(value, lower, upper, error):
-    assert _entry(Claim("", "estimate", epsilon=lambda d: np.full(len(d), value)), "epsilon", Answer(0.0, lower, upper)).error == error
+    assert _entry(Claim("", "estimate"), "epsilon", value, Answer(0.0, lower, upper)).error == error
 
 
 def test_what_a_mapping_may_hold():
@@ -244,3 +244,22 @@ def test_the_command_refuses_in_one_line(plan, capsys):
 def test_the_renyi_route_is_that_of_the_baselines(laplace):
     direct = to.baselines.renyi_route(to.Laplace(0.1) ** 400, 1e-5).epsilon
     assert laplace["renyi"].entries["epsilon"][0].value == pytest.approx(direct, rel=1e-9)
+
+
+@pytest.mark.parametrize(("curve", "method"), [(to.Laplace(0.1) ** 40, "zcdp"), (to.subsample(to.Gaussian(1), 0.1) ** 20, "renyi")])
+def test_profiles_of_routes_are_smooth_and_above_the_truth(curve, method):
+    claim, epsilon = compare(curve, [method])[method].claim, np.linspace(0.0, 4.0, 161)
+    delta = claim.delta(epsilon)
+    assert np.all(delta >= curve.bounds.delta(epsilon).upper)
+    # The least of log-linear functions is concave in its logarithm, where stairs are level and drop, level and drop.
+    slopes = np.diff(np.log(delta[delta < 0.01]))
+    assert len(slopes) > 30
+    assert np.all(slopes < 0)
+    assert np.all(np.diff(slopes) <= 0.02 * np.abs(slopes[1:]))
+
+
+@pytest.mark.parametrize("method", ["zcdp", "renyi"])
+def test_a_route_answers_delta_where_it_answers_epsilon(laplace, method):
+    claim = laplace[method].claim
+    at = np.array([1e-9, 1e-5, 1e-2])
+    np.testing.assert_allclose(claim.delta(claim.epsilon(at)), at, rtol=2e-3)

@@ -231,18 +231,25 @@ def _claims(
 def _row(name: str, claim: Claim | str, exact: Answers, on_grid: Bounds) -> Row:
     if isinstance(claim, str):
         return Row(name, None, claim)
-    entries = {
-        answered: tuple(_entry(claim, answered, a) for a in answers) for answered, answers in ((key, getattr(exact, key)) for key in ASKED)
-    }
+    entries = {answered: _entries(claim, answered, getattr(exact, answered)) for answered in ASKED}
     error, at, above = _largest(claim, on_grid)
     return Row(name, claim, "", entries, error, at, above)
 
 
-def _entry(claim: Claim, answered: str, exact: Answer) -> Entry:
-    value = _value(getattr(claim, answered), np.array([exact.asked]))
-    if value is None or np.isnan(value[0]):
+def _entries(claim: Claim, answered: str, exact: Sequence[Answer]) -> tuple[Entry, ...]:
+    """Ask a method all questions of a kind at once, which costs least, or one by one where it has no answer to some."""
+    if not exact:
+        return ()
+    values = _value(getattr(claim, answered), np.array([each.asked for each in exact]))
+    if values is None and len(exact) > 1:
+        return tuple(entry for each in exact for entry in _entries(claim, answered, [each]))
+    return tuple(_entry(claim, answered, float(v), a) for v, a in zip([np.nan] if values is None else values, exact, strict=True))
+
+
+def _entry(claim: Claim, answered: str, value: float, exact: Answer) -> Entry:
+    if np.isnan(value):
         return Entry(exact.asked, float("nan"), float("nan"), under_reports=False)
-    found = max(float(value[0]), 0.0)  # a loss below 0 is reported as 0, as the exact one is
+    found = max(value, 0.0)  # a loss below 0 is reported as 0, as the exact one is
     safe, unsafe = (found <= exact.lower, found > exact.upper) if answered == "beta" else (found >= exact.upper, found < exact.lower)
     return Entry(exact.asked, found, _error(found, exact), unsafe, undecided=not (safe or unsafe) and claim.kind != "bound")
 

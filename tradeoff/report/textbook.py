@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from tradeoff import baselines
-from tradeoff.baselines.concentrated import ORDERS
+from tradeoff.baselines.concentrated import ORDERS, renyi_divergence
 from tradeoff.baselines.result import raised
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.tensor import Tensor
@@ -20,20 +20,31 @@ from tradeoff.numerics.rounding import UNIT, Array
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.report.methods import Claim, method
 
+Profile = Callable[[Array], Array]
+Rule = Callable[[list[float]], list[float]]
+"""Least epsilons at deltas in (0, 1)."""
+
+_CKS = "Canonne, Kamath, Steinke 2020"
+_FAR = 1e300
 _CHEAP, _DEAR = 81, 12
 """How many pairs make a curve and a profile of a method that only knows pairs: more where they are formulas."""
 
 
-def by_pairs(name: str, source: str, least: Callable[[float], float], size: int = _CHEAP) -> Claim:
-    """Return what a rule epsilon(delta) says of delta(epsilon) and beta: the best of the curves f_{epsilon,delta} it proves."""
+def by_pairs(name: str, source: str, least: Rule, size: int = _CHEAP, smooth: Profile | None = None) -> Claim:
+    """Return what a rule epsilon(delta) says of delta(epsilon) and beta: the best of the curves f_{epsilon,delta} it proves.
 
-    @cache
-    def epsilon(delta: float) -> float:
-        return least(delta) if 0 < delta < 1 else math.inf
+    ``smooth`` is a bound on delta(epsilon) by the rule's own formula, for any epsilon, where there is one.
+    """
+
+    def epsilon(deltas: list[float]) -> list[float]:
+        inside = [delta for delta in deltas if 0 < delta < 1]
+        found = dict(zip(inside, least(inside), strict=True))
+        return [found.get(delta, math.inf) for delta in deltas]
 
     @cache
     def pairs() -> tuple[Array, Array]:
-        found = [(epsilon(delta), delta) for delta in np.geomspace(1e-12, 0.3, size).tolist() if _holds(epsilon, delta)]
+        deltas = np.geomspace(1e-12, 0.3, size).tolist()
+        found = [(e, delta) for e, delta in zip(_where_known(epsilon, deltas), deltas, strict=True) if math.isfinite(e)]
         if not found:
             raise DomainError(f"{name} has no finite epsilon at any delta")
         first, second = zip(*found, strict=True)
@@ -45,7 +56,7 @@ def by_pairs(name: str, source: str, least: Callable[[float], float], size: int 
         inner = -np.expm1(np.minimum(at - e, 0.0)) / (1 + np.exp(-e))
         ratio = np.maximum(inner, -np.expm1(np.minimum(at, 0.0)))
         found: Array = np.min(d + (1 - d) * ratio, axis=0) * (1 + 16 * UNIT)
-        return np.minimum(found, 1.0)
+        return np.minimum(found, 1.0 if smooth is None else smooth(at))
 
     def beta(alpha: Array) -> Array:
         e, d = pairs()
@@ -54,15 +65,36 @@ def by_pairs(name: str, source: str, least: Callable[[float], float], size: int 
         best: Array = np.max(np.maximum(np.maximum(steep, flat), 0.0), axis=0)
         return np.maximum(best - 16 * UNIT, 0.0)
 
-    epsilon(1e-5)  # declines here, not later
-    return Claim(name, "bound", beta, profile, lambda delta: np.array([epsilon(float(d)) for d in np.atleast_1d(delta)]), source)
+    epsilon([1e-5])  # declines here, not later
+    return Claim(name, "bound", beta, profile, lambda delta: np.array(epsilon(np.atleast_1d(delta).tolist())), source)
 
 
-def _holds(epsilon: Callable[[float], float], delta: float) -> bool:
+def by_orders(orders: Array, divergences: Array) -> Profile:
+    """Return delta(epsilon) by the best order a: log delta = (a - 1)(D_a - epsilon + log(1 - 1/a)) - log a, rounded up.
+
+    Canonne, Kamath, Steinke 2020, Proposition 12, whose proof asks nothing of the sign of epsilon.
+    """
+    k = orders - 1
+    known = np.isfinite(divergences)
+    k, orders, d = k[known], orders[known], divergences[known]
+
+    def profile(epsilon: Array) -> Array:
+        finite = np.clip(epsilon, -_FAR, _FAR)  # delta falls: what holds at the last float holds at infinity
+        terms = [k * d, -np.multiply.outer(finite, k), k * np.log1p(-1 / orders), -np.log(orders)]
+        slack = 64 * UNIT * sum(np.abs(term) for term in terms)
+        log_delta: Array = np.min(sum(terms) + slack, axis=-1, initial=0.0)
+        found: Array = np.nextafter(np.exp(log_delta) * (1 + 8 * UNIT), np.inf)
+        return np.minimum(found, 1.0)
+
+    return profile
+
+
+def _where_known(epsilon: Rule, deltas: list[float]) -> list[float]:
+    """Ask all at once, which costs least, or one by one where some cannot be answered."""
     try:
-        return math.isfinite(epsilon(delta))
+        return epsilon(deltas)
     except TradeOffError:
-        return False
+        return [math.inf] if len(deltas) == 1 else [e for delta in deltas for e in _where_known(epsilon, [delta])]
 
 
 def factors(curve: TradeOff) -> dict[TradeOff, int]:
@@ -85,24 +117,26 @@ class Release(NamedTuple):
     n: int
 
 
-def split(curve: TradeOff) -> Callable[[float], list[Release]]:
-    """Return the releases of a product as a function of the delta that those of unbounded loss share in equal parts."""
+def split(curve: TradeOff) -> Callable[[list[float]], list[tuple[Release, ...]]]:
+    """Return the releases of a product as a function of the deltas that those of unbounded loss share in equal parts."""
     parts = [(*_pure(factor), factor, n) for factor, n in factors(curve).items()]
     unbounded = sum(n for e, _, _, n in parts if math.isinf(e))
 
-    def found(budget: float) -> list[Release]:
-        return [
-            Release(e, d, n) if math.isfinite(e) else Release(_worse(f, budget / unbounded), budget / unbounded, n) for e, d, f, n in parts
-        ]
+    def of(e: float, d: float, factor: TradeOff, n: int, budgets: list[float]) -> list[Release]:
+        if math.isfinite(e):
+            return [Release(e, d, n)] * len(budgets)
+        shares = np.array(budgets) / unbounded
+        return [Release(loss, share, n) for loss, share in zip(_worse(factor, shares), shares.tolist(), strict=True)]
 
+    return lambda budgets: list(zip(*(of(*part, budgets) for part in parts), strict=True))
+
+
+def _worse(factor: TradeOff, delta: Array) -> list[float]:
+    found: list[float] = np.maximum(np.maximum(factor.epsilon(delta), factor.inverse().epsilon(delta)), 0.0).tolist()
     return found
 
 
-def _worse(factor: TradeOff, delta: float) -> float:
-    return max(float(factor.epsilon(delta)), float(factor.inverse().epsilon(delta)), 0.0)
-
-
-def _failures(releases: list[Release]) -> list[float]:
+def _failures(releases: Sequence[Release]) -> list[float]:
     return [min(raised(each.n * each.delta), 1.0) for each in releases]
 
 
@@ -117,29 +151,31 @@ def _zcdp(curve: TradeOff) -> Claim:
         return epsilon**2 / 2
 
     total = math.fsum(n * rho(factor) for factor, n in factors(curve).items())
-    return by_pairs("zCDP", "Canonne, Kamath, Steinke 2020", lambda delta: baselines.zcdp_route(total, delta).epsilon)
+    orders = 1 + np.geomspace(1e-3, 1e6, 4096)
+    smooth = by_orders(orders, raised(total) * orders * (1 + 4 * UNIT)) if total > 0 else None
+    return by_pairs("zCDP", _CKS, lambda deltas: [baselines.zcdp_route(total, delta).epsilon for delta in deltas], smooth=smooth)
 
 
 @method("renyi")
 def _renyi(curve: TradeOff) -> Claim:
-    # Each order's divergence is read off one conversion, at a delta so small that nothing is clipped at 0.
-    tiny = 1e-200
     both = {curve, curve.inverse()}  # a pair (epsilon, delta) is drawn as f_{epsilon,delta}, which speaks for both orders
-    bounds = [(a, max(baselines.renyi_route(f, tiny, orders=[a]).epsilon for f in both) - _paid(a, tiny)) for a in ORDERS]
-    return by_pairs("Renyi", "Canonne, Kamath, Steinke 2020", lambda delta: max(min(d + _paid(a, delta) for a, d in bounds), 0.0))
+    orders = np.array(ORDERS)
+    bounds = np.array([max(renyi_divergence(f, a) for f in both) for a in ORDERS])
 
+    def least(delta: float) -> float:
+        """Turn every divergence into (epsilon, delta), and take the best."""
+        terms = bounds, np.log1p(-1 / orders), -math.log(delta) / (orders - 1), -np.log(orders) / (orders - 1)
+        slack = 64 * UNIT * sum(np.abs(term) for term in terms)
+        return max(float(np.min(sum(terms) + slack)), 0.0)
 
-def _paid(order: float, delta: float) -> float:
-    """Return what turning a Renyi divergence into (epsilon, delta) costs (Canonne, Kamath, Steinke 2020, Proposition 12)."""
-    return math.log1p(-1 / order) - (math.log(delta) + math.log(order)) / (order - 1)
+    return by_pairs("Renyi", _CKS, lambda deltas: [least(delta) for delta in deltas], smooth=by_orders(orders, bounds))
 
 
 @method("advanced")
 def _advanced(curve: TradeOff) -> Claim:
     releases = split(curve)
 
-    def least(delta: float) -> float:
-        found = releases(delta / 2)
+    def least(delta: float, found: Sequence[Release]) -> float:
         failures = _failures(found)
         slack = delta - math.fsum(failures)
         if slack <= 0:
@@ -148,19 +184,24 @@ def _advanced(curve: TradeOff) -> Claim:
         epsilon = [raised(each.epsilon * math.sqrt(each.n)) for each in found]
         return baselines.advanced_composition(epsilon, failures, slack=slack * (1 - 1e-12)).epsilon
 
-    return by_pairs("advanced composition", "Bun, Steinke 2016", least, _size(curve))
+    def rule(deltas: list[float]) -> list[float]:
+        return [least(delta, found) for delta, found in zip(deltas, releases([delta / 2 for delta in deltas]), strict=True)]
+
+    return by_pairs("advanced composition", "Bun, Steinke 2016", rule, _size(curve))
 
 
 @method("basic")
 def _basic(curve: TradeOff) -> Claim:
     releases = split(curve)
 
-    def least(delta: float) -> float:
-        found = releases(delta * (1 - 1e-12))
+    def least(delta: float, found: Sequence[Release]) -> float:
         total = baselines.basic_composition([raised(each.n * each.epsilon) for each in found], _failures(found))
         return total.epsilon if total.delta <= delta else math.inf
 
-    return by_pairs("basic composition", "Dwork, Roth 2014, Theorem 3.16", least, _size(curve))
+    def rule(deltas: list[float]) -> list[float]:
+        return [least(delta, found) for delta, found in zip(deltas, releases([delta * (1 - 1e-12) for delta in deltas]), strict=True)]
+
+    return by_pairs("basic composition", "Dwork, Roth 2014, Theorem 3.16", rule, _size(curve))
 
 
 def _size(curve: TradeOff) -> int:
