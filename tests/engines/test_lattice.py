@@ -149,3 +149,11 @@ def test_no_peak_between_nodes_is_missed() -> None:
     ]
     lower, upper = Tables(laws, [4, 1, 17]).beta(np.array([0.9999995760033278]), None)
     assert lower[0] <= 4.2344e-07 <= upper[0]
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.99066361552831])
+@pytest.mark.parametrize("mu", [30.0, 35.5, 38.0])
+def test_betas_that_floats_hardly_hold(mu: float, alpha: float) -> None:
+    """The supremum of the other order lies beyond the losses whose exponential a float holds."""
+    (low,), (high,) = Composition([GaussianLaw(mu / 6)], [36]).tables.beta(np.array([alpha]), None)
+    assert low <= oracle.gaussian_beta(alpha, mu) <= high

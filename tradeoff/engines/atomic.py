@@ -15,7 +15,7 @@ from tradeoff.numerics.rounding import UNIT, Array
 MAX_ATOMS = 4_000_000
 """Most atoms one law may hold."""
 
-_SKETCHED = 4096
+_SKETCHED = 2**17
 """Most points of a sketch, which only choices are made of."""
 
 _LOST = 1e-300
@@ -61,7 +61,9 @@ class AtomicLaw(LossLaw):
         if each <= 1:
             return Sketch(self.loss, self.log_p)
         starts = np.arange(0, len(self.loss), each)
-        return Sketch(self.loss[np.minimum(starts + each // 2, len(self.loss) - 1)], np.logaddexp.reduceat(self.log_p, starts))
+        log_p = np.logaddexp.reduceat(self.log_p, starts)
+        share = np.exp(self.log_p - np.repeat(log_p, np.diff(np.append(starts, len(self.loss)))))
+        return Sketch(np.add.reduceat(share * self.loss, starts), log_p)
 
     def _cells(self, edges: Array) -> Cells:
         zero = np.zeros(len(edges) - 1)

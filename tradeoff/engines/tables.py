@@ -242,10 +242,11 @@ def _beta_from(table: Profile, alpha: float, *, reverse: bool) -> tuple[float, f
     above, below = np.clip(table.above, -700.0, 700.0), np.clip(table.below, -700.0, 700.0)
     bottoms = (table.lower, np.full(len(table.lower), table.floor), -np.expm1(below))  # each linear in e^eps between nodes
     if reverse:
-        line = (1 - alpha - table.upper - 8 * UNIT) * np.where(table.above > 700.0, 0.0, np.exp(-above))
-        steep = np.where(table.below < -700.0, np.inf, np.exp(-below))
+        # Beyond 745 nats e^-eps underflows: TINY holds what is lost, on either side of 0.
+        line = (1 - alpha - table.upper - 8 * UNIT) * np.exp(-np.maximum(table.above, -700.0)) - 2 * TINY
+        steep = np.where(table.below < -700.0, np.inf, np.exp(-np.maximum(table.below, -700.0)))
         with np.errstate(over="ignore"):  # a ceiling of infinity says nothing, and is one
-            ceilings = [(1 - alpha - bottom + 8 * UNIT) * steep + TINY for bottom in bottoms]
+            ceilings = [(1 - alpha - bottom + 8 * UNIT) * steep + 2 * TINY for bottom in bottoms]
     else:
         line = 1 - table.upper - np.exp(above) * alpha - 8 * UNIT * (1 + np.exp(above) * alpha)
         line = np.where(table.above > 700.0, -np.inf, line)  # beyond, the slope is steeper than a float can say
