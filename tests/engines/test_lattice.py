@@ -157,3 +157,10 @@ def test_betas_that_floats_hardly_hold(mu: float, alpha: float) -> None:
     """The supremum of the other order lies beyond the losses whose exponential a float holds."""
     (low,), (high,) = Composition([GaussianLaw(mu / 6)], [36]).tables.beta(np.array([alpha]), None)
     assert low <= oracle.gaussian_beta(alpha, mu) <= high
+
+
+def test_nodes_closer_than_floats_are_told_in_silence() -> None:
+    law = Thinned(Thinned(discrete_gaussian_law(1.6613466874415876, 2), 7.375383132030919e-05), 2.4273557475985516e-05)
+    low, high = Composition([law], [5]).tables.epsilon(np.array([1.968124886138712e-83, 6.931080488779152e-4]), None)
+    assert np.all(low <= high)
+    assert np.all(np.isfinite(high))

@@ -105,7 +105,9 @@ def _spread_atoms(law: LossLaw, nodes: Array, lean: Array) -> tuple[Array, float
     index, above = _locate(loss, nodes)
     below, beyond = above < 0, (above > 0) & (index == len(nodes) - 1)
     width = np.append(np.diff(nodes), 1.0)[index]
-    upper = np.where(beyond | below, 0.0, np.expm1(np.maximum(above, 0.0)) / np.expm1(width))
+    width = np.where(width > 0, width, 1.0)  # of two nodes that are one float the atoms there lie on the second
+    # (e^a - 1)/(e^w - 1), without the e^w that floats do not hold.
+    upper = np.where(beyond | below, 0.0, np.exp(np.minimum(above - width, 0.0)) * -np.expm1(-np.maximum(above, 0.0)) / -np.expm1(-width))
     lower = np.where(beyond | (above == 0), 1.0, -np.expm1(above - width) / -np.expm1(-width))
     lower = np.where(below, np.exp(np.minimum(above, 0.0)), lower)  # Q-mass to the first node
     following = np.minimum(index + 1, len(nodes) - 1)
