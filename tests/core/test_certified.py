@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -38,3 +39,22 @@ def test_ends_do_not_spoil_what_can_be_reached_between_them(f: to.TradeOff) -> N
     found = f.bounds(alpha, tol=1e-4)
     assert np.all(found.lower <= f.bounds(alpha).upper)
     assert found.upper[1] - found.lower[1] <= 1e-4 * found.upper[1]
+
+
+@pytest.mark.parametrize(
+    ("f", "truth"),
+    [
+        (to.PureDP(0.1) ** 3, 3 * mp.mpf(0.1)),
+        (to.Laplace(0.7) @ to.PureDP(1e-9), mp.mpf(0.7) + mp.mpf(1e-9)),
+        (to.subsample(to.PureDP(1.0), 0.1), mp.log(1 + mp.mpf(0.1) * mp.expm1(1))),
+        (~to.subsample(to.PureDP(1.0), 0.1), -mp.log(1 + mp.mpf(0.1) * mp.expm1(-1))),
+        (to.subsample(to.PureDP(650.0), 1e-3), 650 + mp.log(mp.mpf(1e-3))),
+        (to.PureDP(0.3).group(2) @ to.PureDP(0.1), 2 * mp.mpf(0.3) + mp.mpf(0.1)),
+        (to.PureDP(0.25), mp.mpf(0.25)),
+    ],
+    ids=repr,
+)
+def test_epsilon_at_delta_zero_holds_the_largest_loss(f: to.TradeOff, truth: mp.mpf) -> None:
+    found = f.bounds.epsilon(0.0)
+    assert found.lower <= truth <= found.upper
+    assert found.width <= (1e-14 if truth < 600 else 0.02) * (1 + truth)

@@ -218,6 +218,10 @@ def test_duality_and_order(theta, epsilon, kind):
     assert f.delta(epsilon) >= turned - 1e-12 * (1 + np.exp(epsilon))
 
 
+def test_panels_end_where_a_step_is_below_floats():
+    assert LocationShift(st.gennorm(1.7), 8.0).bounds.delta(0.1).width < 1e-9
+
+
 @given(theta=some.floats(0.01, 5), more=some.floats(1.01, 2))
 def test_privacy_falls_with_the_shift(theta, more):
     f, g = LocationShift(st.hypsecant(), theta), LocationShift(st.hypsecant(), theta * more)

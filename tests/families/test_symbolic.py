@@ -12,6 +12,7 @@ import tradeoff as to
 from tradeoff import Symbolic
 from tradeoff.errors import CurveError, DomainError, NoClosedForm, SymbolError
 from tradeoff.families import symbolic_solve
+from tradeoff.operators.inverse import Inverse
 
 ALPHA, MU, NU, EPS, DELTA, P, K = sp.symbols("alpha mu nu epsilon delta p k", positive=True)
 LOSS = sp.Symbol("x", real=True)
@@ -271,6 +272,32 @@ def test_masses_at_infinity_and_suprema():
     bounded = Symbolic(LOGISTIC, ALPHA).subs({K: sp.E})
     assert bounded.sup_loss == pytest.approx(1)
     assert bounded.epsilon(0) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("expr", "steepest", "flattest"),
+    [
+        ((1 - ALPHA) * (2 - ALPHA) / 2, sp.Rational(3, 2), sp.Rational(1, 2)),
+        ((1 - ALPHA) * sp.exp(-ALPHA), 2, sp.exp(-1)),
+        ((1 - ALPHA) * (1 + sp.exp(-3 * ALPHA)) / 2, sp.Rational(5, 2), (1 + sp.exp(-3)) / 2),  # the inverse has no formula
+    ],
+    ids=str,
+)
+def test_largest_losses_of_a_formula_and_its_inverse(expr, steepest, flattest):
+    """Sup L = log -f'(0+), and of the inverse -log -f'(1-)."""
+    f = Symbolic(expr, ALPHA)
+    for curve, truth in ((f, sp.log(steepest)), (~f, -sp.log(flattest)), (Inverse(f), -sp.log(flattest))):
+        found = curve.bounds.epsilon(0.0)
+        assert found.lower <= truth <= found.upper
+        assert found.width <= 1e-15
+        assert found.upper == curve.sup_loss
+
+
+def test_a_supremum_that_is_not_known_is_no_lower_bound():
+    """Difference quotients of 1 - 2 a + a/(1 - log a) approach 2 so slowly that at 1e-90 they still move."""
+    found = Symbolic(1 - 2 * ALPHA + ALPHA / (1 - sp.log(ALPHA)), ALPHA).bounds.epsilon(0.0)
+    assert 0.69 < found.lower <= sp.log(2)
+    assert found.upper == np.inf
 
 
 @pytest.mark.parametrize("expr", [(1 - sp.sqrt(ALPHA)) ** 2, (1 - ALPHA ** sp.Rational(1, 8)) ** 8, (1 - ALPHA) ** 2], ids=str)

@@ -147,7 +147,7 @@ class Certified:
         at_top = (delta <= q * (1 + 4 * UNIT)) & (delta < 1)
         # At delta = Q(L = inf) the answer is sup L; where q is rounded, both answers must fit.
         upper[at_top] = np.where(delta[at_top] >= q * (1 + 4 * UNIT) if q else True, top, np.inf)
-        lower[at_top] = np.where(delta[at_top] < q * (1 - 4 * UNIT), np.inf, top if q == 0 else -np.inf)
+        lower[at_top] = np.where(delta[at_top] < q * (1 - 4 * UNIT), np.inf, self._curve.least_sup_loss if q == 0 else -np.inf)
         inner = ~at_top & (delta < 1)
         if inner.any():
             lower[inner], upper[inner] = self._curve._epsilon(delta[inner], tol)  # noqa: SLF001 - as above

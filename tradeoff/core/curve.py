@@ -17,7 +17,7 @@ from tradeoff.core.parameters import count
 from tradeoff.engines.law import LossLaw
 from tradeoff.errors import KindError, NoClosedForm
 from tradeoff.numerics.roots import straddle
-from tradeoff.numerics.rounding import Array
+from tradeoff.numerics.rounding import UNIT, Array
 
 Hypothesis = Literal["either-order", "both-orders", "profile"]
 
@@ -63,6 +63,11 @@ class TradeOff(ABC):
     def sup_loss(self) -> float:
         """Return sup L over the finite losses, in nats: epsilon(Q(L = inf))."""
         return np.inf
+
+    @property
+    def least_sup_loss(self) -> float:
+        """Return a lower bound on sup L: ``sup_loss`` is rounded up where it is computed."""
+        return rounded_down(self.sup_loss) if self.composed else self.sup_loss
 
     @property
     def leak(self) -> float | None:
@@ -253,6 +258,11 @@ class TradeOff(ABC):
     def upper(self) -> Any:
         """Piecewise-linear curve at or above f for every alpha."""
         return self._whole.upper
+
+
+def rounded_down(sup_loss: float) -> float:
+    """Return a loss below every one that rounds up to this."""
+    return sup_loss if np.isinf(sup_loss) or sup_loss == 0 else sup_loss - UNIT * (64 * abs(sup_loss) + 8)
 
 
 def _made(name: str, *operands: Any, **parameters: Any) -> TradeOff:

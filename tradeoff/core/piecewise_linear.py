@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.core.bounds import Pair
-from tradeoff.core.curve import TradeOff
+from tradeoff.core.curve import TradeOff, rounded_down
 from tradeoff.core.parameters import count
 from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.errors import CurveError, SizeError, domain
@@ -113,6 +113,10 @@ class PiecewiseLinear(TradeOff):
             return 0.0
         ratio = float(q[0]) / float(p[0])
         return float(np.log(ratio)) * (1 + 8 * UNIT) + 4 * UNIT * (ratio != 1) if q[0] > 0 else -np.inf
+
+    @property
+    def least_sup_loss(self) -> float:
+        return rounded_down(self.sup_loss)
 
     @classmethod
     def _remembered(cls) -> set[str]:

@@ -258,9 +258,10 @@ def _merge(panels: _Panels) -> tuple[Array, Array]:
 
 
 def walk(start: float, stop: float, step: Callable[[float], float]) -> Array:
-    """Return points from ``start`` to ``stop``, each ``step`` of the last further on."""
+    """Return points from ``start`` to ``stop``, each ``step`` of the last further on; a step that floats do not see ends at ``stop``."""
     points = [start]
     while points[-1] < stop:
-        points.append(points[-1] + step(points[-1]))
+        further = points[-1] + step(points[-1])
+        points.append(further if further > points[-1] else stop)
     points[-1] = stop
     return np.array(points)

@@ -8,9 +8,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from tradeoff.core.bounds import Pair
+from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.certified import How
-from tradeoff.core.curve import TradeOff
+from tradeoff.core.curve import TradeOff, rounded_down
 from tradeoff.core.derived import delta_from_beta, sides
 from tradeoff.core.dispatch import announces, operator
 from tradeoff.core.parameters import count, is_symbol, real
@@ -19,7 +19,7 @@ from tradeoff.engines.law import LossLaw
 from tradeoff.errors import DomainError, NoClosedForm
 from tradeoff.families import symbolic_forms as forms
 from tradeoff.families.substitution import resolved, substitute
-from tradeoff.families.symbolic_numbers import Evaluator, check, digits_for, mass_of_zeros, steepest
+from tradeoff.families.symbolic_numbers import Evaluator, check, digits_for, flattest, mass_of_zeros, steepest
 from tradeoff.families.symbolic_solve import inverse_expression, own_inverse, profile_expression
 from tradeoff.numerics.rounding import Array
 
@@ -298,7 +298,20 @@ class Symbolic(TradeOff):
 
     @cached_property
     def sup_loss(self) -> float:
-        return float(np.nextafter(self._known.sup_loss, np.inf)) if self._known is not None else steepest(self._evaluator)
+        return float(np.nextafter(self._known.sup_loss, np.inf)) if self._known is not None else self._steepest.upper
+
+    @property
+    def least_sup_loss(self) -> float:
+        return rounded_down(self._known.sup_loss) if self._known is not None else self._steepest.lower
+
+    @cached_property
+    def _steepest(self) -> Bounds:
+        return steepest(self._evaluator)
+
+    @cached_property
+    def inf_loss(self) -> Bounds:
+        """Bounds on inf L over the finite losses, in nats: log -f'(1-) where f is positive below 1."""
+        return flattest(self._evaluator) if self.p_minus == 0 else Bounds(-np.inf, np.inf)
 
     def loss_law(self) -> LossLaw:
         return self.laws()[0]

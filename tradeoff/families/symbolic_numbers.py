@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.core.bounds import Pair
+from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.errors import CurveError, NoClosedForm
 from tradeoff.numerics.rounding import Array
 
@@ -174,16 +174,33 @@ def supremum(evaluator: Evaluator, slope: Any) -> Any:
         return gain((low + high) / 2)
 
 
-def steepest(evaluator: Evaluator) -> float:
-    """Return log -f'(0+), rounded up, where two difference quotients far out agree to twenty digits; else infinity."""
+def steepest(evaluator: Evaluator) -> Bounds:
+    """Bound log -f'(0+), sup L: by convexity at least any difference quotient's, and what two far out say that agree to twenty digits."""
     import mpmath
 
     with mpmath.workdps(_FAR_DIGITS):
         start = evaluator.at(0.0, _FAR_DIGITS)
-        far, farther = ((start - evaluator.at(h, _FAR_DIGITS)) / h for h in (mpmath.mpf(10) ** -60, mpmath.mpf(10) ** -90))
-        if not (mpmath.isfinite(far) and farther > 0 and abs(farther - far) <= _AGREE * farther):
-            return np.inf
-        return float(np.nextafter(float(mpmath.log(farther)), np.inf))
+        low, high, agree = _log_slopes(lambda h: start - evaluator.at(h, _FAR_DIGITS))
+        return Bounds(low, high if agree else np.inf)
+
+
+def flattest(evaluator: Evaluator) -> Bounds:
+    """Bound log -f'(1-), inf L, for f positive below 1: the same from the other end, where quotients are above the slope."""
+    low, high, agree = _log_slopes(lambda h: evaluator.at(1 - h, _FAR_DIGITS))
+    return Bounds(low if agree else -np.inf, high)
+
+
+def _log_slopes(rise: Callable[[Any], Any]) -> tuple[float, float, bool]:
+    """Bound the logarithm of the farther of two difference quotients, and say whether both agree to twenty digits."""
+    import mpmath
+
+    with mpmath.workdps(_FAR_DIGITS):
+        far, farther = (rise(h) / h for h in (mpmath.mpf(10) ** -60, mpmath.mpf(10) ** -90))
+        if not (mpmath.isfinite(far) and mpmath.isfinite(farther) and farther > 0):
+            return -np.inf, np.inf, False
+        slope = float(mpmath.log(farther))
+        agree = bool(abs(farther - far) <= _AGREE * farther)
+        return float(np.nextafter(slope, -np.inf)), float(np.nextafter(slope, np.inf)), agree
 
 
 def mass_of_zeros(evaluator: Evaluator) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tradeoff.core.bounds import Pair
+from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.derived import Derived
 from tradeoff.core.dispatch import announces
@@ -41,6 +41,20 @@ class Inverse(Derived):
     @property
     def p_minus(self) -> float:
         return self.operands[0].q_plus
+
+    @property
+    def sup_loss(self) -> float:
+        return -float(self._inf_loss.lower)
+
+    @property
+    def least_sup_loss(self) -> float:
+        return -float(self._inf_loss.upper)
+
+    @property
+    def _inf_loss(self) -> Bounds:
+        """Bound inf L of the curve turned round: known of formulas alone."""
+        found: Bounds = getattr(self.operands[0], "inf_loss", Bounds(-np.inf, np.inf))
+        return found
 
     def inverse(self) -> TradeOff:
         return self.operands[0]

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from tradeoff.core.bounds import Pair
-from tradeoff.core.curve import TradeOff, operand
+from tradeoff.core.curve import TradeOff, operand, rounded_down
 from tradeoff.core.derived import Derived
 from tradeoff.core.parameters import is_symbol, real
 from tradeoff.core.piecewise_linear import PiecewiseLinear
@@ -174,6 +174,11 @@ class Subsampled(Derived):
         if top > 600.0:
             return top  # log p below it: an upper bound
         return float(self._outer(np.array(top))) * (1 + 32 * UNIT)
+
+    @property
+    def least_sup_loss(self) -> float:
+        top = self.operands[0].sup_loss
+        return rounded_down(top + float(np.log(self.p))) if not self.flipped and 600.0 < top < np.inf else super().least_sup_loss
 
     def inverse(self) -> TradeOff:
         return Subsampled(self.operands[0], self.p, flipped=not self.flipped)
