@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from tests.strategies import log_uniform
 from tradeoff.numerics import fft
 from tradeoff.numerics.binomial import log_pmf
 from tradeoff.numerics.quadrature import integrate
+from tradeoff.numerics.roots import crossing
 
 
 @given(st.one_of(st.integers(1, 60), st.integers(1, 10**6)), log_uniform(1e-6, 30.0), st.floats(0, 1), st.floats(-6, 6))
@@ -60,3 +63,27 @@ def test_the_error_of_the_fft_is_below_its_model(size: int) -> None:
             turns = [mp.expjpi(mp.mpf(-2 * ((k * j) % size)) / size) for j in range(size)]
             truth = mp.fsum(v * t for v, t in zip(values, turns, strict=True))
             assert abs(mp.mpc(spectrum[k].real, spectrum[k].imag) - truth) <= fft.error(size) * float(np.sum(x))
+
+
+@given(st.floats(-50.0, 50.0), st.sampled_from([1e-3, 1.0, 1e6]), st.sampled_from(["line", "cube", "exp", "step"]))
+def test_a_crossing_is_found_or_the_end_beside_it(root: float, steep: float, kind: str) -> None:
+    shape = {
+        "line": lambda d: d,
+        "cube": lambda d: d**3,
+        "exp": lambda d: math.expm1(min(d, 600.0)),
+        "step": lambda d: math.copysign(1.0, d),
+    }
+    calls = []
+
+    def function(x: float) -> float:
+        calls.append(x)
+        return steep * shape[kind](x - root)
+
+    found = crossing(function, -40.0, 40.0)
+    assert abs(found - min(max(root, -40.0), 40.0)) <= 1e-9
+    assert len(calls) <= 60
+
+
+def test_a_crossing_beside_what_is_not_a_number() -> None:
+    assert crossing(lambda x: x - 1 if x < 2 else float("nan"), 0.0, 3.0) == pytest.approx(1.0)
+    assert crossing(lambda x: x * float("nan"), 0.0, 3.0) == 0.0

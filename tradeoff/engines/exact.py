@@ -120,9 +120,10 @@ def beta(law: AtomicLaw, q_plus: float, alpha: Array) -> tuple[Array, Array]:
     width = np.maximum(np.exp(law.log_p[k]), TINY)
     near_one = alpha > 0.5  # there 1 - alpha is exact and its tail sums are the accurate ones
     part = np.where(near_one, (1 - alpha) - under[k], above[k] - alpha)
-    share = np.clip(part / width, 0.0, 1.0)
+    with np.errstate(over="ignore"):  # beyond 1 by however much
+        share, taken = (np.clip(rest / width, 0.0, 1.0) for rest in (part, alpha - above[k + 1]))
     kept = np.where(alpha >= above[0], 0.0, below[k] + share * (below[k + 1] - below[k]))
-    rejected = power[k + 1] + np.clip((alpha - above[k + 1]) / width, 0.0, 1.0) * (power[k] - power[k + 1])
+    rejected = power[k + 1] + taken * (power[k] - power[k + 1])
     small = (rejected < 0.5) & (alpha < above[0])  # there beta is near 1, and its distance from it is the accurate sum
     value = np.where(small, (1 - q_plus) - rejected, kept)
     off = np.where(small, power_off[k] + 16 * UNIT * (rejected + q_plus) + 4 * UNIT, below_off[k + 1] + 16 * UNIT * kept)

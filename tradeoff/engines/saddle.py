@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from tradeoff.engines.law import Sketch
+from tradeoff.numerics.roots import crossing
 from tradeoff.numerics.rounding import Array
 
-_STEPS = 45
 _RAREST = 600.0
 
 
@@ -78,17 +79,14 @@ class Cumulant:
         return sign * reaches[best], float(steps[best])
 
 
-def _bisect(function: Callable[[float], float], low: float, high: float) -> float:
+def _crossing(function: Callable[[float], float], low: float, high: float) -> float:
     """Return the crossing of an increasing function, on a logarithmic scale."""
-    for _ in range(_STEPS):
-        middle = float(np.sqrt(low * high))
-        low, high = (middle, high) if function(middle) < 0 else (low, middle)
-    return high
+    return math.exp(crossing(lambda log: function(math.exp(log)), math.log(low), math.log(high)))
 
 
 def tilt_for_epsilon(cumulant: Cumulant, epsilon: float) -> float:
     """Return theta > 1 at the saddle of e^(K - (theta-1) eps)/(theta (theta-1))."""
-    return 1 + _bisect(lambda u: cumulant(1 + u)[1] - 1 / (1 + u) - 1 / u - epsilon, 1e-6, cumulant.steepest)
+    return 1 + _crossing(lambda u: cumulant(1 + u)[1] - 1 / (1 + u) - 1 / u - epsilon, 1e-6, cumulant.steepest)
 
 
 def _log_delta(cumulant: Cumulant, theta: float) -> tuple[float, float]:
@@ -102,7 +100,7 @@ def _log_delta(cumulant: Cumulant, theta: float) -> tuple[float, float]:
 def epsilon_for_delta(cumulant: Cumulant, delta: float) -> float:
     """Estimate epsilon(delta); negative values mean delta > delta(0)."""
     goal = np.log(delta)
-    return _log_delta(cumulant, 1 + _bisect(lambda u: goal - _log_delta(cumulant, 1 + u)[1], 1e-6, cumulant.steepest))[0]
+    return _log_delta(cumulant, 1 + _crossing(lambda u: goal - _log_delta(cumulant, 1 + u)[1], 1e-6, cumulant.steepest))[0]
 
 
 def log_delta_for_epsilon(cumulant: Cumulant, epsilon: float) -> float:
@@ -120,4 +118,4 @@ def epsilon_for_alpha(cumulant: Cumulant, alpha: float) -> float:
         epsilon = mean - sign / u
         return epsilon, value - sign * u * epsilon - np.log(u) - 0.5 * np.log(2 * np.pi * (variance + u**-2))
 
-    return tail(_bisect(lambda u: goal - tail(u)[1], 1e-6, cumulant.steepest))[0]
+    return tail(_crossing(lambda u: goal - tail(u)[1], 1e-6, cumulant.steepest))[0]

@@ -51,3 +51,43 @@ def _halve(function: Callable[[Array], Array], level: Array, low: Array, high: A
         above = function(middle) > level
         low, high = np.where(moving & above, middle, low), np.where(moving & ~above, middle, high)
     return low, high
+
+
+def crossing(function: Callable[[float], float], low: float, high: float, tolerance: float = 1e-10) -> float:
+    """Return about where an increasing function crosses 0 between two points, or the end nearest to it.
+
+    Chandrupatla's method (1997): inverse quadratic steps where they can be trusted, halves elsewhere; about ten values.
+    NaN counts as positive.
+    """
+
+    def value(x: float) -> float:
+        y = function(x)
+        return np.inf if np.isnan(y) else y
+
+    a, b, f_a, f_b = high, low, value(high), value(low)
+    if not f_b < 0 < f_a:
+        return high if f_b < 0 else low
+    c, f_c, t = a, f_a, 0.5
+    for _ in range(_HALVINGS):
+        x = a + t * (b - a)
+        f_x = value(x)
+        if (f_x < 0) == (f_a < 0):
+            c, f_c = a, f_a
+        else:
+            c, f_c, b, f_b = b, f_b, a, f_a
+        a, f_a = x, f_x
+        if f_a == 0 or abs(b - a) <= 2 * tolerance:
+            break
+        with np.errstate(all="ignore"):
+            t = _step(*map(np.float64, (a, b, c, f_a, f_b, f_c)))
+        least = tolerance / abs(b - a)
+        t = min(max(t, least), 1 - least)
+    return a
+
+
+def _step(a: np.float64, b: np.float64, c: np.float64, f_a: np.float64, f_b: np.float64, f_c: np.float64) -> float:
+    """Return the share of the way from a to b: inverse quadratic interpolation where it is monotone, else a half."""
+    xi, phi = (a - b) / (c - b), (f_a - f_b) / (f_c - f_b)
+    if not (phi**2 < xi and (1 - phi) ** 2 < 1 - xi):
+        return 0.5
+    return float(f_a / (f_b - f_a) * f_c / (f_b - f_c) + (c - a) / (b - a) * f_a / (f_c - f_a) * f_b / (f_c - f_b))

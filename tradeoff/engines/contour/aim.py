@@ -10,19 +10,22 @@ from tradeoff.engines.allowance import allowance
 from tradeoff.engines.contour.draw import BYTES, Aim
 from tradeoff.engines.contour.line import DEEP
 from tradeoff.engines.saddle import Cumulant, tilt_for_epsilon
+from tradeoff.numerics.roots import crossing
 
 ALIAS = 1e-14
 GOAL = 1e-13
-_STEPS = 50
+_FARTHEST_LOGIT = 36.0
 
 
 def middle_tilt(cumulant: Cumulant, x: float) -> float:
     """Return the saddle of e^(K - (c - 1) x)/(c (1 - c)) in 0 < c < 1."""
-    low, high = 0.0, 1.0
-    for _ in range(_STEPS):
-        c = (low + high) / 2
-        low, high = (c, high) if cumulant(c)[1] - x - 1 / c + 1 / (1 - c) < 0 else (low, c)
-    return (low + high) / 2
+
+    def rise(logit: float) -> float:
+        """Return the derivative of the logarithm, times c (1 - c), which removes its poles."""
+        c, rest = 1 / (1 + math.exp(-logit)), 1 / (1 + math.exp(logit))
+        return (cumulant(c)[1] - x) * c * rest + c - rest
+
+    return 1 / (1 + math.exp(-crossing(rise, -_FARTHEST_LOGIT, _FARTHEST_LOGIT)))
 
 
 def log_middle(cumulant: Cumulant, x: float) -> float:
