@@ -60,7 +60,15 @@ BELOW = {(name, d): 5e-9 for name in ("L100", "laplace .1 n=400") for d in (0.0,
 
 REFERENCE = ("G1", "L100", "RR1000", "DG20", "SG1", "SG3", "SG5", "MIX4")
 
-ROWS = [pytest.param(name, row, id=f"{name} {row['failure']:g}") for name, case in CASES.items() for row in case["rows"]]
+DEAR = {("SG5", 1e-6), ("SG5", 1e-3)}
+"""A hundred thousand steps at three failures take as long as all else: once with failure and once without will do."""
+
+ROWS = [
+    pytest.param(name, row, id=f"{name} {row['failure']:g}")
+    for name, case in CASES.items()
+    for row in case["rows"]
+    if (name, row["failure"]) not in DEAR
+]
 FINITE = [pytest.param(*p.values, id=p.id) for p in ROWS if p.values[1]["mu"] != "inf"]
 
 
@@ -107,8 +115,10 @@ def test_where_it_is_tight(name: str, row: dict[str, Any]) -> None:
     assert min(abs(math.log(found.tight_at / at)) for at in ends) < 7e-3
 
 
-@pytest.mark.parametrize("name", REFERENCE)
-def test_the_order_proves_the_report_and_refutes_less(name: str) -> None:
-    f, found = composed(name), reduced(name, 1e-3)
-    assert f.dominates(to.Gaussian(found.mu), failure=1e-3)
-    assert not f.dominates(to.Gaussian(0.999 * found.bounds.lower), failure=1e-3)
+@pytest.mark.parametrize(
+    ("name", "failure"), [(name, failure) for name in REFERENCE for failure in (1e-10, 1e-6, 1e-3) if (name, failure) not in DEAR]
+)
+def test_the_order_proves_the_report_and_refutes_less(name: str, failure: float) -> None:
+    f, found = composed(name), reduced(name, failure)
+    assert f.dominates(to.Gaussian(found.mu), failure=failure)
+    assert not f.dominates(to.Gaussian(0.999 * found.bounds.lower), failure=failure)
