@@ -292,9 +292,7 @@ class Symbolic(TradeOff):
 
     @cached_property
     def p_minus(self) -> float:
-        if self.symmetric:
-            return self.q_plus
-        return mass_of_zeros(self._evaluator)
+        return self.q_plus if self.symmetric else mass_of_zeros(self._evaluator)
 
     @cached_property
     def sup_loss(self) -> float:
@@ -324,9 +322,8 @@ class Symbolic(TradeOff):
 
     def symbolic(self, alpha: Any = None) -> Symbolic:
         """Return the same formula, in the symbol ``alpha``."""
-        if alpha is None or alpha == self.alpha:
-            return self
-        return Symbolic(self.expr.subs(self.alpha, alpha), alpha, known=self._known, profile=self._profile)
+        same = alpha is None or alpha == self.alpha
+        return self if same else Symbolic(self.expr.subs(self.alpha, alpha), alpha, known=self._known, profile=self._profile)
 
     def __getstate__(self) -> dict[str, Any]:
         # Compiled formulas cannot be pickled, and are made again from the expression.
