@@ -164,3 +164,17 @@ def test_nodes_closer_than_floats_are_told_in_silence() -> None:
     low, high = Composition([law], [5]).tables.epsilon(np.array([1.968124886138712e-83, 6.931080488779152e-4]), None)
     assert np.all(low <= high)
     assert np.all(np.isfinite(high))
+
+
+def test_a_fence_stands_on_its_own_side_of_the_best_node() -> None:
+    """Rounding shifts the two tables apart by more than a step: neighbours in number are not neighbours in place."""
+    atoms = AtomicLaw(
+        np.array([-1.2329890666462617e-05, 0.6034522424922388]),
+        np.array([-1.3676305396892123e-05, -11.199852666839181]),
+        1.0000242503271633e-12,
+        9.999995001300537e-07,
+    )
+    product = Composition([Thinned(Thinned(atoms, 5.7383505275187654e-08), 1.133100903429555e-07)], [433])
+    alpha = np.array([0.007835340822706564, 0.9988176844514438])
+    (low, high), (below, above) = product.tables.beta(alpha, None), product.contour.beta(alpha, None)
+    assert np.all(np.maximum(low, below) <= np.minimum(high, above))

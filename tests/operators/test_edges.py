@@ -235,3 +235,21 @@ def test_whole_curves_answer_for_groups_and_maxima_of_compositions() -> None:
         assert found.upper >= np.max(1 - beta.upper - np.e * alpha)
         assert found.lower <= np.max(1 - beta.lower[1:] - np.e * alpha[:-1])
         assert found.width < 1e-2 * found.upper
+
+
+def test_operators_on_products_compose() -> None:
+    """By whole curves, which hold a product that has a closed form; exactly where the product only leaks."""
+    known, by_curves = (
+        to.subsample(base, 0.1) ** 20
+        for base in (to.Gaussian(1.0), to.Gaussian(0.6) @ (to.Gaussian(0.4) @ to.Gaussian(0.48**0.5) @ to.Laplace(1e-9)))
+    )
+    for question, at in (("delta", 0.5), ("epsilon", 1e-3), ("__call__", 0.1)):
+        narrow, wide = getattr(known.bounds, question)(at), getattr(by_curves.bounds, question)(at)
+        assert wide.lower <= narrow.upper
+        assert narrow.lower <= wide.upper + 1e-8  # the Laplace factor loses that much
+        assert wide.width < 1e-2
+    leaking = to.subsample(to.approximate_dp(0.1, 1e-3), 0.1) ** 5
+    lost = 1 - (1 - 1e-4) ** 5
+    assert leaking.q_plus == pytest.approx(lost)
+    assert leaking.bounds.delta(0.06).width < 1e-12
+    assert leaking.delta(1.0) == pytest.approx(lost)

@@ -13,8 +13,10 @@ from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.dispatch import announces, summon
 from tradeoff.core.parameters import is_symbol
+from tradeoff.engines.atomic import AtomicLaw, leaking
 from tradeoff.engines.composition import Composition
 from tradeoff.engines.law import LossLaw, lost_mass
+from tradeoff.errors import NoClosedForm
 from tradeoff.numerics.rounding import UNIT, Array
 
 Factors = dict[TradeOff, int]
@@ -171,7 +173,15 @@ class Tensor(TradeOff):
             law, _, left = law_pair(factor, n)
             if left == 1:
                 return law
+        if self._leak is not None and isinstance(rest := self._leak[1].loss_law(), AtomicLaw):
+            return leaking(rest, self._leak[0])
         return super().loss_law()
+
+    def laws(self) -> tuple[LossLaw, LossLaw]:
+        try:
+            return super().laws()
+        except NoClosedForm:  # an operator was put on a product: its whole curves stand for it
+            return self.lower.loss_law(), self.upper.loss_law()
 
     def __repr__(self) -> str:
         return " (x) ".join(f"{factor!r}^{n}" if n > 1 else repr(factor) for factor, n in self.factors.items()).replace(" (x) ", " ⊗ ")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from tradeoff.engines.law import Atoms, Cells, LossLaw, Sketch
+from tradeoff.engines.law import Atoms, Cells, LossLaw, Sketch, lost_mass
 from tradeoff.errors import SizeError
 from tradeoff.numerics.binomial import log_pmf
 from tradeoff.numerics.rounding import UNIT, Array
@@ -68,6 +68,12 @@ class AtomicLaw(LossLaw):
     def _cells(self, edges: Array) -> Cells:
         zero = np.zeros(len(edges) - 1)
         return Cells(zero, zero, zero)
+
+
+def leaking(law: AtomicLaw, delta: float) -> AtomicLaw:
+    """Return the law of f_{0,delta} (x) f: all masses shrink by 1 - delta, and what they lose lies at infinity."""
+    p_minus, q_plus = (lost_mass([mass, delta], [1, 1]) for mass in (law.p_minus, law.q_plus))
+    return AtomicLaw(law.loss, law.log_p + np.log1p(-delta), p_minus, q_plus, law.atoms.slack + 8 * UNIT, law.lost, law.position)
 
 
 @dataclass(frozen=True, eq=False)

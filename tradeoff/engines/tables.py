@@ -252,19 +252,19 @@ def _beta_from(table: Profile, alpha: float, *, reverse: bool) -> tuple[float, f
         line = np.where(table.above > 700.0, -np.inf, line)  # beyond, the slope is steeper than a float can say
         ceilings = [1 - bottom - np.exp(below) * alpha + 8 * UNIT * (1 + np.exp(below) * alpha) for bottom in bottoms]
     best = int(np.argmax(line))
-    return max(float(line[best]), 0.0), _fenced(np.array(ceilings), line), float(table.above[best])
+    reached, least = float(table.above[best]), float(line[best])
+    return max(least, 0.0), _fenced(np.array(ceilings), table.below, least, reached), reached
 
 
-def _fenced(ceilings: Array, line: Array) -> float:
-    """Bound the supremum of a concave function known node by node from below (``line``) and from above, in several ways.
+def _fenced(ceilings: Array, at: Array, least: float, reached: float) -> float:
+    """Bound the supremum of a concave function: ``least`` from below where it is ``reached``, from above in several ways ``at`` nodes.
 
-    Left of a node that is at most the best node's value the function only falls; so the supremum lies between the
-    nearest such nodes on both sides, or nothing is known. Each row of ``ceilings`` is linear between nodes; their minimum
-    may peak between two nodes, but not above the least of the larger ends.
+    Beyond a node that is at most ``least`` the function only falls; so the supremum lies between the nearest such nodes on
+    both sides, or nothing is known. Each row of ``ceilings`` is linear between nodes; their minimum may peak between two
+    nodes, but not above the least of the larger ends.
     """
-    best = int(np.argmax(line))
-    under = np.flatnonzero(np.min(ceilings, axis=0) <= line[best])
-    left, right = under[under < best], under[under > best]
+    under = np.min(ceilings, axis=0) <= least
+    left, right = np.flatnonzero(under & (at < reached)), np.flatnonzero(under & (at > reached))
     if len(left) == 0 or len(right) == 0:
         return 1.0
     between = ceilings[:, left[-1] : right[0] + 1]
