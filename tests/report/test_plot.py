@@ -138,7 +138,7 @@ def test_profiles(ax, curve, scale):
     ("thing", "advice"),
     [
         (to.mechanisms.Laplace(scale=10), r"mechanism.*\.curve\(\)"),
-        (to.Plan({}), r"plan\.guarantee\(\)"),
+        (to.Plan({}), r"Plan, not a curve.*\.guarantee\(\)"),
         (0.5, "not a trade-off function"),
     ],
 )

@@ -277,9 +277,8 @@ def operand(value: object) -> TradeOff:
     for name in ("guarantee", "curve"):  # of mechanisms and reductions the curve, of plans and bands the guarantee
         if hasattr(value, name):
             call = "" if isinstance(getattr(value, name), TradeOff) else "()"
-            raise KindError(
-                f"{value!r} is a {type(value).__name__}, and the algebra is of curves: write {type(value).__name__}(...).{name}{call}"
-            )
+            kind = "mechanism" if hasattr(value, "kind") else type(value).__name__  # the kind of a plan file
+            raise KindError(f"{value!r} is a {kind}, not a curve: write {type(value).__name__}(...).{name}{call}")
     raise KindError(f"{value!r} is not a trade-off function")
 
 

@@ -31,6 +31,8 @@ _EDGE = 16 * UNIT
 _USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3}
 """Widths with which a question that states no tolerance is content."""
 
+_LOWEST = -745.0
+
 _FEW = 4
 """Rounds of continuous laws up to which the lattice is the narrower engine: nearly atomic sums have slow contours."""
 
@@ -119,8 +121,9 @@ class Composition:
     def delta(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound delta(epsilon); ``tol`` is relative to the upper bound."""
         over = epsilon >= self.supremum + 1e-12 * abs(self.supremum)
-        low, high = np.full(len(epsilon), self.q_plus * (1 - _EDGE)), np.where(over, self.q_plus * (1 + _EDGE), 1.0)
-        return self._ask("delta", epsilon, (low, high), ~over, widths.delta, tol)
+        least = -np.expm1(np.minimum(epsilon, 0.0)) * (1 - _EDGE)  # delta >= 1 - e^eps, and no float tells more below -745 nats
+        low, high = np.maximum(self.q_plus * (1 - _EDGE), least), np.where(over, self.q_plus * (1 + _EDGE), 1.0)
+        return self._ask("delta", epsilon, (low, high), ~over & (epsilon > _LOWEST), widths.delta, tol)
 
     def epsilon(self, delta: Array, tol: float | None) -> Pair:
         """Bound epsilon(delta); ``tol`` is absolute."""

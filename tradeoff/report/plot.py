@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.errors import DomainError, KindError, MissingExtraError
+from tradeoff.core.curve import TradeOff, operand
+from tradeoff.errors import DomainError, MissingExtraError
 from tradeoff.numerics.rounding import Array
 from tradeoff.report.styles import COLUMN, PAPER, dashed, place_legend
 
@@ -75,7 +75,7 @@ def plot(
     >>> axes.get_xlabel()
     'type I error α'
     """
-    curves = [_curve(each) for each in (curve, *more)]
+    curves = [operand(each) for each in (curve, *more)]
     if scale not in ("linear", "loglog"):
         raise DomainError(f"scale = {scale!r} is none of 'linear', 'loglog'")
     if kind not in ("tradeoff", "profile"):
@@ -111,16 +111,6 @@ def figure(curve: TradeOff, *, title: str = "") -> Figure:
         axes = plot(curve, ax=made.subplots())
         axes.set_title(textwrap.fill(title, 54))
     return made
-
-
-def _curve(value: Any) -> TradeOff:
-    if isinstance(value, TradeOff):
-        return value
-    if hasattr(value, "guarantee"):
-        raise KindError("a Plan is drawn by its guarantee: write plot(plan.guarantee())")
-    if hasattr(value, "curve"):
-        raise KindError(f"{value!r} is a mechanism, and plots are of curves: write {value!r}.curve()")
-    raise KindError(f"{value!r} is not a trade-off function")
 
 
 def _module(name: str) -> Any:
