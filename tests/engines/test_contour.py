@@ -337,11 +337,11 @@ def test_the_greatest_of_a_concave_function(lines: list[tuple[float, float]], at
     def value(s: Array) -> Array:
         return np.asarray(np.min([a + b * s for a, b in lines] + [1 - (s - 2) ** 2], axis=0))
 
-    s = np.sort(at)
+    s = np.sort(at) + 0.01
     if np.min(np.diff(s)) < 1e-3:
         return
-    found = greatest(s, value(s) - width, value(s) + width)
-    true = float(np.max(value(np.linspace(-20, 20, 400001))))
+    found = greatest(np.log(s), value(s) - width, value(s) + width)
+    true = float(np.max(value(np.linspace(1e-9, 20, 200001))))
     if found is not None:
         assert found[0] <= true + 1e-3 * width + 1e-12
         assert found[1] >= true - 1e-12

@@ -1,5 +1,6 @@
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -101,13 +102,13 @@ def test_sessions_pay_ex_post_where_they_have_a_boundary():
 
 @given(steps=st.lists(losses, max_size=12))
 def test_ex_post_losses_add_until_the_budget(steps):
-    budget, total = ExPostFilter(1.0), 0.0
+    budget, total = ExPostFilter(1.0), Fraction(0)
     for step in steps:
-        fits = math.fsum([total, step]) <= 1.0 * (1 + 1e-12)
+        fits = float(total + Fraction(step)) <= 1.0 * (1 + 1e-12)
         assert budget.would_exceed(ExPost(step)) is not fits
         if fits:
             budget.spend(ExPost(step))
-            total = math.fsum([total, step])
+            total += Fraction(step)
     assert budget.spent.epsilon >= total
 
 

@@ -178,10 +178,10 @@ def _charge(used: Used, mu: Array, budget: float, share: Array, total: Used, gra
     with np.errstate(over="ignore", under="ignore"):
         np.divide(mu, budget, out=share)
         np.multiply(share, share, out=share)
-    # Rounded up. Shares below 1e-308 vanish: 2^64 of them are far within the margin of the guarantee.
     np.multiply(share, _ONE * (1 + 8 * UNIT), out=share)
     np.minimum(share, 8 * 2.0**60, out=share)  # more than all, and used + share stays below 2^64
     np.ceil(share, out=share)
+    np.maximum(share, mu > 0, out=share)  # a square that underflows is charged a unit too
     np.copyto(total, share, casting="unsafe")
     np.add(total, used, out=total)
     np.less_equal(total, _LIMIT, out=granted)
