@@ -72,7 +72,7 @@ def test_beyond_the_mass_that_is_left_beta_is_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    "f", [to.PureDP(1e200) ** 3, to.PureDP(700.0) ** 1000, to.PureDP(1e-300) ** 10**9, to.PureDP(0.0) ** 10**9], ids=repr
+    "f", [to.PureDP(1e200) ** 3, to.PureDP(700.0) ** 10, to.PureDP(1e-300) ** 10**9, to.PureDP(0.0) ** 10**9], ids=repr
 )
 def test_losses_beyond_floats_answer_soon_and_in_silence(f: to.TradeOff) -> None:
     found, beta = f.bounds.epsilon(0.9), f.bounds(0.1)

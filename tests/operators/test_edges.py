@@ -173,7 +173,7 @@ def test_operators_take_curves_only(thing: object) -> None:
 @pytest.mark.parametrize(
     ("thing", "remedy"),
     [
-        (to.mechanisms.Laplace(scale=1.0), r"is a Laplace,.*write Laplace\(\.\.\.\)\.curve\(\)"),
+        (to.mechanisms.Laplace(scale=1.0), r"is a mechanism,.*write Laplace\(\.\.\.\)\.curve\(\)"),
         (to.Laplace(1.0).gdp(), r"is a Reduction,.*write Reduction\(\.\.\.\)\.curve$"),
         (to.mechanisms.Plan({to.mechanisms.Laplace(scale=1.0): 2}), r"is a Plan,.*write Plan\(\.\.\.\)\.guarantee\(\)"),
         (to.limits.berry_esseen(to.Laplace(0.1) ** 400), r"is a BerryEsseen,.*write BerryEsseen\(\.\.\.\)\.guarantee$"),
