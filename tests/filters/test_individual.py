@@ -33,6 +33,9 @@ def test_every_record_has_the_filter_it_would_have_alone():
     np.testing.assert_allclose(table.remaining, [budget.remaining for budget in alone], rtol=1e-9)
 
 
+NO_ARROW = "pyarrow, the extra [arrow], is not installed"
+
+
 @given(log_uniform(1e-100, 1e100), st.lists(st.one_of(st.floats(0.0, 1.5), log_uniform(1e-12, 1.0)), min_size=1, max_size=40))
 def test_no_record_passes_its_budget(mu, shares):
     table, exact = to.filters.IndividualGDPFilter(mu, 1), Fraction(0)
@@ -101,7 +104,7 @@ def test_memory_is_eight_bytes_a_record_and_one_for_the_answer():
 @settings(max_examples=3)
 @given(st.integers(1, 300_000))
 def test_pieces_give_the_same_answers(records):
-    pytest.importorskip("joblib")
+    pytest.importorskip("joblib", reason="joblib, the extra [parallel], is not installed")
     one, many = to.filters.IndividualGDPFilter(1, records), to.filters.IndividualGDPFilter(1, records, jobs=None)
     for mu in rounds(records, 3):
         assert np.array_equal(one.spend(mu), many.spend(mu))
@@ -109,7 +112,7 @@ def test_pieces_give_the_same_answers(records):
 
 
 def test_parquet_in_arrow_out(tmp_path):
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    arrow, parquet = (pytest.importorskip(name, reason=NO_ARROW) for name in ("pyarrow", "pyarrow.parquet"))
     one, two, three = (to.filters.IndividualGDPFilter(1, 1000) for _ in range(3))
     for mu in rounds(1000, 6):
         parquet.write_table(arrow.table({"mu": mu, "name": [str(m) for m in mu]}), tmp_path / "round.parquet", row_group_size=300)
@@ -120,7 +123,7 @@ def test_parquet_in_arrow_out(tmp_path):
 
 
 def test_parquet_that_does_not_fit_is_refused(tmp_path):
-    arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    arrow, parquet = (pytest.importorskip(name, reason=NO_ARROW) for name in ("pyarrow", "pyarrow.parquet"))
     table, path = to.filters.IndividualGDPFilter(1, 3), tmp_path / "round.parquet"
     for columns, column in (
         ({"mu": [0.1] * 4}, "mu"),

@@ -9,23 +9,12 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests import strategies
+from tests.limits.bands import ALPHA, EPSILON, contains
 from tradeoff.core.bounds import Bounds
 from tradeoff.errors import DomainError, PrecisionError
 from tradeoff.limits.normal_pair import NormalPair
 
-ALPHA = np.array([0.0, 0.001, 0.01, 0.05, 0.3, 0.7, 0.95, 1.0])
-EPSILON = np.array([-0.5, 0.0, 0.5])
 STEP = to.subsample(to.Gaussian(1.25), 0.005)
-
-
-def contains(band, curve):
-    exact, found = curve.bounds(ALPHA), band.bounds(ALPHA)
-    assert np.all(found.lower <= exact.upper)
-    assert np.all(found.upper >= exact.lower)
-    exact, found = curve.bounds.delta(EPSILON), band.delta(EPSILON)
-    assert np.all(found.lower <= exact.upper)
-    assert np.all(found.upper >= exact.lower)
-    return True
 
 
 @pytest.mark.parametrize(("family", "n"), [*((to.PureDP, 10**k) for k in range(1, 6)), (to.Laplace, 10), (to.Laplace, 1000)])
@@ -196,10 +185,11 @@ def test_a_normal_law_keeps_its_delta_at_large_epsilon():
 
 
 @pytest.mark.parametrize("curve", [to.Laplace(0.1) ** 400, to.approximate_dp(0.1, 1e-3) ** 50, to.TotalVariation(1.0)], ids=repr)
-def test_every_epsilon_has_an_answer(curve):
+@pytest.mark.parametrize("band", [to.limits.berry_esseen, to.limits.edgeworth_bounds])
+def test_every_epsilon_has_an_answer(band, curve):
     """Delta falls from 1 to Q(L = inf), which both ends say to the last digit."""
     epsilon = np.array([-math.inf, -1e5, -701.0, -700.0, 0.0, 700.0, 701.0, 1e5, math.inf])
-    found, exact = to.limits.berry_esseen(curve).delta(epsilon), curve.bounds.delta(epsilon)
+    found, exact = band(curve).delta(epsilon), curve.bounds.delta(epsilon)
     assert np.all(found.lower <= exact.upper)
     assert np.all(exact.lower <= found.upper)
     assert np.all(np.diff(found.upper) <= 1e-12)

@@ -11,21 +11,10 @@ from scipy.stats import binom
 
 import tradeoff as to
 from tests import strategies
+from tests.limits.bands import ALPHA, EPSILON, contains
 from tradeoff.errors import DomainError, KindError, PrecisionError, SymbolError
 
-ALPHA = np.array([0.0, 1e-6, 1e-3, 0.01, 0.05, 0.3, 0.7, 0.95, 1.0])
-EPSILON = np.array([-5.0, -0.5, 0.0, 0.5, 1.0, 3.0])
 STEP = to.subsample(to.Gaussian(1.25), 0.005)
-
-
-def contains(band, curve):
-    exact, found = curve.bounds(ALPHA), band.bounds(ALPHA)
-    assert np.all(found.lower <= exact.upper)
-    assert np.all(found.upper >= exact.lower)
-    exact, found = curve.bounds.delta(EPSILON), band.delta(EPSILON)
-    assert np.all(found.lower <= exact.upper)
-    assert np.all(found.upper >= exact.lower)
-    return True
 
 
 def pair_of(curve):
@@ -225,15 +214,3 @@ def test_shapes_are_kept():
     extremes = band.bounds([0.0, 1e-300, 1 - 1e-9, 1.0])
     assert np.all(extremes.lower <= [1.0, 1.0, 1e-9, 0.0])
     assert np.all(extremes.upper >= [1.0, 1.0, 0.0, 0.0])
-
-
-@pytest.mark.parametrize("curve", [to.Laplace(0.1) ** 400, to.approximate_dp(0.1, 1e-3) ** 50, to.TotalVariation(1.0)], ids=repr)
-def test_every_epsilon_has_an_answer(curve):
-    """Delta falls from 1 to Q(L = inf), which both ends say to the last digit."""
-    epsilon = np.array([-math.inf, -1e5, -701.0, -700.0, 0.0, 700.0, 701.0, 1e5, math.inf])
-    found, exact = to.limits.edgeworth_bounds(curve).delta(epsilon), curve.bounds.delta(epsilon)
-    assert np.all(found.lower <= exact.upper)
-    assert np.all(exact.lower <= found.upper)
-    assert np.all(np.diff(found.upper) <= 1e-12)
-    assert found.lower[0] == 1
-    assert found.width[-1] <= 1e-15 * found.upper[-1]

@@ -7,6 +7,7 @@ from fractions import Fraction
 import mpmath as mp
 import numpy as np
 import pytest
+import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -189,7 +190,6 @@ def test_what_leads_to_a_curve_is_told_how(thing: object, remedy: str) -> None:
 
 
 def test_mixtures_ask_for_a_mapping_of_numbers() -> None:
-    sympy = pytest.importorskip("sympy")
     with pytest.raises(KindError, match="mapping"):
         to.mixture([(to.Gaussian(1.0), 1.0)])
     with pytest.raises(SymbolError):
@@ -206,7 +206,6 @@ def test_equal_curves_are_at_distance_zero() -> None:
 
 
 def test_sampling_rates_of_other_kinds() -> None:
-    sympy = pytest.importorskip("sympy")
     exact = to.PiecewiseLinear([0, 1], [1, 0])
     assert to.subsample(to.Gaussian(1.0), np.float32(0.25)) == to.subsample(to.Gaussian(1.0), 0.25)
     assert to.subsample(exact, np.float32(0.25))(0.5) == pytest.approx(0.5)

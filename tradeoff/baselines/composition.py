@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from tradeoff.baselines.result import Baseline, losses, number, probability, raised, rounds, total
+from tradeoff.baselines.result import Baseline, number, probability, raised, rounds, total
+from tradeoff.core.parameters import losses
 from tradeoff.errors import DomainError
 from tradeoff.families.approximate_dp import approximate_dp
 

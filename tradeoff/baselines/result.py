@@ -7,16 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import count, is_symbol, real
 from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, SymbolError
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.numerics.rounding import UNIT, Array, up
+from tradeoff.numerics.rounding import UNIT, up
 
 _MOST_ROUNDS = 2**53
 
@@ -67,17 +64,6 @@ def total(values: Iterable[float], n: int = 1) -> float:
         return n * math.fsum(values) if n else 0.0
     except OverflowError:
         return math.inf
-
-
-def losses(epsilon: ArrayLike, delta: ArrayLike) -> tuple[Array, Array]:
-    """Return checked, broadcast losses and probabilities, flat."""
-    try:
-        e, d = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(delta, dtype=float))
-    except (TypeError, ValueError) as error:
-        raise DomainError(f"epsilon = {epsilon!r} and delta = {delta!r} are not numbers or arrays of one shape") from error
-    if not (np.all((e >= 0) & (e < np.inf)) and np.all((d >= 0) & (d <= 1))):
-        raise DomainError(f"epsilon = {epsilon!r}, delta = {delta!r} are outside [0, inf) and [0, 1]")
-    return e.ravel(), d.ravel()
 
 
 def number(name: str, value: Any, low: float, high: float, *, open_low: bool = False, open_high: bool = True) -> float:

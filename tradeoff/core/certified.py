@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.dispatch import operator
+from tradeoff.core.parameters import reals
 from tradeoff.engines.allowance import MEMORY, METHODS, Allowance, Method, Progress, allowance, allowing
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, SymbolError
 from tradeoff.numerics.rounding import UNIT, Array
@@ -93,10 +94,7 @@ class Certified:
             raise SymbolError(f"{self._curve!r} has free symbols {names}; substitute numbers first, with .subs({{...}})")
         if tol is not None and not tol > 0:
             raise DomainError(f"tol = {tol!r} is outside (0, inf); leave it out for the best answer")
-        try:
-            array = np.asarray(value, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise DomainError(f"{name} = {value!r} is not an array of real numbers") from error
+        array = reals(name, value)
         flat = array.ravel()
         wrong = np.flatnonzero(~((flat >= span[0]) & (flat <= span[1])))
         if len(wrong):

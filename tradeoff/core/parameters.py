@@ -6,7 +6,10 @@ import math
 import operator
 from typing import Any
 
-from tradeoff.errors import domain
+import numpy as np
+
+from tradeoff.errors import DomainError, domain
+from tradeoff.numerics.rounding import Array
 
 
 def is_symbol(value: Any) -> bool:
@@ -35,6 +38,25 @@ def _remedy(low: float, high: float, *, open_low: bool, open_high: bool) -> str:
     above = [f"{'above' if open_low else 'at least'} {low:g}"] if low > -math.inf else []
     below = [f"{'below' if open_high else 'at most'} {high:g}"] if high < math.inf else []
     return f"give a number that is {' and '.join([*above, *below]) or 'not NaN'}"
+
+
+def reals(name: str, value: Any) -> Array:
+    """Return ``value`` as an array of floats of its own shape, which may hold NaN; raise ``DomainError`` if it is none."""
+    try:
+        return np.asarray(value, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise DomainError(f"{name} = {value!r} is not an array of real numbers") from error
+
+
+def losses(epsilon: Any, delta: Any) -> tuple[Array, Array]:
+    """Return checked, broadcast losses and probabilities, flat."""
+    try:
+        e, d = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(delta, dtype=float))
+    except (TypeError, ValueError) as error:
+        raise DomainError(f"epsilon = {epsilon!r} and delta = {delta!r} are not numbers or arrays of one shape") from error
+    if not (np.all((e >= 0) & (e < np.inf)) and np.all((d >= 0) & (d <= 1))):
+        raise DomainError(f"epsilon = {epsilon!r}, delta = {delta!r} are outside [0, inf) and [0, 1]")
+    return e.ravel(), d.ravel()
 
 
 def count(name: str, value: Any, low: int = 0) -> int:

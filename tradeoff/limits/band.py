@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
+from tradeoff.core.parameters import reals
 from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError
 from tradeoff.numerics.roots import straddle
@@ -84,10 +85,7 @@ class Band(ABC):
 
 
 def _array(name: str, value: ArrayLike, low: float, high: float) -> tuple[Array, tuple[int, ...]]:
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise DomainError(f"{name} = {value!r} is not an array of real numbers") from error
+    array = reals(name, value)
     if not np.all((array >= low) & (array <= high)):
         raise DomainError(f"{name} = {value!r} is outside [{low:g}, {high:g}]")
     return array.ravel(), array.shape

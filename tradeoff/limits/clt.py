@@ -11,7 +11,7 @@ from scipy.special import ndtr
 
 from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count, is_symbol, real
+from tradeoff.core.parameters import count, is_symbol, losses, real
 from tradeoff.errors import DomainError, PrecisionError, SymbolError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
@@ -100,14 +100,9 @@ def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
     ≈ G_{1} ⊗ f_{0,9.9995e-05} by (epsilon, delta) CLT
     """
     n = _rounds("n", n, 1)
-    try:
-        e, d = np.broadcast_arrays(np.asarray(epsilon, dtype=float), np.asarray(delta, dtype=float))
-    except (TypeError, ValueError) as error:
-        raise DomainError(f"epsilon = {epsilon!r} and delta = {delta!r} are not numbers or arrays of one shape") from error
-    if not (np.all((e >= 0) & (e < np.inf)) and np.all((d >= 0) & (d <= 1))):
-        raise DomainError(f"epsilon = {epsilon!r}, delta = {delta!r} are outside [0, inf) and [0, 1]")
-    mu = math.sqrt(n) * math.hypot(*e.ravel().tolist())
-    lost = -math.expm1(-n * math.fsum(d.ravel().tolist()))
+    e, d = losses(epsilon, delta)
+    mu = math.sqrt(n) * math.hypot(*e.tolist())
+    lost = -math.expm1(-n * math.fsum(d.tolist()))
     return ApproximateCurve(
         _gaussian(mu) @ TotalVariation(lost),
         "(epsilon, delta) CLT",

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.dispatch import announces
+from tradeoff.core.parameters import reals
 from tradeoff.errors import DomainError
 from tradeoff.numerics.rounding import UNIT, Array
 
@@ -40,10 +41,7 @@ class Dual:
 
     def conjugate(self, y: ArrayLike) -> Any:
         """Convex conjugate f*(y) = sup_x {x y - f(x)} = delta(log(-y)) - 1 for y < 0, and y for y >= 0 (an upper bound)."""
-        try:
-            at = np.asarray(y, dtype=float)
-        except (TypeError, ValueError) as error:
-            raise DomainError(f"y = {y!r} is not an array of real numbers") from error
+        at = reals("y", y)
         if np.isnan(at).any():
             raise DomainError(f"y = {y!r} holds NaN; give real slopes")
         flat = at.ravel()

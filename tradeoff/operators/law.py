@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.dispatch import announces
-from tradeoff.core.parameters import count
+from tradeoff.core.parameters import count, reals
 from tradeoff.core.tensor import Tensor, law_pair
 from tradeoff.engines.law import LossLaw, Reversed, masses
 from tradeoff.engines.saddle import Cumulant
@@ -160,10 +160,7 @@ def _losses(loss: ArrayLike, under: Under) -> tuple[Array, tuple[int, ...]]:
     """Return checked losses, flat, and their shape."""
     if under not in {"P", "Q"}:
         raise DomainError(f"under = {under!r} is neither 'P' nor 'Q'")
-    try:
-        at = np.asarray(loss, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise DomainError(f"loss = {loss!r} is not an array of real numbers") from error
+    at = reals("loss", loss)
     if np.isnan(at).any():
         raise DomainError(f"loss = {loss!r} holds NaN; give losses in nats")
     return at.ravel(), at.shape

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
+from tradeoff.core.parameters import reals
 from tradeoff.errors import DomainError, KindError, TradeOffError
 from tradeoff.numerics.rounding import Array
 from tradeoff.report import textbook as _textbook  # noqa: F401 - enters its methods
@@ -200,10 +201,7 @@ def compare(
 
 
 def _numbers(name: str, value: ArrayLike) -> list[float]:
-    try:
-        return [float(each) for each in np.atleast_1d(np.asarray(value, dtype=float)).ravel()]
-    except (TypeError, ValueError) as error:
-        raise DomainError(f"{name} = {value!r} is not an array of real numbers") from error
+    return [float(each) for each in np.atleast_1d(reals(name, value)).ravel()]
 
 
 def _claims(

@@ -1,0 +1,16 @@
+"""What every band with a proof must do: hold the exact curve."""
+
+import numpy as np
+
+ALPHA = np.array([0.0, 1e-6, 0.001, 0.01, 0.05, 0.3, 0.7, 0.95, 1.0])
+EPSILON = np.array([-5.0, -0.5, 0.0, 0.5, 1.0, 3.0])
+
+
+def contains(band, curve):
+    exact, found = curve.bounds(ALPHA), band.bounds(ALPHA)
+    assert np.all(found.lower <= exact.upper)
+    assert np.all(found.upper >= exact.lower)
+    exact, found = curve.bounds.delta(EPSILON), band.delta(EPSILON)
+    assert np.all(found.lower <= exact.upper)
+    assert np.all(found.upper >= exact.lower)
+    return True
