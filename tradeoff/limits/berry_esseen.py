@@ -13,9 +13,8 @@ from tradeoff.core.curve import TradeOff
 from tradeoff.errors import DomainError
 from tradeoff.limits.band import Band, Hypothesis
 from tradeoff.limits.normal_pair import NormalPair
-from tradeoff.limits.sums import Law, LossSum, both_sides, deviation, rough, total, variance
+from tradeoff.limits.sums import Law, LossSum, deviation, per_order, rough, total, variance
 from tradeoff.numerics.rounding import UNIT, Array
-from tradeoff.operators.symmetrise import Envelope
 
 Constants = Literal["sharp", "theorem"]
 
@@ -132,12 +131,11 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
     """
     if constants not in {"sharp", "theorem"}:
         raise DomainError(f"constants = {constants!r} is not one of 'sharp', 'theorem'")
-    orders = curve.operands if isinstance(curve, Envelope) else (curve,)
-    pairs = tuple(_pairs(order, constants) for order in orders)
+    pairs = per_order(curve, lambda found: _pair(found, constants))
     gamma = _gamma(pairs)
     hypotheses = (
         Hypothesis("the losses of the factors are independent", True),
-        Hypothesis("every factor is symmetric (else each law has its own bound)", curve.symmetric and len(orders) == 1),
+        Hypothesis("every factor is symmetric (else each law has its own bound)", curve.symmetric and len(pairs) == 1),
         Hypothesis("kappa3bar of the finite losses is finite", math.isfinite(gamma)),
         Hypothesis("gamma < 1/2 (else the bounds are trivial)", gamma < 1 / 2),
     )
@@ -146,12 +144,6 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
 
 def _gamma(pairs: tuple[tuple[NormalPair, NormalPair], ...]) -> float:
     return max(max(pair.gamma_p, pair.gamma_q) for sides in pairs for pair in sides)
-
-
-def _pairs(curve: TradeOff, constants: Constants) -> tuple[NormalPair, NormalPair]:
-    below, above = both_sides(curve)
-    pair = _pair(below, constants)
-    return pair, pair if above is below else _pair(above, constants)
 
 
 def _pair(found: LossSum, constants: Constants) -> NormalPair:

@@ -15,10 +15,9 @@ from tradeoff.core.curve import TradeOff
 from tradeoff.limits.band import Band, Hypothesis
 from tradeoff.limits.berry_esseen import BerryEsseen, berry_esseen
 from tradeoff.limits.smoothing import Expansion, expansion
-from tradeoff.limits.sums import LossSum, both_sides, deviation
+from tradeoff.limits.sums import LossSum, deviation, per_order
 from tradeoff.numerics.hull import lower_hull
 from tradeoff.numerics.rounding import UNIT, Array
-from tradeoff.operators.symmetrise import Envelope
 
 _NODES = 4001
 _BULK = 9.0
@@ -224,8 +223,7 @@ def edgeworth_bounds(curve: TradeOff) -> EdgeworthBounds:
     >>> round(band.lower(0.1), 4), round(f(0.1), 4), round(band.upper(0.1), 4)
     (0.6031, 0.6109, 0.6186)
     """
-    orders = curve.operands if isinstance(curve, Envelope) else (curve,)
-    pairs = tuple(_pairs(order) for order in orders)
+    pairs = per_order(curve, _Pair.of)
     gamma = max(pair.gamma for sides in pairs for pair in sides)
     hypotheses = (
         Hypothesis("the losses of the factors are independent", True),
@@ -233,12 +231,6 @@ def edgeworth_bounds(curve: TradeOff) -> EdgeworthBounds:
         Hypothesis("gamma < 1/2 (else the band is that of Berry and Esseen)", gamma < _VOID),
     )
     return EdgeworthBounds(curve, pairs, berry_esseen(curve), hypotheses)
-
-
-def _pairs(curve: TradeOff) -> tuple[_Pair, _Pair]:
-    below, above = both_sides(curve)
-    pair = _Pair.of(below)
-    return pair, pair if above is below else _Pair.of(above)
 
 
 def _hull_of(values: list[float]) -> Bounds:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
@@ -11,6 +12,9 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.limits.masses import lost
 from tradeoff.limits.moments import NOTHING, Moments, factors, measurable, moments
 from tradeoff.numerics.rounding import UNIT
+from tradeoff.operators.symmetrise import Envelope
+
+T = TypeVar("T")
 
 Law = list[tuple[Moments, int]]
 """Moments of the summands under one law, each with the number of times it is drawn."""
@@ -24,6 +28,12 @@ class LossSum(NamedTuple):
     gap: Bounds
     p_minus: float
     q_plus: float
+
+
+def per_order(curve: TradeOff, made: Callable[[LossSum], T]) -> tuple[tuple[T, T], ...]:
+    """Return what is made of a sum below and of one above, for each order of the pair that counts."""
+    found = (both_sides(order) for order in (curve.operands if isinstance(curve, Envelope) else (curve,)))
+    return tuple((one := made(below), one if above is below else made(above)) for below, above in found)
 
 
 def both_sides(curve: TradeOff) -> tuple[LossSum, LossSum]:
