@@ -1,0 +1,113 @@
+"""Arithmetic of bounds against Arb balls: after every operation the truth lies inside, and little else does."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tradeoff.intervals import functions
+from tradeoff.intervals.bounds import Bounds
+
+ctx.prec = 200
+
+EDGES = [0.0, 5e-324, 1e-310, 2.0**-1022, 1e-170, 1e-20, 2.0**-53, 0.5, 1 - 2.0**-53, 1.0, 1 + 2.0**-52, 3.0, 709.0, 1e16, 1e300, 1.7e308]
+NUMBERS = st.sampled_from([*EDGES, *(-x for x in EDGES)]) | st.floats(allow_nan=False, allow_infinity=False)
+BOUNDS = st.tuples(NUMBERS, NUMBERS).map(lambda pair: Bounds(min(pair), max(pair))) | NUMBERS.map(lambda x: Bounds(x, x))
+
+
+def holds(found: Bounds, truth: arb) -> bool:
+    """Whether no part of the truth's ball is known to lie outside."""
+    below = not math.isfinite(found.lower) or not bool(truth < arb(found.lower))
+    return below and (not math.isfinite(found.upper) or not bool(truth > arb(found.upper)))
+
+
+@pytest.mark.parametrize("operation", [lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x * y, lambda x, y: x / y])
+@given(x=BOUNDS, y=BOUNDS)
+def test_the_four_operations_hold_all_corners(operation, x, y):
+    found = operation(x, y)
+    assert found.lower <= found.upper
+    for a in x:
+        for b in y:
+            truth = operation(arb(a), arb(b))
+            if truth.is_finite():
+                assert holds(found, truth)
+
+
+@given(x=NUMBERS, y=NUMBERS)
+def test_what_floats_do_exactly_widens_nothing(x, y):
+    total = Bounds(x, x) + y
+    exact = (arb(x) + arb(y)) == arb(x + y) if math.isfinite(x + y) else False
+    assert (total.lower == total.upper) == exact or not math.isfinite(x + y)
+    assert (Bounds(x, x) * 0.0, Bounds(x, x) * 1.0) == (Bounds(0.0, 0.0), Bounds(x, x))
+
+
+FUNCTIONS = {
+    "exp": (lambda x: x.exp(), lambda x: x < 709),
+    "expm1": (lambda x: x.expm1(), lambda x: x < 709),
+    "log": (lambda x: x.log(), lambda x: x > 0),
+    "log1p": (lambda x: x.log1p(), lambda x: x > -1),
+    "sqrt": (lambda x: x.sqrt(), lambda x: x >= 0),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@given(x=NUMBERS | st.floats(-800, 800) | st.floats(-1, 1) | st.floats(0.9, 1.1))
+def test_functions_hold_the_truth_and_are_close(name, x):
+    truth_of, inside = FUNCTIONS[name]
+    if not inside(x):
+        return
+    found, truth = getattr(functions, name)(x), truth_of(arb(x))
+    assert holds(found, truth)
+    assert found.width <= 32 * 2.0**-53 * abs(float(truth.mid())) + 1e-323
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_hold_the_truth_on_arrays_of_every_scale(name):
+    # Vectorised kernels answer arrays by other code than scalars.
+    truth_of, inside = FUNCTIONS[name]
+    draw = np.random.default_rng(1)
+    x = np.concatenate([np.exp(draw.uniform(-745, 6.5, 2000)), -np.exp(draw.uniform(-745, 6.5, 2000)), draw.uniform(-40, 700, 2000)])
+    x = x[[inside(value) for value in x]]
+    found = getattr(functions, name)(x)
+    for value, low, high in zip(x.tolist(), found.lower.tolist(), found.upper.tolist(), strict=True):
+        assert holds(Bounds(low, high), truth_of(arb(value)))
+
+
+@given(x=st.lists(NUMBERS.filter(lambda v: abs(v) < 1e300), max_size=8))
+def test_a_total_is_rounded_once(x):
+    found, truth = functions.total(x), sum((arb(v) for v in x), arb(0))
+    assert holds(found, truth)
+    assert found.upper in {found.lower, math.nextafter(found.lower, math.inf)}
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 10, 1000])
+@given(x=st.floats(-1.01, 1.01))
+def test_powers_hold_the_truth(n, x):
+    assert holds(Bounds(x, x) ** n, arb(x) ** n)
+
+
+def test_infinities_and_zeros():
+    whole, zero = Bounds(-np.inf, np.inf), Bounds(0.0, 0.0)
+    assert whole + 1 == whole
+    assert whole * 0 == zero
+    assert 1 / Bounds(0.0, 2.0) == Bounds(0.5, np.inf)
+    assert 1 / Bounds(-2.0, 0.0) == Bounds(-np.inf, -0.5)
+    assert 1 / Bounds(-1.0, 1.0) == whole
+    assert zero / zero == whole
+    assert Bounds(1e308, 1e308) * 10 == Bounds(np.finfo(float).max, np.inf)
+    assert functions.exp(1e4) == Bounds(np.finfo(float).max, np.inf)
+    assert functions.exp(-np.inf) == zero
+    assert functions.log(0.0) == Bounds(-np.inf, -np.inf)
+    assert functions.exp(np.inf) == Bounds(np.inf, np.inf)
+    assert not any(map(np.signbit, Bounds(-0.0, -0.0) * 1))
+
+
+def test_arrays_meet_bounds_from_either_side():
+    found = np.array([1.0, 2.0]) * Bounds(0.5, 1.0) - np.array([0.0, 1.0])
+    assert found.lower.tolist() == [0.5, 0.0]
+    assert found.upper.tolist() == [1.0, 1.0]
