@@ -13,7 +13,8 @@ from tradeoff.core.dispatch import operator
 from tradeoff.core.parameters import reals
 from tradeoff.engines.allowance import MEMORY, METHODS, Allowance, Method, Progress, allowance, allowing
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, SymbolError
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.intervals.functions import clip
+from tradeoff.numerics.rounding import Array
 
 if TYPE_CHECKING:
     from tradeoff.core.curve import TradeOff
@@ -121,18 +122,14 @@ class Certified:
         scale = np.where(first | last, np.inf, np.minimum(upper, np.maximum(1 - alpha - lower, 0.0)))
         return _reached("alpha", alpha, lower, upper, tol, scale)
 
-    def _start(self) -> tuple[float, float]:
+    def _start(self) -> Bounds:
         """Bound f(0) = 1 - Q(L = inf): exactly 1 where no loss is infinite."""
-        q = self._curve.q_plus
-        if q == 0:
-            return 1.0, 1.0
-        return float(np.nextafter(1 - q * (1 + 4 * UNIT), -1.0)), float(np.nextafter(1 - q * (1 - 4 * UNIT), 2.0))
+        return clip(1 - self._curve.mass_at_infinity, 0.0, 1.0)
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
-        q = self._curve.q_plus
         lower, upper = np.ones(len(epsilon)), np.ones(len(epsilon))
         top = epsilon == np.inf
-        lower[top], upper[top] = q * (1 - 4 * UNIT), min(q * (1 + 4 * UNIT), 1.0)
+        lower[top], upper[top] = clip(self._curve.mass_at_infinity, 0.0, 1.0)
         finite = np.isfinite(epsilon)
         if finite.any():
             low, high = self._curve._delta(epsilon[finite], tol)  # noqa: SLF001 - as above
@@ -140,13 +137,13 @@ class Certified:
         return _reached("epsilon", epsilon, lower, upper, tol, upper)
 
     def _epsilon(self, delta: Array, tol: float | None) -> Pair:
-        q, top = self._curve.q_plus, self._curve.sup_loss
+        """Bound the least epsilon: infinite below Q(L = inf), sup L there, and unknown where floats cannot tell which."""
+        leak, top = self._curve.mass_at_infinity, self._curve.sup_loss
         lower, upper = np.full(len(delta), -np.inf), np.full(len(delta), -np.inf)
-        at_top = (delta <= q * (1 + 4 * UNIT)) & (delta < 1)
-        # At delta = Q(L = inf) the answer is sup L; where q is rounded, both answers must fit.
-        upper[at_top] = np.where(delta[at_top] >= q * (1 + 4 * UNIT) if q else True, top, np.inf)
-        lower[at_top] = np.where(delta[at_top] < q * (1 - 4 * UNIT), np.inf, self._curve.least_sup_loss if q == 0 else -np.inf)
-        inner = ~at_top & (delta < 1)
+        outside = (delta <= leak.upper) & (delta < 1)
+        lower[outside] = np.where(delta[outside] < leak.lower, np.inf, self._curve.least_sup_loss if leak.width == 0 else -np.inf)
+        upper[outside] = np.where(delta[outside] >= leak.upper, top, np.inf)
+        inner = ~outside & (delta < 1)
         if inner.any():
             lower[inner], upper[inner] = self._curve._epsilon(delta[inner], tol)  # noqa: SLF001 - as above
             upper[inner] = np.minimum(upper[inner], top)

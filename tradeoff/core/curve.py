@@ -16,8 +16,9 @@ from tradeoff.core.dispatch import operator
 from tradeoff.core.parameters import count
 from tradeoff.engines.law import LossLaw
 from tradeoff.errors import KindError, NoClosedForm
+from tradeoff.intervals.bounds import held
 from tradeoff.numerics.roots import straddle
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.numerics.rounding import UNIT, Array, around
 
 Hypothesis = Literal["either-order", "both-orders", "profile"]
 
@@ -53,6 +54,12 @@ class TradeOff(ABC):
     def q_plus(self) -> float:
         """Return Q(L = +inf) = 1 - f(0): the delta that no epsilon removes."""
         return 0.0
+
+    @property
+    def mass_at_infinity(self) -> Bounds:
+        """Bound Q(L = +inf) = 1 - f(0) from both sides; closed forms know it to the last bit where it is a parameter."""
+        q = self.q_plus
+        return Bounds(q, q) if q in {0.0, 1.0} else held(*around(q, 4))
 
     @property
     def p_minus(self) -> float:

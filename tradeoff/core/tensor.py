@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import mul
 from typing import Any
 
 import numpy as np
 
-from tradeoff.core.bounds import Pair
+from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.dispatch import announces, summon
 from tradeoff.core.parameters import is_symbol
@@ -17,7 +18,8 @@ from tradeoff.engines.atomic import AtomicLaw, leaking
 from tradeoff.engines.composition import Composition
 from tradeoff.engines.law import LossLaw, lost_mass
 from tradeoff.errors import NoClosedForm
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, total, whole
+from tradeoff.numerics.rounding import Array
 
 Factors = dict[TradeOff, int]
 Rule = Callable[[Factors], Factors | None]
@@ -93,28 +95,26 @@ class Tensor(TradeOff):
         return lower, Composition([high for _, high, _ in pairs], [n for _, _, n in pairs], symmetric=self.symmetric)
 
     @cached_property
-    def _leak(self) -> tuple[float, TradeOff] | None:
-        """Return (delta, rest) of f_{0,delta} (x) rest."""
-        leaking = [factor for factor in self.factors if factor.leak is not None]
+    def _leak(self) -> tuple[Bounds, Bounds, TradeOff] | None:
+        """Return delta, 1 - delta and the rest of f_{0,delta} (x) rest."""
+        leaking = [(factor, n) for factor, n in self.factors.items() if factor.leak is not None]
         if not leaking:
             return None
-        delta = lost_mass([factor.q_plus for factor in leaking], [self.factors[factor] for factor in leaking])
-        return delta, tensor((factor, n) for factor, n in self.factors.items() if factor.leak is None)
+        kept = _product((factor.kept, n) for factor, n in leaking)  # type: ignore[attr-defined]  # what leaks says what it keeps
+        return self._lost(leaking), kept, tensor((factor, n) for factor, n in self.factors.items() if factor.leak is None)
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
         if self._leak is not None:
-            # f (x) f_{0,delta} (alpha) = (1 - delta) f(alpha/(1 - delta)); f decreases, so alpha is rounded to either side.
-            delta, rest = self._leak
-            if delta == 1:
-                return np.zeros(len(alpha)), np.zeros(len(alpha))
-            inner = alpha / (1 - delta)
-            low = (1 - delta) * rest._beta(np.minimum(inner * (1 + 8 * UNIT), 1.0), tol)[0]  # noqa: SLF001 - one contract
-            high = (1 - delta) * rest._beta(np.minimum(inner * (1 - 8 * UNIT), 1.0), tol)[1]  # noqa: SLF001 - one contract
-            high = np.where(inner * (1 - 8 * UNIT) >= 1, 0.0, high)
-            return np.maximum(low * (1 - 16 * UNIT), 0.0), high * (1 + 16 * UNIT)
+            # f (x) f_{0,delta} (alpha) = (1 - delta) f(alpha/(1 - delta)); f decreases, so each side takes the other end of alpha.
+            _, kept, rest = self._leak
+            least, most = clip(alpha / kept, 0.0, 1.0) if kept.upper > 0 else (alpha, alpha)
+            low = rest.bounds._beta(most, tol)[0]  # noqa: SLF001 - one contract
+            high = np.where(least < 1, rest.bounds._beta(least, tol)[1], 0.0)  # noqa: SLF001 - as above
+            low, high = clip(kept * Bounds(low, high), 0.0, 1.0)
+            return low, high
         inside = (alpha > 0) & (alpha < 1)
         low, high = np.zeros(len(alpha)), np.zeros(len(alpha))
-        low[alpha == 0], high[alpha == 0] = (1 - self.q_plus) * (1 - 4 * UNIT), (1 - self.q_plus) * (1 + 4 * UNIT)
+        low[alpha == 0], high[alpha == 0] = clip(1 - self.mass_at_infinity, 0.0, 1.0)
         if inside.any():
             below, above = self._sides
             low[inside], high[inside] = below.beta(alpha[inside], tol)
@@ -124,24 +124,34 @@ class Tensor(TradeOff):
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
         if self._leak is not None:
-            delta, rest = self._leak
-            low, high = rest._delta(epsilon, tol)  # noqa: SLF001 - one contract
-            return (delta + (1 - delta) * low) * (1 - 16 * UNIT), (delta + (1 - delta) * high) * (1 + 16 * UNIT)
+            delta, kept, rest = self._leak
+            low, high = delta + kept * Bounds(*rest.bounds._delta(epsilon, tol))  # noqa: SLF001 - one contract
+            return low, high
         below, above = self._sides  # a curve below f has a profile above delta
         low, high = below.delta(epsilon, tol)
         return (low if above is below else above.delta(epsilon, tol)[0]), high
 
     def _epsilon(self, delta: Array, tol: float | None) -> Pair:
         if self._leak is not None:
-            leak, rest = self._leak
-            # delta - leak cancels: both roundings, relative to delta, go to the unsafe side's expense.
-            slack = 8 * UNIT * (delta + leak)
-            low = rest.bounds._epsilon(np.clip((delta - leak + slack) / (1 - leak), 0.0, 1.0), tol)[0]  # noqa: SLF001 - one contract
-            high = rest.bounds._epsilon(np.clip((delta - leak - slack) / (1 - leak), 0.0, 1.0), tol)[1]  # noqa: SLF001 - as above
-            return low, high
+            leak, kept, rest = self._leak
+            least, most = clip((delta - leak) / kept, 0.0, 1.0)
+            return rest.bounds._epsilon(most, tol)[0], rest.bounds._epsilon(least, tol)[1]  # noqa: SLF001 - one contract
         below, above = self._sides
         low, high = below.epsilon(delta, tol)
         return (low if above is below else above.epsilon(delta, tol)[0]), high
+
+    @staticmethod
+    def _lost(factors: Iterable[tuple[TradeOff, int]]) -> Bounds:
+        """Bound 1 - prod (1 - q)^n; the mass of a single factor as it is."""
+        leaking = [(factor.mass_at_infinity, n) for factor, n in factors if factor.mass_at_infinity.upper > 0]
+        if len(leaking) == 1 and leaking[0][1] == 1:
+            return leaking[0][0]
+        kept = total(whole(n) * log1p(-mass) for mass, n in leaking)
+        return clip(-expm1(kept), 0.0, 1.0)
+
+    @property
+    def mass_at_infinity(self) -> Bounds:
+        return self._lost(self.factors.items())
 
     @property
     def q_plus(self) -> float:
@@ -153,8 +163,11 @@ class Tensor(TradeOff):
 
     @property
     def sup_loss(self) -> float:
-        total = math.fsum(n * factor.sup_loss for factor, n in self.factors.items())
-        return total + 4 * UNIT * abs(total)
+        return float(total(whole(n) * factor.sup_loss for factor, n in self.factors.items()).upper)
+
+    @property
+    def least_sup_loss(self) -> float:
+        return float(total(whole(n) * factor.least_sup_loss for factor, n in self.factors.items()).lower)
 
     def inverse(self) -> TradeOff:
         return self if self.symmetric else tensor((factor.inverse(), n) for factor, n in self.factors.items())
@@ -173,8 +186,8 @@ class Tensor(TradeOff):
             law, _, left = law_pair(factor, n)
             if left == 1:
                 return law
-        if self._leak is not None and isinstance(rest := self._leak[1].loss_law(), AtomicLaw):
-            return leaking(rest, self._leak[0])
+        if self._leak is not None and isinstance(rest := self._leak[2].loss_law(), AtomicLaw):
+            return leaking(rest, self.q_plus)
         return super().loss_law()
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
@@ -185,6 +198,12 @@ class Tensor(TradeOff):
 
     def __repr__(self) -> str:
         return " (x) ".join(f"{factor!r}^{n}" if n > 1 else repr(factor) for factor, n in self.factors.items()).replace(" (x) ", " ⊗ ")
+
+
+def _product(powers: Iterable[tuple[Bounds, int]]) -> Bounds:
+    """Bound prod x^n for x in [0, 1]."""
+    each = [kept if n == 1 else exp(whole(n) * log(kept)) for kept, n in powers]
+    return clip(reduce(mul, each), 0.0, 1.0)
 
 
 def _total(terms: Iterable[Any]) -> Any:

@@ -2,55 +2,49 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-from tradeoff.core.parameters import is_symbol
 from tradeoff.core.piecewise_linear import PiecewiseLinear, exact_product
 from tradeoff.core.tensor import Factors, rule
+from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
+from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 
 _WORK = 2e4
 """Products of short fractions beyond which a power stays symbolic: half a second."""
+_UNITS = (Identity(), PureDP(0.0), Gaussian(0.0), Laplace(0.0), TotalVariation(0.0))
+"""Whatever loses nothing."""
 
 
 @rule
 def unit(factors: Factors) -> Factors | None:
     """Drop the unit: f (x) Id = f; whatever loses nothing is the unit."""
-    return {f: n for f, n in factors.items() if not (isinstance(f, Identity) or f == PureDP(0.0))}
+    return {f: n for f, n in factors.items() if f not in _UNITS}
 
 
 @rule
 def absorbing(factors: Factors) -> Factors | None:
     """Absorbing end: f (x) 0 = 0, without privacy there is none to lose."""
-    return {TotalVariation(1): 1} if any(not f.free_symbols and f.q_plus == 1 for f in factors) else None
+    return {TotalVariation(1): 1} if any(not f.free_symbols and f.mass_at_infinity.lower == 1 for f in factors) else None
 
 
 @rule
 def semigroups(factors: Factors) -> Factors | None:
-    """Families closed under the product: what each calls its weight adds, in an order-free sum."""
+    """Families closed under the product: each multiplies its own, exactly, so that no order of factors matters."""
     found: Factors = {}
-    weights: dict[type, list[Any]] = {}
+    closed: dict[type, list[tuple[Any, int]]] = {}
     for f, n in factors.items():
-        if hasattr(f, "weight") and not is_symbol(f.weight) and f.weight == 0:
-            continue
-        if hasattr(f, "weight"):
-            weights.setdefault(type(f), []).append((f, n))
+        if hasattr(type(f), "product"):
+            closed.setdefault(type(f), []).append((f, n))
         else:
             found[f] = n
-    for family, members in weights.items():
-        if len(members) == 1 and members[0][1] == 1:
-            found[members[0][0]] = 1
-        else:
-            curve = family.from_weight(_sum([n * f.weight for f, n in members]))  # type: ignore[attr-defined]  # has a weight
-            found[curve] = found.get(curve, 0) + 1
+    for family, members in closed.items():
+        single = len(members) == 1 and members[0][1] == 1
+        curve = members[0][0] if single else family.product(members)  # type: ignore[attr-defined]  # looked up above
+        found[curve] = found.get(curve, 0) + 1
     return unit(found)
-
-
-def _sum(weights: list[Any]) -> Any:
-    return sum(weights) if any(is_symbol(weight) for weight in weights) else math.fsum(weights)
 
 
 @rule

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,12 +12,12 @@ from scipy.special import ndtri
 
 from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count, is_symbol, real
+from tradeoff.core.parameters import count, real
 from tradeoff.engines.density import GaussianLaw
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.families.identity import Identity
 from tradeoff.numerics.normal import hockey_stick, shifted_tail
-from tradeoff.numerics.rounding import Array
+from tradeoff.numerics.rounding import Array, square_root
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,19 +48,13 @@ class Gaussian(SymmetricFamily):
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", real("mu", self.mu, 0))
 
-    # The semigroup rule: what adds under the tensor product.
-
-    @property
-    def weight(self) -> Any:
-        """Return mu^2, which adds under products."""
-        return self.mu * self.mu  # infinity where a power would be an error
-
-    @staticmethod
-    def from_weight(weight: Any) -> TradeOff:
-        """Return the curve of a sum of weights."""
-        if is_symbol(weight):
-            return Gaussian(weight**0.5 if isinstance(weight, float) else _root(weight))
-        return Gaussian(float(np.sqrt(weight))) if weight > 0 else Identity()
+    @classmethod
+    def product(cls, members: Iterable[tuple[Gaussian, int]]) -> TradeOff:
+        """Return the product of powers: mu^2 adds, in fractions, so that nothing underflows and no order matters."""
+        members = list(members)
+        if any(f.free_symbols for f, _ in members):
+            return cls(_root(sum(n * f.mu * f.mu for f, n in members)))
+        return cls(square_root(sum(n * (f.mu if np.isinf(f.mu) else Fraction(f.mu) ** 2) for f, n in members)))
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
         if np.isinf(self.mu):
@@ -112,4 +108,4 @@ class Gaussian(SymmetricFamily):
 def _root(weight: Any) -> Any:
     import sympy
 
-    return sympy.sqrt(sympy.nsimplify(weight) if weight.is_number else weight)
+    return sympy.sqrt(weight)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from tradeoff.core.bounds import Pair
+from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import count, real
 from tradeoff.engines.density import LaplaceLaw
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.families.identity import Identity
-from tradeoff.numerics.rounding import Array, around
+from tradeoff.intervals.bounds import held
+from tradeoff.intervals.functions import clip, exp, expm1, minimum, rational, where
+from tradeoff.numerics.rounding import Array
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,37 +42,48 @@ class Laplace(SymmetricFamily):
     """
 
     epsilon_0: Any
+    least: float | None = None
+    """The float below epsilon where it is a product, rounded up."""
 
     def __init__(self, epsilon: Any) -> None:
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True))
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
-        shrink = np.exp(-self.epsilon_0)
-        with np.errstate(divide="ignore", over="ignore"):
-            middle = shrink / (4 * np.maximum(alpha, shrink / 4))
-            value = np.where(
-                alpha < shrink / 2,
-                1 - np.exp(self.epsilon_0) * np.minimum(alpha, shrink),
-                np.where(alpha <= 0.5, middle, shrink * (1 - alpha)),
-            )
-        return around(value, 32 + 8 * self.epsilon_0)
+        shrink = exp(-self.epsilon_0)
+        steep = 1 - minimum(exp(self.epsilon_0) * alpha, 0.5)
+        middle = shrink / 4 / np.where(alpha > 0, alpha, 1.0)
+        flat = shrink * (1 - Bounds.of(alpha))
+        kink = held(steep.lower, middle.upper)  # 1 - x <= 1/(4x): where floats cannot tell them apart both are held
+        inner = where(alpha <= shrink.lower / 2, steep, where(alpha < shrink.upper / 2, kink, middle))
+        low, high = clip(where(alpha > 0.5, flat, inner), 0.0, 1.0)
+        return low, high
 
     def _tail(self, epsilon: Array) -> Pair:
-        gap = np.minimum(epsilon - self.epsilon_0, 0.0) / 2
-        low, high = around(-np.expm1(gap), 8)
-        # The gap itself carries one rounding of each loss.
-        error = np.where(gap < 0, 4 * (epsilon + self.epsilon_0) * 2.0**-53, 0.0)
-        return np.maximum(low - error, 0.0), np.where(gap < 0, high + error, 0.0)
+        # delta(eps') = 1 - e^((eps' - eps)/2) for eps' <= eps.
+        low, high = clip(-expm1(minimum(Bounds.of(epsilon) - self.epsilon_0, 0.0) / 2), 0.0, 1.0)
+        return low, high
 
     @property
     def sup_loss(self) -> float:
         return float(self.epsilon_0)
 
+    @property
+    def least_sup_loss(self) -> float:
+        return self.sup_loss if self.least is None else self.least
+
     def loss_law(self) -> LaplaceLaw:
         return LaplaceLaw(self.epsilon_0)
 
     def group(self, k: int) -> TradeOff:
-        return Laplace(k * self.epsilon_0) if count("k", k) else Identity()  # the limit of f_{eps/m,0}^(o km) is closed under groups
+        # The limit of f_{eps/m,0}^(o km) is closed under groups.
+        if count("k", k) == 0:
+            return Identity()
+        if self.free_symbols:
+            return Laplace(k * self.epsilon_0)
+        least, most = rational(k * Fraction(self.epsilon_0))
+        group = Laplace(most)
+        object.__setattr__(group, "least", least)
+        return group
 
     def kl(self) -> Any:
         """Kullback-Leibler divergence KL(P || Q) = eps - 1 + e^-eps, in nats."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+import mpmath
 import numpy as np
 
-from tradeoff.core.bounds import Pair
+from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.parameters import real
 from tradeoff.engines.atomic import AtomicLaw, binomial_law
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
-from tradeoff.numerics.rounding import Array, around
+from tradeoff.intervals.bounds import held
+from tradeoff.intervals.functions import clip, exp, expm1, maximum, minimum
+from tradeoff.numerics.rounding import Array, around, exact_product
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,18 +44,31 @@ class PureDP(SymmetricFamily):
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True))
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
-        e = self.epsilon_0
-        kink = np.exp(-e) / (1 + np.exp(-e))  # 1/(1 + e^eps)
-        # With alpha at most the kink the product e^eps alpha does not overflow.
-        first = 1 - np.exp(min(e, 700.0)) * np.minimum(alpha, kink)
-        return around(np.where(alpha < kink, np.maximum(first, np.exp(-e) * (1 - alpha)), np.exp(-e) * (1 - alpha)), 16 + 8 * e)
+        flat = exp(-self.epsilon_0) * (1 - Bounds.of(alpha))
+        low, high = clip(maximum(self._steep(alpha), flat), 0.0, 1.0)
+        return low, high
+
+    def _steep(self, alpha: Array) -> Bounds:
+        """Bound 1 - e^eps alpha where it is above -7, from twice the digits of a float: next to the kink it is small."""
+        high, low, exponent = self._ratio
+        with np.errstate(over="ignore"):
+            share = np.minimum(np.ldexp(alpha, exponent), 8.0)
+        product, rest = exact_product(high, share)
+        return 1 - Bounds.of(product) - rest - held(*around(low, 2)) * share
+
+    @cached_property
+    def _ratio(self) -> tuple[float, float, int]:
+        """Return e^eps as (high + low) 2^exponent; beyond 2^4000 every alpha above 0 is beyond the kink."""
+        with mpmath.workprec(160):
+            mantissa, exponent = mpmath.frexp(mpmath.exp(self.epsilon_0))
+            high = float(mantissa)
+            return high, float(mantissa - high), min(exponent, 4000)
 
     def _tail(self, epsilon: Array) -> Pair:
-        gap = np.minimum(epsilon - self.epsilon_0, 0.0)
-        scale = 1 / (1 + np.exp(-self.epsilon_0))
-        low, high = around(-np.expm1(gap) * scale, 16)
-        error = np.where(gap < 0, 4 * (epsilon + self.epsilon_0) * 2.0**-53, 0.0)
-        return np.maximum(low - error, 0.0), np.where(gap < 0, high + error, 0.0)
+        # delta(eps') = (1 - e^(eps' - eps))/(1 + e^-eps) for eps' <= eps.
+        gap = minimum(Bounds.of(epsilon) - self.epsilon_0, 0.0)
+        low, high = clip(-expm1(gap) / (1 + exp(-self.epsilon_0)), 0.0, 1.0)
+        return low, high
 
     @property
     def sup_loss(self) -> float:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 
 from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count, real
+from tradeoff.core.parameters import count, is_symbol, real
 from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.families.identity import Identity
+from tradeoff.intervals.bounds import Bounds, held
+from tradeoff.intervals.functions import clip, rational
 from tradeoff.numerics.rounding import Array, around
 
 
@@ -37,39 +43,68 @@ class TotalVariation(SymmetricFamily):
     """
 
     delta_0: Any
+    kept_0: Fraction | None = None
+    exact: bool = True
 
     def __init__(self, delta: Any) -> None:
         object.__setattr__(self, "delta_0", real("delta", delta, 0, 1))
+        object.__setattr__(self, "kept_0", None if is_symbol(delta) else 1 - Fraction(self.delta_0))
+
+    @classmethod
+    def _keeping(cls, kept: Fraction, *, exact: bool) -> TradeOff:
+        """Return the curve with 1 - delta = kept, to all its digits where delta itself is 1 in floats."""
+        if kept == 1:
+            return Identity()
+        curve = cls(float(1 - kept))
+        object.__setattr__(curve, "kept_0", kept)
+        object.__setattr__(curve, "exact", exact)
+        return curve
 
     @property
     def weight(self) -> Any:
         """Return -log(1 - delta), which adds under products."""
-        if self.free_symbols:
+        if self.kept_0 is not None:
+            return float(-_PRECISE.log(_real(self.kept_0)))
+        import sympy
+
+        return -sympy.log(1 - self.delta_0)
+
+    @classmethod
+    def product(cls, members: Iterable[tuple[TotalVariation, int]]) -> TradeOff:
+        """Return the product of powers: what each keeps multiplies, in fractions while they are short."""
+        members = list(members)
+        if any(f.kept_0 is None for f, _ in members):
             import sympy
 
-            return -sympy.log(1 - self.delta_0)
-        return -np.log1p(-self.delta_0) if self.delta_0 < 1 else np.inf
-
-    @staticmethod
-    def from_weight(weight: Any) -> TradeOff:
-        """Return the curve of a sum of weights."""
-        if hasattr(weight, "free_symbols") and weight.free_symbols:
-            import sympy
-
-            return TotalVariation(sympy.simplify(1 - sympy.exp(-weight)))
-        return TotalVariation(float(-np.expm1(-weight))) if weight > 0 else Identity()
+            return cls(sympy.simplify(1 - sympy.exp(-sum(n * f.weight for f, n in members))))
+        powers = [_power(f.kept_0, n) for f, n in members if f.kept_0 is not None]
+        kept = _short(math.prod(powers, start=Fraction(1)))
+        bits = sum(n * _bits(f.kept_0) for f, n in members if f.kept_0 is not None)
+        return cls._keeping(kept, exact=bits <= _LONGEST and all(f.exact for f, _ in members))
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
-        low, high = around(np.maximum(1 - self.delta_0 - alpha, 0.0), 4)
-        error = 4 * 2.0**-53
-        return np.maximum(low - error, 0.0), high + error
+        low, high = clip(self.kept - alpha, 0.0, 1.0)
+        return low, high
 
     def _tail(self, epsilon: Array) -> Pair:
-        return around(np.full_like(epsilon, self.delta_0), 8)
+        low, high = self.mass_at_infinity
+        return np.full_like(epsilon, low), np.full_like(epsilon, high)
 
     @property
     def q_plus(self) -> float:
         return float(self.delta_0)
+
+    @property
+    def mass_at_infinity(self) -> Bounds:
+        return self._bounds(Fraction(1) - (self.kept_0 or 0))
+
+    @property
+    def kept(self) -> Bounds:
+        """Bound 1 - delta, also where delta is 1 to all digits of a float."""
+        return self._bounds(self.kept_0 or Fraction(0))
+
+    def _bounds(self, share: Fraction) -> Bounds:
+        return rational(share) if self.exact else clip(held(*around(float(share), 2)), 0.0, 1.0)
 
     @property
     def leak(self) -> float:
@@ -80,8 +115,7 @@ class TotalVariation(SymmetricFamily):
         return 0.0
 
     def loss_law(self) -> AtomicLaw:
-        with np.errstate(divide="ignore"):
-            log_p = np.log1p(-np.array([self.delta_0]))
+        log_p = np.array([-self.weight])
         keep = log_p > -np.inf
         return AtomicLaw(np.zeros(1)[keep], log_p[keep], self.delta_0, self.delta_0)
 
@@ -89,7 +123,9 @@ class TotalVariation(SymmetricFamily):
         k = count("k", k)
         if k == 0:
             return Identity()
-        return super().group(k) if self.free_symbols else TotalVariation(min(1.0, k * self.delta_0))
+        if self.kept_0 is None:
+            return super().group(k)
+        return TotalVariation._keeping(max(Fraction(0), 1 - k * (1 - self.kept_0)), exact=self.exact)
 
     def kl(self) -> float:
         """Kullback-Leibler divergence: infinite unless delta = 0."""
@@ -109,3 +145,41 @@ class TotalVariation(SymmetricFamily):
 
     def __repr__(self) -> str:
         return f"f_{{0,{written(self.delta_0)}}}"
+
+
+_LONGEST = 4096
+"""Binary digits up to which products stay exact fractions: 77 factors with all digits of a float, and no time at all."""
+
+_PRECISE = mpmath.mp.clone()
+_PRECISE.prec = 400
+"""Binary digits of powers that are too long for fractions: 10^21 factors leave more than 300 of them right."""
+
+
+def _real(x: Fraction) -> Any:
+    return _PRECISE.mpf(x.numerator) / x.denominator
+
+
+def _bits(x: Fraction) -> int:
+    return max(x.denominator.bit_length() - 1, 1)
+
+
+def _power(x: Fraction, n: int) -> Fraction:
+    """Return x^n, to 400 digits where it is long; 0 where it is below all floats."""
+    if x == 0 or n * _bits(x) <= _LONGEST:
+        return x**n
+    value = _PRECISE.exp(n * _PRECISE.log(_real(x)))
+    return Fraction(0) if value < _BELOW else _fraction(value)
+
+
+def _short(x: Fraction) -> Fraction:
+    """Round a fraction too long to be carried on."""
+    return x if _bits(x) <= _LONGEST or x == 0 else _fraction(_real(x)) if _real(x) >= _BELOW else Fraction(0)
+
+
+_BELOW = _PRECISE.mpf(2) ** -1200
+"""Less than any float: the bounds of what is rounded to 0 still hold it."""
+
+
+def _fraction(value: Any) -> Fraction:
+    mantissa, exponent = value.man_exp
+    return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -66,6 +67,29 @@ def where(condition: ArrayLike, x: Bounds | ArrayLike, y: Bounds | ArrayLike) ->
     return held(np.where(condition, x.lower, y.lower), np.where(condition, x.upper, y.upper))
 
 
+def meet(*each: Bounds) -> Bounds:
+    """Bound one number that several formulas bound: each is right, and the narrowest is taken on either side."""
+    return held(np.maximum.reduce([x.lower for x in each]), np.minimum.reduce([x.upper for x in each]))
+
+
+def whole(n: int) -> Bounds:
+    """Bound an integer of any size by floats."""
+    return rational(Fraction(n))
+
+
+def rational(x: Fraction) -> Bounds:
+    """Bound a fraction by the floats next to it, which are one where it is a float."""
+    try:
+        near = float(x)
+    except OverflowError:
+        return Bounds(float(np.finfo(float).max), math.inf) if x > 0 else Bounds(-math.inf, float(np.finfo(float).min))
+    exact = Fraction(near)
+    return Bounds(
+        near if exact <= x else math.nextafter(near, -math.inf),
+        near if exact >= x else math.nextafter(near, math.inf),
+    )
+
+
 def total(each: Iterable[Bounds | float]) -> Bounds:
     """Bound the sum of scalars, in any order: one rounding in all (Shewchuk's exact sum)."""
     terms = [Bounds.of(term) for term in each]
@@ -102,8 +126,9 @@ def _increasing(
         below, above = function(low), function(high)
         lower, upper = np.maximum(down(below, _UNITS), least), up(above, _UNITS)
     place, value = fixed
-    lower = np.where((low == place) | np.isneginf(below), np.where(low == place, value, below), lower)
-    upper = np.where((high == place) | np.isneginf(above), np.where(high == place, value, above), upper)
+    # Limits at the ends of the domain are exact, as is the fixed value.
+    lower = np.where(np.isneginf(low) | np.isneginf(below), below, np.where(low == place, value, lower))
+    upper = np.where(np.isneginf(high) | np.isneginf(above), above, np.where(high == place, value, upper))
     # Infinity is reached at infinity alone; before it, the value is beyond the floats.
     lower = np.where(np.isposinf(below), np.where(np.isposinf(low), np.inf, np.finfo(float).max), lower)
     return held(lower, upper)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import erfcx, ndtr, ndtri
 
-from tradeoff.numerics.rounding import TINY, Array, around
+from tradeoff.numerics.rounding import TINY, UNIT, Array, around, down, up
 
 _SQRT_HALF_PI, _SQRT_HALF = 1.2533141373155003, 0.7071067811865476
 _LOG_SQRT_2PI = 0.9189385332046727
+_FLUSHED = -37.0
+"""Below, Phi leaves the normal floats, where SciPy's answers 0; above, exponents are small enough for it."""
 
 
 def _mills(x: Array) -> Array:
@@ -23,8 +25,14 @@ def shifted_tail(alpha: Array, mu: float) -> tuple[Array, Array]:
     # d log Phi(x) <= (|x| + 1) dx for x < 0, and less above.
     with np.errstate(invalid="ignore"):
         ulps = 16 + (np.maximum(-x, 0) + 2) * (16 + 16 * np.abs(z) + 6 * mu + 2 * np.abs(x))
-    low, high = around(ndtr(x), np.where(np.isfinite(x), ulps, 16))
-    return np.where(alpha == 0, 1 - 1e-15, np.maximum(low, 0.0)), high
+    low, high = around(_below(x), np.where(np.isfinite(x), ulps, 16))
+    return np.where(alpha == 0, 1 - 1e-15, np.maximum(low, 0.0)), np.maximum(high, TINY)
+
+
+def _below(x: Array) -> Array:
+    """Return Phi(x), by phi(x) R(-x) where ``ndtr`` would flush it to 0."""
+    far = np.clip(x, -1e150, _FLUSHED)
+    return np.asarray(np.where(x < _FLUSHED, np.exp(-far * far / 2 - _LOG_SQRT_2PI) * _mills(-far), ndtr(x)))
 
 
 def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
@@ -49,7 +57,7 @@ def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
             first = np.where(a > 0, np.exp(log_density) * _mills(np.maximum(a, 0)), ndtr(-a))
         second = np.exp(log_density) * _mills(b)
         value = first - second
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ulps = np.where(value > 0, (64 + position) * (first + second) / value, 0.0)
+        error = UNIT * (64 + position) * (first + second)  # of the terms: the difference may be nothing but rounding
+        return np.maximum(down(value - error), 0.0), np.maximum(up(value + error), TINY)
     low, high = around(value, ulps)
     return np.maximum(low, 0.0), np.maximum(high, TINY)
