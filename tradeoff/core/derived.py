@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.core.bounds import Pair
+from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.engines.law import LossLaw
@@ -20,6 +20,8 @@ from tradeoff.numerics.rounding import UNIT, Array
 
 _LOG_STEP = 0.25
 _SIDES = 400
+_STEEPEST = 700.0
+"""Loss whose e^eps is still a float."""
 
 
 class Derived(TradeOff):
@@ -103,9 +105,9 @@ def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
     points = np.append(0.0, np.exp(np.arange(-40.0, top + _LOG_STEP, _LOG_STEP)))
     low, high = conjugate(profile, alpha, points, tol)
     # Beyond the last point delta is at least Q(L = inf), and s alpha only grows.
-    beyond = 1 - curve.q_plus * (1 - 8 * UNIT) - points[-1] * alpha
-    at_zero = (1 - curve.q_plus) * (1 + 8 * UNIT)
-    high = np.where(alpha == 0, at_zero, np.maximum(high, beyond))
+    start = 1 - curve.mass_at_infinity
+    beyond = (start - points[-1] * Bounds.of(alpha)).upper
+    high = np.where(alpha == 0, start.upper, np.maximum(high, beyond))
     return np.maximum(low, 0.0), high
 
 
@@ -118,10 +120,12 @@ def delta_from_beta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
 
     tiny = np.geomspace(1e-20, 0.5, 100)
     points = np.unique(np.concatenate([[0.0], tiny, 1 - tiny[tiny > 1e-14], [1.0]]))
-    slopes = np.exp(np.minimum(epsilon, 700.0))
+    slopes = np.exp(np.minimum(epsilon, _STEEPEST))
     low, high = conjugate(value, slopes, points, tol)
     slack = 4 * UNIT * (1 + np.abs(epsilon))
-    return np.maximum(low - slack * (1 - low), 0.0), np.minimum(high + slack * (1 - high) + UNIT, 1.0)
+    # A steeper line than was asked leaves less: beyond the last slope delta is known from above, and by what lies at infinity.
+    low = np.where(epsilon > _STEEPEST, 0.0, low)
+    return np.maximum(low - slack, curve.mass_at_infinity.lower), np.minimum(high + slack, 1.0)
 
 
 def sides(curve: TradeOff) -> tuple[PiecewiseLinear, PiecewiseLinear]:

@@ -9,7 +9,8 @@ import numpy as np
 from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.engines.composition import Composition
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.intervals.functions import clip
+from tradeoff.numerics.rounding import Array
 
 
 class LawCurve(TradeOff):
@@ -24,7 +25,7 @@ class LawCurve(TradeOff):
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
         inside = (alpha > 0) & (alpha < 1)
         low, high = np.zeros(len(alpha)), np.zeros(len(alpha))
-        low[alpha == 0], high[alpha == 0] = (1 - self.q_plus) * (1 - 4 * UNIT), (1 - self.q_plus) * (1 + 4 * UNIT)
+        low[alpha == 0], high[alpha == 0] = clip(1 - self.mass_at_infinity, 0.0, 1.0)
         if inside.any():
             low[inside], high[inside] = self._engine.beta(alpha[inside], tol)
         return low, high

@@ -9,20 +9,30 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.core.bounds import Pair
-from tradeoff.core.curve import TradeOff, rounded_down
+from tradeoff.core.bounds import Bounds, Pair
+from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import count
 from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.errors import CurveError, SizeError, domain
+from tradeoff.intervals.functions import log_ratio, rational
 from tradeoff.numerics.hull import lower_hull
-from tradeoff.numerics.polygon import ONE, floats
+from tradeoff.numerics.polygon import ONE, floats, hull, whole
 from tradeoff.numerics.rounding import UNIT, Array
 
 MAX_VERTICES = 100_000
 """Most vertices an exact operation may make."""
 
 _LARGEST_GROUP = 32
+"""Most compositions written out: each may double the vertices."""
+
+_LONGEST = 4096
+"""Binary digits to which fractions may grow in them."""
+
 _STEEPEST = 690.0
+"""Loss whose e^eps times a vertex is still a float."""
+
+_SHOWN = 40
+"""Binary digits of fractions that are printed as such."""
 
 _FORGIVEN = 1e-12
 """Violation of convexity or of f <= 1 - alpha that rounding explains: it is repaired downwards, the safe side."""
@@ -62,7 +72,12 @@ class PiecewiseLinear(TradeOff):
         exact = any(isinstance(v, Fraction) for v in (*alpha, *beta)) and all(isinstance(v, Fraction | int) for v in (*alpha, *beta))
         self.exact = exact
         a, b = (_entries(v, name, exact=exact) for v, name in ((alpha, "alpha"), (beta, "beta")))
-        self.alpha, self.beta = _canonical(*_checked(a, b, exact=exact))
+        vertices = _checked(a, b, exact=exact)
+        if exact:
+            self.alpha, self.beta = _canonical(*vertices)
+        else:  # convex to the last bit, and no vertex above 1 - alpha by a rounding
+            points = hull([(whole(x), whole(y)) for x, y in zip(*(v.tolist() for v in vertices), strict=True)])
+            self.alpha, self.beta, self.complements = _in_floats(*zip(*points, strict=True))
 
     @classmethod
     def from_lines(cls, slopes: Any, intercepts: Any) -> PiecewiseLinear:
@@ -84,8 +99,8 @@ class PiecewiseLinear(TradeOff):
     @classmethod
     def of_wholes(cls, alpha: Sequence[int], beta: Sequence[int]) -> PiecewiseLinear:
         """Return the curve with these convex vertices, multiples of 2^-1074: floats that keep 1 - alpha and 1 - beta apart."""
-        rests = floats([ONE - a for a in alpha]), floats([ONE - b for b in beta])
-        return cls._of(floats(alpha), floats(beta), rests, exact=False)
+        x, y, rests = _in_floats(alpha, beta)
+        return cls._of(x, y, rests, exact=False)
 
     @classmethod
     def _of(cls, alpha: Any, beta: Any, rests: tuple[Any, Any], *, exact: bool) -> PiecewiseLinear:
@@ -108,15 +123,38 @@ class PiecewiseLinear(TradeOff):
 
     @property
     def sup_loss(self) -> float:
-        p, q = self.atoms()
-        if len(p) == 0:
-            return 0.0
-        ratio = float(q[0]) / float(p[0])
-        return float(np.log(ratio)) * (1 + 8 * UNIT) + 4 * UNIT * (ratio != 1) if q[0] > 0 else -np.inf
+        return float(self._sup_loss.upper)
 
     @property
     def least_sup_loss(self) -> float:
-        return rounded_down(self.sup_loss)
+        return float(self._sup_loss.lower)
+
+    @cached_property
+    def _sup_loss(self) -> Bounds:
+        """Bound log(q/p) of the first segment: its masses are fractions, also where the vertices are floats."""
+        if len(self.alpha) == 1:
+            return Bounds(0.0, 0.0)
+        (a, b), (c, d) = self.vertices[:2]
+        return log_ratio(b - d, c - a) if b > d else Bounds(-np.inf, -np.inf)
+
+    @property
+    def mass_at_infinity(self) -> Bounds:
+        return rational(1 - self.vertices[0][1])
+
+    @cached_property
+    def vertices(self) -> list[tuple[Fraction, Fraction]]:
+        """Return the vertices as fractions: of each pair that adds to 1 the smaller number is the one that floats hold."""
+        if self.exact:
+            return list(zip(self.alpha.tolist(), self.beta.tolist(), strict=True))
+        sides = zip((self.alpha, self.beta), self.complements, strict=True)
+        near = [
+            [Fraction(v) if v <= 0.5 else 1 - Fraction(r) for v, r in zip(*map(np.ndarray.tolist, side), strict=True)] for side in sides
+        ]
+        return list(zip(*near, strict=True))
+
+    def rational(self) -> PiecewiseLinear:
+        """Return the same curve with fractions for vertices, which every operation keeps exact."""
+        return self if self.exact else PiecewiseLinear(*zip(*self.vertices, strict=True))
 
     @classmethod
     def _remembered(cls) -> set[str]:
@@ -132,6 +170,9 @@ class PiecewiseLinear(TradeOff):
         return (*(v.astype(float) for v in (self.alpha, self.beta)), *(v.astype(float) for v in self.complements))
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        if self.exact:
+            low, high = np.array([tuple(rational(self.at(Fraction(a)))) for a in alpha.tolist()]).reshape(-1, 2).T
+            return low, high
         x, y, rest, power = self._points
         far = alpha > 0.5  # there 1 - alpha is exact, and vertices are told apart by it
         k = np.where(far, np.searchsorted(-rest, alpha - 1, side="right"), np.searchsorted(x, alpha, side="right")) - 1
@@ -141,14 +182,14 @@ class PiecewiseLinear(TradeOff):
         # y0 + (y1 - y0) t loses units of the end it starts from: of the larger one, or of less than the value where it
         # starts from the right. A vertex that floats hold loses nothing.
         error = 16 * UNIT * np.where(far, value, np.where(1 - alpha > rest[-1], y[k], 0.0))
-        held = ((x <= 0.5) | (1 - x == rest)) & ((y <= 0.5) | (1 - y == power)) & (not self.exact)
+        held = ((x <= 0.5) | (1 - x == rest)) & ((y <= 0.5) | (1 - y == power))
         corner = np.isin(alpha, x[held])
         return np.where(corner, value, np.maximum(value - error, 0.0)), np.where(corner, value, value + error)
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
         bounds = np.array([self._gain(e) for e in np.minimum(epsilon, _STEEPEST)]).T
         # Beyond, delta lies between Q(L = inf) and what it was.
-        low = np.where(epsilon > _STEEPEST, self.q_plus * (1 - 8 * UNIT), bounds[0])
+        low = np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, bounds[0])
         return np.maximum(low, 0.0), np.maximum(bounds[1], 0.0)
 
     def _gain(self, epsilon: float) -> tuple[float, float]:
@@ -199,12 +240,17 @@ class PiecewiseLinear(TradeOff):
 
     def group(self, k: int) -> TradeOff:
         """Guarantee for groups of k, 1 - (1 - f)^(o k), exact in fractions while k is at most 32."""
-        if not (self.symmetric and self.exact and count("k", k) <= _LARGEST_GROUP):
+        short = self.exact and count("k", k) <= _LARGEST_GROUP and k * self._bits <= _LONGEST
+        if not (short and self.symmetric):
             return super().group(k)
         result = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
         for _ in range(k):
             result = result._after(self)
         return result
+
+    @property
+    def _bits(self) -> int:
+        return max(v.denominator.bit_length() for vertex in self.vertices for v in vertex)
 
     def _after(self, f: PiecewiseLinear) -> PiecewiseLinear:
         """Return g with 1 - g = (1 - self) o (1 - f): corners of f, and preimages of the corners of self."""
@@ -245,7 +291,8 @@ class PiecewiseLinear(TradeOff):
         return hash((self.exact, tuple(self.alpha.tolist()), tuple(self.beta.tolist())))
 
     def __repr__(self) -> str:
-        pairs = [f"({a}, {b})" if self.exact else f"({a:.6g}, {b:.6g})" for a, b in zip(self.alpha, self.beta, strict=True)]
+        short = self.exact and self._bits <= _SHOWN
+        pairs = [f"({a}, {b})" if short else f"({float(a):.6g}, {float(b):.6g})" for a, b in zip(self.alpha, self.beta, strict=True)]
         shown = pairs if len(pairs) <= 6 else [*pairs[:3], f"... {len(pairs) - 5} more ...", *pairs[-2:]]
         return f"PL[{', '.join(shown)}]{'' if self.symmetric else ' (one order)'}"
 
@@ -324,8 +371,7 @@ def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -
     """Return the product of powers in fractions, or None where it takes more than ``work`` products of numbers of 150 bits."""
     result = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
     for f in (f for f, n in factors for _ in range(n)):
-        bits = max(v.denominator.bit_length() for v in (*result.alpha, *result.beta))
-        work -= (len(result.alpha) - 1) * (len(f.alpha) - 1) * (1 + bits / 150)
+        work -= (len(result.alpha) - 1) * (len(f.alpha) - 1) * (1 + result._bits / 150)  # noqa: SLF001 - of this class
         if work < 0:
             return None
         result = product(result, f)
@@ -333,9 +379,8 @@ def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -
 
 
 def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> PiecewiseLinear:
-    """Return max{f, g}, or the convex hull of min{f, g}; corners of both and their crossings; exact in fractions."""
-    exact = f.exact and g.exact
-    one, two = (f, g) if exact else (f.floats(), g.floats())
+    """Return max{f, g}, or the convex hull of min{f, g}; corners of both and their crossings, which are fractions."""
+    one, two = f.rational(), g.rational()
     alpha = np.unique(np.concatenate([one.alpha, two.alpha]))
     first, second = (np.array([curve.at(a) for a in alpha], dtype=alpha.dtype) for curve in (one, two))
     gap = first - second
@@ -343,6 +388,19 @@ def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> Piece
     crossing = alpha[k] + (alpha[k + 1] - alpha[k]) * gap[k] / (gap[k] - gap[k + 1])
     alpha = np.unique(np.concatenate([alpha, crossing]))
     first, second = (np.array([curve.at(a) for a in alpha], dtype=alpha.dtype) for curve in (one, two))
-    if largest:
-        return PiecewiseLinear(alpha.tolist(), np.maximum(first, second).tolist())
-    return PiecewiseLinear(*(v.tolist() for v in lower_hull(alpha, np.minimum(first, second))))
+    points = (alpha, np.maximum(first, second)) if largest else lower_hull(alpha, np.minimum(first, second))
+    return _as_given(PiecewiseLinear(*(v.tolist() for v in points)), f, g)
+
+
+def _as_given(result: PiecewiseLinear, *sources: PiecewiseLinear) -> PiecewiseLinear:
+    """Return a curve in the floats of its sources if it has no vertex but theirs."""
+    known = {at: place for f in sources if not f.exact for at, place in zip(f.vertices, zip(*f._points, strict=True), strict=True)}  # noqa: SLF001 - of this class
+    if not set(result.vertices) <= set(known):
+        return result
+    x, y, rest, power = (np.array(column) for column in zip(*(known[at] for at in result.vertices), strict=True))
+    return PiecewiseLinear._of(x, y, (rest, power), exact=False)  # noqa: SLF001 - as above
+
+
+def _in_floats(alpha: Sequence[int], beta: Sequence[int]) -> tuple[Any, Any, tuple[Any, Any]]:
+    """Return multiples of 2^-1074 as floats, and 1 less each."""
+    return floats(alpha), floats(beta), (floats([ONE - a for a in alpha]), floats([ONE - b for b in beta]))

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.core.bounds import Pair
+from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import is_symbol
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.intervals.functions import exp, expm1
+from tradeoff.numerics.rounding import Array
 
 
 class SymmetricFamily(TradeOff):
@@ -26,9 +27,9 @@ class SymmetricFamily(TradeOff):
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
         # delta(-eps) = 1 - e^-eps + e^-eps delta(eps) when f = f^-1: two positive terms.
-        low, high = self._tail(np.abs(epsilon))
-        fold, scale = -np.expm1(np.minimum(epsilon, 0.0)), np.exp(np.minimum(epsilon, 0.0))
-        return (fold + scale * low) * (1 - 8 * UNIT), (fold + scale * high) * (1 + 8 * UNIT)
+        below = np.minimum(epsilon, 0.0)
+        low, high = exp(below) * Bounds(*self._tail(np.abs(epsilon))) - expm1(below)
+        return low, high
 
 
 def symbols_of(*values: Any) -> frozenset[Any]:

@@ -9,6 +9,7 @@ import numpy as np
 from tradeoff.core.law_curve import LawCurve
 from tradeoff.core.parameters import count, real
 from tradeoff.engines.atomic import AtomicLaw, discrete_gaussian_law
+from tradeoff.intervals.functions import whole
 
 
 @dataclass(frozen=True, repr=False, eq=True)
@@ -82,7 +83,11 @@ class DiscreteLaplaceCurve(LawCurve):
 
     @property
     def sup_loss(self) -> float:
-        return self.shift / self.scale
+        return float((whole(self.shift) / self.scale).upper)
+
+    @property
+    def least_sup_loss(self) -> float:
+        return float((whole(self.shift) / self.scale).lower)
 
     def loss_law(self) -> AtomicLaw:
         # P(x <= 0) = 1/(1 + r), P(x = j) = (1 - r)/(1 + r) r^j, P(x >= s) = r^s/(1 + r), r = e^(-1/scale).

@@ -82,7 +82,7 @@ class Laplace(SymmetricFamily):
             return Laplace(k * self.epsilon_0)
         least, most = rational(k * Fraction(self.epsilon_0))
         group = Laplace(most)
-        object.__setattr__(group, "least", least)
+        object.__setattr__(group, "least", least if least < most else None)
         return group
 
     def kl(self) -> Any:

@@ -90,6 +90,12 @@ def rational(x: Fraction) -> Bounds:
     )
 
 
+def log_ratio(q: Fraction, p: Fraction) -> Bounds:
+    """Bound log(q/p) of two positive fractions, by its distance to 1 where that is small."""
+    near = rational((q - p) / p)
+    return log1p(near) if abs(near.lower) < 1 else log(rational(q / p))
+
+
 def total(each: Iterable[Bounds | float]) -> Bounds:
     """Bound the sum of scalars, in any order: one rounding in all (Shewchuk's exact sum)."""
     terms = [Bounds.of(term) for term in each]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tradeoff.core.bounds import Pair
+from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.derived import OfBeta
 from tradeoff.core.dispatch import announces
 from tradeoff.core.parameters import count
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.intervals.functions import clip, whole
+from tradeoff.numerics.rounding import Array
 
 _MOST = 10_000
 
@@ -25,22 +26,37 @@ class Group(OfBeta):
         self.operands, self.parameters, self.k = (f,), (k,), k
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
-        f = self.operands[0]
         # power = (1 - f)^(o j)(alpha) grows with alpha and falls with f: each side feeds itself.
-        least, most = alpha, alpha
-        for _ in range(self.k):
-            least, most = 1 - f.bounds(least).upper, 1 - f.bounds(most).lower
-            least, most = np.maximum(least - UNIT, 0.0), np.minimum(most + UNIT, 1.0)
-        return 1 - most, 1 - least
+        power = Bounds.of(alpha)
+        for _ in range(self.k - 1):
+            power = clip(1 - self._of_base(power), 0.0, 1.0)
+        low, high = self._of_base(power)
+        return low, high
+
+    def _of_base(self, power: Bounds) -> Bounds:
+        f = self.operands[0].bounds
+        return Bounds(f(power.upper).lower, f(power.lower).upper)
 
     @property
     def q_plus(self) -> float:
-        low = self._beta(np.zeros(1), None)[0]
-        return float(1 - low[0]) if self.operands[0].q_plus > 0 else 0.0
+        return float(self.mass_at_infinity.upper)
+
+    @property
+    def mass_at_infinity(self) -> Bounds:
+        if self.operands[0].mass_at_infinity.upper == 0:
+            return Bounds(0.0, 0.0)
+        low, high = 1 - Bounds(*self._beta(np.zeros(1), None))
+        return clip(Bounds(float(low[0]), float(high[0])), 0.0, 1.0)
 
     @property
     def sup_loss(self) -> float:
-        return self.k * self.operands[0].sup_loss
+        return float((whole(self.k) * self.operands[0].sup_loss).upper)
+
+    @property
+    def least_sup_loss(self) -> float:
+        # The slope at 0 is that of f to the k-th power where f starts at 1; else it is taken elsewhere.
+        least = self.operands[0].least_sup_loss if self.operands[0].mass_at_infinity.upper == 0 else -np.inf
+        return float((whole(self.k) * least).lower)
 
 
 @announces("group")

@@ -9,8 +9,9 @@ from tradeoff.core.curve import TradeOff
 from tradeoff.core.derived import Derived
 from tradeoff.core.dispatch import announces
 from tradeoff.engines.law import LossLaw, Reversed
+from tradeoff.intervals.functions import exp, expm1
 from tradeoff.numerics.roots import straddle
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.numerics.rounding import Array
 
 
 class Inverse(Derived):
@@ -28,11 +29,11 @@ class Inverse(Derived):
         return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
-        # 1 - e^eps (1 - delta_f(-eps)): the rounding is relative to 1 and to e^eps.
-        low, high = self.operands[0].bounds.delta(-epsilon)
-        scale = np.exp(np.minimum(epsilon, 700.0))
-        slack = 8 * UNIT * (1 + scale * (1 + np.abs(epsilon)))
-        return -np.expm1(np.minimum(epsilon, 700.0)) + scale * low - slack, -np.expm1(np.minimum(epsilon, 700.0)) + scale * high + slack
+        # 1 - e^eps (1 - delta_f(-eps)); beyond all floats delta_{f^-1} is known as it was there.
+        within = np.minimum(epsilon, 700.0)
+        found = exp(within) * self.operands[0].bounds.delta(-within) - expm1(within)
+        low = np.where(epsilon > within, self.mass_at_infinity.lower, found.lower)
+        return low, np.asarray(found.upper)
 
     @property
     def q_plus(self) -> float:

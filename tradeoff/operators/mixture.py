@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import reduce
+from operator import add
 from typing import Any
 
-import numpy as np
-
-from tradeoff.core.bounds import Pair
+from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.curve import TradeOff, operand
 from tradeoff.core.derived import Derived
 from tradeoff.core.parameters import is_symbol, real
 from tradeoff.engines.law import LossLaw, Mixed
 from tradeoff.errors import DomainError, KindError, SymbolError
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.intervals.bounds import held
+from tradeoff.intervals.functions import clip
+from tradeoff.numerics.rounding import Array, around
 
 
 class Mixture(Derived):
@@ -27,13 +29,21 @@ class Mixture(Derived):
         self.weights = tuple(weights.values())
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
-        low, high = zip(*(f.bounds.delta(epsilon, tol=tol) for f in self.operands), strict=True)
-        slack = (len(self.weights) + 4) * UNIT
-        return np.dot(self.weights, low) * (1 - slack), np.dot(self.weights, high) * (1 + slack)
+        low, high = self._average(f.bounds.delta(epsilon, tol=tol) for f in self.operands)
+        return low, high
+
+    def _average(self, values: Iterable[Bounds]) -> Bounds:
+        """Bound the sum of w_i x_i; the weights are what was given, divided by their sum, and so known to two units."""
+        terms = [held(*around(w, 2)) * value for w, value in zip(self.weights, values, strict=True)]
+        return reduce(add, terms)
 
     @property
     def q_plus(self) -> float:
         return math.fsum(w * f.q_plus for w, f in zip(self.weights, self.operands, strict=True))
+
+    @property
+    def mass_at_infinity(self) -> Bounds:
+        return clip(self._average(f.mass_at_infinity for f in self.operands), 0.0, 1.0)
 
     @property
     def p_minus(self) -> float:
@@ -42,6 +52,10 @@ class Mixture(Derived):
     @property
     def sup_loss(self) -> float:
         return max(f.sup_loss for f in self.operands)
+
+    @property
+    def least_sup_loss(self) -> float:
+        return max(f.least_sup_loss for f in self.operands)
 
     def inverse(self) -> TradeOff:
         if self.symmetric:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tradeoff.core.bounds import Pair
+from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.curve import TradeOff, operand
 from tradeoff.core.derived import Derived, OfBeta
 from tradeoff.core.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.errors import DomainError
+from tradeoff.intervals.functions import maximum as maximum_of
+from tradeoff.intervals.functions import minimum as minimum_of
 from tradeoff.numerics.rounding import Array
 
 
@@ -33,13 +35,29 @@ class Maximum(OfBeta):
         return min(f.q_plus for f in self.operands)
 
     @property
+    def mass_at_infinity(self) -> Bounds:
+        return minimum_of(*(f.mass_at_infinity for f in self.operands))
+
+    @property
     def p_minus(self) -> float:
         return min(f.p_minus for f in self.operands)
 
     @property
     def sup_loss(self) -> float:
         # Near alpha = 0 the curve with the larger f(0) is the maximum, then the flatter one.
-        return min(f.sup_loss for f in self.operands if f.q_plus == self.q_plus)
+        first = self._first
+        known = all(f.mass_at_infinity.width == 0 for f in first)
+        return min(f.sup_loss for f in first) if known else max(f.sup_loss for f in first)
+
+    @property
+    def least_sup_loss(self) -> float:
+        return min(f.least_sup_loss for f in self._first)
+
+    @property
+    def _first(self) -> list[TradeOff]:
+        """Return the curves of which f(0) may be the largest."""
+        least = self.mass_at_infinity.upper
+        return [f for f in self.operands if f.mass_at_infinity.lower <= least]
 
     def inverse(self) -> TradeOff:
         return self if self.symmetric else maximum(*(f.inverse() for f in self.operands))
@@ -70,12 +88,22 @@ class HullOfMinimum(Derived):
         return max(f.q_plus for f in self.operands)
 
     @property
+    def mass_at_infinity(self) -> Bounds:
+        return maximum_of(*(f.mass_at_infinity for f in self.operands))
+
+    @property
     def p_minus(self) -> float:
         return max(f.p_minus for f in self.operands)
 
     @property
     def sup_loss(self) -> float:
         return max(f.sup_loss for f in self.operands)
+
+    @property
+    def least_sup_loss(self) -> float:
+        # From a lower start a chord may reach over to a steep curve, flatter than that is.
+        kept = all(f.mass_at_infinity.upper == 0 for f in self.operands)
+        return max(f.least_sup_loss for f in self.operands) if kept else -np.inf
 
     def inverse(self) -> TradeOff:
         return self if self.symmetric else minimum(*(f.inverse() for f in self.operands))

@@ -7,16 +7,17 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tradeoff.core.bounds import Pair
-from tradeoff.core.curve import TradeOff, operand, rounded_down
+from tradeoff.core.bounds import Bounds, Pair
+from tradeoff.core.curve import TradeOff, operand
 from tradeoff.core.derived import Derived
 from tradeoff.core.parameters import is_symbol, real
 from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.engines.law import LossLaw, Reversed, Thinned
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
+from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, maximum, meet
 from tradeoff.numerics.roots import straddle
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.numerics.rounding import Array
 
 Scheme = Literal["poisson", "without-replacement"]
 
@@ -91,76 +92,59 @@ class Subsampled(Derived):
             low = straddle(lambda t: straight.bounds(np.clip(t, 0.0, 1.0)).lower, alpha)[0]
             high = straddle(lambda t: straight.bounds(np.clip(t, 0.0, 1.0)).upper, alpha)[1]
             return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-        low, high = self.operands[0].bounds(alpha)
-        rest = (1 - self.p) * (1 - alpha)
-        return (self.p * low + rest) * (1 - 8 * UNIT), (self.p * high + rest) * (1 + 8 * UNIT)
+        low, high = self.p * self.operands[0].bounds(alpha) + (1 - Bounds.of(self.p)) * (1 - Bounds.of(alpha))
+        return low, high
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
         return self._delta_flipped(epsilon) if self.flipped else self._delta_straight(epsilon)
 
     def _delta_straight(self, epsilon: Array) -> Pair:
-        """Bound p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p; where e^eps <= 1 - p it is 1 - e^eps."""
-        inner = self._inner(epsilon)
-        inside = np.isfinite(inner)
-        low, high = -np.expm1(np.minimum(epsilon, 0.0)), -np.expm1(np.minimum(epsilon, 0.0))
-        slack, base = _moved(inner[inside]), self.operands[0].bounds
-        low[inside] = self.p * base.delta(inner[inside] + slack).lower
-        high[inside] = self.p * base.delta(inner[inside] - slack).upper
-        return low * (1 - 8 * UNIT), high * (1 + 8 * UNIT)
+        """Bound p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p; where e^eps <= 1 - p it is 1 - e^eps, and nowhere less."""
+        inner, base, least = self._inner(Bounds.of(epsilon)), self.operands[0].bounds, -expm1(epsilon)
+        low = maximum(self.p * base.delta(inner.upper), least).lower
+        high = maximum(self.p * base.delta(inner.lower), least).upper
+        return low, high
 
     def _delta_flipped(self, epsilon: Array) -> Pair:
         """Bound (1 - (1-p) e^eps) delta_{f^-1}(-eps'), e^eps' = (e^-eps - 1 + p)/p; it is 0 where e^-eps <= 1 - p."""
-        inner, scale = self._inner(-epsilon), np.exp(np.minimum(epsilon, 700.0))
-        inside = np.isfinite(inner)
-        low, high = np.zeros(len(epsilon)), np.zeros(len(epsilon))
-        base = self.operands[0].inverse().bounds
-        (share, error), slack = self._share(epsilon[inside], scale[inside]), _moved(inner[inside])
-        low[inside] = np.maximum(share - error, 0.0) * base.delta(-inner[inside] + slack).lower
-        high[inside] = np.maximum(share + error, 0.0) * base.delta(-inner[inside] - slack).upper
-        # Where e^-eps - 1 + p is 0 but for rounding, so is the factor.
-        edge = ~inside & (epsilon < -np.log1p(-self.p) * (1 + 8 * UNIT))
-        high[edge] = 8 * UNIT * self.p * scale[edge]
-        return low, high
-
-    def _share(self, epsilon: Array, scale: Array) -> Pair:
-        """Return 1 - (1-p) e^eps and its error; as p e^eps - (e^eps - 1) where those terms are small."""
-        kept, gone, rest = self.p * scale, np.expm1(epsilon), (1 - self.p) * scale
-        small = kept + np.abs(gone) < 1
-        return np.where(small, kept - gone, 1 - rest), 8 * UNIT * np.where(small, kept + np.abs(gone), 1 + rest)
+        inner, base = self._inner(-Bounds.of(epsilon)), self.operands[0].inverse().bounds
+        scale = exp(np.minimum(epsilon, 700.0))
+        share = maximum(meet(1 - (1 - Bounds.of(self.p)) * scale, self.p * scale - expm1(np.minimum(epsilon, 700.0))), 0.0)
+        low = share * base.delta(-np.asarray(inner.lower))
+        high = share * base.delta(-np.asarray(inner.upper))
+        return low.lower, high.upper
 
     def _epsilon(self, delta: Array, tol: float | None) -> Pair:
         if self.flipped:
             return TradeOff._epsilon(self, delta, tol)  # noqa: SLF001 - of the contract, not by way of polygons
         # delta = p delta_f(eps') where delta < p, else 1 - e^eps.
-        low, high = np.log1p(-delta), np.log1p(-delta)
+        low, high = log1p(-Bounds.of(delta))
         inside = delta < self.p
         if inside.any():
-            share, base = delta[inside] / self.p, self.operands[0].bounds
-            low[inside] = self._outer(base.epsilon(np.minimum(share * (1 + 4 * UNIT), 1.0)).lower)
-            high[inside] = self._outer(base.epsilon(share * (1 - 4 * UNIT)).upper)
-        return low - 16 * UNIT * np.abs(low), high + 16 * UNIT * np.abs(high)
+            share, base = clip(Bounds.of(delta[inside]) / self.p, 0.0, 1.0), self.operands[0].bounds
+            low[inside] = self._outer(base.epsilon(share.upper)).lower
+            high[inside] = self._outer(base.epsilon(share.lower)).upper
+        return low, high
 
-    def _outer(self, epsilon: Array) -> Array:
-        """Return log(1 - p + p e^eps), by whichever form does not cancel."""
-        near = np.minimum(epsilon, 600.0)
-        change = self.p * np.expm1(near)
-        with np.errstate(divide="ignore"):
-            found = np.where(change > -0.5, np.log1p(np.maximum(change, -0.5)), np.log((1 - self.p) + self.p * np.exp(near)))
-        return np.where(epsilon > 600.0, np.maximum(epsilon, 600.0) + np.log(self.p), found)
+    def _outer(self, epsilon: Bounds) -> Bounds:
+        """Bound log(1 - p + p e^eps), by all three forms: which of them cancels depends on where."""
+        rest = 1 - Bounds.of(self.p)
+        near = log1p(self.p * expm1(epsilon))
+        return meet(near, log(rest + self.p * exp(epsilon)), epsilon + log(self.p + rest * exp(-epsilon)))
 
-    def _inner(self, epsilon: Array) -> Array:
-        """Return log((e^eps - 1 + p)/p), -inf where there is none."""
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            change = np.expm1(np.minimum(epsilon, 600.0))
-            ratio = change / self.p
-            small = np.where(np.isinf(ratio), np.log(change) - np.log(self.p), np.log1p(np.maximum(ratio, -1.0)))
-            large = np.maximum(epsilon, 600.0)
-            large = large + np.log1p(-(1 - self.p) * np.exp(-large)) - np.log(self.p)
-        return np.where(epsilon <= 600.0, small, large)
+    def _inner(self, epsilon: Bounds) -> Bounds:
+        """Bound log((e^eps - 1 + p)/p), -inf where there is none; by all three forms."""
+        rest = 1 - Bounds.of(self.p)
+        near, middle = log1p(expm1(epsilon) / self.p), log((exp(epsilon) - rest) / self.p)
+        return meet(near, middle, epsilon + log1p(-rest * exp(-epsilon)) - log(self.p))
 
     @property
     def q_plus(self) -> float:
         return 0.0 if self.flipped else self.p * self.operands[0].q_plus
+
+    @property
+    def mass_at_infinity(self) -> Bounds:
+        return Bounds(0.0, 0.0) if self.flipped else self.p * self.operands[0].mass_at_infinity
 
     @property
     def p_minus(self) -> float:
@@ -168,17 +152,21 @@ class Subsampled(Derived):
 
     @property
     def sup_loss(self) -> float:
-        if self.flipped:
-            return -float(self._outer(np.array(-self.operands[0].inverse().sup_loss))) * (1 + 32 * UNIT)
-        top = self.operands[0].sup_loss
-        if top > 600.0:
-            return top  # log p below it: an upper bound
-        return float(self._outer(np.array(top))) * (1 + 32 * UNIT)
+        return float(self._sup_loss.upper)
 
     @property
     def least_sup_loss(self) -> float:
-        top = self.operands[0].sup_loss
-        return rounded_down(top + float(np.log(self.p))) if not self.flipped and 600.0 < top < np.inf else super().least_sup_loss
+        return float(self._sup_loss.lower)
+
+    @property
+    def _sup_loss(self) -> Bounds:
+        base = self.operands[0]
+        if not self.flipped:
+            return self._outer(Bounds(base.least_sup_loss, base.sup_loss))
+        if base.p_minus > 0:  # the P-mass at -inf becomes an atom at log(1 - p)
+            return -log1p(-Bounds.of(self.p))
+        other = base.inverse()
+        return -self._outer(Bounds(-other.sup_loss, -other.least_sup_loss))
 
     def inverse(self) -> TradeOff:
         return Subsampled(self.operands[0], self.p, flipped=not self.flipped)
@@ -193,9 +181,3 @@ class Subsampled(Derived):
 
     def __repr__(self) -> str:
         return f"{'~' if self.flipped else ''}subsample({self.operands[0]!r}, {self.p:.6g}) (one order)"
-
-
-def _moved(inner: Array) -> Array:
-    """Return what rounding moves eps' by: e^eps' = 1 + (e^eps - 1)/p, and the quotient is known to a few units."""
-    found: Array = 8 * UNIT * (1 + np.abs(inner) + np.exp(np.clip(-inner, -40, 40)))
-    return found

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tradeoff.core.bounds import Pair
+from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.curve import Hypothesis, TradeOff
 from tradeoff.core.derived import Derived
 from tradeoff.core.dispatch import announces
@@ -93,7 +93,7 @@ class ProfileSymmetrised(Derived):
 
         points = np.exp(np.arange(0.0, 2 + min(base.sup_loss, 40.0), 0.25))
         low, high = conjugate(profile, alpha, points)
-        beyond = 1 - base.q_plus * (1 - 8 * UNIT) - points[-1] * alpha
+        beyond = (1 - base.mass_at_infinity - points[-1] * Bounds.of(alpha)).upper
         return np.maximum(low, 0.0), np.maximum(np.maximum(high, beyond), 0.0)
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
@@ -109,8 +109,16 @@ class ProfileSymmetrised(Derived):
         return self.operands[0].q_plus
 
     @property
+    def mass_at_infinity(self) -> Bounds:
+        return self.operands[0].mass_at_infinity
+
+    @property
     def sup_loss(self) -> float:
         return max(self.operands[0].sup_loss, 0.0)
+
+    @property
+    def least_sup_loss(self) -> float:
+        return max(self.operands[0].least_sup_loss, 0.0)
 
 
 def _by_profile(f: PiecewiseLinear) -> PiecewiseLinear:
