@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-import numpy as np
+from fractions import Fraction
 
 from tradeoff.core.parameters import real
 from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError
-from tradeoff.numerics.rounding import UNIT
+from tradeoff.intervals.functions import exp
+from tradeoff.numerics.polygon import ONE, Line, envelope, whole
 
 
 class Profile:
@@ -27,8 +27,8 @@ class Profile:
         Returns
         -------
         PiecewiseLinear
-            max over the pairs of max{0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha)}, rounded down
-            (Dong, Roth, Su 2022, Proposition 2.11 and 2.12).
+            max over the pairs of max{0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha)}, in fractions; e^eps is
+            a float rounded up, and so the curve below (Dong, Roth, Su 2022, Proposition 2.11 and 2.12).
 
         Raises
         ------
@@ -39,14 +39,16 @@ class Profile:
         --------
         >>> from tradeoff import Profile
         >>> f = Profile.from_epsilon_delta({0.5: 0.01, 1.0: 1e-5})
-        >>> f.delta(1.0) <= 1.001e-5
-        True
+        >>> round(f.epsilon(1e-5), 12)
+        1.0
         """
         if not guarantees:
             raise DomainError("no guarantee given: list at least one {epsilon: delta}")
-        epsilon = np.array([real("epsilon", e, 0, 700) for e in guarantees])
-        delta = np.array([real("delta", d, 0, 1) for d in guarantees.values()])
-        steep = np.exp(epsilon)
-        intercept = (1 - delta) * (1 - 4 * UNIT)
-        slopes = np.concatenate([steep * (1 + 4 * UNIT), 1 / steep])
-        return PiecewiseLinear.from_lines(slopes, np.concatenate([intercept, intercept / steep * (1 - 8 * UNIT)]))
+        epsilon = [real("epsilon", e, 0, 700) for e in guarantees]
+        delta = [real("delta", d, 0, 1) for d in guarantees.values()]
+        lines: list[Line] = []
+        for e, d in zip(epsilon, delta, strict=True):
+            slope, kept = whole(float(exp(e).upper)), ONE - whole(d)
+            lines += [(slope, ONE, kept), (ONE, slope, kept)]
+        corners = [(Fraction(x, d), Fraction(y, d)) for x, y, d in envelope(lines)]
+        return PiecewiseLinear(*zip(*corners, strict=True))

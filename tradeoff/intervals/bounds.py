@@ -80,9 +80,11 @@ class Bounds:
     def __truediv__(self, other: Bounds | ArrayLike) -> Bounds:
         by = Bounds.of(other)
         low, high = _array(by.lower) + 0.0, _array(by.upper)
-        # A divisor that ends at 0 ends at the 0 of its own sign.
-        found = _extremes(_quotient, self, Bounds(low, np.where(high == 0, -0.0, high)))
+        # A divisor that ends at 0 ends at the 0 of its own sign, and one that straddles it leaves nothing known.
+        found = _extremes(_quotient, self, Bounds(low, np.where(high == 0, -0.0, high)), turned=True)
         straddling = (low < 0) & (high > 0)
+        if not straddling.any():
+            return found
         return held(np.where(straddling, -np.inf, found.lower), np.where(straddling, np.inf, found.upper))
 
     def __rtruediv__(self, other: ArrayLike) -> Bounds:
@@ -123,37 +125,39 @@ def _sum(x: ArrayLike, y: ArrayLike) -> Array:
         return np.where(np.isnan(total), -np.inf, np.where(exact, total, np.nextafter(total, -np.inf)))
 
 
-def _extremes(operation: Callable[[Array, Array], tuple[Array, Array]], x: Bounds, y: Bounds) -> Bounds:
-    """Return bounds of an operation that is monotone in each operand: the extremes lie at ends."""
+def _extremes(operation: Callable[[Array, Array, float], Array], x: Bounds, y: Bounds, *, turned: bool = False) -> Bounds:
+    """Return bounds of an operation that is monotone in each operand: the extremes lie at ends, at known ones from 0 up."""
+    (a, b), (c, d) = map(_array, x), map(_array, y)
+    if turned:  # falls with y
+        c, d = d, c
     with np.errstate(all="ignore"):
-        ends = [operation(_array(a), _array(b)) for a, b in product(x, y)]
-    lower, upper = zip(*ends, strict=True)
-    return held(np.minimum.reduce(lower), np.maximum.reduce(upper))
+        if (a >= 0).all() and (np.minimum(c, d) > 0).all():
+            return held(operation(a, c, -np.inf), operation(b, d, np.inf))
+        ends = list(product((a, b), (c, d)))
+        lower, upper = ([operation(*end, toward) for end in ends] for toward in (-np.inf, np.inf))
+        return held(np.minimum.reduce(lower), np.maximum.reduce(upper))
 
 
-def _product(x: Array, y: Array) -> tuple[Array, Array]:
-    """Bound x y; 0 times infinity is 0, as infinity stands for what has no bound."""
+def _product(x: Array, y: Array, toward: float) -> Array:
+    """Round x y to one side; 0 times infinity is 0, as infinity stands for what has no bound."""
+    value = x * y
     nothing = (x == 0) | (y == 0)
-    value = np.where(nothing, 0.0, x * y)
-    return _outward(value, nothing | np.isinf(x) | np.isinf(y) | _scaled(value, x) | _scaled(value, y))
+    exact = nothing | np.isinf(x) | np.isinf(y) | _scaled(value, x) | _scaled(value, y)
+    return np.where(exact, np.where(nothing, 0.0, value), np.nextafter(value, toward))
 
 
-def _quotient(x: Array, y: Array) -> tuple[Array, Array]:
-    """Bound x/y; 0/0 and infinity/infinity may be anything."""
+def _quotient(x: Array, y: Array, toward: float) -> Array:
+    """Round x/y to one side; 0/0 and infinity/infinity may be anything."""
     value = x / y
-    low, high = _outward(value, (x == 0) | (y == 0) | np.isinf(x) | np.isinf(y) | _scaled(value, y))
-    return np.where(np.isnan(value), -np.inf, low), np.where(np.isnan(value), np.inf, high)
+    exact = (x == 0) | (y == 0) | np.isinf(x) | _scaled(value, y)
+    return np.where(np.isnan(value), toward, np.where(exact, value, np.nextafter(value, toward)))
 
 
 def _scaled(value: Array, by: Array) -> NDArray[np.bool_]:
     """Whether a result is exact because one operand is 1, or a power of two that makes nothing subnormal or infinite."""
-    normal = (np.abs(value) >= np.finfo(float).tiny) & np.isfinite(value)
-    return np.asarray((np.abs(by) == 1) | ((np.abs(np.frexp(by)[0]) == 0.5) & normal))
+    size = np.abs(value)
+    return np.asarray((np.abs(by) == 1) | ((np.abs(np.frexp(by)[0]) == 0.5) & (size >= _LEAST) & (size < np.inf)))
 
 
-def _outward(rounded: Array, exact: NDArray[np.bool_]) -> tuple[Array, Array]:
-    """Return the neighbours of what was rounded to nearest, which hold the truth; what is exact stays."""
-    return (
-        np.where(exact, rounded, np.nextafter(rounded, -np.inf)),
-        np.where(exact, rounded, np.nextafter(rounded, np.inf)),
-    )
+_LEAST = 2.0**-1022
+"""The least float with all its digits."""

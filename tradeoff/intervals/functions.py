@@ -125,16 +125,18 @@ def _reduced(operation: np.ufunc, each: Iterable[Bounds | ArrayLike]) -> Bounds:
 def _increasing(
     function: Callable[[Array], Array], x: Bounds | ArrayLike, *, fixed: tuple[float, float], least: float = -math.inf
 ) -> Bounds:
-    """Bound an increasing function with values of at least ``least``; at ``fixed`` it is exact."""
+    """Bound an increasing function with values of at least ``least``; at ``fixed`` and at the ends of its domain it is exact."""
     x = Bounds.of(x)
     low, high = (np.asarray(side, dtype=float) for side in x)
-    with np.errstate(all="ignore"):
-        below, above = function(low), function(high)
-        lower, upper = np.maximum(down(below, _UNITS), least), up(above, _UNITS)
     place, value = fixed
-    # Limits at the ends of the domain are exact, as is the fixed value.
-    lower = np.where(np.isneginf(low) | np.isneginf(below), below, np.where(low == place, value, lower))
-    upper = np.where(np.isneginf(high) | np.isneginf(above), above, np.where(high == place, value, upper))
-    # Infinity is reached at infinity alone; before it, the value is beyond the floats.
-    lower = np.where(np.isposinf(below), np.where(np.isposinf(low), np.inf, np.finfo(float).max), lower)
-    return held(lower, upper)
+    with np.errstate(all="ignore"):
+        below = function(low)
+        above = below if high is low else function(high)
+        lower = np.where(np.isinf(below) | np.isinf(low), below, np.maximum(down(below, _UNITS), least))
+        upper = np.where(np.isinf(above) | np.isinf(high), above, up(above, _UNITS))
+        lower = np.where((lower == np.inf) & (low < np.inf), _MOST, lower)  # infinity is reached at infinity alone
+    return held(np.where(low == place, value, lower), np.where(high == place, value, upper))
+
+
+_MOST = float(np.finfo(float).max)
+"""The greatest float: what is beyond all floats is at least this."""
