@@ -137,6 +137,8 @@ def chain(rows: Iterable[Row]) -> Iterator[Entry]:
             raise Flaw(f"entry {entry.step} is out of place: its number, totals or budget are not those of its chain")
         previous, before = entry.hash, told
         yield entry
+    if before is None:
+        raise Flaw("has no entries, not even the first one")
 
 
 def _follows(filter_: Filter, before: Filter | None) -> bool:

@@ -77,12 +77,12 @@ class Seal(NamedTuple):
             told = json.loads(line)
             version = told.pop("tradeoff ledger")
             later = version > FORMAT
-            whole = not later and (seal := cls(**told)).line() == line and WIDTH <= seal.start < seal.end
+            whole = not later and (seal := cls(**told)).line() == line and list(map(type, seal)) == [int, int, str]
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             later = whole = False
         if later:
             raise Flaw(f"has format {version}, and this version reads format {FORMAT}; use a newer version of tradeoff")
-        if not whole:
+        if not whole or not WIDTH <= seal.start < seal.end:
             raise Flaw("is no ledger, or its first line is damaged")
         if seal.end > os.fstat(file).st_size:
             raise Flaw("was cut off at its end; restore a copy, and check it with the last head you know")
