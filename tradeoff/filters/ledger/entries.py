@@ -159,26 +159,21 @@ def _near(stored: dict[str, Any], found: dict[str, Any]) -> bool:
 
     It hides no grant: totals are only shown. What is granted is decided by the state, whose sums and number are compared exactly.
     """
-    if stored == found:
-        return True
-    amounts, wanted = ([_numbers(told.get(name)) for name in ("budget", "spent", "remaining")] for told in (stored, found))
-    if stored.keys() != found.keys() or len({len(each) for each in (*amounts, *wanted)}) > 1:
+    try:
+        columns = [_numbers(told[name]) for told in (stored, found) for name in ("budget", "spent", "remaining")]
+        return len(stored) == 3 and all(
+            math.isclose(mine, its, rel_tol=0.0, abs_tol=_LIBM * abs(amounts[3]))
+            for amounts in zip(*columns, strict=True)
+            for mine, its in zip(amounts[:3], amounts[3:], strict=True)
+        )
+    except (KeyError, TypeError, ValueError):
         return False
-    scales = [abs(x) for x in wanted[0]]
-    return all(
-        a == b or abs(a - b) <= _LIBM * scale
-        for mine, theirs in zip(amounts, wanted, strict=True)
-        for a, b, scale in zip(mine, theirs, scales, strict=True)
-    )
 
 
 def _numbers(amount: Any) -> list[float]:
     """Return the numbers of an amount, in order."""
-    if isinstance(amount, dict):
-        return [x for each in amount.values() for x in _numbers(each)]
-    if isinstance(amount, list):
-        return [x for each in amount for x in _numbers(each)]
-    return [float(amount) if isinstance(amount, float | int) or amount in ("inf", "-inf") else math.nan]
+    parts = amount.values() if isinstance(amount, dict) else amount if isinstance(amount, list) else None
+    return [float(amount)] if parts is None else [x for each in parts for x in _numbers(each)]
 
 
 def rebuilt(entry: Entry) -> Filter:

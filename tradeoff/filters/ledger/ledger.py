@@ -109,7 +109,8 @@ class Ledger:
         LedgerError
             If the old ledger is not as it was written, or the new file exists or cannot be made.
         """
-        Store(path).create(_converted(Path(old)))
+        with Store(old).told():
+            Store(path).create(entry.row() for entry in chain(old_rows(Path(old))))
         return cls(path)
 
     # The protocol of a filter.
@@ -153,26 +154,15 @@ class Ledger:
             begun, last = time.monotonic(), self.last
             with self._store.told():
                 entry = _granted(last, step, head)
-                now = time.monotonic()
-                if self._appended(last, entry):
+            ready = time.monotonic()
+            with self._store.writing() as opened:
+                now = _last(opened)
+                alone = now != last and (ready - begun < _QUICK or ready > deadline)
+                if alone:  # while the others wait
+                    entry = _granted(now, step, head)
+                if alone or now == last:
+                    opened.append(entry.row())
                     return entry
-                if now - begun < _QUICK or now > deadline:
-                    return self._granted_alone(step, head)
-
-    def _appended(self, last: Entry, entry: Entry) -> bool:
-        """Add an entry if the ledger still ends with the one that it follows."""
-        with self._store.writing() as opened:
-            if _last(opened) != last:
-                return False
-            opened.append(entry.row())
-        return True
-
-    def _granted_alone(self, step: Any, head: str | None) -> Entry:
-        """Compute and add an entry while the others wait."""
-        with self._store.writing() as opened:
-            entry = _granted(_last(opened), step, head)
-            opened.append(entry.row())
-        return entry
 
     @property
     def filter(self) -> Filter:
@@ -335,13 +325,6 @@ def _finite(step: Any) -> Iterator[None]:
         raise DomainError(
             f"a {type(step).__name__} holds a number beyond the floats, 1.8e308; nothing was granted: give smaller ones"
         ) from error
-
-
-def _converted(old: Path) -> Iterator[Row]:
-    """Go through the entries of a ledger of the first format, each checked."""
-    with Store(old).told():
-        for entry in chain(old_rows(old)):
-            yield entry.row()
 
 
 def _text(write: Callable[[IO[str]], object]) -> str:

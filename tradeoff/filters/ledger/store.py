@@ -116,19 +116,17 @@ class Opened(NamedTuple):
         try:
             os.ftruncate(self.file, end)  # what a killed process left of a step it was not granted
             _write(self.file, line, end)
-            _compare(_read(self.file, end, end + len(line)), line)
-            _write(self.file, Seal(end, end + len(line), row.hash).line(), 0)
+            same = _read(self.file, end, end + len(line)) == line
+            if same:
+                _write(self.file, Seal(end, end + len(line), row.hash).line(), 0)
         except BaseException:
             with suppress(OSError):
                 _put(self.file, self.seal.line(), 0)
                 os.ftruncate(self.file, end)
                 _sync(self.file)
             raise
-
-
-def _compare(found: bytes, written: bytes) -> None:
-    if found != written:
-        raise Flaw("the entry just written reads otherwise; nothing was granted")
+        if not same:
+            raise Flaw("the entry just written reads otherwise; nothing was granted")
 
 
 class Store:
@@ -144,6 +142,8 @@ class Store:
 
     def __init__(self, path: str | os.PathLike[str], wait: float = 60.0) -> None:
         self.path, self.wait = Path(path), wait
+        if sys.platform == "win32":
+            raise LedgerError(f"{path}: a ledger needs the file locks of POSIX systems, such as Linux and macOS")
 
     def create(self, rows: Iterable[Row]) -> None:
         """Make a new file that holds these rows: whole, or not at all.
@@ -203,8 +203,6 @@ class Store:
 
     @contextmanager
     def _opened(self, flags: int) -> Iterator[int]:
-        if sys.platform == "win32":
-            raise Flaw("a ledger needs the file locks of POSIX systems, such as Linux and macOS")
         with _closing(os.open(self.path, flags | os.O_NONBLOCK)) as file:  # a pipe must not keep us waiting
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
