@@ -174,7 +174,8 @@ def export(file: Path, *, form: Annotated[Literal["json", "csv"], Parameter(name
         ledger.to_csv(sys.stdout)
     else:
         ledger.to_json(sys.stdout)
-        _say("")
+        sys.stdout.write("\n")
+    sys.stdout.flush()
 
 
 @app.command

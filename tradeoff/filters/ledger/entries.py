@@ -180,7 +180,7 @@ def rebuilt(entry: Entry) -> Filter:
     """Return the filter as it was after the entry."""
     try:
         return Filter.from_state(entry.state)
-    except DomainError as error:
+    except (DomainError, OverflowError) as error:
         raise Flaw(f"entry {entry.step} holds no filter this version knows: {error}") from error
 
 
