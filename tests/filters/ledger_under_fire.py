@@ -1,4 +1,5 @@
-"""Sixteen processes hammer one ledger while ``kill -9`` hits them at random: ``python tests/filters/ledger_under_fire.py --kills 300``.
+"""Sixteen processes hammer one ledger while ``kill -9`` hits them at random:
+``python tests/filters/ledger_under_fire.py --kills 300 --links 2``; with more links than one, they use it under several names.
 
 Every grant is written to a log of its own after ``spend`` returned. At the end the ledger must hold all of them, in a chain that
 verifies, within the budget; and no process may have ended by anything but a refusal or the kill.
@@ -40,16 +41,19 @@ def hammer(path, log, seed, capacity):
         os.write(handle, json.dumps([entry.step, entry.hash, entry.mechanism["noise_multiplier"]]).encode() + b"\n")
 
 
-def fire(folder, *, processes=16, kills=300, seed=0, volley=8):
+def fire(folder, *, processes=16, kills=300, seed=0, volley=8, links=1):
     """Run the fight and return what was seen."""
     folder, fork, capacity = Path(folder), multiprocessing.get_context("fork"), 12 * kills
     rng = random.Random(seed)  # noqa: S311 - as above
     path, codes, started, begun = folder / "budget.ledger", [], 0, time.perf_counter()
     Ledger.create(path, GDPFilter(1))
+    names = [path, *(folder / f"link-{i}" for i in range(1, links))]
+    for name in names[1:]:
+        name.hardlink_to(path)
 
     def start():
         nonlocal started
-        worker = fork.Process(target=hammer, args=(path, folder / f"{started}.log", rng.random(), capacity))
+        worker = fork.Process(target=hammer, args=(names[started % links], folder / f"{started}.log", rng.random(), capacity))
         worker.start()
         started += 1
         return worker
@@ -75,7 +79,7 @@ def fire(folder, *, processes=16, kills=300, seed=0, volley=8):
         worker.join()
         codes.append(worker.exitcode)
     seen = {"processes": started, "killed": codes.count(-signal.SIGKILL), "seconds": round(time.perf_counter() - begun, 1)}
-    return {**judge(path, folder, codes, capacity), **seen}
+    return {**judge(path, folder, codes, capacity), **seen, "links": links}
 
 
 def judge(path, folder, codes, capacity):
@@ -99,7 +103,7 @@ def judge(path, folder, codes, capacity):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("processes", 16), ("kills", 300), ("seed", 0), ("volley", 8)):
+    for name, default in (("processes", 16), ("kills", 300), ("seed", 0), ("volley", 8), ("links", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)
     with tempfile.TemporaryDirectory() as scratch:
         print(json.dumps(fire(scratch, **vars(parser.parse_args()))))  # noqa: T201 - a script

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -73,6 +74,7 @@ def spend(
     kind: str,
     count: int = 1,
     adjacency: str = "add-remove",
+    head: str | None = None,
     **parameters: float,
 ) -> None:
     """Grant a mechanism and record it, or refuse it, record nothing, and end with code 2.
@@ -84,20 +86,24 @@ def spend(
     kind
         Kind of mechanism, as in plan files.
     count
-        How often it runs, as one step.
+        How often it runs, as one step; from 1.
     adjacency
         Neighbours, as in plan files: add-remove or replace-one.
+    head
+        The head that the ledger must have; another one is refused.
     parameters
         Parameters of the kind, as in plan files: --noise-multiplier 10.
     """
     from tradeoff.filters import Ledger
 
-    entry = Ledger(file).spend(_step(kind, count, adjacency, parameters))
+    entry = Ledger(file).spend(_step(kind, count, adjacency, parameters), head=head)
     _say(f"{file}: {_told(entry)}")
 
 
 def _step(kind: str, count: int, adjacency: str, parameters: dict[str, float]) -> Mechanism | Plan:
     """Return the mechanism that a plan file would hold under these keys; counted more than once, the plan."""
+    if count == 0:
+        raise DomainError("count = 0 is outside {1, 2, ...}; a mechanism that never runs is no step")
     entries = {"kind": kind, **{name.replace("-", "_"): value for name, value in parameters.items()}, "count": count}
     lines = [f"{json.dumps(name)} = {json.dumps(value) if isinstance(value, str) else repr(value)}" for name, value in entries.items()]
     plan = loads("\n".join([f"adjacency = {json.dumps(adjacency)}", "[[mechanism]]", *lines]), name="spend").plan
@@ -142,7 +148,7 @@ def verify(file: Path, *, head: str | None = None) -> None:
     file
         A ledger.
     head
-        A head known from before: entries cut off at the end are found only with it.
+        A head known from before: a file put back to an earlier state is found only with it.
     """
     from tradeoff.filters import Ledger
 
@@ -164,7 +170,44 @@ def export(file: Path, *, form: Annotated[Literal["json", "csv"], Parameter(name
     from tradeoff.filters import Ledger
 
     ledger = Ledger(file)
-    _say((ledger.to_json() if form == "json" else ledger.to_csv()).rstrip("\n"))
+    if form == "csv":
+        ledger.to_csv(sys.stdout)
+    else:
+        ledger.to_json(sys.stdout)
+        sys.stdout.write("\n")
+    sys.stdout.flush()
+
+
+@app.command
+def backup(file: Path, copy: Path) -> None:
+    """Write a copy, with every entry checked, while others go on spending. It is a second budget: never spend from both.
+
+    Parameters
+    ----------
+    file
+        A ledger.
+    copy
+        File to make; it must not exist.
+    """
+    from tradeoff.filters import Ledger
+
+    _say(f"{copy}: a copy of {file}\nhead {Ledger(file).backup(copy)}")
+
+
+@app.command
+def convert(file: Path, new: Path) -> None:
+    """Write a ledger of the first format, an SQLite file, anew: the same entries, checked, with the same head.
+
+    Parameters
+    ----------
+    file
+        A ledger of the first format, with the files -wal and -shm beside it.
+    new
+        File to make; it must not exist.
+    """
+    from tradeoff.filters import Ledger
+
+    _say(f"{new}: {_told(Ledger.convert(file, new).last)}")
 
 
 def _told(entry: Entry) -> str:

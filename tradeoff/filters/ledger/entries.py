@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, is_dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
 from tradeoff.errors import DomainError, LedgerError
-from tradeoff.filters.base import Filter
+from tradeoff.filters.base import AdditiveFilter, Filter
 from tradeoff.filters.expost import ExPost
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
@@ -19,9 +20,16 @@ from tradeoff.mechanisms.plan import Plan
 GENESIS = "0" * 64
 """What stands for the hash before the first entry."""
 
+_LIBM = 2.0**-40
+"""Difference of stored and found totals, relative to the budget, that is put down to the libm: a few units, 2^-53, and room."""
+
+
+class Flaw(LedgerError):  # noqa: N818 - it becomes a LedgerError once the file is named
+    """What is wrong with a ledger, told by those who do not know its file; who opened it names it."""
+
 
 class Row(NamedTuple):
-    """An entry as it is stored: JSON texts, and the hash in hexadecimal digits."""
+    """An entry as it is hashed: JSON texts, and the hash in hexadecimal digits."""
 
     step: int
     time: str
@@ -29,6 +37,30 @@ class Row(NamedTuple):
     totals: str
     state: str
     hash: str
+
+    def line(self) -> bytes:
+        """Return the entry as it is stored: a JSON array on one line."""
+        parts = (self.step, _text(self.time), self.mechanism, self.totals, self.state, _text(self.hash))
+        return f"[{','.join(map(str, parts))}]\n".encode()
+
+    @classmethod
+    def read(cls, line: bytes) -> Self:
+        """Return the row of a stored line; there is only one way to write it.
+
+        Raises
+        ------
+        LedgerError
+            If it is no such line.
+        """
+        try:
+            step, time, mechanism, totals, state, digest = json.loads(line)
+            row = cls(step, time, _text(mechanism), _text(totals), _text(state), digest)
+            whole = row.line() == line
+        except (ValueError, TypeError, RecursionError):
+            whole = False
+        if not whole:
+            raise Flaw("a line is no entry as it was written: the ledger was damaged or edited")
+        return row
 
 
 @dataclass(frozen=True)
@@ -42,7 +74,8 @@ class Entry:
     time
         When it was granted: UTC, ISO 8601.
     mechanism
-        What was granted: ``kind`` and parameters of a mechanism, or a curve, a plan or an ex-post loss. None in step 0.
+        What was granted: ``kind`` and parameters of a mechanism, or a curve, a plan or an ex-post loss. In step 0 the
+        random number that tells this ledger from all others, under ``ledger``.
     totals
         ``budget``, ``spent`` and ``remaining`` after the grant, in the units of the filter.
     state
@@ -63,7 +96,7 @@ class Entry:
         """Return the entry for a step that the filter has just granted, or the first one for no step."""
         number = 0 if previous is None else previous.step + 1
         time = datetime.now(UTC).isoformat(timespec="microseconds")
-        mechanism = None if previous is None else described(step)
+        mechanism = {"ledger": secrets.token_hex(16)} if previous is None else described(step)
         found = cls(number, time, mechanism, totals(filter_), filter_.state(), "")
         return replace(found, hash=_hash(previous.hash if previous else GENESIS, found.row()))
 
@@ -81,37 +114,74 @@ class Entry:
             If the row was edited, or does not follow the entry with the hash ``previous``.
         """
         if not all(map(isinstance, row, (int, str, str, str, str, str))) or row.hash != _hash(previous, row):
-            raise LedgerError(f"entry {row.step!r} does not carry the hash of its content and of the entry before: the ledger was edited")
+            raise Flaw(f"entry {row.step!r} does not carry the hash of its content and of the entry before: the ledger was edited")
         try:
             return cls(row.step, row.time, json.loads(row.mechanism), json.loads(row.totals), json.loads(row.state), row.hash)
         except ValueError as error:
-            raise LedgerError(f"entry {row.step} is no JSON: {error}") from error
+            raise Flaw(f"entry {row.step} is no JSON: {error}") from error
 
 
 def chain(rows: Iterable[Row]) -> Iterator[Entry]:
-    """Go through all entries, each checked against the one before: hash, number, and the budget it speaks of.
+    """Go through all entries, each checked against the one before: hash, number, budget, and sums that never fall.
 
     Raises
     ------
     LedgerError
         At the first entry that is not as it was written.
     """
-    previous, budget = GENESIS, None
+    previous, before = GENESIS, None
     for number, row in enumerate(rows):
         entry = Entry.read(row, previous)
         told = rebuilt(entry)
-        if entry.step != number or told.steps != number or totals(told) != entry.totals or budget not in (None, told.parameters):
-            raise LedgerError(f"entry {entry.step} is out of place: its number, totals or budget are not those of its chain")
-        previous, budget = entry.hash, told.parameters
+        if not (entry.step == number == told.steps and _near(entry.totals, totals(told)) and _follows(told, before)):
+            raise Flaw(f"entry {entry.step} is out of place: its number, totals or budget are not those of its chain")
+        previous, before = entry.hash, told
         yield entry
+    if before is None:
+        raise Flaw("has no entries, not even the first one")
+
+
+def _follows(filter_: Filter, before: Filter | None) -> bool:
+    """Whether a filter has the kind and the budget of the one before, and has spent no less: exactly, in every resource."""
+    if before is None:
+        return True
+    if (filter_.kind, filter_.parameters) != (before.kind, before.parameters):
+        return False
+    if not isinstance(filter_, AdditiveFilter) or not isinstance(before, AdditiveFilter):
+        return True
+    # fsum rounds the exact sum once, so its sign is right.
+    pairs = zip(before.totals, filter_.totals, strict=True)
+    return all(math.fsum((*new.partials, *(-x for x in old.partials))) >= 0 for old, new in pairs)
+
+
+def _near(stored: dict[str, Any], found: dict[str, Any]) -> bool:
+    """Whether stored totals are those found, up to what the logarithms of another machine may differ by.
+
+    It hides no grant: totals are only shown. What is granted is decided by the state, whose sums and number are compared exactly.
+    """
+    try:
+        columns = [_numbers(told[name]) for told in (stored, found) for name in ("budget", "spent", "remaining")]
+        return len(stored) == 3 and all(
+            math.isclose(mine, its, rel_tol=0.0, abs_tol=_LIBM * abs(amounts[3]))
+            for amounts in zip(*columns, strict=True)
+            for mine, its in zip(amounts[:3], amounts[3:], strict=True)
+        )
+    except (KeyError, TypeError, ValueError):
+        return False
+
+
+def _numbers(amount: Any) -> list[float]:
+    """Return the numbers of an amount, in order."""
+    parts = amount.values() if isinstance(amount, dict) else amount if isinstance(amount, list) else None
+    return [float(amount)] if parts is None else [x for each in parts for x in _numbers(each)]
 
 
 def rebuilt(entry: Entry) -> Filter:
     """Return the filter as it was after the entry."""
     try:
         return Filter.from_state(entry.state)
-    except DomainError as error:
-        raise LedgerError(f"entry {entry.step} holds no filter this version knows: {error}") from error
+    except (DomainError, OverflowError) as error:
+        raise Flaw(f"entry {entry.step} holds no filter this version knows: {error}") from error
 
 
 def described(step: object) -> dict[str, Any]:

@@ -6,17 +6,22 @@ import csv
 import io
 import json
 import os
-import sqlite3
-from collections.abc import Iterator
+import textwrap
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any, Self
+from pathlib import Path
+from typing import IO, Any, Self
 
 from tradeoff.core.curve import TradeOff
-from tradeoff.errors import KindError, LedgerError
+from tradeoff.errors import DomainError, KindError, LedgerError
 from tradeoff.filters.base import Filter
-from tradeoff.filters.ledger.entries import GENESIS, Entry, chain, rebuilt
-from tradeoff.filters.ledger.store import Store, all_rows, append, check, last_rows
+from tradeoff.filters.ledger.entries import Entry, Flaw, Row, chain, rebuilt
+from tradeoff.filters.ledger.store import Opened, Store, old_rows
+
+_QUICK = 0.02
+"""Seconds of arithmetic that may keep others waiting: about that of a few grants on a slow disk."""
 
 
 class Ledger:
@@ -32,7 +37,7 @@ class Ledger:
     Raises
     ------
     LedgerError
-        If there is no such file, it cannot be opened, is no ledger, is corrupt, or was written by a later version.
+        If there is no such file, it cannot be opened, is no ledger, is damaged, or was written by another version.
 
     Notes
     -----
@@ -40,7 +45,8 @@ class Ledger:
     after, its grant stays. In between the entry may be there though nobody learned of the grant: paid and not used.
 
     Every entry carries the hash of the one before. Who can write the file can also write a new chain, so keep the ``head`` where
-    others cannot write and give it to ``verify``. A ledger lives on a local disk: SQLite's write-ahead log needs shared memory.
+    others cannot write and give it to ``verify``, or to ``spend``. A ledger is one file, whatever its names, on a local disk of a
+    POSIX system; reading it needs no permission to write. A copy of the file is a second budget.
 
     Examples
     --------
@@ -84,22 +90,45 @@ class Ledger:
         """
         if not isinstance(filter, Filter) or filter.steps:
             raise KindError(f"{filter!r} is no unspent filter; a ledger starts with one, such as GDPFilter(1)")
-        Store(path).create(Entry.following(None, None, filter).row())
+        Store(path).create([Entry.following(None, None, filter).row()])
+        return cls(path)
+
+    @classmethod
+    def convert(cls, old: str | os.PathLike[str], path: str | os.PathLike[str]) -> Self:
+        """Write a ledger of the first format, an SQLite file, as a new file: the same entries, checked, with the same head.
+
+        Parameters
+        ----------
+        old
+            The SQLite file, with the files ``-wal`` and ``-shm`` beside it that belong to it. Nobody may spend from it any more.
+        path
+            A file that does not exist yet.
+
+        Raises
+        ------
+        LedgerError
+            If the old ledger is not as it was written, or the new file exists or cannot be made.
+        """
+        with Store(old).told():
+            Store(path).create(entry.row() for entry in chain(old_rows(Path(old))))
         return cls(path)
 
     # The protocol of a filter.
 
     def would_exceed(self, step: Any) -> bool:
         """Whether ``spend(step)`` would be refused now; another process may be faster."""
-        return self.filter.would_exceed(step)
+        with _finite(step):
+            return self.filter.would_exceed(step)
 
-    def spend(self, step: Any) -> Entry:
+    def spend(self, step: Any, *, head: str | None = None) -> Entry:
         """Grant a step and record it, or refuse it and record nothing.
 
         Parameters
         ----------
         step
             Whatever the filter takes: a curve, a mechanism, a plan, an ex-post loss.
+        head
+            The head that the ledger must have: a file that was put back to an earlier state, or spent from by others, is refused.
 
         Returns
         -------
@@ -113,20 +142,33 @@ class Ledger:
         KindError
             If the step may not enter a filter of this kind at all.
         LedgerError
-            If the file cannot be read or written; nothing is granted.
+            If the file cannot be read or written, or has another head; nothing is granted.
+
+        Notes
+        -----
+        The cost of a step may take seconds, so it is computed before the file is locked, and anew if others were faster. Within
+        the lock it is computed only where that was quick, or where ``wait`` seconds of trying have gone by.
         """
-        with self._named(), self._store.writing() as db:
-            last = _last(db)
-            filter_ = rebuilt(last)
-            filter_.spend(step)
-            entry = Entry.following(last, step, filter_)
-            append(db, entry.row())
-        return entry
+        deadline = time.monotonic() + self._store.wait
+        while True:
+            begun, last = time.monotonic(), self.last
+            with self._store.told():
+                entry = _granted(last, step, head)
+            ready = time.monotonic()
+            with self._store.writing() as opened:
+                now = _last(opened)
+                alone = now != last and (ready - begun < _QUICK or ready > deadline)
+                if alone:  # while the others wait
+                    entry = _granted(now, step, head)
+                if alone or now == last:
+                    opened.append(entry.row())
+                    return entry
 
     @property
     def filter(self) -> Filter:
         """The filter as it is now, in memory; spending from it does not touch the ledger."""
-        return rebuilt(self.last)
+        with self._store.told():
+            return rebuilt(self.last)
 
     @property
     def spent(self) -> Any:
@@ -157,8 +199,14 @@ class Ledger:
     @property
     def last(self) -> Entry:
         """The last entry, checked against its hash."""
-        with self._named(), self._store.reading() as db:
-            return _last(db)
+        with self._store.reading() as opened:
+            return _last(opened)
+
+    @property
+    def identity(self) -> str:
+        """Hash of the first entry, which holds a random number: that of this ledger and its copies, and of no other."""
+        with self._store.reading() as opened:
+            return next(chain(opened.rows())).hash
 
     @property
     def head(self) -> str:
@@ -167,8 +215,7 @@ class Ledger:
 
     def entries(self) -> list[Entry]:
         """Return all entries, the first one first, with the chain checked."""
-        with self._named(), self._store.reading() as db:
-            return list(chain(all_rows(db)))
+        return list(self._chain())
 
     def verify(self, head: str | None = None) -> str:
         """Check every entry, and the file that holds them.
@@ -176,7 +223,7 @@ class Ledger:
         Parameters
         ----------
         head
-            A head known from before; without it entries cut off at the end go unnoticed.
+            A head known from before; without it a file put back to an earlier state goes unnoticed.
 
         Returns
         -------
@@ -186,50 +233,106 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If an entry was edited, moved or taken out; if the file is corrupt; or if no entry carries the known head.
+            If an entry was edited, moved, cut off or taken out; if the file is damaged; or if no entry carries the known head.
         """
-        wanted, found = head.strip().lower() if head is not None else None, GENESIS
-        with self._named(), self._store.reading() as db:
-            check(db)
-            known = wanted is None
-            for entry in chain(all_rows(db)):
-                found, known = entry.hash, known or entry.hash == wanted
-        if found == GENESIS:
-            raise LedgerError(f"{self._store.path}: has no entries, not even the first one")
+        wanted = None if head is None else _cleaned(head)
+        known, found = wanted is None, ""
+        for entry in self._chain():
+            found, known = entry.hash, known or entry.hash == wanted
         if not known:
             raise LedgerError(f"{self._store.path}: no entry carries the head {head}: the ledger was cut off or written anew after it")
         return found
 
-    def to_json(self) -> str:
-        """Return all entries as a JSON array of objects."""
-        return json.dumps([asdict(entry) for entry in self.entries()], indent=2, allow_nan=False)
+    def backup(self, path: str | os.PathLike[str]) -> str:
+        """Write a copy of the ledger as it is now, while others go on spending.
 
-    def to_csv(self) -> str:
-        """Return all entries as CSV with a header; tables inside an entry are JSON texts."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        rows = [entry.row() for entry in self.entries()]
-        writer.writerows([rows[0]._fields, *rows])
-        return text.getvalue()
+        Parameters
+        ----------
+        path
+            A file that does not exist yet.
 
-    @contextmanager
-    def _named(self) -> Iterator[None]:
-        """Name the file in errors that do not."""
-        try:
-            yield
-        except LedgerError as error:
-            name = str(self._store.path)
-            if str(error).startswith(name):
-                raise
-            raise LedgerError(f"{name}: {error}") from error
+        Returns
+        -------
+        str
+            The head of the copy, with all of its entries checked. The copy is a second budget: never spend from both.
+
+        Raises
+        ------
+        LedgerError
+            If an entry is not as it was written, or the new file exists or cannot be made.
+        """
+        Store(path).create(entry.row() for entry in self._chain())
+        return type(self)(path).head
+
+    def to_json(self, file: IO[str] | None = None) -> str:
+        """Return all entries as a JSON array of objects, or write them to an open text file, one by one, and return nothing of them."""
+        if file is None:
+            return _text(self.to_json)
+        before = "[\n"
+        for entry in self._chain():
+            file.write(before + textwrap.indent(json.dumps(asdict(entry), indent=2, allow_nan=False), "  "))
+            before = ",\n"
+        file.write("\n]")
+        return ""
+
+    def to_csv(self, file: IO[str] | None = None) -> str:
+        """Return all entries as CSV with a header, or write them to an open text file; tables inside an entry are JSON texts."""
+        if file is None:
+            return _text(self.to_csv)
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(Row._fields)
+        writer.writerows(entry.row() for entry in self._chain())
+        return ""
+
+    def _chain(self) -> Iterator[Entry]:
+        """Go through all entries, and see that the last one is the one the file is sealed with."""
+        found = ""
+        with self._store.reading() as opened:
+            for entry in chain(opened.rows()):
+                found = entry.hash
+                yield entry
+            if found != opened.seal.head:
+                raise Flaw("its last entry is not the one its first line speaks of: the file was damaged or edited")
 
     def __repr__(self) -> str:
         return f"Ledger({str(self._store.path)!r}): {self.filter!r}"
 
 
-def _last(db: sqlite3.Connection) -> Entry:
-    """Return the last entry, checked against its own hash: what was edited is not built upon."""
-    rows = last_rows(db)
-    if not rows:
-        raise LedgerError("has no entries, not even the first one")
-    return Entry.read(rows[0], rows[1].hash if len(rows) > 1 else GENESIS)
+def _last(opened: Opened) -> Entry:
+    """Return the last entry, checked against its own hash and the seal: what was edited is not built upon."""
+    entry = Entry.read(*opened.last())
+    if entry.hash != opened.seal.head:
+        raise Flaw("its last entry is not the one its first line speaks of: the file was damaged or edited")
+    return entry
+
+
+def _granted(last: Entry, step: Any, head: str | None) -> Entry:
+    """Return the entry that follows, if the step fits and the head is the one that was asked for."""
+    if head is not None and last.hash != _cleaned(head):
+        raise Flaw(f"its head is {last.hash}, and not {head}: it was spent from or put back; nothing was granted")
+    filter_ = rebuilt(last)
+    with _finite(step):
+        filter_.spend(step)
+    return Entry.following(last, step, filter_)
+
+
+@contextmanager
+def _finite(step: Any) -> Iterator[None]:
+    """Say in plain words that a step holds numbers beyond the floats."""
+    try:
+        yield
+    except OverflowError as error:
+        raise DomainError(
+            f"a {type(step).__name__} holds a number beyond the floats, 1.8e308; nothing was granted: give smaller ones"
+        ) from error
+
+
+def _text(write: Callable[[IO[str]], object]) -> str:
+    """Return what is written to a file."""
+    file = io.StringIO()
+    write(file)
+    return file.getvalue()
+
+
+def _cleaned(head: str) -> str:
+    return head.strip().lower()

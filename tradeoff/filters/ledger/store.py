@@ -1,56 +1,136 @@
-"""The file under a ledger: an SQLite database in WAL mode, with one table that only grows."""
+"""The file under a ledger: lines of JSON that are only ever added, and a first line that says which of them count.
+
+The first line, the *seal*, has a fixed width and holds the place and the hash of the last entry. A grant is two writes: the entry
+behind the last one, flushed; then the seal over the old one, flushed. The second is the commit. What lies behind the last sealed
+entry was granted to nobody, and the next writer cuts it off.
+
+So there is no journal that could be lost, cut, or found under another name; and what the seal counts never changes, so readers
+lock the file only while they read the seal. The lock is ``flock``: it belongs to the file, whatever it is called.
+"""
 
 from __future__ import annotations
 
+import errno
+import json
 import os
-import sqlite3
-from collections.abc import Iterator
+import stat
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from tradeoff.errors import LedgerError
-from tradeoff.filters.ledger.entries import Row
+from tradeoff.filters.ledger.entries import GENESIS, Flaw, Row
 
-APPLICATION = 0x74724F66
-"""Mark in the header of the file that says it is a ledger."""
+if sys.platform != "win32":
+    import fcntl
 
-SCHEMA = 1
-"""Version of the table below; a file with a later one is refused."""
+FORMAT = 2
+"""Version of the lines below; a file with a later one is refused. The first one was an SQLite database."""
 
-_COLUMNS = ", ".join(Row._fields)
-_TABLE = {
-    "entries": """CREATE TABLE entries (
-    step INTEGER PRIMARY KEY,
-    time TEXT NOT NULL,
-    mechanism TEXT NOT NULL,
-    totals TEXT NOT NULL,
-    state TEXT NOT NULL,
-    hash TEXT NOT NULL
-)""",
-    "entries_follow": """CREATE TRIGGER entries_follow BEFORE INSERT ON entries
-WHEN new.step <> (SELECT coalesce(max(step), -1) + 1 FROM entries) BEGIN SELECT raise(ABORT, 'entries are numbered in a row'); END""",
-    "entries_stay": """CREATE TRIGGER entries_stay BEFORE UPDATE ON entries
-BEGIN SELECT raise(ABORT, 'a ledger only grows'); END""",
-    "entries_remain": """CREATE TRIGGER entries_remain BEFORE DELETE ON entries
-BEGIN SELECT raise(ABORT, 'a ledger only grows'); END""",
+WIDTH = 256
+"""Bytes of the seal: within one sector (512 at least), which disks write whole or not at all, with room for places up to 10^40."""
+
+_SQLITE, _APPLICATION = b"SQLite format 3\0", bytes.fromhex("74724f66")
+"""How a ledger of the first format begins, and the mark that it holds from byte 68."""
+
+_OLD = "is a ledger of the first format, in SQLite; Ledger.convert(old, new) writes all its entries, with the same head, to a new file"
+"""What is said of it."""
+
+_TAIL = len(f'"{GENESIS}"]\n')
+"""Bytes at the end of an entry that hold its hash."""
+
+_PAUSE = 0.002
+"""Seconds between two tries for the lock: about the time of one grant, which is two flushes."""
+
+_REASONS = {
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "the disk is full; nothing was granted: free some space and try again"),
+    **dict.fromkeys((errno.EACCES, errno.EROFS), "Permission denied: to spend, the file must be writable; to read, readable"),
+    errno.EIO: "the disk failed to read or write; nothing was granted, and nothing says that the ledger is damaged: try again",
+    errno.ENOLCK: "the file system has no locks; nothing was granted: keep a ledger on a local disk",
+    errno.ENOENT: "cannot be read: No such file or directory; Ledger.create makes a new ledger",
 }
 
-_REASONS = (
-    ("SQLITE_FULL", "the disk is full; nothing was granted: free some space and try again"),
-    ("SQLITE_BUSY", "other processes kept it locked for {wait:g} seconds; nothing was granted: try again"),
-    ("SQLITE_LOCKED", "another connection keeps it locked; nothing was granted: try again"),
-    ("SQLITE_NOTADB", "is no ledger: it is not an SQLite file, or its header is corrupt"),
-    ("SQLITE_CORRUPT", "is corrupt; restore a copy, and check it with the last head you know"),
-    ("SQLITE_READONLY", "cannot be written; a ledger and its folder must be writable, even for reading"),
-    ("SQLITE_CANTOPEN", "cannot be opened; a ledger and its folder must be writable, even for reading"),
-    ("SQLITE_PERM", "cannot be opened; a ledger and its folder must be writable, even for reading"),
-    ("SQLITE_IOERR", "the disk failed to read or write; nothing was granted"),
-    ("SQLITE_CONSTRAINT", "the entry does not fit; nothing was granted"),
-)
+
+class Seal(NamedTuple):
+    """Where the last entry starts and ends, in bytes, and its hash."""
+
+    start: int
+    end: int
+    head: str
+
+    def line(self) -> bytes:
+        """Return the first line of the file."""
+        told = {"tradeoff ledger": FORMAT, **self._asdict()}
+        return json.dumps(told).ljust(WIDTH - 1).encode() + b"\n"
+
+    @classmethod
+    def read(cls, file: int) -> Seal:
+        """Return the seal of an open file; every bit of it counts."""
+        line = _read(file, 0, WIDTH)
+        if line.startswith(_SQLITE):
+            raise Flaw(_OLD if line[68:72] == _APPLICATION else "is an SQLite file, and no ledger")
+        try:
+            told = json.loads(line)
+            version = told.pop("tradeoff ledger")
+            later = version > FORMAT
+            whole = not later and (seal := cls(**told)).line() == line and list(map(type, seal)) == [int, int, str]
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            later = whole = False
+        if later:
+            raise Flaw(f"has format {version}, and this version reads format {FORMAT}; use a newer version of tradeoff")
+        if not whole or not WIDTH <= seal.start < seal.end:
+            raise Flaw("is no ledger, or its first line is damaged")
+        if seal.end > os.fstat(file).st_size:
+            raise Flaw("was cut off at its end; restore a copy, and check it with the last head you know")
+        return seal
+
+
+class Opened(NamedTuple):
+    """An open file, and its seal."""
+
+    file: int
+    seal: Seal
+
+    def last(self) -> tuple[Row, str]:
+        """Return the last row, and the hash of the one before."""
+        start, end, _ = self.seal
+        before = _read(self.file, start - _TAIL, start)[1:-3].decode("ascii", "replace") if start > WIDTH else GENESIS
+        return Row.read(_read(self.file, start, end)), before
+
+    def rows(self) -> Iterator[Row]:
+        """Go through all rows, the first one first, in flat memory."""
+        with open(os.dup(self.file), "rb") as lines:  # noqa: PTH123 - a descriptor, not a path
+            place = lines.seek(WIDTH)
+            while place < self.seal.end:
+                line = lines.readline(self.seal.end - place)
+                place += len(line)
+                yield Row.read(line)
+
+    def append(self, row: Row) -> None:
+        """Add a row: it counts from the moment its seal is on the disk, and is taken back if anything fails before."""
+        line, end = row.line(), self.seal.end
+        try:
+            os.ftruncate(self.file, end)  # what a killed process left of a step it was not granted
+            _write(self.file, line, end)
+            same = _read(self.file, end, end + len(line)) == line
+            if same:
+                _write(self.file, Seal(end, end + len(line), row.hash).line(), 0)
+        except BaseException:
+            with suppress(OSError):
+                _put(self.file, self.seal.line(), 0)
+                os.ftruncate(self.file, end)
+                _sync(self.file)
+            raise
+        if not same:
+            raise Flaw("the entry just written reads otherwise; nothing was granted")
 
 
 class Store:
-    """File of a ledger. Every use opens a connection of its own, so that a fork or a thread shares none.
+    """File of a ledger. Every use opens it anew, so that a fork or a thread shares nothing.
 
     Parameters
     ----------
@@ -62,136 +142,150 @@ class Store:
 
     def __init__(self, path: str | os.PathLike[str], wait: float = 60.0) -> None:
         self.path, self.wait = Path(path), wait
+        if sys.platform == "win32":
+            raise LedgerError(f"{path}: a ledger needs the file locks of POSIX systems, such as Linux and macOS")
 
-    def create(self, first: Row) -> None:
-        """Make a new file that holds the first entry: whole, or not at all.
+    def create(self, rows: Iterable[Row]) -> None:
+        """Make a new file that holds these rows: whole, or not at all.
 
         Raises
         ------
         LedgerError
             If there is such a file already, or it cannot be made.
         """
+        with self._made() as file:
+            seal = Seal(WIDTH, WIDTH, GENESIS)
+            for row in rows:
+                line = row.line()
+                _put(file, line, seal.end)
+                seal = Seal(seal.end, seal.end + len(line), row.hash)
+            _write(file, seal.line(), 0)
+
+    @contextmanager
+    def _made(self) -> Iterator[int]:
+        """Hand out a new file that nobody sees, and give it its name when the block is done: never over another file."""
+        folder, name = self.path.absolute().parent, None
         try:
-            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666))
+            file, name = tempfile.mkstemp(prefix=".tradeoff-", dir=folder)  # readable by its owner alone
+            with _closing(file):
+                yield file
+            os.link(name, self.path)
         except FileExistsError as error:
             raise LedgerError(f"{self.path}: exists already; a ledger is never overwritten") from error
         except OSError as error:
-            raise LedgerError(f"{self.path}: cannot be created: {error.strerror or error}") from error
+            raise LedgerError(f"{self.path}: cannot be created: {_reason(error)}") from error
+        finally:
+            if name is not None:
+                Path(name).unlink(missing_ok=True)
+        with suppress(OSError), _closing(os.open(folder, os.O_RDONLY)) as handle:  # put the name on the disk, where the system can
+            os.fsync(handle)
+
+    @contextmanager
+    def reading(self) -> Iterator[Opened]:
+        """Open the ledger as it is now; what others add meanwhile is not seen."""
+        with self.told(), self._opened(os.O_RDONLY) as file:
+            self._lock(file, exclusive=False)
+            seal = Seal.read(file)
+            fcntl.flock(file, fcntl.LOCK_UN)
+            yield Opened(file, seal)
+
+    @contextmanager
+    def writing(self) -> Iterator[Opened]:
+        """Open the ledger alone."""
+        with self.told(), self._opened(os.O_RDWR) as file:
+            self._lock(file, exclusive=True)
+            if not os.path.samestat(os.fstat(file), self.path.stat()):
+                raise Flaw("was replaced while this process waited for it; nothing was granted: try again")
+            try:
+                yield Opened(file, Seal.read(file))
+            finally:
+                fcntl.flock(file, fcntl.LOCK_UN)  # a child forked meanwhile holds the file open too
+
+    @contextmanager
+    def _opened(self, flags: int) -> Iterator[int]:
+        with _closing(os.open(self.path, flags | os.O_NONBLOCK)) as file:  # a pipe must not keep us waiting
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
+                raise Flaw(f"is {'a folder' if stat.S_ISDIR(status.st_mode) else 'no regular file'}, and no ledger")
+            if status.st_size == 0:
+                raise Flaw("is empty, and no ledger: Ledger.create never leaves an empty file")
+            yield file
+
+    def _lock(self, file: int, *, exclusive: bool) -> None:
+        deadline = time.monotonic() + self.wait
+        while True:
+            try:
+                return fcntl.flock(file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                if time.monotonic() >= deadline:
+                    told = f"other processes kept it locked for {self.wait:g} seconds; nothing was granted: try again"
+                    raise Flaw(told) from error
+            time.sleep(_PAUSE)
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Name the file in errors, and say in plain words what the system refused."""
         try:
-            with self._connection() as db:
-                db.execute("PRAGMA journal_mode = WAL")
-                with _transaction(db):
-                    for statement in (*_TABLE.values(), f"PRAGMA application_id = {APPLICATION}", f"PRAGMA user_version = {SCHEMA}"):
-                        db.execute(statement)
-                    append(db, first)
-        except BaseException:
-            self._remove()
-            raise
-        _sync_folder(self.path.absolute().parent)
-
-    def _remove(self) -> None:
-        for tail in ("", "-wal", "-shm", "-journal"):
-            with suppress(OSError):
-                os.unlink(f"{self.path}{tail}")  # noqa: PTH108 - names beside the file, not paths below it
-
-    @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """Open the ledger for reading one consistent state of it."""
-        with self._ledger() as db:
-            db.execute("BEGIN")
-            yield db
-
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """Open the ledger for one transaction, alone: it is on disk when the block ends, and undone if the block raises."""
-        with self._ledger() as db, _transaction(db):
-            yield db
-
-    @contextmanager
-    def _ledger(self) -> Iterator[sqlite3.Connection]:
-        self._check_file()
-        with self._connection() as db:
-            (application,), (schema,) = (db.execute(f"PRAGMA {name}").fetchone() for name in ("application_id", "user_version"))
-            if application != APPLICATION:
-                raise LedgerError(f"{self.path}: is an SQLite file, but no ledger")
-            if schema != SCHEMA:
-                remedy = "use a newer version of tradeoff" if schema > SCHEMA else "its header is corrupt"
-                raise LedgerError(f"{self.path}: has schema {schema}, and this version reads schema {SCHEMA}; {remedy}")
-            yield db
-
-    def _check_file(self) -> None:
-        try:
-            size = self.path.stat().st_size
+            yield
+        except Flaw as flaw:
+            raise LedgerError(f"{self.path}: {flaw}") from flaw
         except OSError as error:
-            raise LedgerError(f"{self.path}: cannot be read: {error.strerror or error}; Ledger.create makes a new ledger") from error
-        if self.path.is_dir() or size == 0:
-            what = "a folder" if self.path.is_dir() else "empty: its creation was cut short, so remove it and create it again"
-            raise LedgerError(f"{self.path}: is {what}")
-
-    @contextmanager
-    def _connection(self) -> Iterator[sqlite3.Connection]:
-        """Open a connection that never makes a file, and say in plain words what goes wrong."""
-        try:
-            uri = f"{self.path.absolute().as_uri()}?mode=rw"
-            with closing(sqlite3.connect(uri, timeout=self.wait, isolation_level=None, uri=True)) as db:
-                db.execute("PRAGMA synchronous = FULL")  # a commit returns when it is on the disk
-                yield db
-        except sqlite3.Error as error:
-            raise LedgerError(f"{self.path}: {self._reason(error)}") from error
-
-    def _reason(self, error: sqlite3.Error) -> str:
-        name = getattr(error, "sqlite_errorname", "SQLITE_CORRUPT")  # no name: text that is not UTF-8
-        told = next((text for start, text in _REASONS if name.startswith(start)), "SQLite refuses it")
-        return f"{told.format(wait=self.wait)} ({error})"
+            raise LedgerError(f"{self.path}: {_reason(error)}") from error
 
 
-def last_rows(db: sqlite3.Connection) -> list[Row]:
-    """Return the last two rows, the last one first."""
-    return [Row(*row) for row in db.execute(f"SELECT {_COLUMNS} FROM entries ORDER BY step DESC LIMIT 2")]  # noqa: S608 - our own names
+def _reason(error: OSError) -> str:
+    return _REASONS.get(error.errno or 0, error.strerror or str(error))
 
 
-def all_rows(db: sqlite3.Connection) -> Iterator[Row]:
-    """Go through all rows, the first one first."""
-    return (Row(*row) for row in db.execute(f"SELECT {_COLUMNS} FROM entries ORDER BY step"))  # noqa: S608 - our own names
-
-
-def check(db: sqlite3.Connection) -> None:
-    """Check the pages of the file, and that the table and its guards are those of a ledger.
+def old_rows(path: Path) -> Iterator[Row]:
+    """Go through the rows of a ledger of the first format, in SQLite.
 
     Raises
     ------
     LedgerError
-        If they are not.
+        If the file cannot be read, or its pages are damaged.
     """
-    found = [problem for (problem,) in db.execute("PRAGMA integrity_check(1)")]
-    if found != ["ok"]:
-        raise LedgerError(f"the file is corrupt: {found[0]}")
-    if dict(db.execute("SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'")) != _TABLE:
-        raise LedgerError("the table of the ledger, or the guards that let it only grow, were changed")
+    import sqlite3
+
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True)) as db:
+            found: list[Any] = [problem for (problem,) in db.execute("PRAGMA integrity_check(1)")]
+            if found != ["ok"]:
+                raise Flaw(f"is corrupt: {found[0]}")
+            rows = db.execute(f"SELECT {', '.join(Row._fields)} FROM entries ORDER BY step")  # noqa: S608 - our own names
+            yield from map(Row._make, rows)
+    except sqlite3.Error as error:
+        raise Flaw(f"cannot be read as a ledger of the first format: {error}") from error
 
 
 @contextmanager
-def _transaction(db: sqlite3.Connection) -> Iterator[None]:
-    db.execute("BEGIN IMMEDIATE")
+def _closing(file: int) -> Iterator[int]:
+    """Close a descriptor in the end."""
     try:
-        yield
-        db.execute("COMMIT")
-    except BaseException:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-        raise
+        yield file
+    finally:
+        os.close(file)
 
 
-def append(db: sqlite3.Connection, row: Row) -> None:
-    """Add a row."""
-    db.execute(f"INSERT INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)", row)  # noqa: S608 - our own names
+def _read(file: int, start: int, end: int) -> bytes:
+    """Return the bytes from start to end, or as many as there are."""
+    return os.pread(file, end - start, start) if 0 <= start < end else b""
 
 
-def _sync_folder(folder: Path) -> None:
-    """Put the name of a new file on the disk, where the system can."""
-    with suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+def _write(file: int, data: bytes, place: int) -> None:
+    """Write all bytes at a place, and wait until the disk has them."""
+    _put(file, data, place)
+    _sync(file)
+
+
+def _sync(file: int) -> None:
+    if sys.platform == "darwin":
+        fcntl.fcntl(file, fcntl.F_FULLFSYNC)  # fsync there leaves them in the cache of the disk
+    else:
+        os.fsync(file)
+
+
+def _put(file: int, data: bytes, place: int) -> None:
+    while data:
+        done = os.pwrite(file, data, place)
+        data, place = data[done:], place + done
