@@ -1,0 +1,51 @@
+"""Claims of the library against balls: refuted only where the whole ball lies outside."""
+
+from __future__ import annotations
+
+from math import isnan
+
+import numpy as np
+from flint import arb, ctx
+
+import tradeoff as to
+from tests.truth.balls import PRECISIONS, ball
+from tests.truth.spec import Spec
+
+
+def refuted(claim: to.Bounds, truth: arb) -> str | None:
+    """Return what is wrong with the claim, None if nothing can be said against it."""
+    lower, upper = float(claim.lower), float(claim.upper)
+    if isnan(lower) or isnan(upper):
+        return f"[{lower!r}, {upper!r}] is no interval"
+    with ctx.workprec(PRECISIONS[-1]):
+        if lower > upper:
+            return f"[{lower!r}, {upper!r}] is crossed"
+        if truth > ball(upper):
+            return f"upper {upper!r} < truth {truth.str(20)}"
+        if truth < ball(lower):
+            return f"lower {lower!r} > truth {truth.str(20)}"
+    return None
+
+
+def check(claim: to.Bounds, truth: arb) -> None:
+    """Assert that the bounds may hold the truth."""
+    wrong = refuted(claim, truth)
+    assert wrong is None, wrong
+
+
+def check_range(curve: to.TradeOff) -> None:
+    """Assert that both orders' ``sup_loss`` cover the range of the law that the engines compose.
+
+    The supremum cuts epsilon off and sets delta beyond it to Q(L = inf), so that it may never lie below a loss of the law.
+    """
+    for order in (curve, ~curve):
+        low, _ = order.laws()  # of the curve below: the larger losses
+        top = low.range[1]
+        assert not np.isnan(top)
+        assert not order.sup_loss < top, f"sup L = {order.sup_loss!r} is below the law's {top!r}: {order!r}"
+
+
+def answers(spec: Spec, curve: to.TradeOff, question: str, at: float, **how: object) -> str | None:
+    """Ask curve and oracle the same question; return what is wrong with the answer."""
+    claim = curve.bounds(at, **how) if question == "beta" else getattr(curve.bounds, question)(at, **how)
+    return refuted(claim, getattr(spec, question)(at))
