@@ -33,16 +33,23 @@ def check(claim: to.Bounds, truth: arb) -> None:
     assert wrong is None, wrong
 
 
-def check_range(curve: to.TradeOff) -> None:
-    """Assert that both orders' ``sup_loss`` cover the range of the law that the engines compose.
+ROUNDED = (64 * 2.0**-53, 8 * 2.0**-53)
+"""Relative and absolute: what the library charges where it rounds a supremum of losses, so two of its bounds differ by no more."""
+
+
+def check_range(curve: to.TradeOff, spec: Spec | None = None) -> None:
+    """Assert that both orders' ``sup_loss`` cover the range of the law that the engines compose, and the truth if it is known.
 
     The supremum cuts epsilon off and sets delta beyond it to Q(L = inf), so that it may never lie below a loss of the law.
     """
-    for order in (curve, ~curve):
-        low, _ = order.laws()  # of the curve below: the larger losses
-        top = low.range[1]
+    for order, law in zip((curve, ~curve), (curve.laws()[0], (~curve).laws()[0]), strict=True):  # below f: the larger losses
+        top = law.range[1]
         assert not np.isnan(top)
-        assert not order.sup_loss < top, f"sup L = {order.sup_loss!r} is below the law's {top!r}: {order!r}"
+        least = top - ROUNDED[0] * abs(top) - ROUNDED[1] if np.isfinite(top) else top
+        assert order.sup_loss >= least, f"sup L = {order.sup_loss!r} is below the law's {top!r}: {order!r}"
+    if spec is not None:
+        assert not spec.sup_loss() > ball(float(curve.sup_loss)), f"sup L = {curve.sup_loss!r} is below {spec.sup_loss().str(20)}"
+        assert not spec.sup_loss() < ball(float(curve.least_sup_loss)), f"sup L >= {curve.least_sup_loss!r} is above {spec.sup_loss().str(20)}"
 
 
 def answers(spec: Spec, curve: to.TradeOff, question: str, at: float, **how: object) -> str | None:
