@@ -24,7 +24,7 @@ from tests.truth.claims import refuted
 from tests.truth.spec import Spec
 from tradeoff.errors import TradeOffError
 
-LIMIT, PATIENCE = 20.0, 3.0
+LIMIT, PATIENCE = 20.0, 0.7
 """Seconds of CPU after which a question counts as a hang, and after which the oracle is given up."""
 
 SHOWN = 2

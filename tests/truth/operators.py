@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 
-from flint import arb
+from flint import arb, ctx
 
 from tests.truth.atoms import Atomic, Law, TooMany, lost
 from tests.truth.balls import Number, ball
 from tests.truth.continuous import Gaussian, Gaussians
 from tests.truth.spec import Spec
+
+MOST_BESIDE = 1000
+"""Atoms summed at most beside a density: every step of a search sums them again."""
 
 
 def law_of(spec: Spec) -> Law | None:
@@ -217,6 +221,9 @@ class Product(Operator):
 
     def split(self) -> tuple[Law, Spec | None]:
         """Return the atoms and the law with a density, None if there is none; TooMany if there are two."""
+        return _split(self, ctx.prec)
+
+    def _split(self) -> tuple[Law, Spec | None]:
         law, smooth = Law([(arb(1), arb(1))], arb(0), arb(0)), []
         normal = [(mu, n * m) for spec, n in self.parts if isinstance(spec, Gaussian) for mu, m in _gaussians(spec) if n]
         for spec, n in self.parts:
@@ -225,8 +232,8 @@ class Product(Operator):
             inner = law_of(spec)
             law, smooth = (law, smooth + [spec] * n if n < 3 else _refuse(spec)) if inner is None else (law.times(inner.power(n)), smooth)
         smooth += [Gaussians(tuple(normal))] if normal else []
-        if len(smooth) > 1:
-            raise TooMany("two densities")
+        if len(smooth) > 1 or (smooth and len(law.pairs) > MOST_BESIDE):
+            raise TooMany(f"{len(smooth)} densities, {len(law.pairs)} atoms")
         return law, smooth[0] if smooth else None
 
     def make(self) -> Law | None:
@@ -249,6 +256,11 @@ class Product(Operator):
     def range(self) -> tuple[arb, arb]:
         ends = [(spec.losses(), n) for spec, n in self.parts if n]
         return sum((n * least for (least, _), n in ends), start=arb(0)), sum((n * most for (_, most), n in ends), start=arb(0))
+
+
+@lru_cache(maxsize=64)
+def _split(product: Product, bits: int) -> tuple[Law, Spec | None]:  # noqa: ARG001 - the precision is part of the key
+    return product._split()
 
 
 def _gaussians(spec: Gaussian) -> tuple[tuple[Number, int], ...]:
