@@ -1,4 +1,4 @@
-"""Hypothesis strategies for curves: families, piecewise-linear curves from random pairs, and products of them; descriptions for the oracle."""
+"""Hypothesis strategies: curves of families, of polygons from random pairs, and products of them; descriptions for the oracle."""
 
 from __future__ import annotations
 

@@ -16,7 +16,25 @@ from tests.truth.operators import Group, Maximum, Minimum, Mixture, Product, Rev
 from tests.truth.polygons import Polygon
 from tests.truth.spec import Spec
 
-LOSSES = (1e-300, 1e-170, 1e-100, 1e-16, 1e-8, 5.0, 20.0, 37.0, 37.7, 50.0, 300.0, 700.0, 745.0, 2000.0, 1e8, 1e100, 1e300)
+LOSSES = (
+    1e-300,
+    1e-170,
+    1e-100,
+    1e-16,
+    1e-8,
+    5.0,
+    20.0,
+    37.0,
+    37.7,
+    50.0,
+    300.0,
+    700.0,
+    745.0,
+    2000.0,
+    1e8,
+    1e100,
+    1e300,
+)
 RATES = (5e-324, 1e-300, 1e-100, 1e-16, 1e-9, 0.5, 1 - 1e-9, 1 - 2.0**-53, 1.0)
 MASSES = (0.0, 5e-324, 1e-300, 1e-17, 1e-9, 0.3, 0.9, 1 - 1e-9, 1 - 2.0**-53, 1.0)
 COUNTS = (10**4, 2**31, 2**53, 2**60, 2**63, 10**21)
@@ -73,7 +91,7 @@ class Drawer:
             return Polygon(tuple(across), tuple(down))
         return Polygon(tuple(map(float, across)), tuple(map(float, down)))
 
-    def family(self) -> Spec:
+    def family(self) -> Spec:  # noqa: PLR0911 - one return a kind
         kind = self.random.randrange(8)
         if kind == 0:
             return Gaussian(self.loss())
@@ -86,12 +104,15 @@ class Drawer:
         if kind == 4:
             return DiscreteLaplace(1 / self.loss(), self.random.randint(1, 5))
         if kind == 5:
-            return DiscreteGaussian(self._of((1e-300, 1e-160, 0.05, 0.3, 37.0), self.log_uniform(0.3, 12.0)), self.random.randint(1, 3))
+            return DiscreteGaussian(
+                self._of((1e-300, 1e-160, 0.05, 0.3, 37.0), self.log_uniform(0.3, 12.0)),
+                self.random.randint(1, 3),
+            )
         if kind == 6:
             return Product(((PureDP(self.loss()), 1), (TotalVariation(self.mass()), 1)))
         return self.polygon()
 
-    def spec(self, depth: int = 3) -> Spec:
+    def spec(self, depth: int = 3) -> Spec:  # noqa: PLR0911 - one return a kind
         """Draw a family under at most ``depth`` operators."""
         if depth == 0 or self.chance(0.3):
             return self.family()

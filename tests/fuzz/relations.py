@@ -33,7 +33,10 @@ def apart(one: to.Bounds, two: to.Bounds) -> bool:
 
 
 def point(question: str, draw: Drawer) -> float:
-    return {"beta": draw.alpha, "delta": draw.epsilon, "epsilon": draw.delta}[question]([] if question != "epsilon" else 0.0)  # type: ignore[operator]  # one of three
+    """Draw a point to ask at."""
+    if question == "epsilon":
+        return draw.delta(0.0)
+    return draw.alpha([]) if question == "beta" else draw.epsilon([])
 
 
 def one_question(draw: Drawer) -> tuple[str, float]:
@@ -106,7 +109,10 @@ def more_is_less_private(spec: Spec, draw: Drawer) -> Iterator[str]:
     """More rounds, and a larger rate, lose more."""
     n, p, (question, at) = draw.random.randint(1, 4), draw.rate(), one_question(draw)
     q = max(p, draw.rate())
-    for less, more in ((Product(((spec, n),)), Product(((spec, n + 1),))), (Subsampled(spec, min(p, q)), Subsampled(spec, q))):
+    for less, more in (
+        (Product(((spec, n),)), Product(((spec, n + 1),))),
+        (Subsampled(spec, min(p, q)), Subsampled(spec, q)),
+    ):
         for turn in (False, True):
             f, g = ((~built(one) if turn else built(one)) for one in (less, more))
             fewer, greater = ask(f, question, at), ask(g, question, at)

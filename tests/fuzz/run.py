@@ -83,16 +83,26 @@ class Search:
             return
         alphas, losses = self.oracle(lambda: draw.kinks(spec)) or ([], [])
         lost = self.oracle(lambda: float(spec.q_plus().mid())) or 0.0
-        for question, at in (("beta", draw.alpha(alphas)), ("delta", draw.epsilon(losses)), ("epsilon", draw.delta(lost))):
+        for question, at in (
+            ("beta", draw.alpha(alphas)),
+            ("delta", draw.epsilon(losses)),
+            ("epsilon", draw.delta(lost)),
+        ):
             claim = self.safely(spec, seed, f"{question}({at!r})", lambda: ask(curve, question, at))  # noqa: B023 - called at once
             if claim is None:
                 continue
             self.counts["questions"] += 1
-            truth = self.oracle(lambda: getattr(spec, question)(at))  # noqa: B023 - as above
+            truth = self.oracle(lambda: getattr(spec, question)(at))  # noqa: B023 - called at once
             self.counts["truths"] += truth is not None
             wrong = refuted(claim, arb.nan() if truth is None else truth)
             if wrong:
-                self.found("refuted", spec, seed, f"f.bounds{'' if question == 'beta' else '.' + question}({at!r})  # {wrong}", question)
+                self.found(
+                    "refuted",
+                    spec,
+                    seed,
+                    f"f.bounds{'' if question == 'beta' else '.' + question}({at!r})  # {wrong}",
+                    question,
+                )
         relation = draw.random.choices(list(RELATIONS), weights=list(RELATIONS.values()))[0]
         name = relation.__name__
         self.counts[f"relation {name}"] += 1
@@ -124,14 +134,20 @@ class Search:
         except Warning as error:
             self.found("warning", spec, seed, f"{what}  # {type(error).__name__}: {error}", f"{what} {error}")
         except Exception as error:  # noqa: BLE001 - whatever escapes is what this looks for
-            self.found("crash", spec, seed, f"{what}  # {type(error).__name__}: {error}", f"{what} {type(error).__name__} {error}")
+            self.found(
+                "crash",
+                spec,
+                seed,
+                f"{what}  # {type(error).__name__}: {error}",
+                f"{what} {type(error).__name__} {error}",
+            )
         finally:
-            self.spent[what.split("(")[0]] += time.process_time() - start
+            self.spent[what.partition("(")[0]] += time.process_time() - start
         return None
 
     def found(self, kind: str, spec: Spec, seed: str, line: str, group: str) -> None:
         """Print a finding, unless enough of its kind were."""
-        shape = re.sub(r"[-+]?\b\d+(\.\d*)?(e[-+]?\d+)?\b", "#", f"{kind} | {group.split('(')[0]} | {written(spec)}")
+        shape = re.sub(r"[-+]?\b\d+(\.\d*)?(e[-+]?\d+)?\b", "#", f"{kind} | {group.partition('(')[0]} | {written(spec)}")
         self.kinds[shape] += 1
         self.counts[f"FOUND {kind}"] += 1
         if self.kinds[shape] <= SHOWN:

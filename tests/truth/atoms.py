@@ -26,7 +26,7 @@ MOST = 40_000
 """Atoms that are summed at most; above, a description says that it is too large."""
 
 
-class TooMany(ValueError):
+class TooMany(ValueError):  # noqa: N818 - says what is wrong
     """More atoms than the oracle sums."""
 
 
@@ -91,7 +91,10 @@ class Law:
         if len(self.pairs) * len(other.pairs) > MOST:
             raise TooMany(f"{len(self.pairs)} times {len(other.pairs)} atoms")
         pairs = [(p * r, q * s) for p, q in self.pairs for r, s in other.pairs]
-        return Law(pairs, *(a + b - a * b for a, b in ((self.at_plus, other.at_plus), (self.at_minus, other.at_minus))))
+        return Law(
+            pairs,
+            *(a + b - a * b for a, b in ((self.at_plus, other.at_plus), (self.at_minus, other.at_minus))),
+        )
 
 
 def lost(mass: arb, n: int) -> arb:
@@ -145,7 +148,7 @@ class Atomic(Spec):
 
 
 @lru_cache(maxsize=64)
-def _law(spec: Atomic, bits: int) -> Law:  # noqa: ARG001 - the precision is part of the key
+def _law(spec: Atomic, bits: int) -> Law:  # noqa: ARG001 - part of the key of the cache
     return spec.make()
 
 

@@ -12,11 +12,16 @@ from tests.truth.polygons import Polygon
 from tests.truth.spec import Spec
 from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
 
-NAMES = {"to": to, "F": Fraction, "DiscreteGaussianCurve": DiscreteGaussianCurve, "DiscreteLaplaceCurve": DiscreteLaplaceCurve}
+NAMES = {
+    "to": to,
+    "F": Fraction,
+    "DiscreteGaussianCurve": DiscreteGaussianCurve,
+    "DiscreteLaplaceCurve": DiscreteLaplaceCurve,
+}
 """What an expression may name; ``inf`` is written as float("inf")."""
 
 
-def written(spec: Spec) -> str:  # noqa: PLR0911 - one return a description
+def written(spec: Spec) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a description
     """Return the expression that makes the curve."""
     match spec:
         case Gaussians():

@@ -43,16 +43,28 @@ def check_range(curve: to.TradeOff, spec: Spec | None = None) -> None:
     The supremum cuts epsilon off and sets delta beyond it to Q(L = inf), so that it may never lie below a loss of the law.
     """
     for order in (curve, ~curve):
-        below, above = order.laws()
-        if below is not above:  # whole curves stand for the law, and are no nearer than asked
+        top = law_top(order)
+        if top is None:
             continue
-        top = below.range[1]
         assert not np.isnan(top)
         least = top - ROUNDED[0] * abs(top) - ROUNDED[1] if np.isfinite(top) else top
         assert order.sup_loss >= least, f"sup L = {order.sup_loss!r} is below the law's {top!r}: {order!r}"
     if spec is not None:
         assert not spec.sup_loss() > ball(float(curve.sup_loss)), f"sup L = {curve.sup_loss!r} is below {spec.sup_loss().str(20)}"
-        assert not spec.sup_loss() < ball(float(curve.least_sup_loss)), f"sup L >= {curve.least_sup_loss!r} is above {spec.sup_loss().str(20)}"
+        assert not spec.sup_loss() < ball(float(curve.least_sup_loss)), (
+            f"sup L >= {curve.least_sup_loss!r} is above {spec.sup_loss().str(20)}"
+        )
+
+
+def law_top(curve: to.TradeOff) -> float | None:
+    """Return the largest finite loss of the law that engines compose; None where whole curves stand for the law."""
+    if isinstance(curve, to.Tensor):
+        tops = [(law_top(factor), n) for factor, n in curve.factors.items()]
+        return None if any(top is None for top, _ in tops) else sum(n * top for top, n in tops if top)
+    if any(isinstance(one, to.Tensor) for one in getattr(curve, "operands", ())):
+        return None
+    below, above = curve.laws()
+    return below.range[1] if below is above else None
 
 
 def answers(spec: Spec, curve: to.TradeOff, question: str, at: float, **how: object) -> str | None:

@@ -230,7 +230,8 @@ class Product(Operator):
             if isinstance(spec, Gaussian) or n == 0:
                 continue
             inner = law_of(spec)
-            law, smooth = (law, smooth + [spec] * n if n < 3 else _refuse(spec)) if inner is None else (law.times(inner.power(n)), smooth)
+            law = law if inner is None else law.times(inner.power(n))
+            smooth += [spec] * min(n, 2) if inner is None else []
         smooth += [Gaussians(tuple(normal))] if normal else []
         if len(smooth) > 1 or (smooth and len(law.pairs) > MOST_BESIDE):
             raise TooMany(f"{len(smooth)} densities, {len(law.pairs)} atoms")
@@ -259,16 +260,12 @@ class Product(Operator):
 
 
 @lru_cache(maxsize=64)
-def _split(product: Product, bits: int) -> tuple[Law, Spec | None]:  # noqa: ARG001 - the precision is part of the key
+def _split(product: Product, bits: int) -> tuple[Law, Spec | None]:  # noqa: ARG001 - part of the key of the cache
     return product._split()
 
 
 def _gaussians(spec: Gaussian) -> tuple[tuple[Number, int], ...]:
     return spec.mu if isinstance(spec, Gaussians) else ((spec.mu, 1),)
-
-
-def _refuse(spec: Spec) -> list[Spec]:
-    raise TooMany(f"a power of {spec}")
 
 
 def _either(masses: list[arb]) -> arb:

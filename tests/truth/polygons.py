@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-
 
 from tests.truth.atoms import Atomic, Law
 from tests.truth.balls import ball
@@ -44,13 +44,13 @@ class Polygon(Atomic):
 
     def make(self) -> Law:
         points = self.vertices
-        pairs = [(ball(a1 - a0), ball(b0 - b1)) for (a0, b0), (a1, b1) in zip(points, points[1:], strict=False)]
+        pairs = [(ball(a1 - a0), ball(b0 - b1)) for (a0, b0), (a1, b1) in itertools.pairwise(points)]
         return Law(pairs, ball(1 - points[0][1]), ball(1 - points[-1][0]))
 
     def at(self, alpha: Fraction) -> Fraction:
         """Return f(alpha), exactly."""
         points = self.vertices
-        for (a0, b0), (a1, b1) in zip(points, points[1:], strict=False):
+        for (a0, b0), (a1, b1) in itertools.pairwise(points):
             if alpha <= a1:
                 return b0 + (b1 - b0) * (alpha - a0) / (a1 - a0)
         return Fraction(0)
@@ -80,9 +80,7 @@ class Polygon(Atomic):
         """Return max{f, g}: corners of both and their crossings."""
         alpha = sorted({a for a, _ in self.vertices} | {a for a, _ in other.vertices} | {Fraction(1)})
         gap = [self.at(a) - other.at(a) for a in alpha]
-        cuts = [
-            a0 + (a1 - a0) * g0 / (g0 - g1) for a0, a1, g0, g1 in zip(alpha, alpha[1:], gap, gap[1:], strict=False) if g0 * g1 < 0
-        ]
+        cuts = [a0 + (a1 - a0) * g0 / (g0 - g1) for a0, a1, g0, g1 in zip(alpha, alpha[1:], gap, gap[1:], strict=False) if g0 * g1 < 0]
         return of((a, max(self.at(a), other.at(a))) for a in [*alpha, *cuts])
 
 

@@ -17,7 +17,7 @@ STEEPEST = arb(2) ** 4000
 """Slopes between its reciprocal and itself are tried; e^eps of every float question is between."""
 
 
-class Spec(ABC):  # noqa: B024 - one of two hooks is enough
+class Spec(ABC):  # noqa: B024 - either of two hooks is enough
     """Trade-off function f = T(P, Q), described; hooks work at the precision of the moment."""
 
     def stick(self, s: arb) -> arb:

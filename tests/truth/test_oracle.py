@@ -24,7 +24,11 @@ def test_thinned_gaussians_by_integration(mu: float, rate: float, epsilon: float
     with ctx.workprec(200):
         p, s = ball(rate), ball(epsilon).exp()
         start = ((s - 1 + p) / p).log() / ball(mu) + ball(mu) / 2
-        gain = acb.integral(lambda x, _: (1 - p) * density(0.0, x) + p * density(mu, x) - s * density(0.0, x), start, start + 40)
+        gain = acb.integral(
+            lambda x, _: (1 - p) * density(0.0, x) + p * density(mu, x) - s * density(0.0, x),
+            start,
+            start + 40,
+        )
         found = gain.real / (2 * arb.pi()).sqrt()
         beyond = arb("1e-300").union(arb(0))  # of the tail past 40
     assert (found + beyond).overlaps(Subsampled(Gaussian(mu), rate).delta(epsilon))
@@ -43,9 +47,18 @@ SAME: list[tuple[Spec, Spec]] = [
     (Minimum((Gaussian(1.0), Gaussian(2.0))), Gaussian(2.0)),
     (Maximum((Gaussian(1.0), Gaussian(2.0))), Gaussian(1.0)),
     (Group(Gaussian(0.5), 3), Gaussian(1.5)),
-    (Polygon((0.0, 0.25, 0.75), (1.0, 0.25, 0.0)).inverse(), Reversed(Polygon((0.0, 0.25, 0.75), (1.0, 0.25, 0.0)))),
-    (Polygon((0.0, 0.25, 1.0), (1.0, 0.25, 0.0)).group(2), Group(Polygon((0.0, 0.25, 1.0), (1.0, 0.25, 0.0)), 2)),
-    (Polygon((0.0, 0.25, 0.75), (1.0, 0.25, 0.0)).minimum(Polygon((0.0, 0.5), (0.75, 0.0))), Polygon((0.0, 0.25, 0.5), (0.75, 0.25, 0.0))),
+    (
+        Polygon((0.0, 0.25, 0.75), (1.0, 0.25, 0.0)).inverse(),
+        Reversed(Polygon((0.0, 0.25, 0.75), (1.0, 0.25, 0.0))),
+    ),
+    (
+        Polygon((0.0, 0.25, 1.0), (1.0, 0.25, 0.0)).group(2),
+        Group(Polygon((0.0, 0.25, 1.0), (1.0, 0.25, 0.0)), 2),
+    ),
+    (
+        Polygon((0.0, 0.25, 0.75), (1.0, 0.25, 0.0)).minimum(Polygon((0.0, 0.5), (0.75, 0.0))),
+        Polygon((0.0, 0.25, 0.5), (0.75, 0.25, 0.0)),
+    ),
 ]
 """Two ways to one curve."""
 
@@ -59,7 +72,10 @@ def test_two_ways_to_one_curve(one: Spec, two: Spec, at: float) -> None:
         assert one.epsilon(at / 10).overlaps(two.epsilon(at / 10))
 
 
-@pytest.mark.parametrize("spec", [Gaussian(1.0), Laplace(1.0), Subsampled(Gaussian(2.0), 0.3), PureDP(1.0), DiscreteLaplace(1.0, 3)])
+@pytest.mark.parametrize(
+    "spec",
+    [Gaussian(1.0), Laplace(1.0), Subsampled(Gaussian(2.0), 0.3), PureDP(1.0), DiscreteLaplace(1.0, 3)],
+)
 def test_closed_forms_are_dual(spec: Spec) -> None:
     """f(alpha) from the hockey stick alone."""
     for alpha in (1e-3, 0.2, 0.7):

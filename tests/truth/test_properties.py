@@ -21,7 +21,7 @@ def check_answer(spec: Spec, question: str, at: float) -> None:
     try:
         wrong = answers(spec, built(spec), question, at)
     except TooMany:
-        assume(False)  # noqa: FBT003 - Hypothesis's own way to pass over an example
+        assume(False)
     except TradeOffError:
         return
     assert wrong is None, wrong
@@ -49,15 +49,22 @@ def test_epsilon(spec: Spec, delta: float) -> None:
 @given(specs)
 def test_masses_at_infinity(spec: Spec) -> None:
     """Q(L = inf) is known to the four units that the ends of the curve are charged."""
-    unit = 4 * 2.0**-53
-    for curve_mass, truth in ((built(spec).q_plus, spec.q_plus()), (built(spec).p_minus, spec.p_minus())):
+    try:
+        curve, unit = built(spec), 4 * 2.0**-53
+    except TradeOffError:
+        return
+    for curve_mass, truth in ((curve.q_plus, spec.q_plus()), (curve.p_minus, spec.p_minus())):
         check(to.Bounds(curve_mass * (1 - unit) - 5e-324, curve_mass * (1 + unit) + 5e-324), truth)
 
 
 @many
 @given(specs)
 def test_the_supremum_of_the_loss(spec: Spec) -> None:
-    check_range(built(spec), spec)
+    try:
+        curve = built(spec)
+    except TradeOffError:  # two names of one curve have no mixture
+        return
+    check_range(curve, spec)
 
 
 @given(curves, st.booleans())

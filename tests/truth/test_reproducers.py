@@ -6,7 +6,7 @@ Each case is a description, a question and the point asked; truth comes from the
 from __future__ import annotations
 
 from collections.abc import Callable
-from fractions import Fraction as F
+from fractions import Fraction as F  # noqa: N817 - vertices are read more easily
 from math import inf, nextafter
 
 import numpy as np
@@ -107,17 +107,49 @@ class TestLeakVerdicts:
 
 
 CASES: dict[str, tuple[Spec, str, list[float]]] = {
-    "pure-left-of-kink-20": (PureDP(20.0), "beta", [2.0611536181902017e-09, nextafter(2.0611536181902017e-09, 0)]),
-    "pure-left-of-kink-50": (PureDP(50.0), "beta", [1.928749847963918e-22, nextafter(1.928749847963918e-22, 0)]),
-    "pure-left-of-kink-5": (PureDP(5.0), "beta", [0.006692850924284855 - k * 2.0**-60 for k in range(-3, 12)]),
-    "pure-left-of-kink-37": (PureDP(37.0), "beta", [8.533047625744065e-17 * (1 - k * 2.0**-53) for k in range(-3, 12)]),
-    "pure-left-of-kink-300": (PureDP(300.0), "beta", [5.148200222412013e-131 * (1 - k * 2.0**-52) for k in range(-3, 12)]),
-    "pure-left-of-kink-700": (PureDP(700.0), "beta", [9.859676543759770e-305 * (1 - k * 2.0**-52) for k in range(-3, 12)]),
+    "pure-left-of-kink-20": (
+        PureDP(20.0),
+        "beta",
+        [2.0611536181902017e-09, nextafter(2.0611536181902017e-09, 0)],
+    ),
+    "pure-left-of-kink-50": (
+        PureDP(50.0),
+        "beta",
+        [1.928749847963918e-22, nextafter(1.928749847963918e-22, 0)],
+    ),
+    "pure-left-of-kink-5": (
+        PureDP(5.0),
+        "beta",
+        [0.006692850924284855 - k * 2.0**-60 for k in range(-3, 12)],
+    ),
+    "pure-left-of-kink-37": (
+        PureDP(37.0),
+        "beta",
+        [8.533047625744065e-17 * (1 - k * 2.0**-53) for k in range(-3, 12)],
+    ),
+    "pure-left-of-kink-300": (
+        PureDP(300.0),
+        "beta",
+        [5.148200222412013e-131 * (1 - k * 2.0**-52) for k in range(-3, 12)],
+    ),
+    "pure-left-of-kink-700": (
+        PureDP(700.0),
+        "beta",
+        [9.859676543759770e-305 * (1 - k * 2.0**-52) for k in range(-3, 12)],
+    ),
     "exact-beta-near-1": (power(PureDP(0.01), 100), "beta", [1 - 2.0**-53, 1 - 2.0**-50]),
     "exact-beta-near-1-deep": (power(PureDP(0.3), 1000), "beta", [1 - 2.0**-53, 1 - 1e-12]),
     "exact-beta-near-1-thinned": (power(Subsampled(PureDP(3e-5), 1e-12), 30), "beta", [1 - 2.0**-53]),
-    "leak-near-1": (Product(((PureDP(1.0), 1), (TotalVariation(0.1), 300))), "beta", [1.8739277038847906e-15, 1e-15]),
-    "leak-nearly-all": (Product(((PureDP(0.3), 2), (TotalVariation(1 - 2.0**-53), 3))), "beta", [1e-49, 1e-48]),
+    "leak-near-1": (
+        Product(((PureDP(1.0), 1), (TotalVariation(0.1), 300))),
+        "beta",
+        [1.8739277038847906e-15, 1e-15],
+    ),
+    "leak-nearly-all": (
+        Product(((PureDP(0.3), 2), (TotalVariation(1 - 2.0**-53), 3))),
+        "beta",
+        [1e-49, 1e-48],
+    ),
     "polygon-loss-8": (power(SHARP, 30), "delta", [0.0]),
     "polygon-loss-5": (power(BLUNT, 30), "delta", [0.0]),
     "discrete-laplace-sup-3": (DiscreteLaplace(3.0), "epsilon", [1e-40, 0.0]),
@@ -127,12 +159,36 @@ CASES: dict[str, tuple[Spec, str, list[float]]] = {
     "gaussian-underflow": (Gaussian(37.7), "beta", [0.5, 0.1, 0.999]),
     "gaussian-underflow-delta": (Gaussian(0.5), "delta", [18.6, 18.7, 18.8, 19.0, 30.0]),
     "gaussian-product-of-tiny-mu": (Gaussians(((1e-170, 10**340),)), "delta", [0.0, 1.0, 5.0]),
-    "nested-subsampling-underflow": (Subsampled(Subsampled(Gaussian(1.0), 1e-200), 1e-150), "delta", [1e-300, 0.0, 1.0]),
-    "polygon-left-of-zero-4": (Polygon((F(0), F(1, 4), F(3, 5)), (F(1), F(1, 4), F(0))), "beta", [0.5999999999999999]),
-    "polygon-left-of-zero-5": (Polygon((F(0), F(1, 5), F(2, 3)), (F(1), F(1, 5), F(0))), "beta", [0.6666666666666665]),
-    "polygon-left-of-zero-6": (Polygon((F(0), F(1, 6), F(5, 7)), (F(1), F(1, 6), F(0))), "beta", [0.7142857142857142]),
-    "polygon-left-of-zero-8": (Polygon((F(0), F(1, 8), F(7, 9)), (F(1), F(1, 8), F(0))), "beta", [0.7777777777777777]),
-    "polygon-left-of-zero-9": (Polygon((F(0), F(1, 9), F(4, 5)), (F(1), F(1, 9), F(0))), "beta", [0.7999999999999999]),
+    "nested-subsampling-underflow": (
+        Subsampled(Subsampled(Gaussian(1.0), 1e-200), 1e-150),
+        "delta",
+        [1e-300, 0.0, 1.0],
+    ),
+    "polygon-left-of-zero-4": (
+        Polygon((F(0), F(1, 4), F(3, 5)), (F(1), F(1, 4), F(0))),
+        "beta",
+        [0.5999999999999999],
+    ),
+    "polygon-left-of-zero-5": (
+        Polygon((F(0), F(1, 5), F(2, 3)), (F(1), F(1, 5), F(0))),
+        "beta",
+        [0.6666666666666665],
+    ),
+    "polygon-left-of-zero-6": (
+        Polygon((F(0), F(1, 6), F(5, 7)), (F(1), F(1, 6), F(0))),
+        "beta",
+        [0.7142857142857142],
+    ),
+    "polygon-left-of-zero-8": (
+        Polygon((F(0), F(1, 8), F(7, 9)), (F(1), F(1, 8), F(0))),
+        "beta",
+        [0.7777777777777777],
+    ),
+    "polygon-left-of-zero-9": (
+        Polygon((F(0), F(1, 9), F(4, 5)), (F(1), F(1, 9), F(0))),
+        "beta",
+        [0.7999999999999999],
+    ),
 }
 
 
@@ -181,10 +237,22 @@ AGAIN = Polygon((0.0, 0.25630167709508583, 0.7706047407753389, 1.0), (1.0, 0.504
     [
         (lambda: to.maximum(built(FIRST), built(OTHER)), FIRST.maximum(OTHER), 0.28694617296276215),
         (lambda: to.maximum(built(THIRD), built(FOURTH)), THIRD.maximum(FOURTH), 0.44779084067518693),
-        (lambda: built(TURNED).symmetrise(assume="both-orders"), TURNED.maximum(TURNED.inverse()), 0.2682100535775944),
-        (lambda: built(AGAIN).symmetrise(assume="both-orders"), AGAIN.maximum(AGAIN.inverse()), 0.19037035314969225),
+        (
+            lambda: built(TURNED).symmetrise(assume="both-orders"),
+            TURNED.maximum(TURNED.inverse()),
+            0.2682100535775944,
+        ),
+        (
+            lambda: built(AGAIN).symmetrise(assume="both-orders"),
+            AGAIN.maximum(AGAIN.inverse()),
+            0.19037035314969225,
+        ),
         (lambda: to.minimum(built(FIRST), built(OTHER)), FIRST.minimum(OTHER), 0.28694617296276215),
-        (lambda: built(TURNED).symmetrise(assume="either-order"), TURNED.minimum(TURNED.inverse()), 0.2682100535775944),
+        (
+            lambda: built(TURNED).symmetrise(assume="either-order"),
+            TURNED.minimum(TURNED.inverse()),
+            0.2682100535775944,
+        ),
     ],
     ids=["maximum", "maximum-flat", "both-orders", "both-orders-flat", "minimum", "either-order"],
 )
@@ -201,8 +269,18 @@ def test_whole_curves_of_a_maximum_are_not_crossed() -> None:
 
 
 def test_zeros_have_no_sign() -> None:
-    for curve in (to.Gaussian(1.0), to.PureDP(1.0), to.subsample(to.Gaussian(1.0), 0.1), to.Gaussian(1.0) @ to.PureDP(1.0)):
-        for claim in (curve.bounds(1.0), curve.bounds(0.999999), curve.bounds.delta(60.0), curve.bounds.delta(900.0)):
+    for curve in (
+        to.Gaussian(1.0),
+        to.PureDP(1.0),
+        to.subsample(to.Gaussian(1.0), 0.1),
+        to.Gaussian(1.0) @ to.PureDP(1.0),
+    ):
+        for claim in (
+            curve.bounds(1.0),
+            curve.bounds(0.999999),
+            curve.bounds.delta(60.0),
+            curve.bounds.delta(900.0),
+        ):
             assert not np.signbit(claim.lower)
             assert not np.signbit(claim.upper)
 
@@ -216,17 +294,53 @@ def test_a_symbolic_curve_rounds_down() -> None:
 
 THINNED_PAIR = Product(((DiscreteLaplace(1e-15, 2), 1), (Gaussian(1e-300), 1)))
 EXTREME: dict[str, tuple[Spec, str, list[float]]] = {
-    "thinned-tiny-gaussian-2^60-delta": (power(Subsampled(Gaussian(1e-8), 0.5), 2**60), "delta", [0.0, 1.0, 3.0]),
-    "thinned-tiny-gaussian-2^60-epsilon": (power(Subsampled(Gaussian(1e-8), 0.5), 2**60), "epsilon", [1e-5, 0.1]),
-    "thinned-tinier-gaussian-2^60-delta": (power(Subsampled(Gaussian(1e-9), 0.01), 2**60), "delta", [0.0, 1.0]),
-    "thinned-tinier-gaussian-2^60-epsilon": (power(Subsampled(Gaussian(1e-9), 0.01), 2**60), "epsilon", [1e-5]),
-    "thinned-discrete-gaussian-1e-300": (Subsampled(DiscreteGaussian(1e-300, 1), 1e-100), "delta", [0.0, 1.0]),
-    "thinned-discrete-laplace-2^60": (Subsampled(power(DiscreteLaplace(1e-300, 1), 2**60), 1e-300), "epsilon", [5e-324, 1e-301]),
+    "thinned-tiny-gaussian-2^60-delta": (
+        power(Subsampled(Gaussian(1e-8), 0.5), 2**60),
+        "delta",
+        [0.0, 1.0, 3.0],
+    ),
+    "thinned-tiny-gaussian-2^60-epsilon": (
+        power(Subsampled(Gaussian(1e-8), 0.5), 2**60),
+        "epsilon",
+        [1e-5, 0.1],
+    ),
+    "thinned-tinier-gaussian-2^60-delta": (
+        power(Subsampled(Gaussian(1e-9), 0.01), 2**60),
+        "delta",
+        [0.0, 1.0],
+    ),
+    "thinned-tinier-gaussian-2^60-epsilon": (
+        power(Subsampled(Gaussian(1e-9), 0.01), 2**60),
+        "epsilon",
+        [1e-5],
+    ),
+    "thinned-discrete-gaussian-1e-300": (
+        Subsampled(DiscreteGaussian(1e-300, 1), 1e-100),
+        "delta",
+        [0.0, 1.0],
+    ),
+    "thinned-discrete-laplace-2^60": (
+        Subsampled(power(DiscreteLaplace(1e-300, 1), 2**60), 1e-300),
+        "epsilon",
+        [5e-324, 1e-301],
+    ),
     "laplace-1e300-by-saddle-point": (Laplace(1e300), "epsilon", [1e-5]),
-    "huge-discrete-beta": (Product(((DiscreteLaplace(300.0), 1), (DiscreteGaussian(1e-30), 1))), "beta", [1e-3, 0.5]),
-    "pure-1e100-with-discrete-gaussian": (Product(((PureDP(1e100), 1), (DiscreteGaussian(37.0, 50), 1))), "beta", [0.5]),
+    "huge-discrete-beta": (
+        Product(((DiscreteLaplace(300.0), 1), (DiscreteGaussian(1e-30), 1))),
+        "beta",
+        [1e-3, 0.5],
+    ),
+    "pure-1e100-with-discrete-gaussian": (
+        Product(((PureDP(1e100), 1), (DiscreteGaussian(37.0, 50), 1))),
+        "beta",
+        [0.5],
+    ),
     "discrete-laplace-1e-30-10^9": (power(DiscreteLaplace(1e-30), 10**9), "delta", [0.0, 1.0]),
-    "mixture-of-extremes": (Mixture(((0.5, DiscreteLaplace(1e100)), (0.5, DiscreteGaussian(1e-160, 2)))), "delta", [0.0, 1.0]),
+    "mixture-of-extremes": (
+        Mixture(((0.5, DiscreteLaplace(1e100)), (0.5, DiscreteGaussian(1e-160, 2)))),
+        "delta",
+        [0.0, 1.0],
+    ),
     "thinned-mixed-extremes": (Subsampled(THINNED_PAIR, 1e-300), "delta", [0.0, 1e-300, 1.0]),
 }
 """Parameters at the ends of the floats: an interval or a sentence, no warning, no crash, no NaN."""
