@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction as F  # noqa: N817 - vertices are read more easily
 
 import mpmath as mp
 import numpy as np
@@ -10,38 +11,45 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.fuzz import Product, truths
 from tests.golden import oracle
 from tests.strategies import log_uniform
+from tests.truth.atoms import PureDP
+from tests.truth.built import built
+from tests.truth.claims import check
+from tests.truth.operators import Mixture, Reversed, Subsampled
+from tests.truth.operators import Product as Of
+from tests.truth.polygons import Polygon
+from tests.truth.spec import Spec
+from tradeoff import Bounds
 from tradeoff.engines.atomic import AtomicLaw, binomial_law, discrete_gaussian_law
 from tradeoff.engines.composition import Composition
 from tradeoff.engines.exact import Sums, _shares, product
-from tradeoff.engines.law import LossLaw, Mixed, Reversed, Thinned
 
+PAIR = Polygon((F(0), F(3, 4), F(1)), (F(3, 5), F(1, 10), F(0)))  # both losses negative, and Q(L = inf) > 0
 bases = st.one_of(
-    st.builds(binomial_law, log_uniform(1e-3, 20.0), st.integers(1, 3)),
-    st.sampled_from([AtomicLaw(np.array([-1.0, -0.4]), np.log([0.25, 0.75]), 0.0, float(1 - np.exp(-1) / 4 - np.exp(-0.4) * 0.75))]),
+    st.builds(lambda e, n: Of(((PureDP(e), n),)), log_uniform(1e-3, 20.0), st.integers(1, 3)),
+    st.just(PAIR),
 )
 rates = st.one_of(log_uniform(1e-8, 0.5), log_uniform(1e-9, 0.5).map(lambda p: 1 - p))
-laws = st.one_of(
+specs = st.one_of(
     bases,
-    st.builds(Thinned, bases, rates),
-    st.builds(Thinned, bases, rates).map(Reversed),
-    st.builds(lambda a, b: Mixed([(0.25, a), (0.75, b)]), bases, bases),
+    st.builds(Subsampled, bases, rates),
+    st.builds(Subsampled, bases, rates).map(Reversed),
+    st.tuples(bases, bases).filter(lambda ab: ab[0] != ab[1]).map(lambda ab: Mixture(((0.25, ab[0]), (0.75, ab[1])))),
 )
 
 
-@given(st.lists(st.tuples(laws, st.integers(1, 3)), min_size=1, max_size=2), st.floats(-3, 30), log_uniform(1e-12, 0.999))
-@example([(Reversed(Thinned(binomial_law(20.0, 1), 1 - 1e-9)), 1)], 19.6, 0.1)
-def test_delta_and_beta(factors: list[tuple[LossLaw, int]], epsilon: float, alpha: float) -> None:
-    chosen, counts = [law for law, _ in factors], [n for _, n in factors]
-    known, found = truths(Product(chosen, counts)), Composition(chosen, counts).sums
-    if not known or found is None:
+@given(st.lists(st.tuples(specs, st.integers(1, 3)), min_size=1, max_size=2), st.floats(-3, 30), log_uniform(1e-12, 0.999))
+@example([(Reversed(Subsampled(PureDP(20.0), 1 - 1e-9)), 1)], 19.6, 0.1)
+def test_delta_and_beta(factors: list[tuple[Spec, int]], epsilon: float, alpha: float) -> None:
+    spec = Of(tuple(factors))
+    found = Composition([built(one).laws()[0] for one, _ in factors], [n for _, n in factors]).sums
+    if found is None:
         return
-    low, high = found.delta(np.array([epsilon]), None)
-    assert low[0] <= known["delta"](epsilon) <= high[0]
-    low, high = found.beta(np.array([alpha]), None)
-    assert low[0] <= known["beta"](alpha) <= high[0]
+    (low,), (high,) = found.delta(np.array([epsilon]), None)
+    check(Bounds(low, high), spec.delta(epsilon))
+    (low,), (high,) = found.beta(np.array([alpha]), None)
+    check(Bounds(low, high), spec.beta(alpha))
 
 
 @given(log_uniform(0.01, 5.0), st.integers(1, 40), log_uniform(1e-30, 0.5))

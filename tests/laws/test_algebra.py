@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from flint import arb, ctx
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -28,6 +29,10 @@ from tests.strategies import (
     subsampled,
     symmetric_families,
 )
+from tests.truth.balls import ball
+from tests.truth.claims import check
+from tests.truth.operators import Product
+from tests.truth.polygons import Polygon
 from tradeoff.errors import Undecided
 
 ROUNDING = 4e-16
@@ -50,11 +55,32 @@ def same_curve(f: to.TradeOff, g: to.TradeOff, epsilon: float, alpha: float, *, 
         assert two.width <= width
 
 
+def outward(*balls: arb) -> to.Bounds:
+    """Return floats around all the balls."""
+    return to.Bounds(min(below(one) for one in balls), max(-below(-one) for one in balls))
+
+
+def below(one: arb) -> float:
+    """Return a float at or below the ball."""
+    return float(np.nextafter(float(one.lower()), -np.inf))
+
+
 def turned(bounds: to.Bounds, epsilon: float) -> to.Bounds:
     """delta of the inverse at epsilon from delta at -epsilon: 1 - e^eps + e^eps delta(-eps)."""
-    fold, scale = -np.expm1(epsilon), np.exp(epsilon)
-    slack = 8e-16 * (1 + scale)
-    return to.Bounds(fold + scale * bounds.lower - slack, fold + scale * bounds.upper + slack)
+    with ctx.workprec(400):
+        s = ball(epsilon).exp()
+        return outward(*(1 - s + s * ball(float(side)) for side in bounds))
+
+
+def thinned(bounds: to.Bounds, p: float, alpha: float) -> to.Bounds:
+    """f_p = p f + (1 - p) (1 - alpha)."""
+    with ctx.workprec(1200):
+        return outward(*(ball(p) * ball(float(side)) + (1 - ball(p)) * (1 - ball(alpha)) for side in bounds))
+
+
+def described(f: to.PiecewiseLinear) -> Polygon:
+    """Return the description of a polygon."""
+    return Polygon(tuple(f.alpha.tolist()), tuple(f.beta.tolist()))
 
 
 class TestMonoid:
@@ -93,11 +119,10 @@ class TestMonoid:
 
     @given(exact_curves, st.floats(0, 0.9), alphas)
     def test_total_variation_scales_the_axes(self, f: to.PiecewiseLinear, d: float, alpha: float) -> None:
-        product, inner = f @ to.TotalVariation(d), alpha / (1 - d)
-        value = (1 - d) * float(f.at(Fraction(inner))) if inner <= 1 else 0.0
-        lower, upper = product.bounds(alpha)
-        assert lower - 1e-13 <= value <= upper + 1e-13
-        assert upper - lower < 1e-9
+        bounds = (f @ to.TotalVariation(d)).bounds(alpha)
+        inner = Fraction(alpha) / (1 - Fraction(d))
+        check(bounds, ball((1 - Fraction(d)) * f.at(inner) if inner <= 1 else Fraction(0)))
+        assert bounds.width < 1e-9
 
 
 class TestOrder:
@@ -344,11 +369,9 @@ class TestGroup:
 class TestSubsample:
     @given(symmetric_families, st.floats(0, 1), alphas)
     def test_it_is_the_chord_to_the_identity(self, f: to.TradeOff, p: float, alpha: float) -> None:
-        lower, upper = to.subsample(f, p).bounds(alpha)
-        b = f.bounds(alpha)
-        assert lower <= p * b.upper + (1 - p) * (1 - alpha) + 1e-15
-        assert upper >= p * b.lower + (1 - p) * (1 - alpha) - 1e-15
-        assert upper - lower < 1e-9
+        bounds = to.subsample(f, p).bounds(alpha)
+        assert meets(bounds, thinned(f.bounds(alpha), p, alpha))
+        assert bounds.width < 1e-9
 
     @given(factors)
     def test_its_ends(self, f: to.TradeOff) -> None:
@@ -365,9 +388,8 @@ class TestSubsample:
     def test_on_fractions_it_is_exact(self, f: to.PiecewiseLinear, p: Fraction) -> None:
         g = to.subsample(f, p)
         for alpha in (Fraction(0), Fraction(1, 7), Fraction(1, 2), Fraction(9, 10)):
-            value = p * f.at(alpha) + (1 - p) * (1 - alpha)
-            lower, upper = g.bounds(float(alpha))
-            assert lower - 1e-15 <= float(value) <= upper + 1e-15
+            at = Fraction(float(alpha))
+            check(g.bounds(float(alpha)), ball(p * f.at(at) + (1 - p) * (1 - at)))
 
 
 class TestMixture:
@@ -434,6 +456,7 @@ class TestEngineAgainstClosedForms:
         at_plus = 1 - f.beta[0] * g.beta[0]
         truth = at_plus + sum(max(b * d - ratio * a * c, Fraction(0)) for a, b in zip(p, q, strict=True) for c, d in zip(r, s, strict=True))
         assert value == truth
-        lower, upper = floats.bounds.delta(float(np.log(float(ratio))))
-        assert lower - 1e-13 <= value <= upper + 1e-13
-        assert upper - lower < 1e-9
+        epsilon = float(np.log(float(ratio)))
+        bounds, spec = floats.bounds.delta(epsilon), Product(tuple((described(h.floats()), 1) for h in (f, g)))
+        check(bounds, spec.delta(epsilon))
+        assert bounds.width < 1e-9

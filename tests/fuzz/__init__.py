@@ -1,0 +1,1 @@
+"""Random curves, asked at random, against balls and against themselves: ``python -m tests.fuzz --help``."""

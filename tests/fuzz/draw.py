@@ -1,0 +1,173 @@
+"""Random descriptions of curves and random points to ask at; the ends of the floats are as likely as the middle."""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass
+from fractions import Fraction
+
+from flint import ctx
+
+from tests.truth.atoms import Atomic, DiscreteGaussian, DiscreteLaplace, PureDP, TooMany, TotalVariation
+from tests.truth.balls import PRECISIONS
+from tests.truth.continuous import Gaussian, Laplace
+from tests.truth.operators import Group, Maximum, Minimum, Mixture, Product, Reversed, Subsampled
+from tests.truth.polygons import Polygon
+from tests.truth.spec import Spec
+
+LOSSES = (
+    1e-300,
+    1e-170,
+    1e-100,
+    1e-16,
+    1e-8,
+    5.0,
+    20.0,
+    37.0,
+    37.7,
+    50.0,
+    300.0,
+    700.0,
+    745.0,
+    2000.0,
+    1e8,
+    1e100,
+    1e300,
+)
+RATES = (5e-324, 1e-300, 1e-100, 1e-16, 1e-9, 0.5, 1 - 1e-9, 1 - 2.0**-53, 1.0)
+MASSES = (0.0, 5e-324, 1e-300, 1e-17, 1e-9, 0.3, 0.9, 1 - 1e-9, 1 - 2.0**-53, 1.0)
+COUNTS = (10**4, 2**31, 2**53, 2**60, 2**63, 10**21)
+POINTS = (0.0, 5e-324, 1e-300, 1e-17, 0.5, 1 - 1e-12, 1 - 2.0**-53, 1.0)
+EPSILONS = (-math.inf, -745.0, -40.0, -1e-9, -0.0, 0.0, 5e-324, 1e-9, 40.0, 745.0, 1e300, math.inf)
+
+EXTREME = 0.12
+"""Share of parameters and points that come from the lists above."""
+
+
+@dataclass
+class Drawer:
+    """Draws; everything follows from the seed."""
+
+    random: random.Random
+
+    def log_uniform(self, low: float, high: float) -> float:
+        return math.exp(self.random.uniform(math.log(low), math.log(high)))
+
+    def chance(self, share: float) -> bool:
+        return self.random.random() < share
+
+    def _of(self, extremes: tuple[float, ...], usual: float) -> float:
+        return self.random.choice(extremes) if self.chance(EXTREME) else usual
+
+    def loss(self) -> float:
+        return self._of(LOSSES, self.log_uniform(1e-3, 8.0))
+
+    def rate(self) -> float:
+        small = self.log_uniform(1e-6, 0.99)
+        return self._of(RATES, 1 - small if self.chance(0.25) else small)
+
+    def mass(self) -> float:
+        return self._of(MASSES, self.log_uniform(1e-12, 0.9))
+
+    def count(self) -> int:
+        if self.chance(0.04):
+            return self.random.choice(COUNTS)
+        return self.random.randint(1, 5) if self.chance(0.7) else round(self.log_uniform(6, 400))
+
+    def polygon(self) -> Polygon:
+        """Draw integer weights of at most four atoms, with masses at the infinities now and then; half of them nearly flat."""
+        size, top = self.random.randint(1, 4), self.random.choice([9, 30, 10**8])
+        weights = [(self.random.randint(1, top), self.random.randint(1, top)) for _ in range(size)]
+        if self.chance(0.2):  # losses close to 0
+            weights = [(10**9 + p, 10**9 + q) for p, q in weights]
+        plus, minus = ((self.random.randint(1, top) if self.chance(0.25) else 0) for _ in range(2))
+        p_total, q_total = sum(p for p, _ in weights) + minus, sum(q for _, q in weights) + plus
+        across, down = [Fraction(0)], [1 - Fraction(plus, q_total)]
+        for p, q in sorted(weights, key=lambda pq: Fraction(pq[1], pq[0]), reverse=True):
+            across.append(across[-1] + Fraction(p, p_total))
+            down.append(down[-1] - Fraction(q, q_total))
+        if self.chance(0.5):
+            return Polygon(tuple(across), tuple(down))
+        return Polygon(tuple(map(float, across)), tuple(map(float, down)))
+
+    def family(self) -> Spec:  # noqa: PLR0911 - one return a kind
+        kind = self.random.randrange(8)
+        if kind == 0:
+            return Gaussian(self.loss())
+        if kind == 1:
+            return Laplace(self.loss())
+        if kind == 2:
+            return PureDP(self.loss())
+        if kind == 3:
+            return TotalVariation(self.mass())
+        if kind == 4:
+            return DiscreteLaplace(1 / self.loss(), self.random.randint(1, 5))
+        if kind == 5:
+            return DiscreteGaussian(
+                self._of((1e-300, 1e-160, 0.05, 0.3, 37.0), self.log_uniform(0.3, 12.0)),
+                self.random.randint(1, 3),
+            )
+        if kind == 6:
+            return Product(((PureDP(self.loss()), 1), (TotalVariation(self.mass()), 1)))
+        return self.polygon()
+
+    def spec(self, depth: int = 3) -> Spec:  # noqa: PLR0911 - one return a kind
+        """Draw a family under at most ``depth`` operators."""
+        if depth == 0 or self.chance(0.3):
+            return self.family()
+        kind = self.random.choices(range(7), weights=[30, 20, 25, 8, 3, 3, 3])[0]
+        if kind == 0:
+            return Subsampled(self.spec(depth - 1), self.rate())
+        if kind == 1:
+            return Reversed(self.spec(depth - 1))
+        if kind == 2:
+            return Product(tuple((self.spec(depth - 1), self.count()) for _ in range(self.random.randint(1, 3))))
+        first, second = self.spec(depth - 1), self.family()
+        if kind == 3:
+            w = self.random.choice([0.25, 0.5, 2.0**-20, 2.0**-300])
+            return Mixture(((w, first), (1 - w, second))) if first != second else first
+        if kind == 4:
+            return Minimum((first, second))
+        if kind == 5:
+            return Maximum((first, second))
+        base = second if isinstance(second, Gaussian | Laplace | PureDP | TotalVariation) else PureDP(self.loss())
+        return Group(base, self.random.randint(2, 4))
+
+    def near(self, x: float) -> float:
+        """Return a float within some units of ``x``."""
+        for _ in range(self.random.choice([0, 0, 1, 2, 5])):
+            x = math.nextafter(x, self.random.choice([-math.inf, math.inf]))
+        return x
+
+    def kinks(self, spec: Spec) -> tuple[list[float], list[float]]:
+        """Return alphas of vertices and losses of atoms, where the description has atoms."""
+        try:
+            law = spec.law if isinstance(spec, Atomic) else None
+        except (TooMany, ArithmeticError, ValueError):
+            return [], []
+        if not law:
+            return [], []
+        k = self.random.randrange(len(law.sums) - 1)
+        with ctx.workprec(PRECISIONS[0]):
+            p, q = law.pairs[k]
+            return [float(law.sums[k + 1][0].mid())], [float((q / p).log().mid())]
+
+    def alpha(self, kinks: list[float]) -> float:
+        small = self.log_uniform(1e-15, 0.5)
+        usual = 1 - small if self.chance(0.3) else small
+        if kinks and self.chance(0.4):
+            usual = self.near(kinks[0])
+        return min(max(self._of(POINTS, usual), 0.0), 1.0)
+
+    def epsilon(self, losses: list[float]) -> float:
+        usual = self.random.uniform(-4, 8) if self.chance(0.6) else self.random.choice([-1, 1]) * self.log_uniform(1e-6, 100)
+        if losses and math.isfinite(losses[0]) and self.chance(0.3):
+            usual = self.near(losses[0])
+        return self._of(EPSILONS, usual)
+
+    def delta(self, lost: float) -> float:
+        usual = self.log_uniform(1e-9, 0.9) if self.chance(0.7) else self.log_uniform(1e-300, 1e-9)
+        if lost > 0 and self.chance(0.3):
+            usual = self.near(lost)
+        return min(max(self._of(POINTS, usual), 0.0), 1.0)

@@ -1,0 +1,257 @@
+"""What must hold between answers, whatever the truth is: each relation yields what it finds broken."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from flint import arb, ctx
+
+import tradeoff as to
+from tests.fuzz.draw import Drawer
+from tests.truth.atoms import TooMany
+from tests.truth.balls import ball
+from tests.truth.built import built
+from tests.truth.claims import check_range
+from tests.truth.operators import Product, Subsampled
+from tests.truth.spec import Spec
+from tradeoff.errors import NoClosedForm, PrecisionError, Undecided
+
+Relation = Callable[[Spec, Drawer], Iterator[str]]
+
+
+def ask(curve: to.TradeOff, question: str, at: object, **how: object) -> to.Bounds:
+    """Ask one of the three questions."""
+    found: to.Bounds = curve.bounds(at, **how) if question == "beta" else getattr(curve.bounds, question)(at, **how)
+    return found
+
+
+def apart(one: to.Bounds, two: to.Bounds) -> bool:
+    """Whether two intervals for one number share no point."""
+    return bool(one.lower > two.upper or two.lower > one.upper)
+
+
+def point(question: str, draw: Drawer) -> float:
+    """Draw a point to ask at."""
+    if question == "epsilon":
+        return draw.delta(0.0)
+    return draw.alpha([]) if question == "beta" else draw.epsilon([])
+
+
+def one_question(draw: Drawer) -> tuple[str, float]:
+    question = draw.random.choice(["beta", "delta", "epsilon"])
+    return question, point(question, draw)
+
+
+def engines_meet(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """Forced engines and the usual answer share a point."""
+    (question, at), curve = one_question(draw), built(spec)
+    found = {"usual": ask(curve, question, at)}
+    for method in draw.random.sample(["closed-form", "exact", "lattice", "contour", "saddle-point"], 2):
+        try:
+            found[method] = ask(curve, question, at, method=method)
+        except (NoClosedForm, PrecisionError, to.errors.DomainError, to.errors.SizeError):
+            continue
+    for method, claim in found.items():
+        if apart(found["usual"], claim):
+            yield f"{question}({at!r}): usual {found['usual']}, {method} {claim}"
+
+
+def factors_commute(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """f (x) g and g (x) f are one curve and give one answer, to the bit."""
+    f, g, (question, at) = built(spec), built(draw.family()), one_question(draw)
+    one, two = f @ g, g @ f
+    if one != two or hash(one) != hash(two):
+        yield f"f @ g != g @ f for g = {g!r}"
+    if ask(one, question, at) != ask(two, question, at):
+        yield f"{question}({at!r}) of f @ g {ask(one, question, at)}, of g @ f {ask(two, question, at)}, g = {g!r}"
+
+
+def powers_split(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """f^(m + n) and f^m (x) f^n share a point."""
+    f, (question, at) = built(spec), one_question(draw)
+    m, n = draw.random.randint(1, 3), draw.random.randint(1, 3)
+    one, two = ask(f ** (m + n), question, at), ask(f**m @ f**n, question, at)
+    if apart(one, two):
+        yield f"{question}({at!r}): f ** {m + n} {one}, f ** {m} @ f ** {n} {two}"
+
+
+def profile_turns(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """delta of f^-1 at eps is 1 - e^eps + e^eps delta_f(-eps)."""
+    f, epsilon = built(spec), draw.random.uniform(-5, 5)
+    there, back = ask(~f, "delta", epsilon), ask(f, "delta", -epsilon)
+    with ctx.workprec(400):
+        s = ball(epsilon).exp()
+        least, most = (1 - s + s * ball(x) for x in back)
+    if arb(there.upper) < least or arb(there.lower) > most:
+        yield f"delta({epsilon!r}) of ~f {there}, turned [{least.str(20)}, {most.str(20)}]"
+
+
+def twice_is_nothing(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """f^-1^-1 = f."""
+    f, (question, at) = built(spec), one_question(draw)
+    if apart(ask(~~f, question, at), ask(f, question, at)):
+        yield f"{question}({at!r}): ~~f {ask(~~f, question, at)}, f {ask(f, question, at)}"
+
+
+def answers_fall(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """f, delta and epsilon fall."""
+    f, (question, at) = built(spec), one_question(draw)
+    other = draw.near(at) if draw.chance(0.5) else point(question, draw)
+    low, high = sorted((at, min(max(other, 0.0), 1.0) if question != "delta" else other))
+    first, second = ask(f, question, low), ask(f, question, high)
+    if second.lower > first.upper:
+        yield f"{question} rises: {low!r} {first}, {high!r} {second}"
+
+
+def more_is_less_private(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """More rounds, and a larger rate, lose more."""
+    n, p, (question, at) = draw.random.randint(1, 4), draw.rate(), one_question(draw)
+    q = max(p, draw.rate())
+    for less, more in (
+        (Product(((spec, n),)), Product(((spec, n + 1),))),
+        (Subsampled(spec, min(p, q)), Subsampled(spec, q)),
+    ):
+        for turn in (False, True):
+            f, g = ((~built(one) if turn else built(one)) for one in (less, more))
+            fewer, greater = ask(f, question, at), ask(g, question, at)
+            wrong = greater.lower > fewer.upper if question == "beta" else fewer.lower > greater.upper
+            if wrong:
+                yield f"{question}({at!r}): {f!r} {fewer}, less private {g!r} {greater}"
+
+
+def dual_holds(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """Every line supports: f(alpha) >= 1 - delta(eps) - e^eps alpha."""
+    f, alpha, epsilon = built(spec), draw.alpha([]), draw.random.uniform(-6, 6)
+    delta, beta = ask(f, "delta", epsilon), ask(f, "beta", alpha)
+    with ctx.workprec(400):
+        line = 1 - ball(delta.upper) - ball(epsilon).exp() * ball(alpha)
+    if arb(beta.upper) < line:
+        yield f"f({alpha!r}) {beta} lies below the line of delta({epsilon!r}) {delta}"
+
+
+def epsilon_inverts(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """delta(eps(delta)) <= delta."""
+    f, delta = built(spec), draw.delta(0.0)
+    least = ask(f, "epsilon", delta)
+    if math.isfinite(least.upper) and ask(f, "delta", least.upper).lower > delta:
+        yield f"epsilon({delta!r}) {least}, and delta there {ask(f, 'delta', least.upper)}"
+
+
+def arrays_are_scalars(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """An array's entries and scalar answers share points."""
+    question = draw.random.choice(["beta", "delta", "epsilon"])
+    at = np.array([point(question, draw) for _ in range(3)])
+    together = ask(built(spec), question, at.reshape(3, 1))
+    if together.lower.shape != (3, 1):
+        yield f"{question} of shape (3, 1) has shape {together.lower.shape}"
+    for k in range(3):
+        alone = ask(built(spec), question, float(at[k]))
+        if apart(alone, to.Bounds(together.lower[k, 0], together.upper[k, 0])):
+            yield f"{question}({at[k]!r}): alone {alone}, among {at.tolist()} {together.lower[k, 0]!r}, {together.upper[k, 0]!r}"
+
+
+def tolerance_narrows(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """An answer to a tolerance shares a point with the usual one, and is as narrow as asked."""
+    (question, at), tol = one_question(draw), draw.log_uniform(1e-9, 1e-2)
+    try:
+        narrow = ask(built(spec), question, at, tol=tol)
+    except PrecisionError:
+        return
+    if apart(narrow, ask(built(spec), question, at)):
+        yield f"{question}({at!r}): tol {tol!r} {narrow}, usual {ask(built(spec), question, at)}"
+    if question == "epsilon" and narrow.width > tol:
+        yield f"{question}({at!r}): tol {tol!r} is exceeded by {narrow}"
+
+
+def history_is_forgotten(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """An answer does not depend on the questions asked before, to the bit."""
+    used, fresh, (question, at) = built(spec), built(spec), one_question(draw)
+    before = [one_question(draw) for _ in range(2)]
+    for earlier, where in before:
+        ask(used, earlier, where)
+    late, early = ask(used, question, at), ask(fresh, question, at)
+    if apart(late, early):
+        yield f"{question}({at!r}): fresh {early}, after {before} {late}: no common point"
+    if late != early:
+        yield f"{question}({at!r}): fresh {early}, after {before} {late}"
+
+
+def range_is_covered(spec: Spec, _: Drawer) -> Iterator[str]:
+    """``sup_loss`` of both orders covers the law."""
+    try:
+        check_range(built(spec))  # first by itself: the oracle may have no answer
+        check_range(built(spec), spec)
+    except TooMany:
+        return
+    except AssertionError as error:
+        yield str(error)
+    except NoClosedForm:
+        return
+
+
+def whole_curves_hold(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """``lower`` and ``upper`` have the answers of the curve between them."""
+    f, alpha = built(spec), draw.alpha([])
+    point, low, high = f.bounds(alpha), f.lower.bounds(alpha), f.upper.bounds(alpha)
+    if low.lower > point.upper or high.upper < point.lower or low.lower > high.upper:
+        yield f"f({alpha!r}): lower {low}, curve {point}, upper {high}"
+
+
+def reductions_hold(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """The reduction's bounds are ordered, and the curve it reports lies below f."""
+    f, failure = built(spec), draw.random.choice([1e-10, 1e-6, 0.0])
+    found = f.gdp(failure=failure)
+    if not (found.bounds.lower <= found.bounds.upper and found.regret_bounds.lower <= found.regret_bounds.upper):
+        yield f"gdp({failure!r}): {found}"
+    alpha = draw.alpha([])
+    if math.isfinite(found.mu) and found.curve.bounds(alpha).lower > f.bounds(alpha).upper:
+        yield f"gdp({failure!r}).curve({alpha!r}) {found.curve.bounds(alpha)} above f {f.bounds(alpha)}"
+
+
+def order_agrees(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """f >= f (x) g, and never the other way round with a number against it."""
+    f, g = built(spec), built(draw.family())
+    try:
+        if not f >= f @ g:
+            yield f"f >= f @ g is denied for g = {g!r}"
+    except Undecided:
+        return
+
+
+def certificates_verify(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """What is certified verifies, and shares a point with the answer."""
+    (question, at), f = one_question(draw), built(spec)
+    try:
+        made = to.certify(f, question, at)  # type: ignore[arg-type]  # one of three
+    except to.errors.TradeOffError:
+        return
+    try:
+        to.verify(made)
+    except to.errors.VerificationError as error:
+        yield f"certify({question!r}, {at!r}) does not verify: {error}"
+    if apart(ask(f, question, at), to.Bounds(made.lower, made.upper)):
+        yield f"{question}({at!r}): asked {ask(f, question, at)}, certified {made.lower!r}, {made.upper!r}"
+
+
+RELATIONS: dict[Relation, int] = {
+    engines_meet: 12,
+    factors_commute: 4,
+    powers_split: 4,
+    profile_turns: 5,
+    twice_is_nothing: 2,
+    answers_fall: 5,
+    more_is_less_private: 4,
+    dual_holds: 5,
+    epsilon_inverts: 5,
+    arrays_are_scalars: 3,
+    tolerance_narrows: 4,
+    history_is_forgotten: 5,
+    range_is_covered: 12,
+    whole_curves_hold: 1,
+    reductions_hold: 1,
+    order_agrees: 1,
+    certificates_verify: 3,
+}
+"""How often each is drawn: the dear ones seldom."""

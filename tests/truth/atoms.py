@@ -1,0 +1,211 @@
+"""Laws with finitely many likelihood ratios: everything is a finite sum over pairs of masses (p, q).
+
+delta(eps) = Q(inf) + sum (q - e^eps p)_+, and with A_k, B_k the P- and Q-masses of the k largest ratios
+
+    delta(eps) = max_k {Q(inf) + B_k - e^eps A_k},
+    eps(delta) = max_k log((Q(inf) + B_k - delta)/A_k),
+    f(alpha)   = max over the ratios r_k of {1 - Q(inf) - B_k - r_k (alpha - A_k)}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+from math import comb
+
+from flint import arb, ctx, fmpz
+
+from tests.truth.balls import Number, ball, hull, positive
+from tests.truth.spec import Spec
+
+Pair = tuple[arb, arb]
+
+MOST = 40_000
+"""Atoms that are summed at most; above, a description says that it is too large."""
+
+
+class TooMany(ValueError):  # noqa: N818 - says what is wrong
+    """More atoms than the oracle sums."""
+
+
+class Law:
+    """Atoms with finite losses by decreasing ratio, and the masses at both infinities."""
+
+    def __init__(self, pairs: Iterable[Pair], at_plus: arb, at_minus: arb) -> None:
+        self.pairs = sorted(pairs, key=lambda pq: (pq[1] / pq[0]).mid(), reverse=True)
+        self.at_plus, self.at_minus = at_plus, at_minus
+        zero = (arb(0), arb(0))
+        self.sums = list(accumulate(self.pairs, lambda a, b: (a[0] + b[0], a[1] + b[1]), initial=zero))
+
+    def stick(self, s: arb) -> arb:
+        total = self.at_plus
+        for p, q in self.pairs:
+            gain = q - s * p
+            total += positive(gain)
+            if gain < 0:  # and so are all that follow
+                break
+        return total
+
+    def curve(self, alpha: arb) -> arb:
+        best = arb(0)
+        for (p, q), (a, b) in zip(self.pairs, self.sums, strict=False):
+            best = best.max(1 - self.at_plus - b - q / p * (alpha - a))
+            if a > alpha:
+                break
+        return best
+
+    def least(self, level: arb) -> arb:
+        best = arb.neg_inf()
+        for a, b in self.sums[1:]:
+            rise = self.at_plus + b - level
+            if rise > 0:
+                best = best.max((rise / a).log())
+            elif not rise < 0:
+                best = hull(best, (rise.upper() / a).log()) if best.is_finite() else arb.nan()
+        return best
+
+    def losses(self) -> Pair:
+        (p, q), (r, s) = self.pairs[-1], self.pairs[0]
+        return (q / p).log(), (s / r).log()
+
+    def reverse(self) -> Law:
+        return Law([(q, p) for p, q in self.pairs], self.at_minus, self.at_plus)
+
+    def thin(self, rate: arb) -> Law:
+        """Return the law of T(P, (1 - p) P + p Q): what had no mass under Q keeps 1 - p of its mass under P."""
+        pairs = [(p, (1 - rate) * p + rate * q) for p, q in self.pairs]
+        lost = [(self.at_minus, (1 - rate) * self.at_minus)] if self.at_minus > 0 and rate < 1 else []
+        return Law(pairs + lost, rate * self.at_plus, arb(0) if lost else self.at_minus)
+
+    def power(self, n: int) -> Law:
+        """Return n independent rounds, by multinomials over the distinct atoms."""
+        size = len(self.pairs)
+        if comb(n + size - 1, n) > MOST:
+            raise TooMany(f"{size} atoms to the power {n}")
+        pairs = list(_multinomial(self.pairs, n))
+        return Law(pairs, lost(self.at_plus, n), lost(self.at_minus, n))
+
+    def times(self, other: Law) -> Law:
+        if len(self.pairs) * len(other.pairs) > MOST:
+            raise TooMany(f"{len(self.pairs)} times {len(other.pairs)} atoms")
+        pairs = [(p * r, q * s) for p, q in self.pairs for r, s in other.pairs]
+        return Law(
+            pairs,
+            *(a + b - a * b for a, b in ((self.at_plus, other.at_plus), (self.at_minus, other.at_minus))),
+        )
+
+
+def lost(mass: arb, n: int) -> arb:
+    """Return 1 - (1 - mass)^n."""
+    return -(fmpz(n) * (-mass).log1p()).expm1() if mass < 1 else arb(1)
+
+
+def _multinomial(pairs: list[Pair], n: int) -> Iterable[Pair]:
+    """Yield the masses n!/(n_1! ... n_k!) prod p_i^n_i of all counts that add to n."""
+    if len(pairs) == 1:
+        (p, q) = pairs[0]
+        yield p ** fmpz(n), q ** fmpz(n)
+        return
+    *rest, (p, q) = pairs
+    ways, to_p, to_q = arb(1), arb(1), arb(1)
+    for k in range(n + 1):
+        for a, b in _multinomial(rest, n - k):
+            yield ways * to_p * a, ways * to_q * b
+        ways, to_p, to_q = ways * (n - k) / (k + 1), to_p * p, to_q * q
+
+
+class Atomic(Spec):
+    """A description that has a ``Law``."""
+
+    def make(self) -> Law:
+        """Build the law at the precision of the moment."""
+        raise NotImplementedError
+
+    @property
+    def law(self) -> Law:
+        """The law at the precision of the moment, remembered."""
+        return _law(self, ctx.prec)
+
+    def stick(self, s: arb) -> arb:
+        return self.law.stick(s)
+
+    def curve(self, alpha: arb) -> arb:
+        return self.law.curve(alpha)
+
+    def least(self, level: arb) -> arb:
+        return self.law.least(level)
+
+    def at_plus(self) -> arb:
+        return self.law.at_plus
+
+    def at_minus(self) -> arb:
+        return self.law.at_minus
+
+    def losses(self) -> Pair:
+        return self.law.losses()
+
+
+@lru_cache(maxsize=64)
+def _law(spec: Atomic, bits: int) -> Law:  # noqa: ARG001 - part of the key of the cache
+    return spec.make()
+
+
+@dataclass(frozen=True)
+class PureDP(Atomic):
+    """f_{eps,0}: P = (1, e^eps)/(1 + e^eps), Q the other way round."""
+
+    epsilon_0: Number
+
+    def make(self) -> Law:
+        small = 1 / (1 + ball(self.epsilon_0).exp())
+        return Law([(small, 1 - small), (1 - small, small)] if self.epsilon_0 else [(arb(1), arb(1))], arb(0), arb(0))
+
+
+@dataclass(frozen=True)
+class TotalVariation(Atomic):
+    """f_{0,delta}: with probability delta everything is revealed, else nothing."""
+
+    mass: Number
+
+    def make(self) -> Law:
+        d = ball(self.mass)
+        return Law([(1 - d, 1 - d)], d, d)
+
+
+@dataclass(frozen=True)
+class DiscreteLaplace(Atomic):
+    """Integer noise with pmf (1 - r)/(1 + r) r^|x|, r = e^(-1/scale), against its shift by s: s + 1 ratios."""
+
+    scale: Number
+    shift: int = 1
+
+    def make(self) -> Law:
+        s, r = self.shift, (-1 / ball(self.scale)).exp()
+        end, inner = r**s / (1 + r), [(1 - r) / (1 + r) * r**j for j in range(1, s)]
+        p = [1 / (1 + r), *inner, end]  # P(x <= 0), P(x = 1), ..., P(x >= s)
+        return Law(zip(p, reversed(p), strict=True), arb(0), arb(0))
+
+
+@dataclass(frozen=True)
+class DiscreteGaussian(Atomic):
+    """Integer noise with pmf proportional to e^(-x^2/(2 sigma^2)) against its shift by s; tails beyond 2^-prec are a ball."""
+
+    sigma: Number
+    shift: int = 1
+
+    def make(self) -> Law:
+        sigma, s = ball(self.sigma), self.shift
+        reach = int(float((sigma * (arb(ctx.prec + 64) * 2 * arb(2).log()).sqrt()).upper())) + 2
+        if reach > MOST // 4:
+            raise TooMany(f"a discrete Gaussian of sigma {self.sigma}")
+        weight = {x: (-((ball(x) / sigma) ** 2) / 2).exp() for x in range(reach + s + 1)}
+        cut = weight[reach] / (1 - (-(arb(reach) / sigma**2)).exp())  # a geometric series holds the tail
+        total = weight[0] + 2 * sum((weight[x] for x in range(1, reach)), start=arb(0)) + hull(arb(0), 2 * cut)
+        pairs = [(weight[abs(x)] / total, weight[abs(x - s)] / total) for x in range(1 - reach, reach + s)]
+        rest = hull(arb(0), cut / total)
+        return Law(pairs, rest, rest)
+
+    def losses(self) -> Pair:
+        return arb.neg_inf(), arb.pos_inf()

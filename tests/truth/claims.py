@@ -1,0 +1,73 @@
+"""Claims of the library against balls: refuted only where the whole ball lies outside."""
+
+from __future__ import annotations
+
+from math import isnan
+
+import numpy as np
+from flint import arb, ctx
+
+import tradeoff as to
+from tests.truth.balls import PRECISIONS, ball
+from tests.truth.spec import Spec
+
+
+def refuted(claim: to.Bounds, truth: arb) -> str | None:
+    """Return what is wrong with the claim, None if nothing can be said against it."""
+    lower, upper = float(claim.lower), float(claim.upper)
+    if isnan(lower) or isnan(upper):
+        return f"[{lower!r}, {upper!r}] is no interval"
+    with ctx.workprec(PRECISIONS[-1]):
+        if lower > upper:
+            return f"[{lower!r}, {upper!r}] is crossed"
+        if truth > ball(upper):
+            return f"upper {upper!r} < truth {truth.str(20)}"
+        if truth < ball(lower):
+            return f"lower {lower!r} > truth {truth.str(20)}"
+    return None
+
+
+def check(claim: to.Bounds, truth: arb) -> None:
+    """Assert that the bounds may hold the truth."""
+    wrong = refuted(claim, truth)
+    assert wrong is None, wrong
+
+
+ROUNDED = (64 * 2.0**-53, 8 * 2.0**-53)
+"""Relative and absolute: what the library charges where it rounds a supremum of losses, so two of its bounds differ by no more."""
+
+
+def check_range(curve: to.TradeOff, spec: Spec | None = None) -> None:
+    """Assert that both orders' ``sup_loss`` cover the range of the law that the engines compose, and the truth if it is known.
+
+    The supremum cuts epsilon off and sets delta beyond it to Q(L = inf), so that it may never lie below a loss of the law.
+    """
+    for order in (curve, ~curve):
+        top = law_top(order)
+        if top is None:
+            continue
+        assert not np.isnan(top)
+        least = top - ROUNDED[0] * abs(top) - ROUNDED[1] if np.isfinite(top) else top
+        assert order.sup_loss >= least, f"sup L = {order.sup_loss!r} is below the law's {top!r}: {order!r}"
+    if spec is not None:
+        assert not spec.sup_loss() > ball(float(curve.sup_loss)), f"sup L = {curve.sup_loss!r} is below {spec.sup_loss().str(20)}"
+        assert not spec.sup_loss() < ball(float(curve.least_sup_loss)), (
+            f"sup L >= {curve.least_sup_loss!r} is above {spec.sup_loss().str(20)}"
+        )
+
+
+def law_top(curve: to.TradeOff) -> float | None:
+    """Return the largest finite loss of the law that engines compose; None where whole curves stand for the law."""
+    if isinstance(curve, to.Tensor):
+        tops = [(law_top(factor), n) for factor, n in curve.factors.items()]
+        return None if any(top is None for top, _ in tops) else sum(n * top for top, n in tops if top)
+    if any(isinstance(one, to.Tensor) for one in getattr(curve, "operands", ())):
+        return None
+    below, above = curve.laws()
+    return below.range[1] if below is above else None
+
+
+def answers(spec: Spec, curve: to.TradeOff, question: str, at: float, **how: object) -> str | None:
+    """Ask curve and oracle the same question; return what is wrong with the answer."""
+    claim = curve.bounds(at, **how) if question == "beta" else getattr(curve.bounds, question)(at, **how)
+    return refuted(claim, getattr(spec, question)(at))

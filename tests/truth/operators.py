@@ -1,0 +1,286 @@
+"""Operators on descriptions, through atoms where there are any, else through the hockey stick h(s) = delta(log s)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import lru_cache
+
+from flint import arb, ctx
+
+from tests.truth.atoms import Atomic, Law, TooMany, lost
+from tests.truth.balls import Number, ball
+from tests.truth.continuous import Gaussian, Gaussians
+from tests.truth.spec import Spec
+
+MOST_BESIDE = 1000
+"""Atoms summed at most beside a density: every step of a search sums them again."""
+
+
+def law_of(spec: Spec) -> Law | None:
+    """Return the atoms of a description that has nothing else."""
+    return spec.law if isinstance(spec, Atomic) else None
+
+
+class Operator(Atomic):
+    """A description that has atoms only if what it is made of has."""
+
+    @abstractmethod
+    def by_parts(self, s: arb) -> arb:
+        """Enclose h(s) from the hockey sticks of the parts."""
+
+    @abstractmethod
+    def masses(self) -> tuple[arb, arb]:
+        """Enclose Q(L = inf) and P(L = -inf)."""
+
+    @abstractmethod
+    def range(self) -> tuple[arb, arb]:
+        """Enclose the infimum and the supremum of the finite losses."""
+
+    def stick(self, s: arb) -> arb:
+        return self.law.stick(s) if self.law else self.by_parts(s)
+
+    def curve(self, alpha: arb) -> arb:
+        return self.law.curve(alpha) if self.law else Spec.curve(self, alpha)
+
+    def least(self, level: arb) -> arb:
+        return self.law.least(level) if self.law else Spec.least(self, level)
+
+    def at_plus(self) -> arb:
+        return self.masses()[0]
+
+    def at_minus(self) -> arb:
+        return self.masses()[1]
+
+    def losses(self) -> tuple[arb, arb]:
+        return self.range()
+
+
+@dataclass(frozen=True)
+class Subsampled(Operator):
+    """T(P, (1 - p) P + p Q): h_p(s) = p h((s - 1 + p)/p) where s > 1 - p, else 1 - s; f_p = p f + (1 - p)(1 - alpha)."""
+
+    base: Spec
+    rate: Number
+
+    def make(self) -> Law | None:
+        inner = law_of(self.base)
+        return inner and inner.thin(ball(self.rate))
+
+    def by_parts(self, s: arb) -> arb:
+        p = ball(self.rate)
+        return p * self.base.stick((s - 1 + p) / p) if s > 1 - p else 1 - s
+
+    def curve(self, alpha: arb) -> arb:
+        p = ball(self.rate)
+        return p * self.base.curve(alpha) + (1 - p) * (1 - alpha)
+
+    def masses(self) -> tuple[arb, arb]:
+        p = ball(self.rate)
+        return p * self.base.at_plus(), self.base.at_minus() if p >= 1 else arb(0)
+
+    def range(self) -> tuple[arb, arb]:
+        p = ball(self.rate)
+        least, most = (_thinned(x, p) for x in self.base.losses())
+        return ((-p).log1p() if self.base.at_minus() > 0 and p < 1 else least), most
+
+
+def _thinned(loss: arb, p: arb) -> arb:
+    """Return log(1 - p + p e^loss)."""
+    if loss == arb.pos_inf() or (loss == arb.neg_inf() and p >= 1):
+        return loss
+    return (-p).log1p() if loss == arb.neg_inf() else (p * loss.expm1()).log1p()
+
+
+@dataclass(frozen=True)
+class Reversed(Operator):
+    """T(Q, P): h(s) = 1 - s + s h_f(1/s)."""
+
+    base: Spec
+
+    def make(self) -> Law | None:
+        inner = law_of(self.base)
+        return inner and inner.reverse()
+
+    def by_parts(self, s: arb) -> arb:
+        return 1 - s + s * self.base.stick(1 / s)
+
+    def masses(self) -> tuple[arb, arb]:
+        return self.base.at_minus(), self.base.at_plus()
+
+    def range(self) -> tuple[arb, arb]:
+        least, most = self.base.losses()
+        return -most, -least
+
+
+@dataclass(frozen=True)
+class Mixture(Operator):
+    """One of several runs, and which is known: h is the average; weights are divided by their sum."""
+
+    parts: tuple[tuple[Number, Spec], ...]
+
+    def weighted(self) -> list[tuple[arb, Spec]]:
+        """Return the shares and what they are of."""
+        total = sum((ball(w) for w, _ in self.parts), start=arb(0))
+        return [(ball(w) / total, spec) for w, spec in self.parts if w > 0]
+
+    def make(self) -> Law | None:
+        inner = [(w, law_of(spec)) for w, spec in self.weighted()]
+        if any(law is None for _, law in inner):
+            return None
+        pairs = [(w * p, w * q) for w, law in inner for p, q in law.pairs]
+        return Law(pairs, *self.masses())
+
+    def by_parts(self, s: arb) -> arb:
+        return sum((w * spec.stick(s) for w, spec in self.weighted()), start=arb(0))
+
+    def masses(self) -> tuple[arb, arb]:
+        parts = self.weighted()
+        plus, minus = ([w * getattr(spec, end)() for w, spec in parts] for end in ("at_plus", "at_minus"))
+        return sum(plus, start=arb(0)), sum(minus, start=arb(0))
+
+    def range(self) -> tuple[arb, arb]:
+        least, most = zip(*(spec.losses() for _, spec in self.weighted()), strict=True)
+        return _least(least), _greatest(most)
+
+
+@dataclass(frozen=True)
+class Minimum(Operator):
+    """Hull of the minimum: h is the largest; the either-order envelope is Minimum((f, Reversed(f)))."""
+
+    parts: tuple[Spec, ...]
+
+    def make(self) -> None:
+        return None
+
+    def by_parts(self, s: arb) -> arb:
+        return _greatest([spec.stick(s) for spec in self.parts])
+
+    def masses(self) -> tuple[arb, arb]:
+        return _greatest([spec.at_plus() for spec in self.parts]), _greatest([spec.at_minus() for spec in self.parts])
+
+    def range(self) -> tuple[arb, arb]:
+        """Return the range of losses; above sup L of each part h is Q(L = inf), so where that differs sup L is where they meet."""
+        return arb.nan(), arb.nan()
+
+
+@dataclass(frozen=True)
+class Maximum(Spec):
+    """Pointwise maximum of curves, known through f."""
+
+    parts: tuple[Spec, ...]
+
+    def curve(self, alpha: arb) -> arb:
+        return _greatest([spec.curve(alpha) for spec in self.parts])
+
+    def at_plus(self) -> arb:
+        return _least([spec.at_plus() for spec in self.parts])
+
+    def at_minus(self) -> arb:
+        return _least([spec.at_minus() for spec in self.parts])
+
+    def losses(self) -> tuple[arb, arb]:
+        return arb.nan(), arb.nan()
+
+
+@dataclass(frozen=True)
+class Group(Spec):
+    """1 - (1 - f)^(o k) for symmetric f: the falling f is asked at both ends of the ball it has made."""
+
+    base: Spec
+    size: int
+
+    def curve(self, alpha: arb) -> arb:
+        for _ in range(self.size):
+            alpha = 1 - _falling(self.base, alpha)
+        return 1 - alpha
+
+    def at_plus(self) -> arb:
+        return 1 - self.curve(arb(0)) if self.base.at_plus() > 0 else arb(0)
+
+    def at_minus(self) -> arb:
+        return self.at_plus()
+
+    def losses(self) -> tuple[arb, arb]:
+        return arb.nan(), arb.nan()
+
+
+def _falling(spec: Spec, alpha: arb) -> arb:
+    ends = [spec.curve(x) if x > 0 else 1 - spec.at_plus() for x in (alpha.lower(), alpha.upper()) if x < 1]
+    return ends[0].union(ends[-1]) if ends else arb(0)
+
+
+@dataclass(frozen=True)
+class Product(Operator):
+    """Independent rounds; the field holds pairs (description, count).
+
+    Gaussians add mu^2 and atoms multiply; a sum over atoms handles one more law: h(s) = Q_A(inf) + sum q h_f(s p/q).
+    """
+
+    parts: tuple[tuple[Spec, int], ...]
+
+    def split(self) -> tuple[Law, Spec | None]:
+        """Return the atoms and the law with a density, None if there is none; TooMany if there are two."""
+        return _split(self, ctx.prec)
+
+    def _split(self) -> tuple[Law, Spec | None]:
+        law, smooth = Law([(arb(1), arb(1))], arb(0), arb(0)), []
+        normal = [(mu, n * m) for spec, n in self.parts if isinstance(spec, Gaussian) for mu, m in _gaussians(spec) if n]
+        for spec, n in self.parts:
+            if isinstance(spec, Gaussian) or n == 0:
+                continue
+            inner = law_of(spec)
+            law = law if inner is None else law.times(inner.power(n))
+            smooth += [spec] * min(n, 2) if inner is None else []
+        smooth += [Gaussians(tuple(normal))] if normal else []
+        if len(smooth) > 1 or (smooth and len(law.pairs) > MOST_BESIDE):
+            raise TooMany(f"{len(smooth)} densities, {len(law.pairs)} atoms")
+        return law, smooth[0] if smooth else None
+
+    def make(self) -> Law | None:
+        law, smooth = self.split()
+        return law if smooth is None else None
+
+    def by_parts(self, s: arb) -> arb:
+        law, smooth = self.split()
+        return law.at_plus + sum((q * smooth.stick(s * p / q) for p, q in law.pairs), start=arb(0))
+
+    def curve(self, alpha: arb) -> arb:
+        law, smooth = self.split()
+        return smooth.curve(alpha) if smooth and len(law.pairs) == 1 and law.at_plus == 0 else super().curve(alpha)
+
+    def masses(self) -> tuple[arb, arb]:
+        plus = [lost(spec.at_plus(), n) for spec, n in self.parts]
+        minus = [lost(spec.at_minus(), n) for spec, n in self.parts]
+        return _either(plus), _either(minus)
+
+    def range(self) -> tuple[arb, arb]:
+        ends = [(spec.losses(), n) for spec, n in self.parts if n]
+        return sum((n * least for (least, _), n in ends), start=arb(0)), sum((n * most for (_, most), n in ends), start=arb(0))
+
+
+@lru_cache(maxsize=64)
+def _split(product: Product, bits: int) -> tuple[Law, Spec | None]:  # noqa: ARG001 - part of the key of the cache
+    return product._split()
+
+
+def _gaussians(spec: Gaussian) -> tuple[tuple[Number, int], ...]:
+    return spec.mu if isinstance(spec, Gaussians) else ((spec.mu, 1),)
+
+
+def _either(masses: list[arb]) -> arb:
+    found = arb(0)
+    for mass in masses:
+        found += mass - found * mass
+    return found
+
+
+def _greatest(values: list[arb] | tuple[arb, ...]) -> arb:
+    found = values[0]
+    for value in values[1:]:
+        found = found.max(value)
+    return found
+
+
+def _least(values: list[arb] | tuple[arb, ...]) -> arb:
+    return -_greatest([-value for value in values])

@@ -1,0 +1,407 @@
+"""Claims that were once refuted by ball arithmetic, and questions that once crashed or warned.
+
+Each case is a description, a question and the point asked; truth comes from the description alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction as F  # noqa: N817 - vertices are read more easily
+from math import inf, nextafter
+
+import numpy as np
+import pytest
+import sympy
+
+import tradeoff as to
+from tests.truth.atoms import DiscreteGaussian, DiscreteLaplace, PureDP, TotalVariation
+from tests.truth.balls import ball
+from tests.truth.built import built
+from tests.truth.claims import answers, check, check_range
+from tests.truth.continuous import Gaussian, Gaussians, Laplace
+from tests.truth.operators import Maximum, Minimum, Mixture, Product, Reversed, Subsampled
+from tests.truth.polygons import Polygon
+from tests.truth.spec import Spec
+from tradeoff.errors import TradeOffError
+
+
+def approximate(epsilon: float, delta: float) -> Product:
+    """f_{eps,delta} = f_{eps,0} (x) f_{0,delta}."""
+    return Product(((PureDP(epsilon), 1), (TotalVariation(delta), 1)))
+
+
+def power(spec: Spec, n: int) -> Product:
+    return Product(((spec, n),))
+
+
+def shifted(spec: Spec, rate: float) -> Reversed:
+    """The other order of subsampling."""
+    return Reversed(Subsampled(spec, rate))
+
+
+SHARP = Polygon((0.0, 0.5, 1.0), (1.0, 0.5 - 1e-8, 0.0))
+BLUNT = Polygon((0.0, 0.5, 1.0), (1.0, 0.5 - 1e-5, 0.0))
+SHORT = Polygon((0.0, 0.25, 0.75), (1.0, 0.25, 0.0))
+"""Ends before 1: P-mass 1/4 at -inf."""
+
+LEAKY = {
+    "approximate": shifted(approximate(1.0, 0.01), 0.9),
+    "approximate-steep": shifted(approximate(3.0, 0.3), 0.9),
+    "total-variation": shifted(TotalVariation(0.01), 0.9),
+    "total-variation-half": shifted(TotalVariation(0.3), 0.5),
+    "polygon": shifted(SHORT, 0.5),
+    "product": shifted(Product(((SHORT, 2), (TotalVariation(0.1), 1))), 0.7),
+    "mixture": shifted(Mixture(((0.5, TotalVariation(0.1)), (0.5, PureDP(1.0)))), 0.6),
+    "twice": shifted(Subsampled(Reversed(Subsampled(TotalVariation(0.2), 0.5)), 0.25), 0.5),
+}
+"""P-mass at -inf, thinned and turned: sup L is log 1/(1 - p)."""
+
+
+@pytest.mark.parametrize("name", LEAKY)
+class TestLeakThinnedAndTurned:
+    @pytest.mark.parametrize("delta", [0.0, 1e-12, 1e-3, 0.1])
+    def test_epsilon(self, name: str, delta: float) -> None:
+        assert answers(LEAKY[name], built(LEAKY[name]), "epsilon", delta) is None
+
+    def test_epsilon_of_a_power(self, name: str) -> None:
+        spec = power(LEAKY[name], 5)
+        assert answers(spec, built(spec), "epsilon", 1e-6) is None
+
+    def test_sup_loss_covers_the_law(self, name: str) -> None:
+        check_range(built(LEAKY[name]))
+        assert not LEAKY[name].sup_loss() > built(LEAKY[name]).sup_loss
+
+    @pytest.mark.parametrize("alpha", [0.01, 0.249, 0.3, 0.9])
+    def test_whole_curves(self, name: str, alpha: float) -> None:
+        for spec in (LEAKY[name], Reversed(LEAKY[name])):
+            curve, truth = built(spec), spec.beta(alpha)
+            check(to.Bounds(curve.lower.bounds(alpha).lower, curve.upper.bounds(alpha).upper), truth)
+
+    @pytest.mark.parametrize("epsilon", [-1.0, 0.0, 0.5])
+    def test_profiles_of_whole_curves(self, name: str, epsilon: float) -> None:
+        curve, truth = built(LEAKY[name]), LEAKY[name].delta(epsilon)
+        check(to.Bounds(curve.upper.bounds.delta(epsilon).lower, curve.lower.bounds.delta(epsilon).upper), truth)
+
+    def test_what_stands_on_it(self, name: str) -> None:
+        part = LEAKY[name]
+        mixed = Mixture(((0.5, part), (0.5, PureDP(0.5))))
+        for spec, question, at in (
+            (mixed, "epsilon", 1e-3),
+            (mixed, "beta", 0.249),
+            (Maximum((part, PureDP(0.7))), "beta", 0.3),
+            (Minimum((part, PureDP(0.7))), "epsilon", 1e-3),
+            (Product(((part, 1), (SHORT, 1))), "beta", 0.249),
+            (Product(((mixed, 1), (PureDP(0.3), 2))), "delta", 0.3),
+            (Subsampled(Product(((part, 1), (PureDP(0.3), 2))), 0.5), "epsilon", 1e-3),
+        ):
+            assert answers(spec, built(spec), question, at) is None, (spec, question)
+
+
+class TestLeakVerdicts:
+    def test_the_order_is_not_denied(self) -> None:
+        assert to.PureDP(2.0) >= built(LEAKY["approximate-steep"])
+
+    def test_regret_is_not_crossed(self) -> None:
+        reduced = built(Subsampled(approximate(1.0, 0.01), 0.5)).gdp(failure=0.006)
+        assert reduced.regret_bounds.lower <= reduced.regret_bounds.upper
+
+
+CASES: dict[str, tuple[Spec, str, list[float]]] = {
+    "pure-left-of-kink-20": (
+        PureDP(20.0),
+        "beta",
+        [2.0611536181902017e-09, nextafter(2.0611536181902017e-09, 0)],
+    ),
+    "pure-left-of-kink-50": (
+        PureDP(50.0),
+        "beta",
+        [1.928749847963918e-22, nextafter(1.928749847963918e-22, 0)],
+    ),
+    "pure-left-of-kink-5": (
+        PureDP(5.0),
+        "beta",
+        [0.006692850924284855 - k * 2.0**-60 for k in range(-3, 12)],
+    ),
+    "pure-left-of-kink-37": (
+        PureDP(37.0),
+        "beta",
+        [8.533047625744065e-17 * (1 - k * 2.0**-53) for k in range(-3, 12)],
+    ),
+    "pure-left-of-kink-300": (
+        PureDP(300.0),
+        "beta",
+        [5.148200222412013e-131 * (1 - k * 2.0**-52) for k in range(-3, 12)],
+    ),
+    "pure-left-of-kink-700": (
+        PureDP(700.0),
+        "beta",
+        [9.859676543759770e-305 * (1 - k * 2.0**-52) for k in range(-3, 12)],
+    ),
+    "exact-beta-near-1": (power(PureDP(0.01), 100), "beta", [1 - 2.0**-53, 1 - 2.0**-50]),
+    "exact-beta-near-1-deep": (power(PureDP(0.3), 1000), "beta", [1 - 2.0**-53, 1 - 1e-12]),
+    "exact-beta-near-1-thinned": (power(Subsampled(PureDP(3e-5), 1e-12), 30), "beta", [1 - 2.0**-53]),
+    "leak-near-1": (
+        Product(((PureDP(1.0), 1), (TotalVariation(0.1), 300))),
+        "beta",
+        [1.8739277038847906e-15, 1e-15],
+    ),
+    "leak-nearly-all": (
+        Product(((PureDP(0.3), 2), (TotalVariation(1 - 2.0**-53), 3))),
+        "beta",
+        [1e-49, 1e-48],
+    ),
+    "polygon-loss-8": (power(SHARP, 30), "delta", [0.0]),
+    "polygon-loss-5": (power(BLUNT, 30), "delta", [0.0]),
+    "discrete-laplace-sup-3": (DiscreteLaplace(3.0), "epsilon", [1e-40, 0.0]),
+    "discrete-laplace-sup-0.7": (DiscreteLaplace(0.7), "epsilon", [1e-40, 0.0]),
+    "discrete-laplace-sup-49": (DiscreteLaplace(49.0), "epsilon", [1e-40, 0.0]),
+    "discrete-laplace-sup-shift": (DiscreteLaplace(1.1, 5), "epsilon", [1e-40, 0.0]),
+    "gaussian-underflow": (Gaussian(37.7), "beta", [0.5, 0.1, 0.999]),
+    "gaussian-underflow-delta": (Gaussian(0.5), "delta", [18.6, 18.7, 18.8, 19.0, 30.0]),
+    "gaussian-product-of-tiny-mu": (Gaussians(((1e-170, 10**340),)), "delta", [0.0, 1.0, 5.0]),
+    "nested-subsampling-underflow": (
+        Subsampled(Subsampled(Gaussian(1.0), 1e-200), 1e-150),
+        "delta",
+        [1e-300, 0.0, 1.0],
+    ),
+    "polygon-left-of-zero-4": (
+        Polygon((F(0), F(1, 4), F(3, 5)), (F(1), F(1, 4), F(0))),
+        "beta",
+        [0.5999999999999999],
+    ),
+    "polygon-left-of-zero-5": (
+        Polygon((F(0), F(1, 5), F(2, 3)), (F(1), F(1, 5), F(0))),
+        "beta",
+        [0.6666666666666665],
+    ),
+    "polygon-left-of-zero-6": (
+        Polygon((F(0), F(1, 6), F(5, 7)), (F(1), F(1, 6), F(0))),
+        "beta",
+        [0.7142857142857142],
+    ),
+    "polygon-left-of-zero-8": (
+        Polygon((F(0), F(1, 8), F(7, 9)), (F(1), F(1, 8), F(0))),
+        "beta",
+        [0.7777777777777777],
+    ),
+    "polygon-left-of-zero-9": (
+        Polygon((F(0), F(1, 9), F(4, 5)), (F(1), F(1, 9), F(0))),
+        "beta",
+        [0.7999999999999999],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_answer_holds_the_truth(name: str) -> None:
+    spec, question, points = CASES[name]
+    curve = built(spec)
+    wrong = {at: found for at in points if (found := answers(spec, curve, question, at)) is not None}
+    assert not wrong
+
+
+@pytest.mark.parametrize("polygon", [SHARP, BLUNT, SHORT], ids=["1e-8", "1e-5", "short"])
+@pytest.mark.parametrize("method", ["contour", "lattice", "exact"])
+@pytest.mark.parametrize("n", [1, 30])
+def test_engines_know_the_losses_of_polygons(polygon: Polygon, method: str, n: int) -> None:
+    spec = power(polygon, n)
+    for question, at in (("delta", 0.0), ("delta", 1e-9), ("epsilon", 1e-12), ("epsilon", 1e-30)):
+        try:
+            wrong = answers(spec, built(spec), question, at, method=method)
+        except TradeOffError:
+            continue
+        assert wrong is None
+
+
+def test_certificates_of_polygons_hold_the_truth() -> None:
+    certificate = to.certify(built(power(SHARP, 30)), "delta", 0.0)
+    check(to.Bounds(certificate.lower, certificate.upper), power(SHARP, 30).delta(0.0))
+
+
+def test_certificates_left_of_the_kink_verify() -> None:
+    certificate = to.certify(to.PureDP(20.0), "beta", 2.0611536181902017e-09)
+    check(to.Bounds(certificate.lower, certificate.upper), PureDP(20.0).beta(2.0611536181902017e-09))
+    assert to.verify(certificate).checks
+
+
+FIRST = Polygon((0.0, 0.20130150776468425, 0.656414098057629, 1.0), (1.0, 0.5234975059834637, 0.10338352045224619, 0.0))
+OTHER = Polygon((0.0, 0.3346984417708473, 0.6776335182532572, 1.0), (1.0, 0.3519850805790674, 0.024619692604943677, 0.0))
+THIRD = Polygon((0.0, 0.022573263837337015, 0.5221477815500385, 1.0), (1.0, 0.9391174742459593, 0.2835596283062588, 0.0))
+FOURTH = Polygon((0.0, 0.052966783891225354, 0.630153472647375, 1.0), (1.0, 0.7471537115203837, 0.21207446157691556, 0.0))
+TURNED = Polygon((0.0, 0.019073148358191887, 0.5190097561429583, 1.0), (1.0, 0.4505659028475978, 0.08463711917955807, 0.0))
+AGAIN = Polygon((0.0, 0.25630167709508583, 0.7706047407753389, 1.0), (1.0, 0.5047810262431112, 0.07457280577721298, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("curve", "truth", "alpha"),
+    [
+        (lambda: to.maximum(built(FIRST), built(OTHER)), FIRST.maximum(OTHER), 0.28694617296276215),
+        (lambda: to.maximum(built(THIRD), built(FOURTH)), THIRD.maximum(FOURTH), 0.44779084067518693),
+        (
+            lambda: built(TURNED).symmetrise(assume="both-orders"),
+            TURNED.maximum(TURNED.inverse()),
+            0.2682100535775944,
+        ),
+        (
+            lambda: built(AGAIN).symmetrise(assume="both-orders"),
+            AGAIN.maximum(AGAIN.inverse()),
+            0.19037035314969225,
+        ),
+        (lambda: to.minimum(built(FIRST), built(OTHER)), FIRST.minimum(OTHER), 0.28694617296276215),
+        (
+            lambda: built(TURNED).symmetrise(assume="either-order"),
+            TURNED.minimum(TURNED.inverse()),
+            0.2682100535775944,
+        ),
+    ],
+    ids=["maximum", "maximum-flat", "both-orders", "both-orders-flat", "minimum", "either-order"],
+)
+def test_crossings_of_polygons_in_floats(curve: Callable[[], to.TradeOff], truth: Polygon, alpha: float) -> None:
+    found = curve()
+    for at in (alpha, nextafter(alpha, 0), nextafter(alpha, 1), alpha / 2, 1 - alpha):
+        check(found.bounds(at), truth.beta(at))
+
+
+def test_whole_curves_of_a_maximum_are_not_crossed() -> None:
+    curve = to.maximum(built(FIRST), built(OTHER), to.Gaussian(1.0))
+    alpha = np.linspace(0, 1, 301)
+    assert np.all(curve.lower.bounds(alpha).lower <= curve.upper.bounds(alpha).upper)
+
+
+def test_zeros_have_no_sign() -> None:
+    for curve in (
+        to.Gaussian(1.0),
+        to.PureDP(1.0),
+        to.subsample(to.Gaussian(1.0), 0.1),
+        to.Gaussian(1.0) @ to.PureDP(1.0),
+    ):
+        for claim in (
+            curve.bounds(1.0),
+            curve.bounds(0.999999),
+            curve.bounds.delta(60.0),
+            curve.bounds.delta(900.0),
+        ):
+            assert not np.signbit(claim.lower)
+            assert not np.signbit(claim.upper)
+
+
+def test_a_symbolic_curve_rounds_down() -> None:
+    alpha = sympy.Symbol("alpha")
+    for at in (1e-70, 1e-17, 5e-324):
+        check(to.Symbolic(1 - alpha, alpha).bounds(at), 1 - ball(at))
+        check(to.Symbolic((1 - alpha) ** 2, alpha).bounds(at), (1 - ball(at)) ** 2)
+
+
+THINNED_PAIR = Product(((DiscreteLaplace(1e-15, 2), 1), (Gaussian(1e-300), 1)))
+EXTREME: dict[str, tuple[Spec, str, list[float]]] = {
+    "thinned-tiny-gaussian-2^60-delta": (
+        power(Subsampled(Gaussian(1e-8), 0.5), 2**60),
+        "delta",
+        [0.0, 1.0, 3.0],
+    ),
+    "thinned-tiny-gaussian-2^60-epsilon": (
+        power(Subsampled(Gaussian(1e-8), 0.5), 2**60),
+        "epsilon",
+        [1e-5, 0.1],
+    ),
+    "thinned-tinier-gaussian-2^60-delta": (
+        power(Subsampled(Gaussian(1e-9), 0.01), 2**60),
+        "delta",
+        [0.0, 1.0],
+    ),
+    "thinned-tinier-gaussian-2^60-epsilon": (
+        power(Subsampled(Gaussian(1e-9), 0.01), 2**60),
+        "epsilon",
+        [1e-5],
+    ),
+    "thinned-discrete-gaussian-1e-300": (
+        Subsampled(DiscreteGaussian(1e-300, 1), 1e-100),
+        "delta",
+        [0.0, 1.0],
+    ),
+    "thinned-discrete-laplace-2^60": (
+        Subsampled(power(DiscreteLaplace(1e-300, 1), 2**60), 1e-300),
+        "epsilon",
+        [5e-324, 1e-301],
+    ),
+    "laplace-1e300-by-saddle-point": (Laplace(1e300), "epsilon", [1e-5]),
+    "huge-discrete-beta": (
+        Product(((DiscreteLaplace(300.0), 1), (DiscreteGaussian(1e-30), 1))),
+        "beta",
+        [1e-3, 0.5],
+    ),
+    "pure-1e100-with-discrete-gaussian": (
+        Product(((PureDP(1e100), 1), (DiscreteGaussian(37.0, 50), 1))),
+        "beta",
+        [0.5],
+    ),
+    "discrete-laplace-1e-30-10^9": (power(DiscreteLaplace(1e-30), 10**9), "delta", [0.0, 1.0]),
+    "mixture-of-extremes": (
+        Mixture(((0.5, DiscreteLaplace(1e100)), (0.5, DiscreteGaussian(1e-160, 2)))),
+        "delta",
+        [0.0, 1.0],
+    ),
+    "thinned-mixed-extremes": (Subsampled(THINNED_PAIR, 1e-300), "delta", [0.0, 1e-300, 1.0]),
+}
+"""Parameters at the ends of the floats: an interval or a sentence, no warning, no crash, no NaN."""
+
+
+@pytest.mark.parametrize("name", EXTREME)
+def test_extremes_are_answered_or_refused(name: str) -> None:
+    spec, question, points = EXTREME[name]
+    for at in points:
+        try:
+            curve = built(spec)
+            claim = curve.bounds(at) if question == "beta" else getattr(curve.bounds, question)(at)
+        except TradeOffError:
+            continue
+        assert claim.lower <= claim.upper
+
+
+def test_a_large_laplace_by_saddle_point() -> None:
+    try:
+        claim = to.Laplace(1e300).bounds.epsilon(1e-5, method="saddle-point")
+    except TradeOffError:
+        return
+    assert claim.lower <= claim.upper
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        lambda: to.PureDP(2000.0),
+        lambda: built(EXTREME["huge-discrete-beta"][0]),
+        lambda: built(EXTREME["pure-1e100-with-discrete-gaussian"][0]),
+    ],
+    ids=["pure-2000", "discrete", "pure-1e100"],
+)
+@pytest.mark.parametrize("failure", [0.0, 1e-10])
+def test_reductions_of_extremes(curve: Callable[[], to.TradeOff], failure: float) -> None:
+    try:
+        reduced = curve().gdp(failure=failure)
+    except TradeOffError:
+        return
+    assert 0 <= reduced.mu <= inf
+
+
+@pytest.mark.parametrize("name", ["huge-discrete-beta", "pure-1e100-with-discrete-gaussian"])
+@pytest.mark.parametrize("method", ["lattice", "contour"])
+def test_engines_at_extremes(name: str, method: str) -> None:
+    spec, question, points = EXTREME[name]
+    for at in points:
+        try:
+            claim = built(spec).bounds(at, method=method)
+        except TradeOffError:
+            continue
+        assert claim.lower <= claim.upper, question
+
+
+@pytest.mark.parametrize("name", ["discrete-laplace-1e-30-10^9", "mixture-of-extremes", "thinned-mixed-extremes"])
+def test_whole_curves_of_extremes(name: str) -> None:
+    try:
+        curve = built(EXTREME[name][0])
+        lower, upper = curve.lower, curve.upper
+    except TradeOffError:
+        return
+    alpha = np.array([0.0, 1e-9, 0.25, 0.5, 0.9, 1.0])
+    assert np.all(lower.bounds(alpha).lower <= upper.bounds(alpha).upper)
