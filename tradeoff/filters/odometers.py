@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 from tradeoff.core.parameters import real
 from tradeoff.errors import KindError
 from tradeoff.filters.costs import zcdp
+from tradeoff.filters.shared import Shared, numbers
 from tradeoff.filters.steps import Step, adjacency_of, curve_of
 from tradeoff.filters.sums import ExactSum
 from tradeoff.numerics.rounding import Array, up
 
 
-class Odometer(ABC):
+class Odometer(Shared, ABC):
     """Running bound on the loss: P(exists n: L_n > bound(V_n)) <= delta, for steps chosen in view of earlier answers.
 
     L_n is the sum of the losses log dQ/dP of the answers given, drawn under Q, and V_n = 2 sum rho_k the clock: mu_k^2 for a
@@ -27,6 +28,7 @@ class Odometer(ABC):
     A rho-zCDP step has E e^{x L} <= e^{x (1 + x) rho} for every x > 0, so e^{x (L_n - V_n/2) - x^2 V_n/2} is a supermartingale
     from 1, and Ville's inequality bounds a mixture of these over x (Whitehouse, Ramdas, Wu, Rogers 2023, Section 5). The bound is on
     the loss itself, which is more than (epsilon, delta)-DP: keep the answers with it, as it may fail to survive post-processing.
+    Threads may share an odometer; a copy, a pickle and a forked child go on counting for themselves.
     """
 
     def __init__(self, delta: float) -> None:
@@ -49,12 +51,13 @@ class Odometer(ABC):
             If no finite rho is proved for the step, or it is only approximately zCDP: with a failure probability of its own, the loss
             of a step has no bound.
         """
-        adjacency = adjacency_of(step, self.adjacency)
         rho, delta = zcdp(curve_of(step))
         if delta > 0 or math.isinf(rho):
             raise KindError(f"{step!r} is rho-zCDP for no rho known, and an odometer bounds the loss itself; spend it in a filter")
-        self._clock.add(2 * rho)
-        self.steps, self.adjacency = self.steps + 1, adjacency
+        with self._lock:
+            adjacency = adjacency_of(step, self.adjacency)
+            self._clock.add(2 * rho)
+            self.steps, self.adjacency = self.steps + 1, adjacency
 
     @property
     def clock(self) -> float:
@@ -78,8 +81,13 @@ class Odometer(ABC):
         -------
         ndarray
             Losses in nats, shaped like ``clock``.
+
+        Raises
+        ------
+        DomainError
+            If ``clock`` holds what is no number in [0, inf).
         """
-        v = np.asarray(clock, dtype=float)
+        v = numbers("clock", clock)
         if not np.all((v >= 0) & (v < np.inf)):
             real("clock", float(v[~((v >= 0) & (v < np.inf))].flat[0]), 0, open_high=True)
         return up(v / 2 + self._margin(v), 32)

@@ -15,7 +15,7 @@ from tradeoff.families.total_variation import TotalVariation
 from tradeoff.filters.base import SLACK, AdditiveFilter
 from tradeoff.filters.costs import renyi, zcdp
 from tradeoff.filters.zcdp import ZCDP
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.numerics.rounding import TINY, UNIT, Array
 
 _ORDERS = 1 + np.geomspace(1e-3, 1e5, 400)
 _POINTS = 1000
@@ -140,11 +140,13 @@ def converted(orders: Array, divergences: Array) -> TradeOff:
     if not np.any(divergences):
         return Identity()
     divergences = divergences * (1 + SLACK + 16 * UNIT)
-    log_front = orders * np.log1p(-1 / orders) - np.log(orders - 1)
+    # (1 - 1/a)^a = (1 + 1/(a - 1))^-a, where nothing cancels before the logarithm.
+    log_front = -orders * np.log1p(1 / (orders - 1)) - np.log(orders - 1)
     # Where the smallest order alone gives e^-60, nothing is left to say.
     top = float(np.min(divergences + (60 + log_front) / (orders - 1)))
     epsilon = np.linspace(0.0, min(max(top, 1e-9), 700.0), _POINTS)
     exponents = (orders - 1) * (divergences - epsilon[:, None]) + log_front
-    slack = 1e-14 * (1 + np.max((orders - 1) * (divergences + epsilon[:, None]), axis=1))
-    log_delta = np.min(exponents, axis=1) + slack
-    return Profile.from_epsilon_delta(dict(zip(epsilon.tolist(), np.exp(np.minimum(log_delta, 0.0)).tolist(), strict=True)))
+    # Each term is good to a few units of the largest part of its sum, under 90 of them.
+    slack = 1e-14 * (1 + np.abs(np.log(orders - 1)) + (orders - 1) * (divergences + epsilon[:, None]))
+    delta = np.maximum(np.exp(np.minimum(np.min(exponents + slack, axis=1), 0.0)), TINY)
+    return Profile.from_epsilon_delta(dict(zip(epsilon.tolist(), delta.tolist(), strict=True)))

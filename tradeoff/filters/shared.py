@@ -1,0 +1,48 @@
+"""Objects that threads may share: their changes happen one after the other, and a copy is an object of its own."""
+
+from __future__ import annotations
+
+import copy
+from contextlib import AbstractContextManager
+from threading import RLock
+from typing import Any, Self
+
+import numpy as np
+
+from tradeoff.core.parameters import reals
+from tradeoff.errors import DomainError
+from tradeoff.numerics.rounding import Array
+
+
+class Shared:
+    """Object with a lock of its own, under which it checks and records in one step.
+
+    A copy, deep copy or pickle knows what was recorded up to then, shares nothing with the original and has its own lock: of a
+    filter it is a *second budget*, as it is after a fork. Processes share one budget through a ``Ledger``.
+    """
+
+    _lock: AbstractContextManager[bool]
+
+    def __new__(cls, *_args: Any, **_options: Any) -> Self:
+        """Give the object its lock, so that no subclass can forget it."""
+        made = super().__new__(cls)
+        object.__setattr__(made, "_lock", RLock())
+        return made
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return everything but the lock, as it was at one moment, for copies and pickles."""
+        with self._lock:
+            return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_lock"})
+
+
+def numbers(name: str, value: Any) -> Array:
+    """Return real numbers as an array of floats, itself where it is one; masks, complex numbers, dates, text and truth values are refused."""
+    if np.ma.isMaskedArray(value):
+        raise DomainError(f"{name} is a masked array, whose masked entries would be read as numbers; drop or fill them first")
+    try:
+        raw = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise DomainError(f"{name} is no array of one shape; give one real number for each entry") from error
+    if raw.dtype.kind not in "iufO":
+        raise DomainError(f"{name} holds {raw.dtype}, which would lose something as real numbers; give floats or integers")
+    return raw if raw.dtype == np.float64 else reals(name, raw)
