@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.errors import BudgetExceeded, DomainError
-from tradeoff.filters.costs import above, below
+from tradeoff.filters.costs import above
 from tradeoff.filters.shared import Shared
 from tradeoff.filters.steps import Step, adjacency_of, curve_of
 from tradeoff.filters.sums import ExactSum

@@ -67,7 +67,7 @@ class IndividualGDPFilter(Shared):
 
     def __init__(self, mu: float, records: int, *, jobs: int | None = 1) -> None:
         self.mu = float(real("mu", mu, 1e-150, 1e150))
-        self.jobs = jobs
+        self.jobs = _jobs(jobs)
         self.steps = 0
         self._used: Used = _unspent(count("records", records))
 
@@ -170,6 +170,13 @@ class IndividualGDPFilter(Shared):
 
     def __repr__(self) -> str:
         return f"IndividualGDPFilter(mu={self.mu:g}, records={self.records}): {self.steps} steps"
+
+
+def _jobs(jobs: int | None) -> int | None:
+    """Return a number of jobs that joblib knows: None, from 1 up, or from -1 down, counted from all cores."""
+    if jobs is None or (isinstance(jobs, int) and not isinstance(jobs, bool) and jobs != 0):
+        return jobs
+    raise domain("jobs", jobs, "None and the integers but 0", "give 1 for one thread, or None to leave it to joblib")
 
 
 def _unspent(records: int) -> Used:

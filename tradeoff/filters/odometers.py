@@ -16,6 +16,9 @@ from tradeoff.filters.steps import Step, adjacency_of, curve_of
 from tradeoff.filters.sums import ExactSum
 from tradeoff.numerics.rounding import Array, up
 
+_TIMES = 1e-150, 1e150
+"""Clock times an odometer may be tuned to: their ratios and products are floats."""
+
 
 class Odometer(Shared, ABC):
     """Running bound on the loss: P(exists n: L_n > bound(V_n)) <= delta, for steps chosen in view of earlier answers.
@@ -90,7 +93,8 @@ class Odometer(Shared, ABC):
         v = numbers("clock", clock)
         if not np.all((v >= 0) & (v < np.inf)):
             real("clock", float(v[~((v >= 0) & (v < np.inf))].flat[0]), 0, open_high=True)
-        return up(v / 2 + self._margin(v), 32)
+        with np.errstate(over="ignore"):  # beyond the floats the bound is inf
+            return up(v / 2 + self._margin(v), 32)
 
     @abstractmethod
     def _margin(self, v: Array) -> Array:
@@ -108,7 +112,7 @@ class FilterOdometer(Odometer):
     delta
         Probability in (0, 1) that the bound ever fails.
     at
-        Clock time y in (0, inf) where it is tightest: there it is the epsilon of a filter with V = y.
+        Clock time y in [1e-150, 1e150] where it is tightest: there it is the epsilon of a filter with V = y.
 
     Notes
     -----
@@ -126,10 +130,10 @@ class FilterOdometer(Odometer):
 
     def __init__(self, delta: float, *, at: float) -> None:
         super().__init__(delta)
-        self.at = float(real("at", at, 0, open_low=True, open_high=True))
+        self.at = float(real("at", at, *_TIMES))
 
     def _margin(self, v: Array) -> Array:
-        log, y = math.log(1 / self.delta), self.at
+        log, y = -math.log(self.delta), self.at
         return v * math.sqrt(log / (2 * y)) + math.sqrt(y * log / 2)
 
 
@@ -141,7 +145,7 @@ class MixtureOdometer(Odometer):
     delta
         Probability in (0, 1) that the bound ever fails.
     r
-        Clock time in (0, inf) around which it is tightest, up to a factor.
+        Clock time in [1e-150, 1e150] around which it is tightest, up to a factor.
 
     Notes
     -----
@@ -160,11 +164,11 @@ class MixtureOdometer(Odometer):
 
     def __init__(self, delta: float, *, r: float) -> None:
         super().__init__(delta)
-        self.r = float(real("r", r, 0, open_low=True, open_high=True))
+        self.r = float(real("r", r, *_TIMES))
 
     def _margin(self, v: Array) -> Array:
         w = v + self.r
-        return np.sqrt(2 * w * (np.log(w / self.r) / 2 + math.log(1 / self.delta)))
+        return np.sqrt(2 * w * (np.log1p(v / self.r) / 2 - math.log(self.delta)))
 
 
 class StitchedOdometer(Odometer):
@@ -175,7 +179,7 @@ class StitchedOdometer(Odometer):
     delta
         Probability in (0, 1) that the bound ever fails.
     start
-        Clock time v0 in (0, inf) from which it is stated; before, its margin at v0 serves.
+        Clock time v0 in [1e-150, 1e150] from which it is stated; before, its margin at v0 serves.
 
     Notes
     -----
@@ -194,8 +198,8 @@ class StitchedOdometer(Odometer):
 
     def __init__(self, delta: float, *, start: float) -> None:
         super().__init__(delta)
-        self.start = float(real("start", start, 0, open_low=True, open_high=True))
+        self.start = float(real("start", start, *_TIMES))
 
     def _margin(self, v: Array) -> Array:
         v = np.maximum(v, self.start)  # the line of the first epoch rises, so it is below its value at v0 before
-        return 1.7 * np.sqrt(v * (np.log(np.log(2 * (v / self.start))) + 0.72 * math.log(5.2 / self.delta)))
+        return 1.7 * np.sqrt(v * (np.log(np.log(2 * (v / self.start))) + 0.72 * (math.log(5.2) - math.log(self.delta))))

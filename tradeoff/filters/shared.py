@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import os
 from contextlib import AbstractContextManager
 from threading import RLock
 from typing import Any, Self
+from weakref import WeakSet
 
 import numpy as np
 
@@ -26,7 +28,8 @@ class Shared:
     def __new__(cls, *_args: Any, **_options: Any) -> Self:
         """Give the object its lock, so that no subclass can forget it."""
         made = super().__new__(cls)
-        object.__setattr__(made, "_lock", RLock())
+        made._lock = RLock()
+        _ALIVE.add(made)
         return made
 
     def __getstate__(self) -> dict[str, Any]:
@@ -35,8 +38,21 @@ class Shared:
             return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_lock"})
 
 
+_ALIVE: WeakSet[Shared] = WeakSet()
+"""All of them: a lock that another thread held at a fork is never released in the child, so that there each gets a fresh one."""
+
+
+def _unlock() -> None:
+    for each in list(_ALIVE):
+        each._lock = RLock()  # noqa: SLF001 - of this module
+
+
+if hasattr(os, "register_at_fork"):  # not where there is no fork
+    os.register_at_fork(after_in_child=_unlock)
+
+
 def numbers(name: str, value: Any) -> Array:
-    """Return real numbers as an array of floats, itself where it is one; masks, complex numbers, dates, text and truth values are refused."""
+    """Return real numbers as an array of floats, itself where it is one; refuse masks, complex numbers, dates, text, truth values."""
     if np.ma.isMaskedArray(value):
         raise DomainError(f"{name} is a masked array, whose masked entries would be read as numbers; drop or fill them first")
     try:
@@ -45,4 +61,7 @@ def numbers(name: str, value: Any) -> Array:
         raise DomainError(f"{name} is no array of one shape; give one real number for each entry") from error
     if raw.dtype.kind not in "iufO":
         raise DomainError(f"{name} holds {raw.dtype}, which would lose something as real numbers; give floats or integers")
-    return raw if raw.dtype == np.float64 else reals(name, raw)
+    try:
+        return raw if raw.dtype == np.float64 else reals(name, raw)
+    except OverflowError as error:
+        raise DomainError(f"{name} holds a number beyond the floats; give smaller ones") from error

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from tradeoff.errors import BudgetExceeded, DomainError
 from tradeoff.filters.base import SLACK
+from tradeoff.filters.noise_reduction.base import generator
 from tradeoff.filters.shared import Shared, numbers
 from tradeoff.numerics.rounding import Array
 
@@ -45,7 +46,7 @@ class GaussianSimulator(Shared):
         self._draw = numbers("draw", draw)
         if not np.all(np.isfinite(self._draw)):
             raise DomainError("draw holds a number that is not finite; give draws of N(b, 1)")
-        self._rng = rng
+        self._rng = generator(rng)
         self._left = np.ones_like(self._draw)  # 1 - s
         self._sum = np.zeros_like(self._draw)  # of m_j U_j
 
@@ -92,10 +93,12 @@ class GaussianSimulator(Shared):
     def _after(self, m: Array) -> Array:
         if not np.all(np.isfinite(m)):
             raise DomainError("m holds a number that is not finite")
-        after = self._left - m**2
+        with np.errstate(over="ignore"):  # more than all is refused just below
+            after = self._left - m**2
         if np.any(after < -SLACK):
             k = int(np.argmin(after))
-            left, asked = float(self._left.flat[k]), float(m.flat[k]) ** 2
+            left, size = float(self._left.flat[k]), float(m.flat[k])
+            asked = size * size  # inf where a power would raise
             raise BudgetExceeded(f"m^2 = {asked:.6g} is more than the {left:.6g} left in run {k}", 1 - left, asked, left, 1.0)
         return np.maximum(after, 0.0)
 

@@ -42,7 +42,7 @@ class ZCDPFilter(AdditiveFilter):
     Notes
     -----
     Whitehouse, Ramdas, Wu, Rogers 2023, Theorem 1, and Rogers, Samorodnitsky, Wu, Ramdas 2023, Theorem 2, with the
-    conversion of Bun, Steinke 2016. The slack of the sums is paid from the budget: rho is 2e-12 of itself below what epsilon allows,
+    conversion of Bun, Steinke 2016. The slack of the sums is paid from the budget: rho is 1e-12 of itself below what epsilon allows,
     and delta'' what step_delta with its slack leaves. ``spent``, ``remaining`` and ``budget`` are pairs (rho, delta).
 
     Examples
@@ -94,7 +94,7 @@ def rho_for(epsilon: float, delta: float, step_delta: float) -> float:
     rest = below(delta - above(step_delta * (1 + 2 * SLACK))) if step_delta > 0 else delta
     if not rest > 0:
         raise domain("step_delta", step_delta, f"[0, delta = {delta!r})", "leave a share of delta for the conversion")
-    return rho_within(epsilon, rest) * (1 - 2 * SLACK)
+    return rho_within(epsilon, rest) * (1 - SLACK - 16 * UNIT)  # times 1 + SLACK, rounded, it is at most that rho
 
 
 def rho_within(epsilon: float, delta: float) -> float:
