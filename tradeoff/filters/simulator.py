@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.errors import BudgetExceeded, DomainError
+from tradeoff.errors import BudgetExceeded, DomainError, domain
 from tradeoff.filters.base import SLACK
-from tradeoff.filters.noise_reduction.base import generator
 from tradeoff.filters.shared import Shared, numbers
 from tradeoff.numerics.rounding import Array
 
@@ -46,7 +45,9 @@ class GaussianSimulator(Shared):
         self._draw = numbers("draw", draw)
         if not np.all(np.isfinite(self._draw)):
             raise DomainError("draw holds a number that is not finite; give draws of N(b, 1)")
-        self._rng = generator(rng)
+        if not hasattr(rng, "normal"):
+            raise domain("rng", rng, "the generators of numpy.random", "give one, such as numpy.random.default_rng(1)")
+        self._rng = rng
         self._left = np.ones_like(self._draw)  # 1 - s
         self._sum = np.zeros_like(self._draw)  # of m_j U_j
 
