@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import log_uniform
-from tradeoff.errors import BudgetExceeded, DomainError
+from tradeoff.errors import BudgetExceeded, DomainError, KindError
 from tradeoff.filters import ApproximateDPFilter, ExPost, ExPostFilter, ResidueFilter, RhoFilter, ZCDPFilter
 from tradeoff.filters.renyi import log_delta
 
@@ -178,3 +178,13 @@ def test_clocks_that_are_no_times_are_named(bad):
     for odometer in (to.filters.FilterOdometer(0.1, at=1), to.filters.MixtureOdometer(0.1, r=1), to.filters.StitchedOdometer(0.1, start=1)):
         with pytest.raises(DomainError, match="clock"):
             odometer.bound(bad)
+
+
+def test_an_odometer_refuses_what_its_clock_cannot_show():
+    odometer = to.filters.FilterOdometer(0.1, at=1)
+    odometer.spend(to.Gaussian(1e154))
+    before = odometer.clock
+    with pytest.raises(KindError):
+        odometer.spend(to.Gaussian(1e154))  # 1e308 twice
+    assert odometer.clock == before < math.inf
+    assert "nan" not in repr(odometer)

@@ -80,7 +80,7 @@ class ExPostFilter(AdditiveFilter):
     reduction announce their next loss.
 
     Losses add along the path, and the deltas by a union bound over it, so Pr[loss > epsilon] <= delta, in both orders
-    (Rogers, Samorodnitsky, Wu, Ramdas 2023, Lemma 5.2 and Theorem 3). What the losses pass epsilon by, within the slack of a sum, is
+    (Rogers, Samorodnitsky, Wu, Ramdas 2023, Lemma 5.2). What the losses pass epsilon by, within the slack of a sum, is
     paid from delta, and deltas are compared exactly; with delta = 0 the guarantee is wider by that slack, as for ``PureDPFilter``.
 
     Examples

@@ -55,10 +55,10 @@ class Odometer(Shared, ABC):
             of a step has no bound.
         """
         rho, delta = zcdp(curve_of(step))
-        if delta > 0 or math.isinf(rho):
-            raise KindError(f"{step!r} is rho-zCDP for no rho known, and an odometer bounds the loss itself; spend it in a filter")
         with self._lock:
             adjacency = adjacency_of(step, self.adjacency)
+            if delta > 0 or math.isinf(self._clock.value(2 * rho)):
+                raise KindError(f"{step!r} is rho-zCDP for no rho known, and an odometer bounds the loss itself; spend it in a filter")
             self._clock.add(2 * rho)
             self.steps, self.adjacency = self.steps + 1, adjacency
 

@@ -100,8 +100,8 @@ class RhoFilter(AdditiveFilter):
     >>> budget = filters.RhoFilter(0.5)
     >>> for _ in range(100):
     ...     budget.spend(Gaussian(0.1))
-    >>> budget.would_exceed(Gaussian(0.001)), round(budget.guarantee().epsilon(1e-5), 3)
-    (True, 4.729)
+    >>> budget.would_exceed(Gaussian(0.001)), round(budget.guarantee().epsilon(1e-5), 4)
+    (True, 4.7285)
     """
 
     kind = "rho-zcdp"
