@@ -27,6 +27,7 @@ from tradeoff.filters import (
     geometric,
 )
 from tradeoff.filters.noise_reduction.base import gaussian, no_less
+from tradeoff.filters.noise_reduction.brownian import _walk_back
 
 MANY = 40_000
 positive = st.floats(1e-6, 1e6)
@@ -334,6 +335,30 @@ def test_geometric_levels_need_a_start_and_a_factor(start, factor):
 
 def test_geometric_levels_end_where_floats_end():
     assert list(geometric(5e-324, 4)) == [5e-324]
+
+
+def test_an_interrupted_draw_ends_the_session_before_it_is_paid_again():
+    class Interrupted:
+        def __init__(self):
+            self.rng = np.random.default_rng(1)
+
+        def standard_normal(self, shape):
+            if self.rng is None:
+                raise KeyboardInterrupt
+            return self.rng.standard_normal(shape)
+
+    budget, source = GDPFilter(5.0), Interrupted()
+    session = BrownianMechanism(0.0, filter=budget, rng=1)
+    session._noisy = _walk_back(np.zeros(()), source)
+    next(session._noisy)
+    release = session.refine(4.0)
+    source.rng = None
+    with pytest.raises(KeyboardInterrupt):
+        session.refine(1.0)
+    paid = budget.state()
+    with pytest.raises(KindError, match="interrupted"):
+        session.refine(0.5)
+    assert (budget.state(), session.releases) == (paid, (release,))
 
 
 def test_what_pays_and_bounds_is_checked_before_anything_is_drawn():

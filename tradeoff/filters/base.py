@@ -99,7 +99,7 @@ class Filter(Shared, ABC):
     # The protocol.
 
     def would_exceed(self, step: Step) -> bool:
-        """Whether ``spend(step)`` would be refused.
+        """Whether ``spend(step)`` would be refused now; another thread may be faster.
 
         Parameters
         ----------

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from inspect import GEN_CLOSED, getgeneratorstate
 from threading import RLock
 from typing import Any, Protocol
 
@@ -112,10 +113,12 @@ class NoiseReduction:
         DomainError
             If the level is none, or not beyond the last one.
         KindError
-            In a forked child; nothing is paid and nothing drawn.
+            In a forked child, or after a draw was interrupted; nothing is paid and nothing drawn.
         """
         self._check_process()
         with self._lock:
+            if getgeneratorstate(self._noisy) == GEN_CLOSED:
+                raise KindError(f"a draw of this {type(self).__name__} was interrupted, which ends it; its releases stay valid")
             step, total = self._price(level)
             if self._filter is not None:
                 self._filter.spend(step)
