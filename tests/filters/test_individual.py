@@ -71,7 +71,25 @@ def test_one_curve_for_all():
         table.spend(to.TotalVariation(0.1))
 
 
-@pytest.mark.parametrize("mu", [[0.1, 0.2], [[0.1, 0.1, 0.1]], [0.1, -0.1, 0.1], [0.1, math.nan, 0.1], 0.1])
+@pytest.mark.parametrize(
+    "mu",
+    [
+        [0.1, 0.2],
+        [[0.1, 0.1, 0.1]],
+        [0.1, -0.1, 0.1],
+        [0.1, math.nan, 0.1],
+        0.1,
+        np.ma.array([0.1, 0.1, 0.1], mask=[False, True, False]),
+        np.array(["2020-01-01"] * 3, dtype="datetime64[D]"),
+        np.array([1, 1, 1], dtype="timedelta64[s]"),
+        [0.1, 0.1j, 0.1],
+        ["0.1"] * 3,
+        [True, False, True],
+        [0.1, None, 0.1],
+        [0.1, 10**400, 0.1],
+        [[0.1], [0.1, 0.1], 0.1],
+    ],
+)
 def test_steps_of_another_shape_or_kind_are_refused_whole(mu):
     table = to.filters.IndividualGDPFilter(1, 3)
     with pytest.raises(DomainError):
@@ -84,7 +102,16 @@ def test_extremes_are_ordinary():
     assert table.spend([math.inf, 1e-100, 1e-300, 0.0]).tolist() == [False, True, True, True]
     assert np.all(np.isfinite(table.spent) & np.isfinite(table.remaining))
     assert to.filters.IndividualGDPFilter(1, 0).spend([]).tolist() == []
-    for bad in ({"mu": 0, "records": 1}, {"mu": math.nan, "records": 1}, {"mu": 1, "records": -1}, {"mu": 1, "records": 0.5}):
+    with pytest.raises(DomainError, match="split the table"):
+        to.filters.IndividualGDPFilter(1, 2**63)
+    for bad in (
+        {"mu": 1, "records": 1, "jobs": 0},
+        {"mu": 1, "records": 1, "jobs": "2"},
+        {"mu": 0, "records": 1},
+        {"mu": math.nan, "records": 1},
+        {"mu": 1, "records": -1},
+        {"mu": 1, "records": 0.5},
+    ):
         with pytest.raises(DomainError):
             to.filters.IndividualGDPFilter(**bad)
 

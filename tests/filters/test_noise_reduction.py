@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tradeoff.errors import BudgetExceeded, DomainError
+from tradeoff.errors import BudgetExceeded, DomainError, KindError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters import (
     BrownianMechanism,
@@ -27,6 +27,7 @@ from tradeoff.filters import (
     geometric,
 )
 from tradeoff.filters.noise_reduction.base import gaussian, no_less
+from tradeoff.filters.noise_reduction.brownian import _walk_back
 
 MANY = 40_000
 positive = st.floats(1e-6, 1e6)
@@ -292,7 +293,20 @@ def test_times_outside_the_range_are_named(bad):
         assert session.releases == ()
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, "4711", [1.0, math.nan], 1e301, 1j])
+@pytest.mark.parametrize(
+    "value",
+    [
+        math.nan,
+        math.inf,
+        -math.inf,
+        "4711",
+        [1.0, math.nan],
+        1e301,
+        1j,
+        np.ma.array([1.0, 4711.0], mask=[0, 1]),
+        np.datetime64("4711-01-01"),
+    ],
+)
 def test_a_value_that_is_no_number_is_refused_without_being_told(value):
     for make in (BrownianMechanism, Doubling, lambda true: LaplaceNoiseReduction(true, [1.0])):
         with pytest.raises(DomainError, match="value of the query") as caught:
@@ -307,7 +321,7 @@ def test_sensitivities_outside_the_range_are_named(sensitivity):
             make(1.0, sensitivity)
 
 
-@pytest.mark.parametrize("epsilons", [[], [0.0], [1.0, 1.0], [2.0, 1.0], [math.nan], [math.inf], [-1.0], [1e-301]])
+@pytest.mark.parametrize("epsilons", [0.5, None, [], [0.0], [1.0, 1.0], [2.0, 1.0], [math.nan], [math.inf], [-1.0], [1e-301]])
 def test_laplace_levels_must_rise(epsilons):
     with pytest.raises(DomainError, match="epsilon"):
         LaplaceNoiseReduction(0.0, epsilons)
@@ -321,6 +335,38 @@ def test_geometric_levels_need_a_start_and_a_factor(start, factor):
 
 def test_geometric_levels_end_where_floats_end():
     assert list(geometric(5e-324, 4)) == [5e-324]
+
+
+def test_an_interrupted_draw_ends_the_session_before_it_is_paid_again():
+    class Interrupted:
+        def __init__(self):
+            self.rng = np.random.default_rng(1)
+
+        def standard_normal(self, shape):
+            if self.rng is None:
+                raise KeyboardInterrupt
+            return self.rng.standard_normal(shape)
+
+    budget, source = GDPFilter(5.0), Interrupted()
+    session = BrownianMechanism(0.0, filter=budget, rng=1)
+    session._noisy = _walk_back(np.zeros(()), source)
+    next(session._noisy)
+    release = session.refine(4.0)
+    source.rng = None
+    with pytest.raises(KeyboardInterrupt):
+        session.refine(1.0)
+    paid = budget.state()
+    with pytest.raises(KindError, match="interrupted"):
+        session.refine(0.5)
+    assert (budget.state(), session.releases) == (paid, (release,))
+
+
+def test_what_pays_and_bounds_is_checked_before_anything_is_drawn():
+    for make in (BrownianMechanism, Doubling, lambda true, **paid: LaplaceNoiseReduction(true, [1.0], **paid)):
+        with pytest.raises(KindError, match="grants no steps"):
+            make(1.0, filter=3)
+    with pytest.raises(KindError, match="boundary"):
+        BrownianMechanism(1.0, boundary=3)
 
 
 @pytest.mark.parametrize("rng", [-1, "seed", 1.5])

@@ -44,6 +44,13 @@ def test_coins_of_exponential_probability(gamma):
     assert stats.binomtest(heads, MANY, math.exp(-gamma)).pvalue > 1e-4
 
 
+@pytest.mark.parametrize("value", [np.int8(1), np.int64(4), np.float32(1.5), np.float64(0.3)])
+def test_numbers_of_numpy_are_the_rationals_they_are(value):
+    for sampler in (discrete_gaussian, discrete_laplace):
+        first, again = np.random.default_rng(1), np.random.default_rng(1)
+        assert [sampler(value, first) for _ in range(20)] == [sampler(Fraction(value.item()), again) for _ in range(20)]
+
+
 @pytest.mark.parametrize("n", [2, 8, 256])
 def test_whole_numbers_below_a_power_of_two_come_alike_from_every_byte(n):
     turn = iter(range(256))

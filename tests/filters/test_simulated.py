@@ -236,3 +236,18 @@ def test_the_natural_filter_is_not_private():
 def test_filters_for_arbitrary_targets_are_refused_with_the_reason(target):
     with pytest.raises(KindError, match=r"0\.01495 together.*GDPFilter"):
         to.filters.FDPFilter(target)
+
+
+def test_a_simulator_names_what_it_cannot_answer():
+    masked = np.ma.array([0.1, 0.2], mask=[False, True])
+    with pytest.raises(DomainError, match="masked"):
+        to.filters.GaussianSimulator(masked, np.random.default_rng(1))
+    with pytest.raises(DomainError, match="rng"):
+        to.filters.GaussianSimulator([0.1, 0.2], 3)
+    simulator = to.filters.GaussianSimulator([0.1, 0.2], np.random.default_rng(1))
+    for m in (masked, [0.1, 0.1j], "a", [0.1, 0.2, 0.3], math.nan):
+        with pytest.raises(DomainError, match="m "):
+            simulator.answer(m)
+    with pytest.raises(BudgetExceeded):
+        simulator.answer(1e200)
+    assert simulator.remaining.tolist() == [1.0, 1.0]

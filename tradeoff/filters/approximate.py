@@ -8,10 +8,11 @@ from typing import NamedTuple
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import real
 from tradeoff.errors import KindError
+from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.filters.base import SLACK, AdditiveFilter
 from tradeoff.filters.costs import pure_loss, square
-from tradeoff.filters.zcdp import rho_within, widened
+from tradeoff.filters.zcdp import rho_for
 from tradeoff.numerics.rounding import UNIT
 
 
@@ -113,7 +114,7 @@ class ApproximateDPFilter(AdditiveFilter):
         self.delta = float(real("delta", delta, 0, 1, open_low=True, open_high=True))
         self.step_delta = float(real("step_delta", step_delta, 0, self.delta, open_high=True))
         # V/2 is the rho of the same sums.
-        super().__init__(2 * rho_within(self.epsilon, self.delta - self.step_delta), self.step_delta)
+        super().__init__(2 * rho_for(self.epsilon, self.delta, self.step_delta), self.step_delta)
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -132,5 +133,5 @@ class ApproximateDPFilter(AdditiveFilter):
         return Approximate(*asked)
 
     def guarantee(self) -> TradeOff:
-        """Curve of the whole interaction: f_{epsilon,delta}, both widened by the slack of the sums."""
-        return widened(self.epsilon, self.delta)
+        """Curve of the whole interaction: f_{epsilon,delta}, as promised to the last bit: the slack of the sums is paid from the budget."""
+        return approximate_dp(self.epsilon, self.delta)

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Self
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.errors import BudgetExceeded, DomainError
-from tradeoff.filters.costs import above, below
+from tradeoff.filters.costs import above
+from tradeoff.filters.shared import Shared
 from tradeoff.filters.steps import Step, adjacency_of, curve_of
 from tradeoff.filters.sums import ExactSum
 
@@ -20,10 +21,12 @@ KINDS: dict[str, type[Filter]] = {}
 """Filters by the name they have in a stored state."""
 
 
-class Filter(ABC):
+class Filter(Shared, ABC):
     """Budget for steps chosen in view of earlier answers: it grants a step, or refuses it and records nothing.
 
-    Whatever rule chooses the steps, the whole interaction satisfies ``guarantee()``.
+    Whatever rule chooses the steps, the whole interaction satisfies ``guarantee()``. Threads may share a filter: check and record are
+    one step. A copy, a pickle and what a fork leaves in the child are second budgets, which know what was spent before and not what
+    the first one grants from then on; processes share one budget through a ``Ledger``.
     """
 
     kind: ClassVar[str]
@@ -96,7 +99,7 @@ class Filter(ABC):
     # The protocol.
 
     def would_exceed(self, step: Step) -> bool:
-        """Whether ``spend(step)`` would be refused.
+        """Whether ``spend(step)`` would be refused now; another thread may be faster.
 
         Parameters
         ----------
@@ -126,12 +129,14 @@ class Filter(ABC):
         KindError
             If the step may not enter a filter of this kind at all.
         """
-        adjacency = adjacency_of(step, self.adjacency)
-        asked = self._asked(self._read(step))
-        if not self._fits(asked):
-            raise self._refusal(asked)
-        self._record(asked)
-        self.steps, self.adjacency = self.steps + 1, adjacency
+        read = self._read(step)
+        with self._lock:
+            adjacency = adjacency_of(step, self.adjacency)
+            asked = self._asked(read)
+            if not self._fits(asked):
+                raise self._refusal(asked)
+            self._record(asked)
+            self.steps, self.adjacency = self.steps + 1, adjacency
 
     def _refusal(self, asked: Any) -> BudgetExceeded:
         requested, spent, remaining, budget = self._shown(asked), self.spent, self.remaining, self.budget
@@ -141,13 +146,14 @@ class Filter(ABC):
 
     def state(self) -> dict[str, Any]:
         """Return all that the filter knows as plain data that JSON holds without loss."""
-        return {
-            "kind": self.kind,
-            "parameters": self.parameters,
-            "sums": self._sums(),
-            "steps": self.steps,
-            "adjacency": self.adjacency,
-        }
+        with self._lock:
+            return {
+                "kind": self.kind,
+                "parameters": self.parameters,
+                "sums": self._sums(),
+                "steps": self.steps,
+                "adjacency": self.adjacency,
+            }
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
@@ -179,8 +185,8 @@ class AdditiveFilter(Filter):
         return all(total.value(more) <= limit * (1 + SLACK) for total, more, limit in zip(self.totals, asked, self.limits, strict=True))
 
     def _record(self, asked: tuple[float, ...]) -> None:
-        for total, more in zip(self.totals, asked, strict=True):
-            total.add(more)
+        # All sums change at once, so that who reads without the lock never reads half a step.
+        self.totals = tuple(total.plus(more) for total, more in zip(self.totals, asked, strict=True))
 
     def _sums(self) -> list[list[float]]:
         return [list(total.partials) for total in self.totals]
@@ -203,7 +209,7 @@ class AdditiveFilter(Filter):
 
     @property
     def remaining(self) -> Any:
-        return self._shown(tuple(below(max(limit - total.value(), 0.0)) for limit, total in zip(self.limits, self.totals, strict=True)))
+        return self._shown(tuple(total.left(limit) for limit, total in zip(self.limits, self.totals, strict=True)))
 
 
 def _written(amount: Any) -> str:

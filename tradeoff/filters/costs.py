@@ -8,6 +8,7 @@ from functools import lru_cache
 from scipy.special import erfinv, log_expit, ndtri_exp
 
 from tradeoff.core.curve import TradeOff
+from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.core.tensor import Tensor
 from tradeoff.errors import PrecisionError
 from tradeoff.families.discrete import DiscreteGaussianCurve
@@ -15,6 +16,9 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.numerics.rounding import UNIT
+
+REMEMBERED = 256
+"""Costs kept by each function below: a question and the grant that follows ask the same, and each key holds a curve with its tables."""
 
 
 def square(x: float) -> float:
@@ -38,7 +42,7 @@ def below(x: float) -> float:
     return math.nextafter(x, 0.0)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=REMEMBERED)
 def gdp_mu(curve: TradeOff) -> float:
     """Return a mu with f >= G_mu and f^-1 >= G_mu at every alpha, or inf where no finite one is proved."""
     match curve:
@@ -61,10 +65,15 @@ def _pure_mu(epsilon: float) -> float:
 def pure_loss(curve: TradeOff) -> tuple[float, float]:
     """Return (epsilon, delta) with f >= f_{eps,delta} and f^-1 too: the largest finite loss, and the mass beyond it."""
     orders = (curve,) if curve.symmetric else (curve, curve.inverse())
-    return max(0.0, *(order.sup_loss for order in orders)), max(order.q_plus for order in orders)
+    return max(0.0, *(order.sup_loss for order in orders)), max(map(_leak, orders))
 
 
-@lru_cache(maxsize=4096)
+def _leak(curve: TradeOff) -> float:
+    """Return Q(L = inf), rounded up: polygons round theirs to nearest, the others up or not at all."""
+    return above(curve.q_plus) if isinstance(curve, PiecewiseLinear) else curve.q_plus
+
+
+@lru_cache(maxsize=REMEMBERED)
 def zcdp(curve: TradeOff) -> tuple[float, float]:
     """Return (rho, delta) such that both orders are delta-approximately rho-zCDP; rho is inf where none is proved."""
     if isinstance(curve, DiscreteGaussianCurve):
@@ -79,7 +88,7 @@ def zcdp(curve: TradeOff) -> tuple[float, float]:
     return square(epsilon if delta > 0 else min(epsilon, gdp_mu(curve))) / 2, delta
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=REMEMBERED)
 def renyi(curve: TradeOff, order: float) -> float:
     """Return a bound on the Renyi divergence of the order, for both orders of the pair; inf where none is proved."""
     match curve:

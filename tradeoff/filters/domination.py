@@ -35,7 +35,7 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.filters.costs import gdp_mu, square
+from tradeoff.filters.costs import REMEMBERED, gdp_mu, square
 from tradeoff.filters.responses import Bounded, Responses, log_delta, responses
 from tradeoff.numerics.rounding import TINY, UNIT, Array
 
@@ -46,7 +46,7 @@ _SHARE, _FARTHEST, _BUDGETS = 1e-3, 20.0, (1e-6, 50.0)
 """What is searched: losses from this share of r (below, the variance takes at most 5e-7 of r too much) and up to 20, r in this range."""
 
 
-@lru_cache(maxsize=256)  # a question and the grant that follows ask the same
+@lru_cache(maxsize=REMEMBERED)
 def charge(f: Bounded, r: float) -> float:
     """Return r^2 - r'^2, rounded up, with r' within 1e-6 of the largest; inf if none is found, else positive and at most r^2."""
     if f.top <= min(_SHARE * r, 1.0):

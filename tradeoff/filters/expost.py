@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import real
 from tradeoff.errors import DomainError, KindError
-from tradeoff.filters.base import AdditiveFilter
-from tradeoff.filters.costs import pure_loss
+from tradeoff.families.approximate_dp import approximate_dp
+from tradeoff.families.pure_dp import PureDP
+from tradeoff.filters.base import SLACK, AdditiveFilter
+from tradeoff.filters.costs import above, pure_loss
 from tradeoff.filters.steps import Step, curve_of
-from tradeoff.filters.zcdp import widened
+from tradeoff.numerics.rounding import UNIT
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class ExPostFilter(AdditiveFilter):
     Parameters
     ----------
     epsilon
-        Loss of the whole interaction in nats, in [0, inf).
+        Loss of the whole interaction in nats, in [0, 1e300].
     delta
         Probability that the whole loss is larger, in [0, 1).
 
@@ -78,7 +80,8 @@ class ExPostFilter(AdditiveFilter):
     reduction announce their next loss.
 
     Losses add along the path, and the deltas by a union bound over it, so Pr[loss > epsilon] <= delta, in both orders
-    (Rogers, Samorodnitsky, Wu, Ramdas 2023, Lemma 5.2 and Theorem 3).
+    (Rogers, Samorodnitsky, Wu, Ramdas 2023, Lemma 5.2). What the losses pass epsilon by, within the slack of a sum, is
+    paid from delta, and deltas are compared exactly; with delta = 0 the guarantee is wider by that slack, as for ``PureDPFilter``.
 
     Examples
     --------
@@ -94,7 +97,7 @@ class ExPostFilter(AdditiveFilter):
     kind = "ex-post"
 
     def __init__(self, epsilon: float, delta: float = 0.0) -> None:
-        self.epsilon = float(real("epsilon", epsilon, 0.0, open_high=True))
+        self.epsilon = float(real("epsilon", epsilon, 0.0, 1e300))
         self.delta = float(real("delta", delta, 0.0, 1.0, open_high=True))
         super().__init__(self.epsilon, self.delta)
 
@@ -117,18 +120,23 @@ class ExPostFilter(AdditiveFilter):
     def _asked(self, loss: Any) -> tuple[float, float]:
         return loss.epsilon, loss.delta
 
+    def _fits(self, asked: tuple[float, ...]) -> bool:
+        # (eps + h, d)-DP is (eps, d + h)-DP, as 1 - e^-h <= h: what the losses pass epsilon by is paid from delta, path by path.
+        over = max(self.totals[0].value(asked[0], -self.epsilon), 0.0) if self.delta > 0 else 0.0
+        return super()._fits(asked) and self.totals[1].value(asked[1], above(over), -self.delta) <= 0
+
     def _shown(self, asked: tuple[float, ...]) -> Loss:
         return Loss(*asked)
 
     def guarantee(self) -> TradeOff:
-        """Curve of the whole interaction: f_{epsilon,delta}, both widened by the slack of the sums.
+        """Curve of the whole interaction: f_{epsilon,delta} to the last bit; with delta = 0, epsilon widened by the slack of the sum.
 
         Returns
         -------
         TradeOff
             A lower bound, whatever was spent: a rule may have stopped because of what it saw.
         """
-        return widened(self.epsilon, self.delta)
+        return approximate_dp(self.epsilon, self.delta) if self.delta > 0 else PureDP(self.epsilon * (1 + SLACK + 16 * UNIT))
 
 
 def _no_bound(step: object) -> str:

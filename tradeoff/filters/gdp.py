@@ -71,7 +71,7 @@ class GDPFilter(AdditiveFilter):
 
     @property
     def remaining(self) -> float:
-        return below(self.mu * below(math.sqrt(below(max(1 - self.totals[0].value(), 0.0)))))
+        return below(self.mu * below(math.sqrt(self.totals[0].left(1.0))))
 
     def guarantee(self) -> TradeOff:
         """Curve of the whole interaction: G_mu, with mu widened by the slack of the sum.

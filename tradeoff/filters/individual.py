@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import count, real
-from tradeoff.errors import DomainError, KindError, MissingExtraError
+from tradeoff.errors import DomainError, KindError, MissingExtraError, domain
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import SLACK
 from tradeoff.filters.costs import gdp_mu
+from tradeoff.filters.shared import Shared, numbers
 from tradeoff.filters.steps import curve_of
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.numerics.rounding import UNIT, Array, down, up
@@ -28,7 +29,7 @@ _LIMIT = np.uint64(int(_ONE) + int(SLACK * _ONE))
 _BLOCK, _PIECES = 1 << 15, 64
 
 
-class IndividualGDPFilter:
+class IndividualGDPFilter(Shared):
     """Let each record take part in a step while its own sum of mu_k^2 stays within mu^2: the whole interaction is mu-GDP.
 
     Parameters
@@ -36,7 +37,7 @@ class IndividualGDPFilter:
     mu
         Budget of each record, in [1e-150, 1e150].
     records
-        Number of records. Memory: 8 bytes each, and 1 for each answer.
+        Number of records, as many as memory holds: 8 bytes each, and 1 for each answer.
     jobs
         1: one thread. Otherwise pieces of the table go through ``joblib.Parallel(n_jobs=jobs)``; None leaves
         the number and the place to ``joblib.parallel_config``, for example a Dask cluster.
@@ -50,7 +51,9 @@ class IndividualGDPFilter:
     -----
     mu_k(z) bounds what record z can change in step k, given the answers so far: its own sensitivity over the standard deviation.
     The step is computed from the records granted alone. Neighbours add or remove one record (Feldman, Zrnic 2021, Theorem 4.5;
-    Koskela, Tobaben, Honkela 2023, Theorem 6). Who is granted depends on the data, and is not to be released.
+    Koskela, Tobaben, Honkela 2023, "Individual privacy accounting with Gaussian differential privacy", their theorem on fully
+    adaptive GDP compositions). Who is granted depends on the data, and is not to be released. Threads may share a table; a copy, a
+    pickle and a forked child are second budgets, at the same memory again.
 
     Examples
     --------
@@ -64,9 +67,9 @@ class IndividualGDPFilter:
 
     def __init__(self, mu: float, records: int, *, jobs: int | None = 1) -> None:
         self.mu = float(real("mu", mu, 1e-150, 1e150))
-        self.jobs = jobs
+        self.jobs = _jobs(jobs)
         self.steps = 0
-        self._used: Used = np.zeros(count("records", records), dtype=np.uint64)
+        self._used: Used = _unspent(count("records", records))
 
     @property
     def records(self) -> int:
@@ -81,17 +84,22 @@ class IndividualGDPFilter:
     @property
     def spent(self) -> Array:
         """Return the mu each record has used, rounded up."""
-        return np.where(self._used > 0, up(self.mu * np.sqrt(self._used / _ONE), 8), 0.0)
+        with self._lock:
+            return np.where(self._used > 0, up(self.mu * np.sqrt(self._used / _ONE), 8), 0.0)
 
     @property
     def remaining(self) -> Array:
         """Return the mu of the largest step each record still fits into, rounded down."""
-        left = np.where(self._used < int(_ONE), np.uint64(int(_ONE)) - np.minimum(self._used, np.uint64(int(_ONE))), 0)
+        with self._lock:
+            left = np.uint64(int(_ONE)) - np.minimum(self._used, np.uint64(int(_ONE)))
         return np.maximum(down(self.mu * np.sqrt(left / _ONE), 8), 0.0)
 
     def would_exceed(self, step: Any) -> Mask:
         """Return for each record whether ``spend(step)`` would leave it out."""
-        return ~_grant(self._used.copy(), self._checked(step), self.mu)
+        mu = self._checked(step)
+        with self._lock:
+            used = self._used.copy()
+        return ~_grant(used, mu, self.mu)
 
     def spend(self, step: Any) -> Mask:
         """Charge every record that has room for the step, and leave the others out of it.
@@ -115,8 +123,9 @@ class IndividualGDPFilter:
             If the step is a curve for which no finite mu is proved.
         """
         mu = self._checked(step)
-        granted = _grant(self._used, mu, self.mu) if self.jobs == 1 else self._spend_in_pieces(mu)
-        self.steps += 1
+        with self._lock:
+            granted = _grant(self._used, mu, self.mu) if self.jobs == 1 else self._spend_in_pieces(mu)
+            self.steps += 1
         return granted
 
     def _spend_in_pieces(self, mu: Array) -> Mask:
@@ -150,7 +159,7 @@ class IndividualGDPFilter:
             if np.isinf(mu):
                 raise KindError(f"no finite mu with f >= G_mu is proved for {step!r}; give the mu of each record")
             return np.broadcast_to(mu, (self.records,))
-        array = np.asarray(step, dtype=float)
+        array = numbers("mu", step)
         if array.shape != (self.records,):
             raise DomainError(f"a step needs one mu for each of the {self.records} records, not an array of shape {array.shape}")
         lowest = float(np.min(array, initial=0.0))
@@ -161,6 +170,21 @@ class IndividualGDPFilter:
 
     def __repr__(self) -> str:
         return f"IndividualGDPFilter(mu={self.mu:g}, records={self.records}): {self.steps} steps"
+
+
+def _jobs(jobs: int | None) -> int | None:
+    """Return a number of jobs that joblib knows: None, from 1 up, or from -1 down, counted from all cores."""
+    if jobs is None or (isinstance(jobs, int) and not isinstance(jobs, bool) and jobs != 0):
+        return jobs
+    raise domain("jobs", jobs, "None and the integers but 0", "give 1 for one thread, or None to leave it to joblib")
+
+
+def _unspent(records: int) -> Used:
+    try:
+        return np.zeros(records, dtype=np.uint64)
+    except (ValueError, OverflowError, MemoryError) as error:
+        remedy = "split the table: every record has its own budget, wherever it is kept"
+        raise domain("records", records, "what memory holds at 8 bytes each", remedy) from error
 
 
 def _grant(used: Used, mu: Array, budget: float) -> Mask:

@@ -11,12 +11,16 @@ from numpy.typing import ArrayLike
 from tradeoff.core.parameters import real
 from tradeoff.errors import KindError
 from tradeoff.filters.costs import zcdp
+from tradeoff.filters.shared import Shared, numbers
 from tradeoff.filters.steps import Step, adjacency_of, curve_of
 from tradeoff.filters.sums import ExactSum
 from tradeoff.numerics.rounding import Array, up
 
+_TIMES = 1e-150, 1e150
+"""Clock times an odometer may be tuned to: their ratios and products are floats."""
 
-class Odometer(ABC):
+
+class Odometer(Shared, ABC):
     """Running bound on the loss: P(exists n: L_n > bound(V_n)) <= delta, for steps chosen in view of earlier answers.
 
     L_n is the sum of the losses log dQ/dP of the answers given, drawn under Q, and V_n = 2 sum rho_k the clock: mu_k^2 for a
@@ -27,6 +31,7 @@ class Odometer(ABC):
     A rho-zCDP step has E e^{x L} <= e^{x (1 + x) rho} for every x > 0, so e^{x (L_n - V_n/2) - x^2 V_n/2} is a supermartingale
     from 1, and Ville's inequality bounds a mixture of these over x (Whitehouse, Ramdas, Wu, Rogers 2023, Section 5). The bound is on
     the loss itself, which is more than (epsilon, delta)-DP: keep the answers with it, as it may fail to survive post-processing.
+    Threads may share an odometer; a copy, a pickle and a forked child go on counting for themselves.
     """
 
     def __init__(self, delta: float) -> None:
@@ -49,12 +54,13 @@ class Odometer(ABC):
             If no finite rho is proved for the step, or it is only approximately zCDP: with a failure probability of its own, the loss
             of a step has no bound.
         """
-        adjacency = adjacency_of(step, self.adjacency)
         rho, delta = zcdp(curve_of(step))
-        if delta > 0 or math.isinf(rho):
-            raise KindError(f"{step!r} is rho-zCDP for no rho known, and an odometer bounds the loss itself; spend it in a filter")
-        self._clock.add(2 * rho)
-        self.steps, self.adjacency = self.steps + 1, adjacency
+        with self._lock:
+            adjacency = adjacency_of(step, self.adjacency)
+            if delta > 0 or math.isinf(self._clock.value(2 * rho)):
+                raise KindError(f"{step!r} is rho-zCDP for no rho known, and an odometer bounds the loss itself; spend it in a filter")
+            self._clock.add(2 * rho)
+            self.steps, self.adjacency = self.steps + 1, adjacency
 
     @property
     def clock(self) -> float:
@@ -78,11 +84,17 @@ class Odometer(ABC):
         -------
         ndarray
             Losses in nats, shaped like ``clock``.
+
+        Raises
+        ------
+        DomainError
+            If ``clock`` holds what is no number in [0, inf).
         """
-        v = np.asarray(clock, dtype=float)
+        v = numbers("clock", clock)
         if not np.all((v >= 0) & (v < np.inf)):
             real("clock", float(v[~((v >= 0) & (v < np.inf))].flat[0]), 0, open_high=True)
-        return up(v / 2 + self._margin(v), 32)
+        with np.errstate(over="ignore"):  # beyond the floats the bound is inf
+            return up(v / 2 + self._margin(v), 32)
 
     @abstractmethod
     def _margin(self, v: Array) -> Array:
@@ -100,7 +112,7 @@ class FilterOdometer(Odometer):
     delta
         Probability in (0, 1) that the bound ever fails.
     at
-        Clock time y in (0, inf) where it is tightest: there it is the epsilon of a filter with V = y.
+        Clock time y in [1e-150, 1e150] where it is tightest: there it is the epsilon of a filter with V = y.
 
     Notes
     -----
@@ -118,10 +130,10 @@ class FilterOdometer(Odometer):
 
     def __init__(self, delta: float, *, at: float) -> None:
         super().__init__(delta)
-        self.at = float(real("at", at, 0, open_low=True, open_high=True))
+        self.at = float(real("at", at, *_TIMES))
 
     def _margin(self, v: Array) -> Array:
-        log, y = math.log(1 / self.delta), self.at
+        log, y = -math.log(self.delta), self.at
         return v * math.sqrt(log / (2 * y)) + math.sqrt(y * log / 2)
 
 
@@ -133,7 +145,7 @@ class MixtureOdometer(Odometer):
     delta
         Probability in (0, 1) that the bound ever fails.
     r
-        Clock time in (0, inf) around which it is tightest, up to a factor.
+        Clock time in [1e-150, 1e150] around which it is tightest, up to a factor.
 
     Notes
     -----
@@ -152,11 +164,11 @@ class MixtureOdometer(Odometer):
 
     def __init__(self, delta: float, *, r: float) -> None:
         super().__init__(delta)
-        self.r = float(real("r", r, 0, open_low=True, open_high=True))
+        self.r = float(real("r", r, *_TIMES))
 
     def _margin(self, v: Array) -> Array:
         w = v + self.r
-        return np.sqrt(2 * w * (np.log(w / self.r) / 2 + math.log(1 / self.delta)))
+        return np.sqrt(2 * w * (np.log1p(v / self.r) / 2 - math.log(self.delta)))
 
 
 class StitchedOdometer(Odometer):
@@ -167,7 +179,7 @@ class StitchedOdometer(Odometer):
     delta
         Probability in (0, 1) that the bound ever fails.
     start
-        Clock time v0 in (0, inf) from which it is stated; before, its margin at v0 serves.
+        Clock time v0 in [1e-150, 1e150] from which it is stated; before, its margin at v0 serves.
 
     Notes
     -----
@@ -186,8 +198,8 @@ class StitchedOdometer(Odometer):
 
     def __init__(self, delta: float, *, start: float) -> None:
         super().__init__(delta)
-        self.start = float(real("start", start, 0, open_low=True, open_high=True))
+        self.start = float(real("start", start, *_TIMES))
 
     def _margin(self, v: Array) -> Array:
         v = np.maximum(v, self.start)  # the line of the first epoch rises, so it is below its value at v0 before
-        return 1.7 * np.sqrt(v * (np.log(np.log(2 * (v / self.start))) + 0.72 * math.log(5.2 / self.delta)))
+        return 1.7 * np.sqrt(v * (np.log(np.log(2 * (v / self.start))) + 0.72 * (math.log(5.2) - math.log(self.delta))))

@@ -15,7 +15,7 @@ from tradeoff.families.total_variation import TotalVariation
 from tradeoff.filters.base import SLACK, AdditiveFilter
 from tradeoff.filters.costs import renyi, zcdp
 from tradeoff.filters.zcdp import ZCDP
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.numerics.rounding import TINY, UNIT, Array
 
 _ORDERS = 1 + np.geomspace(1e-3, 1e5, 400)
 _POINTS = 1000
@@ -100,8 +100,8 @@ class RhoFilter(AdditiveFilter):
     >>> budget = filters.RhoFilter(0.5)
     >>> for _ in range(100):
     ...     budget.spend(Gaussian(0.1))
-    >>> budget.would_exceed(Gaussian(0.001)), round(budget.guarantee().epsilon(1e-5), 3)
-    (True, 4.729)
+    >>> budget.would_exceed(Gaussian(0.001)), round(budget.guarantee().epsilon(1e-5), 4)
+    (True, 4.7285)
     """
 
     kind = "rho-zcdp"
@@ -140,11 +140,22 @@ def converted(orders: Array, divergences: Array) -> TradeOff:
     if not np.any(divergences):
         return Identity()
     divergences = divergences * (1 + SLACK + 16 * UNIT)
-    log_front = orders * np.log1p(-1 / orders) - np.log(orders - 1)
     # Where the smallest order alone gives e^-60, nothing is left to say.
-    top = float(np.min(divergences + (60 + log_front) / (orders - 1)))
+    top = float(np.min(divergences + (60 + _log_front(orders)) / (orders - 1)))
     epsilon = np.linspace(0.0, min(max(top, 1e-9), 700.0), _POINTS)
-    exponents = (orders - 1) * (divergences - epsilon[:, None]) + log_front
-    slack = 1e-14 * (1 + np.max((orders - 1) * (divergences + epsilon[:, None]), axis=1))
-    log_delta = np.min(exponents, axis=1) + slack
-    return Profile.from_epsilon_delta(dict(zip(epsilon.tolist(), np.exp(np.minimum(log_delta, 0.0)).tolist(), strict=True)))
+    delta = np.maximum(np.exp(np.minimum(log_delta(orders, divergences, epsilon), 0.0)), TINY)
+    return Profile.from_epsilon_delta(dict(zip(epsilon.tolist(), delta.tolist(), strict=True)))
+
+
+def log_delta(orders: Array, divergences: Array, epsilon: Array) -> Array:
+    """Return the logarithm of that delta(eps), rounded up."""
+    x = orders - 1
+    exponents = x * (divergences - epsilon[:, None]) + _log_front(orders)
+    # Each part is good to a few units of its size, fewer than 90 in all.
+    slack = 1e-14 * (1 + np.abs(np.log(x)) + x * (divergences + epsilon[:, None]))
+    return np.asarray(np.min(exponents + slack, axis=1))
+
+
+def _log_front(orders: Array) -> Array:
+    """Return log((1 - 1/a)^a/(a - 1)); 1 - 1/a = 1/(1 + 1/(a - 1)), where nothing cancels before the logarithm."""
+    return -orders * np.log1p(1 / (orders - 1)) - np.log(orders - 1)

@@ -51,8 +51,8 @@ class ResidueFilter(AdditiveFilter):
     -----
     By induction over the steps left, whatever is chosen next keeps the rest at or above G_r', so the step and the rest are at or above
     f (x) G_r' >= G_r; the product is monotone also when the rest depends on the answer. The same with f_{0,delta} beside each
-    Gaussian. The r' found is within 1e-6 of the largest, on the safe side. ``spent``, ``remaining`` and ``budget`` are pairs
-    (mu, delta).
+    Gaussian. The r' found is within 1e-6 of the largest, on the safe side. The guarantee has the slack of the sum in its mu; its
+    delta is the one given, to the last bit. ``spent``, ``remaining`` and ``budget`` are pairs (mu, delta).
 
     Examples
     --------
@@ -70,7 +70,7 @@ class ResidueFilter(AdditiveFilter):
         self.mu = float(real("mu", mu, 1e-100, 1e100))
         self.delta = float(real("delta", delta, 0, 1, open_high=True))
         self.step_delta = float(real("step_delta", step_delta, 0, self.delta))
-        super().__init__(1.0, -math.log1p(-self.delta))  # in shares of mu^2, and in -log(1 - delta), which add
+        super().__init__(1.0, self._weight(self.delta))  # in shares of mu^2, and in -log(1 - delta), which add
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -82,22 +82,32 @@ class ResidueFilter(AdditiveFilter):
         left = below(max(1 + SLACK * (1 - 1e-3) - self.totals[0].value(), 0.0))
         return below(self.mu * below(math.sqrt(left)))
 
+    def _weight(self, delta: float) -> float:
+        """Return -log(1 - delta), rounded up; that of the whole budget is its limit, and other weights keep two units clear of it."""
+        weight = -math.log1p(-delta) if delta < 1 else math.inf
+        return weight if delta in (0, self.delta) else weight * (1 + 8 * UNIT)
+
+    def _fits(self, asked: tuple[float, ...]) -> bool:
+        return super()._fits(asked) and self.totals[1].value(asked[1], -self.limits[1]) <= 0
+
     def _asked(self, curve: TradeOff) -> tuple[float, float]:
-        gaussian, leak, pieces = _parts(curve)
+        gaussian, leaks, pieces = _parts(curve)
+        lost = [n * self._weight(delta) for delta, n in leaks]
         shares, r = share(gaussian, self.mu), self.residual
         for piece in pieces:
-            taken, lost = self._taken(piece, r)
-            if math.isinf(lost):
+            taken, given_up = self._taken(piece, r)
+            if math.isinf(given_up):
                 raise KindError(_unbounded(piece))
-            shares, leak = shares + (math.nextafter(taken / self.mu / self.mu, math.inf) if taken > 0 else 0.0), leak + lost
+            shares, lost = shares + (math.nextafter(taken / self.mu / self.mu, math.inf) if taken > 0 else 0.0), [*lost, given_up]
             r = math.sqrt(max(r * r * (1 - 4 * UNIT) - taken, 0.0)) * (1 - 4 * UNIT)
-        return shares * (1 + 2 * len(pieces) * UNIT + 4 * UNIT), leak * (1 + 2 * len(pieces) * UNIT + 4 * UNIT)
+        leak = lost[0] if len(lost) == 1 else math.fsum(lost) * (1 + 8 * UNIT)
+        return shares * (1 + 2 * len(pieces) * UNIT + 4 * UNIT), leak
 
     def _taken(self, piece: TradeOff, r: float) -> tuple[float, float]:
         """Return r^2 - r'^2 and -log(1 - delta) of a curve without Gaussian factors; infinite where there is none."""
         f = bounded(piece, self.step_delta)
         plain = f is not None and f.leak == 0
-        taken, lost = (charge(f, r) if r > 0 else math.inf, -math.log1p(-f.leak)) if f is not None and f.leak < 1 else (math.inf, math.inf)
+        taken, lost = (charge(f, r) if r > 0 else math.inf, self._weight(f.leak)) if f is not None and f.leak < 1 else (math.inf, math.inf)
         naive = math.inf if plain and taken < math.inf else square(gdp_mu(piece))  # a plain charge has it in it
         return (naive, 0.0) if naive < taken else (taken, lost)
 
@@ -115,26 +125,25 @@ class ResidueFilter(AdditiveFilter):
         return Residue(below(below(mu)), below(below(delta)))
 
     def guarantee(self) -> TradeOff:
-        """Curve of the whole interaction: G_mu (x) f_{0,delta}, both widened by the slack of the sums.
+        """Curve of the whole interaction: G_mu (x) f_{0,delta}, mu widened by the slack of the sum.
 
         Returns
         -------
         TradeOff
             A lower bound, whatever was spent: a rule may have stopped because of what it saw.
         """
-        delta = self.delta * (1 + SLACK + 16 * UNIT)  # 1 - (1 - delta)^(1 + s) <= delta (1 + s)
-        return Gaussian(self.mu * (1 + SLACK / 2 + 16 * UNIT)) @ TotalVariation(min(delta, 1.0))
+        return Gaussian(self.mu * (1 + SLACK / 2 + 16 * UNIT)) @ TotalVariation(self.delta)
 
 
-def _parts(curve: TradeOff) -> tuple[float, float, list[TradeOff]]:
-    """Split a product into the mu of its Gaussian factor, -log(1 - delta) of its leak, and the rest, piece by piece where it is short."""
+def _parts(curve: TradeOff) -> tuple[float, list[tuple[float, int]], list[TradeOff]]:
+    """Split a product into the mu of its Gaussian factor, its leaks with their counts, and the rest, piece by piece where it is short."""
     factors = curve.factors if isinstance(curve, Tensor) else {curve: 1}
     mu = math.hypot(*(f.mu * math.sqrt(n) for f, n in factors.items() if isinstance(f, Gaussian))) * (1 + 4 * UNIT)
-    leak = math.fsum(n * f.weight for f, n in factors.items() if isinstance(f, TotalVariation))
+    leaks = [(f.delta_0, n) for f, n in factors.items() if isinstance(f, TotalVariation)]
     rest = [(f, n) for f, n in factors.items() if not isinstance(f, Gaussian | TotalVariation | Identity)]
     if sum(n for _, n in rest) <= _SHORT and all(math.isfinite(f.sup_loss) for f, _ in rest):
-        return mu, leak, [f for f, n in rest for _ in range(n)]
-    return mu, leak, [tensor(rest)]
+        return mu, leaks, [f for f, n in rest for _ in range(n)]
+    return mu, leaks, [tensor(rest)]
 
 
 def _unbounded(curve: TradeOff) -> str:

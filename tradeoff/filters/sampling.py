@@ -193,10 +193,11 @@ def _whole(value: object) -> int:
 
 
 def _positive(name: str, value: Rational | float) -> Fraction:
+    plain = value.item() if isinstance(value, np.generic) else value
     try:
-        found = Fraction(value)
+        found = Fraction(plain)
     except (TypeError, ValueError, OverflowError) as error:
         raise domain(name, value, "the positive rationals") from error
-    if found <= 0 or isinstance(value, bool | str):
+    if found <= 0 or isinstance(plain, bool | str):
         raise domain(name, value, "the positive rationals")
     return found

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.errors import BudgetExceeded, DomainError
+from tradeoff.errors import BudgetExceeded, DomainError, domain
 from tradeoff.filters.base import SLACK
+from tradeoff.filters.shared import Shared, numbers
 from tradeoff.numerics.rounding import Array
 
 
-class GaussianSimulator:
+class GaussianSimulator(Shared):
     """Answer adaptive m_1, m_2, ... with sum m_i^2 <= 1 from one W_0 ~ N(b, 1): the answers are independent N(b m_i, 1).
 
     Parameters
@@ -27,7 +28,8 @@ class GaussianSimulator:
     W_i = m_i W_0 + U_i with Cov(U) = I - m m^T, factored by Cholesky row by row. With s_i = m_1^2 + ... + m_i^2, U_i given the
     past is normal with mean -m_i sum_{j<i} m_j U_j/(1 - s_{i-1}) and variance (1 - s_i)/(1 - s_{i-1}), so a round costs O(1). As the
     answers are made of one draw of N(b, 1), whatever the rule, the interaction is a post-processing of a 1-GDP release
-    (Smith, Thakurta 2022, Theorem 2). In floating point: for simulation and proof, not for release.
+    (Smith, Thakurta 2022, the proof of Theorem 1). In floating point: for simulation and proof, not for release. Threads may share a
+    simulator; a copy, a pickle and a forked child go on with the same draws.
 
     Examples
     --------
@@ -40,9 +42,11 @@ class GaussianSimulator:
     """
 
     def __init__(self, draw: ArrayLike, rng: np.random.Generator) -> None:
-        self._draw = np.asarray(draw, dtype=float)
+        self._draw = numbers("draw", draw)
         if not np.all(np.isfinite(self._draw)):
             raise DomainError("draw holds a number that is not finite; give draws of N(b, 1)")
+        if not hasattr(rng, "normal"):
+            raise domain("rng", rng, "the generators of numpy.random", "give one, such as numpy.random.default_rng(1)")
         self._rng = rng
         self._left = np.ones_like(self._draw)  # 1 - s
         self._sum = np.zeros_like(self._draw)  # of m_j U_j
@@ -69,22 +73,33 @@ class GaussianSimulator:
         ------
         BudgetExceeded
             If the squares pass 1 in some run; nothing is drawn.
+        DomainError
+            If ``m`` is not made of finite numbers, or does not fit the runs.
         """
-        m = np.broadcast_to(np.asarray(m, dtype=float), self._draw.shape)
-        after = self._after(m)
-        before = np.where(self._left > 0, self._left, 1.0)  # where nothing is left m is 0, and U_i a fresh N(0, 1)
-        ratio = np.where(self._left > 0, after / before, 1.0)
-        u = -m * self._sum / before + np.sqrt(ratio) * self._rng.normal(size=m.shape)
-        self._left, self._sum = after, self._sum + m * u
+        m = self._shaped(numbers("m", m))
+        with self._lock:
+            after = self._after(m)
+            before = np.where(self._left > 0, self._left, 1.0)  # where nothing is left m is 0, and U_i a fresh N(0, 1)
+            ratio = np.where(self._left > 0, after / before, 1.0)
+            u = -m * self._sum / before + np.sqrt(ratio) * self._rng.normal(size=m.shape)
+            self._left, self._sum = after, self._sum + m * u
         return _plain(m * self._draw + u)
+
+    def _shaped(self, m: Array) -> Array:
+        try:
+            return np.broadcast_to(m, self._draw.shape)
+        except ValueError as error:
+            raise DomainError(f"m has shape {m.shape}, and the runs {self._draw.shape}; give one m for each run or one for all") from error
 
     def _after(self, m: Array) -> Array:
         if not np.all(np.isfinite(m)):
             raise DomainError("m holds a number that is not finite")
-        after = self._left - m**2
+        with np.errstate(over="ignore"):  # more than all is refused just below
+            after = self._left - m**2
         if np.any(after < -SLACK):
             k = int(np.argmin(after))
-            left, asked = float(self._left.flat[k]), float(m.flat[k]) ** 2
+            left, size = float(self._left.flat[k]), float(m.flat[k])
+            asked = size * size  # inf where a power would raise
             raise BudgetExceeded(f"m^2 = {asked:.6g} is more than the {left:.6g} left in run {k}", 1 - left, asked, left, 1.0)
         return np.maximum(after, 0.0)
 

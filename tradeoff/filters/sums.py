@@ -35,16 +35,26 @@ class ExactSum:
 
     def add(self, x: float) -> None:
         """Add ``x``, exactly."""
-        kept = 0
+        self.partials = self.plus(x).partials
+
+    def plus(self, x: float) -> ExactSum:
+        """Return the sum with ``x`` added, exactly; this one stays as it is, so that who reads it meanwhile reads one sum."""
+        partials = []
         for partial in self.partials:
             larger, smaller = (x, partial) if abs(x) >= abs(partial) else (partial, x)
             x = larger + smaller
             error = smaller - (x - larger)
             if error:
-                self.partials[kept] = error
-                kept += 1
-        self.partials[kept:] = [x]
+                partials.append(error)
+        return ExactSum([*partials, x])
 
-    def value(self, more: float = 0.0) -> float:
-        """Return the sum plus ``more``, rounded once, to nearest."""
-        return math.fsum((*self.partials, more))
+    def value(self, *more: float) -> float:
+        """Return the sum plus ``more``, rounded once, to nearest: its sign is exact, and it is inf beyond the floats."""
+        try:
+            return math.fsum((*self.partials, *more))
+        except OverflowError:
+            return math.inf
+
+    def left(self, limit: float) -> float:
+        """Return what the sum leaves of ``limit``, rounded down; the difference is taken before the one rounding, not after it."""
+        return math.nextafter(max(-self.value(-limit), 0.0), 0.0)

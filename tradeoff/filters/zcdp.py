@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import real
-from tradeoff.errors import DomainError, KindError
+from tradeoff.errors import DomainError, KindError, domain
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.filters.base import SLACK, AdditiveFilter
-from tradeoff.filters.costs import zcdp
+from tradeoff.filters.costs import above, below, zcdp
 from tradeoff.numerics.rounding import UNIT
 
 
@@ -27,7 +27,7 @@ class ZCDPFilter(AdditiveFilter):
     Parameters
     ----------
     epsilon
-        Loss of the whole interaction in nats, in [0, inf).
+        Loss of the whole interaction in nats, in [0, 1e300].
     delta
         Failure probability of the whole interaction, in (0, 1).
     step_delta
@@ -42,7 +42,8 @@ class ZCDPFilter(AdditiveFilter):
     Notes
     -----
     Whitehouse, Ramdas, Wu, Rogers 2023, Theorem 1, and Rogers, Samorodnitsky, Wu, Ramdas 2023, Theorem 2, with the
-    conversion of Bun, Steinke 2016. ``spent``, ``remaining`` and ``budget`` are pairs (rho, delta).
+    conversion of Bun, Steinke 2016. The slack of the sums is paid from the budget: rho is 1e-12 of itself below what epsilon allows,
+    and delta'' what step_delta with its slack leaves. ``spent``, ``remaining`` and ``budget`` are pairs (rho, delta).
 
     Examples
     --------
@@ -56,10 +57,10 @@ class ZCDPFilter(AdditiveFilter):
     kind = "zcdp"
 
     def __init__(self, epsilon: float, delta: float, *, step_delta: float = 0.0) -> None:
-        self.epsilon = float(real("epsilon", epsilon, 0, open_high=True))
+        self.epsilon = float(real("epsilon", epsilon, 0, 1e300))
         self.delta = float(real("delta", delta, 0, 1, open_low=True, open_high=True))
         self.step_delta = float(real("step_delta", step_delta, 0, self.delta, open_high=True))
-        super().__init__(rho_within(self.epsilon, self.delta - self.step_delta), self.step_delta)
+        super().__init__(rho_for(self.epsilon, self.delta, self.step_delta), self.step_delta)
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -78,25 +79,26 @@ class ZCDPFilter(AdditiveFilter):
         return ZCDP(*asked)
 
     def guarantee(self) -> TradeOff:
-        """Curve of the whole interaction: f_{epsilon,delta}, both widened by the slack of the sums.
+        """Curve of the whole interaction: f_{epsilon,delta}, as promised to the last bit.
 
         Returns
         -------
         TradeOff
             A lower bound, whatever was spent: a rule may have stopped because of what it saw.
         """
-        # epsilon(rho) is concave with epsilon(0) = 0, so it grows by no more than the relative slack of rho.
-        return widened(self.epsilon, self.delta)
+        return approximate_dp(self.epsilon, self.delta)
 
 
-def widened(epsilon: float, delta: float) -> TradeOff:
-    """Return f_{epsilon,delta}, with both widened by the relative slack of the sums."""
-    factor = 1 + SLACK + 64 * UNIT
-    return approximate_dp(epsilon * factor, min(delta * factor, 1.0))
+def rho_for(epsilon: float, delta: float, step_delta: float) -> float:
+    """Return the rho of a filter that is (epsilon, delta)-DP with the slack of its sums, of rho and of ``step_delta``."""
+    rest = below(delta - above(step_delta * (1 + 2 * SLACK))) if step_delta > 0 else delta
+    if not rest > 0:
+        raise domain("step_delta", step_delta, f"[0, delta = {delta!r})", "leave a share of delta for the conversion")
+    return rho_within(epsilon, rest) * (1 - SLACK - 16 * UNIT)  # times 1 + SLACK, rounded, it is at most that rho
 
 
 def rho_within(epsilon: float, delta: float) -> float:
-    """Return the largest rho with rho + 2 sqrt(rho log(1/delta)) <= epsilon, to a few units.
+    """Return the largest rho with rho + 2 sqrt(rho log(1/delta)) <= epsilon, rounded down by a few units.
 
     Examples
     --------
@@ -107,4 +109,5 @@ def rho_within(epsilon: float, delta: float) -> float:
     if not delta > 0:
         raise DomainError(f"delta = {delta!r} is outside (0, 1); a conversion needs a failure probability")
     log = -math.log(delta) * (1 + 4 * UNIT) + 4 * UNIT  # too large is safe: less rho fits
-    return (epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))) ** 2
+    root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))
+    return below(root * root * (1 - 32 * UNIT))  # two roots, a sum, a quotient and a square: under 16 units

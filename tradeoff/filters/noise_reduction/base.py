@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from inspect import GEN_CLOSED, getgeneratorstate
+from threading import RLock
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.core.parameters import real
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, KindError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.expost import ExPost
 from tradeoff.numerics.rounding import Array
@@ -56,16 +59,25 @@ class Release:
 class NoiseReduction:
     """Session that refines the answer of one query: every further value is paid before it is drawn.
 
-    The true value lives in the frame of a generator, and no attribute, ``repr``, copy or pickle of a session leads to it; a
-    stopping rule is called with the releases, and not with the session.
+    What a session hands out are releases: its public attributes, its ``repr`` and its errors do not tell the true value, and a
+    stopping rule is called with the releases and not with the session. It is no vault. To refine, the true value (or the noise, which
+    is as much) must stay in memory, and whoever can run code in the process can read it there: keep the session on the side of the
+    data, and hand on the releases.
+
+    Two sessions that go on from the same noise tell the true value for a fraction of what it costs, so a session goes on in one
+    place: copies and pickles are refused, and so is refining in a forked child. The snapshot of a whole machine, and two sessions
+    made from the same seed, are beyond what it can see. Threads may share a session.
     """
 
-    __slots__ = ("__weakref__", "_filter", "_noisy", "_releases", "_scalar")
+    __slots__ = ("__weakref__", "_filter", "_lock", "_noisy", "_process", "_releases", "_scalar")
 
     def __init__(self, noisy: Noisy, charged: Charged | None, *, scalar: bool) -> None:
+        if charged is not None and not hasattr(charged, "spend"):
+            raise KindError(f"filter = {charged!r} grants no steps; give a filter such as UnifiedFilter(1), a ledger, or None")
         next(noisy)
         self._noisy, self._filter, self._scalar = noisy, charged, scalar
         self._releases: tuple[Release, ...] = ()
+        self._lock, self._process = RLock(), os.getpid()
 
     @property
     def releases(self) -> tuple[Release, ...]:
@@ -100,15 +112,29 @@ class NoiseReduction:
             If the filter has no room for it; nothing is paid and nothing drawn, and earlier releases stay valid.
         DomainError
             If the level is none, or not beyond the last one.
+        KindError
+            In a forked child, or after a draw was interrupted; nothing is paid and nothing drawn.
         """
-        step, total = self._price(level)
-        if self._filter is not None:
-            self._filter.spend(step)
-        drawn = np.array(self._noisy.send(float(level)))
-        drawn.flags.writeable = False
-        release = Release(float(drawn) if self._scalar else drawn, float(level), total)
-        self._releases = (*self._releases, release)
-        return release
+        self._check_process()
+        with self._lock:
+            if getgeneratorstate(self._noisy) == GEN_CLOSED:
+                raise KindError(f"a draw of this {type(self).__name__} was interrupted, which ends it; its releases stay valid")
+            step, total = self._price(level)
+            if self._filter is not None:
+                self._filter.spend(step)
+            drawn = np.array(self._noisy.send(float(level)))
+            drawn.flags.writeable = False
+            release = Release(float(drawn) if self._scalar else drawn, float(level), total)
+            self._releases = (*self._releases, release)
+            return release
+
+    def _check_process(self) -> None:
+        """Refuse before the lock, which a thread of the parent may have held at the fork."""
+        if os.getpid() != self._process:
+            raise KindError(
+                f"a {type(self).__name__} goes on in the process that opened it, {self._process}, and this is a fork of it, {os.getpid()}, "
+                "that would draw the same noise; open a session here, with a budget and a generator of its own"
+            )
 
     def run(self, rule: Callable[[tuple[Release, ...]], object], levels: Iterable[float]) -> Release | None:
         """Refine level after level until a rule that sees the releases says stop.
@@ -141,7 +167,7 @@ class NoiseReduction:
         return f"{type(self).__name__}: {len(self._releases)} releases, spent {self.spent}"
 
     def __reduce_ex__(self, protocol: object) -> Any:
-        raise TypeError(f"a {type(self).__name__} holds a value that is not released, so it is neither copied nor pickled; keep .releases")
+        raise KindError(f"a {type(self).__name__} holds a value that is not released, so it is neither copied nor pickled; keep .releases")
 
 
 def geometric(start: float, factor: float) -> Iterator[float]:
@@ -178,6 +204,8 @@ def _falling(level: float, ratio: float) -> Iterator[float]:
 
 def query(value: ArrayLike) -> Array:
     """Return the true value as an array of its own; it must be finite."""
+    if np.ma.isMaskedArray(value):
+        raise DomainError("the value of the query is a masked array; drop or fill its masked entries first")
     try:
         raw = np.asarray(value)
         found = np.array(raw, dtype=float) if raw.dtype.kind in "biufO" else np.array(math.nan)  # no text, though float() takes it

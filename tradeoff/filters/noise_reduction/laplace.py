@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.core.parameters import real
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, domain
 from tradeoff.filters.expost import ExPost
 from tradeoff.filters.noise_reduction.base import NOTHING, Charged, NoiseReduction, Noisy, Seed, generator, no_less, query
 from tradeoff.filters.noise_reduction.boundaries import check_sensitivity
@@ -79,7 +79,11 @@ class LaplaceNoiseReduction(NoiseReduction):
 
 
 def _rising(epsilons: Iterable[float]) -> tuple[float, ...]:
-    found = tuple(float(real(f"epsilons[{i}]", each, 0.0, open_low=True, open_high=True)) for i, each in enumerate(epsilons))
+    try:
+        levels = list(epsilons)
+    except TypeError as error:
+        raise domain("epsilons", epsilons, "the rising levels in (0, inf)", f"give a list of them, such as [{epsilons!r}]") from error
+    found = tuple(float(real(f"epsilons[{i}]", each, 0.0, open_low=True, open_high=True)) for i, each in enumerate(levels))
     if not found or any(a >= b for a, b in pairwise(found)):
         raise DomainError(f"epsilons = {found} do not rise; give at least one level, each above the one before")
     return found
