@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
+from tradeoff.cli.shell import plain
 from tradeoff.errors import DomainError
 from tradeoff.mechanisms import Mechanism, Plan
 from tradeoff.report.digits import rounded
@@ -185,4 +186,4 @@ def _written(value: Any, side: Literal["lower", "upper"]) -> str:
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - the answer
+    print(*map(plain, text.split("\n")), sep="\n", flush=True)  # noqa: T201 - the answer

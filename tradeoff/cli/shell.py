@@ -1,0 +1,72 @@
+"""What the command owes the shell that started it: exit codes, signals, streams, and text that steers no terminal."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+import unicodedata
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TextIO
+
+BAD_INPUT = 2
+INTERNAL = 70  # EX_SOFTWARE of sysexits.h: a mistake of ours
+UNPRINTED = 74  # EX_IOERR of sysexits.h: the answer was found and could not be printed
+INTERRUPTED = 130  # as every signal: 128 + its number
+NO_READER = 141
+
+_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]  # Windows has no SIGHUP
+_STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}  # in the order of their descriptors, of which open() takes the lowest free one
+
+
+def plain(text: object) -> str:
+    r"""Return text in one line, in which control, bidirectional and other invisible characters are written as escapes.
+
+    Examples
+    --------
+    >>> print(plain("\x1b]0;owned\x07"))
+    \x1b]0;owned\x07
+    """
+    return "".join(c if c.isprintable() or unicodedata.category(c) == "Zs" else c.encode("unicode_escape").decode() for c in str(text))
+
+
+def refuse(message: str, code: int = BAD_INPUT) -> int:
+    """Say in one line on stderr why the command ends, and return its exit code."""
+    try:
+        print("tradeoff:", plain(" ".join(message.split())), file=sys.stderr, flush=True)  # noqa: T201 - a command speaks on stderr
+    except OSError:
+        discard(sys.stderr)
+    return code
+
+
+def discard(stream: TextIO) -> None:
+    """Send what is left in the buffer of a stream nowhere, so that the interpreter does not fail on it at its end."""
+    with suppress(io.UnsupportedOperation):  # a stream in memory has no descriptor, and nobody flushes it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def at_signals(end: Callable[[int], object]) -> None:
+    """Call ``end`` with 128 + the number of the signal, but leave ignored what ``nohup`` ignores."""
+    for each in _SIGNALS:
+        if signal.getsignal(each) is not signal.SIG_IGN:
+            signal.signal(each, lambda number, _: end(128 + number))
+
+
+def unwind(code: int) -> None:
+    """End the command with ``code``, and clear up on the way out."""
+    signal.signal(code - 128, signal.SIG_IGN)  # timeout(1) sends its signal twice, and clearing up must come to its end
+    raise SystemExit(code)
+
+
+def prepare_streams() -> bool:
+    """Let no letter fail for want of an encoding, put nowhere in the place of closed streams, and say whether stdout is open."""
+    is_open = sys.stdout is not None
+    for name, mode in _STREAMS.items():
+        stream = getattr(sys, name)
+        if stream is None:  # else the next file to be opened would take its descriptor
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - open until the process ends
+        elif isinstance(stream, io.TextIOWrapper) and mode == "w":
+            stream.reconfigure(errors="backslashreplace")
+    return is_open
