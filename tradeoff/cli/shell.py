@@ -17,6 +17,7 @@ UNPRINTED = 74  # EX_IOERR of sysexits.h: the answer was found and could not be 
 INTERRUPTED = 130  # as every signal: 128 + its number
 NO_READER = 141
 
+_LONGEST = 2_000  # letters of a complaint: a file may have keys of a million, and a path has at most 4096 bytes
 _SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]  # Windows has no SIGHUP
 _STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}  # in the order of their descriptors, of which open() takes the lowest free one
 
@@ -34,8 +35,9 @@ def plain(text: object) -> str:
 
 def refuse(message: str, code: int = BAD_INPUT) -> int:
     """Say in one line on stderr why the command ends, and return its exit code."""
+    line = plain(" ".join(message.split())[:_LONGEST])
     try:
-        print("tradeoff:", plain(" ".join(message.split())), file=sys.stderr, flush=True)  # noqa: T201 - a command speaks on stderr
+        print("tradeoff:", line, file=sys.stderr, flush=True)  # noqa: T201 - a command speaks on stderr
     except OSError:
         discard(sys.stderr)
     return code

@@ -11,7 +11,7 @@ LIMITS = {
     "letters": 2**20,  # of the file: some 20,000 mechanisms, read in two seconds
     "title": 1_000,  # letters: 19 lines above a figure
     "questions": 10_000,  # answered together, so their number costs little; more makes a table that nobody reads
-    "mechanisms": 1_000,  # different ones that no closed form adds up: 300 take 5 seconds, 1000 about a minute
+    "mechanisms": 1_000,  # different ones that no closed form adds up: 1000 take from 6 seconds of computing to a minute, by their kind
     "words": 1_000,  # of the command line: parsing takes time quadratic in them, 0.5 seconds for 1000
 }
 """Greatest sizes; the environment variable ``TRADEOFF_MAX_LETTERS`` changes the first, and so on."""
