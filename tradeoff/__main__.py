@@ -10,7 +10,7 @@ from tradeoff.cli import shell
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command and return its exit code; without arguments it is a process, with signals and streams of its own."""
+    """Run the command and return its exit code; without arguments it takes care of its process too."""
     if arguments is not None:
         return _run(arguments)
     shell.at_signals(os._exit)  # nothing is open yet, and an import cannot be unwound in silence

@@ -60,8 +60,8 @@ def run(tokens: Sequence[str]) -> int:
     except Exception as error:
         if os.environ.get("TRADEOFF_DEBUG"):
             raise
-        said = f"{type(error).__name__}: {error}"
-        return refuse(f"internal error: {said}; please report it, with the traceback that TRADEOFF_DEBUG=1 shows", INTERNAL)
+        said = f"internal error: {type(error).__name__}: {error}"
+        return refuse(f"{said}; please report it, with the traceback that TRADEOFF_DEBUG=1 shows", INTERNAL)
     return 0
 
 

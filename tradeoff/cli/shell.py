@@ -1,4 +1,4 @@
-"""What the command owes the shell that started it: exit codes, signals, streams, and text that steers no terminal."""
+"""What the command owes its shell: exit codes, signals, streams, and text that steers no terminal."""
 
 from __future__ import annotations
 
@@ -17,20 +17,25 @@ UNPRINTED = 74  # EX_IOERR of sysexits.h: the answer was found and could not be 
 INTERRUPTED = 130  # as every signal: 128 + its number
 NO_READER = 141
 
-_LONGEST = 2_000  # letters of a complaint: a file may have keys of a million, and a path has at most 4096 bytes
-_SIGNALS = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]  # Windows has no SIGHUP
-_STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}  # in the order of their descriptors, of which open() takes the lowest free one
+_LONGEST = 2_000  # letters of a complaint, as a key may have a million
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
+_SIGNALS = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
+_STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}  # by descriptor: open() takes the lowest that is free
 
 
 def plain(text: object) -> str:
-    r"""Return text in one line, in which control, bidirectional and other invisible characters are written as escapes.
+    r"""Return text in one line, with control, bidirectional and other invisible characters as escapes.
 
     Examples
     --------
     >>> print(plain("\x1b]0;owned\x07"))
     \x1b]0;owned\x07
     """
-    return "".join(c if c.isprintable() or unicodedata.category(c) == "Zs" else c.encode("unicode_escape").decode() for c in str(text))
+    return "".join(c if _is_visible(c) else c.encode("unicode_escape").decode() for c in str(text))
+
+
+def _is_visible(letter: str) -> bool:
+    return letter.isprintable() or unicodedata.category(letter) == "Zs"  # a space, such as one that breaks no line
 
 
 def refuse(message: str, code: int = BAD_INPUT) -> int:
@@ -44,7 +49,7 @@ def refuse(message: str, code: int = BAD_INPUT) -> int:
 
 
 def discard(stream: TextIO) -> None:
-    """Send what is left in the buffer of a stream nowhere, so that the interpreter does not fail on it at its end."""
+    """Send what is left in the buffer of a stream nowhere, so that the interpreter does not fail on it."""
     with suppress(io.UnsupportedOperation):  # a stream in memory has no descriptor, and nobody flushes it
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
@@ -58,17 +63,18 @@ def at_signals(end: Callable[[int], object]) -> None:
 
 def unwind(code: int) -> None:
     """End the command with ``code``, and clear up on the way out."""
-    signal.signal(code - 128, signal.SIG_IGN)  # timeout(1) sends its signal twice, and clearing up must come to its end
+    signal.signal(code - 128, signal.SIG_IGN)  # timeout(1) sends it twice, and clearing up must come to its end
     raise SystemExit(code)
 
 
 def prepare_streams() -> bool:
-    """Let no letter fail for want of an encoding, put nowhere in the place of closed streams, and say whether stdout is open."""
+    """Let every letter be printed, put /dev/null in the place of closed streams, and say whether stdout was open."""
     is_open = sys.stdout is not None
     for name, mode in _STREAMS.items():
         stream = getattr(sys, name)
         if stream is None:  # else the next file to be opened would take its descriptor
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115, PTH123 - open until the process ends
+            nowhere = open(os.devnull, mode, encoding="utf-8")  # noqa: SIM115, PTH123 - open to the end
+            setattr(sys, name, nowhere)
         elif isinstance(stream, io.TextIOWrapper) and mode == "w":
             stream.reconfigure(errors="backslashreplace")
     return is_open

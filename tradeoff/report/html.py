@@ -64,7 +64,8 @@ def report(title: str, plan: Plan, answers: Answers, found: Reduction, compariso
     """
     curve = found.of
     script = library("offline").get_plotlyjs()
-    tradeoff, profile = drawn("tradeoff", tradeoff_plot(found, comparison)), drawn("profile", profile_plot(found, comparison))
+    tradeoff = drawn("tradeoff", tradeoff_plot(found, comparison))
+    profile = drawn("profile", profile_plot(found, comparison))
     return Template(PAGE).substitute(
         title=escape(title or "A privacy guarantee"),
         words="".join(f"<li>{escape(each)}</li>" for each in assumptions(plan)),
@@ -83,7 +84,7 @@ def report(title: str, plan: Plan, answers: Answers, found: Reduction, compariso
 
 
 def _hash(script: str) -> str:
-    """Name a script as the policy of the page does; what was put into the page by others has no name and does not run."""
+    """Name a script as the policy of the page does; one that others put there has no name and does not run."""
     return f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'"
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
-_WRITABLE = 0o222  # mode bits: the superuser may write any file, and a read-only one is still not meant to be replaced
+_WRITABLE = 0o222  # mode bits: the superuser may write any file, also what is meant to stay
 _TIMELESS = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
@@ -38,7 +38,8 @@ def check_target(path: str | Path, endings: tuple[str, ...] = FORMATS) -> Path:
     Raises
     ------
     DomainError
-        If the ending is another, the path is a folder or read-only, its folder is missing or read-only, or its name is too long.
+        If the ending is another, the name is too long, the path is a folder, pipe or device or is read-only,
+        or its folder is missing or read-only.
     """
     target = Path(path)
     if target.suffix.lower() not in endings:
@@ -51,14 +52,14 @@ def check_target(path: str | Path, endings: tuple[str, ...] = FORMATS) -> Path:
 
 
 def save(figure: Figure, path: str | Path) -> None:
-    """Write a figure in one piece: into a folder beside the target, then into its place; a link stays, and leads to the figure.
+    """Write a figure in one piece: into a folder beside the target, then into its place.
 
     Parameters
     ----------
     figure
         A matplotlib figure.
     path
-        Where to write; an existing file is replaced.
+        Where to write; an existing file is replaced, and a link stays and leads to the figure.
 
     Raises
     ------
@@ -92,7 +93,7 @@ def _replace(target: Path, write: Callable[[Path], Any]) -> None:
 
 @contextmanager
 def _draft(target: Path) -> Iterator[Path]:
-    """Yield where to write first: the same name, on the same disk, in a folder that is cleared whatever happens."""
+    """Yield where to write first: the same name, on the same disk, in a folder that is cleared at any end."""
     place = _place(target)
     try:
         if place.exists() and not place.is_file():

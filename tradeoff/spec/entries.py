@@ -26,7 +26,8 @@ def described(value: Any) -> str:
     """Write a TOML value and name its type, in one line."""
     kind = next((name for types, name in _TYPES if isinstance(value, types)), f"a {type(value).__name__}")
     try:
-        text = str(value) if isinstance(value, int | float) and not isinstance(value, bool) else json.dumps(value, default=str)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        text = str(value) if is_number else json.dumps(value, default=str)
     except ValueError:  # thousands of digits, which a hexadecimal integer may have
         text = hex(value) if isinstance(value, int) else "..."
     return f"{shortened(text)} ({kind})"

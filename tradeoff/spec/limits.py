@@ -10,8 +10,8 @@ from tradeoff.errors import PlanError
 LIMITS = {
     "letters": 2**20,  # of the file: some 20,000 mechanisms, read in two seconds
     "title": 1_000,  # letters: 19 lines above a figure
-    "questions": 10_000,  # answered together, so their number costs little; more makes a table that nobody reads
-    "mechanisms": 1_000,  # different ones that no closed form adds up: 1000 take from 6 seconds of computing to a minute, by their kind
+    "questions": 10_000,  # answered together, so they cost little; nobody reads a longer table
+    "mechanisms": 1_000,  # different ones that no closed form adds up: 6 to 60 seconds, by their kind
     "words": 1_000,  # of the command line: parsing takes time quadratic in them, 0.5 seconds for 1000
 }
 """Greatest sizes; the environment variable ``TRADEOFF_MAX_LETTERS`` changes the first, and so on."""
@@ -31,7 +31,7 @@ def limit(name: str) -> int:
     """
     given = os.environ.get(_variable(name)) or str(LIMITS[name])
     if not (given.isdecimal() and len(given) < 19):
-        raise PlanError(f"{_variable(name)} = {given[:60]!r} is no limit; give a whole number below 10^18, or leave it out")
+        raise PlanError(f"{_variable(name)} = {given[:60]!r} is no limit; give a whole number below 10^18")
     return int(given)
 
 
@@ -45,7 +45,7 @@ def readable(content: str) -> str:
     """Return the text of a plan if it can be parsed in reasonable time."""
     within("letters", len(content), "letters")
     if found := _LONG_KEY.search(content):
-        raise PlanError(f"a key of 32 parts is refused, from {found[0][:20]!r} on: the keys of a plan have one")
+        raise PlanError(f"a key of 32 parts is refused, from {found[0][:20]!r} on; a plan needs one")
     return content
 
 

@@ -69,7 +69,7 @@ def load(path: str | Path) -> PlanFile:
     """
     try:
         with Path(path).open(encoding="utf-8") as file:
-            content = file.read(limit("letters") + 1)  # of an endless file no more than is needed to refuse it
+            content = file.read(limit("letters") + 1)  # enough to refuse an endless file
     except OSError as error:
         raise PlanError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:
@@ -114,7 +114,7 @@ def _parsed(content: str) -> Mapping[str, Any]:
     except tomllib.TOMLDecodeError as error:
         raise PlanError(f"is not valid TOML: {error}") from error
     except RecursionError:
-        raise PlanError("is nested too deeply; a plan holds tables in one array, and numbers in others") from None
+        raise PlanError("is nested too deeply; a plan holds tables and numbers in arrays") from None
     except ValueError as error:  # int() refuses thousands of digits, which it would read in quadratic time
         raise PlanError("holds an integer of thousands of digits; a count has at most 19") from error
 
@@ -122,7 +122,8 @@ def _parsed(content: str) -> Mapping[str, Any]:
 def _plan_file(content: Mapping[str, Any]) -> PlanFile:
     known("", content, ("title", "adjacency", *QUESTIONS, "mechanism"))
     adjacency = text("adjacency", content.get("adjacency", "add-remove"), get_args(Adjacency))
-    within("questions", sum(len(each) for name in QUESTIONS if isinstance(each := content.get(name), list)), "questions")
+    lists = [content[name] for name in QUESTIONS if isinstance(content.get(name), list)]
+    within("questions", sum(map(len, lists)), "questions")
     asked = {name: numbers(name, content.get(name, []), *span) for name, span in QUESTIONS.items()}
     counts: dict[Mechanism, int] = {}
     for where, entry in _entries(content.get("mechanism")):
@@ -156,7 +157,8 @@ def _mechanism(where: str, entry: Mapping[str, Any]) -> tuple[Mechanism, int]:
         number(f"{where}.{name}", entry[name])  # the type only: the mechanism knows its own range
     number(f"{where}.count", written := entry.get("count", 1))
     try:
-        found, n = kind(**{name: entry[name] for name in parameters.keys() & entry.keys()}), count("count", written)
+        found = kind(**{name: entry[name] for name in parameters.keys() & entry.keys()})
+        n = count("count", written)
     except DomainError as error:
         raise PlanError(f"{where}.{error}") from error
     if n > MOST:
