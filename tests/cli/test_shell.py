@@ -4,12 +4,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from xml.parsers import expat
 
 import pytest
 
 import tradeoff as to
 from tradeoff.__main__ import main
-from tradeoff.cli.shell import plain
+from tradeoff.report.plain import folded, plain
 
 PLAN = '[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 2\ncount = 4\n'
 STEERING = "a\x1b]0;owned\x07\x9b31m\u202eb"
@@ -41,6 +42,7 @@ class TestText:
     def test_escapes(self):
         assert plain(STEERING) == HARMLESS
         assert plain("two\nlines, \r, \u2028, \udc80") == r"two\nlines, \r, \u2028, \udc80"
+        assert folded("two\nlines  and\ta tab\r\u2028\x00") == r"two lines and a tab \x00"
         assert plain("ε ≤ δ, naïve\xa0中文") == "ε ≤ δ, naïve\xa0中文"
 
     @pytest.mark.parametrize("command", [["compose"], ["compare", "--method", "clt"]])
@@ -51,6 +53,7 @@ class TestText:
         assert code == 0
         assert f"{HARMLESS} [b]x\\" in out
         assert f"{HARMLESS}.svg" in out
+        assert expat.ParserCreate().Parse((tmp_path / f"{STEERING}.svg").read_bytes(), True) == 1
         assert not set(STEERING[1:-1]) & set(out) & set("\x1b\x07\x9b\u202e")
 
     def test_keys_and_names_in_complaints(self, run, plan, tmp_path):

@@ -14,10 +14,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from tradeoff.cli.questions import Numbers, asked, composed
-from tradeoff.cli.shell import plain
 from tradeoff.cli.terminal import progress, screen
 from tradeoff.report.compare import DECLINED, UNDER, Comparison
 from tradeoff.report.compare import compare as compared
+from tradeoff.report.plain import folded, plain
 from tradeoff.report.saving import check_target, save
 from tradeoff.report.summary import summary
 from tradeoff.spec import load
@@ -78,7 +78,7 @@ def _show(title: str, found: Comparison, figure: Path | None) -> None:
     rows = [row for row in found.table() if row[1] != DECLINED]
     columns = [[_folded(cell) for cell in column] for column in zip(found.header(), *rows, strict=True)]
     if title:
-        console.print(plain(title), style="bold", markup=False)
+        console.print(folded(title), style="bold", markup=False)
     for block in blocks(columns, console.width):
         console.print(_table(block))
     for method, why in found.declined.items():

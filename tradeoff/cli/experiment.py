@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 from rich.table import Table
 
-from tradeoff.cli.shell import plain
 from tradeoff.cli.terminal import Screen, progress
+from tradeoff.report.plain import plain
 from tradeoff.report.saving import check_target, save
 
 app = App(name="experiment", help="Simulations that show what a mechanism is worth.")

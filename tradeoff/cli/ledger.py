@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from tradeoff.cli.shell import plain
 from tradeoff.errors import DomainError
 from tradeoff.mechanisms import Mechanism, Plan
 from tradeoff.report.digits import rounded
+from tradeoff.report.plain import plain
 from tradeoff.spec import loads
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from tradeoff.cli.questions import Numbers, asked, composed
-from tradeoff.cli.shell import plain
 from tradeoff.cli.terminal import progress
 from tradeoff.report.compare import compare
+from tradeoff.report.plain import plain
 from tradeoff.report.saving import check_target, write_text
 from tradeoff.spec import load
 

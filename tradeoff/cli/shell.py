@@ -1,4 +1,4 @@
-"""What the command owes its shell: exit codes, signals, streams, and text that steers no terminal."""
+"""What the command owes its shell: exit codes, signals and streams."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import io
 import os
 import signal
 import sys
-import unicodedata
 from collections.abc import Callable
 from contextlib import suppress
 from typing import TextIO
+
+from tradeoff.report.plain import folded
 
 BAD_INPUT = 2
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h: a mistake of ours
@@ -23,24 +24,9 @@ _SIGNALS = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
 _STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}  # by descriptor: open() takes the lowest that is free
 
 
-def plain(text: object) -> str:
-    r"""Return text in one line, with control, bidirectional and other invisible characters as escapes.
-
-    Examples
-    --------
-    >>> print(plain("\x1b]0;owned\x07"))
-    \x1b]0;owned\x07
-    """
-    return "".join(c if _is_visible(c) else c.encode("unicode_escape").decode() for c in str(text))
-
-
-def _is_visible(letter: str) -> bool:
-    return letter.isprintable() or unicodedata.category(letter) == "Zs"  # a space, such as one that breaks no line
-
-
 def refuse(message: str, code: int = BAD_INPUT) -> int:
     """Say in one line on stderr why the command ends, and return its exit code."""
-    line = plain(" ".join(message.split())[:_LONGEST])
+    line = folded(message)[:_LONGEST]
     try:
         print("tradeoff:", line, file=sys.stderr, flush=True)  # noqa: T201 - a command speaks on stderr
     except OSError:

@@ -12,9 +12,9 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from tradeoff.cli.shell import plain
 from tradeoff.report.answers import Answers
 from tradeoff.report.digits import rounded
+from tradeoff.report.plain import folded, plain
 from tradeoff.report.summary import parameters
 from tradeoff.spec import PlanFile
 
@@ -56,7 +56,7 @@ def show(content: PlanFile, answers: Answers, figure: Path | None) -> None:
 
 
 def _composed(content: PlanFile) -> Table:
-    table = Table(title=escape(plain(content.title)) or None, title_justify="left", title_style="bold")
+    table = Table(title=escape(folded(content.title)) or None, title_justify="left", title_style="bold")
     table.add_column("count", justify="right")
     table.add_column("mechanism")
     table.add_column("parameters")

@@ -20,6 +20,7 @@ from tradeoff.report.compare import DECLINED, UNDER, Comparison
 from tradeoff.report.digits import rounded
 from tradeoff.report.interactive import drawn, library, profile_plot, tradeoff_plot
 from tradeoff.report.page import PAGE
+from tradeoff.report.plain import folded
 from tradeoff.report.summary import parameters
 
 _NEIGHBOURS = {
@@ -67,7 +68,7 @@ def report(title: str, plan: Plan, answers: Answers, found: Reduction, compariso
     tradeoff = drawn("tradeoff", tradeoff_plot(found, comparison))
     profile = drawn("profile", profile_plot(found, comparison))
     return Template(PAGE).substitute(
-        title=escape(title or "A privacy guarantee"),
+        title=escape(folded(title) or "A privacy guarantee"),
         words="".join(f"<li>{escape(each)}</li>" for each in assumptions(plan)),
         reading="".join(f"<li>{escape(each)}</li>" for each in readings(curve)),
         mechanisms=_table(("count", "mechanism", "parameters"), _mechanisms(plan)),
