@@ -245,8 +245,21 @@ Figure.savefig = savefig
 sys.exit(main())
 """
 
+    # One that comes when a class is made, which wraps it in an error of its own.
+    NAMING = """
+import os, signal, sys
+from tradeoff import Plan
+from tradeoff.__main__ import main
+class Name:
+    def __set_name__(self, *_):
+        os.kill(os.getpid(), signal.{0})
+Plan.guarantee = lambda self: type("Class", (), dict(name=Name()))
+sys.exit(main())
+"""
+
     @pytest.mark.parametrize(
-        ("program", "signal", "code"), [(IMPORTING, "SIGINT", 130), (DRAWING, "SIGINT", 130), (DRAWING, "SIGTERM", 143)]
+        ("program", "signal", "code"),
+        [(IMPORTING, "SIGINT", 130), (NAMING, "SIGINT", 130), (DRAWING, "SIGINT", 130), (DRAWING, "SIGTERM", 143)],
     )
     def test_signals_end_in_silence_and_leave_nothing(self, plan, program, signal, code):
         found = self.call("", "compose", plan, "--plot", plan.with_suffix(".svg"), program=("-c", program.format(signal)))

@@ -17,7 +17,7 @@ from tradeoff.cli import experiment, ledger
 from tradeoff.cli.compare import compare
 from tradeoff.cli.questions import Numbers, asked, composed
 from tradeoff.cli.report import report
-from tradeoff.cli.shell import INTERNAL, INTERRUPTED, NO_READER, UNPRINTED, discard, refuse
+from tradeoff.cli.shell import INTERNAL, INTERRUPTED, NO_READER, UNPRINTED, discard, raise_signal, refuse
 from tradeoff.cli.terminal import Screen, progress, show
 from tradeoff.cli.tokens import spread
 from tradeoff.errors import TradeOffError
@@ -58,6 +58,7 @@ def run(tokens: Sequence[str]) -> int:
         discard(sys.stdout)
         return refuse(f"the answer could not be printed: {error.strerror or error}", UNPRINTED)
     except Exception as error:
+        raise_signal(error)
         if os.environ.get("TRADEOFF_DEBUG"):
             raise
         said = f"internal error: {type(error).__name__}: {error}"

@@ -53,6 +53,14 @@ def unwind(code: int) -> None:
     raise SystemExit(code)
 
 
+def raise_signal(error: BaseException | None) -> None:
+    """End the command if a signal is at the root of an error: Python 3.11 wraps what interrupts the making of a class."""
+    while error is not None:
+        if isinstance(error, SystemExit):
+            raise error
+        error = error.__cause__ or error.__context__
+
+
 def prepare_streams() -> bool:
     """Let every letter be printed, put /dev/null in the place of closed streams, and say whether stdout was open."""
     is_open = sys.stdout is not None
