@@ -1,5 +1,7 @@
 """The HTML report: what it says, that it asks no network, and that a browser draws it and turns its axes."""
 
+import base64
+import hashlib
 import html
 import importlib
 import json
@@ -7,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+from html.parser import HTMLParser
 
 import pytest
 
@@ -110,6 +113,35 @@ def test_the_page_loads_nothing(page):
     assert not re.search(r"<script[^>]*\ssrc=", text)
 
 
+def scripts(text):
+    found = []
+
+    class Reader(HTMLParser):
+        def handle_starttag(self, tag, attrs):
+            if tag == "script":
+                found.append("")
+
+        def handle_data(self, data):
+            if self.cdata_elem == "script":
+                found[-1] += data
+
+    Reader().feed(text)
+    return found
+
+
+def named(script):
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+def test_the_scripts_of_the_page_run_and_no_others(page):
+    text = page.read_text(encoding="utf-8")
+    policy = re.search(r'Content-Security-Policy"\s+content="([^"]+)"', text)[1]
+    allowed = re.search(r"script-src ([^;]+);", policy)[1].split()
+    assert "\r" not in text  # a browser would read it as a line feed, and hash that
+    assert len(allowed) == 3
+    assert [named(each) for each in scripts(text)] == allowed
+
+
 def test_the_same_plan_gives_the_same_bytes():
     pytest.importorskip("plotly", reason="plotly, the extra [report], is not installed")
     written = importlib.import_module("tradeoff.report.html").report
@@ -144,7 +176,8 @@ def test_a_browser_draws_it(page, tmp_path):
     if browser is None:
         pytest.skip(f"no browser is installed: none of {', '.join(BROWSERS)} is on the path")
     probed = tmp_path / "probed.html"
-    probed.write_text(page.read_text(encoding="utf-8").replace("</body>", PROBE + "</body>"), encoding="utf-8")
+    text = page.read_text(encoding="utf-8").replace("</body>", PROBE + "</body>")
+    probed.write_text(text.replace("script-src ", f"script-src {named(scripts(PROBE)[0])} ", 1), encoding="utf-8")
     flags = [
         "--headless",
         "--no-sandbox",

@@ -209,7 +209,17 @@ def test_writing_is_whole_or_not_at_all(tmp_path):
     assert [each.name for each in tmp_path.iterdir()] == ["plan.toml"]
 
 
+def test_a_link_stays_and_leads_to_the_plan(tmp_path):
+    content = to.spec.loads(FULL)
+    (tmp_path / "link.toml").symlink_to(tmp_path / "plan.toml")
+    to.spec.dump(content, tmp_path / "link.toml")
+    assert (tmp_path / "link.toml").is_symlink()
+    assert to.spec.load(tmp_path / "plan.toml") == content
+
+
 def test_what_no_file_holds():
+    with pytest.raises(PlanError, match=r"count of Laplace.* = 9223372036854775808 \(an integer\) is not allowed"):
+        to.spec.dumps(to.spec.PlanFile("", to.Plan({m.Laplace(scale=1): 2**63})))
     with pytest.raises(PlanError, match=r"has no mechanism"):
         to.spec.dumps(to.spec.PlanFile("", to.Plan({})))
     with pytest.raises(PlanError, match=r"delta = 2"):

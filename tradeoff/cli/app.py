@@ -15,9 +15,10 @@ from cyclopts import App, CycloptsError, Parameter
 import tradeoff
 from tradeoff.cli import experiment, ledger
 from tradeoff.cli.compare import compare
-from tradeoff.cli.questions import Numbers, asked
+from tradeoff.cli.questions import Numbers, asked, composed
 from tradeoff.cli.report import report
-from tradeoff.cli.terminal import progress, show
+from tradeoff.cli.shell import INTERNAL, INTERRUPTED, NO_READER, UNPRINTED, discard, raise_signal, refuse
+from tradeoff.cli.terminal import Screen, progress, show
 from tradeoff.cli.tokens import spread
 from tradeoff.errors import TradeOffError
 from tradeoff.report.answers import ask
@@ -25,12 +26,14 @@ from tradeoff.report.plot import figure
 from tradeoff.report.saving import check_target, save
 from tradeoff.report.summary import summary
 from tradeoff.spec import load
+from tradeoff.spec.limits import within
 
-BAD_INPUT = 2
-INTERRUPTED = 130
-NO_READER = 141
-
-app = App(name="tradeoff", help=str(tradeoff.__doc__).partition("\n\n")[0], version=lambda: metadata.version("tradeoff"))
+app = App(
+    name="tradeoff",
+    help=str(tradeoff.__doc__).partition("\n\n")[0],
+    version=lambda: metadata.version("tradeoff"),
+    console=Screen(),
+)
 app.command(experiment.app)
 app.command(ledger.app)
 app.command(compare)
@@ -38,23 +41,29 @@ app.command(report)
 
 
 def run(tokens: Sequence[str]) -> int:
-    """Run the command and return its exit code: 0, or 2 with one line on stderr where the input or the question is wrong."""
+    """Run the command and return its exit code: 0, or another with one line on stderr that says why."""
     try:
+        within("words", len(tokens), "words on the command line")
         command, given, _ = app.parse_args(spread(tokens), exit_on_error=False, print_error=False)
         command(*given.args, **given.kwargs)
+        sys.stdout.flush()
     except (TradeOffError, CycloptsError) as error:
-        return _refuse(str(error))
+        return refuse(str(error))
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left in the buffer has no reader
+        discard(sys.stdout)
         return NO_READER
+    except OSError as error:
+        discard(sys.stdout)
+        return refuse(f"the answer could not be printed: {error.strerror or error}", UNPRINTED)
+    except Exception as error:
+        raise_signal(error)
+        if os.environ.get("TRADEOFF_DEBUG"):
+            raise
+        said = f"internal error: {type(error).__name__}: {error}"
+        return refuse(f"{said}; please report it, with the traceback that TRADEOFF_DEBUG=1 shows", INTERNAL)
     return 0
-
-
-def _refuse(message: str) -> int:
-    print("tradeoff:", " ".join(message.split()), file=sys.stderr)  # noqa: T201 - a command speaks on stderr
-    return BAD_INPUT
 
 
 @app.command
@@ -95,7 +104,7 @@ def compose(
     questions = asked(content, delta=delta, epsilon=epsilon, alpha=alpha)
     with progress() as step:
         step("composing")
-        curve = content.plan.guarantee()
+        curve = composed(content.plan)
         answers = ask(curve, **questions, tol=tol, step=step)
         if target is not None:
             step("drawing")

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tradeoff.cli.questions import Numbers, asked
-from tradeoff.cli.terminal import progress
+from tradeoff.cli.questions import Numbers, asked, composed
+from tradeoff.cli.terminal import progress, screen
 from tradeoff.report.compare import DECLINED, UNDER, Comparison
 from tradeoff.report.compare import compare as compared
+from tradeoff.report.plain import folded, plain
 from tradeoff.report.saving import check_target, save
 from tradeoff.report.summary import summary
 from tradeoff.spec import load
@@ -63,7 +62,7 @@ def compare(
     questions = asked(content, delta=delta, epsilon=epsilon, alpha=alpha)
     with progress() as step:
         step("composing")
-        found = compared(content.plan.guarantee(), method or None, **questions, step=step)
+        found = compared(composed(content.plan), method or None, **questions, step=step)
         if target is not None:
             step("drawing")
             save(found.figure(), target)
@@ -75,18 +74,18 @@ def compare(
 
 
 def _show(title: str, found: Comparison, figure: Path | None) -> None:
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    console = screen()
     rows = [row for row in found.table() if row[1] != DECLINED]
     columns = [[_folded(cell) for cell in column] for column in zip(found.header(), *rows, strict=True)]
     if title:
-        console.print(title, style="bold", markup=False)
+        console.print(folded(title), style="bold", markup=False)
     for block in blocks(columns, console.width):
         console.print(_table(block))
     for method, why in found.declined.items():
         console.print(f"{method} declined: {why}.", style="dim", markup=False)
     console.print(_NOTE, style="dim")
     if figure is not None:
-        console.print(f"Plot written to {figure}", style="dim", soft_wrap=True, markup=False)
+        console.print(f"Plot written to {plain(figure)}", style="dim", soft_wrap=True, markup=False)
 
 
 def _folded(cell: str) -> str:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
-from rich.console import Console
 from rich.table import Table
 
-from tradeoff.cli.terminal import progress
+from tradeoff.cli.terminal import Screen, progress
+from tradeoff.report.plain import plain
 from tradeoff.report.saving import check_target, save
 
 app = App(name="experiment", help="Simulations that show what a mechanism is worth.")
@@ -76,7 +76,7 @@ def relative_error(
 
 
 def _show(shown: Mapping[str, list[dict[str, Any]]], settings: Mapping[str, float], target: Path | None) -> None:
-    console = Console(highlight=False)
+    console = Screen(highlight=False)
     for name, lines in shown.items():
         table = Table("method", title=name, title_justify="left", title_style="bold")
         for head in ("counts released", "accurate in truth"):
@@ -91,4 +91,4 @@ def _show(shown: Mapping[str, list[dict[str, Any]]], settings: Mapping[str, floa
         style="dim",
     )
     if target is not None:
-        console.print(f"Plot written to {target}", style="dim", soft_wrap=True, markup=False)
+        console.print(f"Plot written to {plain(target)}", style="dim", soft_wrap=True, markup=False)

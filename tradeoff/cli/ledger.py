@@ -12,6 +12,7 @@ from cyclopts import App, Parameter
 from tradeoff.errors import DomainError
 from tradeoff.mechanisms import Mechanism, Plan
 from tradeoff.report.digits import rounded
+from tradeoff.report.plain import plain
 from tradeoff.spec import loads
 
 if TYPE_CHECKING:
@@ -228,4 +229,4 @@ def _written(value: Any, side: Literal["lower", "upper"]) -> str:
 
 
 def _say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201 - the answer
+    print(*map(plain, text.split("\n")), sep="\n", flush=True)  # noqa: T201 - the answer

@@ -1,4 +1,4 @@
-"""Which questions a command asks: those of its flags, else those of the plan file, else the default."""
+"""What a command asks, and of which curve."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from tradeoff.core.curve import TradeOff
+from tradeoff.mechanisms import Plan
+from tradeoff.report.textbook import factors
 from tradeoff.spec import QUESTIONS, PlanFile
 from tradeoff.spec.entries import numbers
+from tradeoff.spec.limits import within
 
 DEFAULT = {"delta": (1e-5,)}
 
@@ -22,3 +26,10 @@ def asked(content: PlanFile, **flags: tuple[float, ...]) -> dict[str, tuple[floa
         return flags
     written = {name: getattr(content, name) for name in QUESTIONS}
     return written if any(written.values()) else {name: DEFAULT.get(name, ()) for name in QUESTIONS}
+
+
+def composed(plan: Plan) -> TradeOff:
+    """Return the guarantee of a plan, if it has few enough factors to be asked."""
+    curve = plan.guarantee()
+    within("mechanisms", len(factors(curve)), "different mechanisms")
+    return curve

@@ -7,9 +7,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from tradeoff.cli.questions import Numbers, asked
+from tradeoff.cli.questions import Numbers, asked, composed
 from tradeoff.cli.terminal import progress
 from tradeoff.report.compare import compare
+from tradeoff.report.plain import plain
 from tradeoff.report.saving import check_target, write_text
 from tradeoff.spec import load
 
@@ -49,10 +50,10 @@ def report(
     questions = asked(content, delta=delta, epsilon=epsilon, alpha=alpha)
     with progress() as step:
         step("composing")
-        curve = content.plan.guarantee()
+        curve = composed(content.plan)
         step("reducing to one mu")
         found = curve.gdp(failure)
         comparison = compare(curve, None, **questions, step=step)
         step("drawing")
         write_text(written(content.title, content.plan, comparison.exact, found, comparison), target)
-    print(f"Report written to {target}")  # noqa: T201 - the answer
+    print(f"Report written to {plain(target)}")  # noqa: T201 - the answer

@@ -8,13 +8,28 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from tradeoff.report.answers import Answers
 from tradeoff.report.digits import rounded
+from tradeoff.report.plain import folded, plain
 from tradeoff.report.summary import parameters
 from tradeoff.spec import PlanFile
+
+
+class Screen(Console):
+    """Stdout, as rich writes to it."""
+
+    def on_broken_pipe(self) -> None:
+        """Leave the exit code to the command."""
+        raise BrokenPipeError
+
+
+def screen() -> Screen:
+    """Return stdout, wide enough that no number is cut where it goes to a file."""
+    return Screen(highlight=False, width=None if sys.stdout.isatty() else 120)
 
 
 @contextmanager
@@ -31,18 +46,17 @@ def progress() -> Iterator[Callable[[str], None]]:
 
 def show(content: PlanFile, answers: Answers, figure: Path | None) -> None:
     """Print the table of what was composed, and each answer with its bounds."""
-    # Wide enough that no number is cut when the output goes to a file.
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+    console = screen()
     console.print(_composed(content))
     console.print(_answered(answers))
     note = f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."
     console.print(note, style="dim")
     if figure is not None:
-        console.print(f"Plot written to {figure}", style="dim", soft_wrap=True, markup=False)
+        console.print(f"Plot written to {plain(figure)}", style="dim", soft_wrap=True, markup=False)
 
 
 def _composed(content: PlanFile) -> Table:
-    table = Table(title=content.title.replace("[", r"\[") or None, title_justify="left", title_style="bold")
+    table = Table(title=escape(folded(content.title)) or None, title_justify="left", title_style="bold")
     table.add_column("count", justify="right")
     table.add_column("mechanism")
     table.add_column("parameters")

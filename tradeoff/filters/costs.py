@@ -8,7 +8,6 @@ from functools import lru_cache
 from scipy.special import erfinv, log_expit, ndtri_exp
 
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.core.tensor import Tensor
 from tradeoff.errors import PrecisionError
 from tradeoff.families.discrete import DiscreteGaussianCurve
@@ -65,12 +64,7 @@ def _pure_mu(epsilon: float) -> float:
 def pure_loss(curve: TradeOff) -> tuple[float, float]:
     """Return (epsilon, delta) with f >= f_{eps,delta} and f^-1 too: the largest finite loss, and the mass beyond it."""
     orders = (curve,) if curve.symmetric else (curve, curve.inverse())
-    return max(0.0, *(order.sup_loss for order in orders)), max(map(_leak, orders))
-
-
-def _leak(curve: TradeOff) -> float:
-    """Return Q(L = inf), rounded up: polygons round theirs to nearest, the others up or not at all."""
-    return above(curve.q_plus) if isinstance(curve, PiecewiseLinear) else curve.q_plus
+    return max(0.0, *(order.sup_loss for order in orders)), max(float(order.mass_at_infinity.upper) for order in orders)
 
 
 @lru_cache(maxsize=REMEMBERED)

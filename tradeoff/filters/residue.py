@@ -139,7 +139,7 @@ def _parts(curve: TradeOff) -> tuple[float, list[tuple[float, int]], list[TradeO
     """Split a product into the mu of its Gaussian factor, its leaks with their counts, and the rest, piece by piece where it is short."""
     factors = curve.factors if isinstance(curve, Tensor) else {curve: 1}
     mu = math.hypot(*(f.mu * math.sqrt(n) for f, n in factors.items() if isinstance(f, Gaussian))) * (1 + 4 * UNIT)
-    leaks = [(f.delta_0, n) for f, n in factors.items() if isinstance(f, TotalVariation)]
+    leaks = [(float(f.mass_at_infinity.upper), n) for f, n in factors.items() if isinstance(f, TotalVariation)]
     rest = [(f, n) for f, n in factors.items() if not isinstance(f, Gaussian | TotalVariation | Identity)]
     if sum(n for _, n in rest) <= _SHORT and all(math.isfinite(f.sup_loss) for f, _ in rest):
         return mu, leaks, [f for f, n in rest for _ in range(n)]

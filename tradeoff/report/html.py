@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from html import escape
 from importlib import metadata
 from string import Template
@@ -17,12 +20,15 @@ from tradeoff.report.compare import DECLINED, UNDER, Comparison
 from tradeoff.report.digits import rounded
 from tradeoff.report.interactive import drawn, library, profile_plot, tradeoff_plot
 from tradeoff.report.page import PAGE
+from tradeoff.report.plain import folded
 from tradeoff.report.summary import parameters
 
 _NEIGHBOURS = {
     "add-remove": "Two data sets are neighbours if one of them has a single record more than the other.",
     "replace-one": "Two data sets are neighbours if they have the same size and differ in a single record.",
 }
+
+_SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
 
 
 class Strong(str):
@@ -58,8 +64,11 @@ def report(title: str, plan: Plan, answers: Answers, found: Reduction, compariso
         If plotly is not installed.
     """
     curve = found.of
+    script = library("offline").get_plotlyjs()
+    tradeoff = drawn("tradeoff", tradeoff_plot(found, comparison))
+    profile = drawn("profile", profile_plot(found, comparison))
     return Template(PAGE).substitute(
-        title=escape(title or "A privacy guarantee"),
+        title=escape(folded(title) or "A privacy guarantee"),
         words="".join(f"<li>{escape(each)}</li>" for each in assumptions(plan)),
         reading="".join(f"<li>{escape(each)}</li>" for each in readings(curve)),
         mechanisms=_table(("count", "mechanism", "parameters"), _mechanisms(plan)),
@@ -67,11 +76,17 @@ def report(title: str, plan: Plan, answers: Answers, found: Reduction, compariso
         gdp=_gdp(found),
         comparison=_table(comparison.header(), (row for row in comparison.table() if row[1] != DECLINED)),
         declined=_declined(comparison),
-        script=library("offline").get_plotlyjs(),
-        tradeoff=drawn("tradeoff", tradeoff_plot(found, comparison)),
-        profile=drawn("profile", profile_plot(found, comparison)),
+        allowed=" ".join(map(_hash, [script, *_SCRIPT.findall(tradeoff + profile)])),
+        script=script,
+        tradeoff=tradeoff,
+        profile=profile,
         version=escape(metadata.version("tradeoff")),
     )
+
+
+def _hash(script: str) -> str:
+    """Name a script as the policy of the page does; one that others put there has no name and does not run."""
+    return f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'"
 
 
 def assumptions(plan: Plan) -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 from tradeoff.core.curve import TradeOff, operand
 from tradeoff.errors import DomainError, MissingExtraError
 from tradeoff.numerics.rounding import Array
+from tradeoff.report.plain import folded
 from tradeoff.report.styles import COLUMN, PAPER, dashed, place_legend
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def figure(curve: TradeOff, *, title: str = "") -> Figure:
     with _module("matplotlib").rc_context(PAPER):
         made: Figure = _module("matplotlib.figure").Figure(figsize=(COLUMN, COLUMN + 0.2), layout="constrained")
         axes = plot(curve, ax=made.subplots())
-        axes.set_title(textwrap.fill(title, 54))
+        axes.set_title(textwrap.fill(folded(title), 54))
     return made
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")
+_WRITABLE = 0o222  # mode bits: the superuser may write any file, also what is meant to stay
 _TIMELESS = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 
 
@@ -34,18 +38,17 @@ def check_target(path: str | Path, endings: tuple[str, ...] = FORMATS) -> Path:
     Raises
     ------
     DomainError
-        If the ending is another, the path is a folder, or its folder is missing or read-only.
+        If the ending is another, the name is too long, the path is a folder, pipe or device or is read-only,
+        or its folder is missing or read-only.
     """
     target = Path(path)
     if target.suffix.lower() not in endings:
         raise DomainError(f"{target}: no {_kind(endings)} has the ending {target.suffix!r}; allowed: {', '.join(endings)}")
-    if target.is_dir():
+    if os.path.isdir(target):  # noqa: PTH112 - Path.is_dir raises where a name is too long
         raise DomainError(f"{target}: is a folder, so no {_kind(endings)} can be written there")
-    try:
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".tradeoff-"):
-            return target
-    except OSError as error:
-        raise DomainError(f"{target}: cannot be written: {error.strerror or error}") from error
+    with _draft(target) as draft:
+        draft.touch()
+    return target
 
 
 def save(figure: Figure, path: str | Path) -> None:
@@ -56,7 +59,7 @@ def save(figure: Figure, path: str | Path) -> None:
     figure
         A matplotlib figure.
     path
-        Where to write; an existing file is replaced.
+        Where to write; an existing file is replaced, and a link stays and leads to the figure.
 
     Raises
     ------
@@ -70,7 +73,8 @@ def save(figure: Figure, path: str | Path) -> None:
     ending = Path(path).suffix.lower()
 
     def draw(draft: Path) -> None:
-        with mpl.rc_context(OUTPUT):  # type: ignore[arg-type]  # the stubs want every name spelt as a literal
+        with mpl.rc_context(OUTPUT), warnings.catch_warnings():  # type: ignore[arg-type]  # the stubs want every name spelt as a literal
+            warnings.filterwarnings("ignore", "Glyph ")  # a letter that the font lacks is drawn as a box
             figure.savefig(draft, format=ending[1:], metadata=_TIMELESS.get(ending))
 
     _replace(check_target(path), draw)
@@ -82,13 +86,29 @@ def write_text(text: str, path: str | Path) -> None:
 
 
 def _replace(target: Path, write: Callable[[Path], Any]) -> None:
+    with _draft(target) as draft:
+        write(draft)
+        draft.replace(_place(target))
+
+
+@contextmanager
+def _draft(target: Path) -> Iterator[Path]:
+    """Yield where to write first: the same name, on the same disk, in a folder that is cleared at any end."""
+    place = _place(target)
     try:
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".tradeoff-") as folder:
-            draft = Path(folder) / target.name
-            write(draft)
-            draft.replace(target.resolve())
+        if place.exists() and not place.is_file():
+            raise DomainError(f"{target}: is no plain file, so it is not replaced; give another name")
+        if place.exists() and not (os.access(place, os.W_OK) and place.stat().st_mode & _WRITABLE):
+            raise DomainError(f"{target}: is read-only, so it is not replaced; give another name")
+        with tempfile.TemporaryDirectory(dir=place.parent, prefix=".tradeoff-") as folder:
+            yield Path(folder) / place.name
     except OSError as error:
         raise DomainError(f"{target}: cannot be written: {error.strerror or error}") from error
+
+
+def _place(target: Path) -> Path:
+    """Return the file that a link leads to, or the path itself."""
+    return Path(os.path.realpath(target))
 
 
 def _kind(endings: tuple[str, ...]) -> str:

@@ -25,9 +25,17 @@ _TYPES: tuple[tuple[type | tuple[type, ...], str], ...] = (
 def described(value: Any) -> str:
     """Write a TOML value and name its type, in one line."""
     kind = next((name for types, name in _TYPES if isinstance(value, types)), f"a {type(value).__name__}")
-    text = value if isinstance(value, int | float) and not isinstance(value, bool) else json.dumps(value, default=str)
-    short = str(text)
-    return f"{short if len(short) <= 60 else short[:57] + '...'} ({kind})"
+    try:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        text = str(value) if is_number else json.dumps(value, default=str)
+    except ValueError:  # thousands of digits, which a hexadecimal integer may have
+        text = hex(value) if isinstance(value, int) else "..."
+    return f"{shortened(text)} ({kind})"
+
+
+def shortened(text: str) -> str:
+    """Return the text, or its beginning if it is long."""
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def wrong(where: str, value: Any, allowed: str) -> PlanError:
@@ -49,7 +57,7 @@ def known(where: str, keys: Iterable[str], allowed: Iterable[str]) -> None:
         if key not in options:
             close = difflib.get_close_matches(key, options, 1)
             hint = f"; did you mean {close[0]}?" if close else ""
-            raise PlanError(f"{where}{key} is no known key; allowed: {', '.join(options)}{hint}")
+            raise PlanError(f"{where}{shortened(key)} is no known key; allowed: {', '.join(options)}{hint}")
 
 
 def text(where: str, value: Any, options: Iterable[str] | None = None) -> str:

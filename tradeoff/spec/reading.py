@@ -11,10 +11,14 @@ from typing import Any, get_args
 from tradeoff.core.parameters import count
 from tradeoff.errors import DomainError, PlanError
 from tradeoff.mechanisms import KINDS, Adjacency, Mechanism, Plan
-from tradeoff.spec.entries import known, number, numbers, table, text
+from tradeoff.spec.entries import known, number, numbers, table, text, wrong
+from tradeoff.spec.limits import limit, readable, within
 
 QUESTIONS: dict[str, tuple[float, float]] = {"delta": (0.0, 1.0), "epsilon": (-float("inf"), float("inf")), "alpha": (0.0, 1.0)}
 """What can be asked, and the range it is asked in."""
+
+MOST = 2**63 - 1
+"""Greatest count of a mechanism: the greatest integer that TOML holds."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,8 @@ def load(path: str | Path) -> PlanFile:
         Entries are counted from 0, as in ``mechanism[0].scale``.
     """
     try:
-        content = Path(path).read_text(encoding="utf-8")
+        with Path(path).open(encoding="utf-8") as file:
+            content = file.read(limit("letters") + 1)  # enough to refuse an endless file
     except OSError as error:
         raise PlanError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:
@@ -98,16 +103,27 @@ def loads(content: str, *, name: str = "plan") -> PlanFile:
     Plan({Laplace(scale=10.0, sensitivity=1.0): 5})
     """
     try:
-        return _plan_file(tomllib.loads(content))
-    except tomllib.TOMLDecodeError as error:
-        raise PlanError(f"{name}: is not valid TOML: {error}") from error
+        return _plan_file(_parsed(readable(content)))
     except (PlanError, DomainError) as error:
         raise PlanError(f"{name}: {error}") from error
+
+
+def _parsed(content: str) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(content)
+    except tomllib.TOMLDecodeError as error:
+        raise PlanError(f"is not valid TOML: {error}") from error
+    except RecursionError:
+        raise PlanError("is nested too deeply; a plan holds tables and numbers in arrays") from None
+    except ValueError as error:  # int() refuses thousands of digits, which it would read in quadratic time
+        raise PlanError("holds an integer of thousands of digits; a count has at most 19") from error
 
 
 def _plan_file(content: Mapping[str, Any]) -> PlanFile:
     known("", content, ("title", "adjacency", *QUESTIONS, "mechanism"))
     adjacency = text("adjacency", content.get("adjacency", "add-remove"), get_args(Adjacency))
+    lists = [content[name] for name in QUESTIONS if isinstance(content.get(name), list)]
+    within("questions", sum(map(len, lists)), "questions")
     asked = {name: numbers(name, content.get(name, []), *span) for name, span in QUESTIONS.items()}
     counts: dict[Mechanism, int] = {}
     for where, entry in _entries(content.get("mechanism")):
@@ -115,7 +131,9 @@ def _plan_file(content: Mapping[str, Any]) -> PlanFile:
         _fits(where, mechanism, adjacency)
         counts[mechanism] = counts.get(mechanism, 0) + n
     plan = Plan(counts, adjacency)  # type: ignore[arg-type]  # checked against the literal above
-    return PlanFile(text("title", content.get("title", "")), plan, **asked)
+    title = text("title", content.get("title", ""))
+    within("title", len(title), "letters of title")
+    return PlanFile(title, plan, **asked)
 
 
 def _entries(found: Any) -> list[tuple[str, Mapping[str, Any]]]:
@@ -137,11 +155,15 @@ def _mechanism(where: str, entry: Mapping[str, Any]) -> tuple[Mechanism, int]:
             raise PlanError(f"{where}.{name} is missing; a {kind.kind} mechanism needs it")
     for name in parameters.keys() & entry.keys():
         number(f"{where}.{name}", entry[name])  # the type only: the mechanism knows its own range
-    number(f"{where}.count", n := entry.get("count", 1))
+    number(f"{where}.count", written := entry.get("count", 1))
     try:
-        return kind(**{name: entry[name] for name in parameters.keys() & entry.keys()}), count("count", n)
+        found = kind(**{name: entry[name] for name in parameters.keys() & entry.keys()})
+        n = count("count", written)
     except DomainError as error:
         raise PlanError(f"{where}.{error}") from error
+    if n > MOST:
+        raise wrong(f"{where}.count", written, "a whole number below 2^63, as TOML has it")
+    return found, n
 
 
 def _fits(where: str, mechanism: Mechanism, adjacency: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tempfile
 from dataclasses import fields
 from pathlib import Path
@@ -10,11 +11,12 @@ from typing import Any
 
 from tradeoff.errors import PlanError
 from tradeoff.mechanisms import KINDS, Mechanism
-from tradeoff.spec.reading import QUESTIONS, PlanFile
+from tradeoff.spec.entries import wrong
+from tradeoff.spec.reading import MOST, QUESTIONS, PlanFile
 
 
 def dumps(content: PlanFile) -> str:
-    """Write a plan file as TOML text, which ``loads`` reads back to an equal plan.
+    """Write a plan file as TOML text, which ``loads`` reads back to an equal plan within its limits.
 
     Parameters
     ----------
@@ -62,7 +64,7 @@ def dump(content: PlanFile, path: str | Path) -> None:
     content
         The plan, its title and its questions.
     path
-        Where to write; an existing file is replaced.
+        Where to write; an existing file is replaced, and a link stays and leads to the plan.
 
     Raises
     ------
@@ -70,18 +72,20 @@ def dump(content: PlanFile, path: str | Path) -> None:
         If the plan cannot be held by a file, or the file cannot be written.
     """
     text = dumps(content)
-    target = Path(path)
+    target = Path(os.path.realpath(path))
     try:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".tradeoff-") as folder:
             (Path(folder) / target.name).write_text(text, encoding="utf-8")
             (Path(folder) / target.name).replace(target)
     except OSError as error:
-        raise PlanError(f"{target}: cannot be written: {error.strerror or error}") from error
+        raise PlanError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def _entries(mechanism: Mechanism, n: int) -> list[tuple[str, Any]]:
     if KINDS.get(mechanism.kind) is not type(mechanism):
         raise PlanError(f"{mechanism!r} is of no kind that a plan file can hold: {', '.join(KINDS)}")
+    if n > MOST:
+        raise wrong(f"the count of {mechanism!r}", n, "a whole number below 2^63, as TOML has it")
     parameters = [(field.name, getattr(mechanism, field.name)) for field in fields(mechanism)]  # type: ignore[arg-type]  # a dataclass
     return [("kind", mechanism.kind), *parameters, ("count", n)]
 
