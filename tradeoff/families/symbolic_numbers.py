@@ -88,10 +88,9 @@ def outward(value: Any, error: Any) -> tuple[float, float]:
 
     if mpmath.isnan(value):
         return np.nan, np.nan
-    with mpmath.workdps(60):
-        low, high = float(value - error), float(value + error)
-        exact_low, exact_high = mpmath.mpf(low) <= value - error, mpmath.mpf(high) >= value + error
-    return low if exact_low else float(np.nextafter(low, -np.inf)), high if exact_high else float(np.nextafter(high, np.inf))
+    least, most = mpmath.fsub(value, error, exact=True), mpmath.fadd(value, error, exact=True)  # no digit of 1 - 1e-70 is lost
+    low, high = float(least), float(most)
+    return low if low <= least else float(np.nextafter(low, -np.inf)), high if high >= most else float(np.nextafter(high, np.inf))
 
 
 def digits_for(alpha: Array) -> Array:
