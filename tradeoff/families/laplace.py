@@ -50,7 +50,7 @@ class Laplace(SymmetricFamily):
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
         shrink = exp(-self.epsilon_0)
-        steep = 1 - minimum(exp(self.epsilon_0) * alpha, 0.5)
+        steep = 1 - minimum(exp(self.epsilon_0) * alpha, 1.0)
         middle = shrink / 4 / np.where(alpha > 0, alpha, 1.0)
         flat = shrink * (1 - Bounds.of(alpha))
         kink = held(steep.lower, middle.upper)  # 1 - x <= 1/(4x): where floats cannot tell them apart both are held
