@@ -15,7 +15,7 @@ from tradeoff.core.certified import Certified, How
 from tradeoff.core.dispatch import operator
 from tradeoff.core.parameters import count
 from tradeoff.engines.law import LossLaw
-from tradeoff.errors import KindError, NoClosedForm
+from tradeoff.errors import KindError, NoClosedForm, shown
 from tradeoff.numerics.roots import straddle
 from tradeoff.numerics.rounding import UNIT, Array
 
@@ -278,8 +278,8 @@ def operand(value: object) -> TradeOff:
         if hasattr(value, name):
             call = "" if isinstance(getattr(value, name), TradeOff) else "()"
             kind = "mechanism" if hasattr(value, "kind") else type(value).__name__  # the kind of a plan file
-            raise KindError(f"{value!r} is a {kind}, not a curve: write {type(value).__name__}(...).{name}{call}")
-    raise KindError(f"{value!r} is not a trade-off function")
+            raise KindError(f"{shown(value)} is a {kind}, not a curve: write {type(value).__name__}(...).{name}{call}")
+    raise KindError(f"{shown(value)} is not a trade-off function")
 
 
 def substituted(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:

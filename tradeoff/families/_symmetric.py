@@ -10,6 +10,7 @@ import numpy as np
 from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import is_symbol
+from tradeoff.errors import SymbolError
 from tradeoff.numerics.rounding import UNIT, Array
 
 
@@ -29,6 +30,19 @@ class SymmetricFamily(TradeOff):
         low, high = self._tail(np.abs(epsilon))
         fold, scale = -np.expm1(np.minimum(epsilon, 0.0)), np.exp(np.minimum(epsilon, 0.0))
         return (fold + scale * low) * (1 - 8 * UNIT), (fold + scale * high) * (1 + 8 * UNIT)
+
+
+def steep(epsilon: float, alpha: Array) -> Array:
+    """Return e^epsilon alpha, good to 8 units wherever it is at most 1; above, some number above 1."""
+    part = min(epsilon, 700.0)  # in two parts, as e^710 is no float and e^-746 is 0
+    return np.asarray(np.exp(part) * np.minimum(alpha, 2 * np.exp(-part)) * np.exp(min(epsilon - part, 700.0)))
+
+
+def numeric(curve: TradeOff, parameter: Any) -> float:
+    """Return a parameter where a number is asked of the curve."""
+    if is_symbol(parameter):
+        raise SymbolError(f"{curve!r} has the symbolic parameter {parameter}; substitute a number first, with .subs({{...}})")
+    return float(parameter)
 
 
 def symbols_of(*values: Any) -> frozenset[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 from tradeoff.core.parameters import is_symbol
 from tradeoff.core.piecewise_linear import PiecewiseLinear, exact_product
 from tradeoff.core.tensor import Factors, rule
+from tradeoff.errors import DomainError, shown
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
@@ -44,13 +45,21 @@ def semigroups(factors: Factors) -> Factors | None:
         if len(members) == 1 and members[0][1] == 1:
             found[members[0][0]] = 1
         else:
-            curve = family.from_weight(_sum([n * f.weight for f, n in members]))  # type: ignore[attr-defined]  # has a weight
+            total = _sum([n * f.weight for f, n in members])
+            if not is_symbol(total) and math.isinf(total) and not any(f.q_plus == 1 for f, _ in members):
+                raise DomainError(f"the parameters of {shown(members)} add to more than a float holds; compose fewer, or smaller ones")
+            curve = family.from_weight(total)  # type: ignore[attr-defined]  # has a weight
             found[curve] = found.get(curve, 0) + 1
     return unit(found)
 
 
 def _sum(weights: list[Any]) -> Any:
-    return sum(weights) if any(is_symbol(weight) for weight in weights) else math.fsum(weights)
+    if any(is_symbol(weight) for weight in weights):
+        return sum(weights)
+    try:
+        return math.fsum(weights)
+    except OverflowError:
+        return math.inf
 
 
 @rule

@@ -15,7 +15,13 @@ from tradeoff.engines.density import GaussianLaw
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.families.identity import Identity
 from tradeoff.numerics.normal import hockey_stick, shifted_tail
-from tradeoff.numerics.rounding import Array
+from tradeoff.numerics.rounding import TINY, UNIT, Array
+
+_BLUNT = 1e6
+"""A shift from which on f(alpha) is below all floats for every alpha > 0 that is one."""
+
+_UNRESOLVED = 1e15
+"""A shift from which on neighbouring floats epsilon have delta near 1 and near 0."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -65,7 +71,7 @@ class Gaussian(SymmetricFamily):
             return np.zeros_like(alpha), np.zeros_like(alpha)
         if self.mu == 0:
             return 1 - alpha, 1 - alpha
-        low, high = shifted_tail(alpha, self.mu)
+        low, high = shifted_tail(alpha, min(self.mu, _BLUNT))  # beyond, both are 0 but for rounding, and f falls with mu
         return np.where(alpha == 0, 1.0, low), high
 
     def _tail(self, epsilon: Array) -> Pair:
@@ -73,7 +79,14 @@ class Gaussian(SymmetricFamily):
             return np.ones_like(epsilon), np.ones_like(epsilon)
         if self.mu == 0:
             return np.zeros_like(epsilon), np.zeros_like(epsilon)
-        return hockey_stick(epsilon, self.mu)
+        if self.mu < _BLUNT:
+            return hockey_stick(epsilon, self.mu)
+        # delta <= Phi(-a) with a = eps/mu - mu/2, and 1 - delta <= Phi(a) + phi(a)/mu: no float tells them from 0 beyond 40.
+        above, below = epsilon / self.mu, self.mu / 2
+        low, high = np.where(above < below, 1 - UNIT, 0.0), np.where(above < below, 1.0, TINY)
+        near = np.abs(above - below) - 8 * UNIT * (above + below) < 40
+        low[near], high[near] = hockey_stick(epsilon[near], self.mu) if self.mu < _UNRESOLVED else (0.0, 1.0)
+        return low, high
 
     @property
     def q_plus(self) -> float:
@@ -91,11 +104,12 @@ class Gaussian(SymmetricFamily):
 
     def kl(self) -> Any:
         """Kullback-Leibler divergence KL(P || Q) = mu^2/2, in nats."""
-        return self.mu**2 / 2
+        return self.mu * self.mu / 2
 
     def renyi(self, order: float) -> Any:
         """Renyi divergence of the given order, order mu^2/2, in nats."""
-        return order * self.mu**2 / 2
+        order = real("order", order, 0, open_low=True)
+        return order * (self.mu * self.mu / 2) if self.mu != 0 else 0.0
 
     def slope(self, alpha: Any) -> Any:
         """Return the derivative G_mu'(alpha) = -e^(mu z - mu^2/2), z = Phi^-1(1 - alpha)."""

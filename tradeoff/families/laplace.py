@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,11 +10,14 @@ import numpy as np
 
 from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count, real
+from tradeoff.core.parameters import count, number, real
 from tradeoff.engines.density import LaplaceLaw
-from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
+from tradeoff.families._symmetric import SymmetricFamily, numeric, steep, symbols_of, written
 from tradeoff.families.identity import Identity
-from tradeoff.numerics.rounding import Array, around
+from tradeoff.numerics.rounding import TINY, UNIT, Array, around
+
+_UNDERFLOW = 1e3
+"""Losses from here on, e^-eps is below all floats: rounding has nothing left to scale with."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,21 +48,17 @@ class Laplace(SymmetricFamily):
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True))
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
-        shrink = np.exp(-self.epsilon_0)
-        with np.errstate(divide="ignore", over="ignore"):
-            middle = shrink / (4 * np.maximum(alpha, shrink / 4))
-            value = np.where(
-                alpha < shrink / 2,
-                1 - np.exp(self.epsilon_0) * np.minimum(alpha, shrink),
-                np.where(alpha <= 0.5, middle, shrink * (1 - alpha)),
-            )
-        return around(value, 32 + 8 * self.epsilon_0)
+        e, rise = self.epsilon_0, steep(self.epsilon_0, alpha)
+        middle = np.exp(np.minimum(-e - np.log(np.maximum(4 * alpha, TINY)), 0.0))  # e^-eps alone may lie below all floats
+        value = np.where(rise < 0.5, 1 - rise, np.where(alpha <= 0.5, middle, np.exp(-e) * (1 - alpha)))
+        low, high = around(value, 32 + 8 * min(e, _UNDERFLOW))
+        return low - TINY, high + TINY
 
     def _tail(self, epsilon: Array) -> Pair:
         gap = np.minimum(epsilon - self.epsilon_0, 0.0) / 2
         low, high = around(-np.expm1(gap), 8)
         # The gap itself carries one rounding of each loss.
-        error = np.where(gap < 0, 4 * (epsilon + self.epsilon_0) * 2.0**-53, 0.0)
+        error = np.where(gap < 0, 4 * UNIT * np.minimum(epsilon, self.epsilon_0) + 4 * UNIT * self.epsilon_0, 0.0)
         return np.maximum(low - error, 0.0), np.where(gap < 0, high + error, 0.0)
 
     @property
@@ -77,10 +77,9 @@ class Laplace(SymmetricFamily):
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of order > 1, log[a/(2a-1) e^((a-1) eps) + (a-1)/(2a-1) e^(-a eps)]/(a-1), in nats (Mironov 2017)."""
-        a = real("order", order, 1, open_low=True)
-        first = np.log(a / (2 * a - 1)) + (a - 1) * self.epsilon_0
-        second = np.log((a - 1) / (2 * a - 1)) - a * self.epsilon_0
-        return float(np.logaddexp(first, second) / (a - 1))
+        a, e = number("order", order, 1, open_low=True), numeric(self, self.epsilon_0)
+        share = (1 - 1 / a) / (2 - 1 / a)  # the bracket is e^((a-1) eps) [1 + share (e^(-(2a-1) eps) - 1)]
+        return e + math.log1p(share * math.expm1(-(2 * a - 1) * e)) / (a - 1) if e else 0.0
 
     def slope(self, alpha: Any) -> Any:
         """Return the derivative f'(alpha) away from the two kinks."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tradeoff.core.parameters import real
+from tradeoff.core.parameters import number
 from tradeoff.core.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, shown
 from tradeoff.numerics.rounding import UNIT
 
 
@@ -42,10 +42,12 @@ class Profile:
         >>> f.delta(1.0) <= 1.001e-5
         True
         """
+        if not isinstance(guarantees, Mapping):
+            raise DomainError(f"guarantees = {shown(guarantees)} is no mapping; write {{epsilon: delta}}")
         if not guarantees:
             raise DomainError("no guarantee given: list at least one {epsilon: delta}")
-        epsilon = np.array([real("epsilon", e, 0, 700) for e in guarantees])
-        delta = np.array([real("delta", d, 0, 1) for d in guarantees.values()])
+        epsilon = np.array([number("epsilon", e, 0, 700) for e in guarantees])
+        delta = np.array([number("delta", d, 0, 1) for d in guarantees.values()])
         steep = np.exp(epsilon)
         intercept = (1 - delta) * (1 - 4 * UNIT)
         slopes = np.concatenate([steep * (1 + 4 * UNIT), 1 / steep])

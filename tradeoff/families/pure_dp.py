@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tradeoff.core.bounds import Pair
-from tradeoff.core.parameters import real
+from tradeoff.core.parameters import number, real
 from tradeoff.engines.atomic import AtomicLaw, binomial_law
-from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
-from tradeoff.numerics.rounding import Array, around
+from tradeoff.families._symmetric import SymmetricFamily, numeric, steep, symbols_of, written
+from tradeoff.numerics.rounding import TINY, UNIT, Array, around
 
 
 @dataclass(frozen=True, repr=False)
@@ -41,16 +42,16 @@ class PureDP(SymmetricFamily):
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
         e = self.epsilon_0
-        kink = np.exp(-e) / (1 + np.exp(-e))  # 1/(1 + e^eps)
-        # With alpha at most the kink the product e^eps alpha does not overflow.
-        first = 1 - np.exp(min(e, 700.0)) * np.minimum(alpha, kink)
-        return around(np.where(alpha < kink, np.maximum(first, np.exp(-e) * (1 - alpha)), np.exp(-e) * (1 - alpha)), 16 + 8 * e)
+        least, most = around(steep(e, alpha), 8)
+        low, high = around(np.exp(-e) * (1 - alpha), 16)
+        # 1 - e^eps alpha cancels, so that its rounding is the product's; below the normal floats e^-eps loses units of its own.
+        return np.maximum(np.nextafter(1 - most, -1), low - TINY), np.maximum(np.nextafter(1 - least, 2), high + TINY)
 
     def _tail(self, epsilon: Array) -> Pair:
         gap = np.minimum(epsilon - self.epsilon_0, 0.0)
         scale = 1 / (1 + np.exp(-self.epsilon_0))
         low, high = around(-np.expm1(gap) * scale, 16)
-        error = np.where(gap < 0, 4 * (epsilon + self.epsilon_0) * 2.0**-53, 0.0)
+        error = np.where(gap < 0, 4 * UNIT * np.minimum(epsilon, self.epsilon_0) + 4 * UNIT * self.epsilon_0, 0.0)
         return np.maximum(low - error, 0.0), np.where(gap < 0, high + error, 0.0)
 
     @property
@@ -70,9 +71,9 @@ class PureDP(SymmetricFamily):
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of order > 1, log[p^a q^(1-a) + q^a p^(1-a)]/(a-1) with p/q = e^eps, in nats."""
-        a, e = real("order", order, 1, open_low=True), self.epsilon_0
-        log_norm = np.logaddexp(0.0, e)
-        return float((np.logaddexp(a * e, (1 - a) * e) - log_norm) / (a - 1))
+        a, e = number("order", order, 1, open_low=True), numeric(self, self.epsilon_0)
+        share = math.exp(-e) / (1 + math.exp(-e))  # the sum is e^((a-1) eps) [1 + q (e^(-2(a-1) eps) - 1)]
+        return e + math.log1p(share * math.expm1(-2 * (a - 1) * e)) / (a - 1) if e else 0.0
 
     def slope(self, alpha: Any) -> Any:
         """Return the derivative f'(alpha) away from the kink."""

@@ -48,10 +48,7 @@ def number(name: str, value: Any, low: float, high: float = math.inf, *, open_lo
     """Return ``value`` as a float in the range; booleans, text and symbols are no numbers here."""
     if isinstance(value, bool | str | bytes) or is_symbol(value):
         raise domain(name, value, "the real numbers", "a mechanism takes one number")
-    try:
-        return float(real(name, value, low, high, open_low=open_low, open_high=open_high))
-    except OverflowError as error:
-        raise domain(name, value, "the range of floats") from error
+    return float(real(name, value, low, high, open_low=open_low, open_high=open_high))
 
 
 def whole(name: str, value: Any, low: int) -> int:

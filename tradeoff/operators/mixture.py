@@ -13,7 +13,7 @@ from tradeoff.core.curve import TradeOff, operand
 from tradeoff.core.derived import Derived
 from tradeoff.core.parameters import is_symbol, real
 from tradeoff.engines.law import LossLaw, Mixed
-from tradeoff.errors import DomainError, KindError, SymbolError
+from tradeoff.errors import DomainError, KindError, SymbolError, shown
 from tradeoff.numerics.rounding import UNIT, Array
 
 
@@ -80,7 +80,7 @@ def mixture(weights: Mapping[TradeOff, Any]) -> TradeOff:
     True
     """
     if not isinstance(weights, Mapping):
-        raise KindError(f"weights = {weights!r} is no mapping; write {{curve: probability}}")
+        raise KindError(f"weights = {shown(weights)} is no mapping; write {{curve: probability}}")
     checked = {operand(f): _weight(w) for f, w in weights.items()}
     total = math.fsum(checked.values())
     if abs(total - 1) > 1e-12:

@@ -6,7 +6,7 @@ import numpy as np
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.dispatch import announces
-from tradeoff.core.parameters import real
+from tradeoff.core.parameters import number
 from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.core.tensor import Factors, Tensor, tensor
 from tradeoff.errors import Undecided
@@ -130,7 +130,7 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
     Undecided
         If the truth lies within the width of the bounds.
     """
-    failure = real("failure", failure, 0, 1)
+    failure = number("failure", failure, 0, 1)
     if failure == 0:
         return at_least(f, g)
     goal = g @ TotalVariation(failure)

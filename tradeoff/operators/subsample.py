@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from numbers import Rational
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff, operand, rounded_down
 from tradeoff.core.derived import Derived
-from tradeoff.core.parameters import is_symbol, real
+from tradeoff.core.parameters import choice, is_symbol, real
 from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.engines.law import LossLaw, Reversed, Thinned
 from tradeoff.errors import DomainError
@@ -46,8 +46,7 @@ def subsample(f: TradeOff, p: Any, *, scheme: Scheme = "poisson") -> TradeOff:
     >>> round(subsample(PureDP(1.0), 0.5).epsilon(0), 6)
     0.620115
     """
-    if scheme not in {"poisson", "without-replacement"}:
-        raise DomainError(f"scheme = {scheme!r} is not one of 'poisson', 'without-replacement'")
+    choice("scheme", scheme, get_args(Scheme))
     if operand(f).free_symbols or is_symbol(p):
         return f.symbolic().subsample(p)  # type: ignore[no-any-return]  # a Symbolic
     rate = real("p", p, 0, 1)
@@ -104,7 +103,9 @@ class Subsampled(Derived):
         inside = np.isfinite(inner)
         low, high = -np.expm1(np.minimum(epsilon, 0.0)), -np.expm1(np.minimum(epsilon, 0.0))
         slack, base = _moved(inner[inside]), self.operands[0].bounds
-        low[inside] = self.p * base.delta(inner[inside] + slack).lower
+        with np.errstate(over="ignore"):  # delta(inf) is a lower bound as well
+            beyond = inner[inside] + slack
+        low[inside] = self.p * base.delta(beyond).lower
         high[inside] = self.p * base.delta(inner[inside] - slack).upper
         return low * (1 - 8 * UNIT), high * (1 + 8 * UNIT)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import get_args
 
 import numpy as np
 
@@ -10,8 +11,8 @@ from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import Hypothesis, TradeOff
 from tradeoff.core.derived import Derived
 from tradeoff.core.dispatch import announces
+from tradeoff.core.parameters import choice
 from tradeoff.core.piecewise_linear import PiecewiseLinear, pointwise
-from tradeoff.errors import DomainError
 from tradeoff.numerics.concave import conjugate
 from tradeoff.numerics.roots import straddle
 from tradeoff.numerics.rounding import UNIT, Array
@@ -37,8 +38,7 @@ def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
     TradeOff
         Always at or below ("either-order") or at or above ("both-orders") f.
     """
-    if assume not in {"either-order", "both-orders", "profile"}:
-        raise DomainError(f"assume = {assume!r} is not one of 'either-order', 'both-orders', 'profile'")
+    choice("assume", assume, get_args(Hypothesis))
     if f.symmetric:
         return f
     if assume == "profile":
