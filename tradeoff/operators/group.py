@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from tradeoff.core.bounds import Pair
@@ -32,6 +35,10 @@ class Group(OfBeta):
             least, most = 1 - f.bounds(least).upper, 1 - f.bounds(most).lower
             least, most = np.maximum(least - UNIT, 0.0), np.minimum(most + UNIT, 1.0)
         return 1 - most, 1 - least
+
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        base: TradeOff = change(self.operands[0])
+        return base.group(self.k)
 
     @property
     def q_plus(self) -> float:

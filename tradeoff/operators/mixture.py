@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,12 @@ class Mixture(Derived):
         if self.symmetric:
             return self
         return mixture({f.inverse(): w for f, w in zip(self.operands, self.weights, strict=True)})
+
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        shares: dict[TradeOff, float] = {}
+        for f, weight in zip(map(change, self.operands), self.weights, strict=True):  # curves may have become equal
+            shares[f] = shares.get(f, 0.0) + weight
+        return mixture(shares)
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
         pairs = [f.laws() for f in self.operands]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from tradeoff.core.bounds import Pair
@@ -41,6 +44,9 @@ class Maximum(OfBeta):
         # Near alpha = 0 the curve with the larger f(0) is the maximum, then the flatter one.
         return min(f.sup_loss for f in self.operands if f.q_plus == self.q_plus)
 
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        return maximum(*map(change, self.operands))
+
     def inverse(self) -> TradeOff:
         return self if self.symmetric else maximum(*(f.inverse() for f in self.operands))
 
@@ -76,6 +82,9 @@ class HullOfMinimum(Derived):
     @property
     def sup_loss(self) -> float:
         return max(f.sup_loss for f in self.operands)
+
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        return minimum(*map(change, self.operands))
 
     def inverse(self) -> TradeOff:
         return self if self.symmetric else minimum(*(f.inverse() for f in self.operands))

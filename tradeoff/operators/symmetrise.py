@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from tradeoff.core.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.numerics.concave import conjugate
 from tradeoff.numerics.roots import straddle
 from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.operators.inverse import inverse
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.tabulate import Tabulated, of_orders
 
@@ -45,7 +47,8 @@ def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
         return _by_profile(f) if isinstance(f, PiecewiseLinear) else ProfileSymmetrised(f)
     if isinstance(f, PiecewiseLinear):
         return pointwise(f, f.inverse(), largest=assume == "both-orders")
-    return Envelope(f) if assume == "either-order" else maximum(f, f.inverse())
+    turned = inverse(f) if f.free_symbols else f.inverse()  # an inverse of formulas is solved for only where it is asked
+    return Envelope(f, turned) if assume == "either-order" else maximum(f, turned)
 
 
 class Envelope(HullOfMinimum):
@@ -53,8 +56,11 @@ class Envelope(HullOfMinimum):
 
     name = "either-order"
 
-    def __init__(self, f: TradeOff) -> None:
-        super().__init__(f, f.inverse())
+    def __init__(self, f: TradeOff, turned: TradeOff | None = None) -> None:
+        super().__init__(f, f.inverse() if turned is None else turned)
+
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        return symmetrise(change(self.operands[0]), assume="either-order")
 
     @property
     def symmetric(self) -> bool:
@@ -71,6 +77,9 @@ class ProfileSymmetrised(Derived):
 
     def __init__(self, f: TradeOff) -> None:
         self.operands = (f,)
+
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        return symmetrise(change(self.operands[0]), assume="profile")
 
     @property
     def symmetric(self) -> bool:
