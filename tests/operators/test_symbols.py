@@ -123,3 +123,30 @@ def test_what_takes_numbers_only_says_so() -> None:
     for ask in (lambda: to.subsample(to.Laplace(1.0) ** 3, p), lambda: to.subsample(to.subsample(G, 0.5), p)):
         with pytest.raises(NoClosedForm, match="no formula is known"):
             ask()
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_orders_laws_and_limits_with_symbols_left_are_refused_in_words(operator: str) -> None:
+    curve = OPERATORS[operator](to.Gaussian(s))
+    asked: tuple[Callable[[], Any], ...] = (
+        lambda: curve >= G,
+        lambda: curve <= to.PureDP(1.0),
+        lambda: curve.dominates(G, failure=0.1),
+        lambda: curve.law.cdf(0.1),
+        lambda: curve.lower,
+        curve.tabulate,
+        lambda: to.limits.clt(curve),
+        lambda: to.baselines.renyi_route(curve, 1e-5),
+        lambda: to.compare(curve),
+    )
+    for ask in asked:
+        with pytest.raises((SymbolError, NoClosedForm)):
+            ask()
+    assert curve >= curve  # noqa: PLR0124 - decided by structure, whatever the symbol is
+
+
+def test_orders_that_do_not_depend_on_the_symbol_are_decided() -> None:
+    assert to.Gaussian(s) >= to.Gaussian(2 * s)
+    assert to.Gaussian(s) >= to.Gaussian(s) @ to.Laplace(s)
+    with pytest.raises(SymbolError, match="free symbols"):
+        _ = to.Laplace(s) >= to.Laplace(1.0)

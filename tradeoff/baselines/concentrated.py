@@ -16,7 +16,7 @@ from tradeoff.core.parameters import choice
 from tradeoff.core.tensor import Tensor
 from tradeoff.engines.expectation import FiniteLaw, above_line
 from tradeoff.engines.law import LossLaw, Reversed
-from tradeoff.errors import DomainError, KindError, SymbolError, shown
+from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.numerics.rounding import UNIT
 from tradeoff.operators.symmetrise import Envelope
@@ -131,8 +131,7 @@ def renyi_divergence(curve: TradeOff, order: float) -> float:
         return max(renyi_divergence(order_of, order) for order_of in curve.operands)
     if not isinstance(curve, TradeOff):
         raise KindError(f"{shown(curve)} is not a trade-off function; ask a mechanism for its .curve(), a plan for its .guarantee()")
-    if curve.free_symbols:
-        raise SymbolError(f"{curve!r} has free symbols; substitute numbers first, with .subs({{...}})")
+    curve.require_numbers()
     if curve.q_plus > 0:
         return math.inf
     powers = curve.factors if isinstance(curve, Tensor) else {curve: 1}

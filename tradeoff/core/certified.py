@@ -12,7 +12,7 @@ from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.dispatch import operator
 from tradeoff.core.parameters import count, number, reals
 from tradeoff.engines.allowance import METHODS, Allowance, Method, Progress, allowance, allowing
-from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, SymbolError, domain, shown
+from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain, shown
 from tradeoff.numerics.rounding import UNIT, Array
 
 if TYPE_CHECKING:
@@ -96,9 +96,7 @@ class Certified:
 
     def _ask(self, name: str, value: ArrayLike, span: tuple[float, float], tol: float | None, how: How, hook: str) -> Bounds:
         limits, method = self._limits(how), how.get("method")
-        if self._curve.free_symbols:
-            names = ", ".join(sorted(map(str, self._curve.free_symbols)))
-            raise SymbolError(f"{self._curve!r} has free symbols {names}; substitute numbers first, with .subs({{...}})")
+        self._curve.require_numbers()
         tol = None if tol is None else number("tol", tol, 0, open_low=True)
         array = reals(name, value)
         flat = array.ravel()

@@ -83,6 +83,7 @@ class OfBeta(Derived):
 
     @cached_property
     def _whole(self) -> Any:
+        self.require_numbers()
         return super()._whole if self._plain else self._of("lower").tabulate()._replace(upper=self._of("upper").upper)
 
     @property

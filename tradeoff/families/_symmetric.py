@@ -10,7 +10,6 @@ import numpy as np
 from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import is_symbol
-from tradeoff.errors import SymbolError
 from tradeoff.numerics.rounding import UNIT, Array
 
 
@@ -40,8 +39,7 @@ def steep(epsilon: float, alpha: Array) -> Array:
 
 def numeric(curve: TradeOff, parameter: Any) -> float:
     """Return a parameter where a number is asked of the curve."""
-    if is_symbol(parameter):
-        raise SymbolError(f"{curve!r} has the symbolic parameter {parameter}; substitute a number first, with .subs({{...}})")
+    curve.require_numbers()
     return float(parameter)
 
 

@@ -79,6 +79,7 @@ class Gaussian(SymmetricFamily):
             return np.ones_like(epsilon), np.ones_like(epsilon)
         if self.mu == 0:
             return np.zeros_like(epsilon), np.zeros_like(epsilon)
+        # Dong, Roth, Su 2022, Corollary 2.13.
         if self.mu < _BLUNT:
             return hockey_stick(epsilon, self.mu)
         # delta <= Phi(-a) with a = eps/mu - mu/2, and 1 - delta <= Phi(a) + phi(a)/mu: no float tells them from 0 beyond 40.

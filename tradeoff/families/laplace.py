@@ -63,7 +63,7 @@ class Laplace(SymmetricFamily):
 
     @property
     def sup_loss(self) -> float:
-        return float(self.epsilon_0)
+        return numeric(self, self.epsilon_0)
 
     def loss_law(self) -> LaplaceLaw:
         return LaplaceLaw(self.epsilon_0)

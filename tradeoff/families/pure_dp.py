@@ -56,7 +56,7 @@ class PureDP(SymmetricFamily):
 
     @property
     def sup_loss(self) -> float:
-        return float(self.epsilon_0)
+        return numeric(self, self.epsilon_0)
 
     def loss_law(self) -> AtomicLaw:
         return binomial_law(self.epsilon_0, 1)

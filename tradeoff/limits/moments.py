@@ -11,7 +11,7 @@ from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
 from tradeoff.engines.expectation import FiniteLaw, Function, above_line
 from tradeoff.engines.law import LossLaw, Reversed
-from tradeoff.errors import KindError, PrecisionError, SymbolError, shown
+from tradeoff.errors import KindError, PrecisionError, shown
 from tradeoff.limits.closed_forms import closed_form
 from tradeoff.numerics.rounding import UNIT
 
@@ -43,9 +43,7 @@ def factors(curve: TradeOff) -> dict[TradeOff, int]:
     """Return the factors of a product with their powers, or the curve itself once."""
     if not isinstance(curve, TradeOff):
         raise KindError(f"{shown(curve)} is not a trade-off function; ask a mechanism for its .curve(), a plan for its .guarantee()")
-    if curve.free_symbols:
-        names = ", ".join(sorted(map(str, curve.free_symbols)))
-        raise SymbolError(f"{curve!r} has free symbols {names}; substitute numbers first, with .subs({{...}})")
+    curve.require_numbers()
     return dict(getattr(curve, "factors", {curve: 1}))
 
 
