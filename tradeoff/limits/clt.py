@@ -126,7 +126,8 @@ def dp_sgd_clt(sample_rate: Any, noise_multiplier: Any, steps: Any, *, scheme: S
     steps
         T, a whole number.
     scheme
-        ``"poisson"`` (Bu, Dong, Long, Su 2020) or ``"fixed-size"``, replace-one neighbours (Dong, Roth, Su 2022, Corollary 5.4).
+        ``"poisson"`` (Bu, Dong, Long, Su 2020) or ``"fixed-size"``, replace-one neighbours (Dong, Roth, Su 2022, Corollary 5.4
+        of Theorem 5.3).
 
     Notes
     -----

@@ -52,7 +52,7 @@ class Group(OfBeta):
 
 @announces("group")
 def group(f: TradeOff, k: int) -> TradeOff:
-    """Guarantee for groups of ``k`` records, for a symmetric curve.
+    """Guarantee for groups of ``k`` records, for a symmetric curve (Dong, Roth, Su 2022, Theorem 2.14).
 
     For a curve of one order the formula covers k changes in the same direction only, so it is refused: take the
     envelope first, then the group.

@@ -33,7 +33,8 @@ def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
     assume
         ``"either-order"``: one order has f, the other f^-1, so only the hull of min{f, f^-1} holds for both.
         ``"both-orders"``: every ordered pair has at least f, so max{f, f^-1} holds (Dong, Roth, Su 2022,
-        Proposition 2.4). ``"profile"``: delta(eps) holds for eps >= 0 in both orders, so Symm(f) does.
+        Proposition 2.4). ``"profile"``: delta(eps) holds for eps >= 0 in both orders, so Symm(f) does
+        (the same, Appendix F).
 
     Returns
     -------
