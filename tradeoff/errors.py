@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+_LONGEST = 240
+"""Characters of a value in an error: enough for a curve or a short list, and still a sentence."""
+
 
 class TradeOffError(Exception):
     """Base of every error the library raises on purpose.
@@ -97,4 +100,13 @@ class SweepError(TradeOffError, RuntimeError):
 def domain(name: str, value: Any, allowed: str, remedy: str = "") -> DomainError:
     """Build the one-sentence domain error: value, limit, remedy."""
     tail = f"; {remedy}" if remedy else ""
-    return DomainError(f"{name} = {value!r} is outside {allowed}{tail}")
+    return DomainError(f"{name} = {shown(value)} is outside {allowed}{tail}")
+
+
+def shown(value: Any) -> str:
+    """Return a value as it stands in an error: on one line, and short."""
+    try:
+        text = " ".join(repr(value).split())
+    except ValueError:  # Python prints no integer of more than 4300 digits
+        return f"<{type(value).__name__} of thousands of digits>"
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 4]} ..."

@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print(
         f"# seed {options.seed}, {options.jobs} process(es), {options.seconds:g} s of CPU each\n{PREAMBLE}\n",
         flush=True,
-    )  # noqa: T201 - a command
+    )
     if options.again:
         search = Search(options.seed)
         search.run(0)

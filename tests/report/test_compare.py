@@ -10,7 +10,7 @@ from tradeoff.__main__ import main
 from tradeoff.cli.compare import blocks
 from tradeoff.errors import DomainError, KindError
 from tradeoff.report.answers import Answer
-from tradeoff.report.compare import UNDER, _entry, compare
+from tradeoff.report.compare import UNDER, Row, _beyond, _entry, _unsafe, compare
 from tradeoff.report.methods import METHODS, Claim
 from tradeoff.report.textbook import by_pairs
 
@@ -45,6 +45,7 @@ def test_a_method_declines_in_words(dp_sgd):
     assert dp_sgd.declined == {"zcdp": row.declined}
     assert f"zcdp declined: {row.declined}" in str(dp_sgd)
     assert not row.under_reports
+    assert row.verdict == "declined"
 
 
 def test_signed_errors(laplace):
@@ -156,6 +157,48 @@ def test_what_a_mapping_may_hold():
         compare(curve, 3)
 
 
+def test_what_under_reports_between_the_questions_says_where_and_how_much():
+    curve = to.Laplace(0.1) ** 400
+    found = compare(curve, ["edgeworth"], delta=[], epsilon=[], alpha=[0.05])  # safe where it is asked
+    row = found["edgeworth"]
+    assert not row.entries["beta"][0].under_reports
+    assert row.verdict == UNDER
+    (worst,) = row.unsafe
+    assert worst.answered == "beta"
+    truth, claimed = curve.bounds(worst.asked, tol=1e-6), float(row.claim.beta(worst.asked))
+    assert 0.5 * (claimed - truth.upper) <= worst.error <= claimed - truth.lower  # the error is at least what is said
+    assert found.table()[-1][-1] == f"beta {worst.error:+.1e} at alpha = {worst.asked:.2g}"
+    assert "!" not in found.table()[-1][2]
+
+
+def test_verdicts_are_certain_or_say_that_they_are_not():
+    curve = to.Gaussian(1.0)
+    mine = {"below": to.Gaussian(1.01), "above": to.Gaussian(0.99), "itself": to.Gaussian(1.0)}
+    found = compare(curve, mine, delta=[1e-5], epsilon=[1.0], alpha=[0.01])
+    assert [row.verdict for row in found] == ["safe (curve)", UNDER, "safe (curve)"]
+    assert Row("between", Claim("", "estimate")).verdict == "within the bounds (estimate)"
+    inside = {"delta": [(0.3, Answer(1.0, 0.2, 0.4))]}
+    assert not _beyond(inside)
+    assert not _unsafe(inside)
+    assert [len(row.unsafe) for row in found] == [0, 3, 0]
+    exact = curve.bounds.epsilon(1e-5)
+    epsilon, delta, beta = found["above"].unsafe
+    assert (epsilon.answered, delta.answered, beta.answered) == ("epsilon", "delta", "beta")
+    assert epsilon.error == pytest.approx(to.Gaussian(0.99).epsilon(1e-5) - exact.lower)
+    assert epsilon.error < 0
+    assert delta.error < 0
+    peak = max(to.Gaussian(0.99)(a) - curve(a) for a in np.linspace(0, 1, 101))
+    assert beta.error == pytest.approx(peak, rel=1e-2)
+
+
+def test_a_bound_is_safe_wherever_it_lies(laplace):
+    assert {laplace[name].verdict for name in PROVED} == {"safe (bound)"}
+    assert all(row.under_reports == bool(row.unsafe) == (row.verdict == UNDER) for row in laplace)
+    data = {each["method"]: each for each in laplace.as_json()["methods"]}
+    assert data["basic"]["unsafe"] == []
+    assert data["edgeworth"]["unsafe"][0]["error"] == laplace["edgeworth"].unsafe[0].error
+
+
 def test_table_and_json_say_the_same(laplace):
     table, data = laplace.table(), json.loads(json.dumps(laplace.as_json(), allow_nan=False))
     assert [len(line) for line in table] == [len(laplace.header())] * (2 + len(METHODS))
@@ -224,7 +267,7 @@ def test_no_column_is_cut_and_each_block_is_led_by_method_and_verdict(laplace, w
 def test_printed_bounds_are_rounded_towards_safety(laplace):
     row, line = laplace["renyi"], laplace.table()[2 + list(METHODS).index("renyi")]
     assert float(line[2].split()[0]) >= row.entries["epsilon"][0].value
-    assert float(line[-2].split()[0]) <= row.entries["beta"][-1].value
+    assert float(line[-3].split()[0]) <= row.entries["beta"][-1].value
 
 
 def test_the_command_prints_json(plan, capsys):

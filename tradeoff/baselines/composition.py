@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from numpy.typing import ArrayLike
 
 from tradeoff.baselines.result import Baseline, number, probability, raised, rounds, total
-from tradeoff.core.parameters import losses
+from tradeoff.core.parameters import choice, losses
 from tradeoff.errors import DomainError
 from tradeoff.families.approximate_dp import approximate_dp
 
@@ -71,8 +71,7 @@ def advanced_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any =
     """
     e, d = losses(epsilon, delta)
     n, paid = rounds(n), probability("slack", slack)
-    if form not in {"heterogeneous", "k-fold"}:
-        raise DomainError(f"form = {form!r} is not one of 'heterogeneous', 'k-fold'")
+    choice("form", form, get_args(Form))
     failure = min(raised(paid + total(d, n)), 1.0)
     norm = math.sqrt(n) * math.hypot(*e.tolist())  # the squares of small losses would be 0, those of large ones infinite
     root = math.sqrt(2 * -math.log(paid)) * norm

@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
 from tradeoff.baselines.result import Baseline, number, probability, raised
 from tradeoff.core.curve import TradeOff
+from tradeoff.core.parameters import choice
 from tradeoff.core.tensor import Tensor
 from tradeoff.engines.expectation import FiniteLaw, above_line
 from tradeoff.engines.law import LossLaw, Reversed
-from tradeoff.errors import DomainError, KindError, SymbolError
+from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.numerics.rounding import UNIT
 from tradeoff.operators.symmetrise import Envelope
@@ -58,8 +59,7 @@ def zcdp_route(rho: Any, delta: Any, *, conversion: Conversion = "optimal") -> B
     (4.72839, 1e-05)-DP by zCDP, optimal conversion
     """
     rho, target = number("rho", rho, 0, math.inf), probability("delta", delta)
-    if conversion not in {"bun-steinke", "optimal"}:
-        raise DomainError(f"conversion = {conversion!r} is not one of 'bun-steinke', 'optimal'")
+    choice("conversion", conversion, get_args(Conversion))
     simple = raised(rho + 2 * math.sqrt(rho * -math.log(target)))
     if conversion == "bun-steinke" or rho == 0:
         return Baseline(simple, target, "zCDP", "Bun, Steinke 2016, Proposition 1.3", ("rho-zCDP",))
@@ -97,8 +97,8 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
     (2.64427, 1e-06)-DP by Renyi route
     """
     target = probability("delta", delta)
-    if not isinstance(orders, Iterable):
-        raise DomainError(f"orders = {orders!r} is not a list of orders above 1")
+    if not np.iterable(orders):
+        raise DomainError(f"orders = {shown(orders)} is not a list of orders above 1")
     checked = [number("order", a, 1, math.inf, open_low=True) for a in orders]
     if not checked:
         raise DomainError("orders is empty; give at least one order above 1")
@@ -130,9 +130,8 @@ def renyi_divergence(curve: TradeOff, order: float) -> float:
     if isinstance(curve, Envelope):
         return max(renyi_divergence(order_of, order) for order_of in curve.operands)
     if not isinstance(curve, TradeOff):
-        raise KindError(f"{curve!r} is not a trade-off function; ask a mechanism for its .curve(), a plan for its .guarantee()")
-    if curve.free_symbols:
-        raise SymbolError(f"{curve!r} has free symbols; substitute numbers first, with .subs({{...}})")
+        raise KindError(f"{shown(curve)} is not a trade-off function; ask a mechanism for its .curve(), a plan for its .guarantee()")
+    curve.require_numbers()
     if curve.q_plus > 0:
         return math.inf
     powers = curve.factors if isinstance(curve, Tensor) else {curve: 1}
@@ -141,7 +140,7 @@ def renyi_divergence(curve: TradeOff, order: float) -> float:
 
 def _of_factor(factor: TradeOff, order: float) -> float:
     if isinstance(factor, Gaussian):
-        return raised(order * factor.mu**2 / 2)
+        return raised(order * factor.mu * factor.mu / 2)
     law = _law(factor)
     return math.inf if law.q_plus > 0 else _of_law(law, order)
 

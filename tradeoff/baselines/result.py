@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count, is_symbol, real
+from tradeoff.core.parameters import MOST, count, is_symbol, real
 from tradeoff.core.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import DomainError, SymbolError
+from tradeoff.errors import SymbolError
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.numerics.rounding import UNIT, up
-
-_MOST_ROUNDS = 2**53
 
 
 @dataclass(frozen=True)
@@ -75,10 +73,8 @@ def number(name: str, value: Any, low: float, high: float, *, open_low: bool = F
 
 
 def rounds(n: Any, low: int = 0) -> int:
-    """Return a checked number of mechanisms that a float holds."""
-    if (checked := count("n", n, low)) > _MOST_ROUNDS:
-        raise DomainError(f"n = {n!r} is above {_MOST_ROUNDS}, the most mechanisms a float counts exactly; bound them in groups")
-    return checked
+    """Return a checked number of mechanisms."""
+    return count("n", n, low, MOST)
 
 
 def probability(name: str, value: Any) -> float:

@@ -23,8 +23,9 @@ from tradeoff.report.summary import summary
 from tradeoff.spec import load
 
 _NOTE = (
-    'In brackets the signed error. "!" and "under-reports" mark what claims more privacy than there is: epsilon or delta too small, beta '
-    'too large; "?" what the exact bounds do not decide. A bound is proved, an estimate is not.'
+    'In brackets the signed error. "under-reports" says that some answer, or beta at one of 129 type I errors, claims more privacy than '
+    'there is: the last column has the largest such error of each kind and where; "!" marks it on a question asked. "safe": none does. '
+    '"within the bounds", and "?": the exact bounds do not tell. A bound is proved, an estimate is not.'
 )
 
 

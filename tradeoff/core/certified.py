@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 
 from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.dispatch import operator
-from tradeoff.core.parameters import reals
-from tradeoff.engines.allowance import MEMORY, METHODS, Allowance, Method, Progress, allowance, allowing
-from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, SymbolError
+from tradeoff.core.parameters import count, number, reals
+from tradeoff.engines.allowance import METHODS, Allowance, Method, Progress, allowance, allowing
+from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain, shown
 from tradeoff.intervals.functions import clip
 from tradeoff.numerics.rounding import Array
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from tradeoff.core.curve import TradeOff
 
 MEGABYTE = 2**20
+_MOST_JOBS = 1024
+"""More workers than any machine has cores for; joblib would start them all."""
 
 
 class How(TypedDict, total=False):
@@ -72,8 +74,17 @@ class Certified:
 
     @staticmethod
     def _limits(how: How) -> Allowance:
-        """Return the limits asked for; a question inside a question inherits those it does not state."""
+        """Return the limits asked for, checked; a question inside a question inherits those it does not state."""
         asked: dict[str, Any] = {"jobs" if name == "n_jobs" else name: value for name, value in how.items()}
+        method, progress, jobs = (asked.get(name) for name in ("method", "progress", "jobs"))
+        if not (method is None or (isinstance(method, str) and method in METHODS)):
+            raise DomainError(f"method = {shown(method)} is none of {', '.join(METHODS)}")
+        if asked.pop("memory", None) is not None:
+            asked["memory"] = count("memory", how["memory"], MEGABYTE)
+        if not (progress is None or callable(progress)):
+            raise DomainError(f"progress = {shown(progress)} cannot be called; give a function of (settled, asked)")
+        if jobs is not None and count("n_jobs", jobs, -_MOST_JOBS, _MOST_JOBS) == 0:
+            raise domain("n_jobs", jobs, "the integers but 0", "give how many workers, or -1 for one a core")
         return replace(allowance(), **asked)
 
     def _by_engine(self, method: str) -> Certified:
@@ -85,16 +96,9 @@ class Certified:
         return self if self._curve.composed else Certified(operator("by_engine")(self._curve))
 
     def _ask(self, name: str, value: ArrayLike, span: tuple[float, float], tol: float | None, how: How, hook: str) -> Bounds:
-        method, memory = how.get("method"), how.get("memory")
-        if method is not None and method not in METHODS:
-            raise DomainError(f"method = {method!r} is none of {', '.join(METHODS)}")
-        if memory is not None and not memory >= MEGABYTE:
-            raise DomainError(f"memory = {memory!r} is below one MiB ({MEGABYTE} bytes); the usual is {MEMORY}")
-        if self._curve.free_symbols:
-            names = ", ".join(sorted(map(str, self._curve.free_symbols)))
-            raise SymbolError(f"{self._curve!r} has free symbols {names}; substitute numbers first, with .subs({{...}})")
-        if tol is not None and not tol > 0:
-            raise DomainError(f"tol = {tol!r} is outside (0, inf); leave it out for the best answer")
+        limits, method = self._limits(how), how.get("method")
+        self._curve.require_numbers()
+        tol = None if tol is None else number("tol", tol, 0, open_low=True)
         array = reals(name, value)
         flat = array.ravel()
         wrong = np.flatnonzero(~((flat >= span[0]) & (flat <= span[1])))
@@ -103,7 +107,7 @@ class Certified:
             more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
             raise DomainError(f"{listed}{more} outside [{span[0]:g}, {span[1]:g}]")
         asked = self if method is None else self._by_engine(method)
-        with allowing(self._limits(how)):
+        with allowing(limits):
             lower, upper = getattr(asked, hook)(flat, tol)
         if array.ndim == 0:
             return Bounds(float(lower[0]), float(upper[0]))

@@ -15,7 +15,7 @@ from tradeoff.core.certified import Certified, How
 from tradeoff.core.dispatch import operator
 from tradeoff.core.parameters import count
 from tradeoff.engines.law import LossLaw
-from tradeoff.errors import KindError, NoClosedForm
+from tradeoff.errors import KindError, NoClosedForm, SymbolError, shown
 from tradeoff.intervals.bounds import held
 from tradeoff.numerics.roots import straddle
 from tradeoff.numerics.rounding import UNIT, Array, around
@@ -98,6 +98,12 @@ class TradeOff(ABC):
     def free_symbols(self) -> frozenset[Any]:
         """Symbols that must be substituted before a number can be asked."""
         return frozenset()
+
+    def require_numbers(self) -> None:
+        """Raise ``SymbolError`` if symbols are left: where a number is asked, none of them has one."""
+        if self.free_symbols:
+            names = ", ".join(sorted(map(str, self.free_symbols)))
+            raise SymbolError(f"{self!r} has free symbols {names}; substitute numbers first, with .subs({{...}})")
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the curve without what it remembers of answers: tables weigh megabytes, and can be made again."""
@@ -244,6 +250,7 @@ class TradeOff(ABC):
     @property
     def law(self) -> Any:
         """Law of the privacy loss L = log dQ/dP under P and under Q."""
+        self.require_numbers()
         return operator("law")(self)
 
     # Whole curves.
@@ -254,6 +261,7 @@ class TradeOff(ABC):
 
     @cached_property
     def _whole(self) -> Any:
+        self.require_numbers()
         return operator("tabulate")(self, None)
 
     @property
@@ -285,8 +293,8 @@ def operand(value: object) -> TradeOff:
         if hasattr(value, name):
             call = "" if isinstance(getattr(value, name), TradeOff) else "()"
             kind = "mechanism" if hasattr(value, "kind") else type(value).__name__  # the kind of a plan file
-            raise KindError(f"{value!r} is a {kind}, not a curve: write {type(value).__name__}(...).{name}{call}")
-    raise KindError(f"{value!r} is not a trade-off function")
+            raise KindError(f"{shown(value)} is a {kind}, not a curve: write {type(value).__name__}(...).{name}{call}")
+    raise KindError(f"{shown(value)} is not a trade-off function")
 
 
 def substituted(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:

@@ -6,6 +6,7 @@ its result; refining the result means refining the operands.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +16,7 @@ from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.engines.law import LossLaw
+from tradeoff.errors import SymbolError
 from tradeoff.numerics.concave import conjugate
 from tradeoff.numerics.rounding import UNIT, Array
 
@@ -45,6 +47,11 @@ class Derived(TradeOff):
     @property
     def free_symbols(self) -> frozenset[Any]:
         return frozenset().union(*(operand.free_symbols for operand in self.operands))
+
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        """Return the operator on changed operands and parameters, built anew: with numbers for symbols it is another curve."""
+        del change
+        raise SymbolError(f"{self!r} cannot substitute its symbols; substitute in the curves it is made of")
 
     def _epsilon(self, delta: Array, tol: float | None) -> Pair:
         return self.upper.bounds.epsilon(delta).lower, self.lower.bounds.epsilon(delta).upper
@@ -78,6 +85,7 @@ class OfBeta(Derived):
 
     @cached_property
     def _whole(self) -> Any:
+        self.require_numbers()
         return super()._whole if self._plain else self._of("lower").tabulate()._replace(upper=self._of("upper").upper)
 
     @property

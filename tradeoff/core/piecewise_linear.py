@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
+from numbers import Rational
 from typing import Any
 
 import numpy as np
 
 from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count
+from tradeoff.core.parameters import count, is_masked, number, reals
 from tradeoff.engines.atomic import AtomicLaw
-from tradeoff.errors import CurveError, SizeError, domain
+from tradeoff.errors import CurveError, DomainError, SizeError, shown
 from tradeoff.intervals.functions import log_ratio, rational
 from tradeoff.numerics.hull import lower_hull
 from tradeoff.numerics.polygon import ONE, floats, hull, whole
@@ -68,8 +69,10 @@ class PiecewiseLinear(TradeOff):
     """
 
     def __init__(self, alpha: Iterable[Any], beta: Iterable[Any]) -> None:
-        alpha, beta = list(alpha), list(beta)
-        exact = any(isinstance(v, Fraction) for v in (*alpha, *beta)) and all(isinstance(v, Fraction | int) for v in (*alpha, *beta))
+        alpha, beta = _listed("alpha", alpha), _listed("beta", beta)
+        exact = any(isinstance(v, Fraction) for v in (*alpha, *beta)) and all(
+            isinstance(v, Fraction | int) and not isinstance(v, bool) for v in (*alpha, *beta)
+        )
         self.exact = exact
         a, b = (_entries(v, name, exact=exact) for v, name in ((alpha, "alpha"), (beta, "beta")))
         vertices = _checked(a, b, exact=exact)
@@ -187,8 +190,8 @@ class PiecewiseLinear(TradeOff):
         return np.where(corner, value, np.maximum(value - error, 0.0)), np.where(corner, value, value + error)
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
-        bounds = np.array([self._gain(e) for e in np.minimum(epsilon, _STEEPEST)]).T
-        # Beyond, delta lies between Q(L = inf) and what it was.
+        bounds = np.array([self._gain(e) for e in np.clip(epsilon, -_STEEPEST, _STEEPEST)]).T
+        # Beyond, delta lies between Q(L = inf) and what it was; far below 0 it is 1 but for e^-690.
         low = np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, bounds[0])
         return np.maximum(low, 0.0), np.maximum(bounds[1], 0.0)
 
@@ -214,8 +217,8 @@ class PiecewiseLinear(TradeOff):
         Fraction or float
             The exact value for exact vertices and ratio, else the float value.
         """
-        if not ratio >= 0:
-            raise domain("ratio", ratio, "[0, inf)")
+        checked = number("ratio", ratio, 0, open_high=True)
+        ratio = ratio if isinstance(ratio, Rational) else checked
         return max(1 - b - ratio * a for a, b in zip(self.alpha.tolist(), self.beta.tolist(), strict=True))
 
     def inverse(self) -> PiecewiseLinear:
@@ -240,7 +243,8 @@ class PiecewiseLinear(TradeOff):
 
     def group(self, k: int) -> TradeOff:
         """Guarantee for groups of k, 1 - (1 - f)^(o k), exact in fractions while k is at most 32."""
-        short = self.exact and count("k", k) <= _LARGEST_GROUP and k * self._bits <= _LONGEST
+        k = count("k", k)
+        short = self.exact and k <= _LARGEST_GROUP and k * self._bits <= _LONGEST
         if not (short and self.symmetric):
             return super().group(k)
         result = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
@@ -302,13 +306,21 @@ def _capped(size: int) -> None:
         raise SizeError(f"an exact curve of {size} vertices is above the cap of {MAX_VERTICES}; use .floats(), which the engine composes")
 
 
+def _listed(name: str, values: Any) -> list[Any]:
+    if is_masked(values) or not np.iterable(values):
+        raise CurveError(f"{name} = {shown(values)} is not a list of vertices, one number each")
+    return list(values)
+
+
 def _entries(values: list[Any], name: str, *, exact: bool) -> Any:
     if exact:
         return np.array([Fraction(v) for v in values], dtype=object)
     try:
-        array = np.array([float(v) for v in values])
-    except (TypeError, ValueError) as error:
-        raise CurveError(f"{name} holds something that is not a number: {values!r}") from error
+        array = reals(name, values)
+    except DomainError as error:
+        raise CurveError(f"{name} holds something that is not a number: {shown(values)}") from error
+    if array.ndim != 1:
+        raise CurveError(f"{name} = {shown(values)} is not one list of numbers")
     if np.isnan(array).any():
         raise CurveError(f"{name}[{int(np.argmax(np.isnan(array)))}] is NaN")
     return array

@@ -149,7 +149,7 @@ class Tensor(TradeOff):
         kept = total(whole(n) * log1p(-mass) for mass, n in leaking)
         return clip(-expm1(kept), 0.0, 1.0)
 
-    @property
+    @cached_property
     def mass_at_infinity(self) -> Bounds:
         return self._lost(self.factors.items())
 
@@ -161,11 +161,11 @@ class Tensor(TradeOff):
     def p_minus(self) -> float:
         return lost_mass([factor.p_minus for factor in self.factors], list(self.factors.values()))
 
-    @property
+    @cached_property
     def sup_loss(self) -> float:
         return float(total(whole(n) * factor.sup_loss for factor, n in self.factors.items()).upper)
 
-    @property
+    @cached_property
     def least_sup_loss(self) -> float:
         return float(total(whole(n) * factor.least_sup_loss for factor, n in self.factors.items()).lower)
 

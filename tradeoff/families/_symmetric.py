@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import lru_cache
 from typing import Any
 
+import mpmath
 import numpy as np
 
 from tradeoff.core.bounds import Bounds, Pair
@@ -30,6 +32,21 @@ class SymmetricFamily(TradeOff):
         below = np.minimum(epsilon, 0.0)
         low, high = exp(below) * Bounds(*self._tail(np.abs(epsilon))) - expm1(below)
         return low, high
+
+
+@lru_cache(maxsize=256)  # of curves in use: a thousand questions to one of them need it once
+def grown(epsilon: float) -> tuple[float, float, int]:
+    """Return e^epsilon as (high + low) 2^exponent, ½ <= high < 1; beyond 2^4000 no float but 0 times it is below 1."""
+    with mpmath.workprec(160):
+        mantissa, exponent = mpmath.frexp(mpmath.exp(epsilon))
+        high = float(mantissa)
+        return high, float(mantissa - high), min(exponent, 4000)
+
+
+def numeric(curve: TradeOff, parameter: Any) -> float:
+    """Return a parameter where a number is asked of the curve."""
+    curve.require_numbers()
+    return float(parameter)
 
 
 def symbols_of(*values: Any) -> frozenset[Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeoff.core.law_curve import LawCurve
-from tradeoff.core.parameters import count, real
+from tradeoff.core.parameters import MOST, count, real
 from tradeoff.engines.atomic import AtomicLaw, discrete_gaussian_law
 from tradeoff.intervals.functions import whole
 
@@ -39,7 +39,7 @@ class DiscreteGaussianCurve(LawCurve):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sigma", real("sigma", self.sigma, 0, open_low=True))
-        object.__setattr__(self, "shift", count("shift", self.shift, 1))
+        object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
 
     @property
     def symmetric(self) -> bool:
@@ -75,7 +75,7 @@ class DiscreteLaplaceCurve(LawCurve):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", real("scale", self.scale, 0, open_low=True, open_high=True))
-        object.__setattr__(self, "shift", count("shift", self.shift, 1))
+        object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
 
     @property
     def symmetric(self) -> bool:

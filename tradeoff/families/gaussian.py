@@ -14,10 +14,17 @@ from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import count, real
 from tradeoff.engines.density import GaussianLaw
+from tradeoff.errors import DomainError, shown
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.families.identity import Identity
 from tradeoff.numerics.normal import hockey_stick, shifted_tail
-from tradeoff.numerics.rounding import Array, square_root
+from tradeoff.numerics.rounding import TINY, UNIT, Array, square_root
+
+_BLUNT = 1e6
+"""A shift from which on f(alpha) is below all floats for every alpha > 0 that is one."""
+
+_UNRESOLVED = 1e15
+"""A shift from which on neighbouring floats epsilon have delta near 1 and near 0."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,14 +61,22 @@ class Gaussian(SymmetricFamily):
         members = list(members)
         if any(f.free_symbols for f, _ in members):
             return cls(_root(sum(n * f.mu * f.mu for f, n in members)))
-        return cls(square_root(sum(n * (f.mu if np.isinf(f.mu) else Fraction(f.mu) ** 2) for f, n in members)))
+        if any(np.isinf(f.mu) for f, _ in members):
+            return cls(np.inf)
+        return cls._finite(square_root(sum(n * Fraction(f.mu) ** 2 for f, n in members)), members)
+
+    @classmethod
+    def _finite(cls, mu: float, made_of: Any) -> Gaussian:
+        if np.isinf(mu):
+            raise DomainError(f"the mu of {shown(made_of)} is above all floats; compose fewer, or smaller ones")
+        return cls(mu)
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
         if np.isinf(self.mu):
             return np.zeros_like(alpha), np.zeros_like(alpha)
         if self.mu == 0:
             return 1 - alpha, 1 - alpha
-        low, high = shifted_tail(alpha, self.mu)
+        low, high = shifted_tail(alpha, min(self.mu, _BLUNT))  # beyond, both are 0 but for rounding, and f falls with mu
         return np.where(alpha == 0, 1.0, low), high
 
     def _tail(self, epsilon: Array) -> Pair:
@@ -69,7 +84,15 @@ class Gaussian(SymmetricFamily):
             return np.ones_like(epsilon), np.ones_like(epsilon)
         if self.mu == 0:
             return np.zeros_like(epsilon), np.zeros_like(epsilon)
-        return hockey_stick(epsilon, self.mu)
+        # Dong, Roth, Su 2022, Corollary 2.13.
+        if self.mu < _BLUNT:
+            return hockey_stick(epsilon, self.mu)
+        # delta <= Phi(-a) with a = eps/mu - mu/2, and 1 - delta <= Phi(a) + phi(a)/mu: no float tells them from 0 beyond 40.
+        above, below = epsilon / self.mu, self.mu / 2
+        low, high = np.where(above < below, 1 - UNIT, 0.0), np.where(above < below, 1.0, TINY)
+        near = np.abs(above - below) - 8 * UNIT * (above + below) < 40
+        low[near], high[near] = hockey_stick(epsilon[near], self.mu) if self.mu < _UNRESOLVED else (0.0, 1.0)
+        return low, high
 
     @property
     def q_plus(self) -> float:
@@ -83,15 +106,20 @@ class Gaussian(SymmetricFamily):
         return GaussianLaw(self.mu)
 
     def group(self, k: int) -> TradeOff:
-        return Gaussian(k * self.mu) if count("k", k) else Identity()
+        if not (k := count("k", k)):
+            return Identity()
+        if self.free_symbols or np.isinf(self.mu):
+            return Gaussian(k * self.mu)
+        return self._finite(square_root((k * Fraction(self.mu)) ** 2), [(self, k)])
 
     def kl(self) -> Any:
         """Kullback-Leibler divergence KL(P || Q) = mu^2/2, in nats."""
-        return self.mu**2 / 2
+        return self.mu * self.mu / 2
 
     def renyi(self, order: float) -> Any:
         """Renyi divergence of the given order, order mu^2/2, in nats."""
-        return order * self.mu**2 / 2
+        order = real("order", order, 0, open_low=True)
+        return order * (self.mu * self.mu / 2) if self.mu != 0 else 0.0
 
     def slope(self, alpha: Any) -> Any:
         """Return the derivative G_mu'(alpha) = -e^(mu z - mu^2/2), z = Phi^-1(1 - alpha)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tradeoff.core.bounds import Pair
+from tradeoff.core.parameters import number
 from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.families._symmetric import SymmetricFamily
 from tradeoff.numerics.rounding import Array, around
@@ -43,7 +44,8 @@ class Identity(SymmetricFamily):
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of any order: 0."""
-        return 0.0 * order
+        number("order", order, 0, open_low=True)
+        return 0.0
 
     def group(self, k: int) -> Identity:
         del k

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -10,13 +11,13 @@ import numpy as np
 
 from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count, real
+from tradeoff.core.parameters import count, number, real
 from tradeoff.engines.density import LaplaceLaw
-from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
+from tradeoff.families._symmetric import SymmetricFamily, grown, numeric, symbols_of, written
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import held
-from tradeoff.intervals.functions import clip, exp, expm1, minimum, rational, where
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.functions import clip, exp, expm1, log, meet, minimum, rational, where
+from tradeoff.numerics.rounding import Array, around
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,12 +50,14 @@ class Laplace(SymmetricFamily):
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True))
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
-        shrink = exp(-self.epsilon_0)
-        steep = 1 - minimum(exp(self.epsilon_0) * alpha, 1.0)
-        middle = shrink / 4 / np.where(alpha > 0, alpha, 1.0)
-        flat = shrink * (1 - Bounds.of(alpha))
+        high, _, exponent = grown(self.epsilon_0)
+        with np.errstate(over="ignore"):
+            grown_alpha = np.ldexp(alpha, exponent)
+        share = held(*around(high, 1)) * held(np.minimum(grown_alpha, np.finfo(float).max), grown_alpha)  # e^eps alpha
+        far = exp(-self.epsilon_0 - log(4 * Bounds.of(np.where(alpha > 0, alpha, 1.0))))  # the same hyperbola beyond all floats
+        steep, middle, flat = 1 - share, meet(0.25 / share, far), exp(-self.epsilon_0) * (1 - Bounds.of(alpha))
         kink = held(steep.lower, middle.upper)  # 1 - x <= 1/(4x): where floats cannot tell them apart both are held
-        inner = where(alpha <= shrink.lower / 2, steep, where(alpha < shrink.upper / 2, kink, middle))
+        inner = where(share.upper <= 0.5, steep, where(share.lower < 0.5, kink, middle))
         low, high = clip(where(alpha > 0.5, flat, inner), 0.0, 1.0)
         return low, high
 
@@ -65,7 +68,7 @@ class Laplace(SymmetricFamily):
 
     @property
     def sup_loss(self) -> float:
-        return float(self.epsilon_0)
+        return numeric(self, self.epsilon_0)
 
     @property
     def least_sup_loss(self) -> float:
@@ -91,10 +94,9 @@ class Laplace(SymmetricFamily):
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of order > 1, log[a/(2a-1) e^((a-1) eps) + (a-1)/(2a-1) e^(-a eps)]/(a-1), in nats (Mironov 2017)."""
-        a = real("order", order, 1, open_low=True)
-        first = np.log(a / (2 * a - 1)) + (a - 1) * self.epsilon_0
-        second = np.log((a - 1) / (2 * a - 1)) - a * self.epsilon_0
-        return float(np.logaddexp(first, second) / (a - 1))
+        a, e = number("order", order, 1, open_low=True), numeric(self, self.epsilon_0)
+        share = (1 - 1 / a) / (2 - 1 / a)  # the bracket is e^((a-1) eps) [1 + share (e^(-(2a-1) eps) - 1)]
+        return e + math.log1p(share * math.expm1(-(2 * a - 1) * e)) / (a - 1) if e else 0.0
 
     def slope(self, alpha: Any) -> Any:
         """Return the derivative f'(alpha) away from the two kinks."""

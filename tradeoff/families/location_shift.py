@@ -16,7 +16,7 @@ from tradeoff.engines import log_concave
 from tradeoff.engines.law import LossLaw
 from tradeoff.engines.shift import Shape, ShiftLaw
 from tradeoff.engines.tails import AssumedLaw
-from tradeoff.errors import DomainError, NoClosedForm
+from tradeoff.errors import DomainError, NoClosedForm, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
@@ -193,7 +193,9 @@ class LocationShift(TradeOff):
 def _identify(distribution: Any) -> tuple[str, tuple[tuple[str, float], ...]]:
     """Return the name of a frozen SciPy distribution and its arguments, defaults included."""
     if not (hasattr(distribution, "dist") and hasattr(distribution, "logpdf")):
-        raise DomainError(f"distribution = {distribution!r} is not a frozen continuous distribution of scipy.stats, such as norm(scale=2)")
+        raise DomainError(
+            f"distribution = {shown(distribution)} is not a frozen continuous distribution of scipy.stats, such as norm(scale=2)"
+        )
     generator = distribution.dist
     shapes = [name.strip() for name in (generator.shapes or "").split(",") if name.strip()]
     values = {"loc": 0.0, "scale": 1.0}

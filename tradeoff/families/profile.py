@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from tradeoff.core.parameters import real
+from tradeoff.core.parameters import number
 from tradeoff.core.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.functions import exp
 from tradeoff.numerics.polygon import ONE, Line, envelope, whole
 
@@ -42,10 +42,12 @@ class Profile:
         >>> round(f.epsilon(1e-5), 12)
         1.0
         """
+        if not isinstance(guarantees, Mapping):
+            raise DomainError(f"guarantees = {shown(guarantees)} is no mapping; write {{epsilon: delta}}")
         if not guarantees:
             raise DomainError("no guarantee given: list at least one {epsilon: delta}")
-        epsilon = [real("epsilon", e, 0, 700) for e in guarantees]
-        delta = [real("delta", d, 0, 1) for d in guarantees.values()]
+        epsilon = [number("epsilon", e, 0, 700) for e in guarantees]
+        delta = [number("delta", d, 0, 1) for d in guarantees.values()]
         lines: list[Line] = []
         for e, d in zip(epsilon, delta, strict=True):
             slope, kept = whole(float(exp(e).upper)), ONE - whole(d)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
-import mpmath
 import numpy as np
 
 from tradeoff.core.bounds import Bounds, Pair
-from tradeoff.core.parameters import real
+from tradeoff.core.parameters import number, real
 from tradeoff.engines.atomic import AtomicLaw, binomial_law
-from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
+from tradeoff.families._symmetric import SymmetricFamily, grown, numeric, symbols_of, written
 from tradeoff.intervals.bounds import held
 from tradeoff.intervals.functions import clip, exp, expm1, maximum, minimum
 from tradeoff.numerics.rounding import Array, around, exact_product
@@ -50,19 +49,11 @@ class PureDP(SymmetricFamily):
 
     def _steep(self, alpha: Array) -> Bounds:
         """Bound 1 - e^eps alpha where it is above -7, from twice the digits of a float: next to the kink it is small."""
-        high, low, exponent = self._ratio
+        high, low, exponent = grown(self.epsilon_0)
         with np.errstate(over="ignore"):
             share = np.minimum(np.ldexp(alpha, exponent), 8.0)
         product, rest = exact_product(high, share)
         return 1 - Bounds.of(product) - rest - held(*around(low, 2)) * share
-
-    @cached_property
-    def _ratio(self) -> tuple[float, float, int]:
-        """Return e^eps as (high + low) 2^exponent; beyond 2^4000 every alpha above 0 is beyond the kink."""
-        with mpmath.workprec(160):
-            mantissa, exponent = mpmath.frexp(mpmath.exp(self.epsilon_0))
-            high = float(mantissa)
-            return high, float(mantissa - high), min(exponent, 4000)
 
     def _tail(self, epsilon: Array) -> Pair:
         # delta(eps') = (1 - e^(eps' - eps))/(1 + e^-eps) for eps' <= eps.
@@ -72,7 +63,7 @@ class PureDP(SymmetricFamily):
 
     @property
     def sup_loss(self) -> float:
-        return float(self.epsilon_0)
+        return numeric(self, self.epsilon_0)
 
     def loss_law(self) -> AtomicLaw:
         return binomial_law(self.epsilon_0, 1)
@@ -87,9 +78,9 @@ class PureDP(SymmetricFamily):
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of order > 1, log[p^a q^(1-a) + q^a p^(1-a)]/(a-1) with p/q = e^eps, in nats."""
-        a, e = real("order", order, 1, open_low=True), self.epsilon_0
-        log_norm = np.logaddexp(0.0, e)
-        return float((np.logaddexp(a * e, (1 - a) * e) - log_norm) / (a - 1))
+        a, e = number("order", order, 1, open_low=True), numeric(self, self.epsilon_0)
+        share = math.exp(-e) / (1 + math.exp(-e))  # the sum is e^((a-1) eps) [1 + q (e^(-2(a-1) eps) - 1)]
+        return e + math.log1p(share * math.expm1(-2 * (a - 1) * e)) / (a - 1) if e else 0.0
 
     def slope(self, alpha: Any) -> Any:
         """Return the derivative f'(alpha) away from the kink."""

@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from tradeoff.core.curve import TradeOff
+from tradeoff.core.derived import Derived
 from tradeoff.core.dispatch import announces
+from tradeoff.core.parameters import is_symbol
 from tradeoff.core.tensor import Tensor, tensor
 from tradeoff.errors import SymbolError
 from tradeoff.families.symbolic_forms import PARAMETERS
@@ -29,11 +31,20 @@ def substitute(curve: TradeOff, values: Mapping[Any, Any], *, strict: bool = Tru
         return tensor((substitute(factor, values, strict=False), n) for factor, n in curve.factors.items())
     if type(curve).subs is not TradeOff.subs:  # a formula
         return curve.subs(values)
+    if isinstance(curve, Derived):
+        return curve.replaced(lambda part: _inside(part, values))
     where = PARAMETERS.get(type(curve))
     if where is None:
         raise SymbolError(f"{curve!r} cannot substitute its symbols; substitute in the curves it is made of")
     fresh = getattr(curve, where).subs(values)
     return replace(curve, mu=fresh) if where == "mu" else type(curve)(fresh)  # type: ignore[call-arg,type-var]  # a one-parameter family
+
+
+def _inside(part: Any, values: Mapping[Any, Any]) -> Any:
+    """Replace symbols in an operand or a parameter of an operator."""
+    if isinstance(part, TradeOff):
+        return substitute(part, values, strict=False)
+    return part.subs(values) if is_symbol(part) else part
 
 
 def resolved(curve: TradeOff, values: Mapping[Any, Any], *, strict: bool = True) -> dict[Any, Any]:

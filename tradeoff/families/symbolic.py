@@ -16,7 +16,7 @@ from tradeoff.core.dispatch import announces, operator
 from tradeoff.core.parameters import count, is_symbol, real
 from tradeoff.core.tensor import Factors, rule
 from tradeoff.engines.law import LossLaw
-from tradeoff.errors import DomainError, NoClosedForm
+from tradeoff.errors import DomainError, NoClosedForm, shown
 from tradeoff.families import symbolic_forms as forms
 from tradeoff.families.substitution import resolved, substitute
 from tradeoff.families.symbolic_numbers import Evaluator, check, digits_for, flattest, mass_of_zeros, steepest
@@ -66,13 +66,11 @@ class Symbolic(TradeOff):
 
         self.alpha = sympy.Symbol("alpha") if alpha is None else alpha
         if not isinstance(self.alpha, sympy.Symbol):
-            raise DomainError(f"alpha = {alpha!r} is not a SymPy symbol")
-        self.expr = sympy.sympify(expr)
-        if not isinstance(self.expr, sympy.Expr):
-            raise DomainError(f"expr = {expr!r} is not a SymPy expression")
+            raise DomainError(f"alpha = {shown(alpha)} is not a SymPy symbol")
+        self.expr = forms.parsed(expr)
         self._known, self._profile = known, profile
         if known is None and not self.free_symbols:
-            check(self._evaluator, str(self.expr))
+            check(self._evaluator, shown(self.expr))
 
     @property
     def free_symbols(self) -> frozenset[Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.tensor import Tensor
+from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
@@ -20,6 +21,20 @@ def exact(value: Any) -> Any:
 
     expression = sympy.sympify(value)
     return expression.xreplace({number: sympy.Rational(number) for number in expression.atoms(sympy.Float) if number.is_finite})
+
+
+def parsed(value: Any) -> Any:
+    """Return ``value`` as a SymPy expression; raise ``DomainError`` if it is none."""
+    import sympy
+
+    try:
+        expression = sympy.sympify(value)
+        str(expression)  # formulas are compiled from their text, and Python prints no integer of more than 4300 digits
+    except (sympy.SympifyError, ArithmeticError, AttributeError, SyntaxError, TypeError, ValueError) as error:
+        raise DomainError(f"expr = {shown(value)} is not a SymPy expression") from error
+    if not isinstance(expression, sympy.Expr):
+        raise DomainError(f"expr = {shown(value)} is not a SymPy expression")
+    return expression
 
 
 def two_lines(curve: TradeOff) -> tuple[Any, Any] | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tradeoff.core.bounds import Pair
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count, is_symbol, real
+from tradeoff.core.parameters import count, is_symbol, number, real
 from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.families.identity import Identity
@@ -133,7 +133,8 @@ class TotalVariation(SymmetricFamily):
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of any order above 1: infinite unless delta = 0."""
-        return self.kl() * order if self.delta_0 else 0.0
+        number("order", order, 1, open_low=True)
+        return self.kl()
 
     def slope(self, alpha: Any) -> Any:
         """Return the derivative f'(alpha) away from the kink."""

@@ -10,7 +10,7 @@ import numpy as np
 from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.dispatch import announces
-from tradeoff.core.parameters import real
+from tradeoff.core.parameters import number
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.gdp.regret import best_mu, reaching, regret
@@ -111,7 +111,7 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     f >= g iff delta_f <= delta_g at every real eps. As g is symmetric, eps >= 0 for f and for f^-1 is enough; and from
     the eps on where delta_f <= failure nothing is left to check. In between, cells of eps are decided by convexity.
     """
-    failure = real("failure", failure, 0, 1)
+    failure = number("failure", failure, 0, 1)
     f.bounds.delta(0.0)  # a curve with free symbols says so here
     why = lost(f, failure)
     if why is not None:

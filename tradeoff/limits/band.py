@@ -13,7 +13,7 @@ from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import reals
 from tradeoff.core.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, shown
 from tradeoff.numerics.roots import straddle
 from tradeoff.numerics.rounding import UNIT, Array
 
@@ -87,7 +87,7 @@ class Band(ABC):
 def _array(name: str, value: ArrayLike, low: float, high: float) -> tuple[Array, tuple[int, ...]]:
     array = reals(name, value)
     if not np.all((array >= low) & (array <= high)):
-        raise DomainError(f"{name} = {value!r} is outside [{low:g}, {high:g}]")
+        raise DomainError(f"{name} = {shown(value)} is outside [{low:g}, {high:g}]")
     return array.ravel(), array.shape
 
 

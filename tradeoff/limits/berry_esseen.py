@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from tradeoff.core.curve import TradeOff
-from tradeoff.errors import DomainError
+from tradeoff.core.parameters import choice
 from tradeoff.limits.band import Band, Hypothesis
 from tradeoff.limits.normal_pair import NormalPair
 from tradeoff.limits.sums import Law, LossSum, deviation, per_order, rough, total, variance
@@ -129,8 +129,7 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
     >>> round(band.lower(0.1), 4), round(f(0.1), 4), round(band.upper(0.1), 4)
     (0.5961, 0.6109, 0.6259)
     """
-    if constants not in {"sharp", "theorem"}:
-        raise DomainError(f"constants = {constants!r} is not one of 'sharp', 'theorem'")
+    choice("constants", constants, get_args(Constants))
     pairs = per_order(curve, lambda found: _pair(found, constants))
     gamma = _gamma(pairs)
     hypotheses = (

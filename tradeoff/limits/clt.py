@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,8 +11,8 @@ from scipy.special import ndtr
 
 from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count, is_symbol, losses, real
-from tradeoff.errors import DomainError, PrecisionError, SymbolError
+from tradeoff.core.parameters import MOST, choice, count, is_symbol, losses, real
+from tradeoff.errors import PrecisionError, SymbolError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
@@ -24,7 +24,6 @@ from tradeoff.operators.symmetrise import Envelope
 Scheme = Literal["poisson", "fixed-size"]
 
 _SQRT_2 = math.sqrt(2)
-_MOST_ROUNDS = 2**53
 _ASYMPTOTIC = ("sum kl -> K", "max kl -> 0", "sum kappa2 -> s^2", "sum kappa3 -> 0")
 
 
@@ -99,7 +98,7 @@ def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
     >>> to.limits.epsilon_delta_clt(0.1, 1e-6, n=100)
     ≈ G_{1} ⊗ f_{0,9.9995e-05} by (epsilon, delta) CLT
     """
-    n = _rounds("n", n, 1)
+    n = count("n", n, 1, MOST)
     e, d = losses(epsilon, delta)
     mu = math.sqrt(n) * math.hypot(*e.tolist())
     lost = -math.expm1(-n * math.fsum(d.tolist()))
@@ -127,7 +126,8 @@ def dp_sgd_clt(sample_rate: Any, noise_multiplier: Any, steps: Any, *, scheme: S
     steps
         T, a whole number.
     scheme
-        ``"poisson"`` (Bu, Dong, Long, Su 2020) or ``"fixed-size"``, replace-one neighbours (Dong, Roth, Su 2022, Corollary 5.4).
+        ``"poisson"`` (Bu, Dong, Long, Su 2020) or ``"fixed-size"``, replace-one neighbours (Dong, Roth, Su 2022, Corollary 5.4
+        of Theorem 5.3).
 
     Notes
     -----
@@ -145,18 +145,11 @@ def dp_sgd_clt(sample_rate: Any, noise_multiplier: Any, steps: Any, *, scheme: S
     p, sigma = real("sample_rate", sample_rate, 0, 1), real("noise_multiplier", noise_multiplier, 0, open_low=True)
     if is_symbol(p) or is_symbol(sigma):
         raise SymbolError(f"sample_rate = {p!r}, noise_multiplier = {sigma!r}: the formula answers with a number; give numbers")
-    c = p * math.sqrt(_rounds("steps", steps))
-    if scheme not in {"poisson", "fixed-size"}:
-        raise DomainError(f"scheme = {scheme!r} is not one of 'poisson', 'fixed-size'")
+    c = p * math.sqrt(count("steps", steps, 0, MOST))
+    choice("scheme", scheme, get_args(Scheme))
     mu = c * _chi(1 / sigma) if scheme == "poisson" else math.sqrt(2) * c * _fixed_size(1 / sigma)
     source = "Bu, Dong, Long, Su 2020" if scheme == "poisson" else "Dong, Roth, Su 2022, Corollary 5.4"
     return ApproximateCurve(_gaussian(mu), f"DP-SGD CLT, {scheme}", source, ("sample_rate sqrt(steps) -> c", "steps -> inf"), None, mu)
-
-
-def _rounds(name: str, value: Any, low: int = 0) -> int:
-    if (checked := count(name, value, low)) > _MOST_ROUNDS:
-        raise DomainError(f"{name} = {value!r} is above {_MOST_ROUNDS}, the most rounds a float counts exactly")
-    return checked
 
 
 def _chi(s: float) -> float:

@@ -11,7 +11,7 @@ from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
 from tradeoff.engines.expectation import FiniteLaw, Function, above_line
 from tradeoff.engines.law import LossLaw, Reversed
-from tradeoff.errors import KindError, PrecisionError, SymbolError
+from tradeoff.errors import KindError, PrecisionError, shown
 from tradeoff.limits.closed_forms import closed_form
 from tradeoff.numerics.rounding import UNIT
 
@@ -42,10 +42,8 @@ CONSTANT = Moments(NOTHING, NOTHING, NOTHING, NOTHING, 0.0, NOTHING, NOTHING, 0.
 def factors(curve: TradeOff) -> dict[TradeOff, int]:
     """Return the factors of a product with their powers, or the curve itself once."""
     if not isinstance(curve, TradeOff):
-        raise KindError(f"{curve!r} is not a trade-off function; ask a mechanism for its .curve(), a plan for its .guarantee()")
-    if curve.free_symbols:
-        names = ", ".join(sorted(map(str, curve.free_symbols)))
-        raise SymbolError(f"{curve!r} has free symbols {names}; substitute numbers first, with .subs({{...}})")
+        raise KindError(f"{shown(curve)} is not a trade-off function; ask a mechanism for its .curve(), a plan for its .guarantee()")
+    curve.require_numbers()
     return dict(getattr(curve, "factors", {curve: 1}))
 
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal, NoReturn
 
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count, is_symbol, real
+from tradeoff.core.parameters import MOST, count, is_symbol, real
 from tradeoff.errors import KindError, domain
 
 Adjacency = Literal["add-remove", "replace-one"]
@@ -48,15 +48,12 @@ def number(name: str, value: Any, low: float, high: float = math.inf, *, open_lo
     """Return ``value`` as a float in the range; booleans, text and symbols are no numbers here."""
     if isinstance(value, bool | str | bytes) or is_symbol(value):
         raise domain(name, value, "the real numbers", "a mechanism takes one number")
-    try:
-        return float(real(name, value, low, high, open_low=open_low, open_high=open_high))
-    except OverflowError as error:
-        raise domain(name, value, "the range of floats") from error
+    return float(real(name, value, low, high, open_low=open_low, open_high=open_high))
 
 
 def whole(name: str, value: Any, low: int) -> int:
     """Return ``value`` as an integer of at least ``low``."""
-    return count(name, value, low)
+    return count(name, value, low, MOST)
 
 
 def ratio(above: float, below: float) -> float:

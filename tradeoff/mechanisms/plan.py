@@ -10,7 +10,7 @@ from typing import Any, get_args
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import count
 from tradeoff.core.tensor import tensor
-from tradeoff.errors import KindError, PlanError
+from tradeoff.errors import KindError, PlanError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
@@ -51,9 +51,9 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanisms, Mapping):
-            raise KindError(f"a Plan takes a mapping {{mechanism: count}}, and {self.mechanisms!r} is none")
-        if self.adjacency not in get_args(Adjacency):
-            raise PlanError(f"adjacency = {self.adjacency!r} is none of {', '.join(map(repr, get_args(Adjacency)))}")
+            raise KindError(f"a Plan takes a mapping {{mechanism: count}}, and {shown(self.mechanisms)} is none")
+        if not isinstance(self.adjacency, str) or self.adjacency not in get_args(Adjacency):
+            raise PlanError(f"adjacency = {shown(self.adjacency)} is none of {', '.join(map(repr, get_args(Adjacency)))}")
         counts = {_mechanism(key): count(f"the count of {key!r}", n) for key, n in self.mechanisms.items()}
         for mechanism in counts:
             _fits(mechanism, self.adjacency)
@@ -101,7 +101,7 @@ def _mechanism(key: Any) -> Mechanism:
         return key
     if isinstance(key, TradeOff):
         raise KindError(f"{key!r} is a curve, and a Plan holds mechanisms: {_written(key)}, or compose curves with @ and **")
-    raise KindError(f"{key!r} is no mechanism: a Plan holds those of tradeoff.mechanisms")
+    raise KindError(f"{shown(key)} is no mechanism: a Plan holds those of tradeoff.mechanisms")
 
 
 def _written(curve: TradeOff) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
 from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff, operand
 from tradeoff.core.dispatch import announces
-from tradeoff.errors import DomainError
+from tradeoff.core.parameters import choice
 from tradeoff.numerics.rounding import UNIT
 
 Metric = Literal["uniform", "levy"]
@@ -34,8 +34,7 @@ def distance(f: TradeOff, g: TradeOff, *, metric: Metric = "uniform") -> Bounds:
     Bounds
         Lower and upper bound, about 1e-4 apart for closed forms.
     """
-    if metric not in {"uniform", "levy"}:
-        raise DomainError(f"metric = {metric!r} is not one of 'uniform', 'levy'")
+    choice("metric", metric, get_args(Metric))
     if operand(f) == operand(g):
         return Bounds(0.0, 0.0)
     return _uniform(f, g) if metric == "uniform" else _levy(f, g)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.dispatch import announces
 from tradeoff.core.parameters import reals
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, shown
 from tradeoff.numerics.rounding import UNIT, Array
 
 
@@ -43,7 +43,7 @@ class Dual:
         """Convex conjugate f*(y) = sup_x {x y - f(x)} = delta(log(-y)) - 1 for y < 0, and y for y >= 0 (an upper bound)."""
         at = reals("y", y)
         if np.isnan(at).any():
-            raise DomainError(f"y = {y!r} holds NaN; give real slopes")
+            raise DomainError(f"y = {shown(y)} holds NaN; give real slopes")
         flat = at.ravel()
         value = np.maximum(flat, 0.0)  # f >= 0 with f(1) = 0: the supremum sits at x = 1
         value[flat < 0] = self._steep(-flat[flat < 0])

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from tradeoff.core.bounds import Bounds, Pair
@@ -9,7 +12,7 @@ from tradeoff.core.curve import TradeOff
 from tradeoff.core.derived import OfBeta
 from tradeoff.core.dispatch import announces
 from tradeoff.core.parameters import count
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, shown
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.functions import clip, whole
 from tradeoff.numerics.rounding import Array
@@ -37,6 +40,10 @@ class Group(OfBeta):
         f = self.operands[0].bounds
         return Bounds(f(power.upper).lower, f(power.lower).upper)
 
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        base: TradeOff = change(self.operands[0])
+        return base.group(self.k)
+
     @property
     def q_plus(self) -> float:
         return float(self.mass_at_infinity.upper)
@@ -61,7 +68,7 @@ class Group(OfBeta):
 
 @announces("group")
 def group(f: TradeOff, k: int) -> TradeOff:
-    """Guarantee for groups of ``k`` records, for a symmetric curve.
+    """Guarantee for groups of ``k`` records, for a symmetric curve (Dong, Roth, Su 2022, Theorem 2.14).
 
     For a curve of one order the formula covers k changes in the same direction only, so it is refused: take the
     envelope first, then the group.
@@ -78,5 +85,5 @@ def group(f: TradeOff, k: int) -> TradeOff:
         raise DomainError("group needs a symmetric curve; take f.symmetrise(assume='either-order').group(k)")
     base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (f, k)
     if steps > _MOST:
-        raise DomainError(f"k = {steps} is above {_MOST}, the most compositions of a curve without a closed form")
+        raise DomainError(f"k = {shown(steps)} is above {_MOST}, the most compositions of a curve without a closed form")
     return f if k == 1 else Group(base, steps)

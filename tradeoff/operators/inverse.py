@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from tradeoff.core.bounds import Bounds, Pair
@@ -59,6 +62,10 @@ class Inverse(Derived):
 
     def inverse(self) -> TradeOff:
         return self.operands[0]
+
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        turned: TradeOff = change(self.operands[0]).inverse()
+        return turned
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
         low, high = self.operands[0].laws()

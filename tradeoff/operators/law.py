@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.dispatch import announces
-from tradeoff.core.parameters import count, reals
+from tradeoff.core.parameters import choice, count, number, reals
 from tradeoff.core.tensor import Tensor, law_pair
 from tradeoff.engines.law import LossLaw, Reversed, masses
 from tradeoff.engines.saddle import Cumulant
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, shown
 from tradeoff.numerics.rounding import UNIT, Array
 
 Under = Literal["P", "Q"]
@@ -50,8 +50,7 @@ class Law:
         return [(low, n) for low, _, n in self._pairs]
 
     def _parts(self, under: Under) -> list[tuple[LossLaw, int]]:
-        if under not in {"P", "Q"}:
-            raise DomainError(f"under = {under!r} is neither 'P' nor 'Q'")
+        choice("under", under, get_args(Under))
         return [(Reversed(law), n) for law, n in self._factors] if under == "Q" else self._factors
 
     @property
@@ -123,8 +122,7 @@ class Law:
 
     def quantile(self, level: float, *, under: Under = "P") -> float:
         """Return the loss where the distribution function crosses ``level``, by bisection on its bounds; infinite where masses are."""
-        if not 0 < level < 1:
-            raise DomainError(f"level = {level!r} is outside (0, 1)")
+        level = number("level", level, 0, 1, open_low=True, open_high=True)
         if under == "P" and level <= self.curve.p_minus:
             return -np.inf
         if under == "Q" and level > 1 - self.curve.q_plus:
@@ -158,11 +156,10 @@ class Law:
 
 def _losses(loss: ArrayLike, under: Under) -> tuple[Array, tuple[int, ...]]:
     """Return checked losses, flat, and their shape."""
-    if under not in {"P", "Q"}:
-        raise DomainError(f"under = {under!r} is neither 'P' nor 'Q'")
+    choice("under", under, get_args(Under))
     at = reals("loss", loss)
     if np.isnan(at).any():
-        raise DomainError(f"loss = {loss!r} holds NaN; give losses in nats")
+        raise DomainError(f"loss = {shown(loss)} holds NaN; give losses in nats")
     return at.ravel(), at.shape
 
 

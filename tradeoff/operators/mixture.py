@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import reduce
 from operator import add
 from typing import Any
@@ -13,7 +13,7 @@ from tradeoff.core.curve import TradeOff, operand
 from tradeoff.core.derived import Derived
 from tradeoff.core.parameters import is_symbol, real
 from tradeoff.engines.law import LossLaw, Mixed
-from tradeoff.errors import DomainError, KindError, SymbolError
+from tradeoff.errors import DomainError, KindError, SymbolError, shown
 from tradeoff.intervals.bounds import held
 from tradeoff.intervals.functions import clip
 from tradeoff.numerics.rounding import Array, around
@@ -62,6 +62,12 @@ class Mixture(Derived):
             return self
         return mixture({f.inverse(): w for f, w in zip(self.operands, self.weights, strict=True)})
 
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        shares: dict[TradeOff, float] = {}
+        for f, weight in zip(map(change, self.operands), self.weights, strict=True):  # curves may have become equal
+            shares[f] = shares.get(f, 0.0) + weight
+        return mixture(shares)
+
     def laws(self) -> tuple[LossLaw, LossLaw]:
         pairs = [f.laws() for f in self.operands]
         below = Mixed([(w, low) for w, (low, _) in zip(self.weights, pairs, strict=True)])
@@ -94,7 +100,7 @@ def mixture(weights: Mapping[TradeOff, Any]) -> TradeOff:
     True
     """
     if not isinstance(weights, Mapping):
-        raise KindError(f"weights = {weights!r} is no mapping; write {{curve: probability}}")
+        raise KindError(f"weights = {shown(weights)} is no mapping; write {{curve: probability}}")
     checked = {operand(f): _weight(w) for f, w in weights.items()}
     total = math.fsum(checked.values())
     if abs(total - 1) > 1e-12:

@@ -6,7 +6,7 @@ import numpy as np
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.dispatch import announces
-from tradeoff.core.parameters import real
+from tradeoff.core.parameters import number
 from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.core.tensor import Factors, Tensor, tensor
 from tradeoff.errors import Undecided
@@ -25,15 +25,25 @@ _ROUNDS, _MOST_NODES, _FARTHEST = 40, 4000, 1e6
 
 @announces("at_least")
 def at_least(f: TradeOff, g: TradeOff) -> bool:
-    """Whether f >= g: f is at least as private at every alpha.
+    """Whether f >= g: f is at least as private at every alpha, so that a randomised map leads from f's pair to g's.
+
+    That the order says the latter is Blackwell's theorem; delta_f <= delta_g everywhere says the same (Dong, Roth, Su 2022, Theorem
+    2.10 and Proposition 2.11).
 
     Raises
     ------
     Undecided
         If the curves are closer than their bounds somewhere; ``at`` is the epsilon.
+    SymbolError
+        If symbols are left, and the answer depends on them.
     """
-    known = _by_structure(f, g)
+    try:
+        known = _by_structure(f, g)
+    except TypeError:  # SymPy does not know which of two parameters is larger
+        known = None
     if known is None:
+        f.require_numbers()
+        g.require_numbers()
         known = _by_tails(f, g)
     return _by_bounds(f, g) if known is None else known
 
@@ -130,7 +140,9 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
     Undecided
         If the truth lies within the width of the bounds.
     """
-    failure = real("failure", failure, 0, 1)
+    f.require_numbers()
+    g.require_numbers()
+    failure = number("failure", failure, 0, 1)
     if failure == 0:
         return at_least(f, g)
     goal = g @ TotalVariation(failure)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from tradeoff.core.bounds import Bounds, Pair
@@ -59,6 +62,9 @@ class Maximum(OfBeta):
         least = self.mass_at_infinity.upper
         return [f for f in self.operands if f.mass_at_infinity.lower <= least]
 
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        return maximum(*map(change, self.operands))
+
     def inverse(self) -> TradeOff:
         return self if self.symmetric else maximum(*(f.inverse() for f in self.operands))
 
@@ -104,6 +110,9 @@ class HullOfMinimum(Derived):
         # From a lower start a chord may reach over to a steep curve, flatter than that is.
         kept = all(f.mass_at_infinity.upper == 0 for f in self.operands)
         return max(f.least_sup_loss for f in self.operands) if kept else -np.inf
+
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        return minimum(*map(change, self.operands))
 
     def inverse(self) -> TradeOff:
         return self if self.symmetric else minimum(*(f.inverse() for f in self.operands))

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cached_property
 from numbers import Rational
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.curve import TradeOff, operand
 from tradeoff.core.derived import Derived
-from tradeoff.core.parameters import is_symbol, real
+from tradeoff.core.parameters import choice, is_symbol, real
 from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.engines.law import LossLaw, Reversed, Thinned
 from tradeoff.errors import DomainError
+from tradeoff.families._symmetric import symbols_of, written
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, maximum, meet
 from tradeoff.numerics.roots import straddle
@@ -30,7 +33,7 @@ def subsample(f: TradeOff, p: Any, *, scheme: Scheme = "poisson") -> TradeOff:
     f
         Base curve T(P, Q).
     p
-        Sampling rate in [0, 1].
+        Sampling rate in [0, 1], or a SymPy expression: the Poisson curve is then a formula, C_p(f) waits for numbers.
     scheme
         ``"poisson"``: one order of add/remove neighbours; its inverse is the other. ``subsample(~f, p)`` is not
         ``~subsample(f, p)``. ``"without-replacement"``: C_p(f), the envelope of f_p and its inverse, for fixed-size
@@ -47,11 +50,10 @@ def subsample(f: TradeOff, p: Any, *, scheme: Scheme = "poisson") -> TradeOff:
     >>> round(subsample(PureDP(1.0), 0.5).epsilon(0), 6)
     0.620115
     """
-    if scheme not in {"poisson", "without-replacement"}:
-        raise DomainError(f"scheme = {scheme!r} is not one of 'poisson', 'without-replacement'")
-    if operand(f).free_symbols or is_symbol(p):
+    choice("scheme", scheme, get_args(Scheme))
+    rate, symbolic = real("p", p, 0, 1), bool(operand(f).free_symbols) or is_symbol(p)
+    if symbolic and scheme == "poisson":
         return f.symbolic().subsample(p)  # type: ignore[no-any-return]  # a Symbolic
-    rate = real("p", p, 0, 1)
     if rate == 0:
         return Identity()
     if isinstance(f, PiecewiseLinear) and f.exact and isinstance(p, Rational):
@@ -85,6 +87,15 @@ class Subsampled(Derived):
     @property
     def symmetric(self) -> bool:
         return False
+
+    @property
+    def free_symbols(self) -> frozenset[Any]:
+        return super().free_symbols | symbols_of(self.p)
+
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        base, p = change(self.operands[0]), change(self.p)
+        one_order = Subsampled(base, p) if base.free_symbols or is_symbol(p) else subsample(base, p)
+        return one_order.inverse() if self.flipped else one_order
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
         if self.flipped:
@@ -158,7 +169,7 @@ class Subsampled(Derived):
     def least_sup_loss(self) -> float:
         return float(self._sup_loss.lower)
 
-    @property
+    @cached_property
     def _sup_loss(self) -> Bounds:
         base = self.operands[0]
         if not self.flipped:
@@ -180,4 +191,4 @@ class Subsampled(Derived):
         return Reversed(Thinned(law, self.p)) if self.flipped else Thinned(law, self.p)
 
     def __repr__(self) -> str:
-        return f"{'~' if self.flipped else ''}subsample({self.operands[0]!r}, {self.p:.6g}) (one order)"
+        return f"{'~' if self.flipped else ''}subsample({self.operands[0]!r}, {written(self.p)}) (one order)"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
+from typing import Any, get_args
 
 import numpy as np
 
@@ -10,11 +12,12 @@ from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.curve import Hypothesis, TradeOff
 from tradeoff.core.derived import Derived
 from tradeoff.core.dispatch import announces
+from tradeoff.core.parameters import choice
 from tradeoff.core.piecewise_linear import PiecewiseLinear, pointwise
-from tradeoff.errors import DomainError
 from tradeoff.numerics.concave import conjugate
 from tradeoff.numerics.roots import straddle
 from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.operators.inverse import inverse
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.tabulate import Tabulated, of_orders
 
@@ -30,22 +33,23 @@ def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
     assume
         ``"either-order"``: one order has f, the other f^-1, so only the hull of min{f, f^-1} holds for both.
         ``"both-orders"``: every ordered pair has at least f, so max{f, f^-1} holds (Dong, Roth, Su 2022,
-        Proposition 2.4). ``"profile"``: delta(eps) holds for eps >= 0 in both orders, so Symm(f) does.
+        Proposition 2.4). ``"profile"``: delta(eps) holds for eps >= 0 in both orders, so Symm(f) does
+        (the same, Appendix F).
 
     Returns
     -------
     TradeOff
         Always at or below ("either-order") or at or above ("both-orders") f.
     """
-    if assume not in {"either-order", "both-orders", "profile"}:
-        raise DomainError(f"assume = {assume!r} is not one of 'either-order', 'both-orders', 'profile'")
+    choice("assume", assume, get_args(Hypothesis))
     if f.symmetric:
         return f
     if assume == "profile":
         return _by_profile(f) if isinstance(f, PiecewiseLinear) else ProfileSymmetrised(f)
     if isinstance(f, PiecewiseLinear):
         return pointwise(f, f.inverse(), largest=assume == "both-orders")
-    return Envelope(f) if assume == "either-order" else maximum(f, f.inverse())
+    turned = inverse(f) if f.free_symbols else f.inverse()  # an inverse of formulas is solved for only where it is asked
+    return Envelope(f, turned) if assume == "either-order" else maximum(f, turned)
 
 
 class Envelope(HullOfMinimum):
@@ -53,8 +57,11 @@ class Envelope(HullOfMinimum):
 
     name = "either-order"
 
-    def __init__(self, f: TradeOff) -> None:
-        super().__init__(f, f.inverse())
+    def __init__(self, f: TradeOff, turned: TradeOff | None = None) -> None:
+        super().__init__(f, f.inverse() if turned is None else turned)
+
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        return symmetrise(change(self.operands[0]), assume="either-order")
 
     @property
     def symmetric(self) -> bool:
@@ -71,6 +78,9 @@ class ProfileSymmetrised(Derived):
 
     def __init__(self, f: TradeOff) -> None:
         self.operands = (f,)
+
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        return symmetrise(change(self.operands[0]), assume="profile")
 
     @property
     def symmetric(self) -> bool:

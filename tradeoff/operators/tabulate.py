@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.dispatch import announces
+from tradeoff.core.parameters import reals
 from tradeoff.core.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, shown
 from tradeoff.numerics.polygon import ONE, Line, Point, corners, hull, whole
 from tradeoff.operators.nodes import STEEPEST, Nodes, lines_below
 
@@ -85,12 +86,9 @@ def _both(orders: list[list[Line]]) -> list[Line]:
 
 def _at(f: TradeOff, alphas: ArrayLike) -> Tabulated:
     """Chords between the given nodes, and the certified lines parallel to them."""
-    try:
-        nodes = np.asarray(alphas, dtype=float)
-    except (TypeError, ValueError) as error:
-        raise DomainError(f"alphas = {alphas!r} is not a list of type I errors") from error
+    nodes = reals("alphas", alphas)
     if nodes.ndim != 1 or len(nodes) == 0:
-        raise DomainError(f"alphas = {alphas!r} is not a non-empty one-dimensional list of type I errors")
+        raise DomainError(f"alphas = {shown(alphas)} is not a non-empty one-dimensional list of type I errors")
     nodes = np.unique(np.concatenate([[0.0], nodes, [1.0]]))
     points = [(whole(a), whole(b)) for a, b in zip(nodes.tolist(), f.bounds(nodes).upper.tolist(), strict=True)]
     upper = hull([*points, *_ENDS])

@@ -22,7 +22,7 @@ from tradeoff.report.methods import METHODS, Claim, claim_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-UNDER = "under-reports"
+UNDER, SAFE, WITHIN = "under-reports", "safe", "within the bounds"
 DECLINED = "declined"
 _GRID = np.unique(np.concatenate([np.linspace(0.0, 1.0, 101), np.geomspace(1e-6, 0.49, 28)]))
 
@@ -53,6 +53,28 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class Unsafe:
+    """Where a method claims more privacy than there is, by how much at least: beyond the exact bound of that side.
+
+    Parameters
+    ----------
+    answered
+        What is answered: epsilon, delta or beta.
+    error
+        The answer less the exact bound it passes: positive for beta, negative for epsilon and delta.
+    asked
+        The delta, epsilon or alpha where.
+    """
+
+    answered: str
+    error: float
+    asked: float
+
+    def __str__(self) -> str:
+        return f"{self.answered} {self.error:+.1e} at {ASKED[self.answered]} = {self.asked:.2g}"
+
+
+@dataclass(frozen=True)
 class Row:
     """What one method answers, or why it does not.
 
@@ -69,6 +91,11 @@ class Row:
     sup_error, sup_error_at
         Signed difference beta - f of largest size among 129 type I errors, and where: positive on the unsafe side. It is
         taken to the middle of the exact bounds, and says nothing between those type I errors.
+    unsafe
+        For epsilon, delta and beta the largest error on the unsafe side, among the questions and for beta those type I errors
+        too; empty where none is certain.
+    proved
+        Whether no answer lies between the exact bounds, or a theorem says that such answers are safe.
     """
 
     method: str
@@ -77,12 +104,20 @@ class Row:
     entries: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)
     sup_error: float = float("nan")
     sup_error_at: float = float("nan")
-    above: bool = False
+    unsafe: tuple[Unsafe, ...] = ()
+    proved: bool = False
 
     @property
     def under_reports(self) -> bool:
-        """Whether any answer, or the curve at any of the type I errors looked at, is on the unsafe side."""
-        return self.above or any(e.under_reports for entries in self.entries.values() for e in entries)
+        """Whether any answer, or the curve at any of the type I errors looked at, is certain to be on the unsafe side."""
+        return bool(self.unsafe)
+
+    @property
+    def verdict(self) -> str:
+        """``"under-reports"``, ``"safe"``, or ``"within the bounds"``, where the exact bounds do not tell; ``"declined"``."""
+        if self.claim is None:
+            return DECLINED
+        return UNDER if self.unsafe else f"{SAFE if self.proved else WITHIN} ({self.claim.kind})"
 
 
 @dataclass(frozen=True)
@@ -114,12 +149,13 @@ class Comparison:
 
     def header(self) -> list[str]:
         """Return the names of the columns."""
-        return ["method", "verdict", *(f"{name} at {question} = {a.asked:g}" for name, question, a in self.exact), "largest error of beta"]
+        questions = (f"{name} at {question} = {a.asked:g}" for name, question, a in self.exact)
+        return ["method", "verdict", *questions, "largest error of beta", "largest unsafe error"]
 
     def table(self) -> list[list[str]]:
         """Return the rows as text: value and signed error; "!" where a method under-reports, "?" where the exact bounds do not tell."""
         sides = [[rounded(getattr(a, side), side, 6) for _, _, a in self.exact] for side in ("lower", "upper")]
-        exact = [["exact, at least", "certified", *sides[0], ""], ["exact, at most", "certified", *sides[1], ""]]
+        exact = [["exact, at least", "certified", *sides[0], "", ""], ["exact, at most", "certified", *sides[1], "", ""]]
         return exact + [self._line(row) for row in self.rows]
 
     @property
@@ -129,10 +165,10 @@ class Comparison:
 
     def _line(self, row: Row) -> list[str]:
         if row.claim is None:
-            return [row.method, DECLINED, *["-" for _ in self.exact], "-"]
+            return [row.method, DECLINED, *["-" for _ in self.exact], "-", "-"]
         found = [_cell(e, name, row.claim.kind) for name in ASKED for e in row.entries[name]]
         largest = f"{row.sup_error:+.1e} at alpha = {row.sup_error_at:.2g}" if np.isfinite(row.sup_error) else "-"
-        return [row.claim.name, UNDER if row.under_reports else row.claim.kind, *found, largest]
+        return [row.claim.name, row.verdict, *found, largest, "; ".join(map(str, row.unsafe)) or "-"]
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data: the exact answers and one object a method; infinity is the string ``"inf"``, no answer is null."""
@@ -177,7 +213,8 @@ def compare(
     Returns
     -------
     Comparison
-        Table, figure and data; ``under_reports`` where a method claims more privacy than the exact bounds allow.
+        Table, figure and data; ``under_reports`` where a method claims more privacy than the exact bounds allow, on a question
+        asked or on the curve at 129 type I errors, and ``unsafe`` says by how much and where.
 
     Raises
     ------
@@ -190,8 +227,9 @@ def compare(
     --------
     >>> import tradeoff as to
     >>> found = compare(to.Laplace(0.5) ** 4, {"one Gaussian": to.Gaussian(0.5)}, delta=[1e-3], epsilon=[], alpha=[])
-    >>> found["one Gaussian"].under_reports
-    True
+    >>> row = found["one Gaussian"]
+    >>> row.verdict, [str(each) for each in row.unsafe]
+    ('under-reports', ['epsilon -6.3e-01 at delta = 0.001', 'beta +1.8e-01 at alpha = 0.19'])
     """
     if not isinstance(curve, TradeOff):
         raise KindError(f"{curve!r} is no curve: compare plan.guarantee(), or mechanism.curve()")
@@ -230,8 +268,30 @@ def _row(name: str, claim: Claim | str, exact: Answers, on_grid: Bounds) -> Row:
     if isinstance(claim, str):
         return Row(name, None, claim)
     entries = {answered: _entries(claim, answered, getattr(exact, answered)) for answered in ASKED}
-    error, at, above = _largest(claim, on_grid)
-    return Row(name, claim, "", entries, error, at, above)
+    value = _value(claim.beta, _GRID)
+    error, at = _largest(value, on_grid)
+    looked = {answered: [(e.value, a) for e, a in zip(entries[answered], getattr(exact, answered), strict=True)] for answered in ASKED}
+    if value is not None:
+        looked["beta"] += [(v, Answer(*each)) for v, *each in zip(value, _GRID, on_grid.lower, on_grid.upper, strict=True)]
+    return Row(name, claim, "", entries, error, at, _unsafe(looked), claim.kind == "bound" or _beyond(looked))
+
+
+def _unsafe(looked: Mapping[str, Sequence[tuple[float, Answer]]]) -> tuple[Unsafe, ...]:
+    """Return the largest error past the exact bound on the unsafe side, for each kind of answer."""
+    found = [
+        Unsafe(answered, float(value - (a.upper if answered == "beta" else a.lower)), float(a.asked))
+        for answered, pairs in looked.items()
+        for value, a in pairs
+        if (value > a.upper if answered == "beta" else value < a.lower)
+    ]
+    kinds = dict.fromkeys(each.answered for each in found)
+    return tuple(max((each for each in found if each.answered == kind), key=lambda each: abs(each.error)) for kind in kinds)
+
+
+def _beyond(looked: Mapping[str, Sequence[tuple[float, Answer]]]) -> bool:
+    """Whether every answer is past the exact bound on the safe side."""
+    pairs = ((answered, value, a) for answered, found in looked.items() for value, a in found if not np.isnan(value))
+    return all(value <= a.lower if answered == "beta" else value >= a.upper for answered, value, a in pairs)
 
 
 def _entries(claim: Claim, answered: str, exact: Sequence[Answer]) -> tuple[Entry, ...]:
@@ -268,15 +328,13 @@ def _value(answer: Any, at: Array) -> Array | None:
         return None
 
 
-def _largest(claim: Claim, on_grid: Bounds) -> tuple[float, float, bool]:
-    value = _value(claim.beta, _GRID)
-    if value is None:
-        return float("nan"), float("nan"), False
-    error = value - (on_grid.lower + on_grid.upper) / 2
+def _largest(value: Array | None, on_grid: Bounds) -> tuple[float, float]:
+    """Return the signed error of beta of largest size, and where."""
+    error = np.full(1, np.nan) if value is None else value - (on_grid.lower + on_grid.upper) / 2
     if np.isnan(error).all():
-        return float("nan"), float("nan"), False
+        return float("nan"), float("nan")
     k = int(np.nanargmax(np.abs(error)))
-    return float(error[k]), float(_GRID[k]), bool(np.any(value > on_grid.upper))
+    return float(error[k]), float(_GRID[k])
 
 
 def _cell(entry: Entry, answered: str, kind: str) -> str:
@@ -296,7 +354,8 @@ def _row_json(row: Row) -> dict[str, Any]:
     }
     at = {"sup_error": _plain(row.sup_error), "sup_error_at": _plain(row.sup_error_at)}
     head = {"method": row.method, "name": row.claim.name, "kind": row.claim.kind, "source": row.claim.source}
-    return {**head, **answers, **at, "under_reports": row.under_reports}
+    unsafe = [{"answered": u.answered, ASKED[u.answered]: finite(u.asked), "error": finite(u.error)} for u in row.unsafe]
+    return {**head, **answers, **at, "under_reports": row.under_reports, "verdict": row.verdict, "unsafe": unsafe}
 
 
 def _verdict(entry: Entry) -> dict[str, bool]:

@@ -58,9 +58,10 @@ $tradeoff
 <p>The least δ at each ε. Lower is more private.</p>
 $profile
 <h2>Beside other methods</h2>
-<p>Each answer with its signed error in brackets. “!” and “under-reports” mark a method that claims more privacy than the exact bounds
-allow: ε or δ too small, β too large; “?” what the exact bounds do not decide. A bound is proved, an estimate is not. The last column is
-the largest error of β among 129 values of α.</p>
+<p>Each answer with its signed error in brackets. “under-reports” says that some answer, or β at one of 129 values of α, claims more
+privacy than the exact bounds allow: ε or δ too small, β too large. The last column has the largest such error of each kind, and where;
+“!” marks it on a question asked. “safe”: none does. “within the bounds”, and “?”: the exact bounds do not tell. A bound is proved, an
+estimate is not. The column before has the largest error of β on either side.</p>
 $comparison
 $declined
 <footer>Made by tradeoff $version. Exact bounds are certified: β from below, ε and δ from above never under-report.

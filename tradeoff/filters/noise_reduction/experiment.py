@@ -137,7 +137,11 @@ def relative_error(
     """
     table = _counts(counts)
     budget = (real("epsilon", epsilon, 0, open_low=True, open_high=True), real("delta", delta, 0, 1, open_low=True, open_high=True))
-    aim, repeats, origin = real("error", error, 0, 1, open_low=True, open_high=True), count("runs", runs, 1), count("seed", seed)
+    aim, repeats, origin = (
+        real("error", error, 0, 1, open_low=True, open_high=True),
+        count("runs", runs, 1),
+        count("seed", seed),
+    )
     found = {}
     for number, (name, method) in enumerate((METHODS if methods is None else methods).items()):
         step(name)

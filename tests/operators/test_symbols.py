@@ -1,0 +1,152 @@
+"""Operators with symbols in them: numbers put in afterwards give the curve built with numbers, or an error says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import sympy
+
+import tradeoff as to
+from tradeoff.errors import DomainError, NoClosedForm, SymbolError, TradeOffError
+
+s, p = sympy.symbols("s p", positive=True)
+ALPHA = np.array([0.0, 0.01, 0.1, 0.3, 0.7, 1.0])
+FAMILIES: dict[str, tuple[Callable[[Any], to.TradeOff], float]] = {
+    "Gaussian": (to.Gaussian, 1.5),
+    "Laplace": (to.Laplace, 1.5),
+    "PureDP": (to.PureDP, 1.5),
+    "TotalVariation": (to.TotalVariation, 0.125),
+}
+G = to.Gaussian(1.0)
+OPERATORS: dict[str, Callable[[to.TradeOff], to.TradeOff]] = {
+    "inverse": lambda f: ~f,
+    "group": lambda f: f.group(2),
+    "group of a product": lambda f: (f @ to.Laplace(0.5)).group(2),
+    "power": lambda f: f**3,
+    "power 1": lambda f: f**1,
+    "product": lambda f: f @ to.Laplace(0.5),
+    "power of a product": lambda f: (f @ to.PureDP(0.5)) ** 2,
+    "leak": lambda f: f @ to.TotalVariation(0.125),
+    "dual": lambda f: f.dual().dual(),
+    "formula": lambda f: f.symbolic(),
+    "mixture": lambda f: to.mixture({f: 0.5, G: 0.5}),
+    "mixture of formulas": lambda f: to.mixture({f: 0.25, f @ G: 0.75}),
+    "maximum": lambda f: to.maximum(f, G),
+    "minimum": lambda f: to.minimum(f, G, to.PureDP(2.0)),
+    "Poisson": lambda f: to.subsample(f, Fraction(1, 4)),
+    "without replacement": lambda f: to.subsample(f, 0.25, scheme="without-replacement"),
+    "without replacement, inverse": lambda f: ~to.subsample(f, 0.25, scheme="without-replacement"),
+    "without replacement, group": lambda f: to.subsample(f, 0.25, scheme="without-replacement").group(2),
+    "without replacement, leak": lambda f: to.subsample(f, 0.25, scheme="without-replacement") @ to.TotalVariation(0.125),
+    "without replacement, mixture": lambda f: to.mixture({to.subsample(f, 0.25, scheme="without-replacement"): 0.5, G: 0.5}),
+    "either-order": lambda f: f.symmetrise(assume="either-order"),
+    "profile": lambda f: f.symmetrise(assume="profile"),
+}
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+@pytest.mark.parametrize("family", FAMILIES)
+def test_numbers_put_in_afterwards(family: str, operator: str) -> None:
+    make, value = FAMILIES[family]
+    build = OPERATORS[operator]
+    symbolic, wanted = build(make(s)), build(make(value))
+    assert symbolic.free_symbols == {s}
+    for found in (symbolic.subs({s: value}), symbolic.subs({"s": value})):
+        assert not found.free_symbols
+        (low, high), (other_low, other_high) = found.bounds(ALPHA), wanted.bounds(ALPHA)
+        assert np.all((low <= other_high) & (other_low <= high))
+        np.testing.assert_allclose(low, other_low, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("scheme", ["poisson", "without-replacement"])
+@pytest.mark.parametrize("f", [G, to.Laplace(1.0), to.PureDP(1.0), to.TotalVariation(0.25)], ids=repr)
+def test_a_symbolic_rate(f: to.TradeOff, scheme: Any) -> None:
+    symbolic = to.subsample(f, p, scheme=scheme)
+    for rate in (0, 0.25, Fraction(1, 4), 1):
+        found, wanted = symbolic.subs({p: rate}).bounds(ALPHA), to.subsample(f, rate, scheme=scheme).bounds(ALPHA)
+        np.testing.assert_allclose(found.lower, wanted.lower, rtol=1e-6, atol=1e-9)
+        assert np.all((found.lower <= wanted.upper) & (wanted.lower <= found.upper))
+    with pytest.raises(DomainError, match="outside"):
+        to.subsample(f, p, scheme="without-replacement").subs({p: 2})
+
+
+def test_the_scheme_is_kept_on_the_safe_side() -> None:
+    both = to.subsample(to.Gaussian(s), p, scheme="without-replacement")
+    assert both.symmetric
+    assert both.free_symbols == {s, p}
+    wanted = to.subsample(to.Gaussian(1.5), 0.25, scheme="without-replacement")
+    assert both.subs({s: 1.5}).subs({p: 0.25}) == both.subs({p: 0.25}).subs({s: 1.5}) == wanted
+    assert to.subsample(to.Gaussian(s), p) != both
+
+
+def test_equal_curves_of_a_mixture_keep_their_weights() -> None:
+    found = to.mixture({to.Gaussian(s): 0.25, G: 0.25, to.Laplace(1.0): 0.5}).subs({s: 1})
+    assert found == to.mixture({G: 0.5, to.Laplace(1.0): 0.5})
+    assert to.mixture({to.Gaussian(s): 0.5, G: 0.5}).subs({s: 1}) == G
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_questions_with_symbols_left_are_refused_in_words(operator: str) -> None:
+    curve = OPERATORS[operator](to.Gaussian(s))
+    asked: tuple[Callable[[], Any], ...] = (
+        lambda: curve(0.3),
+        lambda: curve.delta(1.0),
+        lambda: curve.epsilon(1e-5),
+        lambda: curve.bounds(0.3),
+        lambda: curve.tabulate([0.5]),
+    )
+    for ask in asked:
+        with pytest.raises(SymbolError, match="free symbols s; substitute numbers first"):
+            ask()
+    with pytest.raises(SymbolError, match="not among the free symbols"):
+        curve.subs({"t": 1})
+
+
+def test_what_takes_numbers_only_says_so() -> None:
+    refused: tuple[Callable[[], Any], ...] = (
+        lambda: to.mixture({G: p, to.Laplace(1.0): 1 - p}),
+        lambda: G.group(p),
+        lambda: G**p,
+        lambda: G.symmetrise(assume=p) if not G.symmetric else (~to.subsample(G, 0.5)).symmetrise(assume=p),
+        lambda: to.subsample(G, 0.5, scheme=p),
+        lambda: to.Laplace(s).renyi(2.0),
+        lambda: to.PureDP(s).renyi(2.0),
+    )
+    for ask in refused:
+        with pytest.raises(TradeOffError) as error:
+            ask()
+        assert "\n" not in str(error.value)
+    for ask in (lambda: to.subsample(to.Laplace(1.0) ** 3, p), lambda: to.subsample(to.subsample(G, 0.5), p)):
+        with pytest.raises(NoClosedForm, match="no formula is known"):
+            ask()
+
+
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_orders_laws_and_limits_with_symbols_left_are_refused_in_words(operator: str) -> None:
+    curve = OPERATORS[operator](to.Gaussian(s))
+    asked: tuple[Callable[[], Any], ...] = (
+        lambda: curve >= G,
+        lambda: curve <= to.PureDP(1.0),
+        lambda: curve.dominates(G, failure=0.1),
+        lambda: curve.law.cdf(0.1),
+        lambda: curve.lower,
+        curve.tabulate,
+        lambda: to.limits.clt(curve),
+        lambda: to.baselines.renyi_route(curve, 1e-5),
+        lambda: to.compare(curve),
+    )
+    for ask in asked:
+        with pytest.raises((SymbolError, NoClosedForm)):
+            ask()
+    assert curve >= curve  # noqa: PLR0124 - decided by structure, whatever the symbol is
+
+
+def test_orders_that_do_not_depend_on_the_symbol_are_decided() -> None:
+    assert to.Gaussian(s) >= to.Gaussian(2 * s)
+    assert to.Gaussian(s) >= to.Gaussian(s) @ to.Laplace(s)
+    with pytest.raises(SymbolError, match="free symbols"):
+        _ = to.Laplace(s) >= to.Laplace(1.0)
