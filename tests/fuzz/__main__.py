@@ -32,10 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--again", metavar="SEED:INDEX", help="draw one composition again, as a finding names it")
     options = parser.parse_args(arguments)
-    print(
-        f"# seed {options.seed}, {options.jobs} process(es), {options.seconds:g} s of CPU each\n{PREAMBLE}\n",
-        flush=True,
-    )  # noqa: T201 - a command
+    heading = f"# seed {options.seed}, {options.jobs} process(es), {options.seconds:g} s of CPU each"
+    print(f"{heading}\n{PREAMBLE}\n", flush=True)  # noqa: T201 - a command
     if options.again:
         search = Search(options.seed)
         search.run(0)
