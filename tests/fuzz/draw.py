@@ -114,7 +114,7 @@ class Drawer:
 
     def description(self) -> Spec:
         """Draw a description; deep ones seldom, as each layer over a product costs whole curves of what is below."""
-        return self.spec(self.random.choices([0, 1, 2, 3], weights=[15, 55, 25, 5])[0])
+        return self.spec(self.random.choices([0, 1, 2, 3], weights=[30, 52, 15, 3])[0])
 
     def spec(self, depth: int) -> Spec:  # noqa: PLR0911 - one return a kind
         """Draw a family under at most ``depth`` operators."""

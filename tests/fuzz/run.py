@@ -66,11 +66,12 @@ class Search:
     def run(self, seconds: float, most: int | None = None) -> None:
         """Search for so much CPU time, or for so many compositions."""
         warnings.simplefilter("error")
-        end, index = time.process_time() + seconds, 0
-        while time.process_time() < end and (most is None or index < most):
+        start, index = time.process_time(), 0
+        while time.process_time() < start + seconds and (most is None or index < most):
             # Each composition has a seed of its own, so that one can be drawn again without those before it.
             self.composition(f"{self.seed}:{index}")
             index += 1
+        self.counts["seconds of CPU"] += round(time.process_time() - start)
         self.counts.update({f"seconds in {name}": round(value) for name, value in self.spent.items()})
 
     def composition(self, seed: str) -> None:
@@ -117,7 +118,7 @@ class Search:
         try:
             with limited(PATIENCE):
                 return question()
-        except (Slow, TooMany, ArithmeticError, ValueError, IndexError, MemoryError) as error:
+        except (Slow, TooMany, ArithmeticError, ValueError, IndexError, MemoryError, RecursionError) as error:
             self.counts[f"no truth: {type(error).__name__}"] += 1
             return None
         finally:
