@@ -9,7 +9,6 @@ and answers are held against each other. Each finding is printed as lines that c
 from __future__ import annotations
 
 import argparse
-import math
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -32,10 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--again", metavar="SEED:INDEX", help="draw one composition again, as a finding names it")
     options = parser.parse_args(arguments)
-    print(
-        f"# seed {options.seed}, {options.jobs} process(es), {options.seconds:g} s of CPU each\n{PREAMBLE}\n",
-        flush=True,
-    )
+    heading = f"# seed {options.seed}, {options.jobs} process(es), {options.seconds:g} s of CPU each"
+    print(f"{heading}\n{PREAMBLE}\n", flush=True)  # noqa: T201 - a command
     if options.again:
         search = Search(options.seed)
         search.run(0)
@@ -49,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             counts = sum(pool.map(one, seeds, [options.seconds] * options.jobs), Counter())
     for name, count in sorted(counts.items()):
         print(f"{count:8d} {name}")  # noqa: T201 - a command
-    pace = counts["compositions"] * 3600 / (options.seconds * options.jobs) if options.seconds else math.nan
+    pace = counts["compositions"] * 3600 / max(counts["seconds of CPU"], 1)  # the last one may outlast the time given
     print(f"{pace:8.0f} compositions an hour of CPU")  # noqa: T201 - a command
     return int(any(name.startswith("FOUND") for name in counts))
 

@@ -112,9 +112,13 @@ class Drawer:
             return Product(((PureDP(self.loss()), 1), (TotalVariation(self.mass()), 1)))
         return self.polygon()
 
-    def spec(self, depth: int = 3) -> Spec:  # noqa: PLR0911 - one return a kind
+    def description(self) -> Spec:
+        """Draw a description; deep ones seldom, as each layer over a product costs whole curves of what is below."""
+        return self.spec(self.random.choices([0, 1, 2, 3], weights=[30, 52, 15, 3])[0])
+
+    def spec(self, depth: int) -> Spec:  # noqa: PLR0911 - one return a kind
         """Draw a family under at most ``depth`` operators."""
-        if depth == 0 or self.chance(0.3):
+        if depth == 0 or self.chance(0.15):
             return self.family()
         kind = self.random.choices(range(7), weights=[30, 20, 25, 8, 3, 3, 3])[0]
         if kind == 0:
@@ -122,7 +126,7 @@ class Drawer:
         if kind == 1:
             return Reversed(self.spec(depth - 1))
         if kind == 2:
-            return Product(tuple((self.spec(depth - 1), self.count()) for _ in range(self.random.randint(1, 3))))
+            return Product(tuple((self.spec(depth - 1), self.count()) for _ in range(self.random.choice([1, 1, 2, 2, 3]))))
         first, second = self.spec(depth - 1), self.family()
         if kind == 3:
             w = self.random.choice([0.25, 0.5, 2.0**-20, 2.0**-300])

@@ -242,7 +242,7 @@ RELATIONS: dict[Relation, int] = {
     profile_turns: 5,
     twice_is_nothing: 2,
     answers_fall: 5,
-    more_is_less_private: 4,
+    more_is_less_private: 2,
     dual_holds: 5,
     epsilon_inverts: 5,
     arrays_are_scalars: 3,

@@ -82,6 +82,8 @@ class Law:
     def power(self, n: int) -> Law:
         """Return n independent rounds, by multinomials over the distinct atoms."""
         size = len(self.pairs)
+        if n == 1:
+            return self
         if comb(n + size - 1, n) > MOST:
             raise TooMany(f"{size} atoms to the power {n}")
         pairs = list(_multinomial(self.pairs, n))

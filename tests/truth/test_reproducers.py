@@ -169,11 +169,6 @@ CASES: dict[str, tuple[Spec, str, list[float]]] = {
         "beta",
         [0.5999999999999999],
     ),
-    "polygon-left-of-zero-5": (
-        Polygon((F(0), F(1, 5), F(2, 3)), (F(1), F(1, 5), F(0))),
-        "beta",
-        [0.6666666666666665],
-    ),
     "polygon-left-of-zero-6": (
         Polygon((F(0), F(1, 6), F(5, 7)), (F(1), F(1, 6), F(0))),
         "beta",
@@ -183,11 +178,6 @@ CASES: dict[str, tuple[Spec, str, list[float]]] = {
         Polygon((F(0), F(1, 8), F(7, 9)), (F(1), F(1, 8), F(0))),
         "beta",
         [0.7777777777777777],
-    ),
-    "polygon-left-of-zero-9": (
-        Polygon((F(0), F(1, 9), F(4, 5)), (F(1), F(1, 9), F(0))),
-        "beta",
-        [0.7999999999999999],
     ),
 }
 
