@@ -16,7 +16,7 @@ from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.errors import CurveError, SizeError, domain
 from tradeoff.numerics.hull import lower_hull
 from tradeoff.numerics.polygon import ONE, floats
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.numerics.rounding import UNIT, Array, log_ratio
 
 MAX_VERTICES = 100_000
 """Most vertices an exact operation may make."""
@@ -194,7 +194,11 @@ class PiecewiseLinear(TradeOff):
     def loss_law(self) -> AtomicLaw:
         p, q = (mass.astype(float) for mass in self.atoms())
         keep = q > 0
-        loss, log_p = np.log(q[keep]) - np.log(p[keep]), np.log(p[keep])
+        (x, y), (rest, power) = (self.alpha, self.beta), self.complements
+        of_p, of_q = x[:-1] >= 0.5, y[1:] >= 0.5  # the ends of which ``atoms`` takes the differences
+        p_ends = np.where(of_p, rest[:-1], x[1:])[keep], np.where(of_p, rest[1:], x[:-1])[keep]
+        q_ends = np.where(of_q, power[1:], y[:-1])[keep], np.where(of_q, power[:-1], y[1:])[keep]
+        loss, log_p = log_ratio(p_ends, q_ends), np.log(p[keep])
         return AtomicLaw(loss[::-1], log_p[::-1], self.p_minus + float(np.sum(p[~keep])), self.q_plus)
 
     def group(self, k: int) -> TradeOff:

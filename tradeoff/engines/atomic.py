@@ -26,7 +26,8 @@ _LOST = 1e-300
 class AtomicLaw(LossLaw):
     """Finitely many losses, increasing; ``slack`` is the relative error of each mass, ``lost`` bounds what is left out.
 
-    ``position`` bounds the error of every loss; unless said, a few units of the largest.
+    ``position`` bounds the error of every loss; unless said, it is 8 units of the loss and 16 of the square of a unit, which is
+    what a logarithm of a ratio costs whose masses are differences of floats (``numerics.rounding.log_ratio``).
     """
 
     loss: Array
@@ -47,6 +48,18 @@ class AtomicLaw(LossLaw):
     def atoms(self) -> Atoms:
         slack = (8 + 2 * np.abs(self.log_p)) * UNIT if self.slack is None else self.slack
         return Atoms(self.loss, self.log_p, slack)
+
+    @property
+    def loss_error(self) -> Array:
+        return UNIT * (8 * np.abs(self.loss) + 16 * UNIT) if self.position is None else np.full(len(self.loss), self.position)
+
+    @property
+    def enclosure(self) -> tuple[float, float]:
+        if len(self.loss) == 0:
+            return 0.0, 0.0
+        low, high = self.range
+        error = self.loss_error
+        return low - float(error[0]), high + float(error[-1])
 
     @property
     def continuous(self) -> bool:

@@ -68,8 +68,9 @@ class Composition:
 
     @cached_property
     def supremum(self) -> float:
-        """Return the supremum of the finite losses."""
-        return math.fsum(count * law.range[1] for law, count in zip(self.laws, self.counts, strict=True))
+        """Return an upper bound on the finite losses: every round's supremum is rounded up, their sum by 4 units of its terms."""
+        ends = [count * law.enclosure[1] for law, count in zip(self.laws, self.counts, strict=True)]
+        return math.fsum(ends) + 4 * UNIT * math.fsum(map(abs, ends))
 
     @cached_property
     def tables(self) -> Tables:
@@ -130,7 +131,7 @@ class Composition:
         q = self.q_plus
         below, edge = delta < q * (1 - _EDGE), delta <= q * (1 + _EDGE)
         low = np.where(below, np.inf, -np.inf)
-        high = np.where((q == 0) & (delta >= q), self.supremum + _EDGE * abs(self.supremum), np.inf)
+        high = np.where((q == 0) & (delta >= q), self.supremum, np.inf)
         return self._ask("epsilon", delta, (low, high), ~edge, widths.epsilon, tol)
 
     def beta(self, alpha: Array, tol: float | None) -> Pair:
