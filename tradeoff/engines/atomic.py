@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
 from tradeoff.engines.law import Atoms, Cells, LossLaw, Sketch, lost_mass
-from tradeoff.errors import SizeError
+from tradeoff.errors import DomainError, SizeError
 from tradeoff.numerics.binomial import log_pmf
 from tradeoff.numerics.rounding import UNIT, Array
 
@@ -111,7 +113,9 @@ def _too_many(what: str, count: float) -> SizeError:
 
 def binomial_law(epsilon: float, n: int) -> BinomialLaw:
     """Return the law of n rounds of f_{epsilon,0}: losses (2k - n) epsilon, k ~ Bin(n, 1/(1 + e^epsilon)) under P (KOV)."""
-    reach = 45 * np.sqrt(n) + 800  # Hoeffding: less than e^-4000 lies beyond, under P and under Q
+    if n > MAX_ATOMS**2:  # below there are at least 45 sqrt(n) atoms
+        raise _too_many(f"the {n}-fold product of f_({epsilon:.6g},0)", 45 * math.sqrt(min(n, 2**1000)))
+    reach = 45 * math.sqrt(n) + 800  # Hoeffding: less than e^-4000 lies beyond, under P and under Q
     low = max(0, int(n * expit(-epsilon) - reach))
     high = min(n, int(np.ceil(n * expit(epsilon) + reach)))
     if high - low >= MAX_ATOMS:
@@ -126,6 +130,11 @@ def discrete_gaussian_law(sigma: float, shift: int) -> DiscreteGaussianLaw:
     reach = np.ceil(40 * sigma) + 2  # beyond 40 sigma: less than e^-799
     if 2 * reach + shift >= MAX_ATOMS:
         raise _too_many(f"the discrete Gaussian with sigma = {sigma:.6g}", 2 * reach + shift)
+    if not sigma * sigma * sys.float_info.max > (reach + shift) ** 2:
+        raise DomainError(
+            f"sigma = {sigma:.6g} is so small that one step of the discrete Gaussian shifted by {shift} loses more nats than "
+            "floats hold; TotalVariation(1), which tells everything, bounds it from below"
+        )
     x = np.arange(-reach, shift + reach + 1)
     half = np.exp(-((np.arange(reach, 0, -1) / sigma) ** 2) / 2)
     log_p = -((x / sigma) ** 2) / 2 - np.log1p(2 * np.sum(half))

@@ -23,6 +23,7 @@ from tradeoff.engines.planner import on_one_lattice
 from tradeoff.engines.saddle_point import SaddlePoint
 from tradeoff.engines.tables import Tables
 from tradeoff.engines.widths import Measure
+from tradeoff.errors import DomainError
 from tradeoff.numerics.rounding import UNIT, Array
 
 Pair = tuple[Array, Array]
@@ -32,6 +33,9 @@ _USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3}
 """Widths with which a question that states no tolerance is content."""
 
 _LOWEST = -745.0
+
+_MOST_ROUNDS = 2**1000
+"""A float holds it, and times a loss of 1e7 nats; no answer of so many rounds but of closed forms is other than trivial."""
 
 _FEW = 4
 """Rounds of continuous laws up to which the lattice is the narrower engine: nearly atomic sums have slow contours."""
@@ -55,6 +59,9 @@ class Composition:
 
     def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], *, symmetric: bool = False) -> None:
         self.laws, self.counts, self.symmetric = list(laws), list(counts), symmetric
+        if max(self.counts, default=0) > _MOST_ROUNDS:
+            digits = len(str(max(self.counts))) - 1
+            raise DomainError(f"a factor counted about 10^{digits} times is beyond 2^1000 rounds, the most that floats sum; ask a smaller power")
 
     @cached_property
     def q_plus(self) -> float:
@@ -122,7 +129,7 @@ class Composition:
     def delta(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound delta(epsilon); ``tol`` is relative to the upper bound."""
         over = epsilon >= self.supremum + 1e-12 * abs(self.supremum)
-        least = -np.expm1(np.minimum(epsilon, 0.0)) * (1 - _EDGE)  # delta >= 1 - e^eps, and no float tells more below -745 nats
+        least = 0.0 - np.expm1(np.minimum(epsilon, 0.0)) * (1 - _EDGE)  # delta >= 1 - e^eps, and no float tells more below -745 nats
         low, high = np.maximum(self.q_plus * (1 - _EDGE), least), np.where(over, self.q_plus * (1 + _EDGE), 1.0)
         return self._ask("delta", epsilon, (low, high), ~over & (epsilon > _LOWEST), widths.delta, tol)
 
@@ -157,7 +164,8 @@ class Composition:
             if not waiting.any():
                 break
             below, above = getattr(engine, question)(at[waiting], tol)
-            low[waiting], high[waiting] = np.maximum(low[waiting], below), np.minimum(high[waiting], above)
+            # What overflowed is NaN and says nothing: fmax and fmin pass over it.
+            low[waiting], high[waiting] = np.fmax(low[waiting], below), np.fmin(high[waiting], above)
             with np.errstate(invalid="ignore"):
                 waiting = waiting & ~(measure(low, high) <= (_USUAL[question] if tol is None else tol))
         return low, high

@@ -60,10 +60,10 @@ def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
         found = merged(*(np.add.outer(mine, theirs).ravel() for mine, theirs in zip(found, power, strict=True)))
     lost = float(sum(count * getattr(law, "lost", 0.0) for law, count in zip(laws, counts, strict=True)))
     p_minus = lost_mass([min(law.p_minus, 1 - UNIT) for law in laws], counts)
-    # A loss brings its own error n times; a power adds up to min(k, n) terms, the product one a law.
+    # A loss brings its own error n times; a power adds up to min(k, n) terms and rounds n, the product adds one a law.
     position = 0.0
     for law, n in zip(laws, counts, strict=True):
-        rounds = min(len(law.atoms.loss), n) if n > 1 else 0
+        rounds = min(len(law.atoms.loss), n) + 1 if n > 1 else 0
         position += n * float(np.max(law.loss_error)) + UNIT * (rounds + len(laws)) * n * float(np.max(np.abs(law.atoms.loss)))
     return AtomicLaw(found.loss, found.log_p, p_minus, slack=found.slack, lost=lost, position=position)
 
@@ -84,9 +84,9 @@ def _power(atoms: Atoms, n: int) -> Atoms | None:
 
 def _shares(n: int, k: int) -> Array:
     """Return all vectors of k non-negative integers that add up to n, one a row."""
-    rows, left = np.zeros((1, 0)), np.array([n])
+    rows, left = np.zeros((1, 0)), np.array([float(n)])
     for _ in range(k - 1):
-        sizes = left + 1
+        sizes = left.astype(np.int64) + 1
         owner = np.repeat(np.arange(len(left)), sizes)
         taken = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         rows, left = np.column_stack([rows[owner], taken]), left[owner] - taken

@@ -150,8 +150,9 @@ def profile(factors: Sequence[Tilted], h: float, theta: float, window: Window, q
         lower = scale * np.maximum(1 - scale_error, 0) * (_tail(under.mass, h, theta) * (1 - exact) - under.error * norm)
         lower -= scale * (1 + scale_error) * kappa * (under.low_tail + under.high_tail)
     shift = sum(f.count * f.shift for f in factors) + 8 * UNIT * (np.max(np.abs(loss)) + sum(f.count * abs(f.offset) for f in factors))
-    upper = np.minimum(upper * np.exp(shift) + (top * (1 + 16 * UNIT) + TINY), 1.0)
-    lower = lower * np.exp(-np.sign(lower) * shift) + q_plus
+    with np.errstate(over="ignore", invalid="ignore"):  # losses beyond 1e16 nats may be known to no more than a hundred
+        upper = np.minimum(upper * np.exp(shift) + (top * (1 + 16 * UNIT) + TINY), 1.0)
+        lower = lower * np.exp(-np.sign(lower) * shift) + q_plus
     # Where the spectrum's error overflows nothing is known; the trivial bounds say so.
     upper, lower = np.nan_to_num(upper, nan=1.0, posinf=1.0), np.nan_to_num(lower, nan=-_NOTHING, posinf=-_NOTHING, neginf=-_NOTHING)
     return Profile(loss + shift, upper, loss - shift, lower, q_plus)

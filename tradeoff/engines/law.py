@@ -11,9 +11,11 @@ two, a mixture averages them. All masses are computed to a stated relative ``sla
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -66,7 +68,24 @@ def lost_mass(each: Sequence[float], counts: Sequence[int]) -> float:
     leaking = [(q, n) for q, n in zip(each, counts, strict=True) if q > 0]
     if len(leaking) == 1 and leaking[0][1] == 1:
         return float(leaking[0][0])
-    return abs(float(np.expm1(sum(n * np.log1p(-q) for q, n in zip(each, counts, strict=True)))))
+    return abs(math.expm1(log_kept([q for q, _ in leaking], [n for _, n in leaking])))
+
+
+def log_kept(each: Sequence[float], counts: Sequence[int]) -> float:
+    """Return log prod (1 - q_i)^n_i, all q_i < 1, to 4 units of itself: what is left may be far below the float 1 - q tells apart.
+
+    Each term is known to 3 units (log1p, a count beyond 2^53, their product), and none is positive.
+    """
+    return math.fsum(_times(n, math.log1p(-q)) for q, n in zip(each, counts, strict=True) if q > 0)
+
+
+def _times(n: int, x: float) -> float:
+    """Return n x for x <= 0, whether or not a float holds the count."""
+    try:
+        return n * x
+    except OverflowError:
+        product = n * Fraction(x)
+        return float(product) if product > -(2**1000) else -math.inf
 
 
 class LossLaw(ABC):

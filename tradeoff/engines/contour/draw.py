@@ -43,6 +43,11 @@ class Aim(NamedTuple):
     tau: float
     scale: float
 
+    @property
+    def drawable(self) -> bool:
+        """Whether floats hold the aim: with losses or counts out of all proportion tilts meet, periods and goals overflow."""
+        return 0 < self.goal < math.inf and 0 < self.step < math.inf and self.left < self.c < self.right and self.scale < math.inf
+
 
 def draw(laws: Sequence[LossLaw], counts: Sequence[int], aim: Aim) -> Line | None:
     """Return the line, or None where some density is unknown or a quadrature too large."""
@@ -63,9 +68,9 @@ def draw(laws: Sequence[LossLaw], counts: Sequence[int], aim: Aim) -> Line | Non
     return Line(
         c=aim.c,
         log_m=math.fsum(scale) + blurred,
-        log_m_error=math.fsum(n * t.log_m_error for n, t in zip(counts, transforms, strict=True)) + 2 * UNIT * _size([*scale, blurred]),
+        log_m_error=math.fsum(n * t.log_m_error for n, t in zip(counts, transforms, strict=True)) + 4 * UNIT * _size([*scale, blurred]),  # a count beyond 2^53 is rounded, too
         mean=math.fsum(means) + aim.tau**2 * (aim.c - 0.5),
-        mean_error=2 * UNIT * _size(means) + 4 * UNIT * aim.tau**2 * aim.c,
+        mean_error=4 * UNIT * _size(means) + 4 * UNIT * aim.tau**2 * aim.c,
         step=aim.step,
         log=log,
         error=error,
