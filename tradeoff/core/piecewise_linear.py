@@ -14,9 +14,10 @@ from tradeoff.core.curve import TradeOff, rounded_down
 from tradeoff.core.parameters import count
 from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.errors import CurveError, SizeError, domain
+from tradeoff.numerics.differences import log_ratio
 from tradeoff.numerics.hull import lower_hull
 from tradeoff.numerics.polygon import ONE, floats
-from tradeoff.numerics.rounding import UNIT, Array, log_ratio
+from tradeoff.numerics.rounding import UNIT, Array
 
 MAX_VERTICES = 100_000
 """Most vertices an exact operation may make."""

@@ -29,7 +29,7 @@ class AtomicLaw(LossLaw):
     """Finitely many losses, increasing; ``slack`` is the relative error of each mass, ``lost`` bounds what is left out.
 
     ``position`` bounds the error of every loss; unless said, it is 8 units of the loss and 16 of the square of a unit, which is
-    what a logarithm of a ratio costs whose masses are differences of floats (``numerics.rounding.log_ratio``).
+    what a logarithm of a ratio costs whose masses are differences of floats (``numerics.differences.log_ratio``).
     """
 
     loss: Array
@@ -85,10 +85,17 @@ class AtomicLaw(LossLaw):
         return Cells(zero, zero, zero)
 
 
-def leaking(law: AtomicLaw, delta: float) -> AtomicLaw:
-    """Return the law of f_{0,delta} (x) f: all masses shrink by 1 - delta, and what they lose lies at infinity."""
+def leaking(law: AtomicLaw, delta: float, kept: float | None = None) -> AtomicLaw:
+    """Return the law of f_{0,delta} (x) f: all masses shrink by 1 - delta, and what they lose lies at infinity.
+
+    ``kept`` is log(1 - delta), to 8 units of itself, where it is known better than by delta: a delta known to 4 units leaves
+    1 - delta known to 4 delta/(1 - delta).
+    """
     p_minus, q_plus = (lost_mass([mass, delta], [1, 1]) for mass in (law.p_minus, law.q_plus))
-    return AtomicLaw(law.loss, law.log_p + np.log1p(-delta), p_minus, q_plus, law.atoms.slack + 8 * UNIT, law.lost, law.position)
+    log_kept = math.log1p(-delta) if kept is None else kept
+    off = 4 * delta * math.exp(-log_kept) if kept is None else 8 * abs(log_kept)
+    slack = law.atoms.slack + UNIT * (8 + off + np.abs(law.log_p + log_kept))
+    return AtomicLaw(law.loss, law.log_p + log_kept, p_minus, q_plus, slack, law.lost, law.position)
 
 
 @dataclass(frozen=True, eq=False)
