@@ -61,7 +61,9 @@ class Composition:
         self.laws, self.counts, self.symmetric = list(laws), list(counts), symmetric
         if max(self.counts, default=0) > _MOST_ROUNDS:
             digits = len(str(max(self.counts))) - 1
-            raise DomainError(f"a factor counted about 10^{digits} times is beyond 2^1000 rounds, the most that floats sum; ask a smaller power")
+            raise DomainError(
+                f"a factor counted about 10^{digits} times is beyond 2^1000 rounds, the most that floats sum; ask a smaller power"
+            )
 
     @cached_property
     def q_plus(self) -> float:
