@@ -15,11 +15,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
+from tradeoff.numerics.differences import position_slack
+from tradeoff.numerics.leaks import log_kept
 from tradeoff.numerics.rounding import UNIT, Array
 
 _LARGE = 600.0
@@ -71,23 +72,6 @@ def lost_mass(each: Sequence[float], counts: Sequence[int]) -> float:
     return abs(math.expm1(log_kept([q for q, _ in leaking], [n for _, n in leaking])))
 
 
-def log_kept(each: Sequence[float], counts: Sequence[int]) -> float:
-    """Return log prod (1 - q_i)^n_i, all q_i < 1, to 4 units of itself: what is left may be far below the float 1 - q tells apart.
-
-    Each term is known to 3 units (log1p, a count beyond 2^53, their product), and none is positive.
-    """
-    return math.fsum(_times(n, math.log1p(-q)) for q, n in zip(each, counts, strict=True) if q > 0)
-
-
-def _times(n: int, x: float) -> float:
-    """Return n x for x <= 0, whether or not a float holds the count."""
-    try:
-        return n * x
-    except OverflowError:
-        product = n * Fraction(x)
-        return float(product) if product > -(2**1000) else -math.inf
-
-
 class LossLaw(ABC):
     """Law of L under P; its Q-law is e^L dP plus the mass ``q_plus`` at +infinity."""
 
@@ -116,7 +100,7 @@ class LossLaw(ABC):
 
     @property
     def loss_error(self) -> Array:
-        """Bound on the error of every atom's loss: unless said, a few units of the loss."""
+        """Bound on the error of every atom's loss."""
         return 8 * UNIT * np.abs(self.atoms.loss)
 
     @property
@@ -164,14 +148,6 @@ class LossLaw(ABC):
         """Do the same for edges inside the support."""
 
 
-def position_slack(edges: Array, error: Array) -> Array:
-    """Relative slack of cells whose edges are preimages known to ``error``: e/(b - a), both ends, twice."""
-    width = np.diff(edges)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slack = 2 * (error[:-1] + error[1:]) / width
-    return np.where(width > 0, np.minimum(slack, 1.0), 0.0)
-
-
 @dataclass(frozen=True, eq=False)
 class Thinned(LossLaw):
     """Law of T(P, (1-p) P + p Q): the loss becomes log(1 - p + p e^L) under the same P."""
@@ -196,10 +172,10 @@ class Thinned(LossLaw):
         return np.where(loss > _LARGE, above, np.where(near < -1.0, below, near))  # log1p(-0.75) is below -1
 
     def _rounding(self, loss: Array, thinned: Array) -> Array:
-        """Bound the rounding of ``forward``: relative to the result, but for large losses where log p is taken off.
+        """Bound the rounding of ``forward``.
 
-        log1p(x) with x > -0.64 known to 3 units errs by 3 x/((1 + x) log1p x) + 1 <= 7 units of itself, and a logarithm below -1
-        by 3 units of 1 besides; L + log(p + (1 - p) e^-L) by one unit of each term and two of 1, and |log(...)| <= L.
+        log1p(x), x > -0.64 known to 3 units, errs by 3 x/((1 + x) log1p x) + 1 <= 7 units of itself, a logarithm below -1 by less;
+        L + log(p + (1 - p) e^-L) by a unit of each term and two of 1, and |log(...)| <= L.
         """
         if self.p == 1:
             return np.zeros(np.shape(loss))
@@ -207,7 +183,7 @@ class Thinned(LossLaw):
 
     @property
     def _alone(self) -> bool:
-        """Whether the base's mass at -infinity becomes an atom at log(1 - p)."""
+        """Whether mass at -infinity becomes an atom at log(1 - p)."""
         return self.base.p_minus > 0 and self.p < 1
 
     def backward(self, loss: Array) -> Array:
@@ -235,9 +211,7 @@ class Thinned(LossLaw):
 
     @property
     def enclosure(self) -> tuple[float, float]:
-        base = np.array(self.base.enclosure)
-        if self._alone:
-            base[0] = -np.inf
+        base = np.array([-np.inf if self._alone else self.base.enclosure[0], self.base.enclosure[1]])
         ends = self.forward(base)
         off = self._rounding(base, ends)
         return float(ends[0] - off[0]), float(ends[1] + off[1])
@@ -245,8 +219,7 @@ class Thinned(LossLaw):
     @property
     def loss_error(self) -> Array:
         loss = self.base.atoms.loss
-        thinned = self.forward(loss)
-        error = self.base.loss_error + self._rounding(loss, thinned)  # a thinned loss moves by no more than its base: slope <= 1
+        error = self.base.loss_error + self._rounding(loss, self.forward(loss))  # a slope of at most 1
         return np.append(-8 * UNIT * np.log1p(-self.p), error) if self._alone else error
 
     @property
@@ -329,7 +302,6 @@ class Reversed(LossLaw):
     @property
     def atoms(self) -> Atoms:
         loss, log_p, slack = self.base.atoms
-        # log q = log p + loss: the loss's own error, and the rounding of the sum.
         slack_q = slack + self.base.loss_error + (2 + np.abs(log_p) + np.abs(loss)) * UNIT
         return Atoms(-loss[::-1], (log_p + loss)[::-1], slack_q[::-1])
 
@@ -370,23 +342,19 @@ class Mixed(LossLaw):
 
     @property
     def support(self) -> tuple[float, float]:
-        ends = [law.support for _, law in self.parts]
-        return min(low for low, _ in ends), max(high for _, high in ends)
+        return _widest([law.support for _, law in self.parts])
 
     @property
     def range(self) -> tuple[float, float]:
-        ends = [law.range for _, law in self.parts]
-        return min(low for low, _ in ends), max(high for _, high in ends)
+        return _widest([law.range for _, law in self.parts])
 
     @property
     def enclosure(self) -> tuple[float, float]:
-        ends = [law.enclosure for _, law in self.parts]
-        return min(low for low, _ in ends), max(high for _, high in ends)
+        return _widest([law.enclosure for _, law in self.parts])
 
     @property
     def span(self) -> tuple[float, float]:
-        ends = [law.span for _, law in self.parts]
-        return min(low for low, _ in ends), max(high for _, high in ends)
+        return _widest([law.span for _, law in self.parts])
 
     @property
     def atoms(self) -> Atoms:
@@ -426,3 +394,7 @@ class Mixed(LossLaw):
                 deficit += weight * cells.deficit
                 slack = np.maximum(slack, cells.slack)
         return Cells(excess, deficit, slack + (len(self.parts) + 2) * UNIT)
+
+
+def _widest(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return min(low for low, _ in ends), max(high for _, high in ends)

@@ -69,12 +69,12 @@ class Cumulant:
 
     @cached_property
     def _p(self) -> Array:
-        return np.exp(self.log_p)
+        return np.asarray(np.exp(self.log_p))
 
     @cached_property
     def _missing(self) -> Array:
         """Return what the masses of every sketch lack of 1, but for the rounding of their sum."""
-        missing = 1 - np.add.reduceat(self._p, self.starts)
+        missing: Array = 1 - np.add.reduceat(self._p, self.starts)
         return np.where(np.abs(missing) < _ROUNDED, 0.0, missing)
 
     def _logs(self, t: float, plain: Array) -> Array:

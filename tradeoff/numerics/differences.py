@@ -1,4 +1,4 @@
-"""Ratios of differences of floats, to full accuracy however near to 1 they are."""
+"""Differences of floats: what their rounding costs, and their ratios to full accuracy however near to 1 they are."""
 
 from __future__ import annotations
 
@@ -30,3 +30,11 @@ def log_ratio(p_ends: tuple[Array, Array], q_ends: tuple[Array, Array]) -> Array
         close = np.log1p(np.where(near, change, 0.0))
         far = np.where((ratio > 1e-300) & (ratio < 1e300), np.log(ratio), np.log(q) - np.log(p))
     return np.where(near, close, far)
+
+
+def position_slack(edges: Array, error: Array) -> Array:
+    """Relative slack of cells whose edges are preimages known to ``error``: e/(b - a), both ends, twice."""
+    width = np.diff(edges)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slack = 2 * (error[:-1] + error[1:]) / width
+    return np.where(width > 0, np.minimum(slack, 1.0), 0.0)
