@@ -125,10 +125,11 @@ def beta(law: AtomicLaw, q_plus: float, alpha: Array) -> tuple[Array, Array]:
         taken = np.where(near_one, 1 - share, np.clip((alpha - above[k + 1]) / width, 0.0, 1.0))
     kept = below[k] + share * (below[k + 1] - below[k])
     rejected = power[k + 1] + taken * (power[k] - power[k + 1])
+    kept_off = below_off[k] + share * (below_off[k + 1] - below_off[k])  # the error of every mass, as far as it is kept
     inside = np.where(near_one, rest > under[0], alpha < above[0])
     small = (rejected < 0.5) & inside  # there beta is near 1, and its distance from it is the accurate sum
     value = np.where(small, (1 - q_plus) - rejected, kept)
-    off = np.where(small, power_off[k] + 16 * UNIT * (rejected + q_plus) + 4 * UNIT, below_off[k + 1] + 16 * UNIT * kept)
+    off = np.where(small, power_off[k] + 16 * UNIT * (rejected + q_plus) + 4 * UNIT, kept_off + 16 * UNIT * kept)
     # An error of the abscissa moves f along its slope, e^l_k; just right of a vertex, maybe along the steeper one before it.
     moved = np.where(near_one, under_off[k + 1] + 8 * UNIT * (rest + law.p_minus), above_off[k] + 4 * UNIT * alpha)
     beside = np.where(near_one, rest >= under[k + 1] - moved, alpha <= above[k + 1] + moved)

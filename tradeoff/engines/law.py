@@ -15,6 +15,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -177,8 +178,6 @@ class Thinned(LossLaw):
         log1p(x), x > -0.64 known to 3 units, errs by 3 x/((1 + x) log1p x) + 1 <= 7 units of itself, a logarithm below -1 by less;
         L + log(p + (1 - p) e^-L) by a unit of each term and two of 1, and |log(...)| <= L.
         """
-        if self.p == 1:
-            return np.zeros(np.shape(loss))
         return 8 * UNIT * np.abs(thinned) + np.where(loss > _LARGE, 4 * UNIT * (1 + loss), 0.0)
 
     @property
@@ -211,12 +210,13 @@ class Thinned(LossLaw):
 
     @property
     def enclosure(self) -> tuple[float, float]:
-        base = np.array([-np.inf if self._alone else self.base.enclosure[0], self.base.enclosure[1]])
+        base = np.array(self.base.enclosure)
+        base[0] = -np.inf if self._alone else base[0]
         ends = self.forward(base)
         off = self._rounding(base, ends)
         return float(ends[0] - off[0]), float(ends[1] + off[1])
 
-    @property
+    @cached_property
     def loss_error(self) -> Array:
         loss = self.base.atoms.loss
         error = self.base.loss_error + self._rounding(loss, self.forward(loss))  # a slope of at most 1
@@ -305,7 +305,7 @@ class Reversed(LossLaw):
         slack_q = slack + self.base.loss_error + (2 + np.abs(log_p) + np.abs(loss)) * UNIT
         return Atoms(-loss[::-1], (log_p + loss)[::-1], slack_q[::-1])
 
-    @property
+    @cached_property
     def loss_error(self) -> Array:
         return self.base.loss_error[::-1]
 
@@ -365,7 +365,7 @@ class Mixed(LossLaw):
         order = np.argsort(loss, kind="stable")
         return Atoms(loss[order], log_p[order], slack[order])
 
-    @property
+    @cached_property
     def loss_error(self) -> Array:
         order = np.argsort(np.concatenate([law.atoms.loss for _, law in self.parts]), kind="stable")
         return np.concatenate([law.loss_error for _, law in self.parts])[order]
