@@ -294,3 +294,36 @@ def test_factors_of_every_kind_together() -> None:
     to.verify(certificate)
     assert certificate.upper - certificate.lower <= 1e-8
     assert len({factor["law"]["kind"] for factor in certificate.factors}) == len(certificate.factors)
+
+
+@pytest.mark.parametrize("certificate", [LINE, BLURRED, MIDDLE], ids=["tail", "blurred", "middle"])
+@pytest.mark.parametrize("name", ["left", "right", "rounding", "slack", "truncation"])
+@pytest.mark.parametrize("factor", [0.99, 1.01])
+def test_terms_are_found_again_to_a_hundredth(certificate: Certificate, name: str, factor: float) -> None:
+    if certificate.claims[0].terms[name] > 1e-320:
+        refused(on_term(certificate, name, by(factor)))
+
+
+@pytest.mark.parametrize(("certificate", "name"), [(LATTICE, "width"), (EXACT, "ulps"), (FORMULA, "ulps")])
+def test_widths_are_those_of_the_bounds(certificate: Certificate, name: str) -> None:
+    assert refused(on_term(certificate, name, by(1.01))) == name
+
+
+def test_evidence_is_not_counted_from_the_end() -> None:
+    assert refused(on_claim(LINE, evidence=lambda _: -1)) == "evidence"
+
+
+@pytest.mark.parametrize("name", ["high_tail", "over_tail"])
+def test_no_tail_is_below_the_least_of_chernoff(name: str) -> None:
+    assert name in refused(on_evidence(LATTICE, **{name: by(0.5)}))
+
+
+@pytest.mark.parametrize("method", ["exact", "contour"])
+def test_losses_written_out_must_balance(method: str) -> None:
+    """Differences of logarithms of masses are not known to units of themselves."""
+    low = 0.5 - 1e-8
+    certificate = to.certify(to.PiecewiseLinear([0.0, 0.5, 1.0], [1.0, low, 0.0]) ** 30, "delta", 0.0, method=method)
+    to.verify(certificate)
+    (factor,) = certificate.factors
+    rough = [math.log(low) - math.log(0.5), math.log(1 - low) - math.log(0.5)]
+    assert refused(replace(certificate, factors=({**factor, "law": {**factor["law"], "loss": rough}},))) == "loss"

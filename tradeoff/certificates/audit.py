@@ -14,6 +14,7 @@ from tradeoff.certificates.conclusion import follows
 from tradeoff.certificates.evidence import Evidence, Formula, Line, Sums
 from tradeoff.certificates.laws import Description
 from tradeoff.certificates.moments import turned
+from tradeoff.certificates.points import balanced
 from tradeoff.certificates.report import Log, Verification
 from tradeoff.errors import DomainError, TradeOffError, VerificationError
 
@@ -48,6 +49,8 @@ def verify(certificate: Certificate) -> Verification:
     log = Log()
     log.trust("the descriptions of the factors are those of the curve; elementary functions of NumPy in extended precision and of mpmath")
     try:
+        for factor in certificate.factors:
+            balanced(factor["law"], log)
         _claims(certificate, log)
         follows(certificate, log)
     except TradeOffError:
@@ -60,6 +63,7 @@ def verify(certificate: Certificate) -> Verification:
 def _claims(certificate: Certificate, log: Log) -> None:
     checked: dict[tuple[int, bool], Any] = {}
     for claim in certificate.claims:
+        log.holds("evidence", 0 <= claim.evidence < len(certificate.evidence), f"there is none of number {claim.evidence!r}")
         key = claim.evidence, claim.reverse
         if key not in checked:
             factors = turned(certificate.factors) if claim.reverse else list(certificate.factors)

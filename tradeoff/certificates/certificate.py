@@ -103,6 +103,11 @@ class Certificate:
         return "\n".join(lines)
 
 
+def ulps(lower: float, upper: float) -> float:
+    """Return how far apart two bounds are, in units of the last place of the upper one."""
+    return (upper - lower) / (abs(upper) * 2.0**-52) if upper > 0 else 0.0
+
+
 def _claimed(claim: Claim) -> str:
     of = "f^-1" if claim.reverse else "f"
     return f"{claim.lower!r} <= {claim.quantity} of {of} at {claim.at!r} <= {claim.upper!r}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tradeoff.certificates.certificate import Claim
+from tradeoff.certificates.certificate import Claim, ulps
 from tradeoff.certificates.evidence import Formula
 from tradeoff.certificates.laws import Description
 from tradeoff.certificates.points import Need, law
@@ -29,6 +29,7 @@ class CheckedFormula:
         """Verify the bounds of one claim."""
         import mpmath
 
+        self.log.close("ulps", claim.terms["ulps"], ulps(claim.lower, claim.upper), 0.0)
         with mpmath.workdps(_DIGITS):
             x = mpmath.mpf(claim.at)
             found = _beta(self.what, x) if claim.quantity == "beta" else _delta(self.what, x)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import mpmath
 import numpy as np
-from scipy import fft
+from scipy import fft, optimize
 
 from tradeoff.certificates.certificate import Claim
 from tradeoff.certificates.check_formula import tails
@@ -113,11 +113,35 @@ class CheckedLattice:
             found = np.minimum(found, np.exp(np.minimum(exponent - rate * edge, 0)))
         return found
 
+    def _least_tail(self, side: str, sign: int) -> Any:
+        """Return the least of Chernoff's bounds on the mass beyond one end of the window, at the recorded tilt."""
+        low, size = self.lattice.window
+        edge = low if sign < 0 else low + size
+        logs = []
+        for part in self.parts:
+            mass = getattr(part, side)
+            kept = mass > 0
+            if not kept.any():
+                return REAL(0)
+            log_w = np.log(mass[kept]) + REAL(self.lattice.theta) * part.loss[kept] - REAL(part.record.log_scale)
+            logs.append((part.record.count, log_w, part.index[kept]))
+
+        def exponent(log_rate: float) -> float:  # of the rate a node, convex in it
+            rate = sign * REAL(np.exp(log_rate))
+            return float(sum(n * _log_sum(log_w + rate * index) for n, log_w, index in logs) - rate * edge)
+
+        steps = np.linspace(-12.0, 3.0, 31)
+        start = int(np.argmin([exponent(step) for step in steps]))
+        ends = steps[max(start - 1, 0)], steps[min(start + 1, len(steps) - 1)]
+        return np.exp(REAL(optimize.minimize_scalar(exponent, bounds=ends, method="bounded", options={"xatol": 1e-7}).fun))
+
     def _window(self) -> None:
         """Compare with the mass outside the recorded window and the least that a transform in double errs, at the recorded tilt."""
         lattice, size = self.lattice, self.lattice.window[1]
         for name in ("low_tail", "high_tail", "over_tail"):
             self.log.holds(name, 0 <= getattr(lattice, name) < 1, f"{getattr(lattice, name)!r} is outside [0, 1)")
+            side, sign = ("over" if name == "over_tail" else "under"), (-1 if name == "low_tail" else 1)
+            self.log.above(f"{name}, Chernoff", getattr(lattice, name) * (1 + 1e-5) + _UNDERFLOW, self._least_tail(side, sign))
         least = 16 * np.log2(size) * 2.0**-53
         for side, rounding in zip(("over", "under"), lattice.rounding, strict=True):
             loss, mass, error, _, scale = self.sums[side]
@@ -137,6 +161,7 @@ class CheckedLattice:
         """Verify the bounds of one claim."""
         x, shift = REAL(claim.at), sum(part.record.count * REAL(part.record.shift) for part in self.parts)
         self.log.holds("quantity", claim.quantity == "delta", f"{claim.quantity!r} is not what a lattice holds")
+        self.log.close("width", claim.terms["width"], claim.upper - claim.lower, 0.0)
         low, high = self._bound("under", x + shift)[0] + self.q_plus, self._bound("over", x - shift)[1] + self.top
         self.log.below("delta lower", claim.lower, np.maximum(low, -np.expm1(np.minimum(x, 0))))
         self.log.above("delta upper", claim.upper, np.minimum(high, 1))

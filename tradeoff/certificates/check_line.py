@@ -25,6 +25,9 @@ _SECOND = 1.4
 
 _PROBES = np.array([0.11, 0.5, 1.0])
 
+_UNDERFLOW = 1e-322
+"""What doubles lose below their normal range."""
+
 
 class CheckedLine:
     """The recorded contour, recomputed."""
@@ -58,11 +61,13 @@ class CheckedLine:
         self.slip: Long = np.zeros(len(self.y), REAL)
         self.mean = self.tau**2 * (self.c - REAL(1) / 2)
         self.log_m = self.tau**2 * (self.c**2 - self.c) / 2
+        self.size = REAL(0)  # of the terms that the mean adds up
         probes, moved = top * _PROBES.astype(REAL), np.zeros(len(_PROBES), REAL)
         for factor in self.factors:
             n, each = factor["count"], moments(factor["law"], self.line.c, top)
             value = value + n * each.log_ratio(self.y)
             self.slip = self.slip + n * each.slip(self.y)
+            self.size = self.size + n * abs(each.mean)
             self.mean, self.log_m = self.mean + n * each.mean, self.log_m + n * each.log_m
             finer = moments(factor["law"], self.line.c, top, _SECOND)
             turn = 1j * probes * (finer.mean - each.mean)
@@ -100,27 +105,40 @@ class CheckedLine:
         self.log.close("truncation", t["truncation"], cut_off, 1e-9 * cut_off)
         alias = self._aliases(x)
         for name in ("left", "right"):
-            self.log.close(f"alias {name}", t[name], alias[name], 2e-2 * alias[name] + 1e-300)
+            self.log.close(f"alias {name}", t[name], alias[name], (1e-8 + 2 * self.line.log_m_error) * alias[name] + _UNDERFLOW)
+        self._rounding(x, t["rounding"], np.abs(kernel / (z * (z - 1))))
         blur = self._blurred(x, kernel) + cut_off if self.tau else REAL(0)
         self.log.close("blur", t["blur"], blur, REAL(t["blur"]) * 1e-3 + cut_off)
         self.log.above("blur", t["blur"] * (1 + 1e-9), blur)
-        self.log.above("slack", t["slack"], self.line.log_m_error)
+        slack = self.line.log_m_error + 2.0**-53 * (16 + 8 * abs(self.line.log_m) + 16 * abs((self.line.c - 1) * claim.at))
+        self.log.close("slack", t["slack"], slack, 1e-12 * slack)
         self._as_written(claim)
         scale = np.exp(self.log_m - (self.c - 1) * x)
         low = scale * np.maximum(total - own - cut_off - alias["left"] - alias["right"] - (0 if self.middle else blur), 0)
         high = scale * (total + own + cut_off + (blur if self.middle else 0))
         self._conclude(claim, low, high)
 
+    def _rounding(self, x: Any, recorded: float, weight: Long) -> None:
+        """Require what a sum in double errs: (N + 32) units of the moduli, and of every phase what mean - x turns it by."""
+        size = weight * np.exp(np.minimum(self.value.real, 0))
+        rounded = 2 if max(factor["count"] for factor in self.factors) <= 2**53 else 4  # a count beyond is no float
+        turned = rounded * self.size + 4 * (self.tau**2 * self.c + abs(x) + abs(self.mean))
+        found = REAL(2.0**-53) * ((len(size) + 32) * np.sum(size) + turned * np.sum(size * self.y))
+        self.log.close("rounding", recorded, found, 1e-3 * found)
+
     def _as_written(self, claim: Claim) -> None:
-        """Require the bounds that the recorded terms give, in double, to a few roundings."""
-        t, scale = claim.terms, np.exp(min(self.line.log_m - (self.line.c - 1) * claim.at, 600.0))
-        off, periods = t["nodes"] + t["rounding"] + t["truncation"], t["left"] + t["right"]
-        low = max(t["sum"] - off - periods - (0 if self.middle else t["blur"]), 0.0) * scale * (1 - t["slack"])
-        high = (t["sum"] + off + (t["blur"] if self.middle else 0)) * scale * (1 + t["slack"])
-        add = REAL(0) if self.middle else self.q_plus
-        allowed = 2.0**-53 * (64 * add + 16 * high) + REAL(1e-320)
-        self.log.close("lower, from its terms", claim.lower, add + low, allowed)
-        self.log.close("upper, from its terms", claim.upper, np.minimum(add + high, 1), allowed)
+        """Require the bounds that the recorded terms give in double: to the last bits, but for those of Q(L = inf)."""
+        t, unit = claim.terms, 2.0**-53
+        off, left, right, blur = t["nodes"] + t["rounding"] + t["truncation"], t["left"], t["right"], t["blur"]
+        least = max(t["sum"] - off - left - right - (0.0 if self.middle else blur), 0.0)
+        most = min(t["sum"] + off + (blur if self.middle else 0.0), 1e40)
+        scale = float(np.exp(min(self.line.log_m - (self.line.c - 1) * claim.at, 500.0)))
+        low, high = least * scale * (1 - t["slack"]), most * scale * float(np.exp(min(t["slack"], 100.0)))
+        add = 0.0 if self.middle else float(self.q_plus)
+        if not self.middle:
+            low, high = add * (1 - 16 * unit) + low * (1 - unit), add * (1 + 16 * unit) + high
+        for side, recorded, found in (("lower", claim.lower, low), ("upper", claim.upper, min(high, 1.0))):
+            self.log.close(f"{side}, from its terms", recorded, found, unit * (16 * add + 4 * found) + _UNDERFLOW)
 
     def _conclude(self, claim: Claim, low: Any, high: Any) -> None:
         if claim.quantity == "1 - delta" and self.middle:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.certificates.certificate import Claim
+from tradeoff.certificates.certificate import Claim, ulps
 from tradeoff.certificates.evidence import Sums
 from tradeoff.certificates.laws import Description
 from tradeoff.certificates.moments import lost
@@ -35,6 +35,7 @@ class CheckedSums:
 
     def claim(self, claim: Claim) -> None:
         """Verify the bounds of one claim."""
+        self.log.close("ulps", claim.terms["ulps"], ulps(claim.lower, claim.upper), 0.0)
         found = self._beta(REAL(claim.at)) if claim.quantity == "beta" else self._delta(REAL(claim.at))
         slack = self.own * (1 + abs(found))
         self.log.below(f"{claim.quantity} lower", claim.lower, found * (1 + slack))

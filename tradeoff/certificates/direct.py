@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tradeoff.certificates.certificate import Claim, Quantity, Question
+from tradeoff.certificates.certificate import Claim, Quantity, Question, ulps
 from tradeoff.certificates.evidence import Formula, Sums
 from tradeoff.certificates.source import Source
 from tradeoff.core.curve import TradeOff
@@ -55,5 +55,4 @@ class Formulas(Source):
 
 def _claim(quantity: Quantity, at: float, bounds: tuple[float, float]) -> Claim:
     low, high = bounds
-    ulps = (high - low) / (abs(high) * 2.0**-52) if high > 0 else 0.0
-    return Claim(quantity, reverse=False, at=at, lower=low, upper=high, evidence=0, terms={"ulps": ulps})
+    return Claim(quantity, reverse=False, at=at, lower=low, upper=high, evidence=0, terms={"ulps": ulps(low, high)})

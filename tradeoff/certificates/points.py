@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.certificates.laws import Description
+from tradeoff.certificates.report import Log
 
 Long = NDArray[np.longdouble]
 
@@ -134,6 +135,22 @@ def _discrete_gaussian(what: Description, need: Need) -> Law:
 def _atoms(what: Description, _need: Need) -> Law:
     part = Part(np.array(what["log_p"], REAL), np.array(what["loss"], REAL))
     return Law([part] if len(part.loss) else [], REAL(what["p_minus"]), REAL(what["q_plus"]))
+
+
+def balanced(what: Description, log: Log) -> None:
+    """Require of masses and losses written out that both orders have mass 1: sum p (e^loss - 1) = P(L = -inf) - Q(L = inf).
+
+    Small losses are differences of masses, which the masses alone do not hold: a loss known to units of log p only, not of
+    itself, shows here. Allowed are a few units of every number written.
+    """
+    for inner in [what["base"]] if "base" in what else [part for _, part in what.get("parts", ())]:
+        balanced(inner, log)
+    if what["kind"] != "atoms":
+        return
+    loss, log_p = np.array(what["loss"], REAL), np.array(what["log_p"], REAL)
+    p, gain, lost = np.exp(log_p), np.expm1(loss), (REAL(what["p_minus"]), REAL(what["q_plus"]))
+    size = np.sum(p * (np.abs(gain) * (16 + 4 * np.abs(log_p)) + 16 * np.abs(loss) * np.exp(loss)))
+    log.close("loss", np.sum(p * gain), lost[0] - lost[1], REAL(2.0**-53) * (size + 64 * (lost[0] + lost[1])) + REAL(1e-290))
 
 
 def _thinned(what: Description, need: Need) -> Law:

@@ -15,7 +15,8 @@ from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import count, is_masked, number, reals
 from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.errors import CurveError, DomainError, SizeError, shown
-from tradeoff.intervals.functions import log_ratio, rational
+from tradeoff.intervals.functions import log_quotient, rational
+from tradeoff.numerics.differences import log_ratio
 from tradeoff.numerics.hull import lower_hull
 from tradeoff.numerics.polygon import ONE, floats, hull, whole
 from tradeoff.numerics.rounding import UNIT, Array
@@ -138,7 +139,7 @@ class PiecewiseLinear(TradeOff):
         if len(self.alpha) == 1:
             return Bounds(0.0, 0.0)
         (a, b), (c, d) = self.vertices[:2]
-        return log_ratio(b - d, c - a) if b > d else Bounds(-np.inf, -np.inf)
+        return log_quotient(b - d, c - a) if b > d else Bounds(-np.inf, -np.inf)
 
     @property
     def mass_at_infinity(self) -> Bounds:
@@ -238,7 +239,11 @@ class PiecewiseLinear(TradeOff):
     def loss_law(self) -> AtomicLaw:
         p, q = (mass.astype(float) for mass in self.atoms())
         keep = q > 0
-        loss, log_p = np.log(q[keep]) - np.log(p[keep]), np.log(p[keep])
+        (x, y), (rest, power) = (self.alpha, self.beta), self.complements
+        of_p, of_q = x[:-1] >= 0.5, y[1:] >= 0.5  # the ends of which ``atoms`` takes the differences
+        p_ends = np.where(of_p, rest[:-1], x[1:])[keep], np.where(of_p, rest[1:], x[:-1])[keep]
+        q_ends = np.where(of_q, power[1:], y[:-1])[keep], np.where(of_q, power[:-1], y[1:])[keep]
+        loss, log_p = log_ratio(p_ends, q_ends), np.log(p[keep])
         return AtomicLaw(loss[::-1], log_p[::-1], self.p_minus + float(np.sum(p[~keep])), self.q_plus)
 
     def group(self, k: int) -> TradeOff:

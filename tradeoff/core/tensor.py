@@ -19,7 +19,7 @@ from tradeoff.engines.composition import Composition
 from tradeoff.engines.law import LossLaw, lost_mass
 from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, total, whole
-from tradeoff.numerics.rounding import Array
+from tradeoff.numerics.rounding import TINY, Array
 
 Factors = dict[TradeOff, int]
 Rule = Callable[[Factors], Factors | None]
@@ -187,7 +187,9 @@ class Tensor(TradeOff):
             if left == 1:
                 return law
         if self._leak is not None and isinstance(rest := self._leak[2].loss_law(), AtomicLaw):
-            return leaking(rest, self.q_plus)
+            delta, kept, _ = self._leak
+            log_kept = math.log1p(-delta.upper) if delta.upper < 0.5 else math.log(max(kept.upper, TINY))  # from the smaller of the two
+            return leaking(rest, self.q_plus, log_kept)
         return super().loss_law()
 
     def laws(self) -> tuple[LossLaw, LossLaw]:

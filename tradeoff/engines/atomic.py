@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
 from tradeoff.engines.law import Atoms, Cells, LossLaw, Sketch, lost_mass
-from tradeoff.errors import SizeError
+from tradeoff.errors import DomainError, SizeError
 from tradeoff.numerics.binomial import log_pmf
 from tradeoff.numerics.rounding import UNIT, Array
 
@@ -26,7 +28,8 @@ _LOST = 1e-300
 class AtomicLaw(LossLaw):
     """Finitely many losses, increasing; ``slack`` is the relative error of each mass, ``lost`` bounds what is left out.
 
-    ``position`` bounds the error of every loss; unless said, a few units of the largest.
+    ``position`` bounds the error of every loss; unless said, it is 8 units of the loss and 16 of the square of a unit, which is
+    what a logarithm of a ratio costs whose masses are differences of floats (``numerics.differences.log_ratio``).
     """
 
     loss: Array
@@ -47,6 +50,18 @@ class AtomicLaw(LossLaw):
     def atoms(self) -> Atoms:
         slack = (8 + 2 * np.abs(self.log_p)) * UNIT if self.slack is None else self.slack
         return Atoms(self.loss, self.log_p, slack)
+
+    @property
+    def loss_error(self) -> Array:
+        return UNIT * (8 * np.abs(self.loss) + 16 * UNIT) if self.position is None else np.full(len(self.loss), self.position)
+
+    @property
+    def enclosure(self) -> tuple[float, float]:
+        if len(self.loss) == 0:
+            return 0.0, 0.0
+        low, high = self.range
+        error = self.loss_error
+        return low - float(error[0]), high + float(error[-1])
 
     @property
     def continuous(self) -> bool:
@@ -70,10 +85,17 @@ class AtomicLaw(LossLaw):
         return Cells(zero, zero, zero)
 
 
-def leaking(law: AtomicLaw, delta: float) -> AtomicLaw:
-    """Return the law of f_{0,delta} (x) f: all masses shrink by 1 - delta, and what they lose lies at infinity."""
+def leaking(law: AtomicLaw, delta: float, kept: float | None = None) -> AtomicLaw:
+    """Return the law of f_{0,delta} (x) f: all masses shrink by 1 - delta, and what they lose lies at infinity.
+
+    ``kept`` is log(1 - delta), to 8 units of itself, where it is known better than by delta: a delta known to 4 units leaves
+    1 - delta known to 4 delta/(1 - delta).
+    """
     p_minus, q_plus = (lost_mass([mass, delta], [1, 1]) for mass in (law.p_minus, law.q_plus))
-    return AtomicLaw(law.loss, law.log_p + np.log1p(-delta), p_minus, q_plus, law.atoms.slack + 8 * UNIT, law.lost, law.position)
+    log_kept = math.log1p(-delta) if kept is None else kept
+    off = 4 * delta * math.exp(-log_kept) if kept is None else 8 * abs(log_kept)
+    slack = law.atoms.slack + UNIT * (8 + off + np.abs(law.log_p + log_kept))
+    return AtomicLaw(law.loss, law.log_p + log_kept, p_minus, q_plus, slack, law.lost, law.position)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +120,9 @@ def _too_many(what: str, count: float) -> SizeError:
 
 def binomial_law(epsilon: float, n: int) -> BinomialLaw:
     """Return the law of n rounds of f_{epsilon,0}: losses (2k - n) epsilon, k ~ Bin(n, 1/(1 + e^epsilon)) under P (KOV)."""
-    reach = 45 * np.sqrt(n) + 800  # Hoeffding: less than e^-4000 lies beyond, under P and under Q
+    if n > MAX_ATOMS**2:  # below there are at least 45 sqrt(n) atoms
+        raise _too_many(f"the {n}-fold product of f_({epsilon:.6g},0)", 45 * math.sqrt(min(n, 2**1000)))
+    reach = 45 * math.sqrt(n) + 800  # Hoeffding: less than e^-4000 lies beyond, under P and under Q
     low = max(0, int(n * expit(-epsilon) - reach))
     high = min(n, int(np.ceil(n * expit(epsilon) + reach)))
     if high - low >= MAX_ATOMS:
@@ -113,6 +137,11 @@ def discrete_gaussian_law(sigma: float, shift: int) -> DiscreteGaussianLaw:
     reach = np.ceil(40 * sigma) + 2  # beyond 40 sigma: less than e^-799
     if 2 * reach + shift >= MAX_ATOMS:
         raise _too_many(f"the discrete Gaussian with sigma = {sigma:.6g}", 2 * reach + shift)
+    if not sigma * sigma * sys.float_info.max > (reach + shift) ** 2:
+        raise DomainError(
+            f"sigma = {sigma:.6g} is so small that one step of the discrete Gaussian shifted by {shift} loses more nats than "
+            "floats hold; TotalVariation(1), which tells everything, bounds it from below"
+        )
     x = np.arange(-reach, shift + reach + 1)
     half = np.exp(-((np.arange(reach, 0, -1) / sigma) ** 2) / 2)
     log_p = -((x / sigma) ** 2) / 2 - np.log1p(2 * np.sum(half))

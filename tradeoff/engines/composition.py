@@ -23,6 +23,7 @@ from tradeoff.engines.planner import on_one_lattice
 from tradeoff.engines.saddle_point import SaddlePoint
 from tradeoff.engines.tables import Tables
 from tradeoff.engines.widths import Measure
+from tradeoff.errors import DomainError
 from tradeoff.numerics.rounding import UNIT, Array
 
 Pair = tuple[Array, Array]
@@ -32,6 +33,9 @@ _USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3}
 """Widths with which a question that states no tolerance is content."""
 
 _LOWEST = -745.0
+
+_MOST_ROUNDS = 2**1000
+"""A float holds it, and times a loss of 1e7 nats; no answer of so many rounds but of closed forms is other than trivial."""
 
 _FEW = 4
 """Rounds of continuous laws up to which the lattice is the narrower engine: nearly atomic sums have slow contours."""
@@ -55,6 +59,11 @@ class Composition:
 
     def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], *, symmetric: bool = False) -> None:
         self.laws, self.counts, self.symmetric = list(laws), list(counts), symmetric
+        if max(self.counts, default=0) > _MOST_ROUNDS:
+            digits = len(str(max(self.counts))) - 1
+            raise DomainError(
+                f"a factor counted about 10^{digits} times is beyond 2^1000 rounds, the most that floats sum; ask a smaller power"
+            )
 
     @cached_property
     def q_plus(self) -> float:
@@ -68,8 +77,9 @@ class Composition:
 
     @cached_property
     def supremum(self) -> float:
-        """Return the supremum of the finite losses."""
-        return math.fsum(count * law.range[1] for law, count in zip(self.laws, self.counts, strict=True))
+        """Return an upper bound on the finite losses: every round's supremum is rounded up, their sum by 4 units of its terms."""
+        ends = [count * law.enclosure[1] for law, count in zip(self.laws, self.counts, strict=True)]
+        return math.fsum(ends) + 4 * UNIT * math.fsum(map(abs, ends))
 
     @cached_property
     def tables(self) -> Tables:
@@ -121,7 +131,7 @@ class Composition:
     def delta(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound delta(epsilon); ``tol`` is relative to the upper bound."""
         over = epsilon >= self.supremum + 1e-12 * abs(self.supremum)
-        least = -np.expm1(np.minimum(epsilon, 0.0)) * (1 - _EDGE)  # delta >= 1 - e^eps, and no float tells more below -745 nats
+        least = 0.0 - np.expm1(np.minimum(epsilon, 0.0)) * (1 - _EDGE)  # delta >= 1 - e^eps, and no float tells more below -745 nats
         low, high = np.maximum(self.q_plus * (1 - _EDGE), least), np.where(over, self.q_plus * (1 + _EDGE), 1.0)
         return self._ask("delta", epsilon, (low, high), ~over & (epsilon > _LOWEST), widths.delta, tol)
 
@@ -130,7 +140,7 @@ class Composition:
         q = self.q_plus
         below, edge = delta < q * (1 - _EDGE), delta <= q * (1 + _EDGE)
         low = np.where(below, np.inf, -np.inf)
-        high = np.where((q == 0) & (delta >= q), self.supremum + _EDGE * abs(self.supremum), np.inf)
+        high = np.where((q == 0) & (delta >= q), self.supremum, np.inf)
         return self._ask("epsilon", delta, (low, high), ~edge, widths.epsilon, tol)
 
     def beta(self, alpha: Array, tol: float | None) -> Pair:
@@ -156,7 +166,8 @@ class Composition:
             if not waiting.any():
                 break
             below, above = getattr(engine, question)(at[waiting], tol)
-            low[waiting], high[waiting] = np.maximum(low[waiting], below), np.minimum(high[waiting], above)
+            # What overflowed is NaN and says nothing: fmax and fmin pass over it.
+            low[waiting], high[waiting] = np.fmax(low[waiting], below), np.fmin(high[waiting], above)
             with np.errstate(invalid="ignore"):
                 waiting = waiting & ~(measure(low, high) <= (_USUAL[question] if tol is None else tol))
         return low, high

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradeoff.engines.law import Atoms, Cells, LossLaw, Sketch, position_slack
+from tradeoff.engines.law import Atoms, Cells, LossLaw, Sketch
+from tradeoff.numerics.differences import position_slack
 from tradeoff.numerics.quadrature import integrate
 from tradeoff.numerics.rounding import UNIT, Array
 

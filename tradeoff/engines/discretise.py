@@ -18,6 +18,9 @@ from tradeoff.numerics.rounding import UNIT, Array, Index
 
 _REPAIRS, _ATTEMPTS = 40, 12
 
+_FAR = 40.0
+"""e^-40 is below the slack of every mass."""
+
 
 @dataclass(frozen=True, eq=False)
 class OnLattice:
@@ -62,8 +65,15 @@ def discretise(law: LossLaw, nodes: Array, slope: float = 0.0, log_scale: float 
             gathered *= weight * np.maximum(1 - error, 0.0)
             under, under_reversed = under + gathered, under_reversed + gathered
     grow = 1 + 16 * UNIT
-    shift = 8 * UNIT * (1 + float(np.max(np.abs(nodes))))
+    shift = 8 * UNIT * (1 + float(np.max(np.abs(nodes)))) + _loss_error(law, nodes)
     return OnLattice(nodes, over, (top + law.q_plus) * grow, (bottom + law.p_minus) * grow, under, under_reversed, shift)
+
+
+def _loss_error(law: LossLaw, nodes: Array) -> float:
+    """Bound the errors of the atoms' losses; of atoms over 40 nats outside the nodes only masses enter, and e^-40 of their place."""
+    loss = law.atoms.loss
+    near = (loss >= nodes[0] - _FAR) & (loss <= nodes[-1] + _FAR)
+    return float(np.max(law.loss_error[near], initial=0.0))
 
 
 def _spread(cells: Cells, nodes: Array) -> Array:
@@ -99,7 +109,7 @@ def _weigh(log_p: Array, lean: Array, slack: Array, sign: int) -> Array:
 
 def _spread_atoms(law: LossLaw, nodes: Array, lean: Array) -> tuple[Array, float, float]:
     p = np.zeros(len(nodes))
-    loss, log_p, slack = law.atoms
+    (loss, log_p, slack), error = law.atoms, np.minimum(law.loss_error, 1.0)
     if len(loss) == 0:
         return p, 0.0, 0.0
     index, above = _locate(loss, nodes)
@@ -115,7 +125,7 @@ def _spread_atoms(law: LossLaw, nodes: Array, lean: Array) -> tuple[Array, float
         taken = share > 0
         np.add.at(p, target[taken], (_weigh(log_p, lean[target], slack, +1)[taken]) * share[taken])
     lost = getattr(law, "lost", 0.0)
-    top = np.sum(np.exp(log_p[beyond] + loss[beyond]) * (1 + slack[beyond] + (32 + 2 * np.abs(loss[beyond])) * UNIT))
+    top = np.sum(np.exp(log_p[beyond] + loss[beyond]) * (1 + slack[beyond] + (32 + 2 * np.abs(loss[beyond])) * UNIT + 2 * error[beyond]))
     bottom = np.sum((np.exp(log_p) * (1 + slack + 32 * UNIT) * -np.expm1(np.minimum(above, 0.0)))[below])
     return np.nextafter(p, np.inf), float(top) + lost, float(bottom) + lost
 

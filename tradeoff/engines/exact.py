@@ -60,11 +60,11 @@ def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
         found = merged(*(np.add.outer(mine, theirs).ravel() for mine, theirs in zip(found, power, strict=True)))
     lost = float(sum(count * getattr(law, "lost", 0.0) for law, count in zip(laws, counts, strict=True)))
     p_minus = lost_mass([min(law.p_minus, 1 - UNIT) for law in laws], counts)
-    # Every loss is known to 8 units; a power adds up to min(k, n) terms, the product one a law.
+    # A loss brings its own error n times; a power adds up to min(k, n) terms and rounds n, the product adds one a law.
     position = 0.0
     for law, n in zip(laws, counts, strict=True):
-        rounds = min(len(law.atoms.loss), n) if n > 1 else 0
-        position += UNIT * (8 + rounds + len(laws)) * n * float(np.max(np.abs(law.atoms.loss)))
+        rounds = min(len(law.atoms.loss), n) + 1 if n > 1 else 0
+        position += n * float(np.max(law.loss_error)) + UNIT * (rounds + len(laws)) * n * float(np.max(np.abs(law.atoms.loss)))
     return AtomicLaw(found.loss, found.log_p, p_minus, slack=found.slack, lost=lost, position=position)
 
 
@@ -84,9 +84,9 @@ def _power(atoms: Atoms, n: int) -> Atoms | None:
 
 def _shares(n: int, k: int) -> Array:
     """Return all vectors of k non-negative integers that add up to n, one a row."""
-    rows, left = np.zeros((1, 0)), np.array([n])
+    rows, left = np.zeros((1, 0)), np.array([float(n)])
     for _ in range(k - 1):
-        sizes = left + 1
+        sizes = left.astype(np.int64) + 1
         owner = np.repeat(np.arange(len(left)), sizes)
         taken = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         rows, left = np.column_stack([rows[owner], taken]), left[owner] - taken
@@ -116,20 +116,23 @@ def beta(law: AtomicLaw, q_plus: float, alpha: Array) -> tuple[Array, Array]:
     below, below_off = _ends(np.append(0.0, np.cumsum(q))), _ends(np.append(0.0, np.cumsum(q * slack_q)))  # Q(L < l_k), then all
     power, power_off = _ends(np.append(_tail(q), 0.0)), _ends(np.append(_tail(q * slack_q), 0.0))  # Q(L >= l_k), then 0
     under = under + law.p_minus
-    k = np.clip(np.searchsorted(-above, -alpha, side="right") - 1, 0, len(law.loss) - 1)
+    near_one, rest = alpha > 0.5, 1 - alpha  # there 1 - alpha is exact, its tail sums are the accurate ones and find the vertex
+    k = np.where(near_one, np.searchsorted(under, rest, side="right"), np.searchsorted(-above, -alpha, side="right")) - 1
+    k = np.clip(k, 0, len(law.loss) - 1)
     width = np.maximum(np.exp(law.log_p[k]), TINY)
-    near_one = alpha > 0.5  # there 1 - alpha is exact and its tail sums are the accurate ones
-    part = np.where(near_one, (1 - alpha) - under[k], above[k] - alpha)
-    with np.errstate(over="ignore"):  # beyond 1 by however much
-        share, taken = (np.clip(rest / width, 0.0, 1.0) for rest in (part, alpha - above[k + 1]))
-    kept = np.where(alpha >= above[0], 0.0, below[k] + share * (below[k + 1] - below[k]))
+    with np.errstate(over="ignore"):  # beyond 1 by however much; right of all vertices the share is 0, and beta with it
+        share = np.clip(np.where(near_one, rest - under[k], above[k] - alpha) / width, 0.0, 1.0)
+        taken = np.where(near_one, 1 - share, np.clip((alpha - above[k + 1]) / width, 0.0, 1.0))
+    kept = below[k] + share * (below[k + 1] - below[k])
     rejected = power[k + 1] + taken * (power[k] - power[k + 1])
-    small = (rejected < 0.5) & (alpha < above[0])  # there beta is near 1, and its distance from it is the accurate sum
+    kept_off = below_off[k] + share * (below_off[k + 1] - below_off[k])  # the error of every mass, as far as it is kept
+    inside = np.where(near_one, rest > under[0], alpha < above[0])
+    small = (rejected < 0.5) & inside  # there beta is near 1, and its distance from it is the accurate sum
     value = np.where(small, (1 - q_plus) - rejected, kept)
-    off = np.where(small, power_off[k] + 16 * UNIT * (rejected + q_plus) + 4 * UNIT, below_off[k + 1] + 16 * UNIT * kept)
+    off = np.where(small, power_off[k] + 16 * UNIT * (rejected + q_plus) + 4 * UNIT, kept_off + 16 * UNIT * kept)
     # An error of the abscissa moves f along its slope, e^l_k; just right of a vertex, maybe along the steeper one before it.
-    moved = np.where(near_one, under_off[k + 1] + 4 * UNIT * (1 - alpha), above_off[k] + 4 * UNIT * alpha)
-    beside = np.where(near_one, (1 - alpha) >= under[k + 1] - moved, alpha <= above[k + 1] + moved)
+    moved = np.where(near_one, under_off[k + 1] + 8 * UNIT * (rest + law.p_minus), above_off[k] + 4 * UNIT * alpha)
+    beside = np.where(near_one, rest >= under[k + 1] - moved, alpha <= above[k + 1] + moved)
     steep = law.loss[np.where(beside, np.minimum(k + 1, len(law.loss) - 1), k)]
     error = off + np.where(steep > _STEEPEST, 1.0, np.exp(np.minimum(steep, _STEEPEST)) * moved) + law.lost + TINY
     return np.maximum(value - error, 0.0), value + error
@@ -139,11 +142,7 @@ def _slacks(law: AtomicLaw) -> tuple[Array, Array]:
     """Return the relative errors of the masses under P and under Q, the share of the sums' rounding included."""
     fine = 4 * len(law.loss) * _FINE + 8 * UNIT
     slack = law.atoms.slack + fine
-    return slack, slack + _position(law) + UNIT * (np.abs(law.log_p) + np.abs(law.loss))
-
-
-def _position(law: AtomicLaw) -> float:
-    return 8 * UNIT * float(np.max(np.abs(law.loss))) if law.position is None else law.position
+    return slack, slack + law.loss_error + UNIT * (np.abs(law.log_p) + np.abs(law.loss))
 
 
 def profile(law: AtomicLaw, q_plus: float) -> Profile:
@@ -156,7 +155,7 @@ def profile(law: AtomicLaw, q_plus: float) -> Profile:
     delta = np.minimum(_ends(np.append(_tail(gaps * _tail(p)[1:]), 0.0)), 1.0)
     off = _ends(np.append(_tail(gaps * _tail(p * slack_p)[1:]), 0.0)) + delta * UNIT * (32 + 4 * np.abs(loss))
     # Losses known to ``shift`` move the nodes and, through the gaps, the values.
-    shift = _position(law) + 8 * UNIT * (1 + float(np.max(np.abs(loss))))
+    shift = float(np.max(law.loss_error)) + 8 * UNIT * (1 + float(np.max(np.abs(loss))))
     grow = math.exp(2 * shift) - 1
     upper = np.minimum((delta + off) * (1 + grow) + q_plus * (1 + 16 * UNIT) + law.lost + TINY, 1.0)
     lower = np.maximum(delta - off, 0.0) * (1 - grow) + q_plus * (1 - 16 * UNIT)

@@ -106,14 +106,23 @@ def _power(base: Any, modulus: Array, n: int) -> tuple[Any, Any]:
 
 
 def _chernoff(factors: Sequence[Tilted], vectors: Sequence[Array], h: float, t: float, edge: int) -> float:
-    """Bound the tilted mass beyond ``edge`` (above it for t > 0, below for t < 0) by E e^(t h (index - edge))."""
+    """Bound the tilted mass beyond ``edge`` (above it for t > 0, below for t < 0) by E e^(t h (index - edge)).
+
+    A step t h index is known to 2 units of itself, which e^step turns into its relative error, a positive sum and its logarithm
+    to 64 units of 1; the exponent then is a sum of as many terms as there are factors, which are large beside it.
+    """
     exponent = -t * h * edge
+    size, rounds = abs(exponent), 0
     for factor, vector in zip(factors, vectors, strict=True):
         steps = t * h * factor.index
         peak = float(np.max(steps))
         moment = float(np.sum(vector * np.exp(steps - peak)))
-        exponent += factor.count * (peak + np.log(moment)) if moment > 0 else -np.inf
-    exponent += 1e-6 + 64 * UNIT * sum(factor.count for factor in factors)
+        if not moment > 0:
+            return 0.0
+        exponent += factor.count * (peak + np.log(moment))
+        size += factor.count * (float(np.max(np.abs(steps))) + abs(np.log(moment)))
+        rounds += factor.count
+    exponent += 1e-6 + UNIT * (64 * rounds + (8 + len(factors)) * size)
     return float(np.exp(min(exponent, 700.0))) if not np.isnan(exponent) else np.inf
 
 
@@ -141,8 +150,9 @@ def profile(factors: Sequence[Tilted], h: float, theta: float, window: Window, q
         lower = scale * np.maximum(1 - scale_error, 0) * (_tail(under.mass, h, theta) * (1 - exact) - under.error * norm)
         lower -= scale * (1 + scale_error) * kappa * (under.low_tail + under.high_tail)
     shift = sum(f.count * f.shift for f in factors) + 8 * UNIT * (np.max(np.abs(loss)) + sum(f.count * abs(f.offset) for f in factors))
-    upper = np.minimum(upper * np.exp(shift) + (top * (1 + 16 * UNIT) + TINY), 1.0)
-    lower = lower * np.exp(-np.sign(lower) * shift) + q_plus
+    with np.errstate(over="ignore", invalid="ignore"):  # losses beyond 1e16 nats may be known to no more than a hundred
+        upper = np.minimum(upper * np.exp(shift) + (top * (1 + 16 * UNIT) + TINY), 1.0)
+        lower = lower * np.exp(-np.sign(lower) * shift) + q_plus
     # Where the spectrum's error overflows nothing is known; the trivial bounds say so.
     upper, lower = np.nan_to_num(upper, nan=1.0, posinf=1.0), np.nan_to_num(lower, nan=-_NOTHING, posinf=-_NOTHING, neginf=-_NOTHING)
     return Profile(loss + shift, upper, loss - shift, lower, q_plus)

@@ -11,13 +11,17 @@ two, a mixture averages them. All masses are computed to a stated relative ``sla
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
+from tradeoff.numerics.differences import position_slack
+from tradeoff.numerics.leaks import log_kept
 from tradeoff.numerics.rounding import UNIT, Array
 
 _LARGE = 600.0
@@ -66,7 +70,7 @@ def lost_mass(each: Sequence[float], counts: Sequence[int]) -> float:
     leaking = [(q, n) for q, n in zip(each, counts, strict=True) if q > 0]
     if len(leaking) == 1 and leaking[0][1] == 1:
         return float(leaking[0][0])
-    return abs(float(np.expm1(sum(n * np.log1p(-q) for q, n in zip(each, counts, strict=True)))))
+    return abs(math.expm1(log_kept([q for q, _ in leaking], [n for _, n in leaking])))
 
 
 class LossLaw(ABC):
@@ -94,6 +98,17 @@ class LossLaw(ABC):
     def atoms(self) -> Atoms:
         """Point masses of the finite part."""
         return NO_ATOMS
+
+    @property
+    def loss_error(self) -> Array:
+        """Bound on the error of every atom's loss."""
+        return 8 * UNIT * np.abs(self.atoms.loss)
+
+    @property
+    def enclosure(self) -> tuple[float, float]:
+        """Return a lower bound on all finite losses and an upper one: ``range`` with its rounding outwards."""
+        low, high = self.range
+        return low - 8 * UNIT * abs(low), high + 8 * UNIT * abs(high)
 
     @property
     def continuous(self) -> bool:
@@ -134,14 +149,6 @@ class LossLaw(ABC):
         """Do the same for edges inside the support."""
 
 
-def position_slack(edges: Array, error: Array) -> Array:
-    """Relative slack of cells whose edges are preimages known to ``error``: e/(b - a), both ends, twice."""
-    width = np.diff(edges)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slack = 2 * (error[:-1] + error[1:]) / width
-    return np.where(width > 0, np.minimum(slack, 1.0), 0.0)
-
-
 @dataclass(frozen=True, eq=False)
 class Thinned(LossLaw):
     """Law of T(P, (1-p) P + p Q): the loss becomes log(1 - p + p e^L) under the same P."""
@@ -165,6 +172,19 @@ class Thinned(LossLaw):
         above = large + np.log(self.p + (1 - self.p) * np.exp(-large))
         return np.where(loss > _LARGE, above, np.where(near < -1.0, below, near))  # log1p(-0.75) is below -1
 
+    def _rounding(self, loss: Array, thinned: Array) -> Array:
+        """Bound the rounding of ``forward``.
+
+        log1p(x), x > -0.64 known to 3 units, errs by 3 x/((1 + x) log1p x) + 1 <= 7 units of itself, a logarithm below -1 by less;
+        L + log(p + (1 - p) e^-L) by a unit of each term and two of 1, and |log(...)| <= L.
+        """
+        return 8 * UNIT * np.abs(thinned) + np.where(loss > _LARGE, 4 * UNIT * (1 + loss), 0.0)
+
+    @property
+    def _alone(self) -> bool:
+        """Whether mass at -infinity becomes an atom at log(1 - p)."""
+        return self.base.p_minus > 0 and self.p < 1
+
     def backward(self, loss: Array) -> Array:
         """Return the base loss whose thinned loss is ``loss``."""
         if self.p == 1:
@@ -179,14 +199,28 @@ class Thinned(LossLaw):
     @property
     def support(self) -> tuple[float, float]:
         low, high = self.forward(np.array(self.base.support))
-        if self.base.p_minus > 0 and self.p < 1:
+        if self._alone:
             low = np.log1p(-self.p)
         return float(low), float(high)
 
     @property
     def range(self) -> tuple[float, float]:
         low, high = self.forward(np.array(self.base.range))
-        return float(low if self.base.p_minus == 0 or self.p == 1 else np.log1p(-self.p)), float(high)
+        return float(np.log1p(-self.p) if self._alone else low), float(high)
+
+    @property
+    def enclosure(self) -> tuple[float, float]:
+        base = np.array(self.base.enclosure)
+        base[0] = -np.inf if self._alone else base[0]
+        ends = self.forward(base)
+        off = self._rounding(base, ends)
+        return float(ends[0] - off[0]), float(ends[1] + off[1])
+
+    @cached_property
+    def loss_error(self) -> Array:
+        loss = self.base.atoms.loss
+        error = self.base.loss_error + self._rounding(loss, self.forward(loss))  # a slope of at most 1
+        return np.append(-8 * UNIT * np.log1p(-self.p), error) if self._alone else error
 
     @property
     def span(self) -> tuple[float, float]:
@@ -197,7 +231,7 @@ class Thinned(LossLaw):
     def atoms(self) -> Atoms:
         inner = self.base.atoms
         loss, log_p, slack = self.forward(inner.loss), inner.log_p, inner.slack
-        if self.base.p_minus > 0 and self.p < 1:
+        if self._alone:
             loss = np.append(np.log1p(-self.p), loss)
             log_p = np.append(np.log(self.base.p_minus), log_p)
             slack = np.append((4 - 2 * np.log(self.base.p_minus)) * UNIT, slack)
@@ -214,7 +248,7 @@ class Thinned(LossLaw):
     def sketch(self) -> Sketch:
         loss, log_p = self.base.sketch()
         loss = self.forward(loss)
-        if self.base.p_minus > 0 and self.p < 1:
+        if self._alone:
             loss, log_p = np.append(np.log1p(-self.p), loss), np.append(np.log(self.base.p_minus), log_p)
         return Sketch(loss, log_p)
 
@@ -226,7 +260,8 @@ class Thinned(LossLaw):
         # Q' - e^a' P = p (Q - e^a P), and e^-b' (e^b' P - Q') = p e^(b-b') (P - e^-b Q).
         b = inner[1:]
         ratio = self.p / (self.p + (1 - self.p) * np.exp(-b))
-        error = 6 * UNIT * (np.abs(edges) + self.p)
+        # The base's edges are known to 6 units and 2 of themselves; thinned they move by the slope, at most p + |L'|, of that.
+        error = UNIT * (6 + 2 * np.abs(inner)) * (np.abs(edges) + self.p)
         return Cells(self.p * cells.excess, ratio * cells.deficit, cells.slack + position_slack(edges, error) + 8 * UNIT)
 
 
@@ -255,6 +290,11 @@ class Reversed(LossLaw):
         return -high, -low
 
     @property
+    def enclosure(self) -> tuple[float, float]:
+        low, high = self.base.enclosure
+        return -high, -low
+
+    @property
     def span(self) -> tuple[float, float]:
         low, high = self.base.span
         return -high, -low
@@ -262,7 +302,12 @@ class Reversed(LossLaw):
     @property
     def atoms(self) -> Atoms:
         loss, log_p, slack = self.base.atoms
-        return Atoms(-loss[::-1], (log_p + loss)[::-1], (slack + (2 + np.abs(log_p) + np.abs(loss)) * UNIT)[::-1])
+        slack_q = slack + self.base.loss_error + (2 + np.abs(log_p) + np.abs(loss)) * UNIT
+        return Atoms(-loss[::-1], (log_p + loss)[::-1], slack_q[::-1])
+
+    @cached_property
+    def loss_error(self) -> Array:
+        return self.base.loss_error[::-1]
 
     @property
     def continuous(self) -> bool:
@@ -297,18 +342,19 @@ class Mixed(LossLaw):
 
     @property
     def support(self) -> tuple[float, float]:
-        ends = [law.support for _, law in self.parts]
-        return min(low for low, _ in ends), max(high for _, high in ends)
+        return _widest([law.support for _, law in self.parts])
 
     @property
     def range(self) -> tuple[float, float]:
-        ends = [law.range for _, law in self.parts]
-        return min(low for low, _ in ends), max(high for _, high in ends)
+        return _widest([law.range for _, law in self.parts])
+
+    @property
+    def enclosure(self) -> tuple[float, float]:
+        return _widest([law.enclosure for _, law in self.parts])
 
     @property
     def span(self) -> tuple[float, float]:
-        ends = [law.span for _, law in self.parts]
-        return min(low for low, _ in ends), max(high for _, high in ends)
+        return _widest([law.span for _, law in self.parts])
 
     @property
     def atoms(self) -> Atoms:
@@ -318,6 +364,11 @@ class Mixed(LossLaw):
         slack = np.concatenate([a.slack for a, _ in every]) + 4 * UNIT
         order = np.argsort(loss, kind="stable")
         return Atoms(loss[order], log_p[order], slack[order])
+
+    @cached_property
+    def loss_error(self) -> Array:
+        order = np.argsort(np.concatenate([law.atoms.loss for _, law in self.parts]), kind="stable")
+        return np.concatenate([law.loss_error for _, law in self.parts])[order]
 
     @property
     def continuous(self) -> bool:
@@ -343,3 +394,7 @@ class Mixed(LossLaw):
                 deficit += weight * cells.deficit
                 slack = np.maximum(slack, cells.slack)
         return Cells(excess, deficit, slack + (len(self.parts) + 2) * UNIT)
+
+
+def _widest(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return min(low for low, _ in ends), max(high for _, high in ends)

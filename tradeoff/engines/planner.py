@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -134,7 +135,7 @@ def _reach(sketch: Sketch, theta: float, log_scale: float, count: int, log_delta
     log_below = np.logaddexp.accumulate(sketch.log_p) + theta * sketch.loss - log_scale
     log_above = np.logaddexp.accumulate((sketch.log_p + theta * sketch.loss)[::-1])[::-1] - log_scale
     log_q_above = np.logaddexp.accumulate((sketch.log_p + sketch.loss)[::-1])[::-1]
-    log_n, log_eta = np.log(count), np.log(_NEGLIGIBLE)
+    log_n, log_eta = math.log(count), np.log(_NEGLIGIBLE)
     low = int(np.searchsorted(np.maximum.accumulate(log_below) + log_n, log_eta)) - 1
     silent = (log_above + log_n < log_eta) & (log_q_above + log_n < log_delta - 16)
     silent |= theta * sketch.loss - log_scale > _STEEPEST

@@ -14,6 +14,12 @@ from tradeoff.numerics.rounding import Array
 
 _RAREST = 600.0
 
+_SMALL = 0.1
+"""Where t L stays below this the logarithm of E e^(t L) would lose a digit and more."""
+
+_ROUNDED = 1e-10
+"""Sketches' masses add up to 1 within about 1e-13."""
+
 
 class Cumulant:
     """K(t) = sum n_i log E_P e^(t L_i) of a product, with two derivatives; cost is one pass over all sketches together."""
@@ -61,13 +67,31 @@ class Cumulant:
         _, total, peak = self._tilted(t)
         return [float(value) for value in peak + np.log(total)]
 
+    @cached_property
+    def _p(self) -> Array:
+        return np.asarray(np.exp(self.log_p))
+
+    @cached_property
+    def _missing(self) -> Array:
+        """Return what the masses of every sketch lack of 1, but for the rounding of their sum."""
+        missing: Array = 1 - np.add.reduceat(self._p, self.starts)
+        return np.where(np.abs(missing) < _ROUNDED, 0.0, missing)
+
+    def _logs(self, t: float, plain: Array) -> Array:
+        """Return log E e^(t L_i): where all t L_i are small, from E (e^(t L_i) - 1), which millions of rounds multiply."""
+        near = np.maximum.reduceat(np.abs(t * self.loss), self.starts) < _SMALL
+        if not near.any():
+            return plain
+        change = np.add.reduceat(self._p * np.expm1(np.clip(t * self.loss, -1.0, 1.0)), self.starts) - self._missing
+        return np.where(near, np.log1p(np.where(near, change, 0.0)), plain)
+
     def __call__(self, t: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at t."""
         weight, total, peak = self._tilted(t)
         first = np.add.reduceat(weight * self.loss, self.starts) / total
         with np.errstate(over="ignore", invalid="ignore"):  # losses beyond 1e150: the choices made of this are poor, and only choices
             second = np.add.reduceat(weight * (self.loss - np.repeat(first, self.sizes)) ** 2, self.starts) / total
-        value, mean, variance = (peak + np.log(total)) @ self.counts, first @ self.counts, second @ self.counts
+            value, mean, variance = self._logs(t, peak + np.log(total)) @ self.counts, first @ self.counts, second @ self.counts
         return float(value), float(mean), float(variance)
 
     def edge(self, theta: float, sign: int, log_eta: float) -> tuple[float, float]:

@@ -82,7 +82,7 @@ class SaddlePoint:
         return low, high
 
     def _epsilon(self, delta: Array, start: Array) -> Pair:
-        step = _FIRST * self.tilts.sd(start)
+        start, step = self._first(start)
         return _edge(lambda x: self._delta(x)[0] > delta, start, -step), _edge(lambda x: self._delta(x)[1] <= delta, start, step)
 
     def beta(self, alpha: Array, tol: float | None) -> Pair:
@@ -90,12 +90,17 @@ class SaddlePoint:
         if not len(alpha):
             return np.zeros(0), np.zeros(0)
         with np.errstate(all="ignore"):  # as above
-            start = self.tilts.x_for_alpha(alpha)
-            sd = self.tilts.sd(start)
+            start, step = self._first(self.tilts.x_for_alpha(alpha))
             # f(alpha) <= f(P(L > t)) = Q(L <= t) wherever P(L > t) <= alpha.
-            t = _edge(lambda x: self._above(x) <= alpha, start, _FIRST * sd)
+            t = _edge(lambda x: self._above(x) <= alpha, start, step)
             high = np.where(np.isfinite(t), np.fmin(self._below(t), 1 - alpha), 1 - alpha)
-            return self._best_line(start, alpha, 2 * sd), high
+            return self._best_line(start, alpha, 2 / _FIRST * step), high
+
+    def _first(self, start: Array) -> Pair:
+        """Return where to start, and a first step: 0 and 1 where the estimates overflowed."""
+        start = np.where(np.isfinite(start), start, 0.0)
+        step = _FIRST * self.tilts.sd(start)
+        return start, np.where(np.isfinite(step), step, 1.0)
 
     def _best_line(self, x: Array, alpha: Array, reach: Array) -> Array:
         """Return the greatest of all lines tried, or 0; a concave function of e^x is followed to its top."""
@@ -156,7 +161,7 @@ def _edge(holds: Holds, start: Array, step: Array) -> Array:
             break
         held = holds(x)
         good, bad = np.where(met & held, x, good), np.where(held, bad, x)
-    return good
+    return np.where(np.isfinite(good), good, np.copysign(np.inf, step))
 
 
 def _single_rounds(law: LossLaw, count: int) -> tuple[LossLaw, int]:

@@ -20,6 +20,10 @@ from tradeoff.numerics.rounding import TINY, UNIT, Array
 _REFINEMENTS, _AIMS = 4, 3
 _FARTHEST_LOSS = 1e100
 _LARGEST_LOSS = 300.0
+
+_MOST_ROUNDS = 2**47
+"""48 units of rounding a round, times as many rounds, are 3/4: ``lattice.compose`` then says nothing of a power."""
+
 _REMEMBERED = 2**22
 """Most table entries kept for later questions: 128 MiB an order."""
 
@@ -51,11 +55,16 @@ class Order:
     @cached_property
     def reach(self) -> float:
         """Return the largest loss of the sum that the sketches see; beyond it a float holds no mass."""
-        return float(sum(count * sketch.loss[-1] for sketch, count in zip(self.sketches, self.counts, strict=True)))
+        return float(sum(count * float(sketch.loss[-1]) for sketch, count in zip(self.sketches, self.counts, strict=True)))
 
     @cached_property
     def representable(self) -> bool:
-        """Whether densities under P and Q fit floats together: beyond losses of 650 nats e^L does not; nor do any beyond 1e100."""
+        """Whether densities under P and Q fit floats together: beyond losses of 650 nats e^L does not; nor do any beyond 1e100.
+
+        Nor is anything left of a power whose rounding, at least 48 units a round, is more than itself.
+        """
+        if sum(self.counts) > _MOST_ROUNDS:
+            return False
         if max(float(np.max(np.abs(sketch.loss), initial=0.0)) for sketch in self.sketches) > _FARTHEST_LOSS:
             return False
         typical = [law.sketch().loss[np.argmax(law.sketch().log_p)] for law in self.views if law.continuous]
@@ -67,7 +76,7 @@ class Order:
 
     @cached_property
     def supremum(self) -> float:
-        return float(sum(count * view.range[1] for view, count in zip(self.views, self.counts, strict=True)))
+        return float(sum(count * float(view.range[1]) for view, count in zip(self.views, self.counts, strict=True)))
 
     def near(self, epsilon: float, effort: Effort) -> tuple[Profile, bool]:
         """Return a profile aimed at ``epsilon`` (and whether it is as fine as memory allows), from the cache if one is."""

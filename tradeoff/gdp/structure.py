@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.special import ndtri_exp
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.tensor import Tensor, tensor
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
+from tradeoff.numerics.normal import quantile_above
 from tradeoff.numerics.rounding import UNIT
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
@@ -47,7 +47,8 @@ def _by_losses(f: TradeOff) -> float:
     reach = max(f.sup_loss, f.inverse().sup_loss, 0.0)
     if math.isinf(reach):
         return math.inf
-    return float(-2 * ndtri_exp(-np.logaddexp(0.0, reach))) * (1 + 64 * UNIT) + 8 * UNIT
+    y = float(np.logaddexp(0.0, reach)) * (1 + 4 * UNIT)
+    return 2 * quantile_above(y)
 
 
 def floor(f: TradeOff) -> float:

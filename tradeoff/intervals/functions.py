@@ -90,7 +90,7 @@ def rational(x: Fraction) -> Bounds:
     )
 
 
-def log_ratio(q: Fraction, p: Fraction) -> Bounds:
+def log_quotient(q: Fraction, p: Fraction) -> Bounds:
     """Bound log(q/p) of two positive fractions, by its distance to 1 where that is small."""
     near = rational((q - p) / p)
     return log1p(near) if abs(near.lower) < 1 else log(rational(q / p))

@@ -53,6 +53,8 @@ def aim(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Aim:
     def period(other: float) -> float:
         log_kappa = (other - 1) * math.log1p(-1 / other) - math.log(other) if other > 1 else 0.0
         gap = other - c
+        if gap == 0:  # c is so large that no float is near it
+            return math.inf
         return (cumulant(other)[0] - value - gap * x + log_kappa - log_size - math.log(ALIAS)) / abs(gap) + window
 
     reach = np.geomspace(0.05, 60, 16) / math.sqrt(max(variance, 1e-300))

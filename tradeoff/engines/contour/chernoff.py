@@ -10,7 +10,7 @@ from tradeoff.engines.contour.choice import transform
 from tradeoff.engines.law import LossLaw
 from tradeoff.engines.saddle import Cumulant, epsilon_for_delta, tilt_for_epsilon
 from tradeoff.errors import SizeError
-from tradeoff.numerics.rounding import UNIT
+from tradeoff.numerics.rounding import TINY, UNIT
 
 DIGITS = 42.0
 """Quadratures err by e^-DIGITS, over all rounds together."""
@@ -44,7 +44,7 @@ def at(laws: Sequence[LossLaw], counts: Sequence[int], c: float) -> Chernoff:
 def delta(laws: Sequence[LossLaw], counts: Sequence[int], cumulant: Cumulant, x: float) -> float:
     """Bound psi(x) = delta(x) - Q(L = inf) from above."""
     point = _known(laws, counts, tilt_for_epsilon(cumulant, x))
-    return math.exp(min(_rounded_up(point.log_m, point.log_kappa, -(point.c - 1) * x), 0.0)) * (1 + 2 * UNIT)
+    return math.exp(min(_rounded_up(point.log_m, point.log_kappa, -(point.c - 1) * x), 0.0)) * (1 + 2 * UNIT) + TINY
 
 
 def epsilon(laws: Sequence[LossLaw], counts: Sequence[int], cumulant: Cumulant, psi: float) -> float:

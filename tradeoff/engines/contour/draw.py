@@ -24,6 +24,9 @@ BYTES = 256
 _FAINT = 20.0
 _BLOCK = 64
 _MANY, _SILENT, _SPARSE = 2048, 120.0, 8
+_EXACT = 2**53
+"""Counts up to this one are floats; others are rounded before they multiply."""
+
 _SHARED = 64
 """Fewest factors worth sharing among jobs."""
 
@@ -43,6 +46,11 @@ class Aim(NamedTuple):
     tau: float
     scale: float
 
+    @property
+    def drawable(self) -> bool:
+        """Whether floats hold the aim: with losses or counts out of all proportion tilts meet, periods and goals overflow."""
+        return 0 < self.goal < math.inf and 0 < self.step < math.inf and self.left < self.c < self.right and self.scale < math.inf
+
 
 def draw(laws: Sequence[LossLaw], counts: Sequence[int], aim: Aim) -> Line | None:
     """Return the line, or None where some density is unknown or a quadrature too large."""
@@ -59,13 +67,14 @@ def draw(laws: Sequence[LossLaw], counts: Sequence[int], aim: Aim) -> Line | Non
     sides = [chernoff.at(laws, counts, c).blurred(aim.tau) for c in (aim.left, aim.right)]
     blurred = aim.tau**2 * (aim.c**2 - aim.c) / 2
     scale = [n * t.log_m for n, t in zip(counts, transforms, strict=True)]
+    rounded = UNIT * (2 if max(counts) <= _EXACT else 4)
     means = [n * t.mean for n, t in zip(counts, transforms, strict=True)]
     return Line(
         c=aim.c,
         log_m=math.fsum(scale) + blurred,
-        log_m_error=math.fsum(n * t.log_m_error for n, t in zip(counts, transforms, strict=True)) + 2 * UNIT * _size([*scale, blurred]),
+        log_m_error=math.fsum(n * t.log_m_error for n, t in zip(counts, transforms, strict=True)) + rounded * _size([*scale, blurred]),
         mean=math.fsum(means) + aim.tau**2 * (aim.c - 0.5),
-        mean_error=2 * UNIT * _size(means) + 4 * UNIT * aim.tau**2 * aim.c,
+        mean_error=rounded * _size(means) + 4 * UNIT * aim.tau**2 * aim.c,
         step=aim.step,
         log=log,
         error=error,

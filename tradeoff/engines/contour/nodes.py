@@ -41,8 +41,8 @@ class Nodes(NamedTuple):
     quadrature: float
 
 
-def of_atoms(atoms: Atoms, c: float, *, cut: bool) -> Nodes:
-    """Return the atoms; where a countable law was ``cut``, its ends must carry nothing under the tilt.
+def of_atoms(atoms: Atoms, error: Array, c: float, *, cut: bool) -> Nodes:
+    """Return the atoms, their losses known to ``error``; where a countable law was ``cut``, its ends must carry nothing under the tilt.
 
     A discrete Gaussian is cut at 40 sigma, sigma <= 4e4: while the tilt moves its centre by at most 30 sigma, masses beyond
     the ends fall by 1 - 2e-4 an atom, and add up to at most 1e5 times the last ones.
@@ -51,7 +51,7 @@ def of_atoms(atoms: Atoms, c: float, *, cut: bool) -> Nodes:
     if cut:
         log_w = atoms.log_p + c * atoms.loss
         lost = 1e5 * float(np.sum(np.exp(log_w[[0, -1]] - _log_sum(log_w))))
-    return Nodes(atoms.loss, atoms.log_p, atoms.slack, 8 * UNIT * np.abs(atoms.loss), lost)
+    return Nodes(atoms.loss, atoms.log_p, atoms.slack, error, lost)
 
 
 def of_piece(piece: Piece, c: float, y: float, digits: float) -> Nodes:

@@ -68,6 +68,8 @@ class Strip:
             if abs(one.x - x) <= 0.3 * one.aim.scale and enough:
                 return one.line
         sharp = aim(self.cumulant, x, most, middle=self.middle)
+        if not sharp.drawable:
+            return None
         line = self._draw(sharp)
         complete = line is not None and line.cut <= 10 * sharp.goal * math.pi * line.last
         if line is not None and not complete and accuracy > 0:

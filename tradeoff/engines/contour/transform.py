@@ -79,7 +79,7 @@ class Points(Transform):
 
     def __init__(self, law: LossLaw, smooth: list[Piece], c: float, digits: float) -> None:
         self.c, self.digits, self.smooth = c, digits, smooth
-        self.atoms = law.atoms
+        self.atoms, self.loss_error = law.atoms, law.loss_error
         self.p_minus, self.cut = law.p_minus, law.cut
         self._levels: dict[int, _Level] = {}
         self._first = max((piece.base.mu for piece in smooth if isinstance(piece.base, GaussianLaw)), default=1.0)
@@ -90,7 +90,7 @@ class Points(Transform):
         if j not in self._levels:
             top = 16.0 * 2**j / min(self._first, 1.0)
             parts = [rules.of_piece(piece, self.c, top, self.digits) for piece in self.smooth]
-            parts += [rules.of_atoms(self.atoms, self.c, cut=self.cut)] if len(self.atoms.loss) else []
+            parts += [rules.of_atoms(self.atoms, self.loss_error, self.c, cut=self.cut)] if len(self.atoms.loss) else []
             self._levels[j] = _Level(rules.joined(parts), self.c, self.p_minus, self._levels[0].mean if j else None)
         return self._levels[j]
 
