@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,12 @@ class Mixture(Derived):
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = zip(*(f.bounds.delta(epsilon, tol=tol) for f in self.operands), strict=True)
         slack = (len(self.weights) + 4) * UNIT
-        return np.dot(self.weights, low) * (1 - slack), np.dot(self.weights, high) * (1 + slack)
+        return self._mean(low) * (1 - slack), self._mean(high) * (1 + slack)
+
+    def _mean(self, each: Sequence[Array]) -> Array:
+        """Add up entry by entry, in one order: a matrix product rounds as its shape has it."""
+        total: Array = np.sum([w * value for w, value in zip(self.weights, each, strict=True)], axis=0)
+        return total
 
     @property
     def q_plus(self) -> float:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from tradeoff.core.bounds import Pair
@@ -76,8 +74,7 @@ class ProfileSymmetrised(Derived):
     def symmetric(self) -> bool:
         return True
 
-    @cached_property
-    def _whole(self) -> Tabulated:
+    def _tabulated(self) -> Tabulated:
         return of_orders(self.operands[0])  # h is the maximum of the lines with eps >= 0, h^-1 that of their mirror images
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
