@@ -33,8 +33,7 @@ class Mixture(Derived):
 
     def _mean(self, each: Sequence[Array]) -> Array:
         """Add up entry by entry, in one order: a matrix product rounds as its shape has it."""
-        total: Array = np.sum([w * value for w, value in zip(self.weights, each, strict=True)], axis=0)
-        return total
+        return sum((w * value for w, value in zip(self.weights, each, strict=True)), start=np.zeros(len(each[0])))
 
     @property
     def q_plus(self) -> float:
