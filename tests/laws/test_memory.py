@@ -102,7 +102,7 @@ def test_an_entry_of_an_array_is_a_scalar(name: str, fresh: Fresh) -> None:
 def test_a_pickled_copy_and_threads_say_the_same(name: str, fresh: Fresh) -> None:
     curve = CURVES[name]()
     asked(curve, "delta", 0.69)
-    copy = pickle.loads(pickle.dumps(curve))
+    copy = pickle.loads(pickle.dumps(curve))  # noqa: S301 - of our own making
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda each: asked(copy, *each), QUESTIONS))
     assert dict(zip(QUESTIONS, answers, strict=True)) == fresh(name)
@@ -157,7 +157,8 @@ def test_reports_in_another_order_print_the_same() -> None:
     curve = CURVES["no decay"]()
     together = [curve.gdp(failure=each) for each in reversed(failures)][::-1]
     for one, other in zip(alone, together, strict=True):
-        assert (one.bounds, one.regret_bounds, one.mu_minus, one.tight_at) == (other.bounds, other.regret_bounds, other.mu_minus, other.tight_at)
+        assert (one.bounds, one.regret_bounds) == (other.bounds, other.regret_bounds)
+        assert (one.mu_minus, one.tight_at) == (other.mu_minus, other.tight_at)
 
 
 def test_slopes_conjugated_together_are_conjugated_alone() -> None:

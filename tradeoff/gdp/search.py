@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.engines.atomic import AtomicLaw
-from tradeoff.errors import NoClosedForm, PrecisionError
+from tradeoff.errors import NoClosedForm
 from tradeoff.gdp.profile import Lines, cell_mu, needed, slopes
 from tradeoff.numerics.rounding import Array
 from tradeoff.operators.cells import Nodes
@@ -99,12 +99,4 @@ def _sharper(nodes: Nodes, failure: float, least: float) -> Nodes:
     worst = worst[lines.mu[worst] > least * (1 + _CLOSE)]
     ends = np.column_stack([first[worst], last[worst]]).ravel()
     again = np.unique(ends[(nodes.upper - nodes.lower > _WIDE * nodes.upper)[ends]][:_FEW])
-    if len(again) == 0:
-        return nodes
-    try:
-        low, high = nodes.curve.bounds.delta(nodes.epsilon[again], tol=_SHARP)
-    except PrecisionError:
-        return nodes
-    lower, upper = nodes.lower.copy(), nodes.upper.copy()
-    lower[again], upper[again] = np.maximum(lower[again], low), np.minimum(upper[again], high)
-    return replace(nodes, lower=np.maximum.accumulate(lower[::-1])[::-1], upper=np.minimum.accumulate(upper))
+    return nodes.sharper(again, _SHARP) if len(again) else nodes

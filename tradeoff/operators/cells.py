@@ -38,6 +38,16 @@ class Nodes:
         low, high = _asked(self.curve, fresh, tol) if len(fresh) else (fresh, fresh)
         return Nodes(self.curve, every, *_monotone(np.append(self.lower, low)[order], np.append(self.upper, high)[order]))
 
+    def sharper(self, again: NDArray[np.intp], tol: float) -> Nodes:
+        """Ask again at some nodes, to the relative width ``tol``; the same nodes where that cannot be reached."""
+        try:
+            low, high = self.curve.bounds.delta(self.epsilon[again], tol=tol)
+        except PrecisionError:
+            return self
+        lower, upper = self.lower.copy(), self.upper.copy()
+        lower[again], upper[again] = np.maximum(lower[again], low), np.minimum(upper[again], high)
+        return Nodes(self.curve, self.epsilon, *_monotone(lower, upper))
+
     def middle(self, cells: NDArray[np.intp]) -> Array:
         """Return the middles of cells."""
         found: Array = (self.epsilon[:-1][cells] + self.epsilon[1:][cells]) / 2
