@@ -14,11 +14,16 @@ from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.certified import Certified, How
 from tradeoff.core.dispatch import operator
 from tradeoff.core.parameters import count
+from tradeoff.engines.allowance import allowance
+from tradeoff.engines.cache import Cache
 from tradeoff.engines.law import LossLaw
 from tradeoff.errors import KindError, NoClosedForm, SymbolError, shown
 from tradeoff.intervals.bounds import held
 from tradeoff.numerics.roots import straddle
 from tradeoff.numerics.rounding import UNIT, Array, around
+
+CHOICES = 4
+"""Ways of answering, by method and memory, for which a curve remembers what it has made."""
 
 Hypothesis = Literal["either-order", "both-orders", "profile"]
 
@@ -259,9 +264,17 @@ class TradeOff(ABC):
         """Piecewise-linear curves ``lower`` and ``upper`` with lower <= f <= upper at every alpha; ``alphas``: the nodes to use."""
         return self._whole if alphas is None else operator("tabulate")(self, alphas)
 
-    @cached_property
+    @property
     def _whole(self) -> Any:
+        """The whole curves, made once for each way of answering: a question inside a question inherits its method and memory."""
         self.require_numbers()
+        return self._wholes.of(allowance().choices, self._tabulated)
+
+    @cached_property
+    def _wholes(self) -> Cache[Any]:
+        return Cache(CHOICES)
+
+    def _tabulated(self) -> Any:
         return operator("tabulate")(self, None)
 
     @property

@@ -7,7 +7,6 @@ its result; refining the result means refining the operands.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -80,13 +79,13 @@ class OfBeta(Derived):
         if self._plain:
             return delta_from_beta(self, epsilon, tol)
         low, high = self._of("upper").bounds.delta(epsilon).lower, self._of("lower").bounds.delta(epsilon).upper
-        narrow = tol is None or bool(np.all(high - low <= tol * high))
-        return (low, high) if narrow else delta_from_beta(self, epsilon, tol)
+        wide = np.zeros(len(low), bool) if tol is None else ~(high - low <= tol * high)
+        if wide.any():
+            low[wide], high[wide] = delta_from_beta(self, epsilon[wide], tol)
+        return low, high
 
-    @cached_property
-    def _whole(self) -> Any:
-        self.require_numbers()
-        return super()._whole if self._plain else self._of("lower").tabulate()._replace(upper=self._of("upper").upper)
+    def _tabulated(self) -> Any:
+        return super()._tabulated() if self._plain else self._of("lower").tabulate()._replace(upper=self._of("upper").upper)
 
     @property
     def _plain(self) -> bool:
@@ -108,8 +107,7 @@ def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
         slack = 4 * UNIT * s * (1 + np.abs(np.log(np.where(positive, s, 1.0))))
         return low - slack, high + slack
 
-    # A line with e^eps alpha > 1 is below 0 for every alpha asked.
-    top = 1 + min(curve.sup_loss, 40.0, -float(np.log(np.min(alpha, where=alpha > 0, initial=1.0))))
+    top = 1 + min(curve.sup_loss, 40.0)
     points = np.append(0.0, np.exp(np.arange(-40.0, top + _LOG_STEP, _LOG_STEP)))
     low, high = conjugate(profile, alpha, points, tol)
     # Beyond the last point delta is at least Q(L = inf), and s alpha only grows.

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property, reduce
+from numbers import Number
 from operator import mul
 from typing import Any
 
 import numpy as np
 
 from tradeoff.core.bounds import Bounds, Pair
-from tradeoff.core.curve import TradeOff
+from tradeoff.core.curve import CHOICES, TradeOff
 from tradeoff.core.dispatch import announces, summon
 from tradeoff.core.parameters import is_symbol
+from tradeoff.engines.allowance import allowance
 from tradeoff.engines.atomic import AtomicLaw, leaking
+from tradeoff.engines.cache import Cache
 from tradeoff.engines.composition import Composition
 from tradeoff.engines.law import LossLaw, lost_mass
 from tradeoff.errors import NoClosedForm
@@ -69,7 +73,13 @@ class Tensor(TradeOff):
     composed = True
 
     def __init__(self, factors: Mapping[TradeOff, int]) -> None:
-        self.factors = dict(sorted(factors.items(), key=lambda item: (repr(item[0]), item[1])))
+        alike = Counter(map(repr, factors))
+
+        def place(item: tuple[TradeOff, int]) -> tuple[str, int, str]:
+            shown = repr(item[0])
+            return shown, item[1], _spelled(item[0]) if alike[shown] > 1 else ""
+
+        self.factors = dict(sorted(factors.items(), key=place))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tensor) and self.factors == other.factors
@@ -85,9 +95,16 @@ class Tensor(TradeOff):
     def free_symbols(self) -> frozenset[Any]:
         return frozenset().union(*(factor.free_symbols for factor in self.factors))
 
-    @cached_property
+    @property
     def _sides(self) -> tuple[Composition, Composition]:
         """Return compositions of laws below and above the truth; the same one when every factor has an exact law."""
+        return self._composed.of(allowance().choices, self._compositions)
+
+    @cached_property
+    def _composed(self) -> Cache[tuple[Composition, Composition]]:
+        return Cache(CHOICES)
+
+    def _compositions(self) -> tuple[Composition, Composition]:
         pairs = [law_pair(factor, n) for factor, n in self.factors.items()]
         lower = Composition([low for low, _, _ in pairs], [n for _, _, n in pairs], symmetric=self.symmetric)
         if all(low is high for low, high, _ in pairs):
@@ -206,6 +223,17 @@ def _product(powers: Iterable[tuple[Bounds, int]]) -> Bounds:
     """Bound prod x^n for x in [0, 1]."""
     each = [kept if n == 1 else exp(whole(n) * log(kept)) for kept, n in powers]
     return clip(reduce(mul, each), 0.0, 1.0)
+
+
+def _spelled(value: object) -> str:
+    """Return what a curve is made of, with all digits: two that are printed alike are still told apart, and put in one order."""
+    if isinstance(value, TradeOff):
+        parts = ", ".join(f"{name}={_spelled(part)}" for name, part in sorted(value.__getstate__().items()))
+        return f"{type(value).__name__}({parts})"
+    if isinstance(value, tuple | list | np.ndarray):
+        return f"({', '.join(map(_spelled, list(value)))})"
+    plain = isinstance(value, str | Number) or is_symbol(value)
+    return repr(value) if plain else type(value).__name__
 
 
 def _total(terms: Iterable[Any]) -> Any:

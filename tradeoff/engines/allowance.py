@@ -31,6 +31,11 @@ class Allowance:
         """Return the largest power of two of items of ``each`` bytes that fit, at least 2^10."""
         return 1 << max(10, (self.memory // each).bit_length() - 1)
 
+    @property
+    def choices(self) -> tuple[Method | None, int, bool]:
+        """Return all that an answer may depend on: sums shared among jobs are added in another order than by one alone."""
+        return self.method, self.memory, self.jobs == 1
+
     def tell(self, settled: int, asked: int) -> None:
         """Report progress, if anyone listens."""
         if self.progress is not None:

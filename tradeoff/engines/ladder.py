@@ -40,6 +40,14 @@ def spread(c: Array, sd: Array, poles: Sequence[float]) -> Array:
     return np.sqrt(sd * sd + sum((c - p) ** -2 for p in poles))
 
 
+class _Climbed:
+    """A ladder as far as it was climbed: the last u, and the rungs, as columns too."""
+
+    def __init__(self, u: float, rungs: tuple[Rung, ...]) -> None:
+        self.u, self.rungs = u, rungs
+        self.columns: list[Array] = [np.array(column) for column in zip(*rungs, strict=True)]
+
+
 class Ladder:
     """The saddles c = start + sign u of growing u, up to where what they estimate is too small for floats.
 
@@ -50,12 +58,12 @@ class Ladder:
     def __init__(self, cumulant: Cumulant, poles: Sequence[float], start: float = 0.0, sign: int = 1, last: float = math.inf) -> None:
         self.cumulant, self.poles, self.start, self.sign = cumulant, poles, start, sign
         self.last = min(last, cumulant.steepest)
-        self.u = min(max(_FIRST / math.sqrt(1 + cumulant(start)[2]), _LEAST), self.last / 2)
-        self.rungs = [self._rung()]
-        self.columns: list[Array] = [np.zeros(0)]
+        u = min(max(_FIRST / math.sqrt(1 + cumulant(start)[2]), _LEAST), self.last / 2)
+        # Replaced as a whole, and each rung follows from the one below: threads that climb at once write the same.
+        self._climbed = _Climbed(u, (self._rung(u),))
 
-    def _rung(self) -> Rung:
-        c = self.start + self.sign * self.u
+    def _rung(self, u: float) -> Rung:
+        c = self.start + self.sign * u
         value, mean, variance = self.cumulant(c)
         away = [c - p for p in self.poles]
         x, curvature = mean - sum(1 / d for d in away), variance + sum(d**-2 for d in away)
@@ -65,23 +73,31 @@ class Ladder:
 
     def _climb(self, enough: Callable[[Rung], bool]) -> list[Array]:
         """Climb, and return the rungs as columns."""
-        while not enough(top := self.rungs[-1]) and self.u < self.last and len(self.rungs) < _MOST:
-            if top.rarity > _RAREST and top.rarity > self.rungs[-2:][0].rarity:  # near 0 it may fall first
+        climbed = self._climbed
+        u, rungs = climbed.u, list(climbed.rungs)
+        while not enough(top := rungs[-1]) and u < self.last and len(rungs) < _MOST:
+            if top.rarity > _RAREST and top.rarity > rungs[-2:][0].rarity:  # near 0 it may fall first
                 break
-            self.u = min(self.u + _RUNG / float(spread(np.array(top.c), np.array(top.sd), self.poles)), self.last)
-            self.rungs.append(self._rung())
-        if len(self.rungs) > len(self.columns[0]):
-            self.columns = [np.array(column) for column in zip(*self.rungs, strict=True)]
-        return self.columns
+            u = min(u + _RUNG / float(spread(np.array(top.c), np.array(top.sd), self.poles)), self.last)
+            rungs.append(self._rung(u))
+        if len(rungs) > len(climbed.rungs):
+            climbed = self._climbed = _Climbed(u, tuple(rungs))
+        return climbed.columns
 
     def at(self, x: Array) -> Saddles:
         """Return the saddle of each x, on a ladder of growing c."""
         most = float(np.max(x, initial=-math.inf))
-        c, loss, sd, rarity = self._climb(lambda top: top.x >= most)
+        c, loss, sd, rarity = self._climb(lambda top: top.x > most)
+        loss = np.maximum.accumulate(loss)
         return Saddles(np.interp(x, loss, c), np.interp(x, loss, sd), -np.interp(x, loss, rarity))
+
+    def spread(self, x: Array) -> Array:
+        """Return the spread of the integrand about the saddle of each x: e^(1/2) is lost by tilting for a loss so far from x."""
+        c, sd, _ = self.at(x)
+        return spread(c, sd, self.poles)
 
     def x_for(self, log: Array) -> Array:
         """Return the x at which the estimated logarithm is ``log``."""
         most = float(np.max(-log, initial=-math.inf))
-        _, loss, _, rarity = self._climb(lambda top: top.rarity >= most)
-        return np.asarray(np.interp(-log, rarity, loss))
+        _, loss, _, rarity = self._climb(lambda top: top.rarity > most)
+        return np.asarray(np.interp(-log, np.maximum.accumulate(rarity), loss))  # in order, however far the climb went

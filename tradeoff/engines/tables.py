@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeoff.engines import planner, widths
 from tradeoff.engines.allowance import allowance
+from tradeoff.engines.cache import Cache, alike, anchors
+from tradeoff.engines.ladder import Ladder
 from tradeoff.engines.lattice import profile
 from tradeoff.engines.law import LossLaw, Reversed, Sketch, lost_mass
 from tradeoff.engines.planner import Effort, first_effort
 from tradeoff.engines.profile import Profile
-from tradeoff.engines.saddle import Cumulant, epsilon_for_alpha, epsilon_for_delta, log_delta_for_epsilon
+from tradeoff.engines.saddle import Cumulant, epsilon_for_alpha
 from tradeoff.engines.widths import Measure
-from tradeoff.numerics.rounding import TINY, UNIT, Array
+from tradeoff.numerics.rounding import TINY, UNIT, Array, Index
 
 _REFINEMENTS, _AIMS = 4, 3
 _FARTHEST_LOSS = 1e100
@@ -30,7 +34,25 @@ _REMEMBERED = 2**22
 UNKNOWN = Profile(np.array([0.0, 1.0]), np.ones(2), np.array([0.0, 1.0]), np.zeros(2), 0.0)
 """What is known when nothing is."""
 
+_APART = 4.0
+"""Most spreads of the integrand between places tables are aimed at: rounding is far below their cells' width, even e^2 times as large."""
+
+_POLES = (0.0, 1.0)
+_FARTHEST_BACK = 38.0
+"""No epsilon is less than minus this: delta < 1 leaves at least UNIT of 1."""
+
+_LEAST_STEP, _MOST_STEP = 2.0, 512.0
+"""Refinements divide widths by the next power of two."""
+
 Pair = tuple[Array, Array]
+
+
+class Found(NamedTuple):
+    """Bounds on answers, and where no finer table can be had."""
+
+    low: Array
+    high: Array
+    capped: NDArray[np.bool_]
 
 
 class Order:
@@ -38,7 +60,7 @@ class Order:
 
     def __init__(self, laws: list[LossLaw], counts: list[int], *, reverse: bool) -> None:
         self.laws, self.counts, self.reverse = laws, counts, reverse
-        self.profiles: list[tuple[float, Effort, Profile, bool]] = []
+        self.profiles: Cache[tuple[Profile, bool]] = Cache(_REMEMBERED, lambda made: len(made[0].above))
 
     @cached_property
     def views(self) -> list[LossLaw]:
@@ -51,6 +73,10 @@ class Order:
     @cached_property
     def cumulant(self) -> Cumulant:
         return Cumulant(list(zip(self.sketches, self.counts, strict=True)))
+
+    def x_for(self, delta: Array) -> Array:
+        """Estimate the losses where delta less the mass at infinity is as given."""
+        return self.saddles.x_for(np.log(delta)) if self.representable else np.zeros(len(delta))
 
     @cached_property
     def reach(self) -> float:
@@ -78,21 +104,33 @@ class Order:
     def supremum(self) -> float:
         return float(sum(count * float(view.range[1]) for view, count in zip(self.views, self.counts, strict=True)))
 
+    @cached_property
+    def saddles(self) -> Ladder:
+        """The saddle points of delta, by loss."""
+        return Ladder(self.cumulant, _POLES, start=1.0)
+
+    def anchors(self, epsilon: Array) -> Array:
+        """Return where tables are aimed that serve questions at losses epsilon >= 0."""
+        if not self.representable:
+            return np.zeros(len(epsilon))
+        within = (lambda x: np.minimum(x, 0.98 * self.reach)) if self.reach > 0 else np.asarray
+        inside = within(epsilon)
+        return np.asarray(within(anchors(inside, self.saddles.spread(inside), _APART)))
+
     def near(self, epsilon: float, effort: Effort) -> tuple[Profile, bool]:
-        """Return a profile aimed at ``epsilon`` (and whether it is as fine as memory allows), from the cache if one is."""
-        epsilon = min(epsilon, 0.98 * self.reach) if self.reach > 0 else epsilon
-        for target, made, known, capped in self.profiles:
-            if abs(target - epsilon) < 1e-9 * (1 + abs(epsilon)) and (made.most >= effort.most and (made.width <= effort.width or capped)):
-                return known, capped
+        """Return the profile that serves ``epsilon``, and whether it is as fine as memory allows."""
+        return self.at(float(self.anchors(np.array([epsilon]))[0]), effort)
+
+    def at(self, epsilon: float, effort: Effort) -> tuple[Profile, bool]:
+        """Return the profile aimed at ``epsilon``, and whether it is as fine as memory allows."""
         if not self.representable:
             return UNKNOWN, True
+        return self.profiles.of((epsilon, effort), lambda: self._made(epsilon, effort))
+
+    def _made(self, epsilon: float, effort: Effort) -> tuple[Profile, bool]:
         grid = planner.plan(self.views, self.counts, self.sketches, epsilon, effort)
         factors = planner.factors(grid, self.laws, self.views, self.counts, reverse=self.reverse)
-        table = profile(factors, grid.h, grid.theta, grid.window, self.q_plus * (1 - 16 * UNIT))
-        self.profiles.append((epsilon, effort, table, grid.capped))
-        while len(self.profiles) > 1 and sum(len(known.above) for _, _, known, _ in self.profiles) > _REMEMBERED:
-            del self.profiles[0]
-        return table, grid.capped
+        return profile(factors, grid.h, grid.theta, grid.window, self.q_plus * (1 - 16 * UNIT)), grid.capped
 
 
 class Tables:
@@ -104,72 +142,78 @@ class Tables:
 
     def delta(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound delta(epsilon); ``tol`` is relative to the upper bound."""
-        return _cover(epsilon, self._delta_once, widths.delta, tol, usual=1e-2, first=self._first(tol), start=self._known_delta(epsilon))
+        return _refined(epsilon, self._delta_once, lambda _: widths.delta, 1e-2 if tol is None else tol, self._first(tol))
 
     def _first(self, tol: float | None) -> Effort:
         return first_effort(len(self.forward.laws), tol)
 
-    def _known_delta(self, at: Array) -> Pair:
-        """Return what the tables made so far say."""
-        low, high = np.zeros(len(at)), np.ones(len(at))
-        for order, reverse in ((self.forward, False), (self.backward, True)):
-            for _, _, table, _ in order.profiles:
-                new_low, new_high = _from_other_order(table, at) if reverse else table.delta(at)
-                low, high = np.maximum(low, new_low), np.minimum(high, new_high)
-        return low, high
-
-    def _delta_once(self, at: Array, which: int, effort: Effort) -> tuple[Array, Array, bool]:
-        target = float(at[which])
-        table, capped = (self.forward if target >= 0 else self.backward).near(abs(target), effort)
-        return (*(table.delta(at) if target >= 0 else _from_other_order(table, at)), capped)
+    def _delta_once(self, at: Array, effort: Effort) -> Found:
+        found = _nothing(at)
+        for order, read, mine in ((self.forward, Profile.delta, at >= 0), (self.backward, _from_other_order, at < 0)):
+            _read(found, np.flatnonzero(mine), order, np.abs(at[mine]), effort, read, at)
+        return found
 
     def epsilon(self, delta: Array, tol: float | None) -> Pair:
         """Bound epsilon(delta); ``tol`` is absolute."""
-        return _cover(delta, self._epsilon_once, widths.epsilon, tol, usual=3e-4, first=self._first(tol))
+        return _refined(delta, self._epsilon_once, lambda _: widths.epsilon, 3e-4 if tol is None else tol, self._first(tol))
 
-    def _epsilon_once(self, at: Array, which: int, effort: Effort) -> tuple[Array, Array, bool]:
-        target = float(at[which])
-        guess = epsilon_for_delta(self.forward.cumulant, target - self.forward.q_plus)
-        if guess >= 0:
-            table, capped = self.forward.near(guess, effort)
-            return (*table.epsilon(at), capped)
-        low, high, capped = self._negative_epsilon(at, target, effort)
-        return low, high, capped
+    def _epsilon_once(self, at: Array, effort: Effort) -> Found:
+        found = _nothing(at)
+        guess = self.forward.x_for(at - self.forward.q_plus)
+        positive, negative = np.flatnonzero(guess >= 0), np.flatnonzero(guess < 0)
+        _read(found, positive, self.forward, guess[positive], effort, Profile.epsilon, at)
+        _read(found, negative, self.backward, self._negative(at[negative]), effort, _negative_epsilon, at)
+        return found
 
-    def _negative_epsilon(self, at: Array, target: float, effort: Effort) -> tuple[Array, Array, bool]:
-        """Solve 1 - e^eps (1 - delta_{f^-1}(-eps)) = delta on the other order's table."""
+    def _negative(self, delta: Array) -> Array:
+        """Estimate x with 1 - e^-x (1 - delta_{f^-1}(x)) = delta, where epsilon(delta) = -x is negative."""
         order = self.backward
-        low, high = 0.0, max(min(order.supremum, float(-np.log1p(-target))), 1e-9)
-        for _ in range(60):
+        low, high = np.zeros(len(delta)), np.maximum(np.minimum(order.supremum, -np.log1p(-delta)), 1e-9)
+        for _ in range(60 if len(delta) and order.representable else 0):
             middle = (low + high) / 2
-            value = np.exp(np.minimum(0.0, log_delta_for_epsilon(order.cumulant, middle)))
-            low, high = (middle, high) if 1 - np.exp(-middle) * (1 - value) < target else (low, middle)
-        table, capped = order.near(high, effort)
-        # e^eps >= 1 - delta always: no answer lies beyond that, so the table is continued that far.
-        farthest = float(np.max(-np.log1p(-np.minimum(at, 1 - 1e-16)))) + 1.0
-        turned = _turned(table, farthest)
-        found_low, found_high = turned.epsilon(at)
-        return np.maximum(found_low, np.log1p(-at) * (1 + 8 * UNIT) - UNIT), found_high, capped
+            value = np.exp(np.minimum(0.0, order.saddles.at(middle).log))
+            under = 1 - np.exp(-middle) * (1 - value) < delta
+            low, high = np.where(under, middle, low), np.where(under, high, middle)
+        return high
 
     def beta(self, alpha: Array, tol: float | None) -> Pair:
         """Bound f(alpha) for alpha in (0, 1); ``tol`` is relative to min(beta, 1 - alpha - beta)."""
-        return _cover(alpha, self._beta_once, widths.beta(alpha), tol, usual=1e-2, first=self._first(tol))
+        return _refined(alpha, self._beta_once, widths.beta, 1e-2 if tol is None else tol, self._first(tol))
 
-    def _beta_once(self, at: Array, which: int, effort: Effort) -> tuple[Array, Array, bool]:
-        alpha = float(at[which])
+    def _beta_once(self, at: Array, effort: Effort) -> Found:
+        each = [self._one_beta(alpha, effort) for alpha in at.tolist()]
+        return Found(*map(np.array, zip(*each, strict=True)))
+
+    def _one_beta(self, alpha: float, effort: Effort) -> tuple[float, float, bool]:
         target = epsilon_for_alpha(self.forward.cumulant, alpha)
-        low, high = np.zeros(len(at)), 1 - at
+        low, high = 0.0, 1 - alpha
         for _ in range(_AIMS):
-            order = self.backward if target < 0 else self.forward
-            table, capped = order.near(abs(target), effort)
-            for k in range(len(at)):
-                new_low, new_high, _ = _beta_from(table, float(at[k]), reverse=target < 0)
-                low[k], high[k] = max(low[k], new_low), max(min(high[k], new_high), TINY)
-            if high[which] - low[which] <= 3e-3 * min(high[which], max(1 - alpha - low[which], 0.0)):
+            table, capped = (self.backward if target < 0 else self.forward).near(abs(target), effort)
+            new_low, new_high, best = _beta_from(table, alpha, reverse=target < 0)
+            low, high = max(low, new_low), max(min(high, new_high), TINY)
+            if high - low <= 3e-3 * min(high, max(1 - alpha - low, 0.0)):
                 break
-            best = _beta_from(table, alpha, reverse=target < 0)[2]  # where the supremum was: aim there next
-            target = -best if target < 0 else best
+            target = -best if target < 0 else best  # where the supremum was: aim there next
         return low, high, capped
+
+
+def _nothing(at: Array) -> Found:
+    return Found(np.full(len(at), -np.inf), np.full(len(at), np.inf), np.zeros(len(at), bool))
+
+
+def _read(found: Found, which: Index, order: Order, near: Array, effort: Effort, read: Callable[[Profile, Array], Pair], at: Array) -> None:
+    """Write what the tables that serve losses ``near`` say of the questions ``which``."""
+    for epsilon, mine in alike(order.anchors(near)) if len(near) else ():
+        table, capped = order.at(epsilon, effort)
+        served = which[mine]
+        found.low[served], found.high[served] = read(table, at[served])
+        found.capped[served] = capped
+
+
+def _negative_epsilon(table: Profile, delta: Array) -> Pair:
+    """Bound epsilon(delta) < 0 from a table of the other order; e^eps >= 1 - delta always."""
+    low, high = _turned(table, _FARTHEST_BACK).epsilon(delta)
+    return np.maximum(low, np.log1p(-delta) * (1 + 8 * UNIT) - UNIT), high
 
 
 def _turned(table: Profile, farthest: float) -> Profile:
@@ -201,43 +245,27 @@ def _from_other_order(table: Profile, at: Array) -> Pair:
     return np.where(negative, low * (1 - 8 * UNIT), 0.0), np.where(negative, np.minimum(high * (1 + 8 * UNIT), 1.0), 1.0)
 
 
-Once = Callable[[Array, int, Effort], tuple[Array, Array, bool]]
+def _refined(at: Array, once: Callable[[Array, Effort], Found], measure: Callable[[Array], Measure], goal: float, first: Effort) -> Pair:
+    """Answer every entry from its own table, and from finer ones while its bounds are wider than ``goal``, each by its own need.
 
-
-def _cover(
-    at: Array,
-    once: Once,
-    measure: Measure,
-    tol: float | None,
-    usual: float,
-    first: Effort,
-    start: Pair | None = None,
-) -> Pair:
-    """Answer all entries: aim at one, keep what its table also answers well enough, refine, go on with the rest.
-
-    ``measure`` is the width in the question's own unit; without ``tol`` an entry is done when it is at most three times
-    as wide as an entry aimed at, and an entry aimed at is refined only while it is wider than ``usual``. ``start`` is
-    what is known already; it is enough where it is a fifth of ``usual`` wide.
+    ``measure`` makes of entries the width of their answers in the question's own unit.
     """
-    low, high = start or (np.full(len(at), -np.inf), np.full(len(at), np.inf))
-    goal = usual if tol is None else tol
-    with np.errstate(invalid="ignore"):
-        waiting = ~(measure(low, high) <= (usual / 5 if tol is None else tol))
-    while waiting.any():
-        allowance().tell(int(len(at) - waiting.sum()), len(at))
-        which = int(np.flatnonzero(waiting)[waiting.sum() // 2])
-        effort = first
-        for _ in range(_REFINEMENTS):
-            new_low, new_high, capped = once(at, which, effort)
-            low, high = np.maximum(low, new_low), np.minimum(high, new_high)
+    low, high = np.full(len(at), -np.inf), np.full(len(at), np.inf)
+    waiting = {first: np.arange(len(at))}
+    for _ in range(_REFINEMENTS):
+        finer: dict[Effort, Index] = {}
+        for effort, which in waiting.items():
+            allowance().tell(len(at) - sum(map(len, waiting.values())), len(at))
+            found = once(at[which], effort)
+            low[which], high[which] = np.maximum(low[which], found.low), np.minimum(high[which], found.high)
             with np.errstate(invalid="ignore"):
-                reached = measure(low, high)
-            if capped or reached[which] <= goal:
-                break
-            finer = min(1000.0, max(4.0, 1.5 * float(reached[which]) / goal))
-            effort = effort._replace(width=effort.width / finer)
-        waiting &= ~(reached <= (max(3 * reached[which], 1e-12) if tol is None and np.isfinite(reached[which]) else goal))
-        waiting[which] = False
+                reached = measure(at[which])(low[which], high[which])
+            wide = ~found.capped & ~(reached <= goal)
+            _, steps = np.frexp(np.clip(np.nan_to_num(1.5 * reached / goal, nan=_LEAST_STEP), _LEAST_STEP, _MOST_STEP))
+            for step, mine in alike(np.ldexp(1.0, steps[wide])):
+                next_ = effort._replace(width=effort.width / step)
+                finer[next_] = np.append(finer.get(next_, np.empty(0, np.int64)), which[wide][mine])
+        waiting = finer
     return low, high
 
 

@@ -16,6 +16,8 @@ from tradeoff.operators.cells import Nodes
 _ROUNDS, _MOST_NODES = 8, 1000
 _REGRET_CLOSE, _BEST_CLOSE = 1e-6, 1e-4
 _HALVINGS = 32
+_SHARP = 1e-7
+"""Relative width of delta at nodes whose own bounds would hide a regret of a millionth."""
 
 
 def reaching(nodes: Nodes, far: float) -> Nodes:
@@ -31,7 +33,9 @@ def regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float, Nodes
         open_ = np.flatnonzero(most > least + max(_REGRET_CLOSE, 1e-3 * least))
         if len(open_) == 0 or len(nodes.epsilon) > _MOST_NODES:
             break
-        nodes = nodes.more(nodes.middle(open_))
+        ends = np.union1d(open_, open_ + 1)
+        wide = ends[(nodes.upper - nodes.lower)[ends] > _REGRET_CLOSE / 8]
+        nodes = (nodes.sharper(wide, _SHARP) if len(wide) else nodes).more(nodes.middle(open_), _SHARP)
     # From the last node on delta_g only falls, and delta_f stays above Q(L = inf).
     last = nodes.epsilon[-1:]
     tail = float(goal(mu, failure, last)[1][0] - nodes.curve.q_plus * (1 - 8 * UNIT)) / (1 + np.exp(min(last[0], 700.0))) * (1 + 8 * UNIT)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.engines.atomic import AtomicLaw
-from tradeoff.errors import NoClosedForm, PrecisionError
+from tradeoff.errors import NoClosedForm
 from tradeoff.gdp.profile import Lines, cell_mu, needed, slopes
 from tradeoff.numerics.rounding import Array
 from tradeoff.operators.cells import Nodes
 
 _ROUNDS, _MOST_NODES, _CLOSE = 12, 1000, 1e-9
-_WIDE, _SHARP, _FEW, _AGAIN = 1e-7, 1e-8, 8, 4
+_WIDE, _SHARP, _FEW, _AGAIN = 1e-7, 1e-8, 64, 8
 FAR = 40.0  # e^-40 is below every answer that a float resolves beside 1
 
 
@@ -38,7 +38,7 @@ def by_lines(orders: Sequence[TradeOff], failure: float, reach: float) -> Found:
         sharper = [_sharper(side, failure, least) for side in nodes]
         if all(one is other for one, other in zip(nodes, sharper, strict=True)):
             break
-        nodes = _refined(sharper, failure)
+        nodes = _refined(sharper, failure, _SHARP)
     lines = [cell_mu(side, failure) for side in nodes]
     order = int(np.argmax([one.mu.max() for one in lines]))
     least = max(needed(side.epsilon, side.lower, failure) for side in nodes)
@@ -71,18 +71,25 @@ def _kinks(order: TradeOff) -> Array:
     return np.asarray(law.loss[law.loss > 0])
 
 
-def _refined(nodes: list[Nodes], failure: float) -> list[Nodes]:
+def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> list[Nodes]:
     """Ask inside the cells, of whichever order, that need more than any node does, until none is left or asking no longer helps."""
     before = np.inf
     for _ in range(_ROUNDS):
         lines = [cell_mu(side, failure) for side in nodes]
-        level = max(needed(side.epsilon, side.upper, failure) for side in nodes) * (1 + _CLOSE)
+        level = max(_asks(side, failure) for side in nodes) * (1 + _CLOSE)
         fresh = [one.inner(side, level) for one, side in zip(lines, nodes, strict=True)]
         now = max(float(one.mu.max()) for one in lines)
         if not any(map(len, fresh)) or sum(len(side.epsilon) for side in nodes) > _MOST_NODES or before - now < _CLOSE * now:
             break
-        nodes, before = [side.more(at) for side, at in zip(nodes, fresh, strict=True)], now
+        nodes, before = [side.more(at, tol) for side, at in zip(nodes, fresh, strict=True)], now
     return nodes
+
+
+def _asks(nodes: Nodes, failure: float) -> float:
+    """Return the mu that the corners of the upper bounds ask for: a node known only widely sticks out above them."""
+    first, last, _ = slopes(nodes)
+    corners = np.append(first, last[-1:])
+    return needed(nodes.epsilon[corners], nodes.upper[corners], failure)
 
 
 def _sharper(nodes: Nodes, failure: float, least: float) -> Nodes:
@@ -92,12 +99,4 @@ def _sharper(nodes: Nodes, failure: float, least: float) -> Nodes:
     worst = worst[lines.mu[worst] > least * (1 + _CLOSE)]
     ends = np.column_stack([first[worst], last[worst]]).ravel()
     again = np.unique(ends[(nodes.upper - nodes.lower > _WIDE * nodes.upper)[ends]][:_FEW])
-    if len(again) == 0:
-        return nodes
-    try:
-        low, high = nodes.curve.bounds.delta(nodes.epsilon[again], tol=_SHARP)
-    except PrecisionError:
-        return nodes
-    lower, upper = nodes.lower.copy(), nodes.upper.copy()
-    lower[again], upper[again] = np.maximum(lower[again], low), np.minimum(upper[again], high)
-    return replace(nodes, lower=np.maximum.accumulate(lower[::-1])[::-1], upper=np.minimum.accumulate(upper))
+    return nodes.sharper(again, _SHARP) if len(again) else nodes

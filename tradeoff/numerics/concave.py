@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.numerics.rounding import UNIT, Array, Index
 
 _ROUNDS, _MAX_POINTS = 14, 6000
 _CLOSE = 1e-10
@@ -30,45 +31,53 @@ def conjugate(g: Callable[[Array], tuple[Array, Array]], slopes: Array, points: 
     -----
     Any point gives a lower bound. For the upper one, a concave function lies under each of its chords prolonged:
     between two neighbours it is below the chords of the cells to the left and to the right, which meet in a peak.
-    Cells whose peak exceeds the best value are halved; cost is a few dozen points a slope.
+    Cells whose peak exceeds the best value are halved; cost is a few dozen points a slope. Each slope is answered from
+    points of its own, though all are asked together: what else is asked does not matter.
     """
     goal = _CLOSE if tol is None else tol / 4
-    low_g, high_g = g(points)
+    values = np.array(g(points))
+    own = [np.arange(len(points))] * len(slopes)  # of all points, those that each slope asked for
+    low, high = np.empty(len(slopes)), np.empty(len(slopes))
+    going = list(range(len(slopes)))
     for _ in range(_ROUNDS):
-        low, high, promising = _search(points, low_g, high_g, slopes, goal)
-        cells = np.flatnonzero(promising)
-        if len(cells) == 0 or len(points) > _MAX_POINTS:
+        fresh: dict[int, Array] = {}
+        for k in going:
+            x = points[own[k]]
+            low[k], high[k], promising = _search(x, values[0, own[k]], values[1, own[k]], float(slopes[k]), goal)
+            middles = _middles(x, np.flatnonzero(promising))
+            if len(middles) and len(x) <= _MAX_POINTS:
+                fresh[k] = middles
+        if not fresh:
             break
-        left, right = points[cells], points[cells + 1]
-        fresh = np.where(left > 0, np.sqrt(left) * np.sqrt(right), right / 16)
-        fresh = np.where(right < 2 * left, (left + right) / 2, fresh)
-        fresh = fresh[(fresh > left) & (fresh < right)]
-        if len(fresh) == 0:
-            break
-        low_new, high_new = g(fresh)
-        order = np.argsort(np.concatenate([points, fresh]), kind="stable")
-        points = np.concatenate([points, fresh])[order]
-        low_g, high_g = np.concatenate([low_g, low_new])[order], np.concatenate([high_g, high_new])[order]
+        more = np.setdiff1d(np.concatenate(list(fresh.values())), points)
+        every = np.concatenate([points, more])
+        order = np.argsort(every, kind="stable")
+        values = np.hstack([values, g(more)])[:, order] if len(more) else values
+        asked = {k: np.concatenate([points[own[k]], middles]) for k, middles in fresh.items()}
+        points, going = every[order], list(fresh)
+        for k in going:
+            own[k] = np.searchsorted(points, np.sort(asked[k]))
     return low, high
 
 
-def _search(x: Array, low_g: Array, high_g: Array, slopes: Array, goal: float) -> tuple[Array, Array, Array]:
-    """Return bounds for every slope and the cells worth halving for any of them."""
-    low, high = np.empty(len(slopes)), np.empty(len(slopes))
-    promising = np.zeros(len(x) - 1, dtype=bool)
-    width = np.diff(x)
-    for k, s in enumerate(slopes):
-        rounding = 8 * UNIT * (1 + s * x)
-        below, above = 1 - high_g - s * x - rounding, 1 - low_g - s * x + rounding
-        best = float(np.max(below))
-        peak = _peaks(below, above, width)
-        low[k] = best
-        high[k] = max(float(np.max(peak, initial=0.0)), float(above[0]), float(above[-1]))
-        ends = max(float(above[0]), float(above[-1]), best)
-        gap = np.maximum(above[:-1], above[1:]) - best
-        worth = (peak > ends + goal * abs(best) + 1e-300) & (peak - np.maximum(gap, 0) - best > goal * abs(best) / 2)
-        promising |= worth
-    return low, high, promising
+def _middles(x: Array, cells: Index) -> Array:
+    """Return the points that halve cells, on a logarithmic scale where they are wide."""
+    left, right = x[cells], x[cells + 1]
+    fresh = np.where(left > 0, np.sqrt(left) * np.sqrt(right), right / 16)
+    fresh = np.where(right < 2 * left, (left + right) / 2, fresh)
+    return np.asarray(fresh[(fresh > left) & (fresh < right)])
+
+
+def _search(x: Array, low_g: Array, high_g: Array, s: float, goal: float) -> tuple[float, float, NDArray[np.bool_]]:
+    """Return bounds for one slope, and the cells worth halving for it."""
+    rounding = 8 * UNIT * (1 + s * x)
+    below, above = 1 - high_g - s * x - rounding, 1 - low_g - s * x + rounding
+    best = float(np.max(below))
+    peak = _peaks(below, above, np.diff(x))
+    ends = max(float(above[0]), float(above[-1]))
+    gap = np.maximum(above[:-1], above[1:]) - best
+    worth = (peak > max(ends, best) + goal * abs(best) + 1e-300) & (peak - np.maximum(gap, 0) - best > goal * abs(best) / 2)
+    return best, max(float(np.max(peak, initial=0.0)), ends), worth
 
 
 def _peaks(below: Array, above: Array, width: Array) -> Array:

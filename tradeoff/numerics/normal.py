@@ -55,7 +55,7 @@ def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
     if mu < 1:
         nodes, weights = np.polynomial.legendre.leggauss(14)
         t = a[:, None] + mu * (nodes + 1) / 2
-        value = np.exp(log_density) * ((1 - t * _mills(t)) @ weights) * (mu / 2)
+        value = np.exp(log_density) * np.sum((1 - t * _mills(t)) * weights, axis=1) * (mu / 2)  # row by row, unlike a product
         ulps = 64 + position + 8 * (b + 2) ** 2
     else:
         with np.errstate(over="ignore", invalid="ignore"):

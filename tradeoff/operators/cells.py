@@ -31,12 +31,22 @@ class Nodes:
         """Ask the curve at the nodes."""
         return cls(curve, epsilon, *_monotone(*_asked(curve, epsilon)))
 
-    def more(self, epsilon: Array) -> Nodes:
-        """Ask at more nodes, and only there."""
+    def more(self, epsilon: Array, tol: float | None = None) -> Nodes:
+        """Ask at more nodes, and only there; to the relative width ``tol`` where it can be reached."""
         fresh = np.setdiff1d(epsilon, self.epsilon)
         every, order = np.unique(np.append(self.epsilon, fresh), return_index=True)
-        low, high = _asked(self.curve, fresh) if len(fresh) else (fresh, fresh)
+        low, high = _asked(self.curve, fresh, tol) if len(fresh) else (fresh, fresh)
         return Nodes(self.curve, every, *_monotone(np.append(self.lower, low)[order], np.append(self.upper, high)[order]))
+
+    def sharper(self, again: NDArray[np.intp], tol: float) -> Nodes:
+        """Ask again at some nodes, to the relative width ``tol``; the same nodes where that cannot be reached."""
+        try:
+            low, high = self.curve.bounds.delta(self.epsilon[again], tol=tol)
+        except PrecisionError:
+            return self
+        lower, upper = self.lower.copy(), self.upper.copy()
+        lower[again], upper[again] = np.maximum(lower[again], low), np.minimum(upper[again], high)
+        return Nodes(self.curve, self.epsilon, *_monotone(lower, upper))
 
     def middle(self, cells: NDArray[np.intp]) -> Array:
         """Return the middles of cells."""
@@ -44,8 +54,11 @@ class Nodes:
         return found
 
 
-def _asked(curve: TradeOff, epsilon: Array) -> Pair:
-    low, high = curve.bounds.delta(epsilon)
+def _asked(curve: TradeOff, epsilon: Array, tol: float | None = None) -> Pair:
+    try:
+        low, high = curve.bounds.delta(epsilon, tol=tol)
+    except PrecisionError:
+        low, high = curve.bounds.delta(epsilon)
     # No loss is above sup L.
     return low, np.where(epsilon >= curve.sup_loss, 0.0, high) if curve.q_plus == 0 else high
 

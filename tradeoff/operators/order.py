@@ -21,6 +21,8 @@ from tradeoff.operators.cells import Nodes, chords, end, orders, under
 _PARAMETER: dict[type[TradeOff], str] = {Gaussian: "mu", Laplace: "epsilon_0", PureDP: "epsilon_0", TotalVariation: "delta_0"}
 
 _ROUNDS, _MOST_NODES, _FARTHEST = 40, 4000, 1e6
+_SHARP = 1e-8
+"""Relative width to which delta is asked again where the usual one decides nothing."""
 
 
 @announces("at_least")
@@ -159,6 +161,8 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
     grid = np.unique(np.concatenate([np.linspace(0.0, reach, 257), reach * np.geomspace(1.0, 1e-5, 65)]))
     mine, theirs = Nodes.of(f, grid), Nodes.of(goal, grid)
     for _ in range(_ROUNDS):
+        stuck = np.flatnonzero((mine.upper > theirs.lower) & (mine.lower <= theirs.upper))
+        mine = mine.sharper(stuck, _SHARP) if len(stuck) else mine
         if (mine.lower > theirs.upper).any():
             return False
         t, value = under(theirs)

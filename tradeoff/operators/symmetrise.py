@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any, get_args
 
 import numpy as np
@@ -86,8 +85,7 @@ class ProfileSymmetrised(Derived):
     def symmetric(self) -> bool:
         return True
 
-    @cached_property
-    def _whole(self) -> Tabulated:
+    def _tabulated(self) -> Tabulated:
         return of_orders(self.operands[0])  # h is the maximum of the lines with eps >= 0, h^-1 that of their mirror images
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:

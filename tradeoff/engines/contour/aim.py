@@ -28,13 +28,6 @@ def middle_tilt(cumulant: Cumulant, x: float) -> float:
     return 1 / (1 + math.exp(-crossing(rise, -_FARTHEST_LOGIT, _FARTHEST_LOGIT)))
 
 
-def log_middle(cumulant: Cumulant, x: float) -> float:
-    """Estimate log(1 - delta(x))."""
-    c = middle_tilt(cumulant, x)
-    value, _, variance = cumulant(c)
-    return value - (c - 1) * x - math.log(c * (1 - c)) - 0.5 * math.log(2 * math.pi * (variance + c**-2 + (1 - c) ** -2))
-
-
 def blurred(sharp: Aim, accuracy: float, each: int) -> Aim:
     """Return the aim with a Gaussian added, so narrow that it moves psi by about the relative ``accuracy``, if the cost allows."""
     tau = math.sqrt(accuracy / abs(sharp.c * (sharp.c - 1)))
@@ -46,20 +39,20 @@ def aim(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Aim:
     """Aim a line at the loss x, in the strip 0 < c < 1 or in c > 1."""
     c = middle_tilt(cumulant, x) if middle else tilt_for_epsilon(cumulant, x)
     value, _, variance = cumulant(c)
-    log_size = -math.log(abs(c * (c - 1))) - 0.5 * math.log(2 * math.pi * (variance + c**-2 + (c - 1) ** -2))
-    # A line serves questions within half a standard deviation of its aim.
-    window = 0.5 * math.sqrt(variance)
+    spread = math.sqrt(variance + c**-2 + (c - 1) ** -2)
+    log_size = -math.log(abs(c * (c - 1))) - math.log(math.sqrt(2 * math.pi) * spread)
 
     def period(other: float) -> float:
         log_kappa = (other - 1) * math.log1p(-1 / other) - math.log(other) if other > 1 else 0.0
         gap = other - c
         if gap == 0:  # c is so large that no float is near it
             return math.inf
-        return (cumulant(other)[0] - value - gap * x + log_kappa - log_size - math.log(ALIAS)) / abs(gap) + window
+        excess = cumulant(other)[0] - value - gap * x + log_kappa - log_size - math.log(ALIAS)
+        return excess / abs(gap) + spread  # it serves questions within so much of its aim
 
     reach = np.geomspace(0.05, 60, 16) / math.sqrt(max(variance, 1e-300))
     floor, ceiling = (0.0, 1.0) if middle else (1.0, math.inf)
     right = min((min(c + t, ceiling) for t in reach), key=period)
     left = min((max(c - t, floor) for t in reach), key=period)
     step = 2 * math.pi / max(period(left), period(right))
-    return Aim(c, left, right, step, GOAL * math.exp(log_size), most, 0.0, math.sqrt(variance))
+    return Aim(c, left, right, step, GOAL * math.exp(log_size), most, 0.0, spread)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import cached_property
 
@@ -12,15 +12,16 @@ import numpy as np
 from tradeoff.engines import widths
 from tradeoff.engines.allowance import allowance
 from tradeoff.engines.atomic import BinomialLaw, binomial_law
+from tradeoff.engines.cache import alike
 from tradeoff.engines.contour import chernoff
-from tradeoff.engines.contour.aim import log_middle, middle_tilt
+from tradeoff.engines.contour.aim import middle_tilt
 from tradeoff.engines.contour.beta import greatest
 from tradeoff.engines.contour.pieces import pieces
-from tradeoff.engines.contour.strip import ASTRAY, Strip
+from tradeoff.engines.contour.strip import APART, ASTRAY, HALF, Strip
 from tradeoff.engines.law import LossLaw, Reversed, lost_mass
-from tradeoff.engines.saddle import epsilon_for_alpha, epsilon_for_delta, log_delta_for_epsilon
-from tradeoff.engines.widths import Measure
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.engines.saddle import epsilon_for_alpha
+from tradeoff.numerics.roots import straddle
+from tradeoff.numerics.rounding import UNIT, Array, Index
 
 Pair = tuple[Array, Array]
 
@@ -30,19 +31,15 @@ USUAL, EACH, PATIENT = 2e7, 2e5, 1e9
 BLUR = 1e-5
 """Relative width left by a Gaussian added where the product does not decay, while no tolerance is asked."""
 
-USUAL_WIDTH = 1e-5
-"""Widest answer, in the question's own unit, that a line aimed elsewhere may give while no tolerance is asked."""
-
-_HALF = math.log(0.3)
 _ATTEMPTS = 8
 _SEARCH = 64
 """How much cheaper lines with an added Gaussian are while the place of an answer is looked for."""
 
-_MISSES, _HOPEFUL = 2, 1e-2
-"""Without an added Gaussian, so many answers in a row as wide as this say that the product does not decay."""
-
 _WIDE = 1.0
 """Bounds on epsilon farther apart than this are set beside Chernoff's."""
+
+_FARTHEST = 1e4
+"""Losses beyond this are not looked for in the middle strip."""
 
 _STEEPEST = 600.0
 """Slopes beyond e^600 are not sampled."""
@@ -80,72 +77,76 @@ class Contour:
 
     def delta(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound delta(epsilon)."""
-
-        def once(which: int, at: Array, most: float, accuracy: float) -> Pair | None:
-            strip = self._strip(float(at[which]))
-            line = strip.near(float(at[which]), most, accuracy)
-            return None if line is None else strip.delta(line, at)
-
-        low, high = self._cover(epsilon, once, widths.delta, tol, (0.0, 1.0))
+        low, high, settled = np.zeros(len(epsilon)), np.ones(len(epsilon)), 0
+        far = self.tail.rare(epsilon)
+        for strip, mine in ((self.tail, np.flatnonzero(far)), (self.middle, np.flatnonzero(~far))):
+            for x, which in alike(strip.anchors(epsilon[mine])) if len(mine) else ():
+                allowance().tell(settled, len(epsilon))
+                settled += len(which)
+                if (line := strip.at(x, *self._cost(tol))) is not None:
+                    low[mine[which]], high[mine[which]] = strip.delta(line, epsilon[mine[which]])
         for k in np.flatnonzero((high >= 1) & (epsilon > 0)):
             high[k] = min(self.tail.q_plus * (1 + 16 * UNIT) + self.tail.chernoff(chernoff.delta, epsilon[k]), 1.0)
         return low, high
 
-    def _strip(self, x: float) -> Strip:
-        far = x >= 0 and log_delta_for_epsilon(self.tail.cumulant, x) < _HALF
-        return self.tail if far else self.middle
+    def _cost(self, tol: float | None) -> tuple[float, float]:
+        """Return the terms that may be summed for a line, and the relative width that an added Gaussian may leave."""
+        most = max(USUAL, EACH * len(self.tail.laws)) if tol is None else PATIENT
+        return most, 0.0 if not self.blur else BLUR if tol is None else min(BLUR, tol / 12)
 
     def epsilon(self, delta: Array, tol: float | None) -> Pair:
         """Bound the least epsilon with delta(epsilon) <= delta, for delta > Q(L = inf)."""
-
-        def once(which: int, at: Array, most: float, accuracy: float) -> Pair | None:
-            strip, aimed = self._start(float(at[which]))
-            far = ASTRAY * (1 + abs(aimed))
-            for _ in range(_ATTEMPTS):
-                line = strip.near(aimed, most, accuracy, share=1 / _SEARCH)
-                if line is None:
-                    return None
-                x = float(strip.epsilon(line, at[which : which + 1], aimed)[1][0])
-                if not 0.3 * line.scale < abs(x - aimed) < far:
-                    break
-                aimed = x
-            line = strip.near(aimed, most, accuracy)
-            return None if line is None else strip.epsilon(line, at, aimed)
-
-        low, high = self._cover(delta, once, widths.epsilon, tol, (-np.inf, np.inf))
+        low, high = np.full(len(delta), -np.inf), np.full(len(delta), np.inf)
+        for strip, mine, aimed in () if self.tail.too_far else self._starts(delta):
+            low[mine], high[mine] = self._epsilon(strip, delta[mine], aimed, tol)
         for k in np.flatnonzero(~(high - low < _WIDE)):
             left = (delta[k] - self.tail.q_plus * (1 + 16 * UNIT)) * (1 - UNIT)
             high[k] = min(high[k], self.tail.chernoff(chernoff.epsilon, left)) if left > 0 else high[k]
         return low, high
 
-    def _start(self, delta: float) -> tuple[Strip, float]:
+    def _epsilon(self, strip: Strip, delta: Array, aimed: Array, tol: float | None) -> Pair:
+        """Follow each answer from anchor to anchor by cheap lines, then ask the line it has come to."""
+        going, far, cost = np.arange(len(delta)), ASTRAY * (1 + np.abs(aimed)), self._cost(tol)
+        aimed = aimed.copy()
+        for _ in range(_ATTEMPTS):
+            moved = np.zeros(len(delta), bool)
+            for x, which in alike(strip.anchors(aimed[going])):
+                mine = going[which]
+                if (line := strip.at(x, *cost, share=1 / _SEARCH)) is not None:
+                    found = strip.epsilon(line, delta[mine], aimed[mine])[1]
+                    away = np.abs(found - x)
+                    moved[mine] = (away > line.scale * APART) & (away < far[mine])
+                    aimed[mine] = np.where(moved[mine], found, aimed[mine])
+            if not len(going := np.flatnonzero(moved)):
+                break
+        low, high, settled = np.full(len(delta), -np.inf), np.full(len(delta), np.inf), 0
+        for x, which in alike(strip.anchors(aimed)):
+            allowance().tell(settled, len(delta))
+            settled += len(which)
+            if (line := strip.at(x, *cost)) is not None:
+                low[which], high[which] = strip.epsilon(line, delta[which], aimed[which])
+        return low, high
+
+    def _starts(self, delta: Array) -> Iterator[tuple[Strip, Index, Array]]:
+        """Yield the strips with the entries that they answer, and where saddle points expect the answers."""
         left = delta - self.tail.q_plus
-        guess = epsilon_for_delta(self.tail.cumulant, left)
-        if guess >= 0 and math.log(left) < _HALF:
-            return self.tail, guess
-        low, high = -1.0, 1.0
-        cumulant, goal = self.middle.cumulant, math.log1p(-delta)
-        while log_middle(cumulant, low) > goal and low > -1e4:
-            low *= 2
-        while log_middle(cumulant, high) < goal and high < 1e4:
-            high *= 2
-        for _ in range(40):
-            x = (low + high) / 2
-            low, high = (x, high) if log_middle(cumulant, x) < goal else (low, x)
-        return self.middle, high
+        guess = self.tail.saddles.x_for(np.log(left))
+        far = (guess >= 0) & (np.log(left) < HALF)
+        if far.any():
+            yield self.tail, np.flatnonzero(far), guess[far]
+        if not far.all():
+            goal = -np.log1p(-delta[~far])
+            x = straddle(lambda x: -self.middle.saddles.at(x).log, goal)[1]
+            yield self.middle, np.flatnonzero(~far), np.clip(x, -_FARTHEST, _FARTHEST)
 
     def beta(self, alpha: Array, tol: float | None) -> Pair:
         """Bound f(alpha) for alpha in (0, 1)."""
-
-        def once(which: int, at: Array, most: float, accuracy: float) -> Pair | None:
-            low, high = np.zeros(len(at)), 1 - at
-            found = self._beta(float(at[which]), most, accuracy, 1e-3 if tol is None else tol)
-            if found is None:
-                return None
-            low[which], high[which] = found
-            return low, high
-
-        return self._cover(alpha, once, widths.beta(alpha), tol, (0.0, 1.0))
+        low, high = np.zeros(len(alpha)), 1 - alpha
+        for k, each in enumerate(alpha.tolist()):
+            allowance().tell(k, len(alpha))
+            found = self._beta(each, *self._cost(tol), 1e-3 if tol is None else tol)
+            low[k], high[k] = (low[k], high[k]) if found is None else found
+        return low, high
 
     def _beta(self, alpha: float, most: float, accuracy: float, tol: float) -> tuple[float, float] | None:
         """Sample the supremum over s where it lies: closer while the bounds are wide, wider while it is not fenced in."""
@@ -193,13 +194,13 @@ class Contour:
         with np.errstate(under="ignore"):
             s = np.exp(at)
         slip = 8 * UNIT
-        if x >= 0 and log_delta_for_epsilon(self.tail.cumulant, x) < _HALF:
+        if self.tail.rare(np.array([x]))[0]:
             if (line := self.tail.near(x, most, accuracy, share=share)) is None:
                 return None
             low, high = self.tail.delta(line, at)
             cost = np.expm1(at) * alpha
             return at, -(high + cost) - slip * (high + np.abs(cost)), -(low + cost) + slip * (high + np.abs(cost)), 1 - alpha
-        if x < 0 and log_delta_for_epsilon(self.other.cumulant, -x) < _HALF:
+        if x < 0 and self.other.rare(np.array([-x]))[0]:
             if (line := self.other.near(-x, most, accuracy, share=share)) is None:
                 return None
             low, high = self.other.delta(line, -at)
@@ -209,37 +210,12 @@ class Contour:
         low, high = line.psi(at)
         return at, low - s * alpha - slip * (high + s * alpha), high - s * alpha + slip * (high + s * alpha), 0.0
 
-    def _cover(self, at: Array, once: Once, measure: Measure, tol: float | None, trivial: tuple[float, float]) -> Pair:
-        """Answer all entries, a line at a time: aim at one, keep what the line also answers well, go on with the rest."""
-        low, high = np.full(len(at), trivial[0]), np.full(len(at), trivial[1])
-        waiting = np.ones(len(at), bool)
-        most = max(USUAL, EACH * len(self.tail.laws)) if tol is None else PATIENT
-        accuracy = 0.0 if not self.blur else BLUR if tol is None else min(BLUR, tol / 12)
-        misses = 0
-        while waiting.any() and (self.blur or misses < _MISSES):
-            allowance().tell(int(len(at) - waiting.sum()), len(at))
-            which = int(np.flatnonzero(waiting)[waiting.sum() // 2])
-            waiting[which] = False
-            found = once(which, at, most, accuracy)
-            if found is None:
-                continue
-            low, high = np.maximum(low, found[0]), np.minimum(high, found[1])
-            with np.errstate(invalid="ignore"):
-                reached = measure(low, high)
-            misses = 0 if reached[which] <= _HOPEFUL else misses + 1
-            goal = min(max(3 * float(reached[which]), 1e-9), USUAL_WIDTH) if tol is None else tol
-            waiting &= ~(reached <= goal)
-        return low, high
-
 
 def _under_a_tangent(alpha: float, at: Array, line: Array) -> float:
     """Bound f(alpha) given 1 - delta(log s) - s alpha <= ``line``: a tangent touches f at a + s b <= t, so f <= t from t/s on."""
     s = np.exp(at)
     t = (line + s * alpha) * (1 + 8 * UNIT) + 8 * UNIT * (1 + s * alpha)
     return float(np.min(t, where=s * alpha >= t, initial=1.0))
-
-
-Once = Callable[[int, Array, float, float], Pair | None]
 
 
 def _single_rounds(law: LossLaw, count: int) -> tuple[LossLaw, int]:

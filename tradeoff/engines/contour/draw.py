@@ -34,7 +34,7 @@ _SHARED = 64
 class Aim(NamedTuple):
     """Where to draw a line: real part c, the two Chernoff points beside it, the step; what may be left out, and the cost allowed.
 
-    ``scale`` is the standard deviation of the tilted sum.
+    ``scale`` is the spread of the integrand about the saddle: so far from the aim e^(1/2) of the accuracy is lost.
     """
 
     c: float

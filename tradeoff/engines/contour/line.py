@@ -24,8 +24,6 @@ from tradeoff.numerics.rounding import TINY, UNIT, Array
 DEEP = 8.5
 """Frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing."""
 
-_CHUNK = 2**21
-
 
 class Terms(NamedTuple):
     """Pieces of a bound on psi(x): a sum and all its errors in units of e^exponent, known to the relative ``slack``.
@@ -60,7 +58,7 @@ class Line:
     """Values of the product at frequencies k step, k = 0 ... N, with errors, and everything that bounds the rest.
 
     ``cut`` bounds |prod rho_i^n_i| beyond the last node; ``tau`` > 0 says that a Gaussian factor of that mu was added.
-    ``scale`` is the standard deviation of the tilted sum.
+    ``scale`` is the spread of the integrand about the saddle.
     """
 
     c: float
@@ -133,13 +131,12 @@ class Line:
         return self.mean_error + 4 * UNIT * (np.abs(x) + abs(self.mean))
 
     def _at(self, known: Sum, x: Array) -> Array:
-        """Return Re sum of values e^(i (mean - x) y) at every x."""
-        found = np.empty(len(x))
-        chunk = max(1, _CHUNK // max(len(known.y), 1))
-        for start in range(0, len(x), chunk):
-            phase = np.multiply.outer(self.mean - x[start : start + chunk], known.y)
-            found[start : start + chunk] = np.cos(phase) @ known.values.real - np.sin(phase) @ known.values.imag
-        return found
+        """Return Re sum of values e^(i (mean - x) y) at every x, one by one: none depends on what is asked with it."""
+        return np.array([self._turned_sum(known, x_k) for x_k in x.tolist()])
+
+    def _turned_sum(self, known: Sum, x: float) -> float:
+        phase = (self.mean - x) * known.y
+        return float(np.sum(np.cos(phase) * known.values.real - np.sin(phase) * known.values.imag))
 
     def _alias(self, side: Chernoff, x: Array) -> Array:
         """Bound what the periods on one side add to the sum, in units of e^(log_m - (c - 1) x)."""

@@ -8,10 +8,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tradeoff.engines.contour.aim import aim, blurred
+from tradeoff.engines.allowance import allowance
+from tradeoff.engines.cache import Cache, anchors
+from tradeoff.engines.contour.aim import GOAL, aim, blurred
 from tradeoff.engines.contour.draw import Aim, draw
 from tradeoff.engines.contour.line import Line
+from tradeoff.engines.ladder import Ladder
 from tradeoff.engines.law import LossLaw
 from tradeoff.engines.saddle import Cumulant
 from tradeoff.errors import SizeError
@@ -23,6 +27,9 @@ _REMEMBERED = 2**20
 ASTRAY = 100.0
 """A line that does not find its answer within this many times where the sketch did says nothing of it."""
 
+_HOPELESS = 1e-2
+"""Without an added Gaussian, what is left out of a product that does not decay is more than this."""
+
 _WIDEST = 1.0
 """A Gaussian of a larger mu tells nothing of the product it is added to."""
 
@@ -32,12 +39,26 @@ _NEWTON = 12
 _OUTWARD = 16
 
 
+HALF = math.log(0.3)
+"""Tails rarer than this are answered for c > 1, where they lose nothing to a difference from 1."""
+
+APART = 2.0
+"""Most spreads of the integrand between places lines are aimed at: at half of it from one, e^(1/2) of its accuracy is lost."""
+
+_POLES = (0.0, 1.0)
+_NEARLY = 1 - 1e-9
+"""Saddles of the middle strip stay away from its end, where they are of losses beyond 1e9."""
+
+
 class _Drawn(NamedTuple):
-    x: float
+    """A line, or None where none can be drawn, as it was aimed."""
+
     aim: Aim
-    accuracy: float
-    complete: bool
-    line: Line
+    line: Line | None
+
+    def leaves(self, share: float) -> bool:
+        """Whether what is beyond the last node may be more than a share of the answer."""
+        return self.line is not None and self.line.cut > share * (self.aim.goal / GOAL) * math.pi * self.line.last
 
 
 class Strip:
@@ -45,7 +66,7 @@ class Strip:
 
     def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], q_plus: float, *, middle: bool) -> None:
         self.laws, self.counts, self.q_plus, self.middle = laws, counts, q_plus, middle
-        self.drawn: list[_Drawn] = []
+        self.drawn: Cache[_Drawn] = Cache(_REMEMBERED, lambda drawn: 0 if drawn.line is None else len(drawn.line.log))
 
     @cached_property
     def cumulant(self) -> Cumulant:
@@ -56,37 +77,51 @@ class Strip:
         """Whether losses are so large that the numbers of a line overflow."""
         return bool(np.max(np.abs(self.cumulant.loss)) > _FARTHEST)
 
+    @cached_property
+    def saddles(self) -> Ladder:
+        """The saddle points of the strip, by loss."""
+        return Ladder(self.cumulant, _POLES, last=_NEARLY) if self.middle else Ladder(self.cumulant, _POLES, start=1.0)
+
+    def anchors(self, x: Array) -> Array:
+        """Return where lines are aimed that serve questions at losses x."""
+        return x if self.too_far else anchors(x, self.saddles.spread(x), APART)
+
+    def rare(self, x: Array) -> NDArray[np.bool_]:
+        """Whether delta(x) is so small, at losses x >= 0, that it is answered as such and not as what is left of 1."""
+        return np.zeros(len(x), bool) if self.too_far else (x >= 0) & (self.saddles.at(x).log < HALF)
+
     def near(self, x: float, most: float, accuracy: float, *, share: float = 1.0) -> Line | None:
-        """Return a line aimed at the loss x, from memory if one is near.
+        """Return the line that serves the loss x.
 
         Where the product does not decay a Gaussian is added, for a ``share`` of the cost allowed.
         """
+        return self.at(float(self.anchors(np.array([x]))[0]), most, accuracy, share=share)
+
+    def at(self, x: float, most: float, accuracy: float, *, share: float = 1.0) -> Line | None:
+        """Return the line aimed at the loss x; without an ``accuracy`` only where the product decays by itself."""
         if self.too_far:
             return None
-        for one in self.drawn:
-            enough = one.complete or (one.aim.most >= most * share and 0 < one.accuracy <= accuracy)
-            if abs(one.x - x) <= 0.3 * one.aim.scale and enough:
-                return one.line
-        sharp = aim(self.cumulant, x, most, middle=self.middle)
-        if not sharp.drawable:
-            return None
-        line = self._draw(sharp)
-        complete = line is not None and line.cut <= 10 * sharp.goal * math.pi * line.last
-        if line is not None and not complete and accuracy > 0:
-            sharp = sharp._replace(most=most * share)
-            soft = blurred(sharp, accuracy, len(self.laws))
-            line = (self._draw(soft) if soft.tau <= _WIDEST else None) or line
-        if line is not None:
-            self.drawn.append(_Drawn(x, sharp, accuracy, complete, line))
-            while len(self.drawn) > 1 and sum(len(one.line.log) for one in self.drawn) > _REMEMBERED:
-                del self.drawn[0]
-        return line
+        sharp = self._remembered(x, most, 0.0)
+        if accuracy == 0:
+            return None if sharp.leaves(_HOPELESS) else sharp.line
+        if sharp.line is None or not sharp.leaves(10 * GOAL):
+            return sharp.line
+        return self._remembered(x, most * share, accuracy).line or sharp.line
 
-    def _draw(self, where: Aim) -> Line | None:
+    def _remembered(self, x: float, most: float, accuracy: float) -> _Drawn:
+        key = (x, most, accuracy, *allowance().choices[1:])  # whichever method asks for it
+        return self.drawn.of(key, lambda: self._drawn(x, most, accuracy))
+
+    def _drawn(self, x: float, most: float, accuracy: float) -> _Drawn:
+        where = aim(self.cumulant, x, most, middle=self.middle)
+        if not where.drawable:
+            return _Drawn(where, None)
+        if accuracy > 0:
+            where = blurred(where, accuracy, len(self.laws))
         try:
-            return draw(self.laws, self.counts, where)
+            return _Drawn(where, draw(self.laws, self.counts, where) if where.tau <= _WIDEST else None)
         except SizeError:
-            return None
+            return _Drawn(where, None)
 
     def delta(self, line: Line, x: Array) -> tuple[Array, Array]:
         """Bound delta(x)."""
@@ -99,11 +134,11 @@ class Strip:
         """Answer a question by Chernoff's bound alone, from above."""
         return math.inf if self.too_far else question(self.laws, self.counts, self.cumulant, float(x))
 
-    def epsilon(self, line: Line, delta: Array, guess: float) -> tuple[Array, Array]:
+    def epsilon(self, line: Line, delta: Array, guess: Array) -> tuple[Array, Array]:
         """Bound the least epsilon: Newton's method on log psi, then outwards until both sides are certified."""
         target = 1 - delta if self.middle else np.maximum(delta - self.q_plus, 1e-320)
-        x, slope, width = _solve(line, np.log(target), np.full(len(delta), guess))
-        far = ASTRAY * (1 + abs(guess))
+        x, slope, width = _solve(line, np.log(target), guess)
+        far = ASTRAY * (1 + np.abs(guess))
         step = np.clip(2 * width / np.maximum(np.abs(slope), 1e-300), 4 * UNIT * (1 + np.abs(x)), far)
         low, high = np.full(len(x), -np.inf), np.full(len(x), np.inf)
         for _ in range(_OUTWARD):
@@ -123,15 +158,19 @@ class Strip:
 def _solve(line: Line, log_target: Array, x: Array) -> tuple[Array, Array, Array]:
     """Return x with log psi(x) = target, the slope there, and the relative width of psi."""
     scale = 1e-4 / (1 + abs(line.c))
-    slope, width = np.ones(len(x)), np.ones(len(x))
+    x, slope, width = x.copy(), np.ones(len(x)), np.ones(len(x))
+    going = np.arange(len(x))
     for _ in range(_NEWTON):
-        low, high = line.psi(np.concatenate([x, x + scale]))
+        at = x[going]
+        low, high = line.psi(np.concatenate([at, at + scale]))
         centre = np.log(np.maximum((low + high) / 2, 1e-320))
-        here, there = centre[: len(x)], centre[len(x) :]
-        width = (high - low)[: len(x)] / np.maximum(high[: len(x)], 1e-320)
-        slope = (there - here) / scale
-        move = (log_target - here) / np.where(np.abs(slope) > 1e-12, slope, 1.0)
-        if np.all(np.abs(move) <= np.maximum(width / np.maximum(np.abs(slope), 1e-12), 1e-14)):
+        here, there = centre[: len(at)], centre[len(at) :]
+        width[going] = (high - low)[: len(at)] / np.maximum(high[: len(at)], 1e-320)
+        slope[going] = steep = (there - here) / scale
+        move = (log_target[going] - here) / np.where(np.abs(steep) > 1e-12, steep, 1.0)
+        far = ~(np.abs(move) <= np.maximum(width[going] / np.maximum(np.abs(steep), 1e-12), 1e-14))
+        x[going] += np.where(far, np.clip(move, -5.0, 5.0), 0.0)
+        going = going[far]
+        if not len(going):
             break
-        x = x + np.clip(move, -5.0, 5.0)
     return x, slope, width

@@ -1,0 +1,171 @@
+"""An answer does not depend on what was asked before, beside it, or by whom: equal curves give equal bits."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import tradeoff as to
+from tradeoff.errors import PrecisionError
+from tradeoff.families.discrete import DiscreteGaussianCurve
+from tradeoff.numerics.concave import conjugate
+
+DPSGD = {"sigma": 1.1, "rate": 0.01}
+
+
+def step() -> to.TradeOff:
+    return to.subsample(to.Gaussian(1 / DPSGD["sigma"]), DPSGD["rate"])
+
+
+CURVES: dict[str, Callable[[], to.TradeOff]] = {
+    "gaussian": lambda: to.Gaussian(1.0),
+    "laplace": lambda: to.Laplace(0.7),
+    "approximate": lambda: to.approximate_dp(0.5, 1e-3),
+    "location shift": lambda: to.LocationShift(scipy.stats.logistic(), 0.5),
+    "piecewise linear": lambda: to.PiecewiseLinear([0, Fraction(1, 3), 1], [1, Fraction(1, 3), 0]),
+    "subsampled": step,
+    "mixture": lambda: to.mixture({to.Gaussian(1.0): 0.3, to.Laplace(1.0): 0.7}),
+    "maximum": lambda: to.maximum(to.Laplace(0.5) ** 3, to.Gaussian(1.0)),
+    "group": lambda: to.Laplace(0.4).group(3),
+    "few rounds": lambda: to.Laplace(0.5) ** 3,
+    "no decay": lambda: to.Laplace(0.1) ** 100,
+    "integers": lambda: DiscreteGaussianCurve(3.0, 1) ** 20,
+    "exact sums": lambda: to.PureDP(0.1) ** 50,
+    "dpsgd": lambda: step() ** 1000,
+    "leaking": lambda: step() ** 100 @ to.TotalVariation(1e-4),
+    "several": lambda: step() ** 300 @ to.Laplace(0.1) ** 10 @ to.Gaussian(0.5),
+    "envelope": lambda: (step() ** 300).symmetrise(assume="either-order"),
+    "thinned product": lambda: to.subsample(to.Laplace(0.3) ** 5, 0.1),
+}
+AT = {"delta": (0.7, -0.4, 0.0, 0.71, 2.5), "epsilon": (1e-5, 0.02, 0.6, 1.1e-5), "beta": (0.3, 1e-4, 0.93, 0.31)}
+
+Question = tuple[str, float]
+QUESTIONS: list[Question] = [(kind, at) for kind, every in AT.items() for at in every]
+
+
+def asked(f: to.TradeOff, kind: str, at: Any, **how: Any) -> Any:
+    """Return both sides, or what is said instead of an answer."""
+    ask = f.bounds if kind == "beta" else getattr(f.bounds, kind)
+    try:
+        return tuple(ask(at, **how))
+    except PrecisionError as error:
+        return str(error)
+
+
+def barrage(f: to.TradeOff) -> None:
+    """Ask much: in the neighbourhood, at once, more narrowly, and with less memory."""
+    asked(f, "delta", np.linspace(0, 1, 11))
+    asked(f, "beta", np.array([0.29, 0.32]))
+    asked(f, "epsilon", np.array([0.9e-5, 0.03]))
+    asked(f, "delta", 0.69, tol=1e-6)
+    asked(f, "delta", 0.7, memory=2**22)
+
+
+@pytest.fixture(scope="module")
+def fresh() -> Callable[[str], dict[Question, Any]]:
+    known: dict[str, dict[Question, Any]] = {}
+
+    def answers(name: str) -> dict[Question, Any]:
+        if name not in known:  # every question to a curve of its own
+            known[name] = {(kind, at): asked(CURVES[name](), kind, at) for kind, at in QUESTIONS}
+        return known[name]
+
+    return answers
+
+
+Fresh = Callable[[str], dict[Question, Any]]
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_after_a_barrage_in_either_order(name: str, fresh: Fresh) -> None:
+    curve = CURVES[name]()
+    barrage(curve)
+    assert {each: asked(curve, *each) for each in reversed(QUESTIONS)} == fresh(name)
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_an_entry_of_an_array_is_a_scalar(name: str, fresh: Fresh) -> None:
+    for kind, every in AT.items():
+        low, high = asked(CURVES[name](), kind, np.array(every))
+        assert [fresh(name)[kind, at] for at in every] == list(zip(low.tolist(), high.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("name", CURVES)
+def test_a_pickled_copy_and_threads_say_the_same(name: str, fresh: Fresh) -> None:
+    curve = CURVES[name]()
+    asked(curve, "delta", 0.69)
+    copy = pickle.loads(pickle.dumps(curve))  # noqa: S301 - of our own making
+    with ThreadPoolExecutor(4) as pool:
+        answers = list(pool.map(lambda each: asked(copy, *each), QUESTIONS))
+    assert dict(zip(QUESTIONS, answers, strict=True)) == fresh(name)
+
+
+@pytest.mark.parametrize("method", ["lattice", "contour", "saddle-point"])
+@pytest.mark.parametrize("tol", [None, 1e-3])
+def test_every_engine_by_itself(method: str, tol: float | None) -> None:
+    def how(kind: str) -> dict[str, Any]:
+        loose = 0.05 if kind == "beta" else tol
+        return {"method": method, "tol": loose if tol and method != "saddle-point" else None}
+
+    for kind, every in AT.items():
+        alone = [asked(CURVES["dpsgd"](), kind, at, **how(kind)) for at in every]
+        curve = CURVES["dpsgd"]()
+        barrage(curve)
+        low, high = asked(curve, kind, np.array(every), **how(kind))
+        assert alone == list(zip(low.tolist(), high.tolist(), strict=True))
+
+
+def test_whole_curves_do_not_remember_how_they_were_first_asked() -> None:
+    alone, after = CURVES["maximum"](), CURVES["maximum"]()
+    asked(after, "delta", 0.7, method="contour")
+    asked(after, "delta", 0.7, memory=2**20)
+    assert asked(after, "delta", 0.7) == asked(alone, "delta", 0.7)
+    assert after.lower == alone.lower
+
+
+def products() -> Iterator[list[to.TradeOff]]:
+    yield [step() ** 300, to.Laplace(0.1) ** 10, to.Gaussian(0.5)]
+    yield [DiscreteGaussianCurve(3.0, 1) ** 4, DiscreteGaussianCurve(3.0 + 1e-9, 1) ** 4, to.Laplace(0.2) ** 4]  # printed alike
+    points = np.linspace(0, 1, 41)
+    yield [to.PiecewiseLinear(points, (1 - points) ** power) ** 4 for power in (2.0, 2.0 + 1e-9)]
+
+
+@pytest.mark.parametrize("factors", list(products()), ids=["kinds", "digits", "polygons"])
+def test_the_order_of_factors_does_not_matter(factors: list[to.TradeOff]) -> None:
+    def product(order: list[to.TradeOff]) -> to.TradeOff:
+        found: to.TradeOff = to.Identity()
+        for f in order:
+            found = found @ f
+        return found
+
+    one, other = product(factors), product(factors[::-1])
+    assert one == other
+    for kind, at in QUESTIONS[::3]:
+        assert asked(one, kind, at) == asked(other, kind, at)
+
+
+def test_reports_in_another_order_print_the_same() -> None:
+    failures = [1e-10, 1e-6, 1e-3]
+    alone = [CURVES["no decay"]().gdp(failure=each) for each in failures]
+    curve = CURVES["no decay"]()
+    together = [curve.gdp(failure=each) for each in reversed(failures)][::-1]
+    for one, other in zip(alone, together, strict=True):
+        assert (one.bounds, one.regret_bounds) == (other.bounds, other.regret_bounds)
+        assert (one.mu_minus, one.tight_at) == (other.mu_minus, other.tight_at)
+
+
+def test_slopes_conjugated_together_are_conjugated_alone() -> None:
+    slopes, points = np.geomspace(1e-6, 10, 9), np.linspace(0, 8, 9)
+    low, high = conjugate(lambda x: (np.exp(-x), np.exp(-x)), slopes, points)
+    for k, slope in enumerate(slopes):
+        alone = conjugate(lambda x: (np.exp(-x), np.exp(-x)), np.array([slope]), points)
+        assert (low[k], high[k]) == (alone[0][0], alone[1][0])
+    assert all(a >= b for a, b in pairwise(low.tolist()))
