@@ -1,0 +1,221 @@
+"""What theory says of f >= g before any number is asked: a table of short rules, each of which may decline.
+
+Source: Dong, Roth, Su, Gaussian Differential Privacy (2022): every operator of the algebra preserves the order
+(Theorem 2.10, Proposition 3.2), and f >= g iff delta_f <= delta_g at every real epsilon (Proposition 2.12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.core.tensor import Factors, Tensor, tensor
+from tradeoff.families.discrete import DiscreteLaplaceCurve
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.identity import Identity
+from tradeoff.families.laplace import Laplace
+from tradeoff.families.location_shift import LocationShift
+from tradeoff.families.pure_dp import PureDP
+from tradeoff.families.total_variation import TotalVariation
+from tradeoff.operators.corners import polygons, pure
+from tradeoff.operators.ends import loses, lost, top
+from tradeoff.operators.group import Group
+from tradeoff.operators.inverse import Inverse
+from tradeoff.operators.mixture import Mixture
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum
+from tradeoff.operators.subsample import Subsampled
+from tradeoff.operators.symmetrise import ProfileSymmetrised
+
+Verdict = bool | None
+Rule = Callable[[TradeOff, TradeOff], Verdict]
+
+_PARAMETER: dict[type[TradeOff], str] = {Gaussian: "mu", Laplace: "epsilon_0", PureDP: "epsilon_0", TotalVariation: "delta_0"}
+
+_MOST_FACTORS = 24
+"""Distinct factors matched with each other: every pair is asked, and pairs of nested products ask theirs."""
+
+
+def known(f: TradeOff, g: TradeOff) -> Verdict:
+    """Whether f >= g, where structure decides it."""
+    return next((verdict for rule in RULES if (verdict := rule(f, g)) is not None), None)
+
+
+def _every(verdicts: Iterable[Verdict]) -> Verdict:
+    """Whether all hold: for rules that are equivalences."""
+    found = list(verdicts)
+    return False if False in found else True if all(found) else None
+
+
+def _proved(*verdicts: Verdict) -> Verdict:
+    """Return True if all hold, else nothing: for rules that are sufficient, not necessary."""
+    return True if all(verdicts) else None
+
+
+def extremes(f: TradeOff, g: TradeOff) -> Verdict:
+    """Reflexivity and the ends of the order: f >= f, Id >= g and f >= 0."""
+    return True if f == g or isinstance(f, Identity) or g == TotalVariation(1) else None
+
+
+def lossless(f: TradeOff, g: TradeOff) -> Verdict:
+    """No loss above 0 is the identity: Q <= P, so Q = P."""
+    del g
+    return True if not f.free_symbols and lost(f)[1] == 0 and top(f)[1] <= 0 else None
+
+
+def family(f: TradeOff, g: TradeOff) -> Verdict:
+    """In a family of one parameter privacy falls as the parameter grows."""
+    if type(f) is not type(g) or type(f) not in _PARAMETER or f.free_symbols or g.free_symbols:
+        return None
+    name = _PARAMETER[type(f)]
+    return bool(getattr(f, name) <= getattr(g, name))
+
+
+def shifted(f: TradeOff, g: TradeOff) -> Verdict:
+    """F(F^-1(1 - alpha) - theta) falls as theta grows; so does T at shifts of the same discrete Laplace law, which is log-concave."""
+    if isinstance(f, LocationShift) and isinstance(g, LocationShift):
+        same = (f.name, f.arguments, f.shift > 0) == (g.name, g.arguments, g.shift > 0) and not f.assumed and not g.assumed
+        return abs(f.shift) <= abs(g.shift) if same and f.shift != 0 != g.shift else None
+    if isinstance(f, DiscreteLaplaceCurve) and isinstance(g, DiscreteLaplaceCurve) and f.scale == g.scale:
+        return f.shift <= g.shift
+    return None
+
+
+def worst(f: TradeOff, g: TradeOff) -> Verdict:
+    """Equivalences: f >= max{g_j} iff f is above all, and hull min{f_i} >= g iff all are above g."""
+    if isinstance(g, Maximum):
+        return _every(known(f, part) for part in g.operands)
+    return _every(known(part, g) for part in f.operands) if isinstance(f, HullOfMinimum) else None
+
+
+def best(f: TradeOff, g: TradeOff) -> Verdict:
+    """Sufficient: max{f_i} >= g if one of them is, and f >= hull min{g_j} if f is above one."""
+    above = isinstance(f, Maximum) and any(known(part, g) for part in f.operands)
+    return True if above or (isinstance(g, HullOfMinimum) and any(known(f, part) for part in g.operands)) else None
+
+
+def mixed(f: TradeOff, g: TradeOff) -> Verdict:
+    """Profiles of mixtures are averages: compare part by part, or every part with the other curve."""
+    if isinstance(f, Mixture) and isinstance(g, Mixture) and f.weights == g.weights:
+        pairs = zip(f.operands, g.operands, strict=True)
+        return _proved(*(known(one, two) for one, two in pairs)) or _averaged(f, g)
+    return _averaged(f, g)
+
+
+def _averaged(f: TradeOff, g: TradeOff) -> Verdict:
+    above = isinstance(f, Mixture) and _proved(*(known(part, g) for part in f.operands))
+    return True if above or (isinstance(g, Mixture) and _proved(*(known(f, part) for part in g.operands))) else None
+
+
+def thinned(f: TradeOff, g: TradeOff) -> Verdict:
+    """Thinning: p f + (1-p) Id is above f, falls as p grows, and f_p >= g_p iff f >= g; so in the other order."""
+    if not isinstance(f, Subsampled):
+        return None
+    base = f.operands[0]
+    if isinstance(g, Subsampled) and f.flipped == g.flipped:
+        other = g.operands[0]
+        if f.p == g.p:
+            return known(base, other)
+        if f.p < g.p and known(base, other):
+            return True
+        if f.p > g.p and base == other and loses(base):
+            return False
+    return _proved(known(base.inverse() if f.flipped else base, g))
+
+
+def grouped(f: TradeOff, g: TradeOff) -> Verdict:
+    """1 - (1 - f)^(o k) falls as k grows, and rises with f; the group of one is f."""
+    if not isinstance(g, Group):
+        return None
+    base, k = (f.operands[0], f.k) if isinstance(f, Group) else (f, 1)
+    return _proved(k <= g.k, known(base, g.operands[0]))
+
+
+def turned(f: TradeOff, g: TradeOff) -> Verdict:
+    """Inversion keeps the order: f >= g iff f^-1 >= g^-1."""
+    plain = [isinstance(curve, Inverse) or curve.symmetric for curve in (f, g)]
+    return known(f.inverse(), g.inverse()) if all(plain) and not (f.symmetric and g.symmetric) else None
+
+
+def profiled(f: TradeOff, g: TradeOff) -> Verdict:
+    """Symm rises with f, and lies between hull min{f, f^-1} and max{f, f^-1}."""
+    one, two = (curve.operands[0] if isinstance(curve, ProfileSymmetrised) else None for curve in (f, g))
+    if one is not None and two is not None and known(one, two):
+        return True
+    if one is not None and known(one, g) and known(one.inverse(), g):
+        return True
+    return _proved(known(f, two), known(f, two.inverse())) if two is not None else None
+
+
+def product(f: TradeOff, g: TradeOff) -> Verdict:
+    """Cancel common factors: f (x) h >= g (x) h if f >= g, and not if g >= f and f is not: the Hellinger affinity tells them apart."""
+    mine, theirs = _factors(f), _factors(g)
+    common = {factor: min(n, theirs[factor]) for factor, n in mine.items() if factor in theirs}
+    if not common:
+        return None
+    rest_f, rest_g = (tensor((factor, n - common.get(factor, 0)) for factor, n in side.items()) for side in (mine, theirs))
+    above = known(rest_f, rest_g)
+    if above is not False:
+        return above
+    return False if known(rest_g, rest_f) and all(_keeps(h) for h in common) else None
+
+
+def _keeps(h: TradeOff) -> bool:
+    """Whether h is certainly not 0, the curve beside which all others are the same."""
+    return isinstance(h, PureDP | Laplace) or (not h.free_symbols and h.bounds.delta(0.0).upper < 1)
+
+
+def _factors(curve: TradeOff) -> Factors:
+    return dict(curve.factors) if isinstance(curve, Tensor) else {curve: 1}
+
+
+def factorwise(f: TradeOff, g: TradeOff) -> Verdict:
+    """Each factor of f is above a factor of g of its own; what g has besides only takes privacy away."""
+    mine, theirs = _factors(f), _factors(g)
+    if not isinstance(g, Tensor) or len(mine) > _MOST_FACTORS or len(theirs) > _MOST_FACTORS:
+        return None
+    below = {a: [b for b in theirs if known(a, b)] for a in mine}
+    for a in sorted(mine, key=lambda a: len(below[a])):  # who has the least choice chooses first
+        wanted = mine[a]
+        for b in sorted(below[a], key=lambda b: sum(b in others for others in below.values())):
+            taken = min(wanted, theirs[b])
+            theirs[b], wanted = theirs[b] - taken, wanted - taken
+        if wanted:
+            return None
+    return True
+
+
+def packed(f: TradeOff, g: TradeOff) -> Verdict:
+    """f_{a,0}^n >= f_{b,0}^m if the n copies fit into m groups of total loss at most b each."""
+    (one, n), *more = _factors(f).items()
+    (two, m), *others = _factors(g).items()
+    if more or others or not (isinstance(one, PureDP) and isinstance(two, PureDP)) or f.free_symbols or g.free_symbols:
+        return None
+    return _proved(-(-n // m) * Fraction(one.epsilon_0) <= Fraction(two.epsilon_0))
+
+
+def finite(f: TradeOff, g: TradeOff) -> Verdict:
+    """Two piecewise-linear curves are compared at the vertices of the upper one."""
+    return polygons(f, g) if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear) else None
+
+
+RULES: tuple[Rule, ...] = (
+    extremes,
+    family,
+    shifted,
+    pure,
+    finite,
+    worst,
+    best,
+    mixed,
+    thinned,
+    grouped,
+    turned,
+    profiled,
+    product,
+    factorwise,
+    packed,
+    lossless,
+)
+"""The first that does not decline decides: equivalences first, then what is sufficient."""
