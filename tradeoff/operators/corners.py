@@ -64,6 +64,8 @@ def _exact(x: Fraction | float, rest: Fraction | float) -> Fraction:
 
 def polygons(f: PiecewiseLinear, g: PiecewiseLinear) -> Verdict:
     """Compare two piecewise-linear curves: in fractions exactly; in floats no difference of rounding refutes."""
+    if f == g:
+        return True
     if len(f.alpha) + len(g.alpha) > _MOST:
         return None
     lower = PiecewiseLinear(*zip(*vertices(g), strict=True))
@@ -110,13 +112,18 @@ def by_corners(f: TradeOff, g: TradeOff) -> Verdict:
     Undecided
         If g is a polygon and delta_f at one of its slopes lies within the bounds.
     """
-    lines = lines_of(g)
+    lines, points = lines_of(g), corners_of(f)
+    if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear) and points is not None and lines is not None:
+        raise Undecided("the vertices are closer than their rounding; give them in fractions", lines[0].least)
     if lines is not None:
         # A symmetric curve answers for its inverse.
-        one = list(dict.fromkeys(replace(line, flipped=False) for line in lines)) if f.symmetric else lines
-        return _above_lines(f, one)
-    points = corners_of(f)
-    return None if points is None else _above_corners(points, g)
+        folded = list(dict.fromkeys(replace(line, flipped=False) for line in lines)) if f.symmetric else lines
+        return _above_lines(f, g, folded)
+    if points is None:
+        return None
+    verdict = _above_corners(points, g)
+    # A polygon may be the one that was made of g's bounds.
+    return True if verdict is None and isinstance(f, PiecewiseLinear) and polygons(f, g.upper) else verdict
 
 
 @dataclass(frozen=True)
@@ -155,19 +162,19 @@ def _logs(slope: Fraction) -> tuple[float, float]:
     return max(float(down(value)) - slack, 0.0), float(up(value)) + slack
 
 
-def _above_lines(f: TradeOff, lines: Sequence[Line]) -> bool:
-    """Decide whether f lies above every line: the profiles of both orders at finitely many epsilon."""
+def _above_lines(f: TradeOff, g: TradeOff, lines: Sequence[Line]) -> bool:
+    """Decide whether f lies above every line of g: the profiles of both orders at finitely many epsilon."""
     found: dict[Line, Verdict] = {}
-    for flipped in (False, True):
+    for one, flipped in ((f, False), (f.inverse(), True)):
         mine = [line for line in lines if line.flipped == flipped]
-        found.update(zip(mine, _below(f.inverse() if flipped else f, mine), strict=True))
+        found.update(zip(mine, _below(one, mine), strict=True))
         if False in found.values():
             return False
     open_ = [(-line.least if line.flipped else line.least) for line, verdict in found.items() if verdict is None]
-    if open_:
-        at = f"{open_[0]:.6g}"
-        raise Undecided(f"the curves are closer than their bounds at epsilon = {at}; ask f.dominates(g, failure=...)", open_[0])
-    return True
+    if not open_ or (isinstance(g, PiecewiseLinear) and polygons(f.lower, g)):
+        return True
+    at = f"{open_[0]:.6g}"
+    raise Undecided(f"the curves are closer than their bounds at epsilon = {at}; ask f.dominates(g, failure=...)", open_[0])
 
 
 def _below(f: TradeOff, lines: Sequence[Line]) -> list[Verdict]:

@@ -67,10 +67,8 @@ def lost(f: TradeOff) -> Span:
         return Fraction(0), Fraction(0)
     if f.leak is not None:
         return Fraction(f.leak), Fraction(f.leak)
-    if isinstance(f, PiecewiseLinear):
-        start, rest = f.beta[0], f.complements[1][0]
-        exact = 1 - Fraction(start) if f.exact or start <= rest else Fraction(rest)
-        return exact, exact
+    if isinstance(f, PiecewiseLinear) and f.exact:
+        return 1 - f.beta[0], 1 - f.beta[0]
     if isinstance(f, Tensor):
         leaking = [(lost(factor), n) for factor, n in f.factors.items() if factor.q_plus > 0]
         if sum(n for _, n in leaking) <= _FEW:

@@ -15,8 +15,8 @@ from tradeoff.errors import Undecided
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.numerics.rounding import UNIT
 from tradeoff.operators.cells import Nodes, chords, end, orders, under
-from tradeoff.operators.corners import by_corners
-from tradeoff.operators.ends import lost, top
+from tradeoff.operators.corners import both_orders, by_corners
+from tradeoff.operators.ends import Real, lost, top
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.operators.theory import known
@@ -45,6 +45,8 @@ def at_least(f: TradeOff, g: TradeOff) -> bool:
     ------
     Undecided
         If the curves are closer than their bounds somewhere; ``at`` is the epsilon.
+    SymbolError
+        If a parameter is still a symbol, and theory alone does not decide.
 
     Examples
     --------
@@ -54,11 +56,18 @@ def at_least(f: TradeOff, g: TradeOff) -> bool:
     >>> PureDP(0.5) ** 4 >= PureDP(2)
     True
     """
-    for decide in (known, by_corners, _by_parts, _by_ends):
+    for decide in (known, _with_numbers, by_corners, _by_parts, _by_ends):
         verdict = decide(f, g)
         if verdict is not None:
             return verdict
     return _every(_one_order, orders(f, g))
+
+
+def _with_numbers(f: TradeOff, g: TradeOff) -> None:
+    """Let curves whose parameters are still symbols say so: only theory compares formulas."""
+    for curve in (f, g):
+        if curve.free_symbols:
+            curve.bounds.delta(0.0)
 
 
 def _by_parts(f: TradeOff, g: TradeOff) -> bool | None:
@@ -106,25 +115,26 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
     failure = real("failure", failure, 0, 1)
     if failure == 0 or known(f, g):
         return at_least(f, g)
-    harder, easier = _goals(g, failure)
-    if not at_least(f, easier):
+    delta, (harder, easier) = _goals(g, failure)
+    if any(lost(one)[0] > delta for one in both_orders(f)) or not at_least(f, easier):
         return False
     if harder == easier or at_least(f, harder):
         return True
     raise Undecided("the curves touch but for the rounding of the failures' product; give a failure a little larger", np.inf)
 
 
-def _goals(g: TradeOff, failure: float) -> tuple[TradeOff, TradeOff]:
-    """Return g (x) f_{0,failure}, rounded either way where two failures multiply and floats do not hold the product."""
+def _goals(g: TradeOff, failure: float) -> tuple[Real, tuple[TradeOff, TradeOff]]:
+    """Return g (x) f_{0,failure}, rounded either way where two failures multiply and floats do not hold the product; and its Q(L = inf)."""
     factors = dict(g.factors) if isinstance(g, Tensor) else {g: 1}
     leaks = [factor for factor in factors if isinstance(factor, TotalVariation)]
     if not leaks:
-        return g @ TotalVariation(failure), g @ TotalVariation(failure)
+        goal = g @ TotalVariation(failure)
+        return lost(goal)[1], (goal, goal)
     rest = tensor((factor, n) for factor, n in factors.items() if factor not in leaks)
     delta = 1 - (1 - lost(leaks[0])[0]) ** factors[leaks[0]] * (1 - Fraction(failure))
     near = float(delta)
     low, high = (near if near <= delta else np.nextafter(near, 0.0)), (near if near >= delta else np.nextafter(near, 1.0))
-    return rest @ TotalVariation(low), rest @ TotalVariation(high)
+    return delta, (rest @ TotalVariation(low), rest @ TotalVariation(high))
 
 
 def _one_order(f: TradeOff, goal: TradeOff) -> bool:

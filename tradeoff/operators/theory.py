@@ -6,8 +6,9 @@ Source: Dong, Roth, Su, Gaussian Differential Privacy (2022): every operator of 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
+from typing import Any
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.piecewise_linear import PiecewiseLinear
@@ -33,8 +34,8 @@ Rule = Callable[[TradeOff, TradeOff], Verdict]
 
 _PARAMETER: dict[type[TradeOff], str] = {Gaussian: "mu", Laplace: "epsilon_0", PureDP: "epsilon_0", TotalVariation: "delta_0"}
 
-_MOST_FACTORS = 24
-"""Distinct factors matched with each other: every pair is asked, and pairs of nested products ask theirs."""
+_MOST_PARTS = 24
+"""Distinct factors or shares matched with each other: every pair is asked, and nested ones ask theirs."""
 
 
 def known(f: TradeOff, g: TradeOff) -> Verdict:
@@ -96,16 +97,18 @@ def best(f: TradeOff, g: TradeOff) -> Verdict:
 
 
 def mixed(f: TradeOff, g: TradeOff) -> Verdict:
-    """Profiles of mixtures are averages: compare part by part, or every part with the other curve."""
-    if isinstance(f, Mixture) and isinstance(g, Mixture) and f.weights == g.weights:
-        pairs = zip(f.operands, g.operands, strict=True)
-        return _proved(*(known(one, two) for one, two in pairs)) or _averaged(f, g)
-    return _averaged(f, g)
+    """Profiles of mixtures are averages: each share of f goes to a share of g no more private, or all compare with one curve."""
+    if isinstance(f, Mixture) and isinstance(g, Mixture) and _placed(_shares(f), _shares(g)):
+        return True
+    if isinstance(f, Mixture) and _proved(*(known(part, g) for part in f.operands)):
+        return True
+    return _proved(*(known(f, part) for part in g.operands)) if isinstance(g, Mixture) else None
 
 
-def _averaged(f: TradeOff, g: TradeOff) -> Verdict:
-    above = isinstance(f, Mixture) and _proved(*(known(part, g) for part in f.operands))
-    return True if above or (isinstance(g, Mixture) and _proved(*(known(f, part) for part in g.operands))) else None
+def _shares(f: Mixture) -> dict[TradeOff, Fraction]:
+    """Return the weights as rationals that add to 1."""
+    weights = [Fraction(w) for w in f.weights]
+    return {part: w / sum(weights) for part, w in zip(f.operands, weights, strict=True)}
 
 
 def thinned(f: TradeOff, g: TradeOff) -> Verdict:
@@ -134,8 +137,10 @@ def grouped(f: TradeOff, g: TradeOff) -> Verdict:
 
 def turned(f: TradeOff, g: TradeOff) -> Verdict:
     """Inversion keeps the order: f >= g iff f^-1 >= g^-1."""
-    plain = [isinstance(curve, Inverse) or curve.symmetric for curve in (f, g)]
-    return known(f.inverse(), g.inverse()) if all(plain) and not (f.symmetric and g.symmetric) else None
+    if not (isinstance(f, Inverse) or isinstance(g, Inverse)):
+        return None
+    simpler = all(isinstance(curve, Inverse) or curve.symmetric for curve in (f, g))
+    return known(f.inverse(), g.inverse()) if simpler else None
 
 
 def profiled(f: TradeOff, g: TradeOff) -> Verdict:
@@ -172,17 +177,21 @@ def _factors(curve: TradeOff) -> Factors:
 
 def factorwise(f: TradeOff, g: TradeOff) -> Verdict:
     """Each factor of f is above a factor of g of its own; what g has besides only takes privacy away."""
-    mine, theirs = _factors(f), _factors(g)
-    if not isinstance(g, Tensor) or len(mine) > _MOST_FACTORS or len(theirs) > _MOST_FACTORS:
-        return None
-    below = {a: [b for b in theirs if known(a, b)] for a in mine}
-    for a in sorted(mine, key=lambda a: len(below[a])):  # who has the least choice chooses first
-        wanted = mine[a]
+    return True if isinstance(g, Tensor) and _placed(_factors(f), _factors(g)) else None
+
+
+def _placed(mine: Mapping[TradeOff, Any], theirs: Mapping[TradeOff, Any]) -> bool:
+    """Whether all of ``mine`` finds room in ``theirs`` below it; greedily, who has the least choice first."""
+    if len(mine) > _MOST_PARTS or len(theirs) > _MOST_PARTS:
+        return False
+    room, below = dict(theirs), {a: [b for b in theirs if known(a, b)] for a in mine}
+    for a in sorted(mine, key=lambda a: len(below[a])):
+        left = mine[a]
         for b in sorted(below[a], key=lambda b: sum(b in others for others in below.values())):
-            taken = min(wanted, theirs[b])
-            theirs[b], wanted = theirs[b] - taken, wanted - taken
-        if wanted:
-            return None
+            taken = min(left, room[b])
+            room[b], left = room[b] - taken, left - taken
+        if left:
+            return False
     return True
 
 
