@@ -71,7 +71,7 @@ def polygons(f: PiecewiseLinear, g: PiecewiseLinear) -> Verdict:
     lower = PiecewiseLinear(*zip(*vertices(g), strict=True))
     crossed = [(a, b) for a, b in vertices(f) if lower.at(a) > b]
     noise = 0 if f.exact and g.exact else _NOISE
-    farther = [(a + noise * min(a, 1 - a), b + noise * min(b, 1 - b)) for a, b in crossed]
+    farther = [(a + noise * a, b + noise * b) for a, b in crossed]
     return True if not crossed else False if any(lower.at(a) > b for a, b in farther) else None
 
 

@@ -6,6 +6,7 @@ Sums of parameters are sums of the floats as given: 0.1 + 0.1 + 0.1 is here a li
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 
 from tradeoff.core.curve import TradeOff, rounded_down
@@ -17,6 +18,7 @@ from tradeoff.numerics.rounding import UNIT
 from tradeoff.operators.group import Group
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
+from tradeoff.operators.subsample import Subsampled
 
 Real = Fraction | float
 """An exact rational, or an infinity."""
@@ -65,16 +67,38 @@ def lost(f: TradeOff) -> Span:
     """Bound Q(L = inf) = 1 - f(0): the delta that no epsilon removes."""
     if f.q_plus == 0:
         return Fraction(0), Fraction(0)
+    exact = _parameter(f)
+    return (exact, exact) if exact is not None else _combined(f) or _around(f.q_plus)
+
+
+def _parameter(f: TradeOff) -> Fraction | None:
+    """Return Q(L = inf) where it is a parameter of the curve."""
     if f.leak is not None:
-        return Fraction(f.leak), Fraction(f.leak)
-    if isinstance(f, PiecewiseLinear) and f.exact:
-        return 1 - f.beta[0], 1 - f.beta[0]
-    if isinstance(f, Tensor):
-        leaking = [(lost(factor), n) for factor, n in f.factors.items() if factor.q_plus > 0]
-        if sum(n for _, n in leaking) <= _FEW:
-            low, high = (1 - math.prod(((1 - span[side]) ** n for span, n in leaking), start=Fraction(1)) for side in (0, 1))
-            return low, high
-    return Fraction(f.q_plus) * (1 - _UNITS * Fraction(UNIT)), min(Fraction(f.q_plus) * (1 + _UNITS * Fraction(UNIT)), Fraction(1))
+        return Fraction(f.leak)
+    return Fraction(1 - f.beta[0]) if isinstance(f, PiecewiseLinear) and f.exact else None
+
+
+def _combined(f: TradeOff) -> Span | None:
+    """Combine Q(L = inf) of the operands, as fractions."""
+    if isinstance(f, Subsampled):  # not flipped: what is loses nothing
+        return _each(lambda masses: Fraction(f.p) * masses[0], f.operands)
+    if isinstance(f, HullOfMinimum | Maximum):
+        return _each(max if isinstance(f, HullOfMinimum) else min, f.operands)
+    copies = (
+        [factor for factor, n in f.factors.items() if factor.q_plus > 0 for _ in range(min(n, _FEW + 1))] if isinstance(f, Tensor) else []
+    )
+    return _each(lambda masses: 1 - math.prod(1 - mass for mass in masses), copies) if 0 < len(copies) <= _FEW else None
+
+
+def _each(combine: Callable[[list[Real]], Real], curves: Iterable[TradeOff]) -> Span:
+    """Combine lower bounds and upper bounds by an increasing function."""
+    low, high = zip(*map(lost, curves), strict=True)
+    return combine(list(low)), combine(list(high))
+
+
+def _around(mass: float) -> Span:
+    slack = Fraction(mass) * _UNITS * Fraction(UNIT)
+    return Fraction(mass) - slack, min(Fraction(mass) + slack, Fraction(1))
 
 
 def loses(f: TradeOff) -> bool:

@@ -21,11 +21,17 @@ from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.operators.theory import known
 
-_ROUNDS = 40
-"""Halvings of the cells that stay open: 2^-40 of the reach is where floats of neighbouring nodes begin to agree."""
+_ROUNDS = 24
+"""Halvings of the cells that stay open, to 1e-8 of the reach: where curves end together, closer nodes only cost more."""
 
 _MOST_NODES = 4000
 """Nodes after which a verdict is given up: a second or so for closed forms."""
+
+_FIRST = 17
+"""Nodes a scale to begin with: a composed curve takes milliseconds each, and cells that stay open are halved."""
+
+_PATIENCE = 96
+"""Nodes after which what cannot be proved is looked at no longer for a refutation."""
 
 _FARTHEST = 1e6
 """Largest epsilon looked at where delta_f is known to end beyond it."""
@@ -142,7 +148,7 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
     tail = end(f, goal.q_plus * (1 - 4 * UNIT))
     # Where no eps is known from which on delta_f is small enough, nothing can be proved, and a look may refute.
     reach = min(tail, _FARTHEST) if tail < np.inf else _LOOK
-    grid = np.unique(np.concatenate([np.linspace(0.0, reach, 257), reach * np.geomspace(1.0, 1e-5, 65)]))
+    grid = np.unique(np.concatenate([np.linspace(0.0, reach, _FIRST), reach * np.geomspace(1.0, 1e-5, _FIRST)]))
     mine, theirs = Nodes.of(f, grid), Nodes.of(goal, grid)
     for _ in range(_ROUNDS):
         if (mine.lower > theirs.upper).any():
@@ -154,7 +160,8 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
         if len(open_) == 0 and (tail <= reach or mine.upper[-1] <= goal.q_plus * (1 - 4 * UNIT)):
             return True
         stuck = np.flatnonzero(mine.upper > theirs.lower)
-        if len(stuck) or len(open_) == 0 or len(mine.epsilon) > _MOST_NODES or tail == np.inf:
+        most = _PATIENCE if len(stuck) or tail == np.inf else _MOST_NODES
+        if len(open_) == 0 or len(mine.epsilon) > most:
             break
         middles = mine.middle(open_)
         mine, theirs = mine.more(middles), theirs.more(middles)

@@ -128,11 +128,14 @@ def thinned(f: TradeOff, g: TradeOff) -> Verdict:
 
 
 def grouped(f: TradeOff, g: TradeOff) -> Verdict:
-    """1 - (1 - f)^(o k) falls as k grows, and rises with f; the group of one is f."""
+    """1 - (1 - f)^(o k) falls as k grows, and rises with f; the group of one is f, and Lap_{k eps} is that of k Lap_eps."""
     if not isinstance(g, Group):
         return None
-    base, k = (f.operands[0], f.k) if isinstance(f, Group) else (f, 1)
-    return _proved(k <= g.k, known(base, g.operands[0]))
+    base = g.operands[0]
+    if isinstance(f, Laplace) and isinstance(base, PureDP):  # Lap_eps >= f_{eps,0}
+        return _proved(Fraction(f.epsilon_0) <= g.k * Fraction(base.epsilon_0))
+    one, k = (f.operands[0], f.k) if isinstance(f, Group) else (f, 1)
+    return _proved(k <= g.k, known(one, base))
 
 
 def turned(f: TradeOff, g: TradeOff) -> Verdict:
