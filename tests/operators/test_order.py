@@ -141,6 +141,13 @@ def test_what_floats_cannot_tell_stays_undecided() -> None:
         assert caught.value.at == pytest.approx(math.log(3))
 
 
+def test_floats_that_pass_the_identity_are_brought_back() -> None:
+    f = to.PiecewiseLinear([0, 0.1, 1], [1, 0.9, 0])  # 0.1 + 0.9 is above 1 in exact arithmetic of these floats
+    g = to.PiecewiseLinear([0, 0.1, 1], [1, 0.8, 0])
+    assert f >= g
+    assert not g >= f
+
+
 def test_formulas_are_compared_by_theory_alone() -> None:
     mu = sympy.Symbol("mu", positive=True)
     assert G(mu) >= G(mu)

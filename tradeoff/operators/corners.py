@@ -51,10 +51,11 @@ def approximate(f: TradeOff) -> tuple[float, Fraction] | None:
 
 
 def vertices(f: PiecewiseLinear) -> list[Point]:
-    """Return the vertices as exact rationals: of a coordinate and its complement the smaller is the one stored."""
+    """Return the vertices as rationals, of a coordinate and its complement the smaller one; floats may pass 1 - alpha and hull."""
     sides = zip((f.alpha, f.beta), f.complements, strict=True)
-    exact = [[_exact(x, rest) for x, rest in zip(side.tolist(), other.tolist(), strict=True)] for side, other in sides]
-    hull = lower_hull(*(np.array(side, dtype=object) for side in exact))
+    alpha, beta = ([_exact(x, rest) for x, rest in zip(side.tolist(), other.tolist(), strict=True)] for side, other in sides)
+    below = [min(b, 1 - a) for a, b in zip(alpha, beta, strict=True)]
+    hull = lower_hull(*(np.array(side, dtype=object) for side in (alpha, below)))
     return list(zip(*(side.tolist() for side in hull), strict=True))
 
 
@@ -66,13 +67,22 @@ def polygons(f: PiecewiseLinear, g: PiecewiseLinear) -> Verdict:
     """Compare two piecewise-linear curves: in fractions exactly; in floats no difference of rounding refutes."""
     if f == g:
         return True
-    if len(f.alpha) + len(g.alpha) > _MOST:
+    if _many(f, g):
         return None
-    lower = PiecewiseLinear(*zip(*vertices(g), strict=True))
-    crossed = [(a, b) for a, b in vertices(f) if lower.at(a) > b]
+    lower, crossed = _crossed(f, g)
     noise = 0 if f.exact and g.exact else _NOISE
     farther = [(a + noise * a, b + noise * b) for a, b in crossed]
     return True if not crossed else False if any(lower.at(a) > b for a, b in farther) else None
+
+
+def _many(*curves: PiecewiseLinear) -> bool:
+    return sum(len(f.alpha) for f in curves) > _MOST
+
+
+def _crossed(f: PiecewiseLinear, g: PiecewiseLinear) -> tuple[PiecewiseLinear, list[Point]]:
+    """Return g in fractions, and the vertices of f below it."""
+    lower = PiecewiseLinear(*zip(*vertices(g), strict=True))
+    return lower, [(a, b) for a, b in vertices(f) if lower.at(a) > b]
 
 
 # f >= f_{eps,delta} without a number asked.
@@ -84,16 +94,15 @@ def pure(f: TradeOff, g: TradeOff) -> Verdict:
     if goal is None or f.free_symbols:
         return None
     epsilon, delta = goal
-    verdicts = [ended(one, Fraction(epsilon), Fraction(epsilon), delta) for one in both_orders(f)]
+    verdicts = [_ended(lost(one), top(one), Fraction(epsilon), Fraction(epsilon), delta) for one in both_orders(f)]
     return False if False in verdicts else True if all(verdicts) else None
 
 
-def ended(f: TradeOff, least: Real, most: Real, delta: Fraction) -> Verdict:
-    """Whether delta_f <= delta at an epsilon between ``least`` and ``most``, where the ends of the profile decide it."""
-    (kept, gone), (low, high) = lost(f), top(f)
-    if gone <= delta and high <= least:
+def _ended(mass: Span, losses: Span, least: Real, most: Real, delta: Fraction) -> Verdict:
+    """Whether delta_f <= delta at an epsilon between ``least`` and ``most``, where Q(L = inf) and sup L of f decide it."""
+    if mass[1] <= delta and losses[1] <= least:
         return True
-    return False if kept > delta or (kept == delta and low > most) else None
+    return False if mass[0] > delta or (mass[0] == delta and losses[0] > most) else None
 
 
 def both_orders(f: TradeOff) -> tuple[TradeOff, ...]:
@@ -112,18 +121,23 @@ def by_corners(f: TradeOff, g: TradeOff) -> Verdict:
     Undecided
         If g is a polygon and delta_f at one of its slopes lies within the bounds.
     """
-    lines, points = lines_of(g), corners_of(f)
-    if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear) and points is not None and lines is not None:
-        raise Undecided("the vertices are closer than their rounding; give them in fractions", lines[0].least)
+    if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear) and not _many(f, g):
+        a, b = _crossed(f, g)[1][0]
+        raise Undecided(f"the vertices are closer than their rounding at alpha = {float(a):.6g}; give fractions", _steep(a, b))
+    lines = lines_of(g)
     if lines is not None:
         # A symmetric curve answers for its inverse.
         folded = list(dict.fromkeys(replace(line, flipped=False) for line in lines)) if f.symmetric else lines
         return _above_lines(f, g, folded)
-    if points is None:
-        return None
-    verdict = _above_corners(points, g)
+    points = corners_of(f)
+    verdict = None if points is None else _above_corners(points, g)
     # A polygon may be the one that was made of g's bounds.
     return True if verdict is None and isinstance(f, PiecewiseLinear) and polygons(f, g.upper) else verdict
+
+
+def _steep(alpha: Fraction, beta: Fraction) -> float:
+    """Return log (1 - beta)/alpha, the epsilon of the chord from (0, 1)."""
+    return math.log(1 - beta) - math.log(alpha) if alpha else math.inf
 
 
 @dataclass(frozen=True)
@@ -179,7 +193,8 @@ def _above_lines(f: TradeOff, g: TradeOff, lines: Sequence[Line]) -> bool:
 
 def _below(f: TradeOff, lines: Sequence[Line]) -> list[Verdict]:
     """Whether delta_f <= delta at each line, by the ends of the profile, else by its bounds; delta falls."""
-    verdicts = [ended(f, Fraction(line.least), Fraction(line.most), line.delta) for line in lines]
+    ends = lost(f), top(f)
+    verdicts = [_ended(*ends, Fraction(line.least), Fraction(line.most), line.delta) for line in lines]
     left = [k for k, verdict in enumerate(verdicts) if verdict is None]
     if left and False not in verdicts:
         most = f.bounds.delta([lines[k].least for k in left]).upper

@@ -20,7 +20,7 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.families.location_shift import LocationShift
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.operators.corners import polygons, pure
+from tradeoff.operators.corners import both_orders, polygons, pure
 from tradeoff.operators.ends import loses, lost, top
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
@@ -60,9 +60,9 @@ def extremes(f: TradeOff, g: TradeOff) -> Verdict:
 
 
 def lossless(f: TradeOff, g: TradeOff) -> Verdict:
-    """No loss above 0 is the identity: Q <= P, so Q = P."""
+    """No loss above 0 in either order is the identity: Q <= P <= Q."""
     del g
-    return True if not f.free_symbols and lost(f)[1] == 0 and top(f)[1] <= 0 else None
+    return None if f.free_symbols else _proved(*(lost(one)[1] == 0 and top(one)[1] <= 0 for one in both_orders(f)))
 
 
 def family(f: TradeOff, g: TradeOff) -> Verdict:
