@@ -119,6 +119,11 @@ DECIDED: list[tuple[to.TradeOff, to.TradeOff, bool]] = [
     (to.PiecewiseLinear([0, 1], [1, 0]), G(1), True),
     (G(3), to.PiecewiseLinear([0], [0]), True),
     (to.PiecewiseLinear([0], [0]), G(3), False),
+    (TV(1), G(math.inf), True),
+    (thin(dp(1, 0.01), 0.5), dp(0.7, 0.005), True),  # Q(L = inf) = 0.005 exactly, sup L = 0.62011...
+    (P(2000), G(1), False),
+    (Lap(1).group(3), P(1).group(3), True),
+    (Lap(1), G(3), True),
 ]
 
 

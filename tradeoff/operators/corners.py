@@ -218,7 +218,7 @@ def corners_of(f: TradeOff) -> list[Corner] | None:
     if goal is not None:
         epsilon, kept = goal[0], 1 - goal[1]
         share = math.exp(-epsilon) / (1 + math.exp(-epsilon))
-        inner = kept * Fraction(float(down(share, 8))), kept * Fraction(float(up(share, 8)))
+        inner = kept * Fraction(max(float(down(share, 8)), 0.0)), kept * Fraction(float(up(share, 8)))
         zero, start = (Fraction(0), Fraction(0)), (kept, kept)
         return [Corner(zero, start), *([Corner(inner, inner)] if epsilon else []), Corner(start, zero)]
     if isinstance(f, PiecewiseLinear) and len(f.alpha) <= _MOST:

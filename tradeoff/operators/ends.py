@@ -12,6 +12,7 @@ from fractions import Fraction
 from tradeoff.core.curve import TradeOff, rounded_down
 from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.core.tensor import Tensor
+from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.numerics.rounding import UNIT
@@ -73,8 +74,8 @@ def lost(f: TradeOff) -> Span:
 
 def _parameter(f: TradeOff) -> Fraction | None:
     """Return Q(L = inf) where it is a parameter of the curve."""
-    if f.leak is not None:
-        return Fraction(f.leak)
+    if f.leak is not None or isinstance(f, Gaussian):  # G_mu loses all for mu = inf, else nothing
+        return Fraction(f.q_plus)
     return Fraction(1 - f.beta[0]) if isinstance(f, PiecewiseLinear) and f.exact else None
 
 

@@ -60,9 +60,11 @@ def extremes(f: TradeOff, g: TradeOff) -> Verdict:
 
 
 def lossless(f: TradeOff, g: TradeOff) -> Verdict:
-    """No loss above 0 in either order is the identity: Q <= P <= Q."""
-    del g
-    return None if f.free_symbols else _proved(*(lost(one)[1] == 0 and top(one)[1] <= 0 for one in both_orders(f)))
+    """No loss above 0 in either order is the identity, Q <= P <= Q; all mass at infinity is 0."""
+    if f.free_symbols or g.free_symbols:
+        return None
+    identity = all(lost(one)[1] == 0 and top(one)[1] <= 0 for one in both_orders(f))
+    return _proved(identity or lost(g)[0] == 1)
 
 
 def family(f: TradeOff, g: TradeOff) -> Verdict:
