@@ -45,12 +45,9 @@ class Nodes:
 
 
 def _asked(curve: TradeOff, epsilon: Array) -> Pair:
-    low, high = np.zeros(len(epsilon)), np.zeros(len(epsilon))
-    # No loss is above sup L: delta is Q(L = inf) there, and where that is 0 an engine would refine for its second in vain.
-    inside = epsilon < (curve.sup_loss if curve.q_plus == 0 else np.inf)
-    if inside.any():
-        low[inside], high[inside] = curve.bounds.delta(epsilon[inside])
-    return low, high
+    low, high = curve.bounds.delta(epsilon)
+    # No loss is above sup L.
+    return low, np.where(epsilon >= curve.sup_loss, 0.0, high) if curve.q_plus == 0 else high
 
 
 def _monotone(low: Array, high: Array) -> Pair:

@@ -149,6 +149,10 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
     # Where no eps is known from which on delta_f is small enough, nothing can be proved, and a look may refute.
     reach = min(tail, _FARTHEST) if tail < np.inf else _LOOK
     grid = np.unique(np.concatenate([np.linspace(0.0, reach, _FIRST), reach * np.geomspace(1.0, 1e-5, _FIRST)]))
+    # At sup L delta is 0 or a mass at infinity: an engine would refine for its second in vain, where a look refutes at once.
+    look = grid[grid < min(f.sup_loss, goal.sup_loss)]
+    if len(look) and (f.bounds.delta(look).lower > goal.bounds.delta(look).upper).any():
+        return False
     mine, theirs = Nodes.of(f, grid), Nodes.of(goal, grid)
     for _ in range(_ROUNDS):
         if (mine.lower > theirs.upper).any():
