@@ -1,8 +1,8 @@
 """The order against curves made of finitely many lines: finitely many questions decide it.
 
-A polygon is the largest of its lines, so f >= polygon iff delta_f(log s) <= delta_polygon(log s) at the slopes -s of its
-segments: for f_{eps,delta} the definition of (eps, delta)-DP in both orders. A convex g lies below a segment iff it does
-at the ends, so polygon >= g iff that holds at the polygon's vertices.
+A polygon is the largest of its lines, so f >= polygon iff delta_f(log s) <= delta_polygon(log s) at the slopes -s
+of its segments: for f_{eps,delta} the definition of (eps, delta)-DP in both orders. A convex g lies below a segment
+iff it does at the ends, so polygon >= g iff that holds at the polygon's vertices.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -44,27 +45,30 @@ def approximate(f: TradeOff) -> tuple[float, Fraction] | None:
     factors = f.factors if isinstance(f, Tensor) else {f: 1}
     epsilons = [factor.epsilon_0 for factor in factors if isinstance(factor, PureDP)] or [0.0]
     deltas = [factor.delta_0 for factor in factors if isinstance(factor, TotalVariation)] or [0.0]
-    others = any(n > 1 or not isinstance(factor, PureDP | TotalVariation | Identity) for factor, n in factors.items())
-    if others or f.free_symbols or len(epsilons) > 1 or len(deltas) > 1:
+    kinds = PureDP | TotalVariation | Identity
+    if any(n > 1 or not isinstance(factor, kinds) for factor, n in factors.items()):
+        return None
+    if f.free_symbols or len(epsilons) > 1 or len(deltas) > 1:
         return None
     return epsilons[0], Fraction(deltas[0])
 
 
 def vertices(f: PiecewiseLinear) -> list[Point]:
-    """Return the vertices as rationals, of a coordinate and its complement the smaller one; floats may pass 1 - alpha and hull."""
-    sides = zip((f.alpha, f.beta), f.complements, strict=True)
-    alpha, beta = ([_exact(x, rest) for x, rest in zip(side.tolist(), other.tolist(), strict=True)] for side, other in sides)
+    """Return the vertices as rationals; floats may be a rounding above 1 - alpha, or above their hull."""
+    alpha, beta = map(_exact, (f.alpha, f.beta), f.complements)
     below = [min(b, 1 - a) for a, b in zip(alpha, beta, strict=True)]
     hull = lower_hull(*(np.array(side, dtype=object) for side in (alpha, below)))
     return list(zip(*(side.tolist() for side in hull), strict=True))
 
 
-def _exact(x: Fraction | float, rest: Fraction | float) -> Fraction:
-    return Fraction(x) if x <= rest else 1 - Fraction(rest)
+def _exact(side: Any, complement: Any) -> list[Fraction]:
+    """Return coordinates as rationals: of each and its complement the smaller is the one stored."""
+    pairs = zip(side.tolist(), complement.tolist(), strict=True)
+    return [Fraction(x) if x <= rest else 1 - Fraction(rest) for x, rest in pairs]
 
 
 def polygons(f: PiecewiseLinear, g: PiecewiseLinear) -> Verdict:
-    """Compare two piecewise-linear curves: in fractions exactly; in floats no difference of rounding refutes."""
+    """Compare two piecewise-linear curves, exactly; of vertices in floats no rounding refutes."""
     if f == g:
         return True
     if _many(f, g):
@@ -89,17 +93,17 @@ def _crossed(f: PiecewiseLinear, g: PiecewiseLinear) -> tuple[PiecewiseLinear, l
 
 
 def pure(f: TradeOff, g: TradeOff) -> Verdict:
-    """Take (eps, delta)-DP by sup L and Q(L = inf) of both orders: at most eps and delta; for delta = 0 also necessary."""
+    """(eps, delta)-DP if in both orders sup L <= eps and Q(L = inf) <= delta; for delta = 0 also only if."""
     goal = approximate(g)
     if goal is None or f.free_symbols:
         return None
-    epsilon, delta = goal
-    verdicts = [_ended(lost(one), top(one), Fraction(epsilon), Fraction(epsilon), delta) for one in both_orders(f)]
+    epsilon, delta = Fraction(goal[0]), goal[1]
+    verdicts = [_ended(lost(one), top(one), epsilon, epsilon, delta) for one in both_orders(f)]
     return False if False in verdicts else True if all(verdicts) else None
 
 
 def _ended(mass: Span, losses: Span, least: Real, most: Real, delta: Fraction) -> Verdict:
-    """Whether delta_f <= delta at an epsilon between ``least`` and ``most``, where Q(L = inf) and sup L of f decide it."""
+    """Whether delta_f <= delta at an epsilon between ``least`` and ``most``, by Q(L = inf) and sup L of f."""
     if mass[1] <= delta and losses[1] <= least:
         return True
     return False if mass[0] > delta or (mass[0] == delta and losses[0] > most) else None
@@ -114,7 +118,7 @@ def both_orders(f: TradeOff) -> tuple[TradeOff, ...]:
 
 
 def by_corners(f: TradeOff, g: TradeOff) -> Verdict:
-    """Decide f >= g if one of them is a polygon; None if neither is, or the bounds at some vertex do not tell.
+    """Decide f >= g if one is a polygon; None if neither is, or the bounds at some vertex do not tell.
 
     Raises
     ------
@@ -123,7 +127,8 @@ def by_corners(f: TradeOff, g: TradeOff) -> Verdict:
     """
     if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear) and not _many(f, g):
         a, b = _crossed(f, g)[1][0]
-        raise Undecided(f"the vertices are closer than their rounding at alpha = {float(a):.6g}; give fractions", _steep(a, b))
+        message = f"the vertices are closer than their rounding at alpha = {float(a):.6g}; give fractions"
+        raise Undecided(message, _steep(a, b))
     lines = lines_of(g)
     if lines is not None:
         # A symmetric curve answers for its inverse.
@@ -142,7 +147,7 @@ def _steep(alpha: Fraction, beta: Fraction) -> float:
 
 @dataclass(frozen=True)
 class Line:
-    """Supporting line of a polygon, as the question delta_f(eps) <= delta, eps >= 0, to f or to its inverse."""
+    """Supporting line of a polygon: the question delta_f(eps) <= delta, eps >= 0, to f or to its inverse."""
 
     least: float
     most: float
@@ -161,7 +166,7 @@ def lines_of(g: TradeOff) -> list[Line] | None:
 
 
 def _line(start: Point, end: Point) -> Line:
-    """Return the line through two vertices, s alpha + beta = 1 - delta; if s < 1, as a line of the inverse."""
+    """Return the line through two vertices, s alpha + beta = 1 - delta; for s < 1 as one of the inverse."""
     (a, b), (c, d) = start, end
     flipped = b - d < c - a
     run, rise, x, y = (b - d, c - a, b, a) if flipped else (c - a, b - d, a, b)
@@ -171,8 +176,8 @@ def _line(start: Point, end: Point) -> Line:
 
 def _logs(slope: Fraction) -> tuple[float, float]:
     """Return floats around log s, s >= 1: from s - 1 where that is small."""
-    value = math.log1p(slope - 1) if slope < 2 else math.log(slope.numerator) - math.log(slope.denominator)
-    slack = 8 * UNIT * (abs(math.log(slope.numerator)) + abs(math.log(slope.denominator))) if slope >= 2 else 0.0
+    over, under = math.log(slope.numerator), math.log(slope.denominator)
+    value, slack = (math.log1p(slope - 1), 0.0) if slope < 2 else (over - under, 8 * UNIT * (over + under))
     return max(float(down(value)) - slack, 0.0), float(up(value)) + slack
 
 
@@ -184,11 +189,12 @@ def _above_lines(f: TradeOff, g: TradeOff, lines: Sequence[Line]) -> bool:
         found.update(zip(mine, _below(one, mine), strict=True))
         if False in found.values():
             return False
-    open_ = [(-line.least if line.flipped else line.least) for line, verdict in found.items() if verdict is None]
-    if not open_ or (isinstance(g, PiecewiseLinear) and polygons(f.lower, g)):
+    doubtful = [line for line, verdict in found.items() if verdict is None]
+    if not doubtful or (isinstance(g, PiecewiseLinear) and polygons(f.lower, g)):
         return True
-    at = f"{open_[0]:.6g}"
-    raise Undecided(f"the curves are closer than their bounds at epsilon = {at}; ask f.dominates(g, failure=...)", open_[0])
+    at = -doubtful[0].least if doubtful[0].flipped else doubtful[0].least
+    message = f"the curves are closer than their bounds at epsilon = {at:.6g}; ask dominates(g, failure=...)"
+    raise Undecided(message, at)
 
 
 def _below(f: TradeOff, lines: Sequence[Line]) -> list[Verdict]:
@@ -213,7 +219,7 @@ class Corner:
 
 
 def corners_of(f: TradeOff) -> list[Corner] | None:
-    """Return the vertices of a polygon; of f_{eps,delta} (0, 1 - delta), (k, k) and (1 - delta, 0), k = (1 - delta)/(1 + e^eps)."""
+    """Return the vertices; of f_{eps,delta} these: (0, 1 - d), (k, k), (1 - d, 0) with k = (1 - d)/(1 + e^eps)."""
     goal = approximate(f)
     if goal is not None:
         epsilon, kept = goal[0], 1 - goal[1]
@@ -236,8 +242,8 @@ def _above_corners(corners: Sequence[Corner], g: TradeOff) -> Verdict:
     # g(a) <= b iff g^-1(b) <= a: the smaller coordinate is asked, as floats know it best.
     flat = [corner.beta[0] < corner.alpha[0] for corner in inner]
     verdicts += _under(g, [corner for corner, is_flat in zip(inner, flat, strict=True) if not is_flat])
-    turned = [Corner(corner.beta, corner.alpha) for corner, is_flat in zip(inner, flat, strict=True) if is_flat]
-    verdicts += _under(back, turned)
+    late = [corner for corner, is_flat in zip(inner, flat, strict=True) if is_flat]
+    verdicts += _under(back, [Corner(corner.beta, corner.alpha) for corner in late])
     return False if False in verdicts else True if all(verdicts) else None
 
 
@@ -252,8 +258,9 @@ def _under(g: TradeOff, corners: Sequence[Corner]) -> list[Verdict]:
         return []
     most = g.bounds([_float(corner.alpha[0], up=False) for corner in corners]).upper.tolist()
     least = g.bounds([_float(corner.alpha[1], up=True) for corner in corners]).lower.tolist()
-    asked = zip(corners, most, least, strict=True)
-    return [True if high <= corner.beta[0] else False if low > corner.beta[1] else None for corner, high, low in asked]
+    heights = [corner.beta for corner in corners]
+    asked = zip(heights, most, least, strict=True)
+    return [True if high <= beta[0] else False if low > beta[1] else None for beta, high, low in asked]
 
 
 def _float(x: Real, *, up: bool) -> float:

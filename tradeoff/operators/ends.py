@@ -1,4 +1,4 @@
-"""Where a profile ends: sup L and Q(L = inf), as rationals from both sides, and exactly where the parameters give them.
+"""Where a profile ends: sup L and Q(L = inf) from both sides as rationals, exact where parameters give them.
 
 Sums of parameters are sums of the floats as given: 0.1 + 0.1 + 0.1 is here a little more than 0.3, as it is.
 """
@@ -28,7 +28,7 @@ Span = tuple[Real, Real]
 """Numbers at or below and at or above the truth."""
 
 _FEW = 16
-"""Masses at infinity multiplied exactly: fractions grow by 53 bits a factor, and this many are still instant."""
+"""Masses at infinity multiplied exactly: fractions grow by 53 bits a factor, and so many are still instant."""
 
 _UNITS = 16
 """What a mass at infinity may be off, in units: a curve's contract is 4, and a product rounds twice more."""
@@ -45,7 +45,7 @@ def top(f: TradeOff) -> Span:
     if isinstance(f, Mixture) or (isinstance(f, HullOfMinimum) and f.q_plus == 0):
         low, high = zip(*map(top, f.operands), strict=True)
         return max(low), max(high)
-    if isinstance(f, HullOfMinimum | Maximum) and f.q_plus > 0:  # the largest mass hides losses of the other curves
+    if isinstance(f, HullOfMinimum | Maximum) and f.q_plus > 0:  # the mass hides losses of the other curves
         return -math.inf, _above(f)
     return _real(rounded_down(f.least_sup_loss)), _above(f)
 
@@ -85,10 +85,13 @@ def _combined(f: TradeOff) -> Span | None:
         return _each(lambda masses: Fraction(f.p) * masses[0], f.operands)
     if isinstance(f, HullOfMinimum | Maximum):
         return _each(max if isinstance(f, HullOfMinimum) else min, f.operands)
-    copies = (
-        [factor for factor, n in f.factors.items() if factor.q_plus > 0 for _ in range(min(n, _FEW + 1))] if isinstance(f, Tensor) else []
-    )
-    return _each(lambda masses: 1 - math.prod(1 - mass for mass in masses), copies) if 0 < len(copies) <= _FEW else None
+    if not isinstance(f, Tensor):
+        return None
+    leaking = {factor: n for factor, n in f.factors.items() if factor.q_plus > 0}
+    if sum(leaking.values()) > _FEW:
+        return None
+    copies = [factor for factor, n in leaking.items() for _ in range(n)]
+    return _each(lambda masses: 1 - math.prod(1 - mass for mass in masses), copies)
 
 
 def _each(combine: Callable[[list[Real]], Real], curves: Iterable[TradeOff]) -> Span:

@@ -22,13 +22,13 @@ from tradeoff.operators.symmetrise import Envelope
 from tradeoff.operators.theory import known
 
 _ROUNDS = 24
-"""Halvings of the cells that stay open, to 1e-8 of the reach: where curves end together, closer nodes only cost more."""
+"""Halvings of open cells, to 1e-8 of the reach: where curves end together, closer nodes only cost more."""
 
 _MOST_NODES = 4000
 """Nodes after which a verdict is given up: a second or so for closed forms."""
 
 _FIRST = 17
-"""Nodes a scale to begin with: a composed curve takes milliseconds each, and cells that stay open are halved."""
+"""Nodes a scale to begin with: a composed curve takes milliseconds each, and open cells are halved."""
 
 _PATIENCE = 96
 """Nodes after which what cannot be proved is looked at no longer for a refutation."""
@@ -37,15 +37,15 @@ _FARTHEST = 1e6
 """Largest epsilon looked at where delta_f is known to end beyond it."""
 
 _LOOK = 60.0
-"""How far to look for a refutation where no end of delta_f is known: e^-60 is below every delta of practice."""
+"""How far to look for a refutation where no end of delta_f is known: e^-60 is below any delta of practice."""
 
 
 @announces("at_least")
 def at_least(f: TradeOff, g: TradeOff) -> bool:
     """Whether f >= g: f is at least as private at every alpha, or (Blackwell) g is f with more revealed.
 
-    Decided by theory where it can be, by finitely many questions against f_{eps,delta} and other polygons, and by bounds
-    on both profiles elsewhere (Dong, Roth, Su 2022, Theorem 2.10 and Proposition 2.12). A verdict is proved.
+    Decided by theory where it can be, by finitely many questions against f_{eps,delta} and other polygons, and
+    elsewhere by bounds on both profiles (Dong, Roth, Su 2022, Theorem 2.10 and Proposition 2.12).
 
     Raises
     ------
@@ -77,7 +77,7 @@ def _with_numbers(f: TradeOff, g: TradeOff) -> None:
 
 
 def _by_parts(f: TradeOff, g: TradeOff) -> bool | None:
-    """Take the least of curves, or the greatest, apart: an envelope is above a symmetric curve iff its base is."""
+    """Take the least or greatest of curves apart; an envelope is above a symmetric curve iff its base is."""
     if isinstance(f, HullOfMinimum):
         parts = f.operands[:1] if isinstance(f, Envelope) and g.symmetric else f.operands
         return _every(at_least, [(part, g) for part in parts])
@@ -126,11 +126,12 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
         return False
     if harder == easier or at_least(f, harder):
         return True
-    raise Undecided("the curves touch but for the rounding of the failures' product; give a failure a little larger", np.inf)
+    message = "the curves touch but for the rounding of the failures' product; give a failure a little larger"
+    raise Undecided(message, np.inf)
 
 
 def _goals(g: TradeOff, failure: float) -> tuple[Real, tuple[TradeOff, TradeOff]]:
-    """Return g (x) f_{0,failure}, rounded either way where two failures multiply and floats do not hold the product; and its Q(L = inf)."""
+    """Return Q(L = inf) of g (x) f_{0,failure}, and the curve: rounded both ways where failures multiply."""
     factors = dict(g.factors) if isinstance(g, Tensor) else {g: 1}
     leaks = [factor for factor in factors if isinstance(factor, TotalVariation)]
     if not leaks:
@@ -139,17 +140,19 @@ def _goals(g: TradeOff, failure: float) -> tuple[Real, tuple[TradeOff, TradeOff]
     rest = tensor((factor, n) for factor, n in factors.items() if factor not in leaks)
     delta = 1 - (1 - lost(leaks[0])[0]) ** factors[leaks[0]] * (1 - Fraction(failure))
     near = float(delta)
-    low, high = (near if near <= delta else np.nextafter(near, 0.0)), (near if near >= delta else np.nextafter(near, 1.0))
+    low = near if near <= delta else np.nextafter(near, 0.0)
+    high = near if near >= delta else np.nextafter(near, 1.0)
     return delta, (rest @ TotalVariation(low), rest @ TotalVariation(high))
 
 
 def _one_order(f: TradeOff, goal: TradeOff) -> bool:
-    """Decide delta_f <= delta_goal for eps >= 0: chords of f's upper bounds against goal's lower polygon, cell by cell."""
+    """Decide delta_f <= delta_goal for eps >= 0, cell by cell: chords above f, a polygon below goal."""
     tail = end(f, goal.q_plus * (1 - 4 * UNIT))
-    # Where no eps is known from which on delta_f is small enough, nothing can be proved, and a look may refute.
+    # Where no eps is known from which on delta_f is small enough, nothing is proved; a look may refute.
     reach = min(tail, _FARTHEST) if tail < np.inf else _LOOK
-    grid = np.unique(np.concatenate([np.linspace(0.0, reach, _FIRST), reach * np.geomspace(1.0, 1e-5, _FIRST)]))
-    # At sup L delta is 0 or a mass at infinity: an engine would refine for its second in vain, where a look refutes at once.
+    scales = np.linspace(0.0, 1.0, _FIRST), np.geomspace(1.0, 1e-5, _FIRST)
+    grid = np.unique(reach * np.concatenate(scales))
+    # At sup L an engine refines a delta of 0 for its second in vain; the rest often refutes at once.
     look = grid[grid < min(f.sup_loss, goal.sup_loss)]
     if len(look) and (f.bounds.delta(look).lower > goal.bounds.delta(look).upper).any():
         return False
@@ -158,9 +161,9 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
         if (mine.lower > theirs.upper).any():
             return False
         t, value = under(theirs)
-        closed = np.all(chords(mine, mine.upper, t) <= value, axis=0) if len(mine.epsilon) > 1 else np.empty(0, dtype=bool)
-        open_ = np.flatnonzero(~closed)
-        # From ``tail`` on delta_f <= level is proved already; asked again among other nodes, it may be wider in the last digits.
+        above = chords(mine, mine.upper, t) > value if len(mine.epsilon) > 1 else np.empty((1, 0), dtype=bool)
+        open_ = np.flatnonzero(np.any(above, axis=0))
+        # From ``tail`` on delta_f <= level is proved; asked among other nodes, it may be a little wider.
         if len(open_) == 0 and (tail <= reach or mine.upper[-1] <= goal.q_plus * (1 - 4 * UNIT)):
             return True
         stuck = np.flatnonzero(mine.upper > theirs.lower)
@@ -170,4 +173,5 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
         middles = mine.middle(open_)
         mine, theirs = mine.more(middles), theirs.more(middles)
     at = float(mine.epsilon[stuck[0] if len(stuck) else open_[0] if len(open_) else -1])
-    raise Undecided(f"the curves are closer than their bounds near epsilon = {at:.6g}; ask f.dominates(g, failure=...)", at)
+    message = f"the curves are closer than their bounds near epsilon = {at:.6g}; ask dominates(g, failure=...)"
+    raise Undecided(message, at)

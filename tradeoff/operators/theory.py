@@ -1,7 +1,7 @@
 """What theory says of f >= g before any number is asked: a table of short rules, each of which may decline.
 
-Source: Dong, Roth, Su, Gaussian Differential Privacy (2022): every operator of the algebra preserves the order
-(Theorem 2.10, Proposition 3.2), and f >= g iff delta_f <= delta_g at every real epsilon (Proposition 2.12).
+Source: Dong, Roth, Su, Gaussian Differential Privacy (2022): f >= g says that g's pair can be made into f's
+(Theorem 2.10), and holds iff delta_f <= delta_g at every real epsilon (Proposition 2.12); operators preserve it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,12 @@ from tradeoff.operators.symmetrise import ProfileSymmetrised
 Verdict = bool | None
 Rule = Callable[[TradeOff, TradeOff], Verdict]
 
-_PARAMETER: dict[type[TradeOff], str] = {Gaussian: "mu", Laplace: "epsilon_0", PureDP: "epsilon_0", TotalVariation: "delta_0"}
+_PARAMETER: dict[type[TradeOff], str] = {
+    Gaussian: "mu",
+    Laplace: "epsilon_0",
+    PureDP: "epsilon_0",
+    TotalVariation: "delta_0",
+}
 
 _MOST_PARTS = 24
 """Distinct factors or shares matched with each other: every pair is asked, and nested ones ask theirs."""
@@ -76,10 +81,11 @@ def family(f: TradeOff, g: TradeOff) -> Verdict:
 
 
 def shifted(f: TradeOff, g: TradeOff) -> Verdict:
-    """F(F^-1(1 - alpha) - theta) falls as theta grows; so does T at shifts of the same discrete Laplace law, which is log-concave."""
+    """Shifts of one log-concave law, continuous or discrete: privacy falls as the shift grows."""
     if isinstance(f, LocationShift) and isinstance(g, LocationShift):
-        same = (f.name, f.arguments, f.shift > 0) == (g.name, g.arguments, g.shift > 0) and not f.assumed and not g.assumed
-        return abs(f.shift) <= abs(g.shift) if same and f.shift != 0 != g.shift else None
+        same = (f.name, f.arguments, f.shift > 0) == (g.name, g.arguments, g.shift > 0)
+        settled = same and not f.assumed and f.shift != 0 != g.shift
+        return abs(f.shift) <= abs(g.shift) if settled and not g.assumed else None
     if isinstance(f, DiscreteLaplaceCurve) and isinstance(g, DiscreteLaplaceCurve) and f.scale == g.scale:
         return f.shift <= g.shift
     return None
@@ -94,12 +100,13 @@ def worst(f: TradeOff, g: TradeOff) -> Verdict:
 
 def best(f: TradeOff, g: TradeOff) -> Verdict:
     """Sufficient: max{f_i} >= g if one of them is, and f >= hull min{g_j} if f is above one."""
-    above = isinstance(f, Maximum) and any(known(part, g) for part in f.operands)
-    return True if above or (isinstance(g, HullOfMinimum) and any(known(f, part) for part in g.operands)) else None
+    if isinstance(f, Maximum) and any(known(part, g) for part in f.operands):
+        return True
+    return True if isinstance(g, HullOfMinimum) and any(known(f, part) for part in g.operands) else None
 
 
 def mixed(f: TradeOff, g: TradeOff) -> Verdict:
-    """Profiles of mixtures are averages: each share of f goes to a share of g no more private, or all compare with one curve."""
+    """Mixtures average profiles: each share of f is above a share of g, or all parts compare with one curve."""
     if isinstance(f, Mixture) and isinstance(g, Mixture) and _placed(_shares(f), _shares(g)):
         return True
     if isinstance(f, Mixture) and _proved(*(known(part, g) for part in f.operands)):
@@ -114,7 +121,7 @@ def _shares(f: Mixture) -> dict[TradeOff, Fraction]:
 
 
 def thinned(f: TradeOff, g: TradeOff) -> Verdict:
-    """Thinning: p f + (1-p) Id is above f, falls as p grows, and f_p >= g_p iff f >= g; so in the other order."""
+    """Thinning: p f + (1-p) Id is above f, falls as p grows; f_p >= g_p iff f >= g; so in the other order."""
     if not isinstance(f, Subsampled):
         return None
     base = f.operands[0]
@@ -130,7 +137,7 @@ def thinned(f: TradeOff, g: TradeOff) -> Verdict:
 
 
 def grouped(f: TradeOff, g: TradeOff) -> Verdict:
-    """1 - (1 - f)^(o k) falls as k grows, and rises with f; the group of one is f, and Lap_{k eps} is that of k Lap_eps."""
+    """1 - (1 - f)^(o k) falls as k grows and rises with f; k = 1 is f, and Lap_{k eps} is that of Lap_eps."""
     if not isinstance(g, Group):
         return None
     base = g.operands[0]
@@ -159,16 +166,20 @@ def profiled(f: TradeOff, g: TradeOff) -> Verdict:
 
 
 def product(f: TradeOff, g: TradeOff) -> Verdict:
-    """Cancel common factors: f (x) h >= g (x) h if f >= g, and not if g >= f and f is not: the Hellinger affinity tells them apart."""
+    """Cancel: f (x) h >= g (x) h if f >= g; not if g >= f strictly, as the Hellinger affinity multiplies."""
     mine, theirs = _factors(f), _factors(g)
     common = {factor: min(n, theirs[factor]) for factor, n in mine.items() if factor in theirs}
     if not common:
         return None
-    rest_f, rest_g = (tensor((factor, n - common.get(factor, 0)) for factor, n in side.items()) for side in (mine, theirs))
+    rest_f, rest_g = _without(common, mine), _without(common, theirs)
     above = known(rest_f, rest_g)
     if above is not False:
         return above
     return False if known(rest_g, rest_f) and all(_keeps(h) for h in common) else None
+
+
+def _without(common: Factors, side: Factors) -> TradeOff:
+    return tensor((factor, n - common.get(factor, 0)) for factor, n in side.items())
 
 
 def _keeps(h: TradeOff) -> bool:
@@ -204,7 +215,8 @@ def packed(f: TradeOff, g: TradeOff) -> Verdict:
     """f_{a,0}^n >= f_{b,0}^m if the n copies fit into m groups of total loss at most b each."""
     (one, n), *more = _factors(f).items()
     (two, m), *others = _factors(g).items()
-    if more or others or not (isinstance(one, PureDP) and isinstance(two, PureDP)) or f.free_symbols or g.free_symbols:
+    alone = not (more or others or f.free_symbols or g.free_symbols)
+    if not (alone and isinstance(one, PureDP) and isinstance(two, PureDP)):
         return None
     return _proved(-(-n // m) * Fraction(one.epsilon_0) <= Fraction(two.epsilon_0))
 
