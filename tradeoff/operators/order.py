@@ -1,134 +1,119 @@
-"""The Blackwell order: structure first, then tails, then bounds; undecided rather than guessed."""
+"""The Blackwell order: theory first, then corners and ends, then bounds; undecided rather than guessed."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.dispatch import announces
 from tradeoff.core.parameters import number
-from tradeoff.core.piecewise_linear import PiecewiseLinear
-from tradeoff.core.tensor import Factors, Tensor, tensor
 from tradeoff.errors import Undecided
-from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.identity import Identity
-from tradeoff.families.laplace import Laplace
-from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.numerics.rounding import UNIT
 from tradeoff.operators.cells import Nodes, chords, end, orders, under
+from tradeoff.operators.corners import both_orders, by_corners
+from tradeoff.operators.ends import lost, top
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum
+from tradeoff.operators.symmetrise import Envelope
+from tradeoff.operators.theory import known
 
-_PARAMETER: dict[type[TradeOff], str] = {Gaussian: "mu", Laplace: "epsilon_0", PureDP: "epsilon_0", TotalVariation: "delta_0"}
+_ROUNDS = 24
+"""Halvings of open cells, to 1e-8 of the reach: where curves end together, closer nodes only cost more."""
 
-_ROUNDS, _MOST_NODES, _FARTHEST = 40, 4000, 1e6
+_MOST_NODES = 4000
+"""Nodes after which a verdict is given up: a second or so for closed forms."""
+
+_FIRST = 17
+"""Nodes a scale to begin with: a composed curve takes milliseconds each, and open cells are halved."""
+
+_PATIENCE = 96
+"""Nodes after which what cannot be proved is looked at no longer for a refutation."""
+
 _SHARP = 1e-8
 """Relative width to which delta is asked again where the usual one decides nothing."""
+
+_MOST_NODES = 4000
+"""Nodes after which a verdict is given up: a second or so for closed forms."""
+
+_FIRST = 17
+"""Nodes a scale to begin with: a composed curve takes milliseconds each, and open cells are halved."""
+
+_PATIENCE = 96
+"""Nodes after which what cannot be proved is looked at no longer for a refutation."""
+
+_FARTHEST = 1e6
+"""Largest epsilon looked at where delta_f is known to end beyond it."""
+
+_LOOK = 60.0
+"""How far to look for a refutation where no end of delta_f is known: e^-60 is below any delta of practice."""
 
 
 @announces("at_least")
 def at_least(f: TradeOff, g: TradeOff) -> bool:
-    """Whether f >= g: f is at least as private at every alpha, so that a randomised map leads from f's pair to g's.
+    """Whether f >= g: f is at least as private at every alpha, or (Blackwell) g is f with more revealed.
 
-    That the order says the latter is Blackwell's theorem; delta_f <= delta_g everywhere says the same (Dong, Roth, Su 2022, Theorem
-    2.10 and Proposition 2.11).
+    Decided by theory where it can be, by finitely many questions against f_{eps,delta} and other polygons, and
+    elsewhere by bounds on both profiles (Dong, Roth, Su 2022, Theorem 2.10 and Proposition 2.12).
 
     Raises
     ------
     Undecided
         If the curves are closer than their bounds somewhere; ``at`` is the epsilon.
     SymbolError
-        If symbols are left, and the answer depends on them.
+        If a parameter is still a symbol, and theory alone does not decide.
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian, PureDP, approximate_dp
+    >>> Gaussian(1) >= approximate_dp(1, 0.2), Gaussian(1) >= approximate_dp(1, 0.1)
+    (True, False)
+    >>> PureDP(0.5) ** 4 >= PureDP(2)
+    True
     """
-    try:
-        known = _by_structure(f, g)
-    except TypeError:  # SymPy does not know which of two parameters is larger
-        known = None
-    if known is None:
-        f.require_numbers()
-        g.require_numbers()
-        known = _by_tails(f, g)
-    return _by_bounds(f, g) if known is None else known
+    for decide in (known, _with_numbers, by_corners, _by_parts, _by_ends):
+        verdict = decide(f, g)
+        if verdict is not None:
+            return verdict
+    return _every(_one_order, orders(f, g))
 
 
-def _by_structure(f: TradeOff, g: TradeOff) -> bool | None:
-    if f == g or isinstance(f, Identity) or g == TotalVariation(1):
-        return True
-    if type(f) is type(g) and type(f) in _PARAMETER:
-        name = _PARAMETER[type(f)]
-        return bool(getattr(f, name) <= getattr(g, name))
-    if isinstance(f, PureDP | Laplace) and isinstance(g, PureDP) and f.epsilon_0 <= g.epsilon_0:
-        return True
-    if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear) and f.exact and g.exact:
-        return all(f.at(a) >= g.at(a) for a in (*f.alpha, *g.alpha))
-    return _factors(f, g)
+def _with_numbers(f: TradeOff, g: TradeOff) -> None:
+    """Let curves whose parameters are still symbols say so: only theory compares formulas."""
+    f.require_numbers()
+    g.require_numbers()
 
 
-def _factors(f: TradeOff, g: TradeOff) -> bool | None:
-    """Cancel common factors: f (x) h >= g (x) h when f >= g, and any f >= f (x) h."""
-    mine, theirs = (dict(curve.factors) if isinstance(curve, Tensor) else {curve: 1} for curve in (f, g))
-    common = {factor: min(n, theirs[factor]) for factor, n in mine.items() if factor in theirs}
-    if not common and not (isinstance(f, Tensor) and isinstance(g, Tensor)):
-        return None
-    rest_f, rest_g = (tensor((factor, n - common.get(factor, 0)) for factor, n in side.items()) for side in (mine, theirs))
-    if rest_f == Identity():
-        return True
-    known = _by_structure(rest_f, rest_g) if common else _one_by_one(mine, theirs)
-    # A common factor can make curves comparable that are not by themselves; only those of one family it leaves apart.
-    return known if known or type(rest_f) in _PARAMETER else None
+def _by_parts(f: TradeOff, g: TradeOff) -> bool | None:
+    """Take the least or greatest of curves apart; an envelope is above a symmetric curve iff its base is."""
+    if isinstance(f, HullOfMinimum):
+        parts = f.operands[:1] if isinstance(f, Envelope) and g.symmetric else f.operands
+        return _every(at_least, [(part, g) for part in parts])
+    return _every(at_least, [(f, part) for part in g.operands]) if isinstance(g, Maximum) else None
 
 
-def _one_by_one(mine: Factors, theirs: Factors) -> bool | None:
-    """Factor by factor: each of f's has one of g's, of the same power, that is no more private."""
-    if len(mine) != len(theirs) or sorted(mine.values()) != sorted(theirs.values()):
-        return None
-    pairs = zip(sorted(mine.items(), key=_rank), sorted(theirs.items(), key=_rank), strict=True)
-    return True if all(n == m and _by_structure(a, b) for (a, n), (b, m) in pairs) else None
+def _every(decide: Callable[[TradeOff, TradeOff], bool], pairs: Iterable[tuple[TradeOff, ...]]) -> bool:
+    """Decide whether all pairs are in order; one refuted pair is enough, whatever is undecided before it."""
+    doubt = None
+    for f, g in pairs:
+        try:
+            if not decide(f, g):
+                return False
+        except Undecided as error:
+            doubt = doubt or error
+    if doubt is not None:
+        raise doubt
+    return True
 
 
-def _rank(item: tuple[TradeOff, int]) -> tuple[int, str, str]:
-    return item[1], type(item[0]).__name__, repr(item[0])
-
-
-def _by_tails(f: TradeOff, g: TradeOff) -> bool | None:
+def _by_ends(f: TradeOff, g: TradeOff) -> bool | None:
     """Refute: f >= g needs Q(L = inf) and sup L of f at most those of g, and the same under the inverse."""
-    for one, two in ((f, g), (f.inverse(), g.inverse())):
-        if one.q_plus > two.q_plus * (1 + 16 * UNIT) + 1e-300:
-            return False
-        if one.q_plus == two.q_plus == 0 and one.sup_loss > two.sup_loss * (1 + 64 * UNIT):
+    for one, two in orders(f, g):
+        mine, theirs = lost(one), lost(two)
+        if mine[0] > theirs[1] or (mine[0] >= theirs[1] and top(one)[0] > top(two)[1]):
             return False
     return None
-
-
-def _by_bounds(f: TradeOff, g: TradeOff) -> bool:
-    """F >= g if delta_f <= delta_g at every epsilon; refuted by one point, proved cell by cell by monotonicity."""
-    reach = min(max(f.sup_loss, g.sup_loss, 1.0), 60.0)
-    back = min(max(f.inverse().sup_loss, g.inverse().sup_loss, 1.0), 60.0)
-    bounded = _ends(f, g, -back, reach)
-    # Without bounded losses the tails can refute but never prove: a coarse look is all that helps.
-    grid = np.linspace(-back, reach, 401) if bounded else np.linspace(-min(back, 8.0), min(reach, 8.0), 65)
-    mine, theirs = f.bounds.delta(grid), g.bounds.delta(grid)
-    worse = np.flatnonzero(mine.lower > theirs.upper)
-    if len(worse):
-        return False
-    for _ in range(8 if bounded else 0):
-        # delta decreases: on [a, b], delta_f <= upper_f(a) and delta_g >= lower_g(b).
-        left, right = grid[:-1], grid[1:]
-        open_ = np.flatnonzero(mine.upper[:-1] > theirs.lower[1:])
-        if len(open_) == 0:
-            return True
-        if len(grid) > 20_000:
-            break
-        grid = np.unique(np.concatenate([grid, (left[open_] + right[open_]) / 2]))
-        mine, theirs = f.bounds.delta(grid), g.bounds.delta(grid)
-        if (mine.lower > theirs.upper).any():
-            return False
-    at = float(grid[int(np.argmax(mine.upper - theirs.lower))])
-    raise Undecided(f"the curves are closer than their bounds near epsilon = {at:.6g}; ask f.dominates(g, failure=...)", at)
-
-
-def _ends(f: TradeOff, g: TradeOff, low: float, high: float) -> bool:
-    """Beyond both losses' reach the profiles are the exact masses, ordered by the tails."""
-    return f.sup_loss <= high and g.sup_loss <= high and -f.inverse().sup_loss >= low and -g.inverse().sup_loss >= low
 
 
 @announces("dominates")
@@ -145,20 +130,25 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
     f.require_numbers()
     g.require_numbers()
     failure = number("failure", failure, 0, 1)
-    if failure == 0:
+    if failure == 0 or known(f, g):
         return at_least(f, g)
     goal = g @ TotalVariation(failure)
-    if _by_structure(f, g) or _by_structure(f, goal):
-        return True
-    return all(_one_order(mine, theirs) for mine, theirs in orders(f, goal))
+    if any(lost(one)[0] > lost(goal)[1] for one in both_orders(f)):
+        return False
+    return at_least(f, goal)
 
 
 def _one_order(f: TradeOff, goal: TradeOff) -> bool:
-    """Decide delta_f <= delta_goal for eps >= 0: chords of f's upper bounds against goal's lower polygon, cell by cell."""
-    level = goal.q_plus * (1 - 4 * UNIT)
-    tail = end(f, level)
-    reach = min(tail, _FARTHEST)
-    grid = np.unique(np.concatenate([np.linspace(0.0, reach, 257), reach * np.geomspace(1.0, 1e-5, 65)]))
+    """Decide delta_f <= delta_goal for eps >= 0, cell by cell: chords above f, a polygon below goal."""
+    tail = end(f, goal.q_plus * (1 - 4 * UNIT))
+    # Where no eps is known from which on delta_f is small enough, nothing is proved; a look may refute.
+    reach = min(tail, _FARTHEST) if tail < np.inf else _LOOK
+    scales = np.linspace(0.0, 1.0, _FIRST), np.geomspace(1.0, 1e-5, _FIRST)
+    grid = np.unique(reach * np.concatenate(scales))
+    # At sup L an engine refines a delta of 0 for its second in vain; the rest often refutes at once.
+    look = grid[grid < min(f.sup_loss, goal.sup_loss)]
+    if len(look) and (f.bounds.delta(look).lower > goal.bounds.delta(look).upper).any():
+        return False
     mine, theirs = Nodes.of(f, grid), Nodes.of(goal, grid)
     for _ in range(_ROUNDS):
         stuck = np.flatnonzero((mine.upper > theirs.lower) & (mine.lower <= theirs.upper))
@@ -166,15 +156,17 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
         if (mine.lower > theirs.upper).any():
             return False
         t, value = under(theirs)
-        closed = np.all(chords(mine, mine.upper, t) <= value, axis=0) if len(mine.epsilon) > 1 else np.empty(0, dtype=bool)
-        open_ = np.flatnonzero(~closed)
-        # From ``tail`` on delta_f <= level is proved already; asked again among other nodes, it may be wider in the last digits.
-        if len(open_) == 0 and (tail <= reach or mine.upper[-1] <= level):
+        above = chords(mine, mine.upper, t) > value if len(mine.epsilon) > 1 else np.empty((1, 0), dtype=bool)
+        open_ = np.flatnonzero(np.any(above, axis=0))
+        # From ``tail`` on delta_f <= level is proved; asked among other nodes, it may be a little wider.
+        if len(open_) == 0 and (tail <= reach or mine.upper[-1] <= goal.q_plus * (1 - 4 * UNIT)):
             return True
         stuck = np.flatnonzero(mine.upper > theirs.lower)
-        if len(stuck) or len(open_) == 0 or len(mine.epsilon) > _MOST_NODES:
+        most = _PATIENCE if len(stuck) or tail == np.inf else _MOST_NODES
+        if len(open_) == 0 or len(mine.epsilon) > most:
             break
         middles = mine.middle(open_)
         mine, theirs = mine.more(middles), theirs.more(middles)
     at = float(mine.epsilon[stuck[0] if len(stuck) else open_[0] if len(open_) else -1])
-    raise Undecided(f"the profiles are closer than their bounds near epsilon = {at:.6g}", at)
+    message = f"the curves are closer than their bounds near epsilon = {at:.6g}; ask dominates(g, failure=...)"
+    raise Undecided(message, at)

@@ -1,0 +1,253 @@
+"""The order against curves made of finitely many lines: finitely many questions decide it.
+
+A polygon is the largest of its lines, so f >= polygon iff delta_f(log s) <= delta_polygon(log s) at the slopes -s
+of its segments: for f_{eps,delta} the definition of (eps, delta)-DP in both orders. A convex g lies below a segment
+iff it does at the ends, so polygon >= g iff that holds at the polygon's vertices.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+
+from tradeoff.core.curve import TradeOff
+from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.core.tensor import Tensor
+from tradeoff.errors import Undecided
+from tradeoff.families.identity import Identity
+from tradeoff.families.pure_dp import PureDP
+from tradeoff.families.total_variation import TotalVariation
+from tradeoff.numerics.rounding import UNIT, down, up
+from tradeoff.operators.ends import Real, Span, lost, top
+
+Verdict = bool | None
+Point = tuple[Fraction, Fraction]
+
+_MOST = 5000
+"""Vertices compared one by one, at a few microseconds each; beyond, the bounds of the whole curves do."""
+
+_NOISE = 16 * Fraction(UNIT)
+"""What the vertices of a curve in floats may be off: no smaller violation refutes an order."""
+
+
+# The two kinds of polygons.
+
+
+def approximate(f: TradeOff) -> tuple[float, Fraction] | None:
+    """Return (eps, delta), exactly as given, if the curve is written as f_{eps,delta}."""
+    factors = f.factors if isinstance(f, Tensor) else {f: 1}
+    epsilons = [factor.epsilon_0 for factor in factors if isinstance(factor, PureDP)] or [0.0]
+    masses = [lost(factor) for factor in factors if isinstance(factor, TotalVariation)] or [(Fraction(0), Fraction(0))]
+    kinds = PureDP | TotalVariation | Identity
+    if any(n > 1 or not isinstance(factor, kinds) for factor, n in factors.items()):
+        return None
+    if f.free_symbols or len(epsilons) > 1 or len(masses) > 1 or masses[0][0] < masses[0][1]:
+        return None
+    return epsilons[0], Fraction(masses[0][0])
+
+
+def polygons(f: PiecewiseLinear, g: PiecewiseLinear) -> Verdict:
+    """Compare two piecewise-linear curves exactly; of vertices in floats no rounding refutes."""
+    if f == g:
+        return True
+    if _many(f, g):
+        return None
+    lower, crossed = g.rational(), _crossed(f, g)
+    noise = 0 if f.exact and g.exact else _NOISE
+    farther = [(a + noise * a, b + noise * b) for a, b in crossed]
+    return True if not crossed else False if any(lower.at(a) > b for a, b in farther) else None
+
+
+def _many(*curves: PiecewiseLinear) -> bool:
+    return sum(len(f.alpha) for f in curves) > _MOST
+
+
+def _crossed(f: PiecewiseLinear, g: PiecewiseLinear) -> list[Point]:
+    """Return the vertices of f below g."""
+    lower = g.rational()
+    return [(a, b) for a, b in f.vertices if lower.at(a) > b]
+
+
+# f >= f_{eps,delta} without a number asked.
+
+
+def pure(f: TradeOff, g: TradeOff) -> Verdict:
+    """(eps, delta)-DP if in both orders sup L <= eps and Q(L = inf) <= delta; for delta = 0 also only if."""
+    goal = approximate(g)
+    if goal is None or f.free_symbols:
+        return None
+    epsilon, delta = Fraction(goal[0]), goal[1]
+    verdicts = [_ended(lost(one), top(one), epsilon, epsilon, delta) for one in both_orders(f)]
+    return False if False in verdicts else True if all(verdicts) else None
+
+
+def _ended(mass: Span, losses: Span, least: Real, most: Real, delta: Fraction) -> Verdict:
+    """Whether delta_f <= delta at an epsilon between ``least`` and ``most``, by Q(L = inf) and sup L of f."""
+    if mass[1] <= delta and losses[1] <= least:
+        return True
+    return False if mass[0] > delta or (mass[0] == delta and losses[0] > most) else None
+
+
+def both_orders(f: TradeOff) -> tuple[TradeOff, ...]:
+    """Return the curve, and its inverse if that is another one."""
+    return (f,) if f.symmetric else (f, f.inverse())
+
+
+# Finitely many questions.
+
+
+def by_corners(f: TradeOff, g: TradeOff) -> Verdict:
+    """Decide f >= g if one is a polygon; None if neither is, or the bounds at some vertex do not tell.
+
+    Raises
+    ------
+    Undecided
+        If g is a polygon and delta_f at one of its slopes lies within the bounds.
+    """
+    if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear) and not _many(f, g):
+        a, b = _crossed(f, g)[0]
+        message = f"the vertices are closer than their rounding at alpha = {float(a):.6g}; give fractions"
+        raise Undecided(message, _steep(a, b))
+    lines = lines_of(g)
+    if lines is not None:
+        # A symmetric curve answers for its inverse.
+        folded = list(dict.fromkeys(replace(line, flipped=False) for line in lines)) if f.symmetric else lines
+        return _above_lines(f, g, folded)
+    points = corners_of(f)
+    verdict = None if points is None else _above_corners(points, g)
+    # A polygon may be the one that was made of g's bounds.
+    return True if verdict is None and isinstance(f, PiecewiseLinear) and polygons(f, g.upper) else verdict
+
+
+def _steep(alpha: Fraction, beta: Fraction) -> float:
+    """Return log (1 - beta)/alpha, the epsilon of the chord from (0, 1)."""
+    return math.log(1 - beta) - math.log(alpha) if alpha else math.inf
+
+
+@dataclass(frozen=True)
+class Line:
+    """Supporting line of a polygon: the question delta_f(eps) <= delta, eps >= 0, to f or to its inverse."""
+
+    least: float
+    most: float
+    delta: Fraction
+    flipped: bool = False
+
+
+def lines_of(g: TradeOff) -> list[Line] | None:
+    """Return the supporting lines of a polygon."""
+    goal = approximate(g)
+    if goal is not None:
+        return [Line(goal[0], goal[0], goal[1], flipped=flipped) for flipped in (False, True)]
+    if isinstance(g, PiecewiseLinear) and len(g.alpha) <= _MOST:
+        return [_line(*ends) for ends in pairwise(g.vertices)]
+    return None
+
+
+def _line(start: Point, end: Point) -> Line:
+    """Return the line through two vertices, s alpha + beta = 1 - delta; for s < 1 as one of the inverse."""
+    (a, b), (c, d) = start, end
+    flipped = b - d < c - a
+    run, rise, x, y = (b - d, c - a, b, a) if flipped else (c - a, b - d, a, b)
+    slope = rise / run
+    return Line(*_logs(slope), 1 - y - slope * x, flipped=flipped)
+
+
+def _logs(slope: Fraction) -> tuple[float, float]:
+    """Return floats around log s, s >= 1: from s - 1 where that is small."""
+    over, under = math.log(slope.numerator), math.log(slope.denominator)
+    value, slack = (math.log1p(slope - 1), 0.0) if slope < 2 else (over - under, 8 * UNIT * (over + under))
+    return max(float(down(value)) - slack, 0.0), float(up(value)) + slack
+
+
+def _above_lines(f: TradeOff, g: TradeOff, lines: Sequence[Line]) -> bool:
+    """Decide whether f lies above every line of g: the profiles of both orders at finitely many epsilon."""
+    found: dict[Line, Verdict] = {}
+    for one, flipped in ((f, False), (f.inverse(), True)):
+        mine = [line for line in lines if line.flipped == flipped]
+        found.update(zip(mine, _below(one, mine), strict=True))
+        if False in found.values():
+            return False
+    doubtful = [line for line, verdict in found.items() if verdict is None]
+    if not doubtful or (isinstance(g, PiecewiseLinear) and polygons(f.lower, g)):
+        return True
+    at = -doubtful[0].least if doubtful[0].flipped else doubtful[0].least
+    message = f"the curves are closer than their bounds at epsilon = {at:.6g}; ask dominates(g, failure=...)"
+    raise Undecided(message, at)
+
+
+def _below(f: TradeOff, lines: Sequence[Line]) -> list[Verdict]:
+    """Whether delta_f <= delta at each line, by the ends of the profile, else by its bounds; delta falls."""
+    ends = lost(f), top(f)
+    verdicts = [_ended(*ends, Fraction(line.least), Fraction(line.most), line.delta) for line in lines]
+    left = [k for k, verdict in enumerate(verdicts) if verdict is None]
+    if left and False not in verdicts:
+        most = f.bounds.delta([lines[k].least for k in left]).upper
+        least = f.bounds.delta([lines[k].most for k in left]).lower
+        for k, high, low in zip(left, most.tolist(), least.tolist(), strict=True):
+            verdicts[k] = True if high <= lines[k].delta else False if low > lines[k].delta else None
+    return verdicts
+
+
+@dataclass(frozen=True)
+class Corner:
+    """Vertex (a, b) of a polygon: exact, or between rationals."""
+
+    alpha: Span
+    beta: Span
+
+
+def corners_of(f: TradeOff) -> list[Corner] | None:
+    """Return the vertices; of f_{eps,delta} these: (0, 1 - d), (k, k), (1 - d, 0) with k = (1 - d)/(1 + e^eps)."""
+    goal = approximate(f)
+    if goal is not None:
+        epsilon, kept = goal[0], 1 - goal[1]
+        share = math.exp(-epsilon) / (1 + math.exp(-epsilon))
+        inner = kept * Fraction(max(float(down(share, 8)), 0.0)), kept * Fraction(float(up(share, 8)))
+        zero, start = (Fraction(0), Fraction(0)), (kept, kept)
+        return [Corner(zero, start), *([Corner(inner, inner)] if epsilon else []), Corner(start, zero)]
+    if isinstance(f, PiecewiseLinear) and len(f.alpha) <= _MOST:
+        return [Corner((a, a), (b, b)) for a, b in f.vertices]
+    return None
+
+
+def _above_corners(corners: Sequence[Corner], g: TradeOff) -> Verdict:
+    """Whether g lies below every vertex: its masses at infinity at the ends, its bounds between."""
+    back = g.inverse()
+    verdicts = [_less(lost(g), corners[0].beta[0]), _less(lost(back), corners[-1].alpha[0])]
+    if False in verdicts:
+        return False
+    inner = corners[1:-1]
+    # g(a) <= b iff g^-1(b) <= a: the smaller coordinate is asked, as floats know it best.
+    flat = [corner.beta[0] < corner.alpha[0] for corner in inner]
+    verdicts += _under(g, [corner for corner, is_flat in zip(inner, flat, strict=True) if not is_flat])
+    late = [corner for corner, is_flat in zip(inner, flat, strict=True) if is_flat]
+    verdicts += _under(back, [Corner(corner.beta, corner.alpha) for corner in late])
+    return False if False in verdicts else True if all(verdicts) else None
+
+
+def _less(mass: Span, height: Real) -> Verdict:
+    """Whether g starts at ``height`` or lower: 1 - mass <= height."""
+    return True if 1 - mass[0] <= height else False if 1 - mass[1] > height else None
+
+
+def _under(g: TradeOff, corners: Sequence[Corner]) -> list[Verdict]:
+    """Whether g(a) <= b at each vertex; g falls."""
+    if not corners:
+        return []
+    most = g.bounds([_float(corner.alpha[0], up=False) for corner in corners]).upper.tolist()
+    least = g.bounds([_float(corner.alpha[1], up=True) for corner in corners]).lower.tolist()
+    heights = [corner.beta for corner in corners]
+    asked = zip(heights, most, least, strict=True)
+    return [True if high <= beta[0] else False if low > beta[1] else None for beta, high, low in asked]
+
+
+def _float(x: Real, *, up: bool) -> float:
+    """Return the float next to a probability, on the given side."""
+    found = float(x)
+    if up and found < x:
+        return min(math.nextafter(found, 2.0), 1.0)
+    return max(math.nextafter(found, -1.0), 0.0) if not up and found > x else found
