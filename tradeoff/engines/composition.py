@@ -29,7 +29,7 @@ from tradeoff.numerics.rounding import UNIT, Array
 Pair = tuple[Array, Array]
 
 _EDGE = 16 * UNIT
-_USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3}
+_USUAL = {"delta": 1e-6, "epsilon": 1e-6, "beta": 1e-4}
 """Widths with which a question that states no tolerance is content."""
 
 _LOWEST = -745.0
