@@ -50,11 +50,12 @@ class Laplace(SymmetricFamily):
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
         shrink = exp(-self.epsilon_0)
-        steep = 1 - minimum(exp(self.epsilon_0) * alpha, 0.5)
+        steps, start = exp(self.epsilon_0) * alpha, shrink / 2
+        steep = 1 - minimum(steps, 0.5)
         middle = shrink / 4 / np.where(alpha > 0, alpha, 1.0)
         flat = shrink * (1 - Bounds.of(alpha))
-        kink = held(steep.lower, middle.upper)  # 1 - x <= 1/(4x): where floats cannot tell them apart both are held
-        inner = where(alpha <= shrink.lower / 2, steep, where(alpha < shrink.upper / 2, kink, middle))
+        kink = held((1 - steps).lower, middle.upper)  # 1 - x <= 1/(4x): where floats cannot tell them apart both are held
+        inner = where(alpha <= start.lower, steep, where(alpha < start.upper, kink, middle))
         low, high = clip(where(alpha > 0.5, flat, inner), 0.0, 1.0)
         return low, high
 

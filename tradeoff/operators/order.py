@@ -15,10 +15,9 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.numerics.rounding import UNIT
 from tradeoff.operators.cells import Nodes, chords, end, orders, under
 
-_PARAMETER: dict[type[TradeOff], str] = {Gaussian: "mu", Laplace: "epsilon_0", PureDP: "epsilon_0", TotalVariation: "delta_0"}
+_PARAMETER: dict[type[TradeOff], str] = {Gaussian: "mu", Laplace: "epsilon_0", PureDP: "epsilon_0", TotalVariation: "lost"}
 
 _ROUNDS, _MOST_NODES, _FARTHEST = 40, 4000, 1e6
 
@@ -80,9 +79,10 @@ def _rank(item: tuple[TradeOff, int]) -> tuple[int, str, str]:
 def _by_tails(f: TradeOff, g: TradeOff) -> bool | None:
     """Refute: f >= g needs Q(L = inf) and sup L of f at most those of g, and the same under the inverse."""
     for one, two in ((f, g), (f.inverse(), g.inverse())):
-        if one.q_plus > two.q_plus * (1 + 16 * UNIT) + 1e-300:
+        mine, theirs = one.mass_at_infinity, two.mass_at_infinity
+        if mine.lower > theirs.upper:
             return False
-        if one.q_plus == two.q_plus == 0 and one.sup_loss > two.sup_loss * (1 + 64 * UNIT):
+        if mine.upper == theirs.upper == 0 and one.least_sup_loss > two.sup_loss:
             return False
     return None
 
@@ -141,7 +141,7 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
 
 def _one_order(f: TradeOff, goal: TradeOff) -> bool:
     """Decide delta_f <= delta_goal for eps >= 0: chords of f's upper bounds against goal's lower polygon, cell by cell."""
-    level = goal.q_plus * (1 - 4 * UNIT)
+    level = max(goal.mass_at_infinity.lower, 0.0)
     tail = end(f, level)
     reach = min(tail, _FARTHEST)
     grid = np.unique(np.concatenate([np.linspace(0.0, reach, 257), reach * np.geomspace(1.0, 1e-5, 65)]))
