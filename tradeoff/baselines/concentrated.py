@@ -133,7 +133,7 @@ def renyi_divergence(curve: TradeOff, order: float) -> float:
         raise KindError(f"{curve!r} is not a trade-off function; ask a mechanism for its .curve(), a plan for its .guarantee()")
     if curve.free_symbols:
         raise SymbolError(f"{curve!r} has free symbols; substitute numbers first, with .subs({{...}})")
-    if curve.q_plus > 0:
+    if curve.mass_at_infinity.upper > 0:
         return math.inf
     powers = curve.factors if isinstance(curve, Tensor) else {curve: 1}
     return raised(math.fsum(n * _of_factor(factor, order) for factor, n in powers.items()))
