@@ -111,3 +111,9 @@ def test_arrays_meet_bounds_from_either_side():
     found = np.array([1.0, 2.0]) * Bounds(0.5, 1.0) - np.array([0.0, 1.0])
     assert found.lower.tolist() == [0.5, 0.0]
     assert found.upper.tolist() == [1.0, 1.0]
+
+
+def test_halves_next_to_the_subnormal_floats_are_held():
+    x = math.nextafter(2.0**-1021, 0.0)
+    assert holds(Bounds.of(x) * 0.5, arb(x) / 2)
+    assert holds(Bounds.of(x) / 2, arb(x) / 2)

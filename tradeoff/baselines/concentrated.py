@@ -132,7 +132,7 @@ def renyi_divergence(curve: TradeOff, order: float) -> float:
     if not isinstance(curve, TradeOff):
         raise KindError(f"{shown(curve)} is not a trade-off function; ask a mechanism for its .curve(), a plan for its .guarantee()")
     curve.require_numbers()
-    if curve.q_plus > 0:
+    if curve.mass_at_infinity.upper > 0:
         return math.inf
     powers = curve.factors if isinstance(curve, Tensor) else {curve: 1}
     return raised(math.fsum(n * _of_factor(factor, order) for factor, n in powers.items()))

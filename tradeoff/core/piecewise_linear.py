@@ -19,7 +19,7 @@ from tradeoff.intervals.functions import log_quotient, rational
 from tradeoff.numerics.differences import log_ratio
 from tradeoff.numerics.hull import lower_hull
 from tradeoff.numerics.polygon import ONE, floats, hull, whole
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.numerics.rounding import TINY, UNIT, Array, distance, down, up
 
 MAX_VERTICES = 100_000
 """Most vertices an exact operation may make."""
@@ -137,7 +137,7 @@ class PiecewiseLinear(TradeOff):
     def _sup_loss(self) -> Bounds:
         """Bound log(q/p) of the first segment: its masses are fractions, also where the vertices are floats."""
         if len(self.alpha) == 1:
-            return Bounds(0.0, 0.0)
+            return Bounds(-np.inf, 0.0)
         (a, b), (c, d) = self.vertices[:2]
         return log_quotient(b - d, c - a) if b > d else Bounds(-np.inf, -np.inf)
 
@@ -178,17 +178,16 @@ class PiecewiseLinear(TradeOff):
             low, high = np.array([tuple(rational(self.at(Fraction(a)))) for a in alpha.tolist()]).reshape(-1, 2).T
             return low, high
         x, y, rest, power = self._points
-        far = alpha > 0.5  # there 1 - alpha is exact, and vertices are told apart by it
-        k = np.where(far, np.searchsorted(-rest, alpha - 1, side="right"), np.searchsorted(x, alpha, side="right")) - 1
-        k = np.clip(k, 0, len(x) - 1)
-        far &= (x[k] <= 0.25) | (1 - rest[k] == x[k])  # the start of the segment is exact there too, or a unit of its length off
-        value = np.where(far, np.interp(1 - alpha, rest[::-1], y[::-1], left=0.0), np.interp(alpha, x, y))
-        # y0 + (y1 - y0) t loses units of the end it starts from: of the larger one, or of less than the value where it
-        # starts from the right. A vertex that floats hold loses nothing.
-        error = 16 * UNIT * np.where(far, value, np.where(1 - alpha > rest[-1], y[k], 0.0))
+        left = 1 - alpha
+        k = np.where(alpha < 0.5, np.searchsorted(x, alpha, side="right"), np.searchsorted(-rest, -left, side="right")) - 1
+        k, after = np.clip(k, 0, len(x) - 1), np.clip(k + 1, 0, len(x) - 1)
+        # y1 + (y0 - y1) b/(a + b), a and b the distances to either vertex: sums and products of what is positive.
+        before, beyond = distance(x[k], rest[k], alpha, left), distance(alpha, left, x[after], rest[after])
+        share = beyond / np.where(before + beyond > 0, before + beyond, 1.0)
+        value = np.where(before > 0, y[after] + (y[k] - y[after]) * share, y[k])
         held = ((x <= 0.5) | (1 - x == rest)) & ((y <= 0.5) | (1 - y == power))
-        corner = np.isin(alpha, x[held])
-        return np.where(corner, value, np.maximum(value - error, 0.0)), np.where(corner, value, value + error)
+        corner = np.isin(alpha, x[held]) | (y[k] == 0)  # a vertex that floats hold loses nothing
+        return np.where(corner, value, np.maximum(down(value, 16), 0.0)), np.where(corner, value, up(value, 16))
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
         bounds = np.array([self._gain(e) for e in np.clip(epsilon, -_STEEPEST, _STEEPEST)]).T
@@ -203,6 +202,7 @@ class PiecewiseLinear(TradeOff):
         left = x <= 0.5
         gain = np.where(left, power - s * x, s * rest - y - fold)
         error = UNIT * np.where(left, 8 * power + units * s * x, units * s * rest + 8 * y + 8 * abs(fold))
+        error += TINY * (x > 0)  # a product below the normal floats
         return float(np.max(gain - error)), float(np.max(gain + error))
 
     def hockey_stick(self, ratio: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from tradeoff.core.bounds import Pair
+from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import count, real
 from tradeoff.engines.density import GaussianLaw
@@ -75,7 +75,8 @@ class Gaussian(SymmetricFamily):
         if np.isinf(self.mu):
             return np.zeros_like(alpha), np.zeros_like(alpha)
         if self.mu == 0:
-            return 1 - alpha, 1 - alpha
+            low, high = 1 - Bounds.of(alpha)
+            return low, high
         low, high = shifted_tail(alpha, min(self.mu, _BLUNT))  # beyond, both are 0 but for rounding, and f falls with mu
         return np.where(alpha == 0, 1.0, low), high
 

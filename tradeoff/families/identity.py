@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tradeoff.core.bounds import Pair
+from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.parameters import number
 from tradeoff.engines.atomic import AtomicLaw
 from tradeoff.families._symmetric import SymmetricFamily
-from tradeoff.numerics.rounding import Array, around
+from tradeoff.numerics.rounding import Array
 
 
 class Identity(SymmetricFamily):
@@ -22,14 +22,11 @@ class Identity(SymmetricFamily):
     """
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
-        low, high = 1 - alpha, 1 - alpha
+        low, high = 1 - Bounds.of(alpha)
         return low, high
 
     def _tail(self, epsilon: Array) -> Pair:
         return np.zeros_like(epsilon), np.zeros_like(epsilon)
-
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
-        return around(-np.expm1(np.minimum(epsilon, 0.0)), 4 * (epsilon < 0))
 
     @property
     def sup_loss(self) -> float:

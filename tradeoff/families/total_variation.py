@@ -64,7 +64,7 @@ class TotalVariation(SymmetricFamily):
     def weight(self) -> Any:
         """Return -log(1 - delta), which adds under products."""
         if self.kept_0 is not None:
-            return float(-_PRECISE.log(_real(self.kept_0)))
+            return float(-_log(self.kept_0))
         import sympy
 
         return -sympy.log(1 - self.delta_0)
@@ -114,6 +114,10 @@ class TotalVariation(SymmetricFamily):
     def sup_loss(self) -> float:
         return 0.0
 
+    @property
+    def least_sup_loss(self) -> float:
+        return -np.inf if self.kept_0 == 0 else 0.0  # without privacy no loss is finite
+
     def loss_law(self) -> AtomicLaw:
         log_p = np.array([-self.weight])
         keep = log_p > -np.inf
@@ -153,11 +157,16 @@ _LONGEST = 4096
 
 _PRECISE = mpmath.mp.clone()
 _PRECISE.prec = 400
-"""Binary digits of powers that are too long for fractions: 10^21 factors leave more than 300 of them right."""
+"""Binary digits of numbers too long for fractions, and of 1 less them: 10^21 factors leave more than 300 of them right."""
 
 
 def _real(x: Fraction) -> Any:
     return _PRECISE.mpf(x.numerator) / x.denominator
+
+
+def _log(x: Fraction) -> Any:
+    """Return log x, by its distance to 1 where that is what it holds: 1 - 1e-300 has more digits than are carried."""
+    return _PRECISE.log1p(-_real(1 - x)) if 2 * x > 1 else _PRECISE.log(_real(x))
 
 
 def _bits(x: Fraction) -> int:
@@ -165,22 +174,24 @@ def _bits(x: Fraction) -> int:
 
 
 def _power(x: Fraction, n: int) -> Fraction:
-    """Return x^n, to 400 digits where it is long; 0 where it is below all floats."""
+    """Return x^n, to 400 digits of it and of 1 - x^n where it is long; 0 where it is below all floats."""
     if x == 0 or n * _bits(x) <= _LONGEST:
         return x**n
-    value = _PRECISE.exp(n * _PRECISE.log(_real(x)))
-    return Fraction(0) if value < _BELOW else _fraction(value)
+    exponent = n * _log(x)
+    return 1 - _rounded(-_PRECISE.expm1(exponent)) if exponent > -0.5 else _rounded(_PRECISE.exp(exponent))
 
 
 def _short(x: Fraction) -> Fraction:
-    """Round a fraction too long to be carried on."""
-    return x if _bits(x) <= _LONGEST or x == 0 else _fraction(_real(x)) if _real(x) >= _BELOW else Fraction(0)
+    """Round a fraction too long to be carried on, by its distance to 1 where that is the smaller."""
+    if _bits(x) <= _LONGEST:
+        return x
+    return 1 - _rounded(_real(1 - x)) if 2 * x > 1 else _rounded(_real(x))
 
 
 _BELOW = _PRECISE.mpf(2) ** -1200
 """Less than any float: the bounds of what is rounded to 0 still hold it."""
 
 
-def _fraction(value: Any) -> Fraction:
-    mantissa, exponent = value.man_exp
+def _rounded(value: Any) -> Fraction:
+    mantissa, exponent = value.man_exp if value >= _BELOW else (0, 0)
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

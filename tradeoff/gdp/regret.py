@@ -38,7 +38,7 @@ def regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float, Nodes
         nodes = (nodes.sharper(wide, _SHARP) if len(wide) else nodes).more(nodes.middle(open_), _SHARP)
     # From the last node on delta_g only falls, and delta_f stays above Q(L = inf).
     last = nodes.epsilon[-1:]
-    tail = float(goal(mu, failure, last)[1][0] - nodes.curve.q_plus * (1 - 8 * UNIT)) / (1 + np.exp(min(last[0], 700.0))) * (1 + 8 * UNIT)
+    tail = float(goal(mu, failure, last)[1][0] - nodes.curve.mass_at_infinity.lower) / (1 + np.exp(min(last[0], 700.0))) * (1 + 8 * UNIT)
     return max(0.0, least), max(float(np.max(most)), float(tail)), nodes
 
 
@@ -46,7 +46,7 @@ def best_mu(nodes: Nodes, failure: float, most: float) -> float:
     """Return a mu with delta_{G_mu} <= failure + (1 - failure) delta_f on every cell and beyond: the largest, to 1e-4 where nodes allow."""
     low, most = 0.0, most if np.isfinite(most) else FAR
     # Without failure the tail of f must be heavier than any Gaussian's: no node can say that.
-    for _ in range(_ROUNDS if max(failure, nodes.curve.q_plus) > 0 else 0):
+    for _ in range(_ROUNDS if max(failure, nodes.curve.mass_at_infinity.lower) > 0 else 0):
         low = _largest(partial(_holds, nodes, failure), low, most)
         high = _largest(partial(_may_hold, nodes, failure), low, most)
         open_ = ~_below(nodes, failure, (low + 3 * high) / 4)
@@ -76,5 +76,5 @@ def _may_hold(nodes: Nodes, failure: float, mu: float) -> bool:
 
 def _below(nodes: Nodes, failure: float, mu: float) -> Mask:
     """Whether G_mu is above f (x) f_{0,failure} on each cell, and beyond the last."""
-    tail = Gaussian(mu).bounds.delta(nodes.epsilon[-1]).upper <= max(failure, nodes.curve.q_plus)
+    tail = Gaussian(mu).bounds.delta(nodes.epsilon[-1]).upper <= max(failure, nodes.curve.mass_at_infinity.lower)
     return np.append(stays_above(nodes, mu, failure), bool(tail))

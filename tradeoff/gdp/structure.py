@@ -33,7 +33,7 @@ def _by_parts(f: TradeOff) -> float:
     if isinstance(f, Gaussian):
         return float(f.mu)
     if isinstance(f, Tensor):
-        return math.sqrt(math.fsum(n * cap(factor) ** 2 for factor, n in f.factors.items())) * (1 + 4 * UNIT)
+        return math.hypot(*(math.sqrt(n) * cap(factor) for factor, n in f.factors.items())) * (1 + 8 * UNIT)  # no square underflows
     if isinstance(f, Subsampled | Inverse | Mixture | HullOfMinimum):
         return max(cap(operand) for operand in f.operands)
     if isinstance(f, Group):
@@ -42,7 +42,7 @@ def _by_parts(f: TradeOff) -> float:
 
 
 def _by_losses(f: TradeOff) -> float:
-    if f.q_plus > 0 or f.p_minus > 0:
+    if any(order.mass_at_infinity.upper > 0 for order in (f, f.inverse())):
         return math.inf
     reach = max(f.sup_loss, f.inverse().sup_loss, 0.0)
     if math.isinf(reach):
@@ -81,16 +81,16 @@ def without_leak(f: TradeOff, failure: float) -> tuple[TradeOff, float]:
     """
     factors = f.factors if isinstance(f, Tensor) else {f: 1}
     leaks = {factor: n for factor, n in factors.items() if factor.leak is not None}
-    q = tensor(leaks.items()).q_plus * (1 if sum(leaks.values()) == 1 else 1 + 16 * UNIT)  # one leak is exact, a sum is rounded
-    if not leaks or q > failure or q >= 1:
+    q = tensor(leaks.items()).mass_at_infinity
+    if not leaks or q.upper > failure or q.upper >= 1:
         return f, failure
     rest = tensor((factor, n) for factor, n in factors.items() if factor.leak is None)
-    return rest, max(0.0, (failure - q) / (1 - q) * (1 - 8 * UNIT))
+    return rest, max(0.0, ((failure - q) / (1 - q)).lower)
 
 
 def lost(f: TradeOff, failure: float) -> str | None:
     """Say why no finite mu can do, if that is the truth: more than ``failure`` is given away outright."""
-    for mass, where in ((f.q_plus, "f(0)"), (f.p_minus, "f^-1(0)")):
-        if mass > failure:
+    for order, where in ((f, "f(0)"), (f.inverse(), "f^-1(0)")):
+        if (mass := order.mass_at_infinity.lower) > failure:
             return f"{where} = 1 - {mass:.6g}, and G_mu (x) f_{{0,{failure:.6g}}} starts at 1 - {failure:.6g} for every finite mu"
     return None

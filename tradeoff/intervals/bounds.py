@@ -156,8 +156,8 @@ def _quotient(x: Array, y: Array, toward: float) -> Array:
 def _scaled(value: Array, by: Array) -> NDArray[np.bool_]:
     """Whether a result is exact because one operand is 1, or a power of two that makes nothing subnormal or infinite."""
     size = np.abs(value)
-    return np.asarray((np.abs(by) == 1) | ((np.abs(np.frexp(by)[0]) == 0.5) & (size >= _LEAST) & (size < np.inf)))
+    return np.asarray((np.abs(by) == 1) | ((np.abs(np.frexp(by)[0]) == 0.5) & (size > _LEAST) & (size < np.inf)))
 
 
 _LEAST = 2.0**-1022
-"""The least float with all its digits."""
+"""The least float with all its digits; below it, halving rounds, and may round to it."""

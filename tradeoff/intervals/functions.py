@@ -91,9 +91,12 @@ def rational(x: Fraction) -> Bounds:
 
 
 def log_quotient(q: Fraction, p: Fraction) -> Bounds:
-    """Bound log(q/p) of two positive fractions, by its distance to 1 where that is small."""
-    near = rational((q - p) / p)
-    return log1p(near) if abs(near.lower) < 1 else log(rational(q / p))
+    """Bound log(q/p) of two positive fractions, by its distance to 1 where that is small, however far it is elsewhere."""
+    if abs(q - p) < p / 2:
+        return log1p(rational((q - p) / p))
+    ratio = q / p
+    power = ratio.numerator.bit_length() - ratio.denominator.bit_length()
+    return log(rational(ratio / Fraction(2) ** power)) + power * log(2.0)
 
 
 def total(each: Iterable[Bounds | float]) -> Bounds:
@@ -107,7 +110,10 @@ def _exact_sum(terms: list[float], side: str) -> float:
     if not all(map(math.isfinite, terms)):
         found = sum(terms)
         return found if not math.isnan(found) else (-math.inf if side == "lower" else math.inf)
-    found = math.fsum(terms)
+    try:
+        found = math.fsum(terms)
+    except OverflowError:
+        return float(getattr(rational(sum(map(Fraction, terms), Fraction(0))), side))
     error = math.fsum([*terms, -found])  # its sign is that of the rounding
     if side == "lower":
         return found if error >= 0 else math.nextafter(found, -math.inf)

@@ -15,7 +15,7 @@ from tradeoff.core.parameters import reals
 from tradeoff.core.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
 from tradeoff.numerics.roots import straddle
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.numerics.rounding import Array
 
 _FARTHEST = 700.0
 
@@ -69,7 +69,7 @@ class Band(ABC):
         flat, shape = _array("epsilon", epsilon, -np.inf, np.inf)
         low, high = self._delta(np.clip(flat, -_FARTHEST, _FARTHEST))
         # Beyond what e^epsilon holds: delta falls from 1 at -inf to Q(L = inf) at +inf, which the curve knows.
-        least, most = (self.of.q_plus * (1 + sign * 4 * UNIT) for sign in (-1, 1))
+        least, most = self.of.mass_at_infinity
         low = np.where(flat > _FARTHEST, least, np.where(flat == -np.inf, 1.0, low))
         high = np.where(flat == np.inf, min(most, 1.0), np.where(flat < -_FARTHEST, 1.0, high))
         return _shaped(low, high, shape)
@@ -78,7 +78,7 @@ class Band(ABC):
         """Bound the least epsilon with delta(epsilon) <= delta, in nats; +inf from above where the band at alpha = 0 leaves more."""
         flat, shape = _array("delta", delta, 0.0, 1.0)
         low, _ = straddle(lambda e: self._delta(np.clip(e, -_FARTHEST, _FARTHEST))[0], flat)
-        known = flat > self.guarantee.q_plus * (1 + 8 * UNIT)
+        known = flat > self.guarantee.mass_at_infinity.upper
         high = np.full(len(flat), np.inf)
         high[known] = self.guarantee.bounds.epsilon(flat[known]).upper
         return _shaped(np.minimum(low, high), high, shape)

@@ -62,7 +62,7 @@ def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
             first = np.where(a > 0, np.exp(log_density) * _mills(np.maximum(a, 0)), ndtr(-a))
         second = np.exp(log_density) * _mills(b)
         value = first - second
-        error = UNIT * (64 + position) * (first + second)  # of the terms: the difference may be nothing but rounding
+        error = UNIT * (64 + position) * (first + second) + TINY  # of the terms: the difference may be nothing but rounding
         return np.maximum(down(value - error), 0.0), np.maximum(up(value + error), TINY)
     low, high = around(value, ulps)
     return np.maximum(low, 0.0), np.maximum(high, TINY)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -39,6 +39,17 @@ def straddle(function: Callable[[Array], Array], level: Array, start: float = 1.
     low = np.where(function(low) > level, low, -np.inf)
     high = np.where(function(high) <= level, high, np.inf)
     return _halve(function, level, low, high)
+
+
+def turned(sides: Callable[[Array], Iterable[Array]], level: Array) -> tuple[Array, Array]:
+    """Bound inf{t in [0, 1] : f(t) <= level} of a decreasing function known from both sides."""
+
+    def side(t: Array, which: int) -> Array:
+        return tuple(sides(np.clip(t, 0.0, 1.0)))[which]
+
+    low, high = straddle(lambda t: side(t, 0), level)[0], straddle(lambda t: side(t, 1), level)[1]
+    high = np.where(side(np.zeros_like(level), 1) <= level, 0.0, high)  # it starts there already
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
 def _halve(function: Callable[[Array], Array], level: Array, low: Array, high: Array) -> tuple[Array, Array]:

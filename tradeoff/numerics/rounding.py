@@ -38,6 +38,13 @@ def around(x: ArrayLike, ulps: ArrayLike = 8) -> tuple[Array, Array]:
     return down(x, ulps), up(x, ulps)
 
 
+def distance(low: Array, low_rest: Array, high: Array, high_rest: Array) -> Array:
+    """Return high - low >= 0 from the smaller number, which is exact, of each pair that adds to 1."""
+    across = (0.5 - low) + (0.5 - high_rest)
+    found = np.where(high_rest >= 0.5, high - low, np.where(low_rest < 0.5, low_rest - high_rest, across))
+    return np.maximum(found, 0.0)
+
+
 def square_root(x: Fraction | float) -> float:
     """Return the square root of a fraction, however large or small, rounded to nearest; exact where a float is."""
     if x == math.inf:

@@ -60,7 +60,7 @@ def _asked(curve: TradeOff, epsilon: Array, tol: float | None = None) -> Pair:
     except PrecisionError:
         low, high = curve.bounds.delta(epsilon)
     # No loss is above sup L.
-    return low, np.where(epsilon >= curve.sup_loss, 0.0, high) if curve.q_plus == 0 else high
+    return low, np.where(epsilon >= curve.sup_loss, 0.0, high) if curve.mass_at_infinity.upper == 0 else high
 
 
 def _monotone(low: Array, high: Array) -> Pair:
@@ -103,7 +103,7 @@ def orders(*curves: TradeOff) -> list[tuple[TradeOff, ...]]:
 
 def end(f: TradeOff, level: float) -> float:
     """Return an eps >= 0 from which on delta_f <= level, or inf if none is known."""
-    top = f.sup_loss if f.q_plus == 0 or f.q_plus * (1 + 4 * UNIT) <= level else np.inf
+    top = f.sup_loss if f.mass_at_infinity.upper <= level else np.inf
     try:
         at = max(float(f.bounds.epsilon(level).upper), 0.0)
     except PrecisionError:

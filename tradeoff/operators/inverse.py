@@ -13,7 +13,7 @@ from tradeoff.core.derived import Derived
 from tradeoff.core.dispatch import announces
 from tradeoff.engines.law import LossLaw, Reversed
 from tradeoff.intervals.functions import exp, expm1
-from tradeoff.numerics.roots import straddle
+from tradeoff.numerics.roots import turned
 from tradeoff.numerics.rounding import Array
 
 
@@ -26,10 +26,7 @@ class Inverse(Derived):
         self.operands = (base,)
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
-        base = self.operands[0]
-        low = straddle(lambda t: base.bounds(np.clip(t, 0.0, 1.0)).lower, alpha)[0]
-        high = straddle(lambda t: base.bounds(np.clip(t, 0.0, 1.0)).upper, alpha)[1]
-        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+        return turned(self.operands[0].bounds, alpha)
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
         # 1 - e^eps (1 - delta_f(-eps)); beyond all floats delta_{f^-1} is known as it was there.

@@ -60,7 +60,7 @@ class Mixture(Derived):
     def inverse(self) -> TradeOff:
         if self.symmetric:
             return self
-        return mixture({f.inverse(): w for f, w in zip(self.operands, self.weights, strict=True)})
+        return Mixture({f.inverse(): w for f, w in zip(self.operands, self.weights, strict=True)})  # not divided by their sum again
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         shares: dict[TradeOff, float] = {}

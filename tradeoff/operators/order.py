@@ -11,7 +11,6 @@ from tradeoff.core.dispatch import announces
 from tradeoff.core.parameters import number
 from tradeoff.errors import Undecided
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.numerics.rounding import UNIT
 from tradeoff.operators.cells import Nodes, chords, end, orders, under
 from tradeoff.operators.corners import both_orders, by_corners
 from tradeoff.operators.ends import lost, top
@@ -33,15 +32,6 @@ _PATIENCE = 96
 
 _SHARP = 1e-8
 """Relative width to which delta is asked again where the usual one decides nothing."""
-
-_MOST_NODES = 4000
-"""Nodes after which a verdict is given up: a second or so for closed forms."""
-
-_FIRST = 17
-"""Nodes a scale to begin with: a composed curve takes milliseconds each, and open cells are halved."""
-
-_PATIENCE = 96
-"""Nodes after which what cannot be proved is looked at no longer for a refutation."""
 
 _FARTHEST = 1e6
 """Largest epsilon looked at where delta_f is known to end beyond it."""
@@ -140,7 +130,8 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
 
 def _one_order(f: TradeOff, goal: TradeOff) -> bool:
     """Decide delta_f <= delta_goal for eps >= 0, cell by cell: chords above f, a polygon below goal."""
-    tail = end(f, goal.q_plus * (1 - 4 * UNIT))
+    level = max(goal.mass_at_infinity.lower, 0.0)
+    tail = end(f, level)
     # Where no eps is known from which on delta_f is small enough, nothing is proved; a look may refute.
     reach = min(tail, _FARTHEST) if tail < np.inf else _LOOK
     scales = np.linspace(0.0, 1.0, _FIRST), np.geomspace(1.0, 1e-5, _FIRST)
@@ -159,7 +150,7 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
         above = chords(mine, mine.upper, t) > value if len(mine.epsilon) > 1 else np.empty((1, 0), dtype=bool)
         open_ = np.flatnonzero(np.any(above, axis=0))
         # From ``tail`` on delta_f <= level is proved; asked among other nodes, it may be a little wider.
-        if len(open_) == 0 and (tail <= reach or mine.upper[-1] <= goal.q_plus * (1 - 4 * UNIT)):
+        if len(open_) == 0 and (tail <= reach or mine.upper[-1] <= level):
             return True
         stuck = np.flatnonzero(mine.upper > theirs.lower)
         most = _PATIENCE if len(stuck) or tail == np.inf else _MOST_NODES

@@ -19,7 +19,7 @@ from tradeoff.errors import DomainError
 from tradeoff.families._symmetric import symbols_of, written
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, maximum, meet
-from tradeoff.numerics.roots import straddle
+from tradeoff.numerics.roots import turned
 from tradeoff.numerics.rounding import Array
 
 Scheme = Literal["poisson", "without-replacement"]
@@ -99,10 +99,7 @@ class Subsampled(Derived):
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
         if self.flipped:
-            straight = Subsampled(self.operands[0], self.p)
-            low = straddle(lambda t: straight.bounds(np.clip(t, 0.0, 1.0)).lower, alpha)[0]
-            high = straddle(lambda t: straight.bounds(np.clip(t, 0.0, 1.0)).upper, alpha)[1]
-            return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+            return turned(Subsampled(self.operands[0], self.p).bounds, alpha)
         low, high = self.p * self.operands[0].bounds(alpha) + (1 - Bounds.of(self.p)) * (1 - Bounds.of(alpha))
         return low, high
 
@@ -174,10 +171,12 @@ class Subsampled(Derived):
         base = self.operands[0]
         if not self.flipped:
             return self._outer(Bounds(base.least_sup_loss, base.sup_loss))
-        if base.p_minus > 0:  # the P-mass at -inf becomes an atom at log(1 - p)
-            return -log1p(-Bounds.of(self.p))
         other = base.inverse()
-        return -self._outer(Bounds(-other.sup_loss, -other.least_sup_loss))
+        mass, atom = other.mass_at_infinity, -log1p(-Bounds.of(self.p))  # P-mass at -inf becomes an atom at log(1 - p)
+        if mass.lower > 0:
+            return atom
+        finite = -self._outer(Bounds(-other.sup_loss, -other.least_sup_loss))
+        return finite if mass.upper == 0 else Bounds(finite.lower, atom.upper)
 
     def inverse(self) -> TradeOff:
         return Subsampled(self.operands[0], self.p, flipped=not self.flipped)

@@ -14,7 +14,7 @@ from tradeoff.core.dispatch import announces
 from tradeoff.core.parameters import choice
 from tradeoff.core.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.numerics.concave import conjugate
-from tradeoff.numerics.roots import straddle
+from tradeoff.numerics.roots import turned
 from tradeoff.numerics.rounding import UNIT, Array
 from tradeoff.operators.inverse import inverse
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
@@ -99,16 +99,15 @@ class ProfileSymmetrised(Derived):
             slack = 4 * UNIT * s * (1 + np.log(s))
             return low - slack, high + slack
 
-        points = np.exp(np.arange(0.0, 2 + min(base.sup_loss, 40.0), 0.25))
+        points = np.exp(np.arange(0.0, 2 + np.clip(base.sup_loss, 0.0, 40.0), 0.25))
         low, high = conjugate(profile, alpha, points)
         beyond = (1 - base.mass_at_infinity - points[-1] * Bounds.of(alpha)).upper
         return np.maximum(low, 0.0), np.maximum(np.maximum(high, beyond), 0.0)
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
         low, high = self._steep(alpha)
-        inverse_low = straddle(lambda t: self._steep(np.clip(t, 0.0, 1.0))[0], alpha)[0]
-        inverse_high = straddle(lambda t: self._steep(np.clip(t, 0.0, 1.0))[1], alpha)[1]
-        return np.maximum(low, np.clip(inverse_low, 0.0, 1.0)), np.maximum(high, np.clip(inverse_high, 0.0, 1.0))
+        inverse_low, inverse_high = turned(self._steep, alpha)
+        return np.maximum(low, inverse_low), np.maximum(high, inverse_high)
 
     # h is f at alpha = 0 and steep there, and h^-1(0) = 1 - delta(0) is not above f(0).
 

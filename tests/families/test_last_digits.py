@@ -1,0 +1,139 @@
+"""The last digits of closed forms and polygons, against balls and fractions: kinks, zeros, powers, and what is subnormal."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction as F  # noqa: N817 - vertices are read more easily
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+
+import tradeoff as to
+from tradeoff.core.bounds import Bounds
+from tradeoff.errors import CurveError
+
+ctx.prec = 400
+
+
+def holds(bounds: Bounds, truth: arb | F) -> bool:
+    """Whether both sides are on theirs, whatever the truth's ball leaves open."""
+    if isinstance(truth, F):
+        return F(bounds.lower) <= truth <= F(bounds.upper)
+    return not (truth < arb(bounds.lower) or truth > arb(bounds.upper))
+
+
+def laplace(epsilon: float, alpha: float) -> arb:
+    steps = arb(epsilon).exp() * arb(alpha)
+    return 1 - steps if steps < 0.5 else 1 / (4 * steps)
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 0.5, 1.7, 2.9, 40.0, 690.0])
+def test_laplace_at_the_floats_about_its_kink(epsilon):
+    kink = float((-arb(epsilon)).exp() / 2)
+    for k in range(-8, 9):
+        alpha = kink + k * math.ulp(kink)
+        assert holds(to.Laplace(epsilon).bounds(alpha), laplace(epsilon, alpha))
+
+
+@pytest.mark.parametrize("epsilon", np.linspace(742.0, 746.0, 21).tolist())
+def test_laplace_at_the_least_floats(epsilon):
+    for k in range(1, 8):
+        assert holds(to.Laplace(epsilon).bounds(k * 5e-324), laplace(epsilon, k * 5e-324))
+
+
+@pytest.mark.parametrize("f", [to.Identity(), to.Gaussian(0.0), to.PureDP(0.0), to.Laplace(0.0), to.TotalVariation(0.0)])
+def test_what_loses_nothing_says_so_to_the_last_bit(f):
+    for alpha in (5e-324, 1e-20, 0.1, 0.25, 0.3, 1 - 2.0**-53):
+        assert holds(f.bounds(alpha), 1 - F(alpha))
+    assert f(0.25) == 0.75
+    assert to.Identity().bounds.delta([0.0, 1.0]).upper.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(("delta", "n"), [(1e-300, 5), (1e-300, 10**21), (1e-112, 100), (1e-20, 10**6), (0.3, 4000), (1e-17, 10**18)])
+def test_a_power_of_a_small_leak_keeps_it(delta, n):
+    ctx.prec = 4000
+    try:
+        truth = 1 - (n * (1 - arb(delta)).log()).exp()
+        f = to.TotalVariation(delta) ** n
+        assert holds(f.bounds.delta(0.0), truth)
+        assert f.delta(0.0) <= float(truth) * (1 + 1e-15)
+        g = to.TotalVariation(delta) ** (n - 1) @ to.TotalVariation(delta)
+        assert holds(g.bounds.delta(0.0), truth)
+    finally:
+        ctx.prec = 400
+
+
+def test_leaks_near_one_are_ordered_by_what_they_keep():
+    most, least = to.TotalVariation(0.5) ** 59, to.TotalVariation(0.5) ** 60
+    assert most >= least
+    assert not least >= most
+
+
+def test_without_privacy_no_loss_is_finite():
+    f = to.subsample(to.TotalVariation(1), 0.25)
+    assert holds(f.bounds.epsilon(0.25), arb(0.75).log())
+
+
+def polygons():
+    """Draw convex polygons at every scale, most of whose segments are short."""
+    rng = np.random.default_rng(7)
+    for _ in range(150):
+        scale = 10.0 ** -rng.choice([0, 0, 1, 5, 16, 100, 300, 308, 310, 320])
+        x = np.unique(np.append(rng.random(rng.integers(1, 5)) * scale, [0.0, rng.choice([1.0, 0.5, rng.random()])]))
+        top = rng.choice([1.0, rng.random(), 1e-300, 1e-310])
+        y = top * np.linspace(1.0, 0.0, len(x)) ** rng.choice([1.0, 2.0, 3.0])
+        try:
+            yield to.PiecewiseLinear(x, y), scale, rng
+        except CurveError:  # not convex as drawn
+            continue
+
+
+def test_polygons_hold_themselves_to_the_last_bit_at_every_scale():
+    for f, scale, rng in polygons():
+        near = [float(np.nextafter(v, side)) for v in f.alpha for side in (0.0, v, 1.0)]
+        alpha = np.concatenate([near, rng.random(4), rng.random(4) * scale])
+        lower, upper = f.bounds(alpha)
+        exact = f.rational()
+        for a, low, high in zip(alpha.tolist(), lower, upper, strict=True):
+            truth = exact.at(F(a))
+            assert F(low) <= truth <= F(high)
+            assert high - low <= 1e-14 * high + 2e-323  # and the door adds one
+
+
+def test_profiles_of_polygons_at_every_scale():
+    for f, _, _ in polygons():
+        for epsilon in (0.0, 1e-17, -1e-17, 0.1, -1.0, 5.0, 40.0, 680.0, -40.0, -740.0):
+            s = arb(epsilon).exp()
+            gains = [1 - _ball(b) - s * _ball(a) for a, b in f.vertices]
+            lower, upper = f.bounds.delta(epsilon)
+            assert not all(gain < arb(lower) for gain in gains)
+            assert not any(gain > arb(upper) for gain in gains)
+
+
+def _ball(x: F) -> arb:
+    return arb(x.numerator) / x.denominator
+
+
+@pytest.mark.parametrize("first", [5e-324, 1e-309, 1e-300])
+def test_the_steepest_polygons_have_a_loss(first):
+    f = to.PiecewiseLinear([0.0, first, 1.0], [1.0, 0.25, 0.0])
+    truth = (arb(0.75) / arb(first)).log()
+    assert holds(f.bounds.epsilon(0.0), truth)
+    assert f.epsilon(0.0) < math.inf
+
+
+def test_a_sum_of_losses_beyond_all_floats_is_infinite():
+    assert (to.Laplace(1.5e308) @ to.PureDP(1e308)).sup_loss == math.inf
+
+
+def test_a_curve_that_loses_almost_everything_has_a_profile_symmetrisation():
+    f = to.mixture({to.PiecewiseLinear([0.0, 1.0], [0.01, 0.0]): 0.5, to.PiecewiseLinear([0.0, 1.0], [0.03, 0.0]): 0.5})
+    lower, upper = f.symmetrise(assume="profile").bounds(0.25)
+    assert 0 <= lower <= upper <= 0.03
+
+
+@pytest.mark.parametrize("p", [0.25, 0.5])
+def test_an_inverse_that_has_come_to_zero_is_zero(p):
+    f = ~to.subsample(to.TotalVariation(0.5), p)
+    assert f.bounds(1 - p / 2 + 1e-3).upper <= 5e-324
