@@ -25,7 +25,7 @@ def worst(curve):
 
 def test_a_hundred_times_nearer_than_the_clt_on_laplace():
     curve = to.Laplace(0.1) ** 400
-    edgeworth, clt, doubt = errors(curve, tol=1e-5)
+    edgeworth, clt, doubt = errors(curve, tol=1e-6)
     assert np.max(doubt) < 1e-6
     assert np.max(clt) == pytest.approx(6.0e-4, abs=1e-5)
     assert np.max(edgeworth[ALPHA > 1e-3]) < 4.8e-6

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.dispatch import operator
 from tradeoff.core.parameters import count, number, reals
-from tradeoff.engines.allowance import METHODS, Allowance, Method, Progress, allowance, allowing
+from tradeoff.engines.allowance import MEMORY, METHODS, Allowance, Method, Progress, allowance, allowing
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain, shown
 from tradeoff.intervals.functions import clip
 from tradeoff.numerics.rounding import Array
@@ -80,7 +80,9 @@ class Certified:
         if not (method is None or (isinstance(method, str) and method in METHODS)):
             raise DomainError(f"method = {shown(method)} is none of {', '.join(METHODS)}")
         if asked.pop("memory", None) is not None:
-            asked["memory"] = count("memory", how["memory"], MEGABYTE)
+            asked["memory"] = count("memory", how["memory"], 1)
+            if asked["memory"] < MEGABYTE:
+                raise DomainError(f"memory = {asked['memory']} is below one MiB, {MEGABYTE} bytes; the usual is {MEMORY}")
         if not (progress is None or callable(progress)):
             raise DomainError(f"progress = {shown(progress)} cannot be called; give a function of (settled, asked)")
         if jobs is not None and count("n_jobs", jobs, -_MOST_JOBS, _MOST_JOBS) == 0:

@@ -81,9 +81,9 @@ def _spread(cells: Cells, nodes: Array) -> Array:
     grow = 1 + cells.slack + 32 * UNIT
     excess, deficit, width = cells.excess * grow, cells.deficit * grow, np.diff(nodes)
     p = np.zeros(len(nodes))
-    p[1:] += np.exp(-nodes[:-1]) * excess[1:-1] / np.expm1(width)
+    p[1:] += _lifted(nodes[1:], excess[1:-1]) / -np.expm1(-width)
     p[:-1] += deficit[1:-1] / -np.expm1(-width)
-    p[0] += np.exp(-nodes[0]) * excess[0]  # below the nodes: Q-mass to the first, the rest of P to -infinity
+    p[0] += _lifted(nodes[:1], excess[:1])[0]  # below the nodes: Q-mass to the first, the rest of P to -infinity
     p[-1] += deficit[-1]  # above them: P-mass to the last, the rest of Q to +infinity
     return np.nextafter(p, np.inf)
 
@@ -200,6 +200,12 @@ def _cuts(mass: Array, nodes: Array) -> Array:
     return np.asarray(cuts)
 
 
+def _lifted(loss: Array, q: Array) -> Array:
+    """Return e^-loss q, Q-mass as P-mass; nothing stays nothing where e^-loss is beyond the floats."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(q > 0, np.exp(-loss) * q, 0.0)
+
+
 class _Polygon:
     """Tangents at cuts; ``rise`` and ``fall`` are (h - tangent)/ratio at the left and right end of the cells.
 
@@ -214,7 +220,7 @@ class _Polygon:
         self.rise, self.fall, self.extra, self.slack = (np.zeros(size) for _ in range(4))
         self.to_left, self.to_right = 1 / -np.expm1(-width), 1 / np.expm1(width)
         self.chord, self.own = np.zeros(size), np.zeros(size)
-        self.chord[1:] += np.exp(-nodes[:-1]) * inner.excess * self.to_right
+        self.chord[1:] += _lifted(nodes[1:], inner.excess) * self.to_left  # e^-a/(e^(b-a) - 1) = e^-b/(1 - e^(a-b))
         self.chord[:-1] += inner.deficit * self.to_left
         self.own[:-1] += self.to_right
         self.own[1:] += self.to_left
@@ -231,7 +237,7 @@ class _Polygon:
         whole = (np.cumsum(repeated) - 1)[:-1]
         distinct = repeated[1:]
         excess, deficit, slack = (np.where(distinct, np.append(part, 0.0)[whole], 0.0) for part in cells)
-        self.rise[which] = np.exp(-self.nodes[which]) * excess[::3]
+        self.rise[which] = _lifted(self.nodes[which], excess[::3])
         self.fall[which + 1] = deficit[1::3]
         self.slack[which] = np.maximum(slack[::3], slack[1::3])
 

@@ -28,14 +28,17 @@ _LARGEST_LOSS = 300.0
 _MOST_ROUNDS = 2**47
 """48 units of rounding a round, times as many rounds, are 3/4: ``lattice.compose`` then says nothing of a power."""
 
+_COARSEST = 100.0
+"""Spacing in nats from which on the masses that a cell of a continuous law is split into differ by more than floats hold."""
+
 _REMEMBERED = 2**22
 """Most table entries kept for later questions: 128 MiB an order."""
 
 UNKNOWN = Profile(np.array([0.0, 1.0]), np.ones(2), np.array([0.0, 1.0]), np.zeros(2), 0.0)
 """What is known when nothing is."""
 
-_APART = 4.0
-"""Most spreads of the integrand between places tables are aimed at: rounding is far below their cells' width, even e^2 times as large."""
+_APART = 2.0
+"""Most spreads of the integrand between places tables are aimed at: rounding is far below their cells' width, even e times as large."""
 
 _POLES = (0.0, 1.0)
 _FARTHEST_BACK = 38.0
@@ -129,6 +132,8 @@ class Order:
 
     def _made(self, epsilon: float, effort: Effort) -> tuple[Profile, bool]:
         grid = planner.plan(self.views, self.counts, self.sketches, epsilon, effort)
+        if grid.h > _COARSEST and any(law.continuous for law in self.views):
+            return UNKNOWN, True
         factors = planner.factors(grid, self.laws, self.views, self.counts, reverse=self.reverse)
         return profile(factors, grid.h, grid.theta, grid.window, self.q_plus * (1 - 16 * UNIT)), grid.capped
 

@@ -12,6 +12,7 @@ from scipy.special import ndtr
 from tradeoff.core.bounds import Bounds
 from tradeoff.core.curve import TradeOff
 from tradeoff.core.parameters import MOST, choice, count, is_symbol, losses, real
+from tradeoff.core.tensor import tensor
 from tradeoff.errors import PrecisionError, SymbolError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
@@ -74,7 +75,9 @@ def clt(curve: TradeOff) -> ApproximateCurve:
             f"the losses of {curve!r} are too large for floats to hold their moments; there is no privacy to speak of", np.inf
         )
     mu = gap / math.sqrt(variance) if variance > 0 else 0.0
-    shape = attached(_gaussian(mu), curve.p_minus, curve.q_plus)
+    leaks = [(factor, n) for factor, n in factors(curve).items() if factor.leak is not None]
+    rest = tensor((factor, n) for factor, n in factors(curve).items() if factor.leak is None)
+    shape = attached(_gaussian(mu), rest.p_minus, rest.q_plus) @ tensor(leaks)
     return ApproximateCurve(shape, "CLT", "Dong, Roth, Su 2022, Theorem 3.5", _ASYMPTOTIC, curve, mu)
 
 

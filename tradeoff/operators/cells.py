@@ -16,6 +16,9 @@ from tradeoff.core.curve import TradeOff
 from tradeoff.errors import PrecisionError
 from tradeoff.numerics.rounding import UNIT, Array
 
+_WIDEST = 700.0
+"""Steps in nats from which on e^step is as good as beyond the floats."""
+
 
 @dataclass(frozen=True)
 class Nodes:
@@ -30,6 +33,11 @@ class Nodes:
     def of(cls, curve: TradeOff, epsilon: Array) -> Nodes:
         """Ask the curve at the nodes."""
         return cls(curve, epsilon, *_monotone(*_asked(curve, epsilon)))
+
+    @property
+    def widths(self) -> Array:
+        """Return e^step - 1 for each cell, as far as floats go."""
+        return np.asarray(np.expm1(np.minimum(np.diff(self.epsilon), _WIDEST)))
 
     def more(self, epsilon: Array, tol: float | None = None) -> Nodes:
         """Ask at more nodes, and only there; to the relative width ``tol`` where it can be reached."""
@@ -73,23 +81,25 @@ def under(nodes: Nodes) -> tuple[Array, Array]:
 
     Three points a cell: its ends, and where the chords of its neighbours, prolonged, meet.
     """
-    low, high, step = nodes.lower, nodes.upper, np.diff(nodes.epsilon)
-    width, noise = np.expm1(step), 4 * UNIT * (low + high)
+    low, high, step, width = nodes.lower, nodes.upper, np.diff(nodes.epsilon), nodes.widths
+    noise = 4 * UNIT * (low + high)
     # Slopes in t, steeper than the truth on the left: delta' >= -1 in s at s = 1, and >= the slope of the cell before.
     falls = (low[1:-1] - high[:-2] - noise[1:-1] - noise[:-2]) / -np.expm1(-step[:-1]) * (1 + 8 * UNIT)
     left = np.append(-1.0, falls)
     gains = (low[1:-1] - high[2:] - noise[1:-1] - noise[2:]) / width[1:] * np.exp(-step[:-1]) * (1 - 8 * UNIT)
+    gains = np.where(step[1:] < _WIDEST, gains, 0.0)
     right = np.append(np.maximum(gains, 0.0), 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         meet = (low[1:] + width * right - low[:-1]) / (left + right)
     t = np.stack([np.zeros_like(width), np.clip(np.nan_to_num(meet), 0.0, width), width])
     value = np.maximum(low[:-1] + t * left, low[1:] + (width - t) * right)
+    value = np.where(step < _WIDEST, value, low[1:])  # of a cell that no float measures all that is known is that delta falls
     return t, np.maximum(value * (1 - 32 * UNIT), 0.0)
 
 
 def chords(nodes: Nodes, values: Array, t: Array) -> Array:
     """Return the chords of ``values`` at the points ``t`` of ``under``, rounded up."""
-    found: Array = (values[:-1] + (values[1:] - values[:-1]) * (t / np.expm1(np.diff(nodes.epsilon)))) * (1 + 8 * UNIT)
+    found: Array = (values[:-1] + (values[1:] - values[:-1]) * (t / nodes.widths)) * (1 + 8 * UNIT)
     return found
 
 

@@ -67,14 +67,25 @@ def lossless(f: TradeOff, g: TradeOff) -> Verdict:
 
 def family(f: TradeOff, g: TradeOff) -> Verdict:
     """In a family of one parameter privacy falls as the parameter grows."""
-    if type(f) is not type(g) or f.free_symbols or g.free_symbols:
+    if type(f) is not type(g):
         return None
+    if f.free_symbols or g.free_symbols:
+        return _formulas(f, g)
     if isinstance(f, Gaussian) and isinstance(g, Gaussian):
         return bool(f.mu <= g.mu)
     if isinstance(f, PureDP | Laplace | TotalVariation):
         (least, most), (low, high) = map(lost, (f, g)) if isinstance(f, TotalVariation) else map(top, (f, g))
         return True if most <= low else False if least > high else None
     return None
+
+
+def _formulas(f: TradeOff, g: TradeOff) -> Verdict:
+    """Compare parameters as formulas, where SymPy knows which is larger."""
+    names = [name for name in ("mu", "epsilon_0", "delta_0") if hasattr(f, name)]
+    try:
+        return bool(getattr(f, names[0]) <= getattr(g, names[0])) if names else None
+    except TypeError:  # it depends on the symbols
+        return None
 
 
 def shifted(f: TradeOff, g: TradeOff) -> Verdict:
