@@ -36,20 +36,25 @@ class CheckedSums:
     def claim(self, claim: Claim) -> None:
         """Verify the bounds of one claim."""
         self.log.close("ulps", claim.terms["ulps"], ulps(claim.lower, claim.upper), 0.0)
-        found = self._beta(REAL(claim.at)) if claim.quantity == "beta" else self._delta(REAL(claim.at))
-        slack = self.own * (1 + abs(found))
-        self.log.below(f"{claim.quantity} lower", claim.lower, found * (1 + slack))
-        self.log.above(f"{claim.quantity} upper", claim.upper, found * (1 - slack))
+        # Masses that add up to 1 are known to a few units of 1, and so is what is left of it next to alpha = 1.
+        sides = (
+            (self._beta(REAL(claim.at), off) for off in (-16 * EPS, 16 * EPS))
+            if claim.quantity == "beta"
+            else (self._delta(REAL(claim.at)),) * 2
+        )
+        least, most = sides
+        self.log.below(f"{claim.quantity} lower", claim.lower, most * (1 + self.own * (1 + abs(most))))
+        self.log.above(f"{claim.quantity} upper", claim.upper, least * (1 - self.own * (1 + abs(least))))
 
     def _delta(self, x: Any) -> Any:
         above = self.loss > x
         return self.q_plus + np.sum(np.exp(self.log_p[above] + self.loss[above]) * -np.expm1(x - self.loss[above]))
 
-    def _beta(self, alpha: Any) -> Any:
+    def _beta(self, alpha: Any, off: Any) -> Any:
         """Reject where the loss is greatest until alpha is spent (Neyman and Pearson): what is left under Q."""
         p = np.exp(self.log_p)
         before, spent = np.cumsum(p) - p, np.cumsum(p)  # P(L < l_k), P(L <= l_k)
-        left = 1 - alpha - self.p_minus  # mass accepted among the finite losses
+        left = 1 - alpha - self.p_minus + off  # mass accepted among the finite losses
         share = np.clip((left - before) / np.where(p > 0, p, 1), 0, 1)
         share = np.where(spent <= left, 1, share)
         return np.sum(share * np.exp(self.log_p + self.loss))

@@ -336,19 +336,27 @@ def _checked(alpha: Any, beta: Any, *, exact: bool) -> tuple[Any, Any]:
     if len(alpha) != len(beta) or len(alpha) == 0:
         raise CurveError(f"alpha and beta need the same positive length, not {len(alpha)} and {len(beta)}")
     slack: Any = 0 if exact else _FORGIVEN
-    _refuse((alpha < 0) | (alpha > 1), lambda k: f"alpha[{k}] = {alpha[k]} is outside [0, 1]")
-    _refuse((beta < 0) | (beta > 1), lambda k: f"beta[{k}] = {beta[k]} is outside [0, 1]")
-    _refuse(alpha[:1] != 0, lambda _: f"alpha[0] = {alpha[0]} must be 0: give f(0) as the first vertex")
-    last = f"the last vertex ({alpha[-1]}, {beta[-1]}) must have beta = 0, as f(1) = 0 for every trade-off function"
+    _refuse((alpha < 0) | (alpha > 1), lambda k: f"alpha[{k}] = {_told(alpha[k])} is outside [0, 1]")
+    _refuse((beta < 0) | (beta > 1), lambda k: f"beta[{k}] = {_told(beta[k])} is outside [0, 1]")
+    _refuse(alpha[:1] != 0, lambda _: f"alpha[0] = {_told(alpha[0])} must be 0: give f(0) as the first vertex")
+    last = f"the last vertex ({_told(alpha[-1])}, {_told(beta[-1])}) must have beta = 0, as f(1) = 0 for every trade-off function"
     _refuse(beta[-1:] != 0, lambda _: last)
-    _refuse(np.diff(alpha) < 0, lambda k: f"alpha is not sorted: alpha[{k + 1}] = {alpha[k + 1]} < alpha[{k}] = {alpha[k]}")
-    _refuse(np.diff(beta) > slack, lambda k: f"beta increases from vertex {k} to {k + 1}: {beta[k]} to {beta[k + 1]}")
-    _refuse(beta > 1 - alpha + slack, lambda k: f"f(alpha) <= 1 - alpha fails at vertex {k}: ({alpha[k]}, {beta[k]})")
+    _refuse(np.diff(alpha) < 0, lambda k: f"alpha is not sorted: alpha[{k + 1}] = {_told(alpha[k + 1])} < alpha[{k}] = {_told(alpha[k])}")
+    _refuse(np.diff(beta) > slack, lambda k: f"beta increases from vertex {k} to {k + 1}: {_told(beta[k])} to {_told(beta[k + 1])}")
+    _refuse(beta > 1 - alpha + slack, lambda k: f"f(alpha) <= 1 - alpha fails at vertex {k}: ({_told(alpha[k])}, {_told(beta[k])})")
     hull = lower_hull(alpha, np.minimum(beta, 1 - alpha))
     repeated = np.append(np.diff(alpha) == 0, False)  # the upper end of a vertical start is no vertex of the curve
     above = (beta - _interpolate(alpha, *hull) > slack) & ~repeated
-    _refuse(above, lambda k: f"not convex at vertex {k}: ({alpha[k]}, {beta[k]}) lies above the chord of its neighbours")
+    _refuse(above, lambda k: f"not convex at vertex {k}: ({_told(alpha[k])}, {_told(beta[k])}) lies above the chord of its neighbours")
     return hull
+
+
+def _told(value: Any) -> str:
+    """Return a coordinate as it stands in an error; Python prints no integer of more than 4300 digits."""
+    try:
+        return str(value)
+    except ValueError:
+        return f"{float(value):.6g}"
 
 
 def _refuse(wrong: Any, message: Callable[[int], str]) -> None:

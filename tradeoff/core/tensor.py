@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
 from functools import cached_property, reduce
 from numbers import Number
 from operator import mul
@@ -232,6 +233,8 @@ def _spelled(value: object) -> str:
         return f"{type(value).__name__}({parts})"
     if isinstance(value, tuple | list | np.ndarray):
         return f"({', '.join(map(_spelled, list(value)))})"
+    if isinstance(value, Fraction):  # hexadecimal: Python prints no decimal of more than 4300 digits
+        return f"{value.numerator:x}/{value.denominator:x}"
     plain = isinstance(value, str | Number) or is_symbol(value)
     return repr(value) if plain else type(value).__name__
 

@@ -105,6 +105,10 @@ class BinomialLaw(AtomicLaw):
     epsilon: float = 0.0
     n: int = 1
 
+    @property
+    def range(self) -> tuple[float, float]:
+        return -self.n * self.epsilon, self.n * self.epsilon  # also where the ends were left out
+
 
 @dataclass(frozen=True, eq=False)
 class DiscreteGaussianLaw(AtomicLaw):
@@ -112,6 +116,10 @@ class DiscreteGaussianLaw(AtomicLaw):
 
     sigma: float = 1.0
     shift: int = 1
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return -np.inf, np.inf  # the far tails were left out
 
 
 def _too_many(what: str, count: float) -> SizeError:

@@ -102,8 +102,15 @@ class Composition:
         law: AtomicLaw | None = exact.product(self.laws, self.counts)
         return None if law is None else exact.Sums(law, self.q_plus)
 
+    @cached_property
+    def spent(self) -> bool:
+        """Whether some factor leaves no mass that floats hold: nothing is left to compose."""
+        return any(not law.continuous and len(law.atoms.loss) == 0 for law in self.laws)
+
     def engines(self, method: Method | None) -> Iterator[Engine]:
         """Yield the engines to ask, in order; a method forces one."""
+        if self.spent:
+            return
         if method == "exact" or (method is None and self.sums is not None):
             if self.sums is not None:
                 yield self.sums

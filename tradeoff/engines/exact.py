@@ -151,7 +151,8 @@ def profile(law: AtomicLaw, q_plus: float) -> Profile:
     delta_k = delta_(k+1) + (e^l_(k+1) - e^l_k) P(L > l_k); to the left of all atoms it is a line in e^epsilon to 1.
     """
     loss, p, slack_p = law.loss, _masses(law.log_p), _slacks(law)[0]
-    gaps = np.expm1(np.minimum(np.diff(loss), 700.0)) * np.exp(loss[:-1].astype(np.longdouble))
+    wide = loss.astype(np.longdouble)
+    gaps = np.expm1(np.diff(wide)) * np.exp(wide[:-1])
     delta = np.minimum(_ends(np.append(_tail(gaps * _tail(p)[1:]), 0.0)), 1.0)
     off = _ends(np.append(_tail(gaps * _tail(p * slack_p)[1:]), 0.0)) + delta * UNIT * (32 + 4 * np.abs(loss))
     # Losses known to ``shift`` move the nodes and, through the gaps, the values.

@@ -83,7 +83,8 @@ class Cumulant:
         if not near.any():
             return plain
         change = np.add.reduceat(self._p * np.expm1(np.clip(t * self.loss, -1.0, 1.0)), self.starts) - self._missing
-        return np.where(near, np.log1p(np.where(near, change, 0.0)), plain)
+        with np.errstate(divide="ignore"):  # a sketch of no mass
+            return np.where(near, np.log1p(np.where(near, np.maximum(change, -1.0), 0.0)), plain)
 
     def __call__(self, t: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at t."""

@@ -31,6 +31,9 @@ _MOST_ROUNDS = 2**47
 _COARSEST = 100.0
 """Spacing in nats from which on the masses that a cell of a continuous law is split into differ by more than floats hold."""
 
+_MOST_NODES = 2**52
+"""Number of a node up to which floats tell it from the next."""
+
 _REMEMBERED = 2**22
 """Most table entries kept for later questions: 128 MiB an order."""
 
@@ -132,7 +135,8 @@ class Order:
 
     def _made(self, epsilon: float, effort: Effort) -> tuple[Profile, bool]:
         grid = planner.plan(self.views, self.counts, self.sketches, epsilon, effort)
-        if grid.h > _COARSEST and any(law.continuous for law in self.views):
+        farthest = max(float(np.max(np.abs(sketch.loss), initial=0.0)) for sketch in self.sketches)
+        if (grid.h > _COARSEST and any(law.continuous for law in self.views)) or farthest > _MOST_NODES * grid.h:
             return UNKNOWN, True
         factors = planner.factors(grid, self.laws, self.views, self.counts, reverse=self.reverse)
         return profile(factors, grid.h, grid.theta, grid.window, self.q_plus * (1 - 16 * UNIT)), grid.capped
