@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cached_property
 from numbers import Rational
@@ -12,9 +12,10 @@ import numpy as np
 
 from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count, is_masked, number, reals
+from tradeoff.core.parameters import count, number
+from tradeoff.core.vertices import canonical, checked, entries, listed
 from tradeoff.engines.atomic import AtomicLaw
-from tradeoff.errors import CurveError, DomainError, SizeError, shown
+from tradeoff.errors import SizeError
 from tradeoff.intervals.functions import log_quotient, rational
 from tradeoff.numerics.differences import log_ratio
 from tradeoff.numerics.hull import lower_hull
@@ -35,9 +36,6 @@ _STEEPEST = 690.0
 
 _SHOWN = 40
 """Binary digits of fractions that are printed as such."""
-
-_FORGIVEN = 1e-12
-"""Violation of convexity or of f <= 1 - alpha that rounding explains: it is repaired downwards, the safe side."""
 
 
 class PiecewiseLinear(TradeOff):
@@ -70,15 +68,15 @@ class PiecewiseLinear(TradeOff):
     """
 
     def __init__(self, alpha: Iterable[Any], beta: Iterable[Any]) -> None:
-        alpha, beta = _listed("alpha", alpha), _listed("beta", beta)
+        alpha, beta = listed("alpha", alpha), listed("beta", beta)
         exact = any(isinstance(v, Fraction) for v in (*alpha, *beta)) and all(
             isinstance(v, Fraction | int) and not isinstance(v, bool) for v in (*alpha, *beta)
         )
         self.exact = exact
-        a, b = (_entries(v, name, exact=exact) for v, name in ((alpha, "alpha"), (beta, "beta")))
-        vertices = _checked(a, b, exact=exact)
+        a, b = (entries(v, name, exact=exact) for v, name in ((alpha, "alpha"), (beta, "beta")))
+        vertices = checked(a, b, exact=exact)
         if exact:
-            self.alpha, self.beta = _canonical(*vertices)
+            self.alpha, self.beta = canonical(*vertices)
         else:  # convex to the last bit, and no vertex above 1 - alpha by a rounding
             points = hull([(whole(x), whole(y)) for x, y in zip(*(v.tolist() for v in vertices), strict=True)])
             self.alpha, self.beta, self.complements = _in_floats(*zip(*points, strict=True))
@@ -309,76 +307,6 @@ class PiecewiseLinear(TradeOff):
 def _capped(size: int) -> None:
     if size > MAX_VERTICES:
         raise SizeError(f"an exact curve of {size} vertices is above the cap of {MAX_VERTICES}; use .floats(), which the engine composes")
-
-
-def _listed(name: str, values: Any) -> list[Any]:
-    if is_masked(values) or not np.iterable(values):
-        raise CurveError(f"{name} = {shown(values)} is not a list of vertices, one number each")
-    return list(values)
-
-
-def _entries(values: list[Any], name: str, *, exact: bool) -> Any:
-    if exact:
-        return np.array([Fraction(v) for v in values], dtype=object)
-    try:
-        array = reals(name, values)
-    except DomainError as error:
-        raise CurveError(f"{name} holds something that is not a number: {shown(values)}") from error
-    if array.ndim != 1:
-        raise CurveError(f"{name} = {shown(values)} is not one list of numbers")
-    if np.isnan(array).any():
-        raise CurveError(f"{name}[{int(np.argmax(np.isnan(array)))}] is NaN")
-    return array
-
-
-def _checked(alpha: Any, beta: Any, *, exact: bool) -> tuple[Any, Any]:
-    """Check every property of a trade-off function; say which fails and where."""
-    if len(alpha) != len(beta) or len(alpha) == 0:
-        raise CurveError(f"alpha and beta need the same positive length, not {len(alpha)} and {len(beta)}")
-    slack: Any = 0 if exact else _FORGIVEN
-    _refuse((alpha < 0) | (alpha > 1), lambda k: f"alpha[{k}] = {_told(alpha[k])} is outside [0, 1]")
-    _refuse((beta < 0) | (beta > 1), lambda k: f"beta[{k}] = {_told(beta[k])} is outside [0, 1]")
-    _refuse(alpha[:1] != 0, lambda _: f"alpha[0] = {_told(alpha[0])} must be 0: give f(0) as the first vertex")
-    last = f"the last vertex ({_told(alpha[-1])}, {_told(beta[-1])}) must have beta = 0, as f(1) = 0 for every trade-off function"
-    _refuse(beta[-1:] != 0, lambda _: last)
-    _refuse(np.diff(alpha) < 0, lambda k: f"alpha is not sorted: alpha[{k + 1}] = {_told(alpha[k + 1])} < alpha[{k}] = {_told(alpha[k])}")
-    _refuse(np.diff(beta) > slack, lambda k: f"beta increases from vertex {k} to {k + 1}: {_told(beta[k])} to {_told(beta[k + 1])}")
-    _refuse(beta > 1 - alpha + slack, lambda k: f"f(alpha) <= 1 - alpha fails at vertex {k}: ({_told(alpha[k])}, {_told(beta[k])})")
-    hull = lower_hull(alpha, np.minimum(beta, 1 - alpha))
-    repeated = np.append(np.diff(alpha) == 0, False)  # the upper end of a vertical start is no vertex of the curve
-    above = (beta - _interpolate(alpha, *hull) > slack) & ~repeated
-    _refuse(above, lambda k: f"not convex at vertex {k}: ({_told(alpha[k])}, {_told(beta[k])}) lies above the chord of its neighbours")
-    return hull
-
-
-def _told(value: Any) -> str:
-    """Return a coordinate as it stands in an error; Python prints no integer of more than 4300 digits."""
-    try:
-        return str(value)
-    except ValueError:
-        return f"{float(value):.6g}"
-
-
-def _refuse(wrong: Any, message: Callable[[int], str]) -> None:
-    """Raise at the first place where ``wrong`` holds."""
-    places = np.flatnonzero(wrong)
-    if len(places):
-        raise CurveError(message(int(places[0])))
-
-
-def _interpolate(at: Any, x: Any, y: Any) -> Any:
-    """Interpolate linearly in the arithmetic of the arguments; constant outside."""
-    if len(x) == 1:
-        return y[0] + 0 * at
-    k = np.clip(np.searchsorted(x, at, side="right"), 1, len(x) - 1)
-    value = y[k - 1] + (y[k] - y[k - 1]) * (at - x[k - 1]) / (x[k] - x[k - 1])
-    return np.where(at > x[-1], y[-1], value)
-
-
-def _canonical(alpha: Any, beta: Any) -> tuple[Any, Any]:
-    """Drop what follows the first zero."""
-    stop = int(np.argmax(beta == 0)) + 1
-    return alpha[:stop], beta[:stop]
 
 
 def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
