@@ -105,7 +105,7 @@ class Certificate:
 
 def ulps(lower: float, upper: float) -> float:
     """Return how far apart two bounds are, in units of the last place of the upper one."""
-    return (upper - lower) / (abs(upper) * 2.0**-52) if upper > 0 else 0.0
+    return (upper - lower) / max(abs(upper) * 2.0**-52, 5e-324) if upper > 0 else 0.0
 
 
 def _claimed(claim: Claim) -> str:

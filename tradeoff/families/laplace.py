@@ -50,20 +50,21 @@ class Laplace(SymmetricFamily):
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True))
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
-        high, _, exponent = grown(self.epsilon_0)
+        high, low, exponent = grown(self.epsilon_0)
         with np.errstate(over="ignore"):
-            grown_alpha = np.ldexp(alpha, exponent)
-        share = held(*around(high, 1)) * held(np.minimum(grown_alpha, np.finfo(float).max), grown_alpha)  # e^eps alpha
+            scaled = np.ldexp(alpha, exponent)
+        mantissa = held(*around(high, 1)) if low else Bounds.of(high)
+        share = mantissa * held(np.minimum(scaled, np.finfo(float).max), scaled)  # e^eps alpha
         far = exp(-self.epsilon_0 - log(4 * Bounds.of(np.where(alpha > 0, alpha, 1.0))))  # the same hyperbola beyond all floats
         steep, middle, flat = 1 - share, meet(0.25 / share, far), exp(-self.epsilon_0) * (1 - Bounds.of(alpha))
         kink = held(steep.lower, middle.upper)  # 1 - x <= 1/(4x): where floats cannot tell them apart both are held
         inner = where(share.upper <= 0.5, steep, where(share.lower < 0.5, kink, middle))
         low, high = clip(where(alpha > 0.5, flat, inner), 0.0, 1.0)
-        return low, high
+        return low, (high if self.least is None else Laplace(self.least)._beta(alpha, tol)[1])  # noqa: SLF001 - of this class
 
     def _tail(self, epsilon: Array) -> Pair:
         # delta(eps') = 1 - e^((eps' - eps)/2) for eps' <= eps.
-        low, high = clip(-expm1(minimum(Bounds.of(epsilon) - self.epsilon_0, 0.0) / 2), 0.0, 1.0)
+        low, high = clip(-expm1(minimum(Bounds.of(epsilon) - held(self.least_sup_loss, self.epsilon_0), 0.0) / 2), 0.0, 1.0)
         return low, high
 
     @property

@@ -42,12 +42,13 @@ def by_lines(orders: Sequence[TradeOff], failure: float, reach: float) -> Found:
     lines = [cell_mu(side, failure) for side in nodes]
     order = int(np.argmax([one.mu.max() for one in lines]))
     least = max(needed(side.epsilon, side.lower, failure) for side in nodes)
-    return Found(least, float(lines[order].mu.max()), _alpha(lines[order], flipped=order == 1), nodes)
+    return Found(least, float(lines[order].mu.max()), _alpha(lines[order], least, flipped=order == 1), nodes)
 
 
-def _alpha(lines: Lines, *, flipped: bool) -> float:
-    """Return the alpha of the worst line; f of it where the line belongs to the inverse."""
-    k = int(np.argmax(lines.mu))
+def _alpha(lines: Lines, least: float, *, flipped: bool) -> float:
+    """Return the alpha in the middle of the lines that may be the worst; f of it where they belong to the inverse."""
+    worst = np.flatnonzero(lines.mu >= min(least, lines.mu.max()))
+    k = int(worst[np.argsort(lines.log_alpha[worst])[len(worst) // 2]])
     return float(1 - lines.c[k] if flipped else np.exp(lines.log_alpha[k]))
 
 
