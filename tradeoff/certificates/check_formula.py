@@ -35,7 +35,7 @@ class CheckedFormula:
             ask = _beta if claim.quantity == "beta" else _delta
             # Masses in extended precision add up to 1 but for its last digits, and leave as much open next to alpha = 1.
             near_one = claim.quantity == "beta" and claim.at > 0.5
-            least, most = (ask(self.what, min(x + off, 1) if near_one else x) for off in (_OPEN, -_OPEN))
+            least, most = (max(ask(self.what, min(x + off, 1) if near_one else x), 0) for off in (_OPEN, -_OPEN))
             self.log.below(f"{claim.quantity} lower", claim.lower, most * (1 + self.slack))
             self.log.above(f"{claim.quantity} upper", claim.upper, least * (1 - self.slack))
 

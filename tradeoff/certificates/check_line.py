@@ -108,7 +108,9 @@ class CheckedLine:
             self.log.close(f"alias {name}", t[name], alias[name], (1e-8 + 2 * self.line.log_m_error) * alias[name] + _UNDERFLOW)
         self._rounding(x, t["rounding"], np.abs(kernel / (z * (z - 1))))
         blur = self._blurred(x, kernel) + cut_off if self.tau else REAL(0)
-        self.log.close("blur", t["blur"], blur, REAL(t["blur"]) * 1e-3 + cut_off)
+        # Recorded with it is the error of its sum in double: that of the first sum, node by node times tau^2 e^(tau^2/8) |z (z - 1)|.
+        noise = self.tau**2 * np.exp(self.tau**2 / 8) * np.max(np.abs(z * (z - 1))) * REAL(t["rounding"] + t["nodes"])
+        self.log.close("blur", t["blur"], blur, REAL(t["blur"]) * 1e-3 + cut_off + noise)
         self.log.above("blur", t["blur"] * (1 + 1e-9), blur)
         slack = self.line.log_m_error + 2.0**-53 * (16 + 8 * abs(self.line.log_m) + 16 * abs((self.line.c - 1) * claim.at))
         self.log.close("slack", t["slack"], slack, 1e-12 * slack)

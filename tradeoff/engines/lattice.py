@@ -73,8 +73,8 @@ def compose(factors: Sequence[Tilted], vectors: Sequence[Array], h: float, windo
         wrapped = np.bincount((factor.index - middle) % size, weights=vector, minlength=size).astype(float)
         spectrum = fft.transform(wrapped)
         modulus = np.abs(spectrum)
-        power, condition = _power(spectrum, modulus, factor.count)
-        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what overflows is seen below
+            power, condition = _power(spectrum, modulus, factor.count)
             product *= power
             rough *= _power(modulus + unit * total, modulus, factor.count)[0].real
             relative += factor.count * (unit * total / modulus + 4 * UNIT * condition)
