@@ -54,7 +54,8 @@ def tail(piece: Piece, c: float, log_m: float, log_m_error: float) -> Tail:
     log_height = np.minimum(log_height, 600.0)  # where it is larger the bound says nothing, and is not used
     height = np.exp(log_height)
     change = np.append(np.cumsum(np.abs(np.diff(height))[::-1])[::-1], 0.0)
-    log_more = np.where(growth > 30, growth, np.log(np.expm1(np.minimum(growth, 30))))
+    with np.errstate(divide="ignore"):  # no growth adds nothing
+        log_more = np.where(growth > 30, growth, np.log(np.expm1(np.minimum(growth, 30))))
     wiggle = np.exp(np.minimum(np.maximum(log_height[1:], log_height[:-1]) + log_more, 600.0))
     worst = np.append(np.maximum.accumulate(wiggle[::-1])[::-1], 0.0)
     variation = change + height + height[-1] + 10 * worst
