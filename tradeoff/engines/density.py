@@ -30,7 +30,7 @@ class GaussianLaw(LossLaw):
 
     @property
     def range(self) -> tuple[float, float]:
-        return -np.inf, np.inf
+        return (-np.inf, np.inf) if self.mu else (0.0, 0.0)
 
     def sketch(self) -> Sketch:
         x = np.linspace(-_REACH, self.mu + _REACH, 751)
