@@ -54,7 +54,12 @@ class Truth:
 
 def subsampled(sigma: float, sample_rate: float, count: int) -> Factor:
     """Return Poisson-subsampled Gaussian steps."""
-    return {"mechanism": "poisson_subsampled_gaussian", "sigma": sigma, "sample_rate": sample_rate, "count": count}
+    return {
+        "mechanism": "poisson_subsampled_gaussian",
+        "sigma": sigma,
+        "sample_rate": sample_rate,
+        "count": count,
+    }
 
 
 def schedule(distinct: int) -> tuple[Factor, ...]:
@@ -68,7 +73,10 @@ def census() -> tuple[Factor, ...]:
     counts: dict[float, int] = {}
     for query in tomllib.loads(CENSUS.read_text(encoding="utf-8"))["mechanism"]:
         counts[query["sigma"]] = counts.get(query["sigma"], 0) + query["count"]
-    return tuple({"mechanism": "discrete_gaussian", "sigma": s, "sensitivity": 1, "count": n} for s, n in counts.items())
+    return tuple(
+        {"mechanism": "discrete_gaussian", "sigma": s, "sensitivity": 1, "count": n}
+        for s, n in counts.items()
+    )
 
 
 def reference() -> list[Case]:
@@ -84,13 +92,30 @@ def cases() -> tuple[Case, ...]:
     thousand = next(case for case in eight if case.id == "SG1")
     return (
         *eight,
-        Case("MNIST", "DP-SGD on MNIST: sample rate 256/60000, noise 1.1, 14062 steps", (subsampled(1.1, 256 / 60000, 14062),), "workload"),
+        Case(
+            "MNIST",
+            "DP-SGD on MNIST: sample rate 256/60000, noise 1.1, 14062 steps",
+            (subsampled(1.1, 256 / 60000, 14062),),
+            "workload",
+        ),
         Case("DIST200", "200 distinct subsampled Gaussians, 10 steps each", schedule(200), "workload"),
-        Case("CENSUS", "2020 Census, persons: 130 discrete Gaussians", census(), "workload", (1e-5, 1e-10, 1e-12, 1e-20)),
+        Case(
+            "CENSUS",
+            "2020 Census, persons: 130 discrete Gaussians",
+            census(),
+            "workload",
+            (1e-5, 1e-10, 1e-12, 1e-20),
+        ),
         *(Case(f"{c.id}-beta", c.description, c.factors, "beta", ALPHAS, "beta") for c in eight),
-        *(Case(f"N1e{k}", f"n = 1e{k}", (subsampled(1.0, 10 ** (-k / 2), 10**k),), "steps", (1e-5,)) for k in range(2, 10)),
+        *(
+            Case(f"N1e{k}", f"n = 1e{k}", (subsampled(1.0, 10 ** (-k / 2), 10**k),), "steps", (1e-5,))
+            for k in range(2, 10)
+        ),
         Case("FAR", thousand.description, thousand.factors, "delta", FAR_DELTAS),
-        *(Case(f"K{k}", f"{k} distinct", schedule(k), "distinct", (1e-5,)) for k in (10, 30, 100, 200, 500, 1000)),
+        *(
+            Case(f"K{k}", f"{k} distinct", schedule(k), "distinct", (1e-5,))
+            for k in (10, 30, 100, 200, 500, 1000)
+        ),
     )
 
 

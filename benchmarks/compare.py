@@ -81,13 +81,28 @@ class Run:
         return result
 
 
-def asked(python: Path, setting: Setting, case: Case, at: float, timeout: float, memory: float) -> dict[str, Any]:
+def asked(
+    python: Path, setting: Setting, case: Case, at: float, timeout: float, memory: float
+) -> dict[str, Any]:
     """Run one question in its own process and return the lines of its answer as one dictionary."""
-    question = {"factors": case.factors, "kind": case.kind, "at": at, "setting": setting.arguments, "memory": int(memory * 2**30)}
+    question = {
+        "factors": case.factors,
+        "kind": case.kind,
+        "at": at,
+        "setting": setting.arguments,
+        "memory": int(memory * 2**30),
+    }
     command = [str(python), "-P", str(HERE / "peers" / "harness.py"), str(setting.library.adapter)]
     answer: dict[str, Any] = {}
     try:
-        done = subprocess.run(command, input=json.dumps(question).encode(), capture_output=True, timeout=timeout, env=quiet(), check=False)  # noqa: S603 - our own script
+        done = subprocess.run(  # noqa: S603
+            command,
+            input=json.dumps(question).encode(),
+            capture_output=True,
+            timeout=timeout,
+            env=quiet(),
+            check=False,
+        )
         lines = done.stdout
         if done.returncode:
             answer["failed"] = f"ended with status {done.returncode}"
@@ -109,22 +124,47 @@ def questions(settings: list[Setting], chosen: list[Case]) -> Iterator[tuple[Set
                 continue
             members = [case for case in chosen if case.group == group and case.kind in setting.kinds]
             turns = zip_longest(*(case.at for case in members))
-            yield from ((setting, case, at) for turn in turns for case, at in zip(members, turn, strict=True) if at is not None)
+            yield from (
+                (setting, case, at)
+                for turn in turns
+                for case, at in zip(members, turn, strict=True)
+                if at is not None
+            )
 
 
 def arguments() -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        "--environments", type=Path, metavar="DIR", help="where each peer has its environment; without it peers are skipped"
+        "--environments",
+        type=Path,
+        metavar="DIR",
+        help="where each peer has its environment; without it peers are skipped",
     )
     parser.add_argument("--only", metavar="NAMES", help="libraries, by commas")
-    parser.add_argument("--cases", metavar="IDS", help="cases or tables, by commas (reference, workload, beta, steps, distinct, delta)")
+    parser.add_argument(
+        "--cases",
+        metavar="IDS",
+        help="cases or tables, by commas (reference, workload, beta, steps, distinct, delta)",
+    )
     parser.add_argument("--at", metavar="VALUES", help="ask only at these delta or alpha, by commas")
-    parser.add_argument("--timeout", type=float, default=40, help="seconds for one question, its import included (%(default)s)")
-    parser.add_argument("--budget", type=float, default=45, help="seconds for one setting in one table (%(default)s)")
-    parser.add_argument("--memory", type=float, default=8, help="GiB of address space for one question (%(default)s)")
-    parser.add_argument("--minutes", type=float, default=17.5, help="no question is begun after this (%(default)s)")
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=40,
+        help="seconds for one question, its import included (%(default)s)",
+    )
+    parser.add_argument(
+        "--budget", type=float, default=45, help="seconds for one setting in one table (%(default)s)"
+    )
+    parser.add_argument(
+        "--memory", type=float, default=8, help="GiB of address space for one question (%(default)s)"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=17.5, help="no question is begun after this (%(default)s)"
+    )
     parser.add_argument("--write", type=Path, metavar="PAGE", help="write the tables as Markdown")
     parser.add_argument("--results", type=Path, metavar="FILE", help="keep the raw answers as JSON lines")
     return parser.parse_args()
@@ -142,7 +182,13 @@ def main() -> None:
     chosen = [case for case in cases() if picked(options.cases, case.id, case.group)]
     if not settings or not chosen:
         sys.exit("nothing to run: --only takes names of libraries, --cases takes case ids or tables")
-    run = Run(options.environments, options.timeout, options.budget, options.memory, time.monotonic() + 60 * options.minutes)
+    run = Run(
+        options.environments,
+        options.timeout,
+        options.budget,
+        options.memory,
+        time.monotonic() + 60 * options.minutes,
+    )
     pythons = run.pythons(settings)
     load = os.getloadavg()[0]
     run.deadline = time.monotonic() + 60 * options.minutes  # environments are made once, and not timed
@@ -153,7 +199,9 @@ def main() -> None:
         run.results.append(result)
         print(result, flush=True)
         if options.results:
-            options.results.write_text("".join(json.dumps(r.plain()) + "\n" for r in run.results), encoding="utf-8")
+            options.results.write_text(
+                "".join(json.dumps(r.plain()) + "\n" for r in run.results), encoding="utf-8"
+            )
     text = page.page(run.results, chosen, run.missing, vars(options) | {"load": load})
     if options.write:
         options.write.write_text(text, encoding="utf-8")

@@ -50,7 +50,10 @@ Rows = Iterable[Sequence[str]]
 def table(head: Sequence[str], rows: Rows) -> str:
     """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+    return (
+        "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+        + "\n"
+    )
 
 
 def number(value: float | None, form: str) -> str:
@@ -66,12 +69,20 @@ def verdict(result: Result) -> str:
         return "–"
     width = f" ({number(result.width, '.0e')})" if result.width is not None else ""
     mark = " **broken**" if result.broken is not None else ""
-    return number(result.error, "+.1e") + width + mark if result.truth else number(result.first["value"], ".6g") + width
+    return (
+        number(result.error, "+.1e") + width + mark
+        if result.truth
+        else number(result.first["value"], ".6g") + width
+    )
 
 
 def cost(result: Result) -> str:
     """Return seconds and memory in one cell."""
-    return f"{number(result.seconds, '.2f')} s, {number(result.peak, '.0f')} MiB" if result.first else result.reason
+    return (
+        f"{number(result.seconds, '.2f')} s, {number(result.peak, '.0f')} MiB"
+        if result.first
+        else result.reason
+    )
 
 
 def largest(values: Iterable[float | None]) -> float | None:
@@ -93,7 +104,15 @@ def by_case(case: Case, results: Sequence[Result]) -> str:
             continue
         cells = [verdict(found[at]) if at in found else "" for at in case.at]
         seconds, later = (largest(getattr(r, column) for r in answers) for column in ("seconds", "later"))
-        rows.append([setting, *cells, number(seconds, ".2f"), number(later, ".2f"), number(largest(r.peak for r in answers), ".0f")])
+        rows.append(
+            [
+                setting,
+                *cells,
+                number(seconds, ".2f"),
+                number(later, ".2f"),
+                number(largest(r.peak for r in answers), ".0f"),
+            ]
+        )
     head = ["", *(f"error (width) at {name} = {at:g}" for at in case.at), "seconds", "later", "MiB"]
     return f"### {case.id}: {case.description}\n\n{table(head, rows)}"
 
@@ -157,8 +176,12 @@ def broken(results: Sequence[Result]) -> str:
     rows = []
     for r in results:
         if r.broken is not None and r.truth:
-            claimed = ", ".join(f"{side} {r.first[side]:.12g}" for side in ("lower", "upper") if side in r.first)
-            rows.append([r.setting, r.case, f"{r.at:g}", claimed, f"{r.truth.value:.12g}", number(r.broken, ".1e")])
+            claimed = ", ".join(
+                f"{side} {r.first[side]:.12g}" for side in ("lower", "upper") if side in r.first
+            )
+            rows.append(
+                [r.setting, r.case, f"{r.at:g}", claimed, f"{r.truth.value:.12g}", number(r.broken, ".1e")]
+            )
     body = table(["", "case", "at", "claimed", "truth", "by"], rows) if rows else "None.\n"
     return f"## Claims broken\n\n{body}"
 
@@ -174,7 +197,9 @@ def unanswered(results: Sequence[Result], missing: Mapping[str, str]) -> str:
     return "## Not answered\n\n" + (table(["", "reason", "questions"], rows) if rows else "None.\n")
 
 
-def page(results: Sequence[Result], chosen: Sequence[Case], missing: Mapping[str, str], options: Mapping[str, Any]) -> str:
+def page(
+    results: Sequence[Result], chosen: Sequence[Case], missing: Mapping[str, str], options: Mapping[str, Any]
+) -> str:
     """Return the whole page."""
     head = INTRODUCTION.format(
         date=dt.datetime.now(tz=dt.UTC).date().isoformat(),

@@ -79,7 +79,9 @@ CUMULANT = {
 def cumulant(factors: Sequence[Factor], fine: float) -> Cumulant:
     """Return K of a composition; in long doubles where there are few factors, as n of them carry n rounding errors."""
     kind = np.clongdouble if len(factors) < 10 else np.complex128
-    return lambda z: sum(f["count"] * CUMULANT[f["mechanism"]](np.asarray(z, kind), f, fine) for f in factors).astype(complex)
+    return lambda z: sum(
+        f["count"] * CUMULANT[f["mechanism"]](np.asarray(z, kind), f, fine) for f in factors
+    ).astype(complex)
 
 
 def line(k: Cumulant, delta: float) -> tuple[float, float]:
@@ -99,7 +101,9 @@ def epsilon(k: Cumulant, delta: float, fine: float) -> float:
     h = 1e-3 * min(1, c - 1)
     near = k(np.array([c - h, c, c + h])).real
     deviation = math.sqrt(max(near[0] - 2 * near[1] + near[2], 1e-300)) / h
-    c -= (fine - 1) / 4 / max(deviation, 1 / (c - 1))  # off the saddle by part of its width: nothing cancels yet
+    c -= (
+        (fine - 1) / 4 / max(deviation, 1 / (c - 1))
+    )  # off the saddle by part of its width: nothing cancels yet
     # Aliases sit a period apart: the near one is e^{-period (c-1)}, the far one beyond the tilted law.
     step = 2 * math.pi / (fine * max(40 / (c - 1), 14 * deviation))
     size = 64
@@ -131,7 +135,9 @@ def answer(case: Case, delta: float) -> tuple[float, float]:
     for fine in (1.4, 1.9):
         k = cumulant(case.factors, fine)
         value = epsilon(k, delta, fine)
-        if not case.symmetric and line(lambda z, k=k: k(1 - z), delta)[1] > value:  # else "add" is below by its Chernoff bound
+        if (
+            not case.symmetric and line(lambda z, k=k: k(1 - z), delta)[1] > value
+        ):  # else "add" is below by its Chernoff bound
             value = max(value, epsilon(lambda z, k=k: k(1 - z), delta, fine))
         found.append(value)
     return found[1], 10 * abs(found[0] - found[1]) + 8 * math.ulp(found[1])
@@ -145,7 +151,9 @@ def check() -> None:
         for delta in case.at:
             known, (value, error) = truth(case, delta), answer(case, delta)
             if known and abs(value - known.value) > error + known.error:
-                raise SystemExit(f"{case.id} at delta = {delta}: {value!r} is not {known.value!r} within {error + known.error:.1e}")
+                raise SystemExit(
+                    f"{case.id} at delta = {delta}: {value!r} is not {known.value!r} within {error + known.error:.1e}"
+                )
 
 
 def main() -> None:

@@ -9,7 +9,16 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import tradeoff as to
-from tradeoff.report.figures import View, draw, families, gdp_bound, inset, paper, shared_legend, supporting_lines
+from tradeoff.report.figures import (
+    View,
+    draw,
+    families,
+    gdp_bound,
+    inset,
+    paper,
+    shared_legend,
+    supporting_lines,
+)
 from tradeoff.report.methods import Claim
 from tradeoff.report.saving import save
 from tradeoff.report.styles import EXACT, PAGE, dashed, number
@@ -59,14 +68,19 @@ def mnist() -> Figure:
     step = to.mechanisms.SubsampledGaussian(noise_multiplier=1.1, sample_rate=256 / 60000)
     steps = 14062
     exact = to.Plan({step: steps}).guarantee()
-    others = {"CLT": to.limits.dp_sgd_clt(step.sample_rate, step.noise_multiplier, steps), "moments accountant": moments(step, steps)}
+    others = {
+        "CLT": to.limits.dp_sgd_clt(step.sample_rate, step.noise_multiplier, steps),
+        "moments accountant": moments(step, steps),
+    }
     with paper(PAGE, 2.7, columns=3) as (figure, panels):
         for axes, view in zip(panels, VIEWS, strict=True):
             draw(axes, exact, others, view=view)
         panels[0].set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
         panels[2].set(ylim=(1e-10, 1.5), box_aspect=1)
         shared_legend(figure, *panels)
-        figure.suptitle("DP-SGD on MNIST: sample rate 256/60000, noise multiplier 1.1, 14,062 steps", fontsize=8)
+        figure.suptitle(
+            "DP-SGD on MNIST: sample rate 256/60000, noise multiplier 1.1, 14,062 steps", fontsize=8
+        )
     return figure
 
 
@@ -75,17 +89,36 @@ def under_reporting() -> Figure:
     noise, delta, scale = 0.8, 1e-6, 0.005 * np.sqrt(1000)
     steps = np.unique(np.geomspace(3, 100_000, 28).round().astype(int))
     rates = scale / np.sqrt(steps)
-    exact = np.array([_guarantee(noise, p, n).bounds.epsilon(delta) for p, n in zip(rates, steps, strict=True)], dtype=object)
-    lower, upper = (np.array([getattr(each, side) for each in exact], dtype=float) for side in ("lower", "upper"))
-    clt = np.array([to.limits.dp_sgd_clt(float(p), noise, int(n)).epsilon(delta) for p, n in zip(rates, steps, strict=True)])
+    exact = np.array(
+        [_guarantee(noise, p, n).bounds.epsilon(delta) for p, n in zip(rates, steps, strict=True)],
+        dtype=object,
+    )
+    lower, upper = (
+        np.array([getattr(each, side) for each in exact], dtype=float) for side in ("lower", "upper")
+    )
+    clt = np.array(
+        [
+            to.limits.dp_sgd_clt(float(p), noise, int(n)).epsilon(delta)
+            for p, n in zip(rates, steps, strict=True)
+        ]
+    )
     with paper(height=2.9) as (figure, axes):
         axes.fill_between(rates, lower, upper, color="0.72", linewidth=0)
         axes.plot(rates, upper, label="exact", **EXACT)
         axes.plot(rates, clt, label="CLT", **dashed(0))
-        axes.set(xscale="log", xlabel="sample rate p", ylabel=f"ε at δ = {number(delta)} (nats)", ylim=(0, None))
+        axes.set(
+            xscale="log", xlabel="sample rate p", ylabel=f"ε at δ = {number(delta)} (nats)", ylim=(0, None)
+        )
         axes.set_title(f"DP-SGD, σ = {noise:g}, p √steps = {scale:.3f}")
         axes.legend(loc="upper left")
-        axes.annotate("the CLT under-reports", (rates[4], clt[4]), (0, -11), textcoords="offset points", ha="right", fontsize="small")
+        axes.annotate(
+            "the CLT under-reports",
+            (rates[4], clt[4]),
+            (0, -11),
+            textcoords="offset points",
+            ha="right",
+            fontsize="small",
+        )
     return figure
 
 
@@ -125,11 +158,20 @@ def moments(step: to.mechanisms.SubsampledGaussian, steps: int) -> Claim:
     logs = []
     for t in orders:
         k = np.arange(t + 1)
-        terms = gammaln(t + 1) - gammaln(k + 1) - gammaln(t - k + 1) + k * np.log(p) + (t - k) * np.log1p(-p) + k * (k - 1) / (2 * sigma**2)
+        terms = (
+            gammaln(t + 1)
+            - gammaln(k + 1)
+            - gammaln(t - k + 1)
+            + k * np.log(p)
+            + (t - k) * np.log1p(-p)
+            + k * (k - 1) / (2 * sigma**2)
+        )
         logs.append(steps * logsumexp(terms))
 
     def delta(epsilon: np.ndarray) -> np.ndarray:
-        return np.minimum(np.exp(np.min(np.array(logs)[:, None] - (orders - 1)[:, None] * epsilon, axis=0)), 1.0)
+        return np.minimum(
+            np.exp(np.min(np.array(logs)[:, None] - (orders - 1)[:, None] * epsilon, axis=0)), 1.0
+        )
 
     pairs = np.linspace(0.0, 30.0, 1501)
 

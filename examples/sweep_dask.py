@@ -23,10 +23,16 @@ def epsilon(noise_multiplier: float, sample_rate: float) -> to.Bounds:
 
 def main() -> None:
     """Run the sweep on the given scheduler, or on two local workers."""
-    where = sys.argv[1] if len(sys.argv) > 1 else LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    where = (
+        sys.argv[1]
+        if len(sys.argv) > 1
+        else LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    )
     with Client(where) as client, joblib.parallel_config("dask"):
         print(f"workers: {len(client.scheduler_info()['workers'])}")
-        table = to.sweep(epsilon, {"noise_multiplier": [0.8, 1.0, 1.2], "sample_rate": [0.004, 0.01]}, n_jobs=None)
+        table = to.sweep(
+            epsilon, {"noise_multiplier": [0.8, 1.0, 1.2], "sample_rate": [0.004, 0.01]}, n_jobs=None
+        )
     print(table)
 
 

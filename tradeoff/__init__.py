@@ -10,10 +10,9 @@ if TYPE_CHECKING:
     from tradeoff import baselines, errors, filters, limits, mechanisms, spec
     from tradeoff.certificates.audit import verify
     from tradeoff.certificates.issue import certify
-    from tradeoff.core.bounds import Bounds
-    from tradeoff.core.curve import TradeOff
-    from tradeoff.core.piecewise_linear import PiecewiseLinear
-    from tradeoff.core.tensor import Tensor
+    from tradeoff.curves.contract import TradeOff
+    from tradeoff.curves.piecewise_linear import PiecewiseLinear
+    from tradeoff.curves.tensor import Tensor
     from tradeoff.families.approximate_dp import approximate_dp
     from tradeoff.families.gaussian import Gaussian
     from tradeoff.families.identity import Identity
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from tradeoff.families.pure_dp import PureDP
     from tradeoff.families.symbolic import Symbolic
     from tradeoff.families.total_variation import TotalVariation
+    from tradeoff.intervals.bounds import Bounds
     from tradeoff.mechanisms.plan import Plan
     from tradeoff.operators.distance import distance
     from tradeoff.operators.mixture import mixture
@@ -68,10 +68,10 @@ __all__ = [
 _HOMES = {
     "certificates.audit": ("verify",),
     "certificates.issue": ("certify",),
-    "core.bounds": ("Bounds",),
-    "core.curve": ("TradeOff",),
-    "core.piecewise_linear": ("PiecewiseLinear",),
-    "core.tensor": ("Tensor",),
+    "intervals.bounds": ("Bounds",),
+    "curves.contract": ("TradeOff",),
+    "curves.piecewise_linear": ("PiecewiseLinear",),
+    "curves.tensor": ("Tensor",),
     "families.approximate_dp": ("approximate_dp",),
     "families.gaussian": ("Gaussian",),
     "families.identity": ("Identity",),

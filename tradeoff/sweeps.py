@@ -11,8 +11,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from tradeoff.core.bounds import Bounds
 from tradeoff.errors import DomainError, MissingExtraError, SweepError
+from tradeoff.intervals.bounds import Bounds
 
 _SHOWN = 20
 
@@ -62,7 +62,10 @@ class Table:
     def __repr__(self) -> str:
         rows = [[_shown(value) for value in row] for row in self.rows[:_SHOWN]]
         widths = [max(len(cell) for cell in column) for column in zip(self.columns, *rows, strict=True)]
-        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in [self.columns, *rows]]
+        lines = [
+            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+            for row in [self.columns, *rows]
+        ]
         hidden = len(self.rows) - len(rows)
         return "\n".join([*lines, f"... {hidden} more rows ..."] if hidden else lines)
 
@@ -128,9 +131,13 @@ def _names(points: list[dict[str, Any]], answers: list[dict[str, Any]]) -> tuple
     names = tuple(answers[0])
     for point, answer in zip(points, answers, strict=True):
         if tuple(answer) != names:
-            raise DomainError(f"{_named(point)} answers with the columns {list(answer)}, and {_named(points[0])} with {list(names)}")
+            raise DomainError(
+                f"{_named(point)} answers with the columns {list(answer)}, and {_named(points[0])} with {list(names)}"
+            )
     if set(names) & set(points[0]):
-        raise DomainError(f"the answers have columns named as arguments: {sorted(set(names) & set(points[0]))}")
+        raise DomainError(
+            f"the answers have columns named as arguments: {sorted(set(names) & set(points[0]))}"
+        )
     return names
 
 
@@ -140,14 +147,18 @@ def _jobs(n_jobs: Any) -> int | None:
     raise DomainError(f"n_jobs = {n_jobs!r} is neither a number of jobs, nor -1 for every core, nor None")
 
 
-def _answers(function: Callable[..., Any], points: list[dict[str, Any]], n_jobs: int | None) -> list[dict[str, Any]]:
+def _answers(
+    function: Callable[..., Any], points: list[dict[str, Any]], n_jobs: int | None
+) -> list[dict[str, Any]]:
     if n_jobs == 1:
         return [_answer(function, point) for point in points]
     try:
         from joblib import Parallel, delayed
     except ImportError as error:
         raise MissingExtraError('more than one job needs joblib: pip install "tradeoff[parallel]"') from error
-    found: list[dict[str, Any]] = Parallel(n_jobs=n_jobs)(delayed(_answer)(function, point) for point in points)
+    found: list[dict[str, Any]] = Parallel(n_jobs=n_jobs)(
+        delayed(_answer)(function, point) for point in points
+    )
     return found
 
 

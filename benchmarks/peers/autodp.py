@@ -24,7 +24,9 @@ def renyi(factor: dict[str, Any]) -> zoo.Mechanism:
     if kind == "discrete_gaussian":
         return zoo.DiscreteGaussianMechanism(factor["sigma"] / factor["sensitivity"])
     base = zoo.GaussianMechanism(sigma=factor["sigma"])
-    return transform.AmplificationBySampling(PoissonSampling=True)(base, factor["sample_rate"], improved_bound_flag=True)
+    return transform.AmplificationBySampling(PoissonSampling=True)(
+        base, factor["sample_rate"], improved_bound_flag=True
+    )
 
 
 def fourier(factor: dict[str, Any], order: str) -> zoo.Mechanism:
@@ -39,7 +41,9 @@ def fourier(factor: dict[str, Any], order: str) -> zoo.Mechanism:
     if kind == "discrete_gaussian":
         raise NotImplementedError("no characteristic function of the discrete Gaussian")
     base = zoo.GaussianMechanism(sigma=factor["sigma"], phi_off=False)
-    return transform.AmplificationBySampling_pld(PoissonSampling=True, neighboring=order)(base, factor["sample_rate"])
+    return transform.AmplificationBySampling_pld(PoissonSampling=True, neighboring=order)(
+        base, factor["sample_rate"]
+    )
 
 
 def bisected(delta_of: Callable[[float], float], delta: float) -> float:
@@ -53,7 +57,9 @@ def bisected(delta_of: Callable[[float], float], delta: float) -> float:
     return high
 
 
-def epsilon(factors: list[dict[str, Any]], _delta: float, method: str = "renyi") -> Callable[[float], dict[str, float]]:
+def epsilon(
+    factors: list[dict[str, Any]], _delta: float, method: str = "renyi"
+) -> Callable[[float], dict[str, float]]:
     """Compose by either accountant."""
     counts = [factor["count"] for factor in factors]
     if method == "renyi":
@@ -66,7 +72,9 @@ def epsilon(factors: list[dict[str, Any]], _delta: float, method: str = "renyi")
         return bound
 
     orders = ("remove_only", "add_only")
-    both = [transform.ComposeAFA()([fourier(factor, order) for factor in factors], counts) for order in orders]
+    both = [
+        transform.ComposeAFA()([fourier(factor, order) for factor in factors], counts) for order in orders
+    ]
     if all(factor["mechanism"] != "poisson_subsampled_gaussian" for factor in factors):
         both = both[:1]
 

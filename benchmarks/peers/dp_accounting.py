@@ -10,7 +10,9 @@ from peers import pld
 PACKAGE = "dp-accounting"
 
 
-def epsilon(factors: list[dict[str, Any]], _delta: float, interval: float = 1e-4) -> Callable[[float], dict[str, float]]:
+def epsilon(
+    factors: list[dict[str, Any]], _delta: float, interval: float = 1e-4
+) -> Callable[[float], dict[str, float]]:
     """Compose both orders; its answer is the larger one."""
     composed = pld.composed(factors, interval)
 

@@ -11,7 +11,9 @@ from peers import pld
 PACKAGE = "gdpnum"
 
 
-def beta(factors: list[dict[str, Any]], _alpha: float, interval: float = 1e-4) -> Callable[[float], dict[str, float]]:
+def beta(
+    factors: list[dict[str, Any]], _alpha: float, interval: float = 1e-4
+) -> Callable[[float], dict[str, float]]:
     """Compose; pessimistic distributions make it a lower bound."""
     converter = PLDConverter(pld.composed(factors, interval))
 

@@ -16,11 +16,17 @@ def measurement(factor: dict[str, Any]) -> tuple[Any, bool]:
     """Return a mechanism, and whether it is a pure one."""
     kind = factor["mechanism"]
     if kind == "gaussian":
-        return dp.m.make_gaussian(dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), scale=factor["sigma"]), False
+        return dp.m.make_gaussian(
+            dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), scale=factor["sigma"]
+        ), False
     if kind == "discrete_gaussian":
-        return dp.m.make_gaussian(dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=factor["sigma"]), False
+        return dp.m.make_gaussian(
+            dp.atom_domain(T=int), dp.absolute_distance(T=int), scale=factor["sigma"]
+        ), False
     if kind == "laplace":
-        return dp.m.make_laplace(dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), scale=1 / factor["epsilon"]), True
+        return dp.m.make_laplace(
+            dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float), scale=1 / factor["epsilon"]
+        ), True
     if kind == "pure_dp":
         return dp.m.make_randomized_response_bool(1 / (1 + math.exp(-factor["epsilon"]))), True
     raise NotImplementedError("no Poisson-subsampled Gaussian")
@@ -30,7 +36,9 @@ def epsilon(factors: list[dict[str, Any]], _delta: float) -> Callable[[float], d
     """Compose by zCDP, and by pure privacy where every factor is pure; the smaller answer counts."""
     parts = [(*measurement(factor), factor["count"]) for factor in factors]
     distance = 1.0 if parts[0][0].input_distance_type == "f64" else 1
-    concentrated = [dp.c.make_pureDP_to_zCDP(made) if pure else made for made, pure, n in parts for _ in range(n)]
+    concentrated = [
+        dp.c.make_pureDP_to_zCDP(made) if pure else made for made, pure, n in parts for _ in range(n)
+    ]
     profile = dp.c.make_zCDP_to_approxDP(dp.c.make_composition(concentrated)).map(distance)
     plain = math.inf
     if all(pure for _, pure, _ in parts):

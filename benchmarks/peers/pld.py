@@ -29,4 +29,6 @@ def one(factor: dict[str, Any], interval: float) -> pld.PrivacyLossDistribution:
 
 def composed(factors: list[dict[str, Any]], interval: float = 1e-4) -> pld.PrivacyLossDistribution:
     """Return the pessimistic distribution of a composition; 1e-4 is the default interval."""
-    return functools.reduce(lambda first, second: first.compose(second), (one(factor, interval) for factor in factors))
+    return functools.reduce(
+        lambda first, second: first.compose(second), (one(factor, interval) for factor in factors)
+    )

@@ -12,17 +12,23 @@ MAKE = {
     "gaussian": lambda m: prv.GaussianMechanism(m["sigma"]),
     "laplace": lambda m: prv.LaplaceMechanism(m["epsilon"]),
     "pure_dp": lambda m: prv.PureDPMechanism(m["epsilon"]),
-    "poisson_subsampled_gaussian": lambda m: prv.PoissonSubsampledGaussianMechanism(m["sample_rate"], m["sigma"]),
+    "poisson_subsampled_gaussian": lambda m: prv.PoissonSubsampledGaussianMechanism(
+        m["sample_rate"], m["sigma"]
+    ),
 }
 
 
-def epsilon(factors: list[dict[str, Any]], delta: float, eps_error: float = 0.1) -> Callable[[float], dict[str, float]]:
+def epsilon(
+    factors: list[dict[str, Any]], delta: float, eps_error: float = 0.1
+) -> Callable[[float], dict[str, float]]:
     """Compose in the order remove, the only one it has, with the advised delta_error = delta / 1000."""
     if unknown := {factor["mechanism"] for factor in factors} - MAKE.keys():
         raise NotImplementedError(f"no {', '.join(sorted(unknown)).replace('_', ' ')}")
     counts = [factor["count"] for factor in factors]
     laws = [MAKE[factor["mechanism"]](factor) for factor in factors]
-    accountant = prv.PRVAccountant(laws, eps_error=eps_error, delta_error=delta / 1000, max_self_compositions=counts)
+    accountant = prv.PRVAccountant(
+        laws, eps_error=eps_error, delta_error=delta / 1000, max_self_compositions=counts
+    )
 
     def ask(delta: float) -> dict[str, float]:
         lower, estimate, upper = accountant.compute_epsilon(delta, counts)

@@ -11,7 +11,9 @@ from riskcal.analysis import get_beta_from_pld
 PACKAGE = "riskcal"
 
 
-def beta(factors: list[dict[str, Any]], _alpha: float, interval: float = 1e-4) -> Callable[[float], dict[str, float]]:
+def beta(
+    factors: list[dict[str, Any]], _alpha: float, interval: float = 1e-4
+) -> Callable[[float], dict[str, float]]:
     """Compose; pessimistic distributions make it a lower bound."""
     composed = pld.composed(factors, interval)
 

@@ -36,7 +36,9 @@ def composed(factors: list[dict[str, Any]]) -> to.TradeOff:
     return product if product.symmetric else product.symmetrise(assume="either-order")
 
 
-def epsilon(factors: list[dict[str, Any]], _delta: float, tol: float | None = None) -> Callable[[float], dict[str, float]]:
+def epsilon(
+    factors: list[dict[str, Any]], _delta: float, tol: float | None = None
+) -> Callable[[float], dict[str, float]]:
     """Compose; the safe side is the upper one."""
     curve = composed(factors)
 
@@ -47,7 +49,9 @@ def epsilon(factors: list[dict[str, Any]], _delta: float, tol: float | None = No
     return ask
 
 
-def beta(factors: list[dict[str, Any]], _alpha: float, tol: float | None = None) -> Callable[[float], dict[str, float]]:
+def beta(
+    factors: list[dict[str, Any]], _alpha: float, tol: float | None = None
+) -> Callable[[float], dict[str, float]]:
     """Compose; the safe side is the lower one."""
     curve = composed(factors)
 

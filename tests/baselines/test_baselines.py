@@ -25,11 +25,17 @@ def test_textbook_numbers():
     k_fold = B.advanced_composition(0.1, 1e-8, n=100, slack=1e-6, form="k-fold")
     assert k_fold.epsilon == pytest.approx(root + 100 * 0.1 * math.expm1(0.1), rel=1e-12)
     assert k_fold.delta == pytest.approx(2e-6, rel=1e-12)
-    assert B.zcdp_route(0.5, 1e-5, conversion="bun-steinke").epsilon == pytest.approx(0.5 + 2 * math.sqrt(0.5 * math.log(1e5)), rel=1e-12)
-    assert B.classical_gaussian(0.5, 1e-5, sensitivity=2).scale == pytest.approx(math.sqrt(2 * math.log(1.25e5)) * 4, rel=1e-12)
+    assert B.zcdp_route(0.5, 1e-5, conversion="bun-steinke").epsilon == pytest.approx(
+        0.5 + 2 * math.sqrt(0.5 * math.log(1e5)), rel=1e-12
+    )
+    assert B.classical_gaussian(0.5, 1e-5, sensitivity=2).scale == pytest.approx(
+        math.sqrt(2 * math.log(1.25e5)) * 4, rel=1e-12
+    )
     assert B.laplace_basic(1.0, n=10, sensitivity=3).scale == pytest.approx(30, rel=1e-12)
     rho = 1 / (4 * math.log(1e6) + 4)
-    assert B.laplace_advanced(1.0, 1e-6, n=1000).scale == pytest.approx(math.sqrt(1000 / (2 * rho)), rel=1e-12)
+    assert B.laplace_advanced(1.0, 1e-6, n=1000).scale == pytest.approx(
+        math.sqrt(1000 / (2 * rho)), rel=1e-12
+    )
 
 
 def test_optimal_composition_against_the_list_of_its_theorem():
@@ -47,8 +53,12 @@ def test_optimal_composition_against_the_list_of_its_theorem():
 def test_exact_gaussian_calibration_against_mpmath():
     with mpmath.workdps(30):
         for epsilon, delta, sensitivity in ((0.5, 1e-5, 1.0), (4.0, 1e-9, 3.0), (0.0, 1e-3, 1.0)):
-            mu = mpmath.mpf(sensitivity) / mpmath.mpf(B.exact_gaussian(epsilon, delta, sensitivity=sensitivity).scale)
-            got = mpmath.ncdf(-epsilon / mu + mu / 2) - mpmath.exp(epsilon) * mpmath.ncdf(-epsilon / mu - mu / 2)
+            mu = mpmath.mpf(sensitivity) / mpmath.mpf(
+                B.exact_gaussian(epsilon, delta, sensitivity=sensitivity).scale
+            )
+            got = mpmath.ncdf(-epsilon / mu + mu / 2) - mpmath.exp(epsilon) * mpmath.ncdf(
+                -epsilon / mu - mu / 2
+            )
             assert delta * (1 - 1e-10) < got <= delta
 
 
@@ -102,7 +112,9 @@ def test_renyi_divergences_against_closed_forms_and_integrals():
     p, mu, order = 0.01, 1.25, 4
     with mpmath.workdps(30):
         ratio = lambda x: 1 - p + p * mpmath.exp(mu * x - mpmath.mpf(mu) ** 2 / 2)  # noqa: E731 - a formula
-        moment = mpmath.quad(lambda x: ratio(x) ** order * mpmath.npdf(x), [-mpmath.inf, -3, 0, 2, 4, 6, 9, mpmath.inf])
+        moment = mpmath.quad(
+            lambda x: ratio(x) ** order * mpmath.npdf(x), [-mpmath.inf, -3, 0, 2, 4, 6, 9, mpmath.inf]
+        )
         truth = mpmath.log(moment) / (order - 1)
         found = renyi_divergence(to.subsample(to.Gaussian(mu), p), order)
         assert truth <= found <= truth * (1 + 1e-3)
@@ -125,7 +137,12 @@ def test_the_renyi_route_is_above_the_exact_subsampled_gaussian_in_both_orders()
 
 
 def test_results_know_where_they_come_from():
-    for result in (B.basic_composition(0.1), B.zcdp_route(0.1, 1e-5), B.classical_gaussian(0.5, 1e-5), B.laplace_basic(1.0)):
+    for result in (
+        B.basic_composition(0.1),
+        B.zcdp_route(0.1, 1e-5),
+        B.classical_gaussian(0.5, 1e-5),
+        B.laplace_basic(1.0),
+    ):
         assert result.name
         assert result.source
     guarantee = B.advanced_composition(0.1, n=100, slack=1e-6).guarantee
@@ -163,7 +180,11 @@ def test_nonsense_is_refused(wrong):
 
 
 def test_symbols_are_refused_in_words():
-    for ask in (lambda e: B.classical_gaussian(e, 1e-5), lambda e: B.zcdp_route(e, 1e-5), lambda e: B.renyi_route(to.Gaussian(e), 1e-5)):
+    for ask in (
+        lambda e: B.classical_gaussian(e, 1e-5),
+        lambda e: B.zcdp_route(e, 1e-5),
+        lambda e: B.renyi_route(to.Gaussian(e), 1e-5),
+    ):
         with pytest.raises(SymbolError, match="number"):
             ask(sympy.Symbol("e", positive=True))
 
@@ -189,7 +210,11 @@ def test_losses_that_floats_do_not_square():
 
 @pytest.mark.parametrize("rho", [5e-324, 1e-310, 1e-300])
 def test_zcdp_of_next_to_nothing(rho):
-    assert 0 <= to.baselines.zcdp_route(rho, 1e-5).epsilon <= to.baselines.zcdp_route(rho, 1e-5, conversion="bun-steinke").epsilon
+    assert (
+        0
+        <= to.baselines.zcdp_route(rho, 1e-5).epsilon
+        <= to.baselines.zcdp_route(rho, 1e-5, conversion="bun-steinke").epsilon
+    )
 
 
 def test_noise_below_the_least_float_is_rounded_up():
@@ -205,7 +230,9 @@ def test_renyi_route_of_one_order_promises_that_order():
     alpha = np.linspace(0, 1, 101)
     assert np.all(guarantee(alpha) <= curve.bounds(alpha).upper)
     assert guarantee.delta(found.epsilon) == pytest.approx(0.03)
-    assert (to.approximate_dp(found.epsilon, 0.03)(alpha) > curve.bounds(alpha).upper).any()  # both orders would be too much
+    assert (
+        to.approximate_dp(found.epsilon, 0.03)(alpha) > curve.bounds(alpha).upper
+    ).any()  # both orders would be too much
 
 
 def test_renyi_route_asks_for_a_list_of_orders():

@@ -22,7 +22,10 @@ from tradeoff.certificates.evidence import packed, unpacked
 from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, VerificationError
 from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
 
-GOLDEN = {case["id"]: case for case in json.loads((Path(__file__).parents[1] / "golden" / "deep.json").read_text(encoding="utf-8"))}
+GOLDEN = {
+    case["id"]: case
+    for case in json.loads((Path(__file__).parents[1] / "golden" / "deep.json").read_text(encoding="utf-8"))
+}
 
 
 def thinned(p: float, sigma: float) -> to.TradeOff:
@@ -36,9 +39,12 @@ CURVES: dict[str, to.TradeOff] = {
     "laplace 1 n=1000": to.Laplace(1.0) ** 1000,
     "pure .1 n=1e4": to.PureDP(0.1) ** 10**4,
     "discrete Gaussian n=50": DiscreteGaussianCurve(4.0, 1) ** 50,
-    "discrete Laplace, shifts 3 and 5": DiscreteLaplaceCurve(3.0, 3) ** 25 @ DiscreteLaplaceCurve(1.7, 5) ** 10,
+    "discrete Laplace, shifts 3 and 5": DiscreteLaplaceCurve(3.0, 3) ** 25
+    @ DiscreteLaplaceCurve(1.7, 5) ** 10,
     "mixture of sgm and Gaussian n=40": to.mixture({thinned(0.1, 1.0): 0.5, to.Gaussian(0.2): 0.5}) ** 40,
-    "sgm and approximate DP": thinned(0.02, 2.0) ** 500 @ to.approximate_dp(0.1, 1e-10) ** 3 @ to.Gaussian(0.25),
+    "sgm and approximate DP": thinned(0.02, 2.0) ** 500
+    @ to.approximate_dp(0.1, 1e-10) ** 3
+    @ to.Gaussian(0.25),
     "sgm p=.3 s=2 n=2": thinned(0.3, 2.0) ** 2,
     "sgm p=.01 s=1 n=1": thinned(0.01, 1.0),
 }
@@ -54,7 +60,9 @@ def test_certificates_hold_and_contain_independent_truth(name: str) -> None:
         assert certificate.upper - certificate.lower <= 2e-4 * certificate.upper
 
 
-@pytest.mark.parametrize("name", ["sgm p=.01 s=1 n=1000", "laplace .1 n=100", "discrete Gaussian n=50", "sgm p=.3 s=2 n=2"])
+@pytest.mark.parametrize(
+    "name", ["sgm p=.01 s=1 n=1000", "laplace .1 n=100", "discrete Gaussian n=50", "sgm p=.3 s=2 n=2"]
+)
 @pytest.mark.parametrize("alpha", [1e-6, 0.3, 0.99])
 def test_beta_is_certified_within_the_bounds_of_the_curve(name: str, alpha: float) -> None:
     certificate = to.certify(CURVES[name], "beta", alpha)
@@ -62,7 +70,9 @@ def test_beta_is_certified_within_the_bounds_of_the_curve(name: str, alpha: floa
     lower, upper = CURVES[name].bounds(alpha)
     assert certificate.lower <= upper
     assert lower <= certificate.upper
-    assert certificate.upper - certificate.lower <= 1e-3 * min(certificate.upper, 1 - alpha - certificate.lower)
+    assert certificate.upper - certificate.lower <= 1e-3 * min(
+        certificate.upper, 1 - alpha - certificate.lower
+    )
 
 
 @pytest.mark.parametrize("delta", [0.4, 1e-5, 1e-100])
@@ -74,7 +84,12 @@ def test_epsilon_is_enclosed_by_two_claims(delta: float) -> None:
 
 
 @settings(max_examples=8, deadline=None, derandomize=True)
-@given(p=st.floats(1e-4, 0.9), sigma=st.floats(0.4, 20.0), n=st.integers(1000, 10**7), log_delta=st.floats(-100.0, -1.0))
+@given(
+    p=st.floats(1e-4, 0.9),
+    sigma=st.floats(0.4, 20.0),
+    n=st.integers(1000, 10**7),
+    log_delta=st.floats(-100.0, -1.0),
+)
 def test_every_thinned_gaussian_verifies(p: float, sigma: float, n: int, log_delta: float) -> None:
     try:
         certificate = to.certify(thinned(p, sigma) ** n, "epsilon", math.exp(log_delta), method="contour")
@@ -106,7 +121,9 @@ def test_a_certificate_survives_json_and_verifies_in_another_process(tmp_path: P
     path.write_text(certificate.to_json(), encoding="utf-8")
     code = "import sys, pathlib, tradeoff as to; from tradeoff.certificates import Certificate as C; "
     code += "print(len(to.verify(C.from_json(pathlib.Path(sys.argv[1]).read_text())).checks))"
-    found = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)  # noqa: S603 - our own interpreter
+    found = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
     assert int(found.stdout) == len(to.verify(certificate).checks)
 
 
@@ -152,12 +169,21 @@ def by(factor: float) -> Change:
 
 def on_evidence(certificate: Certificate, **changes: Change) -> Certificate:
     one = certificate.evidence[0]
-    return replace(certificate, evidence=(replace(one, **{k: f(getattr(one, k)) for k, f in changes.items()}), *certificate.evidence[1:]))
+    return replace(
+        certificate,
+        evidence=(
+            replace(one, **{k: f(getattr(one, k)) for k, f in changes.items()}),
+            *certificate.evidence[1:],
+        ),
+    )
 
 
 def on_claim(certificate: Certificate, **changes: Change) -> Certificate:
     one = certificate.claims[0]
-    return replace(certificate, claims=(replace(one, **{k: f(getattr(one, k)) for k, f in changes.items()}), *certificate.claims[1:]))
+    return replace(
+        certificate,
+        claims=(replace(one, **{k: f(getattr(one, k)) for k, f in changes.items()}), *certificate.claims[1:]),
+    )
 
 
 def on_term(certificate: Certificate, name: str, change: Change) -> Certificate:
@@ -213,7 +239,11 @@ def test_a_cut_that_does_not_hold_is_refused_even_if_all_terms_agree() -> None:
     assert refused(faint) == "cut"
 
 
-@pytest.mark.parametrize("certificate", [LINE, BLURRED, MIDDLE, BETA, EXACT, FORMULA, LATTICE], ids=lambda c: f"{c.method} {c.question}")
+@pytest.mark.parametrize(
+    "certificate",
+    [LINE, BLURRED, MIDDLE, BETA, EXACT, FORMULA, LATTICE],
+    ids=lambda c: f"{c.method} {c.question}",
+)
 def test_no_bound_can_be_narrowed(certificate: Certificate) -> None:
     width = certificate.upper - certificate.lower
     assert refused(replace(certificate, lower=certificate.lower + width / 2)) == "lower bound"
@@ -225,7 +255,9 @@ def test_no_bound_can_be_narrowed(certificate: Certificate) -> None:
     refused(replace(certificate, claims=()))
 
 
-@pytest.mark.parametrize("certificate", [LINE, BETA, EXACT, FORMULA, LATTICE], ids=lambda c: f"{c.method} {c.question}")
+@pytest.mark.parametrize(
+    "certificate", [LINE, BETA, EXACT, FORMULA, LATTICE], ids=lambda c: f"{c.method} {c.question}"
+)
 def test_another_question_or_law_is_refused(certificate: Certificate) -> None:
     refused(replace(certificate, value=certificate.value + 0.01))
     (factor,) = certificate.factors
@@ -234,7 +266,9 @@ def test_another_question_or_law_is_refused(certificate: Certificate) -> None:
     refused(on_claim(certificate, evidence=lambda _: 7))
 
 
-@pytest.mark.parametrize(("field", "change"), [("atoms", by(2)), ("atoms", lambda n: n // 2), ("slack", by(-1))])
+@pytest.mark.parametrize(
+    ("field", "change"), [("atoms", by(2)), ("atoms", lambda n: n // 2), ("slack", by(-1))]
+)
 def test_no_number_of_a_sum_can_be_changed(field: str, change: Change) -> None:
     assert refused(on_evidence(EXACT, **{field: change})) == field
 
@@ -265,13 +299,25 @@ def test_discretised_laws_must_be_on_their_side(side: str) -> None:
         return (replace(factors[0], **{side: packed(vector, "<f8")}),)
 
     assert side in refused(on_evidence(LATTICE, factors=scaled))
-    refused(on_evidence(LATTICE, factors=lambda f: (replace(f[0], offset=f[0].offset + (-0.01 if side == "over" else 0.01)),)))
+    refused(
+        on_evidence(
+            LATTICE,
+            factors=lambda f: (replace(f[0], offset=f[0].offset + (-0.01 if side == "over" else 0.01)),),
+        )
+    )
     assert refused(on_evidence(LATTICE, factors=lambda f: (replace(f[0], count=3),))) == "count"
 
 
 def test_what_is_no_question() -> None:
     curve = to.Gaussian(1.0)
-    for question, value in (("mu", 1.0), ("delta", math.inf), ("delta", math.nan), ("beta", 0.0), ("epsilon", 1.0), ("beta", "x")):
+    for question, value in (
+        ("mu", 1.0),
+        ("delta", math.inf),
+        ("delta", math.nan),
+        ("beta", 0.0),
+        ("epsilon", 1.0),
+        ("beta", "x"),
+    ):
         with pytest.raises(DomainError):
             to.certify(curve, question, value)  # type: ignore[arg-type]  # wrong on purpose
     with pytest.raises(DomainError):
@@ -322,8 +368,13 @@ def test_no_tail_is_below_the_least_of_chernoff(name: str) -> None:
 def test_losses_written_out_must_balance(method: str) -> None:
     """Differences of logarithms of masses are not known to units of themselves."""
     low = 0.5 - 1e-8
-    certificate = to.certify(to.PiecewiseLinear([0.0, 0.5, 1.0], [1.0, low, 0.0]) ** 30, "delta", 0.0, method=method)
+    certificate = to.certify(
+        to.PiecewiseLinear([0.0, 0.5, 1.0], [1.0, low, 0.0]) ** 30, "delta", 0.0, method=method
+    )
     to.verify(certificate)
     (factor,) = certificate.factors
     rough = [math.log(low) - math.log(0.5), math.log(1 - low) - math.log(0.5)]
-    assert refused(replace(certificate, factors=({**factor, "law": {**factor["law"], "loss": rough}},))) == "loss"
+    assert (
+        refused(replace(certificate, factors=({**factor, "law": {**factor["law"], "loss": rough}},)))
+        == "loss"
+    )

@@ -75,11 +75,7 @@ def test_flags_replace_the_questions_of_the_file(run, plan):
 
 @pytest.mark.parametrize(
     "flags",
-    [
-        ["--delta", "1e-5", "--delta", "1e-7"],
-        ["--delta", "1e-5", "1e-7"],
-        ["--delta=1e-5", "--delta=1e-7"],
-    ],
+    [["--delta", "1e-5", "--delta", "1e-7"], ["--delta", "1e-5", "1e-7"], ["--delta=1e-5", "--delta=1e-7"]],
 )
 @pytest.mark.parametrize("plan_first", [True, False])
 def test_several_values(run, plan, flags, plan_first):
@@ -247,8 +243,14 @@ class TestProcess:
 
     @staticmethod
     def call(*arguments, module=False):
-        head = [sys.executable, "-m", "tradeoff"] if module else [str(Path(sys.executable).with_name("tradeoff"))]
-        return subprocess.run([*head, *map(str, arguments)], capture_output=True, text=True, encoding="utf-8", check=False)  # noqa: S603 - our own command
+        head = (
+            [sys.executable, "-m", "tradeoff"]
+            if module
+            else [str(Path(sys.executable).with_name("tradeoff"))]
+        )
+        return subprocess.run(  # noqa: S603
+            [*head, *map(str, arguments)], capture_output=True, text=True, encoding="utf-8", check=False
+        )
 
     @pytest.mark.parametrize("module", [True, False])
     def test_mixed_example(self, tmp_path, module):

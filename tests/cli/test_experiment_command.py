@@ -9,7 +9,19 @@ from tradeoff.filters.noise_reduction.experiment import METHODS
 @pytest.fixture
 def run(capsys):
     def runner(*arguments):
-        code = main(["experiment", "relative-error", "--table", "doctor-visits", "--runs", "2", "--error", "0.3", *map(str, arguments)])
+        code = main(
+            [
+                "experiment",
+                "relative-error",
+                "--table",
+                "doctor-visits",
+                "--runs",
+                "2",
+                "--error",
+                "0.3",
+                *map(str, arguments),
+            ]
+        )
         out, err = capsys.readouterr()
         return code, out, err
 
@@ -34,11 +46,22 @@ def test_json_repeats_with_its_seed(run):
     assert first["settings"] == {"epsilon": 1.0, "delta": 1e-6, "error": 0.3, "runs": 2, "seed": 3}
     rows = first["tables"]["doctor-visits"]
     assert [row["method"] for row in rows] == list(METHODS)
-    assert all(set(row) == {"method", "released", "released_half_width", "accurate", "accurate_half_width"} for row in rows)
+    assert all(
+        set(row) == {"method", "released", "released_half_width", "accurate", "accurate_half_width"}
+        for row in rows
+    )
 
 
 @pytest.mark.parametrize(
-    "flags", [["--epsilon", "0"], ["--delta", "1"], ["--error", "nan"], ["--runs", "0"], ["--seed", "-1"], ["--plot", "a.txt"]]
+    "flags",
+    [
+        ["--epsilon", "0"],
+        ["--delta", "1"],
+        ["--error", "nan"],
+        ["--runs", "0"],
+        ["--seed", "-1"],
+        ["--plot", "a.txt"],
+    ],
 )
 def test_what_is_out_of_range_is_one_line(run, flags):
     code, out, err = run(*flags)

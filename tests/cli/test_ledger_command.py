@@ -50,13 +50,17 @@ def test_init_makes_the_filter_that_was_asked_for(run, file, flags, filter_):
     assert out.splitlines()[-1] == f"head {Ledger(file).head}"
 
 
-@pytest.mark.parametrize("flags", [[], ["--mu", "1", "--rho", "1"], ["--delta", "1e-6"], ["--mu", "1", "--delta", "1e-6"]])
+@pytest.mark.parametrize(
+    "flags", [[], ["--mu", "1", "--rho", "1"], ["--delta", "1e-6"], ["--mu", "1", "--delta", "1e-6"]]
+)
 def test_init_wants_one_budget(run, file, flags):
     assert "one budget" in refused(run("init", file, *flags))
     assert not file.exists()
 
 
-@pytest.mark.parametrize("flags", [["--mu", "-1"], ["--mu", "nan"], ["--mu", "x"], ["--epsilon", "1", "--delta", "2"]])
+@pytest.mark.parametrize(
+    "flags", [["--mu", "-1"], ["--mu", "nan"], ["--mu", "x"], ["--epsilon", "1", "--delta", "2"]]
+)
 def test_init_refuses_what_is_no_budget(run, file, flags):
     refused(run("init", file, *flags))
     assert not file.exists()
@@ -73,10 +77,18 @@ def test_spend_grants_with_the_keys_of_plan_files(run, file):
         assert (code, err) == (0, "")
     assert out.splitlines()[1].startswith("step 3: spent ")
     expected = GDPFilter(1)
-    for step in (Gaussian(10), Gaussian(8), Plan({Gaussian(10): 3})):  # half a sample of a Gaussian is charged as all of it
+    for step in (
+        Gaussian(10),
+        Gaussian(8),
+        Plan({Gaussian(10): 3}),
+    ):  # half a sample of a Gaussian is charged as all of it
         expected.spend(step)
     assert Ledger(file).spent == expected.spent
-    assert [entry.mechanism.get("kind") for entry in Ledger(file).entries()[1:]] == ["gaussian", "subsampled-gaussian", None]
+    assert [entry.mechanism.get("kind") for entry in Ledger(file).entries()[1:]] == [
+        "gaussian",
+        "subsampled-gaussian",
+        None,
+    ]
 
 
 def test_spend_refuses_with_one_line_and_records_nothing(run, file):
@@ -114,7 +126,10 @@ def test_status_rounds_to_the_safe_side_and_speaks_json(run, file):
     run("spend", file, "--kind", "gaussian", "--noise-multiplier", 3)
     code, out, err = run("status", file)
     assert (code, err) == (0, "")
-    assert out.splitlines()[1] == "step 1: spent (rho = 0.05555555556, delta = 0), remaining (rho = 0.9444444444, delta = 0)"
+    assert (
+        out.splitlines()[1]
+        == "step 1: spent (rho = 0.05555555556, delta = 0), remaining (rho = 0.9444444444, delta = 0)"
+    )
     found = json.loads(run("status", file, "--json")[1])
     assert list(found) == ["file", "filter", "steps", "budget", "spent", "remaining", "time", "head"]
     assert found["spent"]["rho"] >= 1 / 18
@@ -125,7 +140,10 @@ def test_verify_takes_a_head(run, file):
     run("init", file, "--mu", 1)
     first = Ledger(file).head
     run("spend", file, "--kind", "gaussian", "--noise-multiplier", 3)
-    assert run("verify", file)[:2] == (0, f"{file}: every entry is as it was written\nhead {Ledger(file).head}\n")
+    assert run("verify", file)[:2] == (
+        0,
+        f"{file}: every entry is as it was written\nhead {Ledger(file).head}\n",
+    )
     assert run("verify", file, "--head", first)[0] == 0
     assert "no entry carries the head" in refused(run("verify", file, "--head", "0" * 64))
 
@@ -135,7 +153,11 @@ def test_export_prints_json_and_csv(run, file):
     run("spend", file, "--kind", "laplace", "--scale", 10)
     entries = json.loads(run("export", file)[1])
     table = list(csv.DictReader(io.StringIO(run("export", file, "--format", "csv")[1])))
-    assert [entry["hash"] for entry in entries] == [row["hash"] for row in table] == [entry.hash for entry in Ledger(file).entries()]
+    assert (
+        [entry["hash"] for entry in entries]
+        == [row["hash"] for row in table]
+        == [entry.hash for entry in Ledger(file).entries()]
+    )
     assert entries[1]["mechanism"] == {"kind": "laplace", "scale": 10.0, "sensitivity": 1.0}
 
 
@@ -158,12 +180,16 @@ def test_backup_and_convert_make_new_files(run, file, tmp_path):
     with closing(sqlite3.connect(old, isolation_level=None)) as db:
         db.execute("CREATE TABLE entries (step, time, mechanism, totals, state, hash)")
         db.execute(f"PRAGMA application_id = {0x74724F66}")
-        db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", [entry.row() for entry in Ledger(file).entries()])
+        db.executemany(
+            "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", [entry.row() for entry in Ledger(file).entries()]
+        )
     assert "first format" in refused(run("status", old))
     code, out, _ = run("convert", old, tmp_path / "new")
     assert (code, out.splitlines()[-1]) == (0, f"head {Ledger(file).head}")
     assert (tmp_path / "new").read_bytes() == file.read_bytes()
-    assert "cannot be read as a ledger of the first format" in refused(run("convert", file, tmp_path / "third"))
+    assert "cannot be read as a ledger of the first format" in refused(
+        run("convert", file, tmp_path / "third")
+    )
 
 
 @pytest.mark.parametrize("command", ["status", "verify", "export"])

@@ -48,7 +48,9 @@ class TestText:
     @pytest.mark.parametrize("command", [["compose"], ["compare", "--method", "clt"]])
     def test_title_and_names(self, run, tmp_path, command):
         plan = tmp_path / "plan.toml"
-        plan.write_text(f'title = "a\\u001b]0;owned\\u0007\\u009b31m\\u202eb [b]x\\\\"\n{PLAN}', encoding="utf-8")
+        plan.write_text(
+            f'title = "a\\u001b]0;owned\\u0007\\u009b31m\\u202eb [b]x\\\\"\n{PLAN}', encoding="utf-8"
+        )
         code, out, _ = run(*command, plan, "--plot", tmp_path / f"{STEERING}.svg")
         assert code == 0
         assert f"{HARMLESS} [b]x\\" in out
@@ -80,7 +82,11 @@ class TestLimits:
     def test_different_mechanisms(self, run, plan, monkeypatch):
         entries = [f'[[mechanism]]\nkind = "laplace"\nscale = {10 + i}\n' for i in range(1001)]
         plan.write_text("".join(entries), encoding="utf-8")
-        for command in (["compose", plan], ["compare", plan], ["report", plan, "-o", plan.with_suffix(".html")]):
+        for command in (
+            ["compose", plan],
+            ["compare", plan],
+            ["report", plan, "-o", plan.with_suffix(".html")],
+        ):
             code, _, err = run(*command)
             assert code == 2
             assert "more than 1,000 different mechanisms are refused; set TRADEOFF_MAX_MECHANISMS" in err
@@ -190,7 +196,9 @@ class TestProcess:
     def test_a_step_is_granted_though_nobody_can_be_told(self, tmp_path):
         file = tmp_path / "budget.ledger"
         assert main(["ledger", "init", str(file), "--mu", "1"]) == 0
-        found = self.call("> /dev/full", "ledger", "spend", file, "--kind", "gaussian", "--noise-multiplier", "10")
+        found = self.call(
+            "> /dev/full", "ledger", "spend", file, "--kind", "gaussian", "--noise-multiplier", "10"
+        )
         assert found.returncode == 74
         assert found.stderr.count(b"\n") == 1
         assert to.filters.Ledger(file).last.step == 1
@@ -216,7 +224,11 @@ class TestProcess:
         assert rb"\u03b5 and \u4e2d" in found.stdout
 
     def test_a_reader_that_leaves_a_table(self, plan):
-        process = subprocess.Popen([sys.executable, "-m", "tradeoff", "compose", str(plan)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - our own command
+        process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-m", "tradeoff", "compose", str(plan)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
         process.stdout.close()
         with process.stderr as err:
             assert err.read() == b""
@@ -259,10 +271,17 @@ sys.exit(main())
 
     @pytest.mark.parametrize(
         ("program", "signal", "code"),
-        [(IMPORTING, "SIGINT", 130), (NAMING, "SIGINT", 130), (DRAWING, "SIGINT", 130), (DRAWING, "SIGTERM", 143)],
+        [
+            (IMPORTING, "SIGINT", 130),
+            (NAMING, "SIGINT", 130),
+            (DRAWING, "SIGINT", 130),
+            (DRAWING, "SIGTERM", 143),
+        ],
     )
     def test_signals_end_in_silence_and_leave_nothing(self, plan, program, signal, code):
-        found = self.call("", "compose", plan, "--plot", plan.with_suffix(".svg"), program=("-c", program.format(signal)))
+        found = self.call(
+            "", "compose", plan, "--plot", plan.with_suffix(".svg"), program=("-c", program.format(signal))
+        )
         assert (found.returncode, found.stdout, found.stderr) == (code, b"", b"")
         assert [each.name for each in plan.parent.iterdir()] == ["plan.toml"]
 
@@ -272,6 +291,9 @@ sys.exit(main())
             "compose",
             plan,
             "--json",
-            program=("-c", "import signal; signal.signal(1, signal.SIG_IGN)" + self.IMPORTING.format("SIGHUP")),
+            program=(
+                "-c",
+                "import signal; signal.signal(1, signal.SIG_IGN)" + self.IMPORTING.format("SIGHUP"),
+            ),
         )
         assert found.returncode == 0

@@ -42,7 +42,9 @@ def test_the_pipeline_runs_the_test_command_of_the_readme():
 
 def test_nox_runs_the_checks_of_the_pipeline():
     nox = (ROOT / "noxfile.py").read_text(encoding="utf-8")
-    tools = re.findall(r"^\.venv/bin/(?!pip)(.+)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    tools = re.findall(
+        r"^\.venv/bin/(?!pip)(.+)$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
     assert tools
     for tool in tools:
         words = ", ".join(f'"{word}"' for word in tool.split())

@@ -10,8 +10,8 @@ import pytest
 from flint import arb, ctx
 
 import tradeoff as to
-from tradeoff.core.bounds import Bounds
 from tradeoff.errors import CurveError
+from tradeoff.intervals.bounds import Bounds
 
 ctx.prec = 400
 
@@ -42,7 +42,9 @@ def test_laplace_at_the_least_floats(epsilon):
         assert holds(to.Laplace(epsilon).bounds(k * 5e-324), laplace(epsilon, k * 5e-324))
 
 
-@pytest.mark.parametrize("f", [to.Identity(), to.Gaussian(0.0), to.PureDP(0.0), to.Laplace(0.0), to.TotalVariation(0.0)])
+@pytest.mark.parametrize(
+    "f", [to.Identity(), to.Gaussian(0.0), to.PureDP(0.0), to.Laplace(0.0), to.TotalVariation(0.0)]
+)
 def test_what_loses_nothing_says_so_to_the_last_bit(f):
     for alpha in (5e-324, 1e-20, 0.1, 0.25, 0.3, 1 - 2.0**-53):
         assert holds(f.bounds(alpha), 1 - F(alpha))
@@ -50,7 +52,10 @@ def test_what_loses_nothing_says_so_to_the_last_bit(f):
     assert to.Identity().bounds.delta([0.0, 1.0]).upper.tolist() == [0.0, 0.0]
 
 
-@pytest.mark.parametrize(("delta", "n"), [(1e-300, 5), (1e-300, 10**21), (1e-112, 100), (1e-20, 10**6), (0.3, 4000), (1e-17, 10**18)])
+@pytest.mark.parametrize(
+    ("delta", "n"),
+    [(1e-300, 5), (1e-300, 10**21), (1e-112, 100), (1e-20, 10**6), (0.3, 4000), (1e-17, 10**18)],
+)
 def test_a_power_of_a_small_leak_keeps_it(delta, n):
     ctx.prec = 4000
     try:
@@ -80,7 +85,9 @@ def polygons():
     rng = np.random.default_rng(7)
     for _ in range(150):
         scale = 10.0 ** -rng.choice([0, 0, 1, 5, 16, 100, 300, 308, 310, 320])
-        x = np.unique(np.append(rng.random(rng.integers(1, 5)) * scale, [0.0, rng.choice([1.0, 0.5, rng.random()])]))
+        x = np.unique(
+            np.append(rng.random(rng.integers(1, 5)) * scale, [0.0, rng.choice([1.0, 0.5, rng.random()])])
+        )
         top = rng.choice([1.0, rng.random(), 1e-300, 1e-310])
         y = top * np.linspace(1.0, 0.0, len(x)) ** rng.choice([1.0, 2.0, 3.0])
         try:
@@ -128,7 +135,9 @@ def test_a_sum_of_losses_beyond_all_floats_is_infinite():
 
 
 def test_a_curve_that_loses_almost_everything_has_a_profile_symmetrisation():
-    f = to.mixture({to.PiecewiseLinear([0.0, 1.0], [0.01, 0.0]): 0.5, to.PiecewiseLinear([0.0, 1.0], [0.03, 0.0]): 0.5})
+    f = to.mixture(
+        {to.PiecewiseLinear([0.0, 1.0], [0.01, 0.0]): 0.5, to.PiecewiseLinear([0.0, 1.0], [0.03, 0.0]): 0.5}
+    )
     lower, upper = f.symmetrise(assume="profile").bounds(0.25)
     assert 0 <= lower <= upper <= 0.03
 

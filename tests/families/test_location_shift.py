@@ -7,8 +7,8 @@ from hypothesis import strategies as some
 
 import tradeoff as to
 from tradeoff import LocationShift
-from tradeoff.engines.law import masses
 from tradeoff.errors import DomainError, NoClosedForm
+from tradeoff.loss.law import masses
 
 DIGITS = 50
 ALPHAS = np.array([0.0, 1e-200, 1e-12, 0.003, 0.2, 0.5, 0.500001, 0.9, 1 - 1e-10, 1.0])
@@ -20,14 +20,19 @@ def _tails(name, power=None):
     if name == "logistic":
         return lambda x: 1 / (1 + mpmath.exp(x)), lambda x: 1 / (1 + mpmath.exp(-x))
     if name == "hypsecant":
-        return (lambda x: 2 / mpmath.pi * mpmath.atan(mpmath.exp(-x))), (lambda x: 2 / mpmath.pi * mpmath.atan(mpmath.exp(x)))
+        return (lambda x: 2 / mpmath.pi * mpmath.atan(mpmath.exp(-x))), (
+            lambda x: 2 / mpmath.pi * mpmath.atan(mpmath.exp(x))
+        )
     if name == "gumbel_r":
         return (lambda x: -mpmath.expm1(-mpmath.exp(-x))), (lambda x: mpmath.exp(-mpmath.exp(-x)))
     if name == "gumbel_l":
         return (lambda x: mpmath.exp(-mpmath.exp(x))), (lambda x: -mpmath.expm1(-mpmath.exp(x)))
 
     def above(x):
-        half = mpmath.gammainc(1 / mpmath.mpf(power), abs(x) ** mpmath.mpf(power), mpmath.inf, regularized=True) / 2
+        half = (
+            mpmath.gammainc(1 / mpmath.mpf(power), abs(x) ** mpmath.mpf(power), mpmath.inf, regularized=True)
+            / 2
+        )
         return half if x > 0 else 1 - half
 
     return above, lambda x: above(-x)
@@ -53,7 +58,9 @@ def _solve(function, level, low=-900, high=900):
     while high - low > 1e-4:
         middle = (low + high) / 2
         low, high = (middle, high) if function(middle) < level else (low, middle)
-    return mpmath.findroot(lambda x: function(x) - level, (low, high), solver="anderson", tol=1e-90, maxsteps=200, verify=False)
+    return mpmath.findroot(
+        lambda x: function(x) - level, (low, high), solver="anderson", tol=1e-90, maxsteps=200, verify=False
+    )
 
 
 def _far(name, power):
@@ -123,11 +130,16 @@ def test_cells_hold_fifty_digits(name, power, theta):
     with mpmath.workdps(DIGITS):
         above, _ = _tails(name, power)
         loss = _loss(name, mpmath.mpf(theta), power)
-        x = [_solve(loss, mpmath.mpf(float(edge)), -_reach(name, power), _reach(name, power)) for edge in edges]
+        x = [
+            _solve(loss, mpmath.mpf(float(edge)), -_reach(name, power), _reach(name, power)) for edge in edges
+        ]
         for k in range(len(edges) - 1):
             p = above(x[k]) - above(x[k + 1])
             q = above(x[k] - theta) - above(x[k + 1] - theta)
-            for got, truth in ((cells.excess[k], q - mpmath.exp(edges[k]) * p), (cells.deficit[k], p - mpmath.exp(-edges[k + 1]) * q)):
+            for got, truth in (
+                (cells.excess[k], q - mpmath.exp(edges[k]) * p),
+                (cells.deficit[k], p - mpmath.exp(-edges[k + 1]) * q),
+            ):
                 assert abs(got - truth) <= cells.slack[k] * truth + 1e-300
     assert np.max(cells.slack * np.diff(edges)) < 1e-5
 
@@ -150,7 +162,10 @@ def test_normal_and_laplace_are_their_families():
         (LocationShift(st.gennorm(2, scale=np.sqrt(2)), 1.5), to.Gaussian(1.5)),
     ]
     for f, family in pairs:
-        for answer, known in ((f.bounds(alphas), family.bounds(alphas)), (f.bounds.delta(losses), family.bounds.delta(losses))):
+        for answer, known in (
+            (f.bounds(alphas), family.bounds(alphas)),
+            (f.bounds.delta(losses), family.bounds.delta(losses)),
+        ):
             assert np.allclose(answer.lower, known.upper, rtol=1e-10, atol=1e-15)
             assert np.allclose(answer.upper, known.lower, rtol=1e-10, atol=1e-15)
 
@@ -169,12 +184,16 @@ def _logistic_sum_delta(theta, n, epsilon):
 
     def uniform_sum(s):
         u = (s + n * theta) / (2 * theta)
-        terms = [(-1) ** k * mpmath.binomial(n, k) * (u - k) ** (n - 1) for k in range(int(mpmath.floor(u)) + 1)]
+        terms = [
+            (-1) ** k * mpmath.binomial(n, k) * (u - k) ** (n - 1) for k in range(int(mpmath.floor(u)) + 1)
+        ]
         return mpmath.fsum(terms) / mpmath.factorial(n - 1) / (2 * theta)
 
     scale = (theta / mpmath.expm1(theta)) ** n * mpmath.exp(n * theta / 2)
     knots = [epsilon] + [k for k in (-n * theta + 2 * theta * j for j in range(n + 1)) if k > epsilon]
-    return mpmath.quad(lambda s: (mpmath.exp(s) - mpmath.exp(epsilon)) * scale * mpmath.exp(-s / 2) * uniform_sum(s), knots)
+    return mpmath.quad(
+        lambda s: (mpmath.exp(s) - mpmath.exp(epsilon)) * scale * mpmath.exp(-s / 2) * uniform_sum(s), knots
+    )
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 2.0, 7.5])
@@ -317,7 +336,10 @@ def test_a_foreign_law_holds_the_known_one(shift):
     foreign = LocationShift(_Foreign(name="foreign")(), shift, assume_log_concave=True)
     known = LocationShift(st.logistic(), shift)
     alphas, losses = np.array([1e-8, 0.01, 0.4, 0.6, 0.999]), np.array([-2.0, -0.5, 0.0, 0.3, 0.79])
-    for wide, narrow in ((foreign.bounds(alphas), known.bounds(alphas)), (foreign.bounds.delta(losses), known.bounds.delta(losses))):
+    for wide, narrow in (
+        (foreign.bounds(alphas), known.bounds(alphas)),
+        (foreign.bounds.delta(losses), known.bounds.delta(losses)),
+    ):
         assert np.all(wide.lower <= narrow.upper)
         assert np.all(wide.upper >= narrow.lower)
         assert np.all(wide.width <= 1e-8 * narrow.upper + 1e-11)

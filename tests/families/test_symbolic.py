@@ -94,7 +94,9 @@ def test_subsampling_keeps_rationals_and_reaches_formulas_from_curves():
 def test_lambdify_is_the_curve_in_floats(curve, values):
     formula = curve.symbolic(ALPHA)
     in_order = [values[symbol] for symbol in sorted(values, key=str)]
-    assert np.allclose(formula.lambdify()(ALPHAS, *in_order), curve.subs(values)(ALPHAS), rtol=1e-12, atol=1e-14)
+    assert np.allclose(
+        formula.lambdify()(ALPHAS, *in_order), curve.subs(values)(ALPHAS), rtol=1e-12, atol=1e-14
+    )
 
 
 def test_conjugate_is_the_profile_read_backwards():
@@ -115,7 +117,9 @@ def test_products_of_symbolic_families():
     leaks = to.TotalVariation(DELTA).symbolic(ALPHA) @ to.TotalVariation(P)
     assert sp.expand(1 - leaks.subs({DELTA: 0.5, P: 0.5}).expr.subs(ALPHA, 0)) == sp.Rational(3, 4)
     assert (to.Gaussian(MU).symbolic(ALPHA) ** 4).expr == to.Gaussian(2 * MU).symbolic(ALPHA).expr
-    assert to.PureDP(EPS).symbolic(ALPHA) @ to.TotalVariation(DELTA) == to.approximate_dp(EPS, DELTA).symbolic(ALPHA)
+    assert to.PureDP(EPS).symbolic(ALPHA) @ to.TotalVariation(DELTA) == to.approximate_dp(
+        EPS, DELTA
+    ).symbolic(ALPHA)
 
 
 @pytest.mark.parametrize("left", [True, False])
@@ -186,7 +190,11 @@ def test_no_closed_form_is_an_error_with_symbols_and_bounds_with_numbers():
 
 
 def test_a_wrong_solution_is_never_returned(monkeypatch):
-    monkeypatch.setattr(symbolic_solve, "_solutions", lambda equation, _: [sp.Rational(1, 2) * (1 - x) for x in equation.free_symbols])
+    monkeypatch.setattr(
+        symbolic_solve,
+        "_solutions",
+        lambda equation, _: [sp.Rational(1, 2) * (1 - x) for x in equation.free_symbols],
+    )
     f = Symbolic((1 - ALPHA) ** K, ALPHA)
     with pytest.raises(NoClosedForm):
         f.inverse()
@@ -195,7 +203,13 @@ def test_a_wrong_solution_is_never_returned(monkeypatch):
 
 
 def test_numbers_of_symbols_are_refused():
-    for curve in (to.Gaussian(MU), to.Laplace(EPS), to.PureDP(EPS), to.TotalVariation(DELTA), to.Gaussian(MU) @ to.Laplace(EPS)):
+    for curve in (
+        to.Gaussian(MU),
+        to.Laplace(EPS),
+        to.PureDP(EPS),
+        to.TotalVariation(DELTA),
+        to.Gaussian(MU) @ to.Laplace(EPS),
+    ):
         for ask in (lambda c: c(0.5), lambda c: c.delta(1.0), lambda c: c.epsilon(1e-5)):
             with pytest.raises(SymbolError, match=r"\.subs"):
                 ask(curve)
@@ -279,7 +293,11 @@ def test_masses_at_infinity_and_suprema():
     [
         ((1 - ALPHA) * (2 - ALPHA) / 2, sp.Rational(3, 2), sp.Rational(1, 2)),
         ((1 - ALPHA) * sp.exp(-ALPHA), 2, sp.exp(-1)),
-        ((1 - ALPHA) * (1 + sp.exp(-3 * ALPHA)) / 2, sp.Rational(5, 2), (1 + sp.exp(-3)) / 2),  # the inverse has no formula
+        (
+            (1 - ALPHA) * (1 + sp.exp(-3 * ALPHA)) / 2,
+            sp.Rational(5, 2),
+            (1 + sp.exp(-3)) / 2,
+        ),  # the inverse has no formula
     ],
     ids=str,
 )
@@ -300,7 +318,9 @@ def test_a_supremum_that_is_not_known_is_no_lower_bound():
     assert found.upper == np.inf
 
 
-@pytest.mark.parametrize("expr", [(1 - sp.sqrt(ALPHA)) ** 2, (1 - ALPHA ** sp.Rational(1, 8)) ** 8, (1 - ALPHA) ** 2], ids=str)
+@pytest.mark.parametrize(
+    "expr", [(1 - sp.sqrt(ALPHA)) ** 2, (1 - ALPHA ** sp.Rational(1, 8)) ** 8, (1 - ALPHA) ** 2], ids=str
+)
 def test_curves_that_only_touch_zero_have_no_mass_there(expr):
     assert Symbolic(expr, ALPHA).p_minus == 0
 

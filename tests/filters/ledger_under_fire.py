@@ -38,7 +38,9 @@ def hammer(path, log, seed, capacity):
                 entry = ledger.spend(Gaussian(noise_multiplier=smallest))
             except BudgetExceeded:
                 return
-        os.write(handle, json.dumps([entry.step, entry.hash, entry.mechanism["noise_multiplier"]]).encode() + b"\n")
+        os.write(
+            handle, json.dumps([entry.step, entry.hash, entry.mechanism["noise_multiplier"]]).encode() + b"\n"
+        )
 
 
 def fire(folder, *, processes=16, kills=300, seed=0, volley=8, links=1):
@@ -53,7 +55,9 @@ def fire(folder, *, processes=16, kills=300, seed=0, volley=8, links=1):
 
     def start():
         nonlocal started
-        worker = fork.Process(target=hammer, args=(names[started % links], folder / f"{started}.log", rng.random(), capacity))
+        worker = fork.Process(
+            target=hammer, args=(names[started % links], folder / f"{started}.log", rng.random(), capacity)
+        )
         worker.start()
         started += 1
         return worker
@@ -62,7 +66,9 @@ def fire(folder, *, processes=16, kills=300, seed=0, volley=8, links=1):
         return sum(log.read_bytes().count(b"\n") for log in folder.glob("*.log"))
 
     workers = [start() for _ in range(processes)]
-    while (left := kills - codes.count(-signal.SIGKILL)) > 0 and 0 not in codes:  # 0: the budget ran out, so the fight is over
+    while (
+        left := kills - codes.count(-signal.SIGKILL)
+    ) > 0 and 0 not in codes:  # 0: the budget ran out, so the fight is over
         goal = noted() + rng.randint(0, 4)  # strike while grants flow, however slow the machine
         while noted() < goal and all(worker.is_alive() for worker in workers):
             time.sleep(0.005)
@@ -78,7 +84,11 @@ def fire(folder, *, processes=16, kills=300, seed=0, volley=8, links=1):
     for worker in workers:
         worker.join()
         codes.append(worker.exitcode)
-    seen = {"processes": started, "killed": codes.count(-signal.SIGKILL), "seconds": round(time.perf_counter() - begun, 1)}
+    seen = {
+        "processes": started,
+        "killed": codes.count(-signal.SIGKILL),
+        "seconds": round(time.perf_counter() - begun, 1),
+    }
     return {**judge(path, folder, codes, capacity), **seen, "links": links}
 
 
@@ -87,9 +97,18 @@ def judge(path, folder, codes, capacity):
     ledger = Ledger(path)
     if not set(codes) <= {0, -signal.SIGKILL}:
         raise RuntimeError(f"a process ended with one of {sorted(set(codes))}")
-    noted = [json.loads(line) for log in sorted(folder.glob("*.log")) for line in log.read_bytes().split(b"\n") if line.endswith(b"]")]
+    noted = [
+        json.loads(line)
+        for log in sorted(folder.glob("*.log"))
+        for line in log.read_bytes().split(b"\n")
+        if line.endswith(b"]")
+    ]
     entries = ledger.entries()
-    lost = [grant for grant in noted if grant != [grant[0], entries[grant[0]].hash, entries[grant[0]].mechanism["noise_multiplier"]]]
+    lost = [
+        grant
+        for grant in noted
+        if grant != [grant[0], entries[grant[0]].hash, entries[grant[0]].mechanism["noise_multiplier"]]
+    ]
     spent = sum(1 / Fraction(entry.mechanism["noise_multiplier"]) ** 2 for entry in entries[1:])
     if lost or len({step for step, _, _ in noted}) != len(noted):
         raise RuntimeError(f"grants were lost or doubled: {lost}")
@@ -102,7 +121,9 @@ def judge(path, folder, codes, capacity):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     for name, default in (("processes", 16), ("kills", 300), ("seed", 0), ("volley", 8), ("links", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)
     with tempfile.TemporaryDirectory() as scratch:

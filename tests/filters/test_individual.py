@@ -17,7 +17,10 @@ from tradeoff.errors import DomainError, KindError, MissingExtraError
 
 def rounds(records, count, seed=1):
     rng = np.random.default_rng(seed)
-    return [rng.choice([0.0, 0.1, 0.25, 0.6], size=records) * rng.uniform(0.5, 1.5, size=records) for _ in range(count)]
+    return [
+        rng.choice([0.0, 0.1, 0.25, 0.6], size=records) * rng.uniform(0.5, 1.5, size=records)
+        for _ in range(count)
+    ]
 
 
 def test_every_record_has_the_filter_it_would_have_alone():
@@ -36,7 +39,10 @@ def test_every_record_has_the_filter_it_would_have_alone():
 NO_ARROW = "pyarrow, the extra [arrow], is not installed"
 
 
-@given(log_uniform(1e-100, 1e100), st.lists(st.one_of(st.floats(0.0, 1.5), log_uniform(1e-12, 1.0)), min_size=1, max_size=40))
+@given(
+    log_uniform(1e-100, 1e100),
+    st.lists(st.one_of(st.floats(0.0, 1.5), log_uniform(1e-12, 1.0)), min_size=1, max_size=40),
+)
 def test_no_record_passes_its_budget(mu, shares):
     table, exact = to.filters.IndividualGDPFilter(mu, 1), Fraction(0)
     for share in shares:
@@ -132,7 +138,10 @@ def test_memory_is_eight_bytes_a_record_and_one_for_the_answer():
 @given(st.integers(1, 300_000))
 def test_pieces_give_the_same_answers(records):
     pytest.importorskip("joblib", reason="joblib, the extra [parallel], is not installed")
-    one, many = to.filters.IndividualGDPFilter(1, records), to.filters.IndividualGDPFilter(1, records, jobs=None)
+    one, many = (
+        to.filters.IndividualGDPFilter(1, records),
+        to.filters.IndividualGDPFilter(1, records, jobs=None),
+    )
     for mu in rounds(records, 3):
         assert np.array_equal(one.spend(mu), many.spend(mu))
     assert np.array_equal(one.spent, many.spent)
@@ -142,7 +151,11 @@ def test_parquet_in_arrow_out(tmp_path):
     arrow, parquet = (pytest.importorskip(name, reason=NO_ARROW) for name in ("pyarrow", "pyarrow.parquet"))
     one, two, three = (to.filters.IndividualGDPFilter(1, 1000) for _ in range(3))
     for mu in rounds(1000, 6):
-        parquet.write_table(arrow.table({"mu": mu, "name": [str(m) for m in mu]}), tmp_path / "round.parquet", row_group_size=300)
+        parquet.write_table(
+            arrow.table({"mu": mu, "name": [str(m) for m in mu]}),
+            tmp_path / "round.parquet",
+            row_group_size=300,
+        )
         granted = one.spend(mu)
         assert np.array_equal(granted, two.spend_parquet(tmp_path / "round.parquet"))
         assert np.array_equal(granted, three.spend(arrow.array(mu)))

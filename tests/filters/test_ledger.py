@@ -84,7 +84,9 @@ def first_format(path, rows, *statements):
     """Write a ledger as it was before: an SQLite database."""
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
-        db.execute("CREATE TABLE entries (step INTEGER PRIMARY KEY, time TEXT, mechanism TEXT, totals TEXT, state TEXT, hash TEXT)")
+        db.execute(
+            "CREATE TABLE entries (step INTEGER PRIMARY KEY, time TEXT, mechanism TEXT, totals TEXT, state TEXT, hash TEXT)"
+        )
         db.execute(f"PRAGMA application_id = {0x74724F66}")
         db.execute("PRAGMA user_version = 1")
         db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?)", rows)
@@ -197,7 +199,9 @@ def test_export_holds_every_entry(spent):
     entries = ledger.entries()
     assert [Entry(**each) for each in json.loads(ledger.to_json())] == entries
     table = list(csv.DictReader(io.StringIO(ledger.to_csv())))
-    assert [(int(row["step"]), row["hash"]) for row in table] == [(entry.step, entry.hash) for entry in entries]
+    assert [(int(row["step"]), row["hash"]) for row in table] == [
+        (entry.step, entry.hash) for entry in entries
+    ]
     assert [json.loads(row["mechanism"]) for row in table] == [entry.mechanism for entry in entries]
     for write in (ledger.to_json, ledger.to_csv):
         assert write(file := io.StringIO()) == ""
@@ -216,7 +220,9 @@ def test_export_holds_a_few_entries_at_a_time(path):
         with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
             tracemalloc.start()
             write(nowhere)
-            assert tracemalloc.get_traced_memory()[1] < path.stat().st_size  # all entries at once take ten times as much
+            assert (
+                tracemalloc.get_traced_memory()[1] < path.stat().st_size
+            )  # all entries at once take ten times as much
             tracemalloc.stop()
 
 
@@ -226,7 +232,9 @@ def test_export_holds_a_few_entries_at_a_time(path):
 @pytest.mark.parametrize("links", [1, 2])
 def test_sixteen_processes_under_kill_9(links):
     command = [sys.executable, str(FIRE), "--kills", "20", "--seed", "1", "--links", str(links)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=FIRE.parents[2], timeout=300)  # noqa: S603 - our own
+    done = subprocess.run(  # noqa: S603
+        command, capture_output=True, text=True, check=False, cwd=FIRE.parents[2], timeout=300
+    )
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
     assert seen["killed"] >= 10  # a starved machine may run out of budget before all 20
@@ -262,7 +270,9 @@ def struck(act, calls, moment, *, torn=False):
 
         def call(*arguments):
             if next(count) == moment:
-                if torn and name == "pwrite" and arguments[2] >= WIDTH:  # the seal lies within one sector, and is never torn
+                if (
+                    torn and name == "pwrite" and arguments[2] >= WIDTH
+                ):  # the seal lies within one sector, and is never torn
                     file, data, place = arguments
                     real(file, data[: len(data) // 2], place)
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -270,7 +280,9 @@ def struck(act, calls, moment, *, torn=False):
 
         return call
 
-    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # threads of a linear algebra library may sleep here
+    with warnings.catch_warnings(
+        action="ignore", category=DeprecationWarning
+    ):  # threads of a linear algebra library may sleep here
         child = os.fork()
     if child == 0:
         for name in calls:
@@ -307,7 +319,10 @@ def test_whatever_a_killed_process_left_behind_the_seal_is_nothing(spent):
     whole, before = spent.read_bytes(), Ledger(spent).entries()
     left = Entry.following(before[-1], STEP, GDPFilter(1)).row().line()
     rng = random.Random(0)  # noqa: S311 - any bytes will do
-    flipped = [left[:at] + bytes([left[at] ^ 1 << rng.randrange(8)]) + left[at + 1 :] for at in range(0, len(left), 17)]
+    flipped = [
+        left[:at] + bytes([left[at] ^ 1 << rng.randrange(8)]) + left[at + 1 :]
+        for at in range(0, len(left), 17)
+    ]
     for tail in (b"", left, *(left[:n] for n in range(1, len(left), 17)), *flipped, bytes(5000), b"\n" * 9):
         spent.write_bytes(whole + tail)
         assert Ledger(spent).verify() == before[-1].hash
@@ -370,7 +385,10 @@ def test_a_disk_that_fails_grants_nothing_and_is_not_called_corrupt(spent, monke
             Ledger(spent).spend(Gaussian(noise_multiplier=100))
         except LedgerError as error:
             failures += 1
-            assert re.search("the disk failed to read or write; nothing was granted|disk is full; nothing was granted", str(error))  # noqa: PT017
+            assert re.search(  # noqa: PT017
+                "the disk failed to read or write; nothing was granted|disk is full; nothing was granted",
+                str(error),
+            )
             assert not re.search("corrupt|restore", str(error))  # noqa: PT017
             granted = False
         else:
@@ -407,7 +425,11 @@ def test_writes_that_come_in_pieces_arrive_whole(spent, monkeypatch):
 
 def test_an_entry_that_reads_otherwise_is_not_granted(spent, monkeypatch):
     before, real = Ledger(spent).entries(), os.pwrite
-    monkeypatch.setattr(os, "pwrite", lambda file, data, place: real(file, data.replace(b"4", b"5") if place >= WIDTH else data, place))
+    monkeypatch.setattr(
+        os,
+        "pwrite",
+        lambda file, data, place: real(file, data.replace(b"4", b"5") if place >= WIDTH else data, place),
+    )
     with pytest.raises(LedgerError, match="reads otherwise; nothing was granted"):
         Ledger(spent).spend(STEP)
     monkeypatch.undo()
@@ -586,7 +608,9 @@ def test_a_ledger_of_the_first_format_is_named_and_written_anew(path, tmp_path):
         filter_.spend(STEP)
         entries.append(Entry.following(entries[-1], STEP, filter_))
     rows, old = chained(entries), tmp_path / "old"
-    first_format(old, rows, "CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM entries WHERE step > 0; END")
+    first_format(
+        old, rows, "CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM entries WHERE step > 0; END"
+    )
     for act in (lambda: Ledger(old), lambda: Ledger(old).spend(STEP)):
         with pytest.raises(LedgerError, match=r"first format.*Ledger\.convert"):
             act()
@@ -599,7 +623,12 @@ def test_a_ledger_of_the_first_format_is_named_and_written_anew(path, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", ["DELETE FROM entries WHERE step = 1", "UPDATE entries SET time = '' WHERE step = 0", "DELETE FROM entries"]
+    "change",
+    [
+        "DELETE FROM entries WHERE step = 1",
+        "UPDATE entries SET time = '' WHERE step = 0",
+        "DELETE FROM entries",
+    ],
 )
 def test_a_ledger_of_the_first_format_that_was_edited_is_not_converted(path, tmp_path, change):
     filter_ = GDPFilter(1)
@@ -829,14 +858,28 @@ def test_reading_needs_no_permission_to_write(locked_folder):
 
 def test_a_ledger_from_the_future_is_named(spent):
     whole = spent.read_bytes()
-    for seal in (whole[:WIDTH].replace(b'ledger": 2', b'ledger": 3'), b'{"tradeoff ledger": 3, "anything": 5}'.ljust(WIDTH)):
+    for seal in (
+        whole[:WIDTH].replace(b'ledger": 2', b'ledger": 3'),
+        b'{"tradeoff ledger": 3, "anything": 5}'.ljust(WIDTH),
+    ):
         spent.write_bytes(seal + whole[WIDTH:])
-        with pytest.raises(LedgerError, match=r"has format 3, and this version reads format 2; use a newer version"):
+        with pytest.raises(
+            LedgerError, match=r"has format 3, and this version reads format 2; use a newer version"
+        ):
             Ledger(spent)
 
 
 @pytest.mark.parametrize(
-    "changes", [{"start": 0}, {"start": "x"}, {"start": 300.0}, {"end": 10**60}, {"end": 256}, {"head": None}, {"more": 1}]
+    "changes",
+    [
+        {"start": 0},
+        {"start": "x"},
+        {"start": 300.0},
+        {"end": 10**60},
+        {"end": 256},
+        {"head": None},
+        {"more": 1},
+    ],
 )
 def test_a_seal_that_is_none_is_named(spent, changes):
     whole = spent.read_bytes()
@@ -870,7 +913,13 @@ def test_other_files_are_named(tmp_path, spent):
     (tmp_path / "text").write_text("a budget" * 1000, encoding="utf-8")
     (tmp_path / "empty").touch()
     (tmp_path / "half").write_bytes(spent.read_bytes()[:1000])
-    cases = {"other": "no ledger", "text": "no ledger", "empty": "is empty", "half": "cut off", "pipe": "no regular file"}
+    cases = {
+        "other": "no ledger",
+        "text": "no ledger",
+        "empty": "is empty",
+        "half": "cut off",
+        "pipe": "no regular file",
+    }
     for name, told in {**cases, "missing": "No such file", ".": "a folder"}.items():
         with pytest.raises(LedgerError, match=told) as caught:
             Ledger(tmp_path / name)

@@ -31,7 +31,9 @@ from tradeoff.filters.noise_reduction.brownian import _walk_back
 
 MANY = 40_000
 positive = st.floats(1e-6, 1e6)
-falling = st.lists(positive, min_size=1, max_size=8, unique=True).map(lambda times: sorted(times, reverse=True))
+falling = st.lists(positive, min_size=1, max_size=8, unique=True).map(
+    lambda times: sorted(times, reverse=True)
+)
 
 
 class Till:
@@ -58,7 +60,9 @@ def test_brownian_releases_have_the_covariance_of_brownian_motion():
     session = BrownianMechanism(np.zeros(MANY), rng=0)
     noise = np.array([session.refine(time).value for time in times])
     expected = np.minimum.outer(times, times)
-    spread = np.sqrt((np.outer(times, times) + expected**2) / MANY)  # of a sample covariance of normal variables
+    spread = np.sqrt(
+        (np.outer(times, times) + expected**2) / MANY
+    )  # of a sample covariance of normal variables
     assert np.all(np.abs(np.cov(noise) - expected) < 5 * spread)
     for drawn, time in zip(noise, times, strict=True):
         assert stats.kstest(drawn / math.sqrt(time), "norm").pvalue > 1e-4
@@ -195,12 +199,16 @@ def test_boundaries_fall_in_time(delta, tuned, times):
         assert all(a <= b * (1 + 1e-13) for a, b in pairwise(values))
 
 
-@pytest.mark.parametrize(("boundary", "least"), [(LinearBoundary(0.1, 1.0), 0.06), (MixtureBoundary(0.1, 1.0), 0.005)])
+@pytest.mark.parametrize(
+    ("boundary", "least"), [(LinearBoundary(0.1, 1.0), 0.06), (MixtureBoundary(0.1, 1.0), 0.005)]
+)
 @pytest.mark.parametrize("distance", [0.3, 1.0])
 def test_the_loss_passes_a_boundary_no_more_often_than_delta(boundary, least, distance):
     rng = np.random.default_rng(5)
     times = np.geomspace(1e-4, 1e4, 600)
-    paths = np.cumsum(rng.standard_normal((10_000, times.size)) * np.sqrt(np.diff(times, prepend=0.0)), axis=1)
+    paths = np.cumsum(
+        rng.standard_normal((10_000, times.size)) * np.sqrt(np.diff(times, prepend=0.0)), axis=1
+    )
     loss = distance**2 / (2 * times) + distance / times * paths
     crossed = int(np.sum(np.any(loss >= [boundary(time) for time in times], axis=1)))
     low, _ = stats.binomtest(crossed, len(paths)).proportion_ci(0.999)
@@ -209,11 +217,16 @@ def test_the_loss_passes_a_boundary_no_more_often_than_delta(boundary, least, di
         assert crossed / len(paths) >= least  # close to delta for the line, on a grid
 
 
-@pytest.mark.parametrize(("time", "tuned"), [(1e-300, 1e300), (1e300, 1e-300), (1e-300, 1e-300), (1e300, 1e300)])
+@pytest.mark.parametrize(
+    ("time", "tuned"), [(1e-300, 1e300), (1e300, 1e-300), (1e-300, 1e-300), (1e300, 1e300)]
+)
 @pytest.mark.parametrize("sensitivity", [5e-324, 1.0, 1e300])
 def test_boundaries_at_the_ends_of_the_floats_claim_enough(time, tuned, sensitivity):
     for psi in (LinearBoundary(1e-300, tuned), MixtureBoundary(1e-300, tuned)):
-        assert psi(time, sensitivity) >= sensitivity * min(1.0, 1 / math.sqrt(time)) * 1e-150 > 0 or sensitivity == 5e-324
+        assert (
+            psi(time, sensitivity) >= sensitivity * min(1.0, 1 / math.sqrt(time)) * 1e-150 > 0
+            or sensitivity == 5e-324
+        )
         assert psi(time, sensitivity) > 0
 
 
@@ -276,10 +289,14 @@ def test_run_stops_at_the_rule_or_at_the_last_level_or_at_the_budget():
 
 
 def test_the_same_seed_repeats_and_a_generator_goes_on():
-    first, again = ([s.run(lambda _: False, levels) or s.releases for s, levels in sessions(seed=8)] for _ in range(2))
+    first, again = (
+        [s.run(lambda _: False, levels) or s.releases for s, levels in sessions(seed=8)] for _ in range(2)
+    )
     assert first == again
     rng = np.random.default_rng(8)
-    assert BrownianMechanism(0.0, rng=rng).refine(1.0).value != BrownianMechanism(0.0, rng=rng).refine(1.0).value
+    assert (
+        BrownianMechanism(0.0, rng=rng).refine(1.0).value != BrownianMechanism(0.0, rng=rng).refine(1.0).value
+    )
 
 
 # Extremes.
@@ -321,13 +338,17 @@ def test_sensitivities_outside_the_range_are_named(sensitivity):
             make(1.0, sensitivity)
 
 
-@pytest.mark.parametrize("epsilons", [0.5, None, [], [0.0], [1.0, 1.0], [2.0, 1.0], [math.nan], [math.inf], [-1.0], [1e-301]])
+@pytest.mark.parametrize(
+    "epsilons", [0.5, None, [], [0.0], [1.0, 1.0], [2.0, 1.0], [math.nan], [math.inf], [-1.0], [1e-301]]
+)
 def test_laplace_levels_must_rise(epsilons):
     with pytest.raises(DomainError, match="epsilon"):
         LaplaceNoiseReduction(0.0, epsilons)
 
 
-@pytest.mark.parametrize(("start", "factor"), [(0.0, 2), (math.inf, 2), (1.0, 1.0), (1.0, math.nan), (math.nan, 2)])
+@pytest.mark.parametrize(
+    ("start", "factor"), [(0.0, 2), (math.inf, 2), (1.0, 1.0), (1.0, math.nan), (math.nan, 2)]
+)
 def test_geometric_levels_need_a_start_and_a_factor(start, factor):
     with pytest.raises(DomainError):
         geometric(start, factor)
@@ -362,7 +383,11 @@ def test_an_interrupted_draw_ends_the_session_before_it_is_paid_again():
 
 
 def test_what_pays_and_bounds_is_checked_before_anything_is_drawn():
-    for make in (BrownianMechanism, Doubling, lambda true, **paid: LaplaceNoiseReduction(true, [1.0], **paid)):
+    for make in (
+        BrownianMechanism,
+        Doubling,
+        lambda true, **paid: LaplaceNoiseReduction(true, [1.0], **paid),
+    ):
         with pytest.raises(KindError, match="grants no steps"):
             make(1.0, filter=3)
     with pytest.raises(KindError, match="boundary"):

@@ -67,7 +67,12 @@ def test_what_is_granted_is_within_the_promise_of_an_ex_post_filter():
 @given(
     log_uniform(1e-3, 10.0),
     log_uniform(1e-15, 0.5),
-    st.lists(st.tuples(st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 1.0]), st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 1.0])), max_size=15),
+    st.lists(
+        st.tuples(
+            st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 1.0]), st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 1.0])
+        ),
+        max_size=15,
+    ),
 )
 def test_ex_post_sums_stay_within_the_promise(epsilon, delta, shares):
     budget, loss, failure = ExPostFilter(epsilon, delta), Fraction(0), Fraction(0)
@@ -134,7 +139,11 @@ def test_one_renyi_order_is_converted_upwards(order, divergence):
         a, d = mpmath.mpf(order), mpmath.mpf(divergence)
         for bound, e in zip(found, epsilon, strict=True):
             parts = (a - 1) * (d - e), a * mpmath.log(1 - 1 / a), -mpmath.log(a - 1)
-            assert mpmath.fsum(parts) <= bound <= mpmath.fsum(parts) + 1e-13 * (1 + abs(parts[0]) + abs(parts[2]) + 2 * (a - 1) * d)
+            assert (
+                mpmath.fsum(parts)
+                <= bound
+                <= mpmath.fsum(parts) + 1e-13 * (1 + abs(parts[0]) + abs(parts[2]) + 2 * (a - 1) * d)
+            )
 
 
 def test_a_leak_of_a_polygon_in_fractions_is_rounded_up():
@@ -145,7 +154,11 @@ def test_a_leak_of_a_polygon_in_fractions_is_rounded_up():
 
 
 @pytest.mark.parametrize(
-    "build", [lambda: to.filters.FilterOdometer(0.9999999999999999, at=1), lambda: to.filters.MixtureOdometer(0.9999999999999999, r=1)]
+    "build",
+    [
+        lambda: to.filters.FilterOdometer(0.9999999999999999, at=1),
+        lambda: to.filters.MixtureOdometer(0.9999999999999999, r=1),
+    ],
 )
 def test_odometers_near_delta_1_and_at_the_ends_round_up(build):
     odometer = build()
@@ -153,8 +166,12 @@ def test_odometers_near_delta_1_and_at_the_ends_round_up(build):
         log, v = -mpmath.log(mpmath.mpf(odometer.delta)), mpmath.mpf("0.25")
         filter_ = v / 2 + v * mpmath.sqrt(log / 2) + mpmath.sqrt(log / 2)
         mixture = v / 2 + mpmath.sqrt(2 * (v + 1) * (mpmath.log1p(v) / 2 + log))
-        assert float(odometer.bound(0.25)) >= (filter_ if isinstance(odometer, to.filters.FilterOdometer) else mixture)
-        assert float(odometer.bound(0.0)) >= mpmath.sqrt((1 if isinstance(odometer, to.filters.FilterOdometer) else 4) * log / 2)
+        assert float(odometer.bound(0.25)) >= (
+            filter_ if isinstance(odometer, to.filters.FilterOdometer) else mixture
+        )
+        assert float(odometer.bound(0.0)) >= mpmath.sqrt(
+            (1 if isinstance(odometer, to.filters.FilterOdometer) else 4) * log / 2
+        )
 
 
 @pytest.mark.parametrize("clock", [0.0, 5e-324, 1e-150, 1.0, 1e150, 1.7e308])
@@ -172,10 +189,26 @@ def test_odometers_at_the_ends_of_the_floats_claim_enough(clock, tuned, delta):
 
 
 @pytest.mark.parametrize(
-    "bad", ["a", None, [1, "a"], math.nan, -1.0, math.inf, 1j, 10**400, np.ma.array([1.0, 2.0], mask=[False, True]), [[1], [1, 2]]]
+    "bad",
+    [
+        "a",
+        None,
+        [1, "a"],
+        math.nan,
+        -1.0,
+        math.inf,
+        1j,
+        10**400,
+        np.ma.array([1.0, 2.0], mask=[False, True]),
+        [[1], [1, 2]],
+    ],
 )
 def test_clocks_that_are_no_times_are_named(bad):
-    for odometer in (to.filters.FilterOdometer(0.1, at=1), to.filters.MixtureOdometer(0.1, r=1), to.filters.StitchedOdometer(0.1, start=1)):
+    for odometer in (
+        to.filters.FilterOdometer(0.1, at=1),
+        to.filters.MixtureOdometer(0.1, r=1),
+        to.filters.StitchedOdometer(0.1, start=1),
+    ):
         with pytest.raises(DomainError, match="clock"):
             odometer.bound(bad)
 

@@ -199,7 +199,11 @@ def test_without_budget_only_perfect_privacy_is_granted():
         budget.spend(to.Identity())
         with pytest.raises(BudgetExceeded) as refusal:
             budget.spend(to.PureDP(1e-200))
-        assert not math.isnan(refusal.value.requested[0] if isinstance(refusal.value.requested, tuple) else refusal.value.requested)
+        assert not math.isnan(
+            refusal.value.requested[0]
+            if isinstance(refusal.value.requested, tuple)
+            else refusal.value.requested
+        )
         assert budget.guarantee().delta(0) <= 5e-324
 
 
@@ -246,6 +250,10 @@ def test_converted_renyi_bounds_lie_below_what_they_bound(epsilon):
     """rho-zCDP covers G_sqrt(2 rho), so its curve lies below; one order lies below all orders."""
     every, one = to.filters.RhoFilter(0.5).guarantee(), to.filters.RenyiFilter(4, 2).guarantee()
     orders = (1 + k / 1000 for k in range(1, 30_000))
-    exact = math.exp(min((a - 1) * (a / 2 - epsilon) - math.log(a - 1) + a * math.log(1 - 1 / a) for a in orders))
-    assert to.Gaussian(1).bounds.delta(epsilon).lower <= every.delta(epsilon) <= one.delta(epsilon) * (1 + 1e-6)
+    exact = math.exp(
+        min((a - 1) * (a / 2 - epsilon) - math.log(a - 1) + a * math.log(1 - 1 / a) for a in orders)
+    )
+    assert (
+        to.Gaussian(1).bounds.delta(epsilon).lower <= every.delta(epsilon) <= one.delta(epsilon) * (1 + 1e-6)
+    )
     assert exact * (1 - 1e-6) <= every.delta(epsilon) <= min(exact, 1) * 1.01

@@ -27,19 +27,28 @@ def test_brownian_releases_as_many_as_its_prices_allow():
 
 
 def test_noise_reduction_beats_doubling_by_what_doubling_pays_twice():
-    found = {name: outcome.interval()[0] for name, outcome in relative_error(zipf(10_000, 200), runs=3).items()}
+    found = {
+        name: outcome.interval()[0] for name, outcome in relative_error(zipf(10_000, 200), runs=3).items()
+    }
     doubling = max(mean for name, mean in found.items() if name.startswith("doubling"))
     assert found[BROWNIAN] > found["Brownian, zCDP filter"] > doubling
     assert found[BROWNIAN] > 1.2 * doubling
 
 
 def test_what_is_released_is_mostly_accurate():
-    found = relative_error(DOCTOR_VISITS, runs=8, methods={BROWNIAN: METHODS[BROWNIAN], "Laplace": METHODS["Laplace"]})
+    found = relative_error(
+        DOCTOR_VISITS, runs=8, methods={BROWNIAN: METHODS[BROWNIAN], "Laplace": METHODS["Laplace"]}
+    )
     for outcome in found.values():
-        assert stats.binomtest(sum(outcome.accurate), sum(outcome.released), 0.9, alternative="less").pvalue > 1e-3
+        assert (
+            stats.binomtest(sum(outcome.accurate), sum(outcome.released), 0.9, alternative="less").pvalue
+            > 1e-3
+        )
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.01, 1e-12), (10.0, 0.5), (1e-6, 0.999), (100.0, 1e-100)])
+@pytest.mark.parametrize(
+    ("epsilon", "delta"), [(1.0, 1e-6), (0.01, 1e-12), (10.0, 0.5), (1e-6, 0.999), (100.0, 1e-100)]
+)
 def test_the_gdp_budget_is_the_largest_within_epsilon_and_delta(epsilon, delta):
     mu = _mu_within(epsilon, delta)
     assert Gaussian(mu).delta(epsilon) <= delta < Gaussian(mu * (1 + 1e-6)).delta(epsilon)
@@ -63,7 +72,9 @@ def test_the_tables_are_in_a_public_order():
 
 
 def test_doctor_visits_are_those_of_statsmodels():
-    datasets = pytest.importorskip("statsmodels.datasets", reason="the source of the table is compared where it is installed")
+    datasets = pytest.importorskip(
+        "statsmodels.datasets", reason="the source of the table is compared where it is installed"
+    )
     visits = np.asarray(datasets.randhie.load_pandas().endog)
     assert [int(np.sum(visits >= k)) for k in range(78)] == DOCTOR_VISITS.tolist()
 
@@ -89,7 +100,16 @@ def test_counts_are_checked(counts):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"epsilon": 0}, {"delta": 0}, {"error": 1}, {"runs": 0}, {"runs": 1.5}, {"seed": -1}, {"epsilon": math.inf}]
+    "wrong",
+    [
+        {"epsilon": 0},
+        {"delta": 0},
+        {"error": 1},
+        {"runs": 0},
+        {"runs": 1.5},
+        {"seed": -1},
+        {"epsilon": math.inf},
+    ],
 )
 def test_settings_are_checked(wrong):
     with pytest.raises(DomainError):

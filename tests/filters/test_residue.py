@@ -37,7 +37,10 @@ def atoms_of(curve):
     """Losses and Q-masses of a polygon in fractions."""
     p, q = curve.atoms()
     return [
-        (mpmath.log(mpmath.mpf(b.numerator) / b.denominator * a.denominator / a.numerator), mpmath.mpf(b.numerator) / b.denominator)
+        (
+            mpmath.log(mpmath.mpf(b.numerator) / b.denominator * a.denominator / a.numerator),
+            mpmath.mpf(b.numerator) / b.denominator,
+        )
         for a, b in zip(p, q, strict=True)
     ]
 
@@ -86,7 +89,9 @@ def test_what_randomised_response_leaves_is_enough_and_all(share, r):
     with mpmath.workdps(60):
         left = mpmath.sqrt(mpmath.mpf(r) ** 2 - mpmath.mpf(taken))
         assert worst(response(epsilon), left, mpmath.mpf(r)) <= 0
-        assert composed(response(epsilon), 0, left + mpmath.mpf(1e-10)) > profile(0, mpmath.mpf(r))  # the largest r' is within 1e-10
+        assert composed(response(epsilon), 0, left + mpmath.mpf(1e-10)) > profile(
+            0, mpmath.mpf(r)
+        )  # the largest r' is within 1e-10
 
 
 @few
@@ -102,7 +107,9 @@ def test_what_a_polygon_leaves_is_enough_and_all(curve, r):
     assert binds(bounded(curve, 0.0), float(left) + 1e-6, r)
 
 
-@pytest.mark.parametrize(("curve", "r"), [(to.Laplace(0.5), 1.0), (to.Laplace(1.5), 3.0), (to.PureDP(0.2) ** 5, 1.0)])
+@pytest.mark.parametrize(
+    ("curve", "r"), [(to.Laplace(0.5), 1.0), (to.Laplace(1.5), 3.0), (to.PureDP(0.2) ** 5, 1.0)]
+)
 def test_what_a_curve_leaves_is_enough_and_all(curve, r):
     """Against the composition engine, up to its own width."""
     left = math.sqrt(r * r - charge(bounded(curve, 0.0), r))
@@ -135,7 +142,12 @@ def test_mixtures_of_responses_lie_below_their_curve(curve):
 
 
 def test_it_is_never_worse_than_the_naive_charge():
-    for step in (to.Laplace(0.4), to.PureDP(1), to.mechanisms.RandomizedResponse(1, 5), to.subsample(to.Laplace(1.0), 0.2)):
+    for step in (
+        to.Laplace(0.4),
+        to.PureDP(1),
+        to.mechanisms.RandomizedResponse(1, 5),
+        to.subsample(to.Laplace(1.0), 0.2),
+    ):
         naive, residue = to.filters.GDPFilter(3), to.filters.ResidueFilter(3)
         naive.spend(step)
         residue.spend(step)
@@ -174,7 +186,9 @@ def test_small_losses_and_extreme_budgets_are_ordinary(scale):
     assert budget.would_exceed(to.Gaussian(scale * 1.001))
 
 
-@pytest.mark.parametrize("step", [to.subsample(to.Gaussian(1.0), 0.01), to.mechanisms.DiscreteGaussian(sigma=3)])
+@pytest.mark.parametrize(
+    "step", [to.subsample(to.Gaussian(1.0), 0.01), to.mechanisms.DiscreteGaussian(sigma=3)]
+)
 def test_unbounded_losses_cost_less_once_a_sliver_of_mass_is_given_up(step):
     budget = to.filters.ResidueFilter(2, delta=1e-6, step_delta=1e-8)
     budget.spend(step)
@@ -184,7 +198,10 @@ def test_unbounded_losses_cost_less_once_a_sliver_of_mass_is_given_up(step):
     assert np.all((curve @ to.Gaussian(left)).bounds.delta(epsilon).lower <= claim.delta(epsilon))
 
 
-@pytest.mark.parametrize("arguments", [{"mu": 0}, {"mu": math.nan}, {"mu": 1, "delta": 1.0}, {"mu": 1, "delta": 0.1, "step_delta": 0.2}])
+@pytest.mark.parametrize(
+    "arguments",
+    [{"mu": 0}, {"mu": math.nan}, {"mu": 1, "delta": 1.0}, {"mu": 1, "delta": 0.1, "step_delta": 0.2}],
+)
 def test_budgets_outside_their_range_are_refused(arguments):
     with pytest.raises(DomainError):
         to.filters.ResidueFilter(**arguments)
@@ -208,7 +225,9 @@ def leaves(budget, rule, depth):
                 (loss - step, mass * (1 - truth), mine.state(), (*answers, 0)),
             ]
         paths = grown
-    return done + [(loss, mass, to.filters.Filter.from_state(state).remaining) for loss, mass, state, _ in paths]
+    return done + [
+        (loss, mass, to.filters.Filter.from_state(state).remaining) for loss, mass, state, _ in paths
+    ]
 
 
 def greedy(answers):

@@ -22,13 +22,19 @@ def fits(draws, weight):
     low, high = shown[0], shown[-1]
     observed = np.bincount(np.clip(np.asarray(draws) + reach, low, high) - low, minlength=high - low + 1)
     expected[low], expected[high] = expected[: low + 1].sum(), expected[high:].sum()
-    return stats.chisquare(observed, expected[low : high + 1] * (MANY / expected[low : high + 1].sum())).pvalue > 1e-4
+    return (
+        stats.chisquare(observed, expected[low : high + 1] * (MANY / expected[low : high + 1].sum())).pvalue
+        > 1e-4
+    )
 
 
 @pytest.mark.parametrize("variance", [Fraction(1, 10), 1, 4, Fraction(50, 3), 0.3])
 def test_discrete_gaussian_has_its_law(variance):
     rng = np.random.default_rng(1)
-    assert fits([discrete_gaussian(variance, rng) for _ in range(MANY)], lambda x: math.exp(-(x**2) / (2 * float(variance))))
+    assert fits(
+        [discrete_gaussian(variance, rng) for _ in range(MANY)],
+        lambda x: math.exp(-(x**2) / (2 * float(variance))),
+    )
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 3), 1, 4, Fraction(7, 2), 0.6])
@@ -48,13 +54,18 @@ def test_coins_of_exponential_probability(gamma):
 def test_numbers_of_numpy_are_the_rationals_they_are(value):
     for sampler in (discrete_gaussian, discrete_laplace):
         first, again = np.random.default_rng(1), np.random.default_rng(1)
-        assert [sampler(value, first) for _ in range(20)] == [sampler(Fraction(value.item()), again) for _ in range(20)]
+        assert [sampler(value, first) for _ in range(20)] == [
+            sampler(Fraction(value.item()), again) for _ in range(20)
+        ]
 
 
 @pytest.mark.parametrize("n", [2, 8, 256])
 def test_whole_numbers_below_a_power_of_two_come_alike_from_every_byte(n):
     turn = iter(range(256))
-    assert np.all(np.bincount([_below(n, lambda size: next(turn).to_bytes(size, "big")) for _ in range(256)]) == 256 // n)
+    assert np.all(
+        np.bincount([_below(n, lambda size: next(turn).to_bytes(size, "big")) for _ in range(256)])
+        == 256 // n
+    )
 
 
 def test_other_whole_numbers_are_drawn_again_when_too_large():

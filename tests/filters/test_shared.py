@@ -66,7 +66,11 @@ BUDGETS = [
     (to.filters.RenyiFilter(4, 2), to.Gaussian(0.02), 2500),
     (to.filters.PureDPFilter(1), to.PureDP(0.001), 1000),
     (to.filters.ExPostFilter(1), ExPost(0.001), 1000),
-    (to.filters.ZCDPFilter(1, 1e-6), to.Gaussian(0.01), int(Fraction(to.filters.ZCDPFilter(1, 1e-6).budget.rho) * 20_000)),
+    (
+        to.filters.ZCDPFilter(1, 1e-6),
+        to.Gaussian(0.01),
+        int(Fraction(to.filters.ZCDPFilter(1, 1e-6).budget.rho) * 20_000),
+    ),
     (
         to.filters.ApproximateDPFilter(1, 1e-6),
         to.PureDP(0.01),
@@ -87,7 +91,11 @@ def test_threads_lose_no_time_of_an_odometer():
     odometer = to.filters.MixtureOdometer(1e-6, r=0.1)
     together(lambda: [odometer.spend(to.Gaussian(0.1)) for _ in range(400)])
     assert odometer.steps == 400 * THREADS
-    assert 400 * THREADS * Fraction(0.1) ** 2 <= Fraction(odometer.clock) <= 400 * THREADS * Fraction(0.1) ** 2 * (1 + Fraction(1, 10**14))
+    assert (
+        400 * THREADS * Fraction(0.1) ** 2
+        <= Fraction(odometer.clock)
+        <= 400 * THREADS * Fraction(0.1) ** 2 * (1 + Fraction(1, 10**14))
+    )
 
 
 @pytest.mark.usefixtures("impatient")
@@ -111,7 +119,10 @@ def test_threads_are_answered_from_one_draw():
     [
         (lambda paid: BrownianMechanism(5.0, filter=paid, rng=1), [100.0 / k for k in range(1, 200)]),
         (lambda paid: Doubling(5.0, filter=paid, rng=1), [1e6 / k for k in range(1, 200)]),
-        (lambda paid: LaplaceNoiseReduction(5.0, [k / 1000 for k in range(1, 200)], filter=paid, rng=1), [k / 1000 for k in range(1, 200)]),
+        (
+            lambda paid: LaplaceNoiseReduction(5.0, [k / 1000 for k in range(1, 200)], filter=paid, rng=1),
+            [k / 1000 for k in range(1, 200)],
+        ),
     ],
 )
 def test_threads_refine_one_after_the_other(make, levels):
@@ -142,7 +153,9 @@ COPIES = [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each)
 
 
 @pytest.mark.parametrize("copied", COPIES, ids=["copy", "deepcopy", "pickle"])
-@pytest.mark.parametrize(("budget", "step"), [row[:2] for row in BUDGETS], ids=[budget.kind for budget, _, _ in BUDGETS])
+@pytest.mark.parametrize(
+    ("budget", "step"), [row[:2] for row in BUDGETS], ids=[budget.kind for budget, _, _ in BUDGETS]
+)
 def test_a_copy_is_a_second_budget_that_shares_nothing(budget, step, copied):
     first = type(budget)(**budget.parameters)
     first.spend(step)
@@ -179,7 +192,9 @@ def in_a_child(work):
     """Return what ``work`` says in a forked child, which is ended after a minute."""
     reader, writer = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # newer versions warn of threads, which are here for the test
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # newer versions warn of threads, which are here for the test
         child = os.fork()
     if child == 0:
         signal.alarm(60)
@@ -198,7 +213,12 @@ def in_a_child(work):
 
 @forks
 @pytest.mark.parametrize(
-    "kind", [BrownianMechanism, Doubling, lambda value, **options: LaplaceNoiseReduction(value, [1.0, 2.0], **options)]
+    "kind",
+    [
+        BrownianMechanism,
+        Doubling,
+        lambda value, **options: LaplaceNoiseReduction(value, [1.0, 2.0], **options),
+    ],
 )
 def test_a_forked_session_draws_nothing_and_pays_nothing(kind):
     budget = to.filters.ExPostFilter(5.0) if not isinstance(kind, type) else to.filters.UnifiedFilter(5.0)

@@ -39,7 +39,9 @@ def columns(m):
     return np.array([simulator.answer(x) for x in m])
 
 
-@pytest.mark.parametrize("m", [[0.6, 0.8], [0.3, -0.5, 0.2, 0.7], [1.0], [0.1] * 20, [0.9, 0.0, 0.4, 1e-8, 0.1]])
+@pytest.mark.parametrize(
+    "m", [[0.6, 0.8], [0.3, -0.5, 0.2, 0.7], [1.0], [0.1] * 20, [0.9, 0.0, 0.4, 1e-8, 0.1]]
+)
 def test_the_recursion_is_the_cholesky_factor(m):
     """Given the m, W is linear in (W_0, innovations): m W_0 + L z with L L^T = I - m m^T, so Cov(W) = I."""
     m, factor = np.array(m), columns(m)
@@ -59,7 +61,11 @@ def test_the_joint_law_holds_for_adaptive_rules(b):
     for _ in range(6):
         answers.append(simulator.answer(m))
         residues.append(answers[-1] - b * m)
-        m = np.sqrt(simulator.remaining) * np.where(answers[-1] > 0.3, 0.8, -0.3) * np.tanh(1 + np.abs(answers[0]))
+        m = (
+            np.sqrt(simulator.remaining)
+            * np.where(answers[-1] > 0.3, 0.8, -0.3)
+            * np.tanh(1 + np.abs(answers[0]))
+        )
     for k, z in enumerate(residues):
         assert stats.kstest(z, "norm").pvalue > SURE
         for past in (residues[j] for j in range(k)):
@@ -115,7 +121,9 @@ def test_adaptive_analysts_never_beat_the_gdp_filter(rule, epsilon):
     width = math.sqrt(2 * gains.var(ddof=1) * log / RUNS) + 7 * log / (3 * (RUNS - 1))
     claim = to.filters.GDPFilter(1).guarantee().delta(epsilon)
     assert gains.mean() - width <= claim
-    assert gains.mean() + width >= to.Gaussian(1).bounds.delta(epsilon).lower  # all is spent, so the truth is the claim
+    assert (
+        gains.mean() + width >= to.Gaussian(1).bounds.delta(epsilon).lower
+    )  # all is spent, so the truth is the claim
     assert width < 0.1 * claim
 
 
@@ -124,7 +132,9 @@ def test_a_filter_that_forgot_a_step_would_be_caught(clock):
     """The same estimate for 10 % more than the budget lies above the claim: the test can fail."""
     gains = np.maximum(-np.expm1(1.0 - gaussian_runs(clock, 1.1, 7)), 0.0)
     log = math.log(2 / SURE)
-    assert gains.mean() - math.sqrt(2 * gains.var(ddof=1) * log / RUNS) - 7 * log / (3 * RUNS) > to.Gaussian(1).delta(1.0)
+    assert gains.mean() - math.sqrt(2 * gains.var(ddof=1) * log / RUNS) - 7 * log / (3 * RUNS) > to.Gaussian(
+        1
+    ).delta(1.0)
 
 
 @pytest.mark.parametrize("rule", [hunter, gambler])
@@ -137,10 +147,18 @@ def test_adaptive_analysts_never_beat_the_zcdp_filter(rule):
 
 
 def odometers():
-    return [to.filters.FilterOdometer(0.05, at=1.0), to.filters.MixtureOdometer(0.05, r=0.1), to.filters.StitchedOdometer(0.05, start=0.05)]
+    return [
+        to.filters.FilterOdometer(0.05, at=1.0),
+        to.filters.MixtureOdometer(0.05, r=0.1),
+        to.filters.StitchedOdometer(0.05, start=0.05),
+    ]
 
 
-@pytest.mark.parametrize(("odometer", "least"), list(zip(odometers(), (0.03, 0.01, 0.002), strict=True)), ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize(
+    ("odometer", "least"),
+    list(zip(odometers(), (0.03, 0.01, 0.002), strict=True)),
+    ids=lambda x: type(x).__name__,
+)
 def test_odometers_hold_at_every_time_at_once(odometer, least):
     """Simulated, with steps that grow after every crossing of the middle: how often a run is ever above its bound."""
     rng, runs = np.random.default_rng(3), 20_000
@@ -203,7 +221,9 @@ def test_odometers_count_what_filters_count():
 
 def response(odds):
     """Randomised response with e^eps = odds, exactly."""
-    return to.PiecewiseLinear([Fraction(0), 1 / (1 + odds), Fraction(1)], [Fraction(1), 1 / (1 + odds), Fraction(0)])
+    return to.PiecewiseLinear(
+        [Fraction(0), 1 / (1 + odds), Fraction(1)], [Fraction(1), 1 / (1 + odds), Fraction(0)]
+    )
 
 
 def test_the_natural_filter_is_not_private():

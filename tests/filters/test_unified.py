@@ -34,14 +34,22 @@ def test_steps_and_sessions_share_one_budget_to_the_last_bit(budget):
             session.refine(time)
     budget.spend(Gaussian(math.sqrt(0.5)))  # 1/8 + 4/16 + 1/2
     budget.doubling(0.0, rng=3).refine(8.0)  # and 1/8
-    for more in (lambda: first.refine(7.99), lambda: budget.spend(Gaussian(1e-3)), lambda: budget.brownian(0.0, rng=4).refine(1e4)):
+    for more in (
+        lambda: first.refine(7.99),
+        lambda: budget.spend(Gaussian(1e-3)),
+        lambda: budget.brownian(0.0, rng=4).refine(1e4),
+    ):
         with pytest.raises(BudgetExceeded):
             more()
 
 
 def test_both_forms_grant_the_same_gaussian_steps_and_the_gdp_form_guarantees_more():
     gdp, zcdp = UnifiedFilter(1.0), UnifiedZCDPFilter(0.5)
-    assert [budget.would_exceed(Gaussian(mu)) for budget in (gdp, zcdp) for mu in (0.999, 1.0, 1.001)] == [False, False, True] * 2
+    assert [budget.would_exceed(Gaussian(mu)) for budget in (gdp, zcdp) for mu in (0.999, 1.0, 1.001)] == [
+        False,
+        False,
+        True,
+    ] * 2
     assert gdp.guarantee().epsilon(1e-6) < zcdp.guarantee().epsilon(1e-6)
 
 
@@ -66,7 +74,9 @@ def test_an_adversary_who_adapts_times_and_stops_stays_below_the_claim(epsilon):
     losses = []
     for _ in range(3000):
         filter_ = UnifiedFilter(1.2)
-        left, right = (filter_.brownian(1.0, rng=rng) for _ in range(2))  # under Q both queries are off by the sensitivity
+        left, right = (
+            filter_.brownian(1.0, rng=rng) for _ in range(2)
+        )  # under Q both queries are off by the sensitivity
         left.refine(2.0)
         if left.releases[-1].value > 0.8:  # already telling: put the rest where it is
             left.refine(0.7)
@@ -132,6 +142,11 @@ def test_other_filters_take_no_ex_post_loss():
 
 @pytest.mark.parametrize("bad", [-1.0, math.nan, math.inf, "x"])
 def test_ex_post_parameters_are_checked(bad):
-    for make in (ExPost, ExPostFilter, lambda delta: ExPost(1.0, delta), lambda delta: ExPostFilter(1.0, delta)):
+    for make in (
+        ExPost,
+        ExPostFilter,
+        lambda delta: ExPost(1.0, delta),
+        lambda delta: ExPostFilter(1.0, delta),
+    ):
         with pytest.raises(DomainError):
             make(bad)

@@ -126,7 +126,11 @@ class Drawer:
         if kind == 1:
             return Reversed(self.spec(depth - 1))
         if kind == 2:
-            return Product(tuple((self.spec(depth - 1), self.count()) for _ in range(self.random.choice([1, 1, 2, 2, 3]))))
+            return Product(
+                tuple(
+                    (self.spec(depth - 1), self.count()) for _ in range(self.random.choice([1, 1, 2, 2, 3]))
+                )
+            )
         first, second = self.spec(depth - 1), self.family()
         if kind == 3:
             w = self.random.choice([0.25, 0.5, 2.0**-20, 2.0**-300])
@@ -135,7 +139,11 @@ class Drawer:
             return Minimum((first, second))
         if kind == 5:
             return Maximum((first, second))
-        base = second if isinstance(second, Gaussian | Laplace | PureDP | TotalVariation) else PureDP(self.loss())
+        base = (
+            second
+            if isinstance(second, Gaussian | Laplace | PureDP | TotalVariation)
+            else PureDP(self.loss())
+        )
         return Group(base, self.random.randint(2, 4))
 
     def near(self, x: float) -> float:
@@ -165,7 +173,11 @@ class Drawer:
         return min(max(self._of(POINTS, usual), 0.0), 1.0)
 
     def epsilon(self, losses: list[float]) -> float:
-        usual = self.random.uniform(-4, 8) if self.chance(0.6) else self.random.choice([-1, 1]) * self.log_uniform(1e-6, 100)
+        usual = (
+            self.random.uniform(-4, 8)
+            if self.chance(0.6)
+            else self.random.choice([-1, 1]) * self.log_uniform(1e-6, 100)
+        )
         if losses and math.isfinite(losses[0]) and self.chance(0.3):
             usual = self.near(losses[0])
         return self._of(EPSILONS, usual)

@@ -23,7 +23,9 @@ Relation = Callable[[Spec, Drawer], Iterator[str]]
 
 def ask(curve: to.TradeOff, question: str, at: object, **how: object) -> to.Bounds:
     """Ask one of the three questions."""
-    found: to.Bounds = curve.bounds(at, **how) if question == "beta" else getattr(curve.bounds, question)(at, **how)
+    found: to.Bounds = (
+        curve.bounds(at, **how) if question == "beta" else getattr(curve.bounds, question)(at, **how)
+    )
     return found
 
 
@@ -203,7 +205,9 @@ def reductions_hold(spec: Spec, draw: Drawer) -> Iterator[str]:
     """The reduction's bounds are ordered, and the curve it reports lies below f."""
     f, failure = built(spec), draw.random.choice([1e-10, 1e-6, 0.0])
     found = f.gdp(failure=failure)
-    if not (found.bounds.lower <= found.bounds.upper and found.regret_bounds.lower <= found.regret_bounds.upper):
+    if not (
+        found.bounds.lower <= found.bounds.upper and found.regret_bounds.lower <= found.regret_bounds.upper
+    ):
         yield f"gdp({failure!r}): {found}"
     alpha = draw.alpha([])
     if math.isfinite(found.mu) and found.curve.bounds(alpha).lower > f.bounds(alpha).upper:

@@ -30,7 +30,9 @@ LIMIT, PATIENCE = 20.0, 0.3
 SHOWN = 2
 """Findings of one kind that are printed; the others are counted."""
 
-PREAMBLE = "import tradeoff as to; from fractions import Fraction as F; from tradeoff.families.discrete import *"
+PREAMBLE = (
+    "import tradeoff as to; from fractions import Fraction as F; from tradeoff.families.discrete import *"
+)
 
 
 class Slow(BaseException):
@@ -150,7 +152,9 @@ class Search:
 
     def found(self, kind: str, spec: Spec, seed: str, line: str, group: str) -> None:
         """Print a finding, unless enough of its kind were."""
-        shape = re.sub(r"[-+]?\b\d+(\.\d*)?(e[-+]?\d+)?\b", "#", f"{kind} | {group.partition('(')[0]} | {written(spec)}")
+        shape = re.sub(
+            r"[-+]?\b\d+(\.\d*)?(e[-+]?\d+)?\b", "#", f"{kind} | {group.partition('(')[0]} | {written(spec)}"
+        )
         self.kinds[shape] += 1
         self.counts[f"FOUND {kind}"] += 1
         if self.kinds[shape] <= SHOWN:

@@ -16,7 +16,11 @@ mp.mp.dps = 40
 def quantile(p):
     """Phi^-1 in forty digits."""
     p = mp.mpf(p)
-    return mp.sqrt(2) * mp.erfinv(2 * p - 1) if mp.mpf("1e-20") < p < 1 else mp.findroot(lambda x: mp.log(mp.ncdf(x) / p), -8)
+    return (
+        mp.sqrt(2) * mp.erfinv(2 * p - 1)
+        if mp.mpf("1e-20") < p < 1
+        else mp.findroot(lambda x: mp.log(mp.ncdf(x) / p), -8)
+    )
 
 
 def need(alpha, beta, d):
@@ -57,7 +61,9 @@ def test_laplace_against_a_supremum(epsilon, d):
 def test_randomised_response_composed_against_all_its_vertices(d):
     epsilon, n = mp.mpf("0.3"), 40
     q = mp.exp(epsilon) / (1 + mp.exp(epsilon))
-    p = [mp.binomial(n, k) * q ** (n - k) * (1 - q) ** k for k in range(n + 1)]  # the law under P of the number of ones
+    p = [
+        mp.binomial(n, k) * q ** (n - k) * (1 - q) ** k for k in range(n + 1)
+    ]  # the law under P of the number of ones
     truth, a, b = 0, mp.mpf(0), mp.mpf(1)
     for k in range(n, -1, -1):
         a, b = a + p[k], b - p[n - k]
@@ -67,7 +73,9 @@ def test_randomised_response_composed_against_all_its_vertices(d):
 
 
 @pytest.mark.parametrize(
-    "order", [to.subsample(to.Gaussian(2.0), 0.05), ~to.subsample(to.Gaussian(2.0), 0.05)], ids=["straight", "flipped"]
+    "order",
+    [to.subsample(to.Gaussian(2.0), 0.05), ~to.subsample(to.Gaussian(2.0), 0.05)],
+    ids=["straight", "flipped"],
 )
 @pytest.mark.parametrize("d", [1e-12, 1e-6])
 def test_a_subsampled_step_against_a_supremum(order, d):
@@ -111,7 +119,9 @@ def test_tails_of_both_orders_do_not_add():
 
 def test_the_best_case_of_gaussian_factors_needs_no_failure():
     assert to.Gaussian(2.0).gdp(failure=0).mu_minus == pytest.approx(2, rel=1e-14)
-    assert (to.Gaussian(3.0) @ to.Gaussian(4.0) @ to.PureDP(0.1)).gdp(failure=0).mu_minus == pytest.approx(5, rel=1e-14)
+    assert (to.Gaussian(3.0) @ to.Gaussian(4.0) @ to.PureDP(0.1)).gdp(failure=0).mu_minus == pytest.approx(
+        5, rel=1e-14
+    )
     assert (to.PureDP(0.1) ** 10).gdp(failure=0).mu_minus == 0
 
 
@@ -130,7 +140,9 @@ def test_mass_at_infinity_is_charged_to_failure():
     inner = to.PureDP(1.0).gdp(failure=0.9e-5 / (1 - 1e-6))
     whole = to.approximate_dp(1.0, 1e-6).gdp(failure=1e-5)
     assert whole.mu == pytest.approx(inner.mu, rel=1e-9)
-    assert to.approximate_dp(1.0, 1e-6).gdp(failure=1e-6).mu == pytest.approx(to.PureDP(1.0).gdp(failure=0).mu, rel=1e-9)
+    assert to.approximate_dp(1.0, 1e-6).gdp(failure=1e-6).mu == pytest.approx(
+        to.PureDP(1.0).gdp(failure=0).mu, rel=1e-9
+    )
 
 
 @settings(max_examples=8, deadline=None)
@@ -143,7 +155,9 @@ def test_exact_vertices_without_failure(points):
         assert "for every finite mu" in found.reason
         return
     inner = [
-        (mp.mpf(a.numerator) / a.denominator, mp.mpf(b.numerator) / b.denominator) for a, b in zip(*points, strict=True) if 0 < b < 1 and a
+        (mp.mpf(a.numerator) / a.denominator, mp.mpf(b.numerator) / b.denominator)
+        for a, b in zip(*points, strict=True)
+        if 0 < b < 1 and a
     ]
     truth = max([need(a, b, 0) for a, b in inner], default=mp.mpf(0))
     assert found.bounds.lower - 1e-13 <= truth <= found.mu
@@ -156,7 +170,9 @@ def test_the_reported_curve_is_below_everywhere(f, failure, at):
     found = f.gdp(failure)
     at = np.array([*at, 0.0, 1.0])
     assert np.all(found.curve(at) <= f.bounds(at).upper)
-    assert np.all((f @ to.TotalVariation(failure)).bounds(at).lower <= to.Gaussian(found.mu_minus).bounds(at).upper)
+    assert np.all(
+        (f @ to.TotalVariation(failure)).bounds(at).lower <= to.Gaussian(found.mu_minus).bounds(at).upper
+    )
     assert 0 <= found.regret_bounds.lower <= found.regret <= 1
 
 
@@ -170,7 +186,13 @@ def test_an_order_its_inverse_and_their_envelope_need_the_same(f, failure):
 
 @pytest.mark.parametrize(
     "f",
-    [to.PureDP(1), to.Laplace(1), to.Laplace(0.1) ** 100, to.subsample(to.Gaussian(1), 0.01), to.approximate_dp(1, 1e-9)],
+    [
+        to.PureDP(1),
+        to.Laplace(1),
+        to.Laplace(0.1) ** 100,
+        to.subsample(to.Gaussian(1), 0.01),
+        to.approximate_dp(1, 1e-9),
+    ],
     ids=repr,
 )
 @pytest.mark.parametrize("failure", [1e-8, 1e-3])

@@ -147,7 +147,11 @@ class ThinnedGaussian:
     def exponent(self, z: complex, x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         with np.errstate(over="ignore", invalid="ignore"):
             shift = self.mu * x - self.mu**2 / 2
-            loss = np.where(shift.real < 600, np.log1p(self.rate * np.expm1(np.minimum(shift.real, 600) + 1j * shift.imag)), shift)
+            loss = np.where(
+                shift.real < 600,
+                np.log1p(self.rate * np.expm1(np.minimum(shift.real, 600) + 1j * shift.imag)),
+                shift,
+            )
             loss += np.where(shift.real < 600, 0, math.log(self.rate))
         return np.real(z * loss - x * x / 2)
 
@@ -156,14 +160,20 @@ class ThinnedGaussian:
         if key not in self.nodes:
             mu, p, h = mp.mpf(self.mu), mp.mpf(self.rate), mp.mpf(step)
             x = mp.mpc(j * h, eta) if eta else j * h
-            self.nodes[key] = (mp.log(1 + p * mp.expm1(mu * x - mu * mu / 2)), h * mp.exp(-x * x / 2) / mp.sqrt(2 * mp.pi))
+            self.nodes[key] = (
+                mp.log(1 + p * mp.expm1(mu * x - mu * mu / 2)),
+                h * mp.exp(-x * x / 2) / mp.sqrt(2 * mp.pi),
+            )
         return self.nodes[key]
 
     def __call__(self, z: mp.mpc, refine: float) -> mp.mpc:
         where = complex(z)
         height = math.pi / self.mu
         coarse = np.arange(-60.0, 60.0 + self.mu * max(where.real, 0.0), 0.125)
-        tops = {share: float(np.max(self.exponent(where, coarse + 1j * share * height))) for share in (0.0, 0.3, 0.6, 0.75)}
+        tops = {
+            share: float(np.max(self.exponent(where, coarse + 1j * share * height)))
+            for share in (0.0, 0.3, 0.6, 0.75)
+        }
         share = min(tops, key=lambda s: tops[s] + (5 if s else 0))
         # y mu/(2 pi) nodes per unit for the oscillation downwards, NATS/(2 pi a) for the strip upwards
         ceiling = min(0.42, 2 * math.pi * (0.95 - share) * height / NATS)
@@ -220,14 +230,19 @@ class Contour:
 
     def integral(self, t: Any, kernel: Callable[[mp.mpc], mp.mpc]) -> mp.mpf:
         """(1/2 pi i) int e^(K - zt) kernel(z) dz: by symmetry Im of the upper half over pi."""
-        terms = [mp.im(mp.exp(k - z * t) * kernel(z) * dz) for z, k, dz in zip(self.z, self.k, self.dz, strict=True)]
+        terms = [
+            mp.im(mp.exp(k - z * t) * kernel(z) * dz)
+            for z, k, dz in zip(self.z, self.k, self.dz, strict=True)
+        ]
         return mp.fsum([terms[0] / 2, *terms[1:]]) / mp.pi
 
 
 def contour(factors: Factors, c: float, ts: Sequence[float], *, step: float, refine: float) -> Contour:
     """Walk up from c until e^(K - zt) has vanished for every t of interest."""
     _, _, curvature = derivatives(factors, c)
-    y0 = min(2 / math.sqrt(curvature), 3 * min(abs(c), abs(c - 1)))  # the poles limit the strip of the trapezoid rule
+    y0 = min(
+        2 / math.sqrt(curvature), 3 * min(abs(c), abs(c - 1))
+    )  # the poles limit the strip of the trapezoid rule
     kappa = min(moment.bend for moment, _ in factors)
     # M grows like e^(mu^2 z^2/2) at first, so near the axis the bend stays below y^2/(4 |c|).
     y1 = max(y0, (2 * kappa * max(abs(c), 1.0)) ** (2 / 3)) if kappa < math.inf else 1.0
@@ -263,7 +278,11 @@ def saddle(factors: Factors, delta: float, *, reverse: bool) -> tuple[float, flo
         k, slope, curvature = derivatives(factors, c)
         if curvature <= 0:  # so far out that one atom is left
             return -math.inf, slope
-        size = k - (c if reverse else c - 1) * slope - math.log(abs(c * (c - 1)) * math.sqrt(2 * math.pi * curvature))
+        size = (
+            k
+            - (c if reverse else c - 1) * slope
+            - math.log(abs(c * (c - 1)) * math.sqrt(2 * math.pi * curvature))
+        )
         return size, slope
 
     u = bisected(lambda u: log_size(u)[0], math.log(delta))
@@ -291,13 +310,17 @@ def bisected(decreasing: Callable[[float], float], level: float) -> float:
     return math.exp((low + high) / 2)
 
 
-def both_ways(factors: Factors, c: float, ts: Sequence[float], *, step: float = 0.05) -> tuple[Contour, Contour]:
+def both_ways(
+    factors: Factors, c: float, ts: Sequence[float], *, step: float = 0.05
+) -> tuple[Contour, Contour]:
     """Return two contours on the same side of the poles, with other abscissae, steps and quadratures of M."""
     width = 1 / math.sqrt(derivatives(factors, c)[2])
     poles = [c - pole for pole in (0, 1)]
     gap = min(map(abs, poles))
     near = c + math.copysign(0.3 * min(width, gap), min(poles, key=abs))
-    return contour(factors, c, ts, step=step, refine=1.0), contour(factors, near, ts, step=step * 0.77, refine=0.81)
+    return contour(factors, c, ts, step=step, refine=1.0), contour(
+        factors, near, ts, step=step * 0.77, refine=0.81
+    )
 
 
 def returning(factors: Factors, c: float) -> float:

@@ -72,7 +72,9 @@ def quantiles(point: Point, d: mp.mpf) -> tuple[mp.mpf, mp.mpf] | None:
     if point.alpha == 0 or point.beta == 0:
         return mp.inf, mp.mpf(0)
     left = 1 - d
-    return quantile(point.alpha / left, (point.not_alpha - d) / left), quantile(point.beta / left, (point.not_beta - d) / left)
+    return quantile(point.alpha / left, (point.not_alpha - d) / left), quantile(
+        point.beta / left, (point.not_beta - d) / left
+    )
 
 
 def need(point: Point, d: mp.mpf) -> mp.mpf:
@@ -137,7 +139,10 @@ class OneGaussian(Law):
         return [mp.linspace(self.low, self.high, 600)]
 
     def at(self, u: mp.mpf, *, again: bool = False) -> Point:
-        p, (up, down, far, near) = self.rate, (oracle.normal_cdf(y) for y in (-u, u, self.mu - u, u - self.mu))
+        p, (up, down, far, near) = (
+            self.rate,
+            (oracle.normal_cdf(y) for y in (-u, u, self.mu - u, u - self.mu)),
+        )
         t = mp.log1p(p * mp.expm1(self.mu * u - self.mu**2 / 2))
         return Point(t, up, (1 - p) * down + p * near, down, (1 - p) * up + p * far)
 
@@ -171,7 +176,11 @@ class LaplacePower(Law):
         for j, row in enumerate(self.rows, 1):
             rate = (2 * j - self.n) * self.epsilon - t
             if rate > 0 or (closed and rate == 0):
-                total += math.comb(self.n, j) * mp.exp(rate / 2 - j * self.epsilon) * self.coefficient(row, rate / 2)
+                total += (
+                    math.comb(self.n, j)
+                    * mp.exp(rate / 2 - j * self.epsilon)
+                    * self.coefficient(row, rate / 2)
+                )
         return total / mp.mpf(2) ** self.n
 
     def coefficient(self, row: Sequence[int], half: mp.mpf) -> mp.mpf:
@@ -198,7 +207,9 @@ class LaplacePower(Law):
 
     @functools.cache  # noqa: B019 - as above
     def vertices(self) -> Iterable[Point]:
-        return [self.point(t, closed=closed, digits=self.n + 60) for t in self.knots() for closed in (False, True)]
+        return [
+            self.point(t, closed=closed, digits=self.n + 60) for t in self.knots() for closed in (False, True)
+        ]
 
     def grids(self) -> Iterable[Sequence[mp.mpf]]:
         """Stay off the atoms: their two sides are vertices."""
@@ -218,8 +229,14 @@ class ByContour(Law):
     @functools.cached_property
     def ladder(self) -> list[tuple[float, float]]:
         """(c, K'(c)) left of 0, between the poles, and right of 1, out to tails of about ``deep``."""
-        left, right = (contour.saddle(self.factors, self.deep, reverse=reverse)[0] for reverse in (True, False))
-        spread = [-np.geomspace(max(-left, 0.5), 0.4, 4), [0.45], 1 + np.geomspace(0.4, max(right - 1, 0.5), 4)]
+        left, right = (
+            contour.saddle(self.factors, self.deep, reverse=reverse)[0] for reverse in (True, False)
+        )
+        spread = [
+            -np.geomspace(max(-left, 0.5), 0.4, 4),
+            [0.45],
+            1 + np.geomspace(0.4, max(right - 1, 0.5), 4),
+        ]
         return [(float(c), contour.derivatives(self.factors, float(c))[1]) for c in np.concatenate(spread)]
 
     def grids(self) -> Iterable[Sequence[mp.mpf]]:
@@ -273,7 +290,11 @@ def supremum(law: Law, d: mp.mpf) -> tuple[mp.mpf, Point, mp.mpf]:
 
 def gap(point: Point, mu: mp.mpf, d: mp.mpf) -> mp.mpf:
     """(delta_g - delta_f)/(1 + e^t) for g = G_mu (x) f_{0,d}."""
-    return (d + (1 - d) * oracle.gaussian_delta(point.t, mu) - point.delta) / (1 + mp.exp(point.t)) if mu else mp.mpf(0)
+    return (
+        (d + (1 - d) * oracle.gaussian_delta(point.t, mu) - point.delta) / (1 + mp.exp(point.t))
+        if mu
+        else mp.mpf(0)
+    )
 
 
 def regret(law: Law, mu: mp.mpf, d: mp.mpf) -> tuple[mp.mpf, mp.mpf]:

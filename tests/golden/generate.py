@@ -61,7 +61,9 @@ def pure_dp() -> Iterator[Row]:
     for e0, n in ((1e-3, 1), (1.0, 1), (30.0, 1), (0.1, 2), (1.0, 7), (0.5, 40), (0.1, 1000), (3.0, 50)):
         atoms = oracle.pure_dp_power(e0, n)
         for share in (-0.5, -0.01, 0.0, 0.01, 0.1, 0.37, 0.8, 0.999):
-            yield row(["PureDPPower", e0, n], "delta", share * e0 * n, oracle.delta_of_atoms(atoms, share * e0 * n))
+            yield row(
+                ["PureDPPower", e0, n], "delta", share * e0 * n, oracle.delta_of_atoms(atoms, share * e0 * n)
+            )
         for alpha in (1e-100, 1e-10, 1e-3, 0.2, 0.5, 0.9, 0.9999):
             yield row(["PureDPPower", e0, n], "beta", alpha, oracle.beta_of_atoms(atoms, alpha))
 
@@ -84,9 +86,16 @@ def discrete_gaussian() -> Iterator[Row]:
         one = oracle.discrete_gaussian(sigma, shift)
         atoms = oracle.product_of_atoms([one] * n)
         for epsilon in (-1.0, 0.0, 0.123, 1.0, 3.0, 8.0):
-            yield row(["DiscreteGaussianPower", sigma, shift, n], "delta", epsilon, oracle.delta_of_atoms(atoms, epsilon))
+            yield row(
+                ["DiscreteGaussianPower", sigma, shift, n],
+                "delta",
+                epsilon,
+                oracle.delta_of_atoms(atoms, epsilon),
+            )
         for alpha in (1e-12, 1e-3, 0.2, 0.8):
-            yield row(["DiscreteGaussianPower", sigma, shift, n], "beta", alpha, oracle.beta_of_atoms(atoms, alpha))
+            yield row(
+                ["DiscreteGaussianPower", sigma, shift, n], "beta", alpha, oracle.beta_of_atoms(atoms, alpha)
+            )
 
 
 def subsampled_gaussian() -> Iterator[Row]:
@@ -107,7 +116,14 @@ def subsampled_gaussian() -> Iterator[Row]:
 
 def main() -> None:
     mp.mp.dps = 60
-    rows = [*gaussian(), *laplace(), *pure_dp(), *approximate_dp(), *discrete_gaussian(), *subsampled_gaussian()]
+    rows = [
+        *gaussian(),
+        *laplace(),
+        *pure_dp(),
+        *approximate_dp(),
+        *discrete_gaussian(),
+        *subsampled_gaussian(),
+    ]
     lines = ",\n".join(" " + json.dumps(r) for r in rows)
     TARGET.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 

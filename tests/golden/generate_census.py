@@ -25,7 +25,15 @@ from tests.golden import sums_oracle as sums
 
 TARGET = Path(__file__).parent / "census.json"
 DELTA = "1e-11"
-SHARES = {"US": "2", "State": "27.4", "County": "8.5", "Tract group": "13.1", "Tract subset": "23.8", "Block group": "11.8", "Block": "0.3"}
+SHARES = {
+    "US": "2",
+    "State": "27.4",
+    "County": "8.5",
+    "Tract group": "13.1",
+    "Tract subset": "23.8",
+    "Block group": "11.8",
+    "Block": "0.3",
+}
 
 
 @dataclass
@@ -57,7 +65,10 @@ def persons() -> dict[str, Any]:
         value, error = contour.agreed(*(contour.delta(path, t, reverse=False) for path in paths))
         found[f"delta({epsilon})"] = agreed_digits(value, error)
     first, second = contour.both_ways(factors, contour.abscissa(factors, 16.4, reverse=False), [16.4])
-    roots = [contour.solve(lambda t, p=path: contour.delta(p, t, reverse=False), mp.mpf("1e-10"), 16.0, 17.0) for path in (first, second)]
+    roots = [
+        contour.solve(lambda t, p=path: contour.delta(p, t, reverse=False), mp.mpf("1e-10"), 16.0, 17.0)
+        for path in (first, second)
+    ]
     return {**found, "epsilon(1e-10)": agreed_digits(*contour.agreed(*roots))}
 
 
@@ -69,7 +80,9 @@ def agreed_digits(value: mp.mpf, error: float) -> str:
 
 def exact_epsilon(variance: mp.mpf, n: int, delta: mp.mpf) -> mp.mpf:
     """Epsilon at delta of n discrete Gaussians of one variance: L = (S - n/2)/variance, S on the integers."""
-    reach = int(mp.sqrt(variance) * 15) + 3  # e^(-112) of the mass is beyond: 1e-37 of what decides at delta = 1e-11
+    reach = (
+        int(mp.sqrt(variance) * 15) + 3
+    )  # e^(-112) of the mass is beyond: 1e-37 of what decides at delta = 1e-11
     weights = [mp.exp(-(mp.mpf(x) ** 2) / (2 * variance)) for x in range(-reach, reach + 1)]
     total = mp.fsum(weights)
     masses = sums.power([w / total for w in weights], n, 220)
@@ -89,8 +102,15 @@ def level(share: str) -> dict[str, Any]:
     rho, delta = mp.mpf("3.65") * mp.mpf(share) / 100, mp.mpf(DELTA)
     variance = 10 / (2 * rho)
     epsilon, zcdp = exact_epsilon(variance, 10, delta), rho + 2 * mp.sqrt(-rho * mp.log(delta))
-    less = secant(lambda v: exact_epsilon(v, 10, delta) - zcdp, variance * mp.mpf("0.8"), variance * mp.mpf("0.85"))
-    values = {"epsilon": epsilon, "zcdp": zcdp, "saved": 1 - epsilon / zcdp, "variance_reduction": 1 - less / variance}
+    less = secant(
+        lambda v: exact_epsilon(v, 10, delta) - zcdp, variance * mp.mpf("0.8"), variance * mp.mpf("0.85")
+    )
+    values = {
+        "epsilon": epsilon,
+        "zcdp": zcdp,
+        "saved": 1 - epsilon / zcdp,
+        "variance_reduction": 1 - less / variance,
+    }
     return {"share": share, **{name: mp.nstr(value, 14) for name, value in values.items()}}
 
 

@@ -113,9 +113,15 @@ class ByContour(Truth):
             found["f"].append([two(contour.solve(one, a, low, high)) for a in alphas])
             if self.case["asymmetric"]:
                 # Q(L <= t) increases: search in -t.
-                found["~f"].append([one(-contour.solve(lambda s, two=two: two(-s), a, -high, -low)) for a in alphas])
+                found["~f"].append(
+                    [one(-contour.solve(lambda s, two=two: two(-s), a, -high, -low)) for a in alphas]
+                )
         lost = contour.returning(self.factors, 0.45) / min(ALPHAS)
-        pairs = {order: [contour.agreed(*pair) for pair in zip(*both, strict=True)] for order, both in found.items() if both}
+        pairs = {
+            order: [contour.agreed(*pair) for pair in zip(*both, strict=True)]
+            for order, both in found.items()
+            if both
+        }
         return {order: [(value, error + lost) for value, error in pairs[order]] for order in pairs}
 
     def span(self) -> tuple[float, float]:
@@ -144,7 +150,11 @@ class BySums(Truth):
     def delta(self, t: float, *, reverse: bool) -> tuple[mp.mpf, float]:
         e = -t if reverse else t
         with mp.workdps(200):
-            groups = [sums.Group([-x for x in reversed(g.losses)], list(reversed(g.q))) for g in self.groups] if reverse else self.groups
+            groups = (
+                [sums.Group([-x for x in reversed(g.losses)], list(reversed(g.q))) for g in self.groups]
+                if reverse
+                else self.groups
+            )
             return sums.delta(groups, mp.mpf(e), mu=self.mu, floor=mp.mpf(10) ** -160), 1e-40
 
     def betas(self, alphas: Sequence[mp.mpf]) -> dict[str, list[tuple[mp.mpf, float]]]:
@@ -155,7 +165,10 @@ class BySums(Truth):
             found = {"f": table}
             if self.case["asymmetric"]:
                 found["~f"] = [(-a, m * mp.exp(a)) for a, m in table]
-            return {order: [(oracle.beta_of_atoms(rows, a), 1e-30) for a in alphas] for order, rows in found.items()}
+            return {
+                order: [(oracle.beta_of_atoms(rows, a), 1e-30) for a in alphas]
+                for order, rows in found.items()
+            }
 
 
 class ByResidues(Truth):
@@ -180,7 +193,9 @@ class ByConditioning(Truth):
                 if k == 0:
                     found += weight * oracle.delta_of_atoms(pairs, t)
                 else:
-                    found += weight * mp.fsum(m * mp.exp(a) * oracle.gaussian_delta(t - a, mu * mp.sqrt(k)) for a, m in pairs)
+                    found += weight * mp.fsum(
+                        m * mp.exp(a) * oracle.gaussian_delta(t - a, mu * mp.sqrt(k)) for a, m in pairs
+                    )
         return found, 1e-40
 
 
@@ -191,7 +206,9 @@ class ByOneStep(Truth):
         (f,) = self.finite
         with mp.workdps(200):
             e, mu, p = (-t if reverse else t), 1 / f["noise_multiplier"], f["sample_rate"]
-            return oracle.subsampled_gaussian_delta(mp.mpf(e), mu, p, order="add" if reverse else "remove"), 1e-40
+            return oracle.subsampled_gaussian_delta(
+                mp.mpf(e), mu, p, order="add" if reverse else "remove"
+            ), 1e-40
 
     def betas(self, alphas: Sequence[mp.mpf]) -> dict[str, list[tuple[mp.mpf, float]]]:
         """Return beta = p G_mu + (1-p)(1-alpha); its inverse by a root."""
@@ -264,11 +281,17 @@ def answer(case: Case) -> Case:
             value, error = truth.delta(t, reverse=reverse)
             value = 1 - alive + alive * value
             if value > mp.mpf("1e-110") and error < 1e-6:
-                profile.append([-t if reverse else t, text(value, max(error, 1e-25)), float(f"{max(error, 1e-25):.0e}")])
+                profile.append(
+                    [-t if reverse else t, text(value, max(error, 1e-25)), float(f"{max(error, 1e-25):.0e}")]
+                )
             else:
                 note(f"{case['id']} {order} at {t}: {mp.nstr(value, 5)} left out, relative error {error:.0e}")
         rows = zip([a for a in ALPHAS if a < alive], betas.get(order, []), strict=False)
-        beta = [[a, text(alive * b, max(e, 1e-25)), float(f"{max(e, 1e-25):.0e}")] for a, (b, e) in rows if tells(a, alive * b, e)]
+        beta = [
+            [a, text(alive * b, max(e, 1e-25)), float(f"{max(e, 1e-25):.0e}")]
+            for a, (b, e) in rows
+            if tells(a, alive * b, e)
+        ]
         found[order] = {"delta": profile, "beta": beta}
     return found
 

@@ -24,7 +24,16 @@ import mpmath as mp
 from tests.golden import contour_oracle as contour
 from tests.golden import gdp_oracle as gdp
 from tests.golden import sums_oracle as sums
-from tests.golden.deep_cases import Case, approximate, gaussian, integer_gaussian, laplace, pure, sgm, thinned_pure
+from tests.golden.deep_cases import (
+    Case,
+    approximate,
+    gaussian,
+    integer_gaussian,
+    laplace,
+    pure,
+    sgm,
+    thinned_pure,
+)
 from tests.golden.generate_deep import group, moment, note, survival
 
 TARGET = Path(__file__).parent / "gdp.json"
@@ -53,7 +62,9 @@ CASES: dict[str, tuple[str, list[Case], tuple[float, ...]]] = {
 
 def one_sided(f: Case) -> gdp.Lattice:
     with mp.workprec(sums.BITS):
-        a, b, lost = (mp.fraction(*map(int, f[name].split("/"))) + mp.mpf(0) for name in ("alpha", "beta", "lost"))
+        a, b, lost = (
+            mp.fraction(*map(int, f[name].split("/"))) + mp.mpf(0) for name in ("alpha", "beta", "lost")
+        )
         high, low = mp.log((1 - b) / a), mp.log(b / (1 - a - lost))
         finite = sums.lattice(low, high - low, [1 - a - lost, a], f["count"])
         return gdp.Lattice(finite.losses, finite.p, 1 - (1 - lost) ** f["count"])
@@ -64,7 +75,9 @@ def law(method: str, factors: list[Case]) -> gdp.Law:
     if method == "contour":
         return gdp.ByContour([(moment(f), f["count"]) for f in factors], 1e-14)
     if method == "laplace":
-        return gdp.LaplacePower(mp.mpf(f["epsilon"]), f["count"], 10.0 if f["count"] == 100 else 16.0, 800 // f["count"] + 2)
+        return gdp.LaplacePower(
+            mp.mpf(f["epsilon"]), f["count"], 10.0 if f["count"] == 100 else 16.0, 800 // f["count"] + 2
+        )
     if method == "one Gaussian":
         mu = mp.mpf(1 / f["noise_multiplier"])
         return gdp.OneGaussian(mu, mp.mpf(f.get("sample_rate", 1.0)), -9.0, float(mu) + 9.0)
@@ -79,7 +92,12 @@ def law(method: str, factors: list[Case]) -> gdp.Law:
 def row(points: gdp.Law, failure: float, limit: mp.mpf | None) -> dict[str, Any]:
     d = mp.mpf(failure)
     if limit is not None:
-        return {"failure": failure, "limit": True, "mu": mp.nstr(limit, 20), "regret": mp.nstr(gdp.regret(points, limit, d)[0], 15)}
+        return {
+            "failure": failure,
+            "limit": True,
+            "mu": mp.nstr(limit, 20),
+            "regret": mp.nstr(gdp.regret(points, limit, d)[0], 15),
+        }
     mu, point, apart = gdp.supremum(points, d)
     if mu == mp.inf:
         return {"failure": failure, "mu": "inf"}
@@ -87,7 +105,9 @@ def row(points: gdp.Law, failure: float, limit: mp.mpf | None) -> dict[str, Any]
         raise ValueError(f"two evaluations of mu are {mp.nstr(apart, 3)} apart")
     kappa, at = gdp.regret(points, mu, d)
     values = {"mu": mp.nstr(mu, 20), "alpha": mp.nstr(point.alpha, 15), "beta": mp.nstr(point.beta, 15)}
-    note(f"   {failure:g}: mu {values['mu']} at t = {mp.nstr(point.t, 6)}, regret {mp.nstr(kappa, 6)} at t = {mp.nstr(at, 6)}")
+    note(
+        f"   {failure:g}: mu {values['mu']} at t = {mp.nstr(point.t, 6)}, regret {mp.nstr(kappa, 6)} at t = {mp.nstr(at, 6)}"
+    )
     return {"failure": failure, **values, "regret": mp.nstr(kappa, 15)}
 
 

@@ -78,9 +78,14 @@ def laplace_power_delta(epsilon: float, e0: float, n: int) -> mp.mpf:
             if rate <= 0:
                 continue
             # Taylor coefficients at 1/2 of z^(j-1) (z-1)^(n-j-1) e^(rate z), up to order n-1.
-            first = [mp.binomial(j - 1, i) * half ** (j - 1 - i) if i <= j - 1 else mp.mpf(0) for i in range(n)]
+            first = [
+                mp.binomial(j - 1, i) * half ** (j - 1 - i) if i <= j - 1 else mp.mpf(0) for i in range(n)
+            ]
             power = n - j - 1
-            second = [mp.binomial(power, i) * (-half) ** (power - i) if power < 0 or i <= power else mp.mpf(0) for i in range(n)]
+            second = [
+                mp.binomial(power, i) * (-half) ** (power - i) if power < 0 or i <= power else mp.mpf(0)
+                for i in range(n)
+            ]
             third = [mp.exp(rate / 2) * rate**i / mp.factorial(i) for i in range(n)]
             both = [mp.fsum(first[i] * second[k - i] for i in range(k + 1)) for k in range(n)]
             residue = mp.fsum(both[i] * third[n - 1 - i] for i in range(n)) / mp.mpf(2) ** n
@@ -94,10 +99,14 @@ Atoms = list[tuple[mp.mpf, mp.mpf]]
 """(loss, P-mass) of the finite part; Q-mass is e^loss times that."""
 
 
-def delta_of_atoms(atoms: Iterable[tuple[mp.mpf, mp.mpf]], epsilon: float | mp.mpf, q_plus: mp.mpf | float = 0) -> mp.mpf:
+def delta_of_atoms(
+    atoms: Iterable[tuple[mp.mpf, mp.mpf]], epsilon: float | mp.mpf, q_plus: mp.mpf | float = 0
+) -> mp.mpf:
     with mp.workdps(DIGITS + 40):
         epsilon = exact(epsilon)
-        return mp.fsum(p * (mp.exp(loss) - mp.exp(epsilon)) for loss, p in atoms if loss > epsilon) + exact(q_plus)
+        return mp.fsum(p * (mp.exp(loss) - mp.exp(epsilon)) for loss, p in atoms if loss > epsilon) + exact(
+            q_plus
+        )
 
 
 def beta_of_atoms(atoms: Iterable[tuple[mp.mpf, mp.mpf]], alpha: float) -> mp.mpf:

@@ -26,7 +26,9 @@ MAKE = {
     "PureDPPower": lambda e0, n: to.PureDP(e0) ** n,
     "approximate_dp": to.approximate_dp,
     "DiscreteGaussianPower": lambda sigma, shift, n: DiscreteGaussianCurve(sigma, shift) ** n,
-    "SubsampledGaussian": lambda mu, p, order: to.subsample(to.Gaussian(mu), p) if order == "remove" else ~to.subsample(to.Gaussian(mu), p),
+    "SubsampledGaussian": lambda mu, p, order: (
+        to.subsample(to.Gaussian(mu), p) if order == "remove" else ~to.subsample(to.Gaussian(mu), p)
+    ),
 }
 RELATIVE = {"LaplacePower": 0.05, "SubsampledGaussian": 1e-6}
 """Relative width asserted where truth is above 1e-100; closed forms and exact atoms reach 1e-9."""
@@ -50,7 +52,9 @@ def test_truth_is_inside_tight_bounds(curve: list[Any]) -> None:
         for row in (row for row in ROWS if row["curve"] == curve):
             at, truth, question = row["at"], mp.mpf(row["value"]), row["question"]
             lower, upper = f.bounds(at) if question == "beta" else getattr(f.bounds, question)(at)
-            width = RELATIVE.get(curve[0], 1e-9) * (abs(truth) + (mp.mpf("1e-3") if question == "epsilon" else 0)) + mp.mpf("1e-100")
+            width = RELATIVE.get(curve[0], 1e-9) * (
+                abs(truth) + (mp.mpf("1e-3") if question == "epsilon" else 0)
+            ) + mp.mpf("1e-100")
             if not inside(lower, truth, upper):
                 wrong.append(("outside", question, at, lower, row["value"], upper))
             elif not upper - lower <= width:
@@ -85,7 +89,10 @@ def test_the_oracle_agrees_with_itself() -> None:
             assert abs(remove - (1 - mp.exp(mp.mpf(epsilon)) + mp.exp(mp.mpf(epsilon)) * add)) < near
         # duality: beta is the supremum over supporting lines
         alpha = 0.2
-        lines = [1 - oracle.gaussian_delta(float(e), 1.0) - mp.exp(mp.mpf(float(e))) * mp.mpf(alpha) for e in np.linspace(-1, 2, 301)]
+        lines = [
+            1 - oracle.gaussian_delta(float(e), 1.0) - mp.exp(mp.mpf(float(e))) * mp.mpf(alpha)
+            for e in np.linspace(-1, 2, 301)
+        ]
         assert 0 <= oracle.gaussian_beta(alpha, 1.0) - max(lines) < mp.mpf("1e-4")
 
 
@@ -116,7 +123,9 @@ def test_products_of_fractions_are_exact() -> None:
 
 def test_vertices_of_a_product_of_fractions() -> None:
     f = curve_of(FIRST) @ curve_of(SECOND)
-    atoms = sorted(oracle.product_of_fractions(FIRST, SECOND), key=lambda atom: atom[1] / atom[0], reverse=True)
+    atoms = sorted(
+        oracle.product_of_fractions(FIRST, SECOND), key=lambda atom: atom[1] / atom[0], reverse=True
+    )
     alpha, beta = Fraction(0), Fraction(1)
     for p, q in atoms:
         alpha, beta = alpha + p, beta - q

@@ -19,7 +19,10 @@ import pytest
 import tradeoff as to
 from tradeoff.families.discrete import DiscreteGaussianCurve
 
-CASES = {case["id"]: case for case in json.loads((Path(__file__).parent / "composition.json").read_text(encoding="utf-8"))}
+CASES = {
+    case["id"]: case
+    for case in json.loads((Path(__file__).parent / "composition.json").read_text(encoding="utf-8"))
+}
 SUBSAMPLED = [name for name, case in CASES.items() if not case["symmetric"]]
 WIDTH = {"G1": 1e-9, "RR1000": 1e-9, "DG20": 1e-9}
 """Width in epsilon asserted at delta = 1e-5; 2e-4 where a lattice answers."""
@@ -53,7 +56,10 @@ def rows(question: str) -> list[Any]:
     """List (case, view, argument, truth): the symmetric curve, or each order and their envelope."""
     found = []
     for name, case in CASES.items():
-        whole = [(name, "remove" if case["symmetric"] else "envelope", float(at), truth) for at, truth in case[question].items()]
+        whole = [
+            (name, "remove" if case["symmetric"] else "envelope", float(at), truth)
+            for at, truth in case[question].items()
+        ]
         parts = [
             (name, order, float(at), truth)
             for at, orders in case.get(f"{question}_by_order", {}).items()
@@ -98,7 +104,11 @@ def test_beta_is_inside_its_bounds(name: str) -> None:
 def test_arrays_and_scalars_agree(name: str) -> None:
     case = CASES[name]
     curve = composed(name, "remove")
-    table = case["epsilon_at_delta"] if case["symmetric"] else {d: v["remove"] for d, v in case["epsilon_at_delta_by_order"].items()}
+    table = (
+        case["epsilon_at_delta"]
+        if case["symmetric"]
+        else {d: v["remove"] for d, v in case["epsilon_at_delta_by_order"].items()}
+    )
     deltas = [d for d in table if float(d) >= 1e-12]
     lower, upper = curve.bounds.epsilon(np.array([[float(d) for d in deltas]]))
     truth = np.array([[table[d] for d in deltas]])
@@ -113,7 +123,11 @@ def test_arrays_and_scalars_agree(name: str) -> None:
 def test_a_tolerance_is_reached_and_the_bounds_are_nested(name: str) -> None:
     curve = composed(name, "remove")
     case = CASES[name]
-    truth = case["epsilon_at_delta"]["1e-05"] if case["symmetric"] else case["epsilon_at_delta_by_order"]["1e-05"]["remove"]
+    truth = (
+        case["epsilon_at_delta"]["1e-05"]
+        if case["symmetric"]
+        else case["epsilon_at_delta_by_order"]["1e-05"]["remove"]
+    )
     bounds = curve.bounds.epsilon(1e-5, tol=2e-6)
     assert bounds.width <= 2e-6
     assert holds(bounds, truth, case["relative_error_of_delta"] + 1e-15)

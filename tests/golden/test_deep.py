@@ -21,7 +21,9 @@ import pytest
 import tradeoff as to
 from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
 
-CASES = {case["id"]: case for case in json.loads((Path(__file__).parent / "deep.json").read_text(encoding="utf-8"))}
+CASES = {
+    case["id"]: case for case in json.loads((Path(__file__).parent / "deep.json").read_text(encoding="utf-8"))
+}
 
 WIDTH_OF_DELTA, WIDTH_OF_BETA, WIDTH_OF_EPSILON = 1e-3, 1e-3, 3e-4
 
@@ -92,12 +94,17 @@ def rows(question: str) -> Iterator[Any]:
 @pytest.mark.parametrize(("name", "order"), list(rows("delta")))
 def test_delta(name: str, order: str) -> None:
     table = CASES[name][order]["delta"]
-    lower, upper = composed(name, order).bounds.delta([epsilon for epsilon, _, _ in table], tol=asked("delta", name, order, WIDTH_OF_DELTA))
+    lower, upper = composed(name, order).bounds.delta(
+        [epsilon for epsilon, _, _ in table], tol=asked("delta", name, order, WIDTH_OF_DELTA)
+    )
     for (epsilon, value, error), low, high in zip(table, lower, upper, strict=True):
         least, most = interval(value, error)
         assert mp.mpf(low) <= most, f"lower bound above the truth at epsilon = {epsilon}"
         assert mp.mpf(high) >= least, f"upper bound below the truth at epsilon = {epsilon}"
-    wide = {e: float((high - low) / mp.mpf(value)) for (e, value, _), low, high in zip(table, lower, upper, strict=True)}
+    wide = {
+        e: float((high - low) / mp.mpf(value))
+        for (e, value, _), low, high in zip(table, lower, upper, strict=True)
+    }
     assert (max(wide.values()) <= WIDTH_OF_DELTA) == (("delta", name, order) not in OUT_OF_REACH), wide
 
 
@@ -106,11 +113,15 @@ def test_epsilon(name: str, order: str) -> None:
     """delta(epsilon) is between two floats, so epsilon is between the answers at them."""
     table = CASES[name][order]["delta"]
     around = [outwards(*interval(value, error)) for _, value, error in table]
-    lower, upper = composed(name, order).bounds.epsilon(around, tol=asked("epsilon", name, order, WIDTH_OF_EPSILON))
+    lower, upper = composed(name, order).bounds.epsilon(
+        around, tol=asked("epsilon", name, order, WIDTH_OF_EPSILON)
+    )
     for (epsilon, value, _), low, high in zip(table, lower, upper, strict=True):
         assert low[1] <= epsilon, f"lower bound above the truth at delta = {value}"
         assert high[0] >= epsilon, f"upper bound below the truth at delta = {value}"
-    wide = {value: float(high[0] - low[0]) for (_, value, _), low, high in zip(table, lower, upper, strict=True)}
+    wide = {
+        value: float(high[0] - low[0]) for (_, value, _), low, high in zip(table, lower, upper, strict=True)
+    }
     assert (max(wide.values()) <= WIDTH_OF_EPSILON) == (("epsilon", name, order) not in OUT_OF_REACH), wide
 
 

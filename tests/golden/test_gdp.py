@@ -18,14 +18,18 @@ import pytest
 import tradeoff as to
 from tests.golden.test_deep import MAKE, interval, outwards
 
-CASES = {case["id"]: case for case in json.loads((Path(__file__).parent / "gdp.json").read_text(encoding="utf-8"))}
+CASES = {
+    case["id"]: case for case in json.loads((Path(__file__).parent / "gdp.json").read_text(encoding="utf-8"))
+}
 DIGITS = 1e-17
 """mu was found twice, to this."""
 
 
 def one_sided(f: dict[str, Any]) -> to.TradeOff:
     alpha, beta, lost = (Fraction(f[name]) for name in ("alpha", "beta", "lost"))
-    return to.PiecewiseLinear([Fraction(0), alpha, 1 - lost, Fraction(1)], [Fraction(1), beta, Fraction(0), Fraction(0)])
+    return to.PiecewiseLinear(
+        [Fraction(0), alpha, 1 - lost, Fraction(1)], [Fraction(1), beta, Fraction(0), Fraction(0)]
+    )
 
 
 @functools.cache
@@ -55,7 +59,9 @@ WIDTH = {
 }
 """How far mu may be above the truth, relatively, where not ``CLOSE``."""
 
-BELOW = {(name, d): 5e-9 for name in ("L100", "laplace .1 n=400") for d in (0.0, 1e-10, 1e-6, 1e-3)} | {("DG20", 0.0): 2e-5}
+BELOW = {(name, d): 5e-9 for name in ("L100", "laplace .1 n=400") for d in (0.0, 1e-10, 1e-6, 1e-3)} | {
+    ("DG20", 0.0): 2e-5
+}
 """How far the lower bound may be below the truth, relatively, where not ``CLOSE``."""
 
 REFERENCE = ("G1", "L100", "RR1000", "DG20", "SG1", "SG3", "SG5", "MIX4")
@@ -102,7 +108,11 @@ def test_regret(name: str, row: dict[str, Any]) -> None:
 
 
 KNOWN = [
-    p for p in FINITE if p.values[1].get("alpha") and p.values[0] != "G1" and WIDTH.get((p.values[0], p.values[1]["failure"]), 0) <= 1e-8
+    p
+    for p in FINITE
+    if p.values[1].get("alpha")
+    and p.values[0] != "G1"
+    and WIDTH.get((p.values[0], p.values[1]["failure"]), 0) <= 1e-8
 ]
 """Rows with an alpha that is known: not in the limit alpha = 0, nor where the bounds on mu are wide or all alpha ask for the same."""
 
@@ -116,7 +126,8 @@ def test_where_it_is_tight(name: str, row: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "failure"), [(name, failure) for name in REFERENCE for failure in (1e-10, 1e-6, 1e-3) if (name, failure) not in DEAR]
+    ("name", "failure"),
+    [(name, failure) for name in REFERENCE for failure in (1e-10, 1e-6, 1e-3) if (name, failure) not in DEAR],
 )
 def test_the_order_proves_the_report_and_refutes_less(name: str, failure: float) -> None:
     f, found = composed(name), reduced(name, failure)

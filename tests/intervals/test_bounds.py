@@ -15,9 +15,28 @@ from tradeoff.intervals.bounds import Bounds
 
 ctx.prec = 200
 
-EDGES = [0.0, 5e-324, 1e-310, 2.0**-1022, 1e-170, 1e-20, 2.0**-53, 0.5, 1 - 2.0**-53, 1.0, 1 + 2.0**-52, 3.0, 709.0, 1e16, 1e300, 1.7e308]
+EDGES = [
+    0.0,
+    5e-324,
+    1e-310,
+    2.0**-1022,
+    1e-170,
+    1e-20,
+    2.0**-53,
+    0.5,
+    1 - 2.0**-53,
+    1.0,
+    1 + 2.0**-52,
+    3.0,
+    709.0,
+    1e16,
+    1e300,
+    1.7e308,
+]
 NUMBERS = st.sampled_from([*EDGES, *(-x for x in EDGES)]) | st.floats(allow_nan=False, allow_infinity=False)
-BOUNDS = st.tuples(NUMBERS, NUMBERS).map(lambda pair: Bounds(min(pair), max(pair))) | NUMBERS.map(lambda x: Bounds(x, x))
+BOUNDS = st.tuples(NUMBERS, NUMBERS).map(lambda pair: Bounds(min(pair), max(pair))) | NUMBERS.map(
+    lambda x: Bounds(x, x)
+)
 
 
 def holds(found: Bounds, truth: arb) -> bool:
@@ -26,7 +45,9 @@ def holds(found: Bounds, truth: arb) -> bool:
     return below and (not math.isfinite(found.upper) or not bool(truth > arb(found.upper)))
 
 
-@pytest.mark.parametrize("operation", [lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x * y, lambda x, y: x / y])
+@pytest.mark.parametrize(
+    "operation", [lambda x, y: x + y, lambda x, y: x - y, lambda x, y: x * y, lambda x, y: x / y]
+)
 @given(x=BOUNDS, y=BOUNDS)
 def test_the_four_operations_hold_all_corners(operation, x, y):
     found = operation(x, y)
@@ -71,7 +92,13 @@ def test_functions_hold_the_truth_on_arrays_of_every_scale(name):
     # Vectorised kernels answer arrays by other code than scalars.
     truth_of, inside = FUNCTIONS[name]
     draw = np.random.default_rng(1)
-    x = np.concatenate([np.exp(draw.uniform(-745, 6.5, 2000)), -np.exp(draw.uniform(-745, 6.5, 2000)), draw.uniform(-40, 700, 2000)])
+    x = np.concatenate(
+        [
+            np.exp(draw.uniform(-745, 6.5, 2000)),
+            -np.exp(draw.uniform(-745, 6.5, 2000)),
+            draw.uniform(-40, 700, 2000),
+        ]
+    )
     x = x[[inside(value) for value in x]]
     found = getattr(functions, name)(x)
     for value, low, high in zip(x.tolist(), found.lower.tolist(), found.upper.tolist(), strict=True):

@@ -91,7 +91,9 @@ class TestMonoid:
 
     @few
     @given(factors, factors, factors, epsilons, alphas)
-    def test_the_product_is_associative(self, f: to.TradeOff, g: to.TradeOff, h: to.TradeOff, epsilon: float, alpha: float) -> None:
+    def test_the_product_is_associative(
+        self, f: to.TradeOff, g: to.TradeOff, h: to.TradeOff, epsilon: float, alpha: float
+    ) -> None:
         same_curve((f @ g) @ h, f @ (g @ h), epsilon, alpha)
 
     @given(curves)
@@ -128,14 +130,18 @@ class TestMonoid:
 class TestOrder:
     @few
     @given(factors, factors, epsilons, alphas)
-    def test_more_queries_are_less_private(self, f: to.TradeOff, g: to.TradeOff, epsilon: float, alpha: float) -> None:
+    def test_more_queries_are_less_private(
+        self, f: to.TradeOff, g: to.TradeOff, epsilon: float, alpha: float
+    ) -> None:
         product = f @ g
         assert product.bounds.delta(epsilon).upper >= f.bounds.delta(epsilon).lower * (1 - ROUNDING)
         assert product.bounds(alpha).lower <= f.bounds(alpha).upper * (1 + ROUNDING)
 
     @few
     @given(gaussians, log_uniform(1.0, 2.0), factors, epsilons, alphas)
-    def test_the_product_is_monotone(self, f: to.Gaussian, times: float, h: to.TradeOff, epsilon: float, alpha: float) -> None:
+    def test_the_product_is_monotone(
+        self, f: to.Gaussian, times: float, h: to.TradeOff, epsilon: float, alpha: float
+    ) -> None:
         g = to.Gaussian(f.mu * times)
         assert f >= g
         assert (f @ h).bounds.delta(epsilon).lower <= (g @ h).bounds.delta(epsilon).upper * (1 + ROUNDING)
@@ -158,7 +164,9 @@ class TestOrder:
         assert f >= to.TotalVariation(1)
 
     @given(exact_curves, exact_curves)
-    def test_the_order_of_fractions_is_decided_exactly(self, f: to.PiecewiseLinear, g: to.PiecewiseLinear) -> None:
+    def test_the_order_of_fractions_is_decided_exactly(
+        self, f: to.PiecewiseLinear, g: to.PiecewiseLinear
+    ) -> None:
         corners = [*f.alpha, *g.alpha]
         assert (f >= g) == all(f.at(a) >= g.at(a) for a in corners)
         if f <= g <= f:
@@ -204,7 +212,9 @@ class TestInverse:
 
     @few
     @given(factors, factors, epsilons, alphas)
-    def test_it_distributes_over_the_product(self, f: to.TradeOff, g: to.TradeOff, epsilon: float, alpha: float) -> None:
+    def test_it_distributes_over_the_product(
+        self, f: to.TradeOff, g: to.TradeOff, epsilon: float, alpha: float
+    ) -> None:
         same_curve(~(f @ g), ~f @ ~g, epsilon, alpha)
 
     @few
@@ -239,13 +249,17 @@ class TestDuality:
         grid = np.concatenate([np.linspace(-12, 12, 241), np.linspace(-0.2, 0.2, 201)])
         delta = f.bounds.delta(grid).lower
         best = np.max(1 - delta - np.exp(grid) * alpha)
-        assert f.bounds(alpha).lower <= max(best, 0.0) + 0.06  # slopes 0.1 apart miss at most a tenth of alpha or beta
+        assert (
+            f.bounds(alpha).lower <= max(best, 0.0) + 0.06
+        )  # slopes 0.1 apart miss at most a tenth of alpha or beta
 
     @given(factors, st.floats(-3, 3))
     def test_epsilon_undoes_delta(self, f: to.TradeOff, epsilon: float) -> None:
         bounds = f.bounds.delta(epsilon)
         back = f.bounds.epsilon(min(max(bounds.upper, 0.0), 1.0))
-        assert back.lower <= epsilon + 1e-12 * (1 + abs(epsilon))  # delta(eps) <= upper, so the least such is at most eps
+        assert back.lower <= epsilon + 1e-12 * (
+            1 + abs(epsilon)
+        )  # delta(eps) <= upper, so the least such is at most eps
 
     @few
     @given(curves, log_uniform(1e-12, 0.99))
@@ -282,7 +296,9 @@ class TestShape:
 
     @few
     @given(curves, st.floats(-10, 10), st.floats(0, 5))
-    def test_the_profile_falls_and_is_convex_in_the_ratio(self, f: to.TradeOff, epsilon: float, step: float) -> None:
+    def test_the_profile_falls_and_is_convex_in_the_ratio(
+        self, f: to.TradeOff, epsilon: float, step: float
+    ) -> None:
         lower, upper = f.bounds.delta(np.array([epsilon, epsilon + step / 2, epsilon + step]))
         assert np.all(lower <= upper)
         assert lower[1] <= upper[0] * (1 + ROUNDING)
@@ -297,7 +313,9 @@ class TestSymmetrise:
     @settings(max_examples=max(3, settings.default.max_examples // 8))
     @given(st.one_of(subsampled, float_curves, exact_curves), alphas, epsilons)
     def test_the_three_hypotheses_are_ordered(self, f: to.TradeOff, alpha: float, epsilon: float) -> None:
-        least, middle, most = (f.symmetrise(assume=name) for name in ("either-order", "profile", "both-orders"))
+        least, middle, most = (
+            f.symmetrise(assume=name) for name in ("either-order", "profile", "both-orders")
+        )
         b = [curve.bounds(alpha) for curve in (least, middle, most)]
         mine, other = f.bounds(alpha), (~f).bounds(alpha)
         tiny = 1e-12
@@ -306,7 +324,12 @@ class TestSymmetrise:
         assert b[0].lower <= b[1].upper + tiny
         assert b[1].lower <= b[2].upper + tiny
         d = least.bounds.delta(epsilon)
-        assert meets(d, to.Bounds(*(max(x, y) for x, y in zip(f.bounds.delta(epsilon), (~f).bounds.delta(epsilon), strict=True))))
+        assert meets(
+            d,
+            to.Bounds(
+                *(max(x, y) for x, y in zip(f.bounds.delta(epsilon), (~f).bounds.delta(epsilon), strict=True))
+            ),
+        )
         assert all(curve.symmetric for curve in (least, middle, most))
 
     @few
@@ -346,7 +369,11 @@ class TestGroup:
         assert f.group(k) == to.Gaussian(k * f.mu)
         assert f.group(k).delta(epsilon) >= f.bounds.delta(epsilon).lower
 
-    @given(st.one_of(symmetric_families, exact_curves.map(lambda f: f.symmetrise(assume="either-order"))), st.integers(1, 4), alphas)
+    @given(
+        st.one_of(symmetric_families, exact_curves.map(lambda f: f.symmetrise(assume="either-order"))),
+        st.integers(1, 4),
+        alphas,
+    )
     def test_it_is_the_iterated_curve(self, f: to.TradeOff, k: int, alpha: float) -> None:
         least = most = alpha
         for _ in range(k):
@@ -381,7 +408,10 @@ class TestSubsample:
     @given(symmetric_families, st.floats(0.01, 0.99), st.floats(0.01, 0.99), epsilons)
     def test_more_sampling_is_less_private(self, f: to.TradeOff, p: float, q: float, epsilon: float) -> None:
         p, q = min(p, q), max(p, q)
-        for less, more in ((to.subsample(f, p), to.subsample(f, q)), (~to.subsample(f, p), ~to.subsample(f, q))):
+        for less, more in (
+            (to.subsample(f, p), to.subsample(f, q)),
+            (~to.subsample(f, p), ~to.subsample(f, q)),
+        ):
             assert less.bounds.delta(epsilon).lower <= more.bounds.delta(epsilon).upper + 1e-15
 
     @given(small_exact_curves, st.fractions(0, 1, max_denominator=50))
@@ -398,20 +428,31 @@ class TestMixture:
         assume(f != g)
         mixed = to.mixture({f: w, g: 1 - w})
         b, c = f.bounds.delta(epsilon), g.bounds.delta(epsilon)
-        assert meets(mixed.bounds.delta(epsilon), to.Bounds(w * b.lower + (1 - w) * c.lower, w * b.upper + (1 - w) * c.upper))
+        assert meets(
+            mixed.bounds.delta(epsilon),
+            to.Bounds(w * b.lower + (1 - w) * c.lower, w * b.upper + (1 - w) * c.upper),
+        )
 
     @few
     @given(factors, factors, st.floats(0.01, 0.99), alphas)
-    def test_it_is_more_private_than_the_hull(self, f: to.TradeOff, g: to.TradeOff, w: float, alpha: float) -> None:
+    def test_it_is_more_private_than_the_hull(
+        self, f: to.TradeOff, g: to.TradeOff, w: float, alpha: float
+    ) -> None:
         assume(f != g)
-        assert to.mixture({f: w, g: 1 - w}).bounds(alpha).upper >= to.minimum(f, g).bounds(alpha).lower - 1e-12
+        assert (
+            to.mixture({f: w, g: 1 - w}).bounds(alpha).upper >= to.minimum(f, g).bounds(alpha).lower - 1e-12
+        )
 
 
 class TestDistance:
     @few
     @given(factors, factors, st.sampled_from(["uniform", "levy"]))
     def test_it_is_a_distance(self, f: to.TradeOff, g: to.TradeOff, metric: str) -> None:
-        there, back, none = f.distance(g, metric=metric), g.distance(f, metric=metric), f.distance(f, metric=metric)
+        there, back, none = (
+            f.distance(g, metric=metric),
+            g.distance(f, metric=metric),
+            f.distance(f, metric=metric),
+        )
         assert meets(there, back)
         assert 0 <= there.lower <= there.upper <= 1
         assert none.lower == 0
@@ -420,7 +461,11 @@ class TestDistance:
     @few
     @given(st.lists(symmetric_families, min_size=3, max_size=3), st.sampled_from(["uniform", "levy"]))
     def test_triangles(self, f: list[to.TradeOff], metric: str) -> None:
-        one, two, three = f[0].distance(f[1], metric=metric), f[1].distance(f[2], metric=metric), f[0].distance(f[2], metric=metric)
+        one, two, three = (
+            f[0].distance(f[1], metric=metric),
+            f[1].distance(f[2], metric=metric),
+            f[0].distance(f[2], metric=metric),
+        )
         assert three.lower <= one.upper + two.upper + 1e-15
 
     @few
@@ -438,7 +483,7 @@ class TestEngineAgainstClosedForms:
     @given(pure_dps, st.integers(2, 40), epsilons)
     def test_optimal_composition_is_the_engine(self, f: to.PureDP, n: int, epsilon: float) -> None:
         """KOV: the closed power against n single copies through the seam of the engine."""
-        from tradeoff.engines.composition import Composition
+        from tradeoff.composition.composition import Composition
 
         lower, upper = Composition([f.loss_law()], [n], symmetric=True).delta(np.array([epsilon]), None)
         known = (f**n).bounds.delta(epsilon)
@@ -447,16 +492,25 @@ class TestEngineAgainstClosedForms:
         assert known.width <= 1e-9
 
     @given(small_exact_curves, small_exact_curves, st.fractions(Fraction(1, 20), 20, max_denominator=20))
-    def test_fractions_agree_with_floats(self, f: to.PiecewiseLinear, g: to.PiecewiseLinear, ratio: Fraction) -> None:
+    def test_fractions_agree_with_floats(
+        self, f: to.PiecewiseLinear, g: to.PiecewiseLinear, ratio: Fraction
+    ) -> None:
         exact, floats = f @ g, f.floats() @ g.floats()
         value = exact.hockey_stick(ratio)
         assert isinstance(value, Fraction)
         p, q = f.atoms()
         r, s = g.atoms()
         at_plus = 1 - f.beta[0] * g.beta[0]
-        truth = at_plus + sum(max(b * d - ratio * a * c, Fraction(0)) for a, b in zip(p, q, strict=True) for c, d in zip(r, s, strict=True))
+        truth = at_plus + sum(
+            max(b * d - ratio * a * c, Fraction(0))
+            for a, b in zip(p, q, strict=True)
+            for c, d in zip(r, s, strict=True)
+        )
         assert value == truth
         epsilon = float(np.log(float(ratio)))
-        bounds, spec = floats.bounds.delta(epsilon), Product(tuple((described(h.floats()), 1) for h in (f, g)))
+        bounds, spec = (
+            floats.bounds.delta(epsilon),
+            Product(tuple((described(h.floats()), 1) for h in (f, g))),
+        )
         check(bounds, spec.delta(epsilon))
         assert bounds.width < 1e-9

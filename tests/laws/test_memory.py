@@ -16,7 +16,7 @@ import scipy.stats
 import tradeoff as to
 from tradeoff.errors import PrecisionError
 from tradeoff.families.discrete import DiscreteGaussianCurve
-from tradeoff.numerics.concave import conjugate
+from tradeoff.intervals.concave import conjugate
 
 DPSGD = {"sigma": 1.1, "rate": 0.01}
 
@@ -45,7 +45,11 @@ CURVES: dict[str, Callable[[], to.TradeOff]] = {
     "envelope": lambda: (step() ** 300).symmetrise(assume="either-order"),
     "thinned product": lambda: to.subsample(to.Laplace(0.3) ** 5, 0.1),
 }
-AT = {"delta": (0.7, -0.4, 0.0, 0.71, 2.5), "epsilon": (1e-5, 0.02, 0.6, 1.1e-5), "beta": (0.3, 1e-4, 0.93, 0.31)}
+AT = {
+    "delta": (0.7, -0.4, 0.0, 0.71, 2.5),
+    "epsilon": (1e-5, 0.02, 0.6, 1.1e-5),
+    "beta": (0.3, 1e-4, 0.93, 0.31),
+}
 
 Question = tuple[str, float]
 QUESTIONS: list[Question] = [(kind, at) for kind, every in AT.items() for at in every]
@@ -133,7 +137,11 @@ def test_whole_curves_do_not_remember_how_they_were_first_asked() -> None:
 
 def products() -> Iterator[list[to.TradeOff]]:
     yield [step() ** 300, to.Laplace(0.1) ** 10, to.Gaussian(0.5)]
-    yield [DiscreteGaussianCurve(3.0, 1) ** 4, DiscreteGaussianCurve(3.0 + 1e-9, 1) ** 4, to.Laplace(0.2) ** 4]  # printed alike
+    yield [
+        DiscreteGaussianCurve(3.0, 1) ** 4,
+        DiscreteGaussianCurve(3.0 + 1e-9, 1) ** 4,
+        to.Laplace(0.2) ** 4,
+    ]  # printed alike
     points = np.linspace(0, 1, 41)
     yield [to.PiecewiseLinear(points, (1 - points) ** power) ** 4 for power in (2.0, 2.0 + 1e-9)]
 

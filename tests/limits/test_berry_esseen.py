@@ -10,14 +10,16 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tests import strategies
 from tests.limits.bands import ALPHA, EPSILON, contains
-from tradeoff.core.bounds import Bounds
 from tradeoff.errors import DomainError, PrecisionError
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.limits.normal_pair import NormalPair
 
 STEP = to.subsample(to.Gaussian(1.25), 0.005)
 
 
-@pytest.mark.parametrize(("family", "n"), [*((to.PureDP, 10**k) for k in range(1, 6)), (to.Laplace, 10), (to.Laplace, 1000)])
+@pytest.mark.parametrize(
+    ("family", "n"), [*((to.PureDP, 10**k) for k in range(1, 6)), (to.Laplace, 10), (to.Laplace, 1000)]
+)
 def test_the_band_holds_the_curve_and_narrows_as_one_over_root_n(family, n):
     curve = family(1 / math.sqrt(n)) ** n
     band = to.limits.berry_esseen(curve)
@@ -56,7 +58,9 @@ def test_the_band_holds_exact_products_with_masses_at_infinity(f, m, g, n):
     curve = f
     for factor in [f] * (m - 1) + [g] * n:
         curve = curve @ factor
-    band = to.limits.berry_esseen(to.Tensor({f.floats(): m, **({g.floats(): n} if n and g.floats() != f.floats() else {})}))
+    band = to.limits.berry_esseen(
+        to.Tensor({f.floats(): m, **({g.floats(): n} if n and g.floats() != f.floats() else {})})
+    )
     if g.floats() == f.floats() and n:
         return
     truth = np.array([float(curve.at(a)) for a in ALPHA])
@@ -70,7 +74,9 @@ def test_a_gaussian_factor_costs_nothing():
     assert band.gamma == 0
     assert band.bounds(0.3).width < 1e-12
     alone = to.limits.berry_esseen(to.Laplace(0.1) ** 100).gamma
-    assert to.limits.berry_esseen(to.Laplace(0.1) ** 100 @ to.Gaussian(1.0)).gamma < 0.6 * alone  # the variance doubles
+    assert (
+        to.limits.berry_esseen(to.Laplace(0.1) ** 100 @ to.Gaussian(1.0)).gamma < 0.6 * alone
+    )  # the variance doubles
 
 
 def test_constants_are_those_of_the_papers():
@@ -86,7 +92,10 @@ def test_constants_are_those_of_the_papers():
     rho = (1 + t * t) / math.sqrt(1 - t * t)
     assert skewed == pytest.approx(0.3031 * (rho + 0.646) / math.sqrt(n), rel=1e-13)
     both = to.limits.berry_esseen(to.PureDP(0.1) ** n @ to.PureDP(0.2) ** n, constants="sharp")
-    assert both.gamma == to.limits.berry_esseen(to.PureDP(0.1) ** n @ to.PureDP(0.2) ** n, constants="theorem").gamma
+    assert (
+        both.gamma
+        == to.limits.berry_esseen(to.PureDP(0.1) ** n @ to.PureDP(0.2) ** n, constants="theorem").gamma
+    )
     assert "Theorem 3.4" in theorem.source
     assert "Shevtsova" in sharp.source
 
@@ -128,7 +137,11 @@ def test_profile_of_two_normal_laws_against_brute_force(ratio):
 
     low, high = pair.delta(EPSILON)
     for k, epsilon in enumerate(EPSILON):
-        truth = max(0.0, 1 - math.exp(epsilon), np.max(ndtr(-(ratio * z - 1.2 * ratio)) - math.exp(epsilon) * ndtr(-z)))
+        truth = max(
+            0.0,
+            1 - math.exp(epsilon),
+            np.max(ndtr(-(ratio * z - 1.2 * ratio)) - math.exp(epsilon) * ndtr(-z)),
+        )
         assert low[k] <= truth + 1e-9
         assert high[k] >= truth - 1e-12
         assert high[k] - low[k] < 1e-10 * (1 + math.exp(epsilon))
@@ -165,7 +178,9 @@ def test_shapes_are_kept():
 
 
 @pytest.mark.parametrize(
-    "curve", [to.PureDP(0.01) ** 10_000, to.Laplace(0.1) ** 50, STEP**10_000, to.approximate_dp(0.1, 1e-2) ** 100], ids=repr
+    "curve",
+    [to.PureDP(0.01) ** 10_000, to.Laplace(0.1) ** 50, STEP**10_000, to.approximate_dp(0.1, 1e-2) ** 100],
+    ids=repr,
 )
 def test_delta_is_the_dual_of_the_lower_bound_and_falls(curve):
     band = to.limits.berry_esseen(curve)
@@ -184,7 +199,9 @@ def test_a_normal_law_keeps_its_delta_at_large_epsilon():
         assert exact.bounds.delta(epsilon).lower <= band.delta(epsilon).upper <= exact.delta(epsilon) + 1e-13
 
 
-@pytest.mark.parametrize("curve", [to.Laplace(0.1) ** 400, to.approximate_dp(0.1, 1e-3) ** 50, to.TotalVariation(1.0)], ids=repr)
+@pytest.mark.parametrize(
+    "curve", [to.Laplace(0.1) ** 400, to.approximate_dp(0.1, 1e-3) ** 50, to.TotalVariation(1.0)], ids=repr
+)
 @pytest.mark.parametrize("band", [to.limits.berry_esseen, to.limits.edgeworth_bounds])
 def test_every_epsilon_has_an_answer(band, curve):
     """Delta falls from 1 to Q(L = inf), which both ends say to the last digit."""

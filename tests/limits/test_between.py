@@ -41,12 +41,16 @@ def test_groups_of_randomised_response(epsilon: float) -> None:
 def test_envelopes_of_sampled_randomised_response(epsilon: float, p: float) -> None:
     step = to.subsample(to.PureDP(epsilon), p)
     high, low = np.log1p(p * np.expm1([epsilon, -epsilon]))
-    assert -low < high  # removing a record is the worse order for small alpha, adding for large: the hull has a middle piece
+    assert (
+        -low < high
+    )  # removing a record is the worse order for small alpha, adding for large: the hull has a middle piece
     # The supporting lines of both orders: vertices of one at small alpha, of its mirror image at large alpha.
     kink = 1 / (1 + np.exp(epsilon))
     start, end = (kink, 1 - np.exp(high) * kink), (1 - np.exp(high) * kink, kink)
     mass = np.array([start[0], end[0] - start[0], 1 - end[0]])
-    ratio = np.array([(1 - start[1]) / start[0], (start[1] - end[1]) / (end[0] - start[0]), end[1] / (1 - end[0])])
+    ratio = np.array(
+        [(1 - start[1]) / start[0], (start[1] - end[1]) / (end[0] - start[0]), end[1] / (1 - end[0])]
+    )
     hold(step.symmetrise(assume="either-order"), of_losses(mass, np.log(ratio)))
 
 

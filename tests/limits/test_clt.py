@@ -59,7 +59,9 @@ def test_a_gaussian_is_its_own_limit():
 
 
 @pytest.mark.parametrize(
-    ("curve", "trusted"), [(to.Identity(), to.Identity()), (to.TotalVariation(0.3) ** 2, to.TotalVariation(0.51))], ids=repr
+    ("curve", "trusted"),
+    [(to.Identity(), to.Identity()), (to.TotalVariation(0.3) ** 2, to.TotalVariation(0.51))],
+    ids=repr,
 )
 def test_what_has_no_loss_stays_as_it_is(curve, trusted):
     assert to.limits.clt(curve).trusted()(0.2) == pytest.approx(trusted(0.2), rel=1e-14)
@@ -92,15 +94,23 @@ def test_dp_sgd_formulas_against_30_digits(sigma):
         s = 1 / mpmath.mpf(sigma)
         c = mpmath.mpf(p) * mpmath.sqrt(steps)
         poisson = c * mpmath.sqrt(mpmath.expm1(s**2))
-        fixed = mpmath.sqrt(2) * c * mpmath.sqrt(mpmath.exp(s**2) * mpmath.ncdf(1.5 * s) + 3 * mpmath.ncdf(-0.5 * s) - 2)
+        fixed = (
+            mpmath.sqrt(2)
+            * c
+            * mpmath.sqrt(mpmath.exp(s**2) * mpmath.ncdf(1.5 * s) + 3 * mpmath.ncdf(-0.5 * s) - 2)
+        )
     assert to.limits.dp_sgd_clt(p, sigma, steps).mu == pytest.approx(float(poisson), rel=1e-13)
-    assert to.limits.dp_sgd_clt(p, sigma, steps, scheme="fixed-size").mu == pytest.approx(float(fixed), rel=1e-11)
+    assert to.limits.dp_sgd_clt(p, sigma, steps, scheme="fixed-size").mu == pytest.approx(
+        float(fixed), rel=1e-11
+    )
 
 
 def test_fixed_size_formula_is_the_limit_of_the_exact_composition():
     sigma, p, n = 1.0, 1e-3, 100_000
     step = to.subsample(to.Gaussian(1 / sigma), p, scheme="without-replacement")
-    assert to.limits.dp_sgd_clt(p, sigma, n, scheme="fixed-size").mu == pytest.approx(to.limits.clt(step**n).mu, rel=5e-3)
+    assert to.limits.dp_sgd_clt(p, sigma, n, scheme="fixed-size").mu == pytest.approx(
+        to.limits.clt(step**n).mu, rel=5e-3
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,9 @@ STEP = to.subsample(to.Gaussian(1.25), 0.005)
 def errors(curve, tol=None):
     bounds = curve.bounds(ALPHA, tol=tol)
     middle = (bounds.lower + bounds.upper) / 2
-    return *(np.abs(estimate(ALPHA) - middle) for estimate in (to.limits.edgeworth(curve), to.limits.clt(curve))), bounds.width
+    return *(
+        np.abs(estimate(ALPHA) - middle) for estimate in (to.limits.edgeworth(curve), to.limits.clt(curve))
+    ), bounds.width
 
 
 def worst(curve):
@@ -71,7 +73,18 @@ RARE = to.mixture({to.PureDP(0.1): 0.999, to.PureDP(20.0): 0.001}) ** 10
 
 @pytest.mark.parametrize(
     "curve",
-    [STEP, STEP**3, ~(STEP**3), to.PureDP(3.0) ** 2, to.PureDP(100.0), to.Laplace(5.0), to.Laplace(300.0) ** 2, HEAVY, RARE, ~RARE],
+    [
+        STEP,
+        STEP**3,
+        ~(STEP**3),
+        to.PureDP(3.0) ** 2,
+        to.PureDP(100.0),
+        to.Laplace(5.0),
+        to.Laplace(300.0) ** 2,
+        HEAVY,
+        RARE,
+        ~RARE,
+    ],
     ids=repr,
 )
 def test_a_wild_expansion_is_repaired_to_a_trade_off_function(curve):
@@ -86,7 +99,9 @@ def test_a_wild_expansion_is_repaired_to_a_trade_off_function(curve):
     assert np.all((delta >= 0) & (delta <= 1) & (np.diff(delta, prepend=1.0) <= 1e-12))
 
 
-@pytest.mark.parametrize("curve", [to.PureDP(700.0) ** 2, to.PureDP(1e-150) ** 10, to.subsample(to.Gaussian(38.0), 1e-3)], ids=repr)
+@pytest.mark.parametrize(
+    "curve", [to.PureDP(700.0) ** 2, to.PureDP(1e-150) ** 10, to.subsample(to.Gaussian(38.0), 1e-3)], ids=repr
+)
 def test_losses_whose_moments_floats_do_not_hold_are_refused(curve):
     with pytest.raises(PrecisionError, match=r"too small for floats|cannot be bounded"):
         to.limits.edgeworth(curve)
@@ -100,6 +115,9 @@ def test_envelope_and_constant_losses():
     assert to.limits.edgeworth(to.TotalVariation(0.25))(0.25) == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize(("gaps", "span"), [([], 0), ([0.2, 0.2], 0.2), ([0.2, 0.30000000000000004], 0.1), ([1.0, math.sqrt(2)], 0)])
+@pytest.mark.parametrize(
+    ("gaps", "span"),
+    [([], 0), ([0.2, 0.2], 0.2), ([0.2, 0.30000000000000004], 0.1), ([1.0, math.sqrt(2)], 0)],
+)
 def test_common_span(gaps, span):
     assert _common(gaps) == pytest.approx(span, rel=1e-6)

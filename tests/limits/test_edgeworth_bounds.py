@@ -33,7 +33,9 @@ def inside(band):
     return np.max(band.bounds(alpha).width / np.maximum(band.berry_esseen.bounds(alpha).width, 1e-3))
 
 
-@pytest.mark.parametrize(("family", "n"), [*((to.PureDP, 10**k) for k in (0, 1, 2, 4, 6)), (to.Laplace, 10), (to.Laplace, 1000)])
+@pytest.mark.parametrize(
+    ("family", "n"), [*((to.PureDP, 10**k) for k in (0, 1, 2, 4, 6)), (to.Laplace, 10), (to.Laplace, 1000)]
+)
 def test_the_band_holds_the_curve_and_narrows_as_half_a_step_of_the_lattice(family, n):
     curve = family(1 / math.sqrt(n)) ** n
     band = to.limits.edgeworth_bounds(curve)
@@ -74,7 +76,11 @@ def test_the_band_holds_every_kind_of_curve(curve):
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from([to.PureDP, to.Laplace, to.Gaussian]), st.floats(0.02, 0.6), st.integers(1, 80)), min_size=1, max_size=3
+        st.tuples(
+            st.sampled_from([to.PureDP, to.Laplace, to.Gaussian]), st.floats(0.02, 0.6), st.integers(1, 80)
+        ),
+        min_size=1,
+        max_size=3,
     )
 )
 @settings(max_examples=6, deadline=None)
@@ -135,7 +141,10 @@ def test_a_long_run_of_skewed_steps_is_held_at_every_alpha(curve):
 )
 def test_extremes_give_probabilities_in_order(curve):
     found = to.limits.edgeworth_bounds(curve)
-    alpha, epsilon = np.array([0.0, 1e-300, 1e-12, 0.5, 1.0]), np.array([-700.0, -30.0, 0.0, 1.0, 30.0, 700.0])
+    alpha, epsilon = (
+        np.array([0.0, 1e-300, 1e-12, 0.5, 1.0]),
+        np.array([-700.0, -30.0, 0.0, 1.0, 30.0, 700.0]),
+    )
     for band in (found, found.berry_esseen):
         for answer in (band.bounds(alpha), band.delta(epsilon)):
             assert np.all((answer.lower >= 0) & (answer.lower <= answer.upper) & (answer.upper <= 1))
@@ -156,7 +165,9 @@ def test_how_much_narrower():
 
 
 @pytest.mark.parametrize(
-    "curve", [to.PureDP(0.1) ** 200, STEP**3000, ~(STEP**3000), (STEP**3000).symmetrise(assume="either-order")], ids=repr
+    "curve",
+    [to.PureDP(0.1) ** 200, STEP**3000, ~(STEP**3000), (STEP**3000).symmetrise(assume="either-order")],
+    ids=repr,
 )
 def test_delta_is_the_dual_of_the_lower_bound_and_falls(curve):
     band = to.limits.edgeworth_bounds(curve)

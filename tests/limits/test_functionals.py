@@ -23,7 +23,10 @@ def from_definition(log_slope, points):
     """Integrate powers of log|f'(alpha)| over [0, 1], cut at ``points``."""
 
     def integral(function):
-        return mp.fsum(mp.quad(lambda a: function(log_slope(a)), [low, (low + high) / 2, high]) for low, high in itertools.pairwise(points))
+        return mp.fsum(
+            mp.quad(lambda a: function(log_slope(a)), [low, (low + high) / 2, high])
+            for low, high in itertools.pairwise(points)
+        )
 
     kl = -integral(lambda s: s)
     return kl, integral(lambda s: s**2), integral(lambda s: abs(s) ** 3), kl
@@ -41,7 +44,10 @@ def laplace(e):
     points = [0, shrink / 2, turn, mp.exp(-e / 2) / 2, mp.mpf(1) / 2, 1]
     points = sorted(points)
     kl, kappa2, kappa3, _ = from_definition(log_slope, points)
-    third = mp.fsum(mp.quad(lambda a: abs(log_slope(a) + kl) ** 3, [low, high]) for low, high in itertools.pairwise(points))
+    third = mp.fsum(
+        mp.quad(lambda a: abs(log_slope(a) + kl) ** 3, [low, high])
+        for low, high in itertools.pairwise(points)
+    )
     return kl, kappa2, kappa3, third
 
 
@@ -106,7 +112,14 @@ def test_a_subsampled_gaussian_against_its_own_integrals(p, mu, flipped):
 
     def mean(function):
         weight = (lambda x: mp.exp(ratio(x))) if flipped else (lambda _: mp.mpf(1))
-        cuts = sorted({-mp.inf, *(k * sigma for k in range(-10, 11, 2)), *(1 + k * sigma for k in range(-10, 11, 2)), mp.inf})
+        cuts = sorted(
+            {
+                -mp.inf,
+                *(k * sigma for k in range(-10, 11, 2)),
+                *(1 + k * sigma for k in range(-10, 11, 2)),
+                mp.inf,
+            }
+        )
         return mp.quad(lambda x: function(sign * ratio(x)) * weight(x) * mp.npdf(x, 0, sigma), cuts)
 
     curve = to.subsample(to.Gaussian(mu), float(p))
@@ -142,7 +155,9 @@ def test_no_loss_has_no_moments(curve):
     assert [functional(curve).upper for functional in FUNCTIONALS] == [0, 0, 0, 0]
 
 
-@pytest.mark.parametrize("curve", [to.TotalVariation(1e-6), to.approximate_dp(1.0, 1e-6), to.Gaussian(math.inf)], ids=repr)
+@pytest.mark.parametrize(
+    "curve", [to.TotalVariation(1e-6), to.approximate_dp(1.0, 1e-6), to.Gaussian(math.inf)], ids=repr
+)
 def test_a_flat_end_makes_every_functional_infinite(curve):
     assert [functional(curve).lower for functional in FUNCTIONALS] == [math.inf] * 4
 

@@ -11,20 +11,27 @@ from hypothesis import strategies as st
 from scipy.special import gammaincc, ndtr
 from scipy.stats import binom
 
-from tradeoff.core.bounds import Bounds
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.limits.moments import CONSTANT
 from tradeoff.limits.smoothing import _CORNER, _CUBIC, _kernel, _Rest, expansion
 
 
 def summand(variance, absolute, third, fourth):
     return CONSTANT._replace(
-        **{k: Bounds(v, v) for k, v in zip(("variance", "third", "cumulant3", "fourth"), (variance, absolute, third, fourth), strict=True)}
+        **{
+            k: Bounds(v, v)
+            for k, v in zip(
+                ("variance", "third", "cumulant3", "fourth"), (variance, absolute, third, fourth), strict=True
+            )
+        }
     )
 
 
 def bernoulli(p, size=1.0):
     q, s = 1 - p, size
-    return summand(s**2 * p * q, s**3 * p * q * (p * p + q * q), s**3 * p * q * (q - p), s**4 * p * q * (1 - 3 * p * q))
+    return summand(
+        s**2 * p * q, s**3 * p * q * (p * p + q * q), s**3 * p * q * (q - p), s**4 * p * q * (1 - 3 * p * q)
+    )
 
 
 def holds(law, x, *values):
@@ -71,7 +78,12 @@ def test_cubics_below_one_minus_cosine():
 
 
 @pytest.mark.parametrize(
-    "rest", [_Rest(0.0, 0.01, 0.01, 0.01, 0.2), _Rest(0.3, 0.02, 0.01, 0.01, 0.3), _Rest(0.01, 1e-4, 1e-4, 1e-4, 0.02)]
+    "rest",
+    [
+        _Rest(0.0, 0.01, 0.01, 0.01, 0.2),
+        _Rest(0.3, 0.02, 0.01, 0.01, 0.3),
+        _Rest(0.01, 1e-4, 1e-4, 1e-4, 0.02),
+    ],
 )
 def test_the_rest_is_just_above_its_integrals(rest):
     t, s = rest.reach, rest.skewness
@@ -87,7 +99,10 @@ def test_the_rest_is_just_above_its_integrals(rest):
         room = 1 - rest.largest * u * u / 2
         if room <= 0:
             return far
-        return min(far, normal * (mp.expm1(u**4 * (rest.fourth / 24 + rest.squares / 8 / room)) + (s * u**3) ** 2 / 72))
+        return min(
+            far,
+            normal * (mp.expm1(u**4 * (rest.fourth / 24 + rest.squares / 8 / room)) + (s * u**3) ** 2 / 72),
+        )
 
     with mp.workdps(15):
         cuts = [0, *(v for v in (1, 2, 3, 4, 5, 6, 8, 10, t - 10, t - 6, t - 3, t - 1) if 0 < v < t), t]
@@ -124,7 +139,13 @@ def test_sums_of_uniform_variables_are_held(n):
     """Irwin and Hall in whole numbers."""
     grid = [i * n / 200 for i in range(201)]
     with mp.workdps(40):
-        law = [float(sum((-1) ** k * comb(n, k) * mp.mpf(max(v - k, 0)) ** n for k in range(n + 1)) / mp.factorial(n)) for v in grid]
+        law = [
+            float(
+                sum((-1) ** k * comb(n, k) * mp.mpf(max(v - k, 0)) ** n for k in range(n + 1))
+                / mp.factorial(n)
+            )
+            for v in grid
+        ]
     x = (np.array(grid) - n / 2) / math.sqrt(n / 12)
     holds([(summand(1 / 12, 1 / 32, 0.0, 1 / 80), n)], x, np.array(law))
 
@@ -133,11 +154,15 @@ def test_sums_of_uniform_variables_are_held(n):
 def test_sums_of_exponential_variables_are_held(n):
     x = np.linspace(-min(math.sqrt(n), 8.0), 12, 2001)
     absolute = 12 / math.e - 2
-    _, found = holds([(summand(1.0, absolute, 2.0, 9.0), n)], x, 1 - gammaincc(n, np.maximum(n + x * math.sqrt(n), 0.0)))
+    _, found = holds(
+        [(summand(1.0, absolute, 2.0, 9.0), n)], x, 1 - gammaincc(n, np.maximum(n + x * math.sqrt(n), 0.0))
+    )
     assert found.skewness == pytest.approx(2 / math.sqrt(n))
 
 
-@given(st.lists(st.tuples(st.floats(0.01, 0.99), st.integers(1, 4), st.integers(1, 60)), min_size=1, max_size=4))
+@given(
+    st.lists(st.tuples(st.floats(0.01, 0.99), st.integers(1, 4), st.integers(1, 60)), min_size=1, max_size=4)
+)
 @settings(max_examples=40, deadline=None)
 def test_sums_of_unlike_variables_on_a_lattice_are_held(parts):
     """Bernoulli variables of several sizes and chances, convolved."""
@@ -145,7 +170,11 @@ def test_sums_of_unlike_variables_on_a_lattice_are_held(parts):
     for p, size, n in parts:
         step = np.zeros(size * n + 1)
         step[::size] = binom.pmf(np.arange(n + 1), n, p)
-        mass, mean, variance = np.convolve(mass, step), mean + size * n * p, variance + size**2 * n * p * (1 - p)
+        mass, mean, variance = (
+            np.convolve(mass, step),
+            mean + size * n * p,
+            variance + size**2 * n * p * (1 - p),
+        )
     law = np.cumsum(mass)
     x = (np.arange(len(law)) - mean) / math.sqrt(variance)
     holds([(bernoulli(p, size), n) for p, size, n in parts], x, law, np.append(0.0, law[:-1]))
@@ -157,7 +186,9 @@ def test_a_normal_sum_has_no_error_and_a_normal_summand_only_helps():
     x = np.linspace(-40, 40, 801)
     assert np.all(found.width(x) == 0)
     np.testing.assert_array_equal(found.cdf(x), ndtr(x))
-    alone, helped = (expansion(law).rest for law in ([(bernoulli(0.3), 100)], [(bernoulli(0.3), 100), (normal, 21)]))
+    alone, helped = (
+        expansion(law).rest for law in ([(bernoulli(0.3), 100)], [(bernoulli(0.3), 100), (normal, 21)])
+    )
     assert helped < alone / 2
 
 

@@ -26,7 +26,9 @@ EACH = (
 @pytest.mark.parametrize("mechanism", EACH, ids=lambda each: each.kind)
 def test_each_kind_is_a_frozen_value_and_has_a_curve(mechanism):
     assert m.KINDS[mechanism.kind] is type(mechanism)
-    assert hash(mechanism) == hash(type(mechanism)(**{name: getattr(mechanism, name) for name in mechanism.__dataclass_fields__}))
+    assert hash(mechanism) == hash(
+        type(mechanism)(**{name: getattr(mechanism, name) for name in mechanism.__dataclass_fields__})
+    )
     assert isinstance(mechanism.curve(), to.TradeOff)
     assert mechanism.curve().symmetric == (mechanism.order == "symmetric")
     with pytest.raises(FrozenInstanceError):
@@ -61,7 +63,10 @@ def test_sampling_nothing_and_everything():
 
 
 def test_sampling_is_stated_for_adding_or_removing_a_record():
-    assert {each.kind for each in EACH if each.adjacency == "add-remove"} == {"subsampled-gaussian", "subsampled-laplace"}
+    assert {each.kind for each in EACH if each.adjacency == "add-remove"} == {
+        "subsampled-gaussian",
+        "subsampled-laplace",
+    }
     assert {each.adjacency for each in EACH if each.order == "symmetric"} == {None}
 
 
@@ -103,8 +108,14 @@ def test_discrete_laplace_with_a_wider_shift():
         (lambda: m.Laplace(scale=1, sensitivity=0), "sensitivity = 0"),
         (lambda: m.Laplace(scale=1, sensitivity=math.inf), "sensitivity = inf"),
         (lambda: m.Laplace(scale=1e-320), "scale = 1e-320"),
-        (lambda: m.SubsampledGaussian(noise_multiplier=1, sample_rate=1.5), "sample_rate = 1.5 is outside [0, 1]"),
-        (lambda: m.SubsampledGaussian(noise_multiplier=1, sample_rate=-0.1), "sample_rate = -0.1 is outside [0, 1]"),
+        (
+            lambda: m.SubsampledGaussian(noise_multiplier=1, sample_rate=1.5),
+            "sample_rate = 1.5 is outside [0, 1]",
+        ),
+        (
+            lambda: m.SubsampledGaussian(noise_multiplier=1, sample_rate=-0.1),
+            "sample_rate = -0.1 is outside [0, 1]",
+        ),
         (lambda: m.SubsampledLaplace(scale=1, sample_rate=math.nan), "sample_rate = nan"),
         (lambda: m.RandomizedResponse(epsilon=-1), "epsilon = -1"),
         (lambda: m.RandomizedResponse(epsilon=1, categories=1), "categories = 1"),

@@ -54,7 +54,10 @@ def test_tied_orders_are_composed_in_one_order_and_enveloped_once():
     curve, guarantee = plan.curve(), plan.guarantee()
     assert not curve.symmetric
     assert guarantee.symmetric
-    for delta, remove, add in ((1e-3, 1.16251231986216, 0.9731422674706792), (1e-5, 1.828236666516575, 1.4166619480361757)):
+    for delta, remove, add in (
+        (1e-3, 1.16251231986216, 0.9731422674706792),
+        (1e-5, 1.828236666516575, 1.4166619480361757),
+    ):
         assert remove in curve.bounds.epsilon(delta)
         assert add in (~curve).bounds.epsilon(delta)
         assert remove in guarantee.bounds.epsilon(delta)

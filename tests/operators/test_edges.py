@@ -51,7 +51,11 @@ def test_subsampled_profiles_hold_the_truth_at_any_rate(theta: float, p: float, 
             low, high = curve.bounds.delta(losses)
             for loss, a, b in zip(losses, low, high, strict=True):
                 exact = truth(theta, p, mp.mpf(loss))
-                assert mp.mpf(a) * (1 - EXACT) - mp.mpf(10) ** -100 <= exact <= mp.mpf(b) * (1 + EXACT) + mp.mpf(10) ** -100
+                assert (
+                    mp.mpf(a) * (1 - EXACT) - mp.mpf(10) ** -100
+                    <= exact
+                    <= mp.mpf(b) * (1 + EXACT) + mp.mpf(10) ** -100
+                )
 
 
 @given(theta=SHIFTS, p=RATES)
@@ -62,7 +66,9 @@ def test_no_subsampled_loss_is_above_the_largest(theta: float, p: float) -> None
             assert truth(theta, p, mp.mpf(curve.epsilon(0.0))) < mp.mpf(10) ** -100
 
 
-@given(theta=SHIFTS, p=RATES, delta=st.one_of(st.floats(1e-12, 0.9), st.floats(-14, -1).map(lambda x: 1 - 10**x)))
+@given(
+    theta=SHIFTS, p=RATES, delta=st.one_of(st.floats(1e-12, 0.9), st.floats(-14, -1).map(lambda x: 1 - 10**x))
+)
 def test_subsampled_epsilon_holds_the_truth_at_any_rate(theta: float, p: float, delta: float) -> None:
     f = to.subsample(to.Laplace(theta), p)
     with mp.workdps(DIGITS):
@@ -111,7 +117,14 @@ def test_an_end_that_is_proved_alone_stays_proved_among_other_nodes() -> None:
 @pytest.mark.parametrize("under", ["P", "Q"])
 @pytest.mark.parametrize(
     "curve",
-    [to.Gaussian(1.0), to.approximate_dp(1.0, 0.1), to.Laplace(0.5) ** 3, to.TotalVariation(1.0), to.PureDP(0.5).group(3), to.Identity()],
+    [
+        to.Gaussian(1.0),
+        to.approximate_dp(1.0, 0.1),
+        to.Laplace(0.5) ** 3,
+        to.TotalVariation(1.0),
+        to.PureDP(0.5).group(3),
+        to.Identity(),
+    ],
     ids=repr,
 )
 def test_distribution_functions_anywhere(curve: to.TradeOff, under: str) -> None:
@@ -176,15 +189,25 @@ def test_operators_take_curves_only(thing: object) -> None:
     [
         (to.mechanisms.Laplace(scale=1.0), r"is a mechanism,.*write Laplace\(\.\.\.\)\.curve\(\)"),
         (to.Laplace(1.0).gdp(), r"is a Reduction,.*write Reduction\(\.\.\.\)\.curve$"),
-        (to.mechanisms.Plan({to.mechanisms.Laplace(scale=1.0): 2}), r"is a Plan,.*write Plan\(\.\.\.\)\.guarantee\(\)"),
-        (to.limits.berry_esseen(to.Laplace(0.1) ** 400), r"is a BerryEsseen,.*write BerryEsseen\(\.\.\.\)\.guarantee$"),
+        (
+            to.mechanisms.Plan({to.mechanisms.Laplace(scale=1.0): 2}),
+            r"is a Plan,.*write Plan\(\.\.\.\)\.guarantee\(\)",
+        ),
+        (
+            to.limits.berry_esseen(to.Laplace(0.1) ** 400),
+            r"is a BerryEsseen,.*write BerryEsseen\(\.\.\.\)\.guarantee$",
+        ),
         (to.limits.clt(to.Laplace(0.1) ** 400), "estimate"),
         (0.5, r"0\.5 is not a trade-off function"),
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_what_leads_to_a_curve_is_told_how(thing: object, remedy: str) -> None:
-    for operator in (lambda: to.Gaussian(1.0) @ thing, lambda: to.Gaussian(1.0) >= thing, lambda: to.subsample(thing, 0.1)):
+    for operator in (
+        lambda: to.Gaussian(1.0) @ thing,
+        lambda: to.Gaussian(1.0) >= thing,
+        lambda: to.subsample(thing, 0.1),
+    ):
         with pytest.raises(KindError, match=remedy):
             operator()
 
@@ -220,7 +243,9 @@ def test_great_powers_of_exact_curves_stay_symbolic(n: int) -> None:
 
 
 @given(vertices(most=3), st.integers(1, 4), st.floats(0.0, 1.0))
-def test_groups_of_float_curves_hold_the_exact_ones(points: tuple[list[Fraction], list[Fraction]], k: int, alpha: float) -> None:
+def test_groups_of_float_curves_hold_the_exact_ones(
+    points: tuple[list[Fraction], list[Fraction]], k: int, alpha: float
+) -> None:
     exact = to.maximum(f := to.PiecewiseLinear(*points), f.inverse())
     found = exact.floats().group(k).bounds(alpha)
     assert found.lower <= exact.group(k).at(Fraction(alpha)) <= found.upper
@@ -240,7 +265,10 @@ def test_operators_on_products_compose() -> None:
     """By whole curves, which hold a product that has a closed form; exactly where the product only leaks."""
     known, by_curves = (
         to.subsample(base, 0.1) ** 20
-        for base in (to.Gaussian(1.0), to.Gaussian(0.6) @ (to.Gaussian(0.4) @ to.Gaussian(0.48**0.5) @ to.Laplace(1e-9)))
+        for base in (
+            to.Gaussian(1.0),
+            to.Gaussian(0.6) @ (to.Gaussian(0.4) @ to.Gaussian(0.48**0.5) @ to.Laplace(1e-9)),
+        )
     )
     for question, at in (("delta", 0.5), ("epsilon", 1e-3), ("__call__", 0.1)):
         narrow, wide = getattr(known.bounds, question)(at), getattr(by_curves.bounds, question)(at)

@@ -18,7 +18,14 @@ import tradeoff as to
 from tests.strategies import exact_curves, factors, log_uniform, small_exact_curves, symmetric_families
 from tradeoff.errors import SymbolError, Undecided
 
-G, P, Lap, TV, dp, thin = to.Gaussian, to.PureDP, to.Laplace, to.TotalVariation, to.approximate_dp, to.subsample
+G, P, Lap, TV, dp, thin = (
+    to.Gaussian,
+    to.PureDP,
+    to.Laplace,
+    to.TotalVariation,
+    to.approximate_dp,
+    to.subsample,
+)
 THIRD = Fraction(1, 3)
 HALF_TAKEN = thin(G(1), 0.5)
 ONE_ORDER = thin(Lap(1), 0.1)
@@ -147,7 +154,9 @@ def test_what_floats_cannot_tell_stays_undecided() -> None:
 
 
 def test_floats_that_pass_the_identity_are_brought_back() -> None:
-    f = to.PiecewiseLinear([0, 0.1, 1], [1, 0.9, 0])  # 0.1 + 0.9 is above 1 in exact arithmetic of these floats
+    f = to.PiecewiseLinear(
+        [0, 0.1, 1], [1, 0.9, 0]
+    )  # 0.1 + 0.9 is above 1 in exact arithmetic of these floats
     g = to.PiecewiseLinear([0, 0.1, 1], [1, 0.8, 0])
     assert f >= g
     assert not g >= f
@@ -215,7 +224,9 @@ def test_gaussian_is_dp_exactly_where_its_profile_says(mu: float, epsilon: float
         delta = float(truth * (1 + mp.mpf(shift)))
         if delta > 1e-300:
             found = verdict(G(mu), dp(epsilon, delta))
-            assert found in ({bool(truth <= mp.mpf(delta))} if abs(shift) > 1e-10 else {bool(truth <= mp.mpf(delta)), None})
+            assert found in (
+                {bool(truth <= mp.mpf(delta))} if abs(shift) > 1e-10 else {bool(truth <= mp.mpf(delta)), None}
+            )
 
 
 @given(log_uniform(0.1, 5), st.floats(0.01, 3), st.sampled_from([0.0, 1e-9, 0.1]))
@@ -244,7 +255,11 @@ def test_gaussian_against_polygons(mu: float, f: to.PiecewiseLinear) -> None:
         below = all(gaussian(a) <= mp.mpf(b.numerator) / b.denominator for a, b in points)
         assert verdict(f, g) in {below, None}
         slopes = [(b - d) / (c - a) for (a, b), (c, d) in pairwise(points)]
-        gaps = [gaussian_profile(mu, mp.log(mp.mpf(s.numerator) / s.denominator)) - mp.mpf(float(f.hockey_stick(s))) for s in slopes]
+        gaps = [
+            gaussian_profile(mu, mp.log(mp.mpf(s.numerator) / s.denominator))
+            - mp.mpf(float(f.hockey_stick(s)))
+            for s in slopes
+        ]
         if all(abs(gap) > 1e-12 for gap in gaps):
             assert (g >= f) is all(gap <= 0 for gap in gaps)
 
@@ -313,7 +328,13 @@ def test_the_order_holds_by_construction(f: to.TradeOff, g: to.TradeOff, p: floa
     assert verdict(f, envelope) in {True, None} if isinstance(f, to.PiecewiseLinear) else f >= envelope
     if f not in {g, product} and g != product:
         low, mean, high = to.minimum(f, g), to.mixture({f: p, g: 1 - p}), to.maximum(f, g)
-        for above, below in ((high, f), (f, low), (high, mean), (mean, low), (mean, to.mixture({f @ g: p, g: 1 - p}))):
+        for above, below in (
+            (high, f),
+            (f, low),
+            (high, mean),
+            (mean, low),
+            (mean, to.mixture({f @ g: p, g: 1 - p})),
+        ):
             assert verdict(above, below) is not False
 
 

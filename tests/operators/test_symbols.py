@@ -41,8 +41,12 @@ OPERATORS: dict[str, Callable[[to.TradeOff], to.TradeOff]] = {
     "without replacement": lambda f: to.subsample(f, 0.25, scheme="without-replacement"),
     "without replacement, inverse": lambda f: ~to.subsample(f, 0.25, scheme="without-replacement"),
     "without replacement, group": lambda f: to.subsample(f, 0.25, scheme="without-replacement").group(2),
-    "without replacement, leak": lambda f: to.subsample(f, 0.25, scheme="without-replacement") @ to.TotalVariation(0.125),
-    "without replacement, mixture": lambda f: to.mixture({to.subsample(f, 0.25, scheme="without-replacement"): 0.5, G: 0.5}),
+    "without replacement, leak": lambda f: (
+        to.subsample(f, 0.25, scheme="without-replacement") @ to.TotalVariation(0.125)
+    ),
+    "without replacement, mixture": lambda f: to.mixture(
+        {to.subsample(f, 0.25, scheme="without-replacement"): 0.5, G: 0.5}
+    ),
     "either-order": lambda f: f.symmetrise(assume="either-order"),
     "profile": lambda f: f.symmetrise(assume="profile"),
 }
@@ -67,7 +71,10 @@ def test_numbers_put_in_afterwards(family: str, operator: str) -> None:
 def test_a_symbolic_rate(f: to.TradeOff, scheme: Any) -> None:
     symbolic = to.subsample(f, p, scheme=scheme)
     for rate in (0, 0.25, Fraction(1, 4), 1):
-        found, wanted = symbolic.subs({p: rate}).bounds(ALPHA), to.subsample(f, rate, scheme=scheme).bounds(ALPHA)
+        found, wanted = (
+            symbolic.subs({p: rate}).bounds(ALPHA),
+            to.subsample(f, rate, scheme=scheme).bounds(ALPHA),
+        )
         np.testing.assert_allclose(found.lower, wanted.lower, rtol=1e-6, atol=1e-9)
         assert np.all((found.lower <= wanted.upper) & (wanted.lower <= found.upper))
     with pytest.raises(DomainError, match="outside"):

@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.golden.oracle import exact, gaussian_beta, laplace_beta, laplace_power_delta
-from tests.strategies import alphas, curves, factors, float_curves, gaussians, laplaces, log_uniform, pure_dps, subsampled
+from tests.strategies import (
+    alphas,
+    curves,
+    factors,
+    float_curves,
+    gaussians,
+    laplaces,
+    log_uniform,
+    pure_dps,
+    subsampled,
+)
 from tradeoff.errors import DomainError, SymbolError
 
 DIGITS = 50
@@ -26,7 +36,10 @@ few = settings(max_examples=max(4, settings.default.max_examples // 3))
 @cache
 def vertices(curve):
     """The vertices as fractions: of each coordinate and its complement the smaller is the number meant."""
-    pairs = zip(curve.alpha, curve.complements[0], strict=True), zip(curve.beta, curve.complements[1], strict=True)
+    pairs = (
+        zip(curve.alpha, curve.complements[0], strict=True),
+        zip(curve.beta, curve.complements[1], strict=True),
+    )
     return tuple([Fraction(x) if x <= rest else 1 - Fraction(rest) for x, rest in column] for column in pairs)
 
 
@@ -71,10 +84,17 @@ CLOSED = [
     (to.TotalVariation(0.3), lambda a: max(1 - mp.mpf(0.3) - a, mp.mpf(0))),
     (to.Identity(), lambda a: 1 - a),
 ]
-SUBSAMPLED = [(to.subsample(to.Gaussian(mu), p), lambda a, mu=mu, p=p: subsampled_beta(a, mu, p)) for mu, p in [(1.0, 0.01), (2.0, 0.25)]]
+SUBSAMPLED = [
+    (to.subsample(to.Gaussian(mu), p), lambda a, mu=mu, p=p: subsampled_beta(a, mu, p))
+    for mu, p in [(1.0, 0.01), (2.0, 0.25)]
+]
 
 
-@pytest.mark.parametrize(("curve", "beta"), [*CLOSED, *SUBSAMPLED], ids=lambda each: repr(each) if isinstance(each, to.TradeOff) else "")
+@pytest.mark.parametrize(
+    ("curve", "beta"),
+    [*CLOSED, *SUBSAMPLED],
+    ids=lambda each: repr(each) if isinstance(each, to.TradeOff) else "",
+)
 def test_the_truth_lies_between_in_both_tails(curve, beta):
     with mp.workdps(DIGITS + 20):
         for alpha in [*TAILS, *(1 - t for t in TAILS)]:
@@ -173,7 +193,9 @@ class TestQuestionsToASide:
         assert f.bounds(alpha).lower <= value(f, Fraction(alpha)) <= f.bounds(alpha).upper
         assert f.bounds.delta(epsilon).lower <= profile(f, epsilon) <= f.bounds.delta(epsilon).upper
 
-    @given(st.one_of(gaussians, laplaces, pure_dps, subsampled), st.floats(-30, 30), st.booleans(), st.booleans())
+    @given(
+        st.one_of(gaussians, laplaces, pure_dps, subsampled), st.floats(-30, 30), st.booleans(), st.booleans()
+    )
     def test_delta_in_both_orders(self, f, epsilon, below, turned):
         side = f.lower if below else f.upper
         side = ~side if turned else side
@@ -200,7 +222,9 @@ class TestExtremes:
         assert to.TotalVariation(1).upper(0.0) <= 1e-14
 
     @pytest.mark.parametrize(
-        "curve", [to.Gaussian(40), to.Gaussian(1e4), to.PureDP(1000), to.Gaussian(1e-13), to.TotalVariation(5e-324)], ids=repr
+        "curve",
+        [to.Gaussian(40), to.Gaussian(1e4), to.PureDP(1000), to.Gaussian(1e-13), to.TotalVariation(5e-324)],
+        ids=repr,
     )
     def test_far_parameters_stay_on_their_sides(self, curve):
         for alpha in (0.0, 1e-300, 1e-20, 0.5, 1 - 1e-16, 1.0):
@@ -227,7 +251,11 @@ class TestNodes:
             assert upper.bounds(alpha).upper >= truth * (1 - 1e-15)
 
     @few
-    @given(factors, st.lists(st.one_of(st.sampled_from([0.0, 1.0]), log_uniform(1e-20, 1.0)), min_size=1, max_size=6), alphas)
+    @given(
+        factors,
+        st.lists(st.one_of(st.sampled_from([0.0, 1.0]), log_uniform(1e-20, 1.0)), min_size=1, max_size=6),
+        alphas,
+    )
     def test_any_nodes_are_valid(self, f, nodes, alpha):
         lower, upper = f.tabulate(nodes)
         assert lower.bounds(alpha).lower <= f.bounds(alpha).upper
@@ -260,7 +288,9 @@ class TestInTheAlgebra:
     def test_a_power_of_a_side_keeps_small_deltas(self):
         f = to.Gaussian(0.1)
         truth = f**100
-        assert truth.bounds.epsilon(1e-15).lower <= (f.lower**100).epsilon(1e-15) <= truth.epsilon(1e-15) * 1.01
+        assert (
+            truth.bounds.epsilon(1e-15).lower <= (f.lower**100).epsilon(1e-15) <= truth.epsilon(1e-15) * 1.01
+        )
 
     def test_masses_at_infinity_survive(self):
         f = to.TotalVariation(1e-20) @ to.PureDP(1)

@@ -13,8 +13,14 @@ def texts(figure):
     renderer = canvas.get_renderer()
     axes = [axis for each in figure.axes for axis in (each.xaxis, each.yaxis)]
     ticks = [(axis, tick) for axis in axes for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())]
-    beyond = {id(tick.label1) for axis, tick in ticks if not _within(tick.get_loc(), axis.get_view_interval())}  # never drawn
-    found = [each for each in figure.findobj(mpl.text.Text) if each.get_visible() and each.get_text().strip() and id(each) not in beyond]
+    beyond = {
+        id(tick.label1) for axis, tick in ticks if not _within(tick.get_loc(), axis.get_view_interval())
+    }  # never drawn
+    found = [
+        each
+        for each in figure.findobj(mpl.text.Text)
+        if each.get_visible() and each.get_text().strip() and id(each) not in beyond
+    ]
     return {f"{i} {each.get_text()}": each.get_window_extent(renderer) for i, each in enumerate(found)}
 
 

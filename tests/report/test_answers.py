@@ -30,7 +30,9 @@ def test_answers_are_those_of_the_curve():
     curve = to.Gaussian(1)
     answers = ask(curve, delta=[1e-5], epsilon=[1.0, 2.0], alpha=[0.05])
     for name, question, answer in answers:
-        bounds = {"epsilon": curve.bounds.epsilon, "delta": curve.bounds.delta, "beta": curve.bounds}[name](answer.asked)
+        bounds = {"epsilon": curve.bounds.epsilon, "delta": curve.bounds.delta, "beta": curve.bounds}[name](
+            answer.asked
+        )
         assert (answer.lower, answer.upper) == tuple(bounds)
         assert question in ("delta", "epsilon", "alpha")
     assert (len(answers.epsilon), len(answers.delta), len(answers.beta)) == (1, 2, 1)

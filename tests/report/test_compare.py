@@ -88,7 +88,9 @@ def test_pairs_make_the_curve_and_the_profile_of_one_pair():
 
 
 def test_curves_of_the_caller():
-    found = compare(to.Laplace(0.5) ** 4, {"too private": to.Gaussian(0.5), "enough": to.Gaussian(2.0)}, delta=[1e-3])
+    found = compare(
+        to.Laplace(0.5) ** 4, {"too private": to.Gaussian(0.5), "enough": to.Gaussian(2.0)}, delta=[1e-3]
+    )
     assert found["too private"].under_reports
     assert not found["enough"].under_reports
     assert found["enough"].entries["epsilon"][0].error > 0
@@ -102,12 +104,20 @@ def test_the_same_curve_has_no_error():
 
 def test_one_order_is_not_charged_to_both():
     # The Renyi divergences of one order say nothing of the other, and f_{epsilon,delta} speaks for both.
-    found = compare(~to.subsample(to.Gaussian(1.0), 0.1), ["renyi"], delta=[1e-3], epsilon=[-0.5, 0.0, 0.5], alpha=[0.01, 0.8])
+    found = compare(
+        ~to.subsample(to.Gaussian(1.0), 0.1),
+        ["renyi"],
+        delta=[1e-3],
+        epsilon=[-0.5, 0.0, 0.5],
+        alpha=[0.01, 0.8],
+    )
     assert not found["renyi"].under_reports
 
 
 def test_pairs_far_below_zero():
-    found = compare(to.PureDP(0.3) ** 10, ["basic", "advanced", "zcdp", "renyi"], epsilon=[-np.inf, -800.0, -5.0, -1.0])
+    found = compare(
+        to.PureDP(0.3) ** 10, ["basic", "advanced", "zcdp", "renyi"], epsilon=[-np.inf, -800.0, -5.0, -1.0]
+    )
     assert not any(row.under_reports for row in found)
     assert found["basic"].entries["delta"][0].value == 1
 
@@ -115,12 +125,16 @@ def test_pairs_far_below_zero():
 def test_a_million_releases_are_counted_not_listed():
     found = compare(to.PureDP(1e-3) ** 10**6, ["basic", "advanced"])
     assert found["basic"].entries["epsilon"][0].value == pytest.approx(1000)
-    assert found["advanced"].entries["epsilon"][0].value == pytest.approx(0.5 + np.sqrt(2 * np.log(1e5)), rel=1e-6)
+    assert found["advanced"].entries["epsilon"][0].value == pytest.approx(
+        0.5 + np.sqrt(2 * np.log(1e5)), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("curve", [to.PureDP(0.3), to.TotalVariation(0.1), to.TotalVariation(1.0)], ids=repr)
 def test_questions_at_the_ends_make_json_and_no_nan(curve):
-    found = compare(curve, delta=[0.0, 1e-300, 1.0], epsilon=[-np.inf, 0.0, 800.0, np.inf], alpha=[0.0, 1e-300, 1.0])
+    found = compare(
+        curve, delta=[0.0, 1e-300, 1.0], epsilon=[-np.inf, 0.0, 800.0, np.inf], alpha=[0.0, 1e-300, 1.0]
+    )
     text = json.dumps(found.as_json(), allow_nan=False)
     assert '"epsilon": "inf"' in text
     entries = [e for row in found for each in row.entries.values() for e in each]
@@ -138,7 +152,12 @@ def test_answers_inside_the_exact_bounds_are_undecided():
 
 @pytest.mark.parametrize(
     ("value", "lower", "upper", "error"),
-    [(2.0, 1.0, np.inf, 1.0), (2.0, np.inf, np.inf, -np.inf), (np.inf, np.inf, np.inf, 0.0), (np.inf, 1.0, 1.0, np.inf)],
+    [
+        (2.0, 1.0, np.inf, 1.0),
+        (2.0, np.inf, np.inf, -np.inf),
+        (np.inf, np.inf, np.inf, 0.0),
+        (np.inf, 1.0, 1.0, np.inf),
+    ],
 )
 def test_errors_beside_infinite_bounds(value, lower, upper, error):
     assert _entry(Claim("", "estimate"), "epsilon", value, Answer(0.0, lower, upper)).error == error
@@ -166,7 +185,9 @@ def test_what_under_reports_between_the_questions_says_where_and_how_much():
     (worst,) = row.unsafe
     assert worst.answered == "beta"
     truth, claimed = curve.bounds(worst.asked, tol=1e-6), float(row.claim.beta(worst.asked))
-    assert 0.5 * (claimed - truth.upper) <= worst.error <= claimed - truth.lower  # the error is at least what is said
+    assert (
+        0.5 * (claimed - truth.upper) <= worst.error <= claimed - truth.lower
+    )  # the error is at least what is said
     assert found.table()[-1][-1] == f"beta {worst.error:+.1e} at alpha = {worst.asked:.2g}"
     assert "!" not in found.table()[-1][2]
 
@@ -246,7 +267,21 @@ def plan(tmp_path):
 
 
 def test_the_command_prints_the_table(plan, capsys):
-    assert main(["compare", str(plan), "--method", "clt", "--method", "basic", "--plot", str(plan.with_suffix(".svg"))]) == 0
+    assert (
+        main(
+            [
+                "compare",
+                str(plan),
+                "--method",
+                "clt",
+                "--method",
+                "basic",
+                "--plot",
+                str(plan.with_suffix(".svg")),
+            ]
+        )
+        == 0
+    )
     out = capsys.readouterr().out
     assert "four [counts]" in out
     assert "at delta = 0.001" in out
@@ -289,7 +324,9 @@ def test_the_renyi_route_is_that_of_the_baselines(laplace):
     assert laplace["renyi"].entries["epsilon"][0].value == pytest.approx(direct, rel=1e-9)
 
 
-@pytest.mark.parametrize(("curve", "method"), [(to.Laplace(0.1) ** 40, "zcdp"), (to.subsample(to.Gaussian(1), 0.1) ** 20, "renyi")])
+@pytest.mark.parametrize(
+    ("curve", "method"), [(to.Laplace(0.1) ** 40, "zcdp"), (to.subsample(to.Gaussian(1), 0.1) ** 20, "renyi")]
+)
 def test_profiles_of_routes_are_smooth_and_above_the_truth(curve, method):
     claim, epsilon = compare(curve, [method])[method].claim, np.linspace(0.0, 4.0, 161)
     delta = claim.delta(epsilon)

@@ -15,7 +15,14 @@ def test_printed_bounds_enclose(value, digits):
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(float("inf"), "inf"), (float("-inf"), "-inf"), (0.0, "0"), (0.5, "0.5"), (2**-20, "9.5367431640625e-07")]
+    ("value", "text"),
+    [
+        (float("inf"), "inf"),
+        (float("-inf"), "-inf"),
+        (0.0, "0"),
+        (0.5, "0.5"),
+        (2**-20, "9.5367431640625e-07"),
+    ],
 )
 def test_forms(value, text):
     assert rounded(value, "upper", 17) == text

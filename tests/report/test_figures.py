@@ -83,7 +83,9 @@ def test_the_bound_of_a_reduction_is_below_and_touches():
         assert dot.get_ydata()[0] == pytest.approx(found.curve(found.tight_at), abs=1e-6)
     with paper() as (_, axes):
         gdp_bound(axes, found, view="profile")
-        assert np.all(axes.get_lines()[-1].get_ydata() >= found.of.bounds.delta(axes.get_lines()[-1].get_xdata()).lower)
+        assert np.all(
+            axes.get_lines()[-1].get_ydata() >= found.of.bounds.delta(axes.get_lines()[-1].get_xdata()).lower
+        )
 
 
 def test_an_inset_shows_what_is_at_its_place():
@@ -108,7 +110,11 @@ def test_one_legend_for_two_panels():
 def test_the_figure_of_a_comparison():
     found = compare(EXACT, ["clt", "basic"], delta=[1e-3], epsilon=[], alpha=[])
     figure = found.figure()
-    assert [each.get_text() for each in figure.legends[0].get_texts()] == ["exact", "CLT", "basic composition"]
+    assert [each.get_text() for each in figure.legends[0].get_texts()] == [
+        "exact",
+        "CLT",
+        "basic composition",
+    ]
     check_layout(figure)
 
 

@@ -79,7 +79,9 @@ def page(tmp_path_factory):
 
 
 def visible(text):
-    return html.unescape(re.sub(r"<[^>]+>", " ", re.sub(r"<script.*?</script>|<style.*?</style>", " ", text, flags=re.DOTALL)))
+    return html.unescape(
+        re.sub(r"<[^>]+>", " ", re.sub(r"<script.*?</script>|<style.*?</style>", " ", text, flags=re.DOTALL))
+    )
 
 
 def test_the_report_says_what_it_rests_on(page):
@@ -177,7 +179,9 @@ def test_a_browser_draws_it(page, tmp_path):
         pytest.skip(f"no browser is installed: none of {', '.join(BROWSERS)} is on the path")
     probed = tmp_path / "probed.html"
     text = page.read_text(encoding="utf-8").replace("</body>", PROBE + "</body>")
-    probed.write_text(text.replace("script-src ", f"script-src {named(scripts(PROBE)[0])} ", 1), encoding="utf-8")
+    probed.write_text(
+        text.replace("script-src ", f"script-src {named(scripts(PROBE)[0])} ", 1), encoding="utf-8"
+    )
     flags = [
         "--headless",
         "--no-sandbox",
@@ -187,7 +191,9 @@ def test_a_browser_draws_it(page, tmp_path):
         "--virtual-time-budget=20000",
         "--dump-dom",
     ]
-    run = subprocess.run([browser, *flags, probed.as_uri()], capture_output=True, text=True, timeout=120, check=True)  # noqa: S603 - a browser found on the path
+    run = subprocess.run(  # noqa: S603
+        [browser, *flags, probed.as_uri()], capture_output=True, text=True, timeout=120, check=True
+    )
     answer = re.search(r'<pre id="probe">(.*?)</pre>', run.stdout, flags=re.DOTALL)
     assert answer, run.stderr[-2000:]
     found = json.loads(html.unescape(answer[1]))
@@ -230,7 +236,9 @@ def test_plotly_is_an_extra(monkeypatch, tmp_path, capsys):
     assert "tradeoff[report]" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("name", "words"), [("report.txt", "allowed: .html, .htm"), ("missing/report.html", "cannot be written")])
+@pytest.mark.parametrize(
+    ("name", "words"), [("report.txt", "allowed: .html, .htm"), ("missing/report.html", "cannot be written")]
+)
 def test_a_report_that_cannot_be_written_is_refused_at_once(tmp_path, capsys, name, words):
     pytest.importorskip("plotly", reason="plotly, the extra [report], is not installed")
     plan = tmp_path / "plan.toml"

@@ -99,10 +99,20 @@ def test_small_errors_on_log_axes(ax):
     assert y == pytest.approx(1 - bounds.lower, rel=2e-3)
 
 
-@pytest.mark.parametrize(("scale", "kind"), [("linear", "tradeoff"), ("loglog", "tradeoff"), ("linear", "profile"), ("loglog", "profile")])
+@pytest.mark.parametrize(
+    ("scale", "kind"),
+    [("linear", "tradeoff"), ("loglog", "tradeoff"), ("linear", "profile"), ("loglog", "profile")],
+)
 def test_many_long_names_go_below_the_plot(scale, kind):
     figure = Figure(figsize=(4.8, 4.8), layout="constrained")
-    curves = [to.Identity(), to.TotalVariation(0.2), to.Gaussian(20), to.subsample(to.Gaussian(1.0), 0.1), to.PureDP(3), to.Laplace(0.5)]
+    curves = [
+        to.Identity(),
+        to.TotalVariation(0.2),
+        to.Gaussian(20),
+        to.subsample(to.Gaussian(1.0), 0.1),
+        to.PureDP(3),
+        to.Laplace(0.5),
+    ]
     names = [f"curve {i}, of which there is a great deal to be said in its name" for i in range(6)]
     axes = to.plot(*curves, ax=figure.subplots(), labels=names, scale=scale, kind=kind)
     check_layout(figure)
@@ -121,7 +131,14 @@ def test_a_short_curve_beside_a_long_one_is_drawn_finely(ax):
 
 @pytest.mark.parametrize(
     "curve",
-    [to.Gaussian(1), to.PureDP(1), to.approximate_dp(1, 0.1), to.Identity(), to.TotalVariation(0.2), to.TotalVariation(1)],
+    [
+        to.Gaussian(1),
+        to.PureDP(1),
+        to.approximate_dp(1, 0.1),
+        to.Identity(),
+        to.TotalVariation(0.2),
+        to.TotalVariation(1),
+    ],
     ids=repr,
 )
 @pytest.mark.parametrize("scale", ["linear", "loglog"])

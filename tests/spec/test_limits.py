@@ -16,13 +16,21 @@ KEY = "a key of 32 parts is refused"
 BOMBS = [
     pytest.param("a = " + "[" * 10**5, DEEP, id="arrays in arrays"),
     pytest.param("a = " + "{a = " * 50_000, DEEP, id="tables in tables"),
-    pytest.param("delta = " + "[" * 200 + "]" * 200 + "\n" + ENTRY, "delta[0] = [[[", id="arrays that can be read"),
+    pytest.param(
+        "delta = " + "[" * 200 + "]" * 200 + "\n" + ENTRY, "delta[0] = [[[", id="arrays that can be read"
+    ),
     pytest.param(ENTRY + "count = " + "1" * 5000, "an integer of thousands of digits", id="digits"),
     pytest.param(ENTRY + "count = 0x" + "f" * 5000, "mechanism[0].count = 0xfff", id="hexadecimal digits"),
     pytest.param(ENTRY + "count = -0x" + "f" * 5000, "is not valid TOML", id="negative hexadecimal digits"),
-    pytest.param(ENTRY + "count = [0x" + "f" * 5000 + "]", "mechanism[0].count = ... (an array)", id="hexadecimal digits in an array"),
+    pytest.param(
+        ENTRY + "count = [0x" + "f" * 5000 + "]",
+        "mechanism[0].count = ... (an array)",
+        id="hexadecimal digits in an array",
+    ),
     pytest.param(ENTRY + f"count = {2**63}", "allowed: a whole number below 2^63", id="a count beyond TOML"),
-    pytest.param(ENTRY + "count = 1e30", "allowed: a whole number below 2^63", id="a whole float beyond TOML"),
+    pytest.param(
+        ENTRY + "count = 1e30", "allowed: a whole number below 2^63", id="a whole float beyond TOML"
+    ),
     pytest.param(".".join("a" * 200_000) + " = 1", KEY, id="a dotted key"),
     pytest.param("[" + " . ".join("a" * 200_000) + "]", KEY, id="a dotted header"),
     pytest.param(".".join(['"\\""'] * 100_000) + " = 1", KEY, id="a dotted key in quotes"),
@@ -30,7 +38,11 @@ BOMBS = [
     pytest.param("a" + " " * 900_000, "is not valid TOML", id="a long gap"),
     pytest.param('"' + "\\" * 900_000, "is not valid TOML", id="a string without an end"),
     pytest.param('"' + "x" * 10**6 + '" = 1', "... is no known key", id="a long key"),
-    pytest.param(f'title = "{"x" * 1001}"\n{ENTRY}', "more than 1,000 letters of title", id="a title that fills the figure"),
+    pytest.param(
+        f'title = "{"x" * 1001}"\n{ENTRY}',
+        "more than 1,000 letters of title",
+        id="a title that fills the figure",
+    ),
     pytest.param(f'title = "{"x" * 2**21}"\n{ENTRY}', LETTERS, id="a title that fills the file"),
     pytest.param("delta = [" + "0," * 10_001 + "]\n" + ENTRY, "more than 10,000 questions", id="questions"),
     pytest.param("mechanism = [" + '{kind="laplace",scale=1},' * 10**5 + "]", LETTERS, id="equal mechanisms"),

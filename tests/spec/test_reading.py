@@ -132,7 +132,10 @@ BAD = [
     (one('kind = "Gausian"'), 'did you mean "gaussian"?'),
     (one("kind = 3"), "mechanism[0].kind = 3 (an integer)"),
     (one('kind = "laplace"'), "mechanism[0].scale is missing"),
-    (one('kind = "laplace"\nscale = 1\nepsilon = 2'), "mechanism[0].epsilon is no known key; allowed: kind, scale, sensitivity, count"),
+    (
+        one('kind = "laplace"\nscale = 1\nepsilon = 2'),
+        "mechanism[0].epsilon is no known key; allowed: kind, scale, sensitivity, count",
+    ),
     (one('kind = "gaussian"\nnoise_multiplyer = 1'), "did you mean noise_multiplier?"),
     (one('kind = "laplace"\nscale = "1"'), 'mechanism[0].scale = "1" (a string)'),
     (one('kind = "laplace"\nscale = true'), "mechanism[0].scale = true (a boolean)"),
@@ -140,7 +143,10 @@ BAD = [
     (one('kind = "laplace"\nscale = {x = 1}'), "(a table)"),
     (one('kind = "laplace"\nscale = 2020-01-01'), "(a date or time)"),
     (one('kind = "laplace"\nscale = nan'), "mechanism[0].scale = nan (a float)"),
-    (one('kind = "laplace"\nscale = 0'), "mechanism[0].scale = 0 is outside (0, inf]; give a number that is above 0"),
+    (
+        one('kind = "laplace"\nscale = 0'),
+        "mechanism[0].scale = 0 is outside (0, inf]; give a number that is above 0",
+    ),
     (one('kind = "laplace"\nscale = -1'), "mechanism[0].scale = -1 is outside (0, inf]"),
     (one(f'kind = "laplace"\nscale = {10**400}'), "mechanism[0].scale = 1"),
     (
@@ -151,7 +157,10 @@ BAD = [
         one('kind = "laplace"\nscale = 1\ncount = -1'),
         "mechanism[0].count = -1 is outside the integers from 0; give a whole number of at least 0",
     ),
-    (one('kind = "laplace"\nscale = 1\ncount = 1.5'), "mechanism[0].count = 1.5 is outside the integers from 0"),
+    (
+        one('kind = "laplace"\nscale = 1\ncount = 1.5'),
+        "mechanism[0].count = 1.5 is outside the integers from 0",
+    ),
     (one('kind = "laplace"\nscale = 1\ncount = true'), "mechanism[0].count = true (a boolean)"),
     (one('kind = "laplace"\nscale = 1\ncount = "3"'), 'mechanism[0].count = "3" (a string)'),
     (one('kind = "discrete-gaussian"\nsigma = 1\nsensitivity = 0.5'), "mechanism[0].sensitivity = 0.5"),
@@ -161,15 +170,24 @@ BAD = [
         'adjacency = "bounded" (a string) is not allowed here; allowed: "add-remove", "replace-one"',
     ),
     (one('kind = "laplace"\nscale = 1', "adjacency = 1"), "adjacency = 1 (an integer)"),
-    (one('kind = "laplace"\nscale = 1', "title = 1"), "title = 1 (an integer) is not allowed here; allowed: a string"),
-    (one('kind = "laplace"\nscale = 1', "delta = 2"), "delta = 2 (an integer) is not allowed here; allowed: a number in [0, 1]"),
+    (
+        one('kind = "laplace"\nscale = 1', "title = 1"),
+        "title = 1 (an integer) is not allowed here; allowed: a string",
+    ),
+    (
+        one('kind = "laplace"\nscale = 1', "delta = 2"),
+        "delta = 2 (an integer) is not allowed here; allowed: a number in [0, 1]",
+    ),
     (one('kind = "laplace"\nscale = 1', "delta = [0.1, -0.1]"), "delta[1] = -0.1 (a float)"),
     (one('kind = "laplace"\nscale = 1', "delta = [true]"), "delta[0] = true (a boolean)"),
     (one('kind = "laplace"\nscale = 1', "epsilon = nan"), "epsilon = nan (a float)"),
     (one('kind = "laplace"\nscale = 1', "alpha = ['0.1']"), 'alpha[0] = "0.1" (a string)'),
     (one('kind = "laplace"\nscale = 1', "deltas = 1"), "deltas is no known key"),
     (
-        one('kind = "subsampled-gaussian"\nnoise_multiplier = 1\nsample_rate = 0.5', "adjacency = 'replace-one'"),
+        one(
+            'kind = "subsampled-gaussian"\nnoise_multiplier = 1\nsample_rate = 0.5',
+            "adjacency = 'replace-one'",
+        ),
         'mechanism[0].kind = "subsampled-gaussian" is stated for "add-remove" neighbours, and adjacency = "replace-one"',
     ),
     ("title = ", "is not valid TOML"),
@@ -218,7 +236,9 @@ def test_a_link_stays_and_leads_to_the_plan(tmp_path):
 
 
 def test_what_no_file_holds():
-    with pytest.raises(PlanError, match=r"count of Laplace.* = 9223372036854775808 \(an integer\) is not allowed"):
+    with pytest.raises(
+        PlanError, match=r"count of Laplace.* = 9223372036854775808 \(an integer\) is not allowed"
+    ):
         to.spec.dumps(to.spec.PlanFile("", to.Plan({m.Laplace(scale=1): 2**63})))
     with pytest.raises(PlanError, match=r"has no mechanism"):
         to.spec.dumps(to.spec.PlanFile("", to.Plan({})))
@@ -231,7 +251,9 @@ class TestExamples:
 
     def test_training(self):
         found = to.spec.load(self.folder / "dpsgd-mnist.toml")
-        assert found.plan == to.Plan({m.SubsampledGaussian(noise_multiplier=1.1, sample_rate=256 / 60000): 14062})
+        assert found.plan == to.Plan(
+            {m.SubsampledGaussian(noise_multiplier=1.1, sample_rate=256 / 60000): 14062}
+        )
 
     def test_mixed(self):
         found = to.spec.load(self.folder / "mixed.toml")

@@ -36,7 +36,10 @@ def test_bounds_and_mappings_are_columns():
     bounds = to.sweep(lambda mu: to.Gaussian(mu).bounds.delta(1.0), {"mu": [0.5, 1.0]})
     assert bounds.columns == ("mu", "lower", "upper")
     assert bounds["upper"] == [to.Gaussian(mu).delta(1.0) for mu in (0.5, 1.0)]
-    several = to.sweep(lambda mu: {"epsilon": to.Gaussian(mu).epsilon(1e-5), "beta": to.Gaussian(mu)(0.1)}, {"mu": np.array([1.0])})
+    several = to.sweep(
+        lambda mu: {"epsilon": to.Gaussian(mu).epsilon(1e-5), "beta": to.Gaussian(mu)(0.1)},
+        {"mu": np.array([1.0])},
+    )
     assert several.columns == ("mu", "epsilon", "beta")
 
 
@@ -94,7 +97,10 @@ def test_jobs_are_counted(n_jobs):
 
 
 def test_answers_have_the_same_columns():
-    with pytest.raises(DomainError, match=r"the point x = 2 answers with the columns \['b'\], and the point x = 1 with \['a'\]"):
+    with pytest.raises(
+        DomainError,
+        match=r"the point x = 2 answers with the columns \['b'\], and the point x = 1 with \['a'\]",
+    ):
         to.sweep(lambda x: {"a": 0} if x == 1 else {"b": 0}, {"x": [1, 2]})
     with pytest.raises(DomainError, match=r"named as arguments: \['x'\]"):
         to.sweep(lambda x: {"x": x}, {"x": [1]})
@@ -158,12 +164,20 @@ def test_curves_travel_even_after_questions(thing):
     assert theirs.lower <= mine.upper
 
 
-@pytest.mark.parametrize("thing", [STEP, to.Plan({STEP: 3}), to.Plan({STEP: 3}).guarantee()], ids=["mechanism", "plan", "guarantee"])
+@pytest.mark.parametrize(
+    "thing",
+    [STEP, to.Plan({STEP: 3}), to.Plan({STEP: 3}).guarantee()],
+    ids=["mechanism", "plan", "guarantee"],
+)
 def test_plans_travel(thing):
     assert pickle.loads(pickle.dumps(thing)) == thing  # noqa: S301 - our own bytes
 
 
-@pytest.mark.parametrize(("error", "value"), [(PrecisionError("wide", 0.25), "reachable"), (Undecided("close", 0.25), "at")], ids=repr)
+@pytest.mark.parametrize(
+    ("error", "value"),
+    [(PrecisionError("wide", 0.25), "reachable"), (Undecided("close", 0.25), "at")],
+    ids=repr,
+)
 def test_errors_travel_with_what_they_know(error, value):
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
     assert str(copy) == str(error)

@@ -162,7 +162,9 @@ class PureDP(Atomic):
 
     def make(self) -> Law:
         small = 1 / (1 + ball(self.epsilon_0).exp())
-        return Law([(small, 1 - small), (1 - small, small)] if self.epsilon_0 else [(arb(1), arb(1))], arb(0), arb(0))
+        return Law(
+            [(small, 1 - small), (1 - small, small)] if self.epsilon_0 else [(arb(1), arb(1))], arb(0), arb(0)
+        )
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,9 @@ class DiscreteGaussian(Atomic):
             raise TooMany(f"a discrete Gaussian of sigma {self.sigma}")
         weight = {x: (-((ball(x) / sigma) ** 2) / 2).exp() for x in range(reach + s + 1)}
         cut = weight[reach] / (1 - (-(arb(reach) / sigma**2)).exp())  # a geometric series holds the tail
-        total = weight[0] + 2 * sum((weight[x] for x in range(1, reach)), start=arb(0)) + hull(arb(0), 2 * cut)
+        total = (
+            weight[0] + 2 * sum((weight[x] for x in range(1, reach)), start=arb(0)) + hull(arb(0), 2 * cut)
+        )
         pairs = [(weight[abs(x)] / total, weight[abs(x - s)] / total) for x in range(1 - reach, reach + s)]
         rest = hull(arb(0), cut / total)
         return Law(pairs, rest, rest)

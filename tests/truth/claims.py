@@ -50,7 +50,9 @@ def check_range(curve: to.TradeOff, spec: Spec | None = None) -> None:
         least = top - ROUNDED[0] * abs(top) - ROUNDED[1] if np.isfinite(top) else top
         assert order.sup_loss >= least, f"sup L = {order.sup_loss!r} is below the law's {top!r}: {order!r}"
     if spec is not None:
-        assert not spec.sup_loss() > ball(float(curve.sup_loss)), f"sup L = {curve.sup_loss!r} is below {spec.sup_loss().str(20)}"
+        assert not spec.sup_loss() > ball(float(curve.sup_loss)), (
+            f"sup L = {curve.sup_loss!r} is below {spec.sup_loss().str(20)}"
+        )
         assert not spec.sup_loss() < ball(float(curve.least_sup_loss)), (
             f"sup L >= {curve.least_sup_loss!r} is above {spec.sup_loss().str(20)}"
         )

@@ -157,7 +157,9 @@ class Minimum(Operator):
         return _greatest([spec.stick(s) for spec in self.parts])
 
     def masses(self) -> tuple[arb, arb]:
-        return _greatest([spec.at_plus() for spec in self.parts]), _greatest([spec.at_minus() for spec in self.parts])
+        return _greatest([spec.at_plus() for spec in self.parts]), _greatest(
+            [spec.at_minus() for spec in self.parts]
+        )
 
     def range(self) -> tuple[arb, arb]:
         """Return the range of losses; above sup L of each part h is Q(L = inf), so where that differs sup L is where they meet."""
@@ -225,7 +227,13 @@ class Product(Operator):
 
     def _split(self) -> tuple[Law, Spec | None]:
         law, smooth = Law([(arb(1), arb(1))], arb(0), arb(0)), []
-        normal = [(mu, n * m) for spec, n in self.parts if isinstance(spec, Gaussian) for mu, m in _gaussians(spec) if n]
+        normal = [
+            (mu, n * m)
+            for spec, n in self.parts
+            if isinstance(spec, Gaussian)
+            for mu, m in _gaussians(spec)
+            if n
+        ]
         for spec, n in self.parts:
             if isinstance(spec, Gaussian) or n == 0:
                 continue
@@ -247,7 +255,11 @@ class Product(Operator):
 
     def curve(self, alpha: arb) -> arb:
         law, smooth = self.split()
-        return smooth.curve(alpha) if smooth and len(law.pairs) == 1 and law.at_plus == 0 else super().curve(alpha)
+        return (
+            smooth.curve(alpha)
+            if smooth and len(law.pairs) == 1 and law.at_plus == 0
+            else super().curve(alpha)
+        )
 
     def masses(self) -> tuple[arb, arb]:
         plus = [lost(spec.at_plus(), n) for spec, n in self.parts]
@@ -256,7 +268,9 @@ class Product(Operator):
 
     def range(self) -> tuple[arb, arb]:
         ends = [(spec.losses(), n) for spec, n in self.parts if n]
-        return sum((n * least for (least, _), n in ends), start=arb(0)), sum((n * most for (_, most), n in ends), start=arb(0))
+        return sum((n * least for (least, _), n in ends), start=arb(0)), sum(
+            (n * most for (_, most), n in ends), start=arb(0)
+        )
 
 
 @lru_cache(maxsize=64)

@@ -40,7 +40,10 @@ class Polygon(Atomic):
     @property
     def vertices(self) -> list[Vertex]:
         """Vertices in fractions, in convex position."""
-        return hull((Fraction(a), min(Fraction(b), 1 - Fraction(a))) for a, b in zip(self.across, self.down, strict=True))
+        return hull(
+            (Fraction(a), min(Fraction(b), 1 - Fraction(a)))
+            for a, b in zip(self.across, self.down, strict=True)
+        )
 
     def make(self) -> Law:
         points = self.vertices
@@ -69,7 +72,9 @@ class Polygon(Atomic):
     def _after(self, f: Polygon) -> Polygon:
         """Return a -> self(1 - f(a)): corners of f and preimages of corners of self."""
         back = f.inverse()
-        corners = {a for a, _ in f.vertices} | {back.at(1 - a) for a, _ in self.vertices if back.at(1 - a) <= 1}
+        corners = {a for a, _ in f.vertices} | {
+            back.at(1 - a) for a, _ in self.vertices if back.at(1 - a) <= 1
+        }
         return of((a, self.at(1 - f.at(a))) for a in corners | {Fraction(0), Fraction(1)})
 
     def minimum(self, other: Polygon) -> Polygon:
@@ -80,7 +85,11 @@ class Polygon(Atomic):
         """Return max{f, g}: corners of both and their crossings."""
         alpha = sorted({a for a, _ in self.vertices} | {a for a, _ in other.vertices} | {Fraction(1)})
         gap = [self.at(a) - other.at(a) for a in alpha]
-        cuts = [a0 + (a1 - a0) * g0 / (g0 - g1) for a0, a1, g0, g1 in zip(alpha, alpha[1:], gap, gap[1:], strict=False) if g0 * g1 < 0]
+        cuts = [
+            a0 + (a1 - a0) * g0 / (g0 - g1)
+            for a0, a1, g0, g1 in zip(alpha, alpha[1:], gap, gap[1:], strict=False)
+            if g0 * g1 < 0
+        ]
         return of((a, max(self.at(a), other.at(a))) for a in [*alpha, *cuts])
 
 

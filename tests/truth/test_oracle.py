@@ -18,7 +18,9 @@ def density(mu: float, x: acb) -> acb:
     return (-((x - ball(mu)) ** 2) / 2).exp()
 
 
-@pytest.mark.parametrize(("mu", "rate", "epsilon"), [(1.0, 1.0, 0.5), (0.3, 0.01, 1e-3), (3.0, 0.9, 2.0), (2.0, 0.5, -0.3)])
+@pytest.mark.parametrize(
+    ("mu", "rate", "epsilon"), [(1.0, 1.0, 0.5), (0.3, 0.01, 1e-3), (3.0, 0.9, 2.0), (2.0, 0.5, -0.3)]
+)
 def test_thinned_gaussians_by_integration(mu: float, rate: float, epsilon: float) -> None:
     """delta(eps) = integral of (q - e^eps p)_+ from where the ratio passes e^eps."""
     with ctx.workprec(200):

@@ -80,7 +80,9 @@ class TestLeakThinnedAndTurned:
     @pytest.mark.parametrize("epsilon", [-1.0, 0.0, 0.5])
     def test_profiles_of_whole_curves(self, name: str, epsilon: float) -> None:
         curve, truth = built(LEAKY[name]), LEAKY[name].delta(epsilon)
-        check(to.Bounds(curve.upper.bounds.delta(epsilon).lower, curve.lower.bounds.delta(epsilon).upper), truth)
+        check(
+            to.Bounds(curve.upper.bounds.delta(epsilon).lower, curve.lower.bounds.delta(epsilon).upper), truth
+        )
 
     def test_what_stands_on_it(self, name: str) -> None:
         part = LEAKY[name]
@@ -214,12 +216,24 @@ def test_certificates_left_of_the_kink_verify() -> None:
     assert to.verify(certificate).checks
 
 
-FIRST = Polygon((0.0, 0.20130150776468425, 0.656414098057629, 1.0), (1.0, 0.5234975059834637, 0.10338352045224619, 0.0))
-OTHER = Polygon((0.0, 0.3346984417708473, 0.6776335182532572, 1.0), (1.0, 0.3519850805790674, 0.024619692604943677, 0.0))
-THIRD = Polygon((0.0, 0.022573263837337015, 0.5221477815500385, 1.0), (1.0, 0.9391174742459593, 0.2835596283062588, 0.0))
-FOURTH = Polygon((0.0, 0.052966783891225354, 0.630153472647375, 1.0), (1.0, 0.7471537115203837, 0.21207446157691556, 0.0))
-TURNED = Polygon((0.0, 0.019073148358191887, 0.5190097561429583, 1.0), (1.0, 0.4505659028475978, 0.08463711917955807, 0.0))
-AGAIN = Polygon((0.0, 0.25630167709508583, 0.7706047407753389, 1.0), (1.0, 0.5047810262431112, 0.07457280577721298, 0.0))
+FIRST = Polygon(
+    (0.0, 0.20130150776468425, 0.656414098057629, 1.0), (1.0, 0.5234975059834637, 0.10338352045224619, 0.0)
+)
+OTHER = Polygon(
+    (0.0, 0.3346984417708473, 0.6776335182532572, 1.0), (1.0, 0.3519850805790674, 0.024619692604943677, 0.0)
+)
+THIRD = Polygon(
+    (0.0, 0.022573263837337015, 0.5221477815500385, 1.0), (1.0, 0.9391174742459593, 0.2835596283062588, 0.0)
+)
+FOURTH = Polygon(
+    (0.0, 0.052966783891225354, 0.630153472647375, 1.0), (1.0, 0.7471537115203837, 0.21207446157691556, 0.0)
+)
+TURNED = Polygon(
+    (0.0, 0.019073148358191887, 0.5190097561429583, 1.0), (1.0, 0.4505659028475978, 0.08463711917955807, 0.0)
+)
+AGAIN = Polygon(
+    (0.0, 0.25630167709508583, 0.7706047407753389, 1.0), (1.0, 0.5047810262431112, 0.07457280577721298, 0.0)
+)
 
 
 @pytest.mark.parametrize(
@@ -246,7 +260,9 @@ AGAIN = Polygon((0.0, 0.25630167709508583, 0.7706047407753389, 1.0), (1.0, 0.504
     ],
     ids=["maximum", "maximum-flat", "both-orders", "both-orders-flat", "minimum", "either-order"],
 )
-def test_crossings_of_polygons_in_floats(curve: Callable[[], to.TradeOff], truth: Polygon, alpha: float) -> None:
+def test_crossings_of_polygons_in_floats(
+    curve: Callable[[], to.TradeOff], truth: Polygon, alpha: float
+) -> None:
     found = curve()
     for at in (alpha, nextafter(alpha, 0), nextafter(alpha, 1), alpha / 2, 1 - alpha):
         check(found.bounds(at), truth.beta(at))
@@ -386,7 +402,9 @@ def test_engines_at_extremes(name: str, method: str) -> None:
         assert claim.lower <= claim.upper, question
 
 
-@pytest.mark.parametrize("name", ["discrete-laplace-1e-30-10^9", "mixture-of-extremes", "thinned-mixed-extremes"])
+@pytest.mark.parametrize(
+    "name", ["discrete-laplace-1e-30-10^9", "mixture-of-extremes", "thinned-mixed-extremes"]
+)
 def test_whole_curves_of_extremes(name: str) -> None:
     try:
         curve = built(EXTREME[name][0])

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from tradeoff.baselines.result import number, probability, raised, rounds
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
-from tradeoff.numerics.rounding import TINY
+from tradeoff.intervals.rounding import TINY
 
 
 @dataclass(frozen=True)
@@ -67,12 +67,26 @@ def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> C
     >>> to.baselines.classical_gaussian(0.5, 1e-5)
     scale 9.6896 for (0.5, 1e-05)-DP by classical Gaussian calibration
     """
-    e, d, size = number("epsilon", epsilon, 0, math.inf, open_low=True), probability("delta", delta), _sensitivity(sensitivity)
+    e, d, size = (
+        number("epsilon", epsilon, 0, math.inf, open_low=True),
+        probability("delta", delta),
+        _sensitivity(sensitivity),
+    )
     if e >= 1:
-        raise DomainError(f"epsilon = {e:g} is outside (0, 1), where sqrt(2 log(1.25/delta)) sensitivity/eps is proved; use exact_gaussian")
+        raise DomainError(
+            f"epsilon = {e:g} is outside (0, 1), where sqrt(2 log(1.25/delta)) sensitivity/eps is proved; use exact_gaussian"
+        )
     sigma = raised(math.sqrt(2 * math.log(1.25 / d)) * size / e)
     source = "Dwork, Roth 2014, Theorem A.1"
-    return Calibration(sigma, e, d, "classical Gaussian calibration", source, Gaussian(raised(size / sigma)), ("epsilon < 1",))
+    return Calibration(
+        sigma,
+        e,
+        d,
+        "classical Gaussian calibration",
+        source,
+        Gaussian(raised(size / sigma)),
+        ("epsilon < 1",),
+    )
 
 
 def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calibration:
@@ -91,7 +105,11 @@ def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calib
     -----
     Balle, Wang 2018, Theorem 8; delta is the upper bound of the curve's dual, solved by bisection from the safe side.
     """
-    e, d, size = number("epsilon", epsilon, 0, math.inf), probability("delta", delta), _sensitivity(sensitivity)
+    e, d, size = (
+        number("epsilon", epsilon, 0, math.inf),
+        probability("delta", delta),
+        _sensitivity(sensitivity),
+    )
     mu = _largest_mu(float(e), d)
     sigma = raised(size / mu)
     return Calibration(sigma, e, d, "exact Gaussian calibration", "Balle, Wang 2018, Theorem 8", Gaussian(mu))
@@ -135,10 +153,16 @@ def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibr
     >>> to.baselines.laplace_basic(1.0, n=10)
     scale 10 for (1, 0)-DP by Laplace noise, basic composition
     """
-    e, size, n = number("epsilon", epsilon, 0, math.inf, open_low=True), _sensitivity(sensitivity), rounds(n, 1)
+    e, size, n = (
+        number("epsilon", epsilon, 0, math.inf, open_low=True),
+        _sensitivity(sensitivity),
+        rounds(n, 1),
+    )
     scale = max(raised(n * size / e), TINY)
     source = "Dwork, Roth 2014, Theorems 3.6 and 3.16"
-    return Calibration(scale, e, 0.0, "Laplace noise, basic composition", source, Laplace(raised(size / scale, 4)) ** n)
+    return Calibration(
+        scale, e, 0.0, "Laplace noise, basic composition", source, Laplace(raised(size / scale, 4)) ** n
+    )
 
 
 def laplace_advanced(epsilon: Any, delta: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibration:
@@ -162,12 +186,20 @@ def laplace_advanced(epsilon: Any, delta: Any, *, n: Any = 1, sensitivity: Any =
     >>> to.baselines.laplace_advanced(1.0, 1e-6, n=1000)
     scale 172.14 for (1, 1e-06)-DP by Laplace noise, advanced composition
     """
-    e, size, n = number("epsilon", epsilon, 0, math.inf, open_low=True), _sensitivity(sensitivity), rounds(n, 1)
+    e, size, n = (
+        number("epsilon", epsilon, 0, math.inf, open_low=True),
+        _sensitivity(sensitivity),
+        rounds(n, 1),
+    )
     d = probability("delta", delta)
-    spread = math.sqrt(n / 2) * math.sqrt(4 * -math.log(d) + 4 * e) / e  # sqrt(n/(2 rho)), without forming eps^2
+    spread = (
+        math.sqrt(n / 2) * math.sqrt(4 * -math.log(d) + 4 * e) / e
+    )  # sqrt(n/(2 rho)), without forming eps^2
     scale = max(raised(size * spread), TINY)
     source = "Bun, Steinke 2016, Propositions 1.3 and 1.4"
-    return Calibration(scale, e, d, "Laplace noise, advanced composition", source, Laplace(raised(size / scale, 4)) ** n)
+    return Calibration(
+        scale, e, d, "Laplace noise, advanced composition", source, Laplace(raised(size / scale, 4)) ** n
+    )
 
 
 def _sensitivity(value: Any) -> float:

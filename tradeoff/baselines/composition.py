@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from numpy.typing import ArrayLike
 
 from tradeoff.baselines.result import Baseline, number, probability, raised, rounds, total
-from tradeoff.core.parameters import choice, losses
+from tradeoff.curves.parameters import choice, losses
 from tradeoff.errors import DomainError
 from tradeoff.families.approximate_dp import approximate_dp
 
@@ -43,7 +43,9 @@ def basic_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
     return Baseline(loss, failure, "basic composition", "Dwork, Roth 2014, Theorem 3.16", (_ADAPTIVE,))
 
 
-def advanced_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1, slack: Any, form: Form = "heterogeneous") -> Baseline:
+def advanced_composition(
+    epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1, slack: Any, form: Form = "heterogeneous"
+) -> Baseline:
     """Compose with a square root: eps = sum eps_j^2/2 + sqrt(2 log(1/slack) sum eps_j^2), delta = slack + sum delta_j.
 
     Parameters
@@ -73,16 +75,24 @@ def advanced_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any =
     n, paid = rounds(n), probability("slack", slack)
     choice("form", form, get_args(Form))
     failure = min(raised(paid + total(d, n)), 1.0)
-    norm = math.sqrt(n) * math.hypot(*e.tolist())  # the squares of small losses would be 0, those of large ones infinite
+    norm = math.sqrt(n) * math.hypot(
+        *e.tolist()
+    )  # the squares of small losses would be 0, those of large ones infinite
     root = math.sqrt(2 * -math.log(paid)) * norm
     if form == "heterogeneous":
         source = "Bun, Steinke 2016, with the sub-Gaussian tail of the loss"
         return Baseline(raised(norm * norm / 2 + root), failure, "advanced composition", source, (_ADAPTIVE,))
     if len(e) and (e[0] != e).any():
-        raise DomainError(f"epsilon = {epsilon!r}: the k-fold form takes equal losses; use form='heterogeneous'")
+        raise DomainError(
+            f"epsilon = {epsilon!r}: the k-fold form takes equal losses; use form='heterogeneous'"
+        )
     drift = total((each * _expm1(each) for each in e.tolist()), n)
     return Baseline(
-        raised(root + drift), failure, "advanced composition, k-fold", "Dwork, Roth 2014, Theorem 3.20", (_ADAPTIVE, "equal epsilon")
+        raised(root + drift),
+        failure,
+        "advanced composition, k-fold",
+        "Dwork, Roth 2014, Theorem 3.20",
+        (_ADAPTIVE, "equal epsilon"),
     )
 
 

@@ -11,19 +11,41 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from tradeoff.baselines.result import Baseline, number, probability, raised
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import choice
-from tradeoff.core.tensor import Tensor
-from tradeoff.engines.expectation import FiniteLaw, above_line
-from tradeoff.engines.law import LossLaw, Reversed
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import choice
+from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.numerics.rounding import UNIT
+from tradeoff.intervals.rounding import UNIT
+from tradeoff.loss.changed import Reversed
+from tradeoff.loss.law import LossLaw
+from tradeoff.loss.moments import FiniteLaw, above_line
 from tradeoff.operators.symmetrise import Envelope
 
 Conversion = Literal["bun-steinke", "optimal"]
 
-ORDERS = (1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 24.0, 32.0, 48.0, 64.0, 128.0, 256.0)
+ORDERS = (
+    1.25,
+    1.5,
+    1.75,
+    2.0,
+    2.5,
+    3.0,
+    4.0,
+    5.0,
+    6.0,
+    8.0,
+    10.0,
+    12.0,
+    16.0,
+    20.0,
+    24.0,
+    32.0,
+    48.0,
+    64.0,
+    128.0,
+    256.0,
+)
 """Orders tried by default: every one gives a valid epsilon, the least of them is reported."""
 
 _CELLS = 2**13
@@ -66,9 +88,13 @@ def zcdp_route(rho: Any, delta: Any, *, conversion: Conversion = "optimal") -> B
     # At a - 1 = sqrt(log(1/delta)/rho) the simple bound is met; the optimum is not far from it.
     start = 0.5 * (math.log(-math.log(target)) - math.log(rho))
     best = minimize_scalar(
-        lambda u: _converted(rho * (1 + math.exp(u)), math.exp(u), target), bounds=(start - 6, start + 6), method="bounded"
+        lambda u: _converted(rho * (1 + math.exp(u)), math.exp(u), target),
+        bounds=(start - 6, start + 6),
+        method="bounded",
     )
-    return Baseline(min(simple, max(float(best.fun), 0.0)), target, "zCDP, optimal conversion", _CKS, ("rho-zCDP",))
+    return Baseline(
+        min(simple, max(float(best.fun), 0.0)), target, "zCDP, optimal conversion", _CKS, ("rho-zCDP",)
+    )
 
 
 def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS) -> Baseline:
@@ -103,7 +129,14 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
     if not checked:
         raise DomainError("orders is empty; give at least one order above 1")
     found = min(_converted(renyi_divergence(curve, a), a - 1, target) for a in checked)
-    return Baseline(max(found, 0.0), target, "Renyi route", _CKS, ("divergences of fixed mechanisms add",), one_order=not curve.symmetric)
+    return Baseline(
+        max(found, 0.0),
+        target,
+        "Renyi route",
+        _CKS,
+        ("divergences of fixed mechanisms add",),
+        one_order=not curve.symmetric,
+    )
 
 
 def _converted(divergence: float, k: float, delta: float) -> float:
@@ -130,7 +163,9 @@ def renyi_divergence(curve: TradeOff, order: float) -> float:
     if isinstance(curve, Envelope):
         return max(renyi_divergence(order_of, order) for order_of in curve.operands)
     if not isinstance(curve, TradeOff):
-        raise KindError(f"{shown(curve)} is not a trade-off function; ask a mechanism for its .curve(), a plan for its .guarantee()")
+        raise KindError(
+            f"{shown(curve)} is not a trade-off function; ask a mechanism for its .curve(), a plan for its .guarantee()"
+        )
     curve.require_numbers()
     if curve.mass_at_infinity.upper > 0:
         return math.inf

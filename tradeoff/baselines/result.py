@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import MOST, count, is_symbol, real
-from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import MOST, count, is_symbol, real
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import SymbolError
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.numerics.rounding import UNIT, up
+from tradeoff.intervals.rounding import UNIT, up
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,9 @@ def total(values: Iterable[float], n: int = 1) -> float:
         return math.inf
 
 
-def number(name: str, value: Any, low: float, high: float, *, open_low: bool = False, open_high: bool = True) -> float:
+def number(
+    name: str, value: Any, low: float, high: float, *, open_low: bool = False, open_high: bool = True
+) -> float:
     """Return a checked float; a textbook formula takes no symbols."""
     checked = real(name, value, low, high, open_low=open_low, open_high=open_high)
     if is_symbol(checked):

@@ -47,7 +47,9 @@ def verify(certificate: Certificate) -> Verification:
     if not isinstance(certificate, Certificate):
         raise DomainError(f"{certificate!r} is not a certificate; read one with Certificate.from_json")
     log = Log()
-    log.trust("the descriptions of the factors are those of the curve; elementary functions of NumPy in extended precision and of mpmath")
+    log.trust(
+        "the descriptions of the factors are those of the curve; elementary functions of NumPy in extended precision and of mpmath"
+    )
     try:
         for factor in certificate.factors:
             balanced(factor["law"], log)
@@ -55,7 +57,15 @@ def verify(certificate: Certificate) -> Verification:
         follows(certificate, log)
     except TradeOffError:
         raise
-    except (KeyError, IndexError, TypeError, ValueError, OverflowError, ZeroDivisionError, MemoryError) as error:
+    except (
+        KeyError,
+        IndexError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        ZeroDivisionError,
+        MemoryError,
+    ) as error:
         raise VerificationError(f"the certificate is malformed: {error!r}", "form") from error
     return log.report()
 
@@ -63,7 +73,11 @@ def verify(certificate: Certificate) -> Verification:
 def _claims(certificate: Certificate, log: Log) -> None:
     checked: dict[tuple[int, bool], Any] = {}
     for claim in certificate.claims:
-        log.holds("evidence", 0 <= claim.evidence < len(certificate.evidence), f"there is none of number {claim.evidence!r}")
+        log.holds(
+            "evidence",
+            0 <= claim.evidence < len(certificate.evidence),
+            f"there is none of number {claim.evidence!r}",
+        )
         key = claim.evidence, claim.reverse
         if key not in checked:
             factors = turned(certificate.factors) if claim.reverse else list(certificate.factors)
@@ -76,4 +90,6 @@ def _checked(evidence: Evidence, factors: Sequence[Description], log: Log) -> An
         return CheckedLine(evidence, factors, log)
     if isinstance(evidence, Sums):
         return CheckedSums(evidence, factors, log)
-    return CheckedFormula(evidence, factors, log) if isinstance(evidence, Formula) else CheckedLattice(evidence, factors, log)  # type: ignore[arg-type]  # the last of four
+    if isinstance(evidence, Formula):
+        return CheckedFormula(evidence, factors, log)
+    return CheckedLattice(evidence, factors, log)  # type: ignore[arg-type]  # the last of four

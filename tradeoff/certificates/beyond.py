@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.certificates.laws import Description
-from tradeoff.certificates.moments import Moments, Normal, moments
+from tradeoff.certificates.moments import GaussianTransform, Moments, moments
 from tradeoff.certificates.points import Part
 
 _ROUGH = 40.0
@@ -39,7 +39,10 @@ class Product:
 
     def far(self, y: float) -> float:
         """Bound log of the product at all frequencies above y."""
-        return float(sum(n * tail.far(y) for n, tail in zip(self.counts, self.tails, strict=True)) - (self.tau * y) ** 2 / 2)
+        return float(
+            sum(n * tail.far(y) for n, tail in zip(self.counts, self.tails, strict=True))
+            - (self.tau * y) ** 2 / 2
+        )
 
     def stays_below(self, level: float, start: float) -> bool:
         """Whether log of the product is proved to be at most ``level`` everywhere beyond ``start``."""
@@ -72,7 +75,9 @@ class Product:
         for n, each in zip(self.counts, self.at(float(right[-1])), strict=True):
             step = max(1, _BATCH // each.size)
             cut = range(0, len(left), step)
-            total = total + n * np.concatenate([each.reaches(middle[k : k + step], radius[k : k + step]) for k in cut])
+            total = total + n * np.concatenate(
+                [each.reaches(middle[k : k + step], radius[k : k + step]) for k in cut]
+            )
         return total
 
 
@@ -80,8 +85,12 @@ class _Tail:
     """|M(c + iy)/M(c)| far out: each density gives 1 - mass + variation/y of any part of the line, by integration by parts."""
 
     def __init__(self, each: Moments) -> None:
-        self.mu = each.mu if isinstance(each, Normal) else None
-        self.parts = [] if self.mu is not None else [_variation(part, each) for part in each.parts if part.log_density is not None]
+        self.mu = each.mu if isinstance(each, GaussianTransform) else None
+        self.parts = (
+            []
+            if self.mu is not None
+            else [_variation(part, each) for part in each.parts if part.log_density is not None]
+        )
 
     def far(self, y: float) -> float:
         if self.mu is not None:

@@ -10,14 +10,14 @@ import numpy as np
 from tradeoff.certificates.certificate import Claim, Question
 from tradeoff.certificates.evidence import Lattice, OnNodes, packed
 from tradeoff.certificates.source import Source
-from tradeoff.engines import planner
-from tradeoff.engines.composition import Composition
-from tradeoff.engines.lattice import Tilted, compose, profile
-from tradeoff.engines.planner import Effort, first_effort
-from tradeoff.engines.saddle import epsilon_for_alpha
-from tradeoff.engines.tables import Order
+from tradeoff.composition.composition import Composition
+from tradeoff.composition.lattice import place as planner
+from tradeoff.composition.lattice.convolve import TiltedFactor, compose, profile
+from tradeoff.composition.lattice.engine import Order
+from tradeoff.composition.lattice.place import Effort, first_effort
 from tradeoff.errors import PrecisionError
-from tradeoff.numerics.rounding import UNIT
+from tradeoff.intervals.rounding import UNIT
+from tradeoff.loss.cumulant import epsilon_for_alpha
 
 _FINER, _REFINEMENTS = 8.0, 4
 
@@ -53,7 +53,9 @@ class Lattices(Source):
             effort = effort._replace(width=effort.width / _FINER)
         return claims
 
-    def _drawn(self, order: Order, at: Sequence[float], effort: Effort, *, reverse: bool) -> tuple[list[Claim], bool]:
+    def _drawn(
+        self, order: Order, at: Sequence[float], effort: Effort, *, reverse: bool
+    ) -> tuple[list[Claim], bool]:
         """Return claims from one lattice, and whether memory allows no finer one."""
         x = abs(at[len(at) // 2])
         aimed = min(x, 0.98 * order.reach) if order.reach > 0 else x
@@ -63,7 +65,10 @@ class Lattices(Source):
         under = compose(factors, [factor.under for factor in factors], grid.h, grid.window)
         errors = (float(over.error), float(under.error)), under.low_tail, under.high_tail, over.high_tail
         window = grid.window.low, grid.window.size
-        self.evidence = (*self.evidence, Lattice(float(grid.theta), float(grid.h), window, tuple(map(_recorded, factors)), *errors))
+        self.evidence = (
+            *self.evidence,
+            Lattice(float(grid.theta), float(grid.h), window, tuple(map(_recorded, factors)), *errors),
+        )
         table = profile(factors, grid.h, grid.theta, grid.window, order.q_plus * (1 - 16 * UNIT))
         low, high = table.delta(np.array(at))
         place = len(self.evidence) - 1
@@ -73,7 +78,7 @@ class Lattices(Source):
         ], grid.capped
 
 
-def _recorded(factor: Tilted) -> OnNodes:
+def _recorded(factor: TiltedFactor) -> OnNodes:
     return OnNodes(
         nodes=len(factor.index),
         index=packed(factor.index, "<i8"),

@@ -11,12 +11,12 @@ import numpy as np
 from tradeoff.certificates.certificate import Claim, Question
 from tradeoff.certificates.evidence import Line as Record
 from tradeoff.certificates.source import Source
-from tradeoff.engines.composition import Composition
-from tradeoff.engines.contour.answers import BLUR, PATIENT, USUAL
-from tradeoff.engines.contour.line import Line
-from tradeoff.engines.contour.strip import Strip
-from tradeoff.engines.saddle import epsilon_for_alpha, log_delta_for_epsilon
+from tradeoff.composition.composition import Composition
+from tradeoff.composition.contour.engine import BLUR, PATIENT, USUAL
+from tradeoff.composition.contour.line import ContourLine
+from tradeoff.composition.contour.strip import Strip
 from tradeoff.errors import PrecisionError
+from tradeoff.loss.cumulant import epsilon_for_alpha, log_delta_for_epsilon
 
 _HALF = math.log(0.3)
 
@@ -29,7 +29,7 @@ class Lines(Source):
     def __init__(self, composition: Composition, tol: float | None) -> None:
         self.contour, self.tol = composition.contour, tol
         self.cumulant = self.contour.tail.cumulant
-        self._lines: list[Line] = []
+        self._lines: list[ContourLine] = []
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
         low, high = getattr(self.contour, question)(np.array([value]), self.tol)
@@ -50,17 +50,24 @@ class Lines(Source):
             raise PrecisionError(f"no contour could be drawn at epsilon = {x!r}; leave method out", math.inf)
         return [self._claim(strip, line, sign * float(each), reverse=sign < 0) for each in at]
 
-    def _claim(self, strip: Strip, line: Line, x: float, *, reverse: bool) -> Claim:
+    def _claim(self, strip: Strip, line: ContourLine, x: float, *, reverse: bool) -> Claim:
         at = np.array([x])
         low, high = line.psi(at) if strip.middle else strip.delta(line, at)
         terms = line.terms(at)
-        said: dict[str, Any] = {"sum": terms.total, "nodes": terms.nodes, "rounding": terms.rounding, "truncation": terms.truncation}
+        said: dict[str, Any] = {
+            "sum": terms.total,
+            "nodes": terms.nodes,
+            "rounding": terms.rounding,
+            "truncation": terms.truncation,
+        }
         said |= {"left": terms.left, "right": terms.right, "blur": terms.blur, "slack": terms.slack}
         listed = {name: float(np.max(value)) for name, value in said.items()}
-        quantity, upper = ("1 - delta", min(float(high[0]), 1.0)) if strip.middle else ("delta", float(high[0]))
+        quantity, upper = (
+            ("1 - delta", min(float(high[0]), 1.0)) if strip.middle else ("delta", float(high[0]))
+        )
         return Claim(quantity, reverse, x, float(low[0]), upper, self._place(line), listed)  # type: ignore[arg-type]  # one of two literals
 
-    def _place(self, line: Line) -> int:
+    def _place(self, line: ContourLine) -> int:
         """Return the number of the line among the evidence."""
         for place, known in enumerate(self._lines):
             if known is line:

@@ -35,7 +35,9 @@ class CheckedFormula:
             ask = _beta if claim.quantity == "beta" else _delta
             # Masses in extended precision add up to 1 but for its last digits, and leave as much open next to alpha = 1.
             near_one = claim.quantity == "beta" and claim.at > 0.5
-            least, most = (max(ask(self.what, min(x + off, 1) if near_one else x), 0) for off in (_OPEN, -_OPEN))
+            least, most = (
+                max(ask(self.what, min(x + off, 1) if near_one else x), 0) for off in (_OPEN, -_OPEN)
+            )
             self.log.below(f"{claim.quantity} lower", claim.lower, most * (1 + self.slack))
             self.log.above(f"{claim.quantity} upper", claim.upper, least * (1 - self.slack))
 
@@ -102,7 +104,11 @@ def _of_atoms(what: Description, x: Any) -> tuple[Any, Any]:
     else:
         built = law(what, Need(1.0, 0.0))
         q_plus = mp.mpf(str(built.q_plus))
-        atoms = [(mp.mpf(str(at)), mp.exp(mp.mpf(str(log_p)))) for part in built.parts for log_p, at in zip(*part[:2], strict=True)]
+        atoms = [
+            (mp.mpf(str(at)), mp.exp(mp.mpf(str(log_p))))
+            for part in built.parts
+            for log_p, at in zip(*part[:2], strict=True)
+        ]
     delta = q_plus + mp.fsum(p * (mp.exp(at) - mp.exp(x)) for at, p in atoms if at > x)
     return delta, mp.fsum(p for at, p in atoms if at > x)
 

@@ -40,15 +40,25 @@ class CheckedLattice:
 
     def __init__(self, lattice: Lattice, factors: Sequence[Description], log: Log) -> None:
         self.lattice, self.log = lattice, log
-        log.holds("theta", lattice.theta > 1 and np.isfinite(lattice.theta), f"{lattice.theta!r} is not above 1")
+        log.holds(
+            "theta", lattice.theta > 1 and np.isfinite(lattice.theta), f"{lattice.theta!r} is not above 1"
+        )
         log.holds("h", 0 < lattice.h < np.inf, f"{lattice.h!r} is not positive")
-        log.holds("window", 2 <= lattice.window[1] <= 2**23, f"{lattice.window[1]!r} nodes are outside [2, 2^23]")
+        log.holds(
+            "window", 2 <= lattice.window[1] <= 2**23, f"{lattice.window[1]!r} nodes are outside [2, 2^23]"
+        )
         log.holds("factors", len(factors) == len(lattice.factors), "not one discretised law for every factor")
-        log.trust(f"discretised laws between the {_SAMPLES} losses of each where they are compared with the truth")
+        log.trust(
+            f"discretised laws between the {_SAMPLES} losses of each where they are compared with the truth"
+        )
         self.parts = [self._unpacked(record) for record in lattice.factors]
         for part, factor in zip(self.parts, factors, strict=True):
             what, count = _one(part.record.count, factor)
-            log.holds("count", part.record.count == count, f"{part.record.count!r} rounds where the factor has {factor['count']!r}")
+            log.holds(
+                "count",
+                part.record.count == count,
+                f"{part.record.count!r} rounds where the factor has {factor['count']!r}",
+            )
             self._sides(part, what)
         self.q_plus = lost(factors, "q_plus")
         self.top = -np.expm1(sum(part.record.count * np.log1p(-REAL(part.record.top)) for part in self.parts))
@@ -57,11 +67,21 @@ class CheckedLattice:
         self._window()
 
     def _unpacked(self, record: OnNodes) -> _Factor:
-        index, over, under = unpacked(record.index, "<i8"), unpacked(record.over, "<f8"), unpacked(record.under, "<f8")
+        index, over, under = (
+            unpacked(record.index, "<i8"),
+            unpacked(record.over, "<f8"),
+            unpacked(record.under, "<f8"),
+        )
         same = len(index) == len(over) == len(under) == record.nodes
-        self.log.holds("nodes", same and np.all(np.diff(index) > 0), "vectors of unequal length, or nodes out of order")
-        self.log.holds("over", np.all(over >= 0) and np.all(np.isfinite(over)), "a mass is negative or not finite")
-        self.log.holds("under", np.all(under >= 0) and np.all(np.isfinite(under)), "a mass is negative or not finite")
+        self.log.holds(
+            "nodes", same and np.all(np.diff(index) > 0), "vectors of unequal length, or nodes out of order"
+        )
+        self.log.holds(
+            "over", np.all(over >= 0) and np.all(np.isfinite(over)), "a mass is negative or not finite"
+        )
+        self.log.holds(
+            "under", np.all(under >= 0) and np.all(np.isfinite(under)), "a mass is negative or not finite"
+        )
         loss = REAL(record.offset) + REAL(self.lattice.h) * index.astype(REAL)
         lean = np.exp(REAL(record.log_scale) - REAL(self.lattice.theta) * loss)
         return _Factor(record, index, loss, over.astype(REAL) * lean, under.astype(REAL) * lean)
@@ -73,10 +93,18 @@ class CheckedLattice:
         self.log.above("over, mass", whole * (1 + 1e-15), REAL(1))
         for k in np.unique(np.linspace(0, len(part.loss) - 1, _SAMPLES).astype(int)):
             x = part.loss[k]
-            self.log.above("over", _stick(part.over, part.loss, x) + part.record.top, _truth(what, x + shift) * (1 - _EXACT) - _NOTHING)
+            self.log.above(
+                "over",
+                _stick(part.over, part.loss, x) + part.record.top,
+                _truth(what, x + shift) * (1 - _EXACT) - _NOTHING,
+            )
             inside = x if k + 1 == len(part.loss) else x + REAL(0.37) * (part.loss[k + 1] - x)
             for at in (x, inside):
-                self.log.below("under", _stick(part.under, part.loss, at), (_truth(what, at - shift) - q_plus) * (1 + _EXACT) + _NOTHING)
+                self.log.below(
+                    "under",
+                    _stick(part.under, part.loss, at),
+                    (_truth(what, at - shift) - q_plus) * (1 + _EXACT) + _NOTHING,
+                )
 
     def _sum(self, side: str) -> tuple[Long, Long, Any, Any, Any]:
         """Return losses and masses tilted by the second theta, their 2-norm error and the mass outside the window, of twice the length."""
@@ -85,7 +113,10 @@ class CheckedLattice:
         product, scale, centre, slip = np.ones(length // 2 + 1, np.clongdouble), REAL(0), 0, REAL(0)
         tilted = []
         for part in self.parts:
-            n, log_w = part.record.count, np.log(np.maximum(getattr(part, side), REAL("1e-4900"))) + self.theta * part.loss
+            n, log_w = (
+                part.record.count,
+                np.log(np.maximum(getattr(part, side), REAL("1e-4900"))) + self.theta * part.loss,
+            )
             top = np.max(log_w) + np.log(np.sum(np.exp(log_w - np.max(log_w))))
             w = np.where(getattr(part, side) > 0, np.exp(log_w - top), 0)
             middle = int(np.round(float(np.sum(w * part.index))))
@@ -98,18 +129,31 @@ class CheckedLattice:
             scale, centre = scale + n * top, centre + n * middle
             tilted.append((part, w))
         mass = np.roll(np.maximum(fft.irfft(product, length), 0), (centre - first) % length)
-        loss = sum(part.record.count * REAL(part.record.offset) for part in self.parts) + h * (first + np.arange(length)).astype(REAL)
+        loss = sum(part.record.count * REAL(part.record.offset) for part in self.parts) + h * (
+            first + np.arange(length)
+        ).astype(REAL)
         below, above = self._outside(tilted, first, -1), self._outside(tilted, first + length, +1)
         return loss, mass, np.expm1(slip) + 8 * EPS * np.log2(length), below + above, scale
 
     def _outside(self, tilted: list[tuple[_Factor, Long]], edge: int, sign: int) -> Any:
         """Bound the tilted mass beyond an edge by the best of a few Chernoff exponents."""
         h = REAL(self.lattice.h)
-        spread = np.sqrt(sum(part.record.count * np.sum(w * (part.index - np.sum(w * part.index)) ** 2) for part, w in tilted)) * h
+        spread = (
+            np.sqrt(
+                sum(
+                    part.record.count * np.sum(w * (part.index - np.sum(w * part.index)) ** 2)
+                    for part, w in tilted
+                )
+            )
+            * h
+        )
         found = REAL(1)
         for t in np.geomspace(1e-3, 60, 32) / float(spread):
             rate = sign * REAL(t) * h
-            exponent = sum(part.record.count * _log_sum(np.log(w[w > 0]) + rate * part.index[w > 0]) for part, w in tilted)
+            exponent = sum(
+                part.record.count * _log_sum(np.log(w[w > 0]) + rate * part.index[w > 0])
+                for part, w in tilted
+            )
             found = np.minimum(found, np.exp(np.minimum(exponent - rate * edge, 0)))
         return found
 
@@ -123,7 +167,9 @@ class CheckedLattice:
             kept = mass > 0
             if not kept.any():
                 return REAL(0)
-            log_w = np.log(mass[kept]) + REAL(self.lattice.theta) * part.loss[kept] - REAL(part.record.log_scale)
+            log_w = (
+                np.log(mass[kept]) + REAL(self.lattice.theta) * part.loss[kept] - REAL(part.record.log_scale)
+            )
             logs.append((part.record.count, log_w, part.index[kept]))
 
         def exponent(log_rate: float) -> float:  # of the rate a node, convex in it
@@ -133,15 +179,25 @@ class CheckedLattice:
         steps = np.linspace(-12.0, 3.0, 31)
         start = int(np.argmin([exponent(step) for step in steps]))
         ends = steps[max(start - 1, 0)], steps[min(start + 1, len(steps) - 1)]
-        return np.exp(REAL(optimize.minimize_scalar(exponent, bounds=ends, method="bounded", options={"xatol": 1e-7}).fun))
+        return np.exp(
+            REAL(
+                optimize.minimize_scalar(exponent, bounds=ends, method="bounded", options={"xatol": 1e-7}).fun
+            )
+        )
 
     def _window(self) -> None:
         """Compare with the mass outside the recorded window and the least that a transform in double errs, at the recorded tilt."""
         lattice, size = self.lattice, self.lattice.window[1]
         for name in ("low_tail", "high_tail", "over_tail"):
-            self.log.holds(name, 0 <= getattr(lattice, name) < 1, f"{getattr(lattice, name)!r} is outside [0, 1)")
+            self.log.holds(
+                name, 0 <= getattr(lattice, name) < 1, f"{getattr(lattice, name)!r} is outside [0, 1)"
+            )
             side, sign = ("over" if name == "over_tail" else "under"), (-1 if name == "low_tail" else 1)
-            self.log.above(f"{name}, Chernoff", getattr(lattice, name) * (1 + 1e-5) + _UNDERFLOW, self._least_tail(side, sign))
+            self.log.above(
+                f"{name}, Chernoff",
+                getattr(lattice, name) * (1 + 1e-5) + _UNDERFLOW,
+                self._least_tail(side, sign),
+            )
         least = 16 * np.log2(size) * 2.0**-53
         for side, rounding in zip(("over", "under"), lattice.rounding, strict=True):
             loss, mass, error, _, scale = self.sums[side]
@@ -150,7 +206,11 @@ class CheckedLattice:
             tilted = np.exp(np.log(np.maximum(mass - error, REAL("1e-4900"))) + lean)
             start = size // 2
             above, below = np.sum(tilted[start + size :]), np.sum(tilted[:start])
-            self.log.above(f"rounding {side}", rounding, least * np.sqrt(np.sum(tilted[start : start + size] ** 2)) * (1 - 1e-6))
+            self.log.above(
+                f"rounding {side}",
+                rounding,
+                least * np.sqrt(np.sum(tilted[start : start + size] ** 2)) * (1 - 1e-6),
+            )
             if side == "over":
                 self.log.above("over_tail", lattice.over_tail + _UNDERFLOW, above)
             else:
@@ -160,9 +220,14 @@ class CheckedLattice:
     def claim(self, claim: Claim) -> None:
         """Verify the bounds of one claim."""
         x, shift = REAL(claim.at), sum(part.record.count * REAL(part.record.shift) for part in self.parts)
-        self.log.holds("quantity", claim.quantity == "delta", f"{claim.quantity!r} is not what a lattice holds")
+        self.log.holds(
+            "quantity", claim.quantity == "delta", f"{claim.quantity!r} is not what a lattice holds"
+        )
         self.log.close("width", claim.terms["width"], claim.upper - claim.lower, 0.0)
-        low, high = self._bound("under", x + shift)[0] + self.q_plus, self._bound("over", x - shift)[1] + self.top
+        low, high = (
+            self._bound("under", x + shift)[0] + self.q_plus,
+            self._bound("over", x - shift)[1] + self.top,
+        )
         self.log.below("delta lower", claim.lower, np.maximum(low, -np.expm1(np.minimum(x, 0))))
         self.log.above("delta upper", claim.upper, np.minimum(high, 1))
 

@@ -27,10 +27,14 @@ class CheckedSums:
         log.holds("slack", 0 <= sums.slack < 1e-2, f"{sums.slack!r} is outside [0, 0.01)")
         self.loss, self.log_p, rounds = _product(factors, log)
         self.q_plus, self.p_minus = lost(factors, "q_plus"), lost(factors, "p_minus")
-        self.own = EPS * (256 + 64 * rounds * (1 + float(np.max(np.abs(self.loss), initial=0)))) + REAL(1e-290)
+        self.own = EPS * (256 + 64 * rounds * (1 + float(np.max(np.abs(self.loss), initial=0)))) + REAL(
+            1e-290
+        )
         total = np.sum(np.exp(self.log_p))
         log.close("mass", 1.0, total + self.p_minus, 4 * sums.slack + self.own)
-        log.above("atoms", sums.atoms, len(np.unique(np.round(self.loss[self.log_p > _SEEN].astype(float), 9))))
+        log.above(
+            "atoms", sums.atoms, len(np.unique(np.round(self.loss[self.log_p > _SEEN].astype(float), 9)))
+        )
         log.below("atoms", sums.atoms, _ways(factors))
 
     def claim(self, claim: Claim) -> None:
@@ -48,7 +52,9 @@ class CheckedSums:
 
     def _delta(self, x: Any) -> Any:
         above = self.loss > x
-        return self.q_plus + np.sum(np.exp(self.log_p[above] + self.loss[above]) * -np.expm1(x - self.loss[above]))
+        return self.q_plus + np.sum(
+            np.exp(self.log_p[above] + self.loss[above]) * -np.expm1(x - self.loss[above])
+        )
 
     def _beta(self, alpha: Any, off: Any) -> Any:
         """Reject where the loss is greatest until alpha is spent (Neyman and Pearson): what is left under Q."""
@@ -64,7 +70,11 @@ def _product(factors: Sequence[Description], log: Log) -> tuple[Long, Long, int]
     loss, log_p, rounds = np.zeros(1, REAL), np.zeros(1, REAL), 0
     for factor in factors:
         parts, n = law(factor["law"], Need(1.0, 0.0)).parts, factor["count"]
-        log.holds("factors", all(part.log_density is None for part in parts), "a law with a density has no exact sums")
+        log.holds(
+            "factors",
+            all(part.log_density is None for part in parts),
+            "a law with a density has no exact sums",
+        )
         one = np.concatenate([part.loss for part in parts]), np.concatenate([part.log_p for part in parts])
         power = binomial(*one, n) if len(one[0]) == 2 else _power(*one, n, log)
         loss, log_p = _merged(*_times((loss, log_p), power, log))
@@ -99,4 +109,6 @@ def _power(loss: Long, log_p: Long, n: int, log: Log) -> tuple[Long, Long]:
 def _ways(factors: Sequence[Description]) -> int:
     """Return how many atoms there are before equal losses are joined: the ways to share n rounds among k losses."""
     sizes = [sum(len(part.loss) for part in law(factor["law"], Need(1.0, 0.0)).parts) for factor in factors]
-    return math.prod(math.comb(factor["count"] + k - 1, max(k - 1, 0)) for factor, k in zip(factors, sizes, strict=True))
+    return math.prod(
+        math.comb(factor["count"] + k - 1, max(k - 1, 0)) for factor, k in zip(factors, sizes, strict=True)
+    )

@@ -34,7 +34,9 @@ def implied(question: str, value: float, claims: Sequence[Claim]) -> tuple[Any, 
         return _delta(value, claims)
     if question == "epsilon":
         return _epsilon(value, claims)
-    direct = [claim for claim in claims if claim.quantity == "beta" and claim.at == value and not claim.reverse]
+    direct = [
+        claim for claim in claims if claim.quantity == "beta" and claim.at == value and not claim.reverse
+    ]
     return (direct[0].lower, direct[0].upper) if direct else _beta(value, claims)
 
 
@@ -55,7 +57,9 @@ def _known(claims: Sequence[Claim]) -> list[tuple[float, Any, Any]]:
         if claim.quantity != "beta":
             low, high = _profile(claim)
             x = -claim.at if claim.reverse else claim.at
-            found.append((x, exp(x) * low - expm1(x), exp(x) * high - expm1(x)) if claim.reverse else (x, low, high))
+            found.append(
+                (x, exp(x) * low - expm1(x), exp(x) * high - expm1(x)) if claim.reverse else (x, low, high)
+            )
     return found
 
 

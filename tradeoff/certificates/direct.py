@@ -9,8 +9,8 @@ import numpy as np
 from tradeoff.certificates.certificate import Claim, Quantity, Question, ulps
 from tradeoff.certificates.evidence import Formula, Sums
 from tradeoff.certificates.source import Source
-from tradeoff.core.curve import TradeOff
-from tradeoff.engines import exact
+from tradeoff.composition import exact
+from tradeoff.curves.contract import TradeOff
 
 
 class Adding(Source):
@@ -43,7 +43,9 @@ class Formulas(Source):
         self.curve = curve
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
-        bounds = self.curve.bounds(value) if question == "beta" else getattr(self.curve.bounds, question)(value)
+        bounds = (
+            self.curve.bounds(value) if question == "beta" else getattr(self.curve.bounds, question)(value)
+        )
         return float(bounds.lower), float(bounds.upper)
 
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
@@ -55,4 +57,6 @@ class Formulas(Source):
 
 def _claim(quantity: Quantity, at: float, bounds: tuple[float, float]) -> Claim:
     low, high = bounds
-    return Claim(quantity, reverse=False, at=at, lower=low, upper=high, evidence=0, terms={"ulps": ulps(low, high)})
+    return Claim(
+        quantity, reverse=False, at=at, lower=low, upper=high, evidence=0, terms={"ulps": ulps(low, high)}
+    )

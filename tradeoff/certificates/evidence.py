@@ -53,7 +53,10 @@ class Line(Evidence):
             ("tilt c", f"{self.c!r}, log M = {self.log_m!r} +- {self.log_m_error:.3g}"),
             ("nodes", f"{self.nodes}, step {self.step!r}"),
             ("truncation", f"|product| <= {self.cut:.3g} beyond |Im z| = {self.step * (self.nodes - 1):.6g}"),
-            ("aliasing", f"log M({self.left[0]:.6g}) <= {self.left[1]:.6g}, log M({self.right[0]:.6g}) <= {self.right[1]:.6g}"),
+            (
+                "aliasing",
+                f"log M({self.left[0]:.6g}) <= {self.left[1]:.6g}, log M({self.right[0]:.6g}) <= {self.right[1]:.6g}",
+            ),
             ("blur", f"tau = {self.tau:.3g}"),
         ]
 
@@ -124,7 +127,10 @@ class Lattice(Evidence):
         nodes = ", ".join(str(factor.nodes) for factor in self.factors)
         return [
             ("tilt theta", repr(self.theta)),
-            ("lattice", f"h = {self.h!r}, window of {self.window[1]} nodes from {self.window[0]}, factors on {nodes} nodes"),
+            (
+                "lattice",
+                f"h = {self.h!r}, window of {self.window[1]} nodes from {self.window[0]}, factors on {nodes} nodes",
+            ),
             ("rounding", f"{self.rounding[0]:.3g} above, {self.rounding[1]:.3g} below"),
             ("aliasing", f"{self.low_tail:.3g} and {self.high_tail:.3g} below, {self.over_tail:.3g} above"),
         ]
@@ -132,7 +138,14 @@ class Lattice(Evidence):
     @classmethod
     def read(cls, content: dict[str, Any]) -> Self:
         factors = tuple(OnNodes(**factor) for factor in content["factors"])
-        return cls(**{**content, "window": tuple(content["window"]), "rounding": tuple(content["rounding"]), "factors": factors})
+        return cls(
+            **{
+                **content,
+                "window": tuple(content["window"]),
+                "rounding": tuple(content["rounding"]),
+                "factors": factors,
+            }
+        )
 
 
 def packed(vector: Any, kind: str) -> str:

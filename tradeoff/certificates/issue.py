@@ -16,20 +16,22 @@ from tradeoff.certificates.conclusion import implied
 from tradeoff.certificates.direct import Adding, Formulas
 from tradeoff.certificates.laws import Description, describe
 from tradeoff.certificates.source import DIGITS, Source
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.tensor import Tensor, law_pair
-from tradeoff.engines.composition import Composition
-from tradeoff.engines.contour.answers import Contour
-from tradeoff.engines.law import LossLaw
-from tradeoff.engines.tables import Tables
+from tradeoff.composition.composition import Composition
+from tradeoff.composition.contour.engine import ContourEngine
+from tradeoff.composition.lattice.engine import LatticeEngine
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.tensor import Tensor, law_pair
 from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, SymbolError
-from tradeoff.numerics.rounding import UNIT
+from tradeoff.intervals.rounding import UNIT
+from tradeoff.loss.law import LossLaw
 
 _USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3}
 METHODS = ("closed-form", "exact", "contour", "lattice")
 
 
-def certify(curve: TradeOff, question: Question, value: float, *, tol: float | None = None, method: str | None = None) -> Certificate:
+def certify(
+    curve: TradeOff, question: Question, value: float, *, tol: float | None = None, method: str | None = None
+) -> Certificate:
     """Bounds on one answer with their proof: every number that ``verify`` needs to derive them again.
 
     Parameters
@@ -82,7 +84,9 @@ def certify(curve: TradeOff, question: Question, value: float, *, tol: float | N
         if _width(best) <= goal:
             return best
     if best is None:
-        raise NoClosedForm(f"no engine certifies {question} of {curve!r} by method {method!r}; leave method out")
+        raise NoClosedForm(
+            f"no engine certifies {question} of {curve!r} by method {method!r}; leave method out"
+        )
     if tol is not None:
         raise PrecisionError(f"tol = {tol:g} not reached; reachable here: {_width(best):.3g}", _width(best))
     return best
@@ -105,9 +109,13 @@ def _checked(curve: TradeOff, question: str, value: float, tol: float | None, me
         raise DomainError(f"value = {value!r} is not a real number") from error
     low, high = (-math.inf, math.inf) if question == "delta" else (0.0, 1.0)
     if not low < number < high:
-        raise DomainError(f"value = {value!r} is outside ({low:g}, {high:g}), where {question} needs a certificate")
+        raise DomainError(
+            f"value = {value!r} is outside ({low:g}, {high:g}), where {question} needs a certificate"
+        )
     if question == "epsilon" and number <= curve.q_plus * (1 + 8 * UNIT):
-        raise DomainError(f"delta = {number!r} is not above Q(L = inf) = {curve.q_plus!r}: epsilon is infinite or the supremum of L")
+        raise DomainError(
+            f"delta = {number!r} is not above Q(L = inf) = {curve.q_plus!r}: epsilon is infinite or the supremum of L"
+        )
     return number
 
 
@@ -116,12 +124,19 @@ def _factors(curve: TradeOff) -> tuple[list[LossLaw], list[int]]:
     factors = curve.factors if isinstance(curve, Tensor) else {curve: 1}
     found = [law_pair(factor, n) for factor, n in factors.items()]
     if any(low is not high for low, high, _ in found):
-        raise NoClosedForm(f"{curve!r} has a factor without a law of its own; certify curve.lower and curve.upper instead")
+        raise NoClosedForm(
+            f"{curve!r} has a factor without a law of its own; certify curve.lower and curve.upper instead"
+        )
     return [low for low, _, _ in found], [n for _, _, n in found]
 
 
 def _sources(
-    curve: TradeOff, laws: list[LossLaw], counts: Sequence[int], tol: float | None, goal: float, method: str | None
+    curve: TradeOff,
+    laws: list[LossLaw],
+    counts: Sequence[int],
+    tol: float | None,
+    goal: float,
+    method: str | None,
 ) -> Iterator[Source]:
     """Yield the ways to prove an answer, in the order of the planner."""
     single = len(laws) == 1 and counts[0] == 1
@@ -133,16 +148,21 @@ def _sources(
     for engine in composition.engines(method if method in {"exact", "contour", "lattice"} else None):  # type: ignore[arg-type]  # checked
         if method == "closed-form":
             return
-        if isinstance(engine, Contour):
+        if isinstance(engine, ContourEngine):
             yield Lines(composition, tol)
-        elif isinstance(engine, Tables):
+        elif isinstance(engine, LatticeEngine):
             yield Lattices(composition, tol, goal)
         elif composition.sums is not None:
             yield Adding(composition.sums)
 
 
 def _concluded(
-    curve: TradeOff, question: Question, value: float, source: Source, claims: list[Claim], factors: tuple[Description, ...]
+    curve: TradeOff,
+    question: Question,
+    value: float,
+    source: Source,
+    claims: list[Claim],
+    factors: tuple[Description, ...],
 ) -> Certificate:
     """Return the certificate, its bounds rounded outwards from what the claims imply."""
     import mpmath

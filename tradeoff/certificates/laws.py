@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tradeoff.engines.atomic import AtomicLaw, BinomialLaw, DiscreteGaussianLaw
-from tradeoff.engines.density import GaussianLaw, LaplaceLaw
-from tradeoff.engines.law import LossLaw, Mixed, Reversed, Thinned
 from tradeoff.errors import NoClosedForm
+from tradeoff.loss.changed import Mixed, Reversed, Thinned
+from tradeoff.loss.discrete import AtomicLaw, BinomialLaw, DiscreteGaussianLaw
+from tradeoff.loss.gaussian import GaussianLaw
+from tradeoff.loss.laplace import LaplaceLaw
+from tradeoff.loss.law import LossLaw
 
 Description = dict[str, Any]
 
@@ -36,8 +38,14 @@ def _described(law: LossLaw) -> Description:
     if isinstance(law, Mixed):
         return {"kind": "mixed", "parts": [[w, _described(part)] for w, part in law.parts]}
     if isinstance(law, GaussianLaw | LaplaceLaw):
-        return {"kind": "gaussian", "mu": law.mu} if isinstance(law, GaussianLaw) else {"kind": "laplace", "epsilon": law.epsilon}
-    raise NoClosedForm(f"a law of type {type(law).__name__} has no description by parameters; certify curve.lower or curve.upper instead")
+        return (
+            {"kind": "gaussian", "mu": law.mu}
+            if isinstance(law, GaussianLaw)
+            else {"kind": "laplace", "epsilon": law.epsilon}
+        )
+    raise NoClosedForm(
+        f"a law of type {type(law).__name__} has no description by parameters; certify curve.lower or curve.upper instead"
+    )
 
 
 def _atomic(law: AtomicLaw) -> Description:
@@ -46,6 +54,8 @@ def _atomic(law: AtomicLaw) -> Description:
     if isinstance(law, BinomialLaw):
         return {"kind": "rounds", "epsilon": law.epsilon, "rounds": law.n}
     if len(law.loss) > MOST_ATOMS:
-        raise NoClosedForm(f"{len(law.loss)} atoms are more than a certificate writes out ({MOST_ATOMS}); certify fewer at a time")
+        raise NoClosedForm(
+            f"{len(law.loss)} atoms are more than a certificate writes out ({MOST_ATOMS}); certify fewer at a time"
+        )
     masses = {"p_minus": law.p_minus, "q_plus": law.q_plus}
     return {"kind": "atoms", "loss": law.loss.tolist(), "log_p": law.log_p.tolist(), **masses}

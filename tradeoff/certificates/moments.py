@@ -22,7 +22,10 @@ class Moments:
 
     def __init__(self, what: Law, c: float) -> None:
         self.parts, self.c = what.parts, c
-        log_p, loss = np.concatenate([part.log_p for part in what.parts]), np.concatenate([part.loss for part in what.parts])
+        log_p, loss = (
+            np.concatenate([part.log_p for part in what.parts]),
+            np.concatenate([part.loss for part in what.parts]),
+        )
         log_w = log_p + REAL(c) * loss
         peak = np.max(log_w)
         kept = (log_w > peak - _FAINT) | (log_p > -_FAINT)
@@ -46,7 +49,9 @@ class Moments:
         for start in range(0, len(y), step):
             half = np.multiply.outer(y[start : start + step], self.d / 2)
             sine = np.sin(half)
-            u[start : start + step] = (sine * sine) @ (-2 * self.w) + 1j * ((sine * np.cos(half)) @ (2 * self.w))
+            u[start : start + step] = (sine * sine) @ (-2 * self.w) + 1j * (
+                (sine * np.cos(half)) @ (2 * self.w)
+            )
         modulus = np.log1p(np.maximum(2 * u.real + u.real**2 + u.imag**2, -1 + EPS)) / 2
         found: ComplexLong = modulus + 1j * np.arctan2(u.imag, 1 + u.real)
         return found
@@ -67,10 +72,12 @@ class Moments:
         turned = np.exp(1j * np.multiply.outer(y, d))
         rho, slope = turned @ w, 1j * (turned @ (w * d)) * radius
         more = radius**2 / 2 * float(w @ (d * d)) * (1 + 1e-9) + 1e-13
-        return np.asarray(np.log(np.minimum(np.maximum(np.abs(rho + slope), np.abs(rho - slope)) + more, 1.0)))
+        return np.asarray(
+            np.log(np.minimum(np.maximum(np.abs(rho + slope), np.abs(rho - slope)) + more, 1.0))
+        )
 
 
-class Normal(Moments):
+class GaussianTransform(Moments):
     """The Gaussian, K(z) = mu^2 (z^2 - z)/2."""
 
     def __init__(self, mu: float, c: float) -> None:
@@ -89,7 +96,7 @@ class Normal(Moments):
         return np.asarray(-((self.mu * np.maximum(y - radius, 0.0)) ** 2) / 2)
 
 
-class TwoSided(Moments):
+class LaplaceTransform(Moments):
     """The Laplace law, M(z) = (e^(-z eps) + e^((z - 1) eps))/2 + eps e^(-z eps)/2 (e^w - 1)/w with w = (2z - 1) eps."""
 
     def __init__(self, what: Description, c: float, finer: float) -> None:
@@ -125,9 +132,9 @@ def moments(what: Description, c: float, y: float, finer: float = 1.0) -> Moment
     """Return the moments of a described law for frequencies up to y."""
     same = what["base"] if what["kind"] == "reversed" else what  # both closed forms are of symmetric pairs
     if same["kind"] == "gaussian":
-        return Normal(same["mu"], c)
+        return GaussianTransform(same["mu"], c)
     if same["kind"] == "laplace":
-        return TwoSided(same, c, finer)
+        return LaplaceTransform(same, c, finer)
     return Moments(law(what, Need(max(abs(c), abs(1 - c)), y, finer)), c)
 
 
@@ -152,4 +159,6 @@ def lost(factors: Sequence[Description], end: str) -> np.longdouble:
 
 def turned(factors: Sequence[Description]) -> list[Description]:
     """Return the factors of the other order of the pair."""
-    return [{"law": {"kind": "reversed", "base": factor["law"]}, "count": factor["count"]} for factor in factors]
+    return [
+        {"law": {"kind": "reversed", "base": factor["law"]}, "count": factor["count"]} for factor in factors
+    ]

@@ -63,7 +63,11 @@ def _gaussian(what: Description, need: Need) -> Law:
     x = REAL(h) * np.arange(-np.ceil(reach / h), np.ceil(reach / h) + 1).astype(REAL)
     density = -x * x / 2 - np.log(2 * PI) / 2
     mu = REAL(mu)
-    return Law([Part(density + np.log(REAL(h)), mu * x - mu * mu / 2, density, np.full(len(x), np.log(mu)))], REAL(0), REAL(0))
+    return Law(
+        [Part(density + np.log(REAL(h)), mu * x - mu * mu / 2, density, np.full(len(x), np.log(mu)))],
+        REAL(0),
+        REAL(0),
+    )
 
 
 def _laplace(what: Description, need: Need) -> Law:
@@ -74,7 +78,12 @@ def _laplace(what: Description, need: Need) -> Law:
     half = epsilon / (2 * panels)
     x = (half * (2 * np.arange(panels).astype(REAL)[:, None] + 1 + at)).ravel()
     density = -x - np.log(REAL(2))
-    inner = Part(density + np.log(np.tile(weight, panels) * half), 2 * x - epsilon, density, np.full(len(x), np.log(REAL(2))))
+    inner = Part(
+        density + np.log(np.tile(weight, panels) * half),
+        2 * x - epsilon,
+        density,
+        np.full(len(x), np.log(REAL(2))),
+    )
     ends = Part(np.array([0, -epsilon]) - np.log(REAL(2)), np.array([-epsilon, epsilon]))
     return Law([inner, ends], REAL(0), REAL(0))
 
@@ -129,7 +138,11 @@ def _discrete_gaussian(what: Description, need: Need) -> Law:
     reach = int(np.ceil(24 * what["sigma"] + shift * (need.tilt + 2)))
     x = np.arange(-reach, reach + 1).astype(REAL)
     bell = -((x / sigma) ** 2) / 2
-    return Law([Part(bell - np.log(np.sum(np.exp(bell))), (x - REAL(shift) / 2) * (shift / sigma**2))], REAL(0), REAL(0))
+    return Law(
+        [Part(bell - np.log(np.sum(np.exp(bell))), (x - REAL(shift) / 2) * (shift / sigma**2))],
+        REAL(0),
+        REAL(0),
+    )
 
 
 def _atoms(what: Description, _need: Need) -> Law:
@@ -150,7 +163,12 @@ def balanced(what: Description, log: Log) -> None:
     loss, log_p = np.array(what["loss"], REAL), np.array(what["log_p"], REAL)
     p, gain, lost = np.exp(log_p), np.expm1(loss), (REAL(what["p_minus"]), REAL(what["q_plus"]))
     size = np.sum(p * (np.abs(gain) * (16 + 4 * np.abs(log_p)) + 16 * np.abs(loss) * np.exp(loss)))
-    log.close("loss", np.sum(p * gain), lost[0] - lost[1], REAL(2.0**-53) * (size + 64 * (lost[0] + lost[1])) + REAL(1e-290))
+    log.close(
+        "loss",
+        np.sum(p * gain),
+        lost[0] - lost[1],
+        REAL(2.0**-53) * (size + 64 * (lost[0] + lost[1])) + REAL(1e-290),
+    )
 
 
 def _thinned(what: Description, need: Need) -> Law:
@@ -174,7 +192,12 @@ def _thin(part: Part, p: np.longdouble) -> Part:
 def _reversed(what: Description, need: Need) -> Law:
     inner = law(what["base"], need)
     parts = [
-        Part(part.log_p + part.loss, -part.loss, None if part.log_density is None else part.log_density + part.loss, part.log_rise)
+        Part(
+            part.log_p + part.loss,
+            -part.loss,
+            None if part.log_density is None else part.log_density + part.loss,
+            part.log_rise,
+        )
         for part in inner.parts
     ]
     return Law(parts, inner.q_plus, inner.p_minus)

@@ -60,12 +60,20 @@ class Log:
     def above(self, term: str, recorded: Any, recomputed: Any) -> None:
         """Require a recorded upper bound to be at or above the number."""
         self._noted(term, recorded, recomputed, 0.0)
-        self.holds(term, recorded >= recomputed, f"recorded {float(recorded)!r}, an upper bound, is below {float(recomputed)!r}")
+        self.holds(
+            term,
+            recorded >= recomputed,
+            f"recorded {float(recorded)!r}, an upper bound, is below {float(recomputed)!r}",
+        )
 
     def below(self, term: str, recorded: Any, recomputed: Any) -> None:
         """Require a recorded lower bound to be at or below the number."""
         self._noted(term, recorded, recomputed, 0.0)
-        self.holds(term, recorded <= recomputed, f"recorded {float(recorded)!r}, a lower bound, is above {float(recomputed)!r}")
+        self.holds(
+            term,
+            recorded <= recomputed,
+            f"recorded {float(recorded)!r}, a lower bound, is above {float(recomputed)!r}",
+        )
 
     def _noted(self, term: str, recorded: Any, recomputed: Any, allowed: Any) -> None:
         self.checks.append(Check(term, float(recorded), float(recomputed), float(allowed)))

@@ -13,7 +13,7 @@ from tradeoff.certificates.certificate import Claim, Question
 from tradeoff.certificates.conclusion import gain, implied
 from tradeoff.certificates.evidence import Evidence
 from tradeoff.errors import PrecisionError
-from tradeoff.numerics.rounding import UNIT
+from tradeoff.intervals.rounding import UNIT
 
 DIGITS = 60
 _ATTEMPTS, _SAME = 8, 3
@@ -53,9 +53,14 @@ class Source(ABC):
             found = implied("epsilon", value, claims)
             if tuple(map(math.isfinite, found)) == (math.isfinite(low), math.isfinite(high)):
                 return claims
-            more = 2.0**attempt * max(abs(high - low) / 4 if len(ends) > 1 else 0.0, 8 * UNIT * (1 + max(map(abs, ends), default=0.0)))
+            more = 2.0**attempt * max(
+                abs(high - low) / 4 if len(ends) > 1 else 0.0,
+                8 * UNIT * (1 + max(map(abs, ends), default=0.0)),
+            )
             low, high = low - more, high + more
-        raise PrecisionError(f"no claims enclose epsilon at delta = {value!r}; leave method out, or ask a wider tol", math.inf)
+        raise PrecisionError(
+            f"no claims enclose epsilon at delta = {value!r}; leave method out, or ask a wider tol", math.inf
+        )
 
     def beta(self, alpha: float, tol: float) -> list[Claim]:
         """Sample 1 - delta(log s) - s alpha around its supremum, closer until the bounds are as narrow as asked."""
@@ -72,7 +77,13 @@ class Source(ABC):
             if width <= tol / 2:
                 break
             # A peak that is not fenced in is only off the middle of the samples.
-            pace *= max(min(0.5, math.sqrt(tol / width) / 2), 1e-2) if fenced else 1.0 if peaked and attempt < _SAME else 2.0
+            pace *= (
+                max(min(0.5, math.sqrt(tol / width) / 2), 1e-2)
+                if fenced
+                else 1.0
+                if peaked and attempt < _SAME
+                else 2.0
+            )
         return best[1]
 
 

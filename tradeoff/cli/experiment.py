@@ -75,7 +75,9 @@ def relative_error(
         _show(shown, settings, target)
 
 
-def _show(shown: Mapping[str, list[dict[str, Any]]], settings: Mapping[str, float], target: Path | None) -> None:
+def _show(
+    shown: Mapping[str, list[dict[str, Any]]], settings: Mapping[str, float], target: Path | None
+) -> None:
     console = Screen(highlight=False)
     for name, lines in shown.items():
         table = Table("method", title=name, title_justify="left", title_style="bold")
@@ -83,7 +85,10 @@ def _show(shown: Mapping[str, list[dict[str, Any]]], settings: Mapping[str, floa
             table.add_column(head, justify="right", no_wrap=True)
         for line in lines:
             pairs = [(line[each], line[f"{each}_half_width"]) for each in ("released", "accurate")]
-            table.add_row(line["method"], *(f"{mean:.1f} ± {half:.1f}" if half != "inf" else f"{mean:.1f}" for mean, half in pairs))
+            table.add_row(
+                line["method"],
+                *(f"{mean:.1f} ± {half:.1f}" if half != "inf" else f"{mean:.1f}" for mean, half in pairs),
+            )
         console.print(table)
     console.print(
         f"Relative error {settings['error']:g} under ε = {settings['epsilon']:g}, δ = {settings['delta']:g}; "

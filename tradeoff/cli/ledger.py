@@ -105,9 +105,18 @@ def _step(kind: str, count: int, adjacency: str, parameters: dict[str, float]) -
     """Return the mechanism that a plan file would hold under these keys; counted more than once, the plan."""
     if count == 0:
         raise DomainError("count = 0 is outside {1, 2, ...}; a mechanism that never runs is no step")
-    entries = {"kind": kind, **{name.replace("-", "_"): value for name, value in parameters.items()}, "count": count}
-    lines = [f"{json.dumps(name)} = {json.dumps(value) if isinstance(value, str) else repr(value)}" for name, value in entries.items()]
-    plan = loads("\n".join([f"adjacency = {json.dumps(adjacency)}", "[[mechanism]]", *lines]), name="spend").plan
+    entries = {
+        "kind": kind,
+        **{name.replace("-", "_"): value for name, value in parameters.items()},
+        "count": count,
+    }
+    lines = [
+        f"{json.dumps(name)} = {json.dumps(value) if isinstance(value, str) else repr(value)}"
+        for name, value in entries.items()
+    ]
+    plan = loads(
+        "\n".join([f"adjacency = {json.dumps(adjacency)}", "[[mechanism]]", *lines]), name="spend"
+    ).plan
     ((mechanism, n),) = plan.mechanisms.items()
     return mechanism if n == 1 else plan
 
@@ -158,7 +167,9 @@ def verify(file: Path, *, head: str | None = None) -> None:
 
 
 @app.command
-def export(file: Path, *, form: Annotated[Literal["json", "csv"], Parameter(name="--format")] = "json") -> None:
+def export(
+    file: Path, *, form: Annotated[Literal["json", "csv"], Parameter(name="--format")] = "json"
+) -> None:
     """Print all entries as JSON or CSV.
 
     Parameters

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
 from tradeoff.mechanisms import Plan
 from tradeoff.report.textbook import factors
 from tradeoff.spec import QUESTIONS, PlanFile

@@ -61,7 +61,11 @@ def _composed(content: PlanFile) -> Table:
     table.add_column("mechanism")
     table.add_column("parameters")
     for mechanism, n in content.plan.mechanisms.items():
-        table.add_row(f"{n:,}", mechanism.kind, ", ".join(f"{name} = {value}" for name, value in parameters(mechanism).items()))
+        table.add_row(
+            f"{n:,}",
+            mechanism.kind,
+            ", ".join(f"{name} = {value}" for name, value in parameters(mechanism).items()),
+        )
     return table
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from tradeoff.core.bounds import Bounds, Pair
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import is_symbol
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import is_symbol
+from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import exp, expm1
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.rounding import Array
 
 
 class SymmetricFamily(TradeOff):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tradeoff.core.piecewise_linear import PiecewiseLinear, exact_product
-from tradeoff.core.tensor import Factors, rule
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, exact_product
+from tradeoff.curves.tensor import Factors, rule
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
@@ -27,7 +27,11 @@ def unit(factors: Factors) -> Factors | None:
 @rule
 def absorbing(factors: Factors) -> Factors | None:
     """Absorbing end: f (x) 0 = 0, without privacy there is none to lose."""
-    return {TotalVariation(1): 1} if any(not f.free_symbols and f.mass_at_infinity.lower == 1 for f in factors) else None
+    return (
+        {TotalVariation(1): 1}
+        if any(not f.free_symbols and f.mass_at_infinity.lower == 1 for f in factors)
+        else None
+    )
 
 
 @rule
@@ -54,7 +58,9 @@ def fractions(factors: Factors) -> Factors | None:
     if sum(n for _, n in exact) < 2:
         return None
     result = exact_product(exact, _WORK)
-    return None if result is None else {**{f: n for f, n in factors.items() if (f, n) not in exact}, result: 1}
+    return (
+        None if result is None else {**{f: n for f, n in factors.items() if (f, n) not in exact}, result: 1}
+    )
 
 
 @rule

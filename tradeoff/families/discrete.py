@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradeoff.core.law_curve import LawCurve
-from tradeoff.core.parameters import MOST, count, real
-from tradeoff.engines.atomic import AtomicLaw, discrete_gaussian_law
+from tradeoff.curves.law_curve import LawCurve
+from tradeoff.curves.parameters import MOST, count, real
 from tradeoff.intervals.functions import whole
+from tradeoff.loss.discrete import AtomicLaw, discrete_gaussian_law
 
 
 @dataclass(frozen=True, repr=False, eq=True)

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from tradeoff.core.bounds import Bounds, Pair
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count, real
-from tradeoff.engines.density import GaussianLaw
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import count, real
 from tradeoff.errors import DomainError, shown
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.families.identity import Identity
-from tradeoff.numerics.normal import hockey_stick, shifted_tail
-from tradeoff.numerics.rounding import TINY, UNIT, Array, square_root
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.normal import hockey_stick, shifted_tail
+from tradeoff.intervals.rounding import TINY, UNIT, Array, square_root
+from tradeoff.loss.gaussian import GaussianLaw
 
 _BLUNT = 1e6
 """A shift from which on f(alpha) is below all floats for every alpha > 0 that is one."""
@@ -68,7 +68,9 @@ class Gaussian(SymmetricFamily):
     @classmethod
     def _finite(cls, mu: float, made_of: Any) -> Gaussian:
         if np.isinf(mu):
-            raise DomainError(f"the mu of {shown(made_of)} is above all floats; compose fewer, or smaller ones")
+            raise DomainError(
+                f"the mu of {shown(made_of)} is above all floats; compose fewer, or smaller ones"
+            )
         return cls(mu)
 
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
@@ -77,7 +79,9 @@ class Gaussian(SymmetricFamily):
         if self.mu == 0:
             low, high = 1 - Bounds.of(alpha)
             return low, high
-        low, high = shifted_tail(alpha, min(self.mu, _BLUNT))  # beyond, both are 0 but for rounding, and f falls with mu
+        low, high = shifted_tail(
+            alpha, min(self.mu, _BLUNT)
+        )  # beyond, both are 0 but for rounding, and f falls with mu
         return np.where(alpha == 0, 1.0, low), high
 
     def _tail(self, epsilon: Array) -> Pair:

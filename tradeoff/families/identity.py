@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds, Pair
-from tradeoff.core.parameters import number
-from tradeoff.engines.atomic import AtomicLaw
+from tradeoff.curves.parameters import number
 from tradeoff.families._symmetric import SymmetricFamily
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.rounding import Array
+from tradeoff.loss.discrete import AtomicLaw
 
 
 class Identity(SymmetricFamily):

@@ -9,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds, Pair
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count, number, real
-from tradeoff.engines.density import LaplaceLaw
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import count, number, real
 from tradeoff.families._symmetric import SymmetricFamily, grown, numeric, symbols_of, written
 from tradeoff.families.identity import Identity
-from tradeoff.intervals.bounds import held
+from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip, exp, expm1, log, meet, minimum, rational, where
-from tradeoff.numerics.rounding import Array, around
+from tradeoff.intervals.rounding import Array, around
+from tradeoff.loss.laplace import LaplaceLaw
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,16 +54,26 @@ class Laplace(SymmetricFamily):
             scaled = np.ldexp(alpha, exponent)
         mantissa = held(*around(high, 1)) if low else Bounds.of(high)
         share = mantissa * held(np.minimum(scaled, np.finfo(float).max), scaled)  # e^eps alpha
-        far = exp(-self.epsilon_0 - log(4 * Bounds.of(np.where(alpha > 0, alpha, 1.0))))  # the same hyperbola beyond all floats
-        steep, middle, flat = 1 - share, meet(0.25 / share, far), exp(-self.epsilon_0) * (1 - Bounds.of(alpha))
-        kink = held(steep.lower, middle.upper)  # 1 - x <= 1/(4x): where floats cannot tell them apart both are held
+        far = exp(
+            -self.epsilon_0 - log(4 * Bounds.of(np.where(alpha > 0, alpha, 1.0)))
+        )  # the same hyperbola beyond all floats
+        steep, middle, flat = (
+            1 - share,
+            meet(0.25 / share, far),
+            exp(-self.epsilon_0) * (1 - Bounds.of(alpha)),
+        )
+        kink = held(
+            steep.lower, middle.upper
+        )  # 1 - x <= 1/(4x): where floats cannot tell them apart both are held
         inner = where(share.upper <= 0.5, steep, where(share.lower < 0.5, kink, middle))
         low, high = clip(where(alpha > 0.5, flat, inner), 0.0, 1.0)
         return low, (high if self.least is None else Laplace(self.least)._beta(alpha, tol)[1])  # noqa: SLF001 - of this class
 
     def _tail(self, epsilon: Array) -> Pair:
         # delta(eps') = 1 - e^((eps' - eps)/2) for eps' <= eps.
-        low, high = clip(-expm1(minimum(Bounds.of(epsilon) - held(self.least_sup_loss, self.epsilon_0), 0.0) / 2), 0.0, 1.0)
+        low, high = clip(
+            -expm1(minimum(Bounds.of(epsilon) - held(self.least_sup_loss, self.epsilon_0), 0.0) / 2), 0.0, 1.0
+        )
         return low, high
 
     @property

@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.core.bounds import Pair
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import real
-from tradeoff.engines import log_concave
-from tradeoff.engines.law import LossLaw
-from tradeoff.engines.shift import Shape, ShiftLaw
-from tradeoff.engines.tails import AssumedLaw
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import real
 from tradeoff.errors import DomainError, NoClosedForm, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.intervals.bounds import Pair
+from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.loss import log_concave
+from tradeoff.loss.law import LossLaw
+from tradeoff.loss.shifted import Shape, ShiftLaw
+from tradeoff.loss.tails import AssumedLaw
 
 _MAX_POWER, _MAX_SHIFT = 100.0, 500.0
 _MIRRORED = {"gumbel_r": "gumbel_l", "gumbel_l": "gumbel_r"}
@@ -130,7 +130,11 @@ class LocationShift(TradeOff):
     def _either(self, ask: Callable[[TradeOff], Pair]) -> Pair:
         """Ask the closed forms just above and just below a rounded theta."""
         assert self._known is not None  # noqa: S101 - for the type checker
-        more, less = (self.theta, self.theta) if self._exact_theta else (np.nextafter(self.theta, np.inf), np.nextafter(self.theta, 0))
+        more, less = (
+            (self.theta, self.theta)
+            if self._exact_theta
+            else (np.nextafter(self.theta, np.inf), np.nextafter(self.theta, 0))
+        )
         (low, high), (other_low, other_high) = ask(self._known(float(more))), ask(self._known(float(less)))
         return np.minimum(low, other_low), np.maximum(high, other_high)
 
@@ -156,7 +160,9 @@ class LocationShift(TradeOff):
     @property
     def sup_loss(self) -> float:
         if self._known is not None:
-            return self._known(self.theta if self._exact_theta else float(np.nextafter(self.theta, np.inf))).sup_loss
+            return self._known(
+                self.theta if self._exact_theta else float(np.nextafter(self.theta, np.inf))
+            ).sup_loss
         top = self._shape.sup_loss
         return float(top) if self._exact_theta else float(np.nextafter(top, np.inf))
 
@@ -165,7 +171,11 @@ class LocationShift(TradeOff):
 
     def inverse(self) -> LocationShift:
         """Inverse T(Q, P): the shift to the other side."""
-        return self if self.symmetric else LocationShift(self.distribution, -self.shift, assume_log_concave=self.assumed)
+        return (
+            self
+            if self.symmetric
+            else LocationShift(self.distribution, -self.shift, assume_log_concave=self.assumed)
+        )
 
     def group(self, k: int) -> TradeOff:
         """Guarantee for groups of ``k``: 1 - (1 - f)^(o k) is the curve of k times the shift, for symmetric f."""
@@ -206,7 +216,9 @@ def _identify(distribution: Any) -> tuple[str, tuple[tuple[str, float], ...]]:
     except TypeError as error:
         raise DomainError(f"{generator.name}: parameters must be single numbers, not arrays") from error
     if not (np.isfinite(found["loc"]) and 0 < found["scale"] < np.inf):
-        raise DomainError(f"{generator.name}: loc = {found['loc']}, scale = {found['scale']} is outside the reals and (0, inf)")
+        raise DomainError(
+            f"{generator.name}: loc = {found['loc']}, scale = {found['scale']} is outside the reals and (0, inf)"
+        )
     return generator.name, tuple(sorted(found.items()))
 
 
@@ -218,7 +230,11 @@ def _refuse(distribution: Any, name: str, *, allowed: bool) -> None:
         )
     if not allowed:
         known = ", ".join(sorted(_SYMMETRIC | set(_SHAPES)))
-        raise DomainError(f"{name} is not known to be log-concave; known are {known}; if its density is, pass assume_log_concave=True")
+        raise DomainError(
+            f"{name} is not known to be log-concave; known are {known}; if its density is, pass assume_log_concave=True"
+        )
     low, high = distribution.support()
     if np.isfinite(low) or np.isfinite(high):
-        raise NoClosedForm(f"{name} has the support [{low:g}, {high:g}]; only densities on the whole line are shifted here")
+        raise NoClosedForm(
+            f"{name} has the support [{low:g}, {high:g}]; only densities on the whole line are shifted here"
+        )

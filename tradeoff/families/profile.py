@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 
-from tradeoff.core.parameters import number
-from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.parameters import number
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.functions import exp
-from tradeoff.numerics.polygon import ONE, Line, envelope, whole
+from tradeoff.intervals.polygon import ONE, Line, envelope, whole
 
 
 class Profile:

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds, Pair
-from tradeoff.core.parameters import number, real
-from tradeoff.engines.atomic import AtomicLaw, binomial_law
+from tradeoff.curves.parameters import number, real
 from tradeoff.families._symmetric import SymmetricFamily, grown, numeric, symbols_of, written
-from tradeoff.intervals.bounds import held
+from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip, exp, expm1, maximum, minimum
-from tradeoff.numerics.rounding import Array, around, exact_product
+from tradeoff.intervals.rounding import Array, around, exact_product
+from tradeoff.loss.discrete import AtomicLaw, binomial_law
 
 
 @dataclass(frozen=True, repr=False)
@@ -84,7 +83,11 @@ class PureDP(SymmetricFamily):
 
     def slope(self, alpha: Any) -> Any:
         """Return the derivative f'(alpha) away from the kink."""
-        return np.where(np.asarray(alpha) < 1 / (1 + np.exp(self.epsilon_0)), -np.exp(self.epsilon_0), -np.exp(-self.epsilon_0))
+        return np.where(
+            np.asarray(alpha) < 1 / (1 + np.exp(self.epsilon_0)),
+            -np.exp(self.epsilon_0),
+            -np.exp(-self.epsilon_0),
+        )
 
     @property
     def free_symbols(self) -> frozenset[Any]:

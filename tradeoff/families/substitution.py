@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.derived import Derived
-from tradeoff.core.dispatch import announces
-from tradeoff.core.parameters import is_symbol
-from tradeoff.core.tensor import Tensor, tensor
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.derived import Derived
+from tradeoff.curves.dispatch import announces
+from tradeoff.curves.parameters import is_symbol
+from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import SymbolError
 from tradeoff.families.symbolic_forms import PARAMETERS
 

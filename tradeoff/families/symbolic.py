@@ -8,20 +8,20 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds, Pair
-from tradeoff.core.certified import How
-from tradeoff.core.curve import TradeOff, rounded_down
-from tradeoff.core.derived import delta_from_beta, sides
-from tradeoff.core.dispatch import announces, operator
-from tradeoff.core.parameters import count, is_symbol, real
-from tradeoff.core.tensor import Factors, rule
-from tradeoff.engines.law import LossLaw
+from tradeoff.curves.asking import How
+from tradeoff.curves.contract import TradeOff, rounded_down
+from tradeoff.curves.derived import delta_from_beta, sides
+from tradeoff.curves.dispatch import announces, operator
+from tradeoff.curves.parameters import count, is_symbol, real
+from tradeoff.curves.tensor import Factors, rule
 from tradeoff.errors import DomainError, NoClosedForm, shown
 from tradeoff.families import symbolic_forms as forms
 from tradeoff.families.substitution import resolved, substitute
 from tradeoff.families.symbolic_numbers import Evaluator, check, digits_for, flattest, mass_of_zeros, steepest
 from tradeoff.families.symbolic_solve import inverse_expression, own_inverse, profile_expression
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.rounding import Array
+from tradeoff.loss.law import LossLaw
 
 Profile = Callable[[Any], Any]
 
@@ -61,7 +61,9 @@ class Symbolic(TradeOff):
     -alpha/2 + Max((1 - alpha)*exp(-epsilon), -alpha*exp(epsilon) + 1)/2 + 1/2
     """
 
-    def __init__(self, expr: Any, alpha: Any = None, *, known: TradeOff | None = None, profile: Profile | None = None) -> None:
+    def __init__(
+        self, expr: Any, alpha: Any = None, *, known: TradeOff | None = None, profile: Profile | None = None
+    ) -> None:
         import sympy
 
         self.alpha = sympy.Symbol("alpha") if alpha is None else alpha
@@ -80,7 +82,9 @@ class Symbolic(TradeOff):
 
     def __call__(self, alpha: Any, *, tol: float | None = None, **how: Unpack[How]) -> Any:
         """Least type II error: a formula for a symbolic ``alpha``, else a lower bound on the number."""
-        return self.expr.subs(self.alpha, alpha) if is_symbol(alpha) else super().__call__(alpha, tol=tol, **how)
+        return (
+            self.expr.subs(self.alpha, alpha) if is_symbol(alpha) else super().__call__(alpha, tol=tol, **how)
+        )
 
     def delta(self, epsilon: Any, *, tol: float | None = None, **how: Unpack[How]) -> Any:
         """Privacy profile: a formula for a symbolic ``epsilon``, else an upper bound on the number."""
@@ -172,7 +176,9 @@ class Symbolic(TradeOff):
             import sympy
 
             ratio = (sympy.exp(epsilon) - 1 + p) / p
-            return sympy.Piecewise((1 - sympy.exp(epsilon), ratio <= 0), (p * self.symbolic_delta(sympy.log(ratio)), True))
+            return sympy.Piecewise(
+                (1 - sympy.exp(epsilon), ratio <= 0), (p * self.symbolic_delta(sympy.log(ratio)), True)
+            )
 
         if p == 0:
             return Symbolic(1 - self.alpha, self.alpha)
@@ -184,7 +190,9 @@ class Symbolic(TradeOff):
             return product
         if isinstance(other, TradeOff) and not self.free_symbols | other.free_symbols:
             return super().__matmul__(other)
-        raise NoClosedForm(f"no closed form of the product of {self!r} and {other!r} is known; substitute numbers, and the engine composes")
+        raise NoClosedForm(
+            f"no closed form of the product of {self!r} and {other!r} is known; substitute numbers, and the engine composes"
+        )
 
     def __pow__(self, n: int) -> TradeOff:
         n = count("n", n)
@@ -194,7 +202,9 @@ class Symbolic(TradeOff):
         if power is not None:
             return power
         if self.free_symbols:
-            raise NoClosedForm(f"no closed form of the {n}-fold product of {self!r} is known; substitute numbers, and the engine composes")
+            raise NoClosedForm(
+                f"no closed form of the {n}-fold product of {self!r} is known; substitute numbers, and the engine composes"
+            )
         return super().__pow__(n)
 
     def subs(self, values: Mapping[Any, Any]) -> Symbolic:
@@ -211,7 +221,12 @@ class Symbolic(TradeOff):
             inner = sympy.Dummy("epsilon", real=True)  # the question's own symbols must not be replaced
             return profile(inner).subs(replaced).subs(inner, epsilon)
 
-        return Symbolic(self.expr.subs(replaced), self.alpha, known=known, profile=None if profile is None else substituted)
+        return Symbolic(
+            self.expr.subs(replaced),
+            self.alpha,
+            known=known,
+            profile=None if profile is None else substituted,
+        )
 
     def lambdify(self) -> Callable[..., Any]:
         """Return f as a NumPy function of alpha, then of the parameters in order of name; floats, without bounds."""
@@ -221,7 +236,9 @@ class Symbolic(TradeOff):
         function = sympy.lambdify(arguments, self.expr, modules=["scipy", "numpy"])
 
         def evaluate(*values: Any) -> Any:
-            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # pieces are evaluated everywhere, then chosen
+            with np.errstate(
+                divide="ignore", invalid="ignore", over="ignore"
+            ):  # pieces are evaluated everywhere, then chosen
                 return function(*values)
 
         return evaluate
@@ -244,7 +261,10 @@ class Symbolic(TradeOff):
     def _beta(self, alpha: Array, tol: float | None) -> Pair:
         low, high = self._evaluator.bounds(alpha, digits_for(alpha))
         at_zero = alpha == 0
-        low[at_zero], high[at_zero] = np.nextafter(1 - self._lost[1], -1.0), np.nextafter(1 - self._lost[0], 2.0)
+        low[at_zero], high[at_zero] = (
+            np.nextafter(1 - self._lost[1], -1.0),
+            np.nextafter(1 - self._lost[0], 2.0),
+        )
         return np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), 1.0, high)
 
     @cached_property
@@ -276,7 +296,10 @@ class Symbolic(TradeOff):
             middle = np.where(np.isfinite(low) & np.isfinite(high), (low + high) / 2, 0.0)
             least, most = self._delta(middle, None)
             inside = np.isfinite(low) & np.isfinite(high)
-            low, high = np.where(inside & (least > delta), middle, low), np.where(inside & (most <= delta), middle, high)
+            low, high = (
+                np.where(inside & (least > delta), middle, low),
+                np.where(inside & (most <= delta), middle, high),
+            )
         return low, high
 
     @cached_property
@@ -294,7 +317,11 @@ class Symbolic(TradeOff):
 
     @cached_property
     def sup_loss(self) -> float:
-        return float(np.nextafter(self._known.sup_loss, np.inf)) if self._known is not None else self._steepest.upper
+        return (
+            float(np.nextafter(self._known.sup_loss, np.inf))
+            if self._known is not None
+            else self._steepest.upper
+        )
 
     @property
     def least_sup_loss(self) -> float:
@@ -321,7 +348,11 @@ class Symbolic(TradeOff):
     def symbolic(self, alpha: Any = None) -> Symbolic:
         """Return the same formula, in the symbol ``alpha``."""
         same = alpha is None or alpha == self.alpha
-        return self if same else Symbolic(self.expr.subs(self.alpha, alpha), alpha, known=self._known, profile=self._profile)
+        return (
+            self
+            if same
+            else Symbolic(self.expr.subs(self.alpha, alpha), alpha, known=self._known, profile=self._profile)
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         # Compiled formulas cannot be pickled, and are made again from the expression.

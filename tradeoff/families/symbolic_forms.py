@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.tensor import Tensor
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
@@ -20,7 +20,9 @@ def exact(value: Any) -> Any:
     import sympy
 
     expression = sympy.sympify(value)
-    return expression.xreplace({number: sympy.Rational(number) for number in expression.atoms(sympy.Float) if number.is_finite})
+    return expression.xreplace(
+        {number: sympy.Rational(number) for number in expression.atoms(sympy.Float) if number.is_finite}
+    )
 
 
 def parsed(value: Any) -> Any:
@@ -29,7 +31,9 @@ def parsed(value: Any) -> Any:
 
     try:
         expression = sympy.sympify(value)
-        str(expression)  # formulas are compiled from their text, and Python prints no integer of more than 4300 digits
+        str(
+            expression
+        )  # formulas are compiled from their text, and Python prints no integer of more than 4300 digits
     except (sympy.SympifyError, ArithmeticError, AttributeError, SyntaxError, TypeError, ValueError) as error:
         raise DomainError(f"expr = {shown(value)} is not a SymPy expression") from error
     if not isinstance(expression, sympy.Expr):
@@ -45,7 +49,9 @@ def two_lines(curve: TradeOff) -> tuple[Any, Any] | None:
         return exact(curve.epsilon_0), 0
     if isinstance(curve, TotalVariation):
         return 0, exact(curve.delta_0)
-    if isinstance(curve, Tensor) and sorted(map(str, map(type, curve.factors))) == sorted(map(str, (PureDP, TotalVariation))):
+    if isinstance(curve, Tensor) and sorted(map(str, map(type, curve.factors))) == sorted(
+        map(str, (PureDP, TotalVariation))
+    ):
         if set(curve.factors.values()) != {1}:
             return None
         parts = [two_lines(factor) or (0, 0) for factor in curve.factors]
@@ -87,14 +93,22 @@ def lines_group(curve: TradeOff, alpha: Any, k: int) -> Any:
     for a in range(k, -1, -1):
         b = k - a
         rest = 1 - sympy.exp(a * epsilon) * alpha - delta * sum(sympy.exp(i * epsilon) for i in range(a))
-        words.append(sympy.exp(-b * epsilon) * rest - delta * sum(sympy.exp(-i * epsilon) for i in range(1, b + 1)))
+        words.append(
+            sympy.exp(-b * epsilon) * rest - delta * sum(sympy.exp(-i * epsilon) for i in range(1, b + 1))
+        )
     distinct = list(dict.fromkeys(words))
     return sympy.Max(*distinct) if delta == 0 else sympy.Max(0, *distinct)
 
 
 def group(curve: TradeOff, alpha: Any, k: int) -> tuple[Any, TradeOff | None]:
     """Return the group curve's value, and the family it belongs to if it stays in one."""
-    family = curve.group(k) if isinstance(curve, Gaussian) else Laplace(k * curve.epsilon_0) if isinstance(curve, Laplace) else None
+    family = (
+        curve.group(k)
+        if isinstance(curve, Gaussian)
+        else Laplace(k * curve.epsilon_0)
+        if isinstance(curve, Laplace)
+        else None
+    )
     if family is not None:
         return value(family, alpha), family
     return lines_group(curve, alpha, k), None
@@ -116,5 +130,10 @@ def profile(curve: TradeOff, epsilon: Any) -> Any:
     return sympy.Max(delta, 1 - (1 - delta) * sympy.exp(epsilon), middle if top != 0 else delta)
 
 
-PARAMETERS: Mapping[type, str] = {Gaussian: "mu", Laplace: "epsilon_0", PureDP: "epsilon_0", TotalVariation: "delta_0"}
+PARAMETERS: Mapping[type, str] = {
+    Gaussian: "mu",
+    Laplace: "epsilon_0",
+    PureDP: "epsilon_0",
+    TotalVariation: "delta_0",
+}
 """Where a family keeps the parameter that may be a symbol."""

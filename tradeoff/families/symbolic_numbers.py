@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds, Pair
 from tradeoff.errors import CurveError, NoClosedForm
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.rounding import Array
 
 _DIGITS, _SPARE, _MOST_DIGITS = 30, 5, 4000
 _LEAST = 1e-323
@@ -46,7 +46,9 @@ class Evaluator:
     def __init__(self, expression: Any, variable: Any) -> None:
         import sympy
 
-        self.function: Callable[[Any], Any] = sympy.lambdify(variable, expression, modules=[{"erfcinv": _erfcinv}, "mpmath"])
+        self.function: Callable[[Any], Any] = sympy.lambdify(
+            variable, expression, modules=[{"erfcinv": _erfcinv}, "mpmath"]
+        )
         self._known: dict[float, tuple[float, float]] = {}
 
     def at(self, x: float, digits: int) -> Any:
@@ -56,9 +58,19 @@ class Evaluator:
         with mpmath.workdps(digits):
             try:
                 value = mpmath.mpmathify(self.function(mpmath.mpf(x)))
-            except (ZeroDivisionError, ValueError, TypeError, OverflowError, NameError):  # the last: unknown to mpmath
+            except (
+                ZeroDivisionError,
+                ValueError,
+                TypeError,
+                OverflowError,
+                NameError,
+            ):  # the last: unknown to mpmath
                 return mpmath.nan
-            return mpmath.re(value) if abs(mpmath.im(value)) <= abs(value) * mpmath.mpf(10) ** (5 - digits) else mpmath.nan
+            return (
+                mpmath.re(value)
+                if abs(mpmath.im(value)) <= abs(value) * mpmath.mpf(10) ** (5 - digits)
+                else mpmath.nan
+            )
 
     def bounds(self, x: Array, digits: Array) -> Pair:
         """Bound the expression at every x, starting from so many digits."""
@@ -76,7 +88,12 @@ class Evaluator:
                 fine = self.at(x, digits)
                 # Terms of order one may have cancelled to the same rounded number twice, so an absolute error remains.
                 error = abs(fine - coarse) + mpmath.mpf(10) ** (_SPARE - digits)
-                if mpmath.isnan(error) or error <= _AGREE * abs(fine) or abs(fine) + error < _LEAST or digits > _MOST_DIGITS:
+                if (
+                    mpmath.isnan(error)
+                    or error <= _AGREE * abs(fine)
+                    or abs(fine) + error < _LEAST
+                    or digits > _MOST_DIGITS
+                ):
                     break
             self._known[x] = outward(fine, error)
         return self._known[x]
@@ -88,9 +105,14 @@ def outward(value: Any, error: Any) -> tuple[float, float]:
 
     if mpmath.isnan(value):
         return np.nan, np.nan
-    least, most = mpmath.fsub(value, error, exact=True), mpmath.fadd(value, error, exact=True)  # no digit of 1 - 1e-70 is lost
+    least, most = (
+        mpmath.fsub(value, error, exact=True),
+        mpmath.fadd(value, error, exact=True),
+    )  # no digit of 1 - 1e-70 is lost
     low, high = float(least), float(most)
-    return low if low <= least else float(np.nextafter(low, -np.inf)), high if high >= most else float(np.nextafter(high, np.inf))
+    return low if low <= least else float(np.nextafter(low, -np.inf)), high if high >= most else float(
+        np.nextafter(high, np.inf)
+    )
 
 
 def digits_for(alpha: Array) -> Array:
@@ -112,9 +134,13 @@ def check(evaluator: Evaluator, shown: str) -> None:
     for k in np.flatnonzero((values < -_SLACK) | (values > 1 + _SLACK)):
         raise CurveError(f"{shown} is outside [0, 1] at alpha = {alpha[k]:.6g}: {values[k]:.6g}")
     for k in np.flatnonzero(values > 1 - alpha + _SLACK):
-        raise CurveError(f"f(alpha) <= 1 - alpha fails for {shown} at alpha = {alpha[k]:.6g}: {values[k]:.6g}")
+        raise CurveError(
+            f"f(alpha) <= 1 - alpha fails for {shown} at alpha = {alpha[k]:.6g}: {values[k]:.6g}"
+        )
     for k in np.flatnonzero(np.diff(values) > _SLACK):
-        raise CurveError(f"{shown} increases between alpha = {alpha[k]:.6g} and {alpha[k + 1]:.6g}: {values[k]:.6g} to {values[k + 1]:.6g}")
+        raise CurveError(
+            f"{shown} increases between alpha = {alpha[k]:.6g} and {alpha[k + 1]:.6g}: {values[k]:.6g} to {values[k + 1]:.6g}"
+        )
     slopes = np.diff(values) / np.diff(alpha)
     for k in np.flatnonzero(np.diff(slopes) < -_SLACK * (1 + np.abs(slopes[1:]))):
         if (slopes[k] - slopes[k + 1]) * min(alpha[k + 1] - alpha[k], alpha[k + 2] - alpha[k + 1]) > _SLACK:
@@ -141,7 +167,9 @@ def trials(expression: Any, alpha: Any) -> Iterator[tuple[dict[Any, Any], Evalua
         if found >= _WANTED or not parameters:
             return
     if not found:
-        raise NoClosedForm(f"no random parameters make {expression} a trade-off function, so no closed form can be verified")
+        raise NoClosedForm(
+            f"no random parameters make {expression} a trade-off function, so no closed form can be verified"
+        )
 
 
 def least_preimage(evaluator: Evaluator, level: float) -> Any:

@@ -52,9 +52,18 @@ def own_inverse(expression: Any, alpha: Any) -> bool:
     except NoClosedForm:
         return False
     # Constants such as e^(long fraction) would make huge polynomials: what holds for any number holds for them.
-    constants = {c for c in expression.atoms(sympy.exp, sympy.Rational) if c.is_number and (not c.is_Rational or c.q > _PLAIN)}
+    constants = {
+        c
+        for c in expression.atoms(sympy.exp, sympy.Rational)
+        if c.is_number and (not c.is_Rational or c.q > _PLAIN)
+    }
     x = sympy.Dummy("x", positive=True)
-    general = expression.xreplace({c: sympy.Dummy("c", positive=True) if c.is_positive else sympy.Dummy("c", real=True) for c in constants})
+    general = expression.xreplace(
+        {
+            c: sympy.Dummy("c", positive=True) if c.is_positive else sympy.Dummy("c", real=True)
+            for c in constants
+        }
+    )
     return bool(sympy.simplify(general.subs(alpha, general.subs(alpha, x)) - x) == 0)
 
 
@@ -64,9 +73,14 @@ def inverse_expression(expression: Any, alpha: Any) -> Any:
 
     t, level = sympy.Dummy("t", positive=True), sympy.Dummy("level", positive=True)
     raw = [solution.subs(level, alpha) for solution in _candidates(expression.subs(alpha, t), t, level)]
-    found = _first(raw + [sympy.Max(0, solution) for solution in raw], lambda candidate: _inverts(candidate, expression, alpha))
+    found = _first(
+        raw + [sympy.Max(0, solution) for solution in raw],
+        lambda candidate: _inverts(candidate, expression, alpha),
+    )
     if found is None:
-        raise NoClosedForm(f"no closed form of the inverse of {expression} was found and verified; substitute numbers, and bounds answer")
+        raise NoClosedForm(
+            f"no closed form of the inverse of {expression} was found and verified; substitute numbers, and bounds answer"
+        )
     return found
 
 
@@ -92,7 +106,9 @@ def profile_expression(expression: Any, alpha: Any, epsilon: Any) -> Any:
     raw = [1 - f.subs(x, place) - sympy.exp(epsilon) * place for place in places]
     found = _first(raw, lambda candidate: _maximises(candidate, expression, alpha, epsilon))
     if found is None:
-        raise NoClosedForm(f"no closed form of the profile of {expression} was found and verified; substitute numbers, and bounds answer")
+        raise NoClosedForm(
+            f"no closed form of the profile of {expression} was found and verified; substitute numbers, and bounds answer"
+        )
     return found
 
 

@@ -11,15 +11,14 @@ from typing import Any
 import mpmath
 import numpy as np
 
-from tradeoff.core.bounds import Pair
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count, is_symbol, number, real
-from tradeoff.engines.atomic import AtomicLaw
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import count, is_symbol, number, real
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.families.identity import Identity
-from tradeoff.intervals.bounds import Bounds, held
+from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip, rational
-from tradeoff.numerics.rounding import Array, around
+from tradeoff.intervals.rounding import Array, around
+from tradeoff.loss.discrete import AtomicLaw
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import real
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import real
 from tradeoff.errors import KindError
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.filters.base import SLACK, AdditiveFilter
 from tradeoff.filters.costs import pure_loss, square
 from tradeoff.filters.zcdp import rho_for
-from tradeoff.numerics.rounding import UNIT
+from tradeoff.intervals.rounding import UNIT
 
 
 class PureDPFilter(AdditiveFilter):
@@ -56,7 +56,9 @@ class PureDPFilter(AdditiveFilter):
     def _asked(self, curve: TradeOff) -> tuple[float]:
         epsilon, delta = pure_loss(curve)
         if delta > 0 or math.isinf(epsilon):
-            raise KindError(f"{curve!r} is epsilon-DP for no epsilon, as its losses are unbounded; spend it in an ApproximateDPFilter")
+            raise KindError(
+                f"{curve!r} is epsilon-DP for no epsilon, as its losses are unbounded; spend it in an ApproximateDPFilter"
+            )
         return (epsilon,)
 
     def _shown(self, asked: tuple[float, ...]) -> float:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import BudgetExceeded, DomainError
 from tradeoff.filters.costs import above
 from tradeoff.filters.shared import Shared
@@ -141,7 +141,9 @@ class Filter(Shared, ABC):
     def _refusal(self, asked: Any) -> BudgetExceeded:
         requested, spent, remaining, budget = self._shown(asked), self.spent, self.remaining, self.budget
         shown = [_written(amount) for amount in (requested, remaining, budget, spent)]
-        message = "the step asks for {}, and {} of {} remains ({} spent in {} steps)".format(*shown, self.steps)
+        message = "the step asks for {}, and {} of {} remains ({} spent in {} steps)".format(
+            *shown, self.steps
+        )
         return BudgetExceeded(message, spent, requested, remaining, budget)
 
     def state(self) -> dict[str, Any]:
@@ -164,7 +166,9 @@ class Filter(Shared, ABC):
             found._restore(state["sums"])  # noqa: SLF001 - the filter's own class
             found.steps, found.adjacency = int(state["steps"]), state["adjacency"]
         except (KeyError, TypeError, ValueError) as error:
-            raise DomainError(f"{state!r} is no state of a filter ({type(error).__name__}: {error})") from error
+            raise DomainError(
+                f"{state!r} is no state of a filter ({type(error).__name__}: {error})"
+            ) from error
         if not isinstance(found, cls):
             raise DomainError(f"the state is that of a {family.__name__}, and a {cls.__name__} was asked for")
         return found
@@ -182,7 +186,10 @@ class AdditiveFilter(Filter):
         self.totals = tuple(ExactSum() for _ in limits)
 
     def _fits(self, asked: tuple[float, ...]) -> bool:
-        return all(total.value(more) <= limit * (1 + SLACK) for total, more, limit in zip(self.totals, asked, self.limits, strict=True))
+        return all(
+            total.value(more) <= limit * (1 + SLACK)
+            for total, more, limit in zip(self.totals, asked, self.limits, strict=True)
+        )
 
     def _record(self, asked: tuple[float, ...]) -> None:
         # All sums change at once, so that who reads without the lock never reads half a step.
@@ -209,7 +216,9 @@ class AdditiveFilter(Filter):
 
     @property
     def remaining(self) -> Any:
-        return self._shown(tuple(total.left(limit) for limit, total in zip(self.limits, self.totals, strict=True)))
+        return self._shown(
+            tuple(total.left(limit) for limit, total in zip(self.limits, self.totals, strict=True))
+        )
 
 
 def _written(amount: Any) -> str:

@@ -7,14 +7,14 @@ from functools import lru_cache
 
 from scipy.special import erfinv, log_expit, ndtri_exp
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.tensor import Tensor
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import PrecisionError
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.numerics.rounding import UNIT
+from tradeoff.intervals.rounding import UNIT
 
 REMEMBERED = 256
 """Costs kept by each function below: a question and the grant that follows ask the same, and each key holds a curve with its tables."""
@@ -64,7 +64,9 @@ def _pure_mu(epsilon: float) -> float:
 def pure_loss(curve: TradeOff) -> tuple[float, float]:
     """Return (epsilon, delta) with f >= f_{eps,delta} and f^-1 too: the largest finite loss, and the mass beyond it."""
     orders = (curve,) if curve.symmetric else (curve, curve.inverse())
-    return max(0.0, *(order.sup_loss for order in orders)), max(float(order.mass_at_infinity.upper) for order in orders)
+    return max(0.0, *(order.sup_loss for order in orders)), max(
+        float(order.mass_at_infinity.upper) for order in orders
+    )
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -93,7 +95,11 @@ def renyi(curve: TradeOff, order: float) -> float:
     epsilon, _ = pure_loss(curve)
     rho, delta = zcdp(curve)
     # rho-zCDP bounds D by order rho; losses within [-eps, eps] bound it by eps, and by the D of f_{eps,0}.
-    return math.inf if delta > 0 else min(order * rho * (1 + 4 * UNIT), epsilon, _renyi_bounded(curve, epsilon, order))
+    return (
+        math.inf
+        if delta > 0
+        else min(order * rho * (1 + 4 * UNIT), epsilon, _renyi_bounded(curve, epsilon, order))
+    )
 
 
 def _renyi_bounded(curve: TradeOff, epsilon: float, order: float) -> float:

@@ -37,7 +37,7 @@ from scipy.special import expit
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.filters.costs import REMEMBERED, gdp_mu, square
 from tradeoff.filters.responses import Bounded, Responses, log_delta, responses
-from tradeoff.numerics.rounding import TINY, UNIT, Array
+from tradeoff.intervals.rounding import TINY, UNIT, Array
 
 _MOST_WORK = 10_000_000
 _MARGIN = 2e-7
@@ -81,7 +81,11 @@ def pure_residual(epsilon: float, r: float) -> float:
     share = 2 * expit(-epsilon)
 
     def excess(mu: float) -> float:
-        return math.tanh(epsilon / 2) + share * math.exp(log_delta(np.array([epsilon]), mu)[0]) - math.erf(r / math.sqrt(8))
+        return (
+            math.tanh(epsilon / 2)
+            + share * math.exp(log_delta(np.array([epsilon]), mu)[0])
+            - math.erf(r / math.sqrt(8))
+        )
 
     low = 1e-3 * r
     if not excess(low) < 0 < excess(r):
@@ -89,7 +93,9 @@ def pure_residual(epsilon: float, r: float) -> float:
     root = float(brentq(excess, low, r, xtol=1e-15 * r, rtol=1e-14))
     for margin in (1e-13, 1e-12, 1e-10, 1e-8, 1e-6):
         found = root * (1 - margin)
-        if excess(found) < -512 * UNIT * math.erf(r / math.sqrt(8)):  # positive terms, each good to hundreds of units
+        if excess(found) < -512 * UNIT * math.erf(
+            r / math.sqrt(8)
+        ):  # positive terms, each good to hundreds of units
             return found
     return 0.0
 
@@ -149,7 +155,9 @@ def _gap(f: Responses, epsilon: Array, mu: float, r: float) -> Array:
     """Return log D - log delta_{G_r}, rounded up."""
     chunks = np.array_split(epsilon, 1 + len(epsilon) * len(f.loss) // 200_000)
     mine, theirs = np.concatenate([f.log_delta(chunk, mu) for chunk in chunks]), log_delta(epsilon, r)
-    gap: Array = mine - theirs + 1e-13 + 64 * UNIT * ((epsilon + f.largest) / mu**2 + np.abs(mine) + np.abs(theirs))
+    gap: Array = (
+        mine - theirs + 1e-13 + 64 * UNIT * ((epsilon + f.largest) / mu**2 + np.abs(mine) + np.abs(theirs))
+    )
     return gap
 
 

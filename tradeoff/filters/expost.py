@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import real
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import real
 from tradeoff.errors import DomainError, KindError
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.filters.base import SLACK, AdditiveFilter
 from tradeoff.filters.costs import above, pure_loss
 from tradeoff.filters.steps import Step, curve_of
-from tradeoff.numerics.rounding import UNIT
+from tradeoff.intervals.rounding import UNIT
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,11 @@ class ExPostFilter(AdditiveFilter):
         TradeOff
             A lower bound, whatever was spent: a rule may have stopped because of what it saw.
         """
-        return approximate_dp(self.epsilon, self.delta) if self.delta > 0 else PureDP(self.epsilon * (1 + SLACK + 16 * UNIT))
+        return (
+            approximate_dp(self.epsilon, self.delta)
+            if self.delta > 0
+            else PureDP(self.epsilon * (1 + SLACK + 16 * UNIT))
+        )
 
 
 def _no_bound(step: object) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import real
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import real
 from tradeoff.errors import KindError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import SLACK, AdditiveFilter
 from tradeoff.filters.costs import above, below, gdp_mu
-from tradeoff.numerics.rounding import UNIT
+from tradeoff.intervals.rounding import UNIT
 
 
 class GDPFilter(AdditiveFilter):

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count, real
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import count, real
 from tradeoff.errors import DomainError, KindError, MissingExtraError, domain
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import SLACK
 from tradeoff.filters.costs import gdp_mu
 from tradeoff.filters.shared import Shared, numbers
 from tradeoff.filters.steps import curve_of
+from tradeoff.intervals.rounding import UNIT, Array, down, up
 from tradeoff.mechanisms.base import Mechanism
-from tradeoff.numerics.rounding import UNIT, Array, down, up
 
 Mask = NDArray[np.bool_]
 Used = NDArray[np.uint64]
@@ -157,11 +157,15 @@ class IndividualGDPFilter(Shared):
         if isinstance(step, TradeOff | Mechanism) or hasattr(step, "trusted"):
             mu = gdp_mu(curve_of(step))
             if np.isinf(mu):
-                raise KindError(f"no finite mu with f >= G_mu is proved for {step!r}; give the mu of each record")
+                raise KindError(
+                    f"no finite mu with f >= G_mu is proved for {step!r}; give the mu of each record"
+                )
             return np.broadcast_to(mu, (self.records,))
         array = numbers("mu", step)
         if array.shape != (self.records,):
-            raise DomainError(f"a step needs one mu for each of the {self.records} records, not an array of shape {array.shape}")
+            raise DomainError(
+                f"a step needs one mu for each of the {self.records} records, not an array of shape {array.shape}"
+            )
         lowest = float(np.min(array, initial=0.0))
         if not lowest >= 0:  # NaN lands here too
             place = int(np.argmax(~(array >= 0)))
@@ -176,7 +180,9 @@ def _jobs(jobs: int | None) -> int | None:
     """Return a number of jobs that joblib knows: None, from 1 up, or from -1 down, counted from all cores."""
     if jobs is None or (isinstance(jobs, int) and not isinstance(jobs, bool) and jobs != 0):
         return jobs
-    raise domain("jobs", jobs, "None and the integers but 0", "give 1 for one thread, or None to leave it to joblib")
+    raise domain(
+        "jobs", jobs, "None and the integers but 0", "give 1 for one thread, or None to leave it to joblib"
+    )
 
 
 def _unspent(records: int) -> Used:
@@ -235,17 +241,24 @@ def read_column(path: str | Path, column: str, rows: int) -> Array:
         try:
             found[start : start + len(values)] = values.to_numpy(zero_copy_only=True)
         except ValueError as error:  # nulls and text have no such view
-            raise DomainError(f"{path}: column {column!r} does not hold one number for every record: {error}") from error
+            raise DomainError(
+                f"{path}: column {column!r} does not hold one number for every record: {error}"
+            ) from error
         start += len(values)
     return found
 
 
 def _parquet() -> Any:
-    return _extra(lambda: __import__("pyarrow.parquet").parquet, 'Parquet files need pyarrow: pip install "tradeoff[arrow]"')
+    return _extra(
+        lambda: __import__("pyarrow.parquet").parquet,
+        'Parquet files need pyarrow: pip install "tradeoff[arrow]"',
+    )
 
 
 def _joblib() -> Any:
-    return _extra(lambda: __import__("joblib"), 'jobs other than 1 need joblib: pip install "tradeoff[parallel]"')
+    return _extra(
+        lambda: __import__("joblib"), 'jobs other than 1 need joblib: pip install "tradeoff[parallel]"'
+    )
 
 
 def _extra(load: Callable[[], Any], remedy: str) -> Any:

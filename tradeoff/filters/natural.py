@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import KindError
 from tradeoff.families.gaussian import Gaussian
 
@@ -38,7 +38,11 @@ class FDPFilter:
 
 
 def _why(target: Any) -> str:
-    hint = f"GDPFilter({target.mu:g}) or ResidueFilter({target.mu:g})" if isinstance(target, Gaussian) else "GDPFilter or ResidueFilter"
+    hint = (
+        f"GDPFilter({target.mu:g}) or ResidueFilter({target.mu:g})"
+        if isinstance(target, Gaussian)
+        else "GDPFilter or ResidueFilter"
+    )
     other = "" if isinstance(target, TradeOff) else f" ({target!r} is not even a curve)"
     return (
         f"a filter for an arbitrary f-DP target is not private{other}: the curves composed along each path may all stay above "

@@ -8,13 +8,13 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.core.parameters import real
+from tradeoff.curves.parameters import real
 from tradeoff.errors import KindError
 from tradeoff.filters.costs import zcdp
 from tradeoff.filters.shared import Shared, numbers
 from tradeoff.filters.steps import Step, adjacency_of, curve_of
 from tradeoff.filters.sums import ExactSum
-from tradeoff.numerics.rounding import Array, up
+from tradeoff.intervals.rounding import Array, up
 
 _TIMES = 1e-150, 1e150
 """Clock times an odometer may be tuned to: their ratios and products are floats."""
@@ -58,7 +58,9 @@ class Odometer(Shared, ABC):
         with self._lock:
             adjacency = adjacency_of(step, self.adjacency)
             if delta > 0 or math.isinf(self._clock.value(2 * rho)):
-                raise KindError(f"{step!r} is rho-zCDP for no rho known, and an odometer bounds the loss itself; spend it in a filter")
+                raise KindError(
+                    f"{step!r} is rho-zCDP for no rho known, and an odometer bounds the loss itself; spend it in a filter"
+                )
             self._clock.add(2 * rho)
             self.steps, self.adjacency = self.steps + 1, adjacency
 
@@ -201,5 +203,9 @@ class StitchedOdometer(Odometer):
         self.start = float(real("start", start, *_TIMES))
 
     def _margin(self, v: Array) -> Array:
-        v = np.maximum(v, self.start)  # the line of the first epoch rises, so it is below its value at v0 before
-        return 1.7 * np.sqrt(v * (np.log(np.log(2 * (v / self.start))) + 0.72 * (math.log(5.2) - math.log(self.delta))))
+        v = np.maximum(
+            v, self.start
+        )  # the line of the first epoch rises, so it is below its value at v0 before
+        return 1.7 * np.sqrt(
+            v * (np.log(np.log(2 * (v / self.start))) + 0.72 * (math.log(5.2) - math.log(self.delta)))
+        )

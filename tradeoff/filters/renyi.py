@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import real
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import real
 from tradeoff.errors import KindError
 from tradeoff.families.identity import Identity
 from tradeoff.families.profile import Profile
@@ -15,7 +15,7 @@ from tradeoff.families.total_variation import TotalVariation
 from tradeoff.filters.base import SLACK, AdditiveFilter
 from tradeoff.filters.costs import renyi, zcdp
 from tradeoff.filters.zcdp import ZCDP
-from tradeoff.numerics.rounding import TINY, UNIT, Array
+from tradeoff.intervals.rounding import TINY, UNIT, Array
 
 _ORDERS = 1 + np.geomspace(1e-3, 1e5, 400)
 _POINTS = 1000
@@ -63,7 +63,9 @@ class RenyiFilter(AdditiveFilter):
     def _asked(self, curve: TradeOff) -> tuple[float]:
         divergence = renyi(curve, self.order)
         if math.isinf(divergence):
-            raise KindError(f"no finite Renyi divergence of order {self.order:g} is proved for {curve!r}; spend a curve that bounds it")
+            raise KindError(
+                f"no finite Renyi divergence of order {self.order:g} is proved for {curve!r}; spend a curve that bounds it"
+            )
         return (divergence,)
 
     def _shown(self, asked: tuple[float, ...]) -> float:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import real
-from tradeoff.core.tensor import Tensor, tensor
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import real
+from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import KindError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
@@ -17,7 +17,7 @@ from tradeoff.filters.costs import above, below, gdp_mu, square
 from tradeoff.filters.domination import charge
 from tradeoff.filters.gdp import share
 from tradeoff.filters.responses import bounded
-from tradeoff.numerics.rounding import UNIT
+from tradeoff.intervals.rounding import UNIT
 
 _SHORT = 200
 """Factors that are charged one after the other; more of them, or unbounded ones, are charged as one law."""
@@ -70,7 +70,9 @@ class ResidueFilter(AdditiveFilter):
         self.mu = float(real("mu", mu, 1e-100, 1e100))
         self.delta = float(real("delta", delta, 0, 1, open_high=True))
         self.step_delta = float(real("step_delta", step_delta, 0, self.delta))
-        super().__init__(1.0, self._weight(self.delta))  # in shares of mu^2, and in -log(1 - delta), which add
+        super().__init__(
+            1.0, self._weight(self.delta)
+        )  # in shares of mu^2, and in -log(1 - delta), which add
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -98,7 +100,10 @@ class ResidueFilter(AdditiveFilter):
             taken, given_up = self._taken(piece, r)
             if math.isinf(given_up):
                 raise KindError(_unbounded(piece))
-            shares, lost = shares + (math.nextafter(taken / self.mu / self.mu, math.inf) if taken > 0 else 0.0), [*lost, given_up]
+            shares, lost = (
+                shares + (math.nextafter(taken / self.mu / self.mu, math.inf) if taken > 0 else 0.0),
+                [*lost, given_up],
+            )
             r = math.sqrt(max(r * r * (1 - 4 * UNIT) - taken, 0.0)) * (1 - 4 * UNIT)
         leak = lost[0] if len(lost) == 1 else math.fsum(lost) * (1 + 8 * UNIT)
         return shares * (1 + 2 * len(pieces) * UNIT + 4 * UNIT), leak
@@ -107,8 +112,14 @@ class ResidueFilter(AdditiveFilter):
         """Return r^2 - r'^2 and -log(1 - delta) of a curve without Gaussian factors; infinite where there is none."""
         f = bounded(piece, self.step_delta)
         plain = f is not None and f.leak == 0
-        taken, lost = (charge(f, r) if r > 0 else math.inf, self._weight(f.leak)) if f is not None and f.leak < 1 else (math.inf, math.inf)
-        naive = math.inf if plain and taken < math.inf else square(gdp_mu(piece))  # a plain charge has it in it
+        taken, lost = (
+            (charge(f, r) if r > 0 else math.inf, self._weight(f.leak))
+            if f is not None and f.leak < 1
+            else (math.inf, math.inf)
+        )
+        naive = (
+            math.inf if plain and taken < math.inf else square(gdp_mu(piece))
+        )  # a plain charge has it in it
         return (naive, 0.0) if naive < taken else (taken, lost)
 
     def _shown(self, asked: tuple[float, ...]) -> Residue:
@@ -138,8 +149,12 @@ class ResidueFilter(AdditiveFilter):
 def _parts(curve: TradeOff) -> tuple[float, list[tuple[float, int]], list[TradeOff]]:
     """Split a product into the mu of its Gaussian factor, its leaks with their counts, and the rest, piece by piece where it is short."""
     factors = curve.factors if isinstance(curve, Tensor) else {curve: 1}
-    mu = math.hypot(*(f.mu * math.sqrt(n) for f, n in factors.items() if isinstance(f, Gaussian))) * (1 + 4 * UNIT)
-    leaks = [(float(f.mass_at_infinity.upper), n) for f, n in factors.items() if isinstance(f, TotalVariation)]
+    mu = math.hypot(*(f.mu * math.sqrt(n) for f, n in factors.items() if isinstance(f, Gaussian))) * (
+        1 + 4 * UNIT
+    )
+    leaks = [
+        (float(f.mass_at_infinity.upper), n) for f, n in factors.items() if isinstance(f, TotalVariation)
+    ]
     rest = [(f, n) for f, n in factors.items() if not isinstance(f, Gaussian | TotalVariation | Identity)]
     if sum(n for _, n in rest) <= _SHORT and all(math.isfinite(f.sup_loss) for f, _ in rest):
         return mu, leaks, [f for f, n in rest for _ in range(n)]

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erfcx, expit, logsumexp
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.filters.costs import pure_loss
-from tradeoff.numerics.hull import lower_hull
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.intervals.hull import lower_hull
+from tradeoff.intervals.rounding import UNIT, Array
 
 _MOST_LOSSES = 2000
 _RESOLUTION = 2e-3
@@ -83,11 +83,16 @@ def responses(f: Bounded, r: float) -> Responses | None:
     s, goal = lower_hull(np.exp(loss), np.minimum.accumulate(f.at(loss)))
     goal = goal + 1e-11 * goal[0] * (s[-1] - s) / (s[-1] - 1)  # room for the roundings below
     slope = np.append(np.diff(goal) / np.diff(s), 0.0)
-    weight = np.maximum(np.diff(slope), 0.0) * (1 + s[1:])  # the slope of the profile of RR(l) changes by 1/(1 + e^l) at l
+    weight = np.maximum(np.diff(slope), 0.0) * (
+        1 + s[1:]
+    )  # the slope of the profile of RR(l) changes by 1/(1 + e^l) at l
     total = max(1.0, float(np.sum(weight)) * (1 + 1e-12))
     # Weights above 1 are scaled down, and losses up by as much as makes good for it at eps = 0.
     stretch = 1 + 1e-12 + 4 * (total - 1) * math.sinh(f.top) / f.top
-    found = Responses(np.append(0.0, np.log(s[1:]) * stretch), np.append(max(0.0, 1 - np.sum(weight / total)), weight / total))
+    found = Responses(
+        np.append(0.0, np.log(s[1:]) * stretch),
+        np.append(max(0.0, 1 - np.sum(weight / total)), weight / total),
+    )
     return found if found.largest >= f.top and np.all(found.delta(found.loss) >= f.at(found.loss)) else None
 
 
@@ -102,7 +107,9 @@ class Bounded:
     def at(self, epsilon: Array) -> Array:
         """Bound the profile from above: (delta - leak)/(1 - leak) below ``top``, 0 from there on."""
         delta = (self.curve.bounds.delta(epsilon).upper - self.leak) / (1 - self.leak)
-        return np.where(epsilon < self.top, np.maximum(delta + 4 * UNIT * self.leak, 0.0) * (1 + 4 * UNIT), 0.0)
+        return np.where(
+            epsilon < self.top, np.maximum(delta + 4 * UNIT * self.leak, 0.0) * (1 + 4 * UNIT), 0.0
+        )
 
     @property
     def kinks(self) -> Array | None:

@@ -17,7 +17,9 @@ from tradeoff.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 _Bits = Callable[[int], bytes]
 
 
-def exact_release(value: int, mechanism: DiscreteGaussian | DiscreteLaplace, rng: np.random.Generator | None = None) -> int:
+def exact_release(
+    value: int, mechanism: DiscreteGaussian | DiscreteLaplace, rng: np.random.Generator | None = None
+) -> int:
     """Add the noise of a discrete mechanism to a count, exactly: the law of the result is the law its curve is about.
 
     Parameters
@@ -55,7 +57,9 @@ def exact_release(value: int, mechanism: DiscreteGaussian | DiscreteLaplace, rng
             return true + discrete_gaussian(Fraction(sigma) ** 2, rng)
         case DiscreteLaplace(scale=scale):
             return true + discrete_laplace(Fraction(scale), rng)
-    raise KindError(f"{mechanism!r} has no exact sampler; mechanisms.DiscreteGaussian and mechanisms.DiscreteLaplace have")
+    raise KindError(
+        f"{mechanism!r} has no exact sampler; mechanisms.DiscreteGaussian and mechanisms.DiscreteLaplace have"
+    )
 
 
 def discrete_gaussian(variance: Rational | float, rng: np.random.Generator | None = None) -> int:
@@ -181,7 +185,9 @@ def _source(rng: np.random.Generator | None) -> _Bits:
     if rng is None:
         return secrets.token_bytes
     if not isinstance(rng, np.random.Generator):
-        raise DomainError(f"rng = {rng!r} is no numpy.random.Generator; leave it out for the secure source of the operating system")
+        raise DomainError(
+            f"rng = {rng!r} is no numpy.random.Generator; leave it out for the secure source of the operating system"
+        )
     return rng.bytes
 
 

@@ -12,9 +12,9 @@ from weakref import WeakSet
 
 import numpy as np
 
-from tradeoff.core.parameters import reals
+from tradeoff.curves.parameters import reals
 from tradeoff.errors import DomainError
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.rounding import Array
 
 
 class Shared:
@@ -55,14 +55,22 @@ if hasattr(os, "register_at_fork"):  # not where there is no fork
 def numbers(name: str, value: Any) -> Array:
     """Return real numbers as an array of floats, itself where it is one; refuse masks, complex numbers, dates, text, truth values."""
     if np.ma.isMaskedArray(value):
-        raise DomainError(f"{name} = {short(value)} is masked, and what a mask hides would be read as numbers; drop or fill it first")
+        raise DomainError(
+            f"{name} = {short(value)} is masked, and what a mask hides would be read as numbers; drop or fill it first"
+        )
     try:
         raw = np.asarray(value)
     except (TypeError, ValueError) as error:
-        raise DomainError(f"{name} = {short(value)} is no array of one shape; give one real number for each entry") from error
+        raise DomainError(
+            f"{name} = {short(value)} is no array of one shape; give one real number for each entry"
+        ) from error
     if raw.dtype.kind not in "iufO":
-        raise DomainError(f"{name} = {short(value)} is made of {raw.dtype}, and not of real numbers; give floats or integers")
+        raise DomainError(
+            f"{name} = {short(value)} is made of {raw.dtype}, and not of real numbers; give floats or integers"
+        )
     try:
         return raw if raw.dtype == np.float64 else reals(name, raw)
     except OverflowError as error:
-        raise DomainError(f"{name} = {short(value)} is beyond the floats; give numbers within 1.7e308 of 0") from error
+        raise DomainError(
+            f"{name} = {short(value)} is beyond the floats; give numbers within 1.7e308 of 0"
+        ) from error

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from tradeoff.errors import BudgetExceeded, DomainError, domain
 from tradeoff.filters.base import SLACK
 from tradeoff.filters.shared import Shared, numbers
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.rounding import Array
 
 
 class GaussianSimulator(Shared):
@@ -46,7 +46,9 @@ class GaussianSimulator(Shared):
         if not np.all(np.isfinite(self._draw)):
             raise DomainError("draw holds a number that is not finite; give draws of N(b, 1)")
         if not hasattr(rng, "normal"):
-            raise domain("rng", rng, "the generators of numpy.random", "give one, such as numpy.random.default_rng(1)")
+            raise domain(
+                "rng", rng, "the generators of numpy.random", "give one, such as numpy.random.default_rng(1)"
+            )
         self._rng = rng
         self._left = np.ones_like(self._draw)  # 1 - s
         self._sum = np.zeros_like(self._draw)  # of m_j U_j
@@ -79,7 +81,9 @@ class GaussianSimulator(Shared):
         m = self._shaped(numbers("m", m))
         with self._lock:
             after = self._after(m)
-            before = np.where(self._left > 0, self._left, 1.0)  # where nothing is left m is 0, and U_i a fresh N(0, 1)
+            before = np.where(
+                self._left > 0, self._left, 1.0
+            )  # where nothing is left m is 0, and U_i a fresh N(0, 1)
             ratio = np.where(self._left > 0, after / before, 1.0)
             u = -m * self._sum / before + np.sqrt(ratio) * self._rng.normal(size=m.shape)
             self._left, self._sum = after, self._sum + m * u
@@ -89,7 +93,9 @@ class GaussianSimulator(Shared):
         try:
             return np.broadcast_to(m, self._draw.shape)
         except ValueError as error:
-            raise DomainError(f"m has shape {m.shape}, and the runs {self._draw.shape}; give one m for each run or one for all") from error
+            raise DomainError(
+                f"m has shape {m.shape}, and the runs {self._draw.shape}; give one m for each run or one for all"
+            ) from error
 
     def _after(self, m: Array) -> Array:
         if not np.all(np.isfinite(m)):
@@ -100,7 +106,9 @@ class GaussianSimulator(Shared):
             k = int(np.argmin(after))
             left, size = float(self._left.flat[k]), float(m.flat[k])
             asked = size * size  # inf where a power would raise
-            raise BudgetExceeded(f"m^2 = {asked:.6g} is more than the {left:.6g} left in run {k}", 1 - left, asked, left, 1.0)
+            raise BudgetExceeded(
+                f"m^2 = {asked:.6g} is more than the {left:.6g} left in run {k}", 1 - left, asked, left, 1.0
+            )
         return np.maximum(after, 0.0)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import KindError, PlanError, SymbolError
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
@@ -27,7 +27,9 @@ def curve_of(step: object) -> TradeOff:
         raise KindError(_why_not(step))
     if step.free_symbols:
         names = ", ".join(sorted(map(str, step.free_symbols)))
-        raise SymbolError(f"{step!r} has free symbols {names}; a step takes numbers: substitute them first, with .subs({{...}})")
+        raise SymbolError(
+            f"{step!r} has free symbols {names}; a step takes numbers: substitute them first, with .subs({{...}})"
+        )
     return step
 
 
@@ -44,5 +46,7 @@ def adjacency_of(step: object, seen: str | None) -> str | None:
     """Return the neighbours that the steps so far and this one are stated for; None while they fit any."""
     mine = getattr(step, "adjacency", None)
     if mine is not None and seen is not None and mine != seen:
-        raise PlanError(f"{step!r} is stated for {mine} neighbours, and earlier steps for {seen}: one filter serves one kind")
+        raise PlanError(
+            f"{step!r} is stated for {mine} neighbours, and earlier steps for {seen}: one filter serves one kind"
+        )
     return mine or seen

@@ -14,7 +14,9 @@ from tradeoff.filters.renyi import RhoFilter
 class _Sessions:
     """What both forms open: sessions that pay from this filter, before each further reduction of their noise."""
 
-    def brownian(self: Charged, value: ArrayLike, sensitivity: float = 1.0, *, rng: Seed = None) -> BrownianMechanism:
+    def brownian(
+        self: Charged, value: ArrayLike, sensitivity: float = 1.0, *, rng: Seed = None
+    ) -> BrownianMechanism:
         """Open a session of the Brownian mechanism; at its last time T it has cost mu^2 = Delta^2/T, or rho = Delta^2/(2T).
 
         Parameters

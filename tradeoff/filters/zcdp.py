@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import real
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import real
 from tradeoff.errors import DomainError, KindError, domain
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.filters.base import SLACK, AdditiveFilter
 from tradeoff.filters.costs import above, below, zcdp
-from tradeoff.numerics.rounding import UNIT
+from tradeoff.intervals.rounding import UNIT
 
 
 class ZCDP(NamedTuple):
@@ -93,8 +93,12 @@ def rho_for(epsilon: float, delta: float, step_delta: float) -> float:
     """Return the rho of a filter that is (epsilon, delta)-DP with the slack of its sums, of rho and of ``step_delta``."""
     rest = below(delta - above(step_delta * (1 + 2 * SLACK))) if step_delta > 0 else delta
     if not rest > 0:
-        raise domain("step_delta", step_delta, f"[0, delta = {delta!r})", "leave a share of delta for the conversion")
-    return rho_within(epsilon, rest) * (1 - SLACK - 16 * UNIT)  # times 1 + SLACK, rounded, it is at most that rho
+        raise domain(
+            "step_delta", step_delta, f"[0, delta = {delta!r})", "leave a share of delta for the conversion"
+        )
+    return rho_within(epsilon, rest) * (
+        1 - SLACK - 16 * UNIT
+    )  # times 1 + SLACK, rounded, it is at most that rho
 
 
 def rho_within(epsilon: float, delta: float) -> float:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, ndtri_exp
 
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.numerics.rounding import UNIT, Array, up
+from tradeoff.intervals.rounding import UNIT, Array, up
 from tradeoff.operators.cells import Nodes, chords, under
 
 Mask = NDArray[np.bool_]
@@ -66,10 +66,15 @@ def cell_mu(nodes: Nodes, failure: float) -> Lines:
     # alpha is chosen freely; the line through it is then lifted over both ends, rounding included.
     error = 1 + UNIT * (16 + 4 * np.where(np.isfinite(log_alpha), np.abs(log_alpha), 0.0) + 4 * end)
     with np.errstate(over="ignore", under="ignore"):
-        raw = np.maximum(nodes.upper[first] + np.exp(start + log_alpha) * error, nodes.upper[last] + np.exp(end + log_alpha) * error)
+        raw = np.maximum(
+            nodes.upper[first] + np.exp(start + log_alpha) * error,
+            nodes.upper[last] + np.exp(end + log_alpha) * error,
+        )
     c = np.where(raw > 0, up(raw), 0.0)
     log_a, b = log_alpha - np.log1p(-failure), np.where(c > failure, up((c - failure) / (1 - failure)), 0.0)
-    needed = (b > 0) & (log_a < 0)  # else g is below 1 - c already: g <= 1 - failure, and g = 0 from 1 - failure on
+    needed = (b > 0) & (
+        log_a < 0
+    )  # else g is below 1 - c already: g <= 1 - failure, and g = 0 from 1 - failure on
     z, y = -ndtri_exp(np.where(needed, log_a, -1.0)), ndtri(np.clip(b, 0.0, 1.0))
     with np.errstate(invalid="ignore"):
         mu = z + y + _ULPS * UNIT * (1 + np.abs(z) + np.abs(y))

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.dispatch import announces
-from tradeoff.core.parameters import number
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.dispatch import announces
+from tradeoff.curves.parameters import number
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.gdp.regret import best_mu, reaching, regret
 from tradeoff.gdp.search import FAR, by_lines, start
 from tradeoff.gdp.structure import best_case, cap, floor, lost, without_leak
 from tradeoff.gdp.trials import by_tests
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.operators.cells import Nodes, end, orders
 
 _MARGIN = 1e-11  # so that ``dominates`` can tell the reported curve from f where they touch
@@ -128,16 +128,26 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     most = min(most, found.most * (1 + _MARGIN)) if reach < np.inf else most
     if most > _APART * least and h.bounds.delta(0.0).lower > _NEAR_ONE:
         least, most = by_tests(both, d, Bounds(least, most))
-    tight = found.alpha * (1 - failure) / (1 - d) if found.most <= most * _APART and reach < np.inf else np.nan
-    reason = None if most < np.inf else f"no finite mu can be certified at failure = {failure:.6g}; ask a larger one"
+    tight = (
+        found.alpha * (1 - failure) / (1 - d) if found.most <= most * _APART and reach < np.inf else np.nan
+    )
+    reason = (
+        None
+        if most < np.inf
+        else f"no finite mu can be certified at failure = {failure:.6g}; ask a larger one"
+    )
     return _finished(f, failure, Bounds(least, most), tight, reason, found.nodes if h is f else [])
 
 
-def _finished(f: TradeOff, failure: float, mu: Bounds, tight: float, reason: str | None, known: Sequence[Nodes] = ()) -> Reduction:
+def _finished(
+    f: TradeOff, failure: float, mu: Bounds, tight: float, reason: str | None, known: Sequence[Nodes] = ()
+) -> Reduction:
     """Add the regret and the best case, from the nodes already asked where there are any."""
     level = min(max(f.q_plus, f.p_minus) + max(min(failure, 1e-9), 1e-15), 1.0)
     far = min(max(end(order, level) for (order,) in orders(f)), FAR) or 1.0
     sides = [reaching(nodes, far) for nodes in known] or [start(order, far) for (order,) in orders(f)]
     lower, upper, finer = zip(*(regret(side, float(mu.upper), failure) for side in sides), strict=True)
     best = min(best_mu(side, failure, float(mu.upper)) for side in finer)
-    return Reduction(f, failure, mu, Bounds(max(lower), min(max(upper), 1.0)), max(best, best_case(f)), tight, reason)
+    return Reduction(
+        f, failure, mu, Bounds(max(lower), min(max(upper), 1.0)), max(best, best_case(f)), tight, reason
+    )

@@ -10,7 +10,7 @@ import numpy as np
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.gdp.profile import Mask, gaps, goal, stays_above
 from tradeoff.gdp.search import FAR
-from tradeoff.numerics.rounding import UNIT
+from tradeoff.intervals.rounding import UNIT
 from tradeoff.operators.cells import Nodes
 
 _ROUNDS, _MOST_NODES = 8, 1000
@@ -38,7 +38,11 @@ def regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float, Nodes
         nodes = (nodes.sharper(wide, _SHARP) if len(wide) else nodes).more(nodes.middle(open_), _SHARP)
     # From the last node on delta_g only falls, and delta_f stays above Q(L = inf).
     last = nodes.epsilon[-1:]
-    tail = float(goal(mu, failure, last)[1][0] - nodes.curve.mass_at_infinity.lower) / (1 + np.exp(min(last[0], 700.0))) * (1 + 8 * UNIT)
+    tail = (
+        float(goal(mu, failure, last)[1][0] - nodes.curve.mass_at_infinity.lower)
+        / (1 + np.exp(min(last[0], 700.0)))
+        * (1 + 8 * UNIT)
+    )
     return max(0.0, least), max(float(np.max(most)), float(tail)), nodes
 
 
@@ -71,10 +75,14 @@ def _holds(nodes: Nodes, failure: float, mu: float) -> bool:
 
 def _may_hold(nodes: Nodes, failure: float, mu: float) -> bool:
     """Whether no node refutes it."""
-    return bool(np.all(Gaussian(mu).bounds.delta(nodes.epsilon).lower <= failure + (1 - failure) * nodes.upper))
+    return bool(
+        np.all(Gaussian(mu).bounds.delta(nodes.epsilon).lower <= failure + (1 - failure) * nodes.upper)
+    )
 
 
 def _below(nodes: Nodes, failure: float, mu: float) -> Mask:
     """Whether G_mu is above f (x) f_{0,failure} on each cell, and beyond the last."""
-    tail = Gaussian(mu).bounds.delta(nodes.epsilon[-1]).upper <= max(failure, nodes.curve.mass_at_infinity.lower)
+    tail = Gaussian(mu).bounds.delta(nodes.epsilon[-1]).upper <= max(
+        failure, nodes.curve.mass_at_infinity.lower
+    )
     return np.append(stays_above(nodes, mu, failure), bool(tail))

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.engines.atomic import AtomicLaw
+from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import NoClosedForm
 from tradeoff.gdp.profile import Lines, cell_mu, needed, slopes
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.rounding import Array
+from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.operators.cells import Nodes
 
 _ROUNDS, _MOST_NODES, _CLOSE = 12, 1000, 1e-9
@@ -80,7 +80,11 @@ def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> li
         level = max(_asks(side, failure) for side in nodes) * (1 + _CLOSE)
         fresh = [one.inner(side, level) for one, side in zip(lines, nodes, strict=True)]
         now = max(float(one.mu.max()) for one in lines)
-        if not any(map(len, fresh)) or sum(len(side.epsilon) for side in nodes) > _MOST_NODES or before - now < _CLOSE * now:
+        if (
+            not any(map(len, fresh))
+            or sum(len(side.epsilon) for side in nodes) > _MOST_NODES
+            or before - now < _CLOSE * now
+        ):
             break
         nodes, before = [side.more(at, tol) for side, at in zip(nodes, fresh, strict=True)], now
     return nodes

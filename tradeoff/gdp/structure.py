@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.tensor import Tensor, tensor
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
-from tradeoff.numerics.normal import quantile_above
-from tradeoff.numerics.rounding import UNIT
+from tradeoff.intervals.normal import quantile_above
+from tradeoff.intervals.rounding import UNIT
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture
@@ -33,7 +33,9 @@ def _by_parts(f: TradeOff) -> float:
     if isinstance(f, Gaussian):
         return float(f.mu)
     if isinstance(f, Tensor):
-        return math.hypot(*(math.sqrt(n) * cap(factor) for factor, n in f.factors.items())) * (1 + 8 * UNIT)  # no square underflows
+        return math.hypot(*(math.sqrt(n) * cap(factor) for factor, n in f.factors.items())) * (
+            1 + 8 * UNIT
+        )  # no square underflows
     if isinstance(f, Subsampled | Inverse | Mixture | HullOfMinimum):
         return max(cap(operand) for operand in f.operands)
     if isinstance(f, Group):
@@ -64,14 +66,18 @@ def _tail(f: TradeOff) -> float:
     if isinstance(f, Gaussian):
         return float(f.mu)
     if isinstance(f, Tensor):
-        return math.sqrt(math.fsum(n * _tail(factor) ** 2 for factor, n in f.factors.items())) * (1 - 4 * UNIT)
+        return math.sqrt(math.fsum(n * _tail(factor) ** 2 for factor, n in f.factors.items())) * (
+            1 - 4 * UNIT
+        )
     return max(map(_tail, f.operands)) if isinstance(f, Subsampled | Mixture | HullOfMinimum) else 0.0
 
 
 def best_case(f: TradeOff) -> float:
     """Return a mu with f <= G_mu that needs no failure: the Gaussian factors of a product, for f (x) h <= f."""
     factors = f.factors if isinstance(f, Tensor) else {f: 1}
-    return math.sqrt(math.fsum(n * float(g.mu) ** 2 for g, n in factors.items() if isinstance(g, Gaussian))) * (1 - 4 * UNIT)
+    return math.sqrt(
+        math.fsum(n * float(g.mu) ** 2 for g, n in factors.items() if isinstance(g, Gaussian))
+    ) * (1 - 4 * UNIT)
 
 
 def without_leak(f: TradeOff, failure: float) -> tuple[TradeOff, float]:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from tradeoff.core.bounds import Bounds, Pair
-from tradeoff.core.curve import TradeOff
-from tradeoff.numerics.rounding import UNIT, Array, down, up
+from tradeoff.curves.contract import TradeOff
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.rounding import UNIT, Array, down, up
 
 _ROUNDS, _MOST_CELLS, _CLOSE = 10, 1000, 1e-3
 _SLACK = 1e-13

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.rounding import Array
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,9 @@ def _sum(x: ArrayLike, y: ArrayLike) -> Array:
         return np.where(np.isnan(total), -np.inf, np.where(exact, total, np.nextafter(total, -np.inf)))
 
 
-def _extremes(operation: Callable[[Array, Array, float], Array], x: Bounds, y: Bounds, *, turned: bool = False) -> Bounds:
+def _extremes(
+    operation: Callable[[Array, Array, float], Array], x: Bounds, y: Bounds, *, turned: bool = False
+) -> Bounds:
     """Return bounds of an operation that is monotone in each operand: the extremes lie at ends, at known ones from 0 up."""
     (a, b), (c, d) = map(_array, x), map(_array, y)
     if turned:  # falls with y
@@ -156,7 +158,9 @@ def _quotient(x: Array, y: Array, toward: float) -> Array:
 def _scaled(value: Array, by: Array) -> NDArray[np.bool_]:
     """Whether a result is exact because one operand is 1, or a power of two that makes nothing subnormal or infinite."""
     size = np.abs(value)
-    return np.asarray((np.abs(by) == 1) | ((np.abs(np.frexp(by)[0]) == 0.5) & (size > _LEAST) & (size < np.inf)))
+    return np.asarray(
+        (np.abs(by) == 1) | ((np.abs(np.frexp(by)[0]) == 0.5) & (size > _LEAST) & (size < np.inf))
+    )
 
 
 _LEAST = 2.0**-1022

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.intervals.bounds import Bounds, held
-from tradeoff.numerics.rounding import Array, down, up
+from tradeoff.intervals.rounding import Array, down, up
 
 _UNITS = 8
 """Units of 2^-53, relative, by which a function of NumPy may miss: its vectorised kernels promise less than 4 ulps,
@@ -36,13 +36,17 @@ def log(x: Bounds | ArrayLike) -> Bounds:
 def log1p(x: Bounds | ArrayLike) -> Bounds:
     """Bound log(1 + x) for x >= -1; what rounding carried below -1 counts as -1."""
     x = Bounds.of(x)
-    return _increasing(np.log1p, Bounds(np.maximum(x.lower, -1.0), np.maximum(x.upper, -1.0)), fixed=(0.0, 0.0))
+    return _increasing(
+        np.log1p, Bounds(np.maximum(x.lower, -1.0), np.maximum(x.upper, -1.0)), fixed=(0.0, 0.0)
+    )
 
 
 def sqrt(x: Bounds | ArrayLike) -> Bounds:
     """Bound the square root, which floats round correctly; what rounding carried below 0 counts as 0."""
     x = Bounds.of(x)
-    return _increasing(np.sqrt, Bounds(np.maximum(x.lower, 0.0), np.maximum(x.upper, 0.0)), fixed=(1.0, 1.0), least=0.0)
+    return _increasing(
+        np.sqrt, Bounds(np.maximum(x.lower, 0.0), np.maximum(x.upper, 0.0)), fixed=(1.0, 1.0), least=0.0
+    )
 
 
 def minimum(*each: Bounds | ArrayLike) -> Bounds:
@@ -82,7 +86,11 @@ def rational(x: Fraction) -> Bounds:
     try:
         near = float(x)
     except OverflowError:
-        return Bounds(float(np.finfo(float).max), math.inf) if x > 0 else Bounds(-math.inf, float(np.finfo(float).min))
+        return (
+            Bounds(float(np.finfo(float).max), math.inf)
+            if x > 0
+            else Bounds(-math.inf, float(np.finfo(float).min))
+        )
     exact = Fraction(near)
     return Bounds(
         near if exact <= x else math.nextafter(near, -math.inf),
@@ -102,7 +110,9 @@ def log_quotient(q: Fraction, p: Fraction) -> Bounds:
 def total(each: Iterable[Bounds | float]) -> Bounds:
     """Bound the sum of scalars, in any order: one rounding in all (Shewchuk's exact sum)."""
     terms = [Bounds.of(term) for term in each]
-    low, high = (_exact_sum([float(getattr(term, side)) for term in terms], side) for side in ("lower", "upper"))
+    low, high = (
+        _exact_sum([float(getattr(term, side)) for term in terms], side) for side in ("lower", "upper")
+    )
     return held(low, high)
 
 
@@ -129,7 +139,11 @@ def _reduced(operation: np.ufunc, each: Iterable[Bounds | ArrayLike]) -> Bounds:
 
 
 def _increasing(
-    function: Callable[[Array], Array], x: Bounds | ArrayLike, *, fixed: tuple[float, float], least: float = -math.inf
+    function: Callable[[Array], Array],
+    x: Bounds | ArrayLike,
+    *,
+    fixed: tuple[float, float],
+    least: float = -math.inf,
 ) -> Bounds:
     """Bound an increasing function with values of at least ``least``; at ``fixed`` and at the ends of its domain it is exact."""
     x = Bounds.of(x)
@@ -140,7 +154,9 @@ def _increasing(
         above = below if high is low else function(high)
         lower = np.where(np.isinf(below) | np.isinf(low), below, np.maximum(down(below, _UNITS), least))
         upper = np.where(np.isinf(above) | np.isinf(high), above, up(above, _UNITS))
-        lower = np.where((lower == np.inf) & (low < np.inf), _MOST, lower)  # infinity is reached at infinity alone
+        lower = np.where(
+            (lower == np.inf) & (low < np.inf), _MOST, lower
+        )  # infinity is reached at infinity alone
     return held(np.where(low == place, value, lower), np.where(high == place, value, upper))
 
 

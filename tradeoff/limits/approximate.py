@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from numpy.typing import ArrayLike
 
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import KindError
 
 

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.core.bounds import Bounds
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import reals
-from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import reals
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
-from tradeoff.numerics.roots import straddle
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.roots import bracket_root
+from tradeoff.intervals.rounding import Array
 
 _FARTHEST = 700.0
 
@@ -77,7 +77,7 @@ class Band(ABC):
     def epsilon(self, delta: ArrayLike) -> Bounds:
         """Bound the least epsilon with delta(epsilon) <= delta, in nats; +inf from above where the band at alpha = 0 leaves more."""
         flat, shape = _array("delta", delta, 0.0, 1.0)
-        low, _ = straddle(lambda e: self._delta(np.clip(e, -_FARTHEST, _FARTHEST))[0], flat)
+        low, _ = bracket_root(lambda e: self._delta(np.clip(e, -_FARTHEST, _FARTHEST))[0], flat)
         known = flat > self.guarantee.mass_at_infinity.upper
         high = np.full(len(flat), np.inf)
         high[known] = self.guarantee.bounds.epsilon(flat[known]).upper

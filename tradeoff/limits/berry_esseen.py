@@ -9,12 +9,12 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import choice
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import choice
+from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.limits.band import Band, Hypothesis
 from tradeoff.limits.normal_pair import NormalPair
 from tradeoff.limits.sums import Law, LossSum, deviation, per_order, rough, total, variance
-from tradeoff.numerics.rounding import UNIT, Array
 
 Constants = Literal["sharp", "theorem"]
 
@@ -58,8 +58,16 @@ class BerryEsseen(Band):
     @property
     def source(self) -> str:
         """Where the theorem and its constant stand."""
-        symmetric = "Dong, Roth, Su 2022, Theorem 3.4" if self.of.symmetric else "the proof of Dong, Roth, Su 2022, Theorem 3.4, law by law"
-        return symmetric if self.constants == "theorem" else f"{symmetric}; constants of Shevtsova 2013 for identical factors, else 2010"
+        symmetric = (
+            "Dong, Roth, Su 2022, Theorem 3.4"
+            if self.of.symmetric
+            else "the proof of Dong, Roth, Su 2022, Theorem 3.4, law by law"
+        )
+        return (
+            symmetric
+            if self.constants == "theorem"
+            else f"{symmetric}; constants of Shevtsova 2013 for identical factors, else 2010"
+        )
 
     @cached_property
     def gamma(self) -> float:
@@ -134,7 +142,9 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
     gamma = _gamma(pairs)
     hypotheses = (
         Hypothesis("the losses of the factors are independent", True),
-        Hypothesis("every factor is symmetric (else each law has its own bound)", curve.symmetric and len(pairs) == 1),
+        Hypothesis(
+            "every factor is symmetric (else each law has its own bound)", curve.symmetric and len(pairs) == 1
+        ),
         Hypothesis("kappa3bar of the finite losses is finite", math.isfinite(gamma)),
         Hypothesis("gamma < 1/2 (else the bounds are trivial)", gamma < 1 / 2),
     )
@@ -147,7 +157,15 @@ def _gamma(pairs: tuple[tuple[NormalPair, NormalPair], ...]) -> float:
 
 def _pair(found: LossSum, constants: Constants) -> NormalPair:
     gamma_p, gamma_q = (_gamma_of(law, constants) for law in (found.null, found.other))
-    return NormalPair(found.gap, deviation(found.null), deviation(found.other), gamma_p, gamma_q, found.p_minus, found.q_plus)
+    return NormalPair(
+        found.gap,
+        deviation(found.null),
+        deviation(found.other),
+        gamma_p,
+        gamma_q,
+        found.p_minus,
+        found.q_plus,
+    )
 
 
 def _gamma_of(law: Law, constants: Constants) -> float:
@@ -157,7 +175,9 @@ def _gamma_of(law: Law, constants: Constants) -> float:
         return 0.0
     third, whole = total(moving, "third").upper, variance(law).lower
     gamma = _INDEPENDENT * third / whole / math.sqrt(whole)
-    if constants == "sharp" and len(moving) == 1:  # a normal summand moves no distance between distribution functions apart
+    if (
+        constants == "sharp" and len(moving) == 1
+    ):  # a normal summand moves no distance between distribution functions apart
         own, n = variance(moving).lower, moving[0][1]
         gamma = min(gamma, *(a * (third / own / math.sqrt(own) + b / math.sqrt(n)) for a, b in _IDENTICAL))
     return float(gamma * (1 + 64 * UNIT))

@@ -13,11 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds, Pair
-from tradeoff.core.curve import TradeOff
-from tradeoff.engines.expectation import FiniteLaw
-from tradeoff.engines.law import LossLaw
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.curves.contract import TradeOff
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.loss.law import LossLaw
+from tradeoff.loss.moments import FiniteLaw
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
@@ -43,7 +43,9 @@ class Power:
 
     def slope(self, loss: Array) -> Array:
         u = loss + self.centre
-        return -np.ones_like(u) if self.order == 1 else self.order * np.sign(u) * np.abs(u) ** (self.order - 1)
+        return (
+            -np.ones_like(u) if self.order == 1 else self.order * np.sign(u) * np.abs(u) ** (self.order - 1)
+        )
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,11 @@ class Between:
     def laws(self) -> tuple[LossLaw, LossLaw]:
         """Return the laws of the curve below and of the curve above, with finitely many losses."""
         low, high = self.curve.laws()
-        return (self.curve.lower.loss_law(), self.curve.upper.loss_law()) if low.continuous or high.continuous else (low, high)
+        return (
+            (self.curve.lower.loss_law(), self.curve.upper.loss_law())
+            if low.continuous or high.continuous
+            else (low, high)
+        )
 
     @cached_property
     def reach(self) -> float:
@@ -86,7 +92,10 @@ def _divergences(law: LossLaw, power: Power, reach: float) -> tuple[Pair, Pair]:
     loss, log_p, slack = law.atoms
     inner = np.clip(loss, -reach, power.turn)
     beyond = loss > power.turn
-    p, moved = np.exp(log_p), np.exp(log_p + loss - inner)  # P-mass, and P-mass times r over the r of the tangent's point
+    p, moved = (
+        np.exp(log_p),
+        np.exp(log_p + loss - inner),
+    )  # P-mass, and P-mass times r over the r of the tangent's point
     value, slope = power.value(inner), power.slope(inner)
     convex = p * value + slope * (moved - p)
     rest = np.where(beyond, convex - p * power.value(loss), 0.0)
@@ -94,8 +103,16 @@ def _divergences(law: LossLaw, power: Power, reach: float) -> tuple[Pair, Pair]:
         p * np.abs([value, power.value(np.abs(loss))]).sum(axis=0) + np.abs(slope) * (moved + p)
     )
     # Q-mass at +inf counts by the last slope in r; P-mass at -inf sits where r = 0.
-    at_infinity = 0.0 if np.isinf(power.turn) else float(power.slope(np.array(power.turn)) * np.exp(-power.turn)) * law.q_plus
-    at_zero = law.p_minus * float(power.value(np.array(-reach)) - power.slope(np.array(-reach))) if law.p_minus > 0 else 0.0
+    at_infinity = (
+        0.0
+        if np.isinf(power.turn)
+        else float(power.slope(np.array(power.turn)) * np.exp(-power.turn)) * law.q_plus
+    )
+    at_zero = (
+        law.p_minus * float(power.value(np.array(-reach)) - power.slope(np.array(-reach)))
+        if law.p_minus > 0
+        else 0.0
+    )
     first, second = float(np.sum(convex)) + at_infinity + at_zero, float(np.sum(rest)) + at_infinity
     error = float(np.sum(size)) + 64 * UNIT * (at_infinity + at_zero)
     return (_array(first - error), _array(first + error)), (_array(second - error), _array(second + error))
@@ -107,14 +124,20 @@ def _array(value: float) -> Array:
 
 def _heavier(curve: TradeOff) -> list[LossLaw] | None:
     """Return laws whose tails at -inf, added, are at least the curve's; None if none are known."""
-    if isinstance(curve, HullOfMinimum | Mixture):  # the profile is the largest, or a mean, and so at most the sum
+    if isinstance(
+        curve, HullOfMinimum | Mixture
+    ):  # the profile is the largest, or a mean, and so at most the sum
         each = [_heavier(f) for f in curve.operands]
         return None if None in each else [law for laws in each for law in laws or ()]
-    if isinstance(curve, Subsampled):  # |log(1 - p + p r)| <= |log r|, and where r > 1 the thinned law is below Q
+    if isinstance(
+        curve, Subsampled
+    ):  # |log(1 - p + p r)| <= |log r|, and where r > 1 the thinned law is below Q
         return _heavier(curve.operands[0].inverse() if curve.flipped else curve.operands[0])
     if isinstance(curve, Maximum):
         return next((laws for laws in map(_heavier, curve.operands) if laws is not None), None)
-    if isinstance(curve, ProfileSymmetrised):  # its profile at eps >= 0 is the operand's, and tails at -inf are the inverse's
+    if isinstance(
+        curve, ProfileSymmetrised
+    ):  # its profile at eps >= 0 is the operand's, and tails at -inf are the inverse's
         return _heavier(curve.operands[0].inverse())
     low, high = curve.laws()
     return [low] if low is high else None
@@ -127,4 +150,6 @@ def _far(law: LossLaw, start: float) -> float:
     def over(x: Array) -> Array:
         return np.maximum(finite.shift - x - start, 0.0)
 
-    return finite.expectation(lambda x: over(x) ** 3, lambda x: 6 * over(x) + 3 * over(x) ** 2, lambda x: 3 * over(x) ** 2)[1]
+    return finite.expectation(
+        lambda x: over(x) ** 3, lambda x: 6 * over(x) + 3 * over(x) ** 2, lambda x: 3 * over(x) ** 2
+    )[1]

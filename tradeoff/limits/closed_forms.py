@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
+from tradeoff.intervals.bounds import Bounds
 
 Known = tuple[Bounds, Bounds, Bounds, Bounds, float, Bounds, Bounds, float]
 """kl, variance, E|L - E L|^3, E|L|^3, shift, E(L - E L)^3, E(L - E L)^4, fourth cumulant: the fields of ``Moments``."""
@@ -87,7 +87,11 @@ def _(curve: Laplace) -> Known | None:
 
     def absolute(centre: Any) -> Any:
         x0 = (centre + e) / 2
-        return power(3, centre, x0, e) - power(3, centre, 0, x0) + ((centre + e) ** 3 + mp.exp(-e) * (e - centre) ** 3) / 2
+        return (
+            power(3, centre, x0, e)
+            - power(3, centre, 0, x0)
+            + ((centre + e) ** 3 + mp.exp(-e) * (e - centre) ** 3) / 2
+        )
 
     return _enclosed(kl, central(2), absolute(-kl), absolute(mp.mpf(0)), central(3), central(4))
 

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtr
 
-from tradeoff.core.bounds import Bounds
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import MOST, choice, count, is_symbol, losses, real
-from tradeoff.core.tensor import tensor
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import MOST, choice, count, is_symbol, losses, real
+from tradeoff.curves.tensor import tensor
 from tradeoff.errors import PrecisionError, SymbolError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.limits.approximate import ApproximateCurve
 from tradeoff.limits.masses import attached
 from tradeoff.limits.moments import factors, measurable, moments
@@ -62,7 +62,9 @@ def clt(curve: TradeOff) -> ApproximateCurve:
     (17.8663, 17.7871)
     """
     if isinstance(curve, Envelope):
-        return max((clt(order) for order in curve.operands), key=lambda estimate: estimate.mu or 0.0).envelope(curve)
+        return max(
+            (clt(order) for order in curve.operands), key=lambda estimate: estimate.mu or 0.0
+        ).envelope(curve)
     gap = low = high = 0.0
     for factor, n in factors(curve).items():
         null = moments(factor)[0]
@@ -72,7 +74,8 @@ def clt(curve: TradeOff) -> ApproximateCurve:
     variance = measurable(Bounds(low, high)).upper
     if math.isinf(gap) or math.isinf(variance):
         raise PrecisionError(
-            f"the losses of {curve!r} are too large for floats to hold their moments; there is no privacy to speak of", np.inf
+            f"the losses of {curve!r} are too large for floats to hold their moments; there is no privacy to speak of",
+            np.inf,
         )
     mu = gap / math.sqrt(variance) if variance > 0 else 0.0
     leaks = [(factor, n) for factor, n in factors(curve).items() if factor.leak is not None]
@@ -115,7 +118,9 @@ def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
     )
 
 
-def dp_sgd_clt(sample_rate: Any, noise_multiplier: Any, steps: Any, *, scheme: Scheme = "poisson") -> ApproximateCurve:
+def dp_sgd_clt(
+    sample_rate: Any, noise_multiplier: Any, steps: Any, *, scheme: Scheme = "poisson"
+) -> ApproximateCurve:
     """Gaussian estimate of DP-SGD: with c = p sqrt(T), mu = c sqrt(e^(1/sigma^2) - 1) for Poisson sampling.
 
     For samples of fixed size, mu = sqrt(2) c sqrt(e^(1/sigma^2) Phi(3/(2 sigma)) + 3 Phi(-1/(2 sigma)) - 2).
@@ -145,14 +150,26 @@ def dp_sgd_clt(sample_rate: Any, noise_multiplier: Any, steps: Any, *, scheme: S
     >>> round(max((step**1000).epsilon(1e-6), (~(step**1000)).epsilon(1e-6)), 3)
     2.004
     """
-    p, sigma = real("sample_rate", sample_rate, 0, 1), real("noise_multiplier", noise_multiplier, 0, open_low=True)
+    p, sigma = (
+        real("sample_rate", sample_rate, 0, 1),
+        real("noise_multiplier", noise_multiplier, 0, open_low=True),
+    )
     if is_symbol(p) or is_symbol(sigma):
-        raise SymbolError(f"sample_rate = {p!r}, noise_multiplier = {sigma!r}: the formula answers with a number; give numbers")
+        raise SymbolError(
+            f"sample_rate = {p!r}, noise_multiplier = {sigma!r}: the formula answers with a number; give numbers"
+        )
     c = p * math.sqrt(count("steps", steps, 0, MOST))
     choice("scheme", scheme, get_args(Scheme))
     mu = c * _chi(1 / sigma) if scheme == "poisson" else math.sqrt(2) * c * _fixed_size(1 / sigma)
     source = "Bu, Dong, Long, Su 2020" if scheme == "poisson" else "Dong, Roth, Su 2022, Corollary 5.4"
-    return ApproximateCurve(_gaussian(mu), f"DP-SGD CLT, {scheme}", source, ("sample_rate sqrt(steps) -> c", "steps -> inf"), None, mu)
+    return ApproximateCurve(
+        _gaussian(mu),
+        f"DP-SGD CLT, {scheme}",
+        source,
+        ("sample_rate sqrt(steps) -> c", "steps -> inf"),
+        None,
+        mu,
+    )
 
 
 def _chi(s: float) -> float:

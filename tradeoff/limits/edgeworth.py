@@ -8,14 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.intervals.hull import lower_hull
+from tradeoff.intervals.rounding import Array
 from tradeoff.limits.approximate import ApproximateCurve
 from tradeoff.limits.clt import clt
 from tradeoff.limits.masses import attached
 from tradeoff.limits.moments import Moments, factors, moments
-from tradeoff.numerics.hull import lower_hull
-from tradeoff.numerics.rounding import Array
 from tradeoff.operators.symmetrise import Envelope
 
 _NODES = 8001
@@ -47,7 +47,9 @@ class _Expansion:
         x = (t + span / 2 - self.mean) / sd
         square = x * x
         # skewness/6 He_2 + kurtosis/24 He_3 + skewness^2/72 He_5
-        hermite = skewness / 6 * (square - 1) + x * (kurtosis / 24 * (square - 3) + skewness**2 / 72 * (square**2 - 10 * square + 15))
+        hermite = skewness / 6 * (square - 1) + x * (
+            kurtosis / 24 * (square - 3) + skewness**2 / 72 * (square**2 - 10 * square + 15)
+        )
         correction = np.exp(-square / 2) / math.sqrt(2 * math.pi) * hermite
         return ndtr(x) - correction, ndtr(-x) + correction
 
@@ -88,8 +90,14 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
     estimate = clt(curve).trusted()  # refuses losses too small for floats; right where there are none
     if under_p.variance > 0:
         t = _thresholds(under_p, under_q, span, offset)
-        estimate = attached(_curve(under_p.cdf(t, span)[1], under_q.cdf(t, span)[0]), curve.p_minus, curve.q_plus)
-    hypotheses = ("sum of many comparable factors", "finite fourth cumulants", "one lattice" if span else "no lattice")
+        estimate = attached(
+            _curve(under_p.cdf(t, span)[1], under_q.cdf(t, span)[0]), curve.p_minus, curve.q_plus
+        )
+    hypotheses = (
+        "sum of many comparable factors",
+        "finite fourth cumulants",
+        "one lattice" if span else "no lattice",
+    )
     name = "Edgeworth (lattice)" if span else "Edgeworth"
     return ApproximateCurve(estimate, name, "Wang, Gao, Zhang, Shen, Su 2022, order 2", hypotheses, curve)
 
@@ -97,7 +105,9 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
 def _expansion(law: list[tuple[Moments, int]], sign: int) -> _Expansion:
     """Add cumulants; of the other law they are moments of -L, so odd ones change sign."""
     mean, third = (math.fsum(n * v for v, n in values) for values in (_of(law, "kl"), _of(law, "cumulant3")))
-    variance, fourth = (math.fsum(n * v for v, n in values) for values in (_of(law, "variance"), _of(law, "cumulant4")))
+    variance, fourth = (
+        math.fsum(n * v for v, n in values) for values in (_of(law, "variance"), _of(law, "cumulant4"))
+    )
     return _Expansion(sign * mean, variance, -sign * third, fourth)
 
 
@@ -114,7 +124,9 @@ def lattice(powers: dict[TradeOff, int]) -> tuple[float, float]:
         atoms = law.atoms.loss
         if law.continuous or len(atoms) > _MOST_ATOMS:
             return 0.0, 0.0
-        shift = float(np.log1p(-law.p_minus) - np.log1p(-law.q_plus)) if max(law.p_minus, law.q_plus) < 1 else 0.0
+        shift = (
+            float(np.log1p(-law.p_minus) - np.log1p(-law.q_plus)) if max(law.p_minus, law.q_plus) < 1 else 0.0
+        )
         offset += n * (float(atoms[0]) + shift) if len(atoms) else 0.0
         gaps.extend(np.diff(atoms).tolist())
     span = _common(gaps)

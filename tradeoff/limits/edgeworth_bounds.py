@@ -10,14 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.hull import lower_hull
+from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.limits.band import Band, Hypothesis
 from tradeoff.limits.berry_esseen import BerryEsseen, berry_esseen
 from tradeoff.limits.smoothing import Expansion, expansion
 from tradeoff.limits.sums import LossSum, deviation, per_order
-from tradeoff.numerics.hull import lower_hull
-from tradeoff.numerics.rounding import UNIT, Array
 
 _NODES = 4001
 _BULK = 9.0
@@ -68,7 +68,11 @@ class _Pair(NamedTuple):
         rounding = UNIT * (64 + 8 * np.abs(x) + 8 * np.abs(y) + 8 * self.distance.upper)
         alpha = 1 - self.null.cdf(x) + sign * (self.null.width(x) + rounding)
         # ``other`` tells of -L under Q: Q(L <= t) is the probability that -L is at least -t.
-        beta = 1 - self.other.cdf(-y) + sign * (self.other.width(-y) + self.other.steepness * (doubt + rounding) + rounding)
+        beta = (
+            1
+            - self.other.cdf(-y)
+            + sign * (self.other.width(-y) + self.other.steepness * (doubt + rounding) + rounding)
+        )
         return alpha, beta
 
     def below(self) -> Points:

@@ -6,11 +6,11 @@ import functools
 import math
 from collections.abc import Callable
 
-from tradeoff.core.bounds import Bounds
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.rounding import UNIT
 from tradeoff.limits.between import Between, Power
 from tradeoff.limits.moments import Moments, factors, moments
-from tradeoff.numerics.rounding import UNIT
 
 _INFINITE = Bounds(math.inf, math.inf)
 
@@ -38,7 +38,9 @@ def kl(curve: TradeOff) -> Bounds:
     >>> round(to.limits.kl(to.Gaussian(1) @ to.PureDP(1)).upper, 6)
     0.962117
     """
-    return _summed(curve, lambda m: Bounds(m.kl.lower + m.shift, m.kl.upper + m.shift), lambda f: f.moment(Power(1)))
+    return _summed(
+        curve, lambda m: Bounds(m.kl.lower + m.shift, m.kl.upper + m.shift), lambda f: f.moment(Power(1))
+    )
 
 
 def kappa2(curve: TradeOff) -> Bounds:
@@ -115,7 +117,9 @@ def kappa3bar(curve: TradeOff) -> Bounds:
 def _second(m: Moments) -> Bounds:
     low, high = m.kl.lower + m.shift, m.kl.upper + m.shift
     least, most = max(low, -high, 0.0), max(-low, high)
-    return Bounds((m.variance.lower + least * least) * (1 - 8 * UNIT), (m.variance.upper + most * most) * (1 + 8 * UNIT))
+    return Bounds(
+        (m.variance.lower + least * least) * (1 - 8 * UNIT), (m.variance.upper + most * most) * (1 + 8 * UNIT)
+    )
 
 
 def _central(f: Between) -> Bounds:
@@ -129,12 +133,16 @@ def _central(f: Between) -> Bounds:
     return Bounds(max(low - doubt, 0.0) ** 3 * (1 - 8 * UNIT), (high + doubt) ** 3 * (1 + 8 * UNIT))
 
 
-def _summed(curve: TradeOff, exact: Callable[[Moments], Bounds], between: Callable[[Between], Bounds]) -> Bounds:
+def _summed(
+    curve: TradeOff, exact: Callable[[Moments], Bounds], between: Callable[[Between], Bounds]
+) -> Bounds:
     """Add a functional over the factors: of the exact law of each, or of what is known between two."""
     terms = []
     for factor, n in factors(curve).items():
         below, above = moments(factor)
-        known = functools.partial(exact, below) if below is above else functools.partial(between, Between(factor))
+        known = (
+            functools.partial(exact, below) if below is above else functools.partial(between, Between(factor))
+        )
         terms.append((n, _INFINITE if factor.p_minus > 0 else known()))
     return _total(terms)
 

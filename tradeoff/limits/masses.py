@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.families.total_variation import TotalVariation
 
 

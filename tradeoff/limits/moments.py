@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds
-from tradeoff.core.curve import TradeOff
-from tradeoff.engines.expectation import FiniteLaw, Function, above_line
-from tradeoff.engines.law import LossLaw, Reversed
+from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import KindError, PrecisionError, shown
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.rounding import UNIT
 from tradeoff.limits.closed_forms import closed_form
-from tradeoff.numerics.rounding import UNIT
+from tradeoff.loss.changed import Reversed
+from tradeoff.loss.law import LossLaw
+from tradeoff.loss.moments import FiniteLaw, Function, above_line
 
 
 class Moments(NamedTuple):
@@ -42,7 +43,9 @@ CONSTANT = Moments(NOTHING, NOTHING, NOTHING, NOTHING, 0.0, NOTHING, NOTHING, 0.
 def factors(curve: TradeOff) -> dict[TradeOff, int]:
     """Return the factors of a product with their powers, or the curve itself once."""
     if not isinstance(curve, TradeOff):
-        raise KindError(f"{shown(curve)} is not a trade-off function; ask a mechanism for its .curve(), a plan for its .guarantee()")
+        raise KindError(
+            f"{shown(curve)} is not a trade-off function; ask a mechanism for its .curve(), a plan for its .guarantee()"
+        )
     curve.require_numbers()
     return dict(getattr(curve, "factors", {curve: 1}))
 
@@ -51,7 +54,8 @@ def measurable(variance: Bounds) -> Bounds:
     """Return the variance of a sum, unless its third moments are below, or above, what floats hold."""
     if variance.upper > 0 and variance.lower < _LEAST_VARIANCE:
         raise PrecisionError(
-            f"the losses have a variance between {variance.lower:.3g} and {variance.upper:.3g}, too small for floats", np.inf
+            f"the losses have a variance between {variance.lower:.3g} and {variance.upper:.3g}, too small for floats",
+            np.inf,
         )
     if not variance.upper <= _MOST_VARIANCE:
         raise PrecisionError(
@@ -79,11 +83,18 @@ def moments(factor: TradeOff, *, reverse: bool = False) -> tuple[Moments, Moment
 def of_law(law: LossLaw) -> Moments:
     """Enclose the moments of a law by quadrature."""
     finite = FiniteLaw(law)
-    if not law.continuous and len(law.atoms.loss) == 1:  # a constant: its deviations are 0, not the rounding of a logarithm
-        return CONSTANT._replace(shift=finite.shift, kappa3=Bounds(*(abs(finite.shift) ** 3 * (1 + sign * 8 * UNIT) for sign in (-1, 1))))
+    if (
+        not law.continuous and len(law.atoms.loss) == 1
+    ):  # a constant: its deviations are 0, not the rounding of a logarithm
+        return CONSTANT._replace(
+            shift=finite.shift,
+            kappa3=Bounds(*(abs(finite.shift) ** 3 * (1 + sign * 8 * UNIT) for sign in (-1, 1))),
+        )
     finite.check()
     # As E e^L = 1, -E L = E[e^L - 1 - L]: positive terms, so that a small divergence keeps its digits.
-    kl = Bounds(*finite.expectation(above_line, np.ones_like, lambda x: np.abs(np.expm1(np.minimum(x, 700.0)))))
+    kl = Bounds(
+        *finite.expectation(above_line, np.ones_like, lambda x: np.abs(np.expm1(np.minimum(x, 700.0))))
+    )
     mean, doubt = -(kl.lower + kl.upper) / 2, (kl.upper - kl.lower) / 2 + UNIT * kl.upper
     square = Bounds(*finite.expectation(*_square(mean)))
     variance = Bounds(max(square.lower - doubt**2, 0.0), square.upper)

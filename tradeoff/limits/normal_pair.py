@@ -9,8 +9,8 @@ from itertools import product
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from tradeoff.core.bounds import Bounds
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.rounding import UNIT, Array
 
 _WIDEST = 40.0
 """Quantiles of a float probability are nearer than this."""
@@ -59,7 +59,11 @@ class NormalPair:
 
     def upper(self, alpha: Array) -> Array:
         """Return an upper bound on f(alpha): the same with both signs of gamma turned."""
-        inner = np.minimum(alpha / (1 - self.p_minus) * (1 - 4 * UNIT), 1.0) if self.p_minus < 1 else np.ones_like(alpha)
+        inner = (
+            np.minimum(alpha / (1 - self.p_minus) * (1 - 4 * UNIT), 1.0)
+            if self.p_minus < 1
+            else np.ones_like(alpha)
+        )
         reached = np.maximum(inner * (1 - 4 * UNIT) - self.gamma_p * (1 + 4 * UNIT), 0.0)
         value = np.max(self._beta(-ndtri(reached)), axis=0) + self.gamma_q + self._rounding
         finite = np.minimum(value, 1 - inner + 4 * UNIT)
@@ -85,15 +89,27 @@ class NormalPair:
         weight = np.exp(np.minimum(inner, 700.0))
         free = self._candidates(inner)[:, None, :]  # each at every corner
         first, last = self._ends
-        held = np.concatenate([np.clip(free, first, last), [first + 0 * inner, np.full_like(first, last) + 0 * inner]])
+        held = np.concatenate(
+            [np.clip(free, first, last), [first + 0 * inner, np.full_like(first, last) + 0 * inner]]
+        )
         units = 8 * (1 + np.abs(inner))
-        with np.errstate(over="ignore"):  # -inf, a threshold that proves nothing; the last one, where alpha = 0, is always finite
+        with np.errstate(
+            over="ignore"
+        ):  # -inf, a threshold that proves nothing; the last one, where alpha = 0, is always finite
             low = 1 - self._beta(free) - self.gamma_q - weight * self._alpha(free, units, +1)
-            high = 1 - np.maximum(self._beta(held) - self.gamma_q, 0.0) - weight * self._alpha(held, units, -1)
+            high = (
+                1 - np.maximum(self._beta(held) - self.gamma_q, 0.0) - weight * self._alpha(held, units, -1)
+            )
         # Any threshold proves a lower bound if it does for every corner; each corner's best one bounds from above.
-        below, above = np.max(np.min(low, axis=1), axis=0) - self._rounding, np.max(high, axis=(0, 1)) + self._rounding
+        below, above = (
+            np.max(np.min(low, axis=1), axis=0) - self._rounding,
+            np.max(high, axis=(0, 1)) + self._rounding,
+        )
         trivial = -np.expm1(np.minimum(inner, 0.0)) * (1 - 8 * UNIT) - 8 * UNIT
-        below, above = np.maximum(np.maximum(below, trivial), 0.0), np.minimum(np.maximum(above, trivial + 16 * UNIT), 1.0)
+        below, above = (
+            np.maximum(np.maximum(below, trivial), 0.0),
+            np.minimum(np.maximum(above, trivial + 16 * UNIT), 1.0),
+        )
         q = self.q_plus
         return (q + (1 - q) * below) * (1 - 8 * UNIT), np.minimum((q + (1 - q) * above) * (1 + 8 * UNIT), 1.0)
 
@@ -101,7 +117,9 @@ class NormalPair:
         """Return Phi(-z) + gamma from above, or Phi(-z) - gamma from below, e^epsilon's own rounding included; 0 where negative."""
         ratio, distance = self._corners
         slack = sign * UNIT * (units + 64 * (1 + z * z + np.abs(z) * np.max(distance / ratio)))
-        return np.asarray(np.maximum(ndtr(-z) * (1 + slack) + sign * self.gamma_p * (1 + sign * 8 * UNIT), 0.0))
+        return np.asarray(
+            np.maximum(ndtr(-z) * (1 + slack) + sign * self.gamma_p * (1 + sign * 8 * UNIT), 0.0)
+        )
 
     def slopes(self) -> Array:
         """Return losses log(slope) at many points of the lower bound, dense where probabilities are neither 0 nor 1."""
@@ -122,4 +140,8 @@ class NormalPair:
         root = np.sqrt(np.maximum((ratio * distance) ** 2 + bend * level, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
             near, far = level / (ratio * distance + root), -(ratio * distance + root) / bend
-        return np.asarray(np.clip(np.nan_to_num(np.concatenate([near, far]), posinf=_WIDEST, neginf=-_WIDEST), -_WIDEST, _WIDEST))
+        return np.asarray(
+            np.clip(
+                np.nan_to_num(np.concatenate([near, far]), posinf=_WIDEST, neginf=-_WIDEST), -_WIDEST, _WIDEST
+            )
+        )

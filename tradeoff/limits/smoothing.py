@@ -19,9 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import dawsn, exp1, ndtr
 
-from tradeoff.core.bounds import Bounds
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.limits.sums import Law, rough, total, variance
-from tradeoff.numerics.rounding import UNIT, Array
 
 _CORNER = 3.9959
 _CUBIC = 0.09916192
@@ -57,7 +57,11 @@ class Expansion:
     def width(self, x: Array) -> Array:
         """Return the error bound at x: int_0^inf (1 - u/T) cos(ux) e^(-u^2/2) du/T with its skewness, and the rest."""
         slope = _density(x) * (1 + self.skewness / 6 * (x**3 - 3 * x))
-        return np.asarray(math.pi / self.reach * slope - (1 - math.sqrt(2) * x * dawsn(x / math.sqrt(2))) / self.reach**2 + self.rest)
+        return np.asarray(
+            math.pi / self.reach * slope
+            - (1 - math.sqrt(2) * x * dawsn(x / math.sqrt(2))) / self.reach**2
+            + self.rest
+        )
 
     @property
     def steepness(self) -> float:

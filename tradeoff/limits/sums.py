@@ -6,12 +6,12 @@ import math
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from tradeoff.core.bounds import Bounds
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
 from tradeoff.families.gaussian import Gaussian
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.rounding import UNIT
 from tradeoff.limits.masses import lost
 from tradeoff.limits.moments import NOTHING, Moments, factors, measurable, moments
-from tradeoff.numerics.rounding import UNIT
 from tradeoff.operators.symmetrise import Envelope
 
 T = TypeVar("T")
@@ -48,8 +48,12 @@ def _loss_sum(powers: dict[TradeOff, int], side: int) -> LossSum:
     null = [(_smoothed(factor, side), n) for factor, n in powers.items()]
     other = [(_smoothed(factor, side, reverse=not factor.symmetric), n) for factor, n in powers.items()]
     kl = [total(law, "kl") for law in (null, other)]
-    p, q = (lost([(_mass(factor, side, end), n) for factor, n in powers.items()]) for end in ("p_minus", "q_plus"))
-    return LossSum(null, other, Bounds(kl[0].lower + kl[1].lower, (kl[0].upper + kl[1].upper) * (1 + UNIT)), p, q)
+    p, q = (
+        lost([(_mass(factor, side, end), n) for factor, n in powers.items()]) for end in ("p_minus", "q_plus")
+    )
+    return LossSum(
+        null, other, Bounds(kl[0].lower + kl[1].lower, (kl[0].upper + kl[1].upper) * (1 + UNIT)), p, q
+    )
 
 
 def _mass(factor: TradeOff, side: int, end: str) -> float:
@@ -84,5 +88,7 @@ def deviation(law: Law) -> Bounds:
 
 def total(law: Law, moment: str) -> Bounds:
     """Add a moment of the summands up."""
-    low, high = (math.fsum(n * getattr(getattr(m, moment), side) for m, n in law) for side in ("lower", "upper"))
+    low, high = (
+        math.fsum(n * getattr(getattr(m, moment), side) for m, n in law) for side in ("lower", "upper")
+    )
     return Bounds(low - 8 * UNIT * abs(low), high + 8 * UNIT * abs(high))

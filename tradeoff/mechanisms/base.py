@@ -7,8 +7,8 @@ from abc import ABC, abstractmethod
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NoReturn
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import MOST, count, is_symbol, real
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import MOST, count, is_symbol, real
 from tradeoff.errors import KindError, domain
 
 Adjacency = Literal["add-remove", "replace-one"]
@@ -39,12 +39,22 @@ class Mechanism(ABC):
         """Trade-off function of one release, in one order of the pair."""
 
     def _no_algebra(self, *_: object) -> NoReturn:
-        raise KindError(f"{self!r} is a mechanism, and the algebra is of curves: write {self!r}.curve(), or count it in a Plan")
+        raise KindError(
+            f"{self!r} is a mechanism, and the algebra is of curves: write {self!r}.curve(), or count it in a Plan"
+        )
 
     __matmul__ = __rmatmul__ = __pow__ = __invert__ = __ge__ = __le__ = __call__ = _no_algebra
 
 
-def number(name: str, value: Any, low: float, high: float = math.inf, *, open_low: bool = False, open_high: bool = False) -> float:
+def number(
+    name: str,
+    value: Any,
+    low: float,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+) -> float:
     """Return ``value`` as a float in the range; booleans, text and symbols are no numbers here."""
     if isinstance(value, bool | str | bytes) or is_symbol(value):
         raise domain(name, value, "the real numbers", "a mechanism takes one number")

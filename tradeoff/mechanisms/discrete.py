@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
 from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.mechanisms.base import Mechanism, number, ratio, whole

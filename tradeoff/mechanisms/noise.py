@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import domain
 from tradeoff.families.gaussian import Gaussian as GaussianCurve
 from tradeoff.families.laplace import Laplace as LaplaceCurve
@@ -40,7 +40,9 @@ class Gaussian(Mechanism):
     noise_multiplier: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise_multiplier", number("noise_multiplier", self.noise_multiplier, 0, open_low=True))
+        object.__setattr__(
+            self, "noise_multiplier", number("noise_multiplier", self.noise_multiplier, 0, open_low=True)
+        )
 
     def curve(self) -> TradeOff:
         return GaussianCurve(ratio(1.0, self.noise_multiplier))
@@ -83,7 +85,11 @@ class Laplace(Mechanism):
 def check_scale(mechanism: Mechanism) -> None:
     """Check the scale and the sensitivity of a mechanism with Laplace noise, and that their ratio is finite."""
     for name, open_high in (("scale", False), ("sensitivity", True)):
-        object.__setattr__(mechanism, name, number(name, getattr(mechanism, name), 0, open_low=True, open_high=open_high))
+        object.__setattr__(
+            mechanism, name, number(name, getattr(mechanism, name), 0, open_low=True, open_high=open_high)
+        )
     scale, sensitivity = mechanism.scale, mechanism.sensitivity  # type: ignore[attr-defined]  # the callers are those that have them
     if ratio(sensitivity, scale) > 1e300:
-        raise domain("scale", scale, f"the scales with sensitivity/scale at most 1e300 (sensitivity = {sensitivity!r})")
+        raise domain(
+            "scale", scale, f"the scales with sensitivity/scale at most 1e300 (sensitivity = {sensitivity!r})"
+        )

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, get_args
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import count
-from tradeoff.core.tensor import tensor
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import count
+from tradeoff.curves.tensor import tensor
 from tradeoff.errors import KindError, PlanError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
@@ -51,9 +51,13 @@ class Plan:
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanisms, Mapping):
-            raise KindError(f"a Plan takes a mapping {{mechanism: count}}, and {shown(self.mechanisms)} is none")
+            raise KindError(
+                f"a Plan takes a mapping {{mechanism: count}}, and {shown(self.mechanisms)} is none"
+            )
         if not isinstance(self.adjacency, str) or self.adjacency not in get_args(Adjacency):
-            raise PlanError(f"adjacency = {shown(self.adjacency)} is none of {', '.join(map(repr, get_args(Adjacency)))}")
+            raise PlanError(
+                f"adjacency = {shown(self.adjacency)} is none of {', '.join(map(repr, get_args(Adjacency)))}"
+            )
         counts = {_mechanism(key): count(f"the count of {key!r}", n) for key, n in self.mechanisms.items()}
         for mechanism in counts:
             _fits(mechanism, self.adjacency)
@@ -63,7 +67,10 @@ class Plan:
         return hash((self.adjacency, frozenset(self.mechanisms.items())))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (dict(self.mechanisms), self.adjacency)  # the read-only view of the counts cannot be pickled
+        return type(self), (
+            dict(self.mechanisms),
+            self.adjacency,
+        )  # the read-only view of the counts cannot be pickled
 
     def __repr__(self) -> str:
         tail = "" if self.adjacency == "add-remove" else f", adjacency={self.adjacency!r}"
@@ -93,14 +100,20 @@ class Plan:
 
 def _factor(mechanism: Mechanism) -> TradeOff:
     curve = mechanism.curve()
-    return curve.symmetrise(assume="either-order") if mechanism.order == "free" and not curve.symmetric else curve
+    return (
+        curve.symmetrise(assume="either-order")
+        if mechanism.order == "free" and not curve.symmetric
+        else curve
+    )
 
 
 def _mechanism(key: Any) -> Mechanism:
     if isinstance(key, Mechanism):
         return key
     if isinstance(key, TradeOff):
-        raise KindError(f"{key!r} is a curve, and a Plan holds mechanisms: {_written(key)}, or compose curves with @ and **")
+        raise KindError(
+            f"{key!r} is a curve, and a Plan holds mechanisms: {_written(key)}, or compose curves with @ and **"
+        )
     raise KindError(f"{shown(key)} is no mechanism: a Plan holds those of tradeoff.mechanisms")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP as PureDPCurve

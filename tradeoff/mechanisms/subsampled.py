@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
 from tradeoff.mechanisms.base import Mechanism, number
 from tradeoff.mechanisms.noise import Gaussian, Laplace, check_scale
 from tradeoff.operators.subsample import subsample
@@ -46,7 +46,9 @@ class SubsampledGaussian(Mechanism):
     sample_rate: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "noise_multiplier", number("noise_multiplier", self.noise_multiplier, 0, open_low=True))
+        object.__setattr__(
+            self, "noise_multiplier", number("noise_multiplier", self.noise_multiplier, 0, open_low=True)
+        )
         object.__setattr__(self, "sample_rate", number("sample_rate", self.sample_rate, 0, 1))
 
     def curve(self) -> TradeOff:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.core.bounds import Pair
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import PrecisionError
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.intervals.bounds import Pair
+from tradeoff.intervals.rounding import UNIT, Array
 
 _WIDEST = 700.0
 """Steps in nats from which on e^step is as good as beyond the floats."""
@@ -44,7 +44,11 @@ class Nodes:
         fresh = np.setdiff1d(epsilon, self.epsilon)
         every, order = np.unique(np.append(self.epsilon, fresh), return_index=True)
         low, high = _asked(self.curve, fresh, tol) if len(fresh) else (fresh, fresh)
-        return Nodes(self.curve, every, *_monotone(np.append(self.lower, low)[order], np.append(self.upper, high)[order]))
+        return Nodes(
+            self.curve,
+            every,
+            *_monotone(np.append(self.lower, low)[order], np.append(self.upper, high)[order]),
+        )
 
     def sharper(self, again: NDArray[np.intp], tol: float) -> Nodes:
         """Ask again at some nodes, to the relative width ``tol``; the same nodes where that cannot be reached."""
@@ -93,7 +97,9 @@ def under(nodes: Nodes) -> tuple[Array, Array]:
         meet = (low[1:] + width * right - low[:-1]) / (left + right)
     t = np.stack([np.zeros_like(width), np.clip(np.nan_to_num(meet), 0.0, width), width])
     value = np.maximum(low[:-1] + t * left, low[1:] + (width - t) * right)
-    value = np.where(step < _WIDEST, value, low[1:])  # of a cell that no float measures all that is known is that delta falls
+    value = np.where(
+        step < _WIDEST, value, low[1:]
+    )  # of a cell that no float measures all that is known is that delta falls
     return t, np.maximum(value * (1 - 32 * UNIT), 0.0)
 
 

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.piecewise_linear import PiecewiseLinear
-from tradeoff.core.tensor import Tensor
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import Undecided
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.numerics.rounding import UNIT, down, up
+from tradeoff.intervals.rounding import UNIT, down, up
 from tradeoff.operators.ends import Real, Span, lost, top
 
 Verdict = bool | None
@@ -40,7 +40,9 @@ def approximate(f: TradeOff) -> tuple[float, Fraction] | None:
     """Return (eps, delta), exactly as given, if the curve is written as f_{eps,delta}."""
     factors = f.factors if isinstance(f, Tensor) else {f: 1}
     epsilons = [factor.epsilon_0 for factor in factors if isinstance(factor, PureDP)] or [0.0]
-    masses = [lost(factor) for factor in factors if isinstance(factor, TotalVariation)] or [(Fraction(0), Fraction(0))]
+    masses = [lost(factor) for factor in factors if isinstance(factor, TotalVariation)] or [
+        (Fraction(0), Fraction(0))
+    ]
     kinds = PureDP | TotalVariation | Identity
     if any(n > 1 or not isinstance(factor, kinds) for factor, n in factors.items()):
         return None

@@ -6,11 +6,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds
-from tradeoff.core.curve import TradeOff, operand
-from tradeoff.core.dispatch import announces
-from tradeoff.core.parameters import choice
-from tradeoff.numerics.rounding import UNIT
+from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.dispatch import announces
+from tradeoff.curves.parameters import choice
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.rounding import UNIT
 
 Metric = Literal["uniform", "levy"]
 _POINTS, _ROUNDS = 257, 10
@@ -61,7 +61,9 @@ def _levy(f: TradeOff, g: TradeOff) -> Bounds:
     for _ in range(_ROUNDS):
         mine, theirs = f.bounds.delta(grid), g.bounds.delta(grid)
         weight = 1 / (1 + np.exp(grid))
-        low = float(max(0.0, np.max(weight * np.maximum(mine.lower - theirs.upper, theirs.lower - mine.upper))))
+        low = float(
+            max(0.0, np.max(weight * np.maximum(mine.lower - theirs.upper, theirs.lower - mine.upper)))
+        )
         gap = np.maximum(mine.upper[:-1] - theirs.lower[1:], theirs.upper[:-1] - mine.lower[1:])
         cell = weight[:-1] * np.maximum(gap, 0.0)
         open_ = np.flatnonzero(cell > low + 1e-7 + 1e-3 * low)

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.dispatch import announces
-from tradeoff.core.parameters import reals
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.dispatch import announces
+from tradeoff.curves.parameters import reals
 from tradeoff.errors import DomainError, shown
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.intervals.rounding import UNIT, Array
 
 
 @dataclass(frozen=True)

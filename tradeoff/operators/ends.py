@@ -9,9 +9,9 @@ import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.piecewise_linear import PiecewiseLinear
-from tradeoff.core.tensor import Tensor
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.tensor import Tensor
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.operators.group import Group
 from tradeoff.operators.mixture import Mixture

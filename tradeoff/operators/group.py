@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds, Pair
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.derived import OfBeta
-from tradeoff.core.dispatch import announces
-from tradeoff.core.parameters import count
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.derived import OfBeta
+from tradeoff.curves.dispatch import announces
+from tradeoff.curves.parameters import count
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.identity import Identity
+from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, whole
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.rounding import Array
 
 _MOST = 10_000
 
@@ -85,5 +85,7 @@ def group(f: TradeOff, k: int) -> TradeOff:
         raise DomainError("group needs a symmetric curve; take f.symmetrise(assume='either-order').group(k)")
     base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (f, k)
     if steps > _MOST:
-        raise DomainError(f"k = {shown(steps)} is above {_MOST}, the most compositions of a curve without a closed form")
+        raise DomainError(
+            f"k = {shown(steps)} is above {_MOST}, the most compositions of a curve without a closed form"
+        )
     return f if k == 1 else Group(base, steps)

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds, Pair
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.derived import Derived
-from tradeoff.core.dispatch import announces
-from tradeoff.engines.law import LossLaw, Reversed
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.derived import Derived
+from tradeoff.curves.dispatch import announces
+from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import exp, expm1
-from tradeoff.numerics.roots import turned
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.roots import turned
+from tradeoff.intervals.rounding import Array
+from tradeoff.loss.changed import Reversed
+from tradeoff.loss.law import LossLaw
 
 
 class Inverse(Derived):

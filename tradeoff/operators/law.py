@@ -9,15 +9,16 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.core.bounds import Bounds
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.dispatch import announces
-from tradeoff.core.parameters import choice, count, number, reals
-from tradeoff.core.tensor import Tensor, law_pair
-from tradeoff.engines.law import LossLaw, Reversed, masses
-from tradeoff.engines.saddle import Cumulant
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.dispatch import announces
+from tradeoff.curves.parameters import choice, count, number, reals
+from tradeoff.curves.tensor import Tensor, law_pair
 from tradeoff.errors import DomainError, shown
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.loss.changed import Reversed
+from tradeoff.loss.cumulant import Cumulant
+from tradeoff.loss.law import LossLaw, masses
 
 Under = Literal["P", "Q"]
 _STEP, _FARTHEST = 1e-3, 690.0
@@ -83,7 +84,11 @@ class Law:
         low[flat == -np.inf], high[flat == -np.inf] = lost * (1 - 8 * UNIT), min(lost * (1 + 8 * UNIT), 1.0)
         finite = np.isfinite(flat)
         low[finite], high[finite] = self._cdf(flat[finite], under)
-        return Bounds(low.reshape(shape), high.reshape(shape)) if shape else Bounds(float(low[0]), float(high[0]))
+        return (
+            Bounds(low.reshape(shape), high.reshape(shape))
+            if shape
+            else Bounds(float(low[0]), float(high[0]))
+        )
 
     def _cdf(self, at: Array, under: Under) -> tuple[Array, Array]:
         if len(self._pairs) == 1 and self._pairs[0][0] is self._pairs[0][1] and self._pairs[0][2] == 1:
@@ -98,12 +103,17 @@ class Law:
     def _from_profile(self, at: Array, under: Under) -> tuple[Array, Array]:
         """Bound P(L > t) by the slopes of delta's chords in s = e^eps, a step to either side."""
         before, here, after = (self.curve.bounds.delta(at + k * _STEP) for k in (-1, 0, 1))
-        scale, slack = np.exp(at), 16 * UNIT * (1 + np.abs(at)) / _STEP  # t and its neighbours are rounded to UNIT |t|
+        scale, slack = (
+            np.exp(at),
+            16 * UNIT * (1 + np.abs(at)) / _STEP,
+        )  # t and its neighbours are rounded to UNIT |t|
         least = np.clip((here.lower - after.upper) / (scale * np.expm1(_STEP)) * (1 - slack), 0.0, 1.0)
         most = np.clip((before.upper - here.lower) / (scale * -np.expm1(-_STEP)) * (1 + slack), 0.0, 1.0)
         if under == "P":
             return _probabilities(1 - most, 1 - least)
-        return _probabilities(1 - here.upper - scale * most, 1 - here.lower - scale * least)  # Q(L > t) = delta(t) + e^t P(L > t)
+        return _probabilities(
+            1 - here.upper - scale * most, 1 - here.lower - scale * least
+        )  # Q(L > t) = delta(t) + e^t P(L > t)
 
     def cumulants(self, *, under: Under = "P") -> tuple[float, float]:
         """Return mean and variance of the finite part of L, in nats: sums over the factors."""
@@ -173,7 +183,9 @@ def _single_cdf(law: LossLaw, at: Array, under: Under) -> tuple[Array, Array]:
     weight = np.exp(log_p + (loss if under == "Q" else 0.0))
     lowest = law.p_minus if under == "P" else 0.0
     found = [_continuous(law, float(t), under) for t in at]
-    below = np.array([lowest + mass + float(np.sum(weight[loss <= t])) for t, (mass, _) in zip(at, found, strict=True)])
+    below = np.array(
+        [lowest + mass + float(np.sum(weight[loss <= t])) for t, (mass, _) in zip(at, found, strict=True)]
+    )
     slack = 1e-12 + np.array([each for _, each in found]) + float(np.max(atom_slack, initial=0.0))
     return below * np.maximum(1 - slack, 0.0), np.minimum(below * (1 + slack), 1.0)
 

@@ -8,15 +8,15 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from tradeoff.core.bounds import Bounds, Pair
-from tradeoff.core.curve import TradeOff, operand
-from tradeoff.core.derived import Derived
-from tradeoff.core.parameters import is_symbol, real
-from tradeoff.engines.law import LossLaw, Mixed
+from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.derived import Derived
+from tradeoff.curves.parameters import is_symbol, real
 from tradeoff.errors import DomainError, KindError, SymbolError, shown
-from tradeoff.intervals.bounds import held
+from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip
-from tradeoff.numerics.rounding import Array, around
+from tradeoff.intervals.rounding import Array, around
+from tradeoff.loss.changed import Mixed
+from tradeoff.loss.law import LossLaw
 
 
 class Mixture(Derived):
@@ -60,11 +60,15 @@ class Mixture(Derived):
     def inverse(self) -> TradeOff:
         if self.symmetric:
             return self
-        return Mixture({f.inverse(): w for f, w in zip(self.operands, self.weights, strict=True)})  # not divided by their sum again
+        return Mixture(
+            {f.inverse(): w for f, w in zip(self.operands, self.weights, strict=True)}
+        )  # not divided by their sum again
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         shares: dict[TradeOff, float] = {}
-        for f, weight in zip(map(change, self.operands), self.weights, strict=True):  # curves may have become equal
+        for f, weight in zip(
+            map(change, self.operands), self.weights, strict=True
+        ):  # curves may have become equal
             shares[f] = shares.get(f, 0.0) + weight
         return mixture(shares)
 
@@ -111,5 +115,7 @@ def mixture(weights: Mapping[TradeOff, Any]) -> TradeOff:
 
 def _weight(value: Any) -> float:
     if is_symbol(value):
-        raise SymbolError(f"weight = {value!r} is symbolic, and the law of a mixture asks for numbers; give them")
+        raise SymbolError(
+            f"weight = {value!r} is symbolic, and the law of a mixture asks for numbers; give them"
+        )
     return float(real("weight", value, 0, 1))

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.numerics.polygon import ONE, Line, kink, whole
-from tradeoff.numerics.rounding import UNIT, Array, down, up
+from tradeoff.curves.contract import TradeOff
+from tradeoff.intervals.polygon import ONE, Line, kink, whole
+from tradeoff.intervals.rounding import UNIT, Array, down, up
 
 STEEPEST = 700.0
 """Largest epsilon asked: e^eps is still a float."""
@@ -52,7 +52,9 @@ class Nodes:
         top = _top(f)
         scale = np.concatenate([np.geomspace(2.0**-20, 1.0, 41), np.linspace(0.0, 1.0, 33)[1:]]) * top
         positive = np.unique(scale[scale >= _CLOSEST])
-        nodes = np.concatenate([[-positive[0], 0.0], positive]) if len(positive) else np.array([-_CLOSEST, 0.0])
+        nodes = (
+            np.concatenate([[-positive[0], 0.0], positive]) if len(positive) else np.array([-_CLOSEST, 0.0])
+        )
         nodes = nodes[np.append(True, np.diff(nodes) >= _CLOSEST / 2)]
         empty = np.empty(0)
         profile = cls(f, empty, empty, empty, tuple(f.bounds.delta(np.inf)))
@@ -128,7 +130,10 @@ class Nodes:
 
 
 def _meet(
-    before: tuple[float, float], left: tuple[float, float], right: tuple[float, float], after: tuple[float, float] | None
+    before: tuple[float, float],
+    left: tuple[float, float],
+    right: tuple[float, float],
+    after: tuple[float, float] | None,
 ) -> tuple[float, float] | None:
     """Return where the prolonged chords before-left and right-after meet over the cell from left to right."""
     if after is None or after[1] >= right[1]:
@@ -161,4 +166,8 @@ def _end(f: TradeOff, epsilon: Array) -> float | None:
         alpha = np.exp(np.log(fall) - epsilon[:-1] - np.log(np.expm1(np.diff(epsilon))))
     heavy = np.flatnonzero((alpha > _REACH / 10) | (delta[:-1] > last * (1 + 64 * UNIT) + _REACH / 10))
     after = int(heavy[-1]) + 1 if len(heavy) else 0
-    return float(epsilon[after]) if after < len(epsilon) - 1 or f.sup_loss <= epsilon[-1] or epsilon[-1] >= STEEPEST else None
+    return (
+        float(epsilon[after])
+        if after < len(epsilon) - 1 or f.sup_loss <= epsilon[-1] or epsilon[-1] >= STEEPEST
+        else None
+    )

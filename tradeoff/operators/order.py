@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.dispatch import announces
-from tradeoff.core.parameters import number
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.dispatch import announces
+from tradeoff.curves.parameters import number
 from tradeoff.errors import Undecided
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.operators.cells import Nodes, chords, end, orders, under
@@ -159,5 +159,7 @@ def _one_order(f: TradeOff, goal: TradeOff) -> bool:
         middles = mine.middle(open_)
         mine, theirs = mine.more(middles), theirs.more(middles)
     at = float(mine.epsilon[stuck[0] if len(stuck) else open_[0] if len(open_) else -1])
-    message = f"the curves are closer than their bounds near epsilon = {at:.6g}; ask dominates(g, failure=...)"
+    message = (
+        f"the curves are closer than their bounds near epsilon = {at:.6g}; ask dominates(g, failure=...)"
+    )
     raise Undecided(message, at)

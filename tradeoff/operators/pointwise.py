@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds, Pair
-from tradeoff.core.curve import TradeOff, operand
-from tradeoff.core.derived import Derived, OfBeta
-from tradeoff.core.piecewise_linear import PiecewiseLinear, pointwise
+from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.derived import Derived, OfBeta
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.errors import DomainError
+from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.functions import minimum as minimum_of
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.rounding import Array
 
 
 class Maximum(OfBeta):

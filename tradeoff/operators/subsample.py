@@ -9,18 +9,19 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds, Pair
-from tradeoff.core.curve import TradeOff, operand
-from tradeoff.core.derived import Derived
-from tradeoff.core.parameters import choice, is_symbol, real
-from tradeoff.core.piecewise_linear import PiecewiseLinear
-from tradeoff.engines.law import LossLaw, Reversed, Thinned
+from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.derived import Derived
+from tradeoff.curves.parameters import choice, is_symbol, real
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError
 from tradeoff.families._symmetric import symbols_of, written
 from tradeoff.families.identity import Identity
+from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, maximum, meet
-from tradeoff.numerics.roots import turned
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.roots import turned
+from tradeoff.intervals.rounding import Array
+from tradeoff.loss.changed import Reversed, Thinned
+from tradeoff.loss.law import LossLaw
 
 Scheme = Literal["poisson", "without-replacement"]
 
@@ -63,7 +64,9 @@ def subsample(f: TradeOff, p: Any, *, scheme: Scheme = "poisson") -> TradeOff:
     if scheme == "poisson":
         return one_order
     if not f.symmetric:
-        raise DomainError("subsampling without replacement needs a symmetric base curve; take f.symmetrise(assume=...) first")
+        raise DomainError(
+            "subsampling without replacement needs a symmetric base curve; take f.symmetrise(assume=...) first"
+        )
     return one_order.symmetrise(assume="either-order")
 
 
@@ -117,7 +120,9 @@ class Subsampled(Derived):
         """Bound (1 - (1-p) e^eps) delta_{f^-1}(-eps'), e^eps' = (e^-eps - 1 + p)/p; it is 0 where e^-eps <= 1 - p."""
         inner, base = self._inner(-Bounds.of(epsilon)), self.operands[0].inverse().bounds
         scale = exp(np.minimum(epsilon, 700.0))
-        share = maximum(meet(1 - (1 - Bounds.of(self.p)) * scale, self.p * scale - expm1(np.minimum(epsilon, 700.0))), 0.0)
+        share = maximum(
+            meet(1 - (1 - Bounds.of(self.p)) * scale, self.p * scale - expm1(np.minimum(epsilon, 700.0))), 0.0
+        )
         low = share * base.delta(-np.asarray(inner.lower))
         high = share * base.delta(-np.asarray(inner.upper))
         return low.lower, high.upper
@@ -172,7 +177,10 @@ class Subsampled(Derived):
         if not self.flipped:
             return self._outer(Bounds(base.least_sup_loss, base.sup_loss))
         other = base.inverse()
-        mass, atom = other.mass_at_infinity, -log1p(-Bounds.of(self.p))  # P-mass at -inf becomes an atom at log(1 - p)
+        mass, atom = (
+            other.mass_at_infinity,
+            -log1p(-Bounds.of(self.p)),
+        )  # P-mass at -inf becomes an atom at log(1 - p)
         if mass.lower > 0:
             return atom
         finite = -self._outer(Bounds(-other.sup_loss, -other.least_sup_loss))

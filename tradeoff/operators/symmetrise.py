@@ -7,15 +7,15 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds, Pair
-from tradeoff.core.curve import Hypothesis, TradeOff
-from tradeoff.core.derived import Derived
-from tradeoff.core.dispatch import announces
-from tradeoff.core.parameters import choice
-from tradeoff.core.piecewise_linear import PiecewiseLinear, pointwise
-from tradeoff.numerics.concave import conjugate
-from tradeoff.numerics.roots import turned
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.curves.contract import Hypothesis, TradeOff
+from tradeoff.curves.derived import Derived
+from tradeoff.curves.dispatch import announces
+from tradeoff.curves.parameters import choice
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.concave import conjugate
+from tradeoff.intervals.roots import turned
+from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.operators.inverse import inverse
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.tabulate import Tabulated, of_orders
@@ -47,7 +47,9 @@ def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
         return _by_profile(f) if isinstance(f, PiecewiseLinear) else ProfileSymmetrised(f)
     if isinstance(f, PiecewiseLinear):
         return pointwise(f, f.inverse(), largest=assume == "both-orders")
-    turned = inverse(f) if f.free_symbols else f.inverse()  # an inverse of formulas is solved for only where it is asked
+    turned = (
+        inverse(f) if f.free_symbols else f.inverse()
+    )  # an inverse of formulas is solved for only where it is asked
     return Envelope(f, turned) if assume == "either-order" else maximum(f, turned)
 
 
@@ -86,7 +88,9 @@ class ProfileSymmetrised(Derived):
         return True
 
     def _tabulated(self) -> Tabulated:
-        return of_orders(self.operands[0])  # h is the maximum of the lines with eps >= 0, h^-1 that of their mirror images
+        return of_orders(
+            self.operands[0]
+        )  # h is the maximum of the lines with eps >= 0, h^-1 that of their mirror images
 
     def _delta(self, epsilon: Array, tol: float | None) -> Pair:
         return self.upper.bounds.delta(epsilon).lower, self.lower.bounds.delta(epsilon).upper
@@ -134,5 +138,7 @@ def _by_profile(f: PiecewiseLinear) -> PiecewiseLinear:
     steep = sum(b0 - b1 >= a1 - a0 for a0, a1, b0, b1 in zip(alpha, alpha[1:], beta, beta[1:], strict=False))
     start, height = alpha[steep], beta[steep]
     end = [(start + height, 0 * height)] if height > 0 else []
-    h = PiecewiseLinear([*alpha[: steep + 1], *(a for a, _ in end)], [*beta[: steep + 1], *(b for _, b in end)])
+    h = PiecewiseLinear(
+        [*alpha[: steep + 1], *(a for a, _ in end)], [*beta[: steep + 1], *(b for _, b in end)]
+    )
     return pointwise(h, h.inverse(), largest=True)

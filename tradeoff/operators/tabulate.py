@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.dispatch import announces
-from tradeoff.core.parameters import reals
-from tradeoff.core.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.dispatch import announces
+from tradeoff.curves.parameters import reals
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
-from tradeoff.numerics.polygon import ONE, Line, Point, corners, hull, whole
+from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, whole
 from tradeoff.operators.nodes import STEEPEST, Nodes, lines_below
 
 _ENDS: list[Point] = [(0, ONE), (ONE, 0)]
@@ -76,7 +76,9 @@ def of_orders(*curves: TradeOff) -> Tabulated:
     """Return the sides of the maximum of all lines of slope -1 and steeper of f, and of the mirror images of those of the last curve."""
     orders = [Nodes.of(f) for f in curves]
     below, above = [order.supporting() for order in orders], [order.covering() for order in orders]
-    return Tabulated(_curve(corners(_both(below), up=False)), _curve([*corners(_both(above), up=True), *_ENDS]))
+    return Tabulated(
+        _curve(corners(_both(below), up=False)), _curve([*corners(_both(above), up=True), *_ENDS])
+    )
 
 
 def _both(orders: list[list[Line]]) -> list[Line]:
@@ -88,9 +90,13 @@ def _at(f: TradeOff, alphas: ArrayLike) -> Tabulated:
     """Chords between the given nodes, and the certified lines parallel to them."""
     nodes = reals("alphas", alphas)
     if nodes.ndim != 1 or len(nodes) == 0:
-        raise DomainError(f"alphas = {shown(alphas)} is not a non-empty one-dimensional list of type I errors")
+        raise DomainError(
+            f"alphas = {shown(alphas)} is not a non-empty one-dimensional list of type I errors"
+        )
     nodes = np.unique(np.concatenate([[0.0], nodes, [1.0]]))
-    points = [(whole(a), whole(b)) for a, b in zip(nodes.tolist(), f.bounds(nodes).upper.tolist(), strict=True)]
+    points = [
+        (whole(a), whole(b)) for a, b in zip(nodes.tolist(), f.bounds(nodes).upper.tolist(), strict=True)
+    ]
     upper = hull([*points, *_ENDS])
     epsilon = np.array([_log_ratio(b - d, c - a) for (a, b), (c, d) in pairwise(upper)] + [0.0])
     steep, flat = np.unique(epsilon[epsilon >= 0]), np.unique(-epsilon[epsilon <= 0])
@@ -104,4 +110,6 @@ def _curve(points: list[Point]) -> PiecewiseLinear:
 
 def _log_ratio(rise: int, run: int) -> float:
     """Return the epsilon of a chord; where it is too steep or too flat, that of a line near enough."""
-    return float(np.clip(np.log(rise / ONE) - np.log(run / ONE), -STEEPEST, STEEPEST)) if rise > 0 else -STEEPEST
+    return (
+        float(np.clip(np.log(rise / ONE) - np.log(run / ONE), -STEEPEST, STEEPEST)) if rise > 0 else -STEEPEST
+    )

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.piecewise_linear import PiecewiseLinear
-from tradeoff.core.tensor import Factors, Tensor, tensor
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.tensor import Factors, Tensor, tensor
 from tradeoff.families.discrete import DiscreteLaplaceCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.core.bounds import Bounds
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import TradeOffError
+from tradeoff.intervals.bounds import Bounds
 
 ASKED = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}
 """What is answered, and by what it is asked."""
@@ -57,7 +57,10 @@ class Answers:
         [{'delta': 0.0, 'lower': 1.5, 'upper': 'inf'}]
         """
         return {
-            name: [{question: finite(a.asked), "lower": finite(a.lower), "upper": finite(a.upper)} for a in getattr(self, name)]
+            name: [
+                {question: finite(a.asked), "lower": finite(a.lower), "upper": finite(a.upper)}
+                for a in getattr(self, name)
+            ]
             for name, question in ASKED.items()
         }
 
@@ -110,12 +113,20 @@ def ask(
     for name, (at, question) in given.items():
         if len(at):
             step(f"{name} at {len(at)} {ASKED[name]}{'s' if len(at) > 1 else ''}")
-            found[name] = _answers(at, question(np.asarray(at, dtype=float), tol=tol), 0.0 if name == "epsilon" else -math.inf)
+            found[name] = _answers(
+                at, question(np.asarray(at, dtype=float), tol=tol), 0.0 if name == "epsilon" else -math.inf
+            )
     return Answers(**found)
 
 
 def _answers(asked: Sequence[float], bounds: Bounds, floor: float) -> tuple[Answer, ...]:
     if not np.all(bounds.lower <= bounds.upper):  # NaN lands here too, and must never pass for a small loss
         raise TradeOffError(f"no bounds found at {list(asked)}: {bounds}; please report this")
-    lower, upper = np.maximum(bounds.lower, floor) + 0.0, np.maximum(bounds.upper, floor) + 0.0  # + 0.0: no -0.0
-    return tuple(Answer(float(at), low, high) for at, low, high in zip(asked, lower.tolist(), upper.tolist(), strict=True))
+    lower, upper = (
+        np.maximum(bounds.lower, floor) + 0.0,
+        np.maximum(bounds.upper, floor) + 0.0,
+    )  # + 0.0: no -0.0
+    return tuple(
+        Answer(float(at), low, high)
+        for at, low, high in zip(asked, lower.tolist(), upper.tolist(), strict=True)
+    )

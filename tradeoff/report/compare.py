@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.core.bounds import Bounds
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.parameters import reals
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import reals
 from tradeoff.errors import DomainError, KindError, TradeOffError
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.rounding import Array
 from tradeoff.report import textbook as _textbook  # noqa: F401 - enters its methods
 from tradeoff.report.answers import ASKED, Answer, Answers, ask, finite
 from tradeoff.report.digits import rounded
@@ -145,7 +145,9 @@ class Comparison:
         for row in self.rows:
             if row.method == method:
                 return row
-        raise DomainError(f"method = {method!r} is none of {', '.join(repr(row.method) for row in self.rows)}")
+        raise DomainError(
+            f"method = {method!r} is none of {', '.join(repr(row.method) for row in self.rows)}"
+        )
 
     def header(self) -> list[str]:
         """Return the names of the columns."""
@@ -154,8 +156,13 @@ class Comparison:
 
     def table(self) -> list[list[str]]:
         """Return the rows as text: value and signed error; "!" where a method under-reports, "?" where the exact bounds do not tell."""
-        sides = [[rounded(getattr(a, side), side, 6) for _, _, a in self.exact] for side in ("lower", "upper")]
-        exact = [["exact, at least", "certified", *sides[0], "", ""], ["exact, at most", "certified", *sides[1], "", ""]]
+        sides = [
+            [rounded(getattr(a, side), side, 6) for _, _, a in self.exact] for side in ("lower", "upper")
+        ]
+        exact = [
+            ["exact, at least", "certified", *sides[0], "", ""],
+            ["exact, at most", "certified", *sides[1], "", ""],
+        ]
         return exact + [self._line(row) for row in self.rows]
 
     @property
@@ -167,7 +174,9 @@ class Comparison:
         if row.claim is None:
             return [row.method, DECLINED, *["-" for _ in self.exact], "-", "-"]
         found = [_cell(e, name, row.claim.kind) for name in ASKED for e in row.entries[name]]
-        largest = f"{row.sup_error:+.1e} at alpha = {row.sup_error_at:.2g}" if np.isfinite(row.sup_error) else "-"
+        largest = (
+            f"{row.sup_error:+.1e} at alpha = {row.sup_error_at:.2g}" if np.isfinite(row.sup_error) else "-"
+        )
         return [row.claim.name, row.verdict, *found, largest, "; ".join(map(str, row.unsafe)) or "-"]
 
     def as_json(self) -> dict[str, Any]:
@@ -183,7 +192,10 @@ class Comparison:
     def __str__(self) -> str:
         lines = [self.header(), *self.table()]
         widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
-        table = ["  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+        table = [
+            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
+            for line in lines
+        ]
         return "\n".join([*table, *(f"{method} declined: {why}" for method, why in self.declined.items())])
 
 
@@ -226,16 +238,27 @@ def compare(
     Examples
     --------
     >>> import tradeoff as to
-    >>> found = compare(to.Laplace(0.5) ** 4, {"one Gaussian": to.Gaussian(0.5)}, delta=[1e-3], epsilon=[], alpha=[])
+    >>> found = compare(
+    ...     to.Laplace(0.5) ** 4, {"one Gaussian": to.Gaussian(0.5)}, delta=[1e-3], epsilon=[], alpha=[]
+    ... )
     >>> row = found["one Gaussian"]
     >>> row.verdict, [str(each) for each in row.unsafe]
     ('under-reports', ['epsilon -6.3e-01 at delta = 0.001', 'beta +1.8e-01 at alpha = 0.19'])
     """
     if not isinstance(curve, TradeOff):
         raise KindError(f"{curve!r} is no curve: compare plan.guarantee(), or mechanism.curve()")
-    exact = ask(curve, delta=_numbers("delta", delta), epsilon=_numbers("epsilon", epsilon), alpha=_numbers("alpha", alpha))
+    exact = ask(
+        curve,
+        delta=_numbers("delta", delta),
+        epsilon=_numbers("epsilon", epsilon),
+        alpha=_numbers("alpha", alpha),
+    )
     on_grid = curve.bounds(_GRID)
-    return Comparison(curve, exact, tuple(_row(name, claim, exact, on_grid) for name, claim in _claims(curve, methods, step)))
+    return Comparison(
+        curve,
+        exact,
+        tuple(_row(name, claim, exact, on_grid) for name, claim in _claims(curve, methods, step)),
+    )
 
 
 def _numbers(name: str, value: ArrayLike) -> list[float]:
@@ -270,9 +293,14 @@ def _row(name: str, claim: Claim | str, exact: Answers, on_grid: Bounds) -> Row:
     entries = {answered: _entries(claim, answered, getattr(exact, answered)) for answered in ASKED}
     value = _value(claim.beta, _GRID)
     error, at = _largest(value, on_grid)
-    looked = {answered: [(e.value, a) for e, a in zip(entries[answered], getattr(exact, answered), strict=True)] for answered in ASKED}
+    looked = {
+        answered: [(e.value, a) for e, a in zip(entries[answered], getattr(exact, answered), strict=True)]
+        for answered in ASKED
+    }
     if value is not None:
-        looked["beta"] += [(v, Answer(*each)) for v, *each in zip(value, _GRID, on_grid.lower, on_grid.upper, strict=True)]
+        looked["beta"] += [
+            (v, Answer(*each)) for v, *each in zip(value, _GRID, on_grid.lower, on_grid.upper, strict=True)
+        ]
     return Row(name, claim, "", entries, error, at, _unsafe(looked), claim.kind == "bound" or _beyond(looked))
 
 
@@ -285,12 +313,20 @@ def _unsafe(looked: Mapping[str, Sequence[tuple[float, Answer]]]) -> tuple[Unsaf
         if (value > a.upper if answered == "beta" else value < a.lower)
     ]
     kinds = dict.fromkeys(each.answered for each in found)
-    return tuple(max((each for each in found if each.answered == kind), key=lambda each: abs(each.error)) for kind in kinds)
+    return tuple(
+        max((each for each in found if each.answered == kind), key=lambda each: abs(each.error))
+        for kind in kinds
+    )
 
 
 def _beyond(looked: Mapping[str, Sequence[tuple[float, Answer]]]) -> bool:
     """Whether every answer is past the exact bound on the safe side."""
-    pairs = ((answered, value, a) for answered, found in looked.items() for value, a in found if not np.isnan(value))
+    pairs = (
+        (answered, value, a)
+        for answered, found in looked.items()
+        for value, a in found
+        if not np.isnan(value)
+    )
     return all(value <= a.lower if answered == "beta" else value >= a.upper for answered, value, a in pairs)
 
 
@@ -301,15 +337,28 @@ def _entries(claim: Claim, answered: str, exact: Sequence[Answer]) -> tuple[Entr
     values = _value(getattr(claim, answered), np.array([each.asked for each in exact]))
     if values is None and len(exact) > 1:
         return tuple(entry for each in exact for entry in _entries(claim, answered, [each]))
-    return tuple(_entry(claim, answered, float(v), a) for v, a in zip([np.nan] if values is None else values, exact, strict=True))
+    return tuple(
+        _entry(claim, answered, float(v), a)
+        for v, a in zip([np.nan] if values is None else values, exact, strict=True)
+    )
 
 
 def _entry(claim: Claim, answered: str, value: float, exact: Answer) -> Entry:
     if np.isnan(value):
         return Entry(exact.asked, float("nan"), float("nan"), under_reports=False)
     found = max(value, 0.0)  # a loss below 0 is reported as 0, as the exact one is
-    safe, unsafe = (found <= exact.lower, found > exact.upper) if answered == "beta" else (found >= exact.upper, found < exact.lower)
-    return Entry(exact.asked, found, _error(found, exact), unsafe, undecided=not (safe or unsafe) and claim.kind != "bound")
+    safe, unsafe = (
+        (found <= exact.lower, found > exact.upper)
+        if answered == "beta"
+        else (found >= exact.upper, found < exact.lower)
+    )
+    return Entry(
+        exact.asked,
+        found,
+        _error(found, exact),
+        unsafe,
+        undecided=not (safe or unsafe) and claim.kind != "bound",
+    )
 
 
 def _error(found: float, exact: Answer) -> float:
@@ -341,7 +390,11 @@ def _cell(entry: Entry, answered: str, kind: str) -> str:
     if np.isnan(entry.value):
         return "-"
     # What is proved stays so when printed.
-    value = rounded(entry.value, "lower" if answered == "beta" else "upper", 5) if kind == "bound" else f"{entry.value:.5g}"
+    value = (
+        rounded(entry.value, "lower" if answered == "beta" else "upper", 5)
+        if kind == "bound"
+        else f"{entry.value:.5g}"
+    )
     return f"{value} ({entry.error:+.1e}){'!' if entry.under_reports else '?' if entry.undecided else ''}"
 
 
@@ -349,13 +402,26 @@ def _row_json(row: Row) -> dict[str, Any]:
     if row.claim is None:
         return {"method": row.method, "declined": row.declined}
     answers = {
-        name: [{question: finite(e.asked), "value": _plain(e.value), "error": _plain(e.error), **_verdict(e)} for e in row.entries[name]]
+        name: [
+            {question: finite(e.asked), "value": _plain(e.value), "error": _plain(e.error), **_verdict(e)}
+            for e in row.entries[name]
+        ]
         for name, question in ASKED.items()
     }
     at = {"sup_error": _plain(row.sup_error), "sup_error_at": _plain(row.sup_error_at)}
     head = {"method": row.method, "name": row.claim.name, "kind": row.claim.kind, "source": row.claim.source}
-    unsafe = [{"answered": u.answered, ASKED[u.answered]: finite(u.asked), "error": finite(u.error)} for u in row.unsafe]
-    return {**head, **answers, **at, "under_reports": row.under_reports, "verdict": row.verdict, "unsafe": unsafe}
+    unsafe = [
+        {"answered": u.answered, ASKED[u.answered]: finite(u.asked), "error": finite(u.error)}
+        for u in row.unsafe
+    ]
+    return {
+        **head,
+        **answers,
+        **at,
+        "under_reports": row.under_reports,
+        "verdict": row.verdict,
+        "unsafe": unsafe,
+    }
 
 
 def _verdict(entry: Entry) -> dict[str, bool]:

@@ -74,10 +74,22 @@ def experiment_figure(tables: Mapping[str, Mapping[str, Outcome]], *, title: str
 
 def _draw(axes: Axes, name: str, found: Mapping[str, Outcome]) -> None:
     places = range(len(found))
-    for attribute, offset, marker, colour in (("released", -0.14, "o", "black"), ("accurate", 0.14, "x", COLOURS[1])):
+    for attribute, offset, marker, colour in (
+        ("released", -0.14, "o", "black"),
+        ("accurate", 0.14, "x", COLOURS[1]),
+    ):
         means, halves = zip(*(outcome.interval(attribute) for outcome in found.values()), strict=True)
         axes.errorbar(
-            means, [place + offset for place in places], xerr=halves, fmt=marker, color=colour, capsize=2, markersize=4, label=attribute
+            means,
+            [place + offset for place in places],
+            xerr=halves,
+            fmt=marker,
+            color=colour,
+            capsize=2,
+            markersize=4,
+            label=attribute,
         )
-    axes.set(yticks=list(places), yticklabels=list(found), title=name, xlabel="counts per budget", xlim=(0, None))
+    axes.set(
+        yticks=list(places), yticklabels=list(found), title=name, xlabel="counts per budget", xlim=(0, None)
+    )
     axes.invert_yaxis()

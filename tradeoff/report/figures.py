@@ -11,13 +11,25 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, TradeOffError
 from tradeoff.gdp import Reduction
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.plot import _last_epsilon, _module, _tabulated, _vertices
-from tradeoff.report.styles import BAND, CHANCE, COLUMN, EXACT, PAGE, PAPER, REPORTED, dashed, family, number, place_legend
+from tradeoff.report.styles import (
+    BAND,
+    CHANCE,
+    COLUMN,
+    EXACT,
+    PAGE,
+    PAPER,
+    REPORTED,
+    dashed,
+    family,
+    number,
+    place_legend,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +43,9 @@ _LEAST_DELTA = 1e-12
 
 
 @contextmanager
-def paper(width: float = COLUMN, height: float = 2.7, columns: int = 1, rows: int = 1) -> Iterator[tuple[Figure, Any]]:
+def paper(
+    width: float = COLUMN, height: float = 2.7, columns: int = 1, rows: int = 1
+) -> Iterator[tuple[Figure, Any]]:
     """Give a figure of the stated size in inches, with its axes, in the style of papers."""
     with _module("matplotlib").rc_context(PAPER):
         figure = _module("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
@@ -39,7 +53,12 @@ def paper(width: float = COLUMN, height: float = 2.7, columns: int = 1, rows: in
 
 
 def draw(
-    axes: Axes, exact: TradeOff | None, others: Mapping[str, Any] | None = None, *, view: View = "tradeoff", label: str = "exact"
+    axes: Axes,
+    exact: TradeOff | None,
+    others: Mapping[str, Any] | None = None,
+    *,
+    view: View = "tradeoff",
+    label: str = "exact",
 ) -> Axes:
     """Draw one view: the exact curve with its band, other curves and approximations dashed.
 
@@ -64,14 +83,19 @@ def draw(
     """
     if view not in _VIEWS:
         raise DomainError(f"view = {view!r} is none of {', '.join(map(repr, _VIEWS))}")
-    claims = {name: thing if isinstance(thing, Claim) else claim_of(name, thing) for name, thing in (others or {}).items()}
+    claims = {
+        name: thing if isinstance(thing, Claim) else claim_of(name, thing)
+        for name, thing in (others or {}).items()
+    }
     _VIEWS[view](axes, exact, claims, label)
     if label or claims:
         place_legend(axes, "upper right" if view in ("tradeoff", "profile") else "lower right")
     return axes
 
 
-def _tradeoff(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], label: str, *, roc: bool = False) -> None:
+def _tradeoff(
+    axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], label: str, *, roc: bool = False
+) -> None:
     grid = (1 - np.cos(np.linspace(0, np.pi, 257))) / 2
     axes.plot([0, 1], [0, 1] if roc else [1, 0], **CHANCE)
 
@@ -87,7 +111,10 @@ def _tradeoff(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], l
         if beta is not None:
             axes.plot(grid, shown(beta), label=name, **dashed(i))
     _unit_square(axes)
-    axes.set(xlabel="false positive rate α" if roc else "type I error α", ylabel="true positive rate 1 − β" if roc else "type II error β")
+    axes.set(
+        xlabel="false positive rate α" if roc else "type I error α",
+        ylabel="true positive rate 1 − β" if roc else "type II error β",
+    )
 
 
 def _unit_square(axes: Axes) -> None:
@@ -112,11 +139,22 @@ def _loglog(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], lab
         beta = _asked(claim.beta, grid)
         if beta is not None:
             axes.plot(grid, 1 - beta, label=name, **dashed(i))
-    axes.set(xscale="log", yscale="log", xlim=(_LEAST, 1), ylim=(_LEAST, 1.3), xlabel="type I error α", ylabel="power 1 − β", box_aspect=1)
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlim=(_LEAST, 1),
+        ylim=(_LEAST, 1.3),
+        xlabel="type I error α",
+        ylabel="power 1 − β",
+        box_aspect=1,
+    )
 
 
 def _profile(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], label: str) -> None:
-    top = max([_last_epsilon(exact)] if exact is not None else [_reach(claim) for claim in claims.values()], default=1.0)
+    top = max(
+        [_last_epsilon(exact)] if exact is not None else [_reach(claim) for claim in claims.values()],
+        default=1.0,
+    )
     epsilon = np.linspace(0.0, top, 193)
     if exact is not None:
         lower, upper = exact.bounds.delta(epsilon)
@@ -126,7 +164,9 @@ def _profile(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], la
         delta = _asked(claim.delta, epsilon)
         if delta is not None:
             axes.plot(epsilon, _positive(delta), label=name, **dashed(i))
-    axes.set(yscale="log", xlim=(0, top), ylim=(_LEAST_DELTA, 1.5), xlabel="privacy loss ε (nats)", ylabel="δ(ε)")
+    axes.set(
+        yscale="log", xlim=(0, top), ylim=(_LEAST_DELTA, 1.5), xlabel="privacy loss ε (nats)", ylabel="δ(ε)"
+    )
 
 
 _VIEWS = {"tradeoff": _tradeoff, "loglog": _loglog, "profile": _profile, "roc": _roc}
@@ -151,7 +191,9 @@ def _positive(values: Array) -> Array:
     return np.where(values > 0, values, np.nan)
 
 
-def inset(axes: Axes, exact: TradeOff, others: Mapping[str, Any], *, centre: float, width: float = 0.04) -> Axes:
+def inset(
+    axes: Axes, exact: TradeOff, others: Mapping[str, Any], *, centre: float, width: float = 0.04
+) -> Axes:
     """Add a zoomed view of a trade-off plot about one type I error, in the empty upper right of the unit square, with its factors."""
     window = axes.inset_axes((0.58, 0.58, 0.4, 0.4))
     low, high = max(centre - width / 2, 0.0), min(centre + width / 2, 1.0)
@@ -165,8 +207,12 @@ def inset(axes: Axes, exact: TradeOff, others: Mapping[str, Any], *, centre: flo
             window.plot(grid, beta, **dashed(i))
     window.set(xlim=(low, high), ylim=(lower[-1], upper[0]), xticks=[], yticks=[])
     spans = {"α": high - low, "β": float(upper[0] - lower[-1])}
-    factors = "\n".join(f"{name} ×{float(f'{0.4 / span:.2g}'):,.0f}" for name, span in spans.items() if span > 0)
-    window.text(0.95, 0.94, factors, transform=window.transAxes, ha="right", va="top", fontsize="small", color="0.3")
+    factors = "\n".join(
+        f"{name} ×{float(f'{0.4 / span:.2g}'):,.0f}" for name, span in spans.items() if span > 0
+    )
+    window.text(
+        0.95, 0.94, factors, transform=window.transAxes, ha="right", va="top", fontsize="small", color="0.3"
+    )
     for spine in window.spines.values():
         spine.set(visible=True, color="0.5", linewidth=0.6)
     axes.indicate_inset_zoom(window, edgecolor="0.5", linewidth=0.6)
@@ -182,8 +228,15 @@ def shared_legend(figure: Figure, *panels: Axes) -> None:
         legend = axes.get_legend()
         if legend is not None:
             legend.remove()
-    columns = int(figure.get_figwidth() / (0.6 + 0.065 * max(map(len, known), default=0)))  # inches of a sample and of a letter
-    figure.legend(list(known.values()), list(known), loc="outside lower center", ncols=max(min(len(known), columns, 5), 1))
+    columns = int(
+        figure.get_figwidth() / (0.6 + 0.065 * max(map(len, known), default=0))
+    )  # inches of a sample and of a letter
+    figure.legend(
+        list(known.values()),
+        list(known),
+        loc="outside lower center",
+        ncols=max(min(len(known), columns, 5), 1),
+    )
 
 
 def supporting_lines(axes: Axes, curve: TradeOff, epsilons: Sequence[float], *, label: str = "exact") -> Axes:
@@ -197,7 +250,11 @@ def supporting_lines(axes: Axes, curve: TradeOff, epsilons: Sequence[float], *, 
         style = dashed(i)
         scale = float(np.exp(epsilon))
         axes.plot(
-            [0, (1 - delta) / scale], [1 - delta, 0], label=f"ε = {epsilon:g}, δ = {number(float(f'{delta:.2g}'))}", linewidth=0.9, **style
+            [0, (1 - delta) / scale],
+            [1 - delta, 0],
+            label=f"ε = {epsilon:g}, δ = {number(float(f'{delta:.2g}'))}",
+            linewidth=0.9,
+            **style,
         )
         if curve.symmetric:
             axes.plot([0, 1 - delta], [(1 - delta) / scale, 0], linewidth=0.9, **style)
@@ -218,7 +275,13 @@ def gdp_bound(axes: Axes, found: Reduction, *, view: View = "tradeoff") -> Axes:
         axes.plot(grid, beta if view == "tradeoff" else 1 - beta, label=name, **REPORTED)
         if found.tight_at >= axes.get_xlim()[0]:
             touch = float(found.of(found.tight_at))
-            axes.plot([found.tight_at], [touch if view == "tradeoff" else 1 - touch], "ko", markersize=3, clip_on=True)
+            axes.plot(
+                [found.tight_at],
+                [touch if view == "tradeoff" else 1 - touch],
+                "ko",
+                markersize=3,
+                clip_on=True,
+            )
     place_legend(axes, "upper right" if view in ("tradeoff", "profile") else "lower right")
     return axes
 

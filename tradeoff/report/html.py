@@ -12,7 +12,7 @@ from string import Template
 
 import numpy as np
 
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
 from tradeoff.gdp import Reduction
 from tradeoff.mechanisms import Plan, SubsampledGaussian, SubsampledLaplace
 from tradeoff.report.answers import Answers
@@ -97,7 +97,9 @@ def assumptions(plan: Plan) -> list[str]:
         "The noise and the number of releases were fixed in advance. What was released may have been looked at in between.",
     ]
     if any(isinstance(each, SubsampledGaussian | SubsampledLaplace) for each in plan.mechanisms):
-        said.append("Each batch is a Poisson sample: every record enters it by a coin of its own, and the batches stay secret.")
+        said.append(
+            "Each batch is a Poisson sample: every record enters it by a coin of its own, and the batches stay secret."
+        )
     return [*said, "Everything released is in the list below, and nothing else about the data is."]
 
 
@@ -110,12 +112,19 @@ def readings(curve: TradeOff) -> list[str]:
         for alpha, most in zip((0.001, 0.01, 0.1), power, strict=True)
     ]
     right = rounded((1 + float(curve.delta(0.0))) / 2, "upper", 4)
-    return [*said, f"Whoever must guess between two equally likely neighbours is right with probability at most {right}."]
+    return [
+        *said,
+        f"Whoever must guess between two equally likely neighbours is right with probability at most {right}.",
+    ]
 
 
 def _mechanisms(plan: Plan) -> Iterable[Sequence[str]]:
     for mechanism, n in plan.mechanisms.items():
-        yield f"{n:,}", mechanism.kind, ", ".join(f"{name} = {value}" for name, value in parameters(mechanism).items())
+        yield (
+            f"{n:,}",
+            mechanism.kind,
+            ", ".join(f"{name} = {value}" for name, value in parameters(mechanism).items()),
+        )
 
 
 def _answers(answers: Answers) -> Iterable[Sequence[str]]:
@@ -147,9 +156,15 @@ def _declined(comparison: Comparison) -> str:
 
 def _table(header: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
     head = "".join(f"<th>{escape(each)}</th>" for each in header)
-    body = "".join(f"<tr{' class=under' if UNDER in row else ''}>{''.join(map(_cell, row))}</tr>" for row in rows)
+    body = "".join(
+        f"<tr{' class=under' if UNDER in row else ''}>{''.join(map(_cell, row))}</tr>" for row in rows
+    )
     return f"<div class='wide'><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
 
 
 def _cell(text: str) -> str:
-    return f"<td><strong>{escape(text)}</strong></td>" if isinstance(text, Strong) else f"<td>{escape(text)}</td>"
+    return (
+        f"<td><strong>{escape(text)}</strong></td>"
+        if isinstance(text, Strong)
+        else f"<td>{escape(text)}</td>"
+    )

@@ -11,7 +11,7 @@ import numpy as np
 
 from tradeoff.errors import MissingExtraError, TradeOffError
 from tradeoff.gdp import Reduction
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.report.compare import Comparison
 from tradeoff.report.digits import rounded
 from tradeoff.report.methods import Claim
@@ -30,7 +30,9 @@ _DASHES = (
     "6px,6px",
     "10px,2px,4px,2px",
 )
-_ALPHA = np.unique(np.concatenate([np.geomspace(1e-8, 0.5, 120), 1 - np.geomspace(1e-6, 0.5, 80), np.linspace(0, 1, 101)]))
+_ALPHA = np.unique(
+    np.concatenate([np.geomspace(1e-8, 0.5, 120), 1 - np.geomspace(1e-6, 0.5, 80), np.linspace(0, 1, 101)])
+)
 _SIGN = {"lower": "≥ ", "upper": "≤ ", "": ""}
 _OTHER: dict[Side, Side] = {"lower": "upper", "upper": "lower", "": ""}
 
@@ -56,7 +58,13 @@ class Line:
     def power(self) -> Line:
         """Return 1 - beta on the other side: next to alpha = 0, where beta itself is flat."""
         power = 1 - self.values
-        return Line(self.name, np.nextafter(power, 2.0) if self.side == "lower" else power, _OTHER[self.side], self.colour, self.dash)
+        return Line(
+            self.name,
+            np.nextafter(power, 2.0) if self.side == "lower" else power,
+            _OTHER[self.side],
+            self.colour,
+            self.dash,
+        )
 
     def y(self) -> list[float | None]:
         """Return the values; None where there is none."""
@@ -89,8 +97,14 @@ def tradeoff_plot(found: Reduction, comparison: Comparison) -> dict[str, Any]:
     ]
     power = [each.power() for each in lines]
     states = {
-        "linear": (_data(lines, _ALPHA, (lower, upper), "β"), _axes("linear", "type II error β", [0, 1], across=[0, 1])),
-        "log": (_data(power, _ALPHA, (1 - lower, 1 - upper), "1 − β"), _axes("log", "power 1 − β", [-6, 0.1], across=[-6, 0])),
+        "linear": (
+            _data(lines, _ALPHA, (lower, upper), "β"),
+            _axes("linear", "type II error β", [0, 1], across=[0, 1]),
+        ),
+        "log": (
+            _data(power, _ALPHA, (1 - lower, 1 - upper), "1 − β"),
+            _axes("log", "power 1 − β", [-6, 0.1], across=[-6, 0]),
+        ),
     }
     return _figure(states, "linear", {"title": {"text": "type I error α"}, "type": "linear", "range": [0, 1]})
 
@@ -107,8 +121,15 @@ def profile_plot(found: Reduction, comparison: Comparison) -> dict[str, Any]:
     ]
     data = _data(lines, epsilon, (lower, upper), "δ")
     top = 1.05 * max(float(found.curve.delta(0.0)), float(upper[0]))
-    states = {"linear": (data, _axes("linear", "δ(ε)", [0, top])), "log": (data, _axes("log", "δ(ε)", [-12, 0.2]))}
-    return _figure(states, "log", {"title": {"text": "privacy loss ε (nats)"}, "type": "linear", "range": [0, float(epsilon[-1])]})
+    states = {
+        "linear": (data, _axes("linear", "δ(ε)", [0, top])),
+        "log": (data, _axes("log", "δ(ε)", [-12, 0.2])),
+    }
+    return _figure(
+        states,
+        "log",
+        {"title": {"text": "privacy loss ε (nats)"}, "type": "linear", "range": [0, float(epsilon[-1])]},
+    )
 
 
 def drawn(name: str, figure: dict[str, Any]) -> str:
@@ -116,7 +137,9 @@ def drawn(name: str, figure: dict[str, Any]) -> str:
     made = library("graph_objects").Figure(figure)
     buttons = [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]]
     config = {"displaylogo": False, "responsive": True, "modeBarButtons": buttons}
-    found: str = library("io").to_html(made, include_plotlyjs=False, full_html=False, div_id=name, config=config)
+    found: str = library("io").to_html(
+        made, include_plotlyjs=False, full_html=False, div_id=name, config=config
+    )
     return found
 
 
@@ -127,14 +150,26 @@ def _digits(value: float, side: Side) -> str:
 
 
 def _reported(found: Reduction, values: Any, side: Side) -> Line:
-    return Line(f"μ = {found.mu:.4g}, failure {found.failure:g}", np.asarray(values, dtype=float), side, "#555555", "8px,2px,2px,2px")
+    return Line(
+        f"μ = {found.mu:.4g}, failure {found.failure:g}",
+        np.asarray(values, dtype=float),
+        side,
+        "#555555",
+        "8px,2px,2px,2px",
+    )
 
 
 def _claims(comparison: Comparison, question: str, at: Array, side: Side) -> Iterator[Line]:
     for i, claim in enumerate(row.claim for row in comparison if row.claim is not None):
         values = _asked(claim, question, at)
         if values is not None:
-            yield Line(claim.name, values, side if claim.kind == "bound" else "", COLOURS[i % len(COLOURS)], _DASHES[i % len(_DASHES)])
+            yield Line(
+                claim.name,
+                values,
+                side if claim.kind == "bound" else "",
+                COLOURS[i % len(COLOURS)],
+                _DASHES[i % len(_DASHES)],
+            )
 
 
 def _asked(claim: Claim, question: str, at: Array) -> Array | None:
@@ -146,7 +181,14 @@ def _asked(claim: Claim, question: str, at: Array) -> Array | None:
 
 
 def _data(lines: list[Line], x: Array, band: tuple[Any, Any], symbol: str) -> list[dict[str, Any]]:
-    edge = {"type": "scatter", "mode": "lines", "x": x.tolist(), "showlegend": False, "hoverinfo": "skip", "line": {"width": 0}}
+    edge = {
+        "type": "scatter",
+        "mode": "lines",
+        "x": x.tolist(),
+        "showlegend": False,
+        "hoverinfo": "skip",
+        "line": {"width": 0},
+    }
     edges = [{**edge, "y": np.asarray(side).tolist()} for side in band]
     edges[1].update(fill="tonexty", fillcolor="rgba(120,120,120,0.35)")
     return [*edges, *(line.trace(x, symbol) for line in lines)]
@@ -156,23 +198,46 @@ def _axes(scale: str, title: str, y: list[float], across: list[float] | None = N
     upright = {"yaxis.type": scale, "yaxis.range": y, "yaxis.title.text": title}
     if across is None:
         return upright
-    return {**upright, "xaxis.type": scale, "xaxis.range": across, "xaxis.dtick": 1 if scale == "log" else None}
+    return {
+        **upright,
+        "xaxis.type": scale,
+        "xaxis.range": across,
+        "xaxis.dtick": 1 if scale == "log" else None,
+    }
 
 
-def _figure(states: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]], start: str, xaxis: dict[str, Any]) -> dict[str, Any]:
+def _figure(
+    states: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]], start: str, xaxis: dict[str, Any]
+) -> dict[str, Any]:
     """Put the states behind two buttons, and show one."""
     data, axes = states[start]
     buttons = [
-        {"label": name, "method": "update", "args": [{key: [each.get(key) for each in there] for key in ("y", "text")}, layout]}
+        {
+            "label": name,
+            "method": "update",
+            "args": [{key: [each.get(key) for each in there] for key in ("y", "text")}, layout],
+        }
         for name, (there, layout) in states.items()
     ]
     menu = {"type": "buttons", "direction": "right", "x": 0, "y": 1.12, "xanchor": "left", "buttons": buttons}
-    yaxis = {"title": {"text": axes["yaxis.title.text"]}, "type": start, "range": axes["yaxis.range"], "exponentformat": "power"}
+    yaxis = {
+        "title": {"text": axes["yaxis.title.text"]},
+        "type": start,
+        "range": axes["yaxis.range"],
+        "exponentformat": "power",
+    }
     layout = {
         "xaxis": {**xaxis, "exponentformat": "power"},
         "yaxis": yaxis,
         "hovermode": "x unified",
-        "legend": {"orientation": "h", "x": 0, "y": 0, "yref": "container", "yanchor": "bottom", "traceorder": "normal"},
+        "legend": {
+            "orientation": "h",
+            "x": 0,
+            "y": 0,
+            "yref": "container",
+            "yanchor": "bottom",
+            "traceorder": "normal",
+        },
         "updatemenus": [{**menu, "active": list(states).index(start)}],
         "template": "simple_white",
         "height": 600,

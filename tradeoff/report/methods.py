@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.tensor import Tensor
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import KindError, NoClosedForm
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope
 
@@ -73,11 +73,21 @@ def claim_of(name: str, thing: Any) -> Claim:
         return Claim(name, "curve", given, given.delta, given.epsilon, getattr(thing, "source", ""))
     if isinstance(given, import_module("tradeoff.limits").ApproximateCurve):
         return Claim(name, "estimate", given, given.delta, given.epsilon, given.source)
-    raise KindError(f"{name} = {thing!r} answers nothing as a curve does; give a curve, mechanism.curve() or plan.guarantee()")
+    raise KindError(
+        f"{name} = {thing!r} answers nothing as a curve does; give a curve, mechanism.curve() or plan.guarantee()"
+    )
 
 
 def _of_band(name: str, band: Any) -> Claim:
-    return Claim(name, "bound", band.lower, lambda e: band.delta(e).upper, lambda d: band.epsilon(d).upper, band.source, band.bounds)
+    return Claim(
+        name,
+        "bound",
+        band.lower,
+        lambda e: band.delta(e).upper,
+        lambda d: band.epsilon(d).upper,
+        band.source,
+        band.bounds,
+    )
 
 
 @method("clt")

@@ -22,4 +22,6 @@ def folded(text: str) -> str:
 
 
 def _is_visible(letter: str) -> bool:
-    return letter.isprintable() or unicodedata.category(letter) == "Zs"  # a space, such as one that breaks no line
+    return (
+        letter.isprintable() or unicodedata.category(letter) == "Zs"
+    )  # a space, such as one that breaks no line

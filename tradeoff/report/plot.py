@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tradeoff.core.curve import TradeOff, operand
+from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.errors import DomainError, MissingExtraError
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.report.plain import folded
 from tradeoff.report.styles import COLUMN, PAPER, dashed, place_legend
 
@@ -83,7 +83,13 @@ def plot(
         raise DomainError(f"kind = {kind!r} is none of 'tradeoff', 'profile'")
     if labels is not None and len(labels) != len(curves):
         raise DomainError(f"labels = {labels!r} name {len(labels)} curves, and there are {len(curves)}")
-    names = labels if labels is not None else [_typeset(repr(each)) for each in curves] if len(curves) > 1 else [""]
+    names = (
+        labels
+        if labels is not None
+        else [_typeset(repr(each)) for each in curves]
+        if len(curves) > 1
+        else [""]
+    )
     axes = ax if ax is not None else _new_axes()
     draw = _draw_profiles if kind == "profile" else _draw_tradeoffs if scale == "linear" else _draw_power
     draw(axes, curves, names, scale)
@@ -108,7 +114,9 @@ def figure(curve: TradeOff, *, title: str = "") -> Figure:
         The figure.
     """
     with _module("matplotlib").rc_context(PAPER):
-        made: Figure = _module("matplotlib.figure").Figure(figsize=(COLUMN, COLUMN + 0.2), layout="constrained")
+        made: Figure = _module("matplotlib.figure").Figure(
+            figsize=(COLUMN, COLUMN + 0.2), layout="constrained"
+        )
         axes = plot(curve, ax=made.subplots())
         axes.set_title(textwrap.fill(folded(title), 54))
     return made
@@ -140,7 +148,14 @@ def _draw_power(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str], sc
     for i, (curve, name) in enumerate(zip(curves, names, strict=True)):
         alpha, lower, upper = _tabulated(curve, grid)
         _band(axes, i, (alpha, _positive(1 - upper), _positive(1 - lower)), _positive(1 - lower), name)
-    axes.set(xscale="log", yscale="log", xlim=(_SMALLEST, 1), ylim=(_SMALLEST, 1.3), xlabel="type I error α", ylabel="power 1 − β")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlim=(_SMALLEST, 1),
+        ylim=(_SMALLEST, 1.3),
+        xlabel="type I error α",
+        ylabel="power 1 − β",
+    )
 
 
 def _tabulated(curve: TradeOff, grid: Array) -> tuple[Array, Array, Array]:
@@ -159,12 +174,16 @@ def _draw_profiles(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str],
         epsilon = np.union1d(epsilon, np.linspace(end, max(ends), 9))
         lower, upper = curve.bounds.delta(epsilon)
         _band(axes, i, (epsilon, _positive(lower), _positive(upper)), _positive(upper), name)
-    axes.set(xlabel="privacy loss ε (nats)", ylabel="δ(ε)", yscale="log", xlim=(left, max(ends)), ylim=(1e-12, 1.5))
+    axes.set(
+        xlabel="privacy loss ε (nats)", ylabel="δ(ε)", yscale="log", xlim=(left, max(ends)), ylim=(1e-12, 1.5)
+    )
     if left:
         axes.set(xscale="log")
 
 
-def _band(axes: Axes, i: int, points: tuple[Array, Array, Array], safe: Array, name: str, *, clip_on: bool = True) -> None:
+def _band(
+    axes: Axes, i: int, points: tuple[Array, Array, Array], safe: Array, name: str, *, clip_on: bool = True
+) -> None:
     """Fill between the bounds, and draw as a line the one that may be relied on."""
     at, lower, upper = points
     style = dashed(i - 1) if i else {"color": "black", "linestyle": "-", "zorder": 3}
@@ -184,7 +203,9 @@ def _formula(found: re.Match[str]) -> str:
 
 def _alphas(scale: str) -> Array:
     if scale == "loglog":
-        return np.union1d(np.geomspace(_SMALLEST, 0.5, _POINTS * 3 // 4), 1 - np.geomspace(0.5, _SMALLEST, _POINTS // 4))
+        return np.union1d(
+            np.geomspace(_SMALLEST, 0.5, _POINTS * 3 // 4), 1 - np.geomspace(0.5, _SMALLEST, _POINTS // 4)
+        )
     # Closer together towards the ends, where curves turn.
     return (1 - np.cos(np.linspace(0.0, np.pi, _POINTS))) / 2
 

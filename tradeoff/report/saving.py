@@ -43,7 +43,9 @@ def check_target(path: str | Path, endings: tuple[str, ...] = FORMATS) -> Path:
     """
     target = Path(path)
     if target.suffix.lower() not in endings:
-        raise DomainError(f"{target}: no {_kind(endings)} has the ending {target.suffix!r}; allowed: {', '.join(endings)}")
+        raise DomainError(
+            f"{target}: no {_kind(endings)} has the ending {target.suffix!r}; allowed: {', '.join(endings)}"
+        )
     if os.path.isdir(target):  # noqa: PTH112 - Path.is_dir raises where a name is too long
         raise DomainError(f"{target}: is a folder, so no {_kind(endings)} can be written there")
     with _draft(target) as draft:

@@ -44,7 +44,12 @@ PAPER: dict[str, Any] = {
 EXACT: dict[str, Any] = {"color": "black", "linestyle": "-", "linewidth": 1.2, "zorder": 3}
 BAND: dict[str, Any] = {"color": "0.72", "linewidth": 0, "zorder": 1.5}
 CHANCE: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 2)), "linewidth": 0.8, "zorder": 1}
-REPORTED: dict[str, Any] = {"color": "0.35", "linestyle": (0, (7, 1.5, 1.5, 1.5)), "linewidth": 1.1, "zorder": 3.1}
+REPORTED: dict[str, Any] = {
+    "color": "0.35",
+    "linestyle": (0, (7, 1.5, 1.5, 1.5)),
+    "linewidth": 1.1,
+    "zorder": 3.1,
+}
 
 _DASHES = (
     (5, 2),
@@ -59,19 +64,38 @@ _DASHES = (
     (7, 1.2, 2.4, 1.2),
 )
 # Ordered so that neighbours differ in lightness too.
-COLOURS = ("#1b4f8a", "#d1663b", "#356f47", "#e08214", "#5a2a6e", "#2f8f9d", "#a83253", "#8f9a52", "#3d3d8f", "#b07d62")
+COLOURS = (
+    "#1b4f8a",
+    "#d1663b",
+    "#356f47",
+    "#e08214",
+    "#5a2a6e",
+    "#2f8f9d",
+    "#a83253",
+    "#8f9a52",
+    "#3d3d8f",
+    "#b07d62",
+)
 
 
 def dashed(i: int) -> dict[str, Any]:
     """Return the style of the i-th approximation: never solid, above the exact line, dashes and lightness unlike its neighbours'."""
     round_ = i // len(_DASHES)  # after the last dashes the first come again, in another colour
-    return {"color": COLOURS[(i + round_) % len(COLOURS)], "linestyle": (0, _DASHES[i % len(_DASHES)]), "zorder": 3.2 + 0.01 * i}
+    return {
+        "color": COLOURS[(i + round_) % len(COLOURS)],
+        "linestyle": (0, _DASHES[i % len(_DASHES)]),
+        "zorder": 3.2 + 0.01 * i,
+    }
 
 
 def family(i: int, n: int) -> dict[str, Any]:
     """Return the style of the i-th of n curves of one family: greys from black up, dashes from solid down."""
     dashes = ("-", (0, (6, 1.5)), (0, (5, 1.5, 1.4, 1.5)), (0, (2.6, 1.6)), (0, (1.4, 1.4)))
-    return {"color": str(round(0.55 * i / max(n - 1, 1), 3)), "linestyle": dashes[i % len(dashes)], "zorder": 3}
+    return {
+        "color": str(round(0.55 * i / max(n - 1, 1), 3)),
+        "linestyle": dashes[i % len(dashes)],
+        "zorder": 3,
+    }
 
 
 def number(value: float) -> str:
@@ -104,5 +128,12 @@ def place_legend(axes: Axes, inside: Literal["upper right", "lower right"]) -> N
     size = axes.xaxis.label.get_fontproperties().get_size_in_points()
     below = axes.transAxes + ScaledTranslation(0, -4 * size / 72, axes.figure.dpi_scale_trans)
     wrapped = [label if "$" in label else textwrap.fill(label, _LINE) for label in labels]
-    legend = axes.legend(handles, wrapped, frameon=False, fontsize="small", loc="upper center", ncols=2 if longest <= _SHORT else 1)
+    legend = axes.legend(
+        handles,
+        wrapped,
+        frameon=False,
+        fontsize="small",
+        loc="upper center",
+        ncols=2 if longest <= _SHORT else 1,
+    )
     legend.set_bbox_to_anchor((0.5, 0), transform=below)

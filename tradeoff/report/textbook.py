@@ -12,11 +12,11 @@ import numpy as np
 from tradeoff import baselines
 from tradeoff.baselines.concentrated import ORDERS, renyi_divergence
 from tradeoff.baselines.result import raised
-from tradeoff.core.curve import TradeOff
-from tradeoff.core.tensor import Tensor
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import DomainError, NoClosedForm, TradeOffError
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.numerics.rounding import UNIT, Array
+from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.report.methods import Claim, method
 
@@ -44,7 +44,11 @@ def by_pairs(name: str, source: str, least: Rule, size: int = _CHEAP, smooth: Pr
     @cache
     def pairs() -> tuple[Array, Array]:
         deltas = np.geomspace(1e-12, 0.3, size).tolist()
-        found = [(e, delta) for e, delta in zip(_where_known(epsilon, deltas), deltas, strict=True) if math.isfinite(e)]
+        found = [
+            (e, delta)
+            for e, delta in zip(_where_known(epsilon, deltas), deltas, strict=True)
+            if math.isfinite(e)
+        ]
         if not found:
             raise DomainError(f"{name} has no finite epsilon at any delta")
         first, second = zip(*found, strict=True)
@@ -66,7 +70,9 @@ def by_pairs(name: str, source: str, least: Rule, size: int = _CHEAP, smooth: Pr
         return np.maximum(best - 16 * UNIT, 0.0)
 
     epsilon([1e-5])  # declines here, not later
-    return Claim(name, "bound", beta, profile, lambda delta: np.array(epsilon(np.atleast_1d(delta).tolist())), source)
+    return Claim(
+        name, "bound", beta, profile, lambda delta: np.array(epsilon(np.atleast_1d(delta).tolist())), source
+    )
 
 
 def by_orders(orders: Array, divergences: Array) -> Profile:
@@ -94,7 +100,11 @@ def _where_known(epsilon: Rule, deltas: list[float]) -> list[float]:
     try:
         return epsilon(deltas)
     except TradeOffError:
-        return [math.inf] if len(deltas) == 1 else [e for delta in deltas for e in _where_known(epsilon, [delta])]
+        return (
+            [math.inf]
+            if len(deltas) == 1
+            else [e for delta in deltas for e in _where_known(epsilon, [delta])]
+        )
 
 
 def factors(curve: TradeOff) -> dict[TradeOff, int]:
@@ -126,13 +136,18 @@ def split(curve: TradeOff) -> Callable[[list[float]], list[tuple[Release, ...]]]
         if math.isfinite(e):
             return [Release(e, d, n)] * len(budgets)
         shares = np.array(budgets) / unbounded
-        return [Release(loss, share, n) for loss, share in zip(_worse(factor, shares), shares.tolist(), strict=True)]
+        return [
+            Release(loss, share, n)
+            for loss, share in zip(_worse(factor, shares), shares.tolist(), strict=True)
+        ]
 
     return lambda budgets: list(zip(*(of(*part, budgets) for part in parts), strict=True))
 
 
 def _worse(factor: TradeOff, delta: Array) -> list[float]:
-    found: list[float] = np.maximum(np.maximum(factor.epsilon(delta), factor.inverse().epsilon(delta)), 0.0).tolist()
+    found: list[float] = np.maximum(
+        np.maximum(factor.epsilon(delta), factor.inverse().epsilon(delta)), 0.0
+    ).tolist()
     return found
 
 
@@ -153,12 +168,20 @@ def _zcdp(curve: TradeOff) -> Claim:
     total = math.fsum(n * rho(factor) for factor, n in factors(curve).items())
     orders = 1 + np.geomspace(1e-3, 1e6, 4096)
     smooth = by_orders(orders, raised(total) * orders * (1 + 4 * UNIT)) if total > 0 else None
-    return by_pairs("zCDP", _CKS, lambda deltas: [baselines.zcdp_route(total, delta).epsilon for delta in deltas], smooth=smooth)
+    return by_pairs(
+        "zCDP",
+        _CKS,
+        lambda deltas: [baselines.zcdp_route(total, delta).epsilon for delta in deltas],
+        smooth=smooth,
+    )
 
 
 @method("renyi")
 def _renyi(curve: TradeOff) -> Claim:
-    both = {curve, curve.inverse()}  # a pair (epsilon, delta) is drawn as f_{epsilon,delta}, which speaks for both orders
+    both = {
+        curve,
+        curve.inverse(),
+    }  # a pair (epsilon, delta) is drawn as f_{epsilon,delta}, which speaks for both orders
     orders = np.array(ORDERS)
     bounds = np.array([max(renyi_divergence(f, a) for f in both) for a in ORDERS])
 
@@ -168,7 +191,9 @@ def _renyi(curve: TradeOff) -> Claim:
         slack = 64 * UNIT * sum(np.abs(term) for term in terms)
         return max(float(np.min(sum(terms) + slack)), 0.0)
 
-    return by_pairs("Renyi", _CKS, lambda deltas: [least(delta) for delta in deltas], smooth=by_orders(orders, bounds))
+    return by_pairs(
+        "Renyi", _CKS, lambda deltas: [least(delta) for delta in deltas], smooth=by_orders(orders, bounds)
+    )
 
 
 @method("advanced")
@@ -185,7 +210,10 @@ def _advanced(curve: TradeOff) -> Claim:
         return baselines.advanced_composition(epsilon, failures, slack=slack * (1 - 1e-12)).epsilon
 
     def rule(deltas: list[float]) -> list[float]:
-        return [least(delta, found) for delta, found in zip(deltas, releases([delta / 2 for delta in deltas]), strict=True)]
+        return [
+            least(delta, found)
+            for delta, found in zip(deltas, releases([delta / 2 for delta in deltas]), strict=True)
+        ]
 
     return by_pairs("advanced composition", "Bun, Steinke 2016", rule, _size(curve))
 
@@ -195,11 +223,16 @@ def _basic(curve: TradeOff) -> Claim:
     releases = split(curve)
 
     def least(delta: float, found: Sequence[Release]) -> float:
-        total = baselines.basic_composition([raised(each.n * each.epsilon) for each in found], _failures(found))
+        total = baselines.basic_composition(
+            [raised(each.n * each.epsilon) for each in found], _failures(found)
+        )
         return total.epsilon if total.delta <= delta else math.inf
 
     def rule(deltas: list[float]) -> list[float]:
-        return [least(delta, found) for delta, found in zip(deltas, releases([delta * (1 - 1e-12) for delta in deltas]), strict=True)]
+        return [
+            least(delta, found)
+            for delta, found in zip(deltas, releases([delta * (1 - 1e-12) for delta in deltas]), strict=True)
+        ]
 
     return by_pairs("basic composition", "Dwork, Roth 2014, Theorem 3.16", rule, _size(curve))
 

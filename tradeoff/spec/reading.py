@@ -8,13 +8,17 @@ from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import Any, get_args
 
-from tradeoff.core.parameters import count
+from tradeoff.curves.parameters import count
 from tradeoff.errors import DomainError, PlanError
 from tradeoff.mechanisms import KINDS, Adjacency, Mechanism, Plan
 from tradeoff.spec.entries import known, number, numbers, table, text, wrong
 from tradeoff.spec.limits import limit, readable, within
 
-QUESTIONS: dict[str, tuple[float, float]] = {"delta": (0.0, 1.0), "epsilon": (-float("inf"), float("inf")), "alpha": (0.0, 1.0)}
+QUESTIONS: dict[str, tuple[float, float]] = {
+    "delta": (0.0, 1.0),
+    "epsilon": (-float("inf"), float("inf")),
+    "alpha": (0.0, 1.0),
+}
 """What can be asked, and the range it is asked in."""
 
 MOST = 2**63 - 1
@@ -141,7 +145,10 @@ def _entries(found: Any) -> list[tuple[str, Mapping[str, Any]]]:
         raise PlanError("mechanism is missing; allowed: at least one [[mechanism]] table")
     if not isinstance(found, list):
         raise PlanError("mechanism is not an array of tables; write [[mechanism]], with double brackets")
-    return [(f"mechanism[{i}]", table(f"mechanism[{i}]", entry, "a [[mechanism]] table")) for i, entry in enumerate(found)]
+    return [
+        (f"mechanism[{i}]", table(f"mechanism[{i}]", entry, "a [[mechanism]] table"))
+        for i, entry in enumerate(found)
+    ]
 
 
 def _mechanism(where: str, entry: Mapping[str, Any]) -> tuple[Mechanism, int]:

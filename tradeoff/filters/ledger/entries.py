@@ -102,7 +102,9 @@ class Entry:
 
     def row(self) -> Row:
         """Return the entry as it is stored."""
-        return Row(self.step, self.time, _text(self.mechanism), _text(self.totals), _text(self.state), self.hash)
+        return Row(
+            self.step, self.time, _text(self.mechanism), _text(self.totals), _text(self.state), self.hash
+        )
 
     @classmethod
     def read(cls, row: Row, previous: str) -> Self:
@@ -114,9 +116,18 @@ class Entry:
             If the row was edited, or does not follow the entry with the hash ``previous``.
         """
         if not all(map(isinstance, row, (int, str, str, str, str, str))) or row.hash != _hash(previous, row):
-            raise Flaw(f"entry {row.step!r} does not carry the hash of its content and of the entry before: the ledger was edited")
+            raise Flaw(
+                f"entry {row.step!r} does not carry the hash of its content and of the entry before: the ledger was edited"
+            )
         try:
-            return cls(row.step, row.time, json.loads(row.mechanism), json.loads(row.totals), json.loads(row.state), row.hash)
+            return cls(
+                row.step,
+                row.time,
+                json.loads(row.mechanism),
+                json.loads(row.totals),
+                json.loads(row.state),
+                row.hash,
+            )
         except ValueError as error:
             raise Flaw(f"entry {row.step} is no JSON: {error}") from error
 
@@ -133,8 +144,14 @@ def chain(rows: Iterable[Row]) -> Iterator[Entry]:
     for number, row in enumerate(rows):
         entry = Entry.read(row, previous)
         told = rebuilt(entry)
-        if not (entry.step == number == told.steps and _near(entry.totals, totals(told)) and _follows(told, before)):
-            raise Flaw(f"entry {entry.step} is out of place: its number, totals or budget are not those of its chain")
+        if not (
+            entry.step == number == told.steps
+            and _near(entry.totals, totals(told))
+            and _follows(told, before)
+        ):
+            raise Flaw(
+                f"entry {entry.step} is out of place: its number, totals or budget are not those of its chain"
+            )
         previous, before = entry.hash, told
         yield entry
     if before is None:
@@ -160,7 +177,9 @@ def _near(stored: dict[str, Any], found: dict[str, Any]) -> bool:
     It hides no grant: totals are only shown. What is granted is decided by the state, whose sums and number are compared exactly.
     """
     try:
-        columns = [_numbers(told[name]) for told in (stored, found) for name in ("budget", "spent", "remaining")]
+        columns = [
+            _numbers(told[name]) for told in (stored, found) for name in ("budget", "spent", "remaining")
+        ]
         return len(stored) == 3 and all(
             math.isclose(mine, its, rel_tol=0.0, abs_tol=_LIBM * abs(amounts[3]))
             for amounts in zip(*columns, strict=True)

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, Self
 
-from tradeoff.core.curve import TradeOff
+from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, KindError, LedgerError
 from tradeoff.filters.base import Filter
 from tradeoff.filters.ledger.entries import Entry, Flaw, Row, chain, rebuilt
@@ -89,7 +89,9 @@ class Ledger:
             If ``filter`` is no filter, or has granted steps already: the ledger would not know them.
         """
         if not isinstance(filter, Filter) or filter.steps:
-            raise KindError(f"{filter!r} is no unspent filter; a ledger starts with one, such as GDPFilter(1)")
+            raise KindError(
+                f"{filter!r} is no unspent filter; a ledger starts with one, such as GDPFilter(1)"
+            )
         Store(path).create([Entry.following(None, None, filter).row()])
         return cls(path)
 
@@ -240,7 +242,9 @@ class Ledger:
         for entry in self._chain():
             found, known = entry.hash, known or entry.hash == wanted
         if not known:
-            raise LedgerError(f"{self._store.path}: no entry carries the head {head}: the ledger was cut off or written anew after it")
+            raise LedgerError(
+                f"{self._store.path}: no entry carries the head {head}: the ledger was cut off or written anew after it"
+            )
         return found
 
     def backup(self, path: str | os.PathLike[str]) -> str:
@@ -292,7 +296,9 @@ class Ledger:
                 found = entry.hash
                 yield entry
             if found != opened.seal.head:
-                raise Flaw("its last entry is not the one its first line speaks of: the file was damaged or edited")
+                raise Flaw(
+                    "its last entry is not the one its first line speaks of: the file was damaged or edited"
+                )
 
     def __repr__(self) -> str:
         return f"Ledger({str(self._store.path)!r}): {self.filter!r}"
@@ -309,7 +315,9 @@ def _last(opened: Opened) -> Entry:
 def _granted(last: Entry, step: Any, head: str | None) -> Entry:
     """Return the entry that follows, if the step fits and the head is the one that was asked for."""
     if head is not None and last.hash != _cleaned(head):
-        raise Flaw(f"its head is {last.hash}, and not {head}: it was spent from or put back; nothing was granted")
+        raise Flaw(
+            f"its head is {last.hash}, and not {head}: it was spent from or put back; nothing was granted"
+        )
     filter_ = rebuilt(last)
     with _finite(step):
         filter_.spend(step)

@@ -47,8 +47,14 @@ _PAUSE = 0.002
 """Seconds between two tries for the lock: about the time of one grant, which is two flushes."""
 
 _REASONS = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), "the disk is full; nothing was granted: free some space and try again"),
-    **dict.fromkeys((errno.EACCES, errno.EROFS), "Permission denied: to spend, the file must be writable; to read, readable"),
+    **dict.fromkeys(
+        (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
+        "the disk is full; nothing was granted: free some space and try again",
+    ),
+    **dict.fromkeys(
+        (errno.EACCES, errno.EROFS),
+        "Permission denied: to spend, the file must be writable; to read, readable",
+    ),
     errno.EIO: "the disk failed to read or write; nothing was granted, and nothing says that the ledger is damaged: try again",
     errno.ENOLCK: "the file system has no locks; nothing was granted: keep a ledger on a local disk",
     errno.ENOENT: "cannot be read: No such file or directory; Ledger.create makes a new ledger",
@@ -77,11 +83,17 @@ class Seal(NamedTuple):
             told = json.loads(line)
             version = told.pop("tradeoff ledger")
             later = version > FORMAT
-            whole = not later and (seal := cls(**told)).line() == line and list(map(type, seal)) == [int, int, str]
+            whole = (
+                not later
+                and (seal := cls(**told)).line() == line
+                and list(map(type, seal)) == [int, int, str]
+            )
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             later = whole = False
         if later:
-            raise Flaw(f"has format {version}, and this version reads format {FORMAT}; use a newer version of tradeoff")
+            raise Flaw(
+                f"has format {version}, and this version reads format {FORMAT}; use a newer version of tradeoff"
+            )
         if not whole or not WIDTH <= seal.start < seal.end:
             raise Flaw("is no ledger, or its first line is damaged")
         if seal.end > os.fstat(file).st_size:
@@ -98,7 +110,11 @@ class Opened(NamedTuple):
     def last(self) -> tuple[Row, str]:
         """Return the last row, and the hash of the one before."""
         start, end, _ = self.seal
-        before = _read(self.file, start - _TAIL, start)[1:-3].decode("ascii", "replace") if start > WIDTH else GENESIS
+        before = (
+            _read(self.file, start - _TAIL, start)[1:-3].decode("ascii", "replace")
+            if start > WIDTH
+            else GENESIS
+        )
         return Row.read(_read(self.file, start, end)), before
 
     def rows(self) -> Iterator[Row]:
@@ -143,7 +159,9 @@ class Store:
     def __init__(self, path: str | os.PathLike[str], wait: float = 60.0) -> None:
         self.path, self.wait = Path(path), wait
         if sys.platform == "win32":
-            raise LedgerError(f"{path}: a ledger needs the file locks of POSIX systems, such as Linux and macOS")
+            raise LedgerError(
+                f"{path}: a ledger needs the file locks of POSIX systems, such as Linux and macOS"
+            )
 
     def create(self, rows: Iterable[Row]) -> None:
         """Make a new file that holds these rows: whole, or not at all.
@@ -177,7 +195,10 @@ class Store:
         finally:
             if name is not None:
                 Path(name).unlink(missing_ok=True)
-        with suppress(OSError), _closing(os.open(folder, os.O_RDONLY)) as handle:  # put the name on the disk, where the system can
+        with (
+            suppress(OSError),
+            _closing(os.open(folder, os.O_RDONLY)) as handle,
+        ):  # put the name on the disk, where the system can
             os.fsync(handle)
 
     @contextmanager
@@ -206,7 +227,9 @@ class Store:
         with _closing(os.open(self.path, flags | os.O_NONBLOCK)) as file:  # a pipe must not keep us waiting
             status = os.fstat(file)
             if not stat.S_ISREG(status.st_mode):
-                raise Flaw(f"is {'a folder' if stat.S_ISDIR(status.st_mode) else 'no regular file'}, and no ledger")
+                raise Flaw(
+                    f"is {'a folder' if stat.S_ISDIR(status.st_mode) else 'no regular file'}, and no ledger"
+                )
             if status.st_size == 0:
                 raise Flaw("is empty, and no ledger: Ledger.create never leaves an empty file")
             yield file

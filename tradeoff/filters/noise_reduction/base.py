@@ -14,11 +14,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.core.parameters import real
+from tradeoff.curves.parameters import real
 from tradeoff.errors import DomainError, KindError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.expost import ExPost
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.rounding import Array
 
 Seed = np.random.Generator | int | None
 Noisy = Generator[Array, float, None]
@@ -73,7 +73,9 @@ class NoiseReduction:
 
     def __init__(self, noisy: Noisy, charged: Charged | None, *, scalar: bool) -> None:
         if charged is not None and not hasattr(charged, "spend"):
-            raise KindError(f"filter = {charged!r} grants no steps; give a filter such as UnifiedFilter(1), a ledger, or None")
+            raise KindError(
+                f"filter = {charged!r} grants no steps; give a filter such as UnifiedFilter(1), a ledger, or None"
+            )
         next(noisy)
         self._noisy, self._filter, self._scalar = noisy, charged, scalar
         self._releases: tuple[Release, ...] = ()
@@ -118,7 +120,9 @@ class NoiseReduction:
         self._check_process()
         with self._lock:
             if getgeneratorstate(self._noisy) == GEN_CLOSED:
-                raise KindError(f"a draw of this {type(self).__name__} was interrupted, which ends it; its releases stay valid")
+                raise KindError(
+                    f"a draw of this {type(self).__name__} was interrupted, which ends it; its releases stay valid"
+                )
             step, total = self._price(level)
             if self._filter is not None:
                 self._filter.spend(step)
@@ -167,7 +171,9 @@ class NoiseReduction:
         return f"{type(self).__name__}: {len(self._releases)} releases, spent {self.spent}"
 
     def __reduce_ex__(self, protocol: object) -> Any:
-        raise KindError(f"a {type(self).__name__} holds a value that is not released, so it is neither copied nor pickled; keep .releases")
+        raise KindError(
+            f"a {type(self).__name__} holds a value that is not released, so it is neither copied nor pickled; keep .releases"
+        )
 
 
 def geometric(start: float, factor: float) -> Iterator[float]:
@@ -208,11 +214,17 @@ def query(value: ArrayLike) -> Array:
         raise DomainError("the value of the query is a masked array; drop or fill its masked entries first")
     try:
         raw = np.asarray(value)
-        found = np.array(raw, dtype=float) if raw.dtype.kind in "biufO" else np.array(math.nan)  # no text, though float() takes it
+        found = (
+            np.array(raw, dtype=float) if raw.dtype.kind in "biufO" else np.array(math.nan)
+        )  # no text, though float() takes it
     except (TypeError, ValueError, OverflowError):
-        raise DomainError("the value of the query is not an array of real numbers") from None  # the cause would tell the value
+        raise DomainError(
+            "the value of the query is not an array of real numbers"
+        ) from None  # the cause would tell the value
     if not np.all(np.abs(found) <= _LARGEST):  # NaN lands here too
-        raise DomainError(f"the value of the query is not made of numbers within {_LARGEST:g} of 0; clip it to a public range first")
+        raise DomainError(
+            f"the value of the query is not made of numbers within {_LARGEST:g} of 0; clip it to a public range first"
+        )
     return found
 
 
@@ -221,7 +233,9 @@ def generator(rng: Seed) -> np.random.Generator:
     try:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
-        raise DomainError(f"rng = {rng!r} is neither a numpy.random.Generator nor a seed (a whole number from 0)") from error
+        raise DomainError(
+            f"rng = {rng!r} is neither a numpy.random.Generator nor a seed (a whole number from 0)"
+        ) from error
 
 
 def gaussian(weight: Fraction) -> Gaussian:
@@ -236,5 +250,7 @@ def no_less(value: Fraction) -> float:
     try:
         found = float(value)
     except OverflowError:
-        raise DomainError("the level costs more than a float can hold; refine less, or measure the query in other units") from None
+        raise DomainError(
+            "the level costs more than a float can hold; refine less, or measure the query in other units"
+        ) from None
     return found if Fraction(found) >= value else math.nextafter(found, math.inf)

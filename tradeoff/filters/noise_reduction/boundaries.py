@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from tradeoff.core.parameters import real
-from tradeoff.numerics.rounding import up
+from tradeoff.curves.parameters import real
+from tradeoff.intervals.rounding import up
 
 
 class Boundary(Protocol):
@@ -102,7 +102,9 @@ class MixtureBoundary:
     def __call__(self, time: float, sensitivity: float = 1.0) -> float:
         u = check_time(time) / self.r
         mu = _shift(time, sensitivity)
-        return _above(mu * mu / 2 + mu * math.sqrt(2 * (1 + self.r / time) * (math.log1p(u) / 2 - math.log(self.delta))))
+        return _above(
+            mu * mu / 2 + mu * math.sqrt(2 * (1 + self.r / time) * (math.log1p(u) / 2 - math.log(self.delta)))
+        )
 
 
 def check_sensitivity(value: float) -> float:

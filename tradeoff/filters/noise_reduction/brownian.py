@@ -11,9 +11,19 @@ from numpy.typing import ArrayLike
 from tradeoff.errors import DomainError, KindError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.expost import ExPost
-from tradeoff.filters.noise_reduction.base import NOTHING, Charged, NoiseReduction, Noisy, Seed, gaussian, generator, no_less, query
+from tradeoff.filters.noise_reduction.base import (
+    NOTHING,
+    Charged,
+    NoiseReduction,
+    Noisy,
+    Seed,
+    gaussian,
+    generator,
+    no_less,
+    query,
+)
 from tradeoff.filters.noise_reduction.boundaries import Boundary, check_sensitivity, check_time
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.rounding import Array
 
 
 class BrownianMechanism(NoiseReduction):
@@ -65,7 +75,9 @@ class BrownianMechanism(NoiseReduction):
     ) -> None:
         true = query(value)
         if boundary is not None and not (callable(boundary) and hasattr(boundary, "delta")):
-            raise KindError(f"boundary = {boundary!r} is none; give LinearBoundary(delta, time), MixtureBoundary(delta, r), or None")
+            raise KindError(
+                f"boundary = {boundary!r} is none; give LinearBoundary(delta, time), MixtureBoundary(delta, r), or None"
+            )
         self._sensitivity, self._boundary = check_sensitivity(sensitivity), boundary
         super().__init__(_walk_back(true, generator(rng)), filter, scalar=true.ndim == 0)
 

@@ -10,9 +10,18 @@ from numpy.typing import ArrayLike
 
 from tradeoff.errors import DomainError
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.filters.noise_reduction.base import NOTHING, Charged, NoiseReduction, Noisy, Seed, gaussian, generator, query
+from tradeoff.filters.noise_reduction.base import (
+    NOTHING,
+    Charged,
+    NoiseReduction,
+    Noisy,
+    Seed,
+    gaussian,
+    generator,
+    query,
+)
 from tradeoff.filters.noise_reduction.boundaries import check_sensitivity, check_time
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.rounding import Array
 
 
 class Doubling(NoiseReduction):
@@ -64,7 +73,9 @@ class Doubling(NoiseReduction):
     def _price(self, level: float) -> tuple[Gaussian, Gaussian]:
         time = check_time(level)
         if self.releases and time >= self.releases[-1].level:
-            raise DomainError(f"time = {time!r} is not below the last time {self.releases[-1].level!r}: noise only falls")
+            raise DomainError(
+                f"time = {time!r} is not below the last time {self.releases[-1].level!r}: noise only falls"
+            )
         weight = Fraction(self._sensitivity) ** 2 / Fraction(time)
         paid = Fraction(self.releases[-1].spent.mu) ** 2 if self.releases else Fraction(0)
         return gaussian(weight), gaussian(paid + weight)

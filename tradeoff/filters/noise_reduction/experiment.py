@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import t as student
 
-from tradeoff.core.parameters import count, real
+from tradeoff.curves.parameters import count, real
 from tradeoff.errors import BudgetExceeded, DomainError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import Filter
@@ -79,7 +79,9 @@ class Outcome:
         found = np.asarray(getattr(self, name), dtype=float)
         if found.size < 2:
             return float(found.mean()), math.inf
-        return float(found.mean()), float(student.ppf((1 + CONFIDENCE) / 2, found.size - 1) * found.std(ddof=1) / math.sqrt(found.size))
+        return float(found.mean()), float(
+            student.ppf((1 + CONFIDENCE) / 2, found.size - 1) * found.std(ddof=1) / math.sqrt(found.size)
+        )
 
 
 def relative_error(
@@ -136,7 +138,10 @@ def relative_error(
     2
     """
     table = _counts(counts)
-    budget = (real("epsilon", epsilon, 0, open_low=True, open_high=True), real("delta", delta, 0, 1, open_low=True, open_high=True))
+    budget = (
+        real("epsilon", epsilon, 0, open_low=True, open_high=True),
+        real("delta", delta, 0, 1, open_low=True, open_high=True),
+    )
     aim, repeats, origin = (
         real("error", error, 0, 1, open_low=True, open_high=True),
         count("runs", runs, 1),
@@ -145,7 +150,10 @@ def relative_error(
     found = {}
     for number, (name, method) in enumerate((METHODS if methods is None else methods).items()):
         step(name)
-        each = [_run(table, method, budget, aim, np.random.default_rng([origin, run, number])) for run in range(repeats)]
+        each = [
+            _run(table, method, budget, aim, np.random.default_rng([origin, run, number]))
+            for run in range(repeats)
+        ]
         found[name] = Outcome(*zip(*each, strict=True))
     return found
 
@@ -157,7 +165,9 @@ def _counts(counts: ArrayLike) -> list[float]:
     return [float(each) for each in found]
 
 
-def _run(table: list[float], method: Method, budget: tuple[float, float], error: float, rng: np.random.Generator) -> tuple[int, int]:
+def _run(
+    table: list[float], method: Method, budget: tuple[float, float], error: float, rng: np.random.Generator
+) -> tuple[int, int]:
     """Return how many counts were released under one budget, and how many of them are accurate in truth."""
     filter_, start, released, accurate = method.filter(*budget), _COARSEST, 0, 0
     for true in table:
@@ -198,7 +208,9 @@ def _pure(epsilon: float, _delta: float) -> Filter:
     return ExPostFilter(epsilon)
 
 
-def _normal(budget: Callable[[float, float], Filter], session: type[BrownianMechanism | Doubling], factor: float) -> Method:
+def _normal(
+    budget: Callable[[float, float], Filter], session: type[BrownianMechanism | Doubling], factor: float
+) -> Method:
     return Method(
         filter=budget,
         session=lambda true, _, budget, rng: session(true, filter=budget, rng=rng),

@@ -9,12 +9,21 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.core.parameters import real
+from tradeoff.curves.parameters import real
 from tradeoff.errors import DomainError, domain
 from tradeoff.filters.expost import ExPost
-from tradeoff.filters.noise_reduction.base import NOTHING, Charged, NoiseReduction, Noisy, Seed, generator, no_less, query
+from tradeoff.filters.noise_reduction.base import (
+    NOTHING,
+    Charged,
+    NoiseReduction,
+    Noisy,
+    Seed,
+    generator,
+    no_less,
+    query,
+)
 from tradeoff.filters.noise_reduction.boundaries import check_sensitivity
-from tradeoff.numerics.rounding import Array
+from tradeoff.intervals.rounding import Array
 
 
 class LaplaceNoiseReduction(NoiseReduction):
@@ -65,7 +74,9 @@ class LaplaceNoiseReduction(NoiseReduction):
     ) -> None:
         true, distance = query(value), check_sensitivity(sensitivity)
         self._epsilons = _rising(epsilons)
-        scales = [real("sensitivity/epsilon", distance / epsilon, 1e-300, 1e300) for epsilon in self._epsilons]
+        scales = [
+            real("sensitivity/epsilon", distance / epsilon, 1e-300, 1e300) for epsilon in self._epsilons
+        ]
         chain = dict(zip(self._epsilons, _chain(scales, true.shape, generator(rng)), strict=True))
         super().__init__(_refined(true, chain), filter, scalar=true.ndim == 0)
 
@@ -82,10 +93,20 @@ def _rising(epsilons: Iterable[float]) -> tuple[float, ...]:
     try:
         levels = list(epsilons)
     except TypeError as error:
-        raise domain("epsilons", epsilons, "the rising levels in (0, inf)", f"give a list of them, such as [{epsilons!r}]") from error
-    found = tuple(float(real(f"epsilons[{i}]", each, 0.0, open_low=True, open_high=True)) for i, each in enumerate(levels))
+        raise domain(
+            "epsilons",
+            epsilons,
+            "the rising levels in (0, inf)",
+            f"give a list of them, such as [{epsilons!r}]",
+        ) from error
+    found = tuple(
+        float(real(f"epsilons[{i}]", each, 0.0, open_low=True, open_high=True))
+        for i, each in enumerate(levels)
+    )
     if not found or any(a >= b for a, b in pairwise(found)):
-        raise DomainError(f"epsilons = {found} do not rise; give at least one level, each above the one before")
+        raise DomainError(
+            f"epsilons = {found} do not rise; give at least one level, each above the one before"
+        )
     return found
 
 

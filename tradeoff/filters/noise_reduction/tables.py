@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tradeoff.numerics.rounding import Index
+from tradeoff.intervals.rounding import Index
 
 # fmt: off
 DOCTOR_VISITS: Index = np.array([

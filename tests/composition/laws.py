@@ -1,0 +1,148 @@
+"""Pairs of one law of L for the library and the same law in mpmath, with strategies that draw them.
+
+The oracle side knows a law by its masses of half-lines, P(L > t) and Q(L > t), to 50 digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import mpmath as mp
+import numpy as np
+from hypothesis import strategies as st
+
+from tests.golden.oracle import normal_cdf
+from tradeoff.loss.changed import Mixed, Reversed, Thinned
+from tradeoff.loss.discrete import AtomicLaw
+from tradeoff.loss.gaussian import GaussianLaw
+from tradeoff.loss.laplace import LaplaceLaw
+from tradeoff.loss.law import LossLaw
+
+Number = mp.mpf
+DIGITS = 150
+
+
+@dataclass(frozen=True)
+class Truth:
+    """P(L > t), Q(L > t), P(L = -inf), and the finite losses that carry atoms."""
+
+    p_above: Callable[[Number], Number]
+    q_above: Callable[[Number], Number]
+    atoms: tuple[Number, ...] = ()
+    p_minus: Number = field(default_factory=mp.mpf)
+
+    def delta(self, epsilon: Number) -> Number:
+        return self.q_above(epsilon) - mp.exp(epsilon) * self.p_above(epsilon)
+
+    def delta_reversed(self, epsilon: Number) -> Number:
+        """Hockey-stick of T(Q, P): P(L < -eps) - e^eps Q(L < -eps); atoms at -eps cancel."""
+        with mp.workdps(DIGITS + 30):
+            return 1 - self.p_above(-epsilon) - mp.exp(epsilon) * (1 - self.q_above(-epsilon))
+
+
+def gaussian(mu: float) -> tuple[LossLaw, Truth]:
+    m = mp.mpf(mu)
+    return GaussianLaw(mu), Truth(
+        lambda t: normal_cdf(-(t / m + m / 2)), lambda t: normal_cdf(-(t / m - m / 2))
+    )
+
+
+def laplace(e0: float) -> tuple[LossLaw, Truth]:
+    e = mp.mpf(e0)
+
+    def p_above(t: Number) -> Number:
+        if t >= e:
+            return mp.mpf(0)
+        return mp.exp(-(t + e) / 2) / 2 if t >= -e else mp.mpf(1)
+
+    def q_above(t: Number) -> Number:
+        if t >= e:
+            return mp.mpf(0)
+        return 1 - mp.exp((t - e) / 2) / 2 if t >= -e else mp.mpf(1)
+
+    return LaplaceLaw(e0), Truth(p_above, q_above, (-e, e))
+
+
+def atomic(losses: Sequence[float], weights: Sequence[float], p_minus: float) -> tuple[LossLaw, Truth]:
+    """Atoms whose masses are the exact exponentials of the floats handed to the library."""
+    log_p = np.log(np.array(weights) / np.sum(weights)) + np.log1p(-p_minus) - 1e-12
+    with mp.workdps(DIGITS):
+        points = [(mp.mpf(float(x)), mp.exp(mp.mpf(float(v)))) for x, v in zip(losses, log_p, strict=True)]
+        q_plus = 1 - mp.fsum(p * mp.exp(x) for x, p in points)
+        rest = 1 - mp.fsum(p for _, p in points)
+    law = AtomicLaw(np.array(losses, dtype=float), log_p, float(rest), float(q_plus))
+    p_above = lambda t: mp.fsum(p for x, p in points if x > t)  # noqa: E731 - a formula in one line
+    q_above = lambda t: mp.fsum(p * mp.exp(x) for x, p in points if x > t) + q_plus  # noqa: E731 - a formula in one line
+    return law, Truth(p_above, q_above, tuple(x for x, _ in points), rest)
+
+
+def thinned(pair: tuple[LossLaw, Truth], rate: float) -> tuple[LossLaw, Truth]:
+    law, true = pair
+    r = mp.mpf(rate)
+
+    def back(t: Number) -> Number | None:
+        ratio = 1 + mp.expm1(t) / r
+        return mp.log(ratio) if ratio > 0 else None
+
+    def p_above(t: Number) -> Number:
+        base = back(t)
+        if base is None:
+            return mp.mpf(1) if t < mp.log1p(-r) else 1 - true.p_minus
+        return true.p_above(base)
+
+    def q_above(t: Number) -> Number:
+        base = back(t)
+        if base is None:
+            return mp.mpf(1) if t < mp.log1p(-r) else 1 - (1 - r) * true.p_minus
+        return (1 - r) * true.p_above(base) + r * true.q_above(base)
+
+    atoms = tuple(mp.log1p(r * mp.expm1(x)) for x in true.atoms) + ((mp.log1p(-r),) if true.p_minus else ())
+    return Thinned(law, rate), Truth(p_above, q_above, atoms)
+
+
+def mixed(first: tuple[LossLaw, Truth], second: tuple[LossLaw, Truth], w: float) -> tuple[LossLaw, Truth]:
+    (law, true), (other, also), share = first, second, mp.mpf(w)
+    rest = 1 - w  # exact in floats for the weights drawn
+    return Mixed([(w, law), (rest, other)]), Truth(
+        lambda t: share * true.p_above(t) + (1 - share) * also.p_above(t),
+        lambda t: share * true.q_above(t) + (1 - share) * also.q_above(t),
+        true.atoms + also.atoms,
+        share * true.p_minus + (1 - share) * also.p_minus,
+    )
+
+
+def reverse(pair: tuple[LossLaw, Truth]) -> tuple[LossLaw, Truth]:
+    """Only for laws without atoms, where P(L >= t) = P(L > t), and losses moderate enough not to cancel in 60 digits."""
+    law, true = pair
+    return Reversed(law), Truth(lambda t: 1 - true.q_above(-t), lambda t: 1 - true.p_above(-t))
+
+
+log_uniform = lambda low, high: st.floats(np.log10(low), np.log10(high)).map(lambda x: float(10.0**x))  # noqa: E731 - a formula in one line
+
+gaussians = log_uniform(1e-3, 5.0).map(gaussian)
+laplaces = log_uniform(1e-3, 10.0).map(laplace)
+rates = log_uniform(1e-8, 0.999)
+
+
+@st.composite
+def atomics(draw: st.DrawFn) -> tuple[LossLaw, Truth]:
+    losses = sorted(draw(st.lists(st.floats(-3, 3), min_size=1, max_size=5, unique_by=lambda x: round(x, 6))))
+    weights = draw(st.lists(log_uniform(1e-9, 1.0), min_size=len(losses), max_size=len(losses)))
+    p_minus = draw(st.sampled_from([0.0, 0.0, 1e-9, 0.1]))
+    total = float(np.sum(np.exp(losses) * np.array(weights)) / np.sum(weights))
+    down = max(np.log(total), 0.0) + draw(st.sampled_from([0.0, 1e-6, 0.3]))
+    return atomic([x - down for x in losses], weights, p_minus)
+
+
+smooth = st.one_of(
+    gaussians,
+    st.tuples(gaussians, rates).map(lambda a: thinned(*a)),
+    st.tuples(gaussians, rates).map(lambda a: reverse(thinned(*a))),
+)
+simple = st.one_of(
+    smooth, laplaces, atomics(), st.tuples(st.one_of(laplaces, atomics()), rates).map(lambda a: thinned(*a))
+)
+pairs = st.one_of(
+    simple, st.tuples(simple, simple, st.sampled_from([0.25, 0.5, 2.0**-20])).map(lambda a: mixed(*a))
+)

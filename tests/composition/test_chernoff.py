@@ -1,0 +1,84 @@
+"""Chernoff's bound against closed forms, and products whose lines find nothing."""
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.composition.laws import Truth, atomic, pairs
+from tests.golden import oracle
+from tests.strategies import log_uniform
+from tradeoff.composition.composition import Composition
+from tradeoff.composition.contour import chernoff
+from tradeoff.loss.changed import Mixed, Reversed, Thinned
+from tradeoff.loss.cumulant import Cumulant
+from tradeoff.loss.discrete import binomial_law
+from tradeoff.loss.gaussian import GaussianLaw
+from tradeoff.loss.laplace import LaplaceLaw
+from tradeoff.loss.law import LossLaw
+
+
+@given(log_uniform(1e-3, 8.0), st.floats(0.5, 30.0), st.integers(1, 10**6))
+def test_a_gaussian_power(mu: float, z: float, n: int) -> None:
+    """The bound is above delta, by the factor of a Gaussian tail; turned round it bounds epsilon."""
+    laws, counts = [GaussianLaw(mu / math.sqrt(n))], [n]
+    cumulant = Cumulant([(laws[0].sketch(), n)])
+    x = mu * z
+    truth = oracle.gaussian_delta(x, mu)
+    bound = chernoff.delta(laws, counts, cumulant, x)
+    assert truth <= bound
+    assert bound <= 1e6 * truth or bound < 1e-290
+    if float(truth) > 1e-290:
+        assert chernoff.epsilon(laws, counts, cumulant, float(truth)) >= x * (1 - 1e-12)
+
+
+FOUND: list[tuple[list[LossLaw], list[int], float]] = [
+    (
+        [
+            GaussianLaw(0.0013),
+            Thinned(Reversed(LaplaceLaw(0.0077)), 8.5e-6),
+            Thinned(Mixed([(0.25, binomial_law(0.216, 27)), (0.75, GaussianLaw(0.0061))]), 0.9999999557),
+        ],
+        [20, 1, 2],
+        2.97e-90,
+    ),
+    ([Thinned(Reversed(GaussianLaw(0.187)), 0.00224)], [13], 8.67e-73),
+    ([binomial_law(1.75, 10), Thinned(Thinned(GaussianLaw(0.1376), 0.9999997727), 8.28e-6)], [1, 5], 1e-60),
+]
+
+
+@pytest.mark.parametrize(("laws", "counts", "delta"), FOUND)
+def test_far_tails_have_a_finite_epsilon(laws: list[LossLaw], counts: list[int], delta: float) -> None:
+    low, high = Composition(laws, counts).epsilon(np.array([delta]), None)
+    assert np.all(low <= high)
+    assert np.all(high < 100)
+
+
+@given(pairs, st.floats(-20.0, 20.0))
+def test_beta_lies_under_the_chord_between_lost_masses(pair: tuple[LossLaw, Truth], t: float) -> None:
+    law, truth = pair
+    product = Composition([law], [1])
+    (bound,) = product._chord(np.array([float(truth.p_above(mp.mpf(t)))]))
+    assert bound >= (1 - truth.q_above(mp.mpf(t))) * (1 - mp.mpf("1e-15")) - mp.mpf("1e-15")
+
+
+def test_beyond_the_mass_that_is_left_beta_is_nothing() -> None:
+    law, _ = atomic([-1.0, 0.5], [0.5, 0.4], 0.1)
+    low, high = Composition([Reversed(law), GaussianLaw(0.1)], [20, 1]).beta(np.array([1e-3, 0.1, 0.5]), None)
+    assert low[0] > 0
+    assert high[1] == high[2] == 0
+
+
+@pytest.mark.parametrize(
+    "f",
+    [to.PureDP(1e200) ** 3, to.PureDP(700.0) ** 10, to.PureDP(1e-300) ** 10**9, to.PureDP(0.0) ** 10**9],
+    ids=repr,
+)
+def test_losses_beyond_floats_answer_soon_and_in_silence(f: to.TradeOff) -> None:
+    found, beta = f.bounds.epsilon(0.9), f.bounds(0.1)
+    assert found.lower <= found.upper < np.inf
+    assert 0 <= beta.lower <= beta.upper <= 0.9000000000000001

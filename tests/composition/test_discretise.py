@@ -1,0 +1,133 @@
+"""One law on a lattice: ``over`` above the true hockey-stick and ``under`` below it, at every ratio, in both orders."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.composition.laws import DIGITS, Truth, gaussian, laplace, log_uniform, pairs, thinned
+from tradeoff.composition.lattice.discretise import _draw_from_below, discretise
+from tradeoff.intervals.rounding import UNIT
+from tradeoff.loss.law import LossLaw
+
+
+@st.composite
+def any_grid(draw: st.DrawFn) -> np.ndarray:
+    """Uniform, graded or random nodes around the origin; sometimes far too short or to one side."""
+    kind = draw(st.sampled_from(["uniform", "uniform", "graded", "random"]))
+    count = draw(st.integers(2, 60))
+    h = draw(log_uniform(1e-5, 1.0))
+    start = draw(st.floats(-1.2, 0.2)) * count
+    if kind == "uniform":
+        return (start + np.arange(count)) * h
+    if kind == "graded":
+        steps = 2 ** np.abs(np.arange(count) - count // 2 + draw(st.integers(-5, 5))).clip(0, 8)
+        return h * (np.cumsum(steps) - steps[: count // 2].sum() + draw(st.floats(-1, 1)))
+    steps = np.array(draw(st.lists(log_uniform(1e-3, 1.0), min_size=count, max_size=count)))
+    return h * (np.cumsum(steps) + start / 4)
+
+
+grids = any_grid().filter(lambda nodes: float(np.max(np.abs(nodes))) < 300)
+
+
+class Measure:
+    """P-masses on nodes, and its hockey-stick in 60 digits."""
+
+    def __init__(self, nodes: np.ndarray, mass: np.ndarray, *, turned: bool = False) -> None:
+        ratios = [mp.exp(mp.mpf(x)) for x in nodes]
+        p = [mp.mpf(m) for m in mass]
+        q = [m * r for m, r in zip(p, ratios, strict=True)]
+        self.at = [mp.mpf(x) for x in nodes]
+        if turned:  # T(Q, P): the loss changes sign, P and Q change places
+            self.at, p, q = [-x for x in self.at[::-1]], q[::-1], p[::-1]
+        self.p_above = [*np.cumsum(p[::-1])[::-1], mp.mpf(0)]
+        self.q_above = [*np.cumsum(q[::-1])[::-1], mp.mpf(0)]
+
+    def delta(self, epsilon: mp.mpf) -> mp.mpf:
+        k = bisect_right(self.at, epsilon)
+        return self.q_above[k] - mp.exp(epsilon) * self.p_above[k]
+
+
+def check(law: LossLaw, true: Truth, nodes: np.ndarray) -> None:
+    """Rounding may have moved losses by ``shift``: profiles are compared at ratios that far apart, scaled by e^shift."""
+    found = discretise(law, nodes)
+    for part in (found.over, found.under, found.under_reversed):
+        assert np.all(np.isfinite(part))
+        assert np.all(part >= 0)
+    with mp.workdps(DIGITS):
+        over, under = Measure(nodes, found.over), Measure(nodes, found.under)
+        over_back, under_back = (
+            Measure(nodes, found.over, turned=True),
+            Measure(nodes, found.under_reversed, turned=True),
+        )
+        between = np.concatenate([nodes[:-1] + share * np.diff(nodes) for share in (0.25, 0.5, 0.75)])
+        step = nodes[1] - nodes[0]
+        ratios = [
+            *nodes[:: max(1, len(nodes) // 20)],
+            *between[:: max(1, len(between) // 20)],
+            nodes[0] - step,
+            nodes[-1] + step,
+            *map(float, true.atoms),
+        ]
+        shift, tiny = mp.mpf(found.shift), mp.mpf("1e-120")
+        for e in map(mp.mpf, ratios):
+            grow = mp.exp(shift)
+            assert (over.delta(e) + found.over_top) * grow + tiny >= true.delta(e + shift), ("over", e)
+            assert under.delta(e) + law.q_plus * (1 - 16 * UNIT) <= true.delta(e - shift) * grow + tiny, (
+                "under",
+                e,
+            )
+            assert (over_back.delta(-e) + found.over_bottom) * grow + tiny >= true.delta_reversed(
+                -e + shift
+            ), ("over reversed", -e)
+            assert (
+                under_back.delta(-e) + law.p_minus * (1 - 16 * UNIT)
+                <= true.delta_reversed(-e - shift) * grow + tiny
+            ), ("under reversed", -e)
+
+
+@given(pairs, grids)
+def test_both_sides_hold(pair: tuple[LossLaw, Truth], nodes: np.ndarray) -> None:
+    check(*pair, nodes)
+
+
+@pytest.mark.parametrize("rate", [1e-8, 1e-4, 0.01, 0.5])
+@pytest.mark.parametrize("sigma", [0.3, 1.0, 100.0])
+@pytest.mark.parametrize("h", [1e-6, 1e-3, 0.3])
+def test_the_sliver_of_a_subsampled_gaussian(rate: float, sigma: float, h: float) -> None:
+    pair = thinned(gaussian(1 / sigma), rate)
+    for offset in (0.0, 0.3, float(np.log1p(-rate)) / h):
+        check(*pair, h * (np.arange(-20, 60) + offset))
+
+
+@pytest.mark.parametrize(
+    ("pair", "reach"), [(gaussian(1.0), 8.0), (laplace(0.7), 0.7)], ids=["gaussian", "laplace"]
+)
+def test_the_loss_is_second_order(pair: tuple[LossLaw, Truth], reach: float) -> None:
+    """Four times finer nodes make the gap of a law without stray atoms about sixteen times smaller."""
+    gaps = []
+    for cells in (128, 512):
+        nodes = np.linspace(-reach, reach, cells + 1)
+        found = discretise(pair[0], nodes)
+        with mp.workdps(30):
+            gaps.append(
+                float(
+                    Measure(nodes, found.over).delta(mp.mpf(0))
+                    + found.over_top
+                    - Measure(nodes, found.under).delta(mp.mpf(0))
+                )
+            )
+    assert 0 < gaps[1] < gaps[0] / 10
+
+
+def test_moves_beyond_what_floats_exponentiate_draw_what_they_may() -> None:
+    """The middle atom may draw all from below; the top one e^-2200 of the middle, which is nothing."""
+    moved = _draw_from_below(
+        np.array([-3000.0, 0.0, 3000.0]), np.array([-1.0, -1.0, -3001.0]), np.array([-3000.0, -800.0, 2200.0])
+    )
+    assert moved == pytest.approx([-np.inf, -1 + np.log(2), -3001.0])

@@ -1,0 +1,115 @@
+"""Exact sums of atoms: every mass and every answer against the same sums in 90 digits."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction as F  # noqa: N817 - vertices are read more easily
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.golden import oracle
+from tests.strategies import log_uniform
+from tests.truth.atoms import PureDP
+from tests.truth.built import built
+from tests.truth.claims import check
+from tests.truth.operators import Mixture, Reversed, Subsampled
+from tests.truth.operators import Product as Of
+from tests.truth.polygons import Polygon
+from tests.truth.spec import Spec
+from tradeoff import Bounds
+from tradeoff.composition.composition import Composition
+from tradeoff.composition.exact import Sums, _shares, product
+from tradeoff.loss.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
+
+PAIR = Polygon((F(0), F(3, 4), F(1)), (F(3, 5), F(1, 10), F(0)))  # both losses negative, and Q(L = inf) > 0
+bases = st.one_of(
+    st.builds(lambda e, n: Of(((PureDP(e), n),)), log_uniform(1e-3, 20.0), st.integers(1, 3)), st.just(PAIR)
+)
+rates = st.one_of(log_uniform(1e-8, 0.5), log_uniform(1e-9, 0.5).map(lambda p: 1 - p))
+specs = st.one_of(
+    bases,
+    st.builds(Subsampled, bases, rates),
+    st.builds(Subsampled, bases, rates).map(Reversed),
+    st.tuples(bases, bases)
+    .filter(lambda ab: ab[0] != ab[1])
+    .map(lambda ab: Mixture(((0.25, ab[0]), (0.75, ab[1])))),
+)
+
+
+@given(
+    st.lists(st.tuples(specs, st.integers(1, 3)), min_size=1, max_size=2),
+    st.floats(-3, 30),
+    log_uniform(1e-12, 0.999),
+)
+@example([(Reversed(Subsampled(PureDP(20.0), 1 - 1e-9)), 1)], 19.6, 0.1)
+def test_delta_and_beta(factors: list[tuple[Spec, int]], epsilon: float, alpha: float) -> None:
+    spec = Of(tuple(factors))
+    found = Composition([built(one).laws()[0] for one, _ in factors], [n for _, n in factors]).sums
+    if found is None:
+        return
+    (low,), (high,) = found.delta(np.array([epsilon]), None)
+    check(Bounds(low, high), spec.delta(epsilon))
+    (low,), (high,) = found.beta(np.array([alpha]), None)
+    check(Bounds(low, high), spec.beta(alpha))
+
+
+@given(log_uniform(0.01, 5.0), st.integers(1, 40), log_uniform(1e-30, 0.5))
+def test_epsilon_of_randomised_response(e0: float, n: int, level: float) -> None:
+    atoms, found = oracle.pure_dp_power(e0, n), Composition([binomial_law(e0, 1)], [n]).sums
+    assert found is not None
+    low, high = found.epsilon(np.array([level]), None)
+    assert not np.isfinite(low[0]) or oracle.delta_of_atoms(atoms, float(low[0])) >= level
+    assert not np.isfinite(high[0]) or oracle.delta_of_atoms(atoms, float(high[0])) <= level
+
+
+@pytest.mark.parametrize(("log_mass", "size"), [(-40.0, 200), (-40.0, 2000), (-300.0, 200), (-690.0, 2000)])
+def test_atoms_below_half_a_unit_of_the_tail_are_not_lost(log_mass: float, size: int) -> None:
+    """Each of many atoms adds less than the logarithm of the tail can show; together they add 1e-12 to 1e-10 of it."""
+    share = 0.49 * float(np.spacing(-log_mass))
+    log_p = np.append(np.full(size, log_mass + math.log(share)), log_mass)
+    loss = 5 + 1e-3 / size * np.arange(size + 1)
+    with mp.workdps(60):
+        pairs = [(mp.mpf(float(x)), mp.exp(mp.mpf(float(v)))) for x, v in zip(loss, log_p, strict=True)]
+        rest = float(mp.log(1 - mp.fsum(p for _, p in pairs)))
+        law = AtomicLaw(np.append(-1e-3, loss), np.append(rest, log_p))
+        truth = oracle.delta_of_atoms(pairs, 4.9)
+    low, high = Sums(law, 0.0).delta(np.array([4.9]), None)
+    assert low[0] <= truth <= high[0]
+
+
+@given(st.integers(0, 9), st.integers(1, 5))
+def test_shares_are_all_compositions(n: int, k: int) -> None:
+    rows = _shares(n, k)
+    assert rows.shape == (math.comb(n + k - 1, k - 1), k)
+    assert np.all(rows >= 0)
+    assert np.all(rows.sum(axis=1) == n)
+    assert len(np.unique(rows, axis=0)) == len(rows)
+
+
+@given(st.integers(1, 4), log_uniform(0.3, 1.0))
+def test_masses_add_up(n: int, sigma: float) -> None:
+    found = product([discrete_gaussian_law(sigma, 1), binomial_law(0.3, 5)], [1, n])
+    assert found is not None
+    slack = float(np.max(found.atoms.slack)) + 2e-15 * len(found.loss)
+    assert abs(float(np.sum(np.exp(found.log_p))) - 1) <= slack
+    assert abs(float(np.sum(np.exp(found.log_p + found.loss))) - 1) <= slack + 1e-13 * float(
+        np.max(np.abs(found.loss))
+    )
+
+
+@given(log_uniform(0.05, 20.0), st.integers(1, 12), st.integers(0, 12), st.integers(-3, 3))
+def test_beta_beside_a_vertex(epsilon: float, n: int, vertex: int, steps: int) -> None:
+    """A few floats from P(L > l_k), where f turns by whole factors of e^epsilon."""
+    atoms = oracle.pure_dp_power(epsilon, n)
+    corner = float(mp.fsum(p for _, p in sorted(atoms)[n + 1 - min(vertex, n) :]))
+    alpha = corner + steps * float(np.spacing(corner))
+    if not 0 < alpha < 1:
+        return
+    sums = Composition([binomial_law(epsilon, n)], [1]).sums
+    assert sums is not None
+    (low,), (high,) = sums.beta(np.array([alpha]), None)
+    assert low <= oracle.beta_of_atoms(atoms, alpha) <= high

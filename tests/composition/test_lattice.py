@@ -1,0 +1,217 @@
+"""The composed profile against truth at every node, and questions at the extremes, where truth is a closed form."""
+
+from __future__ import annotations
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.golden import oracle
+from tests.strategies import log_uniform
+from tradeoff.composition.composition import Composition
+from tradeoff.composition.lattice.engine import LatticeEngine
+from tradeoff.composition.lattice.place import Effort
+from tradeoff.loss.changed import Thinned
+from tradeoff.loss.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
+from tradeoff.loss.gaussian import GaussianLaw
+from tradeoff.loss.laplace import LaplaceLaw
+from tradeoff.loss.law import LossLaw
+
+NEGLIGIBLE = mp.mpf("1e-305")
+
+
+def total(mu: float, n: int) -> mp.mpf:
+    with mp.workdps(60):
+        return mp.mpf(mu) * mp.sqrt(n)
+
+
+@given(log_uniform(0.01, 12.0), st.integers(1, 10**6), st.floats(0, 30), log_uniform(1e-6, 0.1))
+def test_every_node_of_a_gaussian_power(whole: float, n: int, z: float, share: float) -> None:
+    """``whole`` = mu sqrt(n); z standard deviations into the tail; lattice width a share of the standard deviation."""
+    mu = float(whole / np.sqrt(n))
+    truth_mu = total(mu, n)
+    table, _ = LatticeEngine([GaussianLaw(mu)], [n], symmetric=True).forward.near(
+        max(0.0, whole * z - whole**2 / 2), Effort(share * whole, 2**22)
+    )
+    size = len(table.above)
+    some = np.unique(
+        np.concatenate([np.arange(0, size, max(1, size // 40)), [0, 1, 2, size - 3, size - 2, size - 1]])
+    )
+    for k in some:
+        assert table.upper[k] + NEGLIGIBLE >= oracle.gaussian_delta(float(table.above[k]), truth_mu)
+        assert max(table.lower[k], table.floor) - NEGLIGIBLE <= oracle.gaussian_delta(
+            float(table.below[k]), truth_mu
+        )
+    between = (table.above[some[:-1]] + table.above[some[1:]]) / 2
+    lower, upper = table.delta(between)
+    for epsilon, low, high in zip(between, lower, upper, strict=True):
+        assert low - NEGLIGIBLE <= oracle.gaussian_delta(float(epsilon), truth_mu) <= high + NEGLIGIBLE
+
+
+@given(log_uniform(0.01, 12.0), st.integers(2, 50), st.floats(-4, 30), st.floats(-6, 30))
+def test_questions_to_a_gaussian_power(whole: float, n: int, z: float, w: float) -> None:
+    mu = float(whole / np.sqrt(n))
+    truth_mu, curve = total(mu, n), Composition([GaussianLaw(mu)], [n], symmetric=True)
+    epsilon = float(whole * z + whole**2 / 2)
+    lower, upper = curve.delta(np.array([epsilon]), None)
+    truth = oracle.gaussian_delta(epsilon, truth_mu)
+    assert lower[0] <= truth <= upper[0] + NEGLIGIBLE
+    alpha = float(oracle.normal_cdf(-mp.mpf(w)))
+    if 0 < alpha < 1:
+        lower, upper = curve.beta(np.array([alpha]), None)
+        assert lower[0] <= oracle.gaussian_beta(alpha, truth_mu) <= upper[0]
+    delta = float(truth)
+    if 1e-300 < delta < 1:
+        lower, upper = curve.epsilon(np.array([delta]), None)
+        assert lower[0] <= epsilon + 1e-9 * (1 + abs(epsilon))
+        assert upper[0] >= epsilon - 1e-9 * (1 + abs(epsilon))
+
+
+@given(log_uniform(0.01, 3.0), st.integers(2, 60), st.floats(-0.99, 0.999), log_uniform(1e-9, 0.99))
+def test_randomised_response_through_the_engine(e0: float, n: int, share: float, alpha: float) -> None:
+    atoms = oracle.pure_dp_power(e0, n)
+    curve = Composition([binomial_law(e0, 1)], [n], symmetric=True)
+    lower, upper = curve.delta(np.array([share * e0 * n]), None)
+    assert lower[0] <= oracle.delta_of_atoms(atoms, share * e0 * n) <= upper[0]
+    lower, upper = curve.beta(np.array([alpha]), None)
+    assert lower[0] <= oracle.beta_of_atoms(atoms, alpha) <= upper[0]
+
+
+@given(log_uniform(0.01, 3.0), st.integers(2, 8), st.floats(0, 0.999))
+def test_laplace_powers(e0: float, n: int, share: float) -> None:
+    epsilon = share * e0 * n
+    lower, upper = Composition([LaplaceLaw(e0)], [n], symmetric=True).delta(np.array([epsilon]), None)
+    assert lower[0] <= oracle.laplace_power_delta(epsilon, e0, n) <= upper[0]
+
+
+@given(
+    log_uniform(0.05, 2.0), log_uniform(0.05, 2.0), st.integers(1, 6), st.integers(1, 6), st.floats(0, 0.99)
+)
+def test_incommensurate_randomised_responses(e0: float, e1: float, n: int, m: int, share: float) -> None:
+    atoms = oracle.product_of_atoms([oracle.pure_dp_power(e0, n), oracle.pure_dp_power(e1, m)])
+    epsilon = share * (n * e0 + m * e1)
+    lower, upper = Composition([binomial_law(e0, 1), binomial_law(e1, 1)], [n, m], symmetric=True).delta(
+        np.array([epsilon]), None
+    )
+    assert lower[0] <= oracle.delta_of_atoms(atoms, epsilon) <= upper[0]
+
+
+@given(st.floats(0.01, 0.3), st.integers(1, 4), st.floats(-3, 3), st.floats(0.01, 0.99))
+def test_mass_at_both_infinities(lost: float, n: int, epsilon: float, alpha: float) -> None:
+    """f_{0,lost} beside a Gaussian: delta = L + (1 - L) delta_G, beta = (1 - L) G(alpha/(1 - L)), L = 1 - (1 - lost)^n."""
+    leak = AtomicLaw(np.zeros(1), np.log1p(-np.array([lost])), lost, lost)
+    curve = Composition([GaussianLaw(0.7), leak], [2, n], symmetric=True)
+    with mp.workdps(50):
+        kept = (1 - mp.mpf(lost)) ** n
+        mu = total(0.7, 2)
+        lower, upper = curve.delta(np.array([epsilon]), None)
+        assert lower[0] <= 1 - kept + kept * oracle.gaussian_delta(epsilon, mu) <= upper[0]
+        lower, upper = curve.beta(np.array([alpha]), None)
+        inner = mp.mpf(alpha) / kept
+        assert (
+            lower[0]
+            <= (kept * oracle.normal_cdf(oracle.normal_tail_quantile(inner) - mu) if inner < 1 else 0)
+            <= upper[0]
+        )
+
+
+@pytest.mark.parametrize(
+    ("mu", "n", "alpha"),
+    [(1.609537870901828, 1389, 1.1169865030802019e-184), (2.5978312454094743, 533, 9.1e-244)],
+)
+def test_losses_beyond_the_range_of_exp(mu: float, n: int, alpha: float) -> None:
+    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).beta(np.array([alpha]), None)
+    assert lower[0] <= oracle.gaussian_beta(alpha, total(mu, n)) <= upper[0]
+
+
+@pytest.mark.parametrize("mu", [1e-6, 1e-3, 0.03, 8.0, 54.66])
+@pytest.mark.parametrize("n", [1, 20, 10**6])
+@pytest.mark.parametrize("delta", [1e-300, 1e-30, 0.5, 0.9999])
+def test_extremes_answer_without_a_warning(mu: float, n: int, delta: float) -> None:
+    if mu * np.sqrt(n) > 200:
+        pytest.skip("delta = 1 to all digits")
+    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).epsilon(np.array([delta]), None)
+    whole = total(mu, n)
+    assert lower[0] == -np.inf or oracle.gaussian_delta(float(lower[0]), whole) >= delta
+    assert upper[0] == np.inf or oracle.gaussian_delta(float(upper[0]), whole) <= delta
+
+
+@pytest.mark.parametrize(
+    ("mu", "n", "alpha"), [(24.407936743978752, 6, 0.003069656313828565), (10.025359722132826, 35, 1.27e-25)]
+)
+def test_beta_beyond_the_range_of_floats(mu: float, n: int, alpha: float) -> None:
+    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).beta(np.array([alpha]), None)
+    assert lower[0] <= oracle.gaussian_beta(alpha, total(mu, n)) <= upper[0]
+
+
+@given(
+    log_uniform(0.01, 2.0),
+    st.integers(1, 3),
+    log_uniform(1e-7, 0.9),
+    st.integers(1, 2),
+    st.floats(0.01, 0.99),
+)
+def test_negative_epsilon_of_an_exact_table(
+    e0: float, n: int, rate: float, copies: int, delta: float
+) -> None:
+    """An upper bound on epsilon has at most that delta, to the last digits, also left of zero."""
+    with mp.workdps(60):
+        one = [(mp.log1p(mp.mpf(rate) * mp.expm1(loss)), p) for loss, p in oracle.pure_dp_power(e0, n)]
+        atoms = oracle.product_of_atoms([one] * copies)
+        lower, upper = Composition([Thinned(binomial_law(e0, n), rate)], [copies]).epsilon(
+            np.array([delta]), None
+        )
+        assert lower[0] <= upper[0]
+        assert oracle.delta_of_atoms(atoms, float(upper[0])) <= delta
+        assert oracle.delta_of_atoms(atoms, float(lower[0])) >= delta
+
+
+def test_no_peak_between_nodes_is_missed() -> None:
+    """beta near alpha = 1 of small losses on a coarse lattice: two lower bounds on delta cross between nodes.
+
+    The truth, 4.2344e-07, is from a convolution on a grid 1e-8 wide with the rare large losses cut off, good to four digits.
+    """
+    laws: list[LossLaw] = [
+        Thinned(
+            Thinned(discrete_gaussian_law(0.3947480864262402, 3), 4.387209262897283e-06), 0.08361273688025798
+        ),
+        Thinned(GaussianLaw(0.010091388494355247), 0.007962437874756017),
+        Thinned(discrete_gaussian_law(0.8566085491188444, 1), 8.336010604770457e-05),
+    ]
+    lower, upper = LatticeEngine(laws, [4, 1, 17]).beta(np.array([0.9999995760033278]), None)
+    assert lower[0] <= 4.2344e-07 <= upper[0]
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.99066361552831])
+@pytest.mark.parametrize("mu", [30.0, 35.5, 38.0])
+def test_betas_that_floats_hardly_hold(mu: float, alpha: float) -> None:
+    """The supremum of the other order lies beyond the losses whose exponential a float holds."""
+    (low,), (high,) = Composition([GaussianLaw(mu / 6)], [36]).tables.beta(np.array([alpha]), None)
+    assert low <= oracle.gaussian_beta(alpha, mu) <= high
+
+
+def test_nodes_closer_than_floats_are_told_in_silence() -> None:
+    law = Thinned(
+        Thinned(discrete_gaussian_law(1.6613466874415876, 2), 7.375383132030919e-05), 2.4273557475985516e-05
+    )
+    low, high = Composition([law], [5]).tables.epsilon(
+        np.array([1.968124886138712e-83, 6.931080488779152e-4]), None
+    )
+    assert np.all(low <= high)
+    assert np.all(np.isfinite(high))
+
+
+def test_a_fence_stands_on_its_own_side_of_the_best_node() -> None:
+    """Rounding shifts the two tables apart by more than a step: neighbours in number are not neighbours in place."""
+    atoms = AtomicLaw(
+        np.array([-1.2329890666462617e-05, 0.6034522424922388]),
+        np.array([-1.3676305396892123e-05, -11.199852666839181]),
+        1.0000242503271633e-12,
+        9.999995001300537e-07,
+    )
+    product = Composition([Thinned(Thinned(atoms, 5.7383505275187654e-08), 1.133100903429555e-07)], [433])
+    alpha = np.array([0.007835340822706564, 0.9988176844514438])
+    (low, high), (below, above) = product.tables.beta(alpha, None), product.contour.beta(alpha, None)
+    assert np.all(np.maximum(low, below) <= np.minimum(high, above))

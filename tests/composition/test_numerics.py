@@ -1,0 +1,118 @@
+"""The small numerical pieces against mpmath, within the error each claims."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.strategies import log_uniform
+from tradeoff.composition.lattice import fft
+from tradeoff.intervals.binomial import log_pmf
+from tradeoff.intervals.quadrature import integrate
+from tradeoff.intervals.roots import find_root
+
+
+@given(
+    st.one_of(st.integers(1, 60), st.integers(1, 10**6)),
+    log_uniform(1e-6, 30.0),
+    st.floats(0, 1),
+    st.floats(-6, 6),
+)
+def test_binomial_masses(n: int, epsilon: float, share: float, z: float) -> None:
+    centre, spread = n / (1 + np.exp(epsilon)), np.sqrt(n) / 2
+    k = np.unique(np.clip(np.round([0, 1, n - 1, n, share * n, centre + z * spread, centre]), 0, n))
+    log_p, slack = log_pmf(k, n, epsilon)
+    with mp.workdps(60):
+        e = mp.mpf(epsilon)
+        for j, value, claimed in zip(k, log_p, slack, strict=True):
+            i = int(j)
+            truth = (
+                mp.loggamma(n + 1)
+                - mp.loggamma(i + 1)
+                - mp.loggamma(n - i + 1)
+                - i * mp.log1p(mp.exp(e))
+                - (n - i) * mp.log1p(mp.exp(-e))
+            )
+            assert abs(mp.expm1(mp.mpf(float(value)) - truth)) <= claimed + 2.0**-53 * abs(value), (
+                i,
+                float(value),
+            )
+
+
+@given(st.floats(-30, 30), log_uniform(1e-9, 3.0), st.floats(0.01, 5))
+def test_quadrature_of_a_tilted_gaussian(start: float, width: float, mu: float) -> None:
+    stop = start + width
+    found, _ = integrate(
+        lambda x, _rise, fall: (np.exp(mu * x - x * x / 2), np.exp(-fall)),
+        np.array([start]),
+        np.array([stop]),
+        np.array([max(abs(start), abs(stop)) + mu + 1]),
+    )
+    with mp.workdps(60 + 60):
+        a, b, m = mp.mpf(start), mp.mpf(stop), mp.mpf(mu)
+        truth = (
+            mp.exp(m * m / 2)
+            * mp.sqrt(mp.pi / 2)
+            * (mp.erf((b - m) / mp.sqrt(2)) - mp.erf((a - m) / mp.sqrt(2)))
+        )
+        if min(abs(a - m), abs(b - m)) > 14:  # erf has cancelled; use the tail
+            truth = (
+                mp.exp(m * m / 2)
+                * mp.sqrt(mp.pi / 2)
+                * (mp.erfc((abs(a - m)) / mp.sqrt(2)) - mp.erfc((abs(b - m)) / mp.sqrt(2)))
+            )
+            truth = abs(truth)
+        # the rule's 1e-15, the rounding of x and its square inside the integrand, and of stop - start
+        ulps = 16 + start * start + stop * stop + mu * (abs(start) + abs(stop))
+        assert (
+            abs(found[0] - truth)
+            <= (1e-15 + ulps * 2.0**-52 + 4e-16 * max(abs(start), abs(stop)) / width) * truth
+        )
+
+
+@pytest.mark.parametrize("size", [64, 1024, 2**14])
+def test_the_error_of_the_fft_is_below_its_model(size: int) -> None:
+    rng = np.random.default_rng(size)
+    x = rng.random(size) ** 8
+    spectrum = fft.transform(x)
+    with mp.workdps(40):
+        values = [mp.mpf(v) for v in x]
+        for k in (0, 1, 3, size // 3, size // 2):
+            turns = [mp.expjpi(mp.mpf(-2 * ((k * j) % size)) / size) for j in range(size)]
+            truth = mp.fsum(v * t for v, t in zip(values, turns, strict=True))
+            assert abs(mp.mpc(spectrum[k].real, spectrum[k].imag) - truth) <= fft.error(size) * float(
+                np.sum(x)
+            )
+
+
+@given(
+    st.floats(-50.0, 50.0),
+    st.sampled_from([1e-3, 1.0, 1e6]),
+    st.sampled_from(["line", "cube", "exp", "step"]),
+)
+def test_a_crossing_is_found_or_the_end_beside_it(root: float, steep: float, kind: str) -> None:
+    shape = {
+        "line": lambda d: d,
+        "cube": lambda d: d**3,
+        "exp": lambda d: math.expm1(min(d, 600.0)),
+        "step": lambda d: math.copysign(1.0, d),
+    }
+    calls = []
+
+    def function(x: float) -> float:
+        calls.append(x)
+        return steep * shape[kind](x - root)
+
+    found = find_root(function, -40.0, 40.0)
+    assert abs(found - min(max(root, -40.0), 40.0)) <= 1e-9
+    assert len(calls) <= 60
+
+
+def test_a_crossing_beside_what_is_not_a_number() -> None:
+    assert find_root(lambda x: x - 1 if x < 2 else float("nan"), 0.0, 3.0) == pytest.approx(1.0)
+    assert find_root(lambda x: x * float("nan"), 0.0, 3.0) == 0.0

@@ -1,0 +1,280 @@
+"""Saddle-point bounds: the theorem at any tilt, certified moments, truth inside, and where it says nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.golden.oracle import delta_of_atoms, gaussian_beta, gaussian_delta, pure_dp_power
+from tests.strategies import epsilons, exact_curves, gaussians, laplaces, log_uniform, pure_dps, subsampled
+from tradeoff.composition.saddle_point.engine import SaddlePoint
+from tradeoff.composition.saddle_point.tilted import moments, tilted
+from tradeoff.composition.saddle_point.tilted_normal import part
+from tradeoff.errors import NoClosedForm, PrecisionError
+from tradeoff.loss.changed import Reversed, Thinned
+from tradeoff.loss.cumulant import Cumulant, tilt_for_epsilon
+from tradeoff.loss.discrete import binomial_law, discrete_gaussian_law
+from tradeoff.loss.gaussian import GaussianLaw
+from tradeoff.loss.laplace import LaplaceLaw
+from tradeoff.loss.law import LossLaw
+
+UNIT = 2.0**-28
+QuadratureTransform = Sequence[tuple[mp.mpf, mp.mpf]]
+
+
+def tilt_of(points: QuadratureTransform, c: float) -> tuple[mp.mpf, QuadratureTransform]:
+    total = mp.fsum(p * mp.exp(c * x) for x, p in points)
+    return mp.log(total), [(x, p * mp.exp(c * x) / total) for x, p in points]
+
+
+def integral_moments(law: LossLaw, c: float) -> tuple[mp.mpf, mp.mpf, mp.mpf, mp.mpf]:
+    """Return K, mean, variance and E|L - E L|^3 of the tilted law of a (thinned, reversed) Gaussian or Laplace pair, by mpmath."""
+    inner = law.base if isinstance(law, Reversed) else law
+    rate = mp.mpf(inner.p) if isinstance(inner, Thinned) else mp.mpf(1)
+    base = inner.base if isinstance(inner, Thinned) else inner
+
+    def thin(x):
+        return mp.log1p(rate * mp.expm1(x))
+
+    if isinstance(base, GaussianLaw):
+        mu = mp.mpf(base.mu)
+        atoms, panels = [], [mp.mpf(x) for x in range(-16, 33, 2)]
+        density, loss = mp.npdf, lambda x: thin(mu * x - mu * mu / 2)
+    else:
+        e = mp.mpf(base.epsilon)
+        atoms, panels = [(thin(-e), mp.mpf(1) / 2), (thin(e), mp.exp(-e) / 2)], [-e, mp.mpf(0), e]
+        density, loss = lambda x: mp.exp(-(x + e) / 2) / 4, thin
+    turned = isinstance(law, Reversed)  # under Q the mass is e^L dP and the loss -L
+
+    def expected(f):
+        def value(x):
+            return mp.exp((1 - c) * x) * f(-x) if turned else mp.exp(c * x) * f(x)
+
+        smooth = mp.quad(lambda x: density(x) * value(loss(x)), panels)
+        return smooth + mp.fsum(p * value(x) for x, p in atoms)
+
+    total = expected(lambda _: mp.mpf(1))
+    mean = expected(lambda x: x) / total
+    second, fourth = (expected(lambda x, k=k: (x - mean) ** k) / total for k in (2, 4))
+    return mp.log(total), mean, second, mp.sqrt(second * fourth)
+
+
+@pytest.mark.parametrize(
+    ("law", "c"),
+    [
+        (GaussianLaw(0.7), 2.5),
+        (LaplaceLaw(0.1), 3.0),
+        (LaplaceLaw(4.0), 0.5),
+        (Thinned(GaussianLaw(1.25), 0.005), 8.0),
+        (Thinned(GaussianLaw(1.0), 0.3), -2.0),
+        (Reversed(Thinned(GaussianLaw(1.25), 0.01)), 4.0),
+        (Reversed(Thinned(LaplaceLaw(0.5), 0.25)), -1.5),
+    ],
+)
+def test_moments_against_integrals(law, c):
+    found = moments(law, c, UNIT)
+    with mp.workdps(30):
+        log_m, mean, variance, schwarz = integral_moments(law, c)
+        assert abs(found.log_m - log_m) <= found.log_m_error
+        assert abs(found.mean - mean) <= found.mean_error
+        assert abs(found.variance - variance) <= found.variance_error
+        assert found.mean_error <= 1e-11 * math.sqrt(variance)
+        assert found.variance_error <= 1e-6 * variance
+        # E|d|^3 is at most the Schwarz bound, which the engine's is above and near; Gaussian summands divide for ever.
+        assert (
+            found.third == 0
+            if isinstance(law, GaussianLaw)
+            else schwarz <= found.third <= schwarz * mp.mpf("1.05")
+        )
+
+
+@given(st.integers(1, 60), log_uniform(0.01, 2.0), st.floats(-3, 4))
+@settings(max_examples=25)
+def test_distance_to_the_normal_law(n, e0, c):
+    near = tilted([binomial_law(e0, 1)], [n], c)
+    assume(near is not None)  # c is exactly 0 or 1
+    with mp.workdps(50):
+        log_m, points = tilt_of(pure_dp_power(e0, n), near.c)
+        assert abs(near.log_m - log_m) <= near.log_m_error
+        below, worst = mp.mpf(0), mp.mpf(0)
+        for x, p in points:
+            normal = mp.ncdf((x - near.mean) / mp.mpf(near.sd))
+            worst = max(worst, abs(normal - below), abs(normal - below - p))
+            below += p
+    assert worst <= near.gamma
+
+
+@given(st.integers(1, 40), log_uniform(0.01, 2.0), st.floats(-4, 5), st.floats(-1.1, 1.1))
+@settings(max_examples=40)
+def test_theorem_holds_at_any_tilt(n, e0, c, where):
+    near = tilted([binomial_law(e0, 1)], [n], c)
+    assume(near is not None)  # c is exactly 0 or 1
+    x = where * n * e0
+    low, high = part(near, x)
+    with mp.workdps(60):
+        delta = delta_of_atoms(pure_dp_power(e0, n), x)
+        truth = delta if near.c > 1 else 1 - delta if near.c > 0 else delta - 1 + mp.exp(x)
+        assert low <= truth <= high
+
+
+@given(log_uniform(0.01, 3.0), st.integers(1, 1000), epsilons, log_uniform(1e-9, 0.999))
+@settings(max_examples=30)
+def test_gaussian_powers_are_exact(mu, n, epsilon, alpha):
+    engine = SaddlePoint([GaussianLaw(mu)], [n], symmetric=True)
+    with mp.workdps(40):
+        total = mp.mpf(mu) * mp.sqrt(n)
+        delta, beta = gaussian_delta(epsilon, total), gaussian_beta(alpha, total)
+    (low,), (high,) = engine.delta(np.array([epsilon]), None)
+    assert low <= delta <= high
+    assert high - low <= 1e-9 * high or high < 1e-290
+    (low,), (high,) = engine.beta(np.array([alpha]), None)
+    assert low <= beta <= high
+    assert high - low <= 1e-7 * high or high < 1e-250
+    level = float(delta)
+    if 1e-290 < level < 1 - 1e-6:
+        (low,), (high,) = engine.epsilon(np.array([level]), None)
+        assert low - 1e-9 <= epsilon <= high + 1e-9
+        assert high - low <= 1e-7 * (1 + abs(epsilon))
+
+
+def laplace_contour(epsilon: float, e0: float, n: int) -> mp.mpf:
+    """Return delta by the inversion integral on Re z = 2; the atoms let the integrand fall to 0.95^n and then by 1/y^2."""
+    e = mp.mpf(e0)
+
+    def integrand(y):
+        z = mp.mpc(2, y)
+        m = (z * mp.exp((z - 1) * e) + (z - 1) * mp.exp(-z * e)) / (2 * z - 1)
+        return (m**n * mp.exp(-(z - 1) * epsilon) / (z * (z - 1))).real
+
+    return mp.quad(integrand, [k * mp.mpf("0.75") for k in range(60)], maxdegree=4) / mp.pi
+
+
+@pytest.mark.parametrize("epsilon", [5.0, 6.0, 10.0])
+def test_laplace_by_the_book(epsilon):
+    law, truth = LaplaceLaw(0.1), laplace_contour(epsilon, 0.1, 400)
+    at_the_saddle = tilted([law], [400], tilt_for_epsilon(Cumulant([(law.sketch(), 400)]), epsilon))
+    assert abs(sum(part(at_the_saddle, epsilon)) / 2 / truth - 1) <= 1e-3  # the estimate
+    (low,), (high,) = SaddlePoint([law], [400], symmetric=True).delta(np.array([epsilon]), None)
+    assert (high - low) / 2 <= 0.32 * truth  # what is certified of it
+    assert low <= truth <= high
+
+
+factors = st.one_of(gaussians, laplaces, pure_dps, subsampled, subsampled.map(lambda f: ~f), exact_curves)
+products = st.tuples(factors, log_uniform(1, 1000).map(int), factors, st.integers(0, 30)).map(
+    lambda a: a[0] ** a[1] @ a[2] ** a[3]
+)
+
+
+@given(products, epsilons, log_uniform(1e-12, 0.999), log_uniform(1e-9, 0.999))
+@settings(max_examples=8)
+def test_meets_the_other_engines(curve, epsilon, delta, alpha):
+    for ask, at in ((curve.bounds.delta, epsilon), (curve.bounds, alpha)):
+        found, known = ask(at, method="saddle-point"), ask(at)
+        assert found.lower <= known.upper
+        assert known.lower <= found.upper
+    try:
+        found = curve.bounds.epsilon(delta, method="saddle-point")
+        known = curve.bounds.epsilon(delta)
+    except PrecisionError:  # one of them certifies no finite epsilon
+        return
+    assert found.lower <= known.upper
+    assert known.lower <= found.upper
+
+
+def test_void_for_rarely_sampled_gaussians():
+    # sigma = 0.8, p = 0.005, n = 1000: the certificate is void at epsilon = 1.3, and says so by its width.
+    curve = to.subsample(to.Gaussian(1 / 0.8), 0.005) ** 1000
+    found, known = curve.bounds.delta(1.3, method="saddle-point"), curve.bounds.delta(1.3, method="contour")
+    assert found.lower == 0
+    assert 5 * known.upper < found.upper < 1
+
+
+def test_never_above_chernoff():
+    engine = SaddlePoint([Thinned(GaussianLaw(1.25), 0.005)], [1000])
+    for x in (1.3, 3.0, 6.0):
+        near = engine.tilts.near(np.array([x]))
+        c, log_m = near.c[near.c > 1], near.log_m[near.c > 1]
+        chernoff = np.exp(log_m - (c - 1) * x + (c - 1) * np.log1p(-1 / c) - np.log(c))
+        assert engine.delta(np.array([x]), None)[1][0] <= np.min(chernoff) * (1 + 1e-9)
+
+
+def test_masses_at_infinity():
+    curve = to.approximate_dp(0.05, 1e-4) ** 400
+    leak = -math.expm1(400 * math.log1p(-1e-4))
+    found = curve.bounds.delta(np.array([-25.0, -1.0, 0.5, 19.0]), method="saddle-point")
+    known = curve.bounds.delta(np.array([-25.0, -1.0, 0.5, 19.0]))
+    assert np.all((found.lower <= known.upper) & (known.lower <= found.upper))
+    assert np.all(found.lower >= leak * (1 - 1e-12))
+    assert found.upper[-1] <= leak * (1 + 1e-6)
+    assert found.lower[0] > 1 - 1e-9
+
+
+def test_discrete_gaussians():
+    engine = SaddlePoint([discrete_gaussian_law(500.0, 1)], [10**6], symmetric=True)
+    low, high = engine.delta(np.array([2.0, 6.0]), None)
+    truth = [gaussian_delta(x, mp.mpf(2)) for x in (2.0, 6.0)]  # next to no lattice at sigma = 500
+    for k in range(2):
+        assert low[k] <= truth[k] * (1 + mp.mpf(10) ** -9)
+        assert truth[k] <= high[k] * (1 + mp.mpf(10) ** -9)
+    assert np.all(high - low <= 0.02 * high)
+
+
+def test_arrays_answer_as_single_questions_do():
+    engine, again = (
+        SaddlePoint([LaplaceLaw(0.1), GaussianLaw(0.2)], [40, 3], symmetric=True) for _ in range(2)
+    )
+    for ask, one, at in (
+        (engine.delta, again.delta, np.array([-3.0, -0.2, 0.0, 0.4, 2.0, 9.0])),
+        (engine.epsilon, again.epsilon, np.array([1e-9, 1e-3, 0.2])),
+        (engine.beta, again.beta, np.array([1e-9, 1e-3, 0.4, 0.999])),
+    ):
+        together = np.array(ask(at, None))
+        alone = np.array([one(at[k : k + 1], None) for k in reversed(range(len(at)))])[::-1, :, 0].T
+        np.testing.assert_allclose(together, alone, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        to.Identity() ** 5,
+        to.TotalVariation(0.3) ** 2,
+        to.Gaussian(1e-200) ** 3,
+        to.Gaussian(300) ** 4,
+        to.Laplace(1e-8) ** 10**12,
+        to.Laplace(1) ** 10**15,
+    ],
+    ids=repr,
+)
+def test_extremes_are_ordinary(curve):
+    delta = curve.bounds.delta(
+        [-math.inf, -700.0, -1.0, 0.0, 1e-300, 2.0, 700.0, math.inf], method="saddle-point"
+    )
+    beta = curve.bounds([0, 1e-300, 1e-9, 0.3, 1 - 1e-12, 1], method="saddle-point")
+    for found in (delta, beta):
+        assert np.all((found.lower >= 0) & (found.lower <= found.upper) & (found.upper <= 1))
+    assert delta.lower[0] == 1
+    assert delta.lower[2] >= 1 - math.exp(-1) - 1e-15
+    assert curve.bounds.delta([], method="saddle-point").lower.shape == (0,)
+
+
+def test_engine_outside_its_questions():
+    engine = SaddlePoint([LaplaceLaw(0.1)], [10])
+    low, high = engine.delta(np.array([-np.inf, np.inf, np.nan]), None)
+    assert np.array_equal(high, [1, 1, 1])
+    assert not np.any(np.isnan(low))
+    low, high = engine.epsilon(np.array([0.0, 1.0]), None)
+    assert np.all((low == -np.inf) & (high == np.inf))
+
+
+def test_laws_without_a_density_are_refused():
+    curve = to.LocationShift(scipy.stats.logistic(), 0.3) ** 10
+    with pytest.raises(NoClosedForm, match="lattice"):
+        curve.bounds.delta(1.0, method="saddle-point")

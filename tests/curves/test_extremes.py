@@ -1,0 +1,490 @@
+"""Every public call with absurd arguments: an answer without NaN, or one domain error of one line; no warning, no other exception."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.stats
+import sympy
+
+import tradeoff as to
+from tradeoff.curves.parameters import MOST
+from tradeoff.errors import DomainError, TradeOffError
+
+B, L, M = to.baselines, to.limits, to.mechanisms
+
+ABSURD: tuple[Any, ...] = (
+    # Numbers at and beyond the ends of floats.
+    *(
+        10**400,
+        -(10**400),
+        10**5000,
+        Fraction(10**400),
+        Fraction(1, 10**400),
+        2**63,
+        2**64 + 1,
+        10**18,
+        MOST,
+        MOST + 1,
+        -(2**63),
+    ),
+    *(
+        math.nan,
+        math.inf,
+        -math.inf,
+        0,
+        -0.0,
+        -1,
+        -0.5,
+        5e-324,
+        1e-300,
+        1e16,
+        1e154,
+        1e300,
+        1.7e308,
+        1.7976931348623157e308,
+        -1.7e308,
+    ),
+    *(
+        Decimal("NaN"),
+        Decimal("1e400"),
+        np.longdouble("1e400"),
+        np.float16("inf"),
+        np.uint64(2**64 - 1),
+        sympy.oo,
+        sympy.nan,
+        sympy.pi,
+    ),
+    # Ordinary numbers, in every dress.
+    *(
+        0.5,
+        1,
+        2,
+        Fraction(1, 3),
+        Decimal("0.5"),
+        np.float32(0.5),
+        np.int8(1),
+        np.array(0.5),
+        sympy.Rational(1, 2),
+    ),
+    # What is no number, or not one.
+    *(
+        True,
+        np.True_,
+        None,
+        "0.5",
+        b"1",
+        bytearray(b"1"),
+        "",
+        1j,
+        np.complex128(0.5),
+        np.datetime64("2020-01-01"),
+        np.timedelta64(5),
+    ),
+    *(
+        dt.date(2020, 1, 1),
+        object,
+        {},
+        {0.5: 0.1},
+        set(),
+        range(3),
+        lambda x: x,
+        to.Gaussian(1),
+        sympy.Symbol("s"),
+        sympy.I,
+    ),
+    # Arrays.
+    *(
+        [],
+        [0.5],
+        [[0.5, 0.25], [0.1, 1]],
+        [0.5, math.nan],
+        [[1], [1, 2]],
+        ["a"],
+        [None],
+        [10**400],
+        [1j],
+        (True, False),
+    ),
+    *(
+        np.array([0.5]),
+        np.zeros((2, 0)),
+        np.ma.masked_array([0.5, 0.2], [False, True]),
+        np.ma.masked,
+        np.array([True]),
+    ),
+    *(
+        np.array(["2020-01-01"], dtype="datetime64[D]"),
+        np.array([0.5 + 1j]),
+        np.array([Fraction(1, 3)]),
+        np.array([sympy.Symbol("s")]),
+    ),
+)
+
+f, composed = to.Gaussian(1.0), to.Laplace(0.5) ** 4
+exact = to.PiecewiseLinear([0, Fraction(1, 3), 1], [1, Fraction(1, 3), 0])
+CURVES: dict[str, to.TradeOff] = {
+    "Gaussian": f,
+    "Laplace": to.Laplace(1.0),
+    "PureDP": to.PureDP(1.0),
+    "TotalVariation": to.TotalVariation(0.1),
+    "Identity": to.Identity(),
+    "PiecewiseLinear": exact,
+    "LocationShift": to.LocationShift(scipy.stats.logistic(), 1.0),
+    "product": composed,
+    "leaking": composed @ to.TotalVariation(0.1),
+    "subsampled": to.subsample(f, 0.1),
+    "envelope": to.subsample(f, 0.1).symmetrise(assume="either-order"),
+    "mixture": to.mixture({f: 0.5, to.Laplace(1.0): 0.5}),
+    "maximum": to.maximum(f, to.PureDP(1.0)),
+    "discrete": M.DiscreteLaplace(scale=2.0, sensitivity=2).curve(),
+}
+
+Call = Callable[[Any], Any]
+
+
+def questions() -> Iterator[tuple[str, Call]]:
+    for name, curve in CURVES.items():
+        yield f"{name}(alpha)", curve
+        yield f"{name}.delta", curve.delta
+        yield f"{name}.epsilon", curve.epsilon
+    for question, at in (("__call__", 0.3), ("delta", 0.5), ("epsilon", 0.1)):
+        ask = getattr(f.bounds, question)
+        for keyword in ("tol", "memory", "method", "n_jobs", "progress"):
+            yield (
+                f"{question}({keyword}=)",
+                lambda x, ask=ask, at=at, keyword=keyword: ask(at, **{keyword: x}),
+            )
+
+
+def operators() -> Iterator[tuple[str, Call]]:
+    for name, curve in CURVES.items():
+        yield f"{name} @", curve.__matmul__
+        yield f"{name}.group", curve.group
+        yield f"{name}.symmetrise", lambda x, curve=curve: curve.symmetrise(assume=x)
+        yield f"subsample({name})", lambda x, curve=curve: to.subsample(curve, x)
+        if hasattr(curve, "renyi"):
+            yield f"{name}.renyi", curve.renyi
+    for name in ("Gaussian", "PureDP", "product"):
+        yield f"{name} **", CURVES[name].__pow__
+    yield "subsample(scheme=)", lambda x: to.subsample(f, 0.5, scheme=x)
+    yield "subsample(f)", lambda x: to.subsample(x, 0.5)
+    yield "mixture", to.mixture
+    yield "mixture weight", lambda x: to.mixture({f: x, to.Laplace(1): 0.5})
+    yield "maximum", lambda x: to.maximum(f, x)
+    yield "minimum", to.minimum
+    yield "conjugate", f.dual().conjugate
+    yield "hockey_stick", exact.hockey_stick
+    yield "at_least", f.__ge__
+    yield "dominates", lambda x: f.dominates(to.Gaussian(2), failure=x)
+    yield "distance", lambda x: f.distance(to.Gaussian(2), metric=x)
+    yield "distance to", f.distance
+    yield "gdp", lambda x: f.gdp(x).mu
+    yield "tabulate", f.tabulate
+
+
+def is_hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except (TypeError, ValueError):  # NumPy's intervals of time raise the latter
+        return False
+    return True
+
+
+def constructors() -> Iterator[tuple[str, Call]]:
+    yield "Gaussian", to.Gaussian
+    yield "Laplace", to.Laplace
+    yield "PureDP", to.PureDP
+    yield "TotalVariation", to.TotalVariation
+    yield "approximate_dp(epsilon)", lambda x: to.approximate_dp(x, 0.1)
+    yield "approximate_dp(delta)", lambda x: to.approximate_dp(1.0, x)
+    yield "LocationShift(distribution)", lambda x: to.LocationShift(x, 1.0)
+    for law in (scipy.stats.norm, scipy.stats.laplace, scipy.stats.logistic, scipy.stats.gumbel_r):
+        yield f"LocationShift({law.name})", lambda x, law=law: to.LocationShift(law(), x)
+    yield "PiecewiseLinear(x, x)", lambda x: to.PiecewiseLinear(x, x)
+    yield "PiecewiseLinear(vertex)", lambda x: to.PiecewiseLinear([0, x, 1], [1, 0.25, 0])
+    yield "PiecewiseLinear(height)", lambda x: to.PiecewiseLinear([0, 0.5, 1], [1, x, 0])
+    yield "Profile", to.Profile.from_epsilon_delta
+    yield "Profile(epsilon)", lambda x: to.Profile.from_epsilon_delta({x: 0.1} if is_hashable(x) else x)
+    yield "Profile(delta)", lambda x: to.Profile.from_epsilon_delta({0.5: x})
+    yield "Symbolic", to.Symbolic
+
+
+def mechanisms() -> Iterator[tuple[str, Call]]:
+    usual: dict[type[Any], dict[str, Any]] = {
+        M.Gaussian: {"noise_multiplier": 1.0},
+        M.Laplace: {"scale": 2.0, "sensitivity": 1.0},
+        M.SubsampledGaussian: {"noise_multiplier": 1.0, "sample_rate": 0.1},
+        M.SubsampledLaplace: {"scale": 2.0, "sample_rate": 0.1, "sensitivity": 1.0},
+        M.RandomizedResponse: {"epsilon": 1.0, "categories": 3},
+        M.PureDP: {"epsilon": 1.0},
+        M.ApproximateDP: {"epsilon": 1.0, "delta": 0.1},
+        M.DiscreteGaussian: {"sigma": 2.0, "sensitivity": 1},
+        M.DiscreteLaplace: {"scale": 2.0, "sensitivity": 2},
+    }
+    for kind, parameters in usual.items():
+        for name in parameters:
+            yield (
+                f"{kind.__name__}({name}=)",
+                lambda x, kind=kind, rest=parameters, name=name: kind(**{**rest, name: x}).curve(),
+            )
+    yield "Plan", lambda x: to.Plan(x).guarantee()
+    yield "Plan count", lambda x: to.Plan({M.Gaussian(noise_multiplier=2): x}).guarantee()
+    yield "Plan adjacency", lambda x: to.Plan({}, adjacency=x).guarantee()
+
+
+def theorems() -> Iterator[tuple[str, Call]]:
+    calls: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+        "basic": (B.basic_composition, {"epsilon": 0.5, "delta": 1e-6, "n": 3}),
+        "advanced": (
+            B.advanced_composition,
+            {"epsilon": 0.5, "delta": 1e-6, "n": 3, "slack": 1e-6, "form": "k-fold"},
+        ),
+        "optimal": (lambda **rest: B.optimal_composition(0.5, 1e-7, **rest), {"n": 3, "at_delta": 1e-5}),
+        "zcdp": (B.zcdp_route, {"rho": 0.5, "delta": 1e-5, "conversion": "optimal"}),
+        "renyi": (B.renyi_route, {"curve": f, "delta": 1e-5, "orders": [2.0]}),
+        "classical": (B.classical_gaussian, {"epsilon": 0.5, "delta": 1e-5, "sensitivity": 1.0}),
+        "exact": (B.exact_gaussian, {"epsilon": 0.5, "delta": 1e-5, "sensitivity": 1.0}),
+        "laplace basic": (B.laplace_basic, {"epsilon": 0.5, "n": 3, "sensitivity": 1.0}),
+        "laplace advanced": (B.laplace_advanced, {"epsilon": 0.5, "delta": 1e-5, "n": 3, "sensitivity": 1.0}),
+        "epsilon-delta CLT": (L.epsilon_delta_clt, {"epsilon": 0.1, "delta": 1e-6, "n": 100}),
+        "DP-SGD CLT": (
+            L.dp_sgd_clt,
+            {"sample_rate": 0.01, "noise_multiplier": 1.0, "steps": 100, "scheme": "poisson"},
+        ),
+    }
+    for label, (function, usual) in calls.items():
+        for name in usual:
+            yield (
+                f"{label}({name}=)",
+                lambda x, function=function, usual=usual, name=name: function(**{**usual, name: x}),
+            )
+    for name in (
+        "clt",
+        "edgeworth",
+        "berry_esseen",
+        "edgeworth_bounds",
+        "kl",
+        "kappa2",
+        "kappa3",
+        "kappa3bar",
+    ):
+        yield name, getattr(L, name)
+    for name, estimate in (
+        ("clt", L.clt(composed)),
+        ("edgeworth", L.edgeworth(composed)),
+        ("Berry-Esseen", L.berry_esseen(composed)),
+    ):
+        yield f"{name} estimate", estimate if isinstance(estimate, L.ApproximateCurve) else estimate.bounds
+        yield f"{name} estimate.delta", estimate.delta
+        yield f"{name} estimate.epsilon", estimate.epsilon
+
+
+def numbers(result: Any) -> Iterator[Any]:
+    """Yield the numbers of an answer; a curve of numbers is asked, and answers or says how far it can see."""
+    if isinstance(result, to.TradeOff):
+        if not (result.free_symbols or result.composed):
+            for ask, at in (
+                (result.bounds, [0.0, 1e-300, 0.3, 1.0]),
+                (result.bounds.delta, [-1.0, 0.0, 1.0, 1.7e308]),
+                (result.bounds.epsilon, 1e-5),
+            ):
+                yield from numbers(ask(at))
+    elif isinstance(result, tuple):  # bounds, and records
+        for each in result:
+            yield from numbers(each)
+    elif isinstance(result, B.Baseline | B.Calibration):
+        yield from (result.epsilon, result.delta)
+        yield from numbers(result.guarantee)
+    elif isinstance(result, float | np.floating | np.ndarray):
+        yield result
+
+
+def wrong(call: Call, value: Any) -> str:
+    """Say what is wrong with the answer to an absurd argument; nothing where all is well."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = [np.isnan(np.asarray(each, dtype=float)).any() for each in numbers(call(value))]
+    except TradeOffError as error:
+        return "" if len(str(error)) > 10 and "\n" not in str(error) else f"says {str(error)!r}"
+    except Exception as error:  # noqa: BLE001 - whatever else is raised is what is looked for
+        return f"raises {type(error).__name__}: {error}"
+    return "answers NaN" if any(found) else ""
+
+
+def label(value: Any) -> str:
+    try:
+        return repr(value)[:60]
+    except ValueError:
+        return "10**5000"
+
+
+@pytest.mark.parametrize(
+    "table", [questions, operators, constructors, mechanisms, theorems], ids=lambda table: table.__name__
+)
+def test_absurd_arguments(table: Callable[[], Iterator[tuple[str, Call]]]) -> None:
+    found = [
+        f"{name}: {label(value)} {what}"
+        for name, call in table()
+        for value in ABSURD
+        if (what := wrong(call, value))
+    ]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"memory": "1"},
+        {"memory": 1e6},
+        {"n_jobs": 0},
+        {"n_jobs": "2"},
+        {"n_jobs": 2.5},
+        {"n_jobs": -(10**9)},
+        {"progress": 3},
+    ],
+)
+def test_limits_of_a_question_are_checked_before_an_engine_starts(wrong: dict[str, Any]) -> None:
+    with pytest.raises(DomainError, match=next(iter(wrong))):
+        composed.epsilon(1e-5, **wrong)
+    assert composed.epsilon(1e-5, memory=None) == composed.epsilon(1e-5)
+
+
+def test_errors_name_value_limit_and_remedy() -> None:
+    for call, said in (
+        (lambda: f(10**400), "range of floats"),
+        (lambda: f("0.5"), "'0.5' is not an array of real numbers; give integers, floats or fractions"),
+        (lambda: f(True), "True is not an array"),
+        (lambda: f(np.ma.masked_array([0.5], [True])), "masked"),
+        (
+            lambda: to.baselines.basic_composition(0.1, n=2**63),
+            "9007199254740992, the most that floats count exactly",
+        ),
+        (lambda: to.subsample(f, 0.1, scheme=[]), "not one of 'poisson'"),  # type: ignore[arg-type]  # on purpose
+        (lambda: to.PiecewiseLinear(0.5, 0.5), "not a list of vertices"),  # type: ignore[arg-type]  # on purpose
+    ):
+        with pytest.raises(DomainError, match=said):
+            call()
+
+
+mp.mp.dps = 60
+LOSSES = [0.01, 0.7, 5.0, 20.0, 50.0, 699.0, 701.0, 744.0, 745.0, 746.0, 1e3, 1e16, 1e154, 1.7e308]
+ALPHAS = np.unique(
+    [
+        0.0,
+        5e-324,
+        1e-323,
+        2e-322,
+        1e-310,
+        1e-300,
+        1e-22,
+        2.0611536181902017e-09,
+        1e-3,
+        0.25,
+        0.3,
+        0.5,
+        0.7,
+        1 - 2.0**-53,
+        1.0,
+    ]
+)
+
+
+def near_kinks(loss: float) -> np.ndarray[Any, Any]:
+    kinks = [1 / (1 + math.exp(min(loss, 700.0))), math.exp(-loss) / 2]
+    return np.clip(
+        np.concatenate(
+            [ALPHAS, *(k * (1 + s * np.geomspace(1e-16, 0.5, 40)) for k in kinks for s in (-1, 1))]
+        ),
+        0.0,
+        1.0,
+    )
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_pure_curves_hold_the_truth_at_every_loss(loss: float) -> None:
+    def pure(a: Any) -> Any:
+        return max(1 - mp.exp(loss) * a, mp.exp(-loss) * (1 - a))
+
+    def laplace(a: Any) -> Any:
+        return (
+            1 - mp.exp(loss) * a
+            if a < mp.exp(-loss) / 2
+            else mp.exp(-loss) * (1 / (4 * a) if a <= 0.5 else 1 - a)
+        )
+
+    alpha = near_kinks(loss)
+    for curve, truth in ((to.PureDP(loss), pure), (to.Laplace(loss), laplace)):
+        lower, upper = curve.bounds(alpha)
+        for a, low, high in zip(alpha.tolist(), lower.tolist(), upper.tolist(), strict=True):
+            assert low <= truth(mp.mpf(a)) <= high, (curve, a)
+        assert np.all(upper - lower <= 1e-9 * upper + 1e-13 + 4 * 5e-324)
+        epsilon = np.array([-800.0, -1.0, 0.0, loss / 2, loss * 0.999, loss, 1.7e308])
+        low, high = curve.bounds.delta(epsilon)
+        assert np.all((low <= high) & (high[0] == 1) & (high[5] <= 1e-13 * loss))
+
+
+@pytest.mark.parametrize("mu", [1e3, 1e6, 1e10, 1e16, 1e100, 1e154, 1e300, 1.7e308])
+def test_blunt_gaussians(mu: float) -> None:
+    g = to.Gaussian(mu)
+    lower, upper = g.bounds([0.0, 5e-324, 0.3, 1.0])
+    assert lower.tolist() == [1, 0, 0, 0]
+    assert upper[0] == 1
+    assert np.all(upper[1:] <= 1e-300)
+    top = mp.mpf(mu) ** 2 / 2
+    for share, delta in (
+        (0.0, 1),
+        (0.5, 1),
+        (0.999, 1),
+        (1.001, 0),
+        (2.0, 0),
+    ):  # sqrt(2 eps) away from where delta falls
+        epsilon = float(top * share) if top * share < 1e308 else 0.0
+        low, high = g.bounds.delta(epsilon)
+        expected = delta if epsilon else 1
+        assert low <= high
+        if mu >= 1e6:
+            assert expected - 1e-15 <= low
+            assert high <= max(expected, 5e-324)
+
+
+@pytest.mark.parametrize("order", [1 + 1e-9, 1.5, 2.0, 64.0, 1e16, 1.7e308, math.inf])
+@pytest.mark.parametrize("loss", [0.0, 1e-9, 0.3, 3.0, 700.0, 1e300])
+def test_renyi_divergences_at_the_ends(order: float, loss: float) -> None:
+    a, e = mp.mpf(order), mp.mpf(loss)
+    if mp.isinf(a) or loss > 700:
+        pure = laplace = e
+    else:
+        with mp.workdps(400):
+            p = 1 / (1 + mp.exp(-e))
+            pure = (
+                mp.log(p**a * (1 - p) ** (1 - a) + (1 - p) ** a * p ** (1 - a)) / (a - 1)
+                if order < 1e3
+                else e
+            )
+            laplace = (
+                mp.log(a / (2 * a - 1) * mp.exp((a - 1) * e) + (a - 1) / (2 * a - 1) * mp.exp(-a * e))
+                / (a - 1)
+                if order < 1e3
+                else e
+            )
+    tolerance = {"rel": 1e-6, "abs": 1e-15 / (order - 1) + 1e-15}
+    assert to.PureDP(loss).renyi(order) == pytest.approx(float(pure), **tolerance)
+    assert to.Laplace(loss).renyi(order) == pytest.approx(float(laplace), **tolerance)
+
+
+def test_sums_beyond_floats_are_refused() -> None:
+    with pytest.raises(DomainError, match="above all floats"):
+        to.Gaussian(1.7e308) ** 4
+    assert to.Gaussian(1e200) @ to.Gaussian(1.0) == to.Gaussian(1e200)
+    assert (to.Gaussian(math.inf) @ to.Gaussian(1.0)).bounds(0.0).upper <= 1e-15

@@ -1,0 +1,1 @@
+"""Laws of the privacy loss in, certified numbers out: planner, engines and what they remember; no privacy policy here."""

@@ -1,0 +1,208 @@
+"""Drawing a line: transforms of all factors, their product at the nodes, and where the nodes may end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tradeoff.composition.contour import chernoff
+from tradeoff.composition.contour.choice import transform
+from tradeoff.composition.contour.line import DEEP, ContourLine
+from tradeoff.composition.contour.tail import stays_below
+from tradeoff.composition.contour.transform import Complex, Transform
+from tradeoff.composition.options import query_options
+from tradeoff.errors import MissingExtraError, SizeError
+from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.loss.law import LossLaw
+
+BYTES = 256
+"""Working memory a node of a line takes while it is drawn and asked."""
+
+_FAINT = 20.0
+_BLOCK = 64
+_MANY, _SILENT, _SPARSE = 2048, 120.0, 8
+_EXACT = 2**53
+"""Counts up to this one are floats; others are rounded before they multiply."""
+
+_SHARED = 64
+"""Fewest factors worth sharing among jobs."""
+
+
+class Placement(NamedTuple):
+    """Where to draw a line: real part c, the two Chernoff points beside it, the step; what may be left out, and the cost allowed.
+
+    ``scale`` is the spread of the integrand about the saddle: so far from the aim e^(1/2) of the accuracy is lost.
+    """
+
+    c: float
+    left: float
+    right: float
+    step: float
+    goal: float
+    most: float
+    tau: float
+    scale: float
+
+    @property
+    def drawable(self) -> bool:
+        """Whether floats hold the aim: with losses or counts out of all proportion tilts meet, periods and goals overflow."""
+        return (
+            0 < self.goal < math.inf
+            and 0 < self.step < math.inf
+            and self.left < self.c < self.right
+            and self.scale < math.inf
+        )
+
+
+def draw(laws: Sequence[LossLaw], counts: Sequence[int], aim: Placement) -> ContourLine | None:
+    """Return the line, or None where some density is unknown or a quadrature too large."""
+    found = [
+        transform(law, aim.c, chernoff.DIGITS + math.log(n)) for law, n in zip(laws, counts, strict=True)
+    ]
+    transforms = [t for t in found if t is not None]
+    if len(transforms) < len(laws):
+        return None
+    try:
+        product = _decayed(transforms, counts, aim)
+    except SizeError:  # a quadrature grew beyond its cap: the product decays too late
+        return None
+    log, error, cut = product
+    # What aliases is the product with the Gaussian added.
+    sides = [chernoff.at(laws, counts, c).blurred(aim.tau) for c in (aim.left, aim.right)]
+    blurred = aim.tau**2 * (aim.c**2 - aim.c) / 2
+    scale = [n * t.log_m for n, t in zip(counts, transforms, strict=True)]
+    rounded = UNIT * (2 if max(counts) <= _EXACT else 4)
+    means = [n * t.mean for n, t in zip(counts, transforms, strict=True)]
+    return ContourLine(
+        c=aim.c,
+        log_m=math.fsum(scale) + blurred,
+        log_m_error=math.fsum(n * t.log_m_error for n, t in zip(counts, transforms, strict=True))
+        + rounded * _size([*scale, blurred]),
+        mean=math.fsum(means) + aim.tau**2 * (aim.c - 0.5),
+        mean_error=rounded * _size(means) + 4 * UNIT * aim.tau**2 * aim.c,
+        step=aim.step,
+        log=log,
+        error=error,
+        cut=cut,
+        left=sides[0],
+        right=sides[1],
+        tau=aim.tau,
+        scale=aim.scale,
+    )
+
+
+def _size(terms: Sequence[float]) -> float:
+    return math.fsum(map(abs, terms))
+
+
+def _decayed(
+    transforms: Sequence[Transform], counts: Sequence[int], aim: Placement
+) -> tuple[Complex, Array, float]:
+    """Return log of the product at the nodes, absolute errors of the product, and a bound on it beyond the last node.
+
+    The nodes go on until what is left out is below ``aim.goal``; where the cost allowed is spent before, the bounds are wider.
+    """
+    stop = DEEP / aim.tau if aim.tau > 0 else math.inf
+    lasting = -_far(transforms, counts, 1e100)  # what atoms leave for ever
+    log, error, size, spent = [], [], 0, 0
+    while True:
+        block: Array = aim.step * np.arange(size, max(2 * size, _BLOCK), dtype=float)
+        values, off, ceiling = _product(transforms, counts, block)
+        smooth = (aim.tau * block) ** 2 / 2
+        log.append(values - smooth)
+        error.append(off * np.exp(-smooth) * (1 + 4 * UNIT * smooth))
+        size, last = size + len(block), float(block[-1])
+        spent, price = spent + len(block) * _cost(transforms, last), len(block) * _cost(transforms, 2 * last)
+        level = -math.log(aim.goal * math.pi * last)
+        if last >= stop:
+            cut = math.exp(-((aim.tau * last) ** 2) / 2)
+        elif (
+            lasting > level
+            and ceiling[-1] < -1.1 * level
+            and stays_below(transforms, counts, level, last, stop, aim.most) == math.inf
+        ):
+            cut = max(
+                math.exp(-level), math.exp(-(DEEP**2) / 2) if aim.tau else 0.0
+            )  # the walk ends where tau takes over
+        elif (
+            (lasting < _FAINT and not aim.tau)
+            or size >= query_options().most(BYTES)
+            or spent + 2 * price > aim.most
+        ):
+            cut = math.exp(_far(transforms, counts, last) - (aim.tau * last) ** 2 / 2)
+        else:
+            continue
+        return np.concatenate(log), np.concatenate(error), cut * (1 + 1e-9)
+
+
+def _cost(transforms: Sequence[Transform], y: float) -> int:
+    return sum(t.cost(y) for t in transforms)
+
+
+def _far(transforms: Sequence[Transform], counts: Sequence[int], y: float) -> float:
+    return float(sum(n * t.far(y) for t, n in zip(transforms, counts, strict=True)))
+
+
+def _product(
+    transforms: Sequence[Transform], counts: Sequence[int], y: Array
+) -> tuple[Complex, Array, Array]:
+    """Return sum n log rho, the absolute error of the product and the sum of ceilings."""
+    jobs = query_options().jobs
+    if jobs == 1 or len(transforms) < _SHARED:
+        log, slip, ceiling = _logs(transforms, counts, y)
+    else:
+        log, slip, ceiling = _shared(transforms, counts, y, jobs)
+    slip += 2 * UNIT * len(transforms) * np.abs(np.where(np.isfinite(slip), log, 0.0))
+    gone = ceiling <= -_SILENT
+    log.real = np.minimum(
+        log.real, 0.0
+    )  # the truth is in the unit disc: moving there brings the value no farther from it
+    log.real[gone] = -np.inf
+    size = np.exp(np.minimum(log.real, 0.0))
+    near = (slip < 0.5) & ~gone
+    error = np.where(near, size * np.expm1(np.where(near, slip, 0.0)), np.exp(ceiling) + size)
+    return log, error, ceiling
+
+
+def _logs(transforms: Sequence[Transform], counts: Sequence[int], y: Array) -> tuple[Complex, Array, Array]:
+    """Sum logarithms, their errors and ceilings; later factors skip frequencies where nothing is left."""
+    log, slip, ceiling = np.zeros(len(y), complex), np.zeros(len(y)), np.zeros(len(y))
+    alive = np.arange(len(y))
+    for factor, n in zip(transforms, counts, strict=True):
+        ratio = (
+            factor.ratio(y[alive]) if len(alive) < len(y) / _SPARSE else factor.ratio(y, even=True).at(alive)
+        )
+        known = np.isfinite(ratio.error)
+        log[alive] += n * ratio.log.real + 1j * (n * ratio.log.imag)  # n times a complex -inf would be NaN
+        slip[alive] += n * (
+            ratio.error + 4 * UNIT * np.abs(np.where(known, ratio.log, 0.0))
+        ) + 2 * UNIT * np.abs(ratio.log.imag)
+        ceiling[alive] += n * ratio.ceiling
+        if len(y) > _MANY:
+            alive = alive[ceiling[alive] > -_SILENT]
+            if not len(alive):
+                break
+    return log, slip, ceiling
+
+
+def _shared(
+    transforms: Sequence[Transform], counts: Sequence[int], y: Array, jobs: int | None
+) -> tuple[Complex, Array, Array]:
+    """Do it in jobs: sums of parts, whose order does not matter to the bounds."""
+    try:
+        import joblib
+    except ImportError as error:
+        raise MissingExtraError(
+            'n_jobs other than 1 needs joblib: pip install "tradeoff[parallel]"'
+        ) from error
+    pieces = range(0, len(transforms), _SHARED // 2)
+    work = (
+        joblib.delayed(_logs)(transforms[i : i + _SHARED // 2], counts[i : i + _SHARED // 2], y)
+        for i in pieces
+    )
+    done: list[Any] = joblib.Parallel(n_jobs=jobs)(work)
+    log, slip, ceiling = (sum(column) for column in zip(*done, strict=True))
+    return log, slip, ceiling

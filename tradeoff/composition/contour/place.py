@@ -1,0 +1,58 @@
+"""Where to draw a line for a question: saddle point, step and cost. Choices only; validity does not rest on them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tradeoff.composition.contour.draw import BYTES, Placement
+from tradeoff.composition.contour.line import DEEP
+from tradeoff.composition.options import query_options
+from tradeoff.intervals.roots import find_root
+from tradeoff.loss.cumulant import Cumulant, tilt_for_epsilon
+
+ALIAS = 1e-14
+GOAL = 1e-13
+_FARTHEST_LOGIT = 36.0
+
+
+def middle_tilt(cumulant: Cumulant, x: float) -> float:
+    """Return the saddle of e^(K - (c - 1) x)/(c (1 - c)) in 0 < c < 1."""
+
+    def rise(logit: float) -> float:
+        """Return the derivative of the logarithm, times c (1 - c), which removes its poles."""
+        c, rest = 1 / (1 + math.exp(-logit)), 1 / (1 + math.exp(logit))
+        return (cumulant(c)[1] - x) * c * rest + c - rest
+
+    return 1 / (1 + math.exp(-find_root(rise, -_FARTHEST_LOGIT, _FARTHEST_LOGIT)))
+
+
+def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
+    """Return the aim with a Gaussian added, so narrow that it moves psi by about the relative ``accuracy``, if the cost allows."""
+    tau = math.sqrt(accuracy / abs(sharp.c * (sharp.c - 1)))
+    nodes = min(query_options().most(BYTES), sharp.most / each) / 2
+    return sharp._replace(tau=max(tau, DEEP / (sharp.step * nodes)))
+
+
+def aim(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Placement:
+    """Placement a line at the loss x, in the strip 0 < c < 1 or in c > 1."""
+    c = middle_tilt(cumulant, x) if middle else tilt_for_epsilon(cumulant, x)
+    value, _, variance = cumulant(c)
+    spread = math.sqrt(variance + c**-2 + (c - 1) ** -2)
+    log_size = -math.log(abs(c * (c - 1))) - math.log(math.sqrt(2 * math.pi) * spread)
+
+    def period(other: float) -> float:
+        log_kappa = (other - 1) * math.log1p(-1 / other) - math.log(other) if other > 1 else 0.0
+        gap = other - c
+        if gap == 0:  # c is so large that no float is near it
+            return math.inf
+        excess = cumulant(other)[0] - value - gap * x + log_kappa - log_size - math.log(ALIAS)
+        return excess / abs(gap) + spread  # it serves questions within so much of its aim
+
+    reach = np.geomspace(0.05, 60, 16) / math.sqrt(max(variance, 1e-300))
+    floor, ceiling = (0.0, 1.0) if middle else (1.0, math.inf)
+    right = min((min(c + t, ceiling) for t in reach), key=period)
+    left = min((max(c - t, floor) for t in reach), key=period)
+    step = 2 * math.pi / max(period(left), period(right))
+    return Placement(c, left, right, step, GOAL * math.exp(log_size), most, 0.0, spread)

@@ -1,0 +1,70 @@
+"""How small the product of |rho_i|^n_i stays beyond a frequency: a walk outwards that ends where the tails of all factors take over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tradeoff.composition.contour.transform import Transform
+from tradeoff.errors import SizeError
+from tradeoff.intervals.rounding import Array
+
+_ROUNDS = 400
+_AHEAD = 8
+_FINEST = 1e-4
+
+
+def stays_below(
+    transforms: Sequence[Transform],
+    counts: Sequence[int],
+    level: float,
+    start: float,
+    stop: float,
+    most: float,
+) -> float:
+    """Return the frequency up to which sum n_i log|rho_i(y)| < -level is proved, from ``start`` on; inf where it ends for good.
+
+    One evaluation at y bounds every |rho_i| on [y - s, y + s], and clears it where the bounds' sum n_i log is below -level.
+    Any subset of the factors gives a bound, since no term is positive.
+    Beyond ``stop`` nothing need be shown; after ``most`` terms the walk gives up where it is.
+    """
+    try:
+        return _walk(transforms, counts, level, start, stop, most)
+    except SizeError:  # a quadrature grew too large before the walk ended
+        return start
+
+
+def _walk(
+    transforms: Sequence[Transform],
+    counts: Sequence[int],
+    level: float,
+    start: float,
+    stop: float,
+    most: float,
+) -> float:
+    chosen = _strongest(transforms, counts, start, 3 * level)
+    few, powers = [transforms[i] for i in chosen], np.array([counts[i] for i in chosen], dtype=float)
+    at, step, spent = start, start / 16, 0.0
+    for _ in range(_ROUNDS):
+        if at >= stop or float(sum(n * t.far(at) for n, t in zip(powers, few, strict=True))) < -level:
+            return np.inf
+        # Each point is the middle of an interval, which it clears to both sides.
+        middle: Array = at + step * np.arange(1, 2 * _AHEAD, 2, dtype=float)
+        cleared = powers @ np.array([t.around(middle, step * (1 + 1e-9)) for t in few]) < -level
+        run = _AHEAD if cleared.all() else int(np.argmin(cleared))
+        at += 2 * step * run
+        step *= 2.0 if run == _AHEAD else 1.0 if run > _AHEAD // 2 else 0.5
+        spent += _AHEAD * sum(t.cost(at) for t in few)
+        if step < _FINEST * start or spent > most:
+            return at
+    return at
+
+
+def _strongest(transforms: Sequence[Transform], counts: Sequence[int], y: float, enough: float) -> list[int]:
+    """Return the factors that do most at y, as many as are needed to do ``enough``."""
+    at = np.array([y])
+    strength = [-n * float(t.ratio(at).ceiling[0]) for t, n in zip(transforms, counts, strict=True)]
+    order = np.argsort(strength)[::-1]
+    reached = np.cumsum(np.array(strength)[order])
+    return [int(i) for i in order[: int(np.searchsorted(reached, enough)) + 1]]

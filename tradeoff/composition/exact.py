@@ -1,0 +1,217 @@
+"""Products of finitely many atoms, added up without a lattice."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+
+from tradeoff.composition.lattice.table import ProfileTable
+from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.loss.discrete import AtomicLaw, merged
+from tradeoff.loss.law import NO_ATOMS, Atoms, LossLaw, lost_mass
+
+MAX_PRODUCT = 2**20
+"""Most atoms of a product taken exactly; beyond, the lattice answers."""
+
+_FAR = 800.0
+_FARTHEST = 5000.0
+"""Losses up to this size have powers that extended precision holds."""
+
+_STEEPEST = 650.0
+"""Such slopes lie left of every alpha above e^-650."""
+
+_FINE = float(np.finfo(np.longdouble).eps)
+
+
+class Sums:
+    """Bounds from the atoms of the product themselves."""
+
+    def __init__(self, law: AtomicLaw, q_plus: float) -> None:
+        self.law, self.q_plus, self.table = law, q_plus, profile(law, q_plus)
+
+    def delta(self, epsilon: Array, tol: float | None) -> tuple[Array, Array]:
+        """Bound delta(epsilon)."""
+        return self.table.delta(epsilon)
+
+    def epsilon(self, delta: Array, tol: float | None) -> tuple[Array, Array]:
+        """Bound the least epsilon with delta(epsilon) <= delta."""
+        return self.table.epsilon(delta)
+
+    def beta(self, alpha: Array, tol: float | None) -> tuple[Array, Array]:
+        """Bound f(alpha) for alpha in (0, 1)."""
+        return beta(self.law, self.q_plus, alpha)
+
+
+def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
+    """Return the law of the product if all factors are atomic and the atoms of the sum stay few, else None."""
+    if any(law.continuous or len(law.atoms.loss) == 0 for law in laws):
+        return None
+    if (
+        sum(n * float(np.max(np.abs(law.atoms.loss))) for law, n in zip(laws, counts, strict=True))
+        > _FARTHEST
+    ):
+        return None
+    powers = [_power(law.atoms, count) for law, count in zip(laws, counts, strict=True) if count]
+    found = NO_ATOMS._replace(loss=np.zeros(1), log_p=np.zeros(1), slack=np.zeros(1))
+    for power in powers:
+        if power is None or len(found.loss) * len(power.loss) > MAX_PRODUCT:
+            return None
+        found = merged(
+            *(np.add.outer(mine, theirs).ravel() for mine, theirs in zip(found, power, strict=True))
+        )
+    lost = float(sum(count * getattr(law, "lost", 0.0) for law, count in zip(laws, counts, strict=True)))
+    p_minus = lost_mass([min(law.p_minus, 1 - UNIT) for law in laws], counts)
+    # A loss brings its own error n times; a power adds up to min(k, n) terms and rounds n, the product adds one a law.
+    position = 0.0
+    for law, n in zip(laws, counts, strict=True):
+        rounds = min(len(law.atoms.loss), n) + 1 if n > 1 else 0
+        position += n * float(np.max(law.loss_error)) + UNIT * (rounds + len(laws)) * n * float(
+            np.max(np.abs(law.atoms.loss))
+        )
+    return AtomicLaw(found.loss, found.log_p, p_minus, slack=found.slack, lost=lost, position=position)
+
+
+def _power(atoms: Atoms, n: int) -> Atoms | None:
+    """Return the atoms of n rounds: one for every way to share n rounds among k losses, C(n + k - 1, k - 1) of them."""
+    k = len(atoms.loss)
+    if n == 1:
+        return atoms
+    if math.lgamma(n + k) - math.lgamma(k) - math.lgamma(n + 1) > math.log(MAX_PRODUCT / k):
+        return None
+    shares = _shares(n, k)
+    log_ways = gammaln(n + 1.0) - np.sum(gammaln(shares + 1.0), axis=1)
+    terms = min(k, n) + 8  # a row has no more entries that are not 0, and log 0! = log 1! = 0 are exact
+    slack = shares @ (atoms.slack + UNIT * terms * np.abs(atoms.log_p)) + UNIT * 2 * terms * (
+        1 + math.lgamma(n + 1)
+    )
+    return merged(shares @ atoms.loss, shares @ atoms.log_p + log_ways, slack)
+
+
+def _shares(n: int, k: int) -> Array:
+    """Return all vectors of k non-negative integers that add up to n, one a row."""
+    rows, left = np.zeros((1, 0)), np.array([float(n)])
+    for _ in range(k - 1):
+        sizes = left.astype(np.int64) + 1
+        owner = np.repeat(np.arange(len(left)), sizes)
+        taken = np.arange(len(owner)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        rows, left = np.column_stack([rows[owner], taken]), left[owner] - taken
+    return np.column_stack([rows, left])
+
+
+def _masses(logs: Array) -> Any:
+    """Return exponentials in extended precision, whose range and digits make sums of a million terms exact to a float."""
+    return np.exp(logs.astype(np.longdouble))
+
+
+def _tail(masses: Any) -> Any:
+    """Return the sums from every entry to the last."""
+    return np.cumsum(masses[::-1])[::-1]
+
+
+def _ends(values: Any) -> Array:
+    return np.asarray(values, dtype=float)
+
+
+def beta(law: AtomicLaw, q_plus: float, alpha: Array) -> tuple[Array, Array]:
+    """Bound f(alpha) between the vertices (P(L > l_k), Q(L <= l_k)): tail sums of positive terms, whatever their size."""
+    p, q = _masses(law.log_p), _masses(law.log_p + law.loss)
+    slack_p, slack_q = _slacks(law)
+    above, above_off = (
+        _ends(np.append(_tail(p), 0.0)),
+        _ends(np.append(_tail(p * slack_p), 0.0)),
+    )  # P(L >= l_k), then 0
+    under, under_off = (
+        _ends(np.append(0.0, np.cumsum(p))),
+        _ends(np.append(0.0, np.cumsum(p * slack_p))),
+    )  # P(L < l_k), then all
+    below, below_off = (
+        _ends(np.append(0.0, np.cumsum(q))),
+        _ends(np.append(0.0, np.cumsum(q * slack_q))),
+    )  # Q(L < l_k), then all
+    power, power_off = (
+        _ends(np.append(_tail(q), 0.0)),
+        _ends(np.append(_tail(q * slack_q), 0.0)),
+    )  # Q(L >= l_k), then 0
+    under = under + law.p_minus
+    near_one, rest = (
+        alpha > 0.5,
+        1 - alpha,
+    )  # there 1 - alpha is exact, its tail sums are the accurate ones and find the vertex
+    k = (
+        np.where(
+            near_one,
+            np.searchsorted(under, rest, side="right"),
+            np.searchsorted(-above, -alpha, side="right"),
+        )
+        - 1
+    )
+    k = np.clip(k, 0, len(law.loss) - 1)
+    width = np.maximum(np.exp(law.log_p[k]), TINY)
+    with np.errstate(
+        over="ignore"
+    ):  # beyond 1 by however much; right of all vertices the share is 0, and beta with it
+        share = np.clip(np.where(near_one, rest - under[k], above[k] - alpha) / width, 0.0, 1.0)
+        taken = np.where(near_one, 1 - share, np.clip((alpha - above[k + 1]) / width, 0.0, 1.0))
+    kept = below[k] + share * (below[k + 1] - below[k])
+    rejected = power[k + 1] + taken * (power[k] - power[k + 1])
+    kept_off = below_off[k] + share * (
+        below_off[k + 1] - below_off[k]
+    )  # the error of every mass, as far as it is kept
+    inside = np.where(near_one, rest > under[0], alpha < above[0])
+    small = (rejected < 0.5) & inside  # there beta is near 1, and its distance from it is the accurate sum
+    value = np.where(small, (1 - q_plus) - rejected, kept)
+    off = np.where(
+        small, power_off[k] + 16 * UNIT * (rejected + q_plus) + 4 * UNIT, kept_off + 16 * UNIT * kept
+    )
+    # An error of the abscissa moves f along its slope, e^l_k; just right of a vertex, maybe along the steeper one before it.
+    moved = np.where(
+        near_one, under_off[k + 1] + 8 * UNIT * (rest + law.p_minus), above_off[k] + 4 * UNIT * alpha
+    )
+    beside = np.where(near_one, rest >= under[k + 1] - moved, alpha <= above[k + 1] + moved)
+    steep = law.loss[np.where(beside, np.minimum(k + 1, len(law.loss) - 1), k)]
+    error = (
+        off + np.where(steep > _STEEPEST, 1.0, np.exp(np.minimum(steep, _STEEPEST)) * moved) + law.lost + TINY
+    )
+    return np.maximum(value - error, 0.0), value + error
+
+
+def _slacks(law: AtomicLaw) -> tuple[Array, Array]:
+    """Return the relative errors of the masses under P and under Q, the share of the sums' rounding included."""
+    fine = 4 * len(law.loss) * _FINE + 8 * UNIT
+    slack = law.atoms.slack + fine
+    return slack, slack + law.loss_error + UNIT * (np.abs(law.log_p) + np.abs(law.loss))
+
+
+def profile(law: AtomicLaw, q_plus: float) -> ProfileTable:
+    """Return delta at every atom by sums of positive terms in extended precision; exact between them.
+
+    delta_k = delta_(k+1) + (e^l_(k+1) - e^l_k) P(L > l_k); to the left of all atoms it is a line in e^epsilon to 1.
+    """
+    loss, p, slack_p = law.loss, _masses(law.log_p), _slacks(law)[0]
+    wide = loss.astype(np.longdouble)
+    gaps = np.expm1(np.diff(wide)) * np.exp(wide[:-1])
+    delta = np.minimum(_ends(np.append(_tail(gaps * _tail(p)[1:]), 0.0)), 1.0)
+    off = _ends(np.append(_tail(gaps * _tail(p * slack_p)[1:]), 0.0)) + delta * UNIT * (32 + 4 * np.abs(loss))
+    # Losses known to ``shift`` move the nodes and, through the gaps, the values.
+    shift = float(np.max(law.loss_error)) + 8 * UNIT * (1 + float(np.max(np.abs(loss))))
+    grow = math.exp(2 * shift) - 1
+    upper = np.minimum((delta + off) * (1 + grow) + q_plus * (1 + 16 * UNIT) + law.lost + TINY, 1.0)
+    lower = np.maximum(delta - off, 0.0) * (1 - grow) + q_plus * (1 - 16 * UNIT)
+
+    def fenced(at: Array) -> Array:
+        return np.concatenate([[loss[0] - _FAR], at, [loss[-1] + _FAR]])
+
+    def ended(value: Array, first: float) -> Array:
+        return np.concatenate([[first], value, value[-1:]])
+
+    return ProfileTable(
+        fenced(loss + shift),
+        ended(upper, 1.0),
+        fenced(loss - shift),
+        ended(lower, 1 - 8 * UNIT),
+        q_plus * (1 - 16 * UNIT),
+    )

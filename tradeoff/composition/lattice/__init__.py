@@ -1,0 +1,1 @@
+"""Composition on a lattice: place, discretise, convolve, tabulate; valid for every law."""

@@ -1,0 +1,61 @@
+"""What one question may use: an engine, memory, and a callback that hears how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+Progress = Callable[[int, int], None]
+"""Called with the number of entries settled so far, and of all entries asked."""
+
+Method = Literal["closed-form", "exact", "lattice", "contour", "saddle-point"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+MEMORY = 2**30
+"""Bytes of working memory a question may use unless it says otherwise."""
+
+
+@dataclass(frozen=True)
+class QueryOptions:
+    """Limits of one question; they change how narrow its bounds are, never that they hold."""
+
+    method: Method | None = None
+    memory: int = MEMORY
+    progress: Progress | None = None
+    jobs: int | None = 1
+
+    def most(self, each: int) -> int:
+        """Return the largest power of two of items of ``each`` bytes that fit, at least 2^10."""
+        return 1 << max(10, (self.memory // each).bit_length() - 1)
+
+    @property
+    def choices(self) -> tuple[Method | None, int, bool]:
+        """Return all that an answer may depend on: sums shared among jobs are added in another order than by one alone."""
+        return self.method, self.memory, self.jobs == 1
+
+    def tell(self, settled: int, asked: int) -> None:
+        """Report progress, if anyone listens."""
+        if self.progress is not None:
+            self.progress(settled, asked)
+
+
+_USUAL = QueryOptions()
+_CURRENT: ContextVar[QueryOptions] = ContextVar("allowance", default=_USUAL)
+
+
+def query_options() -> QueryOptions:
+    """Return what the question being answered may use."""
+    return _CURRENT.get()
+
+
+@contextmanager
+def answering(limits: QueryOptions) -> Iterator[None]:
+    """Answer the questions inside under these limits."""
+    token = _CURRENT.set(limits)
+    try:
+        yield
+    finally:
+        _CURRENT.reset(token)

@@ -1,0 +1,36 @@
+"""How wide an answer is, each question in its own unit: what engines and the planner go by when they decide to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tradeoff.intervals.rounding import UNIT, Array
+
+Measure = Callable[[Array, Array], Array]
+
+_FINEST = 16 * UNIT
+"""No beta is told apart more finely: 1 - alpha is rounded already."""
+
+
+def delta(low: Array, high: Array) -> Array:
+    """Width relative to the upper bound."""
+    found: Array = (high - low) / np.where(high > 0, high, 1.0)
+    return found
+
+
+def epsilon(low: Array, high: Array) -> Array:
+    """Width in nats; infinite where a side is unknown."""
+    known = np.isfinite(low) & np.isfinite(high)
+    return np.where(low == high, 0.0, np.where(known, high - np.where(known, low, 0.0), np.inf))
+
+
+def beta(alpha: Array) -> Measure:
+    """Width relative to min(beta, 1 - alpha - beta)."""
+
+    def measure(low: Array, high: Array) -> Array:
+        scale, gap = np.minimum(high, np.maximum(1 - alpha - low, 0.0)), high - low
+        return np.where(gap <= _FINEST, 0.0, gap / np.where(scale > 0, scale, 1.0))
+
+    return measure

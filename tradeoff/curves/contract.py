@@ -1,0 +1,326 @@
+"""The contract of a trade-off function: questions, bounds and the algebra's operators."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Literal, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tradeoff.composition.cache import Cache
+from tradeoff.composition.options import query_options
+from tradeoff.curves.asking import Certified, How
+from tradeoff.curves.dispatch import operator
+from tradeoff.curves.parameters import count
+from tradeoff.errors import KindError, NoClosedForm, SymbolError, shown
+from tradeoff.intervals.bounds import Bounds, Pair, held
+from tradeoff.intervals.roots import bracket_root
+from tradeoff.intervals.rounding import UNIT, Array, around
+from tradeoff.loss.law import LossLaw
+
+CHOICES = 4
+"""Ways of answering, by method and memory, for which a curve remembers what it has made."""
+
+Hypothesis = Literal["either-order", "both-orders", "profile"]
+
+
+class TradeOff(ABC):
+    """Trade-off function f = T(P, Q): the least type II error at each type I error.
+
+    Subclasses give ``_beta`` and ``_delta`` on arrays, both sides at once; everything else has a default.
+    """
+
+    # What a subclass answers. Arrays are one-dimensional, inside the domain, and finite.
+
+    @abstractmethod
+    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        """Bound f(alpha) for alpha in [0, 1]."""
+
+    @abstractmethod
+    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+        """Bound delta(epsilon) for finite epsilon."""
+
+    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+        """Bound the least epsilon with delta(epsilon) <= delta, for delta in (Q(L = inf), 1)."""
+        lower, _ = bracket_root(lambda e: self._delta(e, None)[0], delta)
+        _, upper = bracket_root(lambda e: self._delta(e, None)[1], delta)
+        return lower, upper
+
+    @property
+    @abstractmethod
+    def symmetric(self) -> bool:
+        """Whether f = f^-1, so that one curve speaks for both orders of the pair."""
+
+    @property
+    def q_plus(self) -> float:
+        """Return Q(L = +inf) = 1 - f(0): the delta that no epsilon removes."""
+        return 0.0
+
+    @property
+    def mass_at_infinity(self) -> Bounds:
+        """Bound Q(L = +inf) = 1 - f(0) from both sides; closed forms know it to the last bit where it is a parameter."""
+        q = self.q_plus
+        return Bounds(q, q) if q in {0.0, 1.0} else held(*around(q, 4))
+
+    @property
+    def p_minus(self) -> float:
+        """Return P(L = -inf) = 1 - inf{alpha : f(alpha) = 0}."""
+        return self.q_plus if self.symmetric else 0.0
+
+    @property
+    def sup_loss(self) -> float:
+        """Return sup L over the finite losses, in nats: epsilon(Q(L = inf))."""
+        return np.inf
+
+    @property
+    def least_sup_loss(self) -> float:
+        """Return a lower bound on sup L: ``sup_loss`` is rounded up where it is computed."""
+        return rounded_down(self.sup_loss) if self.composed else self.sup_loss
+
+    @property
+    def leak(self) -> float | None:
+        """Return delta if the curve is f_{0,delta}, which only scales the axes of what it multiplies."""
+        return None
+
+    def loss_law(self) -> LossLaw:
+        """Return the law of L in the form the engines take."""
+        raise NoClosedForm(f"{self!r} hands out no law of L; ask its bounds, or take f.lower / f.upper")
+
+    def laws(self) -> tuple[LossLaw, LossLaw]:
+        """Return laws of a curve below and of a curve above; the same law twice where it is exact."""
+        law = self.loss_law()
+        return law, law
+
+    def inverse(self) -> TradeOff:
+        """Inverse f^-1(alpha) = inf{t : f(t) <= alpha} = T(Q, P)."""
+        return self if self.symmetric else _made("inverse", self)
+
+    @property
+    def free_symbols(self) -> frozenset[Any]:
+        """Symbols that must be substituted before a number can be asked."""
+        return frozenset()
+
+    def require_numbers(self) -> None:
+        """Raise ``SymbolError`` if symbols are left: where a number is asked, none of them has one."""
+        if self.free_symbols:
+            names = ", ".join(sorted(map(str, self.free_symbols)))
+            raise SymbolError(
+                f"{self!r} has free symbols {names}; substitute numbers first, with .subs({{...}})"
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the curve without what it remembers of answers: tables weigh megabytes, and can be made again."""
+        return {name: value for name, value in vars(self).items() if name not in self._remembered()}
+
+    @classmethod
+    def _remembered(cls) -> set[str]:
+        return {
+            name
+            for kind in cls.__mro__
+            for name, value in vars(kind).items()
+            if isinstance(value, cached_property)
+        }
+
+    composed: bool = False
+    """Whether the curve's numbers come from engines or from other curves, not from a closed form."""
+
+    # Questions: the safe side.
+
+    def __call__(self, alpha: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Any:
+        """Least type II error at type I error ``alpha``: a lower bound on f.
+
+        Parameters
+        ----------
+        alpha
+            Type I errors in [0, 1]; any shape.
+        tol
+            Width the bounds must reach, relative to min(beta, 1 - alpha - beta); default: as good as a second or so allows.
+        **how
+            ``method``, ``memory``, ``progress``, ``n_jobs``: see ``bounds``.
+
+        Returns
+        -------
+        float or ndarray
+            A lower bound on f(alpha), shaped like ``alpha``.
+
+        Raises
+        ------
+        DomainError
+            If an alpha is NaN or outside [0, 1].
+        PrecisionError
+            If ``tol`` cannot be reached.
+        """
+        return self.bounds(alpha, tol=tol, **how).lower
+
+    def delta(self, epsilon: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Any:
+        """Privacy profile delta(eps) = sup_alpha 1 - f(alpha) - e^eps alpha: an upper bound.
+
+        Parameters
+        ----------
+        epsilon
+            Losses in nats, any real number or infinity; any shape.
+        tol
+            Relative width the bounds must reach.
+        **how
+            ``method``, ``memory``, ``progress``, ``n_jobs``: see ``bounds``.
+
+        Returns
+        -------
+        float or ndarray
+            An upper bound on delta, shaped like ``epsilon`` (Dong, Roth, Su 2022, Proposition 2.12).
+        """
+        return self.bounds.delta(epsilon, tol=tol, **how).upper
+
+    def epsilon(self, delta: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Any:
+        """Least epsilon with delta(epsilon) <= delta, in nats: an upper bound.
+
+        Parameters
+        ----------
+        delta
+            Probabilities in [0, 1]; any shape. Negative epsilon answers delta > delta(0); 0 asks for sup L.
+        tol
+            Absolute width the bounds must reach.
+        **how
+            ``method``, ``memory``, ``progress``, ``n_jobs``: see ``bounds``.
+
+        Returns
+        -------
+        float or ndarray
+            An upper bound on epsilon; +inf only if delta < Q(L = inf) truly, or no bound is known.
+        """
+        return self.bounds.epsilon(delta, tol=tol, **how).upper
+
+    @property
+    def bounds(self) -> Certified:
+        """Ask the same questions for both sides."""
+        return Certified(self)
+
+    # Algebra.
+
+    def __matmul__(self, other: object) -> TradeOff:
+        """Tensor product f (x) g = T(P x P', Q x Q'): the guarantee of running both (Dong, Roth, Su 2022, Theorem 3.2)."""
+        return _made("tensor", [(self, 1), (operand(other), 1)])
+
+    def __pow__(self, n: int) -> TradeOff:
+        """n-fold tensor power; ``f ** 0`` is the identity."""
+        return _made("tensor", [(self, count("n", n))])
+
+    def __invert__(self) -> TradeOff:
+        """Inverse T(Q, P)."""
+        return self.inverse()
+
+    def symmetrise(self, *, assume: Hypothesis) -> TradeOff:
+        """Guarantee for unordered neighbours, under the stated hypothesis.
+
+        ``"either-order"``: one order of the pair has curve f, the other f^-1: the hull of min{f, f^-1}.
+        ``"both-orders"``: every ordered pair has at least f: max{f, f^-1}.
+        ``"profile"``: delta(eps) known for eps >= 0 in both orders: Symm(f).
+        """
+        return _made("symmetrise", self, assume=assume)
+
+    def group(self, k: int) -> TradeOff:
+        """Guarantee for groups of ``k`` records, 1 - (1 - f)^(o k), for symmetric f (Dong, Roth, Su 2022, Theorem 2.14)."""
+        return _made("group", self, k)
+
+    def dual(self) -> Any:
+        """Privacy profile as an object of its own, with conjugation back."""
+        return operator("dual")(self)
+
+    def __ge__(self, other: object) -> bool:
+        """Blackwell order: whether f is at least as private everywhere; raises ``Undecided`` rather than guess."""
+        return bool(operator("at_least")(self, operand(other)))
+
+    def __le__(self, other: object) -> bool:
+        """Whether ``other`` is at least as private everywhere."""
+        return bool(operator("at_least")(operand(other), self))
+
+    def dominates(self, other: TradeOff, *, failure: float) -> bool:
+        """Whether f >= g (x) f_{0,failure}, decided from certified bounds."""
+        return bool(operator("dominates")(self, operand(other), failure=failure))
+
+    def distance(self, other: TradeOff, *, metric: Literal["uniform", "levy"] = "uniform") -> Bounds:
+        """Distance between two curves, held from both sides."""
+        bounds: Bounds = operator("distance")(self, operand(other), metric=metric)
+        return bounds
+
+    def gdp(self, failure: float = 1e-10) -> Any:
+        """Least mu with f >= G_mu (x) f_{0,failure} at every alpha, with what reporting it gives up: a ``Reduction``."""
+        return operator("gdp")(self, failure=failure)
+
+    def subs(self, values: Mapping[Any, Any]) -> TradeOff:
+        """Curve with symbols replaced, for example ``f.subs({mu: 1})``; keys are symbols or their names."""
+        return substituted(self, values)
+
+    def symbolic(self, alpha: Any = None) -> Any:
+        """Write f(alpha) as a ``Symbolic`` curve, in the given SymPy symbol; for families with closed forms."""
+        return operator("symbolic")(self, alpha)
+
+    @property
+    def law(self) -> Any:
+        """Law of the privacy loss L = log dQ/dP under P and under Q."""
+        self.require_numbers()
+        return operator("law")(self)
+
+    # Whole curves.
+
+    def tabulate(self, alphas: ArrayLike | None = None) -> Any:
+        """Piecewise-linear curves ``lower`` and ``upper`` with lower <= f <= upper at every alpha; ``alphas``: the nodes to use."""
+        return self._whole if alphas is None else operator("tabulate")(self, alphas)
+
+    @property
+    def _whole(self) -> Any:
+        """The whole curves, made once for each way of answering: a question inside a question inherits its method and memory."""
+        self.require_numbers()
+        return self._wholes.of(query_options().choices, self._tabulated)
+
+    @cached_property
+    def _wholes(self) -> Cache[Any]:
+        return Cache(CHOICES)
+
+    def _tabulated(self) -> Any:
+        return operator("tabulate")(self, None)
+
+    @property
+    def lower(self) -> Any:
+        """Piecewise-linear curve at or below f for every alpha: safe to report, and a factor like any other."""
+        return self._whole.lower
+
+    @property
+    def upper(self) -> Any:
+        """Piecewise-linear curve at or above f for every alpha."""
+        return self._whole.upper
+
+
+def rounded_down(sup_loss: float) -> float:
+    """Return a loss below every one that rounds up to this."""
+    return sup_loss if np.isinf(sup_loss) or sup_loss == 0 else sup_loss - UNIT * (64 * abs(sup_loss) + 8)
+
+
+def _made(name: str, *operands: Any, **parameters: Any) -> TradeOff:
+    curve: TradeOff = operator(name)(*operands, **parameters)
+    return curve
+
+
+def operand(value: object) -> TradeOff:
+    """Return ``value`` if it is a curve; what leads to one is told how, and an estimate refuses in its own words."""
+    if isinstance(value, TradeOff):
+        return value
+    for name in (
+        "guarantee",
+        "curve",
+    ):  # of mechanisms and reductions the curve, of plans and bands the guarantee
+        if hasattr(value, name):
+            call = "" if isinstance(getattr(value, name), TradeOff) else "()"
+            kind = "mechanism" if hasattr(value, "kind") else type(value).__name__  # the kind of a plan file
+            raise KindError(
+                f"{shown(value)} is a {kind}, not a curve: write {type(value).__name__}(...).{name}{call}"
+            )
+    raise KindError(f"{shown(value)} is not a trade-off function")
+
+
+def substituted(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
+    """Return ``curve`` with symbols replaced, if it knows how."""
+    return _made("subs", curve, values)

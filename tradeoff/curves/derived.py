@@ -1,0 +1,154 @@
+"""Curves that an operator makes of other curves: lazy nodes, bounded through their operands.
+
+Every operator of the algebra preserves the order, so it maps (lower, upper) of its operands to (lower, upper) of
+its result; refining the result means refining the operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.errors import SymbolError
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.concave import conjugate
+from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.loss.law import LossLaw
+
+_LOG_STEP = 0.25
+_SIDES = 400
+_STEEPEST = 700.0
+"""Loss whose e^eps is still a float."""
+
+
+class Derived(TradeOff):
+    """Node ``operator(operands)``; a subclass answers one of ``_beta`` and ``_delta``, duality gives the other."""
+
+    operands: tuple[TradeOff, ...]
+    parameters: tuple[Any, ...] = ()
+    name: str
+    composed = True
+
+    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        return beta_from_delta(self, alpha, tol)
+
+    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+        return delta_from_beta(self, epsilon, tol)
+
+    @property
+    def symmetric(self) -> bool:
+        return all(operand.symmetric for operand in self.operands)
+
+    @property
+    def free_symbols(self) -> frozenset[Any]:
+        return frozenset().union(*(operand.free_symbols for operand in self.operands))
+
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        """Return the operator on changed operands and parameters, built anew: with numbers for symbols it is another curve."""
+        del change
+        raise SymbolError(f"{self!r} cannot substitute its symbols; substitute in the curves it is made of")
+
+    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+        return self.upper.bounds.epsilon(delta).lower, self.lower.bounds.epsilon(delta).upper
+
+    def laws(self) -> tuple[LossLaw, LossLaw]:
+        return self.lower.loss_law(), self.upper.loss_law()
+
+    def loss_law(self) -> LossLaw:
+        return self.laws()[0]
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and (self.operands, self.parameters) == (
+            other.operands,
+            other.parameters,
+        )
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.operands, self.parameters))
+
+    def __repr__(self) -> str:
+        inner = ", ".join(map(repr, (*self.operands, *self.parameters)))
+        return f"{self.name}({inner}){'' if self.symmetric else ' (one order)'}"
+
+
+class OfBeta(Derived):
+    """Node that knows beta of composed operands: one delta takes hundreds of them, so whole curves of the operands answer."""
+
+    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+        if self._plain:
+            return delta_from_beta(self, epsilon, tol)
+        low, high = (
+            self._of("upper").bounds.delta(epsilon).lower,
+            self._of("lower").bounds.delta(epsilon).upper,
+        )
+        wide = np.zeros(len(low), bool) if tol is None else ~(high - low <= tol * high)
+        if wide.any():
+            low[wide], high[wide] = delta_from_beta(self, epsilon[wide], tol)
+        return low, high
+
+    def _tabulated(self) -> Any:
+        return (
+            super()._tabulated()
+            if self._plain
+            else self._of("lower").tabulate()._replace(upper=self._of("upper").upper)
+        )
+
+    @property
+    def _plain(self) -> bool:
+        return not any(operand.composed for operand in self.operands)
+
+    def _of(self, side: str) -> TradeOff:
+        """Return the operator on whole curves below or above its operands."""
+        return type(self)(*(getattr(operand, side) for operand in self.operands), *self.parameters)
+
+
+def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
+    """Bound f(alpha) = sup over s = e^eps of 1 - delta(log s) - s alpha (Dong, Roth, Su 2022, Proposition 2.12)."""
+
+    def profile(s: Array) -> Pair:
+        positive = s > 0
+        low, high = np.ones(len(s)), np.ones(len(s))
+        low[positive], high[positive] = (
+            np.clip(side, 0.0, 1.0)
+            for side in curve._delta(np.log(s[positive]), None)  # noqa: SLF001
+        )
+        # The rounding of log s moves epsilon; delta changes by at most s d(log s).
+        slack = 4 * UNIT * s * (1 + np.abs(np.log(np.where(positive, s, 1.0))))
+        return low - slack, high + slack
+
+    top = 1 + min(curve.sup_loss, 40.0)
+    points = np.append(0.0, np.exp(np.arange(-40.0, top + _LOG_STEP, _LOG_STEP)))
+    low, high = conjugate(profile, alpha, points, tol)
+    # Beyond the last point delta is at least Q(L = inf), and s alpha only grows.
+    start = 1 - curve.mass_at_infinity
+    beyond = (start - points[-1] * Bounds.of(alpha)).upper
+    high = np.where(alpha == 0, start.upper, np.maximum(high, beyond))
+    return np.maximum(low, 0.0), high
+
+
+def delta_from_beta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
+    """Bound delta(eps) = sup over alpha of 1 - f(alpha) - e^eps alpha (Dong, Roth, Su 2022, Proposition 2.12)."""
+
+    def value(alpha: Array) -> Pair:
+        low, high = curve._beta(np.minimum(alpha, 1.0), None)  # noqa: SLF001 - one contract
+        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+    tiny = np.geomspace(1e-20, 0.5, 100)
+    points = np.unique(np.concatenate([[0.0], tiny, 1 - tiny[tiny > 1e-14], [1.0]]))
+    slopes = np.exp(np.minimum(epsilon, _STEEPEST))
+    low, high = conjugate(value, slopes, points, tol)
+    slack = 4 * UNIT * (1 + np.abs(epsilon))
+    # A steeper line than was asked leaves less: beyond the last slope delta is known from above, and by what lies at infinity.
+    low = np.where(epsilon > _STEEPEST, 0.0, low)
+    return np.maximum(low - slack, curve.mass_at_infinity.lower), np.minimum(high + slack, 1.0)
+
+
+def sides(curve: TradeOff) -> tuple[PiecewiseLinear, PiecewiseLinear]:
+    """Return piecewise-linear curves below and above, from few questions: for a curve that knows beta, and pays dearly for delta."""
+    tails = np.geomspace(1e-12, 0.5, _SIDES // 2)
+    lower, upper = curve.tabulate(np.concatenate([tails, 1 - tails]))
+    return lower, upper

@@ -1,0 +1,159 @@
+"""Checked parameters: floats inside their range, or SymPy expressions left alone."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from tradeoff.errors import DomainError, domain, shown
+from tradeoff.intervals.rounding import Array
+
+MOST = 2**53
+"""Up to here every whole number is a float."""
+
+_EXACTLY = ", the most that floats count exactly"
+_TOO_LARGE = f"give a number that a float holds, at most {np.finfo(float).max:.4g} in size"
+
+
+def is_symbol(value: Any) -> bool:
+    """Whether ``value`` is a SymPy expression with free symbols (SymPy is not imported to find out)."""
+    return bool(getattr(value, "free_symbols", ()))
+
+
+def real(
+    name: str,
+    value: Any,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+) -> Any:
+    """Return ``value`` as a float in the range, or unchanged if it is symbolic; raise ``DomainError`` otherwise."""
+    if is_symbol(value):
+        return value
+    allowed = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
+    try:
+        number = value if type(value) is float else _single(value)
+    except OverflowError as error:
+        raise domain(name, value, allowed, _TOO_LARGE) from error
+    except (TypeError, ValueError) as error:
+        raise domain(name, value, allowed, "give one real number") from error
+    inside = (number > low if open_low else number >= low) and (
+        number < high if open_high else number <= high
+    )
+    if not inside:  # NaN lands here too
+        raise domain(name, value, allowed, _remedy(low, high, open_low=open_low, open_high=open_high))
+    return number
+
+
+def number(
+    name: str,
+    value: Any,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+) -> float:
+    """Return ``value`` as a float in the range, where a symbol is no answer; raise ``DomainError`` otherwise."""
+    if is_symbol(value):
+        raise domain(name, value, "the real numbers", "substitute a number for the symbol first")
+    return float(real(name, value, low, high, open_low=open_low, open_high=open_high))
+
+
+def _remedy(low: float, high: float, *, open_low: bool, open_high: bool) -> str:
+    above = [f"{'above' if open_low else 'at least'} {low:g}"] if low > -math.inf else []
+    below = [f"{'below' if open_high else 'at most'} {high:g}"] if high < math.inf else []
+    return f"give a number that is {' and '.join([*above, *below]) or 'not NaN'}"
+
+
+def reals(name: str, value: Any) -> Array:
+    """Return ``value`` as an array of floats of its own shape, which may hold NaN; raise ``DomainError`` if it is none."""
+    try:
+        return _floats(value)
+    except OverflowError as error:
+        raise DomainError(f"{name} = {shown(value)} is outside the range of floats; {_TOO_LARGE}") from error
+    except (TypeError, ValueError) as error:
+        raise DomainError(f"{name} = {shown(value)} is not an array of real numbers; {error}") from error
+
+
+def _floats(value: Any) -> Array:
+    """Return numbers as floats; what NumPy would quietly read as one (text, truth values, masks, dates) is a ``TypeError``."""
+    if is_masked(value):
+        raise TypeError("drop or fill its masked entries first")
+    raw = np.asarray(value)
+    if raw.dtype.kind not in "iufO":  # integers, floats, and objects such as fractions
+        raise TypeError("give integers, floats or fractions")
+    if raw.dtype.kind == "O" and not all(_is_number(each) for each in raw.flat):
+        raise TypeError("give integers, floats or fractions")
+    with np.errstate(over="raise"):  # of an extended float
+        try:
+            return raw.astype(float)
+        except FloatingPointError as error:
+            raise OverflowError(str(error)) from error
+
+
+def is_masked(value: Any) -> bool:
+    """Whether ``value`` is a masked array, or a list that holds masked entries: NumPy would read through the mask."""
+    return np.ma.isMaskedArray(value) or (
+        isinstance(value, list | tuple) and any(map(np.ma.isMaskedArray, value))
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return hasattr(value, "__float__") and not (
+        is_symbol(value) or isinstance(value, bool | np.bool_ | np.timedelta64 | complex)
+    )
+
+
+def _single(value: Any) -> float:
+    """Return one number as a float."""
+    array = _floats(value)
+    if array.ndim:
+        raise TypeError("more than one number")
+    return float(array)
+
+
+def choice(name: str, value: Any, allowed: Collection[str]) -> None:
+    """Refuse a word that is none of those allowed."""
+    if not (isinstance(value, str) and value in allowed):
+        raise DomainError(f"{name} = {shown(value)} is not one of {', '.join(map(repr, allowed))}")
+
+
+def losses(epsilon: Any, delta: Any) -> tuple[Array, Array]:
+    """Return checked, broadcast losses and probabilities, flat."""
+    given = reals("epsilon", epsilon), reals("delta", delta)
+    try:
+        e, d = np.broadcast_arrays(*given)
+    except ValueError as error:
+        raise DomainError(
+            f"epsilon = {shown(epsilon)} and delta = {shown(delta)} are not numbers or arrays of one shape"
+        ) from error
+    if not (np.all((e >= 0) & (e < np.inf)) and np.all((d >= 0) & (d <= 1))):
+        raise DomainError(
+            f"epsilon = {shown(epsilon)}, delta = {shown(delta)} are outside [0, inf) and [0, 1]"
+        )
+    return e.ravel(), d.ravel()
+
+
+def count(name: str, value: Any, low: int = 0, high: float = math.inf) -> int:
+    """Return ``value`` as an integer from ``low`` to ``high``; floats are taken only if they are whole."""
+    allowed = f"the integers from {low}" + (f" to {high}" if high < math.inf else "")
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        if not (isinstance(value, float) and value.is_integer()):
+            raise domain(name, value, allowed, "give a whole number") from None
+        whole = int(value)
+    if isinstance(value, bool | np.bool_) or whole < low:
+        raise domain(name, value, allowed, f"give a whole number of at least {low}")
+    if whole > high:
+        raise DomainError(
+            f"{name} = {shown(value)} is above {high}{_EXACTLY if high == MOST else ''}; give a smaller number"
+        )
+    return whole

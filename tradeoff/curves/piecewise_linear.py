@@ -1,0 +1,399 @@
+"""Piecewise-linear curves: finite tests, exact in fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from functools import cached_property
+from numbers import Rational
+from typing import Any
+
+import numpy as np
+
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import count, number
+from tradeoff.curves.vertices import canonical, checked, entries, listed
+from tradeoff.errors import SizeError
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.differences import log_ratio
+from tradeoff.intervals.functions import log_quotient, rational
+from tradeoff.intervals.hull import lower_hull
+from tradeoff.intervals.polygon import ONE, floats, hull, whole
+from tradeoff.intervals.rounding import TINY, UNIT, Array, distance, down, up
+from tradeoff.loss.discrete import AtomicLaw
+
+MAX_VERTICES = 100_000
+"""Most vertices an exact operation may make."""
+
+_LARGEST_GROUP = 32
+"""Most compositions written out: each may double the vertices."""
+
+_LONGEST = 4096
+"""Binary digits to which fractions may grow in them."""
+
+_STEEPEST = 690.0
+"""Loss whose e^eps times a vertex is still a float."""
+
+_SHOWN = 40
+"""Binary digits of fractions that are printed as such."""
+
+
+class PiecewiseLinear(TradeOff):
+    """Trade-off function of a pair with finitely many likelihood ratios, given by its vertices.
+
+    Parameters
+    ----------
+    alpha, beta
+        Vertices, alpha increasing from 0; the last has beta = 0. Floats, or ``fractions.Fraction`` (and integers)
+        for exact arithmetic: then products, inverse, hulls, groups and ``hockey_stick`` are exact.
+
+    Raises
+    ------
+    CurveError
+        Naming the property violated and the place: shape, range, order, monotonicity, convexity, f <= 1 - alpha.
+
+    Notes
+    -----
+    Vertices in canonical form: only true corners, sorted. A segment from (a, b) to (a', b') is an atom with
+    P-mass a' - a and Q-mass b - b' (Dong, Roth, Su 2022, Proposition 2.2).
+
+    Examples
+    --------
+    >>> from fractions import Fraction as F
+    >>> f = PiecewiseLinear([0, F(1, 3), 1], [1, F(1, 3), 0])
+    >>> f.hockey_stick(1)
+    Fraction(1, 3)
+    >>> (f @ f).hockey_stick(1)
+    Fraction(1, 3)
+    """
+
+    def __init__(self, alpha: Iterable[Any], beta: Iterable[Any]) -> None:
+        alpha, beta = listed("alpha", alpha), listed("beta", beta)
+        exact = any(isinstance(v, Fraction) for v in (*alpha, *beta)) and all(
+            isinstance(v, Fraction | int) and not isinstance(v, bool) for v in (*alpha, *beta)
+        )
+        self.exact = exact
+        a, b = (entries(v, name, exact=exact) for v, name in ((alpha, "alpha"), (beta, "beta")))
+        vertices = checked(a, b, exact=exact)
+        if exact:
+            self.alpha, self.beta = canonical(*vertices)
+        else:  # convex to the last bit, and no vertex above 1 - alpha by a rounding
+            points = hull(
+                [(whole(x), whole(y)) for x, y in zip(*(v.tolist() for v in vertices), strict=True)]
+            )
+            self.alpha, self.beta, self.complements = _in_floats(*zip(*points, strict=True))
+
+    @classmethod
+    def from_lines(cls, slopes: Any, intercepts: Any) -> PiecewiseLinear:
+        """Return max_k (intercept_k - slope_k alpha)_+, the curve with these supporting lines; slopes decreasing, positive."""
+        # The upper envelope of lines is the lower hull of their dual points (s, -c); the line 0 is one of them.
+        s, c = np.append(slopes, 0.0), np.append(intercepts, 0.0)
+        order = np.argsort(s, kind="stable")
+        s, minus_c = lower_hull(s[order], -c[order])
+        s, c = s[::-1], -minus_c[::-1]
+        corner = (c[:-1] - c[1:]) / (s[:-1] - s[1:])
+        height = np.append((c[1:] - s[1:] * corner)[:-1], 0.0)
+        keep = (corner > 0) & (corner < 1)
+        top = np.max(c)
+        alphas, betas = np.append(0.0, corner[keep]), np.append(top, np.minimum(height, 1 - corner)[keep])
+        if betas[-1] > 0:
+            alphas, betas = np.append(alphas, 1.0), np.append(betas, 0.0)
+        return cls(alphas.tolist(), np.maximum(betas, 0.0).tolist())
+
+    @classmethod
+    def of_wholes(cls, alpha: Sequence[int], beta: Sequence[int]) -> PiecewiseLinear:
+        """Return the curve with these convex vertices, multiples of 2^-1074: floats that keep 1 - alpha and 1 - beta apart."""
+        x, y, rests = _in_floats(alpha, beta)
+        return cls._of(x, y, rests, exact=False)
+
+    @classmethod
+    def _of(cls, alpha: Any, beta: Any, rests: tuple[Any, Any], *, exact: bool) -> PiecewiseLinear:
+        """Return a curve whose vertices have been checked before."""
+        curve = cls.__new__(cls)
+        curve.exact, curve.alpha, curve.beta, curve.complements = exact, alpha, beta, rests
+        return curve
+
+    @property
+    def symmetric(self) -> bool:
+        return self.inverse() == self
+
+    @property
+    def q_plus(self) -> float:
+        return float(self.complements[1][0])
+
+    @property
+    def p_minus(self) -> float:
+        return float(self.complements[0][-1])
+
+    @property
+    def sup_loss(self) -> float:
+        return float(self._sup_loss.upper)
+
+    @property
+    def least_sup_loss(self) -> float:
+        return float(self._sup_loss.lower)
+
+    @cached_property
+    def _sup_loss(self) -> Bounds:
+        """Bound log(q/p) of the first segment: its masses are fractions, also where the vertices are floats."""
+        if len(self.alpha) == 1:
+            return Bounds(-np.inf, 0.0)
+        (a, b), (c, d) = self.vertices[:2]
+        return log_quotient(b - d, c - a) if b > d else Bounds(-np.inf, -np.inf)
+
+    @property
+    def mass_at_infinity(self) -> Bounds:
+        return rational(1 - self.vertices[0][1])
+
+    @cached_property
+    def vertices(self) -> list[tuple[Fraction, Fraction]]:
+        """Return the vertices as fractions: of each pair that adds to 1 the smaller number is the one that floats hold."""
+        if self.exact:
+            return list(zip(self.alpha.tolist(), self.beta.tolist(), strict=True))
+        sides = zip((self.alpha, self.beta), self.complements, strict=True)
+        near = [
+            [
+                Fraction(v) if v <= 0.5 else 1 - Fraction(r)
+                for v, r in zip(*map(np.ndarray.tolist, side), strict=True)
+            ]
+            for side in sides
+        ]
+        return list(zip(*near, strict=True))
+
+    def rational(self) -> PiecewiseLinear:
+        """Return the same curve with fractions for vertices, which every operation keeps exact."""
+        return self if self.exact else PiecewiseLinear(*zip(*self.vertices, strict=True))
+
+    @classmethod
+    def _remembered(cls) -> set[str]:
+        return super()._remembered() - {"complements"}  # set by hand where vertices came with them
+
+    @cached_property
+    def complements(self) -> tuple[Any, Any]:
+        """Return 1 - alpha and 1 - beta: of each pair that adds to 1 the smaller number is the vertex, the other its complement."""
+        return 1 - self.alpha, 1 - self.beta
+
+    @cached_property
+    def _points(self) -> tuple[Array, Array, Array, Array]:
+        return (
+            *(v.astype(float) for v in (self.alpha, self.beta)),
+            *(v.astype(float) for v in self.complements),
+        )
+
+    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        if self.exact:
+            low, high = (
+                np.array([tuple(rational(self.at(Fraction(a)))) for a in alpha.tolist()]).reshape(-1, 2).T
+            )
+            return low, high
+        x, y, rest, power = self._points
+        left = 1 - alpha
+        k = (
+            np.where(
+                alpha < 0.5,
+                np.searchsorted(x, alpha, side="right"),
+                np.searchsorted(-rest, -left, side="right"),
+            )
+            - 1
+        )
+        k, after = np.clip(k, 0, len(x) - 1), np.clip(k + 1, 0, len(x) - 1)
+        # y1 + (y0 - y1) b/(a + b), a and b the distances to either vertex: sums and products of what is positive.
+        before, beyond = distance(x[k], rest[k], alpha, left), distance(alpha, left, x[after], rest[after])
+        share = beyond / np.where(before + beyond > 0, before + beyond, 1.0)
+        value = np.where(before > 0, y[after] + (y[k] - y[after]) * share, y[k])
+        held = ((x <= 0.5) | (1 - x == rest)) & ((y <= 0.5) | (1 - y == power))
+        corner = np.isin(alpha, x[held]) | (y[k] == 0)  # a vertex that floats hold loses nothing
+        return np.where(corner, value, np.maximum(down(value, 16), 0.0)), np.where(
+            corner, value, up(value, 16)
+        )
+
+    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+        bounds = np.array([self._gain(e) for e in np.clip(epsilon, -_STEEPEST, _STEEPEST)]).T
+        # Beyond, delta lies between Q(L = inf) and what it was; far below 0 it is 1 but for e^-690.
+        low = np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, bounds[0])
+        return np.maximum(low, 0.0), np.maximum(bounds[1], 0.0)
+
+    def _gain(self, epsilon: float) -> tuple[float, float]:
+        """Bound the largest 1 - y - s x = 1 - s + s (1 - x) - y, s = e^eps: in each half by the terms that are small there."""
+        x, y, rest, power = self._points
+        s, fold, units = np.exp(epsilon), np.expm1(epsilon), 8 + 4 * abs(epsilon)
+        left = x <= 0.5
+        gain = np.where(left, power - s * x, s * rest - y - fold)
+        error = UNIT * np.where(left, 8 * power + units * s * x, units * s * rest + 8 * y + 8 * abs(fold))
+        error += TINY * (x > 0)  # a product below the normal floats
+        return float(np.max(gain - error)), float(np.max(gain + error))
+
+    def hockey_stick(self, ratio: Any) -> Any:
+        """Hockey-stick divergence sup_alpha 1 - f(alpha) - ratio alpha = delta(log ratio); exact in fractions.
+
+        Parameters
+        ----------
+        ratio
+            Number >= 0; a ``Fraction`` or integer keeps the answer exact for an exact curve.
+
+        Returns
+        -------
+        Fraction or float
+            The exact value for exact vertices and ratio, else the float value.
+        """
+        checked = number("ratio", ratio, 0, open_high=True)
+        ratio = ratio if isinstance(ratio, Rational) else checked
+        return max(1 - b - ratio * a for a, b in zip(self.alpha.tolist(), self.beta.tolist(), strict=True))
+
+    def inverse(self) -> PiecewiseLinear:
+        rest, power = self.complements
+        return self._of(self.beta[::-1], self.alpha[::-1], (power[::-1], rest[::-1]), exact=self.exact)
+
+    def floats(self) -> PiecewiseLinear:
+        """Return the same curve in floats (vertices rounded; violations below 1e-12 repaired downwards)."""
+        return PiecewiseLinear(*(v.tolist() for v in self._points[:2])) if self.exact else self
+
+    def atoms(self) -> tuple[Any, Any]:
+        """Return the P- and Q-masses of the segments, by decreasing likelihood ratio; differences of the numbers that are small."""
+        (x, y), (rest, power) = (self.alpha, self.beta), self.complements
+        p = np.where(x[:-1] >= 0.5, -np.diff(rest), np.diff(x))
+        return p, np.where(y[1:] >= 0.5, np.diff(power), -np.diff(y))
+
+    def loss_law(self) -> AtomicLaw:
+        p, q = (mass.astype(float) for mass in self.atoms())
+        keep = q > 0
+        (x, y), (rest, power) = (self.alpha, self.beta), self.complements
+        of_p, of_q = x[:-1] >= 0.5, y[1:] >= 0.5  # the ends of which ``atoms`` takes the differences
+        p_ends = np.where(of_p, rest[:-1], x[1:])[keep], np.where(of_p, rest[1:], x[:-1])[keep]
+        q_ends = np.where(of_q, power[1:], y[:-1])[keep], np.where(of_q, power[:-1], y[1:])[keep]
+        loss, log_p = log_ratio(p_ends, q_ends), np.log(p[keep])
+        return AtomicLaw(loss[::-1], log_p[::-1], self.p_minus + float(np.sum(p[~keep])), self.q_plus)
+
+    def group(self, k: int) -> TradeOff:
+        """Guarantee for groups of k, 1 - (1 - f)^(o k), exact in fractions while k is at most 32."""
+        k = count("k", k)
+        short = self.exact and k <= _LARGEST_GROUP and k * self._bits <= _LONGEST
+        if not (short and self.symmetric):
+            return super().group(k)
+        result = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
+        for _ in range(k):
+            result = result._after(self)
+        return result
+
+    @property
+    def _bits(self) -> int:
+        return max(v.denominator.bit_length() for vertex in self.vertices for v in vertex)
+
+    def _after(self, f: PiecewiseLinear) -> PiecewiseLinear:
+        """Return g with 1 - g = (1 - self) o (1 - f): corners of f, and preimages of the corners of self."""
+        preimages = [f._preimage(1 - a) for a in self.alpha]
+        alpha = np.unique(
+            np.array([*f.alpha, *(a for a in preimages if a is not None)], dtype=self.alpha.dtype)
+        )
+        beta = [self.at(1 - f.at(a)) for a in alpha]
+        _capped(len(alpha))
+        return PiecewiseLinear(alpha.tolist(), beta)
+
+    def at(self, alpha: Any) -> Any:
+        """Return f(alpha) in the curve's own arithmetic, by linear interpolation."""
+        k = int(np.searchsorted(self.alpha, alpha, side="right"))
+        if k == len(self.alpha):
+            return self.beta[-1]
+        a0, a1, b0, b1 = self.alpha[k - 1], self.alpha[k], self.beta[k - 1], self.beta[k]
+        return b0 + (b1 - b0) * (alpha - a0) / (a1 - a0)
+
+    def _preimage(self, beta: Any) -> Any | None:
+        """Return the alpha with f(alpha) = beta where f still falls, or None."""
+        if not self.beta[-1] <= beta <= self.beta[0] or len(self.alpha) == 1:
+            return None
+        k = int(np.argmax(self.beta <= beta))
+        if k == 0:
+            return self.alpha[0]
+        a0, a1, b0, b1 = self.alpha[k - 1], self.alpha[k], self.beta[k - 1], self.beta[k]
+        return a0 + (a1 - a0) * (b0 - beta) / (b0 - b1)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PiecewiseLinear)
+            and self.exact == other.exact
+            and len(self.alpha) == len(other.alpha)
+            and bool(np.all(self.alpha == other.alpha) and np.all(self.beta == other.beta))
+            and all(
+                bool(np.all(mine == theirs))
+                for mine, theirs in zip(self.complements, other.complements, strict=True)
+            )
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.exact, tuple(self.alpha.tolist()), tuple(self.beta.tolist())))
+
+    def __repr__(self) -> str:
+        short = self.exact and self._bits <= _SHOWN
+        pairs = [
+            f"({a}, {b})" if short else f"({float(a):.6g}, {float(b):.6g})"
+            for a, b in zip(self.alpha, self.beta, strict=True)
+        ]
+        shown = pairs if len(pairs) <= 6 else [*pairs[:3], f"... {len(pairs) - 5} more ...", *pairs[-2:]]
+        return f"PL[{', '.join(shown)}]{'' if self.symmetric else ' (one order)'}"
+
+
+def _capped(size: int) -> None:
+    if size > MAX_VERTICES:
+        raise SizeError(
+            f"an exact curve of {size} vertices is above the cap of {MAX_VERTICES}; use .floats(), which the engine composes"
+        )
+
+
+def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
+    """Tensor product of two piecewise-linear curves: all products of atoms, by decreasing ratio; exact in fractions."""
+    _capped((len(f.alpha) - 1) * (len(g.alpha) - 1) + 1)
+    (p, q), (r, s) = f.atoms(), g.atoms()
+    mass_p, mass_q = np.multiply.outer(p, r).ravel(), np.multiply.outer(q, s).ravel()
+    order = sorted(range(len(mass_p)), key=lambda k: mass_q[k] / mass_p[k], reverse=True)
+    start = f.beta[0] * g.beta[0]
+    alpha, beta = (
+        np.append(0 * start, np.cumsum(mass_p[order])),
+        start - np.append(0 * start, np.cumsum(mass_q[order])),
+    )
+    return PiecewiseLinear(alpha.tolist(), beta.tolist())
+
+
+def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -> PiecewiseLinear | None:
+    """Return the product of powers in fractions, or None where it takes more than ``work`` products of numbers of 150 bits."""
+    result = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
+    for f in (f for f, n in factors for _ in range(n)):
+        work -= (len(result.alpha) - 1) * (len(f.alpha) - 1) * (1 + result._bits / 150)  # noqa: SLF001 - of this class
+        if work < 0:
+            return None
+        result = product(result, f)
+    return result
+
+
+def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> PiecewiseLinear:
+    """Return max{f, g}, or the convex hull of min{f, g}; corners of both and their crossings, which are fractions."""
+    one, two = f.rational(), g.rational()
+    alpha = np.unique(np.concatenate([one.alpha, two.alpha]))
+    first, second = (np.array([curve.at(a) for a in alpha], dtype=alpha.dtype) for curve in (one, two))
+    gap = first - second
+    k = np.flatnonzero(gap[:-1] * gap[1:] < 0)
+    crossing = alpha[k] + (alpha[k + 1] - alpha[k]) * gap[k] / (gap[k] - gap[k + 1])
+    alpha = np.unique(np.concatenate([alpha, crossing]))
+    first, second = (np.array([curve.at(a) for a in alpha], dtype=alpha.dtype) for curve in (one, two))
+    points = (alpha, np.maximum(first, second)) if largest else lower_hull(alpha, np.minimum(first, second))
+    return _as_given(PiecewiseLinear(*(v.tolist() for v in points)), f, g)
+
+
+def _as_given(result: PiecewiseLinear, *sources: PiecewiseLinear) -> PiecewiseLinear:
+    """Return a curve in the floats of its sources if it has no vertex but theirs."""
+    known = {
+        at: place
+        for f in sources
+        if not f.exact
+        for at, place in zip(f.vertices, zip(*f._points, strict=True), strict=True)  # noqa: SLF001
+    }
+    if not set(result.vertices) <= set(known):
+        return result
+    x, y, rest, power = (
+        np.array(column) for column in zip(*(known[at] for at in result.vertices), strict=True)
+    )
+    return PiecewiseLinear._of(x, y, (rest, power), exact=False)  # noqa: SLF001 - as above
+
+
+def _in_floats(alpha: Sequence[int], beta: Sequence[int]) -> tuple[Any, Any, tuple[Any, Any]]:
+    """Return multiples of 2^-1074 as floats, and 1 less each."""
+    return floats(alpha), floats(beta), (floats([ONE - a for a in alpha]), floats([ONE - b for b in beta]))

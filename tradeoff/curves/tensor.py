@@ -1,0 +1,264 @@
+"""The symbolic tensor product: factors with multiplicities, in normal form."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
+from functools import cached_property, reduce
+from numbers import Number
+from operator import mul
+from typing import Any
+
+import numpy as np
+
+from tradeoff.composition.cache import Cache
+from tradeoff.composition.composition import Composition
+from tradeoff.composition.options import query_options
+from tradeoff.curves.contract import CHOICES, TradeOff
+from tradeoff.curves.dispatch import announces, summon
+from tradeoff.curves.parameters import is_symbol
+from tradeoff.errors import NoClosedForm
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, total, whole
+from tradeoff.intervals.rounding import TINY, Array
+from tradeoff.loss.discrete import AtomicLaw, leaking
+from tradeoff.loss.law import LossLaw, lost_mass
+
+Factors = dict[TradeOff, int]
+Rule = Callable[[Factors], Factors | None]
+RULES: list[Rule] = []
+"""Identities across families; a rule may decline with None. Filled by ``families.closed_forms``."""
+
+
+def rule(function: Rule) -> Rule:
+    """Add an identity to the table."""
+    RULES.append(function)
+    return function
+
+
+@announces("tensor")
+def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
+    """Tensor product of curves with multiplicities, simplified by every closed form known."""
+    summon()
+    found: Factors = {}
+    for curve, n in factors:
+        inner = curve.factors.items() if isinstance(curve, Tensor) else ((curve, 1),)
+        for factor, power in inner:
+            if n * power:
+                found[factor] = found.get(factor, 0) + n * power
+    for identity in RULES:
+        simpler = identity(found)
+        found = found if simpler is None else simpler
+    if len(found) == 1:
+        curve, n = next(iter(found.items()))
+        if n == 1:
+            return curve
+    return Tensor(found)
+
+
+@announces("by_engine")
+def by_engine(curve: TradeOff) -> Tensor:
+    """Return a curve as a product of itself alone, which the engines answer whatever closed forms there are."""
+    return Tensor({curve: 1})
+
+
+class Tensor(TradeOff):
+    """Product of curves; holds ``{factor: power}`` and computes only when a number is asked.
+
+    Two products with the same factors are equal, whatever the order they were written in. The first question in a
+    region of epsilon costs one FFT a distinct factor, whatever the powers; later ones nearby come from its table.
+    """
+
+    composed = True
+
+    def __init__(self, factors: Mapping[TradeOff, int]) -> None:
+        alike = Counter(map(repr, factors))
+
+        def place(item: tuple[TradeOff, int]) -> tuple[str, int, str]:
+            shown = repr(item[0])
+            return shown, item[1], _spelled(item[0]) if alike[shown] > 1 else ""
+
+        self.factors = dict(sorted(factors.items(), key=place))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tensor) and self.factors == other.factors
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self.factors.items()))
+
+    @property
+    def symmetric(self) -> bool:
+        return all(factor.symmetric for factor in self.factors)
+
+    @property
+    def free_symbols(self) -> frozenset[Any]:
+        return frozenset().union(*(factor.free_symbols for factor in self.factors))
+
+    @property
+    def _sides(self) -> tuple[Composition, Composition]:
+        """Return compositions of laws below and above the truth; the same one when every factor has an exact law."""
+        return self._composed.of(query_options().choices, self._compositions)
+
+    @cached_property
+    def _composed(self) -> Cache[tuple[Composition, Composition]]:
+        return Cache(CHOICES)
+
+    def _compositions(self) -> tuple[Composition, Composition]:
+        pairs = [law_pair(factor, n) for factor, n in self.factors.items()]
+        lower = Composition([low for low, _, _ in pairs], [n for _, _, n in pairs], symmetric=self.symmetric)
+        if all(low is high for low, high, _ in pairs):
+            return lower, lower
+        return lower, Composition(
+            [high for _, high, _ in pairs], [n for _, _, n in pairs], symmetric=self.symmetric
+        )
+
+    @cached_property
+    def _leak(self) -> tuple[Bounds, Bounds, TradeOff] | None:
+        """Return delta, 1 - delta and the rest of f_{0,delta} (x) rest."""
+        leaking = [(factor, n) for factor, n in self.factors.items() if factor.leak is not None]
+        if not leaking:
+            return None
+        kept = _product((factor.kept, n) for factor, n in leaking)  # type: ignore[attr-defined]  # what leaks says what it keeps
+        return (
+            self._lost(leaking),
+            kept,
+            tensor((factor, n) for factor, n in self.factors.items() if factor.leak is None),
+        )
+
+    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+        if self._leak is not None:
+            # f (x) f_{0,delta} (alpha) = (1 - delta) f(alpha/(1 - delta)); f decreases, so each side takes the other end of alpha.
+            _, kept, rest = self._leak
+            least, most = clip(alpha / kept, 0.0, 1.0) if kept.upper > 0 else (alpha, alpha)
+            low = rest.bounds._beta(most, tol)[0]  # noqa: SLF001 - one contract
+            high = np.where(least < 1, rest.bounds._beta(least, tol)[1], 0.0)  # noqa: SLF001 - as above
+            low, high = clip(kept * Bounds(low, high), 0.0, 1.0)
+            return low, high
+        inside = (alpha > 0) & (alpha < 1)
+        low, high = np.zeros(len(alpha)), np.zeros(len(alpha))
+        low[alpha == 0], high[alpha == 0] = clip(1 - self.mass_at_infinity, 0.0, 1.0)
+        if inside.any():
+            below, above = self._sides
+            low[inside], high[inside] = below.beta(alpha[inside], tol)
+            if above is not below:
+                high[inside] = above.beta(alpha[inside], tol)[1]
+        return low, high
+
+    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+        if self._leak is not None:
+            delta, kept, rest = self._leak
+            low, high = delta + kept * Bounds(*rest.bounds._delta(epsilon, tol))  # noqa: SLF001 - one contract
+            return low, high
+        below, above = self._sides  # a curve below f has a profile above delta
+        low, high = below.delta(epsilon, tol)
+        return (low if above is below else above.delta(epsilon, tol)[0]), high
+
+    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+        if self._leak is not None:
+            leak, kept, rest = self._leak
+            least, most = clip((delta - leak) / kept, 0.0, 1.0)
+            return rest.bounds._epsilon(most, tol)[0], rest.bounds._epsilon(least, tol)[1]  # noqa: SLF001 - one contract
+        below, above = self._sides
+        low, high = below.epsilon(delta, tol)
+        return (low if above is below else above.epsilon(delta, tol)[0]), high
+
+    @staticmethod
+    def _lost(factors: Iterable[tuple[TradeOff, int]]) -> Bounds:
+        """Bound 1 - prod (1 - q)^n; the mass of a single factor as it is."""
+        leaking = [(factor.mass_at_infinity, n) for factor, n in factors if factor.mass_at_infinity.upper > 0]
+        if len(leaking) == 1 and leaking[0][1] == 1:
+            return leaking[0][0]
+        kept = total(whole(n) * log1p(-mass) for mass, n in leaking)
+        return clip(-expm1(kept), 0.0, 1.0)
+
+    @cached_property
+    def mass_at_infinity(self) -> Bounds:
+        return self._lost(self.factors.items())
+
+    @property
+    def q_plus(self) -> float:
+        return lost_mass([factor.q_plus for factor in self.factors], list(self.factors.values()))
+
+    @property
+    def p_minus(self) -> float:
+        return lost_mass([factor.p_minus for factor in self.factors], list(self.factors.values()))
+
+    @cached_property
+    def sup_loss(self) -> float:
+        return float(total(whole(n) * factor.sup_loss for factor, n in self.factors.items()).upper)
+
+    @cached_property
+    def least_sup_loss(self) -> float:
+        return float(total(whole(n) * factor.least_sup_loss for factor, n in self.factors.items()).lower)
+
+    def inverse(self) -> TradeOff:
+        return self if self.symmetric else tensor((factor.inverse(), n) for factor, n in self.factors.items())
+
+    def kl(self) -> Any:
+        """Kullback-Leibler divergence KL(P || Q): the sum over the factors, in nats."""
+        return _total(n * factor.kl() for factor, n in self.factors.items())  # type: ignore[attr-defined]  # families define it
+
+    def renyi(self, order: float) -> Any:
+        """Renyi divergence of the given order: the sum over the factors, in nats."""
+        return _total(n * factor.renyi(order) for factor, n in self.factors.items())  # type: ignore[attr-defined]  # as above
+
+    def loss_law(self) -> LossLaw:
+        if len(self.factors) == 1:
+            ((factor, n),) = self.factors.items()
+            law, _, left = law_pair(factor, n)
+            if left == 1:
+                return law
+        if self._leak is not None and isinstance(rest := self._leak[2].loss_law(), AtomicLaw):
+            delta, kept, _ = self._leak
+            log_kept = (
+                math.log1p(-delta.upper) if delta.upper < 0.5 else math.log(max(kept.upper, TINY))
+            )  # from the smaller of the two
+            return leaking(rest, self.q_plus, log_kept)
+        return super().loss_law()
+
+    def laws(self) -> tuple[LossLaw, LossLaw]:
+        try:
+            return super().laws()
+        except NoClosedForm:  # an operator was put on a product: its whole curves stand for it
+            return self.lower.loss_law(), self.upper.loss_law()
+
+    def __repr__(self) -> str:
+        return " (x) ".join(
+            f"{factor!r}^{n}" if n > 1 else repr(factor) for factor, n in self.factors.items()
+        ).replace(" (x) ", " ⊗ ")
+
+
+def _product(powers: Iterable[tuple[Bounds, int]]) -> Bounds:
+    """Bound prod x^n for x in [0, 1]."""
+    each = [kept if n == 1 else exp(whole(n) * log(kept)) for kept, n in powers]
+    return clip(reduce(mul, each), 0.0, 1.0)
+
+
+def _spelled(value: object) -> str:
+    """Return what a curve is made of, with all digits: two that are printed alike are still told apart, and put in one order."""
+    if isinstance(value, TradeOff):
+        parts = ", ".join(f"{name}={_spelled(part)}" for name, part in sorted(value.__getstate__().items()))
+        return f"{type(value).__name__}({parts})"
+    if isinstance(value, tuple | list | np.ndarray):
+        return f"({', '.join(map(_spelled, list(value)))})"
+    if isinstance(value, Fraction):  # hexadecimal: Python prints no decimal of more than 4300 digits
+        return f"{value.numerator:x}/{value.denominator:x}"
+    plain = isinstance(value, str | Number) or is_symbol(value)
+    return repr(value) if plain else type(value).__name__
+
+
+def _total(terms: Iterable[Any]) -> Any:
+    values = list(terms)
+    return sum(values) if any(is_symbol(value) for value in values) else math.fsum(values)
+
+
+def law_pair(factor: TradeOff, n: int) -> tuple[LossLaw, LossLaw, int]:
+    """Return laws of a curve below and a curve above ``factor``, and how many copies are left to compose."""
+    power_law = getattr(factor, "power_law", None)
+    if power_law is not None and n > 1:
+        law = power_law(n)
+        return law, law, 1
+    low, high = factor.laws()
+    return low, high, n

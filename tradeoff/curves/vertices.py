@@ -1,0 +1,108 @@
+"""Vertices as they are given: read, checked against every property of a trade-off function, refused by name and place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tradeoff.curves.parameters import is_masked, reals
+from tradeoff.errors import CurveError, DomainError, shown
+from tradeoff.intervals.hull import lower_hull
+
+_FORGIVEN = 1e-12
+"""Violation of convexity or of f <= 1 - alpha that rounding explains: it is repaired downwards, the safe side."""
+
+
+def listed(name: str, values: Any) -> list[Any]:
+    """Return what was given as a list."""
+    if is_masked(values) or not np.iterable(values):
+        raise CurveError(f"{name} = {shown(values)} is not a list of vertices, one number each")
+    return list(values)
+
+
+def entries(values: list[Any], name: str, *, exact: bool) -> Any:
+    """Return coordinates as an array: of fractions, or of floats."""
+    if exact:
+        return np.array([Fraction(v) for v in values], dtype=object)
+    try:
+        array = reals(name, values)
+    except DomainError as error:
+        raise CurveError(f"{name} holds something that is not a number: {shown(values)}") from error
+    if array.ndim != 1:
+        raise CurveError(f"{name} = {shown(values)} is not one list of numbers")
+    if np.isnan(array).any():
+        raise CurveError(f"{name}[{int(np.argmax(np.isnan(array)))}] is NaN")
+    return array
+
+
+def checked(alpha: Any, beta: Any, *, exact: bool) -> tuple[Any, Any]:
+    """Check every property of a trade-off function; say which fails and where."""
+    if len(alpha) != len(beta) or len(alpha) == 0:
+        raise CurveError(f"alpha and beta need the same positive length, not {len(alpha)} and {len(beta)}")
+    slack: Any = 0 if exact else _FORGIVEN
+    _refuse((alpha < 0) | (alpha > 1), lambda k: f"alpha[{k}] = {_told(alpha[k])} is outside [0, 1]")
+    _refuse((beta < 0) | (beta > 1), lambda k: f"beta[{k}] = {_told(beta[k])} is outside [0, 1]")
+    _refuse(
+        alpha[:1] != 0, lambda _: f"alpha[0] = {_told(alpha[0])} must be 0: give f(0) as the first vertex"
+    )
+    last = f"the last vertex ({_told(alpha[-1])}, {_told(beta[-1])}) must have beta = 0, as f(1) = 0 for every trade-off function"
+    _refuse(beta[-1:] != 0, lambda _: last)
+    _refuse(
+        np.diff(alpha) < 0,
+        lambda k: (
+            f"alpha is not sorted: alpha[{k + 1}] = {_told(alpha[k + 1])} < alpha[{k}] = {_told(alpha[k])}"
+        ),
+    )
+    _refuse(
+        np.diff(beta) > slack,
+        lambda k: f"beta increases from vertex {k} to {k + 1}: {_told(beta[k])} to {_told(beta[k + 1])}",
+    )
+    _refuse(
+        beta > 1 - alpha + slack,
+        lambda k: f"f(alpha) <= 1 - alpha fails at vertex {k}: ({_told(alpha[k])}, {_told(beta[k])})",
+    )
+    hull = lower_hull(alpha, np.minimum(beta, 1 - alpha))
+    repeated = np.append(
+        np.diff(alpha) == 0, False
+    )  # the upper end of a vertical start is no vertex of the curve
+    above = (beta - _interpolate(alpha, *hull) > slack) & ~repeated
+    _refuse(
+        above,
+        lambda k: (
+            f"not convex at vertex {k}: ({_told(alpha[k])}, {_told(beta[k])}) lies above the chord of its neighbours"
+        ),
+    )
+    return hull
+
+
+def _told(value: Any) -> str:
+    """Return a coordinate as it stands in an error; Python prints no integer of more than 4300 digits."""
+    try:
+        return str(value)
+    except ValueError:
+        return f"{float(value):.6g}"
+
+
+def _refuse(wrong: Any, message: Callable[[int], str]) -> None:
+    """Raise at the first place where ``wrong`` holds."""
+    places = np.flatnonzero(wrong)
+    if len(places):
+        raise CurveError(message(int(places[0])))
+
+
+def _interpolate(at: Any, x: Any, y: Any) -> Any:
+    """Interpolate linearly in the arithmetic of the arguments; constant outside."""
+    if len(x) == 1:
+        return y[0] + 0 * at
+    k = np.clip(np.searchsorted(x, at, side="right"), 1, len(x) - 1)
+    value = y[k - 1] + (y[k] - y[k - 1]) * (at - x[k - 1]) / (x[k] - x[k - 1])
+    return np.where(at > x[-1], y[-1], value)
+
+
+def canonical(alpha: Any, beta: Any) -> tuple[Any, Any]:
+    """Drop what follows the first zero."""
+    stop = int(np.argmax(beta == 0)) + 1
+    return alpha[:stop], beta[:stop]

@@ -1,1 +1,0 @@
-"""Loss laws in, certified numbers out; no privacy policy here."""

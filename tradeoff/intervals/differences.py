@@ -1,0 +1,40 @@
+"""Differences of floats: what their rounding costs, and their ratios to full accuracy however near to 1 they are."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tradeoff.intervals.rounding import Array
+
+
+def two_difference(a: Array, b: Array) -> tuple[Array, Array]:
+    """Return a - b as a float and what rounding took off it, exactly (Knuth's TwoSum); zero for arrays of fractions."""
+    found = a - b
+    taken = found - a
+    return found, (a - (found - taken)) - (b + taken)
+
+
+def log_ratio(p_ends: tuple[Array, Array], q_ends: tuple[Array, Array]) -> Array:
+    """Return log(q/p) of positive p = p_ends[0] - p_ends[1] and q likewise, to 8 units of itself and 16 units of a unit.
+
+    Where q is near p it is log1p((q - p)/p): q - p is taken from the differences and their rounding, each known exactly, so it
+    errs by at most 4 UNIT^2 (p + q) beside one unit of itself. Elsewhere |log(q/p)| is above 0.69 and a quotient known to
+    3 units is 5 units of it; so are log q and log p, each up to 745, where the quotient is no float and |log(q/p)| above 700.
+    """
+    (p, p_off), (q, q_off) = two_difference(*p_ends), two_difference(*q_ends)
+    excess, off = two_difference(q, p)
+    p, q, excess = (np.asarray(each, dtype=float) for each in (p, q, excess + (off + (q_off - p_off))))
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        ratio, change = q / p, excess / p
+        near = np.abs(change) < 0.5
+        close = np.log1p(np.where(near, change, 0.0))
+        far = np.where((ratio > 1e-300) & (ratio < 1e300), np.log(ratio), np.log(q) - np.log(p))
+    return np.where(near, close, far)
+
+
+def position_slack(edges: Array, error: Array) -> Array:
+    """Relative slack of cells whose edges are preimages known to ``error``: e/(b - a), both ends, twice."""
+    width = np.diff(edges)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slack = 2 * (error[:-1] + error[1:]) / width
+    return np.where(width > 0, np.minimum(slack, 1.0), 0.0)

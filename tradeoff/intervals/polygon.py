@@ -1,0 +1,138 @@
+"""Polygons of certified lines and points, in exact arithmetic: every float is a whole multiple of 2^-1074.
+
+A coordinate is kept as that multiple, so that alpha = 1e-20 and alpha = 1 - 1e-20 are equally exact. Rounding happens once,
+when a corner is brought to a coordinate that floats can hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import cmp_to_key
+from itertools import pairwise
+
+import numpy as np
+
+from tradeoff.intervals.hull import lower_hull
+
+ONE = 1 << 1074
+"""The number 1, as a multiple of the least positive float."""
+
+_GRID = 53
+_EDGE = 1024
+
+Line = tuple[int, int, int]
+"""Half-plane a alpha + b beta >= c with a, b >= 0."""
+
+Point = tuple[int, int]
+"""A pair (alpha, beta) of multiples of 2^-1074."""
+
+
+def whole(x: float) -> int:
+    """Return a float as its multiple of 2^-1074."""
+    n, d = float(x).as_integer_ratio()
+    return n * (ONE // d)
+
+
+def directed(n: int, d: int, *, up: bool) -> float:
+    """Return the float next to n/d >= 0 on the given side."""
+    x = n / d
+    error = whole(x) * d - n * ONE
+    if up:
+        return math.nextafter(x, math.inf) if error < 0 else x
+    return math.nextafter(x, 0.0) if error > 0 else x
+
+
+def envelope(lines: Iterable[Line]) -> list[tuple[int, int, int]]:
+    """Return the corners (x, y, d), meaning (x/d, y/d), of the intersection of half-planes within alpha, beta >= 0."""
+    kept: list[Line] = []
+    # Steepest first: of parallel lines the one farther out comes last, and removes the other.
+    for line in sorted([*map(_reduced, lines), (1, 0, 0), (0, 1, 0)], key=cmp_to_key(_steeper)):
+        if kept and _turn(kept[-1], line) == 0:
+            kept.pop()
+        while len(kept) > 1 and _covered(kept[-1], _corner(kept[-2], line)):
+            kept.pop()
+        kept.append(line)
+    return [_corner(one, two) for one, two in pairwise(kept)]
+
+
+def corners(lines: Iterable[Line], *, up: bool) -> list[Point]:
+    """Return the corners of an envelope, both coordinates rounded to one side.
+
+    Down: a corner stays on or below the two falling lines that meet there, so that each chord joins two points below one
+    line. Up: it stays above every falling curve that is below the envelope.
+    """
+    return [(_coordinate(x, d, up=up), _coordinate(y, d, up=up)) for x, y, d in envelope(lines)]
+
+
+def hull(points: Iterable[Point]) -> list[Point]:
+    """Return the vertices of the greatest convex curve below points and below 1 - alpha, up to its first zero.
+
+    It is no higher than the polygon through the points, and no lower than a convex curve below all of them.
+    """
+    ordered = sorted((a, min(b, ONE - a)) for a, b in points)
+    x, y = (np.array(column, dtype=object) for column in zip(*ordered, strict=True))
+    alpha, beta = lower_hull(x, y)
+    stop = int(np.argmax(beta == 0)) + 1
+    return list(zip(alpha[:stop].tolist(), beta[:stop].tolist(), strict=True))
+
+
+def kink(left: tuple[Point, Point], right: tuple[Point, Point]) -> tuple[float, float] | None:
+    """Return where the lines through two pairs of points meet, both coordinates rounded down; None if nowhere useful."""
+    (a, b, c), (e, f, g) = _through(*left), _through(*right)
+    d = a * f - e * b
+    if d == 0:
+        return None
+    x, y = (c * f - g * b, a * g - e * c) if d > 0 else (g * b - c * f, e * c - a * g)
+    if x < 0 or y < 0:
+        return None
+    d = abs(d)
+    return directed(x, d, up=False), directed(y, d, up=False)
+
+
+def _through(p: Point, q: Point) -> Line:
+    """Return a, b, c with a x + b y = c on both points."""
+    a, b = p[1] - q[1], q[0] - p[0]
+    return _reduced((a * ONE, b * ONE, a * p[0] + b * p[1]))
+
+
+def _reduced(line: Line) -> Line:
+    """Divide by the common power of two, most of which is that of the scale."""
+    every = line[0] | line[1] | line[2]
+    shift = max((every & -every).bit_length() - 1, 0)
+    return line[0] >> shift, line[1] >> shift, line[2] >> shift
+
+
+def _turn(one: Line, two: Line) -> int:
+    return one[0] * two[1] - two[0] * one[1]
+
+
+def _steeper(one: Line, two: Line) -> int:
+    turn = _turn(two, one)
+    if turn == 0:
+        turn = one[2] * (two[0] + two[1]) - two[2] * (one[0] + one[1])
+    return (turn > 0) - (turn < 0)
+
+
+def _corner(one: Line, two: Line) -> tuple[int, int, int]:
+    (a, b, c), (e, f, g) = one, two
+    return c * f - g * b, a * g - e * c, a * f - e * b
+
+
+def _covered(line: Line, at: tuple[int, int, int]) -> bool:
+    return line[0] * at[0] + line[1] * at[1] >= line[2] * at[2]
+
+
+def _coordinate(n: int, d: int, *, up: bool) -> int:
+    """Round n/d so that floats hold it and its distance to 1: one of them exactly near the ends, both in between."""
+    if n * _EDGE >= d and (d - n) * _EDGE >= d:
+        scaled = n << _GRID
+        return (-(-scaled // d) if up else scaled // d) * (ONE >> _GRID)
+    if 2 * n < d:
+        return whole(directed(n, d, up=up))
+    return ONE - whole(directed(d - n, d, up=not up))
+
+
+def floats(values: Sequence[int]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return multiples of 2^-1074 as the nearest floats."""
+    return np.array([value / ONE for value in values])

@@ -1,0 +1,70 @@
+"""Gauss-Legendre quadrature of positive functions over many narrow cells at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+
+from tradeoff.intervals.rounding import Array, Index
+
+_NARROW, _WIDE = 1 / 16, 1.0
+_NODES_NARROW, _NODES_WIDE = 5, 12
+
+Integrand = Callable[[Array, Array, Array], tuple[Array, Array]]
+"""``(point, distance from the cell's start, distance to its stop) -> two integrands``."""
+
+
+@cache
+def _rule(nodes: int) -> tuple[Array, Array]:
+    x, w = np.polynomial.legendre.leggauss(nodes)
+    return (x + 1) / 2, w / 2
+
+
+def _panels(
+    integrand: Integrand, start: Array, stop: Array, pieces: Index, nodes: int
+) -> tuple[Array, Array]:
+    """Integrate cells cut into ``pieces`` equal panels; distances are kept apart so that nothing cancels."""
+    at, weight = _rule(nodes)
+    owner = np.repeat(np.arange(len(start)), pieces)
+    index = (np.arange(len(owner)) - np.repeat(np.cumsum(pieces) - pieces, pieces))[:, None]
+    panel = ((stop - start) / pieces)[owner][:, None]
+    rise = panel * (index + at)
+    fall = panel * ((pieces[owner][:, None] - index - 1) + (1 - at))
+    values = integrand(start[owner][:, None] + rise, rise, fall)
+    first, second = ((value @ weight) * panel[:, 0] for value in values)
+    if len(owner) == len(start):
+        return first, second
+    heads = np.cumsum(pieces) - pieces
+    return np.add.reduceat(first, heads), np.add.reduceat(second, heads)
+
+
+def integrate(integrand: Integrand, start: Array, stop: Array, rate: Array) -> tuple[Array, Array]:
+    """Integrate two positive functions over every cell ``[start, stop]``; 5 to 12 evaluations a cell.
+
+    Parameters
+    ----------
+    integrand
+        The functions, in terms of the point and its distances to both ends of the cell.
+    start, stop
+        Finite ends of the cells.
+    rate
+        Bound, over each cell, on the logarithmic derivative of the analytic factors.
+
+    Notes
+    -----
+    Relative error below 1e-15. Panels have width * rate <= 1, so on the Bernstein ellipse rho = 8 (semi-axis
+    about two widths) an integrand exp(-x^2/2 + c x) grows by at most e^6; twelve nodes err by
+    (64/15) e^6 8^-24 of its maximum. For width * rate <= 1/16 the same ellipse has rho = 128 and five nodes do
+    (Trefethen, Approximation Theory and Approximation Practice, Theorem 19.3).
+    """
+    first, second = np.zeros(len(start)), np.zeros(len(start))
+    span = (stop - start) * rate
+    narrow = span <= _NARROW
+    for chosen, nodes, longest in ((narrow, _NODES_NARROW, _NARROW), (~narrow, _NODES_WIDE, _WIDE)):
+        cells = np.flatnonzero(chosen)
+        if len(cells):
+            pieces = np.maximum(1, np.ceil(span[cells] / longest)).astype(np.int64)
+            first[cells], second[cells] = _panels(integrand, start[cells], stop[cells], pieces, nodes)
+    return first, second

@@ -1,0 +1,108 @@
+"""Safe roots of monotone functions, many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from tradeoff.intervals.rounding import Array
+
+_HALVINGS = 120
+_FARTHEST = 1e18
+
+
+def bracket_root(function: Callable[[Array], Array], level: Array, start: float = 1.0) -> tuple[Array, Array]:
+    """Find neighbouring points where a decreasing function is above ``level`` and not above it.
+
+    Parameters
+    ----------
+    function
+        Decreasing up to rounding; called with arrays shaped like ``level``.
+    level
+        Levels to cross.
+    start
+        First half-width of the search, doubled until the level is crossed.
+
+    Returns
+    -------
+    tuple of arrays
+        ``above`` with function(above) > level, or -inf; ``at_most`` with function(at_most) <= level, or +inf.
+        Both were evaluated, so they hold whatever the function does between.
+    """
+    low, high = np.full(level.shape, -start), np.full(level.shape, start)
+    for _ in range(70):
+        grow_low, grow_high = function(low) <= level, function(high) > level
+        if not (grow_low.any() or grow_high.any()) or np.max(np.abs([low, high])) > _FARTHEST:
+            break
+        low, high = np.where(grow_low, 2 * low, low), np.where(grow_high, 2 * high, high)
+    low = np.where(function(low) > level, low, -np.inf)
+    high = np.where(function(high) <= level, high, np.inf)
+    return _halve(function, level, low, high)
+
+
+def turned(sides: Callable[[Array], Iterable[Array]], level: Array) -> tuple[Array, Array]:
+    """Bound inf{t in [0, 1] : f(t) <= level} of a decreasing function known from both sides."""
+
+    def side(t: Array, which: int) -> Array:
+        return tuple(sides(np.clip(t, 0.0, 1.0)))[which]
+
+    low, high = bracket_root(lambda t: side(t, 0), level)[0], bracket_root(lambda t: side(t, 1), level)[1]
+    high = np.where(side(np.zeros_like(level), 1) <= level, 0.0, high)  # it starts there already
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+def _halve(function: Callable[[Array], Array], level: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    both = np.isfinite(low) & np.isfinite(high)
+    for _ in range(_HALVINGS):
+        middle = np.where(both, (low + high) / 2, 0.0)
+        moving = both & (middle > low) & (middle < high)
+        if not moving.any():
+            break
+        above = function(middle) > level
+        low, high = np.where(moving & above, middle, low), np.where(moving & ~above, middle, high)
+    return low, high
+
+
+def find_root(function: Callable[[float], float], low: float, high: float, tolerance: float = 1e-10) -> float:
+    """Return about where an increasing function crosses 0 between two points, or the end nearest to it.
+
+    Chandrupatla's method (1997): inverse quadratic steps where they can be trusted, halves elsewhere; about ten values.
+    NaN counts as positive.
+    """
+
+    def value(x: float) -> float:
+        y = function(x)
+        return np.inf if np.isnan(y) else y
+
+    a, b, f_a, f_b = high, low, value(high), value(low)
+    if not f_b < 0 < f_a:
+        return high if f_b < 0 else low
+    c, f_c, t = a, f_a, 0.5
+    for _ in range(_HALVINGS):
+        x = a + t * (b - a)
+        f_x = value(x)
+        if (f_x < 0) == (f_a < 0):
+            c, f_c = a, f_a
+        else:
+            c, f_c, b, f_b = b, f_b, a, f_a
+        a, f_a = x, f_x
+        if f_a == 0 or abs(b - a) <= 2 * tolerance:
+            break
+        with np.errstate(all="ignore"):
+            t = _step(*map(np.float64, (a, b, c, f_a, f_b, f_c)))
+        least = tolerance / abs(b - a)
+        t = min(max(t, least), 1 - least)
+    return a
+
+
+def _step(
+    a: np.float64, b: np.float64, c: np.float64, f_a: np.float64, f_b: np.float64, f_c: np.float64
+) -> float:
+    """Return the share of the way from a to b: inverse quadratic interpolation where it is monotone, else a half."""
+    xi, phi = (a - b) / (c - b), (f_a - f_b) / (f_c - f_b)
+    if not (phi**2 < xi and (1 - phi) ** 2 < 1 - xi):
+        return 0.5
+    return float(
+        f_a / (f_b - f_a) * f_c / (f_b - f_c) + (c - a) / (b - a) * f_a / (f_c - f_a) * f_b / (f_c - f_b)
+    )

@@ -1,0 +1,75 @@
+"""Directed rounding: widen a float by a stated number of units in the last place.
+
+The trusted base of the library is a few-ulp model of each special function; a computed value times
+``1 + ulps * UNIT`` is then above the truth, and times ``1 - ulps * UNIT`` below it.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+UNIT = 2.0**-53
+"""Half a unit in the last place of 1.0: the relative error of one rounded operation."""
+
+TINY = 5e-324
+"""The least positive float: absolute slack that covers underflow."""
+
+
+def up(x: ArrayLike, ulps: ArrayLike = 4) -> Array:
+    """Return a float at or above every number within ``ulps`` units of ``x``."""
+    x = np.asarray(x, dtype=float)
+    return np.asarray(np.nextafter(x + np.abs(x) * (np.asarray(ulps) * UNIT), np.inf))
+
+
+def down(x: ArrayLike, ulps: ArrayLike = 4) -> Array:
+    """Return a float at or below every number within ``ulps`` units of ``x``."""
+    return -up(-np.asarray(x, dtype=float), ulps)
+
+
+def around(x: ArrayLike, ulps: ArrayLike = 8) -> tuple[Array, Array]:
+    """Return (down, up): an interval that holds every number within ``ulps`` units of ``x``."""
+    return down(x, ulps), up(x, ulps)
+
+
+def distance(low: Array, low_rest: Array, high: Array, high_rest: Array) -> Array:
+    """Return high - low >= 0 from the smaller number, which is exact, of each pair that adds to 1."""
+    across = (0.5 - low) + (0.5 - high_rest)
+    found = np.where(high_rest >= 0.5, high - low, np.where(low_rest < 0.5, low_rest - high_rest, across))
+    return np.maximum(found, 0.0)
+
+
+def square_root(x: Fraction | float) -> float:
+    """Return the square root of a fraction, however large or small, rounded to nearest; exact where a float is."""
+    if x == math.inf:
+        return math.inf
+    n, d = Fraction(x).as_integer_ratio()
+    shift = (
+        256 - n.bit_length() + d.bit_length()
+    )  # digits enough that the floor of the root rounds as the root does
+    shift += shift % 2
+    root = math.isqrt((n << shift) // d if shift >= 0 else n // (d << -shift))
+    try:
+        return math.ldexp(root, -shift // 2)
+    except OverflowError:
+        return math.inf
+
+
+def exact_product(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+    """Return the rounded product and its error, a float where neither over- nor underflows (Dekker 1971)."""
+    product = np.asarray(np.multiply(x, y))
+    (a, b), (c, d) = _halves(np.asarray(x, dtype=float)), _halves(np.asarray(y, dtype=float))
+    return product, np.asarray(((a * c - product) + a * d + b * c) + b * d)
+
+
+def _halves(x: Array) -> tuple[Array, Array]:
+    """Split a float into two of 26 digits (Veltkamp)."""
+    scaled = x * (2.0**27 + 1)
+    high = scaled - (scaled - x)
+    return high, x - high

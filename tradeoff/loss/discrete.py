@@ -1,0 +1,183 @@
+"""Laws of L made of point masses, held as logarithms so that a million rounds do not underflow."""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from tradeoff.errors import DomainError, SizeError
+from tradeoff.intervals.binomial import log_pmf
+from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch, lost_mass
+
+MAX_ATOMS = 4_000_000
+"""Most atoms one law may hold."""
+
+_SKETCHED = 2**17
+"""Most points of a sketch, which only choices are made of."""
+
+_LOST = 1e-300
+"""Bound on the mass of atoms that are left out; e^-750 and less in truth."""
+
+
+@dataclass(frozen=True, eq=False)
+class AtomicLaw(LossLaw):
+    """Finitely many losses, increasing; ``slack`` is the relative error of each mass, ``lost`` bounds what is left out.
+
+    ``position`` bounds the error of every loss; unless said, it is 8 units of the loss and 16 of the square of a unit, which is
+    what a logarithm of a ratio costs whose masses are differences of floats (``intervals.differences.log_ratio``).
+    """
+
+    loss: Array
+    log_p: Array
+    p_minus: float = 0.0
+    q_plus: float = 0.0
+    slack: Array | None = None
+    lost: float = 0.0
+    position: float | None = None
+
+    @property
+    def support(self) -> tuple[float, float]:
+        if len(self.loss) == 0:
+            return 0.0, 0.0
+        return float(self.loss[0]), float(self.loss[-1])
+
+    @property
+    def atoms(self) -> Atoms:
+        slack = (8 + 2 * np.abs(self.log_p)) * UNIT if self.slack is None else self.slack
+        return Atoms(self.loss, self.log_p, slack)
+
+    @property
+    def loss_error(self) -> Array:
+        return (
+            UNIT * (8 * np.abs(self.loss) + 16 * UNIT)
+            if self.position is None
+            else np.full(len(self.loss), self.position)
+        )
+
+    @property
+    def enclosure(self) -> tuple[float, float]:
+        if len(self.loss) == 0:
+            return 0.0, 0.0
+        low, high = self.range
+        error = self.loss_error
+        return low - float(error[0]), high + float(error[-1])
+
+    @property
+    def continuous(self) -> bool:
+        return False
+
+    @property
+    def cut(self) -> bool:
+        return self.lost > 0
+
+    def sketch(self) -> Sketch:
+        each = -(-len(self.loss) // _SKETCHED)
+        if each <= 1:
+            return Sketch(self.loss, self.log_p)
+        starts = np.arange(0, len(self.loss), each)
+        log_p = np.logaddexp.reduceat(self.log_p, starts)
+        share = np.exp(self.log_p - np.repeat(log_p, np.diff(np.append(starts, len(self.loss)))))
+        return Sketch(np.add.reduceat(share * self.loss, starts), log_p)
+
+    def _cells(self, edges: Array) -> Cells:
+        zero = np.zeros(len(edges) - 1)
+        return Cells(zero, zero, zero)
+
+
+def leaking(law: AtomicLaw, delta: float, kept: float | None = None) -> AtomicLaw:
+    """Return the law of f_{0,delta} (x) f: all masses shrink by 1 - delta, and what they lose lies at infinity.
+
+    ``kept`` is log(1 - delta), to 8 units of itself, where it is known better than by delta: a delta known to 4 units leaves
+    1 - delta known to 4 delta/(1 - delta).
+    """
+    p_minus, q_plus = (lost_mass([mass, delta], [1, 1]) for mass in (law.p_minus, law.q_plus))
+    log_kept = math.log1p(-delta) if kept is None else kept
+    off = 4 * delta * math.exp(-log_kept) if kept is None else 8 * abs(log_kept)
+    slack = law.atoms.slack + UNIT * (8 + off + np.abs(law.log_p + log_kept))
+    return AtomicLaw(law.loss, law.log_p + log_kept, p_minus, q_plus, slack, law.lost, law.position)
+
+
+@dataclass(frozen=True, eq=False)
+class BinomialLaw(AtomicLaw):
+    """n rounds of f_{epsilon,0}, written out."""
+
+    epsilon: float = 0.0
+    n: int = 1
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return -self.n * self.epsilon, self.n * self.epsilon  # also where the ends were left out
+
+
+@dataclass(frozen=True, eq=False)
+class DiscreteGaussianLaw(AtomicLaw):
+    """x on the integers against x + shift, pmf proportional to e^(-x^2/2 sigma^2)."""
+
+    sigma: float = 1.0
+    shift: int = 1
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return -np.inf, np.inf  # the far tails were left out
+
+
+def _too_many(what: str, count: float) -> SizeError:
+    return SizeError(
+        f"{what} has {count:.3g} atoms, above the cap of {MAX_ATOMS}; bound it by a Gaussian or split the question"
+    )
+
+
+def binomial_law(epsilon: float, n: int) -> BinomialLaw:
+    """Return the law of n rounds of f_{epsilon,0}: losses (2k - n) epsilon, k ~ Bin(n, 1/(1 + e^epsilon)) under P (KOV)."""
+    if n > MAX_ATOMS**2:  # below there are at least 45 sqrt(n) atoms
+        raise _too_many(f"the {n}-fold product of f_({epsilon:.6g},0)", 45 * math.sqrt(min(n, 2**1000)))
+    reach = 45 * math.sqrt(n) + 800  # Hoeffding: less than e^-4000 lies beyond, under P and under Q
+    low = max(0, int(n * expit(-epsilon) - reach))
+    high = min(n, int(np.ceil(n * expit(epsilon) + reach)))
+    if high - low >= MAX_ATOMS:
+        raise _too_many(f"the {n}-fold product of f_({epsilon:.6g},0)", high - low + 1.0)
+    k = np.arange(low, high + 1, dtype=float)
+    log_p, slack = log_pmf(k, n, epsilon)
+    return BinomialLaw(
+        (2 * k - n) * epsilon,
+        log_p,
+        slack=slack,
+        lost=0.0 if (low, high) == (0, n) else _LOST,
+        epsilon=epsilon,
+        n=n,
+    )
+
+
+def discrete_gaussian_law(sigma: float, shift: int) -> DiscreteGaussianLaw:
+    """Return the law of L = (2 s x - s^2)/(2 sigma^2), x on the integers with pmf e^(-x^2/2 sigma^2)."""
+    reach = np.ceil(40 * sigma) + 2  # beyond 40 sigma: less than e^-799
+    if 2 * reach + shift >= MAX_ATOMS:
+        raise _too_many(f"the discrete Gaussian with sigma = {sigma:.6g}", 2 * reach + shift)
+    if not sigma * sigma * sys.float_info.max > (reach + shift) ** 2:
+        raise DomainError(
+            f"sigma = {sigma:.6g} is so small that one step of the discrete Gaussian shifted by {shift} loses more nats than "
+            "floats hold; TotalVariation(1), which tells everything, bounds it from below"
+        )
+    x = np.arange(-reach, shift + reach + 1)
+    half = np.exp(-((np.arange(reach, 0, -1) / sigma) ** 2) / 2)
+    log_p = -((x / sigma) ** 2) / 2 - np.log1p(2 * np.sum(half))
+    slack = (32 + 8 * np.abs(log_p)) * UNIT
+    return DiscreteGaussianLaw(
+        (x - shift / 2) * (shift / sigma**2), log_p, slack=slack, lost=_LOST, sigma=sigma, shift=shift
+    )
+
+
+def merged(loss: Array, log_p: Array, slack: Array) -> Atoms:
+    """Sort atoms and add the masses of equal losses."""
+    order = np.argsort(loss, kind="stable")
+    loss, log_p, slack = loss[order], log_p[order], slack[order]
+    starts = np.flatnonzero(np.append(True, np.diff(loss) > 0))
+    top = np.maximum.reduceat(log_p, starts)
+    share = np.exp((log_p - np.repeat(top, np.diff(np.append(starts, len(loss))))).astype(np.longdouble))
+    total = top + np.log(np.add.reduceat(share, starts)).astype(float)
+    return Atoms(loss[starts], total, np.maximum.reduceat(slack, starts) + UNIT * (8 + 2 * np.abs(total)))

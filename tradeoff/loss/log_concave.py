@@ -1,0 +1,251 @@
+"""The log-concave densities whose shifts the library knows, each in the form ``engines.shift`` integrates."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from scipy.special import gammaincc, gammainccinv, gammaln
+
+from tradeoff.intervals.rounding import UNIT, Array, around
+from tradeoff.loss.shifted import LEAST, Mirrored, Shape, walk
+
+_FINEST = 1e-13
+
+
+class _Even(Shape):
+    """A density symmetric about 0: L(x) is odd about theta/2, and f = f^-1."""
+
+    def upper_tail(self, x: Array) -> Array:
+        """Return P(X > x) for x >= 0."""
+        raise NotImplementedError
+
+    def upper_quantile(self, tail: Array) -> Array:
+        """Return x >= 0 with P(X > x) = tail, roughly."""
+        raise NotImplementedError
+
+    def beta(self, alpha: Array) -> tuple[Array, Array]:
+        # Trust only the tail, not its inverse: the residual of the quantile, over the hazard rate, is its error.
+        near = np.minimum(alpha, 1 - alpha)
+        inside = near > 0
+        x = np.where(inside, self.upper_quantile(np.where(inside, near, 0.25)), 0.0)
+        tail, density = self.upper_tail(x), np.exp(self.log_p(x))
+        ulps = 64 + 2 * self.stiffness * (1 + np.minimum(-self.log_p(x), LEAST))
+        error = (np.abs(tail - near) + ulps * UNIT * near) / np.where(density > 0, density, 1.0)
+        y = np.where(alpha <= 0.5, x, -x) - self.theta
+        far = self.upper_tail(np.abs(y))
+        rounding = UNIT * far * (64 + 2 * self.stiffness * (1 + np.minimum(-self.log_p(y), LEAST)))
+        width = 2 * np.exp(self.log_p(y)) * (error + 2 * UNIT * (np.abs(x) + self.theta)) + rounding
+        value = np.where(y < 0, far, 1 - far)
+        low, high = np.maximum(value - width, 0.0) * (1 - 4 * UNIT), (value + width) * (1 + 4 * UNIT) + 5e-324
+        edge = alpha == 0
+        return np.where(edge, 1 - 4 * UNIT, np.where(alpha == 1, 0.0, low)), np.where(edge, 1.0, high)
+
+
+class Logistic(_Even):
+    """Standard logistic: L runs from -theta to theta, and f(alpha) = (1 - alpha)/(1 - alpha + e^theta alpha)."""
+
+    def __init__(self, theta: float) -> None:
+        self.theta = self.sup_loss = theta
+        self.span = (-LEAST, LEAST + theta)
+
+    def log_p(self, x: Array) -> Array:
+        size = np.abs(x)
+        return np.asarray(-size - 2 * np.log1p(np.exp(-size)))
+
+    def loss(self, x: Array) -> Array:
+        return np.asarray(self.theta + 2 * (np.logaddexp(0.0, -x) - np.logaddexp(0.0, self.theta - x)))
+
+    def slope(self, x: Array) -> Array:
+        # sinh(theta/2)/(cosh(x/2) cosh((x - theta)/2)) in exponentials that do not overflow
+        a, b = np.abs(x), np.abs(x - self.theta)
+        return np.asarray(
+            -2
+            * np.expm1(-self.theta)
+            * np.exp((self.theta - a - b) / 2)
+            / ((1 + np.exp(-a)) * (1 + np.exp(-b)))
+        )
+
+    def locate(self, loss: Array) -> tuple[Array, Array]:
+        rest, passed = (self.theta - loss) / 2, (self.theta + loss) / 2
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            x = np.log(np.expm1(passed)) - np.log(-np.expm1(-rest))
+        x = np.where(passed <= 0, self.span[0], np.where(rest <= 0, self.span[1], x))
+        return x, UNIT * (16 + 4 * self.theta + 4 * np.abs(x))
+
+    def panels(self) -> Array:
+        return walk(*self.span, lambda _: 1.0)  # poles at distance pi
+
+    def beta(self, alpha: Array) -> tuple[Array, Array]:
+        return around((1 - alpha) / ((1 - alpha) + np.exp(self.theta) * alpha), 16 + 4 * self.theta)
+
+
+class HyperbolicSecant(_Even):
+    """Density sech(x)/pi: L runs from -theta to theta."""
+
+    def __init__(self, theta: float) -> None:
+        self.theta = self.sup_loss = theta
+        self.span = (-LEAST, LEAST + theta)
+
+    def log_p(self, x: Array) -> Array:
+        size = np.abs(x)
+        return np.asarray(-size - np.log1p(np.exp(-2 * size)) + np.log(2 / np.pi))
+
+    def loss(self, x: Array) -> Array:
+        return np.asarray(np.logaddexp(x, -x) - np.logaddexp(x - self.theta, self.theta - x))
+
+    def slope(self, x: Array) -> Array:
+        # sinh(theta)/(cosh x cosh(x - theta))
+        a, b = np.abs(x), np.abs(x - self.theta)
+        return np.asarray(
+            -2
+            * np.expm1(-2 * self.theta)
+            * np.exp(self.theta - a - b)
+            / ((1 + np.exp(-2 * a)) * (1 + np.exp(-2 * b)))
+        )
+
+    def locate(self, loss: Array) -> tuple[Array, Array]:
+        # e^(2x - theta) = sinh((theta + loss)/2)/sinh((theta - loss)/2)
+        rest, passed = self.theta - loss, self.theta + loss
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x = (self.theta + loss + np.log(-np.expm1(-passed)) - np.log(-np.expm1(-rest))) / 2
+        x = np.where(passed <= 0, self.span[0], np.where(rest <= 0, self.span[1], x))
+        return x, UNIT * (16 + 4 * self.theta + 4 * np.abs(x))
+
+    def panels(self) -> Array:
+        return walk(*self.span, lambda _: 0.5)  # poles at distance pi/2
+
+    def upper_tail(self, x: Array) -> Array:
+        return 2 / np.pi * np.arctan(np.exp(-x))
+
+    def upper_quantile(self, tail: Array) -> Array:
+        return -np.log(np.tan(np.pi / 2 * tail))
+
+
+class Gumbel(Shape):
+    """Standard Gumbel, skewed to the right: L = theta - (e^theta - 1) E, E exponential, and f(alpha) = (1 - alpha)^(e^theta)."""
+
+    def __init__(self, theta: float) -> None:
+        self.theta = self.sup_loss = theta
+        self.span = (-float(np.log(LEAST)), LEAST + theta)
+
+    def log_p(self, x: Array) -> Array:
+        return -x - np.exp(np.minimum(-x, 700.0))
+
+    def loss(self, x: Array) -> Array:
+        return np.asarray(self.theta - np.expm1(self.theta) * np.exp(-x))
+
+    def slope(self, x: Array) -> Array:
+        return np.asarray(np.expm1(self.theta) * np.exp(-x))
+
+    def locate(self, loss: Array) -> tuple[Array, Array]:
+        rest = self.theta - loss
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x = np.where(rest > 0, np.log(np.expm1(self.theta)) - np.log(rest), self.span[1])
+        return x, UNIT * (16 + 4 * self.theta + 4 * np.abs(x))
+
+    def panels(self) -> Array:
+        def step(x: float) -> float:
+            # The exponential inside a density may turn by about one unit, wherever the density is not zero.
+            inner = [np.exp(min(end - x, 700.0)) for end in (0.0, self.theta)]
+            return 1 / max(1.0, float(sum(rate for rate in inner if rate < 2 * LEAST)))
+
+        return walk(*self.span, step)
+
+    def beta(self, alpha: Array) -> tuple[Array, Array]:
+        with np.errstate(divide="ignore"):
+            exponent = np.exp(self.theta) * np.maximum(np.log1p(-alpha), -1e50)
+        return around(np.exp(exponent), 8 + np.minimum(-exponent, 800.0) * (8 + 4 * self.theta))
+
+
+class GumbelLeft(Mirrored):
+    """Gumbel, skewed to the left: the other order of the right one, f(alpha) = 1 - alpha^(e^-theta)."""
+
+    def __init__(self, theta: float) -> None:
+        super().__init__(Gumbel(theta))
+
+    def beta(self, alpha: Array) -> tuple[Array, Array]:
+        with np.errstate(divide="ignore"):
+            exponent = np.exp(-self.theta) * np.log(alpha)
+        return around(-np.expm1(exponent), 16 + 4 * self.theta)
+
+
+class GeneralisedNormal(_Even):
+    """Density proportional to e^-|x|^power, power > 1; not analytic at its two kinks 0 and theta."""
+
+    def __init__(self, theta: float, power: float) -> None:
+        self.theta, self.power = theta, power
+        self.reach = LEAST ** (1 / power)
+        self.span = (-self.reach, self.reach + theta)
+        self.stiffness = 8.0 + 4 * power
+        self._log_scale = float(np.log(power / 2) - gammaln(1 / power))
+
+    def log_p(self, x: Array) -> Array:
+        return self._log_scale - np.abs(x) ** self.power
+
+    def loss(self, x: Array) -> Array:
+        mirrored = np.maximum(x, self.theta - x)
+        inner = mirrored**self.power - np.maximum(self.theta - mirrored, 0.0) ** self.power
+        with np.errstate(divide="ignore"):
+            outer = -(mirrored**self.power) * np.expm1(
+                self.power * np.log1p(-self.theta / np.maximum(mirrored, self.theta))
+            )
+        return np.where(x * 2 >= self.theta, 1.0, -1.0) * np.where(mirrored <= self.theta, inner, outer)
+
+    def slope(self, x: Array) -> Array:
+        mirrored, less = np.maximum(x, self.theta - x), self.power - 1
+        inner = mirrored**less + np.maximum(self.theta - mirrored, 0.0) ** less
+        with np.errstate(divide="ignore"):
+            outer = -(mirrored**less) * np.expm1(
+                less * np.log1p(-self.theta / np.maximum(mirrored, self.theta))
+            )
+        return self.power * np.where(mirrored <= self.theta, inner, outer)
+
+    def locate(self, loss: Array) -> tuple[Array, Array]:
+        goal = np.abs(loss)
+        low, high = np.full(goal.shape, self.theta / 2), np.full(goal.shape, self.span[1])
+        x = np.clip(self.theta / 2 + goal / self.slope(low), low, high)
+        for _ in range(90):  # Newton inside a bracket that halves when it leaves
+            value = self.loss(x) - goal
+            low, high = np.where(value <= 0, x, low), np.where(value >= 0, x, high)
+            fresh = x - value / np.maximum(self.slope(x), 1e-300)
+            fresh = np.where((fresh > low) & (fresh < high), fresh, (low + high) / 2)
+            if np.all(np.abs(fresh - x) <= 2 * UNIT * x):
+                break
+            x = fresh
+        residual = np.abs(self.loss(x) - goal) + UNIT * (16 + 8 * self.power) * (
+            goal + np.minimum(x, self.theta) ** self.power
+        )
+        error = residual / np.maximum(self.slope(x), 1e-300) + 4 * UNIT * (x + self.theta)
+        return np.where(loss >= 0, x, self.theta - x), np.where(goal == 0, 4 * UNIT * self.theta, error)
+
+    def _step(self, x: float, towards: float) -> float:
+        """Width of a panel at x: away from the kinks, and no density turning by more than about one unit."""
+        distances = [abs(x), abs(x - self.theta)]
+        width = 0.4 * min(distances)
+        for y in distances:
+            size = y**self.power
+            if size < 2 * LEAST:
+                width = min(width, ((size + 2) ** (1 / self.power) - y) / 2)
+        return min(width, abs(towards - x))
+
+    @cached_property
+    def _right(self) -> Array:
+        """Return the points from theta/2 to the end; the others mirror them."""
+        first = self.theta * (1 + _FINEST)
+        outer = walk(first, self.span[1], lambda x: self._step(x, self.span[1]))
+        inner = self.theta - walk(
+            self.theta * _FINEST, self.theta / 2, lambda d: self._step(self.theta - d, self.theta / 2)
+        )
+        return np.concatenate([inner[::-1], [self.theta], outer])
+
+    def panels(self) -> Array:
+        points = np.unique(np.concatenate([self.theta - self._right, self._right]))
+        return np.array([points[0], *(b for a, b in pairwise(points) if b > a)])
+
+    def upper_tail(self, x: Array) -> Array:
+        return gammaincc(1 / self.power, x**self.power) / 2
+
+    def upper_quantile(self, tail: Array) -> Array:
+        return np.asarray(gammainccinv(1 / self.power, 2 * tail) ** (1 / self.power), dtype=float)

@@ -1,0 +1,278 @@
+"""Law of L when a log-concave density e^-V is shifted by theta: L(x) = V(x) - V(x - theta), increasing in x.
+
+With a = L(x_a) at the start of a cell and b at its stop,
+
+    excess  = int q(x) (1 - e^-(L(x) - a)) dx,    deficit = int p(x) (1 - e^-(b - L(x))) dx,
+
+and both increments of L are integrals of L' over part of the cell, so that nothing cancels however narrow it is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import legendre
+
+from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.loss.law import Cells, LossLaw, Sketch
+
+LEAST = 750.0
+"""Densities below e^-LEAST are zero: no float holds them."""
+
+_NARROW = 1 / 16
+_NODES_NARROW, _NODES_WIDE = 9, 20
+_SKETCH = 4001
+_TOGETHER = 3
+
+
+class Shape(ABC):
+    """Density and loss of one family at one shift, in a coordinate where both are analytic between the panels' ends."""
+
+    theta: float
+    span: tuple[float, float]
+    """Ends outside which neither law has mass a float can hold."""
+    sup_loss: float = np.inf
+
+    @abstractmethod
+    def log_p(self, x: Array) -> Array:
+        """Log-density of P."""
+
+    def log_q(self, x: Array) -> Array:
+        """Log-density of Q."""
+        return self.log_p(x - self.theta)
+
+    @abstractmethod
+    def loss(self, x: Array) -> Array:
+        """Return L(x), to absolute accuracy."""
+
+    @abstractmethod
+    def slope(self, x: Array) -> Array:
+        """Return L'(x) >= 0, to relative accuracy."""
+
+    @abstractmethod
+    def locate(self, loss: Array) -> tuple[Array, Array]:
+        """Return x with L(x) = loss, and its absolute error."""
+
+    @abstractmethod
+    def panels(self) -> Array:
+        """Return increasing points over ``span``, close enough for the quadrature between neighbours."""
+
+    @abstractmethod
+    def beta(self, alpha: Array) -> tuple[Array, Array]:
+        """Bound f(alpha)."""
+
+    stiffness: float = 8.0
+    """Rounding of a log-density, in units, for each unit of its size."""
+
+
+class Mirrored(Shape):
+    """The other order of a pair: P and Q change places and the line is turned round, so that L increases again."""
+
+    def __init__(self, base: Shape) -> None:
+        self.base, self.theta, self.stiffness = base, base.theta, base.stiffness
+        self.span = (-base.span[1], -base.span[0])
+
+    def log_p(self, x: Array) -> Array:
+        return self.base.log_q(-x)
+
+    def log_q(self, x: Array) -> Array:
+        return self.base.log_p(-x)
+
+    def loss(self, x: Array) -> Array:
+        return -self.base.loss(-x)
+
+    def slope(self, x: Array) -> Array:
+        return self.base.slope(-x)
+
+    def locate(self, loss: Array) -> tuple[Array, Array]:
+        x, error = self.base.locate(-loss)
+        return -x, error
+
+    def panels(self) -> Array:
+        return -self.base.panels()[::-1]
+
+
+@cache
+def _rule(nodes: int) -> tuple[Array, Array, Array]:
+    """Gauss-Legendre nodes and weights on [0, 1], and the matrix that integrates the interpolant from 0 to each node."""
+    x, w = legendre.leggauss(nodes)
+    values = legendre.legvander(x, nodes)
+    degree = np.arange(1, nodes)
+    rising = np.empty((nodes, nodes))
+    rising[:, 0] = x + 1
+    # int_-1^x P_k = (P_(k+1)(x) - P_(k-1)(x))/(2k + 1)
+    rising[:, 1:] = (values[:, 2:] - values[:, :-2]) / (2 * degree + 1)
+    modes = (np.arange(nodes) + 0.5)[:, None] * values[:, :nodes].T * w
+    return (x + 1) / 2, w / 2, (rising @ modes) / 2
+
+
+class _Panels(NamedTuple):
+    """Integrals over consecutive panels; ``rise`` is the increase of L, ``carried`` = int q e^-(L(x) - L(start))."""
+
+    rise: Array
+    excess: Array
+    deficit: Array
+    carried: Array
+    p: Array
+
+
+def _measure(shape: Shape, x: Array, narrow: Array) -> _Panels:
+    """Integrate between consecutive points.
+
+    Panels keep every integrand within a factor e^6 on the ellipse rho = 8, where twenty nodes interpolate to 8^-20;
+    a panel sixteen times narrower has rho = 128 and needs nine (Trefethen, Approximation Theory, Theorem 8.2).
+    """
+    found = _Panels(*(np.zeros(len(x) - 1) for _ in _Panels._fields))
+    for chosen, nodes in ((narrow, _NODES_NARROW), (np.logical_not(narrow), _NODES_WIDE)):
+        which = np.flatnonzero(chosen)
+        if len(which) == 0:
+            continue
+        at, weight, integral = _rule(nodes)
+        width = (x[which + 1] - x[which])[:, None]
+        point = x[which][:, None] + width * at
+        slope = shape.slope(point) * width
+        rise, fall = slope @ integral.T, (slope[:, ::-1] @ integral.T)[:, ::-1]
+        with np.errstate(under="ignore"):
+            p, q = np.exp(shape.log_p(point)) * width, np.exp(shape.log_q(point)) * width
+            found.rise[which] = slope @ weight
+            found.excess[which] = (q * -np.expm1(-rise)) @ weight
+            found.deficit[which] = (p * -np.expm1(-fall)) @ weight
+            found.carried[which] = (q * np.exp(-rise)) @ weight
+            found.p[which] = p @ weight
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftLaw(LossLaw):
+    """Law of L of a shifted log-concave density."""
+
+    shape: Shape
+
+    @cached_property
+    def _skeleton(self) -> Array:
+        return self.shape.panels()
+
+    @property
+    def support(self) -> tuple[float, float]:
+        low, high = self.shape.loss(np.array(self.shape.span))
+        return float(low), float(min(high, self.shape.sup_loss))
+
+    def sketch(self) -> Sketch:
+        ends = np.interp(
+            np.linspace(0, len(self._skeleton) - 1, _SKETCH), np.arange(len(self._skeleton)), self._skeleton
+        )
+        middle, width = (ends[1:] + ends[:-1]) / 2, np.diff(ends)
+        keep = (width > 0) & (np.maximum(self.shape.log_p(middle), self.shape.log_q(middle)) > -LEAST)
+        return Sketch(self.shape.loss(middle[keep]), np.log(width[keep]) + self.shape.log_p(middle[keep]))
+
+    def _place(self, loss: Array) -> tuple[Array, Array]:
+        x, error = self.shape.locate(loss)
+        return np.clip(x, *self.shape.span), error
+
+    def _fine(self, x: Array) -> tuple[Array, _Panels]:
+        """Cut at every point of ``x`` and of the skeleton between its ends; measure each panel."""
+        inside = self._skeleton[(self._skeleton > x[0]) & (self._skeleton < x[-1])]
+        points = np.unique(np.concatenate([x, inside]))
+        middle = (points[1:] + points[:-1]) / 2
+        at = np.clip(np.searchsorted(self._skeleton, middle) - 1, 0, len(self._skeleton) - 2)
+        narrow = np.diff(points) <= _NARROW * np.diff(self._skeleton)[at]
+        return points, _measure(self.shape, points, narrow)
+
+    def _cells(self, edges: Array) -> Cells:
+        x, error = self._place(edges)
+        x = np.maximum.accumulate(x)
+        zero = np.zeros(len(x) - 1)
+        if x[-1] <= x[0]:
+            return Cells(zero, zero, zero)
+        points, panels = self._fine(x)
+        owner = np.searchsorted(x, points[:-1], side="right") - 1
+        first = np.searchsorted(owner, np.arange(len(x) - 1))
+        starts, stops = np.minimum(first, len(owner)), np.append(first[1:], len(owner))
+        excess, deficit = zero.copy(), zero.copy()
+        for pieces in range(1, _TOGETHER + 1):  # most cells are one panel or two: merge them all at once
+            cells = np.flatnonzero(stops - starts == pieces)
+            rows = starts[cells][:, None] + np.arange(pieces)
+            excess[cells], deficit[cells] = _merge(_Panels(*(values[rows] for values in panels)))
+        for cell in np.flatnonzero(stops - starts > _TOGETHER):
+            row = np.arange(starts[cell], stops[cell])[None, :]
+            excess[[cell]], deficit[[cell]] = _merge(_Panels(*(values[row] for values in panels)))
+        return Cells(excess, deficit, self._slack(x, error))
+
+    def _slack(self, x: Array, error: Array) -> Array:
+        shape, width = self.shape, np.diff(x)
+        size = np.minimum(np.abs(shape.log_p(x)), LEAST) + np.minimum(np.abs(shape.log_q(x)), LEAST)
+        density = UNIT * (256 + shape.stiffness * (size[:-1] + size[1:]))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            steep = (
+                (size[:-1] + size[1:] + 1) * shape.stiffness / np.minimum(width, 1.0)
+            )  # above both logarithmic derivatives
+            slack = density + 4 * (error[:-1] + error[1:]) * (
+                1 / width + np.minimum(steep, 1e300) * (width > 0)
+            )
+        return np.where(width > 0, np.minimum(slack, 1.0), 0.0)
+
+    @cached_property
+    def _tails(self) -> tuple[Array, Array]:
+        """Return delta at the loss of every skeleton point, and R = e^loss P(L > loss), by sums of positive terms."""
+        x = self._skeleton
+        panels = _measure(self.shape, x, np.zeros(len(x) - 1, dtype=bool))
+        delta, rest = np.zeros(len(x)), np.zeros(len(x))
+        keep, lift = np.exp(-panels.rise), -np.expm1(-panels.rise)
+        for k in range(len(x) - 2, -1, -1):
+            rest[k] = panels.carried[k] + keep[k] * rest[k + 1]
+            delta[k] = panels.excess[k] + delta[k + 1] + lift[k] * rest[k + 1]
+        return delta, rest
+
+    def tail(self, epsilon: Array) -> tuple[Array, Array]:
+        """Bound delta(eps) = Q(L > eps) - e^eps P(L > eps); the slope of delta is -R, which prices the error of x."""
+        x, error = self._place(epsilon)
+        following = np.clip(np.searchsorted(self._skeleton, x, side="right"), 1, len(self._skeleton) - 1)
+        ends = self._skeleton[following]
+        at, weight, integral = _rule(_NODES_WIDE)
+        width = (ends - x)[:, None]
+        point = x[:, None] + width * at
+        slope = self.shape.slope(point) * width
+        log_q = self.shape.log_q(point)
+        q, rise, total = np.exp(log_q) * width, slope @ integral.T, slope @ weight
+        delta, rest = (values[following] for values in self._tails)
+        value = (q * -np.expm1(-rise)) @ weight + delta - np.expm1(-total) * rest
+        carried = (q * np.exp(-rise)) @ weight + np.exp(-total) * rest
+        size = np.minimum(np.abs(self.shape.log_q(x)) + np.abs(self.shape.log_p(x)), 2 * LEAST)
+        relative = UNIT * (512 + 2 * len(self._skeleton) + 2 * self.shape.stiffness * size)
+        moved = self.shape.slope(x) * error * carried + 4 * UNIT * self.shape.theta * np.exp(
+            self.shape.log_q(x)
+        )
+        bottom, top = self.support
+        outside, folded = (
+            epsilon < bottom,
+            -np.expm1(np.minimum(epsilon, 0.0)),
+        )  # delta >= 1 - e^eps, equal below all losses
+        low = np.where(outside, folded * (1 - 8 * UNIT), value * (1 - relative) - 2 * moved)
+        high = np.where(outside, folded * (1 + 8 * UNIT), value * (1 + relative) + 2 * moved) + TINY
+        over = epsilon >= self.shape.sup_loss
+        return np.where(over | (epsilon >= top), 0.0, np.maximum(low, 0.0)), np.where(over, 0.0, high)
+
+
+def _merge(panels: _Panels) -> tuple[Array, Array]:
+    """Return excess and deficit of cells made of the panels in each row."""
+    zero = np.zeros((len(panels.rise), 1))
+    before = np.concatenate([zero, np.cumsum(panels.rise, axis=1)[:, :-1]], axis=1)
+    after = np.concatenate([np.cumsum(panels.rise[:, ::-1], axis=1)[:, ::-1][:, 1:], zero], axis=1)
+    excess = np.sum(panels.excess - np.expm1(-before) * panels.carried, axis=1)
+    deficit = np.sum(panels.deficit * np.exp(-after) - np.expm1(-after) * panels.p, axis=1)
+    return excess, deficit
+
+
+def walk(start: float, stop: float, step: Callable[[float], float]) -> Array:
+    """Return points from ``start`` to ``stop``, each ``step`` of the last further on; a step that floats do not see ends at ``stop``."""
+    points = [start]
+    while points[-1] < stop:
+        further = points[-1] + step(points[-1])
+        points.append(further if further > points[-1] else stop)
+    points[-1] = stop
+    return np.array(points)

@@ -1,1 +1,0 @@
-"""Arrays and floats: stable tails, quadrature, FFT with an error bound, safe roots."""
