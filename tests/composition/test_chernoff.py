@@ -12,8 +12,8 @@ import tradeoff as to
 from tests.composition.laws import Truth, atomic, pairs
 from tests.golden import oracle
 from tests.strategies import log_uniform
-from tradeoff.composition.composition import Composition
 from tradeoff.composition.contour import chernoff
+from tradeoff.composition.planner import Composition
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
 from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.discrete import binomial_law

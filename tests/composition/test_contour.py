@@ -14,8 +14,7 @@ from tests.composition.laws import atomic
 from tests.composition.moments import DIGITS, Moment, nearest
 from tests.golden import oracle
 from tests.strategies import log_uniform
-from tradeoff.composition.composition import Composition
-from tradeoff.composition.contour.beta import greatest
+from tradeoff.composition import conjugate
 from tradeoff.composition.contour.choice import transform
 from tradeoff.composition.contour.draw import Placement, draw
 from tradeoff.composition.contour.engine import ContourEngine
@@ -23,6 +22,8 @@ from tradeoff.composition.contour.line import ContourLine
 from tradeoff.composition.contour.pieces import pieces
 from tradeoff.composition.contour.tail import stays_below
 from tradeoff.composition.contour.transform import Transform
+from tradeoff.composition.planner import Composition
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
 from tradeoff.loss.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
@@ -402,8 +403,8 @@ def test_the_greatest_of_a_concave_function(
     s = np.sort(at) + 0.01
     if np.min(np.diff(s)) < 1e-3:
         return
-    found = greatest(np.log(s), value(s) - width, value(s) + width)
+    found = conjugate.supremum(np.log(s), Bounds(value(s) - width, value(s) + width))
     true = float(np.max(value(np.linspace(1e-9, 20, 200001))))
     if found is not None:
-        assert found[0] <= true + 1e-3 * width + 1e-12
-        assert found[1] >= true - 1e-12
+        assert found.low <= true + 1e-3 * width + 1e-12
+        assert found.high >= true - 1e-12

@@ -21,8 +21,8 @@ from tests.truth.operators import Product as Of
 from tests.truth.polygons import Polygon
 from tests.truth.spec import Spec
 from tradeoff import Bounds
-from tradeoff.composition.composition import Composition
-from tradeoff.composition.exact import Sums, _shares, product
+from tradeoff.composition.exact import ExactEngine, _shares, product
+from tradeoff.composition.planner import Composition
 from tradeoff.loss.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
 
 PAIR = Polygon((F(0), F(3, 4), F(1)), (F(3, 5), F(1, 10), F(0)))  # both losses negative, and Q(L = inf) > 0
@@ -77,7 +77,7 @@ def test_atoms_below_half_a_unit_of_the_tail_are_not_lost(log_mass: float, size:
         rest = float(mp.log(1 - mp.fsum(p for _, p in pairs)))
         law = AtomicLaw(np.append(-1e-3, loss), np.append(rest, log_p))
         truth = oracle.delta_of_atoms(pairs, 4.9)
-    low, high = Sums(law, 0.0).delta(np.array([4.9]), None)
+    low, high = ExactEngine(law, 0.0).delta(np.array([4.9]), None)
     assert low[0] <= truth <= high[0]
 
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from tests.golden import oracle
 from tests.strategies import log_uniform
-from tradeoff.composition.composition import Composition
 from tradeoff.composition.lattice.engine import LatticeEngine
 from tradeoff.composition.lattice.place import Effort
+from tradeoff.composition.planner import Composition
 from tradeoff.loss.changed import Thinned
 from tradeoff.loss.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
 from tradeoff.loss.gaussian import GaussianLaw
@@ -32,9 +32,9 @@ def test_every_node_of_a_gaussian_power(whole: float, n: int, z: float, share: f
     """``whole`` = mu sqrt(n); z standard deviations into the tail; lattice width a share of the standard deviation."""
     mu = float(whole / np.sqrt(n))
     truth_mu = total(mu, n)
-    table, _ = LatticeEngine([GaussianLaw(mu)], [n], symmetric=True).forward.near(
-        max(0.0, whole * z - whole**2 / 2), Effort(share * whole, 2**22)
-    )
+    order, loss = LatticeEngine([GaussianLaw(mu)], [n], symmetric=True).forward, whole * z - whole**2 / 2
+    table = order.at(float(order.anchors(np.array([max(0.0, loss)]))[0]), Effort(share * whole, 2**22))
+    assert table is not None
     size = len(table.above)
     some = np.unique(
         np.concatenate([np.arange(0, size, max(1, size // 40)), [0, 1, 2, size - 3, size - 2, size - 1]])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.composition.laws import Truth, gaussian, laplace, log_uniform, mixed, pairs, reverse, thinned
-from tradeoff.composition.composition import Composition
+from tradeoff.composition.planner import Composition
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
 from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.loss.gaussian import GaussianLaw

@@ -483,7 +483,7 @@ class TestEngineAgainstClosedForms:
     @given(pure_dps, st.integers(2, 40), epsilons)
     def test_optimal_composition_is_the_engine(self, f: to.PureDP, n: int, epsilon: float) -> None:
         """KOV: the closed power against n single copies through the seam of the engine."""
-        from tradeoff.composition.composition import Composition
+        from tradeoff.composition.planner import Composition
 
         lower, upper = Composition([f.loss_law()], [n], symmetric=True).delta(np.array([epsilon]), None)
         known = (f**n).bounds.delta(epsilon)

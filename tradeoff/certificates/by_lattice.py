@@ -10,11 +10,11 @@ import numpy as np
 from tradeoff.certificates.certificate import Claim, Question
 from tradeoff.certificates.evidence import Lattice, OnNodes, packed
 from tradeoff.certificates.source import Source
-from tradeoff.composition.composition import Composition
 from tradeoff.composition.lattice import place as planner
 from tradeoff.composition.lattice.convolve import TiltedFactor, compose, profile
 from tradeoff.composition.lattice.engine import Order
 from tradeoff.composition.lattice.place import Effort, first_effort
+from tradeoff.composition.planner import Composition
 from tradeoff.errors import PrecisionError
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.cumulant import epsilon_for_alpha

@@ -11,10 +11,9 @@ import numpy as np
 from tradeoff.certificates.certificate import Claim, Question
 from tradeoff.certificates.evidence import Line as Record
 from tradeoff.certificates.source import Source
-from tradeoff.composition.composition import Composition
-from tradeoff.composition.contour.engine import BLUR, PATIENT, USUAL
 from tradeoff.composition.contour.line import ContourLine
 from tradeoff.composition.contour.strip import Strip
+from tradeoff.composition.planner import Composition
 from tradeoff.errors import PrecisionError
 from tradeoff.loss.cumulant import epsilon_for_alpha, log_delta_for_epsilon
 
@@ -44,15 +43,14 @@ class Lines(Source):
         far = x >= 0 and log_delta_for_epsilon(self.cumulant, x) < _HALF
         other = steep and x < 0 and log_delta_for_epsilon(contour.other.cumulant, -x) < _HALF
         strip, sign = (contour.tail, 1) if far else (contour.other, -1) if other else (contour.middle, 1)
-        accuracy = BLUR if self.tol is None else min(BLUR, self.tol / 12)
-        line = strip.near(sign * x, USUAL if self.tol is None else PATIENT, accuracy)
+        line = strip.near(sign * x, *contour.first(self.tol)[:2])
         if line is None:
             raise PrecisionError(f"no contour could be drawn at epsilon = {x!r}; leave method out", math.inf)
         return [self._claim(strip, line, sign * float(each), reverse=sign < 0) for each in at]
 
     def _claim(self, strip: Strip, line: ContourLine, x: float, *, reverse: bool) -> Claim:
         at = np.array([x])
-        low, high = line.psi(at) if strip.middle else strip.delta(line, at)
+        low, high = strip.small(line, at)
         terms = line.terms(at)
         said: dict[str, Any] = {
             "sum": terms.total,

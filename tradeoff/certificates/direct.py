@@ -18,7 +18,7 @@ class Adding(Source):
 
     method = "exact"
 
-    def __init__(self, sums: exact.Sums) -> None:
+    def __init__(self, sums: exact.ExactEngine) -> None:
         self.sums = sums
         self.evidence = (Sums(len(sums.law.loss), float(np.max(sums.law.atoms.slack))),)
 

@@ -16,9 +16,9 @@ from tradeoff.certificates.conclusion import implied
 from tradeoff.certificates.direct import Adding, Formulas
 from tradeoff.certificates.laws import Description, describe
 from tradeoff.certificates.source import DIGITS, Source
-from tradeoff.composition.composition import Composition
 from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.lattice.engine import LatticeEngine
+from tradeoff.composition.planner import Composition
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.tensor import Tensor, law_pair
 from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, SymbolError

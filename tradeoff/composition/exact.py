@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.special import gammaln
 
+from tradeoff.composition.budget import Question
+from tradeoff.composition.engine import Engine
 from tradeoff.composition.lattice.table import ProfileTable
-from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.intervals.bounds import Pair
+from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
+from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.discrete import AtomicLaw, merged
 from tradeoff.loss.law import NO_ATOMS, Atoms, LossLaw, lost_mass
 
@@ -27,22 +32,41 @@ _STEEPEST = 650.0
 _FINE = float(np.finfo(np.longdouble).eps)
 
 
-class Sums:
+class ExactEngine(Engine[None, None]):
     """Bounds from the atoms of the product themselves."""
+
+    name = "exact"
 
     def __init__(self, law: AtomicLaw, q_plus: float) -> None:
         self.law, self.q_plus, self.table = law, q_plus, profile(law, q_plus)
 
-    def delta(self, epsilon: Array, tol: float | None) -> tuple[Array, Array]:
-        """Bound delta(epsilon)."""
-        return self.table.delta(epsilon)
+    def first(self, tol: float | None) -> None:
+        """Return nothing: there is one table, as fine as it gets."""
 
-    def epsilon(self, delta: Array, tol: float | None) -> tuple[Array, Array]:
-        """Bound the least epsilon with delta(epsilon) <= delta."""
-        return self.table.epsilon(delta)
+    def goal(self, question: Question) -> float:
+        return np.inf
 
-    def beta(self, alpha: Array, tol: float | None) -> tuple[Array, Array]:
-        """Bound f(alpha) for alpha in (0, 1)."""
+    def enough(self, question: Question) -> float:
+        return np.inf
+
+    def places(self, x: Array, *, steep: bool = False) -> list[tuple[None, Index]]:
+        return [(None, np.arange(len(x)))]
+
+    def enclose(self, place: None, effort: None) -> ProfileTable:
+        return self.table
+
+    def loss_at_delta(self, delta: Array) -> Array:
+        return self.table.crossing(delta, delta)
+
+    def loss_at_alpha(self, alpha: float) -> float:
+        return self.table.peak(alpha, 0.0)
+
+    @cached_property
+    def cumulant(self) -> Cumulant:
+        return Cumulant([(self.law.sketch(), 1)])
+
+    def beta(self, alpha: Array, tol: float | None) -> Pair:
+        """Bound f(alpha) for alpha in (0, 1): the vertices of the curve itself are known."""
         return beta(self.law, self.q_plus, alpha)
 
 

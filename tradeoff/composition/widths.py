@@ -6,7 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tradeoff.composition.budget import Question
 from tradeoff.intervals.rounding import UNIT, Array
+
+_NORMAL = 2.0**-1022
+"""The least float with all its digits."""
 
 Measure = Callable[[Array, Array], Array]
 
@@ -14,23 +18,25 @@ _FINEST = 16 * UNIT
 """No beta is told apart more finely: 1 - alpha is rounded already."""
 
 
-def delta(low: Array, high: Array) -> Array:
-    """Width relative to the upper bound."""
-    found: Array = (high - low) / np.where(high > 0, high, 1.0)
-    return found
+def of(question: Question, at: Array) -> Measure:
+    """Return the measure of answers to a question asked ``at`` so many points."""
+    if question == "beta":
+        return lambda low, high: _beta(at, low, high)
+    return _delta if question == "delta" else _epsilon
 
 
-def epsilon(low: Array, high: Array) -> Array:
+def _delta(low: Array, high: Array) -> Array:
+    """Width relative to the upper bound; below the normal floats one is as narrow as bounds get."""
+    return np.where(high < _NORMAL, 0.0, (high - low) / np.where(high > 0, high, 1.0))
+
+
+def _epsilon(low: Array, high: Array) -> Array:
     """Width in nats; infinite where a side is unknown."""
     known = np.isfinite(low) & np.isfinite(high)
     return np.where(low == high, 0.0, np.where(known, high - np.where(known, low, 0.0), np.inf))
 
 
-def beta(alpha: Array) -> Measure:
+def _beta(alpha: Array, low: Array, high: Array) -> Array:
     """Width relative to min(beta, 1 - alpha - beta)."""
-
-    def measure(low: Array, high: Array) -> Array:
-        scale, gap = np.minimum(high, np.maximum(1 - alpha - low, 0.0)), high - low
-        return np.where(gap <= _FINEST, 0.0, gap / np.where(scale > 0, scale, 1.0))
-
-    return measure
+    scale, gap = np.minimum(high, np.maximum(1 - alpha - low, 0.0)), high - low
+    return np.where(gap <= _FINEST, 0.0, gap / np.where(scale > 0, scale, 1.0))

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tradeoff.composition.composition import Composition
+from tradeoff.composition.planner import Composition
 from tradeoff.curves.contract import TradeOff
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.functions import clip

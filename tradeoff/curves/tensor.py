@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from tradeoff.composition.cache import Cache
-from tradeoff.composition.composition import Composition
 from tradeoff.composition.options import query_options
+from tradeoff.composition.planner import Composition
 from tradeoff.curves.contract import CHOICES, TradeOff
 from tradeoff.curves.dispatch import announces, summon
 from tradeoff.curves.parameters import is_symbol

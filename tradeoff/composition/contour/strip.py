@@ -1,9 +1,11 @@
-"""delta, and the least epsilon, from lines in one strip of one order of the pair."""
+"""Lines in one strip of one order of the pair: where they are aimed, how they are drawn, and what they bound."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
@@ -11,11 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.composition.cache import Cache, anchors
+from tradeoff.composition.conjugate import Kind
 from tradeoff.composition.contour.draw import Placement, draw
 from tradeoff.composition.contour.line import ContourLine
 from tradeoff.composition.contour.place import GOAL, aim, smoothed
+from tradeoff.composition.engine import APART
 from tradeoff.composition.options import query_options
 from tradeoff.errors import SizeError
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.law import LossLaw
@@ -24,28 +29,18 @@ from tradeoff.loss.saddle_table import SaddleTable
 _REMEMBERED = 2**20
 """Most nodes of lines kept for later questions: 64 MiB."""
 
-ASTRAY = 100.0
-"""A line that does not find its answer within this many times where the sketch did says nothing of it."""
-
-_HOPELESS = 1e-2
-"""Without an added Gaussian, what is left out of a product that does not decay is more than this."""
-
 _WIDEST = 1.0
 """A Gaussian of a larger mu tells nothing of the product it is added to."""
 
 _FARTHEST = 1e100
-
-_NEWTON = 12
-_OUTWARD = 16
-
+"""Losses beyond this overflow in the numbers of a line."""
 
 HALF = math.log(0.3)
 """Tails rarer than this are answered for c > 1, where they lose nothing to a difference from 1."""
 
-APART = 2.0
-"""Most spreads of the integrand between places lines are aimed at: at half of it from one, e^(1/2) of its accuracy is lost."""
-
 _POLES = (0.0, 1.0)
+"""Where the integrand of delta has poles."""
+
 _NEARLY = 1 - 1e-9
 """Saddles of the middle strip stay away from its end, where they are of losses beyond 1e9."""
 
@@ -65,15 +60,31 @@ class _Drawn(NamedTuple):
 
 
 class Strip:
-    """Lines of one strip: ``middle`` for 0 < c < 1, where the line holds 1 - delta, else c > 1, where it holds delta - q_plus."""
+    """Lines of one strip.
 
-    def __init__(
-        self, laws: Sequence[LossLaw], counts: Sequence[int], q_plus: float, *, middle: bool
-    ) -> None:
-        self.laws, self.counts, self.q_plus, self.middle = laws, counts, q_plus, middle
+    In 0 < c < 1 (kind "rest") a line holds 1 - delta, in c > 1 (kind "delta", or "other" for the other order) delta less the
+    mass at infinity.
+    """
+
+    def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], q_plus: float, kind: Kind) -> None:
+        self.laws, self.counts, self.kind = laws, counts, kind
+        self.middle = kind == "rest"
+        self.q_plus = q_plus
         self.drawn: Cache[_Drawn] = Cache(
             _REMEMBERED, lambda drawn: 0 if drawn.line is None else len(drawn.line.log)
         )
+
+    @property
+    def leak(self) -> Bounds:
+        """Return what a line leaves out of delta, Q(L = inf), known to 16 units of itself; of 1 - delta it leaves out nothing."""
+        q = 0.0 if self.middle else self.q_plus
+        return Bounds(q * (1 - 16 * UNIT), q * (1 + 16 * UNIT))
+
+    def turned(self) -> Strip:
+        """Return the same lines as those of the other order, of a symmetric pair."""
+        other = copy(self)
+        other.kind = "other"
+        return other
 
     @cached_property
     def cumulant(self) -> Cumulant:
@@ -101,23 +112,27 @@ class Strip:
         """Whether delta(x) is so small, at losses x >= 0, that it is answered as such and not as what is left of 1."""
         return np.zeros(len(x), bool) if self.too_far else (x >= 0) & (self.saddles.at(x).log < HALF)
 
-    def near(self, x: float, most: float, accuracy: float, *, share: float = 1.0) -> ContourLine | None:
-        """Return the line that serves the loss x.
+    def near(self, x: float, terms: float, accuracy: float, *, share: float = 1.0) -> ContourLine | None:
+        """Return the line that serves the loss x of this order."""
+        return self.at(float(self.anchors(np.array([x]))[0]), terms, accuracy, share=share)
 
-        Where the product does not decay a Gaussian is added, for a ``share`` of the cost allowed.
-        """
-        return self.at(float(self.anchors(np.array([x]))[0]), most, accuracy, share=share)
+    def enclose(self, x: float, terms: float, accuracy: float, *, share: float = 1.0) -> Drawn | None:
+        """Return what the line aimed at the loss x of this order bounds."""
+        line = self.at(x, terms, accuracy, share=share)
+        return None if line is None else Drawn(self, line, -x if self.kind == "other" else x)
 
-    def at(self, x: float, most: float, accuracy: float, *, share: float = 1.0) -> ContourLine | None:
-        """Return the line aimed at the loss x; without an ``accuracy`` only where the product decays by itself."""
+    def small(self, line: ContourLine, x: Array) -> Bounds:
+        """Bound 1 - delta(x) in the middle strip, else delta(x), at losses x of this order."""
+        return self.leak + Bounds(*line.psi(x))
+
+    def at(self, x: float, terms: float, accuracy: float, *, share: float = 1.0) -> ContourLine | None:
+        """Return the line aimed at the loss x; where the product does not decay a Gaussian is added, for a ``share`` of the cost."""
         if self.too_far:
             return None
-        sharp = self._remembered(x, most, 0.0)
-        if accuracy == 0:
-            return None if sharp.leaves(_HOPELESS) else sharp.line
+        sharp = self._remembered(x, terms, 0.0)
         if sharp.line is None or not sharp.leaves(10 * GOAL):
             return sharp.line
-        return self._remembered(x, most * share, accuracy).line or sharp.line
+        return self._remembered(x, terms * share, accuracy).line or sharp.line
 
     def _remembered(self, x: float, most: float, accuracy: float) -> _Drawn:
         key = (x, most, accuracy, *query_options().choices[1:])  # whichever method asks for it
@@ -134,58 +149,41 @@ class Strip:
         except SizeError:
             return _Drawn(where, None)
 
-    def delta(self, line: ContourLine, x: Array) -> tuple[Array, Array]:
-        """Bound delta(x)."""
-        low, high = line.psi(x)
-        if self.middle:
-            return np.maximum(1 - high - UNIT, 0.0), np.minimum(1 - low + UNIT, 1.0)
-        return self.q_plus * (1 - 16 * UNIT) + low * (1 - UNIT), np.minimum(
-            self.q_plus * (1 + 16 * UNIT) + high, 1.0
-        )
-
     def chernoff(
         self, question: Callable[[Sequence[LossLaw], Sequence[int], Cumulant, float], float], x: float
     ) -> float:
         """Answer a question by Chernoff's bound alone, from above."""
         return math.inf if self.too_far else question(self.laws, self.counts, self.cumulant, float(x))
 
-    def epsilon(self, line: ContourLine, delta: Array, guess: Array) -> tuple[Array, Array]:
-        """Bound the least epsilon: Newton's method on log psi, then outwards until both sides are certified."""
-        target = 1 - delta if self.middle else np.maximum(delta - self.q_plus, 1e-320)
-        x, slope, width = _solve(line, np.log(target), guess)
-        far = ASTRAY * (1 + np.abs(guess))
-        step = np.clip(2 * width / np.maximum(np.abs(slope), 1e-300), 4 * UNIT * (1 + np.abs(x)), far)
-        low, high = np.full(len(x), -np.inf), np.full(len(x), np.inf)
-        for _ in range(_OUTWARD):
-            below, above = ~np.isfinite(low), ~np.isfinite(high)
-            if below.any():
-                at = (x - step)[below]
-                low[below] = np.where(self.delta(line, at)[0] > delta[below], at, -np.inf)
-            if above.any():
-                at = (x + step)[above]
-                high[above] = np.where(self.delta(line, at)[1] <= delta[above], at, np.inf)
-            if np.isfinite(low).all() and np.isfinite(high).all():
-                break
-            step = np.minimum(2 * step, far)
-        return low, high
 
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """A line of a strip as bounds about its aim, which is a loss of the order asked."""
 
-def _solve(line: ContourLine, log_target: Array, x: Array) -> tuple[Array, Array, Array]:
-    """Return x with log psi(x) = target, the slope there, and the relative width of psi."""
-    scale = 1e-4 / (1 + abs(line.c))
-    x, slope, width = x.copy(), np.ones(len(x)), np.ones(len(x))
-    going = np.arange(len(x))
-    for _ in range(_NEWTON):
-        at = x[going]
-        low, high = line.psi(np.concatenate([at, at + scale]))
-        centre = np.log(np.maximum((low + high) / 2, 1e-320))
-        here, there = centre[: len(at)], centre[len(at) :]
-        width[going] = (high - low)[: len(at)] / np.maximum(high[: len(at)], 1e-320)
-        slope[going] = steep = (there - here) / scale
-        move = (log_target[going] - here) / np.where(np.abs(steep) > 1e-12, steep, 1.0)
-        far = ~(np.abs(move) <= np.maximum(width[going] / np.maximum(np.abs(steep), 1e-12), 1e-14))
-        x[going] += np.where(far, np.clip(move, -5.0, 5.0), 0.0)
-        going = going[far]
-        if not len(going):
-            break
-    return x, slope, width
+    strip: Strip
+    line: ContourLine
+    aim: float
+    capped: bool = True
+
+    @property
+    def kind(self) -> Kind:
+        return self.strip.kind
+
+    @property
+    def scale(self) -> float:
+        return self.line.scale
+
+    @property
+    def leak(self) -> float:
+        return float(self.strip.leak.lower)
+
+    def small(self, x: Array) -> Bounds:
+        return self.strip.small(self.line, -x if self.kind == "other" else x)
+
+    def crossing(self, delta: Array, guess: Array) -> Array:
+        del delta
+        return guess
+
+    def peak(self, alpha: float, guess: float) -> float:
+        del alpha
+        return guess

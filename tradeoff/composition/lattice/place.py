@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tradeoff.composition.budget import LATTICE_LEAST, LATTICE_WIDTH, LATTICE_WORK
 from tradeoff.composition.lattice.convolve import TiltedFactor, Window
 from tradeoff.composition.lattice.discretise import discretise
 from tradeoff.composition.options import query_options
@@ -17,12 +18,6 @@ from tradeoff.loss.law import LossLaw, Sketch
 
 BYTES = 256
 """Working memory a lattice point takes: 2^22 points fit into the usual gibibyte."""
-
-USUAL_WORK = 2**20
-"""Lattice points times distinct factors spent while no tolerance is asked: well below a second."""
-
-USUAL_WIDTH = 1e-4
-"""Width in epsilon aimed at when no tolerance is asked."""
 
 
 class Effort(NamedTuple):
@@ -34,9 +29,9 @@ class Effort(NamedTuple):
 
 def first_effort(factors: int, tol: float | None) -> Effort:
     """Return the effort to start with: bounded by the usual work unless a tolerance is asked."""
-    usual = 1 << int(np.log2(USUAL_WORK / max(factors, 1)))
+    usual = 1 << int(np.log2(LATTICE_WORK / max(factors, 1)))
     most = query_options().most(BYTES)
-    return Effort(USUAL_WIDTH, most if tol is not None else min(max(usual, 2**16), most))
+    return Effort(LATTICE_WIDTH, most if tol is not None else min(max(usual, LATTICE_LEAST), most))
 
 
 _NEGLIGIBLE = 1e-14

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from tradeoff.composition.conjugate import Kind
+from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import UNIT, Array, Index
 
 
@@ -13,7 +16,7 @@ from tradeoff.intervals.rounding import UNIT, Array, Index
 class ProfileTable:
     """Bounds on delta at increasing losses: ``upper`` at ``above``, ``lower`` at ``below``, convex in e^epsilon between.
 
-    ``top`` bounds delta from above, ``floor`` from below, at every loss.
+    ``floor`` bounds delta from below at every loss. A table of the other order (``reverse``) answers at -x.
     """
 
     above: Array
@@ -21,48 +24,58 @@ class ProfileTable:
     below: Array
     lower: Array
     floor: float
+    loss: float = 0.0
+    scale: float = np.inf
+    reverse: bool = False
+    capped: bool = True
 
-    def delta(self, epsilon: Array) -> tuple[Array, Array]:
+    def served(self, loss: float, scale: float, *, reverse: bool, capped: bool) -> ProfileTable:
+        """Return the table with the loss it was aimed at, how far around that it serves, and of which order it is."""
+        return replace(self, loss=loss, scale=scale, reverse=reverse, capped=capped)
+
+    @property
+    def kind(self) -> Kind:
+        return "other" if self.reverse else "delta"
+
+    @property
+    def aim(self) -> float:
+        return -self.loss if self.reverse else self.loss
+
+    @property
+    def leak(self) -> float:
+        return self.floor
+
+    def small(self, x: Array) -> Bounds:
+        return Bounds(*self.delta(-x if self.reverse else x))
+
+    def delta(self, epsilon: Array) -> Pair:
         """Bound delta(epsilon); a chord of upper bounds is above the convex profile, the polygon of lower ones below."""
         upper = _chord(self.above, self.upper, epsilon, right=float(self.upper[-1]), left=1.0)
         lower = _chord(self.below, self.lower, epsilon, right=0.0, left=0.0)
         upper = np.minimum(upper * (1 + 16 * UNIT), 1.0)
-        lower = np.maximum(
-            np.maximum(lower * (1 - 16 * UNIT), self.floor),
-            -np.expm1(np.minimum(epsilon, 0.0)) * (1 - 4 * UNIT),
-        )
-        return np.minimum(lower, upper), upper
+        least = np.maximum(-np.expm1(np.minimum(epsilon, 0.0)) * (1 - 4 * UNIT), self.floor)
+        return np.minimum(np.maximum(lower * (1 - 16 * UNIT), least), upper), upper
 
-    def epsilon(self, delta: Array) -> tuple[Array, Array]:
-        """Bound the least epsilon with delta(epsilon) <= delta; +-inf where the table does not reach."""
-        return self._last_above(delta), self._first_below(delta)
+    @cached_property
+    def _falling(self) -> Array:
+        return np.minimum.accumulate(self.upper)
 
-    def _first_below(self, delta: Array) -> Array:
-        falling = np.minimum.accumulate(self.upper)
-        k = np.searchsorted(-falling, -delta, side="left")
-        inside = k < len(falling)
-        k = np.minimum(k, len(falling) - 1)
-        crossing = _cross(self.above, falling, np.maximum(k - 1, 0), delta * (1 - 8 * UNIT))
-        crossing = np.where(
-            k == 0,
-            self.above[0],
-            np.minimum(crossing * (1 + 4 * UNIT * np.sign(crossing)) + 4 * UNIT, self.above[k]),
-        )
-        return np.where(inside, crossing, np.inf)
+    def crossing(self, delta: Array, guess: Array) -> Array:
+        """Return where the upper bounds cross a level; of the other order, the guess."""
+        if self.reverse:
+            return guess
+        falling = self._falling
+        k = np.clip(np.searchsorted(-falling, -delta, side="left"), 0, len(falling) - 1)
+        return np.where(k == 0, self.above[0], _cross(self.above, falling, np.maximum(k - 1, 0), delta))
 
-    def _last_above(self, delta: Array) -> Array:
-        rising = np.maximum.accumulate(np.maximum(self.lower, self.floor)[::-1])[::-1]
-        k = np.searchsorted(-rising, -delta, side="left") - 1  # the last node with lower > delta
-        inside = k >= 0
-        k = np.maximum(k, 0)
-        everywhere = self.floor > delta
-        crossing = np.where(
-            k + 1 < len(rising),
-            _cross(self.below, np.append(self.lower, 0.0), k, delta * (1 + 8 * UNIT)),
-            self.below[k],
-        )
-        crossing = np.maximum(crossing * (1 - 4 * UNIT * np.sign(crossing)) - 4 * UNIT, self.below[k])
-        return np.where(everywhere, np.inf, np.where(inside, crossing, -np.inf))
+    def peak(self, alpha: float, guess: float) -> float:
+        """Return the node where 1 - delta - s alpha is largest."""
+        del guess
+        at = np.clip(self.above, -700.0, 700.0)
+        if self.reverse:
+            return -float(self.above[np.argmax((1 - alpha - self.upper) * np.exp(-at))])
+        line = np.where(self.above > 700.0, -np.inf, -self.upper - np.expm1(at) * alpha)
+        return float(self.above[np.argmax(line)])
 
 
 def _chord(at: Array, value: Array, epsilon: Array, *, left: float, right: float) -> Array:

@@ -1,0 +1,217 @@
+"""From bounds on delta to bounds on epsilon and on beta, whatever engine gave them.
+
+An engine bounds, about a loss, one of three numbers none of which is a difference from 1 there: delta(x) where it is
+small, 1 - delta(x) where that is, or the other order's delta(-x), as 1 - delta(x) = e^x (1 - delta_{f^-1}(-x)). The rest is
+
+    epsilon(delta) = inf {x : delta(x) <= delta},    f(alpha) = sup over s = e^x of 1 - delta(x) - s alpha,
+
+a monotone crossing and the supremum of a concave function of s (Dong, Roth, Su 2022, Proposition 2.12).
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, Protocol
+
+import numpy as np
+
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.functions import clip, exp, expm1
+from tradeoff.intervals.rounding import UNIT, Array
+
+Kind = Literal["delta", "rest", "other"]
+
+_NEWTON = 60
+"""Newton's method takes three or four steps; beside a supremum, where log delta falls to -inf, halves take over."""
+
+_CLOSE = 0.05
+"""Share of the bounds' own width to which a crossing is solved for: it is lost, and more steps gain nothing."""
+
+_GAP = 1e-4
+"""Distance over which a slope is taken, in spreads of the integrand: half the digits of what is differenced are left."""
+
+_BESIDE = 1.1
+"""Half widths from a crossing at which its sides are tried first."""
+
+_OUTWARD = 16
+"""Doublings of that distance before nothing is said."""
+
+_ASTRAY = 100.0
+"""A crossing farther than so many times 1 + the loss expected is none: nothing is said of it."""
+
+_LEAST = 1e-320
+"""Stands for a number that rounding or ignorance left at 0, where a logarithm is taken to aim by."""
+
+
+class Enclosure(Protocol):
+    """Bounds at every loss, sharp about ``aim``: what one table or one line proves."""
+
+    @property
+    def kind(self) -> Kind:
+        """Which number ``small`` bounds: delta(x), 1 - delta(x), or the other order's delta(-x)."""
+
+    @property
+    def aim(self) -> float:
+        """The loss it was made for."""
+
+    @property
+    def scale(self) -> float:
+        """How far from the aim it serves as well."""
+
+    @property
+    def leak(self) -> float:
+        """About how much of ``small`` never falls."""
+
+    @property
+    def capped(self) -> bool:
+        """Whether no finer one can be had."""
+
+    def small(self, x: Array) -> Bounds:
+        """Bound the number of its kind at losses x."""
+
+    def crossing(self, delta: Array, guess: Array) -> Array:
+        """Return a better guess of epsilon(delta), if it has one."""
+
+    def peak(self, alpha: float, guess: float) -> float:
+        """Return a better guess of the x at which f(alpha) is reached, if it has one."""
+
+
+class Supremum(NamedTuple):
+    """Bounds on a supremum, and where it may lie."""
+
+    low: float
+    high: float
+    place: float
+
+
+def delta(e: Enclosure, x: Array) -> Bounds:
+    """Bound delta(x)."""
+    if e.kind == "delta":
+        return clip(e.small(x), 0.0, 1.0)
+    if e.kind == "rest":
+        return clip(1 - e.small(x), 0.0, 1.0)
+    # 1 - e^x + e^x delta(-x), whose terms are positive for the x < 0 that this kind is for
+    return clip(exp(x) * e.small(x) - expm1(x), 0.0, 1.0)
+
+
+def epsilon(e: Enclosure, level: Array, guess: Array) -> Pair:
+    """Bound the least x with delta(x) <= level: Newton's method for the place, then outwards until both sides are certified."""
+    x, reach = _crossing(e, level, e.crossing(level, guess))
+    low, high = np.full(len(x), -np.inf), np.full(len(x), np.inf)
+    farthest = _ASTRAY * (1 + np.abs(guess))
+    step = np.clip(reach, 4 * UNIT * (1 + np.abs(x)), farthest)
+    for _ in range(_OUTWARD):
+        open_low, open_high = np.isneginf(low), np.isposinf(high)
+        if open_low.any():
+            at = (x - step)[open_low]
+            low[open_low] = np.where(delta(e, at).lower > level[open_low], at, -np.inf)
+        if open_high.any():
+            at = (x + step)[open_high]
+            high[open_high] = np.where(delta(e, at).upper <= level[open_high], at, np.inf)
+        if not (np.isneginf(low).any() or np.isposinf(high).any()):
+            break
+        step = np.minimum(2 * step, farthest)
+    return low, high
+
+
+def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
+    """Estimate x with delta(x) = level, and how far from it both sides are first looked for."""
+    goal = np.log(np.maximum(level - e.leak, _LEAST)) if e.kind == "delta" else np.log1p(-level)
+    x, reach, going = x.copy(), np.ones(len(x)), np.arange(len(x))
+    left, right = np.full(len(x), -np.inf), np.full(len(x), np.inf)
+    for _ in range(_NEWTON):
+        at = x[going]
+        gap = np.clip((right - left)[going] / 8, 1e-14 * (1 + np.abs(at)), _GAP * min(1.0, e.scale))
+        here, width, slope = _log_with_slope(e, at, gap)
+        before = (here > goal[going]) == (e.kind == "delta")  # delta falls, and 1 - delta rises
+        left[going], right[going] = np.where(before, at, left[going]), np.where(before, right[going], at)
+        with np.errstate(over="ignore"):
+            move, within = (here - goal[going]) / slope, width / np.abs(slope)
+        reach[going] = _BESIDE * within / 2
+        far = np.abs(move) > np.maximum(_CLOSE * within, 1e-15 * (1 + np.abs(at)))
+        next_ = at - np.clip(move, -5.0, 5.0)
+        lost = ~((next_ > left[going]) & (next_ < right[going])) & np.isfinite(left[going] + right[going])
+        next_ = np.where(lost, (left[going] + right[going]) / 2, next_)
+        x[going] = np.where(far, next_, at)
+        going = going[far & (right[going] - left[going] > 4 * UNIT * (1 + np.abs(at)))]
+        if not len(going):
+            break
+    return x, reach
+
+
+def _log_with_slope(e: Enclosure, x: Array, gap: Array) -> tuple[Array, Array, Array]:
+    """Estimate the logarithm that is to cross its level, the relative width of its bounds, and its derivative."""
+    low, high = e.small(np.concatenate([x, x + gap]))
+    middle = (low + high) / 2
+    value = np.log(np.maximum(middle - e.leak if e.kind == "delta" else middle, _LEAST))
+    if e.kind == "other":
+        value = np.concatenate([x, x + gap]) + np.log1p(-np.minimum(middle, 1 - UNIT))
+    here, there = value[: len(x)], value[len(x) :]
+    scale = np.maximum(1 - middle if e.kind == "other" else middle - e.leak, _LEAST)[: len(x)]
+    width = np.minimum((high - low)[: len(x)] / scale, 1.0)
+    slope = (there - here) / gap
+    usual = -1.0 if e.kind == "delta" else 1.0
+    return here, width, np.where(np.abs(slope) > 1e-12, slope, usual)
+
+
+def gains(e: Enclosure, x: Array, alpha: float) -> tuple[Bounds, Bounds]:
+    """Bound 1 - delta(x) - e^x alpha less a base, and return the base: in the form in which nothing cancels."""
+    rest, none = 1 - Bounds.of(alpha), Bounds(0.0, 0.0)
+    if e.kind == "delta":
+        return -(e.small(x) + expm1(x) * alpha), rest
+    if e.kind == "rest":
+        return e.small(x) - exp(x) * alpha, none
+    return exp(x) * (rest - e.small(x)), none
+
+
+def supremum(x: Array, value: Bounds) -> Supremum | None:
+    """Bound the maximum over s = e^x of a concave function from samples at increasing x; None if it may lie outside of them.
+
+    If it provably rises from the second sample to the third and falls between the corresponding two at the right, it is
+    below the second, or below the last but one, outside of them. Between two samples it is below the chords of both
+    neighbouring pairs, prolonged: one rises over the cell and one falls, so whatever point is taken for their meeting,
+    nothing exceeds the greater of the two there.
+    """
+    low, high = value
+    if not (high[1] <= low[2] and high[-2] <= low[-3]):
+        return None
+    step = np.diff(x)
+    if not np.all(step > 1e-12):
+        return None
+    cells = expm1(Bounds.of(x[1:]) - x[:-1])  # widths, over the s at their left ends
+    inner, before, after = _part(cells, 1, -1), _part(cells, 0, -2), _part(cells, 2, None)
+    rise = _growth(high[1:-2], low[:-3]) * exp(Bounds.of(x[1:-2]) - x[:-3]) * (inner / before)
+    fall = _growth(high[2:-1], low[3:]) * exp(Bounds.of(x[1:-2]) - x[2:-1]) * (inner / after)
+    slope = rise.upper + fall.upper
+    share = np.clip((high[2:-1] - high[1:-2] + fall.upper) / np.where(slope > 0, slope, 1.0), 0.0, 1.0)
+    from_left = Bounds.of(high[1:-2]) + rise * share
+    from_right = Bounds.of(high[2:-1]) + fall * (1 - Bounds.of(share))
+    peaks = np.maximum(from_left.upper, from_right.upper)
+    top = int(np.argmax(peaks))
+    return Supremum(float(np.max(low)), float(peaks[top]), float(x[1 + top] + share[top] * step[1 + top]))
+
+
+def _part(x: Bounds, first: int, last: int | None) -> Bounds:
+    return Bounds(x.lower[first:last], x.upper[first:last])
+
+
+def _growth(high: Array, low: Array) -> Bounds:
+    """Bound from above, by at least 0, how much a function grows between samples that are at most and at least so much."""
+    return Bounds.of(np.maximum((Bounds.of(high) - low).upper, 0.0))
+
+
+def under_a_tangent(x: Array, value: Array, alpha: float) -> float:
+    """Bound f(alpha) given 1 - delta(x) - e^x alpha <= ``value``: a tangent touches f at a + s b <= t, so f <= t from t/s on."""
+    s = exp(x)
+    t = (value + s * alpha).upper
+    return float(np.min(t, where=(s * alpha).lower >= t, initial=1.0))
+
+
+def vertex(x: Array, value: Array) -> float:
+    """Return the top of the parabola through the best sample and its neighbours, or the best sample's side at an end."""
+    k = int(np.argmax(value))
+    if k in {0, len(x) - 1}:
+        return float(x[k] + (x[k] - x[k - 1 if k else 1]))
+    left, right = x[k - 1] - x[k], x[k + 1] - x[k]
+    down, up = value[k - 1] - value[k], value[k + 1] - value[k]
+    bend = right * down - left * up
+    return float(x[k] + (right**2 * down - left**2 * up) / (2 * bend)) if bend != 0 else float(x[k])

@@ -1,0 +1,181 @@
+"""Laws in, bounds out: the planner over all engines, which says why it asks one.
+
+It asks them in turn, the narrowest for its cost first, and intersects what they prove, until the width wanted is reached.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.composition import exact, widths
+from tradeoff.composition.budget import FEW_ROUNDS, MOST_ATOMIC_ROUNDS, Question
+from tradeoff.composition.contour.engine import ContourEngine
+from tradeoff.composition.engine import Engine
+from tradeoff.composition.explain import Step, heard
+from tradeoff.composition.lattice.engine import LatticeEngine
+from tradeoff.composition.lattice.place import on_one_lattice
+from tradeoff.composition.options import Method, query_options
+from tradeoff.errors import DomainError
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.functions import expm1, log1p, minimum
+from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.loss.discrete import AtomicLaw
+from tradeoff.loss.law import LossLaw, lost_mass
+
+_LOWEST = -745.0
+"""Below it e^epsilon is no float, and delta is 1 as far as floats tell."""
+
+_MOST_ROUNDS = 2**1000
+"""A float holds it, and times a loss of 1e7 nats; no answer of so many rounds but of closed forms is other than trivial."""
+
+Choice = tuple[Engine[Any, Any], str]
+"""An engine, and why it is asked."""
+
+
+class Composition:
+    """Bounds on every question about the product of ``laws`` with multiplicities ``counts``."""
+
+    def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], *, symmetric: bool = False) -> None:
+        self.laws, self.counts, self.symmetric = list(laws), list(counts), symmetric
+        if max(self.counts, default=0) > _MOST_ROUNDS:
+            digits = len(str(max(self.counts))) - 1
+            raise DomainError(
+                f"a factor counted about 10^{digits} times is beyond 2^1000 rounds, the most that floats sum; "
+                "ask a smaller power"
+            )
+
+    @cached_property
+    def q_plus(self) -> float:
+        """Return Q(L = inf) of the product."""
+        return lost_mass([law.q_plus for law in self.laws], self.counts)
+
+    @cached_property
+    def p_minus(self) -> float:
+        """Return P(L = -inf) of the product."""
+        return lost_mass([law.p_minus for law in self.laws], self.counts)
+
+    @cached_property
+    def supremum(self) -> float:
+        """Return an upper bound on the finite losses: every round's is rounded up, their sum by 4 units of its terms."""
+        ends = [count * law.enclosure[1] for law, count in zip(self.laws, self.counts, strict=True)]
+        return math.fsum(ends) + 4 * UNIT * math.fsum(map(abs, ends))
+
+    @cached_property
+    def tables(self) -> LatticeEngine:
+        """The lattice."""
+        return LatticeEngine(self.laws, self.counts, symmetric=self.symmetric)
+
+    @cached_property
+    def contour(self) -> ContourEngine:
+        """The contour."""
+        return ContourEngine(self.laws, self.counts, symmetric=self.symmetric)
+
+    @cached_property
+    def sums(self) -> exact.ExactEngine | None:
+        """The exact sums, where the atoms of the product are few."""
+        law: AtomicLaw | None = exact.product(self.laws, self.counts)
+        return None if law is None else exact.ExactEngine(law, self.q_plus)
+
+    @cached_property
+    def spent(self) -> bool:
+        """Whether some factor leaves no mass that floats hold: nothing is left to compose."""
+        return any(not law.continuous and len(law.atoms.loss) == 0 for law in self.laws)
+
+    @property
+    def rounds(self) -> int:
+        """Return how many rounds have a continuous law."""
+        return sum(n for law, n in zip(self.laws, self.counts, strict=True) if law.continuous)
+
+    def choices(self, method: Method | None) -> Iterator[Choice]:
+        """Yield the engines to ask, in order, each with the reason; a method forces one."""
+        if self.spent:
+            return
+        if method is not None:
+            yield from self._forced(method)
+        elif self.sums is not None:
+            yield self.sums, "the atoms of the product are few: they are added up"
+        elif not self.contour.possible:
+            yield self.tables, "a density has no closed form: only the lattice holds it"
+        elif self.rounds == 0 and sum(self.counts) <= MOST_ATOMIC_ROUNDS and on_one_lattice(self.laws):
+            yield self.tables, "all losses are multiples of one spacing: the lattice is exact"
+            yield self.contour, "the lattice was wide"
+        elif 0 < self.rounds <= FEW_ROUNDS:
+            yield self.tables, f"at most {FEW_ROUNDS} rounds have densities: contours are slow there"
+            yield self.contour, "the lattice was wide"
+        else:
+            yield self.contour, "all densities have closed forms"
+            yield self.tables, "the contour was wide"
+
+    def _forced(self, method: Method) -> Iterator[Choice]:
+        engine: Engine[Any, Any] | None = self.sums if method == "exact" else None
+        if method == "lattice":
+            engine = self.tables
+        elif method == "contour":
+            engine = self.contour
+        if engine is not None:
+            yield engine, "asked for"
+
+    def engines(self, method: Method | None) -> Iterator[Engine[Any, Any]]:
+        """Yield the engines to ask, in order; a method forces one."""
+        return (engine for engine, _ in self.choices(method))
+
+    def delta(self, epsilon: Array, tol: float | None) -> Pair:
+        """Bound delta(epsilon); ``tol`` is relative to the upper bound."""
+        over = epsilon >= self.supremum + 1e-12 * abs(self.supremum)
+        least = -expm1(minimum(epsilon, 0.0)).upper + 0.0  # delta >= 1 - e^eps
+        known = np.maximum(self._leak.lower, least), np.where(over, self._leak.upper, 1.0)
+        return self._ask("delta", epsilon, known, ~over & (epsilon > _LOWEST), tol)
+
+    def epsilon(self, delta: Array, tol: float | None) -> Pair:
+        """Bound epsilon(delta); ``tol`` is absolute."""
+        leak = self._leak
+        least = log1p(-Bounds.of(delta)).lower  # as e^eps >= 1 - delta
+        low = np.where(delta < leak.lower, np.inf, least)
+        high = np.where((self.q_plus == 0) & (delta >= 0), self.supremum, np.inf)
+        return self._ask("epsilon", delta, (low, high), delta > leak.upper, tol)
+
+    def beta(self, alpha: Array, tol: float | None) -> Pair:
+        """Bound f(alpha) for alpha in (0, 1); ``tol`` is relative to min(beta, 1 - alpha - beta)."""
+        known = np.zeros(len(alpha)), self._chord(alpha)
+        return self._ask("beta", alpha, known, np.ones(len(alpha), bool), tol)
+
+    @property
+    def _leak(self) -> Bounds:
+        """Bound Q(L = inf), which ``lost_mass`` gives to 16 units of itself."""
+        return Bounds(self.q_plus * (1 - 16 * UNIT), self.q_plus * (1 + 16 * UNIT))
+
+    def _chord(self, alpha: Array) -> Array:
+        """Bound the convex f by its chord from f(0) = Q(L < inf) to f(P(L > -inf)) = 0."""
+        left, right = (1 - lost * (1 - 16 * UNIT) + UNIT for lost in (self.q_plus, self.p_minus))
+        return np.where(alpha < right, np.minimum(left * (1 - alpha / right + 2 * UNIT), 1 - alpha), 0.0)
+
+    def _ask(
+        self, question: Question, at: Array, known: Pair, waiting: NDArray[np.bool_], tol: float | None
+    ) -> Pair:
+        low, high = known
+        measure = widths.of(question, at)
+        for engine, why in self.choices(query_options().method):
+            if not waiting.any():
+                break
+            started = perf_counter()
+            below, above = _asked(engine, question)(at[waiting], tol)
+            # What overflowed is NaN and says nothing: fmax and fmin pass over it.
+            low[waiting], high[waiting] = np.fmax(low[waiting], below), np.fmin(high[waiting], above)
+            with np.errstate(invalid="ignore"):
+                reached = measure(low, high)
+            heard(Step(engine.name, why, question, float(np.max(reached[waiting])), perf_counter() - started))
+            waiting = waiting & ~(reached <= (engine.enough(question) if tol is None else tol))
+        return low, high
+
+
+def _asked(engine: Engine[Any, Any], question: Question) -> Any:
+    if question == "delta":
+        return engine.delta
+    return engine.epsilon if question == "epsilon" else engine.beta
