@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 MEGABYTE = 2**20
 _MOST_JOBS = 1024
 """More workers than any machine has cores for; joblib would start them all."""
+
+
+Hook = Callable[["TradeOff", Array, float | None], Pair]
 
 
 class How(TypedDict, total=False):
@@ -70,15 +74,15 @@ class Certified:
 
     def __call__(self, alpha: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
         """Bound f(alpha)."""
-        return self._ask("alpha", alpha, (0.0, 1.0), tol, how, "_beta")
+        return self._ask("alpha", alpha, (0.0, 1.0), tol, how, certified_beta)
 
     def delta(self, epsilon: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
         """Bound delta(epsilon)."""
-        return self._ask("epsilon", epsilon, (-np.inf, np.inf), tol, how, "_delta")
+        return self._ask("epsilon", epsilon, (-np.inf, np.inf), tol, how, certified_delta)
 
     def epsilon(self, delta: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
         """Bound epsilon(delta)."""
-        return self._ask("delta", delta, (0.0, 1.0), tol, how, "_epsilon")
+        return self._ask("delta", delta, (0.0, 1.0), tol, how, certified_epsilon)
 
     @staticmethod
     def _limits(how: How) -> QueryOptions:
@@ -101,18 +105,18 @@ class Certified:
             raise domain("n_jobs", jobs, "the integers but 0", "give how many workers, or -1 for one a core")
         return replace(query_options(), **asked)
 
-    def _by_engine(self, method: str) -> Certified:
-        """Return the questions to the same curve as an engine sees it, where it would answer by a closed form."""
-        if method == "closed-form":
-            if self._curve.composed:
-                raise NoClosedForm(
-                    f"{self._curve!r} has no closed form; leave method out, or force one of the engines"
-                )
-            return self
-        return self if self._curve.composed else Certified(operator("by_engine")(self._curve))
+    def _seen_by(self, method: Method | None) -> TradeOff:
+        """Return the curve as the engine sees it that is asked for, where it would answer by a closed form."""
+        if method == "closed-form" and self._curve.composed:
+            raise NoClosedForm(
+                f"{self._curve!r} has no closed form; leave method out, or force one of the engines"
+            )
+        plain = method in {None, "closed-form"} or self._curve.composed
+        curve: TradeOff = self._curve if plain else operator("by_engine")(self._curve)
+        return curve
 
     def _ask(
-        self, name: str, value: ArrayLike, span: tuple[float, float], tol: float | None, how: How, hook: str
+        self, name: str, value: ArrayLike, span: tuple[float, float], tol: float | None, how: How, hook: Hook
     ) -> Bounds:
         limits, method = self._limits(how), how.get("method")
         self._curve.require_numbers()
@@ -126,63 +130,69 @@ class Certified:
             )
             more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
             raise DomainError(f"{listed}{more} outside [{span[0]:g}, {span[1]:g}]")
-        asked = self if method is None else self._by_engine(method)
+        curve = self._seen_by(method)
         with answering(limits):
-            lower, upper = getattr(asked, hook)(flat, tol)
+            lower, upper = hook(curve, flat, tol)
         if array.ndim == 0:
             return Bounds(float(lower[0]), float(upper[0]))
         return Bounds(lower.reshape(array.shape), upper.reshape(array.shape))
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
-        lower, upper = self._curve._beta(alpha, tol)  # noqa: SLF001 - the two classes are one contract
-        upper = np.minimum(upper, 1 - alpha)  # 1 - alpha is exact or rounded to nearest, and f <= 1 - alpha
-        upper = np.where(alpha > 0, np.nextafter(upper, 1.0), upper)
-        lower, upper = np.clip(lower, 0.0, upper), np.clip(upper, 0.0, 1.0)
-        first, last = alpha == 0, alpha == 1
-        least, most = self._start()
-        lower, upper = (
-            np.where(first, np.maximum(lower, least), lower),
-            np.where(first, np.minimum(upper, most), upper),
-        )
-        lower, upper = np.where(last, 0.0, np.minimum(lower, upper)), np.where(last, 0.0, upper)
-        # The ends are known as well as floats say 1 - q, whatever is asked of them.
-        scale = np.where(first | last, np.inf, np.minimum(upper, np.maximum(1 - alpha - lower, 0.0)))
-        return _reached("alpha", alpha, lower, upper, tol, scale)
 
-    def _start(self) -> Bounds:
-        """Bound f(0) = 1 - Q(L = inf): exactly 1 where no loss is infinite."""
-        return clip(1 - self._curve.mass_at_infinity, 0.0, 1.0)
+def certified_beta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
+    """Bound f(alpha) by the hook of the curve and what holds of every curve."""
+    lower, upper = curve.beta_bounds(alpha, tol)
+    upper = np.minimum(upper, 1 - alpha)  # 1 - alpha is exact or rounded to nearest, and f <= 1 - alpha
+    upper = np.where(alpha > 0, np.nextafter(upper, 1.0), upper)
+    lower, upper = np.clip(lower, 0.0, upper), np.clip(upper, 0.0, 1.0)
+    first, last = alpha == 0, alpha == 1
+    least, most = _start(curve)
+    lower, upper = (
+        np.where(first, np.maximum(lower, least), lower),
+        np.where(first, np.minimum(upper, most), upper),
+    )
+    lower, upper = np.where(last, 0.0, np.minimum(lower, upper)), np.where(last, 0.0, upper)
+    # The ends are known as well as floats say 1 - q, whatever is asked of them.
+    scale = np.where(first | last, np.inf, np.minimum(upper, np.maximum(1 - alpha - lower, 0.0)))
+    return _reached("alpha", alpha, lower, upper, tol, scale)
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
-        lower, upper = np.ones(len(epsilon)), np.ones(len(epsilon))
-        top = epsilon == np.inf
-        lower[top], upper[top] = clip(self._curve.mass_at_infinity, 0.0, 1.0)
-        finite = np.isfinite(epsilon)
-        if finite.any():
-            low, high = self._curve._delta(epsilon[finite], tol)  # noqa: SLF001 - as above
-            lower[finite], upper[finite] = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-        return _reached("epsilon", epsilon, lower, upper, tol, upper)
 
-    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
-        """Bound the least epsilon: infinite below Q(L = inf), sup L there, and unknown where floats cannot tell which."""
-        leak, top = self._curve.mass_at_infinity, self._curve.sup_loss
-        lower, upper = np.full(len(delta), -np.inf), np.full(len(delta), -np.inf)
-        outside = (delta <= leak.upper) & (delta < 1)
-        lower[outside] = np.where(
-            delta[outside] < leak.lower, np.inf, self._curve.least_sup_loss if leak.width == 0 else -np.inf
-        )
-        upper[outside] = np.where(delta[outside] >= leak.upper, top, np.inf)
-        inner = ~outside & (delta < 1)
-        if inner.any():
-            lower[inner], upper[inner] = self._curve._epsilon(delta[inner], tol)  # noqa: SLF001 - as above
-            upper[inner] = np.minimum(upper[inner], top)
-            unknown = np.flatnonzero(inner & np.isposinf(upper))
-            if len(unknown):
-                listed = ", ".join(f"{delta[i]:.3g}" for i in unknown[:5])
-                raise PrecisionError(
-                    f"no finite epsilon can be certified at delta = {listed}; ask a larger delta", np.inf
-                )
-        return _reached("delta", delta, lower, upper, tol, np.ones(len(delta)))
+def _start(curve: TradeOff) -> Bounds:
+    """Bound f(0) = 1 - Q(L = inf): exactly 1 where no loss is infinite."""
+    return clip(1 - curve.mass_at_infinity, 0.0, 1.0)
+
+
+def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
+    """Bound delta(epsilon) by the hook of the curve and what holds of every curve."""
+    lower, upper = np.ones(len(epsilon)), np.ones(len(epsilon))
+    top = epsilon == np.inf
+    lower[top], upper[top] = clip(curve.mass_at_infinity, 0.0, 1.0)
+    finite = np.isfinite(epsilon)
+    if finite.any():
+        low, high = curve.delta_bounds(epsilon[finite], tol)
+        lower[finite], upper[finite] = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+    return _reached("epsilon", epsilon, lower, upper, tol, upper)
+
+
+def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None) -> Pair:
+    """Bound the least epsilon: infinite below Q(L = inf), sup L there, and unknown where floats cannot tell which."""
+    leak, top = curve.mass_at_infinity, curve.sup_loss
+    lower, upper = np.full(len(delta), -np.inf), np.full(len(delta), -np.inf)
+    outside = (delta <= leak.upper) & (delta < 1)
+    lower[outside] = np.where(
+        delta[outside] < leak.lower, np.inf, curve.least_sup_loss if leak.width == 0 else -np.inf
+    )
+    upper[outside] = np.where(delta[outside] >= leak.upper, top, np.inf)
+    inner = ~outside & (delta < 1)
+    if inner.any():
+        lower[inner], upper[inner] = curve.epsilon_bounds(delta[inner], tol)
+        upper[inner] = np.minimum(upper[inner], top)
+        unknown = np.flatnonzero(inner & np.isposinf(upper))
+        if len(unknown):
+            listed = ", ".join(f"{delta[i]:.3g}" for i in unknown[:5])
+            raise PrecisionError(
+                f"no finite epsilon can be certified at delta = {listed}; ask a larger delta", np.inf
+            )
+    return _reached("delta", delta, lower, upper, tol, np.ones(len(delta)))
 
 
 def _reached(name: str, at: Array, lower: Array, upper: Array, tol: float | None, scale: Array) -> Pair:

@@ -30,23 +30,72 @@ Hypothesis = Literal["either-order", "both-orders", "profile"]
 class TradeOff(ABC):
     """Trade-off function f = T(P, Q): the least type II error at each type I error.
 
-    Subclasses give ``_beta`` and ``_delta`` on arrays, both sides at once; everything else has a default.
+    A new family gives ``beta_bounds``, ``delta_bounds`` and ``symmetric``; everything else has a default. Where some losses
+    are infinite it says so by ``q_plus`` (and ``mass_at_infinity``, ``p_minus``); ``sup_loss`` and ``epsilon_bounds`` make
+    answers narrower, ``loss_law`` lets the engines compose it, and ``group``, ``inverse`` and ``product`` hold closed forms.
+
+    Notes
+    -----
+    The three hooks ``beta_bounds``, ``delta_bounds`` and ``epsilon_bounds`` are what questions are answered from: they get
+    checked numbers, and may answer wider than ``tol``, which is then refused for them. Whatever they return is taken to
+    hold the truth, rounding included: ``tradeoff.Bounds`` has arithmetic that does.
     """
 
-    # What a subclass answers. Arrays are one-dimensional, inside the domain, and finite.
+    # What a subclass answers.
 
     @abstractmethod
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
-        """Bound f(alpha) for alpha in [0, 1]."""
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
+        """Bound f(alpha): the hook behind ``f(alpha)`` and ``f.bounds(alpha)``.
+
+        Parameters
+        ----------
+        alpha
+            Type I errors in [0, 1]; one-dimensional.
+        tol
+            Width wanted, relative to min(beta, 1 - alpha - beta); None: as good as a second or so allows.
+
+        Returns
+        -------
+        pair of arrays
+            A lower and an upper bound for each entry, each a function of its own entry alone.
+        """
 
     @abstractmethod
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
-        """Bound delta(epsilon) for finite epsilon."""
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
+        """Bound delta(epsilon) = sup_alpha 1 - f(alpha) - e^eps alpha: the hook behind ``f.delta``.
 
-    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
-        """Bound the least epsilon with delta(epsilon) <= delta, for delta in (Q(L = inf), 1)."""
-        lower, _ = bracket_root(lambda e: self._delta(e, None)[0], delta)
-        _, upper = bracket_root(lambda e: self._delta(e, None)[1], delta)
+        Parameters
+        ----------
+        epsilon
+            Finite losses in nats, of either sign; one-dimensional.
+        tol
+            Relative width wanted; None: as good as a second or so allows.
+
+        Returns
+        -------
+        pair of arrays
+            A lower and an upper bound for each entry, each a function of its own entry alone.
+        """
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        """Bound the least epsilon with delta(epsilon) <= delta: the hook behind ``f.epsilon``.
+
+        Unless overridden it is found by bisection on ``delta_bounds``, a few dozen calls for any number of entries.
+
+        Parameters
+        ----------
+        delta
+            Probabilities in (Q(L = inf), 1); one-dimensional.
+        tol
+            Absolute width wanted; None: as good as a second or so allows.
+
+        Returns
+        -------
+        pair of arrays
+            A lower and an upper bound for each entry, each a function of its own entry alone.
+        """
+        lower, _ = bracket_root(lambda e: self.delta_bounds(e, None)[0], delta)
+        _, upper = bracket_root(lambda e: self.delta_bounds(e, None)[1], delta)
         return lower, upper
 
     @property
@@ -93,6 +142,15 @@ class TradeOff(ABC):
         """Return laws of a curve below and of a curve above; the same law twice where it is exact."""
         law = self.loss_law()
         return law, law
+
+    def power_law(self, n: int) -> LossLaw | None:
+        """Return the law of L of the n-fold product where it is known exactly, else None: the engines compose."""
+        return None
+
+    @property
+    def factors(self) -> Mapping[TradeOff, int]:
+        """Factors of the tensor product with their powers; a curve that is no product is its own factor."""
+        return {self: 1}
 
     def inverse(self) -> TradeOff:
         """Inverse f^-1(alpha) = inf{t : f(t) <= alpha} = T(Q, P)."""

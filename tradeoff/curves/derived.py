@@ -26,17 +26,17 @@ _STEEPEST = 700.0
 
 
 class Derived(TradeOff):
-    """Node ``operator(operands)``; a subclass answers one of ``_beta`` and ``_delta``, duality gives the other."""
+    """Node ``operator(operands)``; a subclass answers one of ``beta_bounds`` and ``delta_bounds``, duality gives the other."""
 
     operands: tuple[TradeOff, ...]
     parameters: tuple[Any, ...] = ()
     name: str
     composed = True
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         return beta_from_delta(self, alpha, tol)
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return delta_from_beta(self, epsilon, tol)
 
     @property
@@ -52,7 +52,7 @@ class Derived(TradeOff):
         del change
         raise SymbolError(f"{self!r} cannot substitute its symbols; substitute in the curves it is made of")
 
-    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         return self.upper.bounds.epsilon(delta).lower, self.lower.bounds.epsilon(delta).upper
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
@@ -78,7 +78,7 @@ class Derived(TradeOff):
 class OfBeta(Derived):
     """Node that knows beta of composed operands: one delta takes hundreds of them, so whole curves of the operands answer."""
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         if self._plain:
             return delta_from_beta(self, epsilon, tol)
         low, high = (
@@ -113,8 +113,7 @@ def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
         positive = s > 0
         low, high = np.ones(len(s)), np.ones(len(s))
         low[positive], high[positive] = (
-            np.clip(side, 0.0, 1.0)
-            for side in curve._delta(np.log(s[positive]), None)  # noqa: SLF001
+            np.clip(side, 0.0, 1.0) for side in curve.delta_bounds(np.log(s[positive]), None)
         )
         # The rounding of log s moves epsilon; delta changes by at most s d(log s).
         slack = 4 * UNIT * s * (1 + np.abs(np.log(np.where(positive, s, 1.0))))
@@ -134,7 +133,7 @@ def delta_from_beta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
     """Bound delta(eps) = sup over alpha of 1 - f(alpha) - e^eps alpha (Dong, Roth, Su 2022, Proposition 2.12)."""
 
     def value(alpha: Array) -> Pair:
-        low, high = curve._beta(np.minimum(alpha, 1.0), None)  # noqa: SLF001 - one contract
+        low, high = curve.beta_bounds(np.minimum(alpha, 1.0), None)
         return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
     tiny = np.geomspace(1e-20, 0.5, 100)

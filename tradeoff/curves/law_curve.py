@@ -22,7 +22,7 @@ class LawCurve(TradeOff):
     def _engine(self) -> Composition:
         return Composition([self.loss_law()], [1], symmetric=self.symmetric)
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         inside = (alpha > 0) & (alpha < 1)
         low, high = np.zeros(len(alpha)), np.zeros(len(alpha))
         low[alpha == 0], high[alpha == 0] = clip(1 - self.mass_at_infinity, 0.0, 1.0)
@@ -30,8 +30,8 @@ class LawCurve(TradeOff):
             low[inside], high[inside] = self._engine.beta(alpha[inside], tol)
         return low, high
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return self._engine.delta(epsilon, tol)
 
-    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         return self._engine.epsilon(delta, tol)

@@ -180,7 +180,7 @@ class PiecewiseLinear(TradeOff):
             *(v.astype(float) for v in self.complements),
         )
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self.exact:
             low, high = (
                 np.array([tuple(rational(self.at(Fraction(a)))) for a in alpha.tolist()]).reshape(-1, 2).T
@@ -207,7 +207,7 @@ class PiecewiseLinear(TradeOff):
             corner, value, up(value, 16)
         )
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         bounds = np.array([self._gain(e) for e in np.clip(epsilon, -_STEEPEST, _STEEPEST)]).T
         # Beyond, delta lies between Q(L = inf) and what it was; far below 0 it is 1 but for e^-690.
         low = np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, bounds[0])

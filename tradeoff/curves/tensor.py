@@ -16,6 +16,7 @@ import numpy as np
 from tradeoff.composition.cache import Cache
 from tradeoff.composition.composition import Composition
 from tradeoff.composition.options import query_options
+from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
 from tradeoff.curves.contract import CHOICES, TradeOff
 from tradeoff.curves.dispatch import announces, summon
 from tradeoff.curves.parameters import is_symbol
@@ -44,8 +45,7 @@ def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
     summon()
     found: Factors = {}
     for curve, n in factors:
-        inner = curve.factors.items() if isinstance(curve, Tensor) else ((curve, 1),)
-        for factor, power in inner:
+        for factor, power in curve.factors.items():
             if n * power:
                 found[factor] = found.get(factor, 0) + n * power
     for identity in RULES:
@@ -80,7 +80,11 @@ class Tensor(TradeOff):
             shown = repr(item[0])
             return shown, item[1], _spelled(item[0]) if alike[shown] > 1 else ""
 
-        self.factors = dict(sorted(factors.items(), key=place))
+        self._factors = dict(sorted(factors.items(), key=place))
+
+    @property
+    def factors(self) -> Mapping[TradeOff, int]:
+        return self._factors
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tensor) and self.factors == other.factors
@@ -127,13 +131,13 @@ class Tensor(TradeOff):
             tensor((factor, n) for factor, n in self.factors.items() if factor.leak is None),
         )
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self._leak is not None:
             # f (x) f_{0,delta} (alpha) = (1 - delta) f(alpha/(1 - delta)); f decreases, so each side takes the other end of alpha.
             _, kept, rest = self._leak
             least, most = clip(alpha / kept, 0.0, 1.0) if kept.upper > 0 else (alpha, alpha)
-            low = rest.bounds._beta(most, tol)[0]  # noqa: SLF001 - one contract
-            high = np.where(least < 1, rest.bounds._beta(least, tol)[1], 0.0)  # noqa: SLF001 - as above
+            low = certified_beta(rest, most, tol)[0]
+            high = np.where(least < 1, certified_beta(rest, least, tol)[1], 0.0)
             low, high = clip(kept * Bounds(low, high), 0.0, 1.0)
             return low, high
         inside = (alpha > 0) & (alpha < 1)
@@ -146,20 +150,20 @@ class Tensor(TradeOff):
                 high[inside] = above.beta(alpha[inside], tol)[1]
         return low, high
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         if self._leak is not None:
             delta, kept, rest = self._leak
-            low, high = delta + kept * Bounds(*rest.bounds._delta(epsilon, tol))  # noqa: SLF001 - one contract
+            low, high = delta + kept * Bounds(*certified_delta(rest, epsilon, tol))
             return low, high
         below, above = self._sides  # a curve below f has a profile above delta
         low, high = below.delta(epsilon, tol)
         return (low if above is below else above.delta(epsilon, tol)[0]), high
 
-    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         if self._leak is not None:
             leak, kept, rest = self._leak
             least, most = clip((delta - leak) / kept, 0.0, 1.0)
-            return rest.bounds._epsilon(most, tol)[0], rest.bounds._epsilon(least, tol)[1]  # noqa: SLF001 - one contract
+            return certified_epsilon(rest, most, tol)[0], certified_epsilon(rest, least, tol)[1]
         below, above = self._sides
         low, high = below.epsilon(delta, tol)
         return (low if above is below else above.epsilon(delta, tol)[0]), high
@@ -256,9 +260,8 @@ def _total(terms: Iterable[Any]) -> Any:
 
 def law_pair(factor: TradeOff, n: int) -> tuple[LossLaw, LossLaw, int]:
     """Return laws of a curve below and a curve above ``factor``, and how many copies are left to compose."""
-    power_law = getattr(factor, "power_law", None)
-    if power_law is not None and n > 1:
-        law = power_law(n)
+    law = factor.power_law(n) if n > 1 else None
+    if law is not None:
         return law, law, 1
     low, high = factor.laws()
     return low, high, n

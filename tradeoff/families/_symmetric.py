@@ -27,7 +27,7 @@ class SymmetricFamily(TradeOff):
     def _tail(self, epsilon: Array) -> Pair:
         """Bound delta(epsilon) for epsilon >= 0."""
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         # delta(-eps) = 1 - e^-eps + e^-eps delta(eps) when f = f^-1: two positive terms.
         below = np.minimum(epsilon, 0.0)
         low, high = exp(below) * Bounds(*self._tail(np.abs(epsilon))) - expm1(below)

@@ -73,7 +73,7 @@ class Gaussian(SymmetricFamily):
             )
         return cls(mu)
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if np.isinf(self.mu):
             return np.zeros_like(alpha), np.zeros_like(alpha)
         if self.mu == 0:

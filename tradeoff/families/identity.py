@@ -21,7 +21,7 @@ class Identity(SymmetricFamily):
     0.75
     """
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = 1 - Bounds.of(alpha)
         return low, high
 

@@ -48,7 +48,7 @@ class Laplace(SymmetricFamily):
     def __init__(self, epsilon: Any) -> None:
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True))
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         high, low, exponent = grown(self.epsilon_0)
         with np.errstate(over="ignore"):
             scaled = np.ldexp(alpha, exponent)
@@ -67,7 +67,7 @@ class Laplace(SymmetricFamily):
         )  # 1 - x <= 1/(4x): where floats cannot tell them apart both are held
         inner = where(share.upper <= 0.5, steep, where(share.lower < 0.5, kink, middle))
         low, high = clip(where(alpha > 0.5, flat, inner), 0.0, 1.0)
-        return low, (high if self.least is None else Laplace(self.least)._beta(alpha, tol)[1])  # noqa: SLF001 - of this class
+        return low, (high if self.least is None else Laplace(self.least).beta_bounds(alpha, tol)[1])
 
     def _tail(self, epsilon: Array) -> Pair:
         # delta(eps') = 1 - e^((eps' - eps)/2) for eps' <= eps.

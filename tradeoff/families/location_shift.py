@@ -138,15 +138,15 @@ class LocationShift(TradeOff):
         (low, high), (other_low, other_high) = ask(self._known(float(more))), ask(self._known(float(less)))
         return np.minimum(low, other_low), np.maximum(high, other_high)
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self._known is not None:
-            return self._either(lambda f: f._beta(alpha, tol))  # noqa: SLF001 - one contract
+            return self._either(lambda f: f.beta_bounds(alpha, tol))
         low, high = self._shape.beta(alpha)
         return np.where(alpha == 0, 1.0, low), high  # on the whole line Q has no mass where P has none
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         if self._known is not None:
-            return self._either(lambda f: f._delta(epsilon, tol))  # noqa: SLF001 - one contract
+            return self._either(lambda f: f.delta_bounds(epsilon, tol))
         low, high = self._law.tail(epsilon)  # type: ignore[attr-defined]  # both laws of shifts have it
         if not self._exact_theta:  # sup L is rounded, and delta(eps) <= sup L - eps
             near = np.abs(epsilon - self._shape.sup_loss) <= 4 * UNIT * self.theta

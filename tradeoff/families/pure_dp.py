@@ -41,7 +41,7 @@ class PureDP(SymmetricFamily):
     def __init__(self, epsilon: Any) -> None:
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True))
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         flat = exp(-self.epsilon_0) * (1 - Bounds.of(alpha))
         low, high = clip(maximum(self._steep(alpha), flat), 0.0, 1.0)
         return low, high

@@ -258,7 +258,7 @@ class Symbolic(TradeOff):
         variable = sympy.Dummy("epsilon", real=True)
         return Evaluator(forms.exact(self.symbolic_delta(variable)), variable)
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = self._evaluator.bounds(alpha, digits_for(alpha))
         at_zero = alpha == 0
         low[at_zero], high[at_zero] = (
@@ -281,20 +281,20 @@ class Symbolic(TradeOff):
             low, high = 0.0, 1 - float(self._evaluator.bounds(np.array([1e-300]), np.array([300.0]))[0][0])
         return max(low, 0.0), high
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         if self._profile_evaluator is None:
             return delta_from_beta(self, epsilon, tol)
         return self._profile_evaluator.bounds(epsilon, np.ceil(np.abs(epsilon)))
 
-    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         if self._profile_evaluator is not None:
-            return super()._epsilon(delta, tol)
+            return super().epsilon_bounds(delta, tol)
         # Each question to the formula is dear: start from piecewise-linear curves on both sides, then halve.
         below, above = sides(self)
         low, high = above.bounds.epsilon(delta).lower, below.bounds.epsilon(delta).upper
         for _ in range(30):
             middle = np.where(np.isfinite(low) & np.isfinite(high), (low + high) / 2, 0.0)
-            least, most = self._delta(middle, None)
+            least, most = self.delta_bounds(middle, None)
             inside = np.isfinite(low) & np.isfinite(high)
             low, high = (
                 np.where(inside & (least > delta), middle, low),

@@ -81,7 +81,7 @@ class TotalVariation(SymmetricFamily):
         bits = sum(n * _bits(f.kept_0) for f, n in members if f.kept_0 is not None)
         return cls._keeping(kept, exact=bits <= _LONGEST and all(f.exact for f, _ in members))
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = clip(self.kept - alpha, 0.0, 1.0)
         return low, high
 

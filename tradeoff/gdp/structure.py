@@ -74,7 +74,7 @@ def _tail(f: TradeOff) -> float:
 
 def best_case(f: TradeOff) -> float:
     """Return a mu with f <= G_mu that needs no failure: the Gaussian factors of a product, for f (x) h <= f."""
-    factors = f.factors if isinstance(f, Tensor) else {f: 1}
+    factors = f.factors
     return math.sqrt(
         math.fsum(n * float(g.mu) ** 2 for g, n in factors.items() if isinstance(g, Gaussian))
     ) * (1 - 4 * UNIT)
@@ -85,7 +85,7 @@ def without_leak(f: TradeOff, failure: float) -> tuple[TradeOff, float]:
 
     Both sides have a factor f_{0,q}, which only scales the axes: (1 - q)(1 - d) = 1 - failure.
     """
-    factors = f.factors if isinstance(f, Tensor) else {f: 1}
+    factors = f.factors
     leaks = {factor: n for factor, n in factors.items() if factor.leak is not None}
     q = tensor(leaks.items()).mass_at_infinity
     if not leaks or q.upper > failure or q.upper >= 1:

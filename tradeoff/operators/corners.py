@@ -15,7 +15,6 @@ from itertools import pairwise
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import Undecided
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP
@@ -38,7 +37,7 @@ _NOISE = 16 * Fraction(UNIT)
 
 def approximate(f: TradeOff) -> tuple[float, Fraction] | None:
     """Return (eps, delta), exactly as given, if the curve is written as f_{eps,delta}."""
-    factors = f.factors if isinstance(f, Tensor) else {f: 1}
+    factors = f.factors
     epsilons = [factor.epsilon_0 for factor in factors if isinstance(factor, PureDP)] or [0.0]
     masses = [lost(factor) for factor in factors if isinstance(factor, TotalVariation)] or [
         (Fraction(0), Fraction(0))

@@ -28,7 +28,7 @@ class Group(OfBeta):
     def __init__(self, f: TradeOff, k: int) -> None:
         self.operands, self.parameters, self.k = (f,), (k,), k
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         # power = (1 - f)^(o j)(alpha) grows with alpha and falls with f: each side feeds itself.
         power = Bounds.of(alpha)
         for _ in range(self.k - 1):
@@ -52,7 +52,7 @@ class Group(OfBeta):
     def mass_at_infinity(self) -> Bounds:
         if self.operands[0].mass_at_infinity.upper == 0:
             return Bounds(0.0, 0.0)
-        low, high = 1 - Bounds(*self._beta(np.zeros(1), None))
+        low, high = 1 - Bounds(*self.beta_bounds(np.zeros(1), None))
         return clip(Bounds(float(low[0]), float(high[0])), 0.0, 1.0)
 
     @property

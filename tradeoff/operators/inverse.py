@@ -26,10 +26,10 @@ class Inverse(Derived):
     def __init__(self, base: TradeOff) -> None:
         self.operands = (base,)
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         return turned(self.operands[0].bounds, alpha)
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         # 1 - e^eps (1 - delta_f(-eps)); beyond all floats delta_{f^-1} is known as it was there.
         within = np.minimum(epsilon, 700.0)
         found = exp(within) * self.operands[0].bounds.delta(-within) - expm1(within)

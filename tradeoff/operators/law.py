@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.dispatch import announces
 from tradeoff.curves.parameters import choice, count, number, reals
-from tradeoff.curves.tensor import Tensor, law_pair
+from tradeoff.curves.tensor import law_pair
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import UNIT, Array
@@ -43,7 +43,7 @@ class Law:
 
     @cached_property
     def _pairs(self) -> list[tuple[LossLaw, LossLaw, int]]:
-        factors = self.curve.factors if isinstance(self.curve, Tensor) else {self.curve: 1}
+        factors = self.curve.factors
         return [law_pair(f, n) for f, n in factors.items()]
 
     @property

@@ -28,7 +28,7 @@ class Mixture(Derived):
         self.operands, self.parameters = tuple(weights), (tuple(weights.values()),)
         self.weights = tuple(weights.values())
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = self._average(f.bounds.delta(epsilon, tol=tol) for f in self.operands)
         return low, high
 

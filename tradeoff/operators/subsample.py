@@ -100,13 +100,13 @@ class Subsampled(Derived):
         one_order = Subsampled(base, p) if base.free_symbols or is_symbol(p) else subsample(base, p)
         return one_order.inverse() if self.flipped else one_order
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self.flipped:
             return turned(Subsampled(self.operands[0], self.p).bounds, alpha)
         low, high = self.p * self.operands[0].bounds(alpha) + (1 - Bounds.of(self.p)) * (1 - Bounds.of(alpha))
         return low, high
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return self._delta_flipped(epsilon) if self.flipped else self._delta_straight(epsilon)
 
     def _delta_straight(self, epsilon: Array) -> Pair:
@@ -127,9 +127,9 @@ class Subsampled(Derived):
         high = share * base.delta(-np.asarray(inner.upper))
         return low.lower, high.upper
 
-    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         if self.flipped:
-            return TradeOff._epsilon(self, delta, tol)  # noqa: SLF001 - of the contract, not by way of polygons
+            return TradeOff.epsilon_bounds(self, delta, tol)
         # delta = p delta_f(eps') where delta < p, else 1 - e^eps.
         low, high = log1p(-Bounds.of(delta))
         inside = delta < self.p

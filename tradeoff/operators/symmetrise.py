@@ -92,7 +92,7 @@ class ProfileSymmetrised(Derived):
             self.operands[0]
         )  # h is the maximum of the lines with eps >= 0, h^-1 that of their mirror images
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return self.upper.bounds.delta(epsilon).lower, self.lower.bounds.delta(epsilon).upper
 
     def _steep(self, alpha: Array) -> Pair:
@@ -108,7 +108,7 @@ class ProfileSymmetrised(Derived):
         beyond = (1 - base.mass_at_infinity - points[-1] * Bounds.of(alpha)).upper
         return np.maximum(low, 0.0), np.maximum(np.maximum(high, beyond), 0.0)
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = self._steep(alpha)
         inverse_low, inverse_high = turned(self._steep, alpha)
         return np.maximum(low, inverse_low), np.maximum(high, inverse_high)

@@ -196,7 +196,7 @@ def _keeps(h: TradeOff) -> bool:
 
 
 def _factors(curve: TradeOff) -> Factors:
-    return dict(curve.factors) if isinstance(curve, Tensor) else {curve: 1}
+    return dict(curve.factors)
 
 
 def factorwise(f: TradeOff, g: TradeOff) -> Verdict:
