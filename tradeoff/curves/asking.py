@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tradeoff.composition.options import (
     MEMORY,
@@ -18,8 +17,7 @@ from tradeoff.composition.options import (
     answering,
     query_options,
 )
-from tradeoff.curves.dispatch import operator
-from tradeoff.curves.parameters import count, number, reals
+from tradeoff.curves.parameters import Number, Numbers, count, number, reals
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain, shown
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip
@@ -72,15 +70,27 @@ class Certified:
     def __init__(self, curve: TradeOff) -> None:
         self._curve = curve
 
-    def __call__(self, alpha: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
+    @overload
+    def __call__(self, alpha: Number, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[float]: ...
+    @overload
+    def __call__(self, alpha: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[Array]: ...
+    def __call__(self, alpha: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
         """Bound f(alpha)."""
         return self._ask("alpha", alpha, (0.0, 1.0), tol, how, certified_beta)
 
-    def delta(self, epsilon: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
+    @overload
+    def delta(self, epsilon: Number, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[float]: ...
+    @overload
+    def delta(self, epsilon: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[Array]: ...
+    def delta(self, epsilon: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
         """Bound delta(epsilon)."""
         return self._ask("epsilon", epsilon, (-np.inf, np.inf), tol, how, certified_delta)
 
-    def epsilon(self, delta: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
+    @overload
+    def epsilon(self, delta: Number, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[float]: ...
+    @overload
+    def epsilon(self, delta: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[Array]: ...
+    def epsilon(self, delta: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
         """Bound epsilon(delta)."""
         return self._ask("delta", delta, (0.0, 1.0), tol, how, certified_epsilon)
 
@@ -111,12 +121,20 @@ class Certified:
             raise NoClosedForm(
                 f"{self._curve!r} has no closed form; leave method out, or force one of the engines"
             )
-        plain = method in {None, "closed-form"} or self._curve.composed
-        curve: TradeOff = self._curve if plain else operator("by_engine")(self._curve)
-        return curve
+        if method in {None, "closed-form"} or self._curve.composed:
+            return self._curve
+        from tradeoff.curves.tensor import Tensor
+
+        return Tensor({self._curve: 1})
 
     def _ask(
-        self, name: str, value: ArrayLike, span: tuple[float, float], tol: float | None, how: How, hook: Hook
+        self,
+        name: str,
+        value: Number | Numbers,
+        span: tuple[float, float],
+        tol: float | None,
+        how: How,
+        hook: Hook,
     ) -> Bounds:
         limits, method = self._limits(how), how.get("method")
         self._curve.require_numbers()

@@ -5,21 +5,27 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tradeoff.composition.cache import Cache
 from tradeoff.composition.options import query_options
 from tradeoff.curves.asking import Certified, How
-from tradeoff.curves.dispatch import operator
-from tradeoff.curves.parameters import count
+from tradeoff.curves.parameters import Number, Numbers, count
 from tradeoff.errors import KindError, NoClosedForm, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import UNIT, Array, around
 from tradeoff.loss.law import LossLaw
+
+if TYPE_CHECKING:
+    from tradeoff.curves.piecewise_linear import PiecewiseLinear
+    from tradeoff.families.symbolic import Symbolic
+    from tradeoff.gdp.reduction import Reduction
+    from tradeoff.operators.dual import Dual
+    from tradeoff.operators.law import Law
+    from tradeoff.operators.tabulate import Tabulated
 
 CHOICES = 4
 """Ways of answering, by method and memory, for which a curve remembers what it has made."""
@@ -109,7 +115,7 @@ class TradeOff(ABC):
         return 0.0
 
     @property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         """Bound Q(L = +inf) = 1 - f(0) from both sides; closed forms know it to the last bit where it is a parameter."""
         q = self.q_plus
         return Bounds(q, q) if q in {0.0, 1.0} else held(*around(q, 4))
@@ -154,7 +160,11 @@ class TradeOff(ABC):
 
     def inverse(self) -> TradeOff:
         """Inverse f^-1(alpha) = inf{t : f(t) <= alpha} = T(Q, P)."""
-        return self if self.symmetric else _made("inverse", self)
+        if self.symmetric:
+            return self
+        from tradeoff.operators.inverse import inverse
+
+        return inverse(self)
 
     @property
     def free_symbols(self) -> frozenset[Any]:
@@ -187,7 +197,13 @@ class TradeOff(ABC):
 
     # Questions: the safe side.
 
-    def __call__(self, alpha: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Any:
+    @overload
+    def __call__(self, alpha: Number, *, tol: float | None = None, **how: Unpack[How]) -> float: ...
+    @overload
+    def __call__(self, alpha: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Array: ...
+    def __call__(
+        self, alpha: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]
+    ) -> float | Array:
         """Least type II error at type I error ``alpha``: a lower bound on f.
 
         Parameters
@@ -213,7 +229,13 @@ class TradeOff(ABC):
         """
         return self.bounds(alpha, tol=tol, **how).lower
 
-    def delta(self, epsilon: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Any:
+    @overload
+    def delta(self, epsilon: Number, *, tol: float | None = None, **how: Unpack[How]) -> float: ...
+    @overload
+    def delta(self, epsilon: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Array: ...
+    def delta(
+        self, epsilon: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]
+    ) -> float | Array:
         """Privacy profile delta(eps) = sup_alpha 1 - f(alpha) - e^eps alpha: an upper bound.
 
         Parameters
@@ -232,7 +254,13 @@ class TradeOff(ABC):
         """
         return self.bounds.delta(epsilon, tol=tol, **how).upper
 
-    def epsilon(self, delta: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Any:
+    @overload
+    def epsilon(self, delta: Number, *, tol: float | None = None, **how: Unpack[How]) -> float: ...
+    @overload
+    def epsilon(self, delta: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Array: ...
+    def epsilon(
+        self, delta: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]
+    ) -> float | Array:
         """Least epsilon with delta(epsilon) <= delta, in nats: an upper bound.
 
         Parameters
@@ -258,13 +286,17 @@ class TradeOff(ABC):
 
     # Algebra.
 
-    def __matmul__(self, other: object) -> TradeOff:
+    def __matmul__(self, other: TradeOff) -> TradeOff:
         """Tensor product f (x) g = T(P x P', Q x Q'): the guarantee of running both (Dong, Roth, Su 2022, Theorem 3.2)."""
-        return _made("tensor", [(self, 1), (operand(other), 1)])
+        from tradeoff.curves.tensor import tensor
+
+        return tensor([(self, 1), (operand(other), 1)])
 
     def __pow__(self, n: int) -> TradeOff:
         """n-fold tensor power; ``f ** 0`` is the identity."""
-        return _made("tensor", [(self, count("n", n))])
+        from tradeoff.curves.tensor import tensor
+
+        return tensor([(self, count("n", n))])
 
     def __invert__(self) -> TradeOff:
         """Inverse T(Q, P)."""
@@ -277,77 +309,104 @@ class TradeOff(ABC):
         ``"both-orders"``: every ordered pair has at least f: max{f, f^-1}.
         ``"profile"``: delta(eps) known for eps >= 0 in both orders: Symm(f).
         """
-        return _made("symmetrise", self, assume=assume)
+        from tradeoff.operators.symmetrise import symmetrise
+
+        return symmetrise(self, assume=assume)
 
     def group(self, k: int) -> TradeOff:
         """Guarantee for groups of ``k`` records, 1 - (1 - f)^(o k), for symmetric f (Dong, Roth, Su 2022, Theorem 2.14)."""
-        return _made("group", self, k)
+        from tradeoff.operators.group import group
 
-    def dual(self) -> Any:
+        return group(self, k)
+
+    def dual(self) -> Dual:
         """Privacy profile as an object of its own, with conjugation back."""
-        return operator("dual")(self)
+        from tradeoff.operators.dual import Dual
 
-    def __ge__(self, other: object) -> bool:
+        return Dual(self)
+
+    def __ge__(self, other: TradeOff) -> bool:
         """Blackwell order: whether f is at least as private everywhere; raises ``Undecided`` rather than guess."""
-        return bool(operator("at_least")(self, operand(other)))
+        from tradeoff.operators.order import at_least
 
-    def __le__(self, other: object) -> bool:
+        return at_least(self, operand(other))
+
+    def __le__(self, other: TradeOff) -> bool:
         """Whether ``other`` is at least as private everywhere."""
-        return bool(operator("at_least")(operand(other), self))
+        from tradeoff.operators.order import at_least
+
+        return at_least(operand(other), self)
 
     def dominates(self, other: TradeOff, *, failure: float) -> bool:
         """Whether f >= g (x) f_{0,failure}, decided from certified bounds."""
-        return bool(operator("dominates")(self, operand(other), failure=failure))
+        from tradeoff.operators.order import dominates
 
-    def distance(self, other: TradeOff, *, metric: Literal["uniform", "levy"] = "uniform") -> Bounds:
+        return dominates(self, operand(other), failure=failure)
+
+    def distance(self, other: TradeOff, *, metric: Literal["uniform", "levy"] = "uniform") -> Bounds[float]:
         """Distance between two curves, held from both sides."""
-        bounds: Bounds = operator("distance")(self, operand(other), metric=metric)
-        return bounds
+        from tradeoff.operators.distance import distance
 
-    def gdp(self, failure: float = 1e-10) -> Any:
+        return distance(self, operand(other), metric=metric)
+
+    def gdp(self, failure: float = 1e-10) -> Reduction:
         """Least mu with f >= G_mu (x) f_{0,failure} at every alpha, with what reporting it gives up: a ``Reduction``."""
-        return operator("gdp")(self, failure=failure)
+        from tradeoff.gdp.reduction import gdp
+
+        return gdp(self, failure=failure)
 
     def subs(self, values: Mapping[Any, Any]) -> TradeOff:
         """Curve with symbols replaced, for example ``f.subs({mu: 1})``; keys are symbols or their names."""
-        return substituted(self, values)
+        from tradeoff.families.substitution import substitute
 
-    def symbolic(self, alpha: Any = None) -> Any:
+        return substitute(self, values)
+
+    def symbolic(self, alpha: Any = None) -> Symbolic:
         """Write f(alpha) as a ``Symbolic`` curve, in the given SymPy symbol; for families with closed forms."""
-        return operator("symbolic")(self, alpha)
+        from tradeoff.families.symbolic import symbolic
+
+        return symbolic(self, alpha)
 
     @property
-    def law(self) -> Any:
+    def law(self) -> Law:
         """Law of the privacy loss L = log dQ/dP under P and under Q."""
         self.require_numbers()
-        return operator("law")(self)
+        from tradeoff.operators.law import Law
+
+        return Law(self)
 
     # Whole curves.
 
-    def tabulate(self, alphas: ArrayLike | None = None) -> Any:
+    def tabulate(self, alphas: Numbers | None = None) -> Tabulated:
         """Piecewise-linear curves ``lower`` and ``upper`` with lower <= f <= upper at every alpha; ``alphas``: the nodes to use."""
-        return self._whole if alphas is None else operator("tabulate")(self, alphas)
+        if alphas is None:
+            return self._whole
+        from tradeoff.operators.tabulate import tabulate
+
+        return tabulate(self, alphas)
 
     @property
-    def _whole(self) -> Any:
+    def _whole(self) -> Tabulated:
         """The whole curves, made once for each way of answering: a question inside a question inherits its method and memory."""
         self.require_numbers()
         return self._wholes.of(query_options().choices, self._tabulated)
 
     @cached_property
-    def _wholes(self) -> Cache[Any]:
+    def _wholes(self) -> Cache[Tabulated]:
         return Cache(CHOICES)
 
-    def _tabulated(self) -> Any:
-        return operator("tabulate")(self, None)
+    def _tabulated(self) -> Tabulated:
+        from tradeoff.operators.tabulate import tabulate
+
+        return tabulate(self)
 
     @property
-    def lower(self) -> Any:
+    def lower(self) -> PiecewiseLinear:
         """Piecewise-linear curve at or below f for every alpha: safe to report, and a factor like any other."""
         return self._whole.lower
 
     @property
-    def upper(self) -> Any:
+    def upper(self) -> PiecewiseLinear:
         """Piecewise-linear curve at or above f for every alpha."""
         return self._whole.upper
 
@@ -355,11 +414,6 @@ class TradeOff(ABC):
 def rounded_down(sup_loss: float) -> float:
     """Return a loss below every one that rounds up to this."""
     return sup_loss if np.isinf(sup_loss) or sup_loss == 0 else sup_loss - UNIT * (64 * abs(sup_loss) + 8)
-
-
-def _made(name: str, *operands: Any, **parameters: Any) -> TradeOff:
-    curve: TradeOff = operator(name)(*operands, **parameters)
-    return curve
 
 
 def operand(value: object) -> TradeOff:
@@ -377,8 +431,3 @@ def operand(value: object) -> TradeOff:
                 f"{shown(value)} is a {kind}, not a curve: write {type(value).__name__}(...).{name}{call}"
             )
     raise KindError(f"{shown(value)} is not a trade-off function")
-
-
-def substituted(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
-    """Return ``curve`` with symbols replaced, if it knows how."""
-    return _made("subs", curve, values)

@@ -7,7 +7,7 @@ its result; refining the result means refining the operands.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.concave import conjugate
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.law import LossLaw
+
+if TYPE_CHECKING:
+    from tradeoff.operators.tabulate import Tabulated
 
 _LOG_STEP = 0.25
 _SIDES = 400
@@ -90,7 +93,7 @@ class OfBeta(Derived):
             low[wide], high[wide] = delta_from_beta(self, epsilon[wide], tol)
         return low, high
 
-    def _tabulated(self) -> Any:
+    def _tabulated(self) -> Tabulated:
         return (
             super()._tabulated()
             if self._plain

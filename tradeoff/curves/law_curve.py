@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tradeoff.composition.composition import Composition
 from tradeoff.curves.contract import TradeOff
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.functions import clip
 from tradeoff.intervals.rounding import Array
+
+if TYPE_CHECKING:
+    from tradeoff.composition.composition import Composition
 
 
 class LawCurve(TradeOff):
@@ -20,6 +23,10 @@ class LawCurve(TradeOff):
 
     @cached_property
     def _engine(self) -> Composition:
+        from tradeoff.composition.composition import (
+            Composition,
+        )  # the engines are loaded when a number is asked
+
         return Composition([self.loss_law()], [1], symmetric=self.symmetric)
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:

@@ -4,13 +4,38 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
+from fractions import Fraction
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeoff.errors import DomainError, domain, shown
 from tradeoff.intervals.rounding import Array
+
+
+class Expression(Protocol):
+    """A SymPy expression, which has no types of its own: what has free symbols, and can be rewritten."""
+
+    @property
+    def free_symbols(self) -> AbstractSet[Any]: ...
+
+    def xreplace(self, rule: Any) -> Any: ...
+
+
+Number: TypeAlias = float | Fraction | np.floating[Any] | np.integer[Any]
+"""One number, as a question or a parameter takes it."""
+
+Numbers: TypeAlias = NDArray[Any] | Sequence[Number] | Sequence[Sequence[Number]]
+"""Many numbers, answered by an array of their shape."""
+
+Parameter: TypeAlias = Number | Expression
+"""A number, or a formula that waits for numbers."""
+
+Value: TypeAlias = float | Any
+"""A parameter as it is kept: a float, or an expression of SymPy, to whose operators no type can be given."""
 
 MOST = 2**53
 """Up to here every whole number is a float."""

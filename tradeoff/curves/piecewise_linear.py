@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count, number
+from tradeoff.curves.parameters import Number, count, number
 from tradeoff.curves.vertices import canonical, checked, entries, listed
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -67,15 +67,15 @@ class PiecewiseLinear(TradeOff):
     Fraction(1, 3)
     """
 
-    def __init__(self, alpha: Iterable[Any], beta: Iterable[Any]) -> None:
-        alpha, beta = listed("alpha", alpha), listed("beta", beta)
-        exact = any(isinstance(v, Fraction) for v in (*alpha, *beta)) and all(
-            isinstance(v, Fraction | int) and not isinstance(v, bool) for v in (*alpha, *beta)
+    def __init__(self, alpha: Iterable[Number], beta: Iterable[Number]) -> None:
+        given = {"alpha": listed("alpha", alpha), "beta": listed("beta", beta)}
+        every = [v for values in given.values() for v in values]
+        in_fractions = all(isinstance(v, Fraction | int) and not isinstance(v, bool) for v in every)
+        self.exact = in_fractions and any(isinstance(v, Fraction) for v in every)
+        vertices = checked(
+            *(entries(v, name, exact=self.exact) for name, v in given.items()), exact=self.exact
         )
-        self.exact = exact
-        a, b = (entries(v, name, exact=exact) for v, name in ((alpha, "alpha"), (beta, "beta")))
-        vertices = checked(a, b, exact=exact)
-        if exact:
+        if self.exact:
             self.alpha, self.beta = canonical(*vertices)
         else:  # convex to the last bit, and no vertex above 1 - alpha by a rounding
             points = hull(
@@ -84,7 +84,7 @@ class PiecewiseLinear(TradeOff):
             self.alpha, self.beta, self.complements = _in_floats(*zip(*points, strict=True))
 
     @classmethod
-    def from_lines(cls, slopes: Any, intercepts: Any) -> PiecewiseLinear:
+    def from_lines(cls, slopes: Array, intercepts: Array) -> PiecewiseLinear:
         """Return max_k (intercept_k - slope_k alpha)_+, the curve with these supporting lines; slopes decreasing, positive."""
         # The upper envelope of lines is the lower hull of their dual points (s, -c); the line 0 is one of them.
         s, c = np.append(slopes, 0.0), np.append(intercepts, 0.0)
@@ -142,7 +142,7 @@ class PiecewiseLinear(TradeOff):
         return log_quotient(b - d, c - a) if b > d else Bounds(-np.inf, -np.inf)
 
     @property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         return rational(1 - self.vertices[0][1])
 
     @cached_property
@@ -223,7 +223,7 @@ class PiecewiseLinear(TradeOff):
         error += TINY * (x > 0)  # a product below the normal floats
         return float(np.max(gain - error)), float(np.max(gain + error))
 
-    def hockey_stick(self, ratio: Any) -> Any:
+    def hockey_stick(self, ratio: Number) -> Fraction | float:
         """Hockey-stick divergence sup_alpha 1 - f(alpha) - ratio alpha = delta(log ratio); exact in fractions.
 
         Parameters
@@ -238,7 +238,9 @@ class PiecewiseLinear(TradeOff):
         """
         checked = number("ratio", ratio, 0, open_high=True)
         ratio = ratio if isinstance(ratio, Rational) else checked
-        return max(1 - b - ratio * a for a, b in zip(self.alpha.tolist(), self.beta.tolist(), strict=True))
+        vertices = zip(self.alpha.tolist(), self.beta.tolist(), strict=True)
+        gains: list[Fraction | float] = [1 - b - ratio * a for a, b in vertices]
+        return max(gains)
 
     def inverse(self) -> PiecewiseLinear:
         rest, power = self.complements

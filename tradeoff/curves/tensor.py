@@ -9,23 +9,24 @@ from fractions import Fraction
 from functools import cached_property, reduce
 from numbers import Number
 from operator import mul
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tradeoff.composition.cache import Cache
-from tradeoff.composition.composition import Composition
 from tradeoff.composition.options import query_options
 from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
 from tradeoff.curves.contract import CHOICES, TradeOff
-from tradeoff.curves.dispatch import announces, summon
-from tradeoff.curves.parameters import is_symbol
+from tradeoff.curves.parameters import Value, is_symbol
 from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, total, whole
 from tradeoff.intervals.rounding import TINY, Array
 from tradeoff.loss.discrete import AtomicLaw, leaking
 from tradeoff.loss.law import LossLaw, lost_mass
+
+if TYPE_CHECKING:
+    from tradeoff.composition.composition import Composition
 
 Factors = dict[TradeOff, int]
 Rule = Callable[[Factors], Factors | None]
@@ -39,29 +40,21 @@ def rule(function: Rule) -> Rule:
     return function
 
 
-@announces("tensor")
 def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
     """Tensor product of curves with multiplicities, simplified by every closed form known."""
-    summon()
+    from tradeoff.families.closed_forms import simplified  # which fills the table
+
     found: Factors = {}
     for curve, n in factors:
         for factor, power in curve.factors.items():
             if n * power:
                 found[factor] = found.get(factor, 0) + n * power
-    for identity in RULES:
-        simpler = identity(found)
-        found = found if simpler is None else simpler
+    found = simplified(found)
     if len(found) == 1:
         curve, n = next(iter(found.items()))
         if n == 1:
             return curve
     return Tensor(found)
-
-
-@announces("by_engine")
-def by_engine(curve: TradeOff) -> Tensor:
-    """Return a curve as a product of itself alone, which the engines answer whatever closed forms there are."""
-    return Tensor({curve: 1})
 
 
 class Tensor(TradeOff):
@@ -110,13 +103,14 @@ class Tensor(TradeOff):
         return Cache(CHOICES)
 
     def _compositions(self) -> tuple[Composition, Composition]:
-        pairs = [law_pair(factor, n) for factor, n in self.factors.items()]
-        lower = Composition([low for low, _, _ in pairs], [n for _, _, n in pairs], symmetric=self.symmetric)
-        if all(low is high for low, high, _ in pairs):
-            return lower, lower
-        return lower, Composition(
-            [high for _, high, _ in pairs], [n for _, _, n in pairs], symmetric=self.symmetric
-        )
+        from tradeoff.composition.composition import (
+            Composition,
+        )  # the engines are loaded when a number is asked
+
+        below, above, counts = zip(*(law_pair(factor, n) for factor, n in self.factors.items()), strict=True)
+        lower = Composition(below, counts, symmetric=self.symmetric)
+        exact = all(low is high for low, high in zip(below, above, strict=True))
+        return lower, lower if exact else Composition(above, counts, symmetric=self.symmetric)
 
     @cached_property
     def _leak(self) -> tuple[Bounds, Bounds, TradeOff] | None:
@@ -178,7 +172,7 @@ class Tensor(TradeOff):
         return clip(-expm1(kept), 0.0, 1.0)
 
     @cached_property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         return self._lost(self.factors.items())
 
     @property
@@ -200,11 +194,11 @@ class Tensor(TradeOff):
     def inverse(self) -> TradeOff:
         return self if self.symmetric else tensor((factor.inverse(), n) for factor, n in self.factors.items())
 
-    def kl(self) -> Any:
+    def kl(self) -> Value:
         """Kullback-Leibler divergence KL(P || Q): the sum over the factors, in nats."""
         return _total(n * factor.kl() for factor, n in self.factors.items())  # type: ignore[attr-defined]  # families define it
 
-    def renyi(self, order: float) -> Any:
+    def renyi(self, order: float) -> Value:
         """Renyi divergence of the given order: the sum over the factors, in nats."""
         return _total(n * factor.renyi(order) for factor, n in self.factors.items())  # type: ignore[attr-defined]  # as above
 
@@ -253,7 +247,7 @@ def _spelled(value: object) -> str:
     return repr(value) if plain else type(value).__name__
 
 
-def _total(terms: Iterable[Any]) -> Any:
+def _total(terms: Iterable[Value]) -> Value:
     values = list(terms)
     return sum(values) if any(is_symbol(value) for value in values) else math.fsum(values)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, exact_product
-from tradeoff.curves.tensor import Factors, rule
+from tradeoff.curves.tensor import RULES, Factors, rule
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
@@ -67,3 +67,11 @@ def fractions(factors: Factors) -> Factors | None:
 def empty(factors: Factors) -> Factors | None:
     """Take the empty product to the identity."""
     return None if factors else {Identity(): 1}
+
+
+def simplified(factors: Factors) -> Factors:
+    """Apply every identity in turn."""
+    for identity in RULES:
+        simpler = identity(factors)
+        factors = factors if simpler is None else simpler
+    return factors

@@ -8,10 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count, real
+from tradeoff.curves.parameters import Parameter, Value, count, real
 from tradeoff.errors import DomainError, shown
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.families.identity import Identity
@@ -50,10 +49,10 @@ class Gaussian(SymmetricFamily):
     4.377178
     """
 
-    mu: Any
+    mu: Value
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", real("mu", self.mu, 0))
+    def __init__(self, mu: Parameter) -> None:
+        object.__setattr__(self, "mu", real("mu", mu, 0))
 
     @classmethod
     def product(cls, members: Iterable[tuple[Gaussian, int]]) -> TradeOff:
@@ -117,18 +116,14 @@ class Gaussian(SymmetricFamily):
             return Gaussian(k * self.mu)
         return self._finite(square_root((k * Fraction(self.mu)) ** 2), [(self, k)])
 
-    def kl(self) -> Any:
+    def kl(self) -> Value:
         """Kullback-Leibler divergence KL(P || Q) = mu^2/2, in nats."""
         return self.mu * self.mu / 2
 
-    def renyi(self, order: float) -> Any:
+    def renyi(self, order: float) -> Value:
         """Renyi divergence of the given order, order mu^2/2, in nats."""
         order = real("order", order, 0, open_low=True)
         return order * (self.mu * self.mu / 2) if self.mu != 0 else 0.0
-
-    def slope(self, alpha: Any) -> Any:
-        """Return the derivative G_mu'(alpha) = -e^(mu z - mu^2/2), z = Phi^-1(1 - alpha)."""
-        return -np.exp(-self.mu * ndtri(alpha) - self.mu**2 / 2)
 
     @property
     def free_symbols(self) -> frozenset[Any]:

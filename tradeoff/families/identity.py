@@ -48,10 +48,6 @@ class Identity(SymmetricFamily):
         del k
         return self
 
-    def slope(self, alpha: Array) -> Array:
-        """Return the derivative f'(alpha) = -1."""
-        return -np.ones_like(np.asarray(alpha, dtype=float))
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Identity)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count, number, real
+from tradeoff.curves.parameters import Parameter, Value, count, number, real
 from tradeoff.families._symmetric import SymmetricFamily, grown, numeric, symbols_of, written
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair, held
@@ -41,11 +41,11 @@ class Laplace(SymmetricFamily):
     1.0
     """
 
-    epsilon_0: Any
+    epsilon_0: Value
     least: float | None = None
     """The float below epsilon where it is a product, rounded up."""
 
-    def __init__(self, epsilon: Any) -> None:
+    def __init__(self, epsilon: Parameter) -> None:
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True))
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
@@ -98,7 +98,7 @@ class Laplace(SymmetricFamily):
         object.__setattr__(group, "least", least if least < most else None)
         return group
 
-    def kl(self) -> Any:
+    def kl(self) -> Value:
         """Kullback-Leibler divergence KL(P || Q) = eps - 1 + e^-eps, in nats."""
         return self.epsilon_0 + np.expm1(-self.epsilon_0)
 
@@ -107,13 +107,6 @@ class Laplace(SymmetricFamily):
         a, e = number("order", order, 1, open_low=True), numeric(self, self.epsilon_0)
         share = (1 - 1 / a) / (2 - 1 / a)  # the bracket is e^((a-1) eps) [1 + share (e^(-(2a-1) eps) - 1)]
         return e + math.log1p(share * math.expm1(-(2 * a - 1) * e)) / (a - 1) if e else 0.0
-
-    def slope(self, alpha: Any) -> Any:
-        """Return the derivative f'(alpha) away from the two kinks."""
-        alpha = np.asarray(alpha, dtype=float)
-        e = self.epsilon_0
-        inner = -np.exp(-e) / (4 * np.maximum(alpha, 1e-300) ** 2)
-        return np.where(alpha < np.exp(-e) / 2, -np.exp(e), np.where(alpha <= 0.5, inner, -np.exp(-e)))
 
     @property
     def free_symbols(self) -> frozenset[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import real
+from tradeoff.curves.parameters import Number, real
 from tradeoff.errors import DomainError, NoClosedForm, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
@@ -84,7 +84,7 @@ class LocationShift(TradeOff):
     (logistic(scale=2) + 1, 0.645339, 0.03509)
     """
 
-    def __init__(self, distribution: Any, shift: Any, *, assume_log_concave: bool = False) -> None:
+    def __init__(self, distribution: Any, shift: Number, *, assume_log_concave: bool = False) -> None:
         self.distribution, self.name, self.arguments = distribution, *_identify(distribution)
         self.shift = real("shift", shift, -np.inf, np.inf, open_low=True, open_high=True)
         if isinstance(self.shift, float) is False:

@@ -9,9 +9,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from tradeoff.curves.asking import How
-from tradeoff.curves.contract import TradeOff, rounded_down
+from tradeoff.curves.contract import TradeOff, operand, rounded_down
 from tradeoff.curves.derived import delta_from_beta, sides
-from tradeoff.curves.dispatch import announces, operator
 from tradeoff.curves.parameters import count, is_symbol, real
 from tradeoff.curves.tensor import Factors, rule
 from tradeoff.errors import DomainError, NoClosedForm, shown
@@ -142,8 +141,7 @@ class Symbolic(TradeOff):
         except NoClosedForm:
             if self.free_symbols:
                 raise
-            inverse: TradeOff = operator("inverse")(self)
-            return inverse
+            return super().inverse()  # bounds turn it round
         return Symbolic(found, self.alpha, profile=None if self._profile is None else self._turned)
 
     def _turned(self, epsilon: Any) -> Any:
@@ -184,11 +182,11 @@ class Symbolic(TradeOff):
             return Symbolic(1 - self.alpha, self.alpha)
         return Symbolic(p * self.expr + (1 - p) * (1 - self.alpha), self.alpha, profile=thinned)
 
-    def __matmul__(self, other: object) -> TradeOff:
-        product = product_of(self, other) if isinstance(other, TradeOff) else super().__matmul__(other)
+    def __matmul__(self, other: TradeOff) -> TradeOff:
+        product = product_of(self, operand(other))
         if product is not None:
             return product
-        if isinstance(other, TradeOff) and not self.free_symbols | other.free_symbols:
+        if not self.free_symbols | other.free_symbols:
             return super().__matmul__(other)
         raise NoClosedForm(
             f"no closed form of the product of {self!r} and {other!r} is known; substitute numbers, and the engine composes"
@@ -373,7 +371,6 @@ class Symbolic(TradeOff):
         return rf"$\displaystyle f\left({sympy.latex(self.alpha)}\right) = {sympy.latex(self.expr)}$"
 
 
-@announces("symbolic")
 def symbolic(curve: TradeOff, alpha: Any = None) -> Symbolic:
     """Return a curve with closed forms as a formula in the symbol ``alpha``."""
     found = curve.symbolic(alpha) if isinstance(curve, Symbolic) else _formula(curve, alpha)

@@ -12,7 +12,7 @@ import mpmath
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count, is_symbol, number, real
+from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, number, real
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair, held
@@ -41,11 +41,11 @@ class TotalVariation(SymmetricFamily):
     f_{0,0.75}
     """
 
-    delta_0: Any
+    delta_0: Value
     kept_0: Fraction | None = None
     exact: bool = True
 
-    def __init__(self, delta: Any) -> None:
+    def __init__(self, delta: Parameter) -> None:
         object.__setattr__(self, "delta_0", real("delta", delta, 0, 1))
         object.__setattr__(self, "kept_0", None if is_symbol(delta) else 1 - Fraction(self.delta_0))
 
@@ -60,7 +60,7 @@ class TotalVariation(SymmetricFamily):
         return curve
 
     @property
-    def weight(self) -> Any:
+    def weight(self) -> Value:
         """Return -log(1 - delta), which adds under products."""
         if self.kept_0 is not None:
             return float(-_log(self.kept_0))
@@ -94,7 +94,7 @@ class TotalVariation(SymmetricFamily):
         return float(self.delta_0)
 
     @property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         return self._bounds(Fraction(1) - (self.kept_0 or 0))
 
     @property
@@ -138,10 +138,6 @@ class TotalVariation(SymmetricFamily):
         """Renyi divergence of any order above 1: infinite unless delta = 0."""
         number("order", order, 1, open_low=True)
         return self.kl()
-
-    def slope(self, alpha: Any) -> Any:
-        """Return the derivative f'(alpha) away from the kink."""
-        return np.where(np.asarray(alpha) < 1 - self.delta_0, -1.0, 0.0)
 
     @property
     def free_symbols(self) -> frozenset[Any]:

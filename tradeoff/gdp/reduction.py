@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.dispatch import announces
 from tradeoff.curves.parameters import number
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
@@ -63,8 +62,8 @@ class Reduction:
 
     of: TradeOff
     failure: float
-    bounds: Bounds
-    regret_bounds: Bounds = field(default_factory=lambda: Bounds(0.0, 0.0))
+    bounds: Bounds[float]
+    regret_bounds: Bounds[float] = field(default_factory=lambda: Bounds(0.0, 0.0))
     mu_minus: float = 0.0
     tight_at: float = float("nan")
     reason: str | None = None
@@ -85,7 +84,6 @@ class Reduction:
         return TotalVariation(1.0) if np.isinf(self.mu) else Gaussian(self.mu) @ TotalVariation(self.failure)
 
 
-@announces("gdp")
 def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     """Least mu with f >= G_mu (x) f_{0,failure}, certified for every alpha.
 

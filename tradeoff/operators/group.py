@@ -9,7 +9,6 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import OfBeta
-from tradeoff.curves.dispatch import announces
 from tradeoff.curves.parameters import count
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.identity import Identity
@@ -49,7 +48,7 @@ class Group(OfBeta):
         return float(self.mass_at_infinity.upper)
 
     @property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         if self.operands[0].mass_at_infinity.upper == 0:
             return Bounds(0.0, 0.0)
         low, high = 1 - Bounds(*self.beta_bounds(np.zeros(1), None))
@@ -66,7 +65,6 @@ class Group(OfBeta):
         return float((whole(self.k) * least).lower)
 
 
-@announces("group")
 def group(f: TradeOff, k: int) -> TradeOff:
     """Guarantee for groups of ``k`` records, for a symmetric curve (Dong, Roth, Su 2022, Theorem 2.14).
 

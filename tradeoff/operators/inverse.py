@@ -9,7 +9,6 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.dispatch import announces
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import exp, expm1
 from tradeoff.intervals.roots import turned
@@ -71,7 +70,6 @@ class Inverse(Derived):
         return below, below if high is low else Reversed(high)
 
 
-@announces("inverse")
 def inverse(curve: TradeOff) -> TradeOff:
     """Inverse f^-1 = T(Q, P) of a curve f = T(P, Q)."""
     return Inverse(curve)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Literal, get_args, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.dispatch import announces
-from tradeoff.curves.parameters import choice, count, number, reals
+from tradeoff.curves.parameters import Number, Numbers, choice, count, number, reals
 from tradeoff.curves.tensor import law_pair
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds
@@ -72,7 +70,11 @@ class Law:
         loss, log_p, _ = self._factors[0][0].atoms
         return loss, np.exp(log_p), np.exp(log_p + loss)
 
-    def cdf(self, loss: ArrayLike, *, under: Under = "P") -> Any:
+    @overload
+    def cdf(self, loss: Number, *, under: Under = "P") -> Bounds[float]: ...
+    @overload
+    def cdf(self, loss: Numbers, *, under: Under = "P") -> Bounds[Array]: ...
+    def cdf(self, loss: Number | Numbers, *, under: Under = "P") -> Bounds:
         """Return P(L <= loss) or Q(L <= loss), bounded from both sides.
 
         The slope of the convex profile in s = e^eps is -P(L > eps), so it lies between the slopes of chords on both sides.
@@ -164,7 +166,7 @@ class Law:
         return total
 
 
-def _losses(loss: ArrayLike, under: Under) -> tuple[Array, tuple[int, ...]]:
+def _losses(loss: Number | Numbers, under: Under) -> tuple[Array, tuple[int, ...]]:
     """Return checked losses, flat, and their shape."""
     choice("under", under, get_args(Under))
     at = reals("loss", loss)
@@ -198,9 +200,3 @@ def _continuous(law: LossLaw, t: float, under: Under) -> tuple[float, float]:
     cells = law.cells(edges)
     p, q = masses(cells, edges)
     return float((q if under == "Q" else p)[0]), float(cells.slack[0])
-
-
-@announces("law")
-def law_of(curve: TradeOff) -> Law:
-    """Law of the privacy loss of a curve."""
-    return Law(curve)

@@ -10,7 +10,7 @@ from typing import Any
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.parameters import is_symbol, real
+from tradeoff.curves.parameters import Number, is_symbol, real
 from tradeoff.errors import DomainError, KindError, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip
@@ -42,7 +42,7 @@ class Mixture(Derived):
         return math.fsum(w * f.q_plus for w, f in zip(self.weights, self.operands, strict=True))
 
     @property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         return clip(self._average(f.mass_at_infinity for f in self.operands), 0.0, 1.0)
 
     @property
@@ -84,7 +84,7 @@ class Mixture(Derived):
         return f"mixture({{{parts}}})"
 
 
-def mixture(weights: Mapping[TradeOff, Any]) -> TradeOff:
+def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
     """Curve of choosing mechanism i with probability w_i and publishing i.
 
     Parameters

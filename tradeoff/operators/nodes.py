@@ -57,7 +57,8 @@ class Nodes:
         )
         nodes = nodes[np.append(True, np.diff(nodes) >= _CLOSEST / 2)]
         empty = np.empty(0)
-        profile = cls(f, empty, empty, empty, tuple(f.bounds.delta(np.inf)))
+        last = f.bounds.delta(np.inf)
+        profile = cls(f, empty, empty, empty, (last.lower, last.upper))
         profile.ask(nodes)
         for _ in range(_ROUNDS):
             fresh = profile.wanted()

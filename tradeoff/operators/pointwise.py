@@ -38,7 +38,7 @@ class Maximum(OfBeta):
         return min(f.q_plus for f in self.operands)
 
     @property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         return minimum_of(*(f.mass_at_infinity for f in self.operands))
 
     @property
@@ -94,7 +94,7 @@ class HullOfMinimum(Derived):
         return max(f.q_plus for f in self.operands)
 
     @property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         return maximum_of(*(f.mass_at_infinity for f in self.operands))
 
     @property

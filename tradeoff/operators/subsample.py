@@ -11,7 +11,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.parameters import choice, is_symbol, real
+from tradeoff.curves.parameters import Parameter, choice, is_symbol, real
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError
 from tradeoff.families._symmetric import symbols_of, written
@@ -26,7 +26,7 @@ from tradeoff.loss.law import LossLaw
 Scheme = Literal["poisson", "without-replacement"]
 
 
-def subsample(f: TradeOff, p: Any, *, scheme: Scheme = "poisson") -> TradeOff:
+def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> TradeOff:
     """Subsampled curve f_p = p f + (1-p) Id = T(P, (1-p) P + p Q), the record absent under P.
 
     Parameters
@@ -54,7 +54,7 @@ def subsample(f: TradeOff, p: Any, *, scheme: Scheme = "poisson") -> TradeOff:
     choice("scheme", scheme, get_args(Scheme))
     rate, symbolic = real("p", p, 0, 1), bool(operand(f).free_symbols) or is_symbol(p)
     if symbolic and scheme == "poisson":
-        return f.symbolic().subsample(p)  # type: ignore[no-any-return]  # a Symbolic
+        return f.symbolic().subsample(p)
     if rate == 0:
         return Identity()
     if isinstance(f, PiecewiseLinear) and f.exact and isinstance(p, Rational):
@@ -156,7 +156,7 @@ class Subsampled(Derived):
         return 0.0 if self.flipped else self.p * self.operands[0].q_plus
 
     @property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         return Bounds(0.0, 0.0) if self.flipped else self.p * self.operands[0].mass_at_infinity
 
     @property

@@ -9,7 +9,6 @@ import numpy as np
 
 from tradeoff.curves.contract import Hypothesis, TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.dispatch import announces
 from tradeoff.curves.parameters import choice
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -21,7 +20,6 @@ from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.tabulate import Tabulated, of_orders
 
 
-@announces("symmetrise")
 def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
     """Symmetric guarantee under the stated hypothesis; a symmetric curve is returned as it is.
 
@@ -120,7 +118,7 @@ class ProfileSymmetrised(Derived):
         return self.operands[0].q_plus
 
     @property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         return self.operands[0].mass_at_infinity
 
     @property

@@ -6,11 +6,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.dispatch import announces
-from tradeoff.curves.parameters import reals
+from tradeoff.curves.parameters import Numbers, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, whole
@@ -26,8 +24,7 @@ class Tabulated(NamedTuple):
     upper: PiecewiseLinear
 
 
-@announces("tabulate")
-def tabulate(f: TradeOff, alphas: ArrayLike | None = None) -> Tabulated:
+def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
     """Piecewise-linear curves below and above f, valid at every alpha, rounding included.
 
     Below: the largest of certified lines, 1 - delta(eps) - e^eps alpha for eps >= 0 and the same of f^-1. Above: the hull of
@@ -86,7 +83,7 @@ def _both(orders: list[list[Line]]) -> list[Line]:
     return orders[0] + [(a, b, c) for b, a, c in orders[-1]]
 
 
-def _at(f: TradeOff, alphas: ArrayLike) -> Tabulated:
+def _at(f: TradeOff, alphas: Numbers) -> Tabulated:
     """Chords between the given nodes, and the certified lines parallel to them."""
     nodes = reals("alphas", alphas)
     if nodes.ndim != 1 or len(nodes) == 0:
