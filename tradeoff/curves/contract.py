@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 import numpy as np
 
 from tradeoff.composition.cache import Cache
 from tradeoff.composition.options import query_options
 from tradeoff.curves.asking import Certified, How
-from tradeoff.curves.parameters import Number, Numbers, count
+from tradeoff.curves.parameters import Number, Numbers, Value, count
 from tradeoff.errors import KindError, NoClosedForm, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.roots import bracket_root
@@ -140,17 +140,46 @@ class TradeOff(ABC):
         """Return delta if the curve is f_{0,delta}, which only scales the axes of what it multiplies."""
         return None
 
+    @property
+    def kept(self) -> Bounds[float]:
+        """Bound 1 - ``leak``."""
+        return 1 - Bounds.of(self.leak or 0.0)
+
+    @property
+    def inf_loss(self) -> Bounds[float]:
+        """Bound inf L over the finite losses, in nats: minus sup L of the inverse."""
+        return Bounds(-np.inf, np.inf)
+
+    def kl(self) -> Value:
+        """Kullback-Leibler divergence KL(P || Q), in nats."""
+        raise NoClosedForm(
+            f"no closed form of the divergence of {self!r} is known; ask limits.kl, or law.mean"
+        )
+
+    def renyi(self, order: float) -> Value:
+        """Renyi divergence of the given order, in nats."""
+        raise NoClosedForm(f"no closed form of the divergences of {self!r} is known; order = {shown(order)}")
+
     def loss_law(self) -> LossLaw:
         """Return the law of L in the form the engines take."""
         raise NoClosedForm(f"{self!r} hands out no law of L; ask its bounds, or take f.lower / f.upper")
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
-        """Return laws of a curve below and of a curve above; the same law twice where it is exact."""
-        law = self.loss_law()
+        """Return laws of a curve below and of a curve above: one law twice where it is exact, else those of the whole curves."""
+        try:
+            law = self.loss_law()
+        except NoClosedForm:
+            return self.lower.loss_law(), self.upper.loss_law()
         return law, law
 
     def power_law(self, n: int) -> LossLaw | None:
         """Return the law of L of the n-fold product where it is known exactly, else None: the engines compose."""
+        return None
+
+    @classmethod
+    def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff | None:
+        """Return the product of powers of curves of this family where it is one closed form, else None."""
+        del members
         return None
 
     @property

@@ -18,7 +18,6 @@ from tradeoff.composition.options import query_options
 from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
 from tradeoff.curves.contract import CHOICES, TradeOff
 from tradeoff.curves.parameters import Value, is_symbol
-from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, total, whole
 from tradeoff.intervals.rounding import TINY, Array
@@ -103,9 +102,8 @@ class Tensor(TradeOff):
         return Cache(CHOICES)
 
     def _compositions(self) -> tuple[Composition, Composition]:
-        from tradeoff.composition.composition import (
-            Composition,
-        )  # the engines are loaded when a number is asked
+        # The engines are loaded when a number is asked.
+        from tradeoff.composition.composition import Composition
 
         below, above, counts = zip(*(law_pair(factor, n) for factor, n in self.factors.items()), strict=True)
         lower = Composition(below, counts, symmetric=self.symmetric)
@@ -118,7 +116,7 @@ class Tensor(TradeOff):
         leaking = [(factor, n) for factor, n in self.factors.items() if factor.leak is not None]
         if not leaking:
             return None
-        kept = _product((factor.kept, n) for factor, n in leaking)  # type: ignore[attr-defined]  # what leaks says what it keeps
+        kept = _product((factor.kept, n) for factor, n in leaking)
         return (
             self._lost(leaking),
             kept,
@@ -196,11 +194,11 @@ class Tensor(TradeOff):
 
     def kl(self) -> Value:
         """Kullback-Leibler divergence KL(P || Q): the sum over the factors, in nats."""
-        return _total(n * factor.kl() for factor, n in self.factors.items())  # type: ignore[attr-defined]  # families define it
+        return _total(n * factor.kl() for factor, n in self.factors.items())
 
     def renyi(self, order: float) -> Value:
         """Renyi divergence of the given order: the sum over the factors, in nats."""
-        return _total(n * factor.renyi(order) for factor, n in self.factors.items())  # type: ignore[attr-defined]  # as above
+        return _total(n * factor.renyi(order) for factor, n in self.factors.items())
 
     def loss_law(self) -> LossLaw:
         if len(self.factors) == 1:
@@ -215,12 +213,6 @@ class Tensor(TradeOff):
             )  # from the smaller of the two
             return leaking(rest, self.q_plus, log_kept)
         return super().loss_law()
-
-    def laws(self) -> tuple[LossLaw, LossLaw]:
-        try:
-            return super().laws()
-        except NoClosedForm:  # an operator was put on a product: its whole curves stand for it
-            return self.lower.loss_law(), self.upper.loss_law()
 
     def __repr__(self) -> str:
         return " (x) ".join(

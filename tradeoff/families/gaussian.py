@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -55,9 +55,8 @@ class Gaussian(SymmetricFamily):
         object.__setattr__(self, "mu", real("mu", mu, 0))
 
     @classmethod
-    def product(cls, members: Iterable[tuple[Gaussian, int]]) -> TradeOff:
+    def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff:
         """Return the product of powers: mu^2 adds, in fractions, so that nothing underflows and no order matters."""
-        members = list(members)
         if any(f.free_symbols for f, _ in members):
             return cls(_root(sum(n * f.mu * f.mu for f, n in members)))
         if any(np.isinf(f.mu) for f, _ in members):

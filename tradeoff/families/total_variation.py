@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import mpmath
 import numpy as np
@@ -69,9 +69,8 @@ class TotalVariation(SymmetricFamily):
         return -sympy.log(1 - self.delta_0)
 
     @classmethod
-    def product(cls, members: Iterable[tuple[TotalVariation, int]]) -> TradeOff:
+    def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff:
         """Return the product of powers: what each keeps multiplies, in fractions while they are short."""
-        members = list(members)
         if any(f.kept_0 is None for f, _ in members):
             import sympy
 

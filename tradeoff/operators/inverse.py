@@ -9,7 +9,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.functions import exp, expm1
 from tradeoff.intervals.roots import turned
 from tradeoff.intervals.rounding import Array
@@ -45,17 +45,11 @@ class Inverse(Derived):
 
     @property
     def sup_loss(self) -> float:
-        return -float(self._inf_loss.lower)
+        return -self.operands[0].inf_loss.lower
 
     @property
     def least_sup_loss(self) -> float:
-        return -float(self._inf_loss.upper)
-
-    @property
-    def _inf_loss(self) -> Bounds:
-        """Bound inf L of the curve turned round: known of formulas alone."""
-        found: Bounds = getattr(self.operands[0], "inf_loss", Bounds(-np.inf, np.inf))
-        return found
+        return -self.operands[0].inf_loss.upper
 
     def inverse(self) -> TradeOff:
         return self.operands[0]
