@@ -1,4 +1,4 @@
-"""Differential-privacy guarantees as mathematics: trade-off functions and their algebra, certified on both sides.
+"""Differential-privacy guarantees as mathematics: trade-off functions and their algebra, certified.
 
 Names are loaded when they are first used, so that ``import tradeoff`` costs next to nothing.
 """

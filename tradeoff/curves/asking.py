@@ -1,4 +1,4 @@
-"""Questions to a curve with both sides of the answer: checked at the door, limited as asked, refused where too wide."""
+"""Questions to a curve: checked at the door, answered from both sides, refused where too wide."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ Hook = Callable[["TradeOff", Array, float | None], Pair]
 class How(TypedDict, total=False):
     """How a question is to be answered.
 
-    ``method`` forces one engine ("closed-form", "exact", "lattice", "contour" or "saddle-point"); ``memory`` is the most
-    working memory in bytes, 1 GiB unless said; ``progress`` is called with (entries settled, entries asked); ``n_jobs``
-    shares the factors of a product with very many distinct ones through joblib (None: as joblib is configured).
+    ``method`` forces one engine ("closed-form", "exact", "lattice", "contour" or "saddle-point"); ``memory``
+    is the most working memory in bytes, 1 GiB unless said; ``progress`` is called with (entries settled,
+    entries asked); ``n_jobs`` shares the factors of a product with very many distinct ones through joblib
+    (None: as joblib is configured).
     """
 
     method: Method
@@ -51,8 +52,9 @@ class How(TypedDict, total=False):
 class Certified:
     """Questions to a curve with both sides of the answer.
 
-    Each takes ``tol``, the width its bounds must reach (absolute for epsilon, relative for delta, and for beta relative to
-    min(beta, 1 - alpha - beta)), and the keywords of ``How``. Without ``tol`` the answer is as good as a second or so allows.
+    Each takes ``tol``, the width its bounds must reach (absolute for epsilon, relative for delta, and for
+    beta relative to min(beta, 1 - alpha - beta)), and the keywords of ``How``. Without ``tol`` the answer is
+    as good as a second or so allows.
 
     Examples
     --------
@@ -96,7 +98,7 @@ class Certified:
 
     @staticmethod
     def _limits(how: How) -> QueryOptions:
-        """Return the limits asked for, checked; a question inside a question inherits those it does not state."""
+        """Return the limits asked for, checked; a question inside another inherits the rest."""
         asked: dict[str, Any] = {"jobs" if name == "n_jobs" else name: value for name, value in how.items()}
         method, progress, jobs = (asked.get(name) for name in ("method", "progress", "jobs"))
         if not (method is None or (isinstance(method, str) and method in METHODS)):
@@ -116,7 +118,7 @@ class Certified:
         return replace(query_options(), **asked)
 
     def _seen_by(self, method: Method | None) -> TradeOff:
-        """Return the curve as the engine sees it that is asked for, where it would answer by a closed form."""
+        """Return the curve as the forced engine sees it, where it would answer by a closed form."""
         if method == "closed-form" and self._curve.composed:
             raise NoClosedForm(
                 f"{self._curve!r} has no closed form; leave method out, or force one of the engines"
@@ -192,7 +194,7 @@ def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
 
 
 def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None) -> Pair:
-    """Bound the least epsilon: infinite below Q(L = inf), sup L there, and unknown where floats cannot tell which."""
+    """Bound the least epsilon: infinite below Q(L = inf), sup L there, unknown where floats cannot tell."""
     leak, top = curve.mass_at_infinity, curve.sup_loss
     lower, upper = np.full(len(delta), -np.inf), np.full(len(delta), -np.inf)
     outside = (delta <= leak.upper) & (delta < 1)

@@ -36,15 +36,17 @@ Hypothesis = Literal["either-order", "both-orders", "profile"]
 class TradeOff(ABC):
     """Trade-off function f = T(P, Q): the least type II error at each type I error.
 
-    A new family gives ``beta_bounds``, ``delta_bounds`` and ``symmetric``; everything else has a default. Where some losses
-    are infinite it says so by ``q_plus`` (and ``mass_at_infinity``, ``p_minus``); ``sup_loss`` and ``epsilon_bounds`` make
-    answers narrower, ``loss_law`` lets the engines compose it, and ``group``, ``inverse`` and ``product`` hold closed forms.
+    A new family gives ``beta_bounds``, ``delta_bounds`` and ``symmetric``; everything else has a default.
+    Where some losses are infinite it says so by ``q_plus`` (and ``mass_at_infinity``, ``p_minus``);
+    ``sup_loss`` and ``epsilon_bounds`` make answers narrower, ``loss_law`` lets the engines compose it, and
+    ``group``, ``inverse`` and ``product`` hold closed forms.
 
     Notes
     -----
-    The three hooks ``beta_bounds``, ``delta_bounds`` and ``epsilon_bounds`` are what questions are answered from: they get
-    checked numbers, and may answer wider than ``tol``, which is then refused for them. Whatever they return is taken to
-    hold the truth, rounding included: ``tradeoff.Bounds`` has arithmetic that does.
+    The three hooks ``beta_bounds``, ``delta_bounds`` and ``epsilon_bounds`` are what questions are answered
+    from: they get checked numbers, and may answer wider than ``tol``, which is then refused for them.
+    Whatever they return is taken to hold the truth, rounding included: ``tradeoff.Bounds`` has arithmetic
+    that does.
     """
 
     # What a subclass answers.
@@ -86,7 +88,7 @@ class TradeOff(ABC):
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         """Bound the least epsilon with delta(epsilon) <= delta: the hook behind ``f.epsilon``.
 
-        Unless overridden it is found by bisection on ``delta_bounds``, a few dozen calls for any number of entries.
+        Unless overridden it is found by bisection on ``delta_bounds``, some dozen calls for all entries.
 
         Parameters
         ----------
@@ -116,7 +118,7 @@ class TradeOff(ABC):
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        """Bound Q(L = +inf) = 1 - f(0) from both sides; closed forms know it to the last bit where it is a parameter."""
+        """Bound Q(L = +inf) = 1 - f(0); closed forms know it to the last bit where it is a parameter."""
         q = self.q_plus
         return Bounds(q, q) if q in {0.0, 1.0} else held(*around(q, 4))
 
@@ -165,7 +167,7 @@ class TradeOff(ABC):
         raise NoClosedForm(f"{self!r} hands out no law of L; ask its bounds, or take f.lower / f.upper")
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
-        """Return laws of a curve below and of a curve above: one law twice where it is exact, else those of the whole curves."""
+        """Return laws of curves below and above: one law twice where it is exact, else the whole curves'."""
         try:
             law = self.loss_law()
         except NoClosedForm:
@@ -173,7 +175,7 @@ class TradeOff(ABC):
         return law, law
 
     def power_law(self, n: int) -> LossLaw | None:
-        """Return the law of L of the n-fold product where it is known exactly, else None: the engines compose."""
+        """Return the exact law of L of the n-fold product where there is one; else the engines compose."""
         return None
 
     @classmethod
@@ -209,7 +211,7 @@ class TradeOff(ABC):
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the curve without what it remembers of answers: tables weigh megabytes, and can be made again."""
+        """Return the curve without what it remembers: tables weigh megabytes, and can be made again."""
         return {name: value for name, value in vars(self).items() if name not in self._remembered()}
 
     @classmethod
@@ -240,7 +242,8 @@ class TradeOff(ABC):
         alpha
             Type I errors in [0, 1]; any shape.
         tol
-            Width the bounds must reach, relative to min(beta, 1 - alpha - beta); default: as good as a second or so allows.
+            Width the bounds must reach, relative to min(beta, 1 - alpha - beta); default: as good as a second
+            or so allows.
         **how
             ``method``, ``memory``, ``progress``, ``n_jobs``: see ``bounds``.
 
@@ -316,7 +319,7 @@ class TradeOff(ABC):
     # Algebra.
 
     def __matmul__(self, other: TradeOff) -> TradeOff:
-        """Tensor product f (x) g = T(P x P', Q x Q'): the guarantee of running both (Dong, Roth, Su 2022, Theorem 3.2)."""
+        """Tensor product T(P x P', Q x Q'), of running both (Dong, Roth, Su 2022, Theorem 3.2)."""
         from tradeoff.curves.tensor import tensor
 
         return tensor([(self, 1), (operand(other), 1)])
@@ -343,7 +346,7 @@ class TradeOff(ABC):
         return symmetrise(self, assume=assume)
 
     def group(self, k: int) -> TradeOff:
-        """Guarantee for groups of ``k`` records, 1 - (1 - f)^(o k), for symmetric f (Dong, Roth, Su 2022, Theorem 2.14)."""
+        """Guarantee for groups of ``k`` records, for symmetric f (Dong, Roth, Su 2022, Theorem 2.14)."""
         from tradeoff.operators.group import group
 
         return group(self, k)
@@ -355,7 +358,7 @@ class TradeOff(ABC):
         return Dual(self)
 
     def __ge__(self, other: TradeOff) -> bool:
-        """Blackwell order: whether f is at least as private everywhere; raises ``Undecided`` rather than guess."""
+        """Blackwell order: whether f is at least as private everywhere; ``Undecided`` rather than guess."""
         from tradeoff.operators.order import at_least
 
         return at_least(self, operand(other))
@@ -379,7 +382,7 @@ class TradeOff(ABC):
         return distance(self, operand(other), metric=metric)
 
     def gdp(self, failure: float = 1e-10) -> Reduction:
-        """Least mu with f >= G_mu (x) f_{0,failure} at every alpha, with what reporting it gives up: a ``Reduction``."""
+        """Least mu with f >= G_mu (x) f_{0,failure} at every alpha, with what reporting it gives up."""
         from tradeoff.gdp.reduction import gdp
 
         return gdp(self, failure=failure)
@@ -391,7 +394,7 @@ class TradeOff(ABC):
         return substitute(self, values)
 
     def symbolic(self, alpha: Any = None) -> Symbolic:
-        """Write f(alpha) as a ``Symbolic`` curve, in the given SymPy symbol; for families with closed forms."""
+        """Write f(alpha) as a formula in the given SymPy symbol; for families with closed forms."""
         from tradeoff.families.symbolic import symbolic
 
         return symbolic(self, alpha)
@@ -407,7 +410,7 @@ class TradeOff(ABC):
     # Whole curves.
 
     def tabulate(self, alphas: Numbers | None = None) -> Tabulated:
-        """Piecewise-linear curves ``lower`` and ``upper`` with lower <= f <= upper at every alpha; ``alphas``: the nodes to use."""
+        """Piecewise-linear curves with lower <= f <= upper at every alpha; ``alphas``: the nodes to use."""
         if alphas is None:
             return self._whole
         from tradeoff.operators.tabulate import tabulate
@@ -416,7 +419,7 @@ class TradeOff(ABC):
 
     @property
     def _whole(self) -> Tabulated:
-        """The whole curves, made once for each way of answering: a question inside a question inherits its method and memory."""
+        """The whole curves, made once for each way of answering, which inner questions inherit."""
         self.require_numbers()
         return self._wholes.of(query_options().choices, self._tabulated)
 
@@ -431,7 +434,7 @@ class TradeOff(ABC):
 
     @property
     def lower(self) -> PiecewiseLinear:
-        """Piecewise-linear curve at or below f for every alpha: safe to report, and a factor like any other."""
+        """Piecewise-linear curve at or below f for every alpha: safe to report, and a factor like any."""
         return self._whole.lower
 
     @property
@@ -446,7 +449,7 @@ def rounded_down(sup_loss: float) -> float:
 
 
 def operand(value: object) -> TradeOff:
-    """Return ``value`` if it is a curve; what leads to one is told how, and an estimate refuses in its own words."""
+    """Return ``value`` if it is a curve; what leads to one is told how."""
     if isinstance(value, TradeOff):
         return value
     for name in (

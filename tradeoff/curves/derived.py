@@ -1,7 +1,7 @@
 """Curves that an operator makes of other curves: lazy nodes, bounded through their operands.
 
-Every operator of the algebra preserves the order, so it maps (lower, upper) of its operands to (lower, upper) of
-its result; refining the result means refining the operands.
+Every operator of the algebra preserves the order, so it maps (lower, upper) of its operands to (lower, upper)
+of its result; refining the result means refining the operands.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _STEEPEST = 700.0
 
 
 class Derived(TradeOff):
-    """Node ``operator(operands)``; a subclass answers one of ``beta_bounds`` and ``delta_bounds``, duality gives the other."""
+    """Node ``operator(operands)``: a subclass bounds beta or delta, and duality gives the other."""
 
     operands: tuple[TradeOff, ...]
     parameters: tuple[Any, ...] = ()
@@ -51,7 +51,7 @@ class Derived(TradeOff):
         return frozenset().union(*(operand.free_symbols for operand in self.operands))
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        """Return the operator on changed operands and parameters, built anew: with numbers for symbols it is another curve."""
+        """Return the operator on changed operands and parameters, built anew: it may be another curve."""
         del change
         raise SymbolError(f"{self!r} cannot substitute its symbols; substitute in the curves it is made of")
 
@@ -79,7 +79,7 @@ class Derived(TradeOff):
 
 
 class OfBeta(Derived):
-    """Node that knows beta of composed operands: one delta takes hundreds of them, so whole curves of the operands answer."""
+    """Node that knows beta: of composed operands one delta takes hundreds, so whole curves answer."""
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         if self._plain:
@@ -110,7 +110,7 @@ class OfBeta(Derived):
 
 
 def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
-    """Bound f(alpha) = sup over s = e^eps of 1 - delta(log s) - s alpha (Dong, Roth, Su 2022, Proposition 2.12)."""
+    """Bound f(alpha) = sup_s 1 - delta(log s) - s alpha (Dong, Roth, Su 2022, Proposition 2.12)."""
 
     def profile(s: Array) -> Pair:
         positive = s > 0
@@ -133,7 +133,7 @@ def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
 
 
 def delta_from_beta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
-    """Bound delta(eps) = sup over alpha of 1 - f(alpha) - e^eps alpha (Dong, Roth, Su 2022, Proposition 2.12)."""
+    """Bound delta(eps) = sup_alpha 1 - f(alpha) - e^eps alpha (the same)."""
 
     def value(alpha: Array) -> Pair:
         low, high = curve.beta_bounds(np.minimum(alpha, 1.0), None)
@@ -144,13 +144,14 @@ def delta_from_beta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
     slopes = np.exp(np.minimum(epsilon, _STEEPEST))
     low, high = conjugate(value, slopes, points, tol)
     slack = 4 * UNIT * (1 + np.abs(epsilon))
-    # A steeper line than was asked leaves less: beyond the last slope delta is known from above, and by what lies at infinity.
+    # A steeper line than was asked leaves less: beyond the last slope delta is known from above, and by what
+    # lies at infinity.
     low = np.where(epsilon > _STEEPEST, 0.0, low)
     return np.maximum(low - slack, curve.mass_at_infinity.lower), np.minimum(high + slack, 1.0)
 
 
 def sides(curve: TradeOff) -> tuple[PiecewiseLinear, PiecewiseLinear]:
-    """Return piecewise-linear curves below and above, from few questions: for a curve that knows beta, and pays dearly for delta."""
+    """Return piecewise-linear curves below and above, from few questions on beta."""
     tails = np.geomspace(1e-12, 0.5, _SIDES // 2)
     lower, upper = curve.tabulate(np.concatenate([tails, 1 - tails]))
     return lower, upper

@@ -44,13 +44,14 @@ class PiecewiseLinear(TradeOff):
     Parameters
     ----------
     alpha, beta
-        Vertices, alpha increasing from 0; the last has beta = 0. Floats, or ``fractions.Fraction`` (and integers)
-        for exact arithmetic: then products, inverse, hulls, groups and ``hockey_stick`` are exact.
+        Vertices, alpha increasing from 0; the last has beta = 0. Floats, or ``fractions.Fraction`` (and
+        integers) for exact arithmetic: then products, inverse, hulls, groups and ``hockey_stick`` are exact.
 
     Raises
     ------
     CurveError
-        Naming the property violated and the place: shape, range, order, monotonicity, convexity, f <= 1 - alpha.
+        Naming the property violated and the place: shape, range, order, monotonicity, convexity, f <= 1 -
+        alpha.
 
     Notes
     -----
@@ -85,8 +86,9 @@ class PiecewiseLinear(TradeOff):
 
     @classmethod
     def from_lines(cls, slopes: Array, intercepts: Array) -> PiecewiseLinear:
-        """Return max_k (intercept_k - slope_k alpha)_+, the curve with these supporting lines; slopes decreasing, positive."""
-        # The upper envelope of lines is the lower hull of their dual points (s, -c); the line 0 is one of them.
+        """Return max_k (intercept_k - slope_k alpha)_+; slopes positive, decreasing."""
+        # The upper envelope of lines is the lower hull of their dual points (s, -c); the line 0 is one of
+        # them.
         s, c = np.append(slopes, 0.0), np.append(intercepts, 0.0)
         order = np.argsort(s, kind="stable")
         s, minus_c = lower_hull(s[order], -c[order])
@@ -102,7 +104,7 @@ class PiecewiseLinear(TradeOff):
 
     @classmethod
     def of_wholes(cls, alpha: Sequence[int], beta: Sequence[int]) -> PiecewiseLinear:
-        """Return the curve with these convex vertices, multiples of 2^-1074: floats that keep 1 - alpha and 1 - beta apart."""
+        """Return the curve with these convex vertices, multiples of 2^-1074."""
         x, y, rests = _in_floats(alpha, beta)
         return cls._of(x, y, rests, exact=False)
 
@@ -135,7 +137,7 @@ class PiecewiseLinear(TradeOff):
 
     @cached_property
     def _sup_loss(self) -> Bounds:
-        """Bound log(q/p) of the first segment: its masses are fractions, also where the vertices are floats."""
+        """Bound log(q/p) of the first segment, whose masses are fractions, also of vertices in floats."""
         if len(self.alpha) == 1:
             return Bounds(-np.inf, 0.0)
         (a, b), (c, d) = self.vertices[:2]
@@ -147,7 +149,7 @@ class PiecewiseLinear(TradeOff):
 
     @cached_property
     def vertices(self) -> list[tuple[Fraction, Fraction]]:
-        """Return the vertices as fractions: of each pair that adds to 1 the smaller number is the one that floats hold."""
+        """Return the vertices as fractions: of a pair that adds to 1, floats hold the smaller number."""
         if self.exact:
             return list(zip(self.alpha.tolist(), self.beta.tolist(), strict=True))
         sides = zip((self.alpha, self.beta), self.complements, strict=True)
@@ -170,7 +172,7 @@ class PiecewiseLinear(TradeOff):
 
     @cached_property
     def complements(self) -> tuple[Any, Any]:
-        """Return 1 - alpha and 1 - beta: of each pair that adds to 1 the smaller number is the vertex, the other its complement."""
+        """Return 1 - alpha and 1 - beta: where one is below 1/2, it is what floats hold."""
         return 1 - self.alpha, 1 - self.beta
 
     @cached_property
@@ -197,7 +199,8 @@ class PiecewiseLinear(TradeOff):
             - 1
         )
         k, after = np.clip(k, 0, len(x) - 1), np.clip(k + 1, 0, len(x) - 1)
-        # y1 + (y0 - y1) b/(a + b), a and b the distances to either vertex: sums and products of what is positive.
+        # y1 + (y0 - y1) b/(a + b), a and b the distances to either vertex: sums and products of what is
+        # positive.
         before, beyond = distance(x[k], rest[k], alpha, left), distance(alpha, left, x[after], rest[after])
         share = beyond / np.where(before + beyond > 0, before + beyond, 1.0)
         value = np.where(before > 0, y[after] + (y[k] - y[after]) * share, y[k])
@@ -214,7 +217,7 @@ class PiecewiseLinear(TradeOff):
         return np.maximum(low, 0.0), np.maximum(bounds[1], 0.0)
 
     def _gain(self, epsilon: float) -> tuple[float, float]:
-        """Bound the largest 1 - y - s x = 1 - s + s (1 - x) - y, s = e^eps: in each half by the terms that are small there."""
+        """Bound the largest 1 - y - s x = 1 - s + s (1 - x) - y, s = e^eps: by the terms that are small."""
         x, y, rest, power = self._points
         s, fold, units = np.exp(epsilon), np.expm1(epsilon), 8 + 4 * abs(epsilon)
         left = x <= 0.5
@@ -224,7 +227,7 @@ class PiecewiseLinear(TradeOff):
         return float(np.max(gain - error)), float(np.max(gain + error))
 
     def hockey_stick(self, ratio: Number) -> Fraction | float:
-        """Hockey-stick divergence sup_alpha 1 - f(alpha) - ratio alpha = delta(log ratio); exact in fractions.
+        """Hockey-stick divergence sup_alpha 1 - f(alpha) - ratio alpha = delta(log ratio), in fractions.
 
         Parameters
         ----------
@@ -251,7 +254,7 @@ class PiecewiseLinear(TradeOff):
         return PiecewiseLinear(*(v.tolist() for v in self._points[:2])) if self.exact else self
 
     def atoms(self) -> tuple[Any, Any]:
-        """Return the P- and Q-masses of the segments, by decreasing likelihood ratio; differences of the numbers that are small."""
+        """Return the P- and Q-masses of the segments, by decreasing ratio, from the small numbers."""
         (x, y), (rest, power) = (self.alpha, self.beta), self.complements
         p = np.where(x[:-1] >= 0.5, -np.diff(rest), np.diff(x))
         return p, np.where(y[1:] >= 0.5, np.diff(power), -np.diff(y))
@@ -337,12 +340,13 @@ class PiecewiseLinear(TradeOff):
 def _capped(size: int) -> None:
     if size > MAX_VERTICES:
         raise SizeError(
-            f"an exact curve of {size} vertices is above the cap of {MAX_VERTICES}; use .floats(), which the engine composes"
+            f"an exact curve of {size} vertices is above the cap of {MAX_VERTICES}; "
+            "use .floats(), which the engine composes"
         )
 
 
 def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
-    """Tensor product of two piecewise-linear curves: all products of atoms, by decreasing ratio; exact in fractions."""
+    """Tensor product: all products of atoms, by decreasing ratio; exact in fractions."""
     _capped((len(f.alpha) - 1) * (len(g.alpha) - 1) + 1)
     (p, q), (r, s) = f.atoms(), g.atoms()
     mass_p, mass_q = np.multiply.outer(p, r).ravel(), np.multiply.outer(q, s).ravel()
@@ -356,7 +360,7 @@ def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
 
 
 def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -> PiecewiseLinear | None:
-    """Return the product of powers in fractions, or None where it takes more than ``work`` products of numbers of 150 bits."""
+    """Return the product of powers in fractions; None if it takes ``work`` products of 150-bit numbers."""
     result = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
     for f in (f for f, n in factors for _ in range(n)):
         work -= (len(result.alpha) - 1) * (len(f.alpha) - 1) * (1 + result._bits / 150)  # noqa: SLF001 - of this class
@@ -367,7 +371,7 @@ def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -
 
 
 def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> PiecewiseLinear:
-    """Return max{f, g}, or the convex hull of min{f, g}; corners of both and their crossings, which are fractions."""
+    """Return max{f, g}, or the convex hull of min{f, g}: corners of both, and crossings in fractions."""
     one, two = f.rational(), g.rational()
     alpha = np.unique(np.concatenate([one.alpha, two.alpha]))
     first, second = (np.array([curve.at(a) for a in alpha], dtype=alpha.dtype) for curve in (one, two))

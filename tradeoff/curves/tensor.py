@@ -59,8 +59,9 @@ def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
 class Tensor(TradeOff):
     """Product of curves; holds ``{factor: power}`` and computes only when a number is asked.
 
-    Two products with the same factors are equal, whatever the order they were written in. The first question in a
-    region of epsilon costs one FFT a distinct factor, whatever the powers; later ones nearby come from its table.
+    Two products with the same factors are equal, whatever the order they were written in. The first question
+    in a region of epsilon costs one FFT a distinct factor, whatever the powers; later ones nearby come from
+    its table.
     """
 
     composed = True
@@ -94,7 +95,7 @@ class Tensor(TradeOff):
 
     @property
     def _sides(self) -> tuple[Composition, Composition]:
-        """Return compositions of laws below and above the truth; the same one when every factor has an exact law."""
+        """Return compositions of laws below and above the truth; one if every factor has an exact law."""
         return self._composed.of(query_options().choices, self._compositions)
 
     @cached_property
@@ -125,7 +126,8 @@ class Tensor(TradeOff):
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self._leak is not None:
-            # f (x) f_{0,delta} (alpha) = (1 - delta) f(alpha/(1 - delta)); f decreases, so each side takes the other end of alpha.
+            # f (x) f_{0,delta} (alpha) = (1 - delta) f(alpha/(1 - delta)); f decreases, so each side takes
+            # the other end of alpha.
             _, kept, rest = self._leak
             least, most = clip(alpha / kept, 0.0, 1.0) if kept.upper > 0 else (alpha, alpha)
             low = certified_beta(rest, most, tol)[0]
@@ -227,7 +229,7 @@ def _product(powers: Iterable[tuple[Bounds, int]]) -> Bounds:
 
 
 def _spelled(value: object) -> str:
-    """Return what a curve is made of, with all digits: two that are printed alike are still told apart, and put in one order."""
+    """Return what a curve is made of, with all digits: curves that are printed alike are told apart."""
     if isinstance(value, TradeOff):
         parts = ", ".join(f"{name}={_spelled(part)}" for name, part in sorted(value.__getstate__().items()))
         return f"{type(value).__name__}({parts})"

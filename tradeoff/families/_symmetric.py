@@ -36,7 +36,7 @@ class SymmetricFamily(TradeOff):
 
 @lru_cache(maxsize=256)  # of curves in use: a thousand questions to one of them need it once
 def grown(epsilon: float) -> tuple[float, float, int]:
-    """Return e^epsilon as (high + low) 2^exponent, ½ <= high < 1; beyond 2^4000 no float but 0 times it is below 1."""
+    """Return e^epsilon as (high + low) 2^exponent, ½ <= high < 1; beyond 2^4000 it is 2^4000."""
     with mpmath.workprec(160):
         mantissa, exponent = mpmath.frexp(mpmath.exp(epsilon))
         high = float(mantissa)

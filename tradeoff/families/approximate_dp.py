@@ -9,7 +9,7 @@ from tradeoff.families.total_variation import TotalVariation
 
 
 def approximate_dp(epsilon: Parameter, delta: Parameter) -> TradeOff:
-    """Least private curve of (epsilon, delta)-DP: max{0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha)}.
+    """Least private curve of (eps, delta)-DP: max{0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha)}.
 
     Parameters
     ----------

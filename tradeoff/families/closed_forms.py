@@ -35,7 +35,7 @@ def absorbing(factors: Factors) -> Factors | None:
 
 @rule
 def semigroups(factors: Factors) -> Factors | None:
-    """Families closed under the product: each multiplies its own, exactly, so that no order of factors matters."""
+    """Families closed under the product: each multiplies its own, exactly, so that no order matters."""
     families: dict[type[TradeOff], list[tuple[TradeOff, int]]] = {}
     for f, n in factors.items():
         families.setdefault(type(f), []).append((f, n))
@@ -50,7 +50,7 @@ def semigroups(factors: Factors) -> Factors | None:
 
 @rule
 def fractions(factors: Factors) -> Factors | None:
-    """Piecewise-linear curves in exact fractions multiply exactly, up to half a second of work; in floats the order would matter."""
+    """Curves in fractions multiply exactly, up to half a second of work; in floats the order would matter."""
     exact = [(f, n) for f, n in factors.items() if isinstance(f, PiecewiseLinear) and f.exact]
     if sum(n for _, n in exact) < 2:
         return None

@@ -56,7 +56,7 @@ class Gaussian(SymmetricFamily):
 
     @classmethod
     def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff:
-        """Return the product of powers: mu^2 adds, in fractions, so that nothing underflows and no order matters."""
+        """Return the product of powers: mu^2 adds, in fractions: nothing underflows, no order matters."""
         if any(f.free_symbols for f, _ in members):
             return cls(_root(sum(n * f.mu * f.mu for f, n in members)))
         if any(np.isinf(f.mu) for f, _ in members):
@@ -90,7 +90,8 @@ class Gaussian(SymmetricFamily):
         # Dong, Roth, Su 2022, Corollary 2.13.
         if self.mu < _BLUNT:
             return hockey_stick(epsilon, self.mu)
-        # delta <= Phi(-a) with a = eps/mu - mu/2, and 1 - delta <= Phi(a) + phi(a)/mu: no float tells them from 0 beyond 40.
+        # delta <= Phi(-a) with a = eps/mu - mu/2, and 1 - delta <= Phi(a) + phi(a)/mu: no float tells them
+        # from 0 beyond 40.
         above, below = epsilon / self.mu, self.mu / 2
         low, high = np.where(above < below, 1 - UNIT, 0.0), np.where(above < below, 1.0, TINY)
         near = np.abs(above - below) - 8 * UNIT * (above + below) < 40

@@ -21,7 +21,7 @@ from tradeoff.loss.laplace import LaplaceLaw
 
 @dataclass(frozen=True, repr=False)
 class Laplace(SymmetricFamily):
-    """Testing Lap(0,1) against Lap(epsilon,1): the curve of the Laplace mechanism with sensitivity/scale = epsilon.
+    """Testing Lap(0,1) against Lap(epsilon,1): the Laplace mechanism with sensitivity/scale = epsilon.
 
     f(alpha) is 1 - e^eps alpha below e^-eps/2, e^-eps/(4 alpha) up to 1/2, and e^-eps (1 - alpha) above.
 
@@ -103,9 +103,11 @@ class Laplace(SymmetricFamily):
         return self.epsilon_0 + np.expm1(-self.epsilon_0)
 
     def renyi(self, order: float) -> float:
-        """Renyi divergence of order > 1, log[a/(2a-1) e^((a-1) eps) + (a-1)/(2a-1) e^(-a eps)]/(a-1), in nats (Mironov 2017)."""
+        """Renyi divergence of order a > 1, in nats (Mironov 2017)."""
         a, e = number("order", order, 1, open_low=True), numeric(self, self.epsilon_0)
-        share = (1 - 1 / a) / (2 - 1 / a)  # the bracket is e^((a-1) eps) [1 + share (e^(-(2a-1) eps) - 1)]
+        # log[a/(2a-1) e^((a-1) eps) + (a-1)/(2a-1) e^(-a eps)]/(a-1), whose bracket is
+        # e^((a-1) eps) [1 + share (e^(-(2a-1) eps) - 1)]
+        share = (1 - 1 / a) / (2 - 1 / a)
         return e + math.log1p(share * math.expm1(-(2 * a - 1) * e)) / (a - 1) if e else 0.0
 
     @property

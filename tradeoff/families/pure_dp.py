@@ -47,7 +47,7 @@ class PureDP(SymmetricFamily):
         return low, high
 
     def _steep(self, alpha: Array) -> Bounds:
-        """Bound 1 - e^eps alpha where it is above -7, from twice the digits of a float: next to the kink it is small."""
+        """Bound 1 - e^eps alpha above -7, from twice the digits of a float: next to the kink it is small."""
         high, low, exponent = grown(self.epsilon_0)
         with np.errstate(over="ignore"):
             share = np.minimum(np.ldexp(alpha, exponent), 8.0)

@@ -26,7 +26,7 @@ Profile = Callable[[Any], Any]
 
 
 class Symbolic(TradeOff):
-    """Trade-off function given by an expression f(alpha): algebra on formulas, numbers once nothing is left to substitute.
+    """Trade-off function given by an expression f(alpha): algebra on formulas, numbers once none is left.
 
     Parameters
     ----------
@@ -38,15 +38,15 @@ class Symbolic(TradeOff):
     Raises
     ------
     CurveError
-        If the expression has no parameters and is not convex, non-increasing and between 0 and 1 - alpha (looked at
-        on a grid of 125 points); the message names the property and the place.
+        If the expression has no parameters and is not convex, non-increasing and between 0 and 1 - alpha
+        (looked at on a grid of 125 points); the message names the property and the place.
 
     Notes
     -----
-    A curve that comes from a family (``Gaussian(mu).symbolic(alpha)``) keeps its closed forms; elsewhere SymPy's
-    solutions are compared with numbers at random parameters before they are returned, and ``NoClosedForm`` is
-    raised rather than a doubtful one. Numbers are evaluated with two precisions that agree to twenty digits, and
-    rounded outward.
+    A curve that comes from a family (``Gaussian(mu).symbolic(alpha)``) keeps its closed forms; elsewhere
+    SymPy's solutions are compared with numbers at random parameters before they are returned, and
+    ``NoClosedForm`` is raised rather than a doubtful one. Numbers are evaluated with two precisions that
+    agree to twenty digits, and rounded outward.
 
     Examples
     --------
@@ -90,7 +90,7 @@ class Symbolic(TradeOff):
         return self.symbolic_delta(epsilon) if is_symbol(epsilon) else super().delta(epsilon, tol=tol, **how)
 
     def symbolic_delta(self, epsilon: Any) -> Any:
-        """Privacy profile delta(eps) = sup_alpha 1 - f(alpha) - e^eps alpha as an expression, for every real epsilon.
+        """Privacy profile sup_alpha 1 - f(alpha) - e^eps alpha as an expression, for every real epsilon.
 
         Raises
         ------
@@ -116,7 +116,8 @@ class Symbolic(TradeOff):
     def conjugate(self, y: Any) -> Any:
         """Convex conjugate f*(y) = sup over alpha in [0, 1] of y alpha - f(alpha) as an expression.
 
-        It is delta(log(-y)) - 1 for y < 0 (Dong, Roth, Su 2022, Proposition 2.12) and y for y >= 0, as f(1) = 0.
+        It is delta(log(-y)) - 1 for y < 0 (Dong, Roth, Su 2022, Proposition 2.12) and y for y >= 0, as f(1) =
+        0.
         """
         import sympy
 
@@ -132,7 +133,8 @@ class Symbolic(TradeOff):
         Raises
         ------
         NoClosedForm
-            If the curve has parameters and no solution is found or verified; a curve of numbers falls back on bounds.
+            If the curve has parameters and no solution is found or verified; a curve of numbers falls back on
+            bounds.
         """
         if self._known is not None or self.symmetric:
             return self
@@ -150,14 +152,15 @@ class Symbolic(TradeOff):
         return 1 - sympy.exp(epsilon) + sympy.exp(epsilon) * self.symbolic_delta(-epsilon)
 
     def group(self, k: int) -> TradeOff:
-        """Guarantee for groups of k, 1 - (1 - f)^(o k), for symmetric f (Dong, Roth, Su 2022, Theorem 2.14)."""
+        """Guarantee for groups of k, 1 - (1 - f)^(o k), for symmetric f."""
         k = count("k", k, 1)
         if self._known is not None:
             expression, known = forms.group(self._known, self.alpha, k)
             return Symbolic(expression, self.alpha, known=known)
         if not self.symmetric:
             raise NoClosedForm(
-                "group needs f = f^-1, which SymPy does not confirm here; for one order it covers changes in one direction only"
+                "group needs f = f^-1, which SymPy does not confirm here; "
+                "for one order it covers changes in one direction only"
             )
         step, result = 1 - self.expr, self.alpha
         for _ in range(k):
@@ -170,7 +173,8 @@ class Symbolic(TradeOff):
         p = forms.exact(p)  # kept as it is given: 1/3 stays 1/3
 
         def thinned(epsilon: Any) -> Any:
-            # delta_(f_p)(eps) = p delta_f(eps') with e^eps' = (e^eps - 1 + p)/p, and 1 - e^eps where there is none.
+            # delta_(f_p)(eps) = p delta_f(eps') with e^eps' = (e^eps - 1 + p)/p, and 1 - e^eps where there is
+            # none.
             import sympy
 
             ratio = (sympy.exp(epsilon) - 1 + p) / p
@@ -189,7 +193,8 @@ class Symbolic(TradeOff):
         if not self.free_symbols | other.free_symbols:
             return super().__matmul__(other)
         raise NoClosedForm(
-            f"no closed form of the product of {self!r} and {other!r} is known; substitute numbers, and the engine composes"
+            f"no closed form of the product of {self!r} and {other!r} is known; "
+            "substitute numbers, and the engine composes"
         )
 
     def __pow__(self, n: int) -> TradeOff:
@@ -201,7 +206,8 @@ class Symbolic(TradeOff):
             return power
         if self.free_symbols:
             raise NoClosedForm(
-                f"no closed form of the {n}-fold product of {self!r} is known; substitute numbers, and the engine composes"
+                f"no closed form of the {n}-fold product of {self!r} is known; "
+                "substitute numbers, and the engine composes"
             )
         return super().__pow__(n)
 
@@ -227,7 +233,7 @@ class Symbolic(TradeOff):
         )
 
     def lambdify(self) -> Callable[..., Any]:
-        """Return f as a NumPy function of alpha, then of the parameters in order of name; floats, without bounds."""
+        """Return f as a NumPy function of alpha, then of the parameters by name; floats, without bounds."""
         import sympy
 
         arguments = [self.alpha, *sorted(self.free_symbols, key=str)]
@@ -267,7 +273,7 @@ class Symbolic(TradeOff):
 
     @cached_property
     def _lost(self) -> tuple[float, float]:
-        """Bound 1 - f(0): the formula's value or, where it has none, its limit; 0 at the least where it may be 0."""
+        """Bound 1 - f(0): the formula's value or, where it has none, its limit; else at least 0."""
         import sympy
 
         lost = 1 - forms.exact(self.expr)

@@ -147,11 +147,11 @@ class TotalVariation(SymmetricFamily):
 
 
 _LONGEST = 4096
-"""Binary digits up to which products stay exact fractions: 77 factors with all digits of a float, and no time at all."""
+"""Binary digits up to which products stay exact fractions: 77 factors with all digits of a float."""
 
 _PRECISE = mpmath.mp.clone()
 _PRECISE.prec = 400
-"""Binary digits of numbers too long for fractions, and of 1 less them: 10^21 factors leave more than 300 of them right."""
+"""Binary digits of what is too long for fractions: 10^21 factors leave more than 300 of them right."""
 
 
 def _real(x: Fraction) -> Any:
@@ -159,7 +159,7 @@ def _real(x: Fraction) -> Any:
 
 
 def _log(x: Fraction) -> Any:
-    """Return log x, by its distance to 1 where that is what it holds: 1 - 1e-300 has more digits than are carried."""
+    """Return log x, by its distance to 1 if small: 1 - 1e-300 has more digits than are carried."""
     return _PRECISE.log1p(-_real(1 - x)) if 2 * x > 1 else _PRECISE.log(_real(x))
 
 

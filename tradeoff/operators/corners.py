@@ -1,8 +1,8 @@
 """The order against curves made of finitely many lines: finitely many questions decide it.
 
-A polygon is the largest of its lines, so f >= polygon iff delta_f(log s) <= delta_polygon(log s) at the slopes -s
-of its segments: for f_{eps,delta} the definition of (eps, delta)-DP in both orders. A convex g lies below a segment
-iff it does at the ends, so polygon >= g iff that holds at the polygon's vertices.
+A polygon is the largest of its lines, so f >= polygon iff delta_f(log s) <= delta_polygon(log s) at the
+slopes -s of its segments: for f_{eps,delta} the definition of (eps, delta)-DP in both orders. A convex g lies
+below a segment iff it does at the ends, so polygon >= g iff that holds at the polygon's vertices.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class Corner:
 
 
 def corners_of(f: TradeOff) -> list[Corner] | None:
-    """Return the vertices; of f_{eps,delta} these: (0, 1 - d), (k, k), (1 - d, 0) with k = (1 - d)/(1 + e^eps)."""
+    """Return the vertices; of f_{eps,d} (0, 1 - d), (k, k) and (1 - d, 0) with k = (1 - d)/(1 + e^eps)."""
     goal = approximate(f)
     if goal is not None:
         epsilon, kept = goal[0], 1 - goal[1]

@@ -23,9 +23,9 @@ def distance(f: TradeOff, g: TradeOff, *, metric: Metric = "uniform") -> Bounds[
     f, g
         Curves.
     metric
-        ``"uniform"``: sup_alpha |f - g|. ``"levy"``: the least kappa with f(alpha + kappa) - kappa <= g(alpha) for all
-        alpha and the same with f and g exchanged, which is max over eps of |delta_f - delta_g|/(1 + e^eps): the
-        largest gap in Bayes error over priors (Gomez et al. 2026).
+        ``"uniform"``: sup_alpha |f - g|. ``"levy"``: the least kappa with f(alpha + kappa) - kappa <=
+        g(alpha) for all alpha and the same with f and g exchanged, which is max over eps of |delta_f -
+        delta_g|/(1 + e^eps): the largest gap in Bayes error over priors (Gomez et al. 2026).
 
     Returns
     -------
@@ -39,7 +39,7 @@ def distance(f: TradeOff, g: TradeOff, *, metric: Metric = "uniform") -> Bounds[
 
 
 def _uniform(f: TradeOff, g: TradeOff) -> Bounds[float]:
-    """Between neighbours both curves fall, so |f - g| is at most the larger of f(a) - g(b) and g(a) - f(b)."""
+    """Both fall, so between neighbours |f - g| is at most the larger of f(a) - g(b) and g(a) - f(b)."""
     tails = np.geomspace(1e-9, 0.5, 64)
     grid = np.unique(np.concatenate([np.linspace(0, 1, _POINTS), tails, 1 - tails]))
     for _ in range(_ROUNDS):

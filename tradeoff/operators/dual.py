@@ -49,7 +49,7 @@ class Dual:
     @overload
     def conjugate(self, y: Numbers) -> Array: ...
     def conjugate(self, y: Number | Numbers) -> float | Array:
-        """Convex conjugate f*(y) = sup_x {x y - f(x)} = delta(log(-y)) - 1 for y < 0, and y for y >= 0 (an upper bound)."""
+        """Conjugate f*(y) = sup_x x y - f(x), from above: delta(log(-y)) - 1 for y < 0, else y."""
         at = reals("y", y)
         if np.isnan(at).any():
             raise DomainError(f"y = {shown(y)} holds NaN; give real slopes")

@@ -68,8 +68,8 @@ class Group(OfBeta):
 def group(f: TradeOff, k: int) -> TradeOff:
     """Guarantee for groups of ``k`` records, for a symmetric curve (Dong, Roth, Su 2022, Theorem 2.14).
 
-    For a curve of one order the formula covers k changes in the same direction only, so it is refused: take the
-    envelope first, then the group.
+    For a curve of one order the formula covers k changes in the same direction only, so it is refused: take
+    the envelope first, then the group.
 
     Raises
     ------

@@ -26,8 +26,9 @@ _STEP, _FARTHEST = 1e-3, 690.0
 class Law:
     """Law of L under P and under Q: distribution function, atoms, masses at infinity, cumulants, samples.
 
-    Distribution functions come from bounds on the profile and hold the truth; cumulants and samples are estimates
-    for study, good to about 1e-6; atoms, cumulants and samples of a curve known only between two others are the lower one's.
+    Distribution functions come from bounds on the profile and hold the truth; cumulants and samples are
+    estimates for study, good to about 1e-6; atoms, cumulants and samples of a curve known only between two
+    others are the lower one's.
 
     Examples
     --------
@@ -64,7 +65,7 @@ class Law:
 
     @property
     def atoms(self) -> tuple[Array, Array, Array]:
-        """Return losses, P-masses and Q-masses of the point masses; of a product, only if it is a single law."""
+        """Return losses, P- and Q-masses of the point masses; of a product, only if it is a single law."""
         if len(self._factors) != 1 or self._factors[0][1] != 1:
             raise DomainError("the atoms of a product are not listed; ask those of its factors")
         loss, log_p, _ = self._factors[0][0].atoms
@@ -77,7 +78,7 @@ class Law:
     def cdf(self, loss: Number | Numbers, *, under: Under = "P") -> Bounds:
         """Return P(L <= loss) or Q(L <= loss), bounded from both sides.
 
-        The slope of the convex profile in s = e^eps is -P(L > eps), so it lies between the slopes of chords on both sides.
+        The slope of the convex profile in s = e^eps is -P(L > eps): between those of chords on both sides.
         """
         flat, shape = _losses(loss, under)
         low, high = np.zeros(len(flat)), np.ones(len(flat))
@@ -133,7 +134,7 @@ class Law:
         return self.cumulants(under=under)[1]
 
     def quantile(self, level: float, *, under: Under = "P") -> float:
-        """Return the loss where the distribution function crosses ``level``, by bisection on its bounds; infinite where masses are."""
+        """Return the loss where the distribution function crosses ``level``; infinite where masses are."""
         level = number("level", level, 0, 1, open_low=True, open_high=True)
         if under == "P" and level <= self.curve.p_minus:
             return -np.inf

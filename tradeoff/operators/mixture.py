@@ -33,7 +33,7 @@ class Mixture(Derived):
         return low, high
 
     def _average(self, values: Iterable[Bounds]) -> Bounds:
-        """Bound the sum of w_i x_i; the weights are what was given, divided by their sum, and so known to two units."""
+        """Bound the sum of w_i x_i; weights were divided by their sum, and so are known to two units."""
         terms = [held(*around(w, 2)) * value for w, value in zip(self.weights, values, strict=True)]
         return reduce(add, terms)
 

@@ -42,8 +42,8 @@ _LOOK = 60.0
 def at_least(f: TradeOff, g: TradeOff) -> bool:
     """Whether f >= g: f is at least as private at every alpha, or (Blackwell) g is f with more revealed.
 
-    Decided by theory where it can be, by finitely many questions against f_{eps,delta} and other polygons, and
-    elsewhere by bounds on both profiles (Dong, Roth, Su 2022, Theorem 2.10 and Proposition 2.12).
+    Decided by theory where it can be, by finitely many questions against f_{eps,delta} and other polygons,
+    and elsewhere by bounds on both profiles (Dong, Roth, Su 2022, Theorem 2.10 and Proposition 2.12).
 
     Raises
     ------

@@ -34,11 +34,12 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
     f
         Base curve T(P, Q).
     p
-        Sampling rate in [0, 1], or a SymPy expression: the Poisson curve is then a formula, C_p(f) waits for numbers.
+        Sampling rate in [0, 1], or a SymPy expression: the Poisson curve is then a formula, C_p(f) waits for
+        numbers.
     scheme
-        ``"poisson"``: one order of add/remove neighbours; its inverse is the other. ``subsample(~f, p)`` is not
-        ``~subsample(f, p)``. ``"without-replacement"``: C_p(f), the envelope of f_p and its inverse, for fixed-size
-        samples, replace-one neighbours and a symmetric f (Dong, Roth, Su 2022, Theorem 4.2).
+        ``"poisson"``: one order of add/remove neighbours; its inverse is the other. ``subsample(~f, p)`` is
+        not ``~subsample(f, p)``. ``"without-replacement"``: C_p(f), the envelope of f_p and its inverse, for
+        fixed-size samples, replace-one neighbours and a symmetric f (Dong, Roth, Su 2022, Theorem 4.2).
 
     Returns
     -------
@@ -65,7 +66,7 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
         return one_order
     if not f.symmetric:
         raise DomainError(
-            "subsampling without replacement needs a symmetric base curve; take f.symmetrise(assume=...) first"
+            "subsampling without replacement needs a symmetric curve; take f.symmetrise(assume=...) first"
         )
     return one_order.symmetrise(assume="either-order")
 
@@ -110,14 +111,14 @@ class Subsampled(Derived):
         return self._delta_flipped(epsilon) if self.flipped else self._delta_straight(epsilon)
 
     def _delta_straight(self, epsilon: Array) -> Pair:
-        """Bound p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p; where e^eps <= 1 - p it is 1 - e^eps, and nowhere less."""
+        """Bound p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p; 1 - e^eps where e^eps <= 1 - p, nowhere less."""
         inner, base, least = self._inner(Bounds.of(epsilon)), self.operands[0].bounds, -expm1(epsilon)
         low = maximum(self.p * base.delta(inner.upper), least).lower
         high = maximum(self.p * base.delta(inner.lower), least).upper
         return low, high
 
     def _delta_flipped(self, epsilon: Array) -> Pair:
-        """Bound (1 - (1-p) e^eps) delta_{f^-1}(-eps'), e^eps' = (e^-eps - 1 + p)/p; it is 0 where e^-eps <= 1 - p."""
+        """Bound (1 - (1-p) e^eps) delta_{f^-1}(-eps'), e^eps' = (e^-eps - 1 + p)/p; else 0."""
         inner, base = self._inner(-Bounds.of(epsilon)), self.operands[0].inverse().bounds
         scale = exp(np.minimum(epsilon, 700.0))
         share = maximum(

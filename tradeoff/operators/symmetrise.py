@@ -131,7 +131,7 @@ class ProfileSymmetrised(Derived):
 
 
 def _by_profile(f: PiecewiseLinear) -> PiecewiseLinear:
-    """Return max{h, h^-1}, h being f up to its last slope of at most -1 and the line of slope -1 from there; exact in fractions."""
+    """Return max{h, h^-1}, h being f up to its last slope <= -1, and the line of slope -1 from there."""
     alpha, beta = f.alpha.tolist(), f.beta.tolist()
     steep = sum(b0 - b1 >= a1 - a0 for a0, a1, b0, b1 in zip(alpha, alpha[1:], beta, beta[1:], strict=False))
     start, height = alpha[steep], beta[steep]
