@@ -1,4 +1,4 @@
-"""Differential-privacy guarantees as mathematics: trade-off functions and their algebra, certified on both sides.
+"""Differential-privacy guarantees as mathematics: trade-off functions and their algebra, certified.
 
 Names are loaded when they are first used, so that ``import tradeoff`` costs next to nothing.
 """
@@ -93,16 +93,18 @@ _HOMES = {
 _HOME_OF = {name: f"tradeoff.{home}" for home, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
-    """Load a public name, or a public module, on first use."""
-    if name in _HOME_OF:
-        value = getattr(import_module(_HOME_OF[name]), name)
-    elif name in __all__:
-        value = import_module(f"tradeoff.{name}")
-    else:
-        raise AttributeError(f"module 'tradeoff' has no attribute {name!r}")
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # a type checker knows the names above, and no others
+
+    def __getattr__(name: str) -> Any:
+        """Load a public name, or a public module, on first use."""
+        if name in _HOME_OF:
+            value = getattr(import_module(_HOME_OF[name]), name)
+        elif name in __all__:
+            value = import_module(f"tradeoff.{name}")
+        else:
+            raise AttributeError(f"module 'tradeoff' has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""Every public call with absurd arguments: an answer without NaN, or one domain error of one line; no warning, no other exception."""
+"""Every public call with absurd arguments: an answer without NaN, or one error of one line; no warning."""
 
 from __future__ import annotations
 

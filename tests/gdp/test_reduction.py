@@ -1,4 +1,4 @@
-"""The least mu against suprema found by mpmath, exact vertices and brute force; what is reported lies below the curve."""
+"""The least mu against suprema by mpmath, exact vertices and brute force; what is reported lies below."""
 
 import mpmath as mp
 import numpy as np
@@ -205,7 +205,7 @@ def test_the_order_proves_the_report_and_refutes_a_smaller_one(f, failure):
 @pytest.mark.parametrize("failure", [1e-8, 0.05])
 @pytest.mark.parametrize("f", [to.PureDP(1), to.Laplace(1), to.subsample(to.Gaussian(1), 0.1)], ids=repr)
 def test_regret_against_its_definition(f, failure):
-    """The least kappa with f(alpha + kappa) - kappa <= g(alpha), by bisection on a grid: at most the certified bound."""
+    """The least kappa with f(alpha + kappa) - kappa <= g(alpha), on a grid: at most the certified bound."""
     found = f.gdp(failure)
     alpha = np.linspace(0, 1, 4001)
     g = found.curve.bounds(alpha).upper

@@ -108,7 +108,7 @@ def test_curves_below_the_failure_at_once_are_dominated() -> None:
 
 
 def test_an_end_that_is_proved_alone_stays_proved_among_other_nodes() -> None:
-    """The engine's bound at the last node is wider by a rounding error after other questions, and the profiles are far apart."""
+    """The engine's bound at the last node is wider by a rounding after other questions, profiles apart."""
     f = to.subsample(to.Gaussian(1.0), 0.01) ** 1000
     assert f.gdp(failure=1e-6).mu < 0.5
     assert f.dominates(to.Gaussian(1.0), failure=1e-6)

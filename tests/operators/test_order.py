@@ -1,4 +1,4 @@
-"""The Blackwell order: what theory decides is decided, in the exact arithmetic of the parameters, and no verdict is wrong."""
+"""The Blackwell order: what theory decides is decided, in exact arithmetic, and no verdict is wrong."""
 
 from __future__ import annotations
 
@@ -233,7 +233,8 @@ def test_gaussian_is_dp_exactly_where_its_profile_says(mu: float, epsilon: float
 def test_dp_is_above_gaussian_exactly_where_their_middle_is(mu: float, epsilon: float, delta: float) -> None:
     curve = G(mu) @ TV(delta)
     with mp.workdps(50):
-        # within what is left of 1 the leak cancels: f_{eps,0} >= G_mu iff k >= G_mu(k) = Phi(z - mu), where k = 1 - Phi(z)
+        # within what is left of 1 the leak cancels: f_{eps,0} >= G_mu iff k >= G_mu(k) = Phi(z - mu),
+        # where k = 1 - Phi(z)
         k = 1 / (1 + mp.exp(mp.mpf(epsilon)))
         z = -mp.sqrt(2) * mp.erfinv(2 * k - 1)
         truth = mp.ncdf(z - mp.mpf(mu)) <= k

@@ -1,4 +1,4 @@
-"""Operators with symbols in them: numbers put in afterwards give the curve built with numbers, or an error says what to do."""
+"""Operators with symbols: numbers put in afterwards give the curve built with numbers, or an error helps."""
 
 from __future__ import annotations
 

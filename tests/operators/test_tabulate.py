@@ -179,7 +179,7 @@ class TestAnyCurve:
 
 
 class TestQuestionsToASide:
-    """A side is a curve of its own: its bounds hold the exact value of its vertices, in the digits that floats lose too."""
+    """A side is a curve of its own: its bounds hold its vertices, in the digits that floats lose too."""
 
     @given(st.one_of(gaussians, laplaces, pure_dps, subsampled), alphas, st.booleans())
     def test_beta(self, f, alpha, below):

@@ -16,13 +16,13 @@ class Broken(to.TradeOff):
 
     symmetric = True
 
-    def _beta(self, alpha, tol):
+    def beta_bounds(self, alpha, tol):
         return alpha * math.nan, alpha * math.nan
 
-    def _delta(self, epsilon, tol):
+    def delta_bounds(self, epsilon, tol):
         return epsilon * math.nan, epsilon * math.nan
 
-    def _epsilon(self, delta, tol):
+    def epsilon_bounds(self, delta, tol):
         return delta * math.nan, delta * math.nan
 
 

@@ -42,6 +42,8 @@ class Explanation:
 
     def __repr__(self) -> str:
         head = f"{self.question} in [{self.bounds.lower!r}, {self.bounds.upper!r}]"
+        if not self.steps:
+            return f"{head}\nclosed form: no engine was asked"
         rows = [
             (s.engine, s.question, f"{s.width:.1e}", f"{1e3 * s.seconds:.1f} ms", s.why) for s in self.steps
         ]

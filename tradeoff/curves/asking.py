@@ -1,13 +1,14 @@
-"""Questions to a curve with both sides of the answer: checked at the door, limited as asked, refused where too wide."""
+"""Questions to a curve: checked at the door, answered from both sides, refused where too wide."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 
+from tradeoff.composition.explain import Explanation, listening
 from tradeoff.composition.options import (
     MEMORY,
     METHODS,
@@ -17,8 +18,7 @@ from tradeoff.composition.options import (
     answering,
     query_options,
 )
-from tradeoff.curves.dispatch import operator
-from tradeoff.curves.parameters import count, number, reals
+from tradeoff.curves.parameters import Number, Numbers, count, number, reals
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain, shown
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip
@@ -32,12 +32,16 @@ _MOST_JOBS = 1024
 """More workers than any machine has cores for; joblib would start them all."""
 
 
+Hook = Callable[["TradeOff", Array, float | None], Pair]
+
+
 class How(TypedDict, total=False):
     """How a question is to be answered.
 
-    ``method`` forces one engine ("closed-form", "exact", "lattice", "contour" or "saddle-point"); ``memory`` is the most
-    working memory in bytes, 1 GiB unless said; ``progress`` is called with (entries settled, entries asked); ``n_jobs``
-    shares the factors of a product with very many distinct ones through joblib (None: as joblib is configured).
+    ``method`` forces one engine ("closed-form", "exact", "lattice", "contour" or "saddle-point"); ``memory``
+    is the most working memory in bytes, 1 GiB unless said; ``progress`` is called with (entries settled,
+    entries asked); ``n_jobs`` shares the factors of a product with very many distinct ones through joblib
+    (None: as joblib is configured).
     """
 
     method: Method
@@ -49,8 +53,9 @@ class How(TypedDict, total=False):
 class Certified:
     """Questions to a curve with both sides of the answer.
 
-    Each takes ``tol``, the width its bounds must reach (absolute for epsilon, relative for delta, and for beta relative to
-    min(beta, 1 - alpha - beta)), and the keywords of ``How``. Without ``tol`` the answer is as good as a second or so allows.
+    Each takes ``tol``, the width its bounds must reach (absolute for epsilon, relative for delta, and for
+    beta relative to min(beta, 1 - alpha - beta)), and the keywords of ``How``. Without ``tol`` the answer is
+    as good as a second or so allows.
 
     Examples
     --------
@@ -68,21 +73,33 @@ class Certified:
     def __init__(self, curve: TradeOff) -> None:
         self._curve = curve
 
-    def __call__(self, alpha: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
+    @overload
+    def __call__(self, alpha: Number, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[float]: ...
+    @overload
+    def __call__(self, alpha: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[Array]: ...
+    def __call__(self, alpha: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
         """Bound f(alpha)."""
-        return self._ask("alpha", alpha, (0.0, 1.0), tol, how, "_beta")
+        return self._ask("alpha", alpha, (0.0, 1.0), tol, how, certified_beta)
 
-    def delta(self, epsilon: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
+    @overload
+    def delta(self, epsilon: Number, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[float]: ...
+    @overload
+    def delta(self, epsilon: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[Array]: ...
+    def delta(self, epsilon: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
         """Bound delta(epsilon)."""
-        return self._ask("epsilon", epsilon, (-np.inf, np.inf), tol, how, "_delta")
+        return self._ask("epsilon", epsilon, (-np.inf, np.inf), tol, how, certified_delta)
 
-    def epsilon(self, delta: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
+    @overload
+    def epsilon(self, delta: Number, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[float]: ...
+    @overload
+    def epsilon(self, delta: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[Array]: ...
+    def epsilon(self, delta: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
         """Bound epsilon(delta)."""
-        return self._ask("delta", delta, (0.0, 1.0), tol, how, "_epsilon")
+        return self._ask("delta", delta, (0.0, 1.0), tol, how, certified_epsilon)
 
     @staticmethod
     def _limits(how: How) -> QueryOptions:
-        """Return the limits asked for, checked; a question inside a question inherits those it does not state."""
+        """Return the limits asked for, checked; a question inside another inherits the rest."""
         asked: dict[str, Any] = {"jobs" if name == "n_jobs" else name: value for name, value in how.items()}
         method, progress, jobs = (asked.get(name) for name in ("method", "progress", "jobs"))
         if not (method is None or (isinstance(method, str) and method in METHODS)):
@@ -101,18 +118,26 @@ class Certified:
             raise domain("n_jobs", jobs, "the integers but 0", "give how many workers, or -1 for one a core")
         return replace(query_options(), **asked)
 
-    def _by_engine(self, method: str) -> Certified:
-        """Return the questions to the same curve as an engine sees it, where it would answer by a closed form."""
-        if method == "closed-form":
-            if self._curve.composed:
-                raise NoClosedForm(
-                    f"{self._curve!r} has no closed form; leave method out, or force one of the engines"
-                )
-            return self
-        return self if self._curve.composed else Certified(operator("by_engine")(self._curve))
+    def _seen_by(self, method: Method | None) -> TradeOff:
+        """Return the curve as the forced engine sees it, where it would answer by a closed form."""
+        if method == "closed-form" and self._curve.composed:
+            raise NoClosedForm(
+                f"{self._curve!r} has no closed form; leave method out, or force one of the engines"
+            )
+        if method in {None, "closed-form"} or self._curve.composed:
+            return self._curve
+        from tradeoff.curves.tensor import Tensor
+
+        return Tensor({self._curve: 1})
 
     def _ask(
-        self, name: str, value: ArrayLike, span: tuple[float, float], tol: float | None, how: How, hook: str
+        self,
+        name: str,
+        value: Number | Numbers,
+        span: tuple[float, float],
+        tol: float | None,
+        how: How,
+        hook: Hook,
     ) -> Bounds:
         limits, method = self._limits(how), how.get("method")
         self._curve.require_numbers()
@@ -126,63 +151,69 @@ class Certified:
             )
             more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
             raise DomainError(f"{listed}{more} outside [{span[0]:g}, {span[1]:g}]")
-        asked = self if method is None else self._by_engine(method)
+        curve = self._seen_by(method)
         with answering(limits):
-            lower, upper = getattr(asked, hook)(flat, tol)
+            lower, upper = hook(curve, flat, tol)
         if array.ndim == 0:
             return Bounds(float(lower[0]), float(upper[0]))
         return Bounds(lower.reshape(array.shape), upper.reshape(array.shape))
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
-        lower, upper = self._curve._beta(alpha, tol)  # noqa: SLF001 - the two classes are one contract
-        upper = np.minimum(upper, 1 - alpha)  # 1 - alpha is exact or rounded to nearest, and f <= 1 - alpha
-        upper = np.where(alpha > 0, np.nextafter(upper, 1.0), upper)
-        lower, upper = np.clip(lower, 0.0, upper), np.clip(upper, 0.0, 1.0)
-        first, last = alpha == 0, alpha == 1
-        least, most = self._start()
-        lower, upper = (
-            np.where(first, np.maximum(lower, least), lower),
-            np.where(first, np.minimum(upper, most), upper),
-        )
-        lower, upper = np.where(last, 0.0, np.minimum(lower, upper)), np.where(last, 0.0, upper)
-        # The ends are known as well as floats say 1 - q, whatever is asked of them.
-        scale = np.where(first | last, np.inf, np.minimum(upper, np.maximum(1 - alpha - lower, 0.0)))
-        return _reached("alpha", alpha, lower, upper, tol, scale)
 
-    def _start(self) -> Bounds:
-        """Bound f(0) = 1 - Q(L = inf): exactly 1 where no loss is infinite."""
-        return clip(1 - self._curve.mass_at_infinity, 0.0, 1.0)
+def certified_beta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
+    """Bound f(alpha) by the hook of the curve and what holds of every curve."""
+    lower, upper = curve.beta_bounds(alpha, tol)
+    upper = np.minimum(upper, 1 - alpha)  # 1 - alpha is exact or rounded to nearest, and f <= 1 - alpha
+    upper = np.where(alpha > 0, np.nextafter(upper, 1.0), upper)
+    lower, upper = np.clip(lower, 0.0, upper), np.clip(upper, 0.0, 1.0)
+    first, last = alpha == 0, alpha == 1
+    least, most = _start(curve)
+    lower, upper = (
+        np.where(first, np.maximum(lower, least), lower),
+        np.where(first, np.minimum(upper, most), upper),
+    )
+    lower, upper = np.where(last, 0.0, np.minimum(lower, upper)), np.where(last, 0.0, upper)
+    # The ends are known as well as floats say 1 - q, whatever is asked of them.
+    scale = np.where(first | last, np.inf, np.minimum(upper, np.maximum(1 - alpha - lower, 0.0)))
+    return _reached("alpha", alpha, lower, upper, tol, scale)
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
-        lower, upper = np.ones(len(epsilon)), np.ones(len(epsilon))
-        top = epsilon == np.inf
-        lower[top], upper[top] = clip(self._curve.mass_at_infinity, 0.0, 1.0)
-        finite = np.isfinite(epsilon)
-        if finite.any():
-            low, high = self._curve._delta(epsilon[finite], tol)  # noqa: SLF001 - as above
-            lower[finite], upper[finite] = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-        return _reached("epsilon", epsilon, lower, upper, tol, upper)
 
-    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
-        """Bound the least epsilon: infinite below Q(L = inf), sup L there, and unknown where floats cannot tell which."""
-        leak, top = self._curve.mass_at_infinity, self._curve.sup_loss
-        lower, upper = np.full(len(delta), -np.inf), np.full(len(delta), -np.inf)
-        outside = (delta <= leak.upper) & (delta < 1)
-        lower[outside] = np.where(
-            delta[outside] < leak.lower, np.inf, self._curve.least_sup_loss if leak.width == 0 else -np.inf
-        )
-        upper[outside] = np.where(delta[outside] >= leak.upper, top, np.inf)
-        inner = ~outside & (delta < 1)
-        if inner.any():
-            lower[inner], upper[inner] = self._curve._epsilon(delta[inner], tol)  # noqa: SLF001 - as above
-            upper[inner] = np.minimum(upper[inner], top)
-            unknown = np.flatnonzero(inner & np.isposinf(upper))
-            if len(unknown):
-                listed = ", ".join(f"{delta[i]:.3g}" for i in unknown[:5])
-                raise PrecisionError(
-                    f"no finite epsilon can be certified at delta = {listed}; ask a larger delta", np.inf
-                )
-        return _reached("delta", delta, lower, upper, tol, np.ones(len(delta)))
+def _start(curve: TradeOff) -> Bounds:
+    """Bound f(0) = 1 - Q(L = inf): exactly 1 where no loss is infinite."""
+    return clip(1 - curve.mass_at_infinity, 0.0, 1.0)
+
+
+def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
+    """Bound delta(epsilon) by the hook of the curve and what holds of every curve."""
+    lower, upper = np.ones(len(epsilon)), np.ones(len(epsilon))
+    top = epsilon == np.inf
+    lower[top], upper[top] = clip(curve.mass_at_infinity, 0.0, 1.0)
+    finite = np.isfinite(epsilon)
+    if finite.any():
+        low, high = curve.delta_bounds(epsilon[finite], tol)
+        lower[finite], upper[finite] = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+    return _reached("epsilon", epsilon, lower, upper, tol, upper)
+
+
+def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None) -> Pair:
+    """Bound the least epsilon: infinite below Q(L = inf), sup L there, unknown where floats cannot tell."""
+    leak, top = curve.mass_at_infinity, curve.sup_loss
+    lower, upper = np.full(len(delta), -np.inf), np.full(len(delta), -np.inf)
+    outside = (delta <= leak.upper) & (delta < 1)
+    lower[outside] = np.where(
+        delta[outside] < leak.lower, np.inf, curve.least_sup_loss if leak.width == 0 else -np.inf
+    )
+    upper[outside] = np.where(delta[outside] >= leak.upper, top, np.inf)
+    inner = ~outside & (delta < 1)
+    if inner.any():
+        lower[inner], upper[inner] = curve.epsilon_bounds(delta[inner], tol)
+        upper[inner] = np.minimum(upper[inner], top)
+        unknown = np.flatnonzero(inner & np.isposinf(upper))
+        if len(unknown):
+            listed = ", ".join(f"{delta[i]:.3g}" for i in unknown[:5])
+            raise PrecisionError(
+                f"no finite epsilon can be certified at delta = {listed}; ask a larger delta", np.inf
+            )
+    return _reached("delta", delta, lower, upper, tol, np.ones(len(delta)))
 
 
 def _reached(name: str, at: Array, lower: Array, upper: Array, tol: float | None, scale: Array) -> Pair:
@@ -198,3 +229,22 @@ def _reached(name: str, at: Array, lower: Array, upper: Array, tol: float | None
                 worst,
             )
     return lower, upper
+
+
+def explained(curve: TradeOff, given: Mapping[str, float | None], tol: float | None, how: How) -> Explanation:
+    """Ask the one question that is given, and return who answered it."""
+    asked = {name: value for name, value in given.items() if value is not None}
+    if len(asked) != 1:
+        raise DomainError(
+            f"explain was given {', '.join(asked) or 'nothing'}; give one of epsilon, delta, alpha"
+        )
+    ((name, value),) = asked.items()
+    with listening() as steps:
+        if name == "epsilon":
+            bounds = curve.bounds.delta(value, tol=tol, **how)
+        elif name == "delta":
+            bounds = curve.bounds.epsilon(value, tol=tol, **how)
+        else:
+            bounds = curve.bounds(value, tol=tol, **how)
+    answer = {"epsilon": "delta", "delta": "epsilon", "alpha": "beta"}[name]
+    return Explanation(f"{answer} at {name} = {value!r}", bounds, tuple(steps))

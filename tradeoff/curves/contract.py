@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tradeoff.composition.cache import Cache
+from tradeoff.composition.explain import Explanation
 from tradeoff.composition.options import query_options
 from tradeoff.curves.asking import Certified, How
-from tradeoff.curves.dispatch import operator
-from tradeoff.curves.parameters import count
+from tradeoff.curves.parameters import Number, Numbers, Value, count
 from tradeoff.errors import KindError, NoClosedForm, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import UNIT, Array, around
 from tradeoff.loss.law import LossLaw
+
+if TYPE_CHECKING:
+    from tradeoff.curves.piecewise_linear import PiecewiseLinear
+    from tradeoff.families.symbolic import Symbolic
+    from tradeoff.gdp.reduction import Reduction
+    from tradeoff.operators.dual import Dual
+    from tradeoff.operators.law import Law
+    from tradeoff.operators.tabulate import Tabulated
 
 CHOICES = 4
 """Ways of answering, by method and memory, for which a curve remembers what it has made."""
@@ -30,23 +37,74 @@ Hypothesis = Literal["either-order", "both-orders", "profile"]
 class TradeOff(ABC):
     """Trade-off function f = T(P, Q): the least type II error at each type I error.
 
-    Subclasses give ``_beta`` and ``_delta`` on arrays, both sides at once; everything else has a default.
+    A new family gives ``beta_bounds``, ``delta_bounds`` and ``symmetric``; everything else has a default.
+    Where some losses are infinite it says so by ``q_plus`` (and ``mass_at_infinity``, ``p_minus``);
+    ``sup_loss`` and ``epsilon_bounds`` make answers narrower, ``loss_law`` lets the engines compose it, and
+    ``group``, ``inverse`` and ``product`` hold closed forms.
+
+    Notes
+    -----
+    The three hooks ``beta_bounds``, ``delta_bounds`` and ``epsilon_bounds`` are what questions are answered
+    from: they get checked numbers, and may answer wider than ``tol``, which is then refused for them.
+    Whatever they return is taken to hold the truth, rounding included: ``tradeoff.Bounds`` has arithmetic
+    that does.
     """
 
-    # What a subclass answers. Arrays are one-dimensional, inside the domain, and finite.
+    # What a subclass answers.
 
     @abstractmethod
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
-        """Bound f(alpha) for alpha in [0, 1]."""
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
+        """Bound f(alpha): the hook behind ``f(alpha)`` and ``f.bounds(alpha)``.
+
+        Parameters
+        ----------
+        alpha
+            Type I errors in [0, 1]; one-dimensional.
+        tol
+            Width wanted, relative to min(beta, 1 - alpha - beta); None: as good as a second or so allows.
+
+        Returns
+        -------
+        pair of arrays
+            A lower and an upper bound for each entry, each a function of its own entry alone.
+        """
 
     @abstractmethod
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
-        """Bound delta(epsilon) for finite epsilon."""
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
+        """Bound delta(epsilon) = sup_alpha 1 - f(alpha) - e^eps alpha: the hook behind ``f.delta``.
 
-    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
-        """Bound the least epsilon with delta(epsilon) <= delta, for delta in (Q(L = inf), 1)."""
-        lower, _ = bracket_root(lambda e: self._delta(e, None)[0], delta)
-        _, upper = bracket_root(lambda e: self._delta(e, None)[1], delta)
+        Parameters
+        ----------
+        epsilon
+            Finite losses in nats, of either sign; one-dimensional.
+        tol
+            Relative width wanted; None: as good as a second or so allows.
+
+        Returns
+        -------
+        pair of arrays
+            A lower and an upper bound for each entry, each a function of its own entry alone.
+        """
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        """Bound the least epsilon with delta(epsilon) <= delta: the hook behind ``f.epsilon``.
+
+        Unless overridden it is found by bisection on ``delta_bounds``, some dozen calls for all entries.
+
+        Parameters
+        ----------
+        delta
+            Probabilities in (Q(L = inf), 1); one-dimensional.
+        tol
+            Absolute width wanted; None: as good as a second or so allows.
+
+        Returns
+        -------
+        pair of arrays
+            A lower and an upper bound for each entry, each a function of its own entry alone.
+        """
+        lower, _ = bracket_root(lambda e: self.delta_bounds(e, None)[0], delta)
+        _, upper = bracket_root(lambda e: self.delta_bounds(e, None)[1], delta)
         return lower, upper
 
     @property
@@ -60,8 +118,8 @@ class TradeOff(ABC):
         return 0.0
 
     @property
-    def mass_at_infinity(self) -> Bounds:
-        """Bound Q(L = +inf) = 1 - f(0) from both sides; closed forms know it to the last bit where it is a parameter."""
+    def mass_at_infinity(self) -> Bounds[float]:
+        """Bound Q(L = +inf) = 1 - f(0); closed forms know it to the last bit where it is a parameter."""
         q = self.q_plus
         return Bounds(q, q) if q in {0.0, 1.0} else held(*around(q, 4))
 
@@ -85,18 +143,60 @@ class TradeOff(ABC):
         """Return delta if the curve is f_{0,delta}, which only scales the axes of what it multiplies."""
         return None
 
+    @property
+    def kept(self) -> Bounds[float]:
+        """Bound 1 - ``leak``."""
+        return 1 - Bounds.of(self.leak or 0.0)
+
+    @property
+    def inf_loss(self) -> Bounds[float]:
+        """Bound inf L over the finite losses, in nats: minus sup L of the inverse."""
+        return Bounds(-np.inf, np.inf)
+
+    def kl(self) -> Value:
+        """Kullback-Leibler divergence KL(P || Q), in nats."""
+        raise NoClosedForm(
+            f"no closed form of the divergence of {self!r} is known; ask limits.kl, or law.mean"
+        )
+
+    def renyi(self, order: float) -> Value:
+        """Renyi divergence of the given order, in nats."""
+        raise NoClosedForm(f"no closed form of the divergences of {self!r} is known; order = {shown(order)}")
+
     def loss_law(self) -> LossLaw:
         """Return the law of L in the form the engines take."""
         raise NoClosedForm(f"{self!r} hands out no law of L; ask its bounds, or take f.lower / f.upper")
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
-        """Return laws of a curve below and of a curve above; the same law twice where it is exact."""
-        law = self.loss_law()
+        """Return laws of curves below and above: one law twice where it is exact, else the whole curves'."""
+        try:
+            law = self.loss_law()
+        except NoClosedForm:
+            return self.lower.loss_law(), self.upper.loss_law()
         return law, law
+
+    def power_law(self, n: int) -> LossLaw | None:
+        """Return the exact law of L of the n-fold product where there is one; else the engines compose."""
+        return None
+
+    @classmethod
+    def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff | None:
+        """Return the product of powers of curves of this family where it is one closed form, else None."""
+        del members
+        return None
+
+    @property
+    def factors(self) -> Mapping[TradeOff, int]:
+        """Factors of the tensor product with their powers; a curve that is no product is its own factor."""
+        return {self: 1}
 
     def inverse(self) -> TradeOff:
         """Inverse f^-1(alpha) = inf{t : f(t) <= alpha} = T(Q, P)."""
-        return self if self.symmetric else _made("inverse", self)
+        if self.symmetric:
+            return self
+        from tradeoff.operators.inverse import inverse
+
+        return inverse(self)
 
     @property
     def free_symbols(self) -> frozenset[Any]:
@@ -112,7 +212,7 @@ class TradeOff(ABC):
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the curve without what it remembers of answers: tables weigh megabytes, and can be made again."""
+        """Return the curve without what it remembers: tables weigh megabytes, and can be made again."""
         return {name: value for name, value in vars(self).items() if name not in self._remembered()}
 
     @classmethod
@@ -129,7 +229,13 @@ class TradeOff(ABC):
 
     # Questions: the safe side.
 
-    def __call__(self, alpha: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Any:
+    @overload
+    def __call__(self, alpha: Number, *, tol: float | None = None, **how: Unpack[How]) -> float: ...
+    @overload
+    def __call__(self, alpha: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Array: ...
+    def __call__(
+        self, alpha: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]
+    ) -> float | Array:
         """Least type II error at type I error ``alpha``: a lower bound on f.
 
         Parameters
@@ -137,7 +243,8 @@ class TradeOff(ABC):
         alpha
             Type I errors in [0, 1]; any shape.
         tol
-            Width the bounds must reach, relative to min(beta, 1 - alpha - beta); default: as good as a second or so allows.
+            Width the bounds must reach, relative to min(beta, 1 - alpha - beta); default: as good as a second
+            or so allows.
         **how
             ``method``, ``memory``, ``progress``, ``n_jobs``: see ``bounds``.
 
@@ -155,7 +262,13 @@ class TradeOff(ABC):
         """
         return self.bounds(alpha, tol=tol, **how).lower
 
-    def delta(self, epsilon: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Any:
+    @overload
+    def delta(self, epsilon: Number, *, tol: float | None = None, **how: Unpack[How]) -> float: ...
+    @overload
+    def delta(self, epsilon: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Array: ...
+    def delta(
+        self, epsilon: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]
+    ) -> float | Array:
         """Privacy profile delta(eps) = sup_alpha 1 - f(alpha) - e^eps alpha: an upper bound.
 
         Parameters
@@ -174,7 +287,13 @@ class TradeOff(ABC):
         """
         return self.bounds.delta(epsilon, tol=tol, **how).upper
 
-    def epsilon(self, delta: ArrayLike, *, tol: float | None = None, **how: Unpack[How]) -> Any:
+    @overload
+    def epsilon(self, delta: Number, *, tol: float | None = None, **how: Unpack[How]) -> float: ...
+    @overload
+    def epsilon(self, delta: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Array: ...
+    def epsilon(
+        self, delta: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]
+    ) -> float | Array:
         """Least epsilon with delta(epsilon) <= delta, in nats: an upper bound.
 
         Parameters
@@ -198,15 +317,58 @@ class TradeOff(ABC):
         """Ask the same questions for both sides."""
         return Certified(self)
 
+    def explain(
+        self,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        alpha: float | None = None,
+        tol: float | None = None,
+        **how: Unpack[How],
+    ) -> Explanation:
+        """Tell which engine answers a question, why, in what time and how narrowly; prints as a short table.
+
+        Parameters
+        ----------
+        epsilon, delta, alpha
+            The one that is given is asked: delta at a loss in nats, epsilon at a delta, beta at an alpha.
+        tol, **how
+            As in the question itself.
+
+        Returns
+        -------
+        Explanation
+            ``bounds``, and one step for every time an engine was asked; none for a closed form.
+
+        Raises
+        ------
+        DomainError
+            Unless exactly one of the three is given.
+
+        Examples
+        --------
+        >>> import tradeoff as to
+        >>> steps = (to.subsample(to.Gaussian(1), 0.01) ** 1000).explain(delta=1e-5).steps
+        >>> [(step.engine, step.why) for step in steps]
+        [('contour', 'all densities have closed forms')]
+        """
+        from tradeoff.curves.asking import explained
+
+        return explained(self, {"epsilon": epsilon, "delta": delta, "alpha": alpha}, tol, how)
+
     # Algebra.
 
-    def __matmul__(self, other: object) -> TradeOff:
-        """Tensor product f (x) g = T(P x P', Q x Q'): the guarantee of running both (Dong, Roth, Su 2022, Theorem 3.2)."""
-        return _made("tensor", [(self, 1), (operand(other), 1)])
+    def __matmul__(self, other: TradeOff) -> TradeOff:
+        """Tensor product T(P x P', Q x Q'), of running both (Dong, Roth, Su 2022, Theorem 3.2)."""
+        from tradeoff.curves.tensor import tensor
+
+        return tensor([(self, 1), (operand(other), 1)])
 
     def __pow__(self, n: int) -> TradeOff:
         """n-fold tensor power; ``f ** 0`` is the identity."""
-        return _made("tensor", [(self, count("n", n))])
+        from tradeoff.curves.tensor import tensor
+
+        return tensor([(self, count("n", n))])
 
     def __invert__(self) -> TradeOff:
         """Inverse T(Q, P)."""
@@ -219,77 +381,104 @@ class TradeOff(ABC):
         ``"both-orders"``: every ordered pair has at least f: max{f, f^-1}.
         ``"profile"``: delta(eps) known for eps >= 0 in both orders: Symm(f).
         """
-        return _made("symmetrise", self, assume=assume)
+        from tradeoff.operators.symmetrise import symmetrise
+
+        return symmetrise(self, assume=assume)
 
     def group(self, k: int) -> TradeOff:
-        """Guarantee for groups of ``k`` records, 1 - (1 - f)^(o k), for symmetric f (Dong, Roth, Su 2022, Theorem 2.14)."""
-        return _made("group", self, k)
+        """Guarantee for groups of ``k`` records, for symmetric f (Dong, Roth, Su 2022, Theorem 2.14)."""
+        from tradeoff.operators.group import group
 
-    def dual(self) -> Any:
+        return group(self, k)
+
+    def dual(self) -> Dual:
         """Privacy profile as an object of its own, with conjugation back."""
-        return operator("dual")(self)
+        from tradeoff.operators.dual import Dual
 
-    def __ge__(self, other: object) -> bool:
-        """Blackwell order: whether f is at least as private everywhere; raises ``Undecided`` rather than guess."""
-        return bool(operator("at_least")(self, operand(other)))
+        return Dual(self)
 
-    def __le__(self, other: object) -> bool:
+    def __ge__(self, other: TradeOff) -> bool:
+        """Blackwell order: whether f is at least as private everywhere; ``Undecided`` rather than guess."""
+        from tradeoff.operators.order import at_least
+
+        return at_least(self, operand(other))
+
+    def __le__(self, other: TradeOff) -> bool:
         """Whether ``other`` is at least as private everywhere."""
-        return bool(operator("at_least")(operand(other), self))
+        from tradeoff.operators.order import at_least
+
+        return at_least(operand(other), self)
 
     def dominates(self, other: TradeOff, *, failure: float) -> bool:
         """Whether f >= g (x) f_{0,failure}, decided from certified bounds."""
-        return bool(operator("dominates")(self, operand(other), failure=failure))
+        from tradeoff.operators.order import dominates
 
-    def distance(self, other: TradeOff, *, metric: Literal["uniform", "levy"] = "uniform") -> Bounds:
+        return dominates(self, operand(other), failure=failure)
+
+    def distance(self, other: TradeOff, *, metric: Literal["uniform", "levy"] = "uniform") -> Bounds[float]:
         """Distance between two curves, held from both sides."""
-        bounds: Bounds = operator("distance")(self, operand(other), metric=metric)
-        return bounds
+        from tradeoff.operators.distance import distance
 
-    def gdp(self, failure: float = 1e-10) -> Any:
-        """Least mu with f >= G_mu (x) f_{0,failure} at every alpha, with what reporting it gives up: a ``Reduction``."""
-        return operator("gdp")(self, failure=failure)
+        return distance(self, operand(other), metric=metric)
+
+    def gdp(self, failure: float = 1e-10) -> Reduction:
+        """Least mu with f >= G_mu (x) f_{0,failure} at every alpha, with what reporting it gives up."""
+        from tradeoff.gdp.reduction import gdp
+
+        return gdp(self, failure=failure)
 
     def subs(self, values: Mapping[Any, Any]) -> TradeOff:
         """Curve with symbols replaced, for example ``f.subs({mu: 1})``; keys are symbols or their names."""
-        return substituted(self, values)
+        from tradeoff.families.substitution import substitute
 
-    def symbolic(self, alpha: Any = None) -> Any:
-        """Write f(alpha) as a ``Symbolic`` curve, in the given SymPy symbol; for families with closed forms."""
-        return operator("symbolic")(self, alpha)
+        return substitute(self, values)
+
+    def symbolic(self, alpha: Any = None) -> Symbolic:
+        """Write f(alpha) as a formula in the given SymPy symbol; for families with closed forms."""
+        from tradeoff.families.symbolic import symbolic
+
+        return symbolic(self, alpha)
 
     @property
-    def law(self) -> Any:
+    def law(self) -> Law:
         """Law of the privacy loss L = log dQ/dP under P and under Q."""
         self.require_numbers()
-        return operator("law")(self)
+        from tradeoff.operators.law import Law
+
+        return Law(self)
 
     # Whole curves.
 
-    def tabulate(self, alphas: ArrayLike | None = None) -> Any:
-        """Piecewise-linear curves ``lower`` and ``upper`` with lower <= f <= upper at every alpha; ``alphas``: the nodes to use."""
-        return self._whole if alphas is None else operator("tabulate")(self, alphas)
+    def tabulate(self, alphas: Numbers | None = None) -> Tabulated:
+        """Piecewise-linear curves with lower <= f <= upper at every alpha; ``alphas``: the nodes to use."""
+        if alphas is None:
+            return self._whole
+        from tradeoff.operators.tabulate import tabulate
+
+        return tabulate(self, alphas)
 
     @property
-    def _whole(self) -> Any:
-        """The whole curves, made once for each way of answering: a question inside a question inherits its method and memory."""
+    def _whole(self) -> Tabulated:
+        """The whole curves, made once for each way of answering, which inner questions inherit."""
         self.require_numbers()
         return self._wholes.of(query_options().choices, self._tabulated)
 
     @cached_property
-    def _wholes(self) -> Cache[Any]:
+    def _wholes(self) -> Cache[Tabulated]:
         return Cache(CHOICES)
 
-    def _tabulated(self) -> Any:
-        return operator("tabulate")(self, None)
+    def _tabulated(self) -> Tabulated:
+        from tradeoff.operators.tabulate import tabulate
+
+        return tabulate(self)
 
     @property
-    def lower(self) -> Any:
-        """Piecewise-linear curve at or below f for every alpha: safe to report, and a factor like any other."""
+    def lower(self) -> PiecewiseLinear:
+        """Piecewise-linear curve at or below f for every alpha: safe to report, and a factor like any."""
         return self._whole.lower
 
     @property
-    def upper(self) -> Any:
+    def upper(self) -> PiecewiseLinear:
         """Piecewise-linear curve at or above f for every alpha."""
         return self._whole.upper
 
@@ -299,13 +488,8 @@ def rounded_down(sup_loss: float) -> float:
     return sup_loss if np.isinf(sup_loss) or sup_loss == 0 else sup_loss - UNIT * (64 * abs(sup_loss) + 8)
 
 
-def _made(name: str, *operands: Any, **parameters: Any) -> TradeOff:
-    curve: TradeOff = operator(name)(*operands, **parameters)
-    return curve
-
-
 def operand(value: object) -> TradeOff:
-    """Return ``value`` if it is a curve; what leads to one is told how, and an estimate refuses in its own words."""
+    """Return ``value`` if it is a curve; what leads to one is told how."""
     if isinstance(value, TradeOff):
         return value
     for name in (
@@ -319,8 +503,3 @@ def operand(value: object) -> TradeOff:
                 f"{shown(value)} is a {kind}, not a curve: write {type(value).__name__}(...).{name}{call}"
             )
     raise KindError(f"{shown(value)} is not a trade-off function")
-
-
-def substituted(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
-    """Return ``curve`` with symbols replaced, if it knows how."""
-    return _made("subs", curve, values)

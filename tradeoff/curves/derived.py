@@ -1,13 +1,13 @@
 """Curves that an operator makes of other curves: lazy nodes, bounded through their operands.
 
-Every operator of the algebra preserves the order, so it maps (lower, upper) of its operands to (lower, upper) of
-its result; refining the result means refining the operands.
+Every operator of the algebra preserves the order, so it maps (lower, upper) of its operands to (lower, upper)
+of its result; refining the result means refining the operands.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from tradeoff.intervals.concave import conjugate
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.law import LossLaw
 
+if TYPE_CHECKING:
+    from tradeoff.operators.tabulate import Tabulated
+
 _LOG_STEP = 0.25
 _SIDES = 400
 _STEEPEST = 700.0
@@ -26,17 +29,17 @@ _STEEPEST = 700.0
 
 
 class Derived(TradeOff):
-    """Node ``operator(operands)``; a subclass answers one of ``_beta`` and ``_delta``, duality gives the other."""
+    """Node ``operator(operands)``: a subclass bounds beta or delta, and duality gives the other."""
 
     operands: tuple[TradeOff, ...]
     parameters: tuple[Any, ...] = ()
     name: str
     composed = True
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         return beta_from_delta(self, alpha, tol)
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return delta_from_beta(self, epsilon, tol)
 
     @property
@@ -48,11 +51,11 @@ class Derived(TradeOff):
         return frozenset().union(*(operand.free_symbols for operand in self.operands))
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        """Return the operator on changed operands and parameters, built anew: with numbers for symbols it is another curve."""
+        """Return the operator on changed operands and parameters, built anew: it may be another curve."""
         del change
         raise SymbolError(f"{self!r} cannot substitute its symbols; substitute in the curves it is made of")
 
-    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         return self.upper.bounds.epsilon(delta).lower, self.lower.bounds.epsilon(delta).upper
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
@@ -76,9 +79,9 @@ class Derived(TradeOff):
 
 
 class OfBeta(Derived):
-    """Node that knows beta of composed operands: one delta takes hundreds of them, so whole curves of the operands answer."""
+    """Node that knows beta: of composed operands one delta takes hundreds, so whole curves answer."""
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         if self._plain:
             return delta_from_beta(self, epsilon, tol)
         low, high = (
@@ -90,7 +93,7 @@ class OfBeta(Derived):
             low[wide], high[wide] = delta_from_beta(self, epsilon[wide], tol)
         return low, high
 
-    def _tabulated(self) -> Any:
+    def _tabulated(self) -> Tabulated:
         return (
             super()._tabulated()
             if self._plain
@@ -107,14 +110,13 @@ class OfBeta(Derived):
 
 
 def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
-    """Bound f(alpha) = sup over s = e^eps of 1 - delta(log s) - s alpha (Dong, Roth, Su 2022, Proposition 2.12)."""
+    """Bound f(alpha) = sup_s 1 - delta(log s) - s alpha (Dong, Roth, Su 2022, Proposition 2.12)."""
 
     def profile(s: Array) -> Pair:
         positive = s > 0
         low, high = np.ones(len(s)), np.ones(len(s))
         low[positive], high[positive] = (
-            np.clip(side, 0.0, 1.0)
-            for side in curve._delta(np.log(s[positive]), None)  # noqa: SLF001
+            np.clip(side, 0.0, 1.0) for side in curve.delta_bounds(np.log(s[positive]), None)
         )
         # The rounding of log s moves epsilon; delta changes by at most s d(log s).
         slack = 4 * UNIT * s * (1 + np.abs(np.log(np.where(positive, s, 1.0))))
@@ -131,10 +133,10 @@ def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
 
 
 def delta_from_beta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
-    """Bound delta(eps) = sup over alpha of 1 - f(alpha) - e^eps alpha (Dong, Roth, Su 2022, Proposition 2.12)."""
+    """Bound delta(eps) = sup_alpha 1 - f(alpha) - e^eps alpha (the same)."""
 
     def value(alpha: Array) -> Pair:
-        low, high = curve._beta(np.minimum(alpha, 1.0), None)  # noqa: SLF001 - one contract
+        low, high = curve.beta_bounds(np.minimum(alpha, 1.0), None)
         return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
     tiny = np.geomspace(1e-20, 0.5, 100)
@@ -142,13 +144,14 @@ def delta_from_beta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
     slopes = np.exp(np.minimum(epsilon, _STEEPEST))
     low, high = conjugate(value, slopes, points, tol)
     slack = 4 * UNIT * (1 + np.abs(epsilon))
-    # A steeper line than was asked leaves less: beyond the last slope delta is known from above, and by what lies at infinity.
+    # A steeper line than was asked leaves less: beyond the last slope delta is known from above, and by what
+    # lies at infinity.
     low = np.where(epsilon > _STEEPEST, 0.0, low)
     return np.maximum(low - slack, curve.mass_at_infinity.lower), np.minimum(high + slack, 1.0)
 
 
 def sides(curve: TradeOff) -> tuple[PiecewiseLinear, PiecewiseLinear]:
-    """Return piecewise-linear curves below and above, from few questions: for a curve that knows beta, and pays dearly for delta."""
+    """Return piecewise-linear curves below and above, from few questions on beta."""
     tails = np.geomspace(1e-12, 0.5, _SIDES // 2)
     lower, upper = curve.tabulate(np.concatenate([tails, 1 - tails]))
     return lower, upper

@@ -4,18 +4,42 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Collection
-from typing import Any
+from collections.abc import Collection, Sequence
+from collections.abc import Set as AbstractSet
+from fractions import Fraction
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeoff.errors import DomainError, domain, shown
 from tradeoff.intervals.rounding import Array
 
+
+class Expression(Protocol):
+    """A SymPy expression, which has no types of its own: what has free symbols, and can be rewritten."""
+
+    @property
+    def free_symbols(self) -> AbstractSet[Any]: ...
+
+    def xreplace(self, rule: Any) -> Any: ...
+
+
+Number: TypeAlias = float | Fraction | np.floating[Any] | np.integer[Any]
+"""One number, as a question or a parameter takes it."""
+
+Numbers: TypeAlias = NDArray[Any] | Sequence[Number] | Sequence[Sequence[Number]]
+"""Many numbers, answered by an array of their shape."""
+
+Parameter: TypeAlias = Number | Expression
+"""A number, or a formula that waits for numbers."""
+
+Value: TypeAlias = float | Any
+"""A parameter as it is kept: a float, or an expression of SymPy, to whose operators no type can be given."""
+
 MOST = 2**53
 """Up to here every whole number is a float."""
 
-_EXACTLY = ", the most that floats count exactly"
 _TOO_LARGE = f"give a number that a float holds, at most {np.finfo(float).max:.4g} in size"
 
 
@@ -33,7 +57,7 @@ def real(
     open_low: bool = False,
     open_high: bool = False,
 ) -> Any:
-    """Return ``value`` as a float in the range, or unchanged if it is symbolic; raise ``DomainError`` otherwise."""
+    """Return ``value`` as a float in the range, or unchanged if symbolic; else raise ``DomainError``."""
     if is_symbol(value):
         return value
     allowed = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
@@ -60,7 +84,7 @@ def number(
     open_low: bool = False,
     open_high: bool = False,
 ) -> float:
-    """Return ``value`` as a float in the range, where a symbol is no answer; raise ``DomainError`` otherwise."""
+    """Return ``value`` as a float in the range, where a symbol is no answer; else raise ``DomainError``."""
     if is_symbol(value):
         raise domain(name, value, "the real numbers", "substitute a number for the symbol first")
     return float(real(name, value, low, high, open_low=open_low, open_high=open_high))
@@ -73,7 +97,7 @@ def _remedy(low: float, high: float, *, open_low: bool, open_high: bool) -> str:
 
 
 def reals(name: str, value: Any) -> Array:
-    """Return ``value`` as an array of floats of its own shape, which may hold NaN; raise ``DomainError`` if it is none."""
+    """Return ``value`` as an array of floats of its shape, which may hold NaN; else ``DomainError``."""
     try:
         return _floats(value)
     except OverflowError as error:
@@ -83,7 +107,7 @@ def reals(name: str, value: Any) -> Array:
 
 
 def _floats(value: Any) -> Array:
-    """Return numbers as floats; what NumPy would quietly read as one (text, truth values, masks, dates) is a ``TypeError``."""
+    """Return numbers as floats; text, truth values, masks and dates, which NumPy would read, are refused."""
     if is_masked(value):
         raise TypeError("drop or fill its masked entries first")
     raw = np.asarray(value)
@@ -99,7 +123,7 @@ def _floats(value: Any) -> Array:
 
 
 def is_masked(value: Any) -> bool:
-    """Whether ``value`` is a masked array, or a list that holds masked entries: NumPy would read through the mask."""
+    """Whether ``value`` is a masked array, or a list of such: NumPy would read through the mask."""
     return np.ma.isMaskedArray(value) or (
         isinstance(value, list | tuple) and any(map(np.ma.isMaskedArray, value))
     )
@@ -153,7 +177,6 @@ def count(name: str, value: Any, low: int = 0, high: float = math.inf) -> int:
     if isinstance(value, bool | np.bool_) or whole < low:
         raise domain(name, value, allowed, f"give a whole number of at least {low}")
     if whole > high:
-        raise DomainError(
-            f"{name} = {shown(value)} is above {high}{_EXACTLY if high == MOST else ''}; give a smaller number"
-        )
+        why = ", the most that floats count exactly" if high == MOST else ""
+        raise DomainError(f"{name} = {shown(value)} is above {high}{why}; give a smaller number")
     return whole

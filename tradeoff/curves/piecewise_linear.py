@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count, number
+from tradeoff.curves.parameters import Number, count, number
 from tradeoff.curves.vertices import canonical, checked, entries, listed
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -44,13 +44,14 @@ class PiecewiseLinear(TradeOff):
     Parameters
     ----------
     alpha, beta
-        Vertices, alpha increasing from 0; the last has beta = 0. Floats, or ``fractions.Fraction`` (and integers)
-        for exact arithmetic: then products, inverse, hulls, groups and ``hockey_stick`` are exact.
+        Vertices, alpha increasing from 0; the last has beta = 0. Floats, or ``fractions.Fraction`` (and
+        integers) for exact arithmetic: then products, inverse, hulls, groups and ``hockey_stick`` are exact.
 
     Raises
     ------
     CurveError
-        Naming the property violated and the place: shape, range, order, monotonicity, convexity, f <= 1 - alpha.
+        Naming the property violated and the place: shape, range, order, monotonicity, convexity, f <= 1 -
+        alpha.
 
     Notes
     -----
@@ -67,15 +68,15 @@ class PiecewiseLinear(TradeOff):
     Fraction(1, 3)
     """
 
-    def __init__(self, alpha: Iterable[Any], beta: Iterable[Any]) -> None:
-        alpha, beta = listed("alpha", alpha), listed("beta", beta)
-        exact = any(isinstance(v, Fraction) for v in (*alpha, *beta)) and all(
-            isinstance(v, Fraction | int) and not isinstance(v, bool) for v in (*alpha, *beta)
+    def __init__(self, alpha: Iterable[Number], beta: Iterable[Number]) -> None:
+        given = {"alpha": listed("alpha", alpha), "beta": listed("beta", beta)}
+        every = [v for values in given.values() for v in values]
+        in_fractions = all(isinstance(v, Fraction | int) and not isinstance(v, bool) for v in every)
+        self.exact = in_fractions and any(isinstance(v, Fraction) for v in every)
+        vertices = checked(
+            *(entries(v, name, exact=self.exact) for name, v in given.items()), exact=self.exact
         )
-        self.exact = exact
-        a, b = (entries(v, name, exact=exact) for v, name in ((alpha, "alpha"), (beta, "beta")))
-        vertices = checked(a, b, exact=exact)
-        if exact:
+        if self.exact:
             self.alpha, self.beta = canonical(*vertices)
         else:  # convex to the last bit, and no vertex above 1 - alpha by a rounding
             points = hull(
@@ -84,9 +85,10 @@ class PiecewiseLinear(TradeOff):
             self.alpha, self.beta, self.complements = _in_floats(*zip(*points, strict=True))
 
     @classmethod
-    def from_lines(cls, slopes: Any, intercepts: Any) -> PiecewiseLinear:
-        """Return max_k (intercept_k - slope_k alpha)_+, the curve with these supporting lines; slopes decreasing, positive."""
-        # The upper envelope of lines is the lower hull of their dual points (s, -c); the line 0 is one of them.
+    def from_lines(cls, slopes: Array, intercepts: Array) -> PiecewiseLinear:
+        """Return max_k (intercept_k - slope_k alpha)_+; slopes positive, decreasing."""
+        # The upper envelope of lines is the lower hull of their dual points (s, -c); the line 0 is one of
+        # them.
         s, c = np.append(slopes, 0.0), np.append(intercepts, 0.0)
         order = np.argsort(s, kind="stable")
         s, minus_c = lower_hull(s[order], -c[order])
@@ -102,7 +104,7 @@ class PiecewiseLinear(TradeOff):
 
     @classmethod
     def of_wholes(cls, alpha: Sequence[int], beta: Sequence[int]) -> PiecewiseLinear:
-        """Return the curve with these convex vertices, multiples of 2^-1074: floats that keep 1 - alpha and 1 - beta apart."""
+        """Return the curve with these convex vertices, multiples of 2^-1074."""
         x, y, rests = _in_floats(alpha, beta)
         return cls._of(x, y, rests, exact=False)
 
@@ -135,19 +137,19 @@ class PiecewiseLinear(TradeOff):
 
     @cached_property
     def _sup_loss(self) -> Bounds:
-        """Bound log(q/p) of the first segment: its masses are fractions, also where the vertices are floats."""
+        """Bound log(q/p) of the first segment, whose masses are fractions, also of vertices in floats."""
         if len(self.alpha) == 1:
             return Bounds(-np.inf, 0.0)
         (a, b), (c, d) = self.vertices[:2]
         return log_quotient(b - d, c - a) if b > d else Bounds(-np.inf, -np.inf)
 
     @property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         return rational(1 - self.vertices[0][1])
 
     @cached_property
     def vertices(self) -> list[tuple[Fraction, Fraction]]:
-        """Return the vertices as fractions: of each pair that adds to 1 the smaller number is the one that floats hold."""
+        """Return the vertices as fractions: of a pair that adds to 1, floats hold the smaller number."""
         if self.exact:
             return list(zip(self.alpha.tolist(), self.beta.tolist(), strict=True))
         sides = zip((self.alpha, self.beta), self.complements, strict=True)
@@ -170,7 +172,7 @@ class PiecewiseLinear(TradeOff):
 
     @cached_property
     def complements(self) -> tuple[Any, Any]:
-        """Return 1 - alpha and 1 - beta: of each pair that adds to 1 the smaller number is the vertex, the other its complement."""
+        """Return 1 - alpha and 1 - beta: where one is below 1/2, it is what floats hold."""
         return 1 - self.alpha, 1 - self.beta
 
     @cached_property
@@ -180,7 +182,7 @@ class PiecewiseLinear(TradeOff):
             *(v.astype(float) for v in self.complements),
         )
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self.exact:
             low, high = (
                 np.array([tuple(rational(self.at(Fraction(a)))) for a in alpha.tolist()]).reshape(-1, 2).T
@@ -197,7 +199,8 @@ class PiecewiseLinear(TradeOff):
             - 1
         )
         k, after = np.clip(k, 0, len(x) - 1), np.clip(k + 1, 0, len(x) - 1)
-        # y1 + (y0 - y1) b/(a + b), a and b the distances to either vertex: sums and products of what is positive.
+        # y1 + (y0 - y1) b/(a + b), a and b the distances to either vertex: sums and products of what is
+        # positive.
         before, beyond = distance(x[k], rest[k], alpha, left), distance(alpha, left, x[after], rest[after])
         share = beyond / np.where(before + beyond > 0, before + beyond, 1.0)
         value = np.where(before > 0, y[after] + (y[k] - y[after]) * share, y[k])
@@ -207,14 +210,14 @@ class PiecewiseLinear(TradeOff):
             corner, value, up(value, 16)
         )
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         bounds = np.array([self._gain(e) for e in np.clip(epsilon, -_STEEPEST, _STEEPEST)]).T
         # Beyond, delta lies between Q(L = inf) and what it was; far below 0 it is 1 but for e^-690.
         low = np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, bounds[0])
         return np.maximum(low, 0.0), np.maximum(bounds[1], 0.0)
 
     def _gain(self, epsilon: float) -> tuple[float, float]:
-        """Bound the largest 1 - y - s x = 1 - s + s (1 - x) - y, s = e^eps: in each half by the terms that are small there."""
+        """Bound the largest 1 - y - s x = 1 - s + s (1 - x) - y, s = e^eps: by the terms that are small."""
         x, y, rest, power = self._points
         s, fold, units = np.exp(epsilon), np.expm1(epsilon), 8 + 4 * abs(epsilon)
         left = x <= 0.5
@@ -223,8 +226,8 @@ class PiecewiseLinear(TradeOff):
         error += TINY * (x > 0)  # a product below the normal floats
         return float(np.max(gain - error)), float(np.max(gain + error))
 
-    def hockey_stick(self, ratio: Any) -> Any:
-        """Hockey-stick divergence sup_alpha 1 - f(alpha) - ratio alpha = delta(log ratio); exact in fractions.
+    def hockey_stick(self, ratio: Number) -> Fraction | float:
+        """Hockey-stick divergence sup_alpha 1 - f(alpha) - ratio alpha = delta(log ratio), in fractions.
 
         Parameters
         ----------
@@ -238,7 +241,9 @@ class PiecewiseLinear(TradeOff):
         """
         checked = number("ratio", ratio, 0, open_high=True)
         ratio = ratio if isinstance(ratio, Rational) else checked
-        return max(1 - b - ratio * a for a, b in zip(self.alpha.tolist(), self.beta.tolist(), strict=True))
+        vertices = zip(self.alpha.tolist(), self.beta.tolist(), strict=True)
+        gains: list[Fraction | float] = [1 - b - ratio * a for a, b in vertices]
+        return max(gains)
 
     def inverse(self) -> PiecewiseLinear:
         rest, power = self.complements
@@ -249,7 +254,7 @@ class PiecewiseLinear(TradeOff):
         return PiecewiseLinear(*(v.tolist() for v in self._points[:2])) if self.exact else self
 
     def atoms(self) -> tuple[Any, Any]:
-        """Return the P- and Q-masses of the segments, by decreasing likelihood ratio; differences of the numbers that are small."""
+        """Return the P- and Q-masses of the segments, by decreasing ratio, from the small numbers."""
         (x, y), (rest, power) = (self.alpha, self.beta), self.complements
         p = np.where(x[:-1] >= 0.5, -np.diff(rest), np.diff(x))
         return p, np.where(y[1:] >= 0.5, np.diff(power), -np.diff(y))
@@ -335,12 +340,13 @@ class PiecewiseLinear(TradeOff):
 def _capped(size: int) -> None:
     if size > MAX_VERTICES:
         raise SizeError(
-            f"an exact curve of {size} vertices is above the cap of {MAX_VERTICES}; use .floats(), which the engine composes"
+            f"an exact curve of {size} vertices is above the cap of {MAX_VERTICES}; "
+            "use .floats(), which the engine composes"
         )
 
 
 def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
-    """Tensor product of two piecewise-linear curves: all products of atoms, by decreasing ratio; exact in fractions."""
+    """Tensor product: all products of atoms, by decreasing ratio; exact in fractions."""
     _capped((len(f.alpha) - 1) * (len(g.alpha) - 1) + 1)
     (p, q), (r, s) = f.atoms(), g.atoms()
     mass_p, mass_q = np.multiply.outer(p, r).ravel(), np.multiply.outer(q, s).ravel()
@@ -354,7 +360,7 @@ def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
 
 
 def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -> PiecewiseLinear | None:
-    """Return the product of powers in fractions, or None where it takes more than ``work`` products of numbers of 150 bits."""
+    """Return the product of powers in fractions; None if it takes ``work`` products of 150-bit numbers."""
     result = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
     for f in (f for f, n in factors for _ in range(n)):
         work -= (len(result.alpha) - 1) * (len(f.alpha) - 1) * (1 + result._bits / 150)  # noqa: SLF001 - of this class
@@ -365,7 +371,7 @@ def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -
 
 
 def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> PiecewiseLinear:
-    """Return max{f, g}, or the convex hull of min{f, g}; corners of both and their crossings, which are fractions."""
+    """Return max{f, g}, or the convex hull of min{f, g}: corners of both, and crossings in fractions."""
     one, two = f.rational(), g.rational()
     alpha = np.unique(np.concatenate([one.alpha, two.alpha]))
     first, second = (np.array([curve.at(a) for a in alpha], dtype=alpha.dtype) for curve in (one, two))

@@ -9,22 +9,23 @@ from fractions import Fraction
 from functools import cached_property, reduce
 from numbers import Number
 from operator import mul
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tradeoff.composition.cache import Cache
 from tradeoff.composition.options import query_options
-from tradeoff.composition.planner import Composition
+from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
 from tradeoff.curves.contract import CHOICES, TradeOff
-from tradeoff.curves.dispatch import announces, summon
-from tradeoff.curves.parameters import is_symbol
-from tradeoff.errors import NoClosedForm
+from tradeoff.curves.parameters import Value, is_symbol
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, total, whole
 from tradeoff.intervals.rounding import TINY, Array
 from tradeoff.loss.discrete import AtomicLaw, leaking
 from tradeoff.loss.law import LossLaw, lost_mass
+
+if TYPE_CHECKING:
+    from tradeoff.composition.planner import Composition
 
 Factors = dict[TradeOff, int]
 Rule = Callable[[Factors], Factors | None]
@@ -38,19 +39,16 @@ def rule(function: Rule) -> Rule:
     return function
 
 
-@announces("tensor")
 def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
     """Tensor product of curves with multiplicities, simplified by every closed form known."""
-    summon()
+    from tradeoff.families.closed_forms import simplified  # which fills the table
+
     found: Factors = {}
     for curve, n in factors:
-        inner = curve.factors.items() if isinstance(curve, Tensor) else ((curve, 1),)
-        for factor, power in inner:
+        for factor, power in curve.factors.items():
             if n * power:
                 found[factor] = found.get(factor, 0) + n * power
-    for identity in RULES:
-        simpler = identity(found)
-        found = found if simpler is None else simpler
+    found = simplified(found)
     if len(found) == 1:
         curve, n = next(iter(found.items()))
         if n == 1:
@@ -58,17 +56,12 @@ def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
     return Tensor(found)
 
 
-@announces("by_engine")
-def by_engine(curve: TradeOff) -> Tensor:
-    """Return a curve as a product of itself alone, which the engines answer whatever closed forms there are."""
-    return Tensor({curve: 1})
-
-
 class Tensor(TradeOff):
     """Product of curves; holds ``{factor: power}`` and computes only when a number is asked.
 
-    Two products with the same factors are equal, whatever the order they were written in. The first question in a
-    region of epsilon costs one FFT a distinct factor, whatever the powers; later ones nearby come from its table.
+    Two products with the same factors are equal, whatever the order they were written in. The first question
+    in a region of epsilon costs one FFT a distinct factor, whatever the powers; later ones nearby come from
+    its table.
     """
 
     composed = True
@@ -80,7 +73,11 @@ class Tensor(TradeOff):
             shown = repr(item[0])
             return shown, item[1], _spelled(item[0]) if alike[shown] > 1 else ""
 
-        self.factors = dict(sorted(factors.items(), key=place))
+        self._factors = dict(sorted(factors.items(), key=place))
+
+    @property
+    def factors(self) -> Mapping[TradeOff, int]:
+        return self._factors
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Tensor) and self.factors == other.factors
@@ -98,7 +95,7 @@ class Tensor(TradeOff):
 
     @property
     def _sides(self) -> tuple[Composition, Composition]:
-        """Return compositions of laws below and above the truth; the same one when every factor has an exact law."""
+        """Return compositions of laws below and above the truth; one if every factor has an exact law."""
         return self._composed.of(query_options().choices, self._compositions)
 
     @cached_property
@@ -106,13 +103,13 @@ class Tensor(TradeOff):
         return Cache(CHOICES)
 
     def _compositions(self) -> tuple[Composition, Composition]:
-        pairs = [law_pair(factor, n) for factor, n in self.factors.items()]
-        lower = Composition([low for low, _, _ in pairs], [n for _, _, n in pairs], symmetric=self.symmetric)
-        if all(low is high for low, high, _ in pairs):
-            return lower, lower
-        return lower, Composition(
-            [high for _, high, _ in pairs], [n for _, _, n in pairs], symmetric=self.symmetric
-        )
+        # The engines are loaded when a number is asked.
+        from tradeoff.composition.planner import Composition
+
+        below, above, counts = zip(*(law_pair(factor, n) for factor, n in self.factors.items()), strict=True)
+        lower = Composition(below, counts, symmetric=self.symmetric)
+        exact = all(low is high for low, high in zip(below, above, strict=True))
+        return lower, lower if exact else Composition(above, counts, symmetric=self.symmetric)
 
     @cached_property
     def _leak(self) -> tuple[Bounds, Bounds, TradeOff] | None:
@@ -120,20 +117,21 @@ class Tensor(TradeOff):
         leaking = [(factor, n) for factor, n in self.factors.items() if factor.leak is not None]
         if not leaking:
             return None
-        kept = _product((factor.kept, n) for factor, n in leaking)  # type: ignore[attr-defined]  # what leaks says what it keeps
+        kept = _product((factor.kept, n) for factor, n in leaking)
         return (
             self._lost(leaking),
             kept,
             tensor((factor, n) for factor, n in self.factors.items() if factor.leak is None),
         )
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self._leak is not None:
-            # f (x) f_{0,delta} (alpha) = (1 - delta) f(alpha/(1 - delta)); f decreases, so each side takes the other end of alpha.
+            # f (x) f_{0,delta} (alpha) = (1 - delta) f(alpha/(1 - delta)); f decreases, so each side takes
+            # the other end of alpha.
             _, kept, rest = self._leak
             least, most = clip(alpha / kept, 0.0, 1.0) if kept.upper > 0 else (alpha, alpha)
-            low = rest.bounds._beta(most, tol)[0]  # noqa: SLF001 - one contract
-            high = np.where(least < 1, rest.bounds._beta(least, tol)[1], 0.0)  # noqa: SLF001 - as above
+            low = certified_beta(rest, most, tol)[0]
+            high = np.where(least < 1, certified_beta(rest, least, tol)[1], 0.0)
             low, high = clip(kept * Bounds(low, high), 0.0, 1.0)
             return low, high
         inside = (alpha > 0) & (alpha < 1)
@@ -146,20 +144,20 @@ class Tensor(TradeOff):
                 high[inside] = above.beta(alpha[inside], tol)[1]
         return low, high
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         if self._leak is not None:
             delta, kept, rest = self._leak
-            low, high = delta + kept * Bounds(*rest.bounds._delta(epsilon, tol))  # noqa: SLF001 - one contract
+            low, high = delta + kept * Bounds(*certified_delta(rest, epsilon, tol))
             return low, high
         below, above = self._sides  # a curve below f has a profile above delta
         low, high = below.delta(epsilon, tol)
         return (low if above is below else above.delta(epsilon, tol)[0]), high
 
-    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         if self._leak is not None:
             leak, kept, rest = self._leak
             least, most = clip((delta - leak) / kept, 0.0, 1.0)
-            return rest.bounds._epsilon(most, tol)[0], rest.bounds._epsilon(least, tol)[1]  # noqa: SLF001 - one contract
+            return certified_epsilon(rest, most, tol)[0], certified_epsilon(rest, least, tol)[1]
         below, above = self._sides
         low, high = below.epsilon(delta, tol)
         return (low if above is below else above.epsilon(delta, tol)[0]), high
@@ -174,7 +172,7 @@ class Tensor(TradeOff):
         return clip(-expm1(kept), 0.0, 1.0)
 
     @cached_property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         return self._lost(self.factors.items())
 
     @property
@@ -196,13 +194,13 @@ class Tensor(TradeOff):
     def inverse(self) -> TradeOff:
         return self if self.symmetric else tensor((factor.inverse(), n) for factor, n in self.factors.items())
 
-    def kl(self) -> Any:
+    def kl(self) -> Value:
         """Kullback-Leibler divergence KL(P || Q): the sum over the factors, in nats."""
-        return _total(n * factor.kl() for factor, n in self.factors.items())  # type: ignore[attr-defined]  # families define it
+        return _total(n * factor.kl() for factor, n in self.factors.items())
 
-    def renyi(self, order: float) -> Any:
+    def renyi(self, order: float) -> Value:
         """Renyi divergence of the given order: the sum over the factors, in nats."""
-        return _total(n * factor.renyi(order) for factor, n in self.factors.items())  # type: ignore[attr-defined]  # as above
+        return _total(n * factor.renyi(order) for factor, n in self.factors.items())
 
     def loss_law(self) -> LossLaw:
         if len(self.factors) == 1:
@@ -218,12 +216,6 @@ class Tensor(TradeOff):
             return leaking(rest, self.q_plus, log_kept)
         return super().loss_law()
 
-    def laws(self) -> tuple[LossLaw, LossLaw]:
-        try:
-            return super().laws()
-        except NoClosedForm:  # an operator was put on a product: its whole curves stand for it
-            return self.lower.loss_law(), self.upper.loss_law()
-
     def __repr__(self) -> str:
         return " (x) ".join(
             f"{factor!r}^{n}" if n > 1 else repr(factor) for factor, n in self.factors.items()
@@ -237,7 +229,7 @@ def _product(powers: Iterable[tuple[Bounds, int]]) -> Bounds:
 
 
 def _spelled(value: object) -> str:
-    """Return what a curve is made of, with all digits: two that are printed alike are still told apart, and put in one order."""
+    """Return what a curve is made of, with all digits: curves that are printed alike are told apart."""
     if isinstance(value, TradeOff):
         parts = ", ".join(f"{name}={_spelled(part)}" for name, part in sorted(value.__getstate__().items()))
         return f"{type(value).__name__}({parts})"
@@ -249,16 +241,15 @@ def _spelled(value: object) -> str:
     return repr(value) if plain else type(value).__name__
 
 
-def _total(terms: Iterable[Any]) -> Any:
+def _total(terms: Iterable[Value]) -> Value:
     values = list(terms)
     return sum(values) if any(is_symbol(value) for value in values) else math.fsum(values)
 
 
 def law_pair(factor: TradeOff, n: int) -> tuple[LossLaw, LossLaw, int]:
     """Return laws of a curve below and a curve above ``factor``, and how many copies are left to compose."""
-    power_law = getattr(factor, "power_law", None)
-    if power_law is not None and n > 1:
-        law = power_law(n)
+    law = factor.power_law(n) if n > 1 else None
+    if law is not None:
         return law, law, 1
     low, high = factor.laws()
     return low, high, n

@@ -1,4 +1,4 @@
-"""Vertices as they are given: read, checked against every property of a trade-off function, refused by name and place."""
+"""Vertices as they are given: read, checked, refused by the property that fails and its place."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tradeoff.errors import CurveError, DomainError, shown
 from tradeoff.intervals.hull import lower_hull
 
 _FORGIVEN = 1e-12
-"""Violation of convexity or of f <= 1 - alpha that rounding explains: it is repaired downwards, the safe side."""
+"""Violation of convexity or of f <= 1 - alpha that rounding explains: repaired downwards."""
 
 
 def listed(name: str, values: Any) -> list[Any]:
@@ -48,8 +48,11 @@ def checked(alpha: Any, beta: Any, *, exact: bool) -> tuple[Any, Any]:
     _refuse(
         alpha[:1] != 0, lambda _: f"alpha[0] = {_told(alpha[0])} must be 0: give f(0) as the first vertex"
     )
-    last = f"the last vertex ({_told(alpha[-1])}, {_told(beta[-1])}) must have beta = 0, as f(1) = 0 for every trade-off function"
-    _refuse(beta[-1:] != 0, lambda _: last)
+    last = f"({_told(alpha[-1])}, {_told(beta[-1])})"
+    _refuse(
+        beta[-1:] != 0,
+        lambda _: f"the last vertex {last} must have beta = 0, as f(1) = 0 for every trade-off function",
+    )
     _refuse(
         np.diff(alpha) < 0,
         lambda k: (
@@ -72,7 +75,8 @@ def checked(alpha: Any, beta: Any, *, exact: bool) -> tuple[Any, Any]:
     _refuse(
         above,
         lambda k: (
-            f"not convex at vertex {k}: ({_told(alpha[k])}, {_told(beta[k])}) lies above the chord of its neighbours"
+            f"not convex at vertex {k}: ({_told(alpha[k])}, {_told(beta[k])}) "
+            "lies above the chord of its neighbours"
         ),
     )
     return hull

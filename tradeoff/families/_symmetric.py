@@ -27,7 +27,7 @@ class SymmetricFamily(TradeOff):
     def _tail(self, epsilon: Array) -> Pair:
         """Bound delta(epsilon) for epsilon >= 0."""
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         # delta(-eps) = 1 - e^-eps + e^-eps delta(eps) when f = f^-1: two positive terms.
         below = np.minimum(epsilon, 0.0)
         low, high = exp(below) * Bounds(*self._tail(np.abs(epsilon))) - expm1(below)
@@ -36,7 +36,7 @@ class SymmetricFamily(TradeOff):
 
 @lru_cache(maxsize=256)  # of curves in use: a thousand questions to one of them need it once
 def grown(epsilon: float) -> tuple[float, float, int]:
-    """Return e^epsilon as (high + low) 2^exponent, ½ <= high < 1; beyond 2^4000 no float but 0 times it is below 1."""
+    """Return e^epsilon as (high + low) 2^exponent, ½ <= high < 1; beyond 2^4000 it is 2^4000."""
     with mpmath.workprec(160):
         mantissa, exponent = mpmath.frexp(mpmath.exp(epsilon))
         high = float(mantissa)

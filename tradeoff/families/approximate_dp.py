@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import Parameter
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 
 
-def approximate_dp(epsilon: Any, delta: Any) -> TradeOff:
-    """Least private curve of (epsilon, delta)-DP: max{0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha)}.
+def approximate_dp(epsilon: Parameter, delta: Parameter) -> TradeOff:
+    """Least private curve of (eps, delta)-DP: max{0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha)}.
 
     Parameters
     ----------

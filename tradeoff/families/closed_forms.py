@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, exact_product
-from tradeoff.curves.tensor import Factors, rule
+from tradeoff.curves.tensor import RULES, Factors, rule
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
@@ -36,24 +35,22 @@ def absorbing(factors: Factors) -> Factors | None:
 
 @rule
 def semigroups(factors: Factors) -> Factors | None:
-    """Families closed under the product: each multiplies its own, exactly, so that no order of factors matters."""
-    found: Factors = {}
-    closed: dict[type, list[tuple[Any, int]]] = {}
+    """Families closed under the product: each multiplies its own, exactly, so that no order matters."""
+    families: dict[type[TradeOff], list[tuple[TradeOff, int]]] = {}
     for f, n in factors.items():
-        if hasattr(type(f), "product"):
-            closed.setdefault(type(f), []).append((f, n))
-        else:
-            found[f] = n
-    for family, members in closed.items():
-        single = len(members) == 1 and members[0][1] == 1
-        curve = members[0][0] if single else family.product(members)  # type: ignore[attr-defined]  # looked up above
-        found[curve] = found.get(curve, 0) + 1
+        families.setdefault(type(f), []).append((f, n))
+    found: Factors = {}
+    for family, members in families.items():
+        several = sum(n for _, n in members) > 1
+        curve = family.product(members) if several else None
+        for f, n in members if curve is None else [(curve, 1)]:
+            found[f] = found.get(f, 0) + n
     return unit(found)
 
 
 @rule
 def fractions(factors: Factors) -> Factors | None:
-    """Piecewise-linear curves in exact fractions multiply exactly, up to half a second of work; in floats the order would matter."""
+    """Curves in fractions multiply exactly, up to half a second of work; in floats the order would matter."""
     exact = [(f, n) for f, n in factors.items() if isinstance(f, PiecewiseLinear) and f.exact]
     if sum(n for _, n in exact) < 2:
         return None
@@ -67,3 +64,11 @@ def fractions(factors: Factors) -> Factors | None:
 def empty(factors: Factors) -> Factors | None:
     """Take the empty product to the identity."""
     return None if factors else {Identity(): 1}
+
+
+def simplified(factors: Factors) -> Factors:
+    """Apply every identity in turn."""
+    for identity in RULES:
+        simpler = identity(factors)
+        factors = factors if simpler is None else simpler
+    return factors

@@ -54,7 +54,7 @@ class DiscreteGaussianCurve(LawCurve):
 
 @dataclass(frozen=True, repr=False, eq=True)
 class DiscreteLaplaceCurve(LawCurve):
-    """Testing x against x + shift for x on the integers with pmf proportional to e^(-|x|/scale): shift + 1 ratios.
+    """Testing x against x + shift, x integer with pmf proportional to e^(-|x|/scale): shift + 1 ratios.
 
     Parameters
     ----------

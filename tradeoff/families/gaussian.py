@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
-from scipy.special import ndtri
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count, real
+from tradeoff.curves.parameters import Parameter, Value, count, real
 from tradeoff.errors import DomainError, shown
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.families.identity import Identity
@@ -50,15 +49,14 @@ class Gaussian(SymmetricFamily):
     4.377178
     """
 
-    mu: Any
+    mu: Value
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", real("mu", self.mu, 0))
+    def __init__(self, mu: Parameter) -> None:
+        object.__setattr__(self, "mu", real("mu", mu, 0))
 
     @classmethod
-    def product(cls, members: Iterable[tuple[Gaussian, int]]) -> TradeOff:
-        """Return the product of powers: mu^2 adds, in fractions, so that nothing underflows and no order matters."""
-        members = list(members)
+    def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff:
+        """Return the product of powers: mu^2 adds, in fractions: nothing underflows, no order matters."""
         if any(f.free_symbols for f, _ in members):
             return cls(_root(sum(n * f.mu * f.mu for f, n in members)))
         if any(np.isinf(f.mu) for f, _ in members):
@@ -73,7 +71,7 @@ class Gaussian(SymmetricFamily):
             )
         return cls(mu)
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if np.isinf(self.mu):
             return np.zeros_like(alpha), np.zeros_like(alpha)
         if self.mu == 0:
@@ -92,7 +90,8 @@ class Gaussian(SymmetricFamily):
         # Dong, Roth, Su 2022, Corollary 2.13.
         if self.mu < _BLUNT:
             return hockey_stick(epsilon, self.mu)
-        # delta <= Phi(-a) with a = eps/mu - mu/2, and 1 - delta <= Phi(a) + phi(a)/mu: no float tells them from 0 beyond 40.
+        # delta <= Phi(-a) with a = eps/mu - mu/2, and 1 - delta <= Phi(a) + phi(a)/mu: no float tells them
+        # from 0 beyond 40.
         above, below = epsilon / self.mu, self.mu / 2
         low, high = np.where(above < below, 1 - UNIT, 0.0), np.where(above < below, 1.0, TINY)
         near = np.abs(above - below) - 8 * UNIT * (above + below) < 40
@@ -117,18 +116,14 @@ class Gaussian(SymmetricFamily):
             return Gaussian(k * self.mu)
         return self._finite(square_root((k * Fraction(self.mu)) ** 2), [(self, k)])
 
-    def kl(self) -> Any:
+    def kl(self) -> Value:
         """Kullback-Leibler divergence KL(P || Q) = mu^2/2, in nats."""
         return self.mu * self.mu / 2
 
-    def renyi(self, order: float) -> Any:
+    def renyi(self, order: float) -> Value:
         """Renyi divergence of the given order, order mu^2/2, in nats."""
         order = real("order", order, 0, open_low=True)
         return order * (self.mu * self.mu / 2) if self.mu != 0 else 0.0
-
-    def slope(self, alpha: Any) -> Any:
-        """Return the derivative G_mu'(alpha) = -e^(mu z - mu^2/2), z = Phi^-1(1 - alpha)."""
-        return -np.exp(-self.mu * ndtri(alpha) - self.mu**2 / 2)
 
     @property
     def free_symbols(self) -> frozenset[Any]:

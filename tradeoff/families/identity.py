@@ -21,7 +21,7 @@ class Identity(SymmetricFamily):
     0.75
     """
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = 1 - Bounds.of(alpha)
         return low, high
 
@@ -47,10 +47,6 @@ class Identity(SymmetricFamily):
     def group(self, k: int) -> Identity:
         del k
         return self
-
-    def slope(self, alpha: Array) -> Array:
-        """Return the derivative f'(alpha) = -1."""
-        return -np.ones_like(np.asarray(alpha, dtype=float))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Identity)

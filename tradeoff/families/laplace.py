@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count, number, real
+from tradeoff.curves.parameters import Parameter, Value, count, number, real
 from tradeoff.families._symmetric import SymmetricFamily, grown, numeric, symbols_of, written
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair, held
@@ -21,7 +21,7 @@ from tradeoff.loss.laplace import LaplaceLaw
 
 @dataclass(frozen=True, repr=False)
 class Laplace(SymmetricFamily):
-    """Testing Lap(0,1) against Lap(epsilon,1): the curve of the Laplace mechanism with sensitivity/scale = epsilon.
+    """Testing Lap(0,1) against Lap(epsilon,1): the Laplace mechanism with sensitivity/scale = epsilon.
 
     f(alpha) is 1 - e^eps alpha below e^-eps/2, e^-eps/(4 alpha) up to 1/2, and e^-eps (1 - alpha) above.
 
@@ -41,14 +41,14 @@ class Laplace(SymmetricFamily):
     1.0
     """
 
-    epsilon_0: Any
+    epsilon_0: Value
     least: float | None = None
     """The float below epsilon where it is a product, rounded up."""
 
-    def __init__(self, epsilon: Any) -> None:
+    def __init__(self, epsilon: Parameter) -> None:
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True))
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         high, low, exponent = grown(self.epsilon_0)
         with np.errstate(over="ignore"):
             scaled = np.ldexp(alpha, exponent)
@@ -67,7 +67,7 @@ class Laplace(SymmetricFamily):
         )  # 1 - x <= 1/(4x): where floats cannot tell them apart both are held
         inner = where(share.upper <= 0.5, steep, where(share.lower < 0.5, kink, middle))
         low, high = clip(where(alpha > 0.5, flat, inner), 0.0, 1.0)
-        return low, (high if self.least is None else Laplace(self.least)._beta(alpha, tol)[1])  # noqa: SLF001 - of this class
+        return low, (high if self.least is None else Laplace(self.least).beta_bounds(alpha, tol)[1])
 
     def _tail(self, epsilon: Array) -> Pair:
         # delta(eps') = 1 - e^((eps' - eps)/2) for eps' <= eps.
@@ -98,22 +98,17 @@ class Laplace(SymmetricFamily):
         object.__setattr__(group, "least", least if least < most else None)
         return group
 
-    def kl(self) -> Any:
+    def kl(self) -> Value:
         """Kullback-Leibler divergence KL(P || Q) = eps - 1 + e^-eps, in nats."""
         return self.epsilon_0 + np.expm1(-self.epsilon_0)
 
     def renyi(self, order: float) -> float:
-        """Renyi divergence of order > 1, log[a/(2a-1) e^((a-1) eps) + (a-1)/(2a-1) e^(-a eps)]/(a-1), in nats (Mironov 2017)."""
+        """Renyi divergence of order a > 1, in nats (Mironov 2017)."""
         a, e = number("order", order, 1, open_low=True), numeric(self, self.epsilon_0)
-        share = (1 - 1 / a) / (2 - 1 / a)  # the bracket is e^((a-1) eps) [1 + share (e^(-(2a-1) eps) - 1)]
+        # log[a/(2a-1) e^((a-1) eps) + (a-1)/(2a-1) e^(-a eps)]/(a-1), whose bracket is
+        # e^((a-1) eps) [1 + share (e^(-(2a-1) eps) - 1)]
+        share = (1 - 1 / a) / (2 - 1 / a)
         return e + math.log1p(share * math.expm1(-(2 * a - 1) * e)) / (a - 1) if e else 0.0
-
-    def slope(self, alpha: Any) -> Any:
-        """Return the derivative f'(alpha) away from the two kinks."""
-        alpha = np.asarray(alpha, dtype=float)
-        e = self.epsilon_0
-        inner = -np.exp(-e) / (4 * np.maximum(alpha, 1e-300) ** 2)
-        return np.where(alpha < np.exp(-e) / 2, -np.exp(e), np.where(alpha <= 0.5, inner, -np.exp(-e)))
 
     @property
     def free_symbols(self) -> frozenset[Any]:

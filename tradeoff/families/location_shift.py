@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import real
+from tradeoff.curves.parameters import Number, real
 from tradeoff.errors import DomainError, NoClosedForm, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
@@ -56,8 +56,8 @@ class LocationShift(TradeOff):
     Parameters
     ----------
     distribution
-        Frozen distribution of ``scipy.stats``: norm, laplace, logistic, hypsecant, gumbel_r, gumbel_l, or gennorm
-        with 1 <= beta <= 100; any location and scale.
+        Frozen distribution of ``scipy.stats``: norm, laplace, logistic, hypsecant, gumbel_r, gumbel_l, or
+        gennorm with 1 <= beta <= 100; any location and scale.
     shift
         Real number in the unit of the distribution, at most 500 scales. A negative shift is the other order.
     assume_log_concave
@@ -67,13 +67,15 @@ class LocationShift(TradeOff):
     Raises
     ------
     DomainError
-        If the law is not known to be log-concave. For heavy tails, Student t or Cauchy, the likelihood ratio is not
-        monotone, and a mechanism's guarantee is the hull of the infimum over all |shift| <= Delta, not this curve.
+        If the law is not known to be log-concave. For heavy tails, Student t or Cauchy, the likelihood ratio
+        is not monotone, and a mechanism's guarantee is the hull of the infimum over all |shift| <= Delta, not
+        this curve.
 
     Notes
     -----
-    The loss increases along the line when the density is log-concave, so thresholds are optimal (Neyman-Pearson).
-    Computed by quadrature of the density: bounds are about 1e-12 apart, relative, in both tails of the profile.
+    The loss increases along the line when the density is log-concave, so thresholds are optimal
+    (Neyman-Pearson). Computed by quadrature of the density: bounds are about 1e-12 apart, relative, in both
+    tails of the profile.
 
     Examples
     --------
@@ -84,7 +86,7 @@ class LocationShift(TradeOff):
     (logistic(scale=2) + 1, 0.645339, 0.03509)
     """
 
-    def __init__(self, distribution: Any, shift: Any, *, assume_log_concave: bool = False) -> None:
+    def __init__(self, distribution: Any, shift: Number, *, assume_log_concave: bool = False) -> None:
         self.distribution, self.name, self.arguments = distribution, *_identify(distribution)
         self.shift = real("shift", shift, -np.inf, np.inf, open_low=True, open_high=True)
         if isinstance(self.shift, float) is False:
@@ -138,15 +140,15 @@ class LocationShift(TradeOff):
         (low, high), (other_low, other_high) = ask(self._known(float(more))), ask(self._known(float(less)))
         return np.minimum(low, other_low), np.maximum(high, other_high)
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self._known is not None:
-            return self._either(lambda f: f._beta(alpha, tol))  # noqa: SLF001 - one contract
+            return self._either(lambda f: f.beta_bounds(alpha, tol))
         low, high = self._shape.beta(alpha)
         return np.where(alpha == 0, 1.0, low), high  # on the whole line Q has no mass where P has none
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         if self._known is not None:
-            return self._either(lambda f: f._delta(epsilon, tol))  # noqa: SLF001 - one contract
+            return self._either(lambda f: f.delta_bounds(epsilon, tol))
         low, high = self._law.tail(epsilon)  # type: ignore[attr-defined]  # both laws of shifts have it
         if not self._exact_theta:  # sup L is rounded, and delta(eps) <= sup L - eps
             near = np.abs(epsilon - self._shape.sup_loss) <= 4 * UNIT * self.theta
@@ -178,7 +180,7 @@ class LocationShift(TradeOff):
         )
 
     def group(self, k: int) -> TradeOff:
-        """Guarantee for groups of ``k``: 1 - (1 - f)^(o k) is the curve of k times the shift, for symmetric f."""
+        """Guarantee for groups of ``k``: the curve of k times the shift, for symmetric f."""
         if not self.symmetric:
             return super().group(k)
         return LocationShift(self.distribution, real("k", k, 0) * self.shift, assume_log_concave=self.assumed)
@@ -197,14 +199,16 @@ class LocationShift(TradeOff):
     def __repr__(self) -> str:
         plain = {"loc": 0.0, "scale": 1.0}
         shown = ", ".join(f"{name}={value:.6g}" for name, value in self.arguments if value != plain.get(name))
-        return f"{self.name}{f'({shown})' if shown else ''} {'-' if self.shift < 0 else '+'} {abs(self.shift):.6g}"
+        sign = "-" if self.shift < 0 else "+"
+        return f"{self.name}{f'({shown})' if shown else ''} {sign} {abs(self.shift):.6g}"
 
 
 def _identify(distribution: Any) -> tuple[str, tuple[tuple[str, float], ...]]:
     """Return the name of a frozen SciPy distribution and its arguments, defaults included."""
     if not (hasattr(distribution, "dist") and hasattr(distribution, "logpdf")):
         raise DomainError(
-            f"distribution = {shown(distribution)} is not a frozen continuous distribution of scipy.stats, such as norm(scale=2)"
+            f"distribution = {shown(distribution)} is not a frozen continuous distribution of "
+            "scipy.stats, such as norm(scale=2)"
         )
     generator = distribution.dist
     shapes = [name.strip() for name in (generator.shapes or "").split(",") if name.strip()]
@@ -216,22 +220,23 @@ def _identify(distribution: Any) -> tuple[str, tuple[tuple[str, float], ...]]:
     except TypeError as error:
         raise DomainError(f"{generator.name}: parameters must be single numbers, not arrays") from error
     if not (np.isfinite(found["loc"]) and 0 < found["scale"] < np.inf):
-        raise DomainError(
-            f"{generator.name}: loc = {found['loc']}, scale = {found['scale']} is outside the reals and (0, inf)"
-        )
+        given = f"loc = {found['loc']}, scale = {found['scale']}"
+        raise DomainError(f"{generator.name}: {given} is outside the reals and (0, inf)")
     return generator.name, tuple(sorted(found.items()))
 
 
 def _refuse(distribution: Any, name: str, *, allowed: bool) -> None:
     if name in _HEAVY:
         raise DomainError(
-            f"{name} is not log-concave: its likelihood ratio is not monotone, so thresholds are not optimal tests, and a mechanism's "
-            "guarantee is the hull of the infimum over all |shift| <= Delta, not the curve at Delta"
+            f"{name} is not log-concave: its likelihood ratio is not monotone, so thresholds are not optimal "
+            "tests, and a mechanism's guarantee is the hull of the infimum over all |shift| <= Delta, "
+            "not the curve at Delta"
         )
     if not allowed:
         known = ", ".join(sorted(_SYMMETRIC | set(_SHAPES)))
         raise DomainError(
-            f"{name} is not known to be log-concave; known are {known}; if its density is, pass assume_log_concave=True"
+            f"{name} is not known to be log-concave; known are {known}; "
+            "if its density is, pass assume_log_concave=True"
         )
     low, high = distribution.support()
     if np.isfinite(low) or np.isfinite(high):

@@ -27,8 +27,9 @@ class Profile:
         Returns
         -------
         PiecewiseLinear
-            max over the pairs of max{0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha)}, in fractions; e^eps is
-            a float rounded up, and so the curve below (Dong, Roth, Su 2022, Proposition 2.11 and 2.12).
+            max over the pairs of max{0, 1 - delta - e^eps alpha, e^-eps (1 - delta - alpha)}, in fractions;
+            e^eps is a float rounded up, and so the curve below (Dong, Roth, Su 2022, Proposition 2.11 and
+            2.12).
 
         Raises
         ------

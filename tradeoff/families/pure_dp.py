@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.curves.parameters import number, real
+from tradeoff.curves.parameters import Parameter, Value, number, real
 from tradeoff.families._symmetric import SymmetricFamily, grown, numeric, symbols_of, written
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip, exp, expm1, maximum, minimum
@@ -36,18 +36,18 @@ class PureDP(SymmetricFamily):
     17.787128
     """
 
-    epsilon_0: Any
+    epsilon_0: Value
 
-    def __init__(self, epsilon: Any) -> None:
+    def __init__(self, epsilon: Parameter) -> None:
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True))
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         flat = exp(-self.epsilon_0) * (1 - Bounds.of(alpha))
         low, high = clip(maximum(self._steep(alpha), flat), 0.0, 1.0)
         return low, high
 
     def _steep(self, alpha: Array) -> Bounds:
-        """Bound 1 - e^eps alpha where it is above -7, from twice the digits of a float: next to the kink it is small."""
+        """Bound 1 - e^eps alpha above -7, from twice the digits of a float: next to the kink it is small."""
         high, low, exponent = grown(self.epsilon_0)
         with np.errstate(over="ignore"):
             share = np.minimum(np.ldexp(alpha, exponent), 8.0)
@@ -71,7 +71,7 @@ class PureDP(SymmetricFamily):
         """Return the law of L of the n-fold product, exactly."""
         return binomial_law(self.epsilon_0, n)
 
-    def kl(self) -> Any:
+    def kl(self) -> Value:
         """Kullback-Leibler divergence KL(P || Q) = eps tanh(eps/2), in nats."""
         return self.epsilon_0 * np.tanh(self.epsilon_0 / 2)
 
@@ -80,14 +80,6 @@ class PureDP(SymmetricFamily):
         a, e = number("order", order, 1, open_low=True), numeric(self, self.epsilon_0)
         share = math.exp(-e) / (1 + math.exp(-e))  # the sum is e^((a-1) eps) [1 + q (e^(-2(a-1) eps) - 1)]
         return e + math.log1p(share * math.expm1(-2 * (a - 1) * e)) / (a - 1) if e else 0.0
-
-    def slope(self, alpha: Any) -> Any:
-        """Return the derivative f'(alpha) away from the kink."""
-        return np.where(
-            np.asarray(alpha) < 1 / (1 + np.exp(self.epsilon_0)),
-            -np.exp(self.epsilon_0),
-            -np.exp(-self.epsilon_0),
-        )
 
     @property
     def free_symbols(self) -> frozenset[Any]:

@@ -8,14 +8,12 @@ from typing import Any
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.dispatch import announces
 from tradeoff.curves.parameters import is_symbol
 from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import SymbolError
 from tradeoff.families.symbolic_forms import PARAMETERS
 
 
-@announces("subs")
 def substitute(curve: TradeOff, values: Mapping[Any, Any], *, strict: bool = True) -> TradeOff:
     """Return ``curve`` with symbols replaced, keys being symbols or their names.
 

@@ -9,9 +9,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from tradeoff.curves.asking import How
-from tradeoff.curves.contract import TradeOff, rounded_down
+from tradeoff.curves.contract import TradeOff, operand, rounded_down
 from tradeoff.curves.derived import delta_from_beta, sides
-from tradeoff.curves.dispatch import announces, operator
 from tradeoff.curves.parameters import count, is_symbol, real
 from tradeoff.curves.tensor import Factors, rule
 from tradeoff.errors import DomainError, NoClosedForm, shown
@@ -27,7 +26,7 @@ Profile = Callable[[Any], Any]
 
 
 class Symbolic(TradeOff):
-    """Trade-off function given by an expression f(alpha): algebra on formulas, numbers once nothing is left to substitute.
+    """Trade-off function given by an expression f(alpha): algebra on formulas, numbers once none is left.
 
     Parameters
     ----------
@@ -39,15 +38,15 @@ class Symbolic(TradeOff):
     Raises
     ------
     CurveError
-        If the expression has no parameters and is not convex, non-increasing and between 0 and 1 - alpha (looked at
-        on a grid of 125 points); the message names the property and the place.
+        If the expression has no parameters and is not convex, non-increasing and between 0 and 1 - alpha
+        (looked at on a grid of 125 points); the message names the property and the place.
 
     Notes
     -----
-    A curve that comes from a family (``Gaussian(mu).symbolic(alpha)``) keeps its closed forms; elsewhere SymPy's
-    solutions are compared with numbers at random parameters before they are returned, and ``NoClosedForm`` is
-    raised rather than a doubtful one. Numbers are evaluated with two precisions that agree to twenty digits, and
-    rounded outward.
+    A curve that comes from a family (``Gaussian(mu).symbolic(alpha)``) keeps its closed forms; elsewhere
+    SymPy's solutions are compared with numbers at random parameters before they are returned, and
+    ``NoClosedForm`` is raised rather than a doubtful one. Numbers are evaluated with two precisions that
+    agree to twenty digits, and rounded outward.
 
     Examples
     --------
@@ -91,7 +90,7 @@ class Symbolic(TradeOff):
         return self.symbolic_delta(epsilon) if is_symbol(epsilon) else super().delta(epsilon, tol=tol, **how)
 
     def symbolic_delta(self, epsilon: Any) -> Any:
-        """Privacy profile delta(eps) = sup_alpha 1 - f(alpha) - e^eps alpha as an expression, for every real epsilon.
+        """Privacy profile sup_alpha 1 - f(alpha) - e^eps alpha as an expression, for every real epsilon.
 
         Raises
         ------
@@ -117,7 +116,8 @@ class Symbolic(TradeOff):
     def conjugate(self, y: Any) -> Any:
         """Convex conjugate f*(y) = sup over alpha in [0, 1] of y alpha - f(alpha) as an expression.
 
-        It is delta(log(-y)) - 1 for y < 0 (Dong, Roth, Su 2022, Proposition 2.12) and y for y >= 0, as f(1) = 0.
+        It is delta(log(-y)) - 1 for y < 0 (Dong, Roth, Su 2022, Proposition 2.12) and y for y >= 0, as f(1) =
+        0.
         """
         import sympy
 
@@ -133,7 +133,8 @@ class Symbolic(TradeOff):
         Raises
         ------
         NoClosedForm
-            If the curve has parameters and no solution is found or verified; a curve of numbers falls back on bounds.
+            If the curve has parameters and no solution is found or verified; a curve of numbers falls back on
+            bounds.
         """
         if self._known is not None or self.symmetric:
             return self
@@ -142,8 +143,7 @@ class Symbolic(TradeOff):
         except NoClosedForm:
             if self.free_symbols:
                 raise
-            inverse: TradeOff = operator("inverse")(self)
-            return inverse
+            return super().inverse()  # bounds turn it round
         return Symbolic(found, self.alpha, profile=None if self._profile is None else self._turned)
 
     def _turned(self, epsilon: Any) -> Any:
@@ -152,14 +152,15 @@ class Symbolic(TradeOff):
         return 1 - sympy.exp(epsilon) + sympy.exp(epsilon) * self.symbolic_delta(-epsilon)
 
     def group(self, k: int) -> TradeOff:
-        """Guarantee for groups of k, 1 - (1 - f)^(o k), for symmetric f (Dong, Roth, Su 2022, Theorem 2.14)."""
+        """Guarantee for groups of k, 1 - (1 - f)^(o k), for symmetric f."""
         k = count("k", k, 1)
         if self._known is not None:
             expression, known = forms.group(self._known, self.alpha, k)
             return Symbolic(expression, self.alpha, known=known)
         if not self.symmetric:
             raise NoClosedForm(
-                "group needs f = f^-1, which SymPy does not confirm here; for one order it covers changes in one direction only"
+                "group needs f = f^-1, which SymPy does not confirm here; "
+                "for one order it covers changes in one direction only"
             )
         step, result = 1 - self.expr, self.alpha
         for _ in range(k):
@@ -172,7 +173,8 @@ class Symbolic(TradeOff):
         p = forms.exact(p)  # kept as it is given: 1/3 stays 1/3
 
         def thinned(epsilon: Any) -> Any:
-            # delta_(f_p)(eps) = p delta_f(eps') with e^eps' = (e^eps - 1 + p)/p, and 1 - e^eps where there is none.
+            # delta_(f_p)(eps) = p delta_f(eps') with e^eps' = (e^eps - 1 + p)/p, and 1 - e^eps where there is
+            # none.
             import sympy
 
             ratio = (sympy.exp(epsilon) - 1 + p) / p
@@ -184,14 +186,15 @@ class Symbolic(TradeOff):
             return Symbolic(1 - self.alpha, self.alpha)
         return Symbolic(p * self.expr + (1 - p) * (1 - self.alpha), self.alpha, profile=thinned)
 
-    def __matmul__(self, other: object) -> TradeOff:
-        product = product_of(self, other) if isinstance(other, TradeOff) else super().__matmul__(other)
+    def __matmul__(self, other: TradeOff) -> TradeOff:
+        product = product_of(self, operand(other))
         if product is not None:
             return product
-        if isinstance(other, TradeOff) and not self.free_symbols | other.free_symbols:
+        if not self.free_symbols | other.free_symbols:
             return super().__matmul__(other)
         raise NoClosedForm(
-            f"no closed form of the product of {self!r} and {other!r} is known; substitute numbers, and the engine composes"
+            f"no closed form of the product of {self!r} and {other!r} is known; "
+            "substitute numbers, and the engine composes"
         )
 
     def __pow__(self, n: int) -> TradeOff:
@@ -203,7 +206,8 @@ class Symbolic(TradeOff):
             return power
         if self.free_symbols:
             raise NoClosedForm(
-                f"no closed form of the {n}-fold product of {self!r} is known; substitute numbers, and the engine composes"
+                f"no closed form of the {n}-fold product of {self!r} is known; "
+                "substitute numbers, and the engine composes"
             )
         return super().__pow__(n)
 
@@ -229,7 +233,7 @@ class Symbolic(TradeOff):
         )
 
     def lambdify(self) -> Callable[..., Any]:
-        """Return f as a NumPy function of alpha, then of the parameters in order of name; floats, without bounds."""
+        """Return f as a NumPy function of alpha, then of the parameters by name; floats, without bounds."""
         import sympy
 
         arguments = [self.alpha, *sorted(self.free_symbols, key=str)]
@@ -258,7 +262,7 @@ class Symbolic(TradeOff):
         variable = sympy.Dummy("epsilon", real=True)
         return Evaluator(forms.exact(self.symbolic_delta(variable)), variable)
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = self._evaluator.bounds(alpha, digits_for(alpha))
         at_zero = alpha == 0
         low[at_zero], high[at_zero] = (
@@ -269,7 +273,7 @@ class Symbolic(TradeOff):
 
     @cached_property
     def _lost(self) -> tuple[float, float]:
-        """Bound 1 - f(0): the formula's value or, where it has none, its limit; 0 at the least where it may be 0."""
+        """Bound 1 - f(0): the formula's value or, where it has none, its limit; else at least 0."""
         import sympy
 
         lost = 1 - forms.exact(self.expr)
@@ -281,20 +285,20 @@ class Symbolic(TradeOff):
             low, high = 0.0, 1 - float(self._evaluator.bounds(np.array([1e-300]), np.array([300.0]))[0][0])
         return max(low, 0.0), high
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         if self._profile_evaluator is None:
             return delta_from_beta(self, epsilon, tol)
         return self._profile_evaluator.bounds(epsilon, np.ceil(np.abs(epsilon)))
 
-    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         if self._profile_evaluator is not None:
-            return super()._epsilon(delta, tol)
+            return super().epsilon_bounds(delta, tol)
         # Each question to the formula is dear: start from piecewise-linear curves on both sides, then halve.
         below, above = sides(self)
         low, high = above.bounds.epsilon(delta).lower, below.bounds.epsilon(delta).upper
         for _ in range(30):
             middle = np.where(np.isfinite(low) & np.isfinite(high), (low + high) / 2, 0.0)
-            least, most = self._delta(middle, None)
+            least, most = self.delta_bounds(middle, None)
             inside = np.isfinite(low) & np.isfinite(high)
             low, high = (
                 np.where(inside & (least > delta), middle, low),
@@ -373,7 +377,6 @@ class Symbolic(TradeOff):
         return rf"$\displaystyle f\left({sympy.latex(self.alpha)}\right) = {sympy.latex(self.expr)}$"
 
 
-@announces("symbolic")
 def symbolic(curve: TradeOff, alpha: Any = None) -> Symbolic:
     """Return a curve with closed forms as a formula in the symbol ``alpha``."""
     found = curve.symbolic(alpha) if isinstance(curve, Symbolic) else _formula(curve, alpha)

@@ -83,8 +83,9 @@ def value(curve: TradeOff, alpha: Any) -> Any:
 def lines_group(curve: TradeOff, alpha: Any, k: int) -> Any:
     """Return 1 - (1 - f)^(o k) for f = f_{eps,delta}.
 
-    1 - f is the least of two increasing lines and 1, so its powers are the least of all words in the two; exchanging
-    neighbours so that the steep line acts first never increases a word, which leaves one word for each a of k.
+    1 - f is the least of two increasing lines and 1, so its powers are the least of all words in the two;
+    exchanging neighbours so that the steep line acts first never increases a word, which leaves one word for
+    each a of k.
     """
     import sympy
 

@@ -1,4 +1,4 @@
-"""Numbers out of SymPy expressions: evaluated with enough digits, compared with twice as many, rounded outward."""
+"""Numbers out of expressions: evaluated with enough digits, compared with twice as many, rounded outward."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TRIALS, _WANTED = 60, 4
 
 
 def _erfcinv(y: Any) -> Any:
-    """Inverse complementary error function at the working precision: Newton's method on log erfc, or on erf near 1."""
+    """Inverse complementary error function, by Newton's method on log erfc, or on erf near 1."""
     import mpmath
     from scipy.special import erfcinv
 
@@ -86,7 +86,8 @@ class Evaluator:
             while True:
                 coarse, digits = fine, 2 * digits
                 fine = self.at(x, digits)
-                # Terms of order one may have cancelled to the same rounded number twice, so an absolute error remains.
+                # Terms of order one may have cancelled to the same rounded number twice, so an absolute error
+                # remains.
                 error = abs(fine - coarse) + mpmath.mpf(10) ** (_SPARE - digits)
                 if (
                     mpmath.isnan(error)
@@ -139,7 +140,8 @@ def check(evaluator: Evaluator, shown: str) -> None:
         )
     for k in np.flatnonzero(np.diff(values) > _SLACK):
         raise CurveError(
-            f"{shown} increases between alpha = {alpha[k]:.6g} and {alpha[k + 1]:.6g}: {values[k]:.6g} to {values[k + 1]:.6g}"
+            f"{shown} increases between alpha = {alpha[k]:.6g} and {alpha[k + 1]:.6g}: "
+            f"{values[k]:.6g} to {values[k + 1]:.6g}"
         )
     slopes = np.diff(values) / np.diff(alpha)
     for k in np.flatnonzero(np.diff(slopes) < -_SLACK * (1 + np.abs(slopes[1:]))):
@@ -148,7 +150,7 @@ def check(evaluator: Evaluator, shown: str) -> None:
 
 
 def trials(expression: Any, alpha: Any) -> Iterator[tuple[dict[Any, Any], Evaluator]]:
-    """Yield random numbers for the parameters with which the expression is a trade-off function, and its evaluator."""
+    """Yield random parameters with which the expression is a trade-off function, and its evaluator."""
     import sympy
 
     source = random.Random(20220101)  # noqa: S311 - points of a check that must repeat
@@ -187,7 +189,7 @@ def least_preimage(evaluator: Evaluator, level: float) -> Any:
 
 
 def supremum(evaluator: Evaluator, slope: Any) -> Any:
-    """Return sup_alpha 1 - f(alpha) - slope alpha by ternary search, the number a profile is checked against."""
+    """Return sup_alpha 1 - f(alpha) - slope alpha by ternary search, against which a profile is checked."""
     import mpmath
 
     def gain(x: Any) -> Any:
@@ -202,7 +204,7 @@ def supremum(evaluator: Evaluator, slope: Any) -> Any:
 
 
 def steepest(evaluator: Evaluator) -> Bounds:
-    """Bound log -f'(0+), sup L: by convexity at least any difference quotient's, and what two far out say that agree to twenty digits."""
+    """Bound log -f'(0+), sup L: at least any difference quotient's, and what two far out agree on."""
     import mpmath
 
     with mpmath.workdps(_FAR_DIGITS):
@@ -212,13 +214,13 @@ def steepest(evaluator: Evaluator) -> Bounds:
 
 
 def flattest(evaluator: Evaluator) -> Bounds:
-    """Bound log -f'(1-), inf L, for f positive below 1: the same from the other end, where quotients are above the slope."""
+    """Bound log -f'(1-), inf L, for f positive below 1: from the other end, with quotients above."""
     low, high, agree = _log_slopes(lambda h: evaluator.at(1 - h, _FAR_DIGITS))
     return Bounds(low if agree else -np.inf, high)
 
 
 def _log_slopes(rise: Callable[[Any], Any]) -> tuple[float, float, bool]:
-    """Bound the logarithm of the farther of two difference quotients, and say whether both agree to twenty digits."""
+    """Bound the log of the farther of two difference quotients; say whether both agree to twenty digits."""
     import mpmath
 
     with mpmath.workdps(_FAR_DIGITS):
@@ -231,7 +233,7 @@ def _log_slopes(rise: Callable[[Any], Any]) -> tuple[float, float, bool]:
 
 
 def mass_of_zeros(evaluator: Evaluator) -> float:
-    """Return 1 - inf{alpha : f(alpha) = 0}, P(L = -inf), to the last digit; 0 where f is positive up to 1 - 10^-60."""
+    """Return 1 - inf{alpha : f(alpha) = 0} to the last digit; 0 where f is positive up to 1 - 10^-60."""
     import mpmath
 
     digits = 5 * _FAR_DIGITS

@@ -26,7 +26,7 @@ def _solutions(equation: Any, unknown: Any) -> list[Any]:
 
 
 def _candidates(expression: Any, t: Any, level: Any) -> list[Any]:
-    """Return expressions that may be inf{t : f(t) <= level}; the inverse of a maximum is the maximum of the inverses."""
+    """Return expressions that may be inf{t : f(t) <= level}; of a maximum, the maximum of the inverses."""
     import sympy
 
     if isinstance(expression, sympy.Max):
@@ -51,7 +51,8 @@ def own_inverse(expression: Any, alpha: Any) -> bool:
             return False
     except NoClosedForm:
         return False
-    # Constants such as e^(long fraction) would make huge polynomials: what holds for any number holds for them.
+    # Constants such as e^(long fraction) would make huge polynomials: what holds for any number holds for
+    # them.
     constants = {
         c
         for c in expression.atoms(sympy.exp, sympy.Rational)
@@ -79,7 +80,8 @@ def inverse_expression(expression: Any, alpha: Any) -> Any:
     )
     if found is None:
         raise NoClosedForm(
-            f"no closed form of the inverse of {expression} was found and verified; substitute numbers, and bounds answer"
+            f"no closed form of the inverse of {expression} was found and verified; "
+            "substitute numbers, and bounds answer"
         )
     return found
 
@@ -107,7 +109,8 @@ def profile_expression(expression: Any, alpha: Any, epsilon: Any) -> Any:
     found = _first(raw, lambda candidate: _maximises(candidate, expression, alpha, epsilon))
     if found is None:
         raise NoClosedForm(
-            f"no closed form of the profile of {expression} was found and verified; substitute numbers, and bounds answer"
+            f"no closed form of the profile of {expression} was found and verified; "
+            "substitute numbers, and bounds answer"
         )
     return found
 

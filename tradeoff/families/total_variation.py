@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import mpmath
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count, is_symbol, number, real
+from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, number, real
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair, held
@@ -41,11 +41,11 @@ class TotalVariation(SymmetricFamily):
     f_{0,0.75}
     """
 
-    delta_0: Any
+    delta_0: Value
     kept_0: Fraction | None = None
     exact: bool = True
 
-    def __init__(self, delta: Any) -> None:
+    def __init__(self, delta: Parameter) -> None:
         object.__setattr__(self, "delta_0", real("delta", delta, 0, 1))
         object.__setattr__(self, "kept_0", None if is_symbol(delta) else 1 - Fraction(self.delta_0))
 
@@ -60,7 +60,7 @@ class TotalVariation(SymmetricFamily):
         return curve
 
     @property
-    def weight(self) -> Any:
+    def weight(self) -> Value:
         """Return -log(1 - delta), which adds under products."""
         if self.kept_0 is not None:
             return float(-_log(self.kept_0))
@@ -69,9 +69,8 @@ class TotalVariation(SymmetricFamily):
         return -sympy.log(1 - self.delta_0)
 
     @classmethod
-    def product(cls, members: Iterable[tuple[TotalVariation, int]]) -> TradeOff:
+    def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff:
         """Return the product of powers: what each keeps multiplies, in fractions while they are short."""
-        members = list(members)
         if any(f.kept_0 is None for f, _ in members):
             import sympy
 
@@ -81,7 +80,7 @@ class TotalVariation(SymmetricFamily):
         bits = sum(n * _bits(f.kept_0) for f, n in members if f.kept_0 is not None)
         return cls._keeping(kept, exact=bits <= _LONGEST and all(f.exact for f, _ in members))
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = clip(self.kept - alpha, 0.0, 1.0)
         return low, high
 
@@ -94,7 +93,7 @@ class TotalVariation(SymmetricFamily):
         return float(self.delta_0)
 
     @property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         return self._bounds(Fraction(1) - (self.kept_0 or 0))
 
     @property
@@ -139,10 +138,6 @@ class TotalVariation(SymmetricFamily):
         number("order", order, 1, open_low=True)
         return self.kl()
 
-    def slope(self, alpha: Any) -> Any:
-        """Return the derivative f'(alpha) away from the kink."""
-        return np.where(np.asarray(alpha) < 1 - self.delta_0, -1.0, 0.0)
-
     @property
     def free_symbols(self) -> frozenset[Any]:
         return symbols_of(self.delta_0)
@@ -152,11 +147,11 @@ class TotalVariation(SymmetricFamily):
 
 
 _LONGEST = 4096
-"""Binary digits up to which products stay exact fractions: 77 factors with all digits of a float, and no time at all."""
+"""Binary digits up to which products stay exact fractions: 77 factors with all digits of a float."""
 
 _PRECISE = mpmath.mp.clone()
 _PRECISE.prec = 400
-"""Binary digits of numbers too long for fractions, and of 1 less them: 10^21 factors leave more than 300 of them right."""
+"""Binary digits of what is too long for fractions: 10^21 factors leave more than 300 of them right."""
 
 
 def _real(x: Fraction) -> Any:
@@ -164,7 +159,7 @@ def _real(x: Fraction) -> Any:
 
 
 def _log(x: Fraction) -> Any:
-    """Return log x, by its distance to 1 where that is what it holds: 1 - 1e-300 has more digits than are carried."""
+    """Return log x, by its distance to 1 if small: 1 - 1e-300 has more digits than are carried."""
     return _PRECISE.log1p(-_real(1 - x)) if 2 * x > 1 else _PRECISE.log(_real(x))
 
 

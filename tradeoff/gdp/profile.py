@@ -18,7 +18,7 @@ _MOST_MU = 64.0
 
 
 def slopes(nodes: Nodes) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """Return the cells of the lower hull of the upper bounds: where each starts and ends, and log of minus its slope in s.
+    """Return the cells of the lower hull of the upper bounds: start, end, and log of minus the slope in s.
 
     Leaving out a node only lengthens chords, so what is said of chords holds whichever nodes stay.
     """
@@ -35,7 +35,7 @@ def slopes(nodes: Nodes) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
 
 @dataclass(frozen=True)
 class Lines:
-    """What each cell needs: mu, its line c - alpha s, and the eps where the profile of G_mu (x) f_{0,failure} touches the line."""
+    """What each cell needs: mu, its line c - alpha s, and the eps where the profile of mu touches it."""
 
     mu: Array
     log_alpha: Array
@@ -43,7 +43,7 @@ class Lines:
     touch: Array
 
     def inner(self, nodes: Nodes, needed: float) -> Array:
-        """Return where to ask next: where the lines that need more than ``needed`` are touched, and halfway to the ends of their cells."""
+        """Return where to ask next: where lines above ``needed`` are touched, and halfway to the ends."""
         first, last, _ = slopes(nodes)
         start, end = nodes.epsilon[first], nodes.epsilon[last]
         open_ = self.mu > needed
@@ -57,9 +57,9 @@ class Lines:
 def cell_mu(nodes: Nodes, failure: float) -> Lines:
     """Return for each cell a mu with delta_f <= failure + (1 - failure) delta_{G_mu} on all of it.
 
-    The chord is a line c - alpha s, and a line lies under the profile of a curve g for every s if g(alpha) <= 1 - c
-    (Dong, Roth, Su 2022, Proposition 2.12). For g = G_mu (x) f_{0,failure}, with alpha = (1 - failure) a and
-    c = failure + (1 - failure) b, that is mu >= Phi^-1(1 - a) + Phi^-1(b).
+    The chord is a line c - alpha s, and a line lies under the profile of a curve g for every s if g(alpha) <=
+    1 - c (Dong, Roth, Su 2022, Proposition 2.12). For g = G_mu (x) f_{0,failure}, with alpha = (1 - failure)
+    a and c = failure + (1 - failure) b, that is mu >= Phi^-1(1 - a) + Phi^-1(b).
     """
     first, last, log_alpha = slopes(nodes)
     start, end = nodes.epsilon[first], nodes.epsilon[last]
@@ -90,7 +90,7 @@ def goal(mu: float, failure: float, epsilon: Array) -> tuple[Array, Array]:
 
 
 def needed(epsilon: Array, delta: Array, failure: float) -> float:
-    """Return the least mu, to twelve digits from below, whose profile with ``failure`` reaches delta at every node; at most 128."""
+    """Return the least mu, from below, whose profile with ``failure`` reaches delta at every node."""
 
     def short(mu: float) -> bool:
         return bool(np.any(goal(mu, failure, epsilon)[1] < delta))
@@ -105,10 +105,10 @@ def needed(epsilon: Array, delta: Array, failure: float) -> float:
 
 
 def gaps(nodes: Nodes, mu: float, failure: float) -> tuple[float, Array]:
-    """Bound (delta_g - delta_f)/(1 + e^eps) for g = G_mu (x) f_{0,failure}: its maximum over the nodes from below, each cell from above.
+    """Bound the largest (delta_g - delta_f)/(1 + e^eps), g = G_mu (x) f_{0,failure}, and that of each cell.
 
-    Within a cell delta_g is under its chord, so the difference is at most a piecewise linear function of s, and such a
-    function over 1 + s is largest at a corner.
+    Within a cell delta_g is under its chord, so the difference is at most a piecewise linear function of s,
+    and such a function over 1 + s is largest at a corner.
     """
     below, above = goal(mu, failure, nodes.epsilon)
     weight = np.exp(-nodes.epsilon)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.dispatch import announces
 from tradeoff.curves.parameters import number
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
@@ -26,7 +25,7 @@ _APART, _NEAR_ONE = 1.01, 1 - 1e-6  # beyond, 1 - delta has lost the digits that
 
 @dataclass(frozen=True)
 class Reduction:
-    """One Gaussian parameter for a whole curve, valid for every alpha but for an event of probability ``failure``.
+    """One Gaussian parameter for a whole curve, valid at every alpha but for an event of mass ``failure``.
 
     Parameters
     ----------
@@ -41,17 +40,17 @@ class Reduction:
     mu_minus
         Best case: f (x) f_{0,failure} <= G_{mu_minus}, certified on every alpha.
     tight_at
-        The alpha where mu is decided: there the reported curve comes closest to touching f; NaN where mu comes from the
-        way the curve was built.
+        The alpha where mu is decided: there the reported curve comes closest to touching f; NaN where mu
+        comes from the way the curve was built.
     reason
         Why mu is infinite, if it is.
 
     Notes
     -----
-    At failure = 0, mu is sup_alpha {Phi^-1(1 - alpha) - Phi^-1(f(alpha))} and ``mu_minus`` its infimum, which is 0
-    wherever losses are bounded. The regret is the least kappa with f(alpha + kappa) - kappa <= g(alpha) for all alpha,
-    g = G_mu (x) f_{0,failure}, which is max over eps of (delta_g - delta_f)/(1 + e^eps): the largest gap in Bayes error
-    over priors (Gomez, Kulynych, Kaissis 2026).
+    At failure = 0, mu is sup_alpha {Phi^-1(1 - alpha) - Phi^-1(f(alpha))} and ``mu_minus`` its infimum, which
+    is 0 wherever losses are bounded. The regret is the least kappa with f(alpha + kappa) - kappa <= g(alpha)
+    for all alpha, g = G_mu (x) f_{0,failure}, which is max over eps of (delta_g - delta_f)/(1 + e^eps): the
+    largest gap in Bayes error over priors (Gomez, Kulynych, Kaissis 2026).
 
     Examples
     --------
@@ -63,8 +62,8 @@ class Reduction:
 
     of: TradeOff
     failure: float
-    bounds: Bounds
-    regret_bounds: Bounds = field(default_factory=lambda: Bounds(0.0, 0.0))
+    bounds: Bounds[float]
+    regret_bounds: Bounds[float] = field(default_factory=lambda: Bounds(0.0, 0.0))
     mu_minus: float = 0.0
     tight_at: float = float("nan")
     reason: str | None = None
@@ -85,7 +84,6 @@ class Reduction:
         return TotalVariation(1.0) if np.isinf(self.mu) else Gaussian(self.mu) @ TotalVariation(self.failure)
 
 
-@announces("gdp")
 def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     """Least mu with f >= G_mu (x) f_{0,failure}, certified for every alpha.
 
@@ -104,12 +102,14 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     Raises
     ------
     PrecisionError
-        If the profile is not known down to ``failure`` and the way the curve was built says nothing: ask a larger one.
+        If the profile is not known down to ``failure`` and the way the curve was built says nothing: ask a
+        larger one.
 
     Notes
     -----
-    f >= g iff delta_f <= delta_g at every real eps. As g is symmetric, eps >= 0 for f and for f^-1 is enough; and from
-    the eps on where delta_f <= failure nothing is left to check. In between, cells of eps are decided by convexity.
+    f >= g iff delta_f <= delta_g at every real eps. As g is symmetric, eps >= 0 for f and for f^-1 is enough;
+    and from the eps on where delta_f <= failure nothing is left to check. In between, cells of eps are
+    decided by convexity.
     """
     failure = number("failure", failure, 0, 1)
     f.bounds.delta(0.0)  # a curve with free symbols says so here

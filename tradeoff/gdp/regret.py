@@ -47,7 +47,7 @@ def regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float, Nodes
 
 
 def best_mu(nodes: Nodes, failure: float, most: float) -> float:
-    """Return a mu with delta_{G_mu} <= failure + (1 - failure) delta_f on every cell and beyond: the largest, to 1e-4 where nodes allow."""
+    """Return a mu, large, with delta_{G_mu} <= failure + (1 - failure) delta_f on every cell and beyond."""
     low, most = 0.0, most if np.isfinite(most) else FAR
     # Without failure the tail of f must be heavier than any Gaussian's: no node can say that.
     for _ in range(_ROUNDS if max(failure, nodes.curve.mass_at_infinity.lower) > 0 else 0):

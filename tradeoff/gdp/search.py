@@ -21,7 +21,7 @@ FAR = 40.0  # e^-40 is below every answer that a float resolves beside 1
 
 @dataclass(frozen=True)
 class Found:
-    """Least mu that the nodes ask for and mu that is enough for every cell; the alpha that decides; the nodes of each order."""
+    """Least mu that the nodes ask for, mu enough for every cell, the alpha that decides, and the nodes."""
 
     least: float
     most: float
@@ -30,7 +30,7 @@ class Found:
 
 
 def by_lines(orders: Sequence[TradeOff], failure: float, reach: float) -> Found:
-    """Bound the least mu for eps in [0, reach]; where that has no end, a look at the nodes is all that helps."""
+    """Bound the least mu for eps in [0, reach]; without an end, by a look at the nodes alone."""
     nodes = [start(order, reach if reach < np.inf else FAR) for order in orders]
     nodes = _refined(nodes, failure) if reach < np.inf else nodes
     for _ in range(_AGAIN if reach < np.inf else 0):
@@ -46,7 +46,7 @@ def by_lines(orders: Sequence[TradeOff], failure: float, reach: float) -> Found:
 
 
 def _alpha(lines: Lines, least: float, *, flipped: bool) -> float:
-    """Return the alpha in the middle of the lines that may be the worst; f of it where they belong to the inverse."""
+    """Return the alpha in the middle of the lines that may be the worst; f of it for the inverse."""
     worst = np.flatnonzero(lines.mu >= min(least, lines.mu.max()))
     k = int(worst[np.argsort(lines.log_alpha[worst])[len(worst) // 2]])
     return float(1 - lines.c[k] if flipped else np.exp(lines.log_alpha[k]))
@@ -73,7 +73,7 @@ def _kinks(order: TradeOff) -> Array:
 
 
 def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> list[Nodes]:
-    """Ask inside the cells, of whichever order, that need more than any node does, until none is left or asking no longer helps."""
+    """Ask inside the cells that need more than any node does, while there are some and asking helps."""
     before = np.inf
     for _ in range(_ROUNDS):
         lines = [cell_mu(side, failure) for side in nodes]
@@ -91,14 +91,14 @@ def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> li
 
 
 def _asks(nodes: Nodes, failure: float) -> float:
-    """Return the mu that the corners of the upper bounds ask for: a node known only widely sticks out above them."""
+    """Return the mu that the corners of the upper bounds ask for: a node known widely sticks out."""
     first, last, _ = slopes(nodes)
     corners = np.append(first, last[-1:])
     return needed(nodes.epsilon[corners], nodes.upper[corners], failure)
 
 
 def _sharper(nodes: Nodes, failure: float, least: float) -> Nodes:
-    """Ask again, to a stated width, for wide bounds at the ends of the worst cells: those that need more than ``least``."""
+    """Ask again, to a stated width, at the ends of the cells that need more than ``least``."""
     lines, (first, last, _) = cell_mu(nodes, failure), slopes(nodes)
     worst = np.argsort(-lines.mu)
     worst = worst[lines.mu[worst] > least * (1 + _CLOSE)]

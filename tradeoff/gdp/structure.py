@@ -22,9 +22,9 @@ from tradeoff.operators.subsample import Subsampled
 def cap(f: TradeOff) -> float:
     """Return a mu with f >= G_mu that needs no failure, or inf.
 
-    Products add mu^2, groups of k multiply mu by k (Dong, Roth, Su 2022, Corollary 3.3 and Theorem 2.14); subsampling,
-    inverses, mixtures and envelopes of curves above G_mu are above G_mu. Where losses stay within [-eps, eps],
-    f >= f_{eps,0} >= G_mu with mu = -2 Phi^-1(1/(1 + e^eps)).
+    Products add mu^2, groups of k multiply mu by k (Dong, Roth, Su 2022, Corollary 3.3 and Theorem 2.14);
+    subsampling, inverses, mixtures and envelopes of curves above G_mu are above G_mu. Where losses stay
+    within [-eps, eps], f >= f_{eps,0} >= G_mu with mu = -2 Phi^-1(1/(1 + e^eps)).
     """
     return min(_by_parts(f), _by_losses(f))
 
@@ -56,8 +56,9 @@ def _by_losses(f: TradeOff) -> float:
 def floor(f: TradeOff) -> float:
     """Return a mu that f >= G_mu needs because of the tails, however rarely they are reached.
 
-    Let P >= v P' and Q >= w Q' on some event, 0 < v, w <= 1, where T(P', Q') = G_m. Then 1 - f(alpha) >= w (1 - G_m(alpha)), which
-    as alpha tends to 0 is more than 1 - G_mu(alpha) for every mu < m. Subsampling keeps such an event, products multiply them.
+    Let P >= v P' and Q >= w Q' on some event, 0 < v, w <= 1, where T(P', Q') = G_m. Then 1 - f(alpha) >= w (1
+    - G_m(alpha)), which as alpha tends to 0 is more than 1 - G_mu(alpha) for every mu < m. Subsampling keeps
+    such an event, products multiply them.
     """
     return max(_tail(f), _tail(f.inverse()))
 
@@ -73,8 +74,8 @@ def _tail(f: TradeOff) -> float:
 
 
 def best_case(f: TradeOff) -> float:
-    """Return a mu with f <= G_mu that needs no failure: the Gaussian factors of a product, for f (x) h <= f."""
-    factors = f.factors if isinstance(f, Tensor) else {f: 1}
+    """Return a mu with f <= G_mu without failure: the Gaussian factors of a product, for f (x) h <= f."""
+    factors = f.factors
     return math.sqrt(
         math.fsum(n * float(g.mu) ** 2 for g, n in factors.items() if isinstance(g, Gaussian))
     ) * (1 - 4 * UNIT)
@@ -85,7 +86,7 @@ def without_leak(f: TradeOff, failure: float) -> tuple[TradeOff, float]:
 
     Both sides have a factor f_{0,q}, which only scales the axes: (1 - q)(1 - d) = 1 - failure.
     """
-    factors = f.factors if isinstance(f, Tensor) else {f: 1}
+    factors = f.factors
     leaks = {factor: n for factor, n in factors.items() if factor.leak is not None}
     q = tensor(leaks.items()).mass_at_infinity
     if not leaks or q.upper > failure or q.upper >= 1:
@@ -98,5 +99,6 @@ def lost(f: TradeOff, failure: float) -> str | None:
     """Say why no finite mu can do, if that is the truth: more than ``failure`` is given away outright."""
     for order, where in ((f, "f(0)"), (f.inverse(), "f^-1(0)")):
         if (mass := order.mass_at_infinity.lower) > failure:
-            return f"{where} = 1 - {mass:.6g}, and G_mu (x) f_{{0,{failure:.6g}}} starts at 1 - {failure:.6g} for every finite mu"
+            curve = f"G_mu (x) f_{{0,{failure:.6g}}}"
+            return f"{where} = 1 - {mass:.6g}, and {curve} starts at 1 - {failure:.6g} for every finite mu"
     return None

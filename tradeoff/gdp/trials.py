@@ -18,8 +18,8 @@ _SLACK = 1e-13
 def by_tests(orders: Sequence[TradeOff], failure: float, known: Bounds) -> Bounds:
     """Improve bounds on the least mu with f >= G_mu (x) f_{0,failure} by beta at finitely many alphas.
 
-    Both curves fall: between neighbours a < b, f >= f(b) and g <= g(a). Below the first alpha f >= 1 - failure >= g.
-    From the alpha on where f <= alpha, the other order decides.
+    Both curves fall: between neighbours a < b, f >= f(b) and g <= g(a). Below the first alpha f >= 1 -
+    failure >= g. From the alpha on where f <= alpha, the other order decides.
     """
     least, most = zip(*(_one_order(f, failure, known.lower) for f in orders), strict=True)
     return Bounds(min(max(known.lower, *least), known.upper), min(known.upper, max(most)))
@@ -45,5 +45,5 @@ def _one_order(f: TradeOff, failure: float, least: float) -> tuple[float, float]
 
 
 def _quantile(p: Array) -> Pair:
-    """Bound Phi^-1 of rounded probabilities; a few units in p are fewer in p times its density's reciprocal."""
+    """Bound Phi^-1 of rounded probabilities."""
     return ndtri(np.maximum(down(p), 0.0)) - _SLACK, ndtri(np.minimum(up(p), 1.0)) + _SLACK

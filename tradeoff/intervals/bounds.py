@@ -5,16 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tradeoff.intervals.rounding import Array
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as Defaulting
+
+    Side_co = Defaulting("Side_co", bound=ArrayLike, covariant=True, default=Any)
+else:  # a default is for type checkers: Python takes it from 3.13 on
+    Side_co = TypeVar("Side_co", covariant=True)
+
 
 @dataclass(frozen=True)
-class Bounds:
+class Bounds(Generic[Side_co]):
     """Interval that holds the truth: ``lower <= truth <= upper``, entry by entry.
 
     Floats for a scalar question, arrays for an array; unpacks as ``lower, upper``. ``+ - * / **`` take bounds, numbers and
@@ -33,17 +40,17 @@ class Bounds:
     True
     """
 
-    lower: Any
-    upper: Any
+    lower: Side_co
+    upper: Side_co
 
     __array_ufunc__ = None  # an array beside bounds leaves the operation to them
 
-    @classmethod
-    def of(cls, value: Bounds | ArrayLike) -> Bounds:
+    @staticmethod
+    def of(value: Bounds | ArrayLike) -> Bounds:
         """Return bounds as they are, and a number or an array as bounds of width 0."""
-        return value if isinstance(value, Bounds) else cls(value, value)
+        return value if isinstance(value, Bounds) else Bounds(value, value)
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Iterator[Side_co]:
         return iter((self.lower, self.upper))
 
     @property

@@ -31,10 +31,11 @@ def conjugate(
 
     Notes
     -----
-    Any point gives a lower bound. For the upper one, a concave function lies under each of its chords prolonged:
-    between two neighbours it is below the chords of the cells to the left and to the right, which meet in a peak.
-    Cells whose peak exceeds the best value are halved; cost is a few dozen points a slope. Each slope is answered from
-    points of its own, though all are asked together: what else is asked does not matter.
+    Any point gives a lower bound. For the upper one, a concave function lies under each of its chords
+    prolonged: between two neighbours it is below the chords of the cells to the left and to the right, which
+    meet in a peak. Cells whose peak exceeds the best value are halved; cost is a few dozen points a slope.
+    Each slope is answered from points of its own, though all are asked together: what else is asked does not
+    matter.
     """
     goal = _CLOSE if tol is None else tol / 4
     values = np.array(g(points))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
-from numpy.typing import ArrayLike
-
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import Number, Numbers
 from tradeoff.errors import KindError
 
 
@@ -52,15 +51,15 @@ class ApproximateCurve:
     of: TradeOff | None = None
     mu: float | None = None
 
-    def __call__(self, alpha: ArrayLike) -> Any:
+    def __call__(self, alpha: Number | Numbers) -> Any:
         """Estimate f(alpha) for alpha in [0, 1]: neither a lower nor an upper bound."""
         return self.shape(alpha)
 
-    def delta(self, epsilon: ArrayLike) -> Any:
+    def delta(self, epsilon: Number | Numbers) -> Any:
         """Estimate delta(epsilon), epsilon in nats."""
         return self.shape.delta(epsilon)
 
-    def epsilon(self, delta: ArrayLike) -> Any:
+    def epsilon(self, delta: Number | Numbers) -> Any:
         """Estimate epsilon(delta), in nats."""
         return self.shape.epsilon(delta)
 

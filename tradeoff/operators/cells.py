@@ -1,7 +1,8 @@
 """A profile known at nodes, and what convexity says of it between them.
 
-In s = e^eps the profile of a trade-off function is convex. So between two nodes it lies under the chord of its upper
-bounds, and above the chords of the neighbouring cells prolonged: statements about every eps, made from finitely many.
+In s = e^eps the profile of a trade-off function is convex. So between two nodes it lies under the chord of
+its upper bounds, and above the chords of the neighbouring cells prolonged: statements about every eps, made
+from finitely many.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class Nodes:
         )
 
     def sharper(self, again: NDArray[np.intp], tol: float) -> Nodes:
-        """Ask again at some nodes, to the relative width ``tol``; the same nodes where that cannot be reached."""
+        """Ask again at some nodes, to the relative width ``tol``, unless that cannot be reached."""
         try:
             low, high = self.curve.bounds.delta(self.epsilon[again], tol=tol)
         except PrecisionError:
@@ -81,13 +82,14 @@ def _monotone(low: Array, high: Array) -> Pair:
 
 
 def under(nodes: Nodes) -> tuple[Array, Array]:
-    """Return points t = s/s_a - 1 in each cell and values below the profile there, so that all between lies above their polygon.
+    """Return points t = s/s_a - 1 in each cell, and values there whose polygon lies below the profile.
 
     Three points a cell: its ends, and where the chords of its neighbours, prolonged, meet.
     """
     low, high, step, width = nodes.lower, nodes.upper, np.diff(nodes.epsilon), nodes.widths
     noise = 4 * UNIT * (low + high)
-    # Slopes in t, steeper than the truth on the left: delta' >= -1 in s at s = 1, and >= the slope of the cell before.
+    # Slopes in t, steeper than the truth on the left: delta' >= -1 in s at s = 1, and >= the slope of the
+    # cell before.
     falls = (low[1:-1] - high[:-2] - noise[1:-1] - noise[:-2]) / -np.expm1(-step[:-1]) * (1 + 8 * UNIT)
     left = np.append(-1.0, falls)
     gains = (low[1:-1] - high[2:] - noise[1:-1] - noise[2:]) / width[1:] * np.exp(-step[:-1]) * (1 - 8 * UNIT)

@@ -1,8 +1,8 @@
 """The order against curves made of finitely many lines: finitely many questions decide it.
 
-A polygon is the largest of its lines, so f >= polygon iff delta_f(log s) <= delta_polygon(log s) at the slopes -s
-of its segments: for f_{eps,delta} the definition of (eps, delta)-DP in both orders. A convex g lies below a segment
-iff it does at the ends, so polygon >= g iff that holds at the polygon's vertices.
+A polygon is the largest of its lines, so f >= polygon iff delta_f(log s) <= delta_polygon(log s) at the
+slopes -s of its segments: for f_{eps,delta} the definition of (eps, delta)-DP in both orders. A convex g lies
+below a segment iff it does at the ends, so polygon >= g iff that holds at the polygon's vertices.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from itertools import pairwise
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import Undecided
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP
@@ -38,7 +37,7 @@ _NOISE = 16 * Fraction(UNIT)
 
 def approximate(f: TradeOff) -> tuple[float, Fraction] | None:
     """Return (eps, delta), exactly as given, if the curve is written as f_{eps,delta}."""
-    factors = f.factors if isinstance(f, Tensor) else {f: 1}
+    factors = f.factors
     epsilons = [factor.epsilon_0 for factor in factors if isinstance(factor, PureDP)] or [0.0]
     masses = [lost(factor) for factor in factors if isinstance(factor, TotalVariation)] or [
         (Fraction(0), Fraction(0))
@@ -203,7 +202,7 @@ class Corner:
 
 
 def corners_of(f: TradeOff) -> list[Corner] | None:
-    """Return the vertices; of f_{eps,delta} these: (0, 1 - d), (k, k), (1 - d, 0) with k = (1 - d)/(1 + e^eps)."""
+    """Return the vertices; of f_{eps,d} (0, 1 - d), (k, k) and (1 - d, 0) with k = (1 - d)/(1 + e^eps)."""
     goal = approximate(f)
     if goal is not None:
         epsilon, kept = goal[0], 1 - goal[1]

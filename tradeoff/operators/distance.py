@@ -7,7 +7,6 @@ from typing import Literal, get_args
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.dispatch import announces
 from tradeoff.curves.parameters import choice
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import UNIT
@@ -16,8 +15,7 @@ Metric = Literal["uniform", "levy"]
 _POINTS, _ROUNDS = 257, 10
 
 
-@announces("distance")
-def distance(f: TradeOff, g: TradeOff, *, metric: Metric = "uniform") -> Bounds:
+def distance(f: TradeOff, g: TradeOff, *, metric: Metric = "uniform") -> Bounds[float]:
     """Distance between two curves, held from both sides.
 
     Parameters
@@ -25,9 +23,9 @@ def distance(f: TradeOff, g: TradeOff, *, metric: Metric = "uniform") -> Bounds:
     f, g
         Curves.
     metric
-        ``"uniform"``: sup_alpha |f - g|. ``"levy"``: the least kappa with f(alpha + kappa) - kappa <= g(alpha) for all
-        alpha and the same with f and g exchanged, which is max over eps of |delta_f - delta_g|/(1 + e^eps): the
-        largest gap in Bayes error over priors (Gomez et al. 2026).
+        ``"uniform"``: sup_alpha |f - g|. ``"levy"``: the least kappa with f(alpha + kappa) - kappa <=
+        g(alpha) for all alpha and the same with f and g exchanged, which is max over eps of |delta_f -
+        delta_g|/(1 + e^eps): the largest gap in Bayes error over priors (Gomez et al. 2026).
 
     Returns
     -------
@@ -40,8 +38,8 @@ def distance(f: TradeOff, g: TradeOff, *, metric: Metric = "uniform") -> Bounds:
     return _uniform(f, g) if metric == "uniform" else _levy(f, g)
 
 
-def _uniform(f: TradeOff, g: TradeOff) -> Bounds:
-    """Between neighbours both curves fall, so |f - g| is at most the larger of f(a) - g(b) and g(a) - f(b)."""
+def _uniform(f: TradeOff, g: TradeOff) -> Bounds[float]:
+    """Both fall, so between neighbours |f - g| is at most the larger of f(a) - g(b) and g(a) - f(b)."""
     tails = np.geomspace(1e-9, 0.5, 64)
     grid = np.unique(np.concatenate([np.linspace(0, 1, _POINTS), tails, 1 - tails]))
     for _ in range(_ROUNDS):
@@ -55,7 +53,7 @@ def _uniform(f: TradeOff, g: TradeOff) -> Bounds:
     return Bounds(low * (1 - 4 * UNIT), min(1.0, float(np.max(cell)) + 4 * UNIT))
 
 
-def _levy(f: TradeOff, g: TradeOff) -> Bounds:
+def _levy(f: TradeOff, g: TradeOff) -> Bounds[float]:
     """Weigh the profiles by 1/(1 + e^eps): both fall with eps, so cells are bounded by their ends."""
     grid = np.linspace(-40.0, 40.0, 4 * _POINTS)
     for _ in range(_ROUNDS):

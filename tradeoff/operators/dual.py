@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.dispatch import announces
-from tradeoff.curves.parameters import reals
+from tradeoff.curves.parameters import Number, Numbers, reals
 from tradeoff.errors import DomainError, shown
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import UNIT, Array
 
 
@@ -30,17 +28,28 @@ class Dual:
 
     curve: TradeOff
 
-    def __call__(self, epsilon: ArrayLike) -> Any:
+    @overload
+    def __call__(self, epsilon: Number) -> float: ...
+    @overload
+    def __call__(self, epsilon: Numbers) -> Array: ...
+    def __call__(self, epsilon: Number | Numbers) -> float | Array:
         """Return delta(epsilon), an upper bound."""
         return self.curve.delta(epsilon)
 
-    @property
-    def bounds(self) -> Callable[[ArrayLike], Any]:
-        """Ask for both sides."""
-        return self.curve.bounds.delta
+    @overload
+    def bounds(self, epsilon: Number, *, tol: float | None = None) -> Bounds[float]: ...
+    @overload
+    def bounds(self, epsilon: Numbers, *, tol: float | None = None) -> Bounds[Array]: ...
+    def bounds(self, epsilon: Number | Numbers, *, tol: float | None = None) -> Bounds:
+        """Bound delta(epsilon) from both sides."""
+        return self.curve.bounds.delta(epsilon, tol=tol)
 
-    def conjugate(self, y: ArrayLike) -> Any:
-        """Convex conjugate f*(y) = sup_x {x y - f(x)} = delta(log(-y)) - 1 for y < 0, and y for y >= 0 (an upper bound)."""
+    @overload
+    def conjugate(self, y: Number) -> float: ...
+    @overload
+    def conjugate(self, y: Numbers) -> Array: ...
+    def conjugate(self, y: Number | Numbers) -> float | Array:
+        """Conjugate f*(y) = sup_x x y - f(x), from above: delta(log(-y)) - 1 for y < 0, else y."""
         at = reals("y", y)
         if np.isnan(at).any():
             raise DomainError(f"y = {shown(y)} holds NaN; give real slopes")
@@ -58,9 +67,3 @@ class Dual:
     def dual(self) -> TradeOff:
         """Return the curve f(alpha) = sup_eps 1 - delta(eps) - e^eps alpha."""
         return self.curve
-
-
-@announces("dual")
-def dual(f: TradeOff) -> Dual:
-    """Privacy profile of a curve as an object of its own (Dong, Roth, Su 2022, Proposition 2.12)."""
-    return Dual(f)

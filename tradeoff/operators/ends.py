@@ -25,7 +25,7 @@ Span = tuple[Real, Real]
 """Numbers at or below and at or above the truth."""
 
 _FEW = 16
-"""Masses at infinity multiplied exactly: fractions grow by 53 bits a factor, and so many are still instant."""
+"""Masses at infinity multiplied exactly: fractions grow by 53 bits a factor; so many are instant."""
 
 
 def top(f: TradeOff) -> Span:

@@ -9,7 +9,6 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import OfBeta
-from tradeoff.curves.dispatch import announces
 from tradeoff.curves.parameters import count
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.identity import Identity
@@ -28,7 +27,7 @@ class Group(OfBeta):
     def __init__(self, f: TradeOff, k: int) -> None:
         self.operands, self.parameters, self.k = (f,), (k,), k
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         # power = (1 - f)^(o j)(alpha) grows with alpha and falls with f: each side feeds itself.
         power = Bounds.of(alpha)
         for _ in range(self.k - 1):
@@ -49,10 +48,10 @@ class Group(OfBeta):
         return float(self.mass_at_infinity.upper)
 
     @property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         if self.operands[0].mass_at_infinity.upper == 0:
             return Bounds(0.0, 0.0)
-        low, high = 1 - Bounds(*self._beta(np.zeros(1), None))
+        low, high = 1 - Bounds(*self.beta_bounds(np.zeros(1), None))
         return clip(Bounds(float(low[0]), float(high[0])), 0.0, 1.0)
 
     @property
@@ -66,12 +65,11 @@ class Group(OfBeta):
         return float((whole(self.k) * least).lower)
 
 
-@announces("group")
 def group(f: TradeOff, k: int) -> TradeOff:
     """Guarantee for groups of ``k`` records, for a symmetric curve (Dong, Roth, Su 2022, Theorem 2.14).
 
-    For a curve of one order the formula covers k changes in the same direction only, so it is refused: take the
-    envelope first, then the group.
+    For a curve of one order the formula covers k changes in the same direction only, so it is refused: take
+    the envelope first, then the group.
 
     Raises
     ------

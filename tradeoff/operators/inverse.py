@@ -9,8 +9,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.dispatch import announces
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.functions import exp, expm1
 from tradeoff.intervals.roots import turned
 from tradeoff.intervals.rounding import Array
@@ -26,10 +25,10 @@ class Inverse(Derived):
     def __init__(self, base: TradeOff) -> None:
         self.operands = (base,)
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         return turned(self.operands[0].bounds, alpha)
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         # 1 - e^eps (1 - delta_f(-eps)); beyond all floats delta_{f^-1} is known as it was there.
         within = np.minimum(epsilon, 700.0)
         found = exp(within) * self.operands[0].bounds.delta(-within) - expm1(within)
@@ -46,17 +45,11 @@ class Inverse(Derived):
 
     @property
     def sup_loss(self) -> float:
-        return -float(self._inf_loss.lower)
+        return -self.operands[0].inf_loss.lower
 
     @property
     def least_sup_loss(self) -> float:
-        return -float(self._inf_loss.upper)
-
-    @property
-    def _inf_loss(self) -> Bounds:
-        """Bound inf L of the curve turned round: known of formulas alone."""
-        found: Bounds = getattr(self.operands[0], "inf_loss", Bounds(-np.inf, np.inf))
-        return found
+        return -self.operands[0].inf_loss.upper
 
     def inverse(self) -> TradeOff:
         return self.operands[0]
@@ -71,7 +64,6 @@ class Inverse(Derived):
         return below, below if high is low else Reversed(high)
 
 
-@announces("inverse")
 def inverse(curve: TradeOff) -> TradeOff:
     """Inverse f^-1 = T(Q, P) of a curve f = T(P, Q)."""
     return Inverse(curve)

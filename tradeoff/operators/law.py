@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Literal, get_args, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.dispatch import announces
-from tradeoff.curves.parameters import choice, count, number, reals
-from tradeoff.curves.tensor import Tensor, law_pair
+from tradeoff.curves.parameters import Number, Numbers, choice, count, number, reals
+from tradeoff.curves.tensor import law_pair
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import UNIT, Array
@@ -28,8 +26,9 @@ _STEP, _FARTHEST = 1e-3, 690.0
 class Law:
     """Law of L under P and under Q: distribution function, atoms, masses at infinity, cumulants, samples.
 
-    Distribution functions come from bounds on the profile and hold the truth; cumulants and samples are estimates
-    for study, good to about 1e-6; atoms, cumulants and samples of a curve known only between two others are the lower one's.
+    Distribution functions come from bounds on the profile and hold the truth; cumulants and samples are
+    estimates for study, good to about 1e-6; atoms, cumulants and samples of a curve known only between two
+    others are the lower one's.
 
     Examples
     --------
@@ -43,7 +42,7 @@ class Law:
 
     @cached_property
     def _pairs(self) -> list[tuple[LossLaw, LossLaw, int]]:
-        factors = self.curve.factors if isinstance(self.curve, Tensor) else {self.curve: 1}
+        factors = self.curve.factors
         return [law_pair(f, n) for f, n in factors.items()]
 
     @property
@@ -66,16 +65,20 @@ class Law:
 
     @property
     def atoms(self) -> tuple[Array, Array, Array]:
-        """Return losses, P-masses and Q-masses of the point masses; of a product, only if it is a single law."""
+        """Return losses, P- and Q-masses of the point masses; of a product, only if it is a single law."""
         if len(self._factors) != 1 or self._factors[0][1] != 1:
             raise DomainError("the atoms of a product are not listed; ask those of its factors")
         loss, log_p, _ = self._factors[0][0].atoms
         return loss, np.exp(log_p), np.exp(log_p + loss)
 
-    def cdf(self, loss: ArrayLike, *, under: Under = "P") -> Any:
+    @overload
+    def cdf(self, loss: Number, *, under: Under = "P") -> Bounds[float]: ...
+    @overload
+    def cdf(self, loss: Numbers, *, under: Under = "P") -> Bounds[Array]: ...
+    def cdf(self, loss: Number | Numbers, *, under: Under = "P") -> Bounds:
         """Return P(L <= loss) or Q(L <= loss), bounded from both sides.
 
-        The slope of the convex profile in s = e^eps is -P(L > eps), so it lies between the slopes of chords on both sides.
+        The slope of the convex profile in s = e^eps is -P(L > eps): between those of chords on both sides.
         """
         flat, shape = _losses(loss, under)
         low, high = np.zeros(len(flat)), np.ones(len(flat))
@@ -131,7 +134,7 @@ class Law:
         return self.cumulants(under=under)[1]
 
     def quantile(self, level: float, *, under: Under = "P") -> float:
-        """Return the loss where the distribution function crosses ``level``, by bisection on its bounds; infinite where masses are."""
+        """Return the loss where the distribution function crosses ``level``; infinite where masses are."""
         level = number("level", level, 0, 1, open_low=True, open_high=True)
         if under == "P" and level <= self.curve.p_minus:
             return -np.inf
@@ -164,7 +167,7 @@ class Law:
         return total
 
 
-def _losses(loss: ArrayLike, under: Under) -> tuple[Array, tuple[int, ...]]:
+def _losses(loss: Number | Numbers, under: Under) -> tuple[Array, tuple[int, ...]]:
     """Return checked losses, flat, and their shape."""
     choice("under", under, get_args(Under))
     at = reals("loss", loss)
@@ -198,9 +201,3 @@ def _continuous(law: LossLaw, t: float, under: Under) -> tuple[float, float]:
     cells = law.cells(edges)
     p, q = masses(cells, edges)
     return float((q if under == "Q" else p)[0]), float(cells.slack[0])
-
-
-@announces("law")
-def law_of(curve: TradeOff) -> Law:
-    """Law of the privacy loss of a curve."""
-    return Law(curve)

@@ -10,7 +10,7 @@ from typing import Any
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.parameters import is_symbol, real
+from tradeoff.curves.parameters import Number, is_symbol, real
 from tradeoff.errors import DomainError, KindError, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip
@@ -28,12 +28,12 @@ class Mixture(Derived):
         self.operands, self.parameters = tuple(weights), (tuple(weights.values()),)
         self.weights = tuple(weights.values())
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = self._average(f.bounds.delta(epsilon, tol=tol) for f in self.operands)
         return low, high
 
     def _average(self, values: Iterable[Bounds]) -> Bounds:
-        """Bound the sum of w_i x_i; the weights are what was given, divided by their sum, and so known to two units."""
+        """Bound the sum of w_i x_i; weights were divided by their sum, and so are known to two units."""
         terms = [held(*around(w, 2)) * value for w, value in zip(self.weights, values, strict=True)]
         return reduce(add, terms)
 
@@ -42,7 +42,7 @@ class Mixture(Derived):
         return math.fsum(w * f.q_plus for w, f in zip(self.weights, self.operands, strict=True))
 
     @property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         return clip(self._average(f.mass_at_infinity for f in self.operands), 0.0, 1.0)
 
     @property
@@ -84,7 +84,7 @@ class Mixture(Derived):
         return f"mixture({{{parts}}})"
 
 
-def mixture(weights: Mapping[TradeOff, Any]) -> TradeOff:
+def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
     """Curve of choosing mechanism i with probability w_i and publishing i.
 
     Parameters

@@ -30,7 +30,7 @@ def _line(slope: float, delta: float) -> Line:
 
 
 def _ratio(epsilon: Array, *, above: bool) -> list[float]:
-    """Return e^eps from one side: a steeper line is lower, so that a bound on delta at eps still holds for it."""
+    """Return e^eps from one side: a steeper line is lower, so that a bound on delta holds for it."""
     s = np.exp(epsilon)
     found: list[float] = np.where(epsilon == 0, 1.0, up(s, 4) if above else down(s, 4)).tolist()
     return found
@@ -38,7 +38,7 @@ def _ratio(epsilon: Array, *, above: bool) -> list[float]:
 
 @dataclass
 class Nodes:
-    """delta of one order at chosen epsilon: the first a little below 0, then 0, then increasing to where the tail ends."""
+    """delta of one order at chosen epsilon: a little below 0, then 0, then up to where the tail ends."""
 
     f: TradeOff
     epsilon: Array
@@ -57,7 +57,8 @@ class Nodes:
         )
         nodes = nodes[np.append(True, np.diff(nodes) >= _CLOSEST / 2)]
         empty = np.empty(0)
-        profile = cls(f, empty, empty, empty, tuple(f.bounds.delta(np.inf)))
+        last = f.bounds.delta(np.inf)
+        profile = cls(f, empty, empty, empty, (last.lower, last.upper))
         profile.ask(nodes)
         for _ in range(_ROUNDS):
             fresh = profile.wanted()
@@ -76,12 +77,13 @@ class Nodes:
         self.high = np.minimum.accumulate(np.append(self.high, high)[order])
 
     def wanted(self) -> Array:
-        """Return the middles of cells where the two sides are too far apart, the worst first, unless the nodes' own bounds are why."""
+        """Return the middles of cells whose sides are too far apart for their nodes, the worst first."""
         if len(self.epsilon) < 3:
             return np.empty(0)
         e, alpha, excess = self._corners()
         gap = self._gaps()
-        # min(beta, 1 - alpha - beta) for f; for f^-1 this gap is one in alpha, s times as wide as that in beta
+        # min(beta, 1 - alpha - beta) for f; for f^-1 this gap is one in alpha, s times as wide as that in
+        # beta
         unit = np.minimum(np.minimum(np.maximum(1 - alpha - excess, UNIT), excess), np.exp(e[:-1]) * alpha)
         ratio = gap / np.maximum(unit, _LEAST)
         own = self.high - self.low
@@ -98,7 +100,7 @@ class Nodes:
         return e, alpha, high[:-1] + np.expm1(e[:-1]) * alpha
 
     def _gaps(self) -> Array:
-        """Return how far apart the two sides may be in each cell: between its chord above delta and the meeting point below."""
+        """Return how far apart the sides may be in each cell: its chord above, the meeting point below."""
         low, high = self.low, self.high
         step = np.exp(self.epsilon[:-1]) * np.expm1(np.diff(self.epsilon))
         width, a, b = step[1:], low[1:-1], low[2:]
@@ -116,8 +118,8 @@ class Nodes:
     def covering(self) -> list[Line]:
         """Return lines whose maximum is above f: those of the vertices of a convex curve below delta(log s).
 
-        On a cell of s, delta lies above the chord of the cell to the left, prolonged, and above that of the cell to the
-        right; sup_s 1 - delta - s alpha over the cell is then at an end or where the two meet.
+        On a cell of s, delta lies above the chord of the cell to the left, prolonged, and above that of the
+        cell to the right; sup_s 1 - delta - s alpha over the cell is then at an end or where the two meet.
         """
         below = list(zip(_ratio(self.epsilon, above=False), self.low.tolist(), strict=True))
         above = list(zip(_ratio(self.epsilon, above=True), self.high.tolist(), strict=True))
@@ -145,7 +147,7 @@ def _meet(
 
 
 def _top(f: TradeOff) -> float:
-    """Return an epsilon beyond which P(L > eps) and delta - Q(L = inf) are negligible, or where the losses end."""
+    """Return an epsilon beyond which P(L > eps) and delta - Q(L = inf) are negligible."""
     limit = min(max(f.sup_loss, 0.0) * (1 + 8 * UNIT), STEEPEST)
     epsilon: Array = np.exp2(np.arange(-44.0, 1.0))
     while (top := _end(f, epsilon := _until(epsilon, limit))) is None:

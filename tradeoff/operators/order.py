@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.dispatch import announces
 from tradeoff.curves.parameters import number
 from tradeoff.errors import Undecided
 from tradeoff.families.total_variation import TotalVariation
@@ -40,12 +39,11 @@ _LOOK = 60.0
 """How far to look for a refutation where no end of delta_f is known: e^-60 is below any delta of practice."""
 
 
-@announces("at_least")
 def at_least(f: TradeOff, g: TradeOff) -> bool:
     """Whether f >= g: f is at least as private at every alpha, or (Blackwell) g is f with more revealed.
 
-    Decided by theory where it can be, by finitely many questions against f_{eps,delta} and other polygons, and
-    elsewhere by bounds on both profiles (Dong, Roth, Su 2022, Theorem 2.10 and Proposition 2.12).
+    Decided by theory where it can be, by finitely many questions against f_{eps,delta} and other polygons,
+    and elsewhere by bounds on both profiles (Dong, Roth, Su 2022, Theorem 2.10 and Proposition 2.12).
 
     Raises
     ------
@@ -106,7 +104,6 @@ def _by_ends(f: TradeOff, g: TradeOff) -> bool | None:
     return None
 
 
-@announces("dominates")
 def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
     """Whether f >= g (x) f_{0,failure}: f is as private as g but for an event of probability ``failure``.
 

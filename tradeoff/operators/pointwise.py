@@ -29,7 +29,7 @@ class Maximum(OfBeta):
     def symmetric(self) -> bool:
         return all(f.inverse() in self.operands for f in self.operands)
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = zip(*(f.bounds(alpha, tol=tol) for f in self.operands), strict=True)
         return np.maximum.reduce(low), np.maximum.reduce(high)
 
@@ -38,7 +38,7 @@ class Maximum(OfBeta):
         return min(f.q_plus for f in self.operands)
 
     @property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         return minimum_of(*(f.mass_at_infinity for f in self.operands))
 
     @property
@@ -81,11 +81,11 @@ class HullOfMinimum(Derived):
     def symmetric(self) -> bool:
         return all(f.inverse() in self.operands for f in self.operands)
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = zip(*(f.bounds.delta(epsilon, tol=tol) for f in self.operands), strict=True)
         return np.maximum.reduce(low), np.maximum.reduce(high)
 
-    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         low, high = zip(*(f.bounds.epsilon(delta, tol=tol) for f in self.operands), strict=True)
         return np.maximum.reduce(low), np.maximum.reduce(high)
 
@@ -94,7 +94,7 @@ class HullOfMinimum(Derived):
         return max(f.q_plus for f in self.operands)
 
     @property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         return maximum_of(*(f.mass_at_infinity for f in self.operands))
 
     @property

@@ -11,7 +11,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.parameters import choice, is_symbol, real
+from tradeoff.curves.parameters import Parameter, choice, is_symbol, real
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError
 from tradeoff.families._symmetric import symbols_of, written
@@ -26,7 +26,7 @@ from tradeoff.loss.law import LossLaw
 Scheme = Literal["poisson", "without-replacement"]
 
 
-def subsample(f: TradeOff, p: Any, *, scheme: Scheme = "poisson") -> TradeOff:
+def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> TradeOff:
     """Subsampled curve f_p = p f + (1-p) Id = T(P, (1-p) P + p Q), the record absent under P.
 
     Parameters
@@ -34,11 +34,12 @@ def subsample(f: TradeOff, p: Any, *, scheme: Scheme = "poisson") -> TradeOff:
     f
         Base curve T(P, Q).
     p
-        Sampling rate in [0, 1], or a SymPy expression: the Poisson curve is then a formula, C_p(f) waits for numbers.
+        Sampling rate in [0, 1], or a SymPy expression: the Poisson curve is then a formula, C_p(f) waits for
+        numbers.
     scheme
-        ``"poisson"``: one order of add/remove neighbours; its inverse is the other. ``subsample(~f, p)`` is not
-        ``~subsample(f, p)``. ``"without-replacement"``: C_p(f), the envelope of f_p and its inverse, for fixed-size
-        samples, replace-one neighbours and a symmetric f (Dong, Roth, Su 2022, Theorem 4.2).
+        ``"poisson"``: one order of add/remove neighbours; its inverse is the other. ``subsample(~f, p)`` is
+        not ``~subsample(f, p)``. ``"without-replacement"``: C_p(f), the envelope of f_p and its inverse, for
+        fixed-size samples, replace-one neighbours and a symmetric f (Dong, Roth, Su 2022, Theorem 4.2).
 
     Returns
     -------
@@ -54,7 +55,7 @@ def subsample(f: TradeOff, p: Any, *, scheme: Scheme = "poisson") -> TradeOff:
     choice("scheme", scheme, get_args(Scheme))
     rate, symbolic = real("p", p, 0, 1), bool(operand(f).free_symbols) or is_symbol(p)
     if symbolic and scheme == "poisson":
-        return f.symbolic().subsample(p)  # type: ignore[no-any-return]  # a Symbolic
+        return f.symbolic().subsample(p)
     if rate == 0:
         return Identity()
     if isinstance(f, PiecewiseLinear) and f.exact and isinstance(p, Rational):
@@ -65,7 +66,7 @@ def subsample(f: TradeOff, p: Any, *, scheme: Scheme = "poisson") -> TradeOff:
         return one_order
     if not f.symmetric:
         raise DomainError(
-            "subsampling without replacement needs a symmetric base curve; take f.symmetrise(assume=...) first"
+            "subsampling without replacement needs a symmetric curve; take f.symmetrise(assume=...) first"
         )
     return one_order.symmetrise(assume="either-order")
 
@@ -100,24 +101,24 @@ class Subsampled(Derived):
         one_order = Subsampled(base, p) if base.free_symbols or is_symbol(p) else subsample(base, p)
         return one_order.inverse() if self.flipped else one_order
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self.flipped:
             return turned(Subsampled(self.operands[0], self.p).bounds, alpha)
         low, high = self.p * self.operands[0].bounds(alpha) + (1 - Bounds.of(self.p)) * (1 - Bounds.of(alpha))
         return low, high
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return self._delta_flipped(epsilon) if self.flipped else self._delta_straight(epsilon)
 
     def _delta_straight(self, epsilon: Array) -> Pair:
-        """Bound p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p; where e^eps <= 1 - p it is 1 - e^eps, and nowhere less."""
+        """Bound p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p; 1 - e^eps where e^eps <= 1 - p, nowhere less."""
         inner, base, least = self._inner(Bounds.of(epsilon)), self.operands[0].bounds, -expm1(epsilon)
         low = maximum(self.p * base.delta(inner.upper), least).lower
         high = maximum(self.p * base.delta(inner.lower), least).upper
         return low, high
 
     def _delta_flipped(self, epsilon: Array) -> Pair:
-        """Bound (1 - (1-p) e^eps) delta_{f^-1}(-eps'), e^eps' = (e^-eps - 1 + p)/p; it is 0 where e^-eps <= 1 - p."""
+        """Bound (1 - (1-p) e^eps) delta_{f^-1}(-eps'), e^eps' = (e^-eps - 1 + p)/p; else 0."""
         inner, base = self._inner(-Bounds.of(epsilon)), self.operands[0].inverse().bounds
         scale = exp(np.minimum(epsilon, 700.0))
         share = maximum(
@@ -127,9 +128,9 @@ class Subsampled(Derived):
         high = share * base.delta(-np.asarray(inner.upper))
         return low.lower, high.upper
 
-    def _epsilon(self, delta: Array, tol: float | None) -> Pair:
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         if self.flipped:
-            return TradeOff._epsilon(self, delta, tol)  # noqa: SLF001 - of the contract, not by way of polygons
+            return TradeOff.epsilon_bounds(self, delta, tol)
         # delta = p delta_f(eps') where delta < p, else 1 - e^eps.
         low, high = log1p(-Bounds.of(delta))
         inside = delta < self.p
@@ -156,7 +157,7 @@ class Subsampled(Derived):
         return 0.0 if self.flipped else self.p * self.operands[0].q_plus
 
     @property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         return Bounds(0.0, 0.0) if self.flipped else self.p * self.operands[0].mass_at_infinity
 
     @property

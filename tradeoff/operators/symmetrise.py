@@ -9,7 +9,6 @@ import numpy as np
 
 from tradeoff.curves.contract import Hypothesis, TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.dispatch import announces
 from tradeoff.curves.parameters import choice
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -21,7 +20,6 @@ from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.tabulate import Tabulated, of_orders
 
 
-@announces("symmetrise")
 def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
     """Symmetric guarantee under the stated hypothesis; a symmetric curve is returned as it is.
 
@@ -92,7 +90,7 @@ class ProfileSymmetrised(Derived):
             self.operands[0]
         )  # h is the maximum of the lines with eps >= 0, h^-1 that of their mirror images
 
-    def _delta(self, epsilon: Array, tol: float | None) -> Pair:
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return self.upper.bounds.delta(epsilon).lower, self.lower.bounds.delta(epsilon).upper
 
     def _steep(self, alpha: Array) -> Pair:
@@ -108,7 +106,7 @@ class ProfileSymmetrised(Derived):
         beyond = (1 - base.mass_at_infinity - points[-1] * Bounds.of(alpha)).upper
         return np.maximum(low, 0.0), np.maximum(np.maximum(high, beyond), 0.0)
 
-    def _beta(self, alpha: Array, tol: float | None) -> Pair:
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = self._steep(alpha)
         inverse_low, inverse_high = turned(self._steep, alpha)
         return np.maximum(low, inverse_low), np.maximum(high, inverse_high)
@@ -120,7 +118,7 @@ class ProfileSymmetrised(Derived):
         return self.operands[0].q_plus
 
     @property
-    def mass_at_infinity(self) -> Bounds:
+    def mass_at_infinity(self) -> Bounds[float]:
         return self.operands[0].mass_at_infinity
 
     @property
@@ -133,7 +131,7 @@ class ProfileSymmetrised(Derived):
 
 
 def _by_profile(f: PiecewiseLinear) -> PiecewiseLinear:
-    """Return max{h, h^-1}, h being f up to its last slope of at most -1 and the line of slope -1 from there; exact in fractions."""
+    """Return max{h, h^-1}, h being f up to its last slope <= -1, and the line of slope -1 from there."""
     alpha, beta = f.alpha.tolist(), f.beta.tolist()
     steep = sum(b0 - b1 >= a1 - a0 for a0, a1, b0, b1 in zip(alpha, alpha[1:], beta, beta[1:], strict=False))
     start, height = alpha[steep], beta[steep]

@@ -6,11 +6,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.dispatch import announces
-from tradeoff.curves.parameters import reals
+from tradeoff.curves.parameters import Numbers, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, whole
@@ -26,21 +24,21 @@ class Tabulated(NamedTuple):
     upper: PiecewiseLinear
 
 
-@announces("tabulate")
-def tabulate(f: TradeOff, alphas: ArrayLike | None = None) -> Tabulated:
+def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
     """Piecewise-linear curves below and above f, valid at every alpha, rounding included.
 
-    Below: the largest of certified lines, 1 - delta(eps) - e^eps alpha for eps >= 0 and the same of f^-1. Above: the hull of
-    points certified to lie above f.
+    Below: the largest of certified lines, 1 - delta(eps) - e^eps alpha for eps >= 0 and the same of f^-1.
+    Above: the hull of points certified to lie above f.
 
     Parameters
     ----------
     f
         A curve without free symbols; only its bounds on delta (and on beta at given ``alphas``) are asked.
     alphas
-        Type I errors in [0, 1] to use as nodes, one-dimensional. Default: chosen so that lower and upper differ by about
-        1e-3 of min(beta, 1 - alpha - beta) for alpha from 1e-20 to 1 - 1e-20, wherever f's own bounds on delta are that
-        narrow (they resolve 1 - delta to 1e-16, so not where 1 - delta(0) is as small as that: no privacy to speak of).
+        Type I errors in [0, 1] to use as nodes, one-dimensional. Default: chosen so that lower and upper
+        differ by about 1e-3 of min(beta, 1 - alpha - beta) for alpha from 1e-20 to 1 - 1e-20, wherever f's
+        own bounds on delta are that narrow (they resolve 1 - delta to 1e-16, so not where 1 - delta(0) is as
+        small as that: no privacy to speak of).
 
     Returns
     -------
@@ -54,8 +52,9 @@ def tabulate(f: TradeOff, alphas: ArrayLike | None = None) -> Tabulated:
 
     Notes
     -----
-    The lines are Dong, Roth, Su 2022, Proposition 2.12; in terms of 1 - beta near alpha = 0, and of 1 - alpha near alpha = 1,
-    they keep their relative accuracy. Vertices hold 1 - alpha and 1 - beta beside alpha and beta for the same reason.
+    The lines are Dong, Roth, Su 2022, Proposition 2.12; in terms of 1 - beta near alpha = 0, and of 1 - alpha
+    near alpha = 1, they keep their relative accuracy. Vertices hold 1 - alpha and 1 - beta beside alpha and
+    beta for the same reason.
 
     Examples
     --------
@@ -73,7 +72,7 @@ def tabulate(f: TradeOff, alphas: ArrayLike | None = None) -> Tabulated:
 
 
 def of_orders(*curves: TradeOff) -> Tabulated:
-    """Return the sides of the maximum of all lines of slope -1 and steeper of f, and of the mirror images of those of the last curve."""
+    """Return the sides of the maximum of all lines of slope <= -1 of f, and those of the last, mirrored."""
     orders = [Nodes.of(f) for f in curves]
     below, above = [order.supporting() for order in orders], [order.covering() for order in orders]
     return Tabulated(
@@ -86,7 +85,7 @@ def _both(orders: list[list[Line]]) -> list[Line]:
     return orders[0] + [(a, b, c) for b, a, c in orders[-1]]
 
 
-def _at(f: TradeOff, alphas: ArrayLike) -> Tabulated:
+def _at(f: TradeOff, alphas: Numbers) -> Tabulated:
     """Chords between the given nodes, and the certified lines parallel to them."""
     nodes = reals("alphas", alphas)
     if nodes.ndim != 1 or len(nodes) == 0:

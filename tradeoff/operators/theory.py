@@ -1,7 +1,8 @@
 """What theory says of f >= g before any number is asked: a table of short rules, each of which may decline.
 
 Source: Dong, Roth, Su, Gaussian Differential Privacy (2022): f >= g says that g's pair can be made into f's
-(Theorem 2.10), and holds iff delta_f <= delta_g at every real epsilon (Proposition 2.12); operators preserve it.
+(Theorem 2.10), and holds iff delta_f <= delta_g at every real epsilon (Proposition 2.12); operators preserve
+it.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def best(f: TradeOff, g: TradeOff) -> Verdict:
 
 
 def mixed(f: TradeOff, g: TradeOff) -> Verdict:
-    """Mixtures average profiles: each share of f is above a share of g, or all parts compare with one curve."""
+    """Mixtures average profiles: each share of f is above one of g, or all parts compare with one curve."""
     if isinstance(f, Mixture) and isinstance(g, Mixture) and _placed(_shares(f), _shares(g)):
         return True
     if isinstance(f, Mixture) and _proved(*(known(part, g) for part in f.operands)):
@@ -196,7 +197,7 @@ def _keeps(h: TradeOff) -> bool:
 
 
 def _factors(curve: TradeOff) -> Factors:
-    return dict(curve.factors) if isinstance(curve, Tensor) else {curve: 1}
+    return dict(curve.factors)
 
 
 def factorwise(f: TradeOff, g: TradeOff) -> Verdict:

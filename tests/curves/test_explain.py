@@ -1,0 +1,48 @@
+"""A curve tells who answers, why, and how narrowly."""
+
+from __future__ import annotations
+
+import pytest
+
+import tradeoff as to
+from tradeoff.errors import DomainError
+
+STEPS = to.subsample(to.Gaussian(1), 0.01) ** 1000
+ATOMS = to.PureDP(1) @ to.PureDP(0.5) ** 3
+FEW = to.Laplace(0.3) ** 2 @ to.Gaussian(1)
+
+
+@pytest.mark.parametrize(
+    ("curve", "engine"),
+    [(STEPS, "contour"), (ATOMS, "exact"), (FEW, "lattice")],
+    ids=["many", "atoms", "few"],
+)
+@pytest.mark.parametrize("asked", [{"epsilon": 1.0}, {"delta": 1e-5}, {"alpha": 0.1}], ids=str)
+def test_the_answer_is_the_curves_own(curve: to.TradeOff, engine: str, asked: dict[str, float]) -> None:
+    told = curve.explain(**asked)
+    ((name, value),) = asked.items()
+    question = {"epsilon": curve.bounds.delta, "delta": curve.bounds.epsilon, "alpha": curve.bounds}[name]
+    assert told.bounds == question(value)
+    assert told.steps[0].engine == engine
+    assert all(step.why and step.seconds >= 0 for step in told.steps)
+    assert len(repr(told).splitlines()) == 2 + len(told.steps)
+
+
+def test_both_orders_of_an_envelope_are_told() -> None:
+    assert len(STEPS.symmetrise(assume="either-order").explain(delta=1e-5).steps) == 2
+
+
+def test_a_forced_engine_was_asked_for() -> None:
+    (step,) = STEPS.explain(delta=1e-5, method="lattice").steps
+    assert (step.engine, step.why) == ("lattice", "asked for")
+
+
+def test_a_closed_form_asks_nobody() -> None:
+    assert to.Gaussian(1).explain(epsilon=1.0).steps == ()
+    assert "closed form" in repr(to.Gaussian(1).explain(epsilon=1.0))
+
+
+@pytest.mark.parametrize("given", [{}, {"epsilon": 1.0, "delta": 1e-5}])
+def test_one_question_at_a_time(given: dict[str, float]) -> None:
+    with pytest.raises(DomainError, match="give one of epsilon, delta, alpha"):
+        STEPS.explain(**given)
