@@ -161,9 +161,9 @@ class Composition:
     ) -> Pair:
         low, high = known
         measure = widths.of(question, at)
+        if not waiting.any():
+            return known
         for engine, why in self.choices(query_options().method):
-            if not waiting.any():
-                break
             started = perf_counter()
             below, above = _asked(engine, question)(at[waiting], tol)
             # What overflowed is NaN and says nothing: fmax and fmin pass over it.
@@ -172,6 +172,8 @@ class Composition:
                 reached = measure(low, high)
             heard(Step(engine.name, why, question, float(np.max(reached[waiting])), perf_counter() - started))
             waiting = waiting & ~(reached <= (engine.enough(question) if tol is None else tol))
+            if not waiting.any():
+                break
         return low, high
 
 
