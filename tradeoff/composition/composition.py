@@ -19,7 +19,6 @@ from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.lattice.engine import LatticeEngine
 from tradeoff.composition.lattice.place import on_one_lattice
 from tradeoff.composition.options import Method, query_options
-from tradeoff.composition.saddle_point.engine import SaddlePoint
 from tradeoff.composition.widths import Measure
 from tradeoff.errors import DomainError
 from tradeoff.intervals.rounding import UNIT, Array
@@ -92,11 +91,6 @@ class Composition:
         return ContourEngine(self.laws, self.counts, symmetric=self.symmetric)
 
     @cached_property
-    def saddle_point(self) -> SaddlePoint:
-        """The central limit theorem under a tilt."""
-        return SaddlePoint(self.laws, self.counts, symmetric=self.symmetric)
-
-    @cached_property
     def sums(self) -> exact.Sums | None:
         """The exact sums, where the atoms of the product are few."""
         law: AtomicLaw | None = exact.product(self.laws, self.counts)
@@ -119,8 +113,6 @@ class Composition:
             yield self.tables
         elif method == "contour":
             yield self.contour
-        elif method == "saddle-point":
-            yield self.saddle_point
         else:
             yield from self._usual()
 

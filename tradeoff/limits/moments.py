@@ -10,6 +10,7 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import KindError, PrecisionError, shown
 from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import exp, log
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.limits.closed_forms import closed_form
 from tradeoff.loss.changed import Reversed
@@ -99,11 +100,11 @@ def of_law(law: LossLaw) -> Moments:
     square = Bounds(*finite.expectation(*_square(mean)))
     variance = Bounds(max(square.lower - doubt**2, 0.0), square.upper)
     cube = Bounds(*finite.expectation(*_power(mean, 3)))
-    fourth = _recentred(Bounds(*finite.expectation(*_power(mean, 4))), doubt, 4)
+    fourth = recentred(Bounds(*finite.expectation(*_power(mean, 4))), doubt, 4)
     return Moments(
         kl=kl,
         variance=variance,
-        third=_recentred(cube, doubt, 3),
+        third=recentred(cube, doubt, 3),
         kappa3=Bounds(*finite.expectation(*_power(finite.shift, 3))),
         shift=finite.shift,
         cumulant3=_signed(cube, Bounds(*finite.expectation(*_power_below(mean))), square.upper, doubt),
@@ -112,10 +113,10 @@ def of_law(law: LossLaw) -> Moments:
     )
 
 
-def _recentred(power: Bounds, doubt: float, order: int) -> Bounds:
+def recentred(power: Bounds, doubt: float, order: int) -> Bounds:
     """Return E|L - E L|^r from E|L - c|^r: by Minkowski a centre off by d moves its r-th root by at most d."""
-    low, high = (end ** (1 / order) * (1 + sign * 8 * UNIT) for end, sign in zip(power, (-1, 1), strict=True))
-    return Bounds(max(low - doubt, 0.0) ** order * (1 - 16 * UNIT), (high + doubt) ** order * (1 + 16 * UNIT))
+    root = exp(log(power) / order) + Bounds(-doubt, doubt)
+    return Bounds(max(root.lower, 0.0), root.upper) ** order
 
 
 def _signed(cube: Bounds, below: Bounds, square: float, doubt: float) -> Bounds:

@@ -48,18 +48,8 @@ def _loss_sum(powers: dict[TradeOff, int], side: int) -> LossSum:
     null = [(_smoothed(factor, side), n) for factor, n in powers.items()]
     other = [(_smoothed(factor, side, reverse=not factor.symmetric), n) for factor, n in powers.items()]
     kl = [total(law, "kl") for law in (null, other)]
-    p, q = (
-        lost([(_mass(factor, side, end), n) for factor, n in powers.items()]) for end in ("p_minus", "q_plus")
-    )
-    return LossSum(
-        null, other, Bounds(kl[0].lower + kl[1].lower, (kl[0].upper + kl[1].upper) * (1 + UNIT)), p, q
-    )
-
-
-def _mass(factor: TradeOff, side: int, end: str) -> float:
-    """Return the mass at infinity of the law that stands for the factor: one below it may leak where the factor does not."""
-    below, above = moments(factor)
-    return float(getattr(factor if below is above else factor.laws()[side], end))
+    p, q = (lost(powers, side, end) for end in ("p_minus", "q_plus"))
+    return LossSum(null, other, kl[0] + kl[1], (p.lower + p.upper) / 2, (q.lower + q.upper) / 2)
 
 
 def _smoothed(factor: TradeOff, side: int, *, reverse: bool = False) -> Moments:
