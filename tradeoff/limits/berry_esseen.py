@@ -78,9 +78,10 @@ class BerryEsseen(Band):
 
     def _bounds(self, alpha: Array) -> tuple[Array, Array]:
         """Bound f(alpha) by G_mu(alpha + gamma) - gamma where that is positive, and by G_mu(alpha - gamma) + gamma, or 1 - alpha."""
-        high = np.min([above.upper(alpha) for _, above in self.pairs], axis=0)
+        high = np.min([above.bounds(alpha)[1] for _, above in self.pairs], axis=0)
         # Of two orders only the hull of the lower bounds is below the envelope: the polygon of their lines.
-        low = self.pairs[0][0].lower(alpha) if len(self.pairs) == 1 else self.guarantee.bounds(alpha).lower
+        [(below, _), *others] = self.pairs
+        low = self.guarantee.bounds(alpha).lower if others else below.bounds(alpha)[0]
         return np.minimum(low, high), high
 
     def _delta(self, epsilon: Array) -> tuple[Array, Array]:

@@ -11,11 +11,9 @@ from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, expm1, log1p, total, whole
 from tradeoff.intervals.rounding import around
+from tradeoff.limits.moments import KNOWN
 
 End = Literal["q_plus", "p_minus"]
-
-_LAW = 16
-"""Units to which a law knows its masses at infinity: products and sums of a few parameters."""
 
 
 def attached(finite: TradeOff, p_minus: float, q_plus: float) -> TradeOff:
@@ -41,4 +39,4 @@ def _mass(factor: TradeOff, side: int, end: End) -> Bounds:
     if laws[0] is laws[1]:
         return (factor if end == "q_plus" else factor.inverse()).mass_at_infinity
     mass = getattr(laws[side], end)
-    return Bounds(0.0, 0.0) if mass == 0 else clip(Bounds(*around(mass, _LAW)), 0.0, 1.0)
+    return Bounds(0.0, 0.0) if mass == 0 else clip(Bounds(*around(mass, KNOWN)), 0.0, 1.0)
