@@ -28,6 +28,9 @@ _STEEPEST = 600.0
 _OFF_THE_TOP = 64 * UNIT
 """Above what a candidate's rounding takes off a maximum: G''/2 dz^2 <= 8 r (1 + r) dz^2 with dz of some 1e-13, r = s_P/s_Q."""
 
+_FLUSHED = 1e-300
+"""SciPy's log Phi(x) is 0 where it is nearer to 0 than this."""
+
 
 @dataclass(frozen=True)
 class NormalPair:
@@ -112,7 +115,9 @@ class NormalPair:
             with np.errstate(all="ignore"):
                 root = np.sqrt(np.maximum((r * d) ** 2 + bend * level, 0.0))
                 found += [level / (r * d + root), -(r * d + root) / bend * np.ones_like(epsilon)]
-        return np.clip(np.nan_to_num(np.array(found), posinf=_WIDEST, neginf=-_WIDEST), -_WIDEST, _WIDEST)
+        return np.asarray(
+            np.clip(np.nan_to_num(np.array(found), posinf=_WIDEST, neginf=-_WIDEST), -_WIDEST, _WIDEST)
+        )
 
     def slopes(self) -> Array:
         """Return losses log(slope) at many points of the lower bound."""
@@ -129,7 +134,8 @@ class NormalPair:
 def log_phi(x: Bounds | ArrayLike) -> Bounds:
     """Bound log Phi(x): SciPy's is known to 16 units, and to 4 x^2 more where it is nearly 0."""
     low, high = (np.asarray(side, dtype=float) for side in Bounds.of(x))
-    return clip(_known(log_ndtr, low, high, 16 + 4 * np.clip([low, high], 0.0, _WIDEST) ** 2), -np.inf, 0.0)
+    found = _known(log_ndtr, low, high, 16 + 4 * np.clip([low, high], 0.0, _WIDEST) ** 2)
+    return clip(found - Bounds(0.0, _FLUSHED), -np.inf, 0.0)
 
 
 def quantile(p: Bounds | ArrayLike) -> Bounds:
