@@ -366,7 +366,7 @@ def test_extremes_are_answered_or_refused(name: str) -> None:
 
 def test_a_large_laplace_by_saddle_point() -> None:
     try:
-        claim = to.Laplace(1e300).bounds.epsilon(1e-5, method="saddle-point")
+        claim = to.limits.saddle_point(to.Laplace(1e300)).epsilon(1e-5)
     except TradeOffError:
         return
     assert claim.lower <= claim.upper

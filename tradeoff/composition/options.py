@@ -11,7 +11,7 @@ from typing import Literal, get_args
 Progress = Callable[[int, int], None]
 """Called with the number of entries settled so far, and of all entries asked."""
 
-Method = Literal["closed-form", "exact", "lattice", "contour", "saddle-point"]
+Method = Literal["closed-form", "exact", "lattice", "contour"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
 MEMORY = 2**30

@@ -38,10 +38,10 @@ Hook = Callable[["TradeOff", Array, float | None], Pair]
 class How(TypedDict, total=False):
     """How a question is to be answered.
 
-    ``method`` forces one engine ("closed-form", "exact", "lattice", "contour" or "saddle-point"); ``memory``
-    is the most working memory in bytes, 1 GiB unless said; ``progress`` is called with (entries settled,
-    entries asked); ``n_jobs`` shares the factors of a product with very many distinct ones through joblib
-    (None: as joblib is configured).
+    ``method`` forces one engine ("closed-form", "exact", "lattice" or "contour"); ``memory`` is the most
+    working memory in bytes, 1 GiB unless said; ``progress`` is called with (entries settled, entries asked);
+    ``n_jobs`` shares the factors of a product with very many distinct ones through joblib (None: as joblib is
+    configured).
     """
 
     method: Method
@@ -103,7 +103,12 @@ class Certified:
         asked: dict[str, Any] = {"jobs" if name == "n_jobs" else name: value for name, value in how.items()}
         method, progress, jobs = (asked.get(name) for name in ("method", "progress", "jobs"))
         if not (method is None or (isinstance(method, str) and method in METHODS)):
-            raise DomainError(f"method = {shown(method)} is none of {', '.join(METHODS)}")
+            moved = (
+                "; saddle-point bounds are those of to.limits.saddle_point(f)"
+                if method == "saddle-point"
+                else ""
+            )
+            raise DomainError(f"method = {shown(method)} is none of {', '.join(METHODS)}{moved}")
         if asked.pop("memory", None) is not None:
             asked["memory"] = count("memory", how["memory"], 1)
             if asked["memory"] < MEGABYTE:

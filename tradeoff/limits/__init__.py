@@ -1,4 +1,4 @@
-"""Limit theorems: estimates that say so (CLT, Edgeworth), and bounds with a proof (Berry-Esseen, Edgeworth)."""
+"""Limit theorems: estimates that say so (CLT, Edgeworth), and bounds with a proof (Berry-Esseen, Edgeworth, saddle point)."""
 
 from tradeoff.limits.approximate import ApproximateCurve
 from tradeoff.limits.berry_esseen import BerryEsseen, berry_esseen
@@ -6,11 +6,13 @@ from tradeoff.limits.clt import clt, dp_sgd_clt, epsilon_delta_clt
 from tradeoff.limits.edgeworth import edgeworth
 from tradeoff.limits.edgeworth_bounds import EdgeworthBounds, edgeworth_bounds
 from tradeoff.limits.functionals import kappa2, kappa3, kappa3bar, kl
+from tradeoff.limits.saddle_point import SaddlePoint, saddle_point
 
 __all__ = [
     "ApproximateCurve",
     "BerryEsseen",
     "EdgeworthBounds",
+    "SaddlePoint",
     "berry_esseen",
     "clt",
     "dp_sgd_clt",
@@ -21,4 +23,5 @@ __all__ = [
     "kappa3",
     "kappa3bar",
     "kl",
+    "saddle_point",
 ]

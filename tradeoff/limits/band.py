@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.roots import bracket_root
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import UNIT, Array
 
 _FARTHEST = 700.0
 
@@ -77,11 +78,24 @@ class Band(ABC):
     def epsilon(self, delta: ArrayLike) -> Bounds:
         """Bound the least epsilon with delta(epsilon) <= delta, in nats; +inf from above where the band at alpha = 0 leaves more."""
         flat, shape = _array("delta", delta, 0.0, 1.0)
-        low, _ = bracket_root(lambda e: self._delta(np.clip(e, -_FARTHEST, _FARTHEST))[0], flat)
-        known = flat > self.guarantee.mass_at_infinity.upper
-        high = np.full(len(flat), np.inf)
-        high[known] = self.guarantee.bounds.epsilon(flat[known]).upper
+        n = len(flat)
+
+        def sides(e: Array) -> Array:
+            low, high = self._delta(np.clip(e, -_FARTHEST, _FARTHEST))
+            return np.append(low[:n], high[n:])
+
+        before, after = bracket_root(sides, np.tile(flat, 2))
+        low, high = before[:n], after[n:]
+        high = np.where(flat < 1, high, -np.inf)
         return _shaped(np.minimum(low, high), high, shape)
+
+
+def supporting(epsilon: Array, delta: Callable[[Array], tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Return the lines 1 - delta(eps) - e^eps alpha, delta from above.
+
+    Where a line is positive e^eps alpha <= 1: 16 (2 + |eps|) units hold the rounding of its slope, and of where lines meet.
+    """
+    return np.exp(epsilon), 1 - delta(epsilon)[1] - 16 * UNIT * (2 + np.abs(epsilon))
 
 
 def _array(name: str, value: ArrayLike, low: float, high: float) -> tuple[Array, tuple[int, ...]]:

@@ -11,16 +11,13 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import choice
-from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.limits.band import Band, Hypothesis
+from tradeoff.intervals.rounding import Array
+from tradeoff.limits.band import Band, Hypothesis, supporting
+from tradeoff.limits.normal_distance import Rough, normal_distance
 from tradeoff.limits.normal_pair import NormalPair
-from tradeoff.limits.sums import Law, LossSum, deviation, per_order, rough, total, variance
+from tradeoff.limits.sums import Law, LossSum, deviation, per_order, rough, variance
 
 Constants = Literal["sharp", "theorem"]
-
-_INDEPENDENT = 0.56
-_IDENTICAL = ((0.4690, 0.0), (0.3322, 0.429), (0.3031, 0.646))
-"""Constants (a, b) of gamma <= a (rho + b)/sqrt(n), rho = E|X - E X|^3/sd^3, for identical summands (Shevtsova 2013)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +78,10 @@ class BerryEsseen(Band):
 
     def _bounds(self, alpha: Array) -> tuple[Array, Array]:
         """Bound f(alpha) by G_mu(alpha + gamma) - gamma where that is positive, and by G_mu(alpha - gamma) + gamma, or 1 - alpha."""
-        high = np.min([above.upper(alpha) for _, above in self.pairs], axis=0)
+        high = np.min([above.bounds(alpha)[1] for _, above in self.pairs], axis=0)
         # Of two orders only the hull of the lower bounds is below the envelope: the polygon of their lines.
-        low = self.pairs[0][0].lower(alpha) if len(self.pairs) == 1 else self.guarantee.bounds(alpha).lower
+        [(below, _), *others] = self.pairs
+        low = self.guarantee.bounds(alpha).lower if others else below.bounds(alpha)[0]
         return np.minimum(low, high), high
 
     def _delta(self, epsilon: Array) -> tuple[Array, Array]:
@@ -92,8 +90,8 @@ class BerryEsseen(Band):
 
     def lines(self) -> tuple[Array, Array]:
         """Return the supporting lines that delta's upper bound gives: dense where the curves bend, and where two orders meet."""
-        epsilon = np.unique(np.concatenate([[0.0], *(below.slopes() for below, _ in self.pairs)]))[::-1]
-        return np.exp(epsilon), 1 - self._delta(epsilon)[1] - 16 * UNIT * (2 + np.abs(epsilon))
+        slopes = [below.slopes() for below, _ in self.pairs]
+        return supporting(np.unique(np.concatenate([[0.0], *slopes])), self._delta)
 
     def __repr__(self) -> str:
         return f"Berry-Esseen band of {self.of!r}: mu = {self.mu:.6g}, gamma = {self.gamma:.6g}"
@@ -170,14 +168,5 @@ def _pair(found: LossSum, constants: Constants) -> NormalPair:
 
 def _gamma_of(law: Law, constants: Constants) -> float:
     """Return a bound on the distance of a standardised sum from a normal law."""
-    moving = rough(law)
-    if not moving:
-        return 0.0
-    third, whole = total(moving, "third").upper, variance(law).lower
-    gamma = _INDEPENDENT * third / whole / math.sqrt(whole)
-    if (
-        constants == "sharp" and len(moving) == 1
-    ):  # a normal summand moves no distance between distribution functions apart
-        own, n = variance(moving).lower, moving[0][1]
-        gamma = min(gamma, *(a * (third / own / math.sqrt(own) + b / math.sqrt(n)) for a, b in _IDENTICAL))
-    return float(gamma * (1 + 64 * UNIT))
+    summands = [Rough(m.third, m.variance, n) for m, n in rough(law)]
+    return normal_distance(summands, variance(law), sharp=constants == "sharp")

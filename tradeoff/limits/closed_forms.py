@@ -15,7 +15,7 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 
-Known = tuple[Bounds, Bounds, Bounds, Bounds, float, Bounds, Bounds, float]
+Known = tuple[Bounds, Bounds, Bounds, Bounds, Bounds, Bounds, Bounds, float]
 """kl, variance, E|L - E L|^3, E|L|^3, shift, E(L - E L)^3, E(L - E L)^4, fourth cumulant: the fields of ``Moments``."""
 
 
@@ -107,7 +107,7 @@ def _digits(parameter: float) -> tuple[Any, Any]:
 
 def _enclosed(kl: Any, variance: Any, third: Any, kappa3: Any, cumulant3: Any, fourth: Any) -> Known:
     a, b, c, d, e, f = (_around(v) for v in (kl, variance, third, kappa3, cumulant3, fourth))
-    return a, b, c, d, 0.0, e, f, float(fourth - 3 * variance**2)
+    return a, b, c, d, Bounds(0.0, 0.0), e, f, float(fourth - 3 * variance**2)
 
 
 def _around(value: Any) -> Bounds:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.hull import lower_hull
 from tradeoff.intervals.rounding import UNIT, Array
@@ -19,13 +20,17 @@ from tradeoff.limits.berry_esseen import BerryEsseen, berry_esseen
 from tradeoff.limits.smoothing import Expansion, expansion
 from tradeoff.limits.sums import LossSum, deviation, per_order
 
-_NODES = 4001
-_BULK = 9.0
-"""Standard deviations to both sides of both means where thresholds stand."""
+_NODES, _BULK = 4001, 9.0
+"""Thresholds, and standard deviations to both sides of both means where they stand: Phi(-9) is 1e-19."""
 
 _SMALL_CELL = 0.05
+"""Cells of thresholds up to which the chord is the better bound: the bend takes off 1e-4 at most."""
+
 _STEEPEST = 600.0
+"""No line is steeper than e^600: floats hold its product with any probability."""
+
 _VOID = 1 / 2
+"""An error of a half says nothing."""
 
 Points = tuple[Array, Array]
 
@@ -42,9 +47,7 @@ class _Pair(NamedTuple):
     @classmethod
     def of(cls, found: LossSum) -> _Pair:
         sd_p, sd_q = deviation(found.null), deviation(found.other)
-        ratio = [p / q for p, q in product(sd_p, sd_q)]
-        distance = [gap / q for gap, q in product(found.gap, sd_q)]
-        return cls(found, expansion(found.null), expansion(found.other), _hull_of(ratio), _hull_of(distance))
+        return cls(found, expansion(found.null), expansion(found.other), sd_p / sd_q, found.gap / sd_q)
 
     @property
     def gamma(self) -> float:
@@ -60,20 +63,10 @@ class _Pair(NamedTuple):
         bulk = np.linspace(-_BULK, _BULK, _NODES)
         return np.unique(np.concatenate([bulk, (bulk + self.distance.upper) / self.ratio.upper]))
 
-    def errors(self, x: Array, sign: int) -> tuple[Array, Array]:
-        """Return alpha = P(S > t) and beta = Q(S <= t) at thresholds, both from below (sign -1) or both from above (+1)."""
-        found = np.stack([r * x - d for r, d in product(self.ratio, self.distance)])
-        low, high = np.min(found, axis=0), np.max(found, axis=0)
-        y, doubt = (low + high) / 2, (high - low) / 2
-        rounding = UNIT * (64 + 8 * np.abs(x) + 8 * np.abs(y) + 8 * self.distance.upper)
-        alpha = 1 - self.null.cdf(x) + sign * (self.null.width(x) + rounding)
-        # ``other`` tells of -L under Q: Q(L <= t) is the probability that -L is at least -t.
-        beta = (
-            1
-            - self.other.cdf(-y)
-            + sign * (self.other.width(-y) + self.other.steepness * (doubt + rounding) + rounding)
-        )
-        return alpha, beta
+    def errors(self, x: Array) -> tuple[Bounds, Bounds]:
+        """Bound alpha = P(S > t) and beta = Q(S <= t) at thresholds x; ``other`` tells of -L under Q, which is then at least -t."""
+        y = self.ratio * x - self.distance
+        return 1 - self.null.probability(Bounds.of(x)), 1 - self.other.probability(-y)
 
     def below(self) -> Points:
         """Return points whose lower hull, with all that is above and right of it, holds every point of the curve.
@@ -82,25 +75,25 @@ class _Pair(NamedTuple):
         alpha's bound at its end and beta's at its start.
         """
         x = self.thresholds()
-        alpha, beta = self.errors(x, -1)
+        alpha, beta = (side.lower for side in self.errors(x))
         cell = np.diff(x)
         small = np.where(cell <= _SMALL_CELL, cell, 0.0)
         square = np.maximum(np.append(small, 0.0), np.append(0.0, small)) ** 2 / 8
         wide = cell > _SMALL_CELL
         alphas = [alpha - self.null.bend * square, alpha[1:][wide], alpha[:1], [0.0]]
         betas = [beta - self.other.bend * self.ratio.upper**2 * square, beta[:-1][wide], [0.0], beta[-1:]]
-        return self._massive(np.concatenate(alphas), np.concatenate(betas), -1)
+        a, b = self._massive(np.concatenate(alphas), np.concatenate(betas))
+        return a.lower, b.lower
 
     def above(self) -> Points:
         """Return points above the curve: every test between them is as good as the curve allows, or worse."""
-        alpha, beta = (np.clip(v, 0.0, 1.0) for v in self.errors(self.thresholds(), +1))
-        return self._massive(np.concatenate([alpha, [0.0, 1.0]]), np.concatenate([beta, [1.0, 0.0]]), +1)
+        alpha, beta = (np.clip(side.upper, 0.0, 1.0) for side in self.errors(self.thresholds()))
+        a, b = self._massive(np.append(alpha, [0.0, 1.0]), np.append(beta, [1.0, 0.0]))
+        return a.upper, b.upper
 
-    def _massive(self, alpha: Array, beta: Array, sign: int) -> Points:
+    def _massive(self, alpha: Array, beta: Array) -> tuple[Bounds, Bounds]:
         """Attach masses at infinity: f(alpha) = (1 - q) f_finite(alpha/(1 - p))."""
-        scaled = ((1 - self.found.p_minus) * alpha, (1 - self.found.q_plus) * beta)
-        a, b = (v + sign * 4 * UNIT * np.abs(v) for v in scaled)
-        return a, b
+        return (1 - self.found.p_minus) * alpha, (1 - self.found.q_plus) * beta
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,26 +140,22 @@ class EdgeworthBounds(Band):
         return max(pair.rest for sides in self.pairs for pair in sides)
 
     def _bounds(self, alpha: Array) -> tuple[Array, Array]:
-        x, y = self._ceiling
-        high = np.minimum(np.interp(alpha, x, y) + 8 * UNIT, self.berry_esseen.bounds(alpha).upper)
+        high = np.minimum(self._ceiling.bounds(alpha).upper, self.berry_esseen.bounds(alpha).upper)
         return np.minimum(self.guarantee.bounds(alpha).lower, high), high
 
     def _delta(self, epsilon: Array) -> tuple[Array, Array]:
-        """Return from below the best test known, from above what the guarantee's own delta is."""
-        x, y = self._ceiling
-        steep = np.diff(y) / np.diff(x)
-        best = np.searchsorted(steep, -np.exp(epsilon))
-        low = 1 - y[best] - np.exp(epsilon) * x[best] * (1 + (8 + 4 * np.abs(epsilon)) * UNIT) - 8 * UNIT
+        low = np.maximum(self._ceiling.bounds.delta(epsilon).lower, self.berry_esseen.delta(epsilon).lower)
         high = self.guarantee.bounds.delta(epsilon).upper
-        return np.minimum(np.maximum(low, self.berry_esseen.delta(epsilon).lower), high), high
+        return np.minimum(low, high), high
 
     @cached_property
-    def _ceiling(self) -> Points:
+    def _ceiling(self) -> TradeOff:
         """Return the lower hull of all points known to be above the curve."""
         if not self.gamma < _VOID:
-            return np.array([0.0, 1.0]), np.array([1.0, 0.0])
+            return Identity()
         found = [above.above() for _, above in self.pairs]
-        return _hull(*(np.concatenate(v) for v in zip(*found, strict=True)))
+        x, y = _hull(*(np.concatenate(v) for v in zip(*found, strict=True)))
+        return PiecewiseLinear(x.tolist(), y.tolist())
 
     def lines(self) -> tuple[Array, Array]:
         """Return lines below the curve: those of the hull of all points below, and those of Berry and Esseen."""
@@ -235,10 +224,6 @@ def edgeworth_bounds(curve: TradeOff) -> EdgeworthBounds:
         Hypothesis("gamma < 1/2 (else the band is that of Berry and Esseen)", gamma < _VOID),
     )
     return EdgeworthBounds(curve, pairs, berry_esseen(curve), hypotheses)
-
-
-def _hull_of(values: list[float]) -> Bounds:
-    return Bounds(min(values) * (1 - 2 * UNIT), max(values) * (1 + 2 * UNIT))
 
 
 def _hull(x: Array, y: Array) -> Points:

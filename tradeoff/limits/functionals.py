@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import UNIT
+from tradeoff.intervals.functions import total, whole
 from tradeoff.limits.between import Between, Power
-from tradeoff.limits.moments import Moments, factors, moments
+from tradeoff.limits.moments import Moments, factors, moments, recentred
 
 _INFINITE = Bounds(math.inf, math.inf)
 
@@ -38,9 +38,7 @@ def kl(curve: TradeOff) -> Bounds:
     >>> round(to.limits.kl(to.Gaussian(1) @ to.PureDP(1)).upper, 6)
     0.962117
     """
-    return _summed(
-        curve, lambda m: Bounds(m.kl.lower + m.shift, m.kl.upper + m.shift), lambda f: f.moment(Power(1))
-    )
+    return _summed(curve, lambda m: m.kl + m.shift, lambda f: f.moment(Power(1)))
 
 
 def kappa2(curve: TradeOff) -> Bounds:
@@ -67,7 +65,7 @@ def kappa2(curve: TradeOff) -> Bounds:
     >>> round(to.limits.kappa2(to.PureDP(0.5) ** 8).upper, 12)
     2.0
     """
-    return _summed(curve, _second, lambda f: f.moment(Power(2)))
+    return _summed(curve, lambda m: m.variance + (m.kl + m.shift) ** 2, lambda f: f.moment(Power(2)))
 
 
 def kappa3(curve: TradeOff) -> Bounds:
@@ -114,23 +112,13 @@ def kappa3bar(curve: TradeOff) -> Bounds:
     return _summed(curve, lambda m: m.third, _central)
 
 
-def _second(m: Moments) -> Bounds:
-    low, high = m.kl.lower + m.shift, m.kl.upper + m.shift
-    least, most = max(low, -high, 0.0), max(-low, high)
-    return Bounds(
-        (m.variance.lower + least * least) * (1 - 8 * UNIT), (m.variance.upper + most * most) * (1 + 8 * UNIT)
-    )
-
-
 def _central(f: Between) -> Bounds:
-    """Return E|L - E L|^3: by Minkowski a centre off by d moves its cube root by at most d."""
     mean = f.moment(Power(1))
-    doubt = (mean.upper - mean.lower) * (1 / 2 + 4 * UNIT)
-    if math.isinf(doubt):
+    if math.isinf(mean.upper):
         return Bounds(0.0, math.inf)
-    cube = f.moment(Power(3, (mean.lower + mean.upper) / 2))
-    low, high = (math.cbrt(end) * (1 + sign * 4 * UNIT) for end, sign in zip(cube, (-1, 1), strict=True))
-    return Bounds(max(low - doubt, 0.0) ** 3 * (1 - 8 * UNIT), (high + doubt) ** 3 * (1 + 8 * UNIT))
+    centre = (mean.lower + mean.upper) / 2
+    doubt = mean - centre
+    return recentred(f.moment(Power(3, centre)), max(-doubt.lower, doubt.upper), 3)
 
 
 def _summed(
@@ -143,10 +131,5 @@ def _summed(
         known = (
             functools.partial(exact, below) if below is above else functools.partial(between, Between(factor))
         )
-        terms.append((n, _INFINITE if factor.p_minus > 0 else known()))
-    return _total(terms)
-
-
-def _total(terms: list[tuple[int, Bounds]]) -> Bounds:
-    low, high = (math.fsum(n * getattr(term, side) for n, term in terms) for side in ("lower", "upper"))
-    return Bounds(low * (1 - 8 * UNIT), high * (1 + 8 * UNIT))
+        terms.append(whole(n) * (_INFINITE if factor.p_minus > 0 else known()))
+    return total(terms)

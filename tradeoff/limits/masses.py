@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
+from typing import Literal
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.families.total_variation import TotalVariation
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import clip, expm1, log1p, total, whole
+from tradeoff.intervals.rounding import around
+from tradeoff.limits.moments import KNOWN
+
+End = Literal["q_plus", "p_minus"]
 
 
 def attached(finite: TradeOff, p_minus: float, q_plus: float) -> TradeOff:
@@ -18,11 +25,18 @@ def attached(finite: TradeOff, p_minus: float, q_plus: float) -> TradeOff:
     return finite @ PiecewiseLinear([0.0, 1 - p_minus], [1 - q_plus, 0.0])
 
 
-def lost(each: list[tuple[float, int]]) -> float:
-    """Return 1 - prod (1 - mass)^n, the mass that n draws of each leave at infinity."""
-    leaking = [(mass, n) for mass, n in each if mass > 0]
-    if any(mass >= 1 for mass, _ in leaking):
-        return 1.0
+def lost(powers: Mapping[TradeOff, int], side: int, end: End) -> Bounds:
+    """Bound 1 - prod (1 - mass)^n, what a curve below (side 0) or above (1) a product leaves at +inf under Q or at -inf under P."""
+    leaking = [(mass, n) for factor, n in powers.items() if (mass := _mass(factor, side, end)).upper > 0]
     if len(leaking) == 1 and leaking[0][1] == 1:
         return leaking[0][0]
-    return -math.expm1(math.fsum(n * math.log1p(-mass) for mass, n in leaking))
+    return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in leaking)), 0.0, 1.0)
+
+
+def _mass(factor: TradeOff, side: int, end: End) -> Bounds:
+    """Bound the mass of the law that stands for a factor: one below it may leak where the factor does not."""
+    laws = factor.laws()
+    if laws[0] is laws[1]:
+        return (factor if end == "q_plus" else factor.inverse()).mass_at_infinity
+    mass = getattr(laws[side], end)
+    return Bounds(0.0, 0.0) if mass == 0 else clip(Bounds(*around(mass, KNOWN)), 0.0, 1.0)

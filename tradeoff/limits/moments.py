@@ -10,7 +10,8 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import KindError, PrecisionError, shown
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import UNIT
+from tradeoff.intervals.functions import clip, exp, log, log1p, maximum
+from tradeoff.intervals.rounding import around
 from tradeoff.limits.closed_forms import closed_form
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.law import LossLaw
@@ -28,15 +29,20 @@ class Moments(NamedTuple):
     variance: Bounds
     third: Bounds
     kappa3: Bounds
-    shift: float
+    shift: Bounds
     cumulant3: Bounds
     fourth: Bounds
     cumulant4: float
 
 
+KNOWN = 16
+"""Units to which a law knows its masses at infinity: products and sums of a few parameters."""
+
 _LEAST_VARIANCE, _MOST_VARIANCE = 1e-190, 1e190
+"""Variances whose powers to 3/2 are floats with all their digits."""
+
 NOTHING = Bounds(0.0, 0.0)
-CONSTANT = Moments(NOTHING, NOTHING, NOTHING, NOTHING, 0.0, NOTHING, NOTHING, 0.0)
+CONSTANT = Moments(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, 0.0)
 """Of a loss that is 0 wherever it is finite."""
 
 
@@ -82,54 +88,52 @@ def moments(factor: TradeOff, *, reverse: bool = False) -> tuple[Moments, Moment
 
 def of_law(law: LossLaw) -> Moments:
     """Enclose the moments of a law by quadrature."""
-    finite = FiniteLaw(law)
+    finite, shift = FiniteLaw(law), _shift(law)
     if (
         not law.continuous and len(law.atoms.loss) == 1
-    ):  # a constant: its deviations are 0, not the rounding of a logarithm
-        return CONSTANT._replace(
-            shift=finite.shift,
-            kappa3=Bounds(*(abs(finite.shift) ** 3 * (1 + sign * 8 * UNIT) for sign in (-1, 1))),
-        )
+    ):  # a constant: no deviations, not the rounding of a logarithm
+        return CONSTANT._replace(shift=shift, kappa3=maximum(shift, -shift) ** 3)
     finite.check()
     # As E e^L = 1, -E L = E[e^L - 1 - L]: positive terms, so that a small divergence keeps its digits.
     kl = Bounds(
         *finite.expectation(above_line, np.ones_like, lambda x: np.abs(np.expm1(np.minimum(x, 700.0))))
     )
-    mean, doubt = -(kl.lower + kl.upper) / 2, (kl.upper - kl.lower) / 2 + UNIT * kl.upper
-    square = Bounds(*finite.expectation(*_square(mean)))
-    variance = Bounds(max(square.lower - doubt**2, 0.0), square.upper)
-    cube = Bounds(*finite.expectation(*_power(mean, 3)))
-    fourth = _recentred(Bounds(*finite.expectation(*_power(mean, 4))), doubt, 4)
+    centre = -(kl.lower + kl.upper) / 2
+    off = -kl - centre  # E L - c, where E (L - c)^r are measured
+    doubt = float(max(abs(off.lower), abs(off.upper)))
+    square, cube, fourth = (Bounds(*finite.expectation(*_power(centre, r))) for r in (2, 3, 4))
+    below = Bounds(*finite.expectation(*_power_below(centre)))
+    variance = square - off**2
     return Moments(
         kl=kl,
-        variance=variance,
-        third=_recentred(cube, doubt, 3),
+        variance=Bounds(max(variance.lower, 0.0), variance.upper),
+        third=recentred(cube, doubt, 3),
         kappa3=Bounds(*finite.expectation(*_power(finite.shift, 3))),
-        shift=finite.shift,
-        cumulant3=_signed(cube, Bounds(*finite.expectation(*_power_below(mean))), square.upper, doubt),
-        fourth=fourth,
-        cumulant4=finite.estimate(lambda x: (x - mean) ** 4) - 3 * square.upper**2,
+        shift=shift,
+        # E(L - c)^3 = E|L - c|^3 - 2 E(c - L)_+^3, and E(L - E L)^3 = E(L - c)^3 - 3 d E(L - c)^2 + 2 d^3 with d = E L - c.
+        cumulant3=cube - 2 * below - 3 * off * square + 2 * off**3,
+        fourth=recentred(fourth, doubt, 4),
+        cumulant4=finite.estimate(lambda x: (x - centre) ** 4) - 3 * square.upper**2,
     )
 
 
-def _recentred(power: Bounds, doubt: float, order: int) -> Bounds:
+def _shift(law: LossLaw) -> Bounds:
+    """Bound log((1 - p_minus)/(1 - q_plus)): what conditioning adds to every loss."""
+    p, q = (
+        clip(Bounds(*around(mass, KNOWN)), 0.0, 1.0) if mass else NOTHING
+        for mass in (law.p_minus, law.q_plus)
+    )
+    return log1p(-p) - log1p(-q)
+
+
+def recentred(power: Bounds, doubt: float, order: int) -> Bounds:
     """Return E|L - E L|^r from E|L - c|^r: by Minkowski a centre off by d moves its r-th root by at most d."""
-    low, high = (end ** (1 / order) * (1 + sign * 8 * UNIT) for end, sign in zip(power, (-1, 1), strict=True))
-    return Bounds(max(low - doubt, 0.0) ** order * (1 - 16 * UNIT), (high + doubt) ** order * (1 + 16 * UNIT))
-
-
-def _signed(cube: Bounds, below: Bounds, square: float, doubt: float) -> Bounds:
-    """Return E(L - E L)^3 = E|L - c|^3 - 2 E(c - L)_+^3 for c = E L; a centre off by d moves it by at most 3 d E(L - c)^2 + 2 d^3."""
-    error = 3 * doubt * square + 2 * doubt**3 + 8 * UNIT * cube.upper
-    return Bounds(cube.lower - 2 * below.upper - error, cube.upper - 2 * below.lower + error)
-
-
-def _square(centre: float) -> tuple[Function, Function, Function]:
-    return lambda x: (x - centre) ** 2, lambda x: 2 + 2 * np.abs(x - centre), lambda x: 2 * np.abs(x - centre)
+    root = exp(log(power) / order) + Bounds(-doubt, doubt)
+    return Bounds(max(root.lower, 0.0), root.upper) ** order
 
 
 def _power(centre: float, r: int) -> tuple[Function, Function, Function]:
-    """Return |x - c|^r, a bound on |phi'' - phi'| and |phi'|."""
+    """Return |x - c|^r, r >= 2, a bound on |phi'' - phi'| and |phi'|."""
     return (
         lambda x: np.abs(x - centre) ** r,
         lambda x: r * (r - 1) * np.abs(x - centre) ** (r - 2) + r * np.abs(x - centre) ** (r - 1),

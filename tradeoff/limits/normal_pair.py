@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr, ndtri
 
-from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.bounds import Bounds, Pair, held
+from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, minimum
+from tradeoff.intervals.rounding import UNIT, Array, down, up
+from tradeoff.limits.moments import NOTHING
 
 _WIDEST = 40.0
 """Quantiles of a float probability are nearer than this."""
+
+_BULK = np.concatenate([np.linspace(-8.5, 8.5, 1201), np.linspace(-_WIDEST, _WIDEST, 401)])
+"""Thresholds whose slopes make the guarantee: dense where probabilities are neither 0 nor 1."""
+
+_STEEPEST = 600.0
+"""No line is steeper than e^600: floats hold its product with any probability."""
+
+_OFF_THE_TOP = 64 * UNIT
+"""Above what a candidate's rounding takes off a maximum: G''/2 dz^2 <= 8 r (1 + r) dz^2 with dz of some 1e-13, r = s_P/s_Q."""
+
+_FLUSHED = 1e-300
+"""SciPy's log Phi(x) is 0 where it is nearer to 0 than this."""
 
 
 @dataclass(frozen=True)
@@ -30,118 +46,113 @@ class NormalPair:
     sd_q: Bounds
     gamma_p: float
     gamma_q: float
-    p_minus: float = 0.0
-    q_plus: float = 0.0
+    p_minus: Bounds = NOTHING
+    q_plus: Bounds = NOTHING
 
     @cached_property
-    def _corners(self) -> tuple[Array, Array]:
-        """Return slopes s_P/s_Q and offsets gap/s_Q at the corners of what is known: beta is monotone in each number."""
-        corners = [(p / q, gap / q) for gap, p, q in product(self.gap, self.sd_p, self.sd_q)]
-        ratio, distance = np.array(corners).T
-        return ratio[:, None], distance[:, None]
+    def ratio(self) -> Bounds:
+        """Bound s_P/s_Q."""
+        return self.sd_p / self.sd_q
 
     @cached_property
-    def _rounding(self) -> float:
-        """Return what rounding adds to any probability: the density is at most 0.4 and z at most 40."""
-        ratio, distance = self._corners
-        return float(UNIT * (64 + 8 * _WIDEST * np.max(ratio) + 8 * np.max(distance)))
-
-    def _beta(self, z: Array) -> Array:
-        ratio, distance = self._corners
-        return np.asarray(ndtr(ratio * z - distance))
-
-    def lower(self, alpha: Array) -> Array:
-        """Return a lower bound on f(alpha): Phi((s_P z - gap)/s_Q) - gamma_q with Phi(-z) = alpha + gamma_p."""
-        inner = alpha / (1 - self.p_minus) if self.p_minus < 1 else np.ones_like(alpha)
-        reached = np.minimum((inner + self.gamma_p) * (1 + 8 * UNIT), 1.0)
-        value = np.min(self._beta(-ndtri(reached)), axis=0) - self.gamma_q - self._rounding
-        return np.asarray(np.maximum((1 - self.q_plus) * value * (1 - 8 * UNIT), 0.0))
-
-    def upper(self, alpha: Array) -> Array:
-        """Return an upper bound on f(alpha): the same with both signs of gamma turned."""
-        inner = (
-            np.minimum(alpha / (1 - self.p_minus) * (1 - 4 * UNIT), 1.0)
-            if self.p_minus < 1
-            else np.ones_like(alpha)
-        )
-        reached = np.maximum(inner * (1 - 4 * UNIT) - self.gamma_p * (1 + 4 * UNIT), 0.0)
-        value = np.max(self._beta(-ndtri(reached)), axis=0) + self.gamma_q + self._rounding
-        finite = np.minimum(value, 1 - inner + 4 * UNIT)
-        beyond = alpha * (1 - 4 * UNIT) >= 1 - self.p_minus
-        return np.where(beyond, 0.0, np.minimum((1 - self.q_plus) * finite * (1 + 8 * UNIT), 1 - alpha))
+    def distance(self) -> Bounds:
+        """Bound gap/s_Q."""
+        return self.gap / self.sd_q
 
     @cached_property
-    def _ends(self) -> tuple[Array, float]:
-        """Return, corner by corner, the z before which the lower bound on f is 0, and the z at which its alpha is 0."""
-        last = float(np.clip(-ndtri(min(self.gamma_p, 1.0)), -_WIDEST, _WIDEST))
-        ratio, distance = self._corners
-        first = (float(np.clip(ndtri(min(self.gamma_q, 1.0)), -_WIDEST, _WIDEST)) + distance) / ratio
-        return np.minimum(first, last), last
+    def void(self) -> bool:
+        """Whether all of P or of Q may be at infinity."""
+        return bool(max(self.p_minus.upper, self.q_plus.upper) >= 1)
 
-    def delta(self, epsilon: Array) -> tuple[Array, Array]:
+    def _beta(self, z: Bounds | ArrayLike) -> Bounds:
+        return exp(log_phi(self.ratio * z - self.distance))
+
+    def bounds(self, alpha: Array) -> Pair:
+        """Bound f(alpha): Phi((s_P z - gap)/s_Q) up to gamma_q, with Phi(-z) = alpha up to gamma_p."""
+        if self.void:
+            return np.zeros_like(alpha), 1 - alpha
+        inner = clip(alpha / (1 - self.p_minus), 0.0, 1.0)
+        z = -quantile(clip(inner + _within(self.gamma_p), 0.0, 1.0))
+        finite = minimum(clip(self._beta(z) + _within(self.gamma_q), 0.0, 1.0), 1 - inner)
+        low, high = clip((1 - self.q_plus) * finite, 0.0, 1.0)
+        return low, np.where(alpha >= (1 - self.p_minus).upper, 0.0, np.minimum(high, 1 - alpha))
+
+    def delta(self, epsilon: Array) -> Pair:
         """Bound delta(eps) = sup_t Q(S > t) - e^eps P(S > t), whose supremum for normal laws solves a quadratic.
 
-        From above it is sup_alpha 1 - lower(alpha) - e^eps alpha: thresholds at which alpha >= 0 and lower(alpha) >= 0.
+        From below any threshold proves it. From above it is sup_alpha 1 - lower(alpha) - e^eps alpha, whose two terms are
+        clipped at 0: the supremum is where normal laws have it, or where a term is 0.
         """
-        if max(self.p_minus, self.q_plus) >= 1:
-            return np.ones_like(epsilon), np.ones_like(epsilon)
-        inner = epsilon + np.log1p(-self.p_minus) - np.log1p(-self.q_plus)
-        weight = np.exp(np.minimum(inner, 700.0))
-        free = self._candidates(inner)[:, None, :]  # each at every corner
-        first, last = self._ends
-        held = np.concatenate(
-            [np.clip(free, first, last), [first + 0 * inner, np.full_like(first, last) + 0 * inner]]
-        )
-        units = 8 * (1 + np.abs(inner))
-        with np.errstate(
-            over="ignore"
-        ):  # -inf, a threshold that proves nothing; the last one, where alpha = 0, is always finite
-            low = 1 - self._beta(free) - self.gamma_q - weight * self._alpha(free, units, +1)
-            high = (
-                1 - np.maximum(self._beta(held) - self.gamma_q, 0.0) - weight * self._alpha(held, units, -1)
-            )
-        # Any threshold proves a lower bound if it does for every corner; each corner's best one bounds from above.
-        below, above = (
-            np.max(np.min(low, axis=1), axis=0) - self._rounding,
-            np.max(high, axis=(0, 1)) + self._rounding,
-        )
-        trivial = -np.expm1(np.minimum(inner, 0.0)) * (1 - 8 * UNIT) - 8 * UNIT
-        below, above = (
-            np.maximum(np.maximum(below, trivial), 0.0),
-            np.minimum(np.maximum(above, trivial + 16 * UNIT), 1.0),
-        )
-        q = self.q_plus
-        return (q + (1 - q) * below) * (1 - 8 * UNIT), np.minimum((q + (1 - q) * above) * (1 + 8 * UNIT), 1.0)
+        if self.void:
+            return np.zeros_like(epsilon), np.ones_like(epsilon)
+        inner = epsilon + log1p(-self.p_minus) - log1p(-self.q_plus)
+        free = self._candidates((inner.lower + inner.upper) / 2)
+        low = np.max(self._gain(free, inner, self.gamma_p, self.gamma_q).lower, axis=0)
+        tops = [self._gain(z, inner, -self.gamma_p, -self.gamma_q).upper for z in (free, *self._ends)]
+        high = np.max(np.vstack(tops), axis=0) + _OFF_THE_TOP
+        finite = clip(maximum(-expm1(inner), Bounds(low, high)), 0.0, 1.0)
+        low, high = clip(self.q_plus + (1 - self.q_plus) * finite, 0.0, 1.0)
+        return low, high
 
-    def _alpha(self, z: Array, units: Array, sign: int) -> Array:
-        """Return Phi(-z) + gamma from above, or Phi(-z) - gamma from below, e^epsilon's own rounding included; 0 where negative."""
-        ratio, distance = self._corners
-        slack = sign * UNIT * (units + 64 * (1 + z * z + np.abs(z) * np.max(distance / ratio)))
+    def _gain(self, z: Bounds | ArrayLike, epsilon: Bounds, gamma_p: float, gamma_q: float) -> Bounds:
+        """Bound 1 - (Phi(y) + gamma_q)_+ - e^eps (Phi(-z) + gamma_p)_+ at y = (s_P z - gap)/s_Q."""
+        z = Bounds.of(z)
+        weighted = exp(epsilon + log_phi(-z)) + exp(epsilon) * gamma_p
+        return 1 - maximum(self._beta(z) + gamma_q, 0.0) - maximum(weighted, 0.0)
+
+    @cached_property
+    def _ends(self) -> tuple[Bounds, Bounds]:
+        """Bound the z below which the lower bound on f is 0, and the z at which its alpha is 0."""
+        low, high = (quantile(min(gamma, 1.0)) for gamma in (self.gamma_q, self.gamma_p))
+        return (low + self.distance) / self.ratio, -high
+
+    def _candidates(self, epsilon: Array) -> Array:
+        """Return every z with r phi(r z - d) = e^eps phi(z), for each r = s_P/s_Q and the d = gap/s_Q that favours the test."""
+        found = []
+        for r, d in product(self.ratio, self.distance):
+            level = d**2 + 2 * (epsilon - np.log(r))
+            bend = 1 - r**2  # bend z^2 + 2 r d z = level
+            with np.errstate(all="ignore"):
+                root = np.sqrt(np.maximum((r * d) ** 2 + bend * level, 0.0))
+                found += [level / (r * d + root), -(r * d + root) / bend * np.ones_like(epsilon)]
         return np.asarray(
-            np.maximum(ndtr(-z) * (1 + slack) + sign * self.gamma_p * (1 + sign * 8 * UNIT), 0.0)
+            np.clip(np.nan_to_num(np.array(found), posinf=_WIDEST, neginf=-_WIDEST), -_WIDEST, _WIDEST)
         )
 
     def slopes(self) -> Array:
-        """Return losses log(slope) at many points of the lower bound, dense where probabilities are neither 0 nor 1."""
-        if max(self.p_minus, self.q_plus) >= 1:
+        """Return losses log(slope) at many points of the lower bound."""
+        if self.void:
             return np.zeros(1)
-        (ratio, *_), (distance, *_) = (corner[:, 0] for corner in self._corners)
-        first, last = self._ends
-        bulk = np.concatenate([np.linspace(-8.5, 8.5, 1201), np.linspace(-_WIDEST, _WIDEST, 401)])
-        z = np.clip(np.concatenate([bulk, (bulk + distance) / ratio]), np.min(first), last)
-        loss = np.log(ratio) + (z - (ratio * z - distance)) * (z + (ratio * z - distance)) / 2
-        return np.asarray(np.clip(loss - np.log1p(-self.p_minus) + np.log1p(-self.q_plus), -600.0, 600.0))
+        r, d = self.ratio.lower, self.distance.upper
+        first, last = (np.clip(end.upper, -_WIDEST, _WIDEST) for end in self._ends)
+        z = np.clip(np.concatenate([_BULK, (_BULK + d) / r]), min(first, last), last)
+        loss = np.log(r) + (z - (r * z - d)) * (z + (r * z - d)) / 2
+        moved = np.log1p(-self.q_plus.upper) - np.log1p(-self.p_minus.upper)
+        return np.asarray(np.clip(loss + moved, -_STEEPEST, _STEEPEST))
 
-    def _candidates(self, epsilon: Array) -> Array:
-        """Return every z, corner by corner, with s_P/s_Q phi(s_P z/s_Q - gap/s_Q) = e^eps phi(z)."""
-        ratio, distance = self._corners
-        level = distance**2 + 2 * (epsilon - np.log(ratio))
-        bend = 1 - ratio**2  # bend z^2 + 2 ratio distance z = level
-        root = np.sqrt(np.maximum((ratio * distance) ** 2 + bend * level, 0.0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            near, far = level / (ratio * distance + root), -(ratio * distance + root) / bend
-        return np.asarray(
-            np.clip(
-                np.nan_to_num(np.concatenate([near, far]), posinf=_WIDEST, neginf=-_WIDEST), -_WIDEST, _WIDEST
-            )
+
+def log_phi(x: Bounds | ArrayLike) -> Bounds:
+    """Bound log Phi(x): SciPy's is known to 16 units, and to 4 x^2 more where it is nearly 0."""
+    low, high = (np.asarray(side, dtype=float) for side in Bounds.of(x))
+    found = _known(log_ndtr, low, high, 16 + 4 * np.clip([low, high], 0.0, _WIDEST) ** 2)
+    return clip(found - Bounds(0.0, _FLUSHED), -np.inf, 0.0)
+
+
+def quantile(p: Bounds | ArrayLike) -> Bounds:
+    """Bound the z with Phi(z) = p: SciPy's is known to 16 units of itself and of 1."""
+    low, high = (np.asarray(side, dtype=float) for side in Bounds.of(p))
+    return _known(ndtri, low, high, 16 * np.ones((2, *low.shape))) + _within(16 * UNIT)
+
+
+def _known(function: Callable[[Array], Array], low: Array, high: Array, units: Array) -> Bounds:
+    """Bound an increasing function that is known to some units, and exactly where it is infinite."""
+    below, above = function(low), function(high)
+    with np.errstate(invalid="ignore"):
+        return held(
+            np.where(np.isinf(below), below, down(below, units[0])),
+            np.where(np.isinf(above), above, up(above, units[1])),
         )
+
+
+def _within(error: float) -> Bounds:
+    return Bounds(-error, error)

@@ -20,16 +20,28 @@ import numpy as np
 from scipy.special import dawsn, exp1, ndtr
 
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.limits.sums import Law, rough, total, variance
+from tradeoff.intervals.functions import maximum, sqrt, whole
+from tradeoff.intervals.functions import total as summed
+from tradeoff.intervals.rounding import UNIT, Array, down, up
+from tradeoff.limits.sums import Law, added, rough, variance
 
-_CORNER = 3.9959
-_CUBIC = 0.09916192
+_CORNER, _CUBIC = 3.9959, 0.09916192
 """cos x <= 1 - x^2/2 + 0.09916192 |x|^3 everywhere: the two sides touch at x = 3.99589... (Prawitz 1975)."""
 
 _LONGEST = 1e9
-_CELLS = 4000
-_BULK = 14.0
+"""T at most: what is left of the error, of order 1/T, is then the rounding of the rest."""
+
+_CELLS, _BETWEEN, _BULK = 4000, 400, 14.0
+"""Cells where e^(-u^2/2) is not 0, up to so many standard deviations, and cells beyond."""
+
+_ROOM, _GROWN = 1e-3, 600.0
+"""Of 1 - v u^2/2 and of r, where |f - g| is bounded for small u: nearer to 0 digits are lost, and farther on |f| is the better bound."""
+
+_ROUNDED = 1 + 1e-9
+"""Above what rounding takes off positive integrands: each is known to 1e-10, r < 600 being known to 1e-13."""
+
+_SIXTH_PHI = 0.07
+"""Above phi(0)/6."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +75,15 @@ class Expansion:
             + self.rest
         )
 
+    def probability(self, x: Bounds) -> Bounds:
+        """Bound F, and G with its width to both sides, at a point that is known to lie between two."""
+        middle = (x.lower + x.upper) / 2
+        doubt = maximum(x - middle, middle - x).upper
+        # The terms of G and of its width are at most 4 + |skewness|, each known to 16 units.
+        slack = self.steepness * doubt + 64 * UNIT * (1 + abs(self.skewness))
+        value, width = self.cdf(middle), self.width(middle) + slack
+        return Bounds(down(value - width), up(value + width))
+
     @property
     def steepness(self) -> float:
         """Return a bound on |(G + width)'| and |(G - width)'|: |He_3 phi| <= 0.56, |(u e^{-u^2/2})^| <= 1."""
@@ -85,22 +106,22 @@ def expansion(law: Law) -> Expansion:
     moving = rough(law)
     if not moving:
         return Expansion(0.0, math.inf, 0.0)
-    whole = variance(law)
-    cube = whole.lower**1.5 * (1 - 8 * UNIT)
-    skewness = _ratio(total(moving, "cumulant3"), Bounds(cube, whole.upper**1.5 * (1 + 8 * UNIT)))
-    mild = math.fsum(n * m.variance.upper**1.5 for m, n in moving)
-    rugged = (total(moving, "third").upper + mild) / cube * (1 + 32 * UNIT)
-    sizes = [(m.variance.upper / whole.lower * (1 + 8 * UNIT), n) for m, n in moving]
-    middle, doubt = (skewness.lower + skewness.upper) / 2, (skewness.upper - skewness.lower) / 2
+    total = variance(law)
+    cube = total * sqrt(total)
+    skewness = added(moving, "cumulant3") / cube
+    mild = summed(whole(n) * (m.variance * sqrt(m.variance)) for m, n in moving)
+    sizes = [(m.variance / total, n) for m, n in moving]
+    middle = (skewness.lower + skewness.upper) / 2
+    doubt = maximum(skewness - middle, middle - skewness).upper
     rest = _Rest(
-        abs(middle) + doubt,
-        total(moving, "fourth").upper / whole.lower / whole.lower * (1 + 16 * UNIT),
-        math.fsum(n * v * v for v, n in sizes) * (1 + 8 * UNIT),
-        max(v for v, _ in sizes),
-        rugged,
+        maximum(skewness, -skewness).upper,
+        (added(moving, "fourth") / total**2).upper,
+        summed(whole(n) * v**2 for v, n in sizes).upper,
+        max(v.upper for v, _ in sizes),
+        ((added(moving, "third") + mild) / cube).upper,
     )
     # A skewness off by d moves G by at most d/6 phi(0), and half a lattice step of its density by less than d/T.
-    return Expansion(middle, rest.reach, rest() + doubt * (0.07 + 1 / rest.reach))
+    return Expansion(middle, rest.reach, rest() + doubt * (_SIXTH_PHI + 1 / rest.reach))
 
 
 @dataclass(frozen=True)
@@ -130,12 +151,12 @@ class _Rest:
         # 1/(2 pi w) - Im K = (1 - w)/2 (1/x - cot x) with x = pi w, and 1/x - cot x <= (x/3)/(1 - w^2).
         high = right / self.reach
         bent = 2 * np.sum(math.pi * high / (6 * (1 + high)) * normal * step)
-        return float((first + smooth + bent) * (1 + 1e-9) + self._tails())
+        return float((first + smooth + bent + self._tails()) * _ROUNDED) + 64 * UNIT
 
     def _cells(self) -> tuple[Array, Array]:
         bulk = min(self.reach / 2, _BULK)
         fine = np.linspace(0.0, bulk, _CELLS)
-        between = np.geomspace(bulk, max(self.reach - bulk, bulk), 400)
+        between = np.geomspace(bulk, max(self.reach - bulk, bulk), _BETWEEN)
         u = np.clip(np.unique(np.concatenate([fine, between, self.reach - fine])), 0.0, self.reach)
         return u[:-1], u[1:]
 
@@ -144,9 +165,9 @@ class _Rest:
 
         Then |f - g| e^(u^2/2) <= (e^|r| - 1) + (s u^3)^2/72. Taylor: |f_j - 1| <= v u^2/2, |log(1 + z) - z| <= |z|^2/(2 - 2 |z|).
         """
-        room = 1 - self.largest * right**2 / 2 * (1 + 8 * UNIT)
-        r = right**4 * (self.fourth / 24 + self.squares / (8 * np.maximum(room, 1e-9)))
-        told = (room > 1e-9) & (r < 600)
+        room = 1 - self.largest * right**2 / 2
+        r = right**4 * (self.fourth / 24 + self.squares / (8 * np.maximum(room, _ROOM)))
+        told = (room > _ROOM) & (r < _GROWN)
         grown = np.expm1(np.where(told, r, 0.0)) + self.skewness**2 * right**6 / 72
         return np.where(told, np.exp(-left * left / 2) * grown, np.inf)
 
@@ -163,7 +184,7 @@ class _Rest:
         x = u * self.rugged
         early = u * u / 2 - _CUBIC * self.rugged * u**3
         late = (1 - np.cos(np.minimum(x, 2 * math.pi))) / self.rugged**2
-        return np.asarray(np.exp(-np.maximum(np.where(x < _CORNER, early, late) * (1 - 64 * UNIT), 0.0)))
+        return np.asarray(np.exp(-np.maximum(np.where(x < _CORNER, early, late), 0.0)))
 
     def _tails(self) -> float:
         """Return what lies beyond T: of g's inversion formula, and of the integrals in ``width``, whose smallest term is here too."""
@@ -171,7 +192,7 @@ class _Rest:
         gauss, beyond = math.exp(-t * t / 2), math.sqrt(2 * math.pi) * float(ndtr(-t))
         inversion = (float(exp1(t * t / 2)) / 2 + s / 6 * (t * gauss + beyond)) / math.pi
         cut = (gauss + s / 6 * ((t**3 + 3 * t) * gauss + 3 * beyond)) / t**2
-        return (inversion + cut + s * math.sqrt(math.pi / 2) / (2 * t**2)) * (1 + 64 * UNIT) + 64 * UNIT
+        return inversion + cut + s * math.sqrt(math.pi / 2) / (2 * t**2)
 
 
 def _kernel(w: Array) -> Array:
@@ -184,8 +205,3 @@ def _kernel(w: Array) -> Array:
 
 def _density(x: Array) -> Array:
     return np.asarray(np.exp(-x * x / 2) / math.sqrt(2 * math.pi))
-
-
-def _ratio(number: Bounds, by: Bounds) -> Bounds:
-    ends = [a / b for a in number for b in by]
-    return Bounds(min(ends) - 4 * UNIT * abs(min(ends)), max(ends) + 4 * UNIT * abs(max(ends)))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import UNIT
+from tradeoff.intervals.functions import sqrt, total, whole
 from tradeoff.limits.masses import lost
 from tradeoff.limits.moments import NOTHING, Moments, factors, measurable, moments
 from tradeoff.operators.symmetrise import Envelope
@@ -26,8 +25,8 @@ class LossSum(NamedTuple):
     null: Law
     other: Law
     gap: Bounds
-    p_minus: float
-    q_plus: float
+    p_minus: Bounds
+    q_plus: Bounds
 
 
 def per_order(curve: TradeOff, made: Callable[[LossSum], T]) -> tuple[tuple[T, T], ...]:
@@ -47,19 +46,8 @@ def both_sides(curve: TradeOff) -> tuple[LossSum, LossSum]:
 def _loss_sum(powers: dict[TradeOff, int], side: int) -> LossSum:
     null = [(_smoothed(factor, side), n) for factor, n in powers.items()]
     other = [(_smoothed(factor, side, reverse=not factor.symmetric), n) for factor, n in powers.items()]
-    kl = [total(law, "kl") for law in (null, other)]
-    p, q = (
-        lost([(_mass(factor, side, end), n) for factor, n in powers.items()]) for end in ("p_minus", "q_plus")
-    )
-    return LossSum(
-        null, other, Bounds(kl[0].lower + kl[1].lower, (kl[0].upper + kl[1].upper) * (1 + UNIT)), p, q
-    )
-
-
-def _mass(factor: TradeOff, side: int, end: str) -> float:
-    """Return the mass at infinity of the law that stands for the factor: one below it may leak where the factor does not."""
-    below, above = moments(factor)
-    return float(getattr(factor if below is above else factor.laws()[side], end))
+    gap = added(null, "kl") + added(other, "kl")
+    return LossSum(null, other, gap, lost(powers, side, "p_minus"), lost(powers, side, "q_plus"))
 
 
 def _smoothed(factor: TradeOff, side: int, *, reverse: bool = False) -> Moments:
@@ -75,20 +63,15 @@ def rough(law: Law) -> Law:
 
 def variance(law: Law) -> Bounds:
     """Return the variance of a sum, unless floats do not hold its third moments."""
-    return measurable(total(law, "variance"))
+    return measurable(added(law, "variance"))
 
 
 def deviation(law: Law) -> Bounds:
     """Return the standard deviation of a sum; 1 of a constant, which is 0, so that it is normal with a gap of 0."""
     found = variance(law)
-    if found.upper == 0:
-        return Bounds(1.0, 1.0)
-    return Bounds(math.sqrt(found.lower) * (1 - 4 * UNIT), math.sqrt(found.upper) * (1 + 4 * UNIT))
+    return Bounds(1.0, 1.0) if found.upper == 0 else sqrt(found)
 
 
-def total(law: Law, moment: str) -> Bounds:
+def added(law: Law, moment: str) -> Bounds:
     """Add a moment of the summands up."""
-    low, high = (
-        math.fsum(n * getattr(getattr(m, moment), side) for m, n in law) for side in ("lower", "upper")
-    )
-    return Bounds(low - 8 * UNIT * abs(low), high + 8 * UNIT * abs(high))
+    return total(whole(n) * getattr(m, moment) for m, n in law)

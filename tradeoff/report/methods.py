@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
-import numpy as np
-
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import KindError, NoClosedForm
@@ -123,13 +121,4 @@ def _edgeworth_bounds(curve: TradeOff) -> Claim:
 
 @method("saddle-point")
 def _saddle_point(curve: TradeOff) -> Claim:
-    asked = curve.bounds
-    asked.delta(np.array([1.0]), method="saddle-point")  # declines here, not later
-    return Claim(
-        "saddle-point",
-        "bound",
-        lambda alpha: asked(alpha, method="saddle-point").lower,
-        lambda epsilon: asked.delta(epsilon, method="saddle-point").upper,
-        lambda delta: asked.epsilon(delta, method="saddle-point").upper,
-        "Alghamdi et al. 2023",
-    )
+    return _of_band("saddle-point", import_module("tradeoff.limits").saddle_point(curve))

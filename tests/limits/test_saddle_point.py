@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.golden.oracle import delta_of_atoms, gaussian_beta, gaussian_delta, pure_dp_power
+from tests.limits.bands import EPSILON, contains
 from tests.strategies import epsilons, exact_curves, gaussians, laplaces, log_uniform, pure_dps, subsampled
-from tradeoff.composition.saddle_point.engine import SaddlePoint
-from tradeoff.composition.saddle_point.tilted import moments, tilted
-from tradeoff.composition.saddle_point.tilted_normal import part
-from tradeoff.errors import NoClosedForm, PrecisionError
+from tradeoff.errors import DomainError, NoClosedForm
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.limits.tilted import moments, tilted
+from tradeoff.limits.tilts import TiltedSum, part
 from tradeoff.loss.changed import Reversed, Thinned
 from tradeoff.loss.cumulant import Cumulant, tilt_for_epsilon
 from tradeoff.loss.discrete import binomial_law, discrete_gaussian_law
@@ -83,16 +84,16 @@ def test_moments_against_integrals(law, c):
     found = moments(law, c, UNIT)
     with mp.workdps(30):
         log_m, mean, variance, schwarz = integral_moments(law, c)
-        assert abs(found.log_m - log_m) <= found.log_m_error
-        assert abs(found.mean - mean) <= found.mean_error
-        assert abs(found.variance - variance) <= found.variance_error
-        assert found.mean_error <= 1e-11 * math.sqrt(variance)
-        assert found.variance_error <= 1e-6 * variance
+        assert found.log_m.lower <= log_m <= found.log_m.upper
+        assert found.mean.lower <= mean <= found.mean.upper
+        assert found.variance.lower <= variance <= found.variance.upper
+        assert found.mean.width <= 2e-11 * math.sqrt(variance)
+        assert found.variance.width <= 2e-6 * variance
         # E|d|^3 is at most the Schwarz bound, which the engine's is above and near; Gaussian summands divide for ever.
         assert (
-            found.third == 0
+            found.third.upper == 0
             if isinstance(law, GaussianLaw)
-            else schwarz <= found.third <= schwarz * mp.mpf("1.05")
+            else schwarz <= found.third.upper <= schwarz * mp.mpf("1.05")
         )
 
 
@@ -100,10 +101,10 @@ def test_moments_against_integrals(law, c):
 @settings(max_examples=25)
 def test_distance_to_the_normal_law(n, e0, c):
     near = tilted([binomial_law(e0, 1)], [n], c)
-    assume(near is not None)  # c is exactly 0 or 1
+    assume(math.isfinite(near.gamma))  # else c is exactly 0 or 1
     with mp.workdps(50):
         log_m, points = tilt_of(pure_dp_power(e0, n), near.c)
-        assert abs(near.log_m - log_m) <= near.log_m_error
+        assert near.least_log_m <= log_m <= near.most_log_m
         below, worst = mp.mpf(0), mp.mpf(0)
         for x, p in points:
             normal = mp.ncdf((x - near.mean) / mp.mpf(near.sd))
@@ -116,31 +117,38 @@ def test_distance_to_the_normal_law(n, e0, c):
 @settings(max_examples=40)
 def test_theorem_holds_at_any_tilt(n, e0, c, where):
     near = tilted([binomial_law(e0, 1)], [n], c)
-    assume(near is not None)  # c is exactly 0 or 1
+    assume(math.isfinite(near.gamma))  # else c is exactly 0 or 1
     x = where * n * e0
-    low, high = part(near, x)
+    low, high = part(near, np.array(x))
     with mp.workdps(60):
         delta = delta_of_atoms(pure_dp_power(e0, n), x)
         truth = delta if near.c > 1 else 1 - delta if near.c > 0 else delta - 1 + mp.exp(x)
         assert low <= truth <= high
 
 
+def band_of(laws: Sequence[LossLaw], counts: Sequence[int]) -> to.limits.SaddlePoint:
+    """Return the band of a product of laws, whatever closed forms its curve would have."""
+    nothing = Bounds(0.0, 0.0)
+    found = TiltedSum(laws, counts, nothing, nothing)
+    return to.limits.SaddlePoint(to.Identity(), ((found, found),), ())
+
+
 @given(log_uniform(0.01, 3.0), st.integers(1, 1000), epsilons, log_uniform(1e-9, 0.999))
 @settings(max_examples=30)
 def test_gaussian_powers_are_exact(mu, n, epsilon, alpha):
-    engine = SaddlePoint([GaussianLaw(mu)], [n], symmetric=True)
+    band = band_of([GaussianLaw(mu)], [n])
     with mp.workdps(40):
         total = mp.mpf(mu) * mp.sqrt(n)
         delta, beta = gaussian_delta(epsilon, total), gaussian_beta(alpha, total)
-    (low,), (high,) = engine.delta(np.array([epsilon]), None)
+    low, high = band.delta(epsilon)
     assert low <= delta <= high
     assert high - low <= 1e-9 * high or high < 1e-290
-    (low,), (high,) = engine.beta(np.array([alpha]), None)
+    low, high = band.bounds(alpha)
     assert low <= beta <= high
     assert high - low <= 1e-7 * high or high < 1e-250
     level = float(delta)
     if 1e-290 < level < 1 - 1e-6:
-        (low,), (high,) = engine.epsilon(np.array([level]), None)
+        low, high = band.epsilon(level)
         assert low - 1e-9 <= epsilon <= high + 1e-9
         assert high - low <= 1e-7 * (1 + abs(epsilon))
 
@@ -161,8 +169,8 @@ def laplace_contour(epsilon: float, e0: float, n: int) -> mp.mpf:
 def test_laplace_by_the_book(epsilon):
     law, truth = LaplaceLaw(0.1), laplace_contour(epsilon, 0.1, 400)
     at_the_saddle = tilted([law], [400], tilt_for_epsilon(Cumulant([(law.sketch(), 400)]), epsilon))
-    assert abs(sum(part(at_the_saddle, epsilon)) / 2 / truth - 1) <= 1e-3  # the estimate
-    (low,), (high,) = SaddlePoint([law], [400], symmetric=True).delta(np.array([epsilon]), None)
+    assert abs(sum(part(at_the_saddle, np.array(epsilon))) / 2 / truth - 1) <= 1e-3  # the estimate
+    low, high = to.limits.saddle_point(to.Laplace(0.1) ** 400).delta(epsilon)
     assert (high - low) / 2 <= 0.32 * truth  # what is certified of it
     assert low <= truth <= high
 
@@ -176,40 +184,66 @@ products = st.tuples(factors, log_uniform(1, 1000).map(int), factors, st.integer
 @given(products, epsilons, log_uniform(1e-12, 0.999), log_uniform(1e-9, 0.999))
 @settings(max_examples=8)
 def test_meets_the_other_engines(curve, epsilon, delta, alpha):
-    for ask, at in ((curve.bounds.delta, epsilon), (curve.bounds, alpha)):
-        found, known = ask(at, method="saddle-point"), ask(at)
+    band = to.limits.saddle_point(curve)
+    for found, known in (
+        (band.delta(epsilon), curve.bounds.delta(epsilon)),
+        (band.bounds(alpha), curve.bounds(alpha)),
+        (band.epsilon(delta), curve.bounds.epsilon(delta)),
+    ):
         assert found.lower <= known.upper
         assert known.lower <= found.upper
-    try:
-        found = curve.bounds.epsilon(delta, method="saddle-point")
-        known = curve.bounds.epsilon(delta)
-    except PrecisionError:  # one of them certifies no finite epsilon
-        return
-    assert found.lower <= known.upper
-    assert known.lower <= found.upper
+
+
+def test_holds_what_is_known_from_two_sides():
+    between = to.mixture({to.Gaussian(0.5): 0.5, to.PureDP(0.3): 0.5}) ** 3
+    assert contains(to.limits.saddle_point(between), between)
+
+
+def test_holds_the_envelope_of_both_orders():
+    one = to.subsample(to.Gaussian(0.8), 0.2) ** 20
+    band = to.limits.saddle_point(one.symmetrise(assume="either-order"))
+    for order in (one, ~one):
+        assert np.all(band.delta(EPSILON).upper >= order.bounds.delta(EPSILON).lower)
+        assert np.all(band.lower([0.01, 0.3]) <= order.bounds([0.01, 0.3]).upper)
+    best = np.maximum(one.bounds.delta(EPSILON).upper, (~one).bounds.delta(EPSILON).upper)
+    assert np.all(band.delta(EPSILON).lower <= best)
+
+
+def test_the_guarantee_is_below_and_near():
+    curve = to.Gaussian(0.1) ** 100 @ to.PureDP(0.05) ** 30
+    band = to.limits.saddle_point(curve)
+    alpha = np.linspace(0.01, 0.99, 50)
+    lower = band.guarantee(alpha)
+    assert np.all(lower <= curve.bounds(alpha).upper)
+    assert np.all(lower >= band.lower(alpha) - 1e-3)
+
+
+def test_a_question_says_where_the_method_went():
+    with pytest.raises(DomainError, match=r"to\.limits\.saddle_point"):
+        to.Gaussian(1.0).delta(1.0, method="saddle-point")
 
 
 def test_void_for_rarely_sampled_gaussians():
     # sigma = 0.8, p = 0.005, n = 1000: the certificate is void at epsilon = 1.3, and says so by its width.
     curve = to.subsample(to.Gaussian(1 / 0.8), 0.005) ** 1000
-    found, known = curve.bounds.delta(1.3, method="saddle-point"), curve.bounds.delta(1.3, method="contour")
+    found, known = to.limits.saddle_point(curve).delta(1.3), curve.bounds.delta(1.3, method="contour")
     assert found.lower == 0
     assert 5 * known.upper < found.upper < 1
 
 
 def test_never_above_chernoff():
-    engine = SaddlePoint([Thinned(GaussianLaw(1.25), 0.005)], [1000])
+    band = band_of([Thinned(GaussianLaw(1.25), 0.005)], [1000])
     for x in (1.3, 3.0, 6.0):
-        near = engine.tilts.near(np.array([x]))
-        c, log_m = near.c[near.c > 1], near.log_m[near.c > 1]
+        near = band.sums[0][0].near(np.array([x]))
+        c, log_m = near.c[near.c > 1], near.most_log_m[near.c > 1]
         chernoff = np.exp(log_m - (c - 1) * x + (c - 1) * np.log1p(-1 / c) - np.log(c))
-        assert engine.delta(np.array([x]), None)[1][0] <= np.min(chernoff) * (1 + 1e-9)
+        assert band.delta(x).upper <= np.min(chernoff) * (1 + 1e-9)
 
 
 def test_masses_at_infinity():
     curve = to.approximate_dp(0.05, 1e-4) ** 400
     leak = -math.expm1(400 * math.log1p(-1e-4))
-    found = curve.bounds.delta(np.array([-25.0, -1.0, 0.5, 19.0]), method="saddle-point")
+    found = to.limits.saddle_point(curve).delta(np.array([-25.0, -1.0, 0.5, 19.0]))
     known = curve.bounds.delta(np.array([-25.0, -1.0, 0.5, 19.0]))
     assert np.all((found.lower <= known.upper) & (known.lower <= found.upper))
     assert np.all(found.lower >= leak * (1 - 1e-12))
@@ -218,8 +252,7 @@ def test_masses_at_infinity():
 
 
 def test_discrete_gaussians():
-    engine = SaddlePoint([discrete_gaussian_law(500.0, 1)], [10**6], symmetric=True)
-    low, high = engine.delta(np.array([2.0, 6.0]), None)
+    low, high = band_of([discrete_gaussian_law(500.0, 1)], [10**6]).delta(np.array([2.0, 6.0]))
     truth = [gaussian_delta(x, mp.mpf(2)) for x in (2.0, 6.0)]  # next to no lattice at sigma = 500
     for k in range(2):
         assert low[k] <= truth[k] * (1 + mp.mpf(10) ** -9)
@@ -228,17 +261,14 @@ def test_discrete_gaussians():
 
 
 def test_arrays_answer_as_single_questions_do():
-    engine, again = (
-        SaddlePoint([LaplaceLaw(0.1), GaussianLaw(0.2)], [40, 3], symmetric=True) for _ in range(2)
-    )
+    band, again = (band_of([LaplaceLaw(0.1), GaussianLaw(0.2)], [40, 3]) for _ in range(2))
     for ask, one, at in (
-        (engine.delta, again.delta, np.array([-3.0, -0.2, 0.0, 0.4, 2.0, 9.0])),
-        (engine.epsilon, again.epsilon, np.array([1e-9, 1e-3, 0.2])),
-        (engine.beta, again.beta, np.array([1e-9, 1e-3, 0.4, 0.999])),
+        (band.delta, again.delta, [-3.0, -0.2, 0.0, 0.4, 2.0, 9.0]),
+        (band.epsilon, again.epsilon, [1e-9, 1e-3, 0.2]),
+        (band.bounds, again.bounds, [1e-9, 1e-3, 0.4, 0.999]),
     ):
-        together = np.array(ask(at, None))
-        alone = np.array([one(at[k : k + 1], None) for k in reversed(range(len(at)))])[::-1, :, 0].T
-        np.testing.assert_allclose(together, alone, rtol=1e-12, atol=0)
+        together, alone = ask(at), [one(x) for x in reversed(at)][::-1]
+        assert list(zip(*together, strict=True)) == [tuple(each) for each in alone]
 
 
 @pytest.mark.parametrize(
@@ -254,27 +284,24 @@ def test_arrays_answer_as_single_questions_do():
     ids=repr,
 )
 def test_extremes_are_ordinary(curve):
-    delta = curve.bounds.delta(
-        [-math.inf, -700.0, -1.0, 0.0, 1e-300, 2.0, 700.0, math.inf], method="saddle-point"
-    )
-    beta = curve.bounds([0, 1e-300, 1e-9, 0.3, 1 - 1e-12, 1], method="saddle-point")
+    band = to.limits.saddle_point(curve)
+    delta = band.delta([-math.inf, -700.0, -1.0, 0.0, 1e-300, 2.0, 700.0, math.inf])
+    beta = band.bounds([0, 1e-300, 1e-9, 0.3, 1 - 1e-12, 1])
     for found in (delta, beta):
         assert np.all((found.lower >= 0) & (found.lower <= found.upper) & (found.upper <= 1))
     assert delta.lower[0] == 1
     assert delta.lower[2] >= 1 - math.exp(-1) - 1e-15
-    assert curve.bounds.delta([], method="saddle-point").lower.shape == (0,)
+    assert band.delta([]).lower.shape == (0,)
 
 
-def test_engine_outside_its_questions():
-    engine = SaddlePoint([LaplaceLaw(0.1)], [10])
-    low, high = engine.delta(np.array([-np.inf, np.inf, np.nan]), None)
-    assert np.array_equal(high, [1, 1, 1])
-    assert not np.any(np.isnan(low))
-    low, high = engine.epsilon(np.array([0.0, 1.0]), None)
-    assert np.all((low == -np.inf) & (high == np.inf))
+def test_ends():
+    band = to.limits.saddle_point(to.Laplace(0.1) ** 10)
+    assert [tuple(band.delta(x)) for x in (-np.inf, np.inf)] == [(1.0, 1.0), (0.0, 0.0)]
+    low, high = band.epsilon([0.0, 1.0])
+    assert low[0] <= 1.0 <= high[0] == np.inf
+    assert low[1] == high[1] == -np.inf
 
 
 def test_laws_without_a_density_are_refused():
-    curve = to.LocationShift(scipy.stats.logistic(), 0.3) ** 10
-    with pytest.raises(NoClosedForm, match="lattice"):
-        curve.bounds.delta(1.0, method="saddle-point")
+    with pytest.raises(NoClosedForm, match="densit"):
+        to.limits.saddle_point(to.LocationShift(scipy.stats.logistic(), 0.3) ** 10)

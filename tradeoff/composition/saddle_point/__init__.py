@@ -1,1 +1,0 @@
-"""Saddle-point bounds: a central limit theorem under the tilt, with its error proved."""
