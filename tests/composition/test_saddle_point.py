@@ -21,7 +21,8 @@ from tradeoff.composition.saddle_point.tilted_normal import part
 from tradeoff.errors import NoClosedForm, PrecisionError
 from tradeoff.loss.changed import Reversed, Thinned
 from tradeoff.loss.cumulant import Cumulant, tilt_for_epsilon
-from tradeoff.loss.discrete import binomial_law, discrete_gaussian_law
+from tradeoff.loss.discrete import binomial_law
+from tradeoff.loss.discrete_gaussian import discrete_gaussian_law
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.laplace import LaplaceLaw
 from tradeoff.loss.law import LossLaw

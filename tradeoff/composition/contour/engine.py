@@ -13,7 +13,6 @@ from tradeoff.composition import widths
 from tradeoff.composition.cache import alike
 from tradeoff.composition.contour import chernoff
 from tradeoff.composition.contour.beta import greatest
-from tradeoff.composition.contour.pieces import pieces
 from tradeoff.composition.contour.place import middle_tilt
 from tradeoff.composition.contour.strip import APART, ASTRAY, HALF, Strip
 from tradeoff.composition.options import query_options
@@ -21,7 +20,6 @@ from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.cumulant import epsilon_for_alpha
-from tradeoff.loss.discrete import BinomialLaw, binomial_law
 from tradeoff.loss.law import LossLaw, lost_mass
 
 Pair = tuple[Array, Array]
@@ -55,7 +53,7 @@ class ContourEngine:
     """
 
     def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], *, symmetric: bool = False) -> None:
-        plain = [_single_rounds(law, count) for law, count in zip(laws, counts, strict=True)]
+        plain = [law.single_rounds(count) for law, count in zip(laws, counts, strict=True)]
         laws, counts = [law for law, _ in plain], [count for _, count in plain]
         turned = laws if symmetric else [Reversed(law) for law in laws]
         q_plus, p_minus = (
@@ -76,7 +74,7 @@ class ContourEngine:
     @cached_property
     def possible(self) -> bool:
         """Whether all densities are known in closed form."""
-        return all(pieces(law) is not None for law in self.tail.laws)
+        return all(law.has_transform for law in self.tail.laws)
 
     def delta(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound delta(epsilon)."""
@@ -239,8 +237,3 @@ def _under_a_tangent(alpha: float, at: Array, line: Array) -> float:
     s = np.exp(at)
     t = (line + s * alpha) * (1 + 8 * UNIT) + 8 * UNIT * (1 + s * alpha)
     return float(np.min(t, where=s * alpha >= t, initial=1.0))
-
-
-def _single_rounds(law: LossLaw, count: int) -> tuple[LossLaw, int]:
-    """Return n rounds of randomised response as such, not written out: counts cost nothing here."""
-    return (binomial_law(law.epsilon, 1), count * law.n) if isinstance(law, BinomialLaw) else (law, count)

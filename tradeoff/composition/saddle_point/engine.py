@@ -19,12 +19,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.composition.contour.pieces import pieces
 from tradeoff.composition.saddle_point.tilted_normal import half, part, scaled
 from tradeoff.composition.saddle_point.tilts import Tilts
 from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.discrete import BinomialLaw, binomial_law
 from tradeoff.loss.law import LossLaw, lost_mass
 
 Pair = tuple[Array, Array]
@@ -46,10 +44,10 @@ class SaddlePoint:
     """
 
     def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], *, symmetric: bool = False) -> None:
-        rounds = [_single_rounds(law, count) for law, count in zip(laws, counts, strict=True)]
+        rounds = [law.single_rounds(count) for law, count in zip(laws, counts, strict=True)]
         each, numbers = [law for law, _ in rounds], [count for _, count in rounds]
         for law in each:
-            if pieces(law) is None:
+            if not law.has_transform:
                 raise NoClosedForm(
                     f"method='saddle-point' needs densities in closed form, and {law!r} has none; method='lattice' answers"
                 )
@@ -176,8 +174,3 @@ def _edge(holds: Holds, start: Array, step: Array) -> Array:
         held = holds(x)
         good, bad = np.where(met & held, x, good), np.where(held, bad, x)
     return np.where(np.isfinite(good), good, np.copysign(np.inf, step))
-
-
-def _single_rounds(law: LossLaw, count: int) -> tuple[LossLaw, int]:
-    """Return n rounds of randomised response as such: the theorem wants many summands."""
-    return (binomial_law(law.epsilon, 1), count * law.n) if isinstance(law, BinomialLaw) else (law, count)

@@ -18,14 +18,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.composition.contour.choice import transform
-from tradeoff.composition.contour.transform import Transform
 from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.law import LossLaw
+from tradeoff.loss.transform import Transform
 
 _DIGITS = 60.0
 _FINE, _FINER, _WIDE = 1e-4, 1e-6, 0.05
@@ -125,7 +124,7 @@ def _distance(each: Sequence[Moments], counts: Sequence[int], variance: float) -
 
 def moments(law: LossLaw, c: float, unit: float) -> Moments:
     """Return the moments of one law under the tilt c, a multiple of ``unit``."""
-    factor = transform(law, c, _DIGITS)
+    factor = law.transform(c, _DIGITS)
     if factor is None:
         raise NoClosedForm(f"{law!r} has no density in closed form to tilt; method='lattice' answers")
     same = law.base if isinstance(law, Reversed) else law
@@ -186,7 +185,7 @@ def _fourth(law: LossLaw, factor: Transform, c: float, s: float, second: float) 
     """Bound E d^4 by E e^(sd) and E e^(-sd), which are K at c + s and c - s."""
     total, size = -s * s * second, s * s * second
     for sign in (1, -1):
-        other = transform(law, c + sign * s, _DIGITS)
+        other = law.transform(c + sign * s, _DIGITS)
         if other is None:
             return math.inf
         exponent = other.log_m - factor.log_m - sign * s * factor.mean
