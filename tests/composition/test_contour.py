@@ -15,21 +15,20 @@ from tests.composition.moments import DIGITS, Moment, nearest
 from tests.golden import oracle
 from tests.strategies import log_uniform
 from tradeoff.composition import conjugate
-from tradeoff.composition.contour.choice import transform
 from tradeoff.composition.contour.draw import Placement, draw
 from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.contour.line import ContourLine
-from tradeoff.composition.contour.pieces import pieces
 from tradeoff.composition.contour.tail import stays_below
-from tradeoff.composition.contour.transform import Transform
 from tradeoff.composition.planner import Composition
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
-from tradeoff.loss.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
+from tradeoff.loss.discrete import AtomicLaw, binomial_law
+from tradeoff.loss.discrete_gaussian import discrete_gaussian_law
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.laplace import LaplaceLaw
 from tradeoff.loss.law import LossLaw
+from tradeoff.loss.transform import Transform
 
 NATS = 42.0
 """What the quadratures are asked for: e^-42."""
@@ -59,7 +58,7 @@ changed = st.recursive(
 
 
 def drawn(law: LossLaw, c: float) -> Transform:
-    found = transform(law, c, NATS)
+    found = law.transform(c, NATS)
     assert found is not None
     return found
 
@@ -145,7 +144,7 @@ class TestTransforms:
             Thinned(Reversed(inner), other),
             Thinned(Reversed(GaussianLaw(mu)), rate),
         ):
-            (piece,) = pieces(law) or []
+            (piece,) = law.components() or []
             loss = piece.logs(np.array([base_loss]), np.zeros(1))
             with mp.workdps(60):
                 assert abs(loss_of(law, mp.mpf(base_loss)) - mp.mpf(float(loss.loss[0]))) <= loss.error[0]

@@ -14,7 +14,8 @@ from tradeoff.composition.lattice.engine import LatticeEngine
 from tradeoff.composition.lattice.place import Effort
 from tradeoff.composition.planner import Composition
 from tradeoff.loss.changed import Thinned
-from tradeoff.loss.discrete import AtomicLaw, binomial_law, discrete_gaussian_law
+from tradeoff.loss.discrete import AtomicLaw, binomial_law
+from tradeoff.loss.discrete_gaussian import discrete_gaussian_law
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.laplace import LaplaceLaw
 from tradeoff.loss.law import LossLaw

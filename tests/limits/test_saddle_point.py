@@ -22,7 +22,8 @@ from tradeoff.limits.tilted import moments, tilted
 from tradeoff.limits.tilts import TiltedSum, part
 from tradeoff.loss.changed import Reversed, Thinned
 from tradeoff.loss.cumulant import Cumulant, tilt_for_epsilon
-from tradeoff.loss.discrete import binomial_law, discrete_gaussian_law
+from tradeoff.loss.discrete import binomial_law
+from tradeoff.loss.discrete_gaussian import discrete_gaussian_law
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.laplace import LaplaceLaw
 from tradeoff.loss.law import LossLaw

@@ -7,7 +7,8 @@ from typing import Any
 
 from tradeoff.errors import NoClosedForm
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
-from tradeoff.loss.discrete import AtomicLaw, BinomialLaw, DiscreteGaussianLaw
+from tradeoff.loss.discrete import AtomicLaw, BinomialLaw
+from tradeoff.loss.discrete_gaussian import DiscreteGaussianLaw
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.laplace import LaplaceLaw
 from tradeoff.loss.law import LossLaw

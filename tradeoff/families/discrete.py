@@ -9,7 +9,8 @@ import numpy as np
 from tradeoff.curves.law_curve import LawCurve
 from tradeoff.curves.parameters import MOST, count, real
 from tradeoff.intervals.functions import whole
-from tradeoff.loss.discrete import AtomicLaw, discrete_gaussian_law
+from tradeoff.loss.discrete import AtomicLaw
+from tradeoff.loss.discrete_gaussian import discrete_gaussian_law
 
 
 @dataclass(frozen=True, repr=False, eq=True)

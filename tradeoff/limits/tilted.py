@@ -18,8 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tradeoff.composition.contour.choice import transform
-from tradeoff.composition.contour.transform import Transform
 from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, sqrt, total, whole
@@ -30,6 +28,7 @@ from tradeoff.loss.changed import Reversed
 from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.law import LossLaw
+from tradeoff.loss.transform import Transform
 
 _DIGITS = 60.0
 """Quadratures of transforms err by e^-60, far below their rounding."""
@@ -102,7 +101,7 @@ def moments(law: LossLaw, c: float, unit: float) -> Moments:
     if isinstance(same, GaussianLaw):
         square = Bounds.of(same.mu) ** 2
         return Moments(square * c * (Bounds.of(c) - 1) / 2, square * (Bounds.of(c) - 0.5), square, NOTHING)
-    factor = transform(law, c, _DIGITS)
+    factor = law.transform(c, _DIGITS)
     if factor is None:
         raise NoClosedForm(f"{law!r} has no density in closed form to tilt; its curve's own bounds answer")
     return _measured(law, factor, c, unit)
@@ -134,7 +133,7 @@ def _fourth(law: LossLaw, factor: Transform, c: float, s: float, second: float) 
     """Bound E d^4 by E e^(sd) and E e^(-sd), which are K at c + s and c - s."""
     spread = -(Bounds.of(s) ** 2) * second
     for sign in (1, -1):
-        other = transform(law, c + sign * s, _DIGITS)
+        other = law.transform(c + sign * s, _DIGITS)
         if other is None:
             return math.inf
         errors = _within(other.log_m_error) + _within(factor.log_m_error)

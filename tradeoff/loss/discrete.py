@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import expit
 
-from tradeoff.errors import DomainError, SizeError
+from tradeoff.errors import SizeError
 from tradeoff.intervals.binomial import log_pmf
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch, lost_mass
@@ -20,7 +19,7 @@ MAX_ATOMS = 4_000_000
 _SKETCHED = 2**17
 """Most points of a sketch, which only choices are made of."""
 
-_LOST = 1e-300
+LOST = 1e-300
 """Bound on the mass of atoms that are left out; e^-750 and less in truth."""
 
 
@@ -48,6 +47,7 @@ class AtomicLaw(LossLaw):
 
     @property
     def atoms(self) -> Atoms:
+        # Unless said, log_p is a logarithm of a few operations, to a unit of itself.
         slack = (8 + 2 * np.abs(self.log_p)) * UNIT if self.slack is None else self.slack
         return Atoms(self.loss, self.log_p, slack)
 
@@ -70,10 +70,6 @@ class AtomicLaw(LossLaw):
     @property
     def continuous(self) -> bool:
         return False
-
-    @property
-    def cut(self) -> bool:
-        return self.lost > 0
 
     def sketch(self) -> Sketch:
         each = -(-len(self.loss) // _SKETCHED)
@@ -109,24 +105,18 @@ class BinomialLaw(AtomicLaw):
     epsilon: float = 0.0
     n: int = 1
 
+    symmetric = True
+
+    def single_rounds(self, count: int) -> tuple[LossLaw, int]:
+        return (self, count) if self.n == 1 else (binomial_law(self.epsilon, 1), count * self.n)
+
     @property
     def range(self) -> tuple[float, float]:
         return -self.n * self.epsilon, self.n * self.epsilon  # also where the ends were left out
 
 
-@dataclass(frozen=True, eq=False)
-class DiscreteGaussianLaw(AtomicLaw):
-    """x on the integers against x + shift, pmf proportional to e^(-x^2/2 sigma^2)."""
-
-    sigma: float = 1.0
-    shift: int = 1
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return -np.inf, np.inf  # the far tails were left out
-
-
-def _too_many(what: str, count: float) -> SizeError:
+def too_many(what: str, count: float) -> SizeError:
+    """Return the error that a law of so many atoms raises."""
     return SizeError(
         f"{what} has {count:.3g} atoms, above the cap of {MAX_ATOMS}; bound it by a Gaussian or split the question"
     )
@@ -135,40 +125,21 @@ def _too_many(what: str, count: float) -> SizeError:
 def binomial_law(epsilon: float, n: int) -> BinomialLaw:
     """Return the law of n rounds of f_{epsilon,0}: losses (2k - n) epsilon, k ~ Bin(n, 1/(1 + e^epsilon)) under P (KOV)."""
     if n > MAX_ATOMS**2:  # below there are at least 45 sqrt(n) atoms
-        raise _too_many(f"the {n}-fold product of f_({epsilon:.6g},0)", 45 * math.sqrt(min(n, 2**1000)))
+        raise too_many(f"the {n}-fold product of f_({epsilon:.6g},0)", 45 * math.sqrt(min(n, 2**1000)))
     reach = 45 * math.sqrt(n) + 800  # Hoeffding: less than e^-4000 lies beyond, under P and under Q
     low = max(0, int(n * expit(-epsilon) - reach))
     high = min(n, int(np.ceil(n * expit(epsilon) + reach)))
     if high - low >= MAX_ATOMS:
-        raise _too_many(f"the {n}-fold product of f_({epsilon:.6g},0)", high - low + 1.0)
+        raise too_many(f"the {n}-fold product of f_({epsilon:.6g},0)", high - low + 1.0)
     k = np.arange(low, high + 1, dtype=float)
     log_p, slack = log_pmf(k, n, epsilon)
     return BinomialLaw(
         (2 * k - n) * epsilon,
         log_p,
         slack=slack,
-        lost=0.0 if (low, high) == (0, n) else _LOST,
+        lost=0.0 if (low, high) == (0, n) else LOST,
         epsilon=epsilon,
         n=n,
-    )
-
-
-def discrete_gaussian_law(sigma: float, shift: int) -> DiscreteGaussianLaw:
-    """Return the law of L = (2 s x - s^2)/(2 sigma^2), x on the integers with pmf e^(-x^2/2 sigma^2)."""
-    reach = np.ceil(40 * sigma) + 2  # beyond 40 sigma: less than e^-799
-    if 2 * reach + shift >= MAX_ATOMS:
-        raise _too_many(f"the discrete Gaussian with sigma = {sigma:.6g}", 2 * reach + shift)
-    if not sigma * sigma * sys.float_info.max > (reach + shift) ** 2:
-        raise DomainError(
-            f"sigma = {sigma:.6g} is so small that one step of the discrete Gaussian shifted by {shift} loses more nats than "
-            "floats hold; TotalVariation(1), which tells everything, bounds it from below"
-        )
-    x = np.arange(-reach, shift + reach + 1)
-    half = np.exp(-((np.arange(reach, 0, -1) / sigma) ** 2) / 2)
-    log_p = -((x / sigma) ** 2) / 2 - np.log1p(2 * np.sum(half))
-    slack = (32 + 8 * np.abs(log_p)) * UNIT
-    return DiscreteGaussianLaw(
-        (x - shift / 2) * (shift / sigma**2), log_p, slack=slack, lost=_LOST, sigma=sigma, shift=shift
     )
 
 

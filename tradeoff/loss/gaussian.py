@@ -1,20 +1,30 @@
-"""The law of L between normal laws mu apart."""
+"""The law of L between normal laws mu apart: its cells, its density as a component, and its transform."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from tradeoff.errors import SizeError
 from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.quadrature import integrate
 from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.loss.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes, exponents
 from tradeoff.loss.law import Cells, LossLaw, Sketch
+from tradeoff.loss.transform import AffineRatio, Transform
 
 _REACH = 39.0
 """Standard deviations beyond which a normal law has no mass a float can hold."""
 
-_LOG_SQRT_2PI = 0.9189385332046727
+_LOG_SQRT_2PI = math.log(2 * math.pi) / 2
+
+_ANGLE = 2.8
+"""Most of the half-width of the strip, as an angle of e^l: short of pi, where 1 - p + p e^l may vanish."""
+
+_DROP = 9.0
+"""Standard deviations beyond the steepest tilt: what is left of a tilted mass, e^-40, is in no bound."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +32,8 @@ class GaussianLaw(LossLaw):
     """L = mu x - mu^2/2 with x standard normal under P."""
 
     mu: float
+
+    symmetric = True
 
     @property
     def support(self) -> tuple[float, float]:
@@ -36,6 +48,12 @@ class GaussianLaw(LossLaw):
         x = np.linspace(-_REACH, self.mu + _REACH, 751)
         return Sketch(self.mu * x - self.mu**2 / 2, np.log(x[1] - x[0]) - x**2 / 2 - _LOG_SQRT_2PI)
 
+    def components(self) -> list[Component]:
+        return [Component(NormalBase(self.mu))]
+
+    def transform(self, c: float, digits: float) -> Transform:
+        return GaussianTransform(self.mu, c)
+
     def _cells(self, edges: Array) -> Cells:
         mu = self.mu
         x = edges / mu + mu / 2
@@ -48,7 +66,118 @@ class GaussianLaw(LossLaw):
 
         steepest = np.maximum(np.abs(x[:-1]), np.abs(x[1:]))
         excess, deficit = integrate(gaps, x[:-1], x[1:], steepest + mu + 1)
-        slack = (64 + (steepest + mu) ** 2) * UNIT + position_slack(
-            edges, 4 * UNIT * (np.abs(edges) + mu * mu)
+        # With z = |x| + mu: point and difference, known to 3 units of z, and a square move the exponent by 4 z^2; exp, expm1,
+        # weights and a sum of 12 terms cost less than 64. An edge is a quotient and a sum: 4 units of a and mu^2 in L.
+        density = (64 + 4 * (steepest + mu) ** 2) * UNIT
+        edge = 4 * UNIT * (np.abs(edges) + mu * mu)
+        return Cells(excess, deficit, density + position_slack(edges, edge))
+
+
+@dataclass(frozen=True)
+class NormalBase(Base):
+    """The standard normal density over the line, with l = mu x - mu^2/2."""
+
+    mu: float
+
+    bend = 1.0
+
+    @property
+    def scale(self) -> float:  # type: ignore[override]  # a derived value here, a constant in the other
+        return self.mu
+
+    def loss(self, x: Array) -> Array:
+        return self.mu * x - self.mu**2 / 2
+
+    def log_density(self, x: Array) -> Array:
+        return -x * x / 2 - _LOG_SQRT_2PI
+
+    def fall(self, x: Array) -> Array:
+        return x
+
+    def grid(self, component: Component, c: float, size: int) -> Array:
+        mu = self.mu
+        under_q, under_p = exponents(component.b, c + 1), exponents(component.d, 2 - c)
+        low = mu * (under_q[0] + under_p[0] - 1) - _DROP
+        high = mu * max(under_q[1] + under_p[1], 1.0) + _DROP
+        coarse = np.linspace(low, high, size)
+        logs = component.logs(self.loss(coarse), np.zeros(size))
+        top = float(coarse[np.argmax((1 - c) * logs.p + c * logs.q + self.log_density(coarse))])
+        return np.linspace(max(low, top - _DROP), high, size)
+
+    def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
+        """Trapezoid rule over the whole line.
+
+        On Im x = a the modulus of phi grows by e^(a^2/2), that of e^(iyL) by at most e^(y mu a), since arg e^l = mu a bounds the
+        difference of the two arguments; a negative power of 1 - p + p e^l grows by at most cos(mu a/2)^power. An integrand
+        analytic in the strip then errs by 2/(e^(2 pi a/h) - 1) times its largest integral there (Trefethen, Weideman 2014,
+        Theorem 5.1).
+        """
+        mu, powers = self.mu, (c - MARGIN, c + MARGIN)
+        falling = max(0.0, -powers[0]) * (min(component.b) > 0)
+        falling += max(0.0, powers[1] - 1) * (min(component.d) > 0)
+        # About the widest step: -log cos(u/2) is near u^2/8.
+        a = min(math.sqrt(2 * digits / (1 + falling * mu * mu / 4)), _ANGLE / mu)
+        growth = a * a / 2 + y * mu * a - falling * math.log(math.cos(mu * a / 2))
+        h = 2 * math.pi * a / (digits + growth)
+        low, high = _slopes(component, powers)
+        spare = math.sqrt(2 * digits) + 1.5
+        first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
+        if last - first > MAX_NODES:
+            raise SizeError(f"the quadrature of {self!r} needs {last - first:.3g} nodes, above {MAX_NODES}")
+        x = h * np.arange(first, last + 1, dtype=float)
+        # l is two products and a difference, of a node that is a product itself.
+        logs = component.logs(self.loss(x), 4 * UNIT * (np.abs(mu * x) + mu * mu))
+        width = np.log(h * component.k)
+        log_p = width + self.log_density(x) + logs.p
+        # x^2/2 errs by 1.5 x^2 units and each of three sums by its size; log(h k) by 8 of itself, and by those of k.
+        slack = logs.p_error + UNIT * (
+            16 + 4 * x * x + 12 * abs(width) + 4 * np.abs(logs.p) + component.units
         )
-        return Cells(excess, deficit, slack)
+        # Beyond the ends log-weights fall at least as fast as -(x - mu high)^2/2: each tail is at most its end's weight over h spare.
+        weights = np.array([log_p + power * logs.loss for power in (*powers, c, 0.0)])
+        weights -= np.max(weights, axis=1, keepdims=True)
+        tails = 2 * float(np.max(np.exp(weights[:, [0, -1]]))) * (1 + 1 / (h * spare))
+        # What is left out is below e^-(digits + 20), each, of the largest term.
+        kept = np.max(weights, axis=0) > -digits - 20
+        lost = 3 * math.exp(-digits) + tails + len(x) * math.exp(-digits - 20)
+        return QuadratureNodes(logs.loss[kept], log_p[kept], slack[kept], logs.error[kept], lost)
+
+
+def _slopes(component: Component, powers: tuple[float, float]) -> tuple[float, float]:
+    """Return bounds on d log(tilted density over phi)/(mu dx), for all the powers and for P itself."""
+    slopes = [0.0, 1.0]
+    for power in powers:
+        under_q, under_p = exponents(component.b, power), exponents(component.d, 1 - power)
+        slopes += [under_q[0] + under_p[0], under_q[1] + under_p[1]]
+    return min(slopes), max(slopes)
+
+
+class GaussianTransform(Transform):
+    """The Gaussian: K(z) = mu^2 (z^2 - z)/2."""
+
+    def __init__(self, mu: float, c: float) -> None:
+        self.mu = mu
+        self.log_m = mu * mu * (c * c - c) / 2
+        self.log_m_error = 4 * UNIT * mu * mu * (c * c + abs(c))  # four roundings, of terms that may cancel
+        self.mean = mu * mu * (2 * c - 1) / 2
+
+    @property
+    def variance(self) -> float:
+        return self.mu**2 * (1 + 4 * UNIT)  # a square, and the rounding of this product
+
+    def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:
+        value = self._log(y)
+        # Three roundings of a square. The centre is a float too: the true phase is y mu^2 (2c - 1)/2, known to four units and,
+        # where 2c - 1 was rounded, to one of mu^2.
+        error = 4 * UNIT * (np.abs(value) + np.abs(y * self.mean) + y * self.mu**2)
+        return AffineRatio(value.astype(complex), error, np.minimum(value * (1 - 4 * UNIT), 0.0))
+
+    def around(self, y: Array, radius: float) -> Array:
+        return self._log(np.maximum(y - radius * (1 + 4 * UNIT), 0.0)) * (1 - 8 * UNIT)
+
+    def far(self, y: float) -> float:
+        return float(self._log(np.asarray(y))) * (1 - 4 * UNIT)
+
+    def _log(self, y: Array) -> Array:
+        """Return log |rho|, three roundings of a square."""
+        return -((self.mu * y) ** 2) / 2

@@ -1,4 +1,4 @@
-"""The seam of every engine: the law of the privacy loss L = log dQ/dP, closed under the algebra.
+"""The privacy loss distribution: the law of L = log dQ/dP in nats, the contract every engine reads, closed under the algebra.
 
 A cell [a, b] of losses enters through two numbers without cancellation,
 
@@ -13,17 +13,22 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tradeoff.intervals.leaks import log_kept
 from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.loss.components import Component
+from tradeoff.loss.transform import Transform
+
+_FULL = 700.0
+"""Exponents are cut here, short of where floats end: what lies beyond has no mass a float can hold, or all of it."""
 
 
 class Cells(NamedTuple):
-    """Excess and deficit of consecutive cells; the truth is within a factor 1 +- slack, cell by cell."""
+    """Excess and deficit of consecutive cells, both >= 0; the truth is within a factor 1 +- slack, cell by cell."""
 
     excess: Array
     deficit: Array
@@ -36,6 +41,18 @@ class Atoms(NamedTuple):
     loss: Array
     log_p: Array
     slack: Array
+
+
+class View(NamedTuple):
+    """A law as another one, ``base``, with its losses moved ``forward`` (increasing), P and Q exchanged where ``turned``.
+
+    As e^L' is affine in e^L, chords of a function of e^L' are chords in e^L, between the same masses under P: moments of a
+    subsampled law, whose losses crowd at log(1 - p), are taken over cells that floats can tell apart.
+    """
+
+    base: LossLaw
+    forward: Callable[[Array], Array]
+    turned: bool
 
 
 class Sketch(NamedTuple):
@@ -52,11 +69,10 @@ def masses(cells: Cells, edges: Array) -> tuple[Array, Array]:
     """Return P- and Q-mass of cells from excess and deficit; every term is positive."""
     a, b = edges[:-1], edges[1:]
     with np.errstate(divide="ignore", invalid="ignore"):
-        p = (cells.deficit + np.exp(np.minimum(-b, 700.0)) * cells.excess) / -np.expm1(
-            np.maximum(a - b, -800.0)
-        )
+        lifted = np.exp(np.minimum(-b, _FULL)) * cells.excess
+        p = (cells.deficit + lifted) / -np.expm1(np.maximum(a - b, -_FULL))
     p = np.where(b > a, p, 0.0)
-    return p, cells.excess + np.exp(np.minimum(a, 700.0)) * p
+    return p, cells.excess + np.exp(np.minimum(a, _FULL)) * p
 
 
 def lost_mass(each: Sequence[float], counts: Sequence[int]) -> float:
@@ -70,15 +86,37 @@ def lost_mass(each: Sequence[float], counts: Sequence[int]) -> float:
 
 
 class LossLaw(ABC):
-    """Law of L under P; its Q-law is e^L dP plus the mass ``q_plus`` at +infinity."""
+    """Law of the finite losses L under P; their Q-law is e^L dP, and the masses at -inf (P) and +inf (Q) stand beside it.
+
+    A new law is one class. It must give ``support``, ``sketch`` and ``_cells``, and what of the following is not the default:
+    ``atoms`` with ``loss_error``, masses at infinity, and ``continuous`` where it has nothing but atoms. With that the lattice
+    answers every question. ``components`` or ``transform`` open it to the contour; laws made of it by subsampling, reversal and
+    mixing follow from either (`loss.changed`).
+
+    Attributes
+    ----------
+    p_minus, q_plus
+        P(L = -inf) and Q(L = +inf), each within 16 units of 2^-53, relative.
+    lost
+        Bound, under P and under Q, on the mass of log-concave atoms that were left out at the ends.
+    symmetric
+        Whether -L under Q has the law of L under P.
+
+    Notes
+    -----
+    Losses are in nats. Errors have two sides: the truth lies within ``1 +- slack`` of a mass, and within ``loss_error`` of the
+    loss of an atom. Only ``sketch`` may be an estimate: engines place their grids and lines by it, and no bound rests on it.
+    """
 
     p_minus: float = 0.0
     q_plus: float = 0.0
+    lost: float = 0.0
+    symmetric: bool = False
 
     @property
     @abstractmethod
     def support(self) -> tuple[float, float]:
-        """Least and greatest finite loss."""
+        """Least and greatest finite loss; finite, up to tails whose mass is below all floats."""
 
     @property
     def range(self) -> tuple[float, float]:
@@ -97,12 +135,12 @@ class LossLaw(ABC):
 
     @property
     def loss_error(self) -> Array:
-        """Bound on the error of every atom's loss."""
+        """Bound on the error of every atom's loss; unless said, what a few operations on a logarithm cost."""
         return 8 * UNIT * np.abs(self.atoms.loss)
 
     @property
     def enclosure(self) -> tuple[float, float]:
-        """Return a lower bound on all finite losses and an upper one: ``range`` with its rounding outwards."""
+        """Return a lower bound on all finite losses and an upper one: ``range`` with its rounding, 8 units, outwards."""
         low, high = self.range
         return low - 8 * UNIT * abs(low), high + 8 * UNIT * abs(high)
 
@@ -111,45 +149,63 @@ class LossLaw(ABC):
         """Whether there is any mass outside the atoms."""
         return True
 
-    @property
-    def cut(self) -> bool:
-        """Whether atoms were left out at the ends, of a mass no float can hold."""
-        return False
-
     @abstractmethod
     def sketch(self) -> Sketch:
-        """Return points that represent the law, for planning only."""
+        """Return points that represent the law under P, atoms among them, for planning only."""
+
+    def components(self) -> list[Component] | None:
+        """Return the smooth components of the continuous part, or None where no closed form of its density is known."""
+        return None if self.continuous else []
+
+    @property
+    def has_transform(self) -> bool:
+        """Whether ``transform`` gives one."""
+        return self.components() is not None
+
+    def transform(self, c: float, digits: float) -> Transform | None:
+        """Return M(c + iy)/M(c), M(z) = E_P e^(zL) over the finite losses, or None.
+
+        Unless a law has a closed form, it is a quadrature of the components.
+
+        Parameters
+        ----------
+        c
+            The tilt, any real number but 0 and 1.
+        digits
+            Quadratures may err by about e^-digits, relative to M(c). Every error is in what the transform says of itself.
+        """
+        from tradeoff.loss.quadrature import QuadratureTransform
+
+        parts = self.components()
+        return None if parts is None else QuadratureTransform(self, parts, c, digits)
+
+    def single_rounds(self, count: int) -> tuple[LossLaw, int]:
+        """Return a law and a count with the same product, the law as simple as can be: its count costs a transform nothing."""
+        return self, count
+
+    def view(self) -> View:
+        """Return the law over which moments are taken."""
+        return View(self, np.asarray, turned=False)
 
     def cells(self, edges: Array) -> Cells:
         """Return excess and deficit of the continuous part between consecutive ``edges`` (which may be infinite)."""
-        low, high = self.span
-        clipped = np.clip(edges, low, high)
+        clipped = np.clip(edges, *self.span)
         inner = self._cells(clipped)
         if np.array_equal(clipped, edges):
             return inner
-        # Outside the support nothing is added but the reference moves: Q - e^a P = (Q - e^a' P) + (e^a' - e^a) P.
+        # Outside the support nothing is added but the reference moves: Q - e^a P = (Q - e^a' P) + (e^a' - e^a) P. Masses cost
+        # less than 32 units, and so do the exponentials.
         p, q = masses(inner, clipped)
-        a, b = edges[:-1], edges[1:]
-        inside_a, inside_b = clipped[:-1], clipped[1:]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            below = np.where(
-                inside_a > a,
-                np.exp(np.minimum(inside_a + np.log(p), 700.0))
-                * -np.expm1(np.clip(a - inside_a, -800.0, 0.0)),
-                0.0,
-            )
-            above = np.where(
-                b > inside_b,
-                np.exp(np.minimum(np.log(q) - inside_b, 700.0))
-                * -np.expm1(np.clip(inside_b - b, -800.0, 0.0)),
-                0.0,
-            )
-        return Cells(
-            inner.excess + below,
-            inner.deficit + above,
-            inner.slack + 16 * UNIT * (1 + np.abs(inside_a) + np.abs(inside_b)),
-        )
+        below = _moved(p, clipped[:-1], clipped[:-1] - edges[:-1])
+        above = _moved(q, -clipped[1:], edges[1:] - clipped[1:])
+        return Cells(inner.excess + below, inner.deficit + above, inner.slack + 64 * UNIT)
 
     @abstractmethod
     def _cells(self, edges: Array) -> Cells:
-        """Do the same for edges inside the support."""
+        """Do the same for increasing edges inside ``span``, some of which may be equal."""
+
+
+def _moved(mass: Array, loss: Array, by: Array) -> Array:
+    """Return e^loss mass (1 - e^-by), nothing where the edge did not move; by halves, as e^loss may be no float."""
+    root = np.exp(np.clip(loss / 2, -_FULL, _FULL))
+    return np.where(by > 0, mass * root * root * -np.expm1(-np.clip(by, 0.0, _FULL)), 0.0)

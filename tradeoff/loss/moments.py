@@ -13,14 +13,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from tradeoff.errors import PrecisionError
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.changed import Reversed, Thinned
-from tradeoff.loss.law import LossLaw
+from tradeoff.loss.law import LossLaw, View
 
 _CELLS = 2**15
 """Cells over the whole support: relative widths of about 1e-7."""
@@ -49,7 +47,7 @@ class FiniteLaw:
     @cached_property
     def _cells(self) -> tuple[Array, Array, Array, Array, Array]:
         """Return ends of the cells, the P-mass that stands at each end in the chord's expectation, and relative slack."""
-        view = _View.of(self.law)
+        view = self.law.view()
         edges = _edges(view, self.tilt, self.size)
         excess, deficit, slack = view.base.cells(edges)
         a, b = edges[:-1], edges[1:]
@@ -67,7 +65,7 @@ class FiniteLaw:
 
     @cached_property
     def _left_out(self) -> float:
-        return _LEFT_OUT if self.law.continuous or getattr(self.law, "lost", 0.0) > 0 else 0.0
+        return _LEFT_OUT if self.law.continuous or self.law.lost > 0 else 0.0
 
     @cached_property
     def _whole(self) -> float:
@@ -145,29 +143,7 @@ def above_line(x: Array) -> Array:
     return np.where(np.abs(x) <= 0.5, series, np.expm1(np.minimum(x, 700.0)) - x)
 
 
-class _View(NamedTuple):
-    """A law as its base's with other losses: those of a subsampled law crowd at log(1 - p), where floats cannot tell cells apart.
-
-    As e^L' = 1 - p + p e^L, the chords of a function of e^L' are chords in e^L, between the same masses under P.
-    """
-
-    base: LossLaw
-    forward: Function
-    turned: bool
-
-    @classmethod
-    def of(cls, law: LossLaw) -> _View:
-        inner, turned = law, False
-        while isinstance(inner, Reversed):
-            inner, turned = inner.base, not turned
-        return (
-            cls(inner.base, inner.forward, turned)
-            if isinstance(inner, Thinned)
-            else cls(law, np.asarray, turned=False)
-        )
-
-
-def _edges(view: _View, tilt: float, size: int) -> Array:
+def _edges(view: View, tilt: float, size: int) -> Array:
     """Cut the base's support so that every cell adds about the same to the error p (b - a)^2 (1 + |z|^3): choices only."""
     source, log_p = view.base.sketch()
     loss = view.forward(source)

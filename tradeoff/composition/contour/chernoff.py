@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tradeoff.composition.contour.choice import transform
 from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import TINY, UNIT
 from tradeoff.loss.cumulant import Cumulant, epsilon_for_delta, tilt_for_epsilon
@@ -36,7 +35,7 @@ def at(laws: Sequence[LossLaw], counts: Sequence[int], c: float) -> Chernoff:
     """Return K(c) from above; where the truth is K(0) or K(1), at most 0, use that."""
     if c in {0.0, 1.0}:
         return Chernoff(c, 0.0)
-    each = [(n, transform(law, c, DIGITS + math.log(n))) for law, n in zip(laws, counts, strict=True)]
+    each = [(n, law.transform(c, DIGITS + math.log(n))) for law, n in zip(laws, counts, strict=True)]
     terms = [n * (t.log_m + t.log_m_error) if t is not None else math.inf for n, t in each]
     return Chernoff(c, math.fsum(terms) + 4 * UNIT * math.fsum(map(abs, terms)))
 

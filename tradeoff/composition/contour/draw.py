@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tradeoff.composition.contour import chernoff
-from tradeoff.composition.contour.choice import transform
 from tradeoff.composition.contour.line import DEEP, ContourLine
 from tradeoff.composition.contour.tail import stays_below
-from tradeoff.composition.contour.transform import Complex, Transform
 from tradeoff.composition.options import query_options
 from tradeoff.errors import MissingExtraError, SizeError
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.law import LossLaw
+from tradeoff.loss.transform import Complex, Transform
 
 BYTES = 256
 """Working memory a node of a line takes while it is drawn and asked."""
@@ -59,9 +58,7 @@ class Placement(NamedTuple):
 
 def draw(laws: Sequence[LossLaw], counts: Sequence[int], aim: Placement) -> ContourLine | None:
     """Return the line, or None where some density is unknown or a quadrature too large."""
-    found = [
-        transform(law, aim.c, chernoff.DIGITS + math.log(n)) for law, n in zip(laws, counts, strict=True)
-    ]
+    found = [law.transform(aim.c, chernoff.DIGITS + math.log(n)) for law, n in zip(laws, counts, strict=True)]
     transforms = [t for t in found if t is not None]
     if len(transforms) < len(laws):
         return None

@@ -19,7 +19,6 @@ from tradeoff.composition.budget import (
 )
 from tradeoff.composition.cache import alike
 from tradeoff.composition.contour import chernoff
-from tradeoff.composition.contour.pieces import pieces
 from tradeoff.composition.contour.strip import HALF, Drawn, Strip
 from tradeoff.composition.engine import Engine
 from tradeoff.intervals.bounds import Pair
@@ -27,7 +26,6 @@ from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array, Index
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.cumulant import Cumulant, epsilon_for_alpha
-from tradeoff.loss.discrete import BinomialLaw, binomial_law
 from tradeoff.loss.law import LossLaw, lost_mass
 
 _WIDE = 1.0
@@ -57,7 +55,7 @@ class ContourEngine(Engine[tuple[Strip, float], Cost]):
     name = "contour"
 
     def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], *, symmetric: bool = False) -> None:
-        plain = [_single_rounds(law, count) for law, count in zip(laws, counts, strict=True)]
+        plain = [law.single_rounds(count) for law, count in zip(laws, counts, strict=True)]
         laws, counts = [law for law, _ in plain], [count for _, count in plain]
         turned = [Reversed(law) for law in laws]
         q_plus = lost_mass([law.q_plus for law in laws], counts)
@@ -69,7 +67,7 @@ class ContourEngine(Engine[tuple[Strip, float], Cost]):
     @cached_property
     def possible(self) -> bool:
         """Whether all densities are known in closed form."""
-        return all(pieces(law) is not None for law in self.tail.laws)
+        return all(law.has_transform for law in self.tail.laws)
 
     def first(self, tol: float | None) -> Cost:
         if tol is None:
@@ -129,8 +127,3 @@ class ContourEngine(Engine[tuple[Strip, float], Cost]):
             left = (delta[k] - self.tail.leak).lower
             high[k] = min(high[k], self.tail.chernoff(chernoff.epsilon, left)) if left > 0 else high[k]
         return low, high
-
-
-def _single_rounds(law: LossLaw, count: int) -> tuple[LossLaw, int]:
-    """Return n rounds of randomised response as such, not written out: counts cost nothing here."""
-    return (binomial_law(law.epsilon, 1), count * law.n) if isinstance(law, BinomialLaw) else (law, count)

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tradeoff.composition.contour.chernoff import Chernoff
-from tradeoff.composition.contour.transform import Complex
 from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.loss.transform import Complex
 
 DEEP = 8.5
 """Frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing."""

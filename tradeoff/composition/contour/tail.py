@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tradeoff.composition.contour.transform import Transform
 from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import Array
+from tradeoff.loss.transform import Transform
 
 _ROUNDS = 400
 _AHEAD = 8

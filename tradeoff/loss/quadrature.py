@@ -1,0 +1,257 @@
+"""The transform of a law as weighted points: its atoms, and the nodes of its components' quadratures, every error bounded.
+
+With m near the tilted mean and w_j the tilted masses of the law's points,
+
+    rho(y) e^(-iym) - 1 = sum_j w_j (e^(iy(L_j - m)) - 1) / M(c):
+
+errors scale with |rho - 1|, which matters when rho is raised to the power of a million rounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.loss.components import MARGIN, Component, QuadratureNodes
+from tradeoff.loss.law import Atoms, LossLaw
+from tradeoff.loss.smoothness import Tail, tail
+from tradeoff.loss.transform import AffineRatio, Complex, Transform, logarithm
+
+_FIRST = 16.0
+"""Frequencies the first quadrature serves, over the largest scale of a component; each further one serves twice as many."""
+
+_CHUNK = 2**18
+"""Sines and cosines held at once: 2 MiB each, about what a cache holds."""
+
+_GROUP = 64
+"""Equal steps that share their sines: one of 64 is computed, and a product is much cheaper."""
+
+_LARGE = 600.0
+"""Masses up to e^600 are floats, and so are their sums."""
+
+
+class QuadratureTransform(Transform):
+    """A law as weighted points; finer quadratures are made as higher frequencies are asked."""
+
+    def __init__(self, law: LossLaw, smooth: Sequence[Component], c: float, digits: float) -> None:
+        self.c, self.digits, self.smooth = c, digits, smooth
+        self.atoms, self.loss_error = law.atoms, law.loss_error
+        self.p_minus, self.cut = law.p_minus, law.lost > 0
+        self._levels: dict[int, _Level] = {}
+        self._pace = min(max((part.base.scale for part in smooth), default=1.0), 1.0) / _FIRST
+        level = self._level(0)
+        self.log_m, self.log_m_error, self.mean = level.log_m, level.log_m_error, level.mean
+
+    def _level(self, j: int) -> _Level:
+        if j not in self._levels:
+            parts = [part.base.nodes(part, self.c, 2.0**j / self._pace, self.digits) for part in self.smooth]
+            if len(self.atoms.loss):
+                parts.append(_of_atoms(self.atoms, self.loss_error, self.c, cut=self.cut))
+            mean = self._levels[0].mean if j else None
+            self._levels[j] = _Level(_joined(parts), self.c, self.p_minus, mean)
+        return self._levels[j]
+
+    @cached_property
+    def variance(self) -> float:
+        return self._level(0).variance
+
+    def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:
+        parts = [level.ratio(y[here], even=even) for level, here in self._by_level(y)]
+        return AffineRatio(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def around(self, y: Array, radius: float) -> Array:
+        each = self._by_level(y)
+        return np.concatenate([level.around(y[here], radius, self.variance) for level, here in each])
+
+    def _by_level(self, y: Array) -> list[tuple[_Level, NDArray[np.bool_]]]:
+        """Return the quadratures for increasing frequencies, each with the frequencies it serves."""
+        which = self._which(y)
+        levels = range(int(which.min()), int(which.max()) + 1)
+        return [(self._level(j), which == j) for j in levels if np.any(which == j)]
+
+    def _which(self, y: Array) -> NDArray[np.int64]:
+        """Return the quadrature that serves each frequency: atoms alone serve all with one."""
+        if not self.smooth:
+            return np.zeros(len(y), np.int64)
+        return np.ceil(np.log2(np.maximum(y * self._pace, 1.0))).astype(np.int64)
+
+    @cached_property
+    def _tails(self) -> list[Tail]:
+        return [tail(part, self.c, self.log_m, self.log_m_error) for part in self.smooth]
+
+    def far(self, y: float) -> float:
+        turning = sum(max(0.0, float(np.max(known.mass - known.variation / y))) for known in self._tails)
+        return float(np.log1p(-min(turning, 1 - UNIT)))
+
+    def cost(self, y: float) -> int:
+        return self._level(int(self._which(np.array([y]))[0])).size
+
+
+class _Level:
+    """One quadrature: masses under the tilt, and sums that bound their errors."""
+
+    def __init__(self, nodes: QuadratureNodes, c: float, p_minus: float, mean: float | None) -> None:
+        loss, log_p, slack, error, self.quadrature = nodes
+        log_w = log_p + c * loss
+        # The exponent is a product and two sums; exp costs 8.
+        slack_w = slack + abs(c) * error + UNIT * (8 + 4 * np.abs(c * loss) + 4 * np.abs(log_p))
+        self.log_m, self.log_m_error = _moment(nodes, c, p_minus, log_w, slack_w)
+        self.w = np.exp(log_w - self.log_m)
+        self.slack = float(self.log_m_error) + 4 * UNIT * (1 + abs(self.log_m))
+        self.mean = float(np.sum(self.w * loss)) if mean is None else mean
+        self.d = loss - self.mean
+        self.size = len(loss)
+        self.at = error + 4 * UNIT * np.abs(self.d)  # two differences: this one, and of the phase y d/2
+        grow = 1 + 1e-9  # above the rounding of sums of up to MAX_ATOMS positive terms, 4e6 units
+        distance = self.w * np.abs(self.d)
+        self.drift = float(np.sum(self.w * self.at)) * grow
+        self.distance = float(np.sum(distance)) * grow
+        self.uneven = float(np.sum(self.w * slack_w)) * grow
+        self.uneven_distance = float(np.sum(distance * slack_w)) * grow
+        # The slope's terms are w d e^(iyd): losses, masses, summation, M(c), and the quadrature of L e^(zL) by Cauchy's estimate
+        # on a circle of radius MARGIN, which may reach that much above the frequencies served: e^(MARGIN mu a) < 2, twice over.
+        self.slope_error = self.drift + self.uneven_distance + self._summed() * self.distance
+        self.slope_error += self.slack * self.distance + 4 * self.quadrature / MARGIN * self._grown()
+        self.slope_drift = float(np.sum(distance * self.at)) * grow
+
+    def _summed(self) -> float:
+        """Return the relative rounding of a sum over all points: of terms known to 20 units, by Higham (2002), section 4.2."""
+        return (self.size + 32) * UNIT
+
+    def _grown(self) -> float:
+        """Bound M(c +- MARGIN) e^(-+MARGIN m)/M(c), the most a quadrature error can grow by within the margin."""
+        half = np.sinh(np.minimum(np.abs(MARGIN * self.d) / 2, 300.0))
+        return 2 * float(np.sum(self.w * (1 + 2 * half * half)))
+
+    @cached_property
+    def variance(self) -> float:
+        # d^2 <= 2 (cosh(sd) - 1)/s^2, whose integrand is analytic; the losses' own errors add to its root, the masses' are below
+        # 1e-6 where they say anything.
+        s = MARGIN
+        grown = np.sinh(np.minimum(np.abs(s * self.d) / 2, 300.0))
+        square = (float(np.sum(self.w * 4 * grown * grown)) + 2 * self.quadrature * self._grown()) / s**2
+        scatter = math.sqrt(float(np.sum(self.w * self.at * self.at)))
+        return (math.sqrt(square) + scatter) ** 2 * (1 + 1e-6 + 2 * self.uneven)
+
+    def _chunks(self, y: Array) -> Iterator[tuple[slice, Array, Array]]:
+        """Yield sin and cos of y d/2 in pieces of bounded size."""
+        step = max(1, _CHUNK // self.size)
+        for start in range(0, len(y), step):
+            here = slice(start, start + step)
+            half = np.multiply.outer(y[here], self.d / 2)
+            yield here, np.sin(half), np.cos(half)
+
+    def _error(self, y: Array, u: Complex, times: float = 1.0) -> Array:
+        """Bound the errors of u: of summation (``times`` as much), of the masses, the losses, M(c) and the quadrature.
+
+        |e^(i theta) - 1| <= min(2, |theta|).
+        """
+        turned = np.minimum(2 * (1 + self.slack), y * self.distance)
+        masses = np.minimum(2 * self.uneven, y * self.uneven_distance)
+        error = times * (self._summed() * turned + y * self.drift) + masses
+        return error + np.abs(u) * self.slack + 2.01 * self.quadrature
+
+    def ratio(self, y: Array, *, even: bool) -> AffineRatio:
+        """Sum w_j (e^(iy d_j) - 1)."""
+        if even and len(y) > 2 * _GROUP:
+            u = self._equispaced(y)
+            return logarithm(u, self._error(y, u, 6.0))
+        u = np.empty(len(y), complex)
+        for here, s, co in self._chunks(y):
+            u[here] = (s * s) @ (-2 * self.w) + 1j * ((s * co) @ (2 * self.w))
+        return logarithm(u, self._error(y, u))
+
+    def _equispaced(self, y: Array) -> Complex:
+        """Do it for equal steps, by e^(i(a + b)d) - 1 = (e^(ibd) - 1) (e^(iad) - 1) + (e^(iad) - 1) + (e^(ibd) - 1).
+
+        A multiplication each, no sine. A sum of complex products errs by at most sqrt(2) as much as one of real ones; the first
+        product is at most twice its second factor, so that all three make less than 6 times the rounding of one sum, and the
+        frequencies a and b are known to a few units of y.
+        """
+        steps = np.multiply.outer(y[:_GROUP] - y[0], self.d / 2)
+        sine = np.sin(steps)
+        turn = -2 * sine * sine + 2j * sine * np.cos(steps)  # e^(ibd) - 1
+        first = turn @ self.w
+        u = np.empty(len(y), complex)
+        together = max(1, _CHUNK // self.size)
+        for start in range(0, len(y), together * _GROUP):
+            heads = y[start : start + together * _GROUP : _GROUP]
+            half = np.multiply.outer(self.d / 2, heads)
+            sine = np.sin(half)
+            moved = (-2 * sine * sine + 2j * sine * np.cos(half)) * self.w[:, None]
+            block = turn @ moved + np.sum(moved, axis=0) + first[:, None]
+            flat = block.T.ravel()
+            u[start : start + len(flat)] = flat[: len(y) - start]
+        return u
+
+    def around(self, y: Array, radius: float, variance: float) -> Array:
+        """Add the slope, sum i d_j w_j e^(iy d_j), whose own error is at most that of u over the smallest scale."""
+        u, slope = np.empty(len(y), complex), np.empty(len(y), complex)
+        weighted = self.w * self.d
+        for here, s, co in self._chunks(y):
+            sine = s * co
+            u[here] = (s * s) @ (-2 * self.w) + 1j * (sine @ (2 * self.w))
+            slope[here] = 1j * (np.sum(weighted) + (s * s) @ (-2 * weighted)) - sine @ (2 * weighted)
+        error = self._error(y, u) + radius * (self.slope_error + y * self.slope_drift)
+        error += radius**2 / 2 * variance
+        slope *= radius
+        return np.maximum(logarithm(u + slope, error).ceiling, logarithm(u - slope, error).ceiling)
+
+
+def _moment(
+    nodes: QuadratureNodes, c: float, p_minus: float, log_w: Array, slack_w: Array
+) -> tuple[float, float]:
+    """Return log M(c): as the sum, or as log1p(sum of w - w_P) since the masses under P are known to add up to 1 - p_minus.
+
+    Sums of positive terms lose at most their size in units, exp, expm1 and log 8 each. p_minus is known to 16 units.
+    """
+    size, peak = len(log_w), float(np.max(log_w))
+    share = np.exp(log_w - peak)
+    total = float(np.sum(share))
+    plain = peak + math.log(total)
+    error = float(np.sum(share * slack_w)) / total + UNIT * (size + 16 + 2 * abs(plain)) + nodes.quadrature
+    if peak > _LARGE:
+        return plain, error * 1.01
+    tilt = c * nodes.loss
+    small = np.abs(tilt) < 0.5
+    w, w_p = np.exp(log_w), np.exp(nodes.log_p)
+    gain = np.where(small, w_p * np.expm1(np.where(small, tilt, 0.0)), w - w_p)
+    # The error of one term: the mass's own slack on e^x - 1, and the shift of the exponent on e^x < 1.65.
+    shift = np.abs(c) * nodes.error + 4 * UNIT * np.abs(tilt)
+    moved = np.where(small, 2 * w_p * shift, slack_w * (w + w_p))
+    change = float(np.sum(gain)) - p_minus
+    off = float(np.sum(np.abs(gain) * (nodes.slack + (size + 32) * UNIT) + moved)) + 16 * UNIT * p_minus
+    off += nodes.quadrature * (1 + math.exp(plain))
+    if change <= -0.9 or off / (1 + change) >= error:
+        return plain, error * 1.01
+    value = math.log1p(change)
+    return value, off / (1 + change) * 1.01 + 4 * UNIT * abs(value)  # 1.01 covers second orders
+
+
+def _of_atoms(atoms: Atoms, error: Array, c: float, *, cut: bool) -> QuadratureNodes:
+    """Return the atoms, their losses known to ``error``; where a law was ``cut``, its ends must carry nothing under the tilt.
+
+    Laws that are cut have at most 4e6 log-concave masses, of deviation up to 4e4 atoms: t deviations from the tilted centre masses
+    fall by t/4e4 an atom, and add up to at most 1e5 times the last one; nearer to the centre that is more than all there is.
+    """
+    lost = 0.0
+    if cut:
+        log_w = atoms.log_p + c * atoms.loss
+        lost = 1e5 * float(np.sum(np.exp(log_w[[0, -1]] - _log_sum(log_w))))
+    return QuadratureNodes(atoms.loss, atoms.log_p, atoms.slack, error, lost)
+
+
+def _joined(parts: Sequence[QuadratureNodes]) -> QuadratureNodes:
+    """Return all points together; errors relative to positive integrals do not add up beyond the largest."""
+    loss, log_p, slack, error = (np.concatenate([part[k] for part in parts]) for k in range(4))
+    return QuadratureNodes(loss, log_p, slack, error, max(part.quadrature for part in parts))
+
+
+def _log_sum(exponents: Array) -> float:
+    peak = float(np.max(exponents))
+    return peak + float(np.log(np.sum(np.exp(exponents - peak))))
