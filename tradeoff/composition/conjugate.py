@@ -10,17 +10,20 @@ a monotone crossing and the supremum of a concave function of s (Dong, Roth, Su 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import UNIT, Array, Index
 
+Mask = NDArray[np.bool_]
 Kind = Literal["delta", "rest", "other"]
 
-_NEWTON = 60
+_NEWTON, _HALVING = 12, 60
 """Newton's method takes three or four steps; beside a supremum, where log delta falls to -inf, halves take over."""
 
 _CLOSE = 0.05
@@ -32,8 +35,11 @@ _GAP = 1e-4
 _BESIDE = 1.1
 """Half widths from a crossing at which its sides are tried first."""
 
-_OUTWARD = 16
-"""Doublings of that distance before nothing is said."""
+_OUTWARD, _GENTLE = 20, 6
+"""Steps outward before nothing is said; after so many that double, they grow sixteenfold."""
+
+_BACK = 4
+"""Halvings of such a factor, which leave at most twice the distance needed."""
 
 _ASTRAY = 100.0
 """A crossing farther than so many times 1 + the loss expected is none: nothing is said of it."""
@@ -94,31 +100,44 @@ def delta(e: Enclosure, x: Array) -> Bounds:
 
 
 def epsilon(e: Enclosure, level: Array, guess: Array) -> Pair:
-    """Bound the least x with delta(x) <= level: Newton's method for the place, then outwards until both sides are certified."""
+    """Bound the least x with delta(x) <= level: Newton's method for the place, then outwards until it is certified."""
     x, reach = _crossing(e, level, e.crossing(level, guess))
-    low, high = np.full(len(x), -np.inf), np.full(len(x), np.inf)
     farthest = _ASTRAY * (1 + np.abs(guess))
     step = np.clip(reach, 4 * UNIT * (1 + np.abs(x)), farthest)
-    for _ in range(_OUTWARD):
-        open_low, open_high = np.isneginf(low), np.isposinf(high)
-        if open_low.any():
-            at = (x - step)[open_low]
-            low[open_low] = np.where(delta(e, at).lower > level[open_low], at, -np.inf)
-        if open_high.any():
-            at = (x + step)[open_high]
-            high[open_high] = np.where(delta(e, at).upper <= level[open_high], at, np.inf)
-        if not (np.isneginf(low).any() or np.isposinf(high).any()):
-            break
-        step = np.minimum(2 * step, farthest)
+    low = _outward(lambda at, k: delta(e, at).lower > level[k], x, -step, farthest)
+    high = _outward(lambda at, k: delta(e, at).upper <= level[k], x, step, farthest)
     return low, high
+
+
+def _outward(holds: Callable[[Array, Index], Mask], x: Array, step: Array, farthest: Array) -> Array:
+    """Return points near x, on the side of ``step``, where a condition holds that holds from some point on; or infinities."""
+    missed, held = np.zeros(len(x)), np.copysign(np.inf, step)
+    for k in range(_OUTWARD):
+        going = np.flatnonzero(np.isinf(held) & (np.abs(missed) < farthest))
+        if not len(going):
+            break
+        found = holds((x + step)[going], going)
+        held[going] = np.where(found, step[going], held[going])
+        missed[going] = np.where(found, missed[going], step[going])
+        step = np.clip(step * (2 if k < _GENTLE else 16), -farthest, farthest)
+    for _ in range(_BACK):
+        going = np.flatnonzero(np.isfinite(held) & (np.abs(held) > 3 * np.abs(missed)) & (missed != 0))
+        if not len(going):
+            break
+        middle = np.copysign(np.sqrt(missed[going] * held[going]), held[going])
+        found = holds(x[going] + middle, going)
+        held[going] = np.where(found, middle, held[going])
+        missed[going] = np.where(found, missed[going], middle)
+    return x + held
 
 
 def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
     """Estimate x with delta(x) = level, and how far from it both sides are first looked for."""
     goal = np.log(np.maximum(level - e.leak, _LEAST)) if e.kind == "delta" else np.log1p(-level)
-    x, reach, going = x.copy(), np.ones(len(x)), np.arange(len(x))
+    start, x, reach = x, x.copy(), np.ones(len(x))
+    going = np.arange(len(x))
     left, right = np.full(len(x), -np.inf), np.full(len(x), np.inf)
-    for _ in range(_NEWTON):
+    for k in range(_HALVING):
         at = x[going]
         gap = np.clip((right - left)[going] / 8, 1e-14 * (1 + np.abs(at)), _GAP * min(1.0, e.scale))
         here, width, slope = _log_with_slope(e, at, gap)
@@ -133,6 +152,12 @@ def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
         next_ = np.where(lost, (left[going] + right[going]) / 2, next_)
         x[going] = np.where(far, next_, at)
         going = going[far & (right[going] - left[going] > 4 * UNIT * (1 + np.abs(at)))]
+        if (
+            k == _NEWTON
+        ):  # what has not crossed its level by now never does, and is looked for from where it began
+            lost = going[~np.isfinite(left[going] + right[going])]
+            x[lost] = start[lost]
+            going = np.setdiff1d(going, lost)
         if not len(going):
             break
     return x, reach

@@ -60,13 +60,23 @@ class ProfileTable:
     def _falling(self) -> Array:
         return np.minimum.accumulate(self.upper)
 
+    @cached_property
+    def _least(self) -> Array:
+        """Return the greatest lower bound at a node or right of it."""
+        return np.maximum.accumulate(self.lower[::-1])[::-1]
+
     def crossing(self, delta: Array, guess: Array) -> Array:
-        """Return where the upper bounds cross a level; of the other order, the guess."""
+        """Return where the upper bounds cross a level, or where the lower ones do if those never fall so low."""
         if self.reverse:
             return guess
         falling = self._falling
-        k = np.clip(np.searchsorted(-falling, -delta, side="left"), 0, len(falling) - 1)
-        return np.where(k == 0, self.above[0], _cross(self.above, falling, np.maximum(k - 1, 0), delta))
+        k = np.searchsorted(-falling, -delta, side="left")
+        last = np.searchsorted(-self._least, -delta, side="left") - 1
+        right = np.clip(k, 0, len(falling) - 1)
+        crossed = np.where(
+            k == 0, self.above[0], _cross(self.above, falling, np.maximum(right - 1, 0), delta)
+        )
+        return np.where(k < len(falling), crossed, self.below[np.maximum(last, 0)])
 
     def peak(self, alpha: float, guess: float) -> float:
         """Return the node where 1 - delta - s alpha is largest."""
