@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeoff.errors import SizeError
-from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes
 from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch
@@ -55,15 +54,15 @@ class LaplaceLaw(LossLaw):
         return LaplaceTransform(self, c, digits)
 
     def _cells(self, edges: Array) -> Cells:
-        # With x = (L + epsilon)/2 and w the cell's width in x, both integrals of e^-x (e^2t - 1)/2 are e^-x 2
-        # sinh^2(w/2).
-        x = (edges + self.epsilon) / 2
-        twice = 2 * np.sinh(np.diff(x) / 2) ** 2
-        # sinh^2, exp and three products cost 8 + 8 + 8 + 4; x is a sum, to a unit of itself, in both
-        # exponents.
-        edge = 2 * UNIT * (np.abs(edges) + self.epsilon)
-        slack = (32 + 4 * self.epsilon) * UNIT + position_slack(edges, edge)
-        return Cells(np.exp(edges[:-1] - x[:-1]) * twice, np.exp(-x[1:]) * twice, slack)
+        # With w half the cell's width, both integrals are (1 - e^-w)^2/2 times e^((b - epsilon)/2)
+        # and e^(-(a + epsilon)/2).
+        half = np.expm1(-np.diff(edges) / 2) ** 2 / 2
+        # Differences of edges are known to a unit, expm1 and exp to 8 each; exponents, up to epsilon, to one.
+        slack = np.full(len(half), (32 + 2 * self.epsilon) * UNIT)
+        low, high = edges[:-1], edges[1:]
+        return Cells(
+            np.exp((high - self.epsilon) / 2) * half, np.exp(-(low + self.epsilon) / 2) * half, slack
+        )
 
 
 @dataclass(frozen=True)
