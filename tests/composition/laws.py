@@ -13,6 +13,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from tests.golden.oracle import normal_cdf
+from tests.strategies import log_uniform
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
 from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.loss.gaussian import GaussianLaw
@@ -72,8 +73,13 @@ def atomic(losses: Sequence[float], weights: Sequence[float], p_minus: float) ->
         q_plus = 1 - mp.fsum(p * mp.exp(x) for x, p in points)
         rest = 1 - mp.fsum(p for _, p in points)
     law = AtomicLaw(np.array(losses, dtype=float), log_p, float(rest), float(q_plus))
-    p_above = lambda t: mp.fsum(p for x, p in points if x > t)  # noqa: E731 - a formula in one line
-    q_above = lambda t: mp.fsum(p * mp.exp(x) for x, p in points if x > t) + q_plus  # noqa: E731 - a formula in one line
+
+    def p_above(t: Number) -> Number:
+        return mp.fsum(p for x, p in points if x > t)
+
+    def q_above(t: Number) -> Number:
+        return mp.fsum(p * mp.exp(x) for x, p in points if x > t) + q_plus
+
     return law, Truth(p_above, q_above, tuple(x for x, _ in points), rest)
 
 
@@ -113,12 +119,10 @@ def mixed(first: tuple[LossLaw, Truth], second: tuple[LossLaw, Truth], w: float)
 
 
 def reverse(pair: tuple[LossLaw, Truth]) -> tuple[LossLaw, Truth]:
-    """Only for laws without atoms, where P(L >= t) = P(L > t), and losses moderate enough not to cancel in 60 digits."""
+    """Only for laws without atoms, where P(L >= t) = P(L > t), and losses that do not cancel in 60 digits."""
     law, true = pair
     return Reversed(law), Truth(lambda t: 1 - true.q_above(-t), lambda t: 1 - true.p_above(-t))
 
-
-log_uniform = lambda low, high: st.floats(np.log10(low), np.log10(high)).map(lambda x: float(10.0**x))  # noqa: E731 - a formula in one line
 
 gaussians = log_uniform(1e-3, 5.0).map(gaussian)
 laplaces = log_uniform(1e-3, 10.0).map(laplace)

@@ -1,4 +1,4 @@
-"""E_P e^(zL) of any law in mpmath: atoms written out, trapezoid and Gauss-Legendre rules in 40 digits between them."""
+"""E_P e^(zL) of any law in mpmath: atoms, and trapezoid and Gauss-Legendre rules in 40 digits."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _thinned(base: Whole, rate: mp.mpf) -> Whole:
         return mp.log1p(rate * mp.expm1(x))
 
     lost = [(mp.log1p(-rate), mp.log(base.p_minus))] if base.p_minus > 0 and rate < 1 else []
-    parts = [part._replace(loss=lambda x, part=part: thin(part.loss(x))) for part in base.parts]  # type: ignore[misc]  # binds part
+    parts = [part._replace(loss=lambda x, of=part.loss: thin(of(x))) for part in base.parts]  # type: ignore[misc]
     return Whole(
         [(thin(x), v) for x, v in base.atoms] + lost,
         parts,

@@ -1,4 +1,4 @@
-"""The contour's claims one by one against mpmath, and its answers against closed forms, whatever the choices were."""
+"""The contour's claims one by one against mpmath, its answers against closed forms, whatever was chosen."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class TestTransforms:
     )
     @pytest.mark.parametrize("c", [0.3, 1.5, 40.0])
     def test_high_frequencies(self, law: LossLaw, c: float) -> None:
-        """Closed forms at y up to 1e6, where no quadrature reaches: M(z) of the Laplace law and of the discrete Gaussian."""
+        """Closed forms at y up to 1e6, where no quadrature reaches: Laplace and discrete Gaussian."""
         found, y = drawn(law, c), np.array([40.0, 1e3, 1e6])
         ratio = found.ratio(y)
         for k, at in enumerate(y):
@@ -223,7 +223,7 @@ cases = st.one_of(
 
 @st.composite
 def foolish(draw: st.DrawFn, size: float) -> Placement:
-    """Any aim at all for a sum of that standard deviation: steps too large, tilts anywhere, little work, much blur."""
+    """Any aim at all for a sum of that standard deviation: steps too large, tilts anywhere, smoothing."""
     tau = draw(st.sampled_from([0.0, 0.0, 1e-4, 1e-2, 0.3, 1.0]))
     if draw(st.booleans()):
         c = draw(st.floats(0.02, 0.98))
@@ -242,7 +242,7 @@ NEEDED: dict[str, tuple[Sequence[LossLaw], Placement, float, float]] = {
     "left": ([GaussianLaw(1.0)], Placement(2.5, 1.0, 6.0, 1.4, 1e-15, 1e6, 0.0, 1.0), 3.0, 1.0),
     "right": ([GaussianLaw(1.0)], Placement(1.5, 1.0, 3.0, 1.5, 1e-15, 1e6, 0.0, 1.0), -1.0, 1.0),
     "truncation": ([GaussianLaw(0.02)], Placement(2.0, 1.0, 30.0, 0.3, 1e-15, 10.0, 0.0, 0.02), 0.0, 0.02),
-    "blur": ([GaussianLaw(1.0)], Placement(2.0, 1.0, 6.0, 0.2, 1e-15, 1e6, 0.5, 1.0), 1.0, 1.0),
+    "smoothing": ([GaussianLaw(1.0)], Placement(2.0, 1.0, 6.0, 0.2, 1e-15, 1e6, 0.5, 1.0), 1.0, 1.0),
 }
 
 
@@ -277,7 +277,7 @@ class TestLines:
         assert not low[0] <= truth <= high[0]
 
     def test_nodes_of_a_great_power(self) -> None:
-        """1e9 rounds of a law known by points: every node is within its error, and not within a millionth of it."""
+        """1e9 rounds of a law known by points: nodes are within their errors, not within a millionth."""
         mu, n = 1e-4, 10**9
         line = draw(
             [Reversed(Reversed(GaussianLaw(mu)))], [n], Placement(3.0, 1.5, 8.0, 0.1, 1e-15, 1e6, 0.0, 3.0)
@@ -394,7 +394,7 @@ class TestAnswers:
 def test_the_greatest_of_a_concave_function(
     lines: list[tuple[float, float]], at: list[float], width: float
 ) -> None:
-    """The least of some lines and a parabola, known at eight points to a width, and its maximum on a fine grid."""
+    """The least of some lines and a parabola, known at eight points, and its maximum on a fine grid."""
 
     def value(s: Array) -> Array:
         return np.asarray(np.min([a + b * s for a, b in lines] + [1 - (s - 2) ** 2], axis=0))

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.composition.laws import DIGITS, Truth, gaussian, laplace, log_uniform, pairs, thinned
+from tests.composition.laws import DIGITS, Truth, gaussian, laplace, pairs, thinned
+from tests.strategies import log_uniform
 from tradeoff.composition.lattice.discretise import _draw_from_below, discretise
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.law import LossLaw

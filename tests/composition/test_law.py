@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.composition.laws import Truth, gaussian, laplace, log_uniform, mixed, pairs, reverse, thinned
+from tests.composition.laws import Truth, gaussian, laplace, mixed, pairs, reverse, thinned
+from tests.strategies import log_uniform
 from tradeoff.composition.planner import Composition
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
 from tradeoff.loss.discrete import AtomicLaw

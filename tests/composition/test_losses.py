@@ -169,7 +169,7 @@ def test_masses_under_a_leak(*, known: bool) -> None:
 
 @pytest.mark.parametrize("n", [2**53 + 1, 2**60, 2**63, 2**64 + 1, 10**21])
 def test_counts_of_any_size(n: int) -> None:
-    """Of mu_n = p mu sqrt(n): thinned rounds, each next to nothing, add up to a Gaussian but for terms below 1e-7."""
+    """Of mu_n = p mu sqrt(n): thinned rounds, each next to nothing, make a Gaussian but for 1e-7."""
     mu, p = 1.0, 0.5
     each = to.subsample(to.Gaussian(mu / (p * np.sqrt(float(n)))), p)
     product, limit = each**n, to.Gaussian(mu)

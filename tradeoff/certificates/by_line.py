@@ -58,7 +58,7 @@ class Lines(Source):
             "rounding": terms.rounding,
             "truncation": terms.truncation,
         }
-        said |= {"left": terms.left, "right": terms.right, "blur": terms.blur, "slack": terms.slack}
+        said |= {"left": terms.left, "right": terms.right, "blur": terms.smoothing, "slack": terms.slack}
         listed = {name: float(np.max(value)) for name, value in said.items()}
         quantity, upper = (
             ("1 - delta", min(float(high[0]), 1.0)) if strip.middle else ("delta", float(high[0]))

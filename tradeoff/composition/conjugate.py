@@ -156,7 +156,7 @@ def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
             k == _NEWTON
         ):  # what has not crossed its level by now never does, and is looked for from where it began
             lost = going[~np.isfinite(left[going] + right[going])]
-            x[lost] = start[lost]
+            x[lost], reach[lost] = start[lost], 0.0
             going = np.setdiff1d(going, lost)
         if not len(going):
             break

@@ -1,4 +1,4 @@
-"""Laws that operators make of other laws: subsampled, reversed, mixed; each question goes on to the law inside."""
+"""Laws that operators make of other laws: subsampled, reversed, mixed; questions go to the law inside."""
 
 from __future__ import annotations
 
@@ -119,8 +119,8 @@ class Thinned(LossLaw):
         # Lose no sliver to rounding.
         inner = np.where(edges <= low, base_low, np.where(edges >= high, base_high, found))
         cells = self.base.cells(inner)
-        # Q' - e^a' P = p (Q - e^a P), and e^-b' (e^b' P - Q') = p e^(b-b') (P - e^-b Q): an exponential, two products, a sum, a
-        # quotient and the rounding of 1 - p, then a product, are 14 units.
+        # Q' - e^a' P = p (Q - e^a P), and e^-b' (e^b' P - Q') = p e^(b-b') (P - e^-b Q): an exponential, two
+        # products, a sum, a quotient and the rounding of 1 - p, then a product, are 14 units.
         ratio = self.p / (self.p + (1 - self.p) * np.exp(np.minimum(-inner[1:], _LARGEST)))
         moved = position_slack(edges, base_loss_error(self.share, edges, inner))
         return Cells(self.p * cells.excess, ratio * cells.deficit, cells.slack + moved + 16 * UNIT)

@@ -1,7 +1,8 @@
 """The smooth part of a law as components, in a form that every operator keeps.
 
-A component has densities dP = k (1 - d + d e^l) phi and dQ = k (1 - b + b e^l) phi over a base phi with loss l, and g = b - d.
-Thinning, reversal and mixture change b, d, their complements, g and k by products and positive sums: nothing cancels.
+A component has densities dP = k (1 - d + d e^l) phi and dQ = k (1 - b + b e^l) phi over a base phi with loss
+l, and g = b - d. Thinning, reversal and mixture change b, d, their complements, g and k by products and
+positive sums: nothing cancels.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.thinning import Share, thinned_loss, thinned_loss_error, thinned_slope
 
 _STEEP = 30.0
-"""Base losses beyond this one are compared as logarithms: the two densities then differ by more than rounding, if at all."""
+"""Densities at base losses beyond this one are compared as logarithms: if they differ, it is by much."""
 
 MARGIN = 0.25
-"""The bounds of a quadrature hold for real parts within this of the tilt: Cauchy's estimate takes derivatives from there."""
+"""The bounds of a quadrature hold for real parts within this of the tilt, for Cauchy's estimate."""
 
 MAX_NODES = 400_000
 """Most points one law is turned into."""
@@ -30,7 +31,8 @@ ALL, NONE = Share(1.0, 0.0), Share(0.0, 1.0)
 class QuadratureNodes(NamedTuple):
     """Losses (known to ``error``) with the logarithms of their P-mass (known to the relative ``slack``).
 
-    ``quadrature`` bounds what is lost against the integrals, relative to them, at every frequency up to the one asked.
+    ``quadrature`` bounds what is lost against the integrals, relative to them, at every frequency up to the
+    one asked.
     """
 
     loss: Array
@@ -41,7 +43,7 @@ class QuadratureNodes(NamedTuple):
 
 
 class Logs(NamedTuple):
-    """Logarithms of both densities over the base, and the loss L; ``p_error`` and ``error`` are absolute, of the first and last."""
+    """Logarithms of both densities over the base, and the loss L; absolute errors of ``p`` and of L."""
 
     p: Array
     q: Array
@@ -51,7 +53,7 @@ class Logs(NamedTuple):
 
 
 class Base(ABC):
-    """A density phi in x over an interval, open or the whole line, on which its loss l is affine and log phi a parabola.
+    """A density phi in x on an open interval or the line, where its loss l is affine, log phi a parabola.
 
     ``smoothness`` counts on both: an h of that form has at most six zeros.
     """
@@ -76,11 +78,11 @@ class Base(ABC):
 
     @abstractmethod
     def grid(self, component: Component, c: float, size: int) -> Array:
-        """Return equidistant points from where the tilted mass begins to where its density in L falls outwards for ever."""
+        """Return equidistant points from where the tilted mass begins to where its density falls for good."""
 
     @abstractmethod
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
-        """Return nodes for E e^((c' + iy') L), |c' - c| <= MARGIN, |y'| <= y, with relative error about e^-digits.
+        """Return nodes for E e^((c' + iy') L), |c' - c| <= MARGIN, |y'| <= y, to about e^-digits, relative.
 
         Raises SizeError where they are too many.
         """
@@ -103,7 +105,10 @@ class Component:
         return abs(self.g) == 1
 
     def thinned(self, p: float) -> Component:
-        """Return the component with Q replaced by (1 - p) P + p Q: a product, 1 - p and a sum are three units, 1 - p alone one."""
+        """Return the component with Q replaced by (1 - p) P + p Q.
+
+        A product, 1 - p and a sum are three units, 1 - p alone one.
+        """
         rest = 1 - p
         b = Share(rest * self.d.part + p * self.b.part, rest * self.d.rest + p * self.b.rest)
         return replace(self, g=p * self.g, b=b, units=self.units + (1 if self.pure else 3))
@@ -119,10 +124,10 @@ class Component:
     def logs(self, base_loss: Array, error: Array) -> Logs:
         """Return log dP, log dQ (over k phi) and L at base losses known to ``error``.
 
-        Where densities are within a half, L = log1p(x), x = g (e^l - 1)/dP: expm1 and a product make 9 units, another product
-        and e^-log_p, log_p known to 24 units of itself, 9 + 24 |log_p|, beside those of g and d; that is times
-        x/((1 + x) log1p x) <= 1 + |x|, and 8 of the logarithm.
-        Elsewhere it is a difference of both logarithms.
+        Where densities are within a half, L = log1p(x), x = g (e^l - 1)/dP: expm1 and a product make 9 units,
+        another product and e^-log_p, log_p known to 24 units of itself, 9 + 24 |log_p|, beside those of g and
+        d; that is times x/((1 + x) log1p x) <= 1 + |x|, and 8 of the logarithm. Elsewhere it is a difference
+        of both logarithms.
         """
         log_p, log_q = thinned_loss(self.d, base_loss), thinned_loss(self.b, base_loss)
         under_p, under_q = thinned_slope(self.d, base_loss, log_p), thinned_slope(self.b, base_loss, log_q)

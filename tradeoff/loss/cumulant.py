@@ -1,4 +1,4 @@
-"""Where to tilt: saddle points of the cumulant function, from sketches of the laws. Estimates, never bounds."""
+"""Where to tilt: saddle points of the cumulant, from sketches of the laws. Estimates, never bounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROUNDED = 1e-10
 
 
 class Cumulant:
-    """K(t) = sum n_i log E_P e^(t L_i) of a product, with two derivatives; cost is one pass over all sketches together."""
+    """K(t) = sum n_i log E_P e^(t L_i) of a product, and two derivatives: one pass over all sketches."""
 
     def __init__(self, parts: Sequence[tuple[Sketch, int]]) -> None:
         self.loss = np.concatenate([sketch.loss for sketch, _ in parts])
@@ -33,7 +33,7 @@ class Cumulant:
 
     @cached_property
     def steepest(self) -> float:
-        """Return the largest theta worth trying: the last atoms are reached, or single rounds rarer than e^-600."""
+        """Return the largest theta worth trying: it reaches the last atoms, or rounds rarer than e^-600."""
         widest = float(np.max(self.loss))  # losses far below only lose their weight
         limit = max(2000 / max(widest, 1e-12), 2e-3)
         low, high = 1e-3, limit
@@ -78,7 +78,7 @@ class Cumulant:
         return np.where(np.abs(missing) < _ROUNDED, 0.0, missing)
 
     def _logs(self, t: float, plain: Array) -> Array:
-        """Return log E e^(t L_i): where all t L_i are small, from E (e^(t L_i) - 1), which millions of rounds multiply."""
+        """Return log E e^(t L_i); where all t L_i are small, from E (e^(t L_i) - 1), for many rounds."""
         near = np.maximum.reduceat(np.abs(t * self.loss), self.starts) < _SMALL
         if not near.any():
             return plain
@@ -107,7 +107,7 @@ class Cumulant:
         return float(value), float(mean), float(variance)
 
     def edge(self, theta: float, sign: int, log_eta: float) -> tuple[float, float]:
-        """Return (loss, t): Chernoff with exponent t puts tilted mass e^log_eta beyond the loss, about the nearest such."""
+        """Return (loss, t): by Chernoff at t, tilted mass e^log_eta is beyond the loss."""
         base, _, variance = self(theta)
         steps = np.geomspace(0.05, 60, 24) / np.sqrt(max(variance, 1e-300))
         reaches = [(self(theta + sign * t)[0] - base - log_eta) / t for t in steps]

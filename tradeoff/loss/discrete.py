@@ -25,10 +25,11 @@ LOST = 1e-300
 
 @dataclass(frozen=True, eq=False)
 class AtomicLaw(LossLaw):
-    """Finitely many losses, increasing; ``slack`` is the relative error of each mass, ``lost`` bounds what is left out.
+    """Finitely many losses, increasing; ``slack`` is relative, of masses, ``lost`` bounds what is left out.
 
-    ``position`` bounds the error of every loss; unless said, it is 8 units of the loss and 16 of the square of a unit, which is
-    what a logarithm of a ratio costs whose masses are differences of floats (``intervals.differences.log_ratio``).
+    ``position`` bounds the error of every loss; unless said, it is 8 units of the loss and 16 of the square
+    of a unit, which is what a logarithm of a ratio costs whose masses are differences of floats
+    (``intervals.differences.log_ratio``).
     """
 
     loss: Array
@@ -86,10 +87,10 @@ class AtomicLaw(LossLaw):
 
 
 def leaking(law: AtomicLaw, delta: float, kept: float | None = None) -> AtomicLaw:
-    """Return the law of f_{0,delta} (x) f: all masses shrink by 1 - delta, and what they lose lies at infinity.
+    """Return the law of f_{0,delta} (x) f: masses shrink by 1 - delta, and what they lose lies at infinity.
 
-    ``kept`` is log(1 - delta), to 8 units of itself, where it is known better than by delta: a delta known to 4 units leaves
-    1 - delta known to 4 delta/(1 - delta).
+    ``kept`` is log(1 - delta), to 8 units of itself, where it is known better than by delta: a delta known to
+    4 units leaves 1 - delta known to 4 delta/(1 - delta).
     """
     p_minus, q_plus = (lost_mass([mass, delta], [1, 1]) for mass in (law.p_minus, law.q_plus))
     log_kept = math.log1p(-delta) if kept is None else kept
@@ -118,12 +119,13 @@ class BinomialLaw(AtomicLaw):
 def too_many(what: str, count: float) -> SizeError:
     """Return the error that a law of so many atoms raises."""
     return SizeError(
-        f"{what} has {count:.3g} atoms, above the cap of {MAX_ATOMS}; bound it by a Gaussian or split the question"
+        f"{what} has {count:.3g} atoms, above the cap of {MAX_ATOMS}; "
+        "bound it by a Gaussian or split the question"
     )
 
 
 def binomial_law(epsilon: float, n: int) -> BinomialLaw:
-    """Return the law of n rounds of f_{epsilon,0}: losses (2k - n) epsilon, k ~ Bin(n, 1/(1 + e^epsilon)) under P (KOV)."""
+    """Return n rounds of f_{epsilon,0}: losses (2k - n) epsilon, k ~ Bin(n, 1/(1 + e^epsilon)) (KOV)."""
     if n > MAX_ATOMS**2:  # below there are at least 45 sqrt(n) atoms
         raise too_many(f"the {n}-fold product of f_({epsilon:.6g},0)", 45 * math.sqrt(min(n, 2**1000)))
     reach = 45 * math.sqrt(n) + 800  # Hoeffding: less than e^-4000 lies beyond, under P and under Q

@@ -49,14 +49,15 @@ def discrete_gaussian_law(sigma: float, shift: int) -> DiscreteGaussianLaw:
         raise too_many(f"the discrete Gaussian with sigma = {sigma:.6g}", 2 * reach + shift)
     if not sigma * sigma * sys.float_info.max > (reach + shift) ** 2:
         raise DomainError(
-            f"sigma = {sigma:.6g} is so small that one step of the discrete Gaussian shifted by {shift} loses more nats than "
-            "floats hold; TotalVariation(1), which tells everything, bounds it from below"
+            f"sigma = {sigma:.6g} is so small that one step of the discrete Gaussian shifted by {shift} "
+            "loses more nats than floats hold; TotalVariation(1), which tells all, bounds it from below"
         )
     x = np.arange(-reach, shift + reach + 1)
     half = np.exp(-((np.arange(reach, 0, -1) / sigma) ** 2) / 2)
     log_p = -((x / sigma) ** 2) / 2 - np.log1p(2 * np.sum(half))
-    # A square of a quotient and a difference cost 4 units of the logarithms; the sum of masses, each known to 8 units and 3 of
-    # an exponent that is below 0.4 with its mass, adds up pairwise, and has a logarithm of at most 12, to 8 units.
+    # A square of a quotient and a difference cost 4 units of the logarithms; the sum of masses, each known to
+    # 8 units and 3 of an exponent that is below 0.4 with its mass, adds up pairwise, and has a logarithm of
+    # at most 12, to 8 units.
     slack = (160 + 8 * np.abs(log_p)) * UNIT
     loss = (x - shift / 2) * (shift / sigma**2)
     return DiscreteGaussianLaw(loss, log_p, slack=slack, lost=LOST, sigma=sigma, shift=shift)
@@ -65,8 +66,9 @@ def discrete_gaussian_law(sigma: float, shift: int) -> DiscreteGaussianLaw:
 class DiscreteGaussianTransform(Transform):
     """The discrete Gaussian with sigma >= 1, by Poisson summation.
 
-    Tilted by c its mass at x is proportional to e^(-(x - x0)^2/2 sigma^2), x0 = c s, and at the frequency t = y s/sigma^2 of x
-    the sum over all integers is sum_j e^(-2 pi i j x0 - sigma^2 (2 pi j - t)^2/2) up to a constant.
+    Tilted by c its mass at x is proportional to e^(-(x - x0)^2/2 sigma^2), x0 = c s, and at the frequency t =
+    y s/sigma^2 of x the sum over all integers is sum_j e^(-2 pi i j x0 - sigma^2 (2 pi j - t)^2/2) up to a
+    constant.
     """
 
     def __init__(self, sigma: float, shift: int, c: float) -> None:
@@ -76,19 +78,21 @@ class DiscreteGaussianTransform(Transform):
         self.base, self.rest = float(np.sum(np.cos(turn) * decay)), float(np.sum(decay))
         drift = shift * self.pace * (c * c - c) / 2
         self.log_m = drift + math.log1p(self.base) - math.log1p(self.rest)
-        # The drift is six operations on terms that may cancel; the sums, below 1e-8, have phases known to 13 units of the centre.
+        # The drift is six operations on terms that may cancel; the sums, below 1e-8, have phases known to 13
+        # units of the centre.
         size = shift * self.pace * (c * c + abs(c))
         self.log_m_error = UNIT * (8 * size + 1024 * (1 + abs(self.centre)) * self.rest)
         self.mean = (self.centre - shift / 2) * self.pace
 
     @property
     def variance(self) -> float:
-        # sigma^2 of the continuous law, and what the lattice adds: at most 8 pi^2 sigma^4 e^(-2 pi^2 sigma^2) of x.
+        # sigma^2 of the continuous law, and what the lattice adds: at most 8 pi^2 sigma^4 e^(-2 pi^2 sigma^2)
+        # of x.
         lattice = 1 + 16 * (np.pi * self.sigma) ** 2 * math.exp(-2 * (np.pi * self.sigma) ** 2)
         return (self.sigma * self.pace) ** 2 * lattice * (1 + 1e-6)
 
     def _reduced(self, y: Array) -> tuple[Array, Array, Array]:
-        """Return the turns and the rest of t = 2 pi turns + rest with |rest| <= pi, and the error of the rest."""
+        """Return turns, rest and its error of t = 2 pi turns + rest, |rest| <= pi."""
         t = y * self.pace
         turns = np.round(t / (2 * np.pi))
         return turns, t - 2 * np.pi * turns, 8 * UNIT * (np.abs(t) + 2)  # three operations and two, and pi
@@ -103,8 +107,8 @@ class DiscreteGaussianTransform(Transform):
         fraction = self.centre - round(self.centre)
         exponent = self._exponent(rest)
         others = np.exp(exponent) @ np.exp(-2j * np.pi * fraction * _TERMS)
-        # Exponents move by 2 pi j sigma^2 slip, which is more than their own rounding where they count; phases by 13 units of the
-        # centre, and a sum of four exponentials by less than 256.
+        # Exponents move by 2 pi j sigma^2 slip, which is more than their own rounding where they count;
+        # phases by 13 units of the centre, and a sum of four exponentials by less than 256.
         off = np.exp(np.max(exponent, axis=1))
         off *= 4 * np.pi * self.sigma**2 * slip + UNIT * 256 * (1 + abs(self.centre))
         bell = -((self.sigma * rest) ** 2) / 2

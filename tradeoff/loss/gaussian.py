@@ -1,4 +1,4 @@
-"""The law of L between normal laws mu apart: its cells, its density as a component, and its transform."""
+"""The law of L between normal laws mu apart: its cells, component and transform."""
 
 from __future__ import annotations
 
@@ -66,8 +66,9 @@ class GaussianLaw(LossLaw):
 
         steepest = np.maximum(np.abs(x[:-1]), np.abs(x[1:]))
         excess, deficit = integrate(gaps, x[:-1], x[1:], steepest + mu + 1)
-        # With z = |x| + mu: point and difference, known to 3 units of z, and a square move the exponent by 4 z^2; exp, expm1,
-        # weights and a sum of 12 terms cost less than 64. An edge is a quotient and a sum: 4 units of a and mu^2 in L.
+        # With z = |x| + mu: point and difference, known to 3 units of z, and a square move the exponent by 4
+        # z^2; exp, expm1, weights and a sum of 12 terms cost less than 64. An edge is a quotient and a sum: 4
+        # units of a and mu^2 in L.
         density = (64 + 4 * (steepest + mu) ** 2) * UNIT
         edge = 4 * UNIT * (np.abs(edges) + mu * mu)
         return Cells(excess, deficit, density + position_slack(edges, edge))
@@ -107,10 +108,10 @@ class NormalBase(Base):
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
         """Trapezoid rule over the whole line.
 
-        On Im x = a the modulus of phi grows by e^(a^2/2), that of e^(iyL) by at most e^(y mu a), since arg e^l = mu a bounds the
-        difference of the two arguments; a negative power of 1 - p + p e^l grows by at most cos(mu a/2)^power. An integrand
-        analytic in the strip then errs by 2/(e^(2 pi a/h) - 1) times its largest integral there (Trefethen, Weideman 2014,
-        Theorem 5.1).
+        On Im x = a the modulus of phi grows by e^(a^2/2), that of e^(iyL) by at most e^(y mu a), since arg
+        e^l = mu a bounds the difference of the two arguments; a negative power of 1 - p + p e^l grows by at
+        most cos(mu a/2)^power. An integrand analytic in the strip then errs by 2/(e^(2 pi a/h) - 1) times its
+        largest integral there (Trefethen, Weideman 2014, Theorem 5.1).
         """
         mu, powers = self.mu, (c - MARGIN, c + MARGIN)
         falling = max(0.0, -powers[0]) * (min(component.b) > 0)
@@ -129,11 +130,13 @@ class NormalBase(Base):
         logs = component.logs(self.loss(x), 4 * UNIT * (np.abs(mu * x) + mu * mu))
         width = np.log(h * component.k)
         log_p = width + self.log_density(x) + logs.p
-        # x^2/2 errs by 1.5 x^2 units and each of three sums by its size; log(h k) by 8 of itself, and by those of k.
+        # x^2/2 errs by 1.5 x^2 units and each of three sums by its size; log(h k) by 8 of itself, and by
+        # those of k.
         slack = logs.p_error + UNIT * (
             16 + 4 * x * x + 12 * abs(width) + 4 * np.abs(logs.p) + component.units
         )
-        # Beyond the ends log-weights fall at least as fast as -(x - mu high)^2/2: each tail is at most its end's weight over h spare.
+        # Beyond the ends log-weights fall at least as fast as -(x - mu high)^2/2: each tail is at most its
+        # end's weight over h spare.
         weights = np.array([log_p + power * logs.loss for power in (*powers, c, 0.0)])
         weights -= np.max(weights, axis=1, keepdims=True)
         tails = 2 * float(np.max(np.exp(weights[:, [0, -1]]))) * (1 + 1 / (h * spare))
@@ -167,8 +170,8 @@ class GaussianTransform(Transform):
 
     def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:
         value = self._log(y)
-        # Three roundings of a square. The centre is a float too: the true phase is y mu^2 (2c - 1)/2, known to four units and,
-        # where 2c - 1 was rounded, to one of mu^2.
+        # Three roundings of a square. The centre is a float too: the true phase is y mu^2 (2c - 1)/2, known
+        # to four units and, where 2c - 1 was rounded, to one of mu^2.
         error = 4 * UNIT * (np.abs(value) + np.abs(y * self.mean) + y * self.mu**2)
         return AffineRatio(value.astype(complex), error, np.minimum(value * (1 - 4 * UNIT), 0.0))
 

@@ -1,4 +1,4 @@
-"""The law of L between Laplace laws epsilon apart: its cells, its density as a component, and its transform."""
+"""The law of L between Laplace laws epsilon apart: its cells, component and transform."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeoff.errors import SizeError
-from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes
 from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch
@@ -16,7 +15,7 @@ from tradeoff.loss.quadrature import QuadratureTransform
 from tradeoff.loss.transform import AffineRatio, Transform, logarithm
 
 _FAST = 24.0
-"""Frequencies, times epsilon, from which the closed form loses at most a digit to the difference of its terms."""
+"""Frequencies, times epsilon, from which the terms of the closed form cancel a digit at most."""
 
 _RULE = 32
 """Gauss-Legendre nodes a panel."""
@@ -55,13 +54,15 @@ class LaplaceLaw(LossLaw):
         return LaplaceTransform(self, c, digits)
 
     def _cells(self, edges: Array) -> Cells:
-        # With x = (L + epsilon)/2 and w the cell's width in x, both integrals of e^-x (e^2t - 1)/2 are e^-x 2 sinh^2(w/2).
-        x = (edges + self.epsilon) / 2
-        twice = 2 * np.sinh(np.diff(x) / 2) ** 2
-        # sinh^2, exp and three products cost 8 + 8 + 8 + 4; x is a sum, to a unit of itself, in both exponents.
-        edge = 2 * UNIT * (np.abs(edges) + self.epsilon)
-        slack = (32 + 4 * self.epsilon) * UNIT + position_slack(edges, edge)
-        return Cells(np.exp(edges[:-1] - x[:-1]) * twice, np.exp(-x[1:]) * twice, slack)
+        # With w half the cell's width, both integrals are (1 - e^-w)^2/2 times e^((b - epsilon)/2)
+        # and e^(-(a + epsilon)/2).
+        half = np.expm1(-np.diff(edges) / 2) ** 2 / 2
+        # Differences of edges are known to a unit, expm1 and exp to 8 each; exponents, up to epsilon, to one.
+        slack = np.full(len(half), (32 + 2 * self.epsilon) * UNIT)
+        low, high = edges[:-1], edges[1:]
+        return Cells(
+            np.exp((high - self.epsilon) / 2) * half, np.exp(-(low + self.epsilon) / 2) * half, slack
+        )
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,10 @@ class IntervalBase(Base):
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
         """Gauss-Legendre rule on panels of the open interval.
 
-        Panels have half-width r with r (y + k) <= 5, k = 1 + |c| + |1 - c| a bound on the logarithmic derivative. On the Bernstein
-        ellipse of parameter 4 an integrand grows by at most e^(4.2 * 5), and 32 nodes err by (64/15) 4^-64 of its maximum
-        there, which is below e^-65 of the panel's own integral (Trefethen 2013, Theorem 19.3).
+        Panels have half-width r with r (y + k) <= 5, k = 1 + |c| + |1 - c| a bound on the logarithmic
+        derivative. On the Bernstein ellipse of parameter 4 an integrand grows by at most e^(4.2 * 5), and 32
+        nodes err by (64/15) 4^-64 of its maximum there, which is below e^-65 of the panel's own integral
+        (Trefethen 2013, Theorem 19.3).
         """
         epsilon = self.epsilon
         rate = y + 1 + 2 * abs(c) + 2 * abs(1 - c) + 4 * MARGIN
@@ -104,13 +106,14 @@ class IntervalBase(Base):
         logs = component.logs(loss, np.full(len(loss), 4 * UNIT * epsilon))  # two products and two sums
         weights = np.log(np.tile(weight, panels) * (r * component.k))
         log_p = weights + self.log_density(loss) + logs.p
-        # Weights of 32 nodes are known to 64 units, their logarithms to 8 of themselves, and each of three sums to its size.
+        # Weights of 32 nodes are known to 64 units, their logarithms to 8 of themselves, and each of three
+        # sums to its size.
         slack = 128 + 12 * np.abs(weights) + 8 * epsilon + 4 * np.abs(logs.p) + component.units
         return QuadratureNodes(logs.loss, log_p, logs.p_error + UNIT * slack, logs.error, 1e-28)
 
 
 class LaplaceTransform(QuadratureTransform):
-    """The Laplace law: atoms at both ends, (e^((k + iy) eps) - e^-((k + iy) eps))/(k + iy) between, k = c - 1/2."""
+    """The Laplace law: atoms at both ends, 2 sinh((k + iy) eps)/(k + iy) between, k = c - 1/2."""
 
     def __init__(self, law: LaplaceLaw, c: float, digits: float) -> None:
         super().__init__(law, law.components(), c, digits)
@@ -133,8 +136,8 @@ class LaplaceTransform(QuadratureTransform):
         inner = edge / (self.k + 1j * y[:, None]) * ends
         value = turn * (atoms + inner)
         size = float(np.sum(atoms)) + np.sum(np.abs(inner), axis=1)
-        # Exponents are sums of log_m, log 4 and epsilon times 1, c or k; phases y times a difference, two roundings each; then two
-        # exponentials, a quotient, a product and a sum.
+        # Exponents are sums of log_m, log 4 and epsilon times 1, c or k; phases y times a difference, two
+        # roundings each; then two exponentials, a quotient, a product and a sum.
         reach = np.sum(np.abs(ends * self.epsilon - self.mean))
         slip = 48 + 8 * abs(self.log_m) + 8 * self.epsilon * (1 + abs(self.c)) + 4 * y * reach
         return logarithm(np.sum(value, axis=1) - 1, size * (UNIT * slip + self.log_m_error))

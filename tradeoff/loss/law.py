@@ -1,12 +1,12 @@
-"""The privacy loss distribution: the law of L = log dQ/dP in nats, the contract every engine reads, closed under the algebra.
+"""The privacy loss distribution: the law of L = log dQ/dP in nats, as every engine reads it.
 
 A cell [a, b] of losses enters through two numbers without cancellation,
 
     excess  = Q(cell) - e^a  P(cell)   (0 when all its mass sits at a),
     deficit = P(cell) - e^-b Q(cell)   (0 when all its mass sits at b).
 
-They turn every operator (`loss.changed`) into one line: thinning (subsampling) multiplies ``excess`` by p, reversal swaps the
-two, a mixture averages them. All masses are computed to a stated relative ``slack``.
+They turn every operator (`loss.changed`) into one line: thinning (subsampling) multiplies ``excess`` by p,
+reversal swaps the two, a mixture averages them. All masses are computed to a stated relative ``slack``.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from tradeoff.loss.components import Component
 from tradeoff.loss.transform import Transform
 
 _FULL = 700.0
-"""Exponents are cut here, short of where floats end: what lies beyond has no mass a float can hold, or all of it."""
+"""Exponents are cut here, short of where floats end: beyond is no mass a float can hold, or all."""
 
 
 class Cells(NamedTuple):
-    """Excess and deficit of consecutive cells, both >= 0; the truth is within a factor 1 +- slack, cell by cell."""
+    """Excess and deficit >= 0 of consecutive cells; the truth is within a factor 1 +- slack of each."""
 
     excess: Array
     deficit: Array
@@ -36,7 +36,7 @@ class Cells(NamedTuple):
 
 
 class Atoms(NamedTuple):
-    """Point masses, losses increasing; ``log_p`` is the log of the P-mass, each mass within a factor 1 +- ``slack``."""
+    """Point masses at increasing losses; ``log_p`` is the log of the P-mass, known to 1 +- ``slack``."""
 
     loss: Array
     log_p: Array
@@ -44,10 +44,11 @@ class Atoms(NamedTuple):
 
 
 class View(NamedTuple):
-    """A law as another one, ``base``, with its losses moved ``forward`` (increasing), P and Q exchanged where ``turned``.
+    """A law as its ``base`` with the losses moved ``forward`` (increasing), P and Q exchanged if ``turned``.
 
-    As e^L' is affine in e^L, chords of a function of e^L' are chords in e^L, between the same masses under P: moments of a
-    subsampled law, whose losses crowd at log(1 - p), are taken over cells that floats can tell apart.
+    As e^L' is affine in e^L, chords of a function of e^L' are chords in e^L, between the same masses under P:
+    moments of a subsampled law, whose losses crowd at log(1 - p), are taken over cells that floats can tell
+    apart.
     """
 
     base: LossLaw
@@ -86,12 +87,12 @@ def lost_mass(each: Sequence[float], counts: Sequence[int]) -> float:
 
 
 class LossLaw(ABC):
-    """Law of the finite losses L under P; their Q-law is e^L dP, and the masses at -inf (P) and +inf (Q) stand beside it.
+    """Law of the finite losses L under P; Q is e^L dP, and masses at -inf (P) and +inf (Q) stand beside it.
 
-    A new law is one class. It must give ``support``, ``sketch`` and ``_cells``, and what of the following is not the default:
-    ``atoms`` with ``loss_error``, masses at infinity, and ``continuous`` where it has nothing but atoms. With that the lattice
-    answers every question. ``components`` or ``transform`` open it to the contour; laws made of it by subsampling, reversal and
-    mixing follow from either (`loss.changed`).
+    A new law is one class. It must give ``support``, ``sketch`` and ``_cells``, and what of the following is
+    not the default: ``atoms`` with ``loss_error``, masses at infinity, and ``continuous`` where it has
+    nothing but atoms. With that the lattice answers every question. ``components`` or ``transform`` open it
+    to the contour; laws made of it by subsampling, reversal and mixing follow from either (`loss.changed`).
 
     Attributes
     ----------
@@ -102,10 +103,9 @@ class LossLaw(ABC):
     symmetric
         Whether -L under Q has the law of L under P.
 
-    Notes
-    -----
-    Losses are in nats. Errors have two sides: the truth lies within ``1 +- slack`` of a mass, and within ``loss_error`` of the
-    loss of an atom. Only ``sketch`` may be an estimate: engines place their grids and lines by it, and no bound rests on it.
+    Notes ----- Losses are in nats. Errors have two sides: the truth lies within ``1 +- slack`` of a mass, and
+    within ``loss_error`` of the loss of an atom. Only ``sketch`` may be an estimate: engines place their
+    grids and lines by it, and no bound rests on it.
     """
 
     p_minus: float = 0.0
@@ -120,7 +120,7 @@ class LossLaw(ABC):
 
     @property
     def range(self) -> tuple[float, float]:
-        """Infimum and supremum of the finite losses; wider than ``support`` where a tail is below all floats."""
+        """Infimum and supremum of the finite losses; wider than ``support`` where a tail has no float."""
         return self.support
 
     @property
@@ -140,7 +140,7 @@ class LossLaw(ABC):
 
     @property
     def enclosure(self) -> tuple[float, float]:
-        """Return a lower bound on all finite losses and an upper one: ``range`` with its rounding, 8 units, outwards."""
+        """Return bounds on all finite losses from below and above: ``range`` and 8 units of rounding."""
         low, high = self.range
         return low - 8 * UNIT * abs(low), high + 8 * UNIT * abs(high)
 
@@ -154,7 +154,7 @@ class LossLaw(ABC):
         """Return points that represent the law under P, atoms among them, for planning only."""
 
     def components(self) -> list[Component] | None:
-        """Return the smooth components of the continuous part, or None where no closed form of its density is known."""
+        """Return the smooth components of the continuous part, or None where there is no closed form."""
         return None if self.continuous else []
 
     @property
@@ -172,7 +172,8 @@ class LossLaw(ABC):
         c
             The tilt, any real number but 0 and 1.
         digits
-            Quadratures may err by about e^-digits, relative to M(c). Every error is in what the transform says of itself.
+            Quadratures may err by about e^-digits, relative to M(c). Every error is in what the transform
+            says of itself.
         """
         from tradeoff.loss.quadrature import QuadratureTransform
 
@@ -180,7 +181,7 @@ class LossLaw(ABC):
         return None if parts is None else QuadratureTransform(self, parts, c, digits)
 
     def single_rounds(self, count: int) -> tuple[LossLaw, int]:
-        """Return a law and a count with the same product, the law as simple as can be: its count costs a transform nothing."""
+        """Return a law and a count with the same product, the law as simple as can be."""
         return self, count
 
     def view(self) -> View:
@@ -188,13 +189,13 @@ class LossLaw(ABC):
         return View(self, np.asarray, turned=False)
 
     def cells(self, edges: Array) -> Cells:
-        """Return excess and deficit of the continuous part between consecutive ``edges`` (which may be infinite)."""
+        """Return excess and deficit of the continuous part between ``edges``, which may be infinite."""
         clipped = np.clip(edges, *self.span)
         inner = self._cells(clipped)
         if np.array_equal(clipped, edges):
             return inner
-        # Outside the support nothing is added but the reference moves: Q - e^a P = (Q - e^a' P) + (e^a' - e^a) P. Masses cost
-        # less than 32 units, and so do the exponentials.
+        # Outside the support nothing is added but the reference moves: Q - e^a P = (Q - e^a' P) + (e^a' -
+        # e^a) P. Masses cost less than 32 units, and so do the exponentials.
         p, q = masses(inner, clipped)
         below = _moved(p, clipped[:-1], clipped[:-1] - edges[:-1])
         above = _moved(q, -clipped[1:], edges[1:] - clipped[1:])
@@ -206,6 +207,6 @@ class LossLaw(ABC):
 
 
 def _moved(mass: Array, loss: Array, by: Array) -> Array:
-    """Return e^loss mass (1 - e^-by), nothing where the edge did not move; by halves, as e^loss may be no float."""
+    """Return e^loss mass (1 - e^-by), 0 where the edge did not move; by halves, as e^loss may be no float."""
     root = np.exp(np.clip(loss / 2, -_FULL, _FULL))
     return np.where(by > 0, mass * root * root * -np.expm1(-np.clip(by, 0.0, _FULL)), 0.0)

@@ -1,4 +1,4 @@
-"""The log-concave densities whose shifts the library knows, each in the form ``engines.shift`` integrates."""
+"""The log-concave densities whose shifts the library knows, each in the form ``loss.shifted`` integrates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class _Even(Shape):
         raise NotImplementedError
 
     def beta(self, alpha: Array) -> tuple[Array, Array]:
-        # Trust only the tail, not its inverse: the residual of the quantile, over the hazard rate, is its error.
+        # Trust only the tail, not its inverse: the residual of the quantile, over the hazard rate, is its
+        # error.
         near = np.minimum(alpha, 1 - alpha)
         inside = near > 0
         x = np.where(inside, self.upper_quantile(np.where(inside, near, 0.25)), 0.0)
@@ -44,7 +45,7 @@ class _Even(Shape):
 
 
 class Logistic(_Even):
-    """Standard logistic: L runs from -theta to theta, and f(alpha) = (1 - alpha)/(1 - alpha + e^theta alpha)."""
+    """Standard logistic: |L| < theta, and f(alpha) = (1 - alpha)/(1 - alpha + e^theta alpha)."""
 
     def __init__(self, theta: float) -> None:
         self.theta = self.sup_loss = theta
@@ -124,7 +125,7 @@ class HyperbolicSecant(_Even):
 
 
 class Gumbel(Shape):
-    """Standard Gumbel, skewed to the right: L = theta - (e^theta - 1) E, E exponential, and f(alpha) = (1 - alpha)^(e^theta)."""
+    """Gumbel, skewed to the right: L = theta - (e^theta - 1) Exp(1), f(alpha) = (1 - alpha)^(e^theta)."""
 
     def __init__(self, theta: float) -> None:
         self.theta = self.sup_loss = theta

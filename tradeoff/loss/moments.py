@@ -24,8 +24,10 @@ _CELLS = 2**15
 """Cells over the whole support: relative widths of about 1e-7."""
 
 _FAR = 700.0
+"""Exponents are cut here, short of where floats end."""
+
 _LEFT_OUT = 1e-290
-"""Above what a law holds outside its support, and above the atoms it leaves out, weighed with any loss a float law has."""
+"""Above what a law holds outside its support or leaves out of its atoms, weighed with any loss."""
 
 Function = Callable[[Array], Array]
 
@@ -45,8 +47,13 @@ class FiniteLaw:
         return float(np.log1p(-self.law.p_minus) - np.log1p(-self.law.q_plus))
 
     @cached_property
+    def _shift_error(self) -> float:
+        """Bound the error of the shift: masses cost 16 units, logarithms 8, and |log(1 - p)| <= p/(1 - p)."""
+        return 32 * UNIT * sum(p / (1 - p) for p in (self.law.p_minus, self.law.q_plus))
+
+    @cached_property
     def _cells(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Return ends of the cells, the P-mass that stands at each end in the chord's expectation, and relative slack."""
+        """Return ends of cells, the P-mass at each end in the chord's expectation, and relative slack."""
         view = self.law.view()
         edges = _edges(view, self.tilt, self.size)
         excess, deficit, slack = view.base.cells(edges)
@@ -55,13 +62,13 @@ class FiniteLaw:
         loss = view.forward(edges)
         x, y = loss[:-1], loss[1:]
         if not view.turned:
-            return x, y, deficit / whole, np.exp(np.clip(-b, -_FAR, _FAR)) * excess / whole, slack + 16 * UNIT
+            # An exponential, expm1 of a difference and two products.
+            return x, y, deficit / whole, np.exp(np.clip(-b, -_FAR, _FAR)) * excess / whole, slack + 32 * UNIT
         # Under Q every mass at an end is e^L times that under P, and the loss changes sign.
-        at_y, at_x = (
-            np.exp(np.clip(y - b, -_FAR, _FAR)) * excess / whole,
-            np.exp(np.clip(x, -_FAR, _FAR)) * deficit / whole,
-        )
-        return -y, -x, at_y, at_x, slack + 16 * UNIT * (1 + np.abs(x) + np.abs(y) + np.abs(b))
+        at_y = np.exp(np.clip(y - b, -_FAR, _FAR)) * excess / whole
+        at_x = np.exp(np.clip(x, -_FAR, _FAR)) * deficit / whole
+        # A thinned loss is known to 24 units of itself and, where large, 11 + 8 more.
+        return -y, -x, at_y, at_x, slack + 40 * UNIT * (1 + np.abs(x) + np.abs(y) + np.abs(b))
 
     @cached_property
     def _left_out(self) -> float:
@@ -74,41 +81,37 @@ class FiniteLaw:
     def expectation(self, phi: Function, bend: Function, steep: Function) -> tuple[float, float]:
         """Enclose E phi(L) for phi >= 0, convex in L.
 
-        ``bend`` bounds |phi'' - phi'| and ``steep`` bounds |phi'| at a loss; both are largest at an end of a cell.
+        ``bend`` bounds |phi'' - phi'| and ``steep`` bounds |phi'| at a loss; both are largest at an end of a
+        cell.
         """
         loss, log_p, atom_slack = self.law.atoms
         low = high = 0.0
         if len(loss):
             x = loss + self.shift
             mass, value = np.exp(log_p), phi(x)
+            moved = 2 * self.law.loss_error + 4 * UNIT * (np.abs(loss) + abs(self.shift)) + self._shift_error
             error = mass * (
-                value * (atom_slack + 16 * UNIT) + 4 * UNIT * steep(x) * (np.abs(loss) + abs(self.shift))
-            )
+                value * (atom_slack + 32 * UNIT) + steep(x) * moved
+            )  # phi and mass cost 8 and more each
             low, high = float(np.sum(mass * value - error)), float(np.sum(mass * value + error))
         if self.law.continuous:
             below, above = self._over_cells(phi, bend, steep)
             low, high = low + below, high + above
-        rounding = 64 * UNIT  # pairwise sums of positive terms, and the division
-        return max(low / self._whole * (1 - rounding), 0.0), high / self._whole * (
-            1 + rounding
-        ) + self._left_out
+        rounding = 64 * UNIT + self._shift_error  # pairwise sums of positive terms, and the division
+        low, high = low / self._whole * (1 - rounding), high / self._whole * (1 + rounding)
+        return max(low, 0.0), high + self._left_out
 
     def _over_cells(self, phi: Function, bend: Function, steep: Function) -> tuple[float, float]:
         a, b, at_a, at_b, slack = self._cells
         x, y = a + self.shift, b + self.shift
         mass, chord = at_a + at_b, at_a * phi(x) + at_b * phi(y)
         with np.errstate(over="ignore", invalid="ignore"):
-            bow = np.nan_to_num(
-                mass * np.expm1(np.minimum(b - a, 300.0)) ** 2 / 8 * np.maximum(bend(x), bend(y)), nan=np.inf
-            )
+            bow = mass * np.expm1(np.minimum(b - a, 300.0)) ** 2 / 8 * np.maximum(bend(x), bend(y))
+            bow = np.nan_to_num(bow, nan=np.inf)
         most = mass * np.maximum(phi(x), phi(y))  # phi is convex: nothing inside the cell is above its ends
-        moved = (
-            16
-            * UNIT
-            * mass
-            * np.maximum(steep(x), steep(y))
-            * (np.maximum(np.abs(a), np.abs(b)) + abs(self.shift))
-        )
+        # Ends are thinned losses, known to 35 units of themselves, and shifted.
+        off = 40 * UNIT * (np.maximum(np.abs(a), np.abs(b)) + abs(self.shift)) + self._shift_error
+        moved = mass * np.maximum(steep(x), steep(y)) * off
         low = np.maximum(chord * (1 - slack) - bow * (1 + slack), 0.0) - moved
         high = np.minimum(chord + bow, most) * (1 + slack) + moved
         return float(np.sum(low)), float(np.sum(high))
@@ -123,12 +126,13 @@ class FiniteLaw:
         return total / self._whole
 
     def check(self) -> None:
-        """Raise unless the cells hold all the mass: beyond losses of some 600 nats no float holds e^L, and cells can be too narrow."""
+        """Raise unless cells hold all mass: no float holds e^L beyond 700, and cells can be too narrow."""
         low, high = self.expectation(np.ones_like, np.zeros_like, np.zeros_like)
         if abs(low - 1) > 1e-6 or abs(high - 1) > 1e-6:
             raise PrecisionError(
-                f"the moments of this law cannot be bounded: its cells hold a mass between {low:.6g} and {high:.6g} "
-                "instead of 1, as some losses are too large for e^L in floats, or too near to each other",
+                "the moments of this law cannot be bounded: its cells hold a mass between "
+                f"{low:.6g} and {high:.6g} instead of 1, "
+                "as some losses are too large for e^L in floats, or too near to each other",
                 np.inf,
             )
 
@@ -144,7 +148,7 @@ def above_line(x: Array) -> Array:
 
 
 def _edges(view: View, tilt: float, size: int) -> Array:
-    """Cut the base's support so that every cell adds about the same to the error p (b - a)^2 (1 + |z|^3): choices only."""
+    """Cut the base's support so that cells add about the same error p (b - a)^2 (1 + |z|^3): choices only."""
     source, log_p = view.base.sketch()
     loss = view.forward(source)
     if view.turned:

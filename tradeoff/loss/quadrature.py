@@ -1,4 +1,4 @@
-"""The transform of a law as weighted points: its atoms, and the nodes of its components' quadratures, every error bounded.
+"""The transform of a law as weighted points: atoms, and nodes of quadratures, every error bounded.
 
 With m near the tilted mean and w_j the tilted masses of the law's points,
 
@@ -23,7 +23,7 @@ from tradeoff.loss.smoothness import Tail, tail
 from tradeoff.loss.transform import AffineRatio, Complex, Transform, logarithm
 
 _FIRST = 16.0
-"""Frequencies the first quadrature serves, over the largest scale of a component; each further one serves twice as many."""
+"""Frequencies the first quadrature serves, over the scale of a component; the next serves twice as many."""
 
 _CHUNK = 2**18
 """Sines and cosines held at once: 2 MiB each, about what a cache holds."""
@@ -113,25 +113,26 @@ class _Level:
         self.distance = float(np.sum(distance)) * grow
         self.uneven = float(np.sum(self.w * slack_w)) * grow
         self.uneven_distance = float(np.sum(distance * slack_w)) * grow
-        # The slope's terms are w d e^(iyd): losses, masses, summation, M(c), and the quadrature of L e^(zL) by Cauchy's estimate
-        # on a circle of radius MARGIN, which may reach that much above the frequencies served: e^(MARGIN mu a) < 2, twice over.
+        # The slope's terms are w d e^(iyd): losses, masses, summation, M(c), and the quadrature of L e^(zL)
+        # by Cauchy's estimate on a circle of radius MARGIN, which may reach that much above the frequencies
+        # served: e^(MARGIN mu a) < 2, twice over.
         self.slope_error = self.drift + self.uneven_distance + self._summed() * self.distance
         self.slope_error += self.slack * self.distance + 4 * self.quadrature / MARGIN * self._grown()
         self.slope_drift = float(np.sum(distance * self.at)) * grow
 
     def _summed(self) -> float:
-        """Return the relative rounding of a sum over all points: of terms known to 20 units, by Higham (2002), section 4.2."""
+        """Return the relative rounding of a sum over all points of terms known to 20 units (Higham 2002)."""
         return (self.size + 32) * UNIT
 
     def _grown(self) -> float:
-        """Bound M(c +- MARGIN) e^(-+MARGIN m)/M(c), the most a quadrature error can grow by within the margin."""
+        """Bound M(c +- MARGIN) e^(-+MARGIN m)/M(c), by which a quadrature error grows within the margin."""
         half = np.sinh(np.minimum(np.abs(MARGIN * self.d) / 2, 300.0))
         return 2 * float(np.sum(self.w * (1 + 2 * half * half)))
 
     @cached_property
     def variance(self) -> float:
-        # d^2 <= 2 (cosh(sd) - 1)/s^2, whose integrand is analytic; the losses' own errors add to its root, the masses' are below
-        # 1e-6 where they say anything.
+        # d^2 <= 2 (cosh(sd) - 1)/s^2, whose integrand is analytic; the losses' own errors add to its root,
+        # the masses' are below 1e-6 where they say anything.
         s = MARGIN
         grown = np.sinh(np.minimum(np.abs(s * self.d) / 2, 300.0))
         square = (float(np.sum(self.w * 4 * grown * grown)) + 2 * self.quadrature * self._grown()) / s**2
@@ -147,7 +148,7 @@ class _Level:
             yield here, np.sin(half), np.cos(half)
 
     def _error(self, y: Array, u: Complex, times: float = 1.0) -> Array:
-        """Bound the errors of u: of summation (``times`` as much), of the masses, the losses, M(c) and the quadrature.
+        """Bound the errors of u: of summation (``times`` as much), masses, losses, M(c) and the quadrature.
 
         |e^(i theta) - 1| <= min(2, |theta|).
         """
@@ -167,11 +168,11 @@ class _Level:
         return logarithm(u, self._error(y, u))
 
     def _equispaced(self, y: Array) -> Complex:
-        """Do it for equal steps, by e^(i(a + b)d) - 1 = (e^(ibd) - 1) (e^(iad) - 1) + (e^(iad) - 1) + (e^(ibd) - 1).
+        """Do it for equal steps: with a = e^(ix) - 1 and b = e^(iz) - 1, e^(i(x + z)) - 1 = a b + a + b.
 
-        A multiplication each, no sine. A sum of complex products errs by at most sqrt(2) as much as one of real ones; the first
-        product is at most twice its second factor, so that all three make less than 6 times the rounding of one sum, and the
-        frequencies a and b are known to a few units of y.
+        A multiplication each, no sine. A sum of complex products errs by at most sqrt(2) as much as one of
+        real ones; the first product is at most twice its second factor, so that all three make less than 6
+        times the rounding of one sum, and the frequencies a and b are known to a few units of y.
         """
         steps = np.multiply.outer(y[:_GROUP] - y[0], self.d / 2)
         sine = np.sin(steps)
@@ -190,7 +191,7 @@ class _Level:
         return u
 
     def around(self, y: Array, radius: float, variance: float) -> Array:
-        """Add the slope, sum i d_j w_j e^(iy d_j), whose own error is at most that of u over the smallest scale."""
+        """Add the slope, sum i d_j w_j e^(iy d_j): a convex function is greatest at the ends."""
         u, slope = np.empty(len(y), complex), np.empty(len(y), complex)
         weighted = self.w * self.d
         for here, s, co in self._chunks(y):
@@ -206,9 +207,10 @@ class _Level:
 def _moment(
     nodes: QuadratureNodes, c: float, p_minus: float, log_w: Array, slack_w: Array
 ) -> tuple[float, float]:
-    """Return log M(c): as the sum, or as log1p(sum of w - w_P) since the masses under P are known to add up to 1 - p_minus.
+    """Return log M(c): as the sum, or as log1p(sum of w - w_P), as the masses under P add up to 1 - p_minus.
 
-    Sums of positive terms lose at most their size in units, exp, expm1 and log 8 each. p_minus is known to 16 units.
+    Sums of positive terms lose at most their size in units, exp, expm1 and log 8 each. p_minus is known to 16
+    units.
     """
     size, peak = len(log_w), float(np.max(log_w))
     share = np.exp(log_w - peak)
@@ -234,10 +236,11 @@ def _moment(
 
 
 def _of_atoms(atoms: Atoms, error: Array, c: float, *, cut: bool) -> QuadratureNodes:
-    """Return the atoms, their losses known to ``error``; where a law was ``cut``, its ends must carry nothing under the tilt.
+    """Return the atoms, their losses known to ``error``; where ``cut``, the ends must carry nothing.
 
-    Laws that are cut have at most 4e6 log-concave masses, of deviation up to 4e4 atoms: t deviations from the tilted centre masses
-    fall by t/4e4 an atom, and add up to at most 1e5 times the last one; nearer to the centre that is more than all there is.
+    Laws that are cut have at most 4e6 log-concave masses, of deviation up to 4e4 atoms: t deviations from the
+    tilted centre masses fall by t/4e4 an atom, and add up to at most 1e5 times the last one; nearer to the
+    centre that is more than all there is.
     """
     lost = 0.0
     if cut:

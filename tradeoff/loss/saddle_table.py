@@ -1,4 +1,4 @@
-"""Saddle points in order, tabulated as far as asked, so that arrays of questions share them. Estimates, never bounds."""
+"""Saddle points in order, tabulated as far as asked, for arrays of questions. Estimates, never bounds."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.loss.cumulant import Cumulant
 
 _RUNG, _FIRST, _LEAST = 0.4, 0.01, 1e-9
-"""A rung's height, and the first one's, over the standard deviation; no first one is so low that 1 + u is 1."""
+"""A rung's height, and the first one's, over the standard deviation; 1 + u is above 1."""
 
 _RAREST, _MOST = 745.0, 4000
 """Minus the logarithm of the least float, and a number of rungs that no law has been seen to need."""
 
 
 class Rung(NamedTuple):
-    """Where e^(K(c) - c x)/prod |c - p| has its saddle at c: x, the tilted deviation, and minus the logarithm of the integral."""
+    """Where e^(K(c) - c x)/prod |c - p| has its saddle: c, x, tilted deviation, -log of the integral."""
 
     c: float
     x: float
@@ -51,8 +51,8 @@ class _Climbed:
 class SaddleTable:
     """The saddles c = start + sign u of growing u, up to where what they estimate is too small for floats.
 
-    With the poles 0 and 1 they estimate log delta(x) for c > 1 and log(1 - delta(x)) for 0 < c < 1; with the pole 0 alone
-    log P(L > x) for c > 0 and log P(L <= x) for c < 0.
+    With the poles 0 and 1 they estimate log delta(x) for c > 1 and log(1 - delta(x)) for 0 < c < 1; with the
+    pole 0 alone log P(L > x) for c > 0 and log P(L <= x) for c < 0.
     """
 
     def __init__(
@@ -66,7 +66,8 @@ class SaddleTable:
         self.cumulant, self.poles, self.start, self.sign = cumulant, poles, start, sign
         self.last = min(last, cumulant.steepest)
         u = min(max(_FIRST / math.sqrt(1 + cumulant(start)[2]), _LEAST), self.last / 2)
-        # Replaced as a whole, and each rung follows from the one below: threads that climb at once write the same.
+        # Replaced as a whole, and each rung follows from the one below: threads that climb at once write the
+        # same.
         self._climbed = _Climbed(u, (self._rung(u),))
 
     def _rung(self, u: float) -> Rung:
@@ -104,7 +105,7 @@ class SaddleTable:
         return Saddles(np.interp(x, loss, c), np.interp(x, loss, sd), -np.interp(x, loss, rarity))
 
     def spread(self, x: Array) -> Array:
-        """Return the spread of the integrand about the saddle of each x: e^(1/2) is lost by tilting for a loss so far from x."""
+        """Return the spread of the integrand about each saddle: a tilt so far from x costs e^(1/2)."""
         c, sd, _ = self.at(x)
         return spread(c, sd, self.poles)
 

@@ -4,7 +4,8 @@ With a = L(x_a) at the start of a cell and b at its stop,
 
     excess  = int q(x) (1 - e^-(L(x) - a)) dx,    deficit = int p(x) (1 - e^-(b - L(x))) dx,
 
-and both increments of L are integrals of L' over part of the cell, so that nothing cancels however narrow it is.
+and both increments of L are integrals of L' over part of the cell, so that nothing cancels however narrow it
+is.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _TOGETHER = 3
 
 
 class Shape(ABC):
-    """Density and loss of one family at one shift, in a coordinate where both are analytic between the panels' ends."""
+    """Density and loss of one family at one shift, in a coordinate where both are analytic inside panels."""
 
     theta: float
     span: tuple[float, float]
@@ -71,7 +72,7 @@ class Shape(ABC):
 
 
 class Mirrored(Shape):
-    """The other order of a pair: P and Q change places and the line is turned round, so that L increases again."""
+    """The other order of a pair: P and Q change places and the line is turned, so that L increases."""
 
     def __init__(self, base: Shape) -> None:
         self.base, self.theta, self.stiffness = base, base.theta, base.stiffness
@@ -99,7 +100,7 @@ class Mirrored(Shape):
 
 @cache
 def _rule(nodes: int) -> tuple[Array, Array, Array]:
-    """Gauss-Legendre nodes and weights on [0, 1], and the matrix that integrates the interpolant from 0 to each node."""
+    """Gauss-Legendre nodes and weights on [0, 1], and the matrix that integrates from 0 to each node."""
     x, w = legendre.leggauss(nodes)
     values = legendre.legvander(x, nodes)
     degree = np.arange(1, nodes)
@@ -112,7 +113,7 @@ def _rule(nodes: int) -> tuple[Array, Array, Array]:
 
 
 class _Panels(NamedTuple):
-    """Integrals over consecutive panels; ``rise`` is the increase of L, ``carried`` = int q e^-(L(x) - L(start))."""
+    """Integrals over consecutive panels; ``rise`` is that of L, ``carried`` = int q e^-(L(x) - L(start))."""
 
     rise: Array
     excess: Array
@@ -124,8 +125,9 @@ class _Panels(NamedTuple):
 def _measure(shape: Shape, x: Array, narrow: Array) -> _Panels:
     """Integrate between consecutive points.
 
-    Panels keep every integrand within a factor e^6 on the ellipse rho = 8, where twenty nodes interpolate to 8^-20;
-    a panel sixteen times narrower has rho = 128 and needs nine (Trefethen, Approximation Theory, Theorem 8.2).
+    Panels keep every integrand within a factor e^6 on the ellipse rho = 8, where twenty nodes interpolate to
+    8^-20; a panel sixteen times narrower has rho = 128 and needs nine (Trefethen, Approximation Theory,
+    Theorem 8.2).
     """
     found = _Panels(*(np.zeros(len(x) - 1) for _ in _Panels._fields))
     for chosen, nodes in ((narrow, _NODES_NARROW), (np.logical_not(narrow), _NODES_WIDE)):
@@ -218,7 +220,7 @@ class ShiftLaw(LossLaw):
 
     @cached_property
     def _tails(self) -> tuple[Array, Array]:
-        """Return delta at the loss of every skeleton point, and R = e^loss P(L > loss), by sums of positive terms."""
+        """Return delta at every skeleton point, and R = e^loss P(L > loss) there, by positive sums."""
         x = self._skeleton
         panels = _measure(self.shape, x, np.zeros(len(x) - 1, dtype=bool))
         delta, rest = np.zeros(len(x)), np.zeros(len(x))
@@ -229,7 +231,7 @@ class ShiftLaw(LossLaw):
         return delta, rest
 
     def tail(self, epsilon: Array) -> tuple[Array, Array]:
-        """Bound delta(eps) = Q(L > eps) - e^eps P(L > eps); the slope of delta is -R, which prices the error of x."""
+        """Bound delta(eps) = Q(L > eps) - e^eps P(L > eps); its slope is -R, which prices the error of x."""
         x, error = self._place(epsilon)
         following = np.clip(np.searchsorted(self._skeleton, x, side="right"), 1, len(self._skeleton) - 1)
         ends = self._skeleton[following]
@@ -269,7 +271,7 @@ def _merge(panels: _Panels) -> tuple[Array, Array]:
 
 
 def walk(start: float, stop: float, step: Callable[[float], float]) -> Array:
-    """Return points from ``start`` to ``stop``, each ``step`` of the last further on; a step that floats do not see ends at ``stop``."""
+    """Return points from ``start`` to ``stop``, a ``step`` apart; one no float sees ends at ``stop``."""
     points = [start]
     while points[-1] < stop:
         further = points[-1] + step(points[-1])

@@ -1,4 +1,4 @@
-"""How smooth the tilted density of a component is: masses and variations beyond every point, which bound rho at high frequencies."""
+"""How smooth a tilted component is: mass and variation beyond points, which bound rho far out."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ _SURE = 1e-9
 
 
 class Tail(NamedTuple):
-    """Tilted mass of the losses beyond each point of a grid (from below), and the variation of its density (from above).
+    """Tilted mass beyond each point of a grid (from below), and the variation of its density (from above).
 
-    Integration by parts: |E e^(iyL) 1(beyond)| <= variation/y, so |rho(y)| <= 1 - mass + variation/y for any point.
+    Integration by parts: |E e^(iyL) 1(beyond)| <= variation/y, so |rho(y)| <= 1 - mass + variation/y for any
+    point.
     """
 
     mass: Array
@@ -34,11 +35,12 @@ class Tail(NamedTuple):
 def tail(part: Component, c: float, log_m: float, log_m_error: float) -> Tail:
     """Tabulate masses and variations on a grid fine enough to bound both.
 
-    The density in L has, in the base variable, a logarithmic derivative h that is affine plus two multiples of logistic
-    functions. In t = e^l, h'' is a polynomial of degree four over a positive function: four zeros, so h' has at most five and
-    h six. For a normal base h falls from +inf to -inf and has an odd number, hence five stationary points; where log phi is
-    affine h' itself has one zero, hence two. A cell without one contributes the difference of its ends, one with at most twice
-    its maximum times e^(rate width) - 1 more.
+    The density in L has, in the base variable, a logarithmic derivative h that is affine plus two multiples
+    of logistic functions. In t = e^l, h'' is a polynomial of degree four over a positive function: four
+    zeros, so h' has at most five and h six. For a normal base h falls from +inf to -inf and has an odd
+    number, hence five stationary points; where log phi is affine h' itself has one zero, hence two. A cell
+    without one contributes the difference of its ends, one with at most twice its maximum times e^(rate
+    width) - 1 more.
     """
     base = part.base
     scale = base.scale
@@ -55,7 +57,8 @@ def tail(part: Component, c: float, log_m: float, log_m_error: float) -> Tail:
         base.bend + scale**2 * (abs(c + 1) + abs(2 - c)) / 4
     )  # a logistic function is nowhere steeper than 1/4
     growth = (np.maximum(rate[1:], rate[:-1]) + bend * width) * width
-    # A cell holds at least its width times its larger end over e^growth; log w is less steep than the height by scale.
+    # A cell holds at least its width times its larger end over e^growth; log w is less steep than the height
+    # by scale.
     least = np.maximum(log_w[1:], log_w[:-1]) - log_m_error - growth - scale * width
     log_height = np.minimum(log_height, _TALLEST)
     height = np.exp(log_height)

@@ -95,13 +95,14 @@ class AssumedLaw(LossLaw):
         )
 
     def tail(self, epsilon: Array) -> tuple[Array, Array]:
-        """Bound delta(eps): any threshold gives a lower bound, and e^eps P times the error of L there covers the rest."""
+        """Bound delta(eps): any threshold does from below, e^eps P times the error of L covers the rest."""
         x, error = self._locate(epsilon)
         p, q = self._beyond(x)
         p_before, q_before = self._before(x)
         scale = np.exp(epsilon)
         right = q - scale * p
-        # 1 - e^eps - Q(before) + e^eps P(before) is the same number, better where both tails are nearly whole.
+        # 1 - e^eps - Q(before) + e^eps P(before) is the same number, better where both tails are nearly
+        # whole.
         left = -np.expm1(epsilon) + scale * p_before - q_before
         noise_right, noise_left = (
             TRUST * (q + scale * p),
@@ -114,7 +115,7 @@ class AssumedLaw(LossLaw):
         return np.maximum(value - noise, 0.0), value + noise + moved + TINY
 
     def beta(self, alpha: Array) -> tuple[Array, Array]:
-        """Bound f(alpha) from the tangent at a computed threshold: alpha is missed by its residual, times the slope."""
+        """Bound f(alpha) by the tangent at a computed threshold: alpha is missed by its residual."""
         d, near = self.distribution, np.minimum(alpha, 1 - alpha)
         inside = near > 0
         safe = np.where(inside, near, 0.25)

@@ -1,4 +1,4 @@
-"""log(1 - s + s e^L) of a share s, and its inverse: what sampling makes of a loss. Nothing cancels, wherever L lies.
+"""log(1 - s + s e^L) of a share s, and its inverse: what sampling makes of a loss. Nothing cancels.
 
 Functions of NumPy are trusted to 8 units of 2^-53 (less than 4 ulps), sums, products and quotients to one.
 """
@@ -49,9 +49,9 @@ def thinned_loss(share: Share, loss: Array) -> Array:
 def thinned_loss_error(loss: Array, thinned: Array) -> Array:
     """Bound the rounding of ``thinned_loss``.
 
-    log1p(x), x > -0.64 known to 9 units, errs by 9 x/((1 + x) log1p x) + 8 <= 24 units of itself, and TINY where x is subnormal;
-    a logarithm below -1 of a sum known to 10 units by 18; L + log(s + (1 - s) e^-L), the sum known to 11 units and its
-    logarithm at most L, by 11 + 8 L and one of the result.
+    log1p(x), x > -0.64 known to 9 units, errs by 9 x/((1 + x) log1p x) + 8 <= 24 units of itself, and TINY
+    where x is subnormal; a logarithm below -1 of a sum known to 10 units by 18; L + log(s + (1 - s) e^-L),
+    the sum known to 11 units and its logarithm at most L, by 11 + 8 L and one of the result.
     """
     return 24 * UNIT * np.abs(thinned) + np.where(loss > LARGE, UNIT * (11 + 8 * loss), 0.0) + TINY
 
@@ -72,9 +72,9 @@ def base_loss(share: Share, thinned: Array) -> Array:
 def base_loss_error(share: Share, thinned: Array, loss: Array) -> Array:
     """Bound how far the loss that ``base_loss`` found lies from its goal, after thinning.
 
-    In e^L' = 1 - s + s e^L: expm1(L')/s known to 9 units moves L' by 9 |1 - e^-L'| <= 16 |L'| of them for L' >= -1, and
-    e^L' - (1 - s) known to 12 units of e^L' moves it by 12 <= 12 |L'|. The last logarithm errs by 8 units of L, sums by 4 more,
-    and L' moves by the slope 1 - (1 - s) e^-L' <= s + |L'| of that.
+    In e^L' = 1 - s + s e^L: expm1(L')/s known to 9 units moves L' by 9 |1 - e^-L'| <= 16 |L'| of them for L'
+    >= -1, and e^L' - (1 - s) known to 12 units of e^L' moves it by 12 <= 12 |L'|. The last logarithm errs by
+    8 units of L, sums by 4 more, and L' moves by the slope 1 - (1 - s) e^-L' <= s + |L'| of that.
     """
     size = np.abs(thinned)
     return UNIT * (16 * size + 12 * np.abs(loss) * (size + share.part))

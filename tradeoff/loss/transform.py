@@ -1,4 +1,4 @@
-"""The tilted characteristic function rho(y) = M(c + iy)/M(c) of one law, M(z) = E_P e^(zL): what a law promises of it."""
+"""The tilted characteristic function rho(y) = M(c + iy)/M(c) of one law, M(z) = E_P e^(zL)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class AffineRatio(NamedTuple):
 
 
 class Transform(ABC):
-    """M(c + iy)/M(c) for one law and one c: ``log_m`` is log M(c) to ``log_m_error``, ``mean`` a centre m near E_c L.
+    """M(c + iy)/M(c) of a law at c: ``log_m`` is log M(c) to ``log_m_error``, ``mean`` a centre m near E_c L.
 
-    M is taken over the finite losses; they are in nats, and so is 1/y. Errors are absolute, and the truth is inside.
+    M is taken over the finite losses; they are in nats, and so is 1/y. Errors are absolute, and the truth is
+    inside.
     """
 
     log_m: float
@@ -46,7 +47,10 @@ class Transform(ABC):
 
     @abstractmethod
     def around(self, y: Array, radius: float) -> Array:
-        """Upper bound on log |rho| within ``radius`` of each y: |rho(y + s)| <= |rho(y) + s rho'(y)| + s^2 variance/2."""
+        """Upper bound on log |rho| within ``radius`` of each y.
+
+        |rho(y + s)| <= |rho(y) + s rho'(y)| + s^2 variance/2, by Taylor.
+        """
 
     @abstractmethod
     def far(self, y: float) -> float:
@@ -60,9 +64,10 @@ class Transform(ABC):
 def logarithm(u: Complex, error: Array) -> AffineRatio:
     """Return log(1 + u), u known to ``error``, with no loss for small u.
 
-    Within |u| < 1/2 the modulus comes from |1 + u|^2 - 1 = Re u (2 + Re u) + (Im u)^2, known to 8 units of |u|:
-    at most 16 after the root and the logarithm, which adds 12 of its own. Elsewhere 1 + u, its modulus, logarithm and angle are
-    of size 1 and lose less. What is known to ``off`` has a logarithm and an angle known to off/(modulus - off).
+    Within |u| < 1/2 the modulus comes from |1 + u|^2 - 1 = Re u (2 + Re u) + (Im u)^2, known to 8 units of
+    |u|: at most 16 after the root and the logarithm, which adds 12 of its own. Elsewhere 1 + u, its modulus,
+    logarithm and angle are of size 1 and lose less. What is known to ``off`` has a logarithm and an angle
+    known to off/(modulus - off).
     """
     rho = 1 + u
     near = np.abs(u) < 0.5

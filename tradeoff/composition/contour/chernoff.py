@@ -1,4 +1,4 @@
-"""Chernoff's bound at one real point: what aliases of a line add, and the bound of last resort where no line answers."""
+"""Chernoff's bound at one real point: what aliases of a line add, and the last resort without a line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Chernoff(NamedTuple):
         """Return log sup_L (1 - e^(x-L))_+ e^((1-c)(L-x)): 1 in the middle strip."""
         return (self.c - 1) * math.log1p(-1 / self.c) - math.log(self.c) if self.c > 1 else 0.0
 
-    def blurred(self, tau: float) -> Chernoff:
+    def smoothed(self, tau: float) -> Chernoff:
         """Return the point of the product with a Gaussian of mu = tau added."""
         return self._replace(log_m=self.log_m + tau**2 * max(self.c**2 - self.c, 0.0) * (0.5 + 1e-9))
 
@@ -37,16 +37,14 @@ def at(laws: Sequence[LossLaw], counts: Sequence[int], c: float) -> Chernoff:
         return Chernoff(c, 0.0)
     each = [(n, law.transform(c, DIGITS + math.log(n))) for law, n in zip(laws, counts, strict=True)]
     terms = [n * (t.log_m + t.log_m_error) if t is not None else math.inf for n, t in each]
+    # A count, a sum, a product and the sum of all: four roundings.
     return Chernoff(c, math.fsum(terms) + 4 * UNIT * math.fsum(map(abs, terms)))
 
 
 def delta(laws: Sequence[LossLaw], counts: Sequence[int], cumulant: Cumulant, x: float) -> float:
     """Bound psi(x) = delta(x) - Q(L = inf) from above."""
     point = _known(laws, counts, tilt_for_epsilon(cumulant, x))
-    return (
-        math.exp(min(_rounded_up(point.log_m, point.log_kappa, -(point.c - 1) * x), 0.0)) * (1 + 2 * UNIT)
-        + TINY
-    )
+    return math.exp(min(_rounded_up(point.log_m, point.log_kappa, -(point.c - 1) * x), 0.0)) + TINY
 
 
 def epsilon(laws: Sequence[LossLaw], counts: Sequence[int], cumulant: Cumulant, psi: float) -> float:
@@ -63,4 +61,5 @@ def _known(laws: Sequence[LossLaw], counts: Sequence[int], c: float) -> Chernoff
 
 
 def _rounded_up(*terms: float) -> float:
+    """Sum exponents, each known to 8 units of itself and 1, so that e^sum and a quotient stay above."""
     return math.fsum(terms) + 16 * UNIT * (1 + math.fsum(map(abs, terms)))

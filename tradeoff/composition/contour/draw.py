@@ -21,19 +21,23 @@ BYTES = 256
 """Working memory a node of a line takes while it is drawn and asked."""
 
 _FAINT = 20.0
-_BLOCK = 64
-_MANY, _SILENT, _SPARSE = 2048, 120.0, 8
-_EXACT = 2**53
-"""Counts up to this one are floats; others are rounded before they multiply."""
+"""Without smoothing, products whose atoms leave more than e^-20 for ever are not followed farther."""
 
+_BLOCK = 64
+"""Nodes of the first block; each further one doubles what there is."""
+
+_MANY, _SILENT, _SPARSE = 2048, 120.0, 8
+"""In blocks of more than 2048 nodes, those where the product is below e^-120 are left alone;
+a factor is asked about single frequencies where fewer than an eighth are left."""
 _SHARED = 64
 """Fewest factors worth sharing among jobs."""
 
 
 class Placement(NamedTuple):
-    """Where to draw a line: real part c, the two Chernoff points beside it, the step; what may be left out, and the cost allowed.
+    """Where to draw a line: c, two Chernoff points beside it, step, what may be left out, and the cost.
 
-    ``scale`` is the spread of the integrand about the saddle: so far from the aim e^(1/2) of the accuracy is lost.
+    ``scale`` is the spread of the integrand about the saddle: so far from the aim e^(1/2) of the accuracy is
+    lost.
     """
 
     c: float
@@ -47,7 +51,7 @@ class Placement(NamedTuple):
 
     @property
     def drawable(self) -> bool:
-        """Whether floats hold the aim: with losses or counts out of all proportion tilts meet, periods and goals overflow."""
+        """Whether floats hold the aim: out of all proportion tilts meet, periods and goals overflow."""
         return (
             0 < self.goal < math.inf
             and 0 < self.step < math.inf
@@ -68,18 +72,20 @@ def draw(laws: Sequence[LossLaw], counts: Sequence[int], aim: Placement) -> Cont
         return None
     log, error, cut = product
     # What aliases is the product with the Gaussian added.
-    sides = [chernoff.at(laws, counts, c).blurred(aim.tau) for c in (aim.left, aim.right)]
-    blurred = aim.tau**2 * (aim.c**2 - aim.c) / 2
+    sides = [chernoff.at(laws, counts, c).smoothed(aim.tau) for c in (aim.left, aim.right)]
+    smoothing = aim.tau**2 * (aim.c**2 - aim.c) / 2
     scale = [n * t.log_m for n, t in zip(counts, transforms, strict=True)]
-    rounded = UNIT * (2 if max(counts) <= _EXACT else 4)
+    rounded = (
+        6 * UNIT
+    )  # a count and its product, an exact sum and its neighbour, which is three roundings itself
     means = [n * t.mean for n, t in zip(counts, transforms, strict=True)]
     return ContourLine(
         c=aim.c,
-        log_m=math.fsum(scale) + blurred,
+        log_m=math.fsum(scale) + smoothing,
         log_m_error=math.fsum(n * t.log_m_error for n, t in zip(counts, transforms, strict=True))
-        + rounded * _size([*scale, blurred]),
+        + rounded * _size([*scale, smoothing]),
         mean=math.fsum(means) + aim.tau**2 * (aim.c - 0.5),
-        mean_error=rounded * _size(means) + 4 * UNIT * aim.tau**2 * aim.c,
+        mean_error=rounded * _size(means) + 6 * UNIT * aim.tau**2 * (1 + aim.c),
         step=aim.step,
         log=log,
         error=error,
@@ -98,9 +104,10 @@ def _size(terms: Sequence[float]) -> float:
 def _decayed(
     transforms: Sequence[Transform], counts: Sequence[int], aim: Placement
 ) -> tuple[Complex, Array, float]:
-    """Return log of the product at the nodes, absolute errors of the product, and a bound on it beyond the last node.
+    """Return log of the product at the nodes, absolute errors, and a bound on it beyond the last node.
 
-    The nodes go on until what is left out is below ``aim.goal``; where the cost allowed is spent before, the bounds are wider.
+    The nodes go on until what is left out is below ``aim.goal``; where the cost allowed is spent before, the
+    bounds are wider.
     """
     stop = DEEP / aim.tau if aim.tau > 0 else math.inf
     lasting = -_far(transforms, counts, 1e100)  # what atoms leave for ever
@@ -110,7 +117,10 @@ def _decayed(
         values, off, ceiling = _product(transforms, counts, block)
         smooth = (aim.tau * block) ** 2 / 2
         log.append(values - smooth)
-        error.append(off * np.exp(-smooth) * (1 + 4 * UNIT * smooth))
+        # Three roundings of a square move both; the exponential and the products are of the line's own 32
+        # units.
+        moved = 4 * UNIT * smooth * (off + np.exp(values.real))
+        error.append((off + moved) * np.exp(-smooth) * (1 + 16 * UNIT))
         size, last = size + len(block), float(block[-1])
         spent, price = spent + len(block) * _cost(transforms, last), len(block) * _cost(transforms, 2 * last)
         level = -math.log(aim.goal * math.pi * last)
@@ -121,9 +131,8 @@ def _decayed(
             and ceiling[-1] < -1.1 * level
             and stays_below(transforms, counts, level, last, stop, aim.most) == math.inf
         ):
-            cut = max(
-                math.exp(-level), math.exp(-(DEEP**2) / 2) if aim.tau else 0.0
-            )  # the walk ends where tau takes over
+            # The walk ends where tau takes over.
+            cut = max(math.exp(-level), math.exp(-(DEEP**2) / 2) if aim.tau else 0.0)
         elif (
             (lasting < _FAINT and not aim.tau)
             or size >= query_options().most(BYTES)
@@ -149,14 +158,12 @@ def _product(
     """Return sum n log rho, the absolute error of the product and the sum of ceilings."""
     jobs = query_options().jobs
     if jobs == 1 or len(transforms) < _SHARED:
-        log, slip, ceiling = _logs(transforms, counts, y)
+        log, slip, ceiling = _logs(transforms, counts, y, len(transforms))
     else:
         log, slip, ceiling = _shared(transforms, counts, y, jobs)
-    slip += 2 * UNIT * len(transforms) * np.abs(np.where(np.isfinite(slip), log, 0.0))
     gone = ceiling <= -_SILENT
-    log.real = np.minimum(
-        log.real, 0.0
-    )  # the truth is in the unit disc: moving there brings the value no farther from it
+    # The truth is in the unit disc: moving there brings the value no farther from it.
+    log.real = np.minimum(log.real, 0.0)
     log.real[gone] = -np.inf
     size = np.exp(np.minimum(log.real, 0.0))
     near = (slip < 0.5) & ~gone
@@ -164,19 +171,23 @@ def _product(
     return log, error, ceiling
 
 
-def _logs(transforms: Sequence[Transform], counts: Sequence[int], y: Array) -> tuple[Complex, Array, Array]:
-    """Sum logarithms, their errors and ceilings; later factors skip frequencies where nothing is left."""
+def _logs(
+    transforms: Sequence[Transform], counts: Sequence[int], y: Array, terms: int
+) -> tuple[Complex, Array, Array]:
+    """Sum logarithms, their errors and ceilings; later factors skip frequencies where nothing is left.
+
+    A count and its product cost two units of a term, and each of the ``terms`` summed in all one of all
+    sizes.
+    """
     log, slip, ceiling = np.zeros(len(y), complex), np.zeros(len(y)), np.zeros(len(y))
     alive = np.arange(len(y))
     for factor, n in zip(transforms, counts, strict=True):
         ratio = (
             factor.ratio(y[alive]) if len(alive) < len(y) / _SPARSE else factor.ratio(y, even=True).at(alive)
         )
-        known = np.isfinite(ratio.error)
+        size = np.abs(np.where(np.isfinite(ratio.error), ratio.log, 0.0))
         log[alive] += n * ratio.log.real + 1j * (n * ratio.log.imag)  # n times a complex -inf would be NaN
-        slip[alive] += n * (
-            ratio.error + 4 * UNIT * np.abs(np.where(known, ratio.log, 0.0))
-        ) + 2 * UNIT * np.abs(ratio.log.imag)
+        slip[alive] += n * (ratio.error + (2 + terms) * UNIT * size)
         ceiling[alive] += n * ratio.ceiling
         if len(y) > _MANY:
             alive = alive[ceiling[alive] > -_SILENT]
@@ -197,7 +208,9 @@ def _shared(
         ) from error
     pieces = range(0, len(transforms), _SHARED // 2)
     work = (
-        joblib.delayed(_logs)(transforms[i : i + _SHARED // 2], counts[i : i + _SHARED // 2], y)
+        joblib.delayed(_logs)(
+            transforms[i : i + _SHARED // 2], counts[i : i + _SHARED // 2], y, len(transforms)
+        )
         for i in pieces
     )
     done: list[Any] = joblib.Parallel(n_jobs=jobs)(work)

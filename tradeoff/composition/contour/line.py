@@ -1,10 +1,10 @@
-"""One vertical line Re z = c: the product of all transforms on it, and from it delta and its kin with both sides.
+"""One vertical line Re z = c: the product of all transforms on it, and from it delta, from both sides.
 
     psi(x) = (1/2 pi) int e^(K(c + iy) - (c - 1 + iy) x) kernel(c + iy) dy
 
-is delta(x) less the mass at infinity for c > 1, with kernel 1/(z (z - 1)), and 1 - delta(x) for 0 < c < 1, with
-the kernel's sign turned (Zhu, Dong, Wang 2022). psi is positive and e^((c - 1) x) psi(x) is what the trapezoid rule
-aliases: the sum over all nodes is never below the truth.
+is delta(x) less the mass at infinity for c > 1, with kernel 1/(z (z - 1)), and 1 - delta(x) for 0 < c < 1,
+with the kernel's sign turned (Zhu, Dong, Wang 2022). psi is positive and e^((c - 1) x) psi(x) is what the
+trapezoid rule aliases: the sum over all nodes is never below the truth.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ DEEP = 8.5
 
 
 class Terms(NamedTuple):
-    """Pieces of a bound on psi(x): a sum and all its errors in units of e^exponent, known to the relative ``slack``.
+    """Pieces of a bound on psi(x): a sum and its errors over e^exponent, known to the relative ``slack``.
 
-    ``nodes`` is the error of the values summed (quadrature of every transform and its rounding), ``rounding`` that of the
-    sum, ``truncation`` what lies beyond the last node, ``left`` and ``right`` what other periods add.
+    ``nodes`` is the error of the values summed (quadrature of every transform and its rounding), ``rounding``
+    that of the sum, ``truncation`` what lies beyond the last node, ``left`` and ``right`` what other periods
+    add.
     """
 
     total: Array
@@ -38,13 +39,13 @@ class Terms(NamedTuple):
     truncation: float
     left: Array
     right: Array
-    blur: Array
+    smoothing: Array
     exponent: Array
     slack: Array
 
 
 class Sum(NamedTuple):
-    """Terms values e^(i (mean - x) y) of a sum over nodes; bounds on its error, its rounding, and sum of |values| y."""
+    """Terms values e^(i (mean - x) y) of a sum; bounds on its error, its rounding, and sum of |values| y."""
 
     y: Array
     values: Complex
@@ -55,10 +56,10 @@ class Sum(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ContourLine:
-    """Values of the product at frequencies k step, k = 0 ... N, with errors, and everything that bounds the rest.
+    """Values of the product at frequencies k step, k = 0 ... N, their errors, and what bounds the rest.
 
-    ``cut`` bounds |prod rho_i^n_i| beyond the last node; ``tau`` > 0 says that a Gaussian factor of that mu was added.
-    ``scale`` is the spread of the integrand about the saddle.
+    ``cut`` bounds |prod rho_i^n_i| beyond the last node; ``tau`` > 0 says that a Gaussian factor of that mu
+    was added. ``scale`` is the spread of the integrand about the saddle.
     """
 
     c: float
@@ -85,14 +86,15 @@ class ContourLine:
         return self._prepared(lambda z: 1 / (z * (z - 1) * (1 if self.c > 1 else -1)))
 
     @cached_property
-    def _blur_sum(self) -> Sum:
-        # The bump of _blur: its transform is tau^2 e^(tau^2/8) times the values, which hold e^(-tau^2 y^2/2) already.
+    def _smoothing_sum(self) -> Sum:
+        # The bump of _smoothing: its transform is tau^2 e^(tau^2/8) times the values, which hold e^(-tau^2
+        # y^2/2) already.
         return self._prepared(
             lambda z: np.full(len(z), self.tau**2 * math.exp(self.tau**2 / 8), dtype=complex)
         )
 
     def _prepared(self, kernel: Callable[[Complex], Complex]) -> Sum:
-        """Return the terms of (1/2 pi) int prod rho^n kernel dy; nodes where the product is nothing keep only their error."""
+        """Return the terms of (1/2 pi) int prod rho^n kernel dy; where it is nothing, their error."""
         y = self.step * np.arange(len(self.log), dtype=float)
         weight: Complex = kernel((self.c + 1j * y).astype(complex)) * (
             np.where(y > 0, 1.0, 0.5) * (self.step / np.pi)
@@ -100,11 +102,13 @@ class ContourLine:
         left = np.flatnonzero(np.isfinite(self.log.real))
         values = np.exp(self.log[left]) * weight[left]
         size = np.abs(values)
+        # A sum of terms known to 32 units: exponential, cosine and sine 12 each at most, kernel and products
+        # the rest.
         rounding = (len(y) + 32) * UNIT * float(np.sum(size))
         return Sum(
             y[left],
             values,
-            float(np.sum(np.abs(weight) * self.error)),
+            float(np.sum(np.abs(weight) * self.error)) * (1 + 1e-9),
             rounding,
             float(np.sum(size * y[left])),
         )
@@ -113,8 +117,8 @@ class ContourLine:
         """Bound psi at losses x; cost is one multiplication a node and loss."""
         t = self.terms(x)
         off = t.nodes + t.rounding + t.truncation
-        low = t.total - off - t.left - t.right - (t.blur if self.c > 1 else 0.0)
-        high = t.total + off + (0.0 if self.c > 1 else t.blur)
+        low = t.total - off - t.left - t.right - (t.smoothing if self.c > 1 else 0.0)
+        high = t.total + off + (0.0 if self.c > 1 else t.smoothing)
         scale = np.exp(np.minimum(t.exponent, 500.0))  # beyond, the bounds say nothing: psi <= 1
         high = np.minimum(high, 1e40)
         with np.errstate(over="ignore"):  # an infinite upper bound is one, and says nothing
@@ -133,17 +137,18 @@ class ContourLine:
             truncation=self.cut / (np.pi * self.last),
             left=self._alias(self.left, x),
             right=self._alias(self.right, x),
-            blur=self._blur(x),
+            smoothing=self._smoothing(x),
             exponent=exponent,
+            # The exponent is a difference, a product and a difference; an exponential and products cost 16.
             slack=self.log_m_error + UNIT * (16 + 8 * abs(self.log_m) + 16 * np.abs((self.c - 1) * x)),
         )
 
     def _turned(self, x: Array) -> Array:
-        """Bound the error of mean - x, which turns every phase."""
+        """Bound the error of mean - x, which turns every phase, and of its product with y."""
         return self.mean_error + 4 * UNIT * (np.abs(x) + abs(self.mean))
 
     def _at(self, known: Sum, x: Array) -> Array:
-        """Return Re sum of values e^(i (mean - x) y) at every x, one by one: none depends on what is asked with it."""
+        """Return Re sum of values e^(i (mean - x) y), x by x: none depends on what is asked with it."""
         return np.array([self._turned_sum(known, x_k) for x_k in x.tolist()])
 
     def _turned_sum(self, known: Sum, x: float) -> float:
@@ -153,23 +158,26 @@ class ContourLine:
     def _alias(self, side: Chernoff, x: Array) -> Array:
         """Bound what the periods on one side add to the sum, in units of e^(log_m - (c - 1) x)."""
         period, gap = 2 * np.pi / self.step, abs(side.c - self.c)
-        exponent = side.log_m - self.log_m - (side.c - self.c) * x + side.log_kappa
+        # Of the two units by which e^log_m may be known, the smaller: alias and sum err apart from each
+        # other.
+        exponent = side.log_m - self.log_m + self.log_m_error - (side.c - self.c) * x + side.log_kappa
         found: Array = (
             np.exp(np.minimum(exponent - gap * period, 60.0)) / -np.expm1(-gap * period) * (1 + 1e-9)
         )
         return found
 
-    def _blur(self, x: Array) -> Array:
+    def _smoothing(self, x: Array) -> Array:
         """Bound what the added Gaussian of mu = tau does to psi, in the same units.
 
-        With d = L - x the time value of the hockey-stick is int_0^tau e^(d/2 - d^2/2t^2 - t^2/8) dt/sqrt(2 pi), at most
-        tau e^(d/2) phi(d/tau). Its tilted mean is again a sum over the nodes, whose aliases are positive.
+        With d = L - x the time value of the hockey-stick is int_0^tau e^(d/2 - d^2/2t^2 - t^2/8) dt/sqrt(2
+        pi), at most tau e^(d/2) phi(d/tau). Its tilted mean is again a sum over the nodes, whose aliases are
+        positive.
         """
         if self.tau == 0:
             return np.zeros(len(x))
-        known = self._blur_sum
+        known = self._smoothing_sum
         off = known.error + known.rounding + self._turned(x) * known.moment
         # Beyond the nodes: cut up to DEEP/tau, and the Gaussian's own tail after that.
-        beyond = self.cut * max(1 / self.last, self.tau * (DEEP + 1)) / np.pi
+        beyond = self.cut * max(1 / self.last, self.tau * (DEEP + 1)) * math.exp(self.tau**2 / 8) / np.pi
         found: Array = np.maximum(self._at(known, x) + off, 0.0) + beyond
         return found

@@ -1,4 +1,4 @@
-"""How small the product of |rho_i|^n_i stays beyond a frequency: a walk outwards that ends where the tails of all factors take over."""
+"""How small prod |rho_i|^n_i stays beyond a frequency: a walk that ends where tails take over."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def stays_below(
     level: float,
     start: float,
     stop: float,
-    most: float,
+    max_terms: float,
 ) -> float:
-    """Return the frequency up to which sum n_i log|rho_i(y)| < -level is proved, from ``start`` on; inf where it ends for good.
+    """Return the frequency up to which sum n_i log|rho_i(y)| < -level from ``start`` on; inf where for good.
 
-    One evaluation at y bounds every |rho_i| on [y - s, y + s], and clears it where the bounds' sum n_i log is below -level.
-    Any subset of the factors gives a bound, since no term is positive.
-    Beyond ``stop`` nothing need be shown; after ``most`` terms the walk gives up where it is.
+    One evaluation at y bounds every |rho_i| on [y - s, y + s], and clears it where the bounds' sum n_i log is
+    below -level. Any subset of the factors gives a bound, since no term is positive. Beyond ``stop`` nothing
+    need be shown; after ``max_terms`` terms the walk gives up where it is.
     """
     try:
-        return _walk(transforms, counts, level, start, stop, most)
+        return _walk(transforms, counts, level, start, stop, max_terms)
     except SizeError:  # a quadrature grew too large before the walk ended
         return start
 
@@ -41,7 +41,7 @@ def _walk(
     level: float,
     start: float,
     stop: float,
-    most: float,
+    max_terms: float,
 ) -> float:
     chosen = _strongest(transforms, counts, start, 3 * level)
     few, powers = [transforms[i] for i in chosen], np.array([counts[i] for i in chosen], dtype=float)
@@ -56,7 +56,7 @@ def _walk(
         at += 2 * step * run
         step *= 2.0 if run == _AHEAD else 1.0 if run > _AHEAD // 2 else 0.5
         spent += _AHEAD * sum(t.cost(at) for t in few)
-        if step < _FINEST * start or spent > most:
+        if step < _FINEST * start or spent > max_terms:
             return at
     return at
 
