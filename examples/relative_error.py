@@ -128,11 +128,12 @@ def relative_error(
 ) -> dict[str, Outcome]:
     """Release counts from the first on, each refined until it looks accurate, until the budget refuses; for every method.
 
-    ``counts`` are positive, of sensitivity 1 and in a public order. The rule sees released values only: stop at the value z with
-    noise half-width w once w <= error (z - w). Where the noise is within w, as it is in 95% of draws, the true count is at least
-    z - w and the relative error at most ``error``. A run ends at the first refusal; the count it happened at is not released.
-    Every next count starts at 16 times the variance at which the last one stopped: a choice made in view of released values,
-    which all of the filters allow. ``step`` is called with the name of each method before it runs.
+    ``counts`` are positive, of sensitivity 1 and in a public order. The rule sees released values only: stop
+    at the value z with noise half-width w once w <= error (z - w). Where the noise is within w, as it is in
+    95% of draws, the true count is at least z - w and the relative error at most ``error``. A run ends at the
+    first refusal; the count it happened at is not released. Every next count starts at 16 times the variance
+    at which the last one stopped: a choice made in view of released values, which all of the filters allow.
+    ``step`` is called with the name of each method before it runs.
     """
     table = _counts(counts)
     budget = (
@@ -243,9 +244,10 @@ DOCTOR_VISITS = np.array([
 # fmt: on
 """How many of 20,190 person-years had at least k visits to a doctor, k = 0, 1, ..., 77.
 
-Column ``mdvis`` of ``statsmodels.datasets.randhie``: the RAND Health Insurance Experiment, as used by Cameron and Trivedi,
-*Microeconometrics*, 2005; in the public domain, as statsmodels states. Adding a record changes every count up to its number of
-visits by one, so each has sensitivity 1 and the counts compose; and they fall by definition, so their order tells nothing.
+Column ``mdvis`` of ``statsmodels.datasets.randhie``: the RAND Health Insurance Experiment, as used by Cameron
+and Trivedi, *Microeconometrics*, 2005; in the public domain, as statsmodels states. Adding a record changes
+every count up to its number of visits by one, so each has sensitivity 1 and the counts compose; and they fall
+by definition, so their order tells nothing.
 """
 
 

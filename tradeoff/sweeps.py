@@ -74,13 +74,14 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
     Parameters
     ----------
     function
-        Called as ``function(**point)``. A number becomes the column ``value``, ``Bounds`` the columns ``lower`` and
-        ``upper``, a mapping one column a key.
+        Called as ``function(**point)``. A number becomes the column ``value``, ``Bounds`` the columns
+        ``lower`` and ``upper``, a mapping one column a key.
     grid
         ``{argument: values}``; the last axis turns fastest.
     n_jobs
-        1: here and now. More, or -1 for every core: through joblib, in processes unless ``joblib.parallel_config`` says
-        otherwise (threads, Dask, Ray). None: as many as joblib is configured for.
+        1: here and now. More, or -1 for every core: through joblib, in processes unless
+        ``joblib.parallel_config`` says otherwise (threads, Dask, Ray). None: as many as joblib is configured
+        for.
 
     Returns
     -------
@@ -90,7 +91,8 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
     Raises
     ------
     DomainError
-        If the grid is no mapping of argument names to non-empty sequences, or answers differ in their columns.
+        If the grid is no mapping of argument names to non-empty sequences, or answers differ in their
+        columns.
     SweepError
         If the function raises; the message and ``point`` say where, the cause says why.
     MissingExtraError

@@ -1,7 +1,8 @@
 """Functionals of a curve known only between two others, though they do not follow the order of curves.
 
-E_P phi(L) with phi convex in r = e^L is a divergence: it falls as the curve rises. Powers of L are convex up to some loss
-and concave beyond, so that each is a convex function, its own tangent from there on, less another, the rest:
+E_P phi(L) with phi convex in r = e^L is a divergence: it falls as the curve rises. Powers of L are convex up
+to some loss and concave beyond, so that each is a convex function, its own tangent from there on, less
+another, the rest:
 
     D_1(upper) - D_2(lower) <= E_P phi(L) <= D_1(lower) - D_2(upper).
 """
