@@ -15,6 +15,7 @@ from tradeoff.errors import DomainError, MissingExtraError, SweepError
 from tradeoff.intervals.bounds import Bounds
 
 _SHOWN = 20
+"""Rows that a printed table shows, so that it fits a screen."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,14 +61,11 @@ class Table:
         return text.getvalue()
 
     def __repr__(self) -> str:
-        rows = [[_shown(value) for value in row] for row in self.rows[:_SHOWN]]
-        widths = [max(len(cell) for cell in column) for column in zip(self.columns, *rows, strict=True)]
-        lines = [
-            "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-            for row in [self.columns, *rows]
-        ]
-        hidden = len(self.rows) - len(rows)
-        return "\n".join([*lines, f"... {hidden} more rows ..."] if hidden else lines)
+        shown = [self.columns, *([_shown(value) for value in row] for row in self.rows[:_SHOWN])]
+        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+        lines = ["  ".join(map(str.rjust, cells, widths)) for cells in shown]
+        hidden = len(self.rows) - _SHOWN
+        return "\n".join([*lines, f"... {hidden} more rows ..."] if hidden > 0 else lines)
 
 
 def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1) -> Table:
@@ -76,13 +74,14 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
     Parameters
     ----------
     function
-        Called as ``function(**point)``. A number becomes the column ``value``, ``Bounds`` the columns ``lower`` and
-        ``upper``, a mapping one column a key.
+        Called as ``function(**point)``. A number becomes the column ``value``, ``Bounds`` the columns
+        ``lower`` and ``upper``, a mapping one column a key.
     grid
         ``{argument: values}``; the last axis turns fastest.
     n_jobs
-        1: here and now. More, or -1 for every core: through joblib, in processes unless ``joblib.parallel_config`` says
-        otherwise (threads, Dask, Ray). None: as many as joblib is configured for.
+        1: here and now. More, or -1 for every core: through joblib, in processes unless
+        ``joblib.parallel_config`` says otherwise (threads, Dask, Ray). None: as many as joblib is configured
+        for.
 
     Returns
     -------
@@ -92,7 +91,8 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
     Raises
     ------
     DomainError
-        If the grid is no mapping of argument names to non-empty sequences, or answers differ in their columns.
+        If the grid is no mapping of argument names to non-empty sequences, or answers differ in their
+        columns.
     SweepError
         If the function raises; the message and ``point`` say where, the cause says why.
     MissingExtraError
@@ -110,10 +110,16 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
     if not callable(function):
         raise DomainError(f"function = {function!r} is not callable: give a function of {', '.join(axes)}")
     points = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
-    answers = _answers(function, points, _jobs(n_jobs))
-    names = _names(points, answers)
-    rows = tuple((*point.values(), *answer.values()) for point, answer in zip(points, answers, strict=True))
-    return Table((*axes, *names), rows)
+    answers = _answers(function, points, n_jobs)
+    names = tuple(answers[0])
+    for point, answer in zip(points, answers, strict=True):
+        if tuple(answer) != names:
+            theirs = f"{_named(points[0])} with {list(names)}"
+            raise DomainError(f"{_named(point)} answers with the columns {list(answer)}, and {theirs}")
+    if both := sorted(axes.keys() & set(names)):
+        raise DomainError(f"the answers have columns named as arguments: {both}")
+    rows = ((*point.values(), *answer.values()) for point, answer in zip(points, answers, strict=True))
+    return Table((*axes, *names), tuple(rows))
 
 
 def _axes(grid: Any) -> dict[str, tuple[Any, ...]]:
@@ -127,52 +133,27 @@ def _axes(grid: Any) -> dict[str, tuple[Any, ...]]:
     return {name: tuple(values) for name, values in grid.items()}
 
 
-def _names(points: list[dict[str, Any]], answers: list[dict[str, Any]]) -> tuple[str, ...]:
-    names = tuple(answers[0])
-    for point, answer in zip(points, answers, strict=True):
-        if tuple(answer) != names:
-            raise DomainError(
-                f"{_named(point)} answers with the columns {list(answer)}, and {_named(points[0])} with {list(names)}"
-            )
-    if set(names) & set(points[0]):
-        raise DomainError(
-            f"the answers have columns named as arguments: {sorted(set(names) & set(points[0]))}"
-        )
-    return names
-
-
-def _jobs(n_jobs: Any) -> int | None:
-    if n_jobs is None or (isinstance(n_jobs, int) and not isinstance(n_jobs, bool) and n_jobs != 0):
-        return n_jobs
-    raise DomainError(f"n_jobs = {n_jobs!r} is neither a number of jobs, nor -1 for every core, nor None")
-
-
-def _answers(
-    function: Callable[..., Any], points: list[dict[str, Any]], n_jobs: int | None
-) -> list[dict[str, Any]]:
+def _answers(function: Callable[..., Any], points: list[dict[str, Any]], n_jobs: Any) -> list[dict[str, Any]]:
+    if not (n_jobs is None or (isinstance(n_jobs, int) and not isinstance(n_jobs, bool) and n_jobs != 0)):
+        raise DomainError(f"n_jobs = {n_jobs!r} is neither a number of jobs, nor -1 for every core, nor None")
     if n_jobs == 1:
         return [_answer(function, point) for point in points]
     try:
         from joblib import Parallel, delayed
     except ImportError as error:
         raise MissingExtraError('more than one job needs joblib: pip install "tradeoff[parallel]"') from error
-    found: list[dict[str, Any]] = Parallel(n_jobs=n_jobs)(
-        delayed(_answer)(function, point) for point in points
-    )
-    return found
+    return list(Parallel(n_jobs=n_jobs)(delayed(_answer)(function, point) for point in points))
 
 
 def _answer(function: Callable[..., Any], point: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns of one answer."""
     try:
         value = function(**point)
     except Exception as error:
         raise SweepError(f"{_named(point)}: {type(error).__name__}: {error}", point) from error
-    match value:
-        case Mapping():
-            return dict(value)
-        case Bounds(lower=lower, upper=upper):
-            return {"lower": lower, "upper": upper}
-    return {"value": value}
+    if isinstance(value, Bounds):
+        return {"lower": value.lower, "upper": value.upper}
+    return dict(value) if isinstance(value, Mapping) else {"value": value}
 
 
 def _named(point: dict[str, Any]) -> str:

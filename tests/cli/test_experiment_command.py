@@ -2,8 +2,8 @@ import json
 
 import pytest
 
+from examples.relative_error import METHODS
 from tradeoff.__main__ import main
-from tradeoff.filters.noise_reduction.experiment import METHODS
 
 
 @pytest.fixture
@@ -67,3 +67,10 @@ def test_what_is_out_of_range_is_one_line(run, flags):
     code, out, err = run(*flags)
     assert (code, out) == (2, "")
     assert err.count("\n") == 1
+
+
+def test_without_the_examples_it_says_where_they_are(run, monkeypatch, tmp_path):
+    monkeypatch.setattr("tradeoff.cli.experiment.EXAMPLES", tmp_path)
+    code, out, err = run()
+    assert (code, out) == (2, "")
+    assert "examples/relative_error.py" in err

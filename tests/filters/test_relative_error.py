@@ -4,11 +4,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from examples.relative_error import (
+    DOCTOR_VISITS,
+    METHODS,
+    TABLES,
+    Outcome,
+    experiment_figure,
+    mu_within,
+    relative_error,
+    rows,
+    zipf,
+)
 from tradeoff import Gaussian
 from tradeoff.errors import DomainError
-from tradeoff.filters.noise_reduction.experiment import METHODS, Outcome, _mu_within, relative_error
-from tradeoff.filters.noise_reduction.tables import DOCTOR_VISITS, TABLES, zipf
-from tradeoff.report.experiment import experiment_figure, rows
 
 BROWNIAN = "Brownian, GDP filter"
 
@@ -20,7 +28,7 @@ def affordable(counts, mu, overshoot):
 
 
 def test_brownian_releases_as_many_as_its_prices_allow():
-    counts, mu = zipf(20_000, 300), _mu_within(1.0, 1e-6)
+    counts, mu = zipf(20_000, 300), mu_within(1.0, 1e-6)
     found = relative_error(counts, runs=4, methods={BROWNIAN: METHODS[BROWNIAN]})[BROWNIAN]
     # The rule overshoots by up to one level, 2^(1/4), and by the noise of z itself.
     assert affordable(counts, mu, 1.6) <= np.mean(found.released) <= affordable(counts, mu, 0.9)
@@ -50,7 +58,7 @@ def test_what_is_released_is_mostly_accurate():
     ("epsilon", "delta"), [(1.0, 1e-6), (0.01, 1e-12), (10.0, 0.5), (1e-6, 0.999), (100.0, 1e-100)]
 )
 def test_the_gdp_budget_is_the_largest_within_epsilon_and_delta(epsilon, delta):
-    mu = _mu_within(epsilon, delta)
+    mu = mu_within(epsilon, delta)
     assert Gaussian(mu).delta(epsilon) <= delta < Gaussian(mu * (1 + 1e-6)).delta(epsilon)
 
 

@@ -90,7 +90,8 @@ def test_moments_against_integrals(law, c):
         assert found.variance.lower <= variance <= found.variance.upper
         assert found.mean.width <= 2e-11 * math.sqrt(variance)
         assert found.variance.width <= 2e-6 * variance
-        # E|d|^3 is at most the Schwarz bound, which the engine's is above and near; Gaussian summands divide for ever.
+        # E|d|^3 is at most the Schwarz bound, which the engine's is above and near; Gaussian summands divide
+        # for ever.
         assert (
             found.third.upper == 0
             if isinstance(law, GaussianLaw)

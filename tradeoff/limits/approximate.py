@@ -14,8 +14,9 @@ from tradeoff.errors import KindError
 class ApproximateCurve:
     """Estimate of a trade-off function, on neither side of the truth.
 
-    It answers ``curve(alpha)``, ``delta(epsilon)`` and ``epsilon(delta)``, and nothing else a curve does: products, powers,
-    orders, symmetrisation and filters raise ``KindError``, a ``TypeError``, since a guarantee made of it would be none.
+    It answers ``curve(alpha)``, ``delta(epsilon)`` and ``epsilon(delta)``, and nothing else a curve does:
+    products, powers, orders, symmetrisation and filters raise ``KindError``, a ``TypeError``, since a
+    guarantee made of it would be none.
 
     Parameters
     ----------
@@ -85,7 +86,8 @@ class ApproximateCurve:
     __matmul__ = __rmatmul__ = __pow__ = __rpow__ = __ge__ = __le__ = __gt__ = __lt__ = __invert__ = _refuse
 
     def __getattr__(self, name: str) -> NoReturn:
-        # What else a curve or a mechanism offers (``curve`` too, by which the algebra tells a mechanism) is refused in words.
+        # What else a curve or a mechanism offers (``curve`` too, by which the algebra tells a mechanism) is
+        # refused in words.
         if not name.startswith("_") and (name in {"curve", "gdp"} or hasattr(TradeOff, name)):
             self._refuse()
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

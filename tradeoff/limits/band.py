@@ -69,7 +69,8 @@ class Band(ABC):
         """Bound delta(epsilon), epsilon in nats; from above by sup_alpha 1 - lower(alpha) - e^epsilon alpha, which falls in epsilon."""
         flat, shape = _array("epsilon", epsilon, -np.inf, np.inf)
         low, high = self._delta(np.clip(flat, -_FARTHEST, _FARTHEST))
-        # Beyond what e^epsilon holds: delta falls from 1 at -inf to Q(L = inf) at +inf, which the curve knows.
+        # Beyond what e^epsilon holds: delta falls from 1 at -inf to Q(L = inf) at +inf, which the curve
+        # knows.
         least, most = self.of.mass_at_infinity
         low = np.where(flat > _FARTHEST, least, np.where(flat == -np.inf, 1.0, low))
         high = np.where(flat == np.inf, min(most, 1.0), np.where(flat < -_FARTHEST, 1.0, high))
@@ -93,7 +94,8 @@ class Band(ABC):
 def supporting(epsilon: Array, delta: Callable[[Array], tuple[Array, Array]]) -> tuple[Array, Array]:
     """Return the lines 1 - delta(eps) - e^eps alpha, delta from above.
 
-    Where a line is positive e^eps alpha <= 1: 16 (2 + |eps|) units hold the rounding of its slope, and of where lines meet.
+    Where a line is positive e^eps alpha <= 1: 16 (2 + |eps|) units hold the rounding of its slope, and of
+    where lines meet.
     """
     return np.exp(epsilon), 1 - delta(epsilon)[1] - 16 * UNIT * (2 + np.abs(epsilon))
 

@@ -103,19 +103,19 @@ def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEss
     Parameters
     ----------
     curve
-        A product of curves, symmetric or not, or the either-order envelope of one. Masses at infinity are split off and
-        attached again; a factor whose law is known between two others gives its lower bound by the one and its upper by
-        the other.
+        A product of curves, symmetric or not, or the either-order envelope of one. Masses at infinity are
+        split off and attached again; a factor whose law is known between two others gives its lower bound by
+        the one and its upper by the other.
     constants
-        ``"theorem"``: 0.56 for all, as in Dong, Roth, Su 2022, Theorem 3.4 (the constant of Shevtsova 2010 for independent
-        summands). ``"sharp"``: for identical factors min{0.4690 rho, 0.3322 (rho + 0.429), 0.3031 (rho + 0.646)}/sqrt(n)
-        (Shevtsova 2013).
+        ``"theorem"``: 0.56 for all, as in Dong, Roth, Su 2022, Theorem 3.4 (the constant of Shevtsova 2010
+        for independent summands). ``"sharp"``: for identical factors min{0.4690 rho, 0.3322 (rho + 0.429),
+        0.3031 (rho + 0.646)}/sqrt(n) (Shevtsova 2013).
 
     Returns
     -------
     BerryEsseen
-        ``lower(alpha)`` and ``upper(alpha)`` hold f on all of [0, 1]; ``delta`` and ``epsilon`` likewise have two sides.
-        Where gamma >= 1/2, or at delta below gamma, they are true and say nothing.
+        ``lower(alpha)`` and ``upper(alpha)`` hold f on all of [0, 1]; ``delta`` and ``epsilon`` likewise have
+        two sides. Where gamma >= 1/2, or at delta below gamma, they are true and say nothing.
 
     Raises
     ------

@@ -1,7 +1,8 @@
 """Functionals of a curve known only between two others, though they do not follow the order of curves.
 
-E_P phi(L) with phi convex in r = e^L is a divergence: it falls as the curve rises. Powers of L are convex up to some loss
-and concave beyond, so that each is a convex function, its own tangent from there on, less another, the rest:
+E_P phi(L) with phi convex in r = e^L is a divergence: it falls as the curve rises. Powers of L are convex up
+to some loss and concave beyond, so that each is a convex function, its own tangent from there on, less
+another, the rest:
 
     D_1(upper) - D_2(lower) <= E_P phi(L) <= D_1(lower) - D_2(upper).
 """
@@ -14,8 +15,10 @@ from functools import cached_property
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import clip, exp, maximum, total, where
+from tradeoff.intervals.rounding import Array, around
+from tradeoff.limits.moments import KNOWN, NOTHING
 from tradeoff.loss.law import LossLaw
 from tradeoff.loss.moments import FiniteLaw
 from tradeoff.operators.mixture import Mixture
@@ -24,6 +27,7 @@ from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import ProfileSymmetrised
 
 _STEEP = 16.0
+"""c of the tail beyond the curve's last loss: the larger, the nearer to that loss the tail is taken, and the more it weighs."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +42,16 @@ class Power:
         """Return the loss where the second derivatives in L and the first agree: at L + centre = order - 1."""
         return np.inf if self.order == 1 else self.order - 1 - self.centre
 
-    def value(self, loss: Array) -> Array:
-        return -loss if self.order == 1 else np.abs(loss + self.centre) ** self.order
+    def value(self, loss: Bounds) -> Bounds:
+        size = loss + self.centre
+        return -loss if self.order == 1 else maximum(size, -size) ** self.order
 
-    def slope(self, loss: Array) -> Array:
+    def slope(self, loss: Bounds) -> Bounds:
+        """Return -1, or r |u|^(r-1) sgn u = r u |u|^(r-2) at u = L + centre."""
         u = loss + self.centre
-        return (
-            -np.ones_like(u) if self.order == 1 else self.order * np.sign(u) * np.abs(u) ** (self.order - 1)
-        )
+        if self.order == 1:
+            return Bounds.of(-np.ones_like(u.lower))
+        return self.order * u * maximum(u, -u) ** (self.order - 2)
 
 
 @dataclass(frozen=True)
@@ -72,9 +78,12 @@ class Between:
 
     def moment(self, power: Power) -> Bounds:
         """Enclose E_P of a power of the loss."""
-        below, above = (_divergences(law, power, self.reach) for law in self.laws)
-        least, most = above[0][0] - below[1][1], below[0][1] - above[1][0] + self._tail(power.order)
-        return Bounds(max(float(least), 0.0) * (1 - 4 * UNIT), float(most) * (1 + 4 * UNIT))
+        (convex_below, rest_below), (convex_above, rest_above) = (
+            _divergences(law, power, self.reach) for law in self.laws
+        )
+        least = (convex_above - rest_below).lower
+        most = convex_below - rest_above + self._tail(power.order)
+        return Bounds(max(least, 0.0), most.upper)
 
     def _tail(self, order: int) -> float:
         """Bound E|L|^r over losses below -reach, where the tangent stood for the power: |L| <= c (|L| - reach (1 - 1/c)) there."""
@@ -84,42 +93,43 @@ class Between:
         if laws is None or self.reach == 0:
             return np.inf
         start = self.reach * (1 - 1 / _STEEP)
-        return self.reach ** (order - 3) * _STEEP**3 * sum(_far(law, start) for law in laws) * (1 + 64 * UNIT)
+        scale = Bounds.of(self.reach) ** order * _STEEP**3 / Bounds.of(self.reach) ** 3
+        return float((scale * total(_far(law, start) for law in laws)).upper)
 
 
-def _divergences(law: LossLaw, power: Power, reach: float) -> tuple[Pair, Pair]:
+def _divergences(law: LossLaw, power: Power, reach: float) -> tuple[Bounds, Bounds]:
     """Bound the two divergences of a law with finitely many losses: of the convex part, and of what it exceeds the power by."""
-    loss, log_p, slack = law.atoms
-    inner = np.clip(loss, -reach, power.turn)
-    beyond = loss > power.turn
-    p, moved = (
-        np.exp(log_p),
-        np.exp(log_p + loss - inner),
-    )  # P-mass, and P-mass times r over the r of the tangent's point
-    value, slope = power.value(inner), power.slope(inner)
-    convex = p * value + slope * (moved - p)
-    rest = np.where(beyond, convex - p * power.value(loss), 0.0)
-    size = (slack + 64 * UNIT * (1 + np.abs(loss))) * (
-        p * np.abs([value, power.value(np.abs(loss))]).sum(axis=0) + np.abs(slope) * (moved + p)
-    )
-    # Q-mass at +inf counts by the last slope in r; P-mass at -inf sits where r = 0.
-    at_infinity = (
-        0.0
-        if np.isinf(power.turn)
-        else float(power.slope(np.array(power.turn)) * np.exp(-power.turn)) * law.q_plus
-    )
-    at_zero = (
-        law.p_minus * float(power.value(np.array(-reach)) - power.slope(np.array(-reach)))
-        if law.p_minus > 0
-        else 0.0
-    )
-    first, second = float(np.sum(convex)) + at_infinity + at_zero, float(np.sum(rest)) + at_infinity
-    error = float(np.sum(size)) + 64 * UNIT * (at_infinity + at_zero)
-    return (_array(first - error), _array(first + error)), (_array(second - error), _array(second + error))
+    at, log_p, slack = law.atoms
+    loss = Bounds(at, at) + Bounds(-law.loss_error, law.loss_error)
+    inner = clip(loss, -reach, power.turn)
+    p = exp(log_p) * (1 + Bounds(-slack, slack))
+    moved = p * exp(loss - inner)  # P-mass times r over the r of the tangent's point
+    convex = p * power.value(inner) + power.slope(inner) * (moved - p)
+    rest = where(at > power.turn, convex - p * power.value(loss), 0.0)
+    at_infinity, at_zero = _at_infinity(law, power), _at_zero(law, power, reach)
+    return _summed(convex) + at_infinity + at_zero, _summed(rest) + at_infinity
 
 
-def _array(value: float) -> Array:
-    return np.asarray(value)
+def _at_infinity(law: LossLaw, power: Power) -> Bounds:
+    """Count Q-mass at +inf by the last slope in r."""
+    if np.isinf(power.turn) or law.q_plus == 0:
+        return NOTHING
+    turn = Bounds.of(power.turn)
+    return power.slope(turn) * exp(-turn) * Bounds(*around(law.q_plus, KNOWN))
+
+
+def _at_zero(law: LossLaw, power: Power, reach: float) -> Bounds:
+    """Count P-mass at -inf at r = 0, on the tangent."""
+    if law.p_minus == 0:
+        return NOTHING
+    end = Bounds.of(-reach)
+    return (power.value(end) - power.slope(end)) * Bounds(*around(law.p_minus, KNOWN))
+
+
+def _summed(each: Bounds) -> Bounds:
+    return total(
+        Bounds(low, high) for low, high in zip(each.lower.tolist(), each.upper.tolist(), strict=True)
+    )
 
 
 def _heavier(curve: TradeOff) -> list[LossLaw] | None:

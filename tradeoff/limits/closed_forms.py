@@ -41,7 +41,8 @@ def _(curve: PureDP) -> Known | None:
         return _enclosed(*[0.0] * 6)
     t = mp.tanh(e / 2)
     spread = mp.sech(e / 2) ** 2  # 1 - t^2, without its cancellation
-    # 1 + t^2 = E|L - E L|^3/(eps^3 (1 - t^2)); the other moments are those of a Bernoulli law with mean (1 - t)/2, times (2 eps)^r.
+    # 1 + t^2 = E|L - E L|^3/(eps^3 (1 - t^2)); the other moments are those of a Bernoulli law with mean (1 -
+    # t)/2, times (2 eps)^r.
     return _enclosed(
         e * t,
         e**2 * spread,

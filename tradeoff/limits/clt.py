@@ -34,9 +34,9 @@ def clt(curve: TradeOff) -> ApproximateCurve:
     Parameters
     ----------
     curve
-        A product of many factors. For a symmetric one mu = 2 sum kl/sqrt(sum kappa2 - sum kl^2). For one order of an
-        asymmetric curve the standard deviation is that of its own null P, so ``clt(f)`` and ``clt(~f)`` differ; of an
-        either-order envelope it is the larger mu of the two orders.
+        A product of many factors. For a symmetric one mu = 2 sum kl/sqrt(sum kappa2 - sum kl^2). For one
+        order of an asymmetric curve the standard deviation is that of its own null P, so ``clt(f)`` and
+        ``clt(~f)`` differ; of an either-order envelope it is the larger mu of the two orders.
 
     Returns
     -------
@@ -52,7 +52,8 @@ def clt(curve: TradeOff) -> ApproximateCurve:
 
     Notes
     -----
-    Dong, Roth, Su 2022, Theorem 3.5. Where the curve's law is known only between two others, the lower one's is taken.
+    Dong, Roth, Su 2022, Theorem 3.5. Where the curve's law is known only between two others, the lower one's
+    is taken.
 
     Examples
     --------
@@ -134,12 +135,13 @@ def dp_sgd_clt(
     steps
         T, a whole number.
     scheme
-        ``"poisson"`` (Bu, Dong, Long, Su 2020) or ``"fixed-size"``, replace-one neighbours (Dong, Roth, Su 2022, Corollary 5.4
-        of Theorem 5.3).
+        ``"poisson"`` (Bu, Dong, Long, Su 2020) or ``"fixed-size"``, replace-one neighbours (Dong, Roth, Su
+        2022, Corollary 5.4 of Theorem 5.3).
 
     Notes
     -----
-    It under-reports, and badly so at small delta and small rates; the second example shows the certified number.
+    It under-reports, and badly so at small delta and small rates; the second example shows the certified
+    number.
 
     Examples
     --------
@@ -181,7 +183,8 @@ def _fixed_size(s: float) -> float:
     """Return sqrt(e^(s^2) Phi(3s/2) + 3 Phi(-s/2) - 2); about s/sqrt(2) for small s."""
     if s >= 26:
         return math.inf
-    # It is (e^(s^2) - 1) Phi(3s/2) + [Phi(3s/2) - 1/2] - 3 [Phi(s/2) - 1/2], whose last two terms cancel to order s^3.
+    # It is (e^(s^2) - 1) Phi(3s/2) + [Phi(3s/2) - 1/2] - 3 [Phi(s/2) - 1/2], whose last two terms cancel to
+    # order s^3.
     rest = (math.erf(1.5 * s / _SQRT_2) - 3 * math.erf(0.5 * s / _SQRT_2)) / 2
     if s < 1e-2:
         rest = s**3 * (3 * s * s / 16 - 1 / 2) / math.sqrt(2 * math.pi)

@@ -38,8 +38,9 @@ class _Expansion:
     def cdf(self, t: Array, span: float) -> tuple[Array, Array]:
         """Return P(S <= t) and P(S > t) by the expansion; on a lattice of this span, at points of the lattice.
 
-        At the midpoint t + span/2 of two lattice points the sum's law is met by the expansion whose cumulants are those
-        of the sum less those of the uniform law on an interval of length span (Kolassa and McCullagh 1990).
+        At the midpoint t + span/2 of two lattice points the sum's law is met by the expansion whose cumulants
+        are those of the sum less those of the uniform law on an interval of length span (Kolassa and
+        McCullagh 1990).
         """
         variance = max(self.variance - span**2 / 12, 1e-3 * self.variance)
         sd = math.sqrt(variance)
@@ -60,18 +61,19 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
     Parameters
     ----------
     curve
-        A product of many factors, of either order, or the either-order envelope of one. Where every loss lies on one
-        lattice (randomised response, discrete noise) the expansion is corrected for it.
+        A product of many factors, of either order, or the either-order envelope of one. Where every loss lies
+        on one lattice (randomised response, discrete noise) the expansion is corrected for it.
 
     Returns
     -------
     ApproximateCurve
-        The points (alpha(t), beta(t)), clipped to probabilities and replaced by their convex hull; masses at infinity are
-        split off and attached again. An approximation: not a bound on either side.
+        The points (alpha(t), beta(t)), clipped to probabilities and replaced by their convex hull; masses at
+        infinity are split off and attached again. An approximation: not a bound on either side.
 
     Notes
     -----
-    Wang, Gao, Zhang, Shen, Su 2022 (the Edgeworth accountant); its error has order n^(-3/2) where the CLT's has n^(-1/2).
+    Wang, Gao, Zhang, Shen, Su 2022 (the Edgeworth accountant); its error has order n^(-3/2) where the CLT's
+    has n^(-1/2).
 
     Examples
     --------

@@ -71,8 +71,8 @@ class _Pair(NamedTuple):
     def below(self) -> Points:
         """Return points whose lower hull, with all that is above and right of it, holds every point of the curve.
 
-        In a small cell of thresholds alpha and beta are above their chords less bend dx^2/8; in any cell they are at least
-        alpha's bound at its end and beta's at its start.
+        In a small cell of thresholds alpha and beta are above their chords less bend dx^2/8; in any cell they
+        are at least alpha's bound at its end and beta's at its start.
         """
         x = self.thresholds()
         alpha, beta = (side.lower for side in self.errors(x))
@@ -170,7 +170,8 @@ class EdgeworthBounds(Band):
             loss = np.log(np.maximum(-np.diff(y), 0.0)) - np.log(np.diff(x))
         kept = np.flatnonzero(np.abs(loss) < _STEEPEST)
         slope, start, end = np.exp(loss[kept]), kept, kept + 1
-        # Rounding may turn the slope a little: the lower end counts, and neighbours are on one side up to their own rounding.
+        # Rounding may turn the slope a little: the lower end counts, and neighbours are on one side up to
+        # their own rounding.
         height = np.minimum(y[start] + slope * x[start], y[end] + slope * x[end])
         return slope, height - 64 * UNIT * (1 + slope * np.maximum(np.abs(x[start]), np.abs(x[end])))
 
@@ -184,15 +185,16 @@ def edgeworth_bounds(curve: TradeOff) -> EdgeworthBounds:
     Parameters
     ----------
     curve
-        A product of curves, symmetric or not, or the either-order envelope of one. Masses at infinity are split off and
-        attached again; a factor whose law is known between two others gives its lower bound by the one and its upper by
-        the other.
+        A product of curves, symmetric or not, or the either-order envelope of one. Masses at infinity are
+        split off and attached again; a factor whose law is known between two others gives its lower bound by
+        the one and its upper by the other.
 
     Returns
     -------
     EdgeworthBounds
-        ``lower(alpha)`` and ``upper(alpha)`` hold f on all of [0, 1], for every number of factors; ``delta`` and ``epsilon``
-        likewise have two sides. Where the error is 1/2 or more the band is that of Berry and Esseen.
+        ``lower(alpha)`` and ``upper(alpha)`` hold f on all of [0, 1], for every number of factors; ``delta``
+        and ``epsilon`` likewise have two sides. Where the error is 1/2 or more the band is that of Berry and
+        Esseen.
 
     Raises
     ------
@@ -205,8 +207,9 @@ def edgeworth_bounds(curve: TradeOff) -> EdgeworthBounds:
 
         (K/2) phi(x) + O(1/n)   of   Phi(x) + s/6 (1 - x^2) phi(x),   K = sum (E|X|^3 + E|X| E X^2)/B^3,
 
-    with every constant of O(1/n) computed from moments of order four (Derumigny, Girard, Guyonvarch 2024, Theorem 2.1). On a
-    lattice K/2 cannot be less; the error falls with the density, so that small alpha and beta are known up to O(1/n).
+    with every constant of O(1/n) computed from moments of order four (Derumigny, Girard, Guyonvarch 2024,
+    Theorem 2.1). On a lattice K/2 cannot be less; the error falls with the density, so that small alpha and
+    beta are known up to O(1/n).
 
     Examples
     --------

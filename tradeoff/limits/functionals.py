@@ -26,7 +26,8 @@ def kl(curve: TradeOff) -> Bounds:
     Returns
     -------
     Bounds
-        The truth lies between; equal floats up to rounding for families with a closed form. +inf where f' = 0 on an interval.
+        The truth lies between; equal floats up to rounding for families with a closed form. +inf where f' = 0
+        on an interval.
 
     Notes
     -----
@@ -52,12 +53,13 @@ def kappa2(curve: TradeOff) -> Bounds:
     Returns
     -------
     Bounds
-        The truth lies between, for curves known only between two others about 1e-3 wide; +inf where f' = 0 on an interval.
+        The truth lies between, for curves known only between two others about 1e-3 wide; +inf where f' = 0 on
+        an interval.
 
     Notes
     -----
-    Dong, Roth, Su 2022, Section 3.2. The sum is what limit theorems ask for: of the product's own curve only kl is the sum
-    of its factors'.
+    Dong, Roth, Su 2022, Section 3.2. The sum is what limit theorems ask for: of the product's own curve only
+    kl is the sum of its factors'.
 
     Examples
     --------
@@ -79,7 +81,8 @@ def kappa3(curve: TradeOff) -> Bounds:
     Returns
     -------
     Bounds
-        The truth lies between, for curves known only between two others about 1e-3 wide; +inf where f' = 0 on an interval.
+        The truth lies between, for curves known only between two others about 1e-3 wide; +inf where f' = 0 on
+        an interval.
 
     Examples
     --------
@@ -101,7 +104,8 @@ def kappa3bar(curve: TradeOff) -> Bounds:
     Returns
     -------
     Bounds
-        The truth lies between, for curves known only between two others about 1e-3 wide; +inf where f' = 0 on an interval.
+        The truth lies between, for curves known only between two others about 1e-3 wide; +inf where f' = 0 on
+        an interval.
 
     Examples
     --------

@@ -110,7 +110,8 @@ def of_law(law: LossLaw) -> Moments:
         third=recentred(cube, doubt, 3),
         kappa3=Bounds(*finite.expectation(*_power(finite.shift, 3))),
         shift=shift,
-        # E(L - c)^3 = E|L - c|^3 - 2 E(c - L)_+^3, and E(L - E L)^3 = E(L - c)^3 - 3 d E(L - c)^2 + 2 d^3 with d = E L - c.
+        # E(L - c)^3 = E|L - c|^3 - 2 E(c - L)_+^3, and E(L - E L)^3 = E(L - c)^3 - 3 d E(L - c)^2 + 2 d^3
+        # with d = E L - c.
         cumulant3=cube - 2 * below - 3 * off * square + 2 * off**3,
         fourth=recentred(fourth, doubt, 4),
         cumulant4=finite.estimate(lambda x: (x - centre) ** 4) - 3 * square.upper**2,

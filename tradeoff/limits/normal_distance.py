@@ -26,8 +26,9 @@ class Rough(NamedTuple):
 def normal_distance(rough: Sequence[Rough], variance: Bounds, *, sharp: bool = True) -> float:
     """Bound sup |F - Phi| of a standardised sum of this variance in all, the normal summands' included.
 
-    A normal summand costs nothing: it is a sum of m narrower ones, whose third moments add up to less as m grows. Nor does it
-    move two distribution functions apart, so that identical summands may also be measured on their own.
+    A normal summand costs nothing: it is a sum of m narrower ones, whose third moments add up to less as m
+    grows. Nor does it move two distribution functions apart, so that identical summands may also be measured
+    on their own.
     """
     if not rough:
         return 0.0

@@ -36,9 +36,9 @@ _FLUSHED = 1e-300
 class NormalPair:
     """A pair P, Q with |P(S <= t) - Phi((t - m_P)/s_P)| <= gamma_p at every t, and likewise under Q.
 
-    A test at threshold t = m_P + s_P z has alpha = P(S > t) within gamma_p of Phi(-z) and beta = Q(S <= t) within gamma_q
-    of Phi((s_P z - gap)/s_Q), gap = m_Q - m_P. Masses ``p_minus`` at -inf under P and ``q_plus`` at +inf under Q are apart:
-    f(alpha) = (1 - q) f_finite(alpha/(1 - p)).
+    A test at threshold t = m_P + s_P z has alpha = P(S > t) within gamma_p of Phi(-z) and beta = Q(S <= t)
+    within gamma_q of Phi((s_P z - gap)/s_Q), gap = m_Q - m_P. Masses ``p_minus`` at -inf under P and
+    ``q_plus`` at +inf under Q are apart: f(alpha) = (1 - q) f_finite(alpha/(1 - p)).
     """
 
     gap: Bounds
@@ -80,8 +80,8 @@ class NormalPair:
     def delta(self, epsilon: Array) -> Pair:
         """Bound delta(eps) = sup_t Q(S > t) - e^eps P(S > t), whose supremum for normal laws solves a quadratic.
 
-        From below any threshold proves it. From above it is sup_alpha 1 - lower(alpha) - e^eps alpha, whose two terms are
-        clipped at 0: the supremum is where normal laws have it, or where a term is 0.
+        From below any threshold proves it. From above it is sup_alpha 1 - lower(alpha) - e^eps alpha, whose
+        two terms are clipped at 0: the supremum is where normal laws have it, or where a term is 0.
         """
         if self.void:
             return np.zeros_like(epsilon), np.ones_like(epsilon)

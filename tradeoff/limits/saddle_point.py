@@ -4,12 +4,13 @@ For any c other than 0 and 1, X = L - x and E_c the law tilted by e^(cL),
 
     e^(K(c) - (c - 1) x) E_c h(X) = delta(x) - Q(L = inf)                with h(X) = (e^X - 1)+ e^(-cX)  for c > 1,
                                   = 1 - delta(x)                         with h(X) = min(e^X, 1) e^(-cX) for 0 < c < 1,
-                                  = delta(x) - 1 + e^x (1 - P(L = -inf)) with h(X) = (1 - e^X)+ e^(-cX)  for c < 0.
+                                  = delta(x) - 1 + e^x (1 - P(L = -inf)) with h(X) = (1 - e^X)+ e^(-cX)  for c
+                                  < 0.
 
-Put a normal law N in place of the tilted one, within gamma of its distribution function: as E_c h - E_N h = -int (F_c - F_N) dh
-and h rises to its maximum and falls again, the error is at most 2 gamma max h, with max h = |c - 1|^(c - 1)/|c|^c, and 1 for
-0 < c < 1. Nothing asks c to be the saddle point; near it the error is least. With 0.56 for the constant of Berry and Esseen
-2 gamma is their Theorem's 1.12 sum P3/K''^(3/2).
+Put a normal law N in place of the tilted one, within gamma of its distribution function: as E_c h - E_N h =
+-int (F_c - F_N) dh and h rises to its maximum and falls again, the error is at most 2 gamma max h, with max h
+= |c - 1|^(c - 1)/|c|^c, and 1 for 0 < c < 1. Nothing asks c to be the saddle point; near it the error is
+least. With 0.56 for the constant of Berry and Esseen 2 gamma is their Theorem's 1.12 sum P3/K''^(3/2).
 """
 
 from __future__ import annotations
@@ -44,15 +45,16 @@ _STEEPEST = 600.0
 class SaddlePoint(Band):
     """Enclosure of a composition by normal laws under the tilt; every answer has two sides, and digits where it is small.
 
-    Useful where a round's tilted third moment is small against n^(1/2) times its variance to 3/2. For rarely sampled
-    Gaussians (DP-SGD) it is not: the bounds hold and say little, Chernoff's at best.
+    Useful where a round's tilted third moment is small against n^(1/2) times its variance to 3/2. For rarely
+    sampled Gaussians (DP-SGD) it is not: the bounds hold and say little, Chernoff's at best.
 
     Parameters
     ----------
     of
         The composition.
     sums
-        For each order of the pair that counts, the laws of a curve below and of a curve above it, under every tilt.
+        For each order of the pair that counts, the laws of a curve below and of a curve above it, under every
+        tilt.
     hypotheses
         The theorem's conditions, checked.
 
@@ -76,7 +78,8 @@ class SaddlePoint(Band):
     def _bounds(self, alpha: Array) -> tuple[Array, Array]:
         with np.errstate(all="ignore"):  # what overflows is no bound, and others hold
             high = np.min([_test(above, alpha) for _, above in self.sums], axis=0)
-            # Of two orders only the hull of the lower bounds is below the envelope: the polygon of their lines.
+            # Of two orders only the hull of the lower bounds is below the envelope: the polygon of their
+            # lines.
             [(below, _), *others] = self.sums
             low = self.guarantee.bounds(alpha).lower if others else _best_line(below, alpha)
         return np.minimum(low, high), high
@@ -108,7 +111,8 @@ def saddle_point(curve: TradeOff) -> SaddlePoint:
     Returns
     -------
     SaddlePoint
-        ``lower(alpha)`` and ``upper(alpha)`` hold f on all of [0, 1]; ``delta`` and ``epsilon`` likewise have two sides.
+        ``lower(alpha)`` and ``upper(alpha)`` hold f on all of [0, 1]; ``delta`` and ``epsilon`` likewise have
+        two sides.
 
     Raises
     ------
@@ -117,8 +121,8 @@ def saddle_point(curve: TradeOff) -> SaddlePoint:
 
     Notes
     -----
-    Alghamdi et al. 2023 prove the saddle-point central limit theorem for delta(epsilon) at the saddle; the same proof holds for
-    any tilt, for 1 - delta, for the other order and for the tails under P and Q.
+    Alghamdi et al. 2023 prove the saddle-point central limit theorem for delta(epsilon) at the saddle; the
+    same proof holds for any tilt, for 1 - delta, for the other order and for the tails under P and Q.
 
     Examples
     --------

@@ -4,11 +4,13 @@ For every T > 0 and every x (Prawitz 1972; for a point mass it is Beurling's maj
 
     F(x) <= 1/2 + v.p. int_{-T}^{T} e^{-iux} K(u/T) f(u) du/T,   K(w) = (1 - |w|)/2 + i/2 ((1 - |w|) cot(pi w) + sgn(w)/pi),
 
-and F(x) is at least the same with the real part's sign turned. G has an inversion formula of its own, so |F - G| is at most
+and F(x) is at least the same with the real part's sign turned. G has an inversion formula of its own, so |F -
+G| is at most
 
     2 int_0^1 |K(w)| |f - g|(wT) dw + 2 int_0^1 |1/(2 pi w) - Im K(w)| |g(wT)| dw + int_T^inf |g(u)|/(pi u) du
 
-and the integral of Re K against g, which is nearly pi/T times the density of G: half a step of a lattice of span 2 pi/T.
+and the integral of Re K against g, which is nearly pi/T times the density of G: half a step of a lattice of
+span 2 pi/T.
 """
 
 from __future__ import annotations
@@ -100,8 +102,8 @@ class Expansion:
 def expansion(law: Law) -> Expansion:
     """Bound the distance of a sum from its first Edgeworth expansion by moments of order four.
 
-    Derumigny, Girard, Guyonvarch 2024, Theorem 2.1, with its integrals added up for the sum at hand instead of bounded in
-    closed form, and with E|X| <= sd in its third moment K = sum (E|X|^3 + E|X| E X^2)/B^3.
+    Derumigny, Girard, Guyonvarch 2024, Theorem 2.1, with its integrals added up for the sum at hand instead
+    of bounded in closed form, and with E|X| <= sd in its third moment K = sum (E|X|^3 + E|X| E X^2)/B^3.
     """
     moving = rough(law)
     if not moving:
@@ -120,7 +122,8 @@ def expansion(law: Law) -> Expansion:
         max(v.upper for v, _ in sizes),
         ((added(moving, "third") + mild) / cube).upper,
     )
-    # A skewness off by d moves G by at most d/6 phi(0), and half a lattice step of its density by less than d/T.
+    # A skewness off by d moves G by at most d/6 phi(0), and half a lattice step of its density by less than
+    # d/T.
     return Expansion(middle, rest.reach, rest() + doubt * (_SIXTH_PHI + 1 / rest.reach))
 
 
@@ -163,7 +166,8 @@ class _Rest:
     def _near(self, left: Array, right: Array) -> Array:
         """Bound |f - g| for small u: log f = -u^2/2 - i s u^3/6 + r, |r| <= u^4 (sum E Y^4/24 + sum v^2/(8 (1 - v u^2/2))).
 
-        Then |f - g| e^(u^2/2) <= (e^|r| - 1) + (s u^3)^2/72. Taylor: |f_j - 1| <= v u^2/2, |log(1 + z) - z| <= |z|^2/(2 - 2 |z|).
+        Then |f - g| e^(u^2/2) <= (e^|r| - 1) + (s u^3)^2/72. Taylor: |f_j - 1| <= v u^2/2, |log(1 + z) - z|
+        <= |z|^2/(2 - 2 |z|).
         """
         room = 1 - self.largest * right**2 / 2
         r = right**4 * (self.fourth / 24 + self.squares / (8 * np.maximum(room, _ROOM)))
@@ -178,8 +182,9 @@ class _Rest:
     def _modulus(self, u: Array) -> Array:
         """Bound |f(u)| up to 2 pi/K (Prawitz 1975; Derumigny, Girard, Guyonvarch 2024, Lemma on |f|).
 
-        1 - |f_j|^2 = E[1 - cos(u W)] with W = Y - Y', E W^2 = 2 v, E|W|^3 <= 2 (E|Y|^3 + E|Y| v). A cubic A x^2 - C|x|^3 below
-        1 - cos x that touches it at x = u K, or at 3.99... before that, gives the sum over j.
+        1 - |f_j|^2 = E[1 - cos(u W)] with W = Y - Y', E W^2 = 2 v, E|W|^3 <= 2 (E|Y|^3 + E|Y| v). A cubic A
+        x^2 - C|x|^3 below 1 - cos x that touches it at x = u K, or at 3.99... before that, gives the sum over
+        j.
         """
         x = u * self.rugged
         early = u * u / 2 - _CUBIC * self.rugged * u**3

@@ -1,13 +1,14 @@
 """A product under the tilt e^(cL) as a normal law: mean, variance and the distance from it, every error proved.
 
-Moments of one law around a centre m, d = L - m, come from its transform: with rho(y) e^(-iym) = E_c e^(iyd) at two small y,
-and K at two real tilts c +- s,
+Moments of one law around a centre m, d = L - m, come from its transform: with rho(y) e^(-iym) = E_c e^(iyd)
+at two small y, and K at two real tilts c +- s,
 
     E d^2 >= (2/y^2) (1 - Re rho),              E d^2 <= (2/y^2) (1 - Re rho) + (y^2/12) E d^4,
     E d^4 <= (12/s^4) (E e^(sd) + E e^(-sd) - 2 - s^2 E d^2),
     |E d - Im rho/y| <= (y^2/6) E|d|^3,         E|d|^3 <= (E d^2 E d^4)^(1/2),
 
-by Taylor's formula for cos, cosh and sin, and by Cauchy and Schwarz. How small y and s are is taken from sketches.
+by Taylor's formula for cos, cosh and sin, and by Cauchy and Schwarz. How small y and s are is taken from
+sketches.
 """
 
 from __future__ import annotations

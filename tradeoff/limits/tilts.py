@@ -164,8 +164,8 @@ def _half(at: Tilted, k: Array, g: Array) -> Bounds:
 def _normal_half(at: Tilted, k: Array, g: Array) -> Bounds:
     """Bound E e^(-kX) 1(X > 0) = e^(a^2/2 - ag) Phi(g - a) = phi(g) R(a - g) for X normal with mean g sd, a = k sd > 0.
 
-    R, Mills' ratio, has |R'/R| <= 1 + |a - g|: of 1 + a + |g| = s, arguments with 2 units and exponents with 3 lose 16 s^2
-    units at most, and the functions 32.
+    R, Mills' ratio, has |R'/R| <= 1 + |a - g|: of 1 + a + |g| = s, arguments with 2 units and exponents with
+    3 lose 16 s^2 units at most, and the functions 32.
     """
     a = k * at.sd
     by_phi = np.exp(np.minimum(a * (a / 2 - g), 0.0)) * ndtr(g - a)  # where the ratio is too large for floats

@@ -48,7 +48,8 @@ class Release:
     level
         Level it was drawn at: a variance, or epsilon.
     spent
-        What the session has paid for this and all earlier values together: ``Gaussian(mu)``, or ``ExPost(epsilon, delta)``.
+        What the session has paid for this and all earlier values together: ``Gaussian(mu)``, or
+        ``ExPost(epsilon, delta)``.
     """
 
     value: Any
@@ -59,14 +60,15 @@ class Release:
 class NoiseReduction:
     """Session that refines the answer of one query: every further value is paid before it is drawn.
 
-    What a session hands out are releases: its public attributes, its ``repr`` and its errors do not tell the true value, and a
-    stopping rule is called with the releases and not with the session. It is no vault. To refine, the true value (or the noise, which
-    is as much) must stay in memory, and whoever can run code in the process can read it there: keep the session on the side of the
-    data, and hand on the releases.
+    What a session hands out are releases: its public attributes, its ``repr`` and its errors do not tell the
+    true value, and a stopping rule is called with the releases and not with the session. It is no vault. To
+    refine, the true value (or the noise, which is as much) must stay in memory, and whoever can run code in
+    the process can read it there: keep the session on the side of the data, and hand on the releases.
 
-    Two sessions that go on from the same noise tell the true value for a fraction of what it costs, so a session goes on in one
-    place: copies and pickles are refused, and so is refining in a forked child. The snapshot of a whole machine, and two sessions
-    made from the same seed, are beyond what it can see. Threads may share a session.
+    Two sessions that go on from the same noise tell the true value for a fraction of what it costs, so a
+    session goes on in one place: copies and pickles are refused, and so is refining in a forked child. The
+    snapshot of a whole machine, and two sessions made from the same seed, are beyond what it can see. Threads
+    may share a session.
     """
 
     __slots__ = ("__weakref__", "_filter", "_lock", "_noisy", "_process", "_releases", "_scalar")
@@ -111,7 +113,8 @@ class NoiseReduction:
         Raises
         ------
         BudgetExceeded
-            If the filter has no room for it; nothing is paid and nothing drawn, and earlier releases stay valid.
+            If the filter has no room for it; nothing is paid and nothing drawn, and earlier releases stay
+            valid.
         DomainError
             If the level is none, or not beyond the last one.
         KindError
@@ -162,8 +165,8 @@ class NoiseReduction:
 
         Notes
         -----
-        A rule that looks at the data instead of the releases (is the *true* error small enough?) leaks through its answer
-        and is not covered by what the session pays.
+        A rule that looks at the data instead of the releases (is the *true* error small enough?) leaks
+        through its answer and is not covered by what the session pays.
         """
         return next((release for release in map(self.refine, levels) if rule(self._releases)), None)
 

@@ -39,10 +39,11 @@ class LinearBoundary:
 
     Notes
     -----
-    L(t) = d^2/(2t) + (d/t) W_t for neighbours at distance d; it reaches psi only where W_t >= t psi/d - d/2, which grows as d
-    falls, so the sensitivity Delta is the worst distance. The crossing probability e^(-2ab) of a line is exact for all t > 0
-    (Doob); a = sqrt(ln(1/delta)/(2 t*)) minimises psi(t*) (Whitehouse, Ramdas, Wu, Rogers 2022, Brownian noise reduction). With
-    mu = Delta/sqrt(t) and s = sqrt(t/t*): psi(t) = mu^2/2 + mu sqrt(ln(1/delta)/2) (s + 1/s), which is what is computed.
+    L(t) = d^2/(2t) + (d/t) W_t for neighbours at distance d; it reaches psi only where W_t >= t psi/d - d/2,
+    which grows as d falls, so the sensitivity Delta is the worst distance. The crossing probability e^(-2ab)
+    of a line is exact for all t > 0 (Doob); a = sqrt(ln(1/delta)/(2 t*)) minimises psi(t*) (Whitehouse,
+    Ramdas, Wu, Rogers 2022, Brownian noise reduction). With mu = Delta/sqrt(t) and s = sqrt(t/t*): psi(t) =
+    mu^2/2 + mu sqrt(ln(1/delta)/2) (s + 1/s), which is what is computed.
 
     Examples
     --------
@@ -73,8 +74,8 @@ class MixtureBoundary:
     delta
         Probability that the loss passes the boundary at any time, in (0, 1).
     r
-        Variance about which the boundary is tight, in [1e-300, 1e300], in squared units of the query; it stays tight over a much
-        wider range than a line.
+        Variance about which the boundary is tight, in [1e-300, 1e300], in squared units of the query; it
+        stays tight over a much wider range than a line.
 
     Raises
     ------

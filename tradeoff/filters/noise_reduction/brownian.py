@@ -38,7 +38,8 @@ class BrownianMechanism(NoiseReduction):
     filter
         What pays: a filter or a ledger with a ``spend``. Without one the session only keeps count.
     boundary
-        ``LinearBoundary`` or ``MixtureBoundary``: pay ex post, psi(t) with its delta. Without one: pay Gaussian steps.
+        ``LinearBoundary`` or ``MixtureBoundary``: pay ex post, psi(t) with its delta. Without one: pay
+        Gaussian steps.
     rng
         ``numpy.random.Generator`` or a seed.
 
@@ -49,9 +50,10 @@ class BrownianMechanism(NoiseReduction):
 
     Notes
     -----
-    Read in inverse time 1/t the releases are Gaussian mechanisms with independent increments, chosen adaptively: the step from
-    t to t' is G_mu with mu^2 = Delta^2 (1/t' - 1/t), which telescopes (Whitehouse, Ramdas, Wu, Rogers 2022; as adaptive
-    Gaussian composition, Smith and Thakurta 2022). Noise is drawn in floating point: for research and simulation.
+    Read in inverse time 1/t the releases are Gaussian mechanisms with independent increments, chosen
+    adaptively: the step from t to t' is G_mu with mu^2 = Delta^2 (1/t' - 1/t), which telescopes (Whitehouse,
+    Ramdas, Wu, Rogers 2022; as adaptive Gaussian composition, Smith and Thakurta 2022). Noise is drawn in
+    floating point: for research and simulation.
 
     Examples
     --------

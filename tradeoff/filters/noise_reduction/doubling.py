@@ -45,9 +45,9 @@ class Doubling(NoiseReduction):
 
     Notes
     -----
-    With levels ``geometric(start, factor)`` the sum is up to 1/(1 - 1/factor) times the last term, which is all that noise
-    reduction pays: 3.41 for factor sqrt(2), 2 for 2, 1.33 for 4; but a larger factor overshoots the level that was needed.
-    Noise is drawn in floating point: for research and simulation.
+    With levels ``geometric(start, factor)`` the sum is up to 1/(1 - 1/factor) times the last term, which is
+    all that noise reduction pays: 3.41 for factor sqrt(2), 2 for 2, 1.33 for 4; but a larger factor
+    overshoots the level that was needed. Noise is drawn in floating point: for research and simulation.
 
     Examples
     --------

@@ -34,7 +34,8 @@ class LaplaceNoiseReduction(NoiseReduction):
     value
         The true answer f(x), a number or an array; it is not handed out again.
     epsilons
-        Levels epsilon_1 < ... < epsilon_k in (0, inf), fixed before the first release. Some may be skipped later.
+        Levels epsilon_1 < ... < epsilon_k in (0, inf), fixed before the first release. Some may be skipped
+        later.
     sensitivity
         l1-sensitivity Delta of the query, in (0, inf).
     filter
@@ -49,10 +50,10 @@ class LaplaceNoiseReduction(NoiseReduction):
 
     Notes
     -----
-    Each noisier value is made from the finer one alone: it repeats it with probability (epsilon_j/epsilon_{j+1})^2, else it adds
-    fresh Lap(Delta/epsilon_j). So the finest release determines the loss, at most epsilon in every case: pure ex-post privacy
-    (Koufogiannis, Han, Pappas 2017; Ligett, Neel, Roth, Waggoner, Wu 2017). Noise is drawn in floating point: for research
-    and simulation.
+    Each noisier value is made from the finer one alone: it repeats it with probability
+    (epsilon_j/epsilon_{j+1})^2, else it adds fresh Lap(Delta/epsilon_j). So the finest release determines the
+    loss, at most epsilon in every case: pure ex-post privacy (Koufogiannis, Han, Pappas 2017; Ligett, Neel,
+    Roth, Waggoner, Wu 2017). Noise is drawn in floating point: for research and simulation.
 
     Examples
     --------
