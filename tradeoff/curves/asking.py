@@ -161,8 +161,7 @@ class Certified:
 def certified_beta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
     """Bound f(alpha) by the hook of the curve and what holds of every curve."""
     lower, upper = curve.beta_bounds(alpha, tol)
-    upper = np.minimum(upper, 1 - alpha)  # 1 - alpha is exact or rounded to nearest, and f <= 1 - alpha
-    upper = np.where(alpha > 0, np.nextafter(upper, 1.0), upper)
+    upper = np.minimum(upper, (1 - Bounds.of(alpha)).upper)
     lower, upper = np.clip(lower, 0.0, upper), np.clip(upper, 0.0, 1.0)
     first, last = alpha == 0, alpha == 1
     least, most = _start(curve)

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import exp
 from tradeoff.intervals.polygon import ONE, Line, kink, whole
-from tradeoff.intervals.rounding import UNIT, Array, down, up
+from tradeoff.intervals.rounding import UNIT, Array
 
 STEEPEST = 700.0
 """Largest epsilon asked: e^eps is still a float."""
@@ -31,8 +33,8 @@ def _line(slope: float, delta: float) -> Line:
 
 def _ratio(epsilon: Array, *, above: bool) -> list[float]:
     """Return e^eps from one side: a steeper line is lower, so that a bound on delta holds for it."""
-    s = np.exp(epsilon)
-    found: list[float] = np.where(epsilon == 0, 1.0, up(s, 4) if above else down(s, 4)).tolist()
+    s: Bounds[Array] = exp(epsilon)
+    found: list[float] = (s.upper if above else s.lower).tolist()
     return found
 
 
