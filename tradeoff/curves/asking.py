@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
 
 MEGABYTE = 2**20
+"""Bytes below which no engine can work."""
+
 _MOST_JOBS = 1024
 """More workers than any machine has cores for; joblib would start them all."""
 

@@ -149,7 +149,7 @@ class TotalVariation(SymmetricFamily):
 _LONGEST = 4096
 """Binary digits up to which products stay exact fractions: 77 factors with all digits of a float."""
 
-_PRECISE = mpmath.mp.clone()
+_PRECISE = mpmath.mp.clone()  # its precision is nobody else's
 _PRECISE.prec = 400
 """Binary digits of what is too long for fractions: 10^21 factors leave more than 300 of them right."""
 

@@ -13,11 +13,11 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, log1p, maximum
 from tradeoff.intervals.roots import largest
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.operators.cells import Nodes, chords, under
+from tradeoff.operators.profile_nodes import Nodes, chords, under
 
 Mask = NDArray[np.bool_]
 _ULPS = 64
-"""Units of 2^-53 charged to a quantile: ``ndtri`` and ``ndtri_exp`` err by a few, and their sum by one more."""
+"""Units of 2^-53 charged to quantiles: ``ndtri`` and ``ndtri_exp`` err by a few, their sum by one."""
 
 _MOST_MU = 64.0
 """mu beyond which no profile is looked for: delta_{G_mu}(eps) is 1 to the last digit up to eps = 1500."""

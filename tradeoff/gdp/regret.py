@@ -11,7 +11,7 @@ from tradeoff.gdp.profile import Mask, gaps, goal, stays_above
 from tradeoff.gdp.search import FAR
 from tradeoff.intervals.functions import exp, maximum
 from tradeoff.intervals.roots import largest
-from tradeoff.operators.cells import Nodes
+from tradeoff.operators.profile_nodes import Nodes
 
 _ROUNDS = 8
 """Rounds of halving open cells: to a 256th, where the regret is known to a thousandth."""

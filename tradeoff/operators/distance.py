@@ -73,7 +73,7 @@ def _largest(
     grid: Array,
     weigh: Callable[[Array], Bounds[Array]],
 ) -> Bounds[float]:
-    """Bound sup |f - g| of weighed functions that fall: between neighbours it is at most a difference of ends."""
+    """Bound sup |f - g| of weighed functions that fall: in a cell it is at most a difference of ends."""
     for _ in range(_ROUNDS):
         mine, theirs = f(grid), g(grid)
         gap = (mine - theirs) * weigh(grid)

@@ -22,7 +22,7 @@ from tradeoff.loss.law import LossLaw, masses
 
 Under = Literal["P", "Q"]
 _STEP = 1e-3
-"""Step of difference quotients: a thousandth of a nat, so that the profile's last digits cost a trillionth."""
+"""Step of difference quotients: a thousandth of a nat, so that last digits cost a trillionth."""
 
 _FARTHEST = 690.0
 """Loss whose e^t is still a float."""
@@ -105,7 +105,7 @@ class Law:
         if len(self._pairs) == 1 and self._pairs[0][0] is self._pairs[0][1] and self._pairs[0][2] == 1:
             return _single_cdf(self._pairs[0][0], at, under)
         # Where e^t is no float: P(L > t) and Q(L <= -t) are at most e^-t.
-        low = np.where((at >= _FARTHEST) & (under == "P"), 1 - UNIT, 0.0)
+        low = np.where((at >= _FARTHEST) & (under == "P"), 1 - UNIT, 0.0)  # the float below 1
         high = np.where((at <= -_FARTHEST) & (under == "Q"), 1e-290, 1.0)
         within = np.abs(at) < _FARTHEST
         low[within], high[within] = self._from_profile(at[within], under)
@@ -185,6 +185,7 @@ def _single_cdf(law: LossLaw, at: Array, under: Under) -> tuple[Array, Array]:
     below = np.array(
         [lowest + mass + float(np.sum(weight[loss <= t])) for t, (mass, _) in zip(at, found, strict=True)]
     )
+    # Sums of masses that are known to 1e-12 where their own slack does not say more.
     slack = 1e-12 + np.array([each for _, each in found]) + float(np.max(atom_slack, initial=0.0))
     return below * np.maximum(1 - slack, 0.0), np.minimum(below * (1 + slack), 1.0)
 

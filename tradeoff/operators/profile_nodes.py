@@ -95,8 +95,8 @@ def under(nodes: Nodes) -> tuple[Bounds[Array], Array]:
     low, high, wide = nodes.lower, nodes.upper, np.diff(nodes.epsilon) >= _WIDEST
     inner = Bounds.of(nodes.epsilon[1:-1]) - nodes.epsilon[:-2]
     later = Bounds.of(nodes.epsilon[2:]) - nodes.epsilon[1:-1]
-    # Slopes in t, steeper than the truth on the left: delta' >= -1 in s at s = 1, and >= the slope of the cell
-    # before; flatter on the right, by the cell after.
+    # Slopes in t, steeper than the truth on the left: delta' >= -1 in s at s = 1, and >= the slope of the
+    # cell before; flatter on the right, by the cell after.
     falls = ((Bounds.of(low[1:-1]) - high[:-2]) / -expm1(-inner)).lower
     gains = ((Bounds.of(low[1:-1]) - high[2:]) / expm1(minimum(later, _WIDEST)) * exp(-inner)).lower
     left = np.append(-1.0, falls)
