@@ -97,7 +97,7 @@ class Hooks(ABC):
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         """Bound Q(L = +inf) = 1 - f(0); closed forms know it to the last bit where it is a parameter."""
-        q = self.q_plus
+        q = self.q_plus  # a product or a difference of parameters: two roundings
         return Bounds(q, q) if q in {0.0, 1.0} else held(*around(q, 4))
 
     @property

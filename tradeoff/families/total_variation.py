@@ -102,6 +102,7 @@ class TotalVariation(SymmetricFamily):
         return self._bounds(self.kept_0 or Fraction(0))
 
     def _bounds(self, share: Fraction) -> Bounds:
+        # What is no longer exact is right to more than 300 digits, and rounded once.
         return rational(share) if self.exact else clip(held(*around(float(share), 2)), 0.0, 1.0)
 
     @property
