@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
 
 MEGABYTE = 2**20
+"""Bytes below which no engine can work."""
+
 _MOST_JOBS = 1024
 """More workers than any machine has cores for; joblib would start them all."""
 
@@ -167,8 +169,7 @@ class Certified:
 def certified_beta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
     """Bound f(alpha) by the hook of the curve and what holds of every curve."""
     lower, upper = curve.beta_bounds(alpha, tol)
-    upper = np.minimum(upper, 1 - alpha)  # 1 - alpha is exact or rounded to nearest, and f <= 1 - alpha
-    upper = np.where(alpha > 0, np.nextafter(upper, 1.0), upper)
+    upper = np.minimum(upper, (1 - Bounds.of(alpha)).upper)
     lower, upper = np.clip(lower, 0.0, upper), np.clip(upper, 0.0, 1.0)
     first, last = alpha == 0, alpha == 1
     least, most = _start(curve)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
-
-import numpy as np
 
 from tradeoff.composition.cache import Cache
 from tradeoff.composition.explain import Explanation
 from tradeoff.composition.options import query_options
 from tradeoff.curves.asking import Certified, How
-from tradeoff.curves.parameters import Number, Numbers, Value, count
-from tradeoff.errors import KindError, NoClosedForm, SymbolError, shown
-from tradeoff.intervals.bounds import Bounds, Pair, held
-from tradeoff.intervals.roots import bracket_root
-from tradeoff.intervals.rounding import UNIT, Array, around
+from tradeoff.curves.hooks import Hooks
+from tradeoff.curves.parameters import Number, Numbers, count
+from tradeoff.errors import KindError, NoClosedForm, shown
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.rounding import Array
 from tradeoff.loss.law import LossLaw
 
 if TYPE_CHECKING:
@@ -34,138 +31,14 @@ CHOICES = 4
 Hypothesis = Literal["either-order", "both-orders", "profile"]
 
 
-class TradeOff(ABC):
+class TradeOff(Hooks):
     """Trade-off function f = T(P, Q): the least type II error at each type I error.
 
     A new family gives ``beta_bounds``, ``delta_bounds`` and ``symmetric``; everything else has a default.
     Where some losses are infinite it says so by ``q_plus`` (and ``mass_at_infinity``, ``p_minus``);
     ``sup_loss`` and ``epsilon_bounds`` make answers narrower, ``loss_law`` lets the engines compose it, and
     ``group``, ``inverse`` and ``product`` hold closed forms.
-
-    Notes
-    -----
-    The three hooks ``beta_bounds``, ``delta_bounds`` and ``epsilon_bounds`` are what questions are answered
-    from: they get checked numbers, and may answer wider than ``tol``, which is then refused for them.
-    Whatever they return is taken to hold the truth, rounding included: ``tradeoff.Bounds`` has arithmetic
-    that does.
     """
-
-    # What a subclass answers.
-
-    @abstractmethod
-    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        """Bound f(alpha): the hook behind ``f(alpha)`` and ``f.bounds(alpha)``.
-
-        Parameters
-        ----------
-        alpha
-            Type I errors in [0, 1]; one-dimensional.
-        tol
-            Width wanted, relative to min(beta, 1 - alpha - beta); None: as good as a second or so allows.
-
-        Returns
-        -------
-        pair of arrays
-            A lower and an upper bound for each entry, each a function of its own entry alone.
-        """
-
-    @abstractmethod
-    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        """Bound delta(epsilon) = sup_alpha 1 - f(alpha) - e^eps alpha: the hook behind ``f.delta``.
-
-        Parameters
-        ----------
-        epsilon
-            Finite losses in nats, of either sign; one-dimensional.
-        tol
-            Relative width wanted; None: as good as a second or so allows.
-
-        Returns
-        -------
-        pair of arrays
-            A lower and an upper bound for each entry, each a function of its own entry alone.
-        """
-
-    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        """Bound the least epsilon with delta(epsilon) <= delta: the hook behind ``f.epsilon``.
-
-        Unless overridden it is found by bisection on ``delta_bounds``, some dozen calls for all entries.
-
-        Parameters
-        ----------
-        delta
-            Probabilities in (Q(L = inf), 1); one-dimensional.
-        tol
-            Absolute width wanted; None: as good as a second or so allows.
-
-        Returns
-        -------
-        pair of arrays
-            A lower and an upper bound for each entry, each a function of its own entry alone.
-        """
-        lower, _ = bracket_root(lambda e: self.delta_bounds(e, None)[0], delta)
-        _, upper = bracket_root(lambda e: self.delta_bounds(e, None)[1], delta)
-        return lower, upper
-
-    @property
-    @abstractmethod
-    def symmetric(self) -> bool:
-        """Whether f = f^-1, so that one curve speaks for both orders of the pair."""
-
-    @property
-    def q_plus(self) -> float:
-        """Return Q(L = +inf) = 1 - f(0): the delta that no epsilon removes."""
-        return 0.0
-
-    @property
-    def mass_at_infinity(self) -> Bounds[float]:
-        """Bound Q(L = +inf) = 1 - f(0); closed forms know it to the last bit where it is a parameter."""
-        q = self.q_plus
-        return Bounds(q, q) if q in {0.0, 1.0} else held(*around(q, 4))
-
-    @property
-    def p_minus(self) -> float:
-        """Return P(L = -inf) = 1 - inf{alpha : f(alpha) = 0}."""
-        return self.q_plus if self.symmetric else 0.0
-
-    @property
-    def sup_loss(self) -> float:
-        """Return sup L over the finite losses, in nats: epsilon(Q(L = inf))."""
-        return np.inf
-
-    @property
-    def least_sup_loss(self) -> float:
-        """Return a lower bound on sup L: ``sup_loss`` is rounded up where it is computed."""
-        return rounded_down(self.sup_loss) if self.composed else self.sup_loss
-
-    @property
-    def leak(self) -> float | None:
-        """Return delta if the curve is f_{0,delta}, which only scales the axes of what it multiplies."""
-        return None
-
-    @property
-    def kept(self) -> Bounds[float]:
-        """Bound 1 - ``leak``."""
-        return 1 - Bounds.of(self.leak or 0.0)
-
-    @property
-    def inf_loss(self) -> Bounds[float]:
-        """Bound inf L over the finite losses, in nats: minus sup L of the inverse."""
-        return Bounds(-np.inf, np.inf)
-
-    def kl(self) -> Value:
-        """Kullback-Leibler divergence KL(P || Q), in nats."""
-        raise NoClosedForm(
-            f"no closed form of the divergence of {self!r} is known; ask limits.kl, or law.mean"
-        )
-
-    def renyi(self, order: float) -> Value:
-        """Renyi divergence of the given order, in nats."""
-        raise NoClosedForm(f"no closed form of the divergences of {self!r} is known; order = {shown(order)}")
-
-    def loss_law(self) -> LossLaw:
-        """Return the law of L in the form the engines take."""
-        raise NoClosedForm(f"{self!r} hands out no law of L; ask its bounds, or take f.lower / f.upper")
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
         """Return laws of curves below and above: one law twice where it is exact, else the whole curves'."""
@@ -174,10 +47,6 @@ class TradeOff(ABC):
         except NoClosedForm:
             return self.lower.loss_law(), self.upper.loss_law()
         return law, law
-
-    def power_law(self, n: int) -> LossLaw | None:
-        """Return the exact law of L of the n-fold product where there is one; else the engines compose."""
-        return None
 
     @classmethod
     def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff | None:
@@ -197,35 +66,6 @@ class TradeOff(ABC):
         from tradeoff.operators.inverse import inverse
 
         return inverse(self)
-
-    @property
-    def free_symbols(self) -> frozenset[Any]:
-        """Symbols that must be substituted before a number can be asked."""
-        return frozenset()
-
-    def require_numbers(self) -> None:
-        """Raise ``SymbolError`` if symbols are left: where a number is asked, none of them has one."""
-        if self.free_symbols:
-            names = ", ".join(sorted(map(str, self.free_symbols)))
-            raise SymbolError(
-                f"{self!r} has free symbols {names}; substitute numbers first, with .subs({{...}})"
-            )
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the curve without what it remembers: tables weigh megabytes, and can be made again."""
-        return {name: value for name, value in vars(self).items() if name not in self._remembered()}
-
-    @classmethod
-    def _remembered(cls) -> set[str]:
-        return {
-            name
-            for kind in cls.__mro__
-            for name, value in vars(kind).items()
-            if isinstance(value, cached_property)
-        }
-
-    composed: bool = False
-    """Whether the curve's numbers come from engines or from other curves, not from a closed form."""
 
     # Questions: the safe side.
 
@@ -481,11 +321,6 @@ class TradeOff(ABC):
     def upper(self) -> PiecewiseLinear:
         """Piecewise-linear curve at or above f for every alpha."""
         return self._whole.upper
-
-
-def rounded_down(sup_loss: float) -> float:
-    """Return a loss below every one that rounds up to this."""
-    return sup_loss if np.isinf(sup_loss) or sup_loss == 0 else sup_loss - UNIT * (64 * abs(sup_loss) + 8)
 
 
 def operand(value: object) -> TradeOff:

@@ -7,6 +7,7 @@ of its result; refining the result means refining the operands.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import SymbolError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.concave import conjugate
+from tradeoff.intervals.functions import clip, where
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.law import LossLaw
 
@@ -23,7 +25,17 @@ if TYPE_CHECKING:
     from tradeoff.operators.tabulate import Tabulated
 
 _LOG_STEP = 0.25
+"""Step in log s of the points to begin with; cells that matter are halved."""
+
+_FAR = 40.0
+"""log s up to which points are laid out: e^-40 is nothing beside 1, and one line does beyond."""
+
 _SIDES = 400
+"""Nodes of whole curves made of beta, for which every node is dear."""
+
+_UNITS = 10
+"""Units of 2^-53 by which NumPy's log and exp may miss, 8, and what is made of them by two roundings more."""
+
 _STEEPEST = 700.0
 """Loss whose e^eps is still a float."""
 
@@ -109,45 +121,45 @@ class OfBeta(Derived):
         return type(self)(*(getattr(operand, side) for operand in self.operands), *self.parameters)
 
 
-def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
-    """Bound f(alpha) = sup_s 1 - delta(log s) - s alpha (Dong, Roth, Su 2022, Proposition 2.12)."""
-
-    def profile(s: Array) -> Pair:
-        positive = s > 0
-        low, high = np.ones(len(s)), np.ones(len(s))
-        low[positive], high[positive] = (
-            np.clip(side, 0.0, 1.0) for side in curve.delta_bounds(np.log(s[positive]), None)
-        )
-        # The rounding of log s moves epsilon; delta changes by at most s d(log s).
-        slack = 4 * UNIT * s * (1 + np.abs(np.log(np.where(positive, s, 1.0))))
-        return low - slack, high + slack
-
-    top = 1 + min(curve.sup_loss, 40.0)
-    points = np.append(0.0, np.exp(np.arange(-40.0, top + _LOG_STEP, _LOG_STEP)))
-    low, high = conjugate(profile, alpha, points, tol)
+def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None, *, steep: bool = False) -> Pair:
+    """Bound f(alpha) = sup_s 1 - delta(log s) - s alpha (Dong, Roth, Su 2022, 2.12); ``steep``: s >= 1."""
+    top = 1 + np.clip(curve.sup_loss, 0.0, _FAR)
+    points = np.exp(np.arange(0.0 if steep else -_FAR, top + _LOG_STEP, _LOG_STEP))
+    points = points if steep else np.append(0.0, points)
+    low, high = conjugate(partial(_in_ratio, curve), alpha, points, tol)
     # Beyond the last point delta is at least Q(L = inf), and s alpha only grows.
     start = 1 - curve.mass_at_infinity
     beyond = (start - points[-1] * Bounds.of(alpha)).upper
     high = np.where(alpha == 0, start.upper, np.maximum(high, beyond))
-    return np.maximum(low, 0.0), high
+    return np.maximum(low, 0.0), np.maximum(high, 0.0)
+
+
+def _in_ratio(curve: TradeOff, s: Array) -> Pair:
+    """Bound delta(log s)."""
+    epsilon = np.log(np.where(s > 0, s, 1.0))
+    found = clip(Bounds(*curve.delta_bounds(epsilon, None)), 0.0, 1.0)
+    # The rounding of log s moves epsilon, and delta falls by s P(L > eps) <= min(s, 1) a nat.
+    moved = _UNITS * UNIT * np.minimum(s, 1.0) * np.abs(epsilon)
+    low, high = where(s > 0, found + Bounds(-moved, moved), 1.0)
+    return low, high
 
 
 def delta_from_beta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
     """Bound delta(eps) = sup_alpha 1 - f(alpha) - e^eps alpha (the same)."""
 
     def value(alpha: Array) -> Pair:
-        low, high = curve.beta_bounds(np.minimum(alpha, 1.0), None)
-        return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+        low, high = clip(Bounds(*curve.beta_bounds(np.minimum(alpha, 1.0), None)), 0.0, 1.0)
+        return low, high
 
     tiny = np.geomspace(1e-20, 0.5, 100)
     points = np.unique(np.concatenate([[0.0], tiny, 1 - tiny[tiny > 1e-14], [1.0]]))
     slopes = np.exp(np.minimum(epsilon, _STEEPEST))
-    low, high = conjugate(value, slopes, points, tol)
-    slack = 4 * UNIT * (1 + np.abs(epsilon))
+    # The slope is rounded, relative to itself, and s alpha <= 1 where 1 - f(alpha) - s alpha >= 0 is largest.
+    found = Bounds(*conjugate(value, slopes, points, tol)) + Bounds(-_UNITS * UNIT, _UNITS * UNIT)
     # A steeper line than was asked leaves less: beyond the last slope delta is known from above, and by what
     # lies at infinity.
-    low = np.where(epsilon > _STEEPEST, 0.0, low)
-    return np.maximum(low - slack, curve.mass_at_infinity.lower), np.minimum(high + slack, 1.0)
+    low = np.where(epsilon > _STEEPEST, 0.0, found.lower)
+    return np.maximum(low, curve.mass_at_infinity.lower), np.minimum(found.upper, 1.0)
 
 
 def sides(curve: TradeOff) -> tuple[PiecewiseLinear, PiecewiseLinear]:

@@ -41,6 +41,7 @@ MOST = 2**53
 """Up to here every whole number is a float."""
 
 _TOO_LARGE = f"give a number that a float holds, at most {np.finfo(float).max:.4g} in size"
+"""What two errors advise."""
 
 
 def is_symbol(value: Any) -> bool:

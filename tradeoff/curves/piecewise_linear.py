@@ -106,10 +106,10 @@ class PiecewiseLinear(TradeOff):
     def of_wholes(cls, alpha: Sequence[int], beta: Sequence[int]) -> PiecewiseLinear:
         """Return the curve with these convex vertices, multiples of 2^-1074."""
         x, y, rests = _in_floats(alpha, beta)
-        return cls._of(x, y, rests, exact=False)
+        return cls.of_checked(x, y, rests, exact=False)
 
     @classmethod
-    def _of(cls, alpha: Any, beta: Any, rests: tuple[Any, Any], *, exact: bool) -> PiecewiseLinear:
+    def of_checked(cls, alpha: Any, beta: Any, rests: tuple[Any, Any], *, exact: bool) -> PiecewiseLinear:
         """Return a curve whose vertices have been checked before."""
         curve = cls.__new__(cls)
         curve.exact, curve.alpha, curve.beta, curve.complements = exact, alpha, beta, rests
@@ -176,7 +176,8 @@ class PiecewiseLinear(TradeOff):
         return 1 - self.alpha, 1 - self.beta
 
     @cached_property
-    def _points(self) -> tuple[Array, Array, Array, Array]:
+    def points(self) -> tuple[Array, Array, Array, Array]:
+        """Return alpha, beta, 1 - alpha and 1 - beta of the vertices in floats."""
         return (
             *(v.astype(float) for v in (self.alpha, self.beta)),
             *(v.astype(float) for v in self.complements),
@@ -188,7 +189,7 @@ class PiecewiseLinear(TradeOff):
                 np.array([tuple(rational(self.at(Fraction(a)))) for a in alpha.tolist()]).reshape(-1, 2).T
             )
             return low, high
-        x, y, rest, power = self._points
+        x, y, rest, power = self.points
         left = 1 - alpha
         k = (
             np.where(
@@ -199,8 +200,8 @@ class PiecewiseLinear(TradeOff):
             - 1
         )
         k, after = np.clip(k, 0, len(x) - 1), np.clip(k + 1, 0, len(x) - 1)
-        # y1 + (y0 - y1) b/(a + b), a and b the distances to either vertex: sums and products of what is
-        # positive.
+        # y1 + (y0 - y1) b/(a + b), a and b the distances to either vertex, of two roundings each: sums and
+        # products of what is positive, 9 roundings in all, for which 16 units are charged.
         before, beyond = distance(x[k], rest[k], alpha, left), distance(alpha, left, x[after], rest[after])
         share = beyond / np.where(before + beyond > 0, before + beyond, 1.0)
         value = np.where(before > 0, y[after] + (y[k] - y[after]) * share, y[k])
@@ -218,10 +219,12 @@ class PiecewiseLinear(TradeOff):
 
     def _gain(self, epsilon: float) -> tuple[float, float]:
         """Bound the largest 1 - y - s x = 1 - s + s (1 - x) - y, s = e^eps: by the terms that are small."""
-        x, y, rest, power = self._points
+        x, y, rest, power = self.points
         s, fold, units = np.exp(epsilon), np.expm1(epsilon), 8 + 4 * abs(epsilon)
         left = x <= 0.5
         gain = np.where(left, power - s * x, s * rest - y - fold)
+        # NumPy's e^eps errs by at most 8 units and |eps| is exact; each product and sum adds one of its
+        # terms.
         error = UNIT * np.where(left, 8 * power + units * s * x, units * s * rest + 8 * y + 8 * abs(fold))
         error += TINY * (x > 0)  # a product below the normal floats
         return float(np.max(gain - error)), float(np.max(gain + error))
@@ -247,11 +250,11 @@ class PiecewiseLinear(TradeOff):
 
     def inverse(self) -> PiecewiseLinear:
         rest, power = self.complements
-        return self._of(self.beta[::-1], self.alpha[::-1], (power[::-1], rest[::-1]), exact=self.exact)
+        return self.of_checked(self.beta[::-1], self.alpha[::-1], (power[::-1], rest[::-1]), exact=self.exact)
 
     def floats(self) -> PiecewiseLinear:
         """Return the same curve in floats (vertices rounded; violations below 1e-12 repaired downwards)."""
-        return PiecewiseLinear(*(v.tolist() for v in self._points[:2])) if self.exact else self
+        return PiecewiseLinear(*(v.tolist() for v in self.points[:2])) if self.exact else self
 
     def atoms(self) -> tuple[Any, Any]:
         """Return the P- and Q-masses of the segments, by decreasing ratio, from the small numbers."""
@@ -272,7 +275,7 @@ class PiecewiseLinear(TradeOff):
     def group(self, k: int) -> TradeOff:
         """Guarantee for groups of k, 1 - (1 - f)^(o k), exact in fractions while k is at most 32."""
         k = count("k", k)
-        short = self.exact and k <= _LARGEST_GROUP and k * self._bits <= _LONGEST
+        short = self.exact and k <= _LARGEST_GROUP and k * self.bits <= _LONGEST
         if not (short and self.symmetric):
             return super().group(k)
         result = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
@@ -281,7 +284,8 @@ class PiecewiseLinear(TradeOff):
         return result
 
     @property
-    def _bits(self) -> int:
+    def bits(self) -> int:
+        """Return the binary digits of the longest vertex."""
         return max(v.denominator.bit_length() for vertex in self.vertices for v in vertex)
 
     def _after(self, f: PiecewiseLinear) -> PiecewiseLinear:
@@ -291,7 +295,7 @@ class PiecewiseLinear(TradeOff):
             np.array([*f.alpha, *(a for a in preimages if a is not None)], dtype=self.alpha.dtype)
         )
         beta = [self.at(1 - f.at(a)) for a in alpha]
-        _capped(len(alpha))
+        capped(len(alpha))
         return PiecewiseLinear(alpha.tolist(), beta)
 
     def at(self, alpha: Any) -> Any:
@@ -328,7 +332,7 @@ class PiecewiseLinear(TradeOff):
         return hash((self.exact, tuple(self.alpha.tolist()), tuple(self.beta.tolist())))
 
     def __repr__(self) -> str:
-        short = self.exact and self._bits <= _SHOWN
+        short = self.exact and self.bits <= _SHOWN
         pairs = [
             f"({a}, {b})" if short else f"({float(a):.6g}, {float(b):.6g})"
             for a, b in zip(self.alpha, self.beta, strict=True)
@@ -337,67 +341,13 @@ class PiecewiseLinear(TradeOff):
         return f"PL[{', '.join(shown)}]{'' if self.symmetric else ' (one order)'}"
 
 
-def _capped(size: int) -> None:
+def capped(size: int) -> None:
+    """Refuse a curve of too many vertices."""
     if size > MAX_VERTICES:
         raise SizeError(
             f"an exact curve of {size} vertices is above the cap of {MAX_VERTICES}; "
             "use .floats(), which the engine composes"
         )
-
-
-def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
-    """Tensor product: all products of atoms, by decreasing ratio; exact in fractions."""
-    _capped((len(f.alpha) - 1) * (len(g.alpha) - 1) + 1)
-    (p, q), (r, s) = f.atoms(), g.atoms()
-    mass_p, mass_q = np.multiply.outer(p, r).ravel(), np.multiply.outer(q, s).ravel()
-    order = sorted(range(len(mass_p)), key=lambda k: mass_q[k] / mass_p[k], reverse=True)
-    start = f.beta[0] * g.beta[0]
-    alpha, beta = (
-        np.append(0 * start, np.cumsum(mass_p[order])),
-        start - np.append(0 * start, np.cumsum(mass_q[order])),
-    )
-    return PiecewiseLinear(alpha.tolist(), beta.tolist())
-
-
-def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -> PiecewiseLinear | None:
-    """Return the product of powers in fractions; None if it takes ``work`` products of 150-bit numbers."""
-    result = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
-    for f in (f for f, n in factors for _ in range(n)):
-        work -= (len(result.alpha) - 1) * (len(f.alpha) - 1) * (1 + result._bits / 150)  # noqa: SLF001 - of this class
-        if work < 0:
-            return None
-        result = product(result, f)
-    return result
-
-
-def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> PiecewiseLinear:
-    """Return max{f, g}, or the convex hull of min{f, g}: corners of both, and crossings in fractions."""
-    one, two = f.rational(), g.rational()
-    alpha = np.unique(np.concatenate([one.alpha, two.alpha]))
-    first, second = (np.array([curve.at(a) for a in alpha], dtype=alpha.dtype) for curve in (one, two))
-    gap = first - second
-    k = np.flatnonzero(gap[:-1] * gap[1:] < 0)
-    crossing = alpha[k] + (alpha[k + 1] - alpha[k]) * gap[k] / (gap[k] - gap[k + 1])
-    alpha = np.unique(np.concatenate([alpha, crossing]))
-    first, second = (np.array([curve.at(a) for a in alpha], dtype=alpha.dtype) for curve in (one, two))
-    points = (alpha, np.maximum(first, second)) if largest else lower_hull(alpha, np.minimum(first, second))
-    return _as_given(PiecewiseLinear(*(v.tolist() for v in points)), f, g)
-
-
-def _as_given(result: PiecewiseLinear, *sources: PiecewiseLinear) -> PiecewiseLinear:
-    """Return a curve in the floats of its sources if it has no vertex but theirs."""
-    known = {
-        at: place
-        for f in sources
-        if not f.exact
-        for at, place in zip(f.vertices, zip(*f._points, strict=True), strict=True)  # noqa: SLF001
-    }
-    if not set(result.vertices) <= set(known):
-        return result
-    x, y, rest, power = (
-        np.array(column) for column in zip(*(known[at] for at in result.vertices), strict=True)
-    )
-    return PiecewiseLinear._of(x, y, (rest, power), exact=False)  # noqa: SLF001 - as above
 
 
 def _in_floats(alpha: Sequence[int], beta: Sequence[int]) -> tuple[Any, Any, tuple[Any, Any]]:

@@ -94,7 +94,7 @@ class Gaussian(SymmetricFamily):
         # from 0 beyond 40.
         above, below = epsilon / self.mu, self.mu / 2
         low, high = np.where(above < below, 1 - UNIT, 0.0), np.where(above < below, 1.0, TINY)
-        near = np.abs(above - below) - 8 * UNIT * (above + below) < 40
+        near = np.abs(above - below) - 8 * UNIT * (above + below) < 40  # each is rounded once, and so is a
         low[near], high[near] = hockey_stick(epsilon[near], self.mu) if self.mu < _UNRESOLVED else (0.0, 1.0)
         return low, high
 

@@ -52,6 +52,7 @@ class Laplace(SymmetricFamily):
         high, low, exponent = grown(self.epsilon_0)
         with np.errstate(over="ignore"):
             scaled = np.ldexp(alpha, exponent)
+        # ``low`` is the rounding of ``high``, at most one unit.
         mantissa = held(*around(high, 1)) if low else Bounds.of(high)
         share = mantissa * held(np.minimum(scaled, np.finfo(float).max), scaled)  # e^eps alpha
         far = exp(

@@ -22,32 +22,31 @@ from tradeoff.loss.law import LossLaw
 from tradeoff.loss.shifted import Shape, ShiftLaw
 from tradeoff.loss.tails import AssumedLaw
 
-_MAX_POWER, _MAX_SHIFT = 100.0, 500.0
+_MAX_POWER = 100.0
+"""Power of a generalised normal law up to which its density is known to stated accuracy."""
+
+_MAX_SHIFT = 500.0
+"""Scales of shift up to which e^loss of every law is a float."""
+
 _MIRRORED = {"gumbel_r": "gumbel_l", "gumbel_l": "gumbel_r"}
+"""Laws whose other order is the shift of another law."""
+
 _SYMMETRIC = {"norm", "laplace", "logistic", "hypsecant", "gennorm"}
+"""Laws whose shifts are the same in both orders."""
+
 _SHAPES: dict[str, Callable[[float], Shape]] = {
     "logistic": log_concave.Logistic,
     "hypsecant": log_concave.HyperbolicSecant,
     "gumbel_r": log_concave.Gumbel,
     "gumbel_l": log_concave.GumbelLeft,
 }
+"""Laws with an analysed quadrature."""
+
 _HEAVY = {
-    "t",
-    "cauchy",
-    "skewcauchy",
-    "foldcauchy",
-    "halfcauchy",
-    "levy",
-    "levy_l",
-    "levy_stable",
-    "pareto",
-    "lomax",
-    "lognorm",
-    "nct",
-    "burr",
-    "burr12",
-    "fisk",
+    *("t", "cauchy", "skewcauchy", "foldcauchy", "halfcauchy", "levy", "levy_l", "levy_stable"),
+    *("pareto", "lomax", "lognorm", "nct", "burr", "burr12", "fisk"),
 }
+"""Laws with tails too heavy to be log-concave: nobody's word makes them so."""
 
 
 class LocationShift(TradeOff):
@@ -150,7 +149,7 @@ class LocationShift(TradeOff):
         if self._known is not None:
             return self._either(lambda f: f.delta_bounds(epsilon, tol))
         low, high = self._law.tail(epsilon)  # type: ignore[attr-defined]  # both laws of shifts have it
-        if not self._exact_theta:  # sup L is rounded, and delta(eps) <= sup L - eps
+        if not self._exact_theta:  # sup L, at most 2 theta, is rounded, and delta(eps) <= sup L - eps
             near = np.abs(epsilon - self._shape.sup_loss) <= 4 * UNIT * self.theta
             high = np.where(near, np.maximum(high, 8 * UNIT * self.theta), high)
         return low, high

@@ -52,6 +52,7 @@ class PureDP(SymmetricFamily):
         with np.errstate(over="ignore"):
             share = np.minimum(np.ldexp(alpha, exponent), 8.0)
         product, rest = exact_product(high, share)
+        # ``low``, what 160 digits leave beside ``high``, is rounded once.
         return 1 - Bounds.of(product) - rest - held(*around(low, 2)) * share
 
     def _tail(self, epsilon: Array) -> Pair:

@@ -9,8 +9,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from tradeoff.curves.asking import How
-from tradeoff.curves.contract import TradeOff, operand, rounded_down
+from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import delta_from_beta, sides
+from tradeoff.curves.hooks import rounded_down
 from tradeoff.curves.parameters import count, is_symbol, real
 from tradeoff.curves.tensor import Factors, rule
 from tradeoff.errors import DomainError, NoClosedForm, shown
@@ -69,7 +70,7 @@ class Symbolic(TradeOff):
         if not isinstance(self.alpha, sympy.Symbol):
             raise DomainError(f"alpha = {shown(alpha)} is not a SymPy symbol")
         self.expr = forms.parsed(expr)
-        self._known, self._profile = known, profile
+        self.known, self._profile = known, profile
         if known is None and not self.free_symbols:
             check(self._evaluator, shown(self.expr))
 
@@ -99,8 +100,8 @@ class Symbolic(TradeOff):
         """
         import sympy
 
-        if self._known is not None:
-            return forms.profile(self._known, sympy.sympify(epsilon))
+        if self.known is not None:
+            return forms.profile(self.known, sympy.sympify(epsilon))
         if self._profile is not None:
             return self._profile(sympy.sympify(epsilon))
         variable, found = self._solved_profile
@@ -136,7 +137,7 @@ class Symbolic(TradeOff):
             If the curve has parameters and no solution is found or verified; a curve of numbers falls back on
             bounds.
         """
-        if self._known is not None or self.symmetric:
+        if self.known is not None or self.symmetric:
             return self
         try:
             found = inverse_expression(self.expr, self.alpha)
@@ -154,8 +155,8 @@ class Symbolic(TradeOff):
     def group(self, k: int) -> TradeOff:
         """Guarantee for groups of k, 1 - (1 - f)^(o k), for symmetric f."""
         k = count("k", k, 1)
-        if self._known is not None:
-            expression, known = forms.group(self._known, self.alpha, k)
+        if self.known is not None:
+            expression, known = forms.group(self.known, self.alpha, k)
             return Symbolic(expression, self.alpha, known=known)
         if not self.symmetric:
             raise NoClosedForm(
@@ -201,7 +202,7 @@ class Symbolic(TradeOff):
         n = count("n", n)
         if n == 1:
             return self
-        power = _formula(self._known**n, self.alpha) if self._known is not None else None
+        power = _formula(self.known**n, self.alpha) if self.known is not None else None
         if power is not None:
             return power
         if self.free_symbols:
@@ -214,7 +215,7 @@ class Symbolic(TradeOff):
     def subs(self, values: Mapping[Any, Any]) -> Symbolic:
         """Replace symbols; floats are taken as the rational numbers they are."""
         replaced = {key: forms.exact(value) for key, value in resolved(self, values).items()}
-        known = substitute(self._known, values, strict=False) if self._known is not None else None
+        known = substitute(self.known, values, strict=False) if self.known is not None else None
         profile = self._profile
 
         def substituted(epsilon: Any) -> Any:
@@ -257,7 +258,7 @@ class Symbolic(TradeOff):
     def _profile_evaluator(self) -> Evaluator | None:
         import sympy
 
-        if self._known is None and self._profile is None:
+        if self.known is None and self._profile is None:
             return None
         variable = sympy.Dummy("epsilon", real=True)
         return Evaluator(forms.exact(self.symbolic_delta(variable)), variable)
@@ -265,10 +266,7 @@ class Symbolic(TradeOff):
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = self._evaluator.bounds(alpha, digits_for(alpha))
         at_zero = alpha == 0
-        low[at_zero], high[at_zero] = (
-            np.nextafter(1 - self._lost[1], -1.0),
-            np.nextafter(1 - self._lost[0], 2.0),
-        )
+        low[at_zero], high[at_zero] = 1 - Bounds(*self._lost)
         return np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), 1.0, high)
 
     @cached_property
@@ -308,7 +306,7 @@ class Symbolic(TradeOff):
 
     @cached_property
     def symmetric(self) -> bool:
-        return self._known.symmetric if self._known is not None else own_inverse(self.expr, self.alpha)
+        return self.known.symmetric if self.known is not None else own_inverse(self.expr, self.alpha)
 
     @property
     def q_plus(self) -> float:
@@ -322,14 +320,14 @@ class Symbolic(TradeOff):
     @cached_property
     def sup_loss(self) -> float:
         return (
-            float(np.nextafter(self._known.sup_loss, np.inf))
-            if self._known is not None
+            float(np.nextafter(self.known.sup_loss, np.inf))
+            if self.known is not None
             else self._steepest.upper
         )
 
     @property
     def least_sup_loss(self) -> float:
-        return rounded_down(self._known.sup_loss) if self._known is not None else self._steepest.lower
+        return rounded_down(self.known.sup_loss) if self.known is not None else self._steepest.lower
 
     @cached_property
     def _steepest(self) -> Bounds:
@@ -344,8 +342,8 @@ class Symbolic(TradeOff):
         return self.laws()[0]
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
-        if self._known is not None:
-            return self._known.laws()
+        if self.known is not None:
+            return self.known.laws()
         lower, upper = sides(self)
         return lower.loss_law(), upper.loss_law()
 
@@ -355,12 +353,12 @@ class Symbolic(TradeOff):
         return (
             self
             if same
-            else Symbolic(self.expr.subs(self.alpha, alpha), alpha, known=self._known, profile=self._profile)
+            else Symbolic(self.expr.subs(self.alpha, alpha), alpha, known=self.known, profile=self._profile)
         )
 
     def __getstate__(self) -> dict[str, Any]:
         # Compiled formulas cannot be pickled, and are made again from the expression.
-        return {name: vars(self)[name] for name in ("expr", "alpha", "_known", "_profile")}
+        return {name: vars(self)[name] for name in ("expr", "alpha", "known", "_profile")}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Symbolic) and (self.expr, self.alpha) == (other.expr, other.alpha)
@@ -396,12 +394,12 @@ def _formula(curve: TradeOff, alpha: Any) -> Symbolic | None:
 
 def product_of(f: Symbolic, other: TradeOff) -> TradeOff | None:
     """Return the tensor product where a closed form is known: inside the families, and with f_{0,delta}."""
-    known = other._known if isinstance(other, Symbolic) else other  # noqa: SLF001 - same class
-    if f._known is not None and known is not None:  # noqa: SLF001 - same module
-        both = _formula(f._known @ known, f.alpha)  # noqa: SLF001 - same module
+    known = other.known if isinstance(other, Symbolic) else other
+    if f.known is not None and known is not None:
+        both = _formula(f.known @ known, f.alpha)
         if both is not None:
             return both
-    for one, two in ((f, known), (other, f._known)):  # noqa: SLF001 - same module
+    for one, two in ((f, known), (other, f.known)):
         lines = None if two is None else forms.two_lines(two)
         if isinstance(one, Symbolic) and lines is not None and lines[0] == 0:
             return _leaking(one.symbolic(f.alpha), lines[1])

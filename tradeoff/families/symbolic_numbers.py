@@ -12,13 +12,32 @@ from tradeoff.errors import CurveError, NoClosedForm
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import Array
 
-_DIGITS, _SPARE, _MOST_DIGITS = 30, 5, 4000
+_DIGITS = 30
+"""Digits of a value besides those that its argument costs: twenty are compared."""
+
+_SPARE = 5
+"""Digits by which terms of order one may be off at the end."""
+
+_MOST_DIGITS = 4000
+"""Digits after which what agrees so far is reported: a formula that needs more cancels to nothing."""
+
 _LEAST = 1e-323
 """Below this a bound is the least float or 0, whatever the value."""
+
 _AGREE = 1e-20
+"""Relative difference of two precisions that agree: far below the rounding of a float."""
+
 _FAR_DIGITS = 200
+"""Digits with which difference quotients over 1e-60 and 1e-90 still have a hundred."""
+
 _SLACK = 1e-12
-_TRIALS, _WANTED = 60, 4
+"""Violation of a property of trade-off functions that rounding explains."""
+
+_TRIALS = 60
+"""Random parameters tried before a formula counts as none of a trade-off function."""
+
+_WANTED = 4
+"""Random parameters at which a solution must agree with numbers."""
 
 
 def _erfcinv(y: Any) -> Any:

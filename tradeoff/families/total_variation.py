@@ -102,6 +102,7 @@ class TotalVariation(SymmetricFamily):
         return self._bounds(self.kept_0 or Fraction(0))
 
     def _bounds(self, share: Fraction) -> Bounds:
+        # What is no longer exact is right to more than 300 digits, and rounded once.
         return rational(share) if self.exact else clip(held(*around(float(share), 2)), 0.0, 1.0)
 
     @property
@@ -149,7 +150,7 @@ class TotalVariation(SymmetricFamily):
 _LONGEST = 4096
 """Binary digits up to which products stay exact fractions: 77 factors with all digits of a float."""
 
-_PRECISE = mpmath.mp.clone()
+_PRECISE = mpmath.mp.clone()  # its precision is nobody else's
 _PRECISE.prec = 400
 """Binary digits of what is too long for fractions: 10^21 factors leave more than 300 of them right."""
 

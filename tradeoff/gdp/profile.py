@@ -9,12 +9,21 @@ from numpy.typing import NDArray
 from scipy.special import ndtri, ndtri_exp
 
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.rounding import UNIT, Array, up
-from tradeoff.operators.cells import Nodes, chords, under
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import exp, log1p, maximum
+from tradeoff.intervals.roots import largest
+from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.operators.profile_nodes import Nodes, chords, under
 
 Mask = NDArray[np.bool_]
 _ULPS = 64
+"""Units of 2^-53 charged to quantiles: ``ndtri`` and ``ndtri_exp`` err by a few, their sum by one."""
+
 _MOST_MU = 64.0
+"""mu beyond which no profile is looked for: delta_{G_mu}(eps) is 1 to the last digit up to eps = 1500."""
+
+_HALVINGS = 44
+"""Halvings of an interval of length 1 to a trillionth of its place."""
 
 
 def slopes(nodes: Nodes) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
@@ -62,16 +71,11 @@ def cell_mu(nodes: Nodes, failure: float) -> Lines:
     a and c = failure + (1 - failure) b, that is mu >= Phi^-1(1 - a) + Phi^-1(b).
     """
     first, last, log_alpha = slopes(nodes)
-    start, end = nodes.epsilon[first], nodes.epsilon[last]
-    # alpha is chosen freely; the line through it is then lifted over both ends, rounding included.
-    error = 1 + UNIT * (16 + 4 * np.where(np.isfinite(log_alpha), np.abs(log_alpha), 0.0) + 4 * end)
-    with np.errstate(over="ignore", under="ignore"):
-        raw = np.maximum(
-            nodes.upper[first] + np.exp(start + log_alpha) * error,
-            nodes.upper[last] + np.exp(end + log_alpha) * error,
-        )
-    c = np.where(raw > 0, up(raw), 0.0)
-    log_a, b = log_alpha - np.log1p(-failure), np.where(c > failure, up((c - failure) / (1 - failure)), 0.0)
+    # alpha is chosen freely; the line through it is then lifted over both ends.
+    ends = (nodes.upper[k] + exp(Bounds.of(nodes.epsilon[k]) + log_alpha) for k in (first, last))
+    c = maximum(*ends).upper
+    log_a = (log_alpha - log1p(-failure)).lower
+    b = ((Bounds.of(c) - failure) / (1 - Bounds.of(failure))).upper
     needed = (b > 0) & (
         log_a < 0
     )  # else g is below 1 - c already: g <= 1 - failure, and g = 0 from 1 - failure on
@@ -83,25 +87,21 @@ def cell_mu(nodes: Nodes, failure: float) -> Lines:
         return Lines(np.maximum(mu, 0.0), log_alpha, c, mu * z - mu * mu / 2)
 
 
-def goal(mu: float, failure: float, epsilon: Array) -> tuple[Array, Array]:
+def goal(mu: float, failure: float, epsilon: Array) -> Bounds[Array]:
     """Bound failure + (1 - failure) delta_{G_mu}(eps), the profile of G_mu (x) f_{0,failure}."""
-    low, high = Gaussian(mu).bounds.delta(epsilon)
-    return (failure + (1 - failure) * low) * (1 - 8 * UNIT), (failure + (1 - failure) * high) * (1 + 8 * UNIT)
+    return failure + (1 - Bounds.of(failure)) * Gaussian(mu).bounds.delta(epsilon)
 
 
 def needed(epsilon: Array, delta: Array, failure: float) -> float:
     """Return the least mu, from below, whose profile with ``failure`` reaches delta at every node."""
 
     def short(mu: float) -> bool:
-        return bool(np.any(goal(mu, failure, epsilon)[1] < delta))
+        return bool(np.any(goal(mu, failure, epsilon).upper < delta))
 
     low, high = 0.0, 1.0
     while short(high) and high < _MOST_MU:
         low, high = high, 2 * high
-    for _ in range(44):
-        middle = (low + high) / 2
-        low, high = (middle, high) if short(middle) else (low, middle)
-    return low
+    return largest(short, low, high, _HALVINGS)
 
 
 def gaps(nodes: Nodes, mu: float, failure: float) -> tuple[float, Array]:
@@ -110,19 +110,19 @@ def gaps(nodes: Nodes, mu: float, failure: float) -> tuple[float, Array]:
     Within a cell delta_g is under its chord, so the difference is at most a piecewise linear function of s,
     and such a function over 1 + s is largest at a corner.
     """
-    below, above = goal(mu, failure, nodes.epsilon)
-    weight = np.exp(-nodes.epsilon)
-    least = float(np.max((below - nodes.upper) * weight / (1 + weight), initial=0.0)) * (1 - 16 * UNIT)
+    found = goal(mu, failure, nodes.epsilon)
+    least = ((found - nodes.upper) / (1 + exp(nodes.epsilon))).lower
     t, value = under(nodes)
-    chord = chords(nodes, above, t)
-    most = np.max((chord - value) * weight[:-1] / (1 + t + weight[:-1]), axis=0)
-    return least, np.maximum(up(most, 32), 0.0)
+    gap = maximum(Bounds.of(chords(nodes, found.upper, t)) - value, 0.0)
+    weight = exp(-nodes.epsilon[:-1])
+    most = gap * weight / (1 + t + weight)
+    return float(np.max(least, initial=0.0)), np.max(most.upper, axis=0)
 
 
 def stays_above(nodes: Nodes, mu: float, failure: float) -> Mask:
     """Whether delta_{G_mu} <= failure + (1 - failure) delta_f on all of each cell."""
     above = Gaussian(mu).bounds.delta(nodes.epsilon).upper
     t, value = under(nodes)
-    chord = chords(nodes, above, t)
-    found: Mask = np.all(chord <= (failure + (1 - failure) * value) * (1 - 8 * UNIT), axis=0)
+    least = (failure + (1 - Bounds.of(failure)) * value).lower
+    found: Mask = np.all(chords(nodes, above, t) <= least, axis=0)
     return found

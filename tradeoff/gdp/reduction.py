@@ -16,10 +16,10 @@ from tradeoff.gdp.search import FAR, by_lines, start
 from tradeoff.gdp.structure import best_case, cap, floor, lost, without_leak
 from tradeoff.gdp.trials import by_tests
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.operators.cells import Nodes, end, orders
+from tradeoff.operators.profile_nodes import Nodes, end, orders
 
 _MARGIN = 1e-11  # so that ``dominates`` can tell the reported curve from f where they touch
-_SAME = 1 - 1e-12
+_SAME = 1 - 1e-12  # a floor so close to the cap is the cap
 _APART, _NEAR_ONE = 1.01, 1 - 1e-6  # beyond, 1 - delta has lost the digits that lines need
 
 

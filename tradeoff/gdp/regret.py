@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -10,12 +9,25 @@ import numpy as np
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.gdp.profile import Mask, gaps, goal, stays_above
 from tradeoff.gdp.search import FAR
-from tradeoff.intervals.rounding import UNIT
-from tradeoff.operators.cells import Nodes
+from tradeoff.intervals.functions import exp, maximum
+from tradeoff.intervals.roots import largest
+from tradeoff.operators.profile_nodes import Nodes
 
-_ROUNDS, _MOST_NODES = 8, 1000
-_REGRET_CLOSE, _BEST_CLOSE = 1e-6, 1e-4
+_ROUNDS = 8
+"""Rounds of halving open cells: to a 256th, where the regret is known to a thousandth."""
+
+_MOST_NODES = 1000
+"""Nodes after which what is known is reported: a second for closed forms."""
+
+_REGRET_CLOSE = 1e-6
+"""Regret that nobody tells from none."""
+
+_BEST_CLOSE = 1e-4
+"""Relative width of the best case, which is shown with four digits."""
+
 _HALVINGS = 32
+"""Halvings for ten digits of mu."""
+
 _SHARP = 1e-7
 """Relative width of delta at nodes whose own bounds would hide a regret of a millionth."""
 
@@ -38,12 +50,9 @@ def regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float, Nodes
         nodes = (nodes.sharper(wide, _SHARP) if len(wide) else nodes).more(nodes.middle(open_), _SHARP)
     # From the last node on delta_g only falls, and delta_f stays above Q(L = inf).
     last = nodes.epsilon[-1:]
-    tail = (
-        float(goal(mu, failure, last)[1][0] - nodes.curve.mass_at_infinity.lower)
-        / (1 + np.exp(min(last[0], 700.0)))
-        * (1 + 8 * UNIT)
-    )
-    return max(0.0, least), max(float(np.max(most)), float(tail)), nodes
+    gap = goal(mu, failure, last) - nodes.curve.mass_at_infinity.lower
+    tail = maximum(gap, 0.0) / (1 + exp(last))
+    return least, max(float(np.max(most)), float(tail.upper[0])), nodes
 
 
 def best_mu(nodes: Nodes, failure: float, most: float) -> float:
@@ -51,21 +60,13 @@ def best_mu(nodes: Nodes, failure: float, most: float) -> float:
     low, most = 0.0, most if np.isfinite(most) else FAR
     # Without failure the tail of f must be heavier than any Gaussian's: no node can say that.
     for _ in range(_ROUNDS if max(failure, nodes.curve.mass_at_infinity.lower) > 0 else 0):
-        low = _largest(partial(_holds, nodes, failure), low, most)
-        high = _largest(partial(_may_hold, nodes, failure), low, most)
+        low = largest(partial(_holds, nodes, failure), low, most, _HALVINGS)
+        high = largest(partial(_may_hold, nodes, failure), low, most, _HALVINGS)
         open_ = ~_below(nodes, failure, (low + 3 * high) / 4)
         if high - low <= _BEST_CLOSE * high or not open_.any() or len(nodes.epsilon) > _MOST_NODES:
             break
         beyond = nodes.epsilon[-1:] * (1.1 if open_[-1] else 1.0)
         nodes = nodes.more(np.append(nodes.middle(np.flatnonzero(open_[:-1])), beyond))
-    return low
-
-
-def _largest(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Return the largest argument, to ten digits, at which a statement still holds; it holds at ``low``."""
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
     return low
 
 

@@ -12,10 +12,29 @@ from tradeoff.errors import NoClosedForm
 from tradeoff.gdp.profile import Lines, cell_mu, needed, slopes
 from tradeoff.intervals.rounding import Array
 from tradeoff.loss.discrete import AtomicLaw
-from tradeoff.operators.cells import Nodes
+from tradeoff.operators.profile_nodes import Nodes
 
-_ROUNDS, _MOST_NODES, _CLOSE = 12, 1000, 1e-9
-_WIDE, _SHARP, _FEW, _AGAIN = 1e-7, 1e-8, 64, 8
+_ROUNDS = 12
+"""Rounds of asking inside cells; each leaves a quarter of a smooth one's excess, or less."""
+
+_MOST_NODES = 1000
+"""Nodes after which what is known is reported: a second for closed forms."""
+
+_CLOSE = 1e-9
+"""Relative width of mu that is good enough."""
+
+_WIDE = 1e-7
+"""Relative width of delta at a node that is worth asking again."""
+
+_SHARP = 1e-8
+"""Relative width that is then asked."""
+
+_FEW = 64
+"""Nodes asked again at once: an engine takes milliseconds each."""
+
+_AGAIN = 8
+"""Rounds of asking again."""
+
 FAR = 40.0  # e^-40 is below every answer that a float resolves beside 1
 
 

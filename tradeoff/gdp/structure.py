@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-
-import numpy as np
+from collections.abc import Iterable
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import exp, log1p, sqrt, total, whole
 from tradeoff.intervals.normal import quantile_above
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.operators.group import Group
@@ -33,13 +34,12 @@ def _by_parts(f: TradeOff) -> float:
     if isinstance(f, Gaussian):
         return float(f.mu)
     if isinstance(f, Tensor):
-        return math.hypot(*(math.sqrt(n) * cap(factor) for factor, n in f.factors.items())) * (
-            1 + 8 * UNIT
-        )  # no square underflows
+        parts = (math.sqrt(n) * cap(factor) for factor, n in f.factors.items())
+        return math.hypot(*parts) * (1 + 8 * UNIT)  # no square underflows; three roundings each, one of hypot
     if isinstance(f, Subsampled | Inverse | Mixture | HullOfMinimum):
         return max(cap(operand) for operand in f.operands)
     if isinstance(f, Group):
-        return f.k * cap(f.operands[0]) * (1 + 4 * UNIT) if f.operands[0].symmetric else math.inf
+        return float((whole(f.k) * cap(f.operands[0])).upper) if f.operands[0].symmetric else math.inf
     return 0.0 if isinstance(f, Identity) else math.inf
 
 
@@ -49,8 +49,7 @@ def _by_losses(f: TradeOff) -> float:
     reach = max(f.sup_loss, f.inverse().sup_loss, 0.0)
     if math.isinf(reach):
         return math.inf
-    y = float(np.logaddexp(0.0, reach)) * (1 + 4 * UNIT)
-    return 2 * quantile_above(y)
+    return 2 * quantile_above(float((reach + log1p(exp(-reach))).upper))  # log(1 + e^reach)
 
 
 def floor(f: TradeOff) -> float:
@@ -67,18 +66,18 @@ def _tail(f: TradeOff) -> float:
     if isinstance(f, Gaussian):
         return float(f.mu)
     if isinstance(f, Tensor):
-        return math.sqrt(math.fsum(n * _tail(factor) ** 2 for factor, n in f.factors.items())) * (
-            1 - 4 * UNIT
-        )
+        return _root_of_squares((_tail(factor), n) for factor, n in f.factors.items())
     return max(map(_tail, f.operands)) if isinstance(f, Subsampled | Mixture | HullOfMinimum) else 0.0
 
 
 def best_case(f: TradeOff) -> float:
     """Return a mu with f <= G_mu without failure: the Gaussian factors of a product, for f (x) h <= f."""
-    factors = f.factors
-    return math.sqrt(
-        math.fsum(n * float(g.mu) ** 2 for g, n in factors.items() if isinstance(g, Gaussian))
-    ) * (1 - 4 * UNIT)
+    return _root_of_squares((float(g.mu), n) for g, n in f.factors.items() if isinstance(g, Gaussian))
+
+
+def _root_of_squares(parts: Iterable[tuple[float, int]]) -> float:
+    """Return the root of the sum of n x^2 from below."""
+    return float(sqrt(total(whole(n) * Bounds.of(x) ** 2 for x, n in parts)).lower)
 
 
 def without_leak(f: TradeOff, failure: float) -> tuple[TradeOff, float]:

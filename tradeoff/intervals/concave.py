@@ -9,8 +9,14 @@ from numpy.typing import NDArray
 
 from tradeoff.intervals.rounding import UNIT, Array, Index
 
-_ROUNDS, _MAX_POINTS = 14, 6000
+_ROUNDS = 14
+"""Halvings of a cell: from 1/4 to 1e-5 in log s, where smooth functions are 1e-10 from their chords."""
+
+_MAX_POINTS = 6000
+"""Points of one slope after which what is known is reported."""
+
 _CLOSE = 1e-10
+"""Relative width that is aimed at where none is asked."""
 
 
 def conjugate(
@@ -77,6 +83,7 @@ def _search(
     x: Array, low_g: Array, high_g: Array, s: float, goal: float
 ) -> tuple[float, float, NDArray[np.bool_]]:
     """Return bounds for one slope, and the cells worth halving for it."""
+    # Three roundings of terms up to 1 + s x, and as many in the peaks that are made of them.
     rounding = 8 * UNIT * (1 + s * x)
     below, above = 1 - high_g - s * x - rounding, 1 - low_g - s * x + rounding
     best = float(np.max(below))

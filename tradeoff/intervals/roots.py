@@ -64,6 +64,14 @@ def _halve(function: Callable[[Array], Array], level: Array, low: Array, high: A
     return low, high
 
 
+def largest(holds: Callable[[float], bool], low: float, high: float, halvings: int = 50) -> float:
+    """Return about the largest argument at which a statement holds that holds at ``low``, and there."""
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
 def find_root(function: Callable[[float], float], low: float, high: float, tolerance: float = 1e-10) -> float:
     """Return about where an increasing function crosses 0 between two points, or the end nearest to it.
 

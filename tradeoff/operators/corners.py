@@ -19,7 +19,8 @@ from tradeoff.errors import Undecided
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.intervals.rounding import UNIT, down, up
+from tradeoff.intervals.functions import exp, log_quotient
+from tradeoff.intervals.rounding import UNIT
 from tradeoff.operators.ends import Real, Span, lost, top
 
 Verdict = bool | None
@@ -158,10 +159,9 @@ def _line(start: Point, end: Point) -> Line:
 
 
 def _logs(slope: Fraction) -> tuple[float, float]:
-    """Return floats around log s, s >= 1: from s - 1 where that is small."""
-    over, under = math.log(slope.numerator), math.log(slope.denominator)
-    value, slack = (math.log1p(slope - 1), 0.0) if slope < 2 else (over - under, 8 * UNIT * (over + under))
-    return max(float(down(value)) - slack, 0.0), float(up(value)) + slack
+    """Return floats around log s, s >= 1."""
+    low, high = log_quotient(slope, Fraction(1))
+    return max(low, 0.0), high
 
 
 def _above_lines(f: TradeOff, g: TradeOff, lines: Sequence[Line]) -> bool:
@@ -206,8 +206,8 @@ def corners_of(f: TradeOff) -> list[Corner] | None:
     goal = approximate(f)
     if goal is not None:
         epsilon, kept = goal[0], 1 - goal[1]
-        share = math.exp(-epsilon) / (1 + math.exp(-epsilon))
-        inner = kept * Fraction(max(float(down(share, 8)), 0.0)), kept * Fraction(float(up(share, 8)))
+        share = exp(-epsilon) / (1 + exp(-epsilon))
+        inner = kept * Fraction(share.lower), kept * Fraction(share.upper)
         zero, start = (Fraction(0), Fraction(0)), (kept, kept)
         return [Corner(zero, start), *([Corner(inner, inner)] if epsilon else []), Corner(start, zero)]
     if isinstance(f, PiecewiseLinear) and len(f.alpha) <= _MOST:

@@ -11,7 +11,8 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import Number, Numbers, reals
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.functions import log
+from tradeoff.intervals.rounding import Array
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,8 @@ class Dual:
 
     def _steep(self, s: Array) -> Array:
         """Return delta(log s) - 1 rounded up: asked a little before log s, as delta decreases."""
-        epsilon = np.log(s)
-        found = self.curve.bounds.delta(epsilon * (1 - 8 * UNIT * np.sign(epsilon))).upper
-        return np.where(found == 1, 0.0, np.nextafter(found - 1, 1.0))
+        found: Array = (Bounds.of(self.curve.bounds.delta(log(s).lower).upper) - 1).upper
+        return found
 
     def dual(self) -> TradeOff:
         """Return the curve f(alpha) = sup_eps 1 - delta(eps) - e^eps alpha."""

@@ -17,6 +17,7 @@ from tradeoff.intervals.functions import clip, whole
 from tradeoff.intervals.rounding import Array
 
 _MOST = 10_000
+"""Compositions of a curve without a closed form: each is a question, and together they take seconds."""
 
 
 class Group(OfBeta):

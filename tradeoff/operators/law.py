@@ -12,14 +12,20 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import Number, Numbers, choice, count, number, reals
 from tradeoff.curves.tensor import law_pair
 from tradeoff.errors import DomainError, shown
-from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.bounds import Bounds, held
+from tradeoff.intervals.functions import clip, exp, expm1
+from tradeoff.intervals.roots import largest
+from tradeoff.intervals.rounding import UNIT, Array, around
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.law import LossLaw, masses
 
 Under = Literal["P", "Q"]
-_STEP, _FARTHEST = 1e-3, 690.0
+_STEP = 1e-3
+"""Step of difference quotients: a thousandth of a nat, so that last digits cost a trillionth."""
+
+_FARTHEST = 690.0
+"""Loss whose e^t is still a float."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,9 @@ class Law:
         low, high = np.zeros(len(flat)), np.ones(len(flat))
         low[flat == np.inf] = 1.0
         lost = self.curve.p_minus if under == "P" else 0.0
-        low[flat == -np.inf], high[flat == -np.inf] = lost * (1 - 8 * UNIT), min(lost * (1 + 8 * UNIT), 1.0)
+        low[flat == -np.inf], high[flat == -np.inf] = (
+            clip(held(*around(lost, 4)), 0.0, 1.0) if lost else (0, 0)
+        )
         finite = np.isfinite(flat)
         low[finite], high[finite] = self._cdf(flat[finite], under)
         return (
@@ -97,7 +105,7 @@ class Law:
         if len(self._pairs) == 1 and self._pairs[0][0] is self._pairs[0][1] and self._pairs[0][2] == 1:
             return _single_cdf(self._pairs[0][0], at, under)
         # Where e^t is no float: P(L > t) and Q(L <= -t) are at most e^-t.
-        low = np.where((at >= _FARTHEST) & (under == "P"), 1 - UNIT, 0.0)
+        low = np.where((at >= _FARTHEST) & (under == "P"), 1 - UNIT, 0.0)  # the float below 1
         high = np.where((at <= -_FARTHEST) & (under == "Q"), 1e-290, 1.0)
         within = np.abs(at) < _FARTHEST
         low[within], high[within] = self._from_profile(at[within], under)
@@ -105,18 +113,16 @@ class Law:
 
     def _from_profile(self, at: Array, under: Under) -> tuple[Array, Array]:
         """Bound P(L > t) by the slopes of delta's chords in s = e^eps, a step to either side."""
-        before, here, after = (self.curve.bounds.delta(at + k * _STEP) for k in (-1, 0, 1))
-        scale, slack = (
-            np.exp(at),
-            16 * UNIT * (1 + np.abs(at)) / _STEP,
-        )  # t and its neighbours are rounded to UNIT |t|
-        least = np.clip((here.lower - after.upper) / (scale * np.expm1(_STEP)) * (1 - slack), 0.0, 1.0)
-        most = np.clip((before.upper - here.lower) / (scale * -np.expm1(-_STEP)) * (1 + slack), 0.0, 1.0)
-        if under == "P":
-            return _probabilities(1 - most, 1 - least)
-        return _probabilities(
-            1 - here.upper - scale * most, 1 - here.lower - scale * least
-        )  # Q(L > t) = delta(t) + e^t P(L > t)
+        t = Bounds.of(at)
+        before, here, after = (self.curve.bounds.delta(x) for x in (at - _STEP, at, at + _STEP))
+        fall, rise = (
+            (here - after) / expm1(Bounds.of(at + _STEP) - t),
+            (before - here) / -expm1(at - _STEP - t),
+        )
+        more = clip(Bounds(fall.lower, rise.upper) / exp(at), 0.0, 1.0)  # P(L > t)
+        # Q(L > t) = delta(t) + e^t P(L > t)
+        low, high = clip(1 - more if under == "P" else 1 - here - exp(at) * more, 0.0, 1.0)
+        return low, high
 
     def cumulants(self, *, under: Under = "P") -> tuple[float, float]:
         """Return mean and variance of the finite part of L, in nats: sums over the factors."""
@@ -142,12 +148,7 @@ class Law:
             return np.inf
         mean, variance = self.cumulants(under=under)
         reach = 12 * np.sqrt(variance) + 1e-9
-        low, high = mean - reach, mean + reach
-        for _ in range(50):
-            middle = (low + high) / 2
-            bounds = self.cdf(middle, under=under)
-            low, high = (middle, high) if bounds.lower + bounds.upper < 2 * level else (low, middle)
-        return float((low + high) / 2)
+        return largest(lambda t: sum(self.cdf(t, under=under)) < 2 * level, mean - reach, mean + reach)
 
     def sample(self, size: int, rng: np.random.Generator, *, under: Under = "P") -> Array:
         """Draw losses; those at infinity included. Cost grows with size times the number of rounds."""
@@ -176,11 +177,6 @@ def _losses(loss: Number | Numbers, under: Under) -> tuple[Array, tuple[int, ...
     return at.ravel(), at.shape
 
 
-def _probabilities(low: Array, high: Array) -> tuple[Array, Array]:
-    """Widen by the rounding of a difference of numbers up to 2."""
-    return np.clip(low - 8 * UNIT, 0.0, 1.0), np.clip(high + 8 * UNIT, 0.0, 1.0)
-
-
 def _single_cdf(law: LossLaw, at: Array, under: Under) -> tuple[Array, Array]:
     loss, log_p, atom_slack = law.atoms
     weight = np.exp(log_p + (loss if under == "Q" else 0.0))
@@ -189,6 +185,7 @@ def _single_cdf(law: LossLaw, at: Array, under: Under) -> tuple[Array, Array]:
     below = np.array(
         [lowest + mass + float(np.sum(weight[loss <= t])) for t, (mass, _) in zip(at, found, strict=True)]
     )
+    # Sums of masses that are known to 1e-12 where their own slack does not say more.
     slack = 1e-12 + np.array([each for _, each in found]) + float(np.max(atom_slack, initial=0.0))
     return below * np.maximum(1 - slack, 0.0), np.minimum(below * (1 + slack), 1.0)
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived, OfBeta
-from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.polygons import pointwise
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of

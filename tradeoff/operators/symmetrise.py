@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, get_args
 
-import numpy as np
-
 from tradeoff.curves.contract import Hypothesis, TradeOff
-from tradeoff.curves.derived import Derived
+from tradeoff.curves.derived import Derived, beta_from_delta
 from tradeoff.curves.parameters import choice
-from tradeoff.curves.piecewise_linear import PiecewiseLinear, pointwise
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.polygons import pointwise
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.concave import conjugate
+from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.roots import turned
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import Array
 from tradeoff.operators.inverse import inverse
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.tabulate import Tabulated, of_orders
@@ -45,9 +44,8 @@ def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
         return _by_profile(f) if isinstance(f, PiecewiseLinear) else ProfileSymmetrised(f)
     if isinstance(f, PiecewiseLinear):
         return pointwise(f, f.inverse(), largest=assume == "both-orders")
-    turned = (
-        inverse(f) if f.free_symbols else f.inverse()
-    )  # an inverse of formulas is solved for only where it is asked
+    # An inverse of formulas is solved for only where it is asked.
+    turned = inverse(f) if f.free_symbols else f.inverse()
     return Envelope(f, turned) if assume == "either-order" else maximum(f, turned)
 
 
@@ -86,30 +84,18 @@ class ProfileSymmetrised(Derived):
         return True
 
     def _tabulated(self) -> Tabulated:
-        return of_orders(
-            self.operands[0]
-        )  # h is the maximum of the lines with eps >= 0, h^-1 that of their mirror images
+        # h is the maximum of the lines with eps >= 0, h^-1 that of their mirror images.
+        return of_orders(self.operands[0])
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return self.upper.bounds.delta(epsilon).lower, self.lower.bounds.delta(epsilon).upper
 
     def _steep(self, alpha: Array) -> Pair:
-        base = self.operands[0]
-
-        def profile(s: Array) -> Pair:
-            low, high = base.bounds.delta(np.log(s))
-            slack = 4 * UNIT * s * (1 + np.log(s))
-            return low - slack, high + slack
-
-        points = np.exp(np.arange(0.0, 2 + np.clip(base.sup_loss, 0.0, 40.0), 0.25))
-        low, high = conjugate(profile, alpha, points)
-        beyond = (1 - base.mass_at_infinity - points[-1] * Bounds.of(alpha)).upper
-        return np.maximum(low, 0.0), np.maximum(np.maximum(high, beyond), 0.0)
+        return beta_from_delta(self.operands[0], alpha, None, steep=True)
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        low, high = self._steep(alpha)
-        inverse_low, inverse_high = turned(self._steep, alpha)
-        return np.maximum(low, inverse_low), np.maximum(high, inverse_high)
+        low, high = maximum_of(Bounds(*self._steep(alpha)), Bounds(*turned(self._steep, alpha)))
+        return low, high
 
     # h is f at alpha = 0 and steep there, and h^-1(0) = 1 - delta(0) is not above f(0).
 

@@ -12,9 +12,9 @@ from tradeoff.curves.parameters import Numbers, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, whole
-from tradeoff.operators.nodes import STEEPEST, Nodes, lines_below
+from tradeoff.operators.line_nodes import STEEPEST, LineNodes, lines_below
 
-_ENDS: list[Point] = [(0, ONE), (ONE, 0)]
+_ENDS: list[Point] = [(0, ONE), (ONE, 0)]  # of every curve above all others
 
 
 class Tabulated(NamedTuple):
@@ -73,7 +73,7 @@ def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
 
 def of_orders(*curves: TradeOff) -> Tabulated:
     """Return the sides of the maximum of all lines of slope <= -1 of f, and those of the last, mirrored."""
-    orders = [Nodes.of(f) for f in curves]
+    orders = [LineNodes.of(f) for f in curves]
     below, above = [order.supporting() for order in orders], [order.covering() for order in orders]
     return Tabulated(
         _curve(corners(_both(below), up=False)), _curve([*corners(_both(above), up=True), *_ENDS])

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import PrecisionError
-from tradeoff.intervals.bounds import Pair
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.functions import exp, expm1, maximum, minimum
+from tradeoff.intervals.rounding import Array
 
 _WIDEST = 700.0
 """Steps in nats from which on e^step is as good as beyond the floats."""
@@ -36,9 +37,14 @@ class Nodes:
         return cls(curve, epsilon, *_monotone(*_asked(curve, epsilon)))
 
     @property
-    def widths(self) -> Array:
-        """Return e^step - 1 for each cell, as far as floats go."""
-        return np.asarray(np.expm1(np.minimum(np.diff(self.epsilon), _WIDEST)))
+    def steps(self) -> Bounds[Array]:
+        """Bound the lengths of the cells in nats."""
+        return Bounds.of(self.epsilon[1:]) - self.epsilon[:-1]
+
+    @property
+    def widths(self) -> Bounds[Array]:
+        """Bound e^step - 1 for each cell, as far as floats go."""
+        return expm1(minimum(self.steps, _WIDEST))
 
     def more(self, epsilon: Array, tol: float | None = None) -> Nodes:
         """Ask at more nodes, and only there; to the relative width ``tol`` where it can be reached."""
@@ -81,33 +87,33 @@ def _monotone(low: Array, high: Array) -> Pair:
     return np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high)
 
 
-def under(nodes: Nodes) -> tuple[Array, Array]:
+def under(nodes: Nodes) -> tuple[Bounds[Array], Array]:
     """Return points t = s/s_a - 1 in each cell, and values there whose polygon lies below the profile.
 
     Three points a cell: its ends, and where the chords of its neighbours, prolonged, meet.
     """
-    low, high, step, width = nodes.lower, nodes.upper, np.diff(nodes.epsilon), nodes.widths
-    noise = 4 * UNIT * (low + high)
+    low, high, wide = nodes.lower, nodes.upper, np.diff(nodes.epsilon) >= _WIDEST
+    inner = Bounds.of(nodes.epsilon[1:-1]) - nodes.epsilon[:-2]
+    later = Bounds.of(nodes.epsilon[2:]) - nodes.epsilon[1:-1]
     # Slopes in t, steeper than the truth on the left: delta' >= -1 in s at s = 1, and >= the slope of the
-    # cell before.
-    falls = (low[1:-1] - high[:-2] - noise[1:-1] - noise[:-2]) / -np.expm1(-step[:-1]) * (1 + 8 * UNIT)
+    # cell before; flatter on the right, by the cell after.
+    falls = ((Bounds.of(low[1:-1]) - high[:-2]) / -expm1(-inner)).lower
+    gains = ((Bounds.of(low[1:-1]) - high[2:]) / expm1(minimum(later, _WIDEST)) * exp(-inner)).lower
     left = np.append(-1.0, falls)
-    gains = (low[1:-1] - high[2:] - noise[1:-1] - noise[2:]) / width[1:] * np.exp(-step[:-1]) * (1 - 8 * UNIT)
-    gains = np.where(step[1:] < _WIDEST, gains, 0.0)
-    right = np.append(np.maximum(gains, 0.0), 0.0)
+    right = np.append(np.where(wide[1:], 0.0, np.maximum(gains, 0.0)), 0.0)
+    width = nodes.widths
     with np.errstate(divide="ignore", invalid="ignore"):
-        meet = (low[1:] + width * right - low[:-1]) / (left + right)
-    t = np.stack([np.zeros_like(width), np.clip(np.nan_to_num(meet), 0.0, width), width])
-    value = np.maximum(low[:-1] + t * left, low[1:] + (width - t) * right)
-    value = np.where(
-        step < _WIDEST, value, low[1:]
-    )  # of a cell that no float measures all that is known is that delta falls
-    return t, np.maximum(value * (1 - 32 * UNIT), 0.0)
+        meet = (low[1:] + width.lower * right - low[:-1]) / (left + right)
+    middle = np.clip(np.nan_to_num(meet), 0.0, width.lower)
+    t = Bounds(*(np.stack([np.zeros_like(middle), middle, end]) for end in width))
+    value = maximum(low[:-1] + t * left, low[1:] + (width - t) * right).lower
+    # Of a cell that no float measures all that is known is that delta falls.
+    return t, np.maximum(np.where(wide, low[1:], value), 0.0)
 
 
-def chords(nodes: Nodes, values: Array, t: Array) -> Array:
-    """Return the chords of ``values`` at the points ``t`` of ``under``, rounded up."""
-    found: Array = (values[:-1] + (values[1:] - values[:-1]) * (t / nodes.widths)) * (1 + 8 * UNIT)
+def chords(nodes: Nodes, values: Array, t: Bounds[Array]) -> Array:
+    """Bound the chords of ``values`` at the points ``t`` of ``under`` from above."""
+    found: Array = (values[:-1] + (Bounds.of(values[1:]) - values[:-1]) * (t / nodes.widths)).upper
     return found
 
 

@@ -7,16 +7,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import exp
 from tradeoff.intervals.polygon import ONE, Line, kink, whole
-from tradeoff.intervals.rounding import UNIT, Array, down, up
+from tradeoff.intervals.rounding import UNIT, Array
 
 STEEPEST = 700.0
 """Largest epsilon asked: e^eps is still a float."""
 
 _WIDTH = 1e-3
-_REACH, _LEAST = 1e-21, 1e-290
+"""Width of whole curves that is aimed at, relative to min(beta, 1 - alpha - beta)."""
+
+_REACH = 1e-21
+"""Type I errors below which lines are laid no closer: below the 1e-20 that is promised."""
+
+_LEAST = 1e-290
+"""Least unit that a gap is divided by: the quotient is still a float."""
+
 _CLOSEST = 1e-14
-_ROUNDS, _MOST = 16, 2500
+"""Least distance of nodes in nats: e^eps tells them apart."""
+
+_ROUNDS = 16
+"""Halvings of a cell before it is left as it is."""
+
+_MOST = 2500
+"""Nodes after which no more are asked: a second for closed forms."""
 
 
 def lines_below(epsilon: Array, delta: Array) -> list[Line]:
@@ -31,13 +46,13 @@ def _line(slope: float, delta: float) -> Line:
 
 def _ratio(epsilon: Array, *, above: bool) -> list[float]:
     """Return e^eps from one side: a steeper line is lower, so that a bound on delta holds for it."""
-    s = np.exp(epsilon)
-    found: list[float] = np.where(epsilon == 0, 1.0, up(s, 4) if above else down(s, 4)).tolist()
+    s: Bounds[Array] = exp(epsilon)
+    found: list[float] = (s.upper if above else s.lower).tolist()
     return found
 
 
 @dataclass
-class Nodes:
+class LineNodes:
     """delta of one order at chosen epsilon: a little below 0, then 0, then up to where the tail ends."""
 
     f: TradeOff
@@ -47,7 +62,7 @@ class Nodes:
     last: tuple[float, float]
 
     @classmethod
-    def of(cls, f: TradeOff) -> Nodes:
+    def of(cls, f: TradeOff) -> LineNodes:
         """Choose nodes: to where the tail ends, closer where the bounds stay apart."""
         top = _top(f)
         scale = np.concatenate([np.geomspace(2.0**-20, 1.0, 41), np.linspace(0.0, 1.0, 33)[1:]]) * top
@@ -87,6 +102,7 @@ class Nodes:
         unit = np.minimum(np.minimum(np.maximum(1 - alpha - excess, UNIT), excess), np.exp(e[:-1]) * alpha)
         ratio = gap / np.maximum(unit, _LEAST)
         own = self.high - self.low
+        # Where to ask is a choice: no bound hangs on the units here, nor on those of the nodes' ends below.
         blurred = gap < 6 * np.maximum(own[1:-1], own[2:]) + 24 * UNIT * excess
         reached = alpha + excess < self.last[0] + _REACH
         open_ = np.flatnonzero((ratio > _WIDTH) & ~blurred & ~reached & (np.diff(e) > 2 * _CLOSEST))
@@ -142,6 +158,7 @@ def _meet(
         after = (2 * right[0], right[1])  # delta falls: to the left of ``right`` it is at least as large
     p, q, r, s = ((whole(x), whole(y)) for x, y in (before, left, right, after))
     found = kink((p, q), (r, s))
+    # A corner outside the cell, but for the rounding of its ends, is no corner.
     inside = found is not None and left[0] * (1 - 8 * UNIT) <= found[0] <= right[0] * (1 + 8 * UNIT)
     return found if inside else None
 

@@ -1,0 +1,46 @@
+"""Chords lie above a profile and polygons below it, everywhere in every cell: against 50 digits."""
+
+import itertools
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import tradeoff as to
+from tradeoff.intervals.roots import largest
+from tradeoff.operators.profile_nodes import Nodes, chords, under
+
+
+def gaussian(mu):
+    return lambda e: mp.ncdf(mu / 2 - e / mu) - mp.exp(e) * mp.ncdf(-mu / 2 - e / mu)
+
+
+def laplace(epsilon):
+    return lambda e: max(-mp.expm1((e - epsilon) / 2), mp.mpf(0))
+
+
+@pytest.mark.parametrize(
+    ("curve", "truth"),
+    [(to.Gaussian(1), gaussian(1)), (to.Gaussian(0.01), gaussian(mp.mpf(0.01))), (to.Laplace(3), laplace(3))],
+    ids=repr,
+)
+@pytest.mark.parametrize("step", [1e-12, 1e-6, 0.1, 2.0])
+def test_cells_are_held_from_both_sides(curve, truth, step):
+    grid = np.unique(np.concatenate([[0.0], step * np.random.default_rng(1).random(12)]))
+    nodes = Nodes.of(curve, grid)
+    t, low = under(nodes)
+    high = chords(nodes, nodes.upper, t)
+    with mp.workdps(50):
+        for k, (start, stop) in enumerate(itertools.pairwise(grid)):
+            width = mp.expm1(mp.mpf(stop) - mp.mpf(start))
+            ends = [mp.mpf(0), mp.mpf(float(t.lower[1, k])), width]
+            for (a, b), j in zip(itertools.pairwise(ends), (0, 1), strict=True):
+                for share in (0, mp.mpf(1) / 3, 1):
+                    value = truth(mp.mpf(start) + mp.log1p(a + share * (b - a)))
+                    below, above = (y[j, k] + share * (mp.mpf(y[j + 1, k]) - y[j, k]) for y in (low, high))
+                    assert below <= value <= above
+
+
+def test_the_largest_argument_at_which_something_holds():
+    assert largest(lambda x: x * x <= 2, 0.0, 2.0) == pytest.approx(2**0.5, abs=1e-14)
+    assert largest(lambda x: x * x <= 2, 0.0, 2.0) ** 2 <= 2

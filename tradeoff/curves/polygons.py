@@ -1,0 +1,66 @@
+"""Products and pointwise extremes of piecewise-linear curves, in the arithmetic of their vertices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+
+from tradeoff.curves.piecewise_linear import PiecewiseLinear, capped
+from tradeoff.intervals.hull import lower_hull
+
+
+def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
+    """Tensor product: all products of atoms, by decreasing ratio; exact in fractions."""
+    capped((len(f.alpha) - 1) * (len(g.alpha) - 1) + 1)
+    (p, q), (r, s) = f.atoms(), g.atoms()
+    mass_p, mass_q = np.multiply.outer(p, r).ravel(), np.multiply.outer(q, s).ravel()
+    order = sorted(range(len(mass_p)), key=lambda k: mass_q[k] / mass_p[k], reverse=True)
+    start = f.beta[0] * g.beta[0]
+    alpha, beta = (
+        np.append(0 * start, np.cumsum(mass_p[order])),
+        start - np.append(0 * start, np.cumsum(mass_q[order])),
+    )
+    return PiecewiseLinear(alpha.tolist(), beta.tolist())
+
+
+def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -> PiecewiseLinear | None:
+    """Return the product of powers in fractions; None if it takes ``work`` products of 150-bit numbers."""
+    result = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
+    for f in (f for f, n in factors for _ in range(n)):
+        work -= (len(result.alpha) - 1) * (len(f.alpha) - 1) * (1 + result.bits / 150)
+        if work < 0:
+            return None
+        result = product(result, f)
+    return result
+
+
+def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> PiecewiseLinear:
+    """Return max{f, g}, or the convex hull of min{f, g}: corners of both, and crossings in fractions."""
+    one, two = f.rational(), g.rational()
+    alpha = np.unique(np.concatenate([one.alpha, two.alpha]))
+    first, second = (np.array([curve.at(a) for a in alpha], dtype=alpha.dtype) for curve in (one, two))
+    gap = first - second
+    k = np.flatnonzero(gap[:-1] * gap[1:] < 0)
+    crossing = alpha[k] + (alpha[k + 1] - alpha[k]) * gap[k] / (gap[k] - gap[k + 1])
+    alpha = np.unique(np.concatenate([alpha, crossing]))
+    first, second = (np.array([curve.at(a) for a in alpha], dtype=alpha.dtype) for curve in (one, two))
+    points = (alpha, np.maximum(first, second)) if largest else lower_hull(alpha, np.minimum(first, second))
+    return _as_given(PiecewiseLinear(*(v.tolist() for v in points)), f, g)
+
+
+def _as_given(result: PiecewiseLinear, *sources: PiecewiseLinear) -> PiecewiseLinear:
+    """Return a curve in the floats of its sources if it has no vertex but theirs."""
+    known = {
+        at: place
+        for f in sources
+        if not f.exact
+        for at, place in zip(f.vertices, zip(*f.points, strict=True), strict=True)
+    }
+    if not set(result.vertices) <= set(known):
+        return result
+    x, y, rest, power = (
+        np.array(column) for column in zip(*(known[at] for at in result.vertices), strict=True)
+    )
+    return PiecewiseLinear.of_checked(x, y, (rest, power), exact=False)
