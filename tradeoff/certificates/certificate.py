@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
+from tradeoff.certificates.description import Description
 from tradeoff.certificates.evidence import KINDS, Evidence
-from tradeoff.certificates.laws import Description
 from tradeoff.errors import DomainError
 
 Question = Literal["delta", "epsilon", "beta"]

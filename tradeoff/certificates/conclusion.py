@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tradeoff.certificates.certificate import Certificate, Claim
 
 if TYPE_CHECKING:
-    from tradeoff.certificates.report import Log
+    from tradeoff.certificates.verify.report import Log
 
 _DIGITS = 60
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -139,6 +140,9 @@ class Thinned(LossLaw):
             cells.slack + position_slack(edges, error) + 8 * UNIT,
         )
 
+    def description(self) -> dict[str, Any]:
+        return {"kind": "thinned", "p": self.p, "base": self.base.description()}
+
 
 @dataclass(frozen=True, eq=False)
 class Reversed(LossLaw):
@@ -199,6 +203,9 @@ class Reversed(LossLaw):
     def _cells(self, edges: Array) -> Cells:
         excess, deficit, slack = self.base.cells(-edges[::-1])
         return Cells(deficit[::-1], excess[::-1], slack[::-1])
+
+    def description(self) -> dict[str, Any]:
+        return {"kind": "reversed", "base": self.base.description()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,6 +276,9 @@ class Mixed(LossLaw):
                 deficit += weight * cells.deficit
                 slack = np.maximum(slack, cells.slack)
         return Cells(excess, deficit, slack + (len(self.parts) + 2) * UNIT)
+
+    def description(self) -> dict[str, Any]:
+        return {"kind": "mixed", "parts": [[w, law.description()] for w, law in self.parts]}
 
 
 def _widest(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,3 +53,6 @@ class GaussianLaw(LossLaw):
             edges, 4 * UNIT * (np.abs(edges) + mu * mu)
         )
         return Cells(excess, deficit, slack)
+
+    def description(self) -> dict[str, Any]:
+        return {"kind": "gaussian", "mu": self.mu}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -40,3 +41,6 @@ class LaplaceLaw(LossLaw):
         twice = 2 * np.sinh(np.diff(x) / 2) ** 2
         slack = 16 * UNIT + position_slack(edges, 2 * UNIT * (np.abs(edges) + self.epsilon))
         return Cells(np.exp(edges[:-1] - x[:-1]) * twice, np.exp(-x[1:]) * twice, slack)
+
+    def description(self) -> dict[str, Any]:
+        return {"kind": "laplace", "epsilon": self.epsilon}

@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.leaks import log_kept
 from tradeoff.intervals.rounding import UNIT, Array
 
@@ -153,3 +154,14 @@ class LossLaw(ABC):
     @abstractmethod
     def _cells(self, edges: Array) -> Cells:
         """Do the same for edges inside the support."""
+
+    def description(self) -> dict[str, Any]:
+        """Return the law by its parameters, from which a verifier makes it again (kinds: ``certificates.description``)."""
+        raise NoClosedForm(
+            f"a law of type {type(self).__name__} has no description by parameters; "
+            "certify curve.lower or curve.upper instead"
+        )
+
+    def described(self, count: int) -> dict[str, Any]:
+        """Return ``count`` rounds of the law as a factor of a certificate."""
+        return {"law": self.description(), "count": count}

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.certificates.laws import Description
-from tradeoff.certificates.moments import GaussianTransform, Moments, moments
-from tradeoff.certificates.points import Part
+from tradeoff.certificates.description import Description
+from tradeoff.certificates.verify.laws import Part
+from tradeoff.certificates.verify.moments import GaussianTransform, Moments, moments
 
 _ROUGH = 40.0
 _BATCH = 2**21

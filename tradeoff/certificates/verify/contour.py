@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.certificates.beyond import Product
 from tradeoff.certificates.certificate import Claim
+from tradeoff.certificates.description import Description
 from tradeoff.certificates.evidence import Line
-from tradeoff.certificates.laws import Description
-from tradeoff.certificates.moments import ComplexLong, log_moment, lost, moments
-from tradeoff.certificates.points import EPS, PI, REAL, Long
-from tradeoff.certificates.report import Log
+from tradeoff.certificates.verify.beyond import Product
+from tradeoff.certificates.verify.laws import EPS, PI, REAL, Long
+from tradeoff.certificates.verify.moments import ComplexLong, log_moment, lost, moments
+from tradeoff.certificates.verify.report import Log
 
 _SECOND = 1.4
 """How much finer the second quadrature is, with which the first is compared."""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tradeoff.certificates.certificate import Claim, ulps
+from tradeoff.certificates.description import Description
 from tradeoff.certificates.evidence import Formula
-from tradeoff.certificates.laws import Description
-from tradeoff.certificates.points import Need, law
-from tradeoff.certificates.report import Log
+from tradeoff.certificates.verify.laws import Need, law
+from tradeoff.certificates.verify.report import Log
 
 _DIGITS = 50
 _WRITTEN = 1e-13

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.certificates.laws import Description
-from tradeoff.certificates.report import Log
+from tradeoff.certificates.description import Description
+from tradeoff.certificates.verify.report import Log
 
 Long = NDArray[np.longdouble]
 

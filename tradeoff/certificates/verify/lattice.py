@@ -10,12 +10,12 @@ import numpy as np
 from scipy import fft, optimize
 
 from tradeoff.certificates.certificate import Claim
-from tradeoff.certificates.check_formula import tails
+from tradeoff.certificates.description import Description
 from tradeoff.certificates.evidence import Lattice, OnNodes, unpacked
-from tradeoff.certificates.laws import Description
-from tradeoff.certificates.moments import lost
-from tradeoff.certificates.points import EPS, REAL, Long, Need, law
-from tradeoff.certificates.report import Log
+from tradeoff.certificates.verify.formula import tails
+from tradeoff.certificates.verify.laws import EPS, REAL, Long, Need, law
+from tradeoff.certificates.verify.moments import lost
+from tradeoff.certificates.verify.report import Log
 
 _SAMPLES = 24
 _DIGITS = 120

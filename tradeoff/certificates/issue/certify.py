@@ -9,13 +9,13 @@ from typing import get_args
 
 import numpy as np
 
-from tradeoff.certificates.by_lattice import Lattices
-from tradeoff.certificates.by_line import Lines
 from tradeoff.certificates.certificate import Certificate, Claim, Question
 from tradeoff.certificates.conclusion import implied
-from tradeoff.certificates.direct import Adding, Formulas
-from tradeoff.certificates.laws import Description, describe
-from tradeoff.certificates.source import DIGITS, Source
+from tradeoff.certificates.description import Description
+from tradeoff.certificates.issue.by_contour import Lines
+from tradeoff.certificates.issue.by_lattice import Lattices
+from tradeoff.certificates.issue.direct import Adding, Formulas
+from tradeoff.certificates.issue.source import DIGITS, Source
 from tradeoff.composition.composition import Composition
 from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.lattice.engine import LatticeEngine
@@ -72,6 +72,7 @@ def certify(
     value = _checked(curve, question, value, tol, method)
     goal, best = _USUAL[question] if tol is None else tol, None
     laws, counts = _factors(curve)
+    factors = tuple(law.described(n) for law, n in zip(laws, counts, strict=True))
     for source in _sources(curve, laws, counts, tol, goal, method):
         try:
             claims = source.claims(question, value, goal)
@@ -79,7 +80,7 @@ def certify(
             if method is not None:
                 raise
             continue
-        made = _concluded(curve, question, value, source, claims, describe(laws, counts))
+        made = _concluded(curve, question, value, source, claims, factors)
         best = made if best is None or _width(made) < _width(best) else best
         if _width(best) <= goal:
             return best

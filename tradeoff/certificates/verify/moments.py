@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.certificates.laws import Description
-from tradeoff.certificates.points import EPS, REAL, Law, Long, Need, law
+from tradeoff.certificates.description import Description
+from tradeoff.certificates.verify.laws import EPS, REAL, Law, Long, Need, law
 
 ComplexLong = NDArray[np.clongdouble]
 
@@ -155,10 +155,3 @@ def lost(factors: Sequence[Description], end: str) -> np.longdouble:
             return REAL(1)
         stays = stays + factor["count"] * np.log1p(-q)
     return REAL(-np.expm1(stays))
-
-
-def turned(factors: Sequence[Description]) -> list[Description]:
-    """Return the factors of the other order of the pair."""
-    return [
-        {"law": {"kind": "reversed", "base": factor["law"]}, "count": factor["count"]} for factor in factors
-    ]

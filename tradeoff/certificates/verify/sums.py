@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from tradeoff.certificates.certificate import Claim, ulps
+from tradeoff.certificates.description import Description
 from tradeoff.certificates.evidence import Sums
-from tradeoff.certificates.laws import Description
-from tradeoff.certificates.moments import lost
-from tradeoff.certificates.points import EPS, REAL, Long, Need, binomial, law
-from tradeoff.certificates.report import Log
+from tradeoff.certificates.verify.laws import EPS, REAL, Long, Need, binomial, law
+from tradeoff.certificates.verify.moments import lost
+from tradeoff.certificates.verify.report import Log
 
 _MOST = 2**21
 _SEEN = -650.0
