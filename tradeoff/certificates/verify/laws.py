@@ -1,42 +1,67 @@
 """Laws of L rebuilt from their descriptions in extended precision; nothing here comes from the engines.
 
-A law is a few parts: atoms, and the nodes of a quadrature over the base variable of a Gaussian or a Laplace density.
+A law is its atoms, and the nodes of quadratures over the base variables of Gaussian and Laplace densities.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple
 
+import mpmath
 import numpy as np
-from numpy.typing import NDArray
 
 from tradeoff.certificates.description import Description
+from tradeoff.certificates.verify.arithmetic import DIGITS, EPS, PI, REAL, UNIT, Long, to_mpf, to_real
 from tradeoff.certificates.verify.report import Log
+from tradeoff.errors import VerificationError
 
-Long = NDArray[np.longdouble]
+_REACH = 11.0
+"""Standard deviations beyond which a normal law has less than 1e-27 of its mass."""
 
-REAL = np.longdouble
-PI = REAL("3.14159265358979323846264338327950288")
-EPS = REAL(2) ** -63
-_REACH, _DIGITS = 11.0, 45.0
+_DIGITS = 45.0
+"""Accuracy of quadratures, in nats: e^-45 is below the unit of extended precision."""
+
+_FARTHEST = 40.0
+"""Scales of a discrete Gaussian that are written out: beyond there is less than e^-800, which is no double."""
+
 _RULE = 32
+"""Nodes of a Gauss-Legendre panel; with half a period of the integrand each errs below e^-45."""
+
+_FAINT = 2000.0
+"""Atoms of a binomial law beyond which e^-2000 of its mass lies are left out."""
+
+MOST = 2**23
+"""Most atoms of a law: a gibibyte."""
 
 
-class Part(NamedTuple):
-    """Losses and the logarithms of their P-masses; of a density also its logarithm and log |dL/dx| at the nodes."""
+class Atoms(NamedTuple):
+    """Point masses under P and Q, known up to relative errors ``off_p`` and ``off_q``, at losses known up to ``shift``."""
 
-    log_p: Long
     loss: Long
-    log_density: Long | None = None
-    log_rise: Long | None = None
+    log_p: Long
+    log_q: Long
+    off_p: Long
+    off_q: Long
+    shift: Long
+
+
+class Nodes(NamedTuple):
+    """Nodes of a quadrature over a density: its logarithm without weights, and log |dL/dx|, are kept beside."""
+
+    loss: Long
+    log_p: Long
+    log_density: Long
+    log_rise: Long
 
 
 class Law(NamedTuple):
-    """Parts and the masses P(L = -inf), Q(L = inf)."""
+    """Atoms, densities and the masses P(L = -inf), Q(L = inf)."""
 
-    parts: list[Part]
+    atoms: Atoms
+    nodes: list[Nodes]
     p_minus: np.longdouble
     q_plus: np.longdouble
 
@@ -44,14 +69,38 @@ class Law(NamedTuple):
 class Need(NamedTuple):
     """What a quadrature must serve: the largest |c|, the largest frequency; ``finer`` divides the spacing."""
 
-    tilt: float
-    frequency: float
+    tilt: float = 1.0
+    frequency: float = 0.0
     finer: float = 1.0
 
 
-def law(what: Description, need: Need) -> Law:
+def law(what: Description, need: Need = Need()) -> Law:  # noqa: B008 - a constant
     """Return the law of a description."""
     return _MAKE[what["kind"]](what, need)
+
+
+def rounded(log: Long, unit: np.longdouble = EPS) -> Long:
+    """Bound the relative error of masses whose logarithms were rounded to ``unit`` a few times."""
+    return unit * (8 + 4 * np.abs(log))
+
+
+def atoms(loss: Long, log_p: Long, log_q: Long, unit: np.longdouble = EPS) -> Atoms:
+    """Return atoms whose numbers are known to a few ``unit``."""
+    return Atoms(loss, log_p, log_q, rounded(log_p, unit), rounded(log_q, unit), 8 * unit * np.abs(loss))
+
+
+def no_atoms() -> Atoms:
+    """Return none."""
+    return Atoms(*np.zeros((6, 0), REAL))
+
+
+def joined(parts: Sequence[Atoms]) -> Atoms:
+    """Return the atoms of all parts together."""
+    return Atoms(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def _listed(loss: Long, log_p: Long, log_q: Long) -> Law:
+    return Law(atoms(loss, log_p, log_q), [], REAL(0), REAL(0))
 
 
 def _gaussian(what: Description, need: Need) -> Law:
@@ -63,11 +112,8 @@ def _gaussian(what: Description, need: Need) -> Law:
     x = REAL(h) * np.arange(-np.ceil(reach / h), np.ceil(reach / h) + 1).astype(REAL)
     density = -x * x / 2 - np.log(2 * PI) / 2
     mu = REAL(mu)
-    return Law(
-        [Part(density + np.log(REAL(h)), mu * x - mu * mu / 2, density, np.full(len(x), np.log(mu)))],
-        REAL(0),
-        REAL(0),
-    )
+    loss, rise = mu * x - mu * mu / 2, np.full(len(x), np.log(mu))
+    return Law(no_atoms(), [Nodes(loss, density + np.log(REAL(h)), density, rise)], REAL(0), REAL(0))
 
 
 def _laplace(what: Description, need: Need) -> Law:
@@ -78,14 +124,10 @@ def _laplace(what: Description, need: Need) -> Law:
     half = epsilon / (2 * panels)
     x = (half * (2 * np.arange(panels).astype(REAL)[:, None] + 1 + at)).ravel()
     density = -x - np.log(REAL(2))
-    inner = Part(
-        density + np.log(np.tile(weight, panels) * half),
-        2 * x - epsilon,
-        density,
-        np.full(len(x), np.log(REAL(2))),
-    )
-    ends = Part(np.array([0, -epsilon]) - np.log(REAL(2)), np.array([-epsilon, epsilon]))
-    return Law([inner, ends], REAL(0), REAL(0))
+    log_p = density + np.log(np.tile(weight, panels) * half)
+    inner = Nodes(2 * x - epsilon, log_p, density, np.full(len(x), np.log(REAL(2))))
+    far, near = np.array([REAL(0), -epsilon]) - np.log(REAL(2)), np.array([-epsilon, epsilon])
+    return Law(atoms(near, far, far[::-1]), [inner], REAL(0), REAL(0))
 
 
 @cache
@@ -104,114 +146,145 @@ def _legendre() -> tuple[Long, Long]:
 def _response(what: Description, _need: Need) -> Law:
     epsilon = REAL(what["epsilon"])
     loss = np.array([-epsilon, epsilon])
-    return Law([Part(-np.log1p(np.exp(loss)), loss)], REAL(0), REAL(0))
+    return _listed(loss, -np.logaddexp(REAL(0), loss), -np.logaddexp(REAL(0), -loss))
 
 
 def _rounds(what: Description, need: Need) -> Law:
     """Write out rounds of randomised response."""
-    (one,) = _response(what, need).parts
-    loss, log_p = binomial(one.loss, one.log_p, what["rounds"])
-    return Law([Part(log_p, loss)], REAL(0), REAL(0))
+    return Law(power_of_two(_response(what, need).atoms, what["rounds"]), [], REAL(0), REAL(0))
 
 
-def binomial(loss: Long, log_p: Long, n: int) -> tuple[Long, Long]:
-    """Return the atoms of n rounds of a law with two atoms, where the mass is not below e^-2000."""
-    share = np.exp(log_p[1] - np.logaddexp(log_p[0], log_p[1]))
-    middle, reach = float(n * share), 70 * np.sqrt(n) + 1200
-    low, high = max(0, int(middle - reach)), min(n, int(middle + reach) + 1)
+def power_of_two(one: Atoms, n: int) -> Atoms:
+    """Return the atoms of n rounds of a law with two atoms, where the mass is not below e^-2000 under both P and Q."""
+    ends = [_bulk(log, n) for log in (one.log_p, one.log_q)]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    if high - low >= MOST:
+        raise VerificationError(f"atoms: {n} rounds have more than {MOST} atoms that matter", "atoms")
+    log_p, off_p = _binomial(one.log_p, n, low, high)
+    log_q, off_q = _binomial(one.log_q, n, low, high)
     k = np.arange(low, high + 1).astype(REAL)
-    log_ways = _log_factorial(n) - np.array([_log_factorial(int(j)) for j in (low, n - low)]).sum()
-    steps = np.log((n - k[:-1]) / (k[:-1] + 1))
-    log_ways = log_ways + np.concatenate([np.zeros(1, REAL), np.cumsum(steps)])
-    return (n - k) * loss[0] + k * loss[1], log_ways + (n - k) * log_p[0] + k * log_p[1]
+    loss, shift = (n - k) * one.loss[0] + k * one.loss[1], (n - k) * one.shift[0] + k * one.shift[1]
+    off_p, off_q = (
+        each + (n - k) * off[0] + k * off[1] for each, off in ((off_p, one.off_p), (off_q, one.off_q))
+    )
+    return Atoms(loss, log_p, log_q, off_p, off_q, shift)
 
 
-def _log_factorial(n: int) -> np.longdouble:
-    import mpmath
+def _binomial(log: Long, n: int, low: int, high: int) -> tuple[Long, Long]:
+    """Return logarithms of binomial masses and their errors: steps outwards from the largest, which is found in 50 digits.
 
-    with mpmath.workdps(40):
-        return REAL(mpmath.nstr(mpmath.loggamma(n + 1), 30))
+    d steps whose sum is S, all of one sign, round by d S/2 units, the steps themselves by 4 S.
+    """
+    k = np.arange(low, high).astype(REAL)
+    steps = np.log((n - k) / (k + 1)) + (log[1] - log[0])
+    top = int(np.searchsorted(-steps, 0))
+    with mpmath.workdps(DIGITS):
+        ways = mpmath.loggamma(n + 1) - mpmath.loggamma(low + top + 1) - mpmath.loggamma(n - low - top + 1)
+        peak = to_real(ways + (n - low - top) * to_mpf(log[0]) + (low + top) * to_mpf(log[1]))
+    left, right = np.cumsum(-steps[:top][::-1])[::-1], np.cumsum(steps[top:])
+    fall = np.concatenate([left, np.zeros(1, REAL), right])
+    away = np.abs(np.arange(high - low + 1) - top)
+    return peak + fall, EPS * (away + 8) * np.abs(fall) + rounded(peak + fall)
+
+
+def _bulk(log: Long, n: int) -> tuple[int, int]:
+    """Return between which k all but e^-2000 of a binomial law lies, by Bernstein's inequality."""
+    share = float(np.exp(log[1] - np.logaddexp(log[0], log[1])))
+    reach = math.sqrt(2 * _FAINT * n * share * (1 - share)) + 2 * _FAINT / 3 + 1
+    return max(0, int(n * share - reach)), min(n, int(n * share + reach) + 1)
 
 
 def _discrete_gaussian(what: Description, need: Need) -> Law:
     sigma, shift = REAL(what["sigma"]), what["shift"]
-    reach = int(np.ceil(24 * what["sigma"] + shift * (need.tilt + 2)))
-    x = np.arange(-reach, reach + 1).astype(REAL)
-    bell = -((x / sigma) ** 2) / 2
-    return Law(
-        [Part(bell - np.log(np.sum(np.exp(bell))), (x - REAL(shift) / 2) * (shift / sigma**2))],
-        REAL(0),
-        REAL(0),
-    )
+    reach = int(np.ceil(_FARTHEST * what["sigma"] + shift * (need.tilt + 2)))
+    x = np.arange(-reach, reach + shift + 1).astype(REAL)
+    bell, moved = -((x / sigma) ** 2) / 2, -(((x - shift) / sigma) ** 2) / 2
+    total = np.log(np.sum(np.exp(bell[: len(x) - shift])))
+    return _listed((x - REAL(shift) / 2) * (shift / sigma**2), bell - total, moved - total)
 
 
-def _atoms(what: Description, _need: Need) -> Law:
-    part = Part(np.array(what["log_p"], REAL), np.array(what["loss"], REAL))
-    return Law([part] if len(part.loss) else [], REAL(what["p_minus"]), REAL(what["q_plus"]))
+def _written(what: Description, _need: Need) -> Law:
+    """Masses and losses as a certificate lists them, rounded to doubles: a loss is a difference of logarithms of masses."""
+    loss, log_p = np.array(what["loss"], REAL), np.array(what["log_p"], REAL)
+    listed = atoms(loss, log_p, log_p + loss, UNIT)
+    listed = listed._replace(off_q=listed.off_p + listed.shift)
+    return Law(listed, [], REAL(what["p_minus"]), REAL(what["q_plus"]))
 
 
 def balanced(what: Description, log: Log) -> None:
-    """Require of masses and losses written out that both orders have mass 1: sum p (e^loss - 1) = P(L = -inf) - Q(L = inf).
+    """Require of masses written out that both orders have mass 1: sum p (e^loss - 1) = P(L = -inf) - Q(L = inf).
 
-    Small losses are differences of masses, which the masses alone do not hold: a loss known to units of log p only, not of
-    itself, shows here. Allowed are a few units of every number written.
+    Small losses are differences of masses, which the masses alone do not hold: a loss known to units of log p only, not
+    of itself, shows here. Allowed are a few units of every number written.
     """
     for inner in [what["base"]] if "base" in what else [part for _, part in what.get("parts", ())]:
         balanced(inner, log)
     if what["kind"] != "atoms":
         return
-    loss, log_p = np.array(what["loss"], REAL), np.array(what["log_p"], REAL)
-    p, gain, lost = np.exp(log_p), np.expm1(loss), (REAL(what["p_minus"]), REAL(what["q_plus"]))
-    size = np.sum(p * (np.abs(gain) * (16 + 4 * np.abs(log_p)) + 16 * np.abs(loss) * np.exp(loss)))
-    log.close(
-        "loss",
-        np.sum(p * gain),
-        lost[0] - lost[1],
-        REAL(2.0**-53) * (size + 64 * (lost[0] + lost[1])) + REAL(1e-290),
-    )
+    listed, _, p_minus, q_plus = law(what)
+    p, q, loss = np.exp(listed.log_p), np.exp(listed.log_q), np.abs(listed.loss)
+    difference = np.where(loss < 1, p * np.expm1(np.clip(listed.loss, -1, 1)), q - p)
+    size = np.sum(np.abs(difference) * (16 + 4 * np.abs(listed.log_p)) + 16 * loss * q)
+    allowed = UNIT * (size + 64 * (p_minus + q_plus)) + REAL(1e-290)
+    log.close("loss", np.sum(difference), p_minus - q_plus, allowed)
 
 
 def _thinned(what: Description, need: Need) -> Law:
     inner, p = law(what["base"], need), REAL(what["p"])
-    parts = [_thin(part, p) for part in inner.parts]
     if p == 1:
         return inner
+    listed = inner.atoms
+    loss = thin(listed.loss, p)
+    log_q = np.logaddexp(np.log1p(-p) + listed.log_p, np.log(p) + listed.log_q)
+    slope = np.exp(np.minimum(np.log(p) + listed.loss - loss, 0))
+    share = np.exp(np.minimum(np.log(p) + listed.log_q - log_q, 0))
+    off_q = share * listed.off_q + (1 - share) * listed.off_p + rounded(log_q)
+    shift = slope * listed.shift + 16 * EPS * np.abs(loss)
+    kept = [Atoms(loss, listed.log_p, log_q, listed.off_p, off_q, shift)]
     if inner.p_minus > 0:
-        parts.append(Part(np.log(np.array([inner.p_minus])), np.log1p(-np.array([p]))))
-    return Law(parts, REAL(0), p * inner.q_plus)
+        mass = np.log(np.array([inner.p_minus]))
+        away = np.log1p(-np.array([p]))
+        kept.append(atoms(away, mass, mass + away, UNIT))
+    nodes = [
+        Nodes(at, node.log_p, node.log_density, node.log_rise + np.log(p) + node.loss - at)
+        for node in inner.nodes
+        for at in [thin(node.loss, p)]
+    ]
+    return Law(joined(kept), nodes, REAL(0), p * inner.q_plus)
 
 
-def _thin(part: Part, p: np.longdouble) -> Part:
-    far = part.loss > 30
-    near = np.log1p(p * np.expm1(np.where(far, 0, part.loss)))
-    loss = np.where(far, part.loss + np.log(p + (1 - p) * np.exp(-np.where(far, part.loss, 30))), near)
-    rise = None if part.log_rise is None else part.log_rise + np.log(p) + part.loss - loss
-    return Part(part.log_p, loss, part.log_density, rise)
+def thin(loss: Long, p: np.longdouble) -> Long:
+    """Return log(1 - p + p e^loss)."""
+    far = loss > 30  # there nothing cancels, and e^loss may overflow
+    near = np.log1p(p * np.expm1(np.where(far, 0, loss)))
+    large = np.where(far, loss, 30)
+    return np.where(far, large + np.log(p + (1 - p) * np.exp(-large)), near)
 
 
 def _reversed(what: Description, need: Need) -> Law:
     inner = law(what["base"], need)
-    parts = [
-        Part(
-            part.log_p + part.loss,
-            -part.loss,
-            None if part.log_density is None else part.log_density + part.loss,
-            part.log_rise,
-        )
-        for part in inner.parts
+    loss, log_p, log_q, off_p, off_q, shift = inner.atoms
+    nodes = [
+        Nodes(-node.loss, node.log_p + node.loss, node.log_density + node.loss, node.log_rise)
+        for node in inner.nodes
     ]
-    return Law(parts, inner.q_plus, inner.p_minus)
+    return Law(Atoms(-loss, log_q, log_p, off_q, off_p, shift), nodes, inner.q_plus, inner.p_minus)
 
 
 def _mixed(what: Description, need: Need) -> Law:
-    parts, p_minus, q_plus = [], REAL(0), REAL(0)
+    listed, nodes, p_minus, q_plus = [no_atoms()], [], REAL(0), REAL(0)
     for weight, each in what["parts"]:
         w, inner = REAL(weight), law(each, need)
+        more = np.log(w)
+        loss, log_p, log_q, off_p, off_q, shift = inner.atoms
+        logs = log_p + more, log_q + more
+        listed.append(Atoms(loss, *logs, off_p + rounded(logs[0]), off_q + rounded(logs[1]), shift))
+        nodes += [
+            Nodes(node.loss, node.log_p + more, node.log_density + more, node.log_rise)
+            for node in inner.nodes
+        ]
         p_minus, q_plus = p_minus + w * inner.p_minus, q_plus + w * inner.q_plus
-        for part in inner.parts:
-            density = None if part.log_density is None else part.log_density + np.log(w)
-            parts.append(Part(part.log_p + np.log(w), part.loss, density, part.log_rise))
-    return Law(parts, p_minus, q_plus)
+    return Law(joined(listed), nodes, p_minus, q_plus)
 
 
 _MAKE: dict[str, Callable[[Description, Need], Law]] = {
@@ -220,7 +293,7 @@ _MAKE: dict[str, Callable[[Description, Need], Law]] = {
     "response": _response,
     "rounds": _rounds,
     "discrete gaussian": _discrete_gaussian,
-    "atoms": _atoms,
+    "atoms": _written,
     "thinned": _thinned,
     "reversed": _reversed,
     "mixed": _mixed,

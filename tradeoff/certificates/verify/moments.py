@@ -9,30 +9,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.certificates.description import Description
-from tradeoff.certificates.verify.laws import EPS, REAL, Law, Long, Need, law
-
-ComplexLong = NDArray[np.clongdouble]
+from tradeoff.certificates.verify.arithmetic import EPS, REAL, ComplexLong, Long
+from tradeoff.certificates.verify.laws import Law, Need, law
 
 _FAINT = 62.0
+"""Points whose mass, or tilted mass, is below e^-62 = 1e-27 of the whole are left out: no sum in 64 bits sees them."""
+
 _CHUNK = 2**20
+"""Most pairs of a frequency and a point at a time: 16 mebibytes an array."""
+
+_LARGEST = 1000.0
+"""Logarithms of M from which on M - 1 is M: an exponential of less fits even a double's square root many times over."""
 
 
 class Moments:
     """One law under the tilt e^(cL): log M(c), mean and M(c + iy)/M(c) about that mean."""
 
     def __init__(self, what: Law, c: float) -> None:
-        self.parts, self.c = what.parts, c
-        log_p, loss = (
-            np.concatenate([part.log_p for part in what.parts]),
-            np.concatenate([part.loss for part in what.parts]),
-        )
+        self.nodes, self.c = what.nodes, c
+        log_p = np.concatenate([what.atoms.log_p, *(node.log_p for node in what.nodes)])
+        loss = np.concatenate([what.atoms.loss, *(node.loss for node in what.nodes)])
         log_w = log_p + REAL(c) * loss
         peak = np.max(log_w)
         kept = (log_w > peak - _FAINT) | (log_p > -_FAINT)
         log_p, loss, log_w = log_p[kept], loss[kept], log_w[kept]
         self.log_m = peak + np.log(np.sum(np.exp(log_w - peak)))
-        if peak < 1000:  # all the P-mass is 1 - p_minus, so M - 1 is a sum of small terms
-            change = np.sum(np.exp(log_p) * np.expm1(REAL(c) * loss)) - what.p_minus if c else -what.p_minus
+        if peak < _LARGEST:  # all the P-mass is 1 - p_minus, so M - 1 is a sum of small terms
+            change = np.sum(_grown(log_p, REAL(c) * loss)) - what.p_minus
             self.log_m = np.log1p(change) if change > -0.5 else self.log_m
         weight = np.exp(log_w - self.log_m)
         heavy = log_w > peak - _FAINT
@@ -75,6 +78,12 @@ class Moments:
         return np.asarray(
             np.log(np.minimum(np.maximum(np.abs(rho + slope), np.abs(rho - slope)) + more, 1.0))
         )
+
+
+def _grown(log_p: Long, exponent: Long) -> Long:
+    """Return p (e^exponent - 1), whose factors may overflow where the product does not."""
+    near = np.exp(log_p) * np.expm1(np.minimum(exponent, 1))
+    return np.where(exponent < 1, near, np.exp(log_p + exponent) - np.exp(log_p))
 
 
 class GaussianTransform(Moments):
@@ -142,7 +151,7 @@ def log_moment(factors: Sequence[Description], c: float, finer: float = 1.0) -> 
     """Return K(c) of a product."""
     found = REAL(0)
     for factor in factors:
-        found = found + factor["count"] * moments(factor["law"], c, 0.0, finer).log_m
+        found = found + REAL(factor["count"]) * moments(factor["law"], c, 0.0, finer).log_m
     return found
 
 
@@ -150,8 +159,8 @@ def lost(factors: Sequence[Description], end: str) -> np.longdouble:
     """Return the mass of the product at one infinity, 1 - prod (1 - q)^n."""
     stays = REAL(0)
     for factor in factors:
-        q = getattr(law(factor["law"], Need(1.0, 0.0)), end)
+        q = getattr(law(factor["law"]), end)
         if q >= 1:
             return REAL(1)
-        stays = stays + factor["count"] * np.log1p(-q)
+        stays = stays + REAL(factor["count"]) * np.log1p(-q)
     return REAL(-np.expm1(stays))

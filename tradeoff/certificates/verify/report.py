@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tradeoff.certificates.certificate import Claim
 from tradeoff.errors import VerificationError
 
 
@@ -74,6 +75,11 @@ class Log:
             recorded <= recomputed,
             f"recorded {float(recorded)!r}, a lower bound, is above {float(recomputed)!r}",
         )
+
+    def encloses(self, claim: Claim, least: Any, most: Any) -> None:
+        """Require a claim to reach as low as the most, and as high as the least, that its quantity can be."""
+        self.below(f"{claim.quantity} lower", claim.lower, most)
+        self.above(f"{claim.quantity} upper", claim.upper, least)
 
     def _noted(self, term: str, recorded: Any, recomputed: Any, allowed: Any) -> None:
         self.checks.append(Check(term, float(recorded), float(recomputed), float(allowed)))
