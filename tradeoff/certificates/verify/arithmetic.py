@@ -18,6 +18,9 @@ EPS = REAL(np.finfo(REAL).eps)
 TINY = REAL(np.finfo(REAL).tiny)
 """Least normal number; its logarithm stands for that of nothing."""
 
+LARGEST = np.log(REAL(np.finfo(REAL).max)) / 2
+"""Exponents up to this one do not overflow, nor do products of two such exponentials."""
+
 PI = REAL("3.14159265358979323846264338327950288")
 UNIT = REAL(2) ** -53
 """Relative rounding of the doubles that a certificate records."""
@@ -43,8 +46,8 @@ def digits(value: float) -> int:
 
 
 def to_real(number: Any) -> np.longdouble:
-    """Return a number of mpmath in extended precision."""
-    return REAL(mpmath.nstr(number, 25))
+    """Return a number in extended precision."""
+    return REAL(mpmath.nstr(number, 25) if isinstance(number, mpmath.mpf) else number)
 
 
 def to_mpf(number: Any) -> Any:

@@ -77,13 +77,13 @@ class Listed:
 
 
 def _masses(log: Long, off: Long, own: Any, side: int) -> Long:
-    return np.exp(np.minimum(log + side * (off + own), 0)) + (TINY if side > 0 else 0)
+    return np.asarray(np.exp(np.minimum(log + side * (off + own), 0)) + (TINY if side > 0 else 0))
 
 
 def _share(p: Long, mass: Any) -> Long:
     """Return how much of every atom goes into the first ``mass``."""
     before = np.concatenate([np.zeros(1, REAL), np.cumsum(p)[:-1]])
-    return np.clip((mass - before) / np.maximum(p, TINY), 0, 1)
+    return np.asarray(np.clip((mass - before) / np.maximum(p, TINY), 0, 1))
 
 
 def product(factors: Sequence[Description], log: Log) -> Atoms:

@@ -15,7 +15,7 @@ import numpy as np
 from tradeoff.certificates.certificate import Claim
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.evidence import Line
-from tradeoff.certificates.verify.arithmetic import EPS, PI, REAL, UNIT, ComplexLong, Long
+from tradeoff.certificates.verify.arithmetic import EPS, LARGEST, PI, REAL, UNIT, ComplexLong, Long
 from tradeoff.certificates.verify.beyond import Product
 from tradeoff.certificates.verify.moments import log_moment, lost, moments
 from tradeoff.certificates.verify.report import Log
@@ -31,6 +31,9 @@ _PROBES = np.array([0.11, 0.5, 1.0], REAL)
 
 _UNDERFLOW = 1e-322
 """What doubles lose below their normal range."""
+
+_STEEPEST = 60.0
+"""Exponent at which recorded aliases end: e^60 is far above a sum, and nothing is known from below."""
 
 _DEEP = 9.5
 """Frequencies, in units of 1/tau, up to which a recorded blur counts the product as ``cut``."""
@@ -77,8 +80,8 @@ class CheckedLine:
         probes, moved = top * _PROBES, np.zeros(len(_PROBES), REAL)
         for factor in self.factors:
             n, each = REAL(factor["count"]), moments(factor["law"], self.line.c, top)
-            value = value + n * each.log_ratio(self.y)
-            self.slip = self.slip + n * each.slip(self.y)
+            log = each.log_ratio(self.y)
+            value, self.slip = value + n * log, self.slip + n * each.slip(self.y, log)
             self.size = self.size + n * abs(each.mean)
             self.mean, self.log_m = self.mean + n * each.mean, self.log_m + n * each.log_m
             finer, known = moments(factor["law"], self.line.c, top, _SECOND), each.log_ratio(probes)
@@ -102,7 +105,8 @@ class CheckedLine:
             found = found + self._added(REAL(c))
             raised = 1e-2 if c in {0.0, 1.0} or line.tau else 0.0
             self.log.above(f"{name} log_m", log_m, found)
-            self.log.close(f"{name} log_m", log_m, found, 4e-9 * (1 + abs(found)) + raised)
+            rounded = 256 * UNIT * sum(REAL(factor["count"]) for factor in self.factors)
+            self.log.close(f"{name} log_m", log_m, found, 4e-9 * (1 + abs(found)) + rounded + raised)
 
     def _cut(self) -> None:
         """Prove what the product stays below beyond the last node; it is nowhere above 1."""
@@ -123,7 +127,8 @@ class CheckedLine:
         cut_off = REAL(self.line.cut) / (PI * self.y[-1])
         self.log.close("truncation", t["truncation"], cut_off, 1e-9 * cut_off)
         alias = self._aliases(x)
-        for name, found in alias.items():
+        for name, each in alias.items():
+            found = np.minimum(each, np.exp(_STEEPEST))
             allowed = (1e-8 + 2 * self.line.log_m_error) * found + _UNDERFLOW
             self.log.close(f"alias {name}", t[name], found, allowed)
         self._rounding(x, t["rounding"], np.abs(self.kernel / poles))
@@ -132,7 +137,7 @@ class CheckedLine:
         slack = self.line.log_m_error + UNIT * size
         self.log.close("slack", t["slack"], slack, 1e-12 * slack)
         self._as_written(claim)
-        scale = np.exp(self.log_m - (self.c - 1) * x)
+        scale = np.exp(np.minimum(self.log_m - (self.c - 1) * x, LARGEST))
         least = total - own - cut_off - alias["left"] - alias["right"] - (0 if self.middle else blur)
         most = total + own + cut_off + (blur if self.middle else 0)
         self._conclude(claim, scale * np.maximum(least, 0), scale * most)
@@ -186,7 +191,8 @@ class CheckedLine:
             kappa = (other - 1) * np.log1p(-1 / other) - np.log(other) if c > 1 else REAL(0)
             gap = abs(other - self.c)
             exponent = log_m - self.log_m - (other - self.c) * x + kappa - gap * period
-            found[name] = np.exp(exponent) / -np.expm1(-gap * period)
+            bounded = np.exp(np.minimum(exponent, _STEEPEST)) / -np.expm1(-gap * period)
+            found[name] = bounded if exponent < _STEEPEST else REAL(np.inf)
         return found
 
     def _blurred(self, x: Any, t: dict[str, float], poles: Any) -> Any:

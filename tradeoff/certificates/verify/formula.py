@@ -27,6 +27,8 @@ from tradeoff.certificates.verify.report import Log
 _HALVES = 170
 """Bisections that find a loss to 50 digits."""
 
+_MILLION = 10**6
+
 _FARTHEST = mp.mpf(2) ** 400
 """No loss is larger."""
 
@@ -116,10 +118,14 @@ def point(what: Description, x: Any, side: int = 0, lean: int = 0) -> Point:
 
 def _gaussian(mu: Any, x: Any) -> Point:
     a = x / mu + mu / 2
-    root = mp.sqrt(2)
-    p_above, p_below, q_above, q_below = (mp.erfc(at / root) / 2 for at in (a, -a, a - mu, mu - a))
+    p_above, p_below, q_above, q_below = (_normal_tail(at) for at in (a, -a, a - mu, mu - a))
     call, put = q_above - mp.exp(x) * p_above, p_below - mp.exp(-x) * q_below
     return Point(call, put, p_above, p_below, q_above, q_below)
+
+
+def _normal_tail(a: Any) -> Any:
+    """Return P(Z > a) of a normal Z; beyond a million no double, nor its difference from 1 in any digits, is other than 0."""
+    return mp.erfc(a / mp.sqrt(2)) / 2 if abs(a) < _MILLION else mp.mpf(int(a < 0))
 
 
 def _laplace(epsilon: Any, x: Any) -> Point:
@@ -166,7 +172,7 @@ def truth(what: Description, x: Any) -> tuple[Any, Any]:
     """Bound delta(x) in extended precision."""
     with mp.workdps(_MANY):
         low, high = delta(what, to_mpf(x))
-        return (low, high) if isinstance(low, REAL) else (to_real(low), to_real(high))
+        return to_real(low), to_real(high)
 
 
 _MANY = DIGITS + 70

@@ -11,7 +11,7 @@ from scipy import fft, optimize
 from tradeoff.certificates.certificate import Claim
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.evidence import Lattice, OnNodes, unpacked
-from tradeoff.certificates.verify.arithmetic import EPS, REAL, TINY, UNIT, Long, log_of, log_sum
+from tradeoff.certificates.verify.arithmetic import EPS, LARGEST, REAL, TINY, UNIT, Long, log_of, log_sum
 from tradeoff.certificates.verify.formula import truth
 from tradeoff.certificates.verify.laws import law
 from tradeoff.certificates.verify.moments import lost
@@ -116,12 +116,15 @@ class CheckedLattice:
         kept = tilted > 0
         log, at = np.log(tilted[kept].astype(REAL)), loss[kept]
         theta, scale = REAL(self.lattice.theta), REAL(record.log_scale)
-        return _Side(index[kept], at, log + scale - theta * at, log + scale - (theta - 1) * at, log)
+        # A double was tilted by an exponent that was rounded: above it may be less by that, below more.
+        rounded = UNIT * (np.abs(theta * at) + abs(scale)) * (1 if name == "over" else -1)
+        log_p = log + scale - theta * at + rounded
+        return _Side(index[kept], at, log_p, log_p + at, log)
 
     def _sides(self, part: _Factor, what: Description) -> None:
         """Compare hockey-sticks: above the truth at its nodes it is above between them; below, compare in the cells too."""
         q_plus, shift, top = law(what).q_plus, REAL(part.record.shift), part.record.top
-        whole = np.sum(np.exp(part.over.log_q)) + top
+        whole = np.sum(_mass(part.over.log_q)) + top
         self.log.above("over, mass", whole * (1 + 1e-15), REAL(1))
         last = len(part.loss) - 1
         for k in np.unique(np.linspace(0, last, _SAMPLES).astype(int)):
@@ -159,7 +162,9 @@ class CheckedLattice:
         mass = np.roll(np.maximum(fft.irfft(product, length), 0), (centre - first) % length)
         offset = sum(part.rounds * REAL(part.record.offset) for part in self.parts)
         loss = offset + self.h * (first + np.arange(length)).astype(REAL)
-        outside = self._outside(tilted, first, -1) + self._outside(tilted, first + length, +1)
+        outside = self._outside(tilted, first + length, +1)
+        if name == "under":  # above, what lies below the window and is added inside is no harm
+            outside += self._outside(tilted, first, -1)
         return _Sum(loss, mass, np.expm1(slip) + 8 * EPS * np.log2(length), outside, scale)
 
     def _outside(self, tilted: list[tuple[Any, Long, Any]], edge: int, sign: int) -> Any:
@@ -211,7 +216,7 @@ class CheckedLattice:
         """Return the masses of a sum, from below, under the tilt and the scale of the certificate."""
         recorded = sum(part.rounds * REAL(part.record.log_scale) for part in self.parts)
         lean = known.scale - recorded + (REAL(self.lattice.theta) - self.theta) * known.loss
-        return np.exp(log_of(known.mass - known.error) + lean)
+        return np.asarray(np.exp(log_of(known.mass - known.error) + lean))
 
     def claim(self, claim: Claim) -> None:
         """Verify the bounds of one claim."""
@@ -246,7 +251,12 @@ def _one(recorded: int, factor: Description) -> tuple[Description, int]:
 def _stick(side: _Side, x: Any) -> Any:
     """Return E_P (e^L - e^x)_+."""
     above = side.loss > x
-    return np.sum(np.exp(side.log_q[above]) * -np.expm1(x - side.loss[above]))
+    return np.sum(_mass(side.log_q[above]) * -np.expm1(x - side.loss[above]))
+
+
+def _mass(log: Long) -> Long:
+    """Return exponentials; least doubles tilted far may stand for masses beyond all numbers, and then bound nothing."""
+    return np.asarray(np.exp(np.minimum(log, LARGEST)))
 
 
 def _chernoff(logs: list[tuple[Any, Long, Any]], edge: int, rate: Any) -> Any:

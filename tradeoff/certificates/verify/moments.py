@@ -31,14 +31,14 @@ class Moments:
         loss = np.concatenate([what.atoms.loss, *(node.loss for node in what.nodes)])
         log_w = log_p + REAL(c) * loss
         peak = np.max(log_w)
-        kept = (log_w > peak - _FAINT) | (log_p > -_FAINT)
+        kept = (log_w >= peak - _FAINT) | (log_p > -_FAINT)
         log_p, loss, log_w = log_p[kept], loss[kept], log_w[kept]
         self.log_m = peak + np.log(np.sum(np.exp(log_w - peak)))
         if peak < _LARGEST:  # all the P-mass is 1 - p_minus, so M - 1 is a sum of small terms
             change = np.sum(_grown(log_p, REAL(c) * loss)) - what.p_minus
             self.log_m = np.log1p(change) if change > -0.5 else self.log_m
         weight = np.exp(log_w - self.log_m)
-        heavy = log_w > peak - _FAINT
+        heavy = log_w >= peak - _FAINT
         self.w, loss = weight[heavy], loss[heavy]
         self.mean = np.sum(self.w * loss)
         self.d = loss - self.mean
@@ -55,13 +55,19 @@ class Moments:
             u[start : start + step] = (sine * sine) @ (-2 * self.w) + 1j * (
                 (sine * np.cos(half)) @ (2 * self.w)
             )
-        modulus = np.log1p(np.maximum(2 * u.real + u.real**2 + u.imag**2, -1 + EPS)) / 2
-        found: ComplexLong = modulus + 1j * np.arctan2(u.imag, 1 + u.real)
-        return found
+        close = np.log1p(np.maximum(2 * u.real + u.real**2 + u.imag**2, -0.9)) / 2
+        away = np.log(np.maximum(np.abs(1 + u), 4 * self._error(y)))  # what is below its error says nothing
+        modulus = np.where(np.abs(u) < 0.25, close, away)
+        return np.asarray(modulus + 1j * np.arctan2(u.imag, 1 + u.real), np.clongdouble)
 
-    def slip(self, y: Long) -> Long:
-        """Bound the rounding of ``log_ratio``."""
-        bound: Long = (self.size + 64) * EPS * np.minimum(2, y * self.spread) * 4
+    def _error(self, y: Long) -> Long:
+        """Bound the rounding of M(c + iy)/M(c): every term by 4 units, and their sum by one a term."""
+        bound: Long = 4 * (self.size + 64) * EPS * np.minimum(2, y * self.spread)
+        return bound
+
+    def slip(self, y: Long, log: ComplexLong) -> Long:
+        """Bound the rounding of ``log``, which ``log_ratio`` returned."""
+        bound: Long = self._error(y) * np.exp(-log.real)
         return bound
 
     @cached_property
@@ -98,8 +104,8 @@ class GaussianTransform(Moments):
     def log_ratio(self, y: Long) -> ComplexLong:
         return (-((REAL(self.mu) * y) ** 2) / 2).astype(np.clongdouble)
 
-    def slip(self, y: Long) -> Long:
-        return 8 * EPS * (REAL(self.mu) * y) ** 2
+    def slip(self, y: Long, log: ComplexLong) -> Long:
+        return 8 * EPS * np.abs(log.real)
 
     def reaches(self, y: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(-((self.mu * np.maximum(y - radius, 0.0)) ** 2) / 2)
@@ -127,9 +133,9 @@ class LaplaceTransform(Moments):
         found: ComplexLong = np.log(np.abs(ratio)) + 1j * np.angle(ratio)
         return found
 
-    def slip(self, y: Long) -> Long:
+    def slip(self, y: Long, log: ComplexLong) -> Long:
         size = 256 + 32 * np.abs(y) * (self.epsilon + abs(self.mean)) + 8 * abs(self.log_m)
-        bound: Long = EPS * size / np.maximum(np.abs(self._ratio(y)), EPS)
+        bound: Long = EPS * size / np.maximum(np.exp(log.real), EPS)
         return bound
 
     def reaches(self, y: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
