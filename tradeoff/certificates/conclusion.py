@@ -1,8 +1,9 @@
 """From pointwise claims to bounds on the answer, in rational arithmetic: the only step that joins claims.
 
-beta:    f(alpha) = sup over s = e^x of g(s) = 1 - delta(x) - s alpha, concave in s; one s gives a lower bound,
+beta:    f(alpha) = sup over s = e^x of g = 1 - delta(x) - s alpha, concave in s; one s gives a lower bound,
          and between neighbouring samples g lies below the chords of the pairs beside them, extended;
-epsilon: delta falls, so delta(upper) <= value <= delta(lower) encloses the least epsilon with delta(epsilon) <= value.
+epsilon: delta falls, so delta(upper) <= value <= delta(lower) encloses the least epsilon with
+         delta(epsilon) <= value.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ def _epsilon(value: float, claims: Sequence[Claim]) -> tuple[Any, Any]:
 def gain(claim: Claim, alpha: float) -> Sample:
     """Return s, and bounds on g(s) = 1 - delta(log s) - s alpha.
 
-    The other order answers by delta_{f^-1}(-x) = 1 - e^-x + e^-x delta_f(x): g = s (1 - alpha - delta_{f^-1}(-log s)).
+    The other order answers by delta_{f^-1}(-x) = 1 - e^-x + e^-x delta_f(x), so that
+    g = s (1 - alpha - delta_{f^-1}(-log s)).
     """
     from mpmath import exp, mpf
 

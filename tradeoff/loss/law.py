@@ -156,7 +156,7 @@ class LossLaw(ABC):
         """Do the same for edges inside the support."""
 
     def description(self) -> dict[str, Any]:
-        """Return the law by its parameters, from which a verifier makes it again (kinds: ``certificates.description``)."""
+        """Return the law by its parameters, from which a verifier makes it again."""
         raise NoClosedForm(
             f"a law of type {type(self).__name__} has no description by parameters; "
             "certify curve.lower or curve.upper instead"

@@ -1,4 +1,4 @@
-"""Answers with their proof: claims drawn from contours, lattices, exact sums or closed forms, with all their error terms."""
+"""Answers with their proof: claims drawn from contours, lattices, exact sums or closed forms."""
 
 from tradeoff.certificates.issue.certify import certify
 

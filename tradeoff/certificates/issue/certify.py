@@ -43,10 +43,11 @@ def certify(
     value
         The epsilon (nats, finite), the delta in (0, 1), or the alpha in (0, 1) at which it is asked.
     tol
-        Width the bounds must reach, as in ``curve.bounds``: relative for delta, absolute for epsilon, for beta relative to
-        min(beta, 1 - alpha - beta).
+        Width the bounds must reach, as in ``curve.bounds``: relative for delta, absolute for epsilon, for
+        beta relative to min(beta, 1 - alpha - beta).
     method
-        ``"closed-form"``, ``"exact"``, ``"contour"`` or ``"lattice"``; default: the first of these that is narrow enough.
+        ``"closed-form"``, ``"exact"``, ``"contour"`` or ``"lattice"``; default: the first that is
+        narrow enough.
 
     Returns
     -------
@@ -115,7 +116,8 @@ def _checked(curve: TradeOff, question: str, value: float, tol: float | None, me
         )
     if question == "epsilon" and number <= curve.q_plus * (1 + 8 * UNIT):
         raise DomainError(
-            f"delta = {number!r} is not above Q(L = inf) = {curve.q_plus!r}: epsilon is infinite or the supremum of L"
+            f"delta = {number!r} is not above Q(L = inf) = {curve.q_plus!r}: "
+            "epsilon is infinite or the supremum of L"
         )
     return number
 
@@ -146,7 +148,8 @@ def _sources(
         if method is None:
             return
     composition = Composition(laws, list(counts), symmetric=curve.symmetric)
-    for engine in composition.engines(method if method in {"exact", "contour", "lattice"} else None):  # type: ignore[arg-type]  # checked
+    forced = method if method in {"exact", "contour", "lattice"} else None
+    for engine in composition.engines(forced):  # type: ignore[arg-type]  # one of three
         if method == "closed-form":
             return
         if isinstance(engine, ContourEngine):

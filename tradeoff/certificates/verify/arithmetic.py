@@ -1,4 +1,4 @@
-"""The arithmetic of the verifier: the platform's long double with its own unit, and as many digits as a claim needs."""
+"""The verifier's arithmetic: long double with the platform's unit, and as many digits as a claim needs."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What finitely many atoms answer, by sums of positive terms whose errors are bounded with them.
 
 f(alpha) is found from both ends (Neyman and Pearson): reject alpha of P where the loss is greatest, or accept
-1 - alpha of P where it is least. If masses of P are p (1 +- off), rejecting by more than the true masses is a test,
-and no test errs less than the best by less: so f lies between the same sums of the lower and of the upper masses.
+1 - alpha of P where it is least. Rejecting as if masses of P were larger is a test, which errs no less than
+the best; a best test rejects no more than if they were smaller. So f lies between the sums of either side.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ _ENDS = 16 * UNIT
 """Relative error of the masses at infinity that a description states."""
 
 _SAME = 1e-15
-"""Losses that differ by less, relative to 1 and to themselves, are joined; by how much they differ is added to their error."""
+"""Losses that differ by less, relative to 1 and to themselves, are joined; their distance is added to their
+error."""
 
 _NOTHING_LOST = Atoms(*np.zeros((6, 1), REAL))
 """No rounds: one atom at 0."""
@@ -129,6 +130,6 @@ def _added(log: Long, starts: Any) -> Long:
 
 
 def ways(factors: Sequence[Description]) -> int:
-    """Return how many atoms there are before equal losses are joined: the ways to share n rounds among k losses."""
+    """Return how many atoms there are before any are joined: the ways to share n rounds among k losses."""
     sizes = [(factor["count"], len(law(factor["law"]).atoms.loss)) for factor in factors]
     return math.prod(math.comb(n + k - 1, max(k - 1, 0)) for n, k in sizes)

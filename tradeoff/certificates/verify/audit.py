@@ -19,7 +19,7 @@ from tradeoff.errors import DomainError, TradeOffError, VerificationError
 
 
 def verify(certificate: Certificate) -> Verification:
-    """Whether a certificate proves its bounds, found by other code in extended precision from the parameters alone.
+    """Whether a certificate proves its bounds, found by other code from the parameters alone.
 
     Parameters
     ----------
@@ -47,7 +47,8 @@ def verify(certificate: Certificate) -> Verification:
         raise DomainError(f"{certificate!r} is not a certificate; read one with Certificate.from_json")
     log = Log()
     log.trust(
-        "the descriptions of the factors are those of the curve; elementary functions of NumPy in extended precision and of mpmath"
+        "the descriptions of the factors are those of the curve; "
+        "elementary functions of NumPy in extended precision and of mpmath"
     )
     try:
         for factor in certificate.factors:

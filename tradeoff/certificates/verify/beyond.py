@@ -1,4 +1,4 @@
-"""How small the product stays beyond the last node: bounds of every factor far out, and intervals cleared until there."""
+"""How small the product stays beyond the last node: factors far out, and intervals cleared until there."""
 
 from __future__ import annotations
 
@@ -108,9 +108,10 @@ class _Tail:
 
 
 def _variation(nodes: Nodes, each: Moments) -> tuple[Array, Array]:
-    """Return the tilted mass right of every node, and the variation of the density of L there, its jump at the left included.
+    """Return the tilted mass right of every node, and the variation of the density of L there.
 
-    The density of L is that of x over |dL/dx|; its variation is summed over the nodes.
+    The jump at the left end is part of it. The density of L is that of x over |dL/dx|; its variation is
+    summed over the nodes.
     """
     lean = each.c * nodes.loss - each.log_m
     mass = np.exp(np.clip((nodes.log_p + lean).astype(float), -700.0, 0.0))

@@ -2,7 +2,8 @@
 
     psi(x) = delta(x) - Q(L = inf) for c > 1,    psi(x) = 1 - delta(x) for 0 < c < 1,
 
-is e^(K(c) - (c - 1) x) times the trapezoid sum over the recorded nodes, less its aliases, plus or minus what is cut off.
+is e^(K(c) - (c - 1) x) times the trapezoid sum over the recorded nodes, less its aliases, plus or minus what
+is cut off.
 """
 
 from __future__ import annotations
@@ -143,7 +144,7 @@ class CheckedLine:
         self._conclude(claim, scale * np.maximum(least, 0), scale * most)
 
     def _rounding(self, x: Any, recorded: float, weight: Long) -> None:
-        """Require what a sum in double errs: N + 32 units of its moduli, and of every phase what mean - x turns it by."""
+        """Require what a sum in double errs: N + 32 units of its moduli, and what turns its phases."""
         size = weight * np.exp(np.minimum(self.value.real, 0))
         # A count beyond 2^53 is no float, and rounded once more.
         rounded = 2 if max(factor["count"] for factor in self.factors) <= 2**53 else 4
@@ -152,7 +153,7 @@ class CheckedLine:
         self.log.close("rounding", recorded, found, 1e-3 * found)
 
     def _as_written(self, claim: Claim) -> None:
-        """Require the bounds that the recorded terms give in double: to the last bits, but for those of Q(L = inf)."""
+        """Require the bounds that the recorded terms give in double, to the last bits."""
         t, unit = claim.terms, float(UNIT)
         off, blur = t["nodes"] + t["rounding"] + t["truncation"], t["blur"]
         least = max(t["sum"] - off - t["left"] - t["right"] - (0.0 if self.middle else blur), 0.0)
@@ -196,11 +197,12 @@ class CheckedLine:
         return found
 
     def _blurred(self, x: Any, t: dict[str, float], poles: Any) -> Any:
-        """Bound what the added Gaussian does, tau^2 times the density of the tilted sum at x: a sum over the same nodes.
+        """Bound what the added Gaussian does, tau^2 times the tilted density at x: a sum over the same nodes.
 
-        Beyond them the product is at most ``cut``, and at most e^(-tau^2 y^2/2), whose integral from y on is at most itself over
-        tau^2 y: the first counts up to where they are equal, or not at all. The recorded one counts ``cut`` up to _DEEP/tau,
-        and holds the error of its sum in double: that of the first sum, node by node times the ratio of the kernels.
+        Beyond them the product is at most ``cut``, and at most e^(-tau^2 y^2/2), whose integral from y on is
+        at most itself over tau^2 y: the first counts up to where they are equal, or not at all. The recorded
+        one counts ``cut`` up to _DEEP/tau, and holds the error of its sum in double: that of the first sum,
+        node by node times the ratio of the kernels.
         """
         bump = self.tau**2 * np.exp(self.tau**2 / 8)
         total, own = self._sum(x, (self.kernel * bump).astype(np.clongdouble))

@@ -1,7 +1,7 @@
 """Claims of closed forms, computed again by recursion over the description of the law.
 
-Laws of atoms alone are added up (``atoms``); for the others a ``Point`` holds, in as many digits as the answer needs,
-all that a law says at a loss x. Thinning turns e^L into 1 - p + p e^L, so that
+Laws of atoms alone are added up (``atoms``); for the others a ``Point`` holds, in as many digits as the
+answer needs, all that a law says at a loss x. Thinning turns e^L into 1 - p + p e^L, so that
 
     call' = p call,    put' = p e^(x - x') put    at x' = log(1 - p + p e^x),
 
@@ -19,7 +19,7 @@ import numpy as np
 from tradeoff.certificates.certificate import Claim, ulps
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.evidence import Formula
-from tradeoff.certificates.verify.arithmetic import DIGITS, EPS, REAL, digits, to_mpf, to_real
+from tradeoff.certificates.verify.arithmetic import DIGITS, EPS, digits, to_mpf, to_real
 from tradeoff.certificates.verify.atoms import Listed
 from tradeoff.certificates.verify.laws import law
 from tradeoff.certificates.verify.report import Log
@@ -34,9 +34,9 @@ _FARTHEST = mp.mpf(2) ** 400
 
 
 class Point(NamedTuple):
-    """A law at x: E_P (e^L - e^x)_+ and E_P (1 - e^(L - x))_+, masses at infinity included, and those of finite L about x.
+    """A law at x: E_P (e^L - e^x)_+, E_P (1 - e^(L - x))_+, and masses on both sides.
 
-    An atom at x itself counts as below.
+    The first two include what lies at infinity, the masses do not. An atom at x itself counts as below.
     """
 
     call: Any
@@ -84,7 +84,7 @@ def beta(what: Description, alpha: Any) -> tuple[Any, Any]:
 
 
 def _beta(what: Description, alpha: Any, side: int) -> Any:
-    """Return what is left under Q once alpha is spent, at the loss where P(L > x) crosses alpha: two positive terms."""
+    """Return what is left under Q once alpha is spent, where P(L > x) crosses alpha: two positive terms."""
     low, high = mp.mpf(-1), mp.mpf(1)
     while point(what, low, side).p_above <= alpha and low > -_FARTHEST:
         low *= 2
@@ -98,7 +98,7 @@ def _beta(what: Description, alpha: Any, side: int) -> Any:
 
 
 def point(what: Description, x: Any, side: int = 0, lean: int = 0) -> Point:
-    """Return a law at x; masses written out are raised by their errors times ``side``, losses times ``lean``."""
+    """Return a law at x, masses of atoms raised by their errors times ``side``, losses times ``lean``."""
     kind = what["kind"]
     if kind == "gaussian":
         return _gaussian(mp.mpf(what["mu"]), x)
@@ -124,7 +124,7 @@ def _gaussian(mu: Any, x: Any) -> Point:
 
 
 def _normal_tail(a: Any) -> Any:
-    """Return P(Z > a) of a normal Z; beyond a million no double, nor its difference from 1 in any digits, is other than 0."""
+    """Return P(Z > a) of a normal Z; beyond a million it is 0 or 1 to more digits than any are asked."""
     return mp.erfc(a / mp.sqrt(2)) / 2 if abs(a) < _MILLION else mp.mpf(int(a < 0))
 
 

@@ -1,4 +1,4 @@
-"""A lattice and the claims it proves: both discretised laws against the truth, and their sum by another transform."""
+"""A lattice and the claims it proves: its laws against the truth, and their sum by another transform."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ _EXACT = np.maximum(REAL(1e-16), 64 * EPS)
 _UNDERFLOW = REAL(1e-320)
 """What doubles lose below their normal range."""
 
-_STEEPER = 1.03
-"""The second tilt, theta - 1 times this."""
+_STEEPER = 1.001
+"""The second tilt, theta - 1 times this: another, and near enough to serve deltas as small."""
 
 _LEAST = REAL(1e-6)
-"""Variance in nodes that a sum is taken to have at least: rates then stay finite where all mass is on one node."""
+"""Least variance, in nodes, that a sum is taken to have: rates stay finite where all mass is on one node."""
 
 _RATES = np.linspace(-24.0, 12.0, 73)
 """Logarithms of Chernoff rates a node among which the best is looked for, before it is refined."""
 
 
 class _Side(NamedTuple):
-    """One discretised law of a factor where it has mass: node numbers, losses, and logarithms of masses under P and Q."""
+    """One discretised law where it has mass: node numbers, losses, logarithms of masses under P and Q."""
 
     index: Any
     loss: Long
@@ -63,7 +63,7 @@ class _Factor(NamedTuple):
 
 
 class _Sum(NamedTuple):
-    """Sum of a side: losses and masses tilted by the second theta, the 2-norm of their error, the mass outside, log scale."""
+    """Sum of a side at the second tilt: losses, masses, the 2-norm of their error, what lies outside."""
 
     loss: Long
     mass: Long
@@ -122,7 +122,7 @@ class CheckedLattice:
         return _Side(index[kept], at, log_p, log_p + at, log)
 
     def _sides(self, part: _Factor, what: Description) -> None:
-        """Compare hockey-sticks: above the truth at its nodes it is above between them; below, compare in the cells too."""
+        """Compare hockey-sticks: above the truth at nodes is above between; below, compare in cells too."""
         q_plus, shift, top = law(what).q_plus, REAL(part.record.shift), part.record.top
         whole = np.sum(_mass(part.over.log_q)) + top
         self.log.above("over, mass", whole * (1 + 1e-15), REAL(1))
@@ -175,7 +175,7 @@ class CheckedLattice:
         return np.exp(np.minimum(min(_chernoff(logs, edge, sign * REAL(rate)) for rate in rates), 0))
 
     def _least_tail(self, name: str, sign: int) -> Any:
-        """Return the least of Chernoff's bounds on the mass beyond one end of the window, at the recorded tilt."""
+        """Return the least Chernoff bound on the mass beyond one end of the window, at the recorded tilt."""
         low, size = self.lattice.window
         edge = low if sign < 0 else low + size
         sides = [(part.rounds, getattr(part, name)) for part in self.parts]
@@ -235,7 +235,8 @@ class CheckedLattice:
         part = np.sum(mass[over] * np.exp(-(t - 1) * (loss[over] - x)) * -np.expm1(x - loss[over]))
         kappa = np.exp((t - 1) * np.log(t - 1) - t * np.log(t))
         norm = np.sqrt(2 / ((2 * t - 2) * (2 * t - 1) * (2 * t)) / self.h + kappa**2)
-        size, off = np.exp(scale - (t - 1) * x), error * norm + kappa * outside
+        size = np.exp(np.minimum(scale - (t - 1) * x, LARGEST))
+        off = error * norm + kappa * outside
         return size * (part - off), size * (part + off)
 
 
@@ -255,7 +256,7 @@ def _stick(side: _Side, x: Any) -> Any:
 
 
 def _mass(log: Long) -> Long:
-    """Return exponentials; least doubles tilted far may stand for masses beyond all numbers, and then bound nothing."""
+    """Return exponentials; least doubles may stand for masses beyond all numbers, which bound nothing."""
     return np.asarray(np.exp(np.minimum(log, LARGEST)))
 
 

@@ -25,7 +25,7 @@ _DIGITS = 45.0
 """Accuracy of quadratures, in nats: e^-45 is below the unit of extended precision."""
 
 _FARTHEST = 40.0
-"""Scales of a discrete Gaussian that are written out: beyond there is less than e^-800, which is no double."""
+"""Scales of a discrete Gaussian that are written out: beyond is less than e^-800, which is no double."""
 
 _RULE = 32
 """Nodes of a Gauss-Legendre panel; with half a period of the integrand each errs below e^-45."""
@@ -38,7 +38,7 @@ MOST = 2**23
 
 
 class Atoms(NamedTuple):
-    """Point masses under P and Q, known up to relative errors ``off_p`` and ``off_q``, at losses known up to ``shift``."""
+    """Point masses under P and Q, known to relative ``off_p`` and ``off_q``, at losses known to ``shift``."""
 
     loss: Long
     log_p: Long
@@ -49,7 +49,7 @@ class Atoms(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """Nodes of a quadrature over a density: its logarithm without weights, and log |dL/dx|, are kept beside."""
+    """Nodes of a quadrature, with the logarithms of the density and of |dL/dx| beside."""
 
     loss: Long
     log_p: Long
@@ -104,7 +104,7 @@ def _listed(loss: Long, log_p: Long, log_q: Long) -> Law:
 
 
 def _gaussian(what: Description, need: Need) -> Law:
-    """Trapezoid rule, analytic for |Im x| < pi/mu; a tilt by c or 1 - c moves its mass by at most that times mu."""
+    """Trapezoid rule, analytic for |Im x| < pi/mu; a tilt by c or 1 - c moves its mass by that times mu."""
     mu = what["mu"]
     a = min(9.0, 2.8 / mu)
     h = np.pi / (need.frequency * mu + _DIGITS / a + a / 2) / need.finer
@@ -155,7 +155,7 @@ def _rounds(what: Description, need: Need) -> Law:
 
 
 def power_of_two(one: Atoms, n: int) -> Atoms:
-    """Return the atoms of n rounds of a law with two atoms, where the mass is not below e^-2000 under both P and Q."""
+    """Return the atoms of n rounds of a law with two, but for e^-2000 of the mass of P and of Q."""
     ends = [_bulk(log, n) for log in (one.log_p, one.log_q)]
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     if high - low >= MOST:
@@ -171,9 +171,10 @@ def power_of_two(one: Atoms, n: int) -> Atoms:
 
 
 def _binomial(log: Long, n: int, low: int, high: int) -> tuple[Long, Long]:
-    """Return logarithms of binomial masses and their errors: steps outwards from the largest, which is found in 50 digits.
+    """Return logarithms of binomial masses and their errors, by steps outwards from the largest.
 
-    d steps whose sum is S, all of one sign, round by d S/2 units, the steps themselves by 4 S.
+    That one is found in 50 digits; d steps whose sum is S, all of one sign, round by d S/2 units, the steps
+    themselves by 4 S.
     """
     k = np.arange(low, high).astype(REAL)
     steps = np.log((n - k) / (k + 1)) + (log[1] - log[0])
@@ -204,7 +205,7 @@ def _discrete_gaussian(what: Description, need: Need) -> Law:
 
 
 def _written(what: Description, _need: Need) -> Law:
-    """Masses and losses as a certificate lists them, rounded to doubles: a loss is a difference of logarithms of masses."""
+    """Masses and losses as a certificate lists them, rounded to doubles."""
     loss, log_p = np.array(what["loss"], REAL), np.array(what["log_p"], REAL)
     listed = atoms(loss, log_p, log_p + loss, UNIT)
     listed = listed._replace(off_q=listed.off_p + listed.shift)
@@ -212,10 +213,10 @@ def _written(what: Description, _need: Need) -> Law:
 
 
 def balanced(what: Description, log: Log) -> None:
-    """Require of masses written out that both orders have mass 1: sum p (e^loss - 1) = P(L = -inf) - Q(L = inf).
+    """Require that both orders have mass 1: sum p (e^loss - 1) = P(L = -inf) - Q(L = inf).
 
-    Small losses are differences of masses, which the masses alone do not hold: a loss known to units of log p only, not
-    of itself, shows here. Allowed are a few units of every number written.
+    Small losses are differences of masses, which the masses alone do not hold: a loss known to units of log p
+    only, not of itself, shows here. Allowed are a few units of every number written.
     """
     for inner in [what["base"]] if "base" in what else [part for _, part in what.get("parts", ())]:
         balanced(inner, log)

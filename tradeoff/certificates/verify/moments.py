@@ -13,13 +13,14 @@ from tradeoff.certificates.verify.arithmetic import EPS, REAL, ComplexLong, Long
 from tradeoff.certificates.verify.laws import Law, Need, law
 
 _FAINT = 62.0
-"""Points whose mass, or tilted mass, is below e^-62 = 1e-27 of the whole are left out: no sum in 64 bits sees them."""
+"""Points with less than e^-62 = 1e-27 of the mass, tilted or not, are left out: no sum in 64 bits sees
+them."""
 
 _CHUNK = 2**20
 """Most pairs of a frequency and a point at a time: 16 mebibytes an array."""
 
 _LARGEST = 1000.0
-"""Logarithms of M from which on M - 1 is M: an exponential of less fits even a double's square root many times over."""
+"""Logarithms of M from which on M - 1 is M in any precision."""
 
 
 class Moments:
@@ -112,7 +113,7 @@ class GaussianTransform(Moments):
 
 
 class LaplaceTransform(Moments):
-    """The Laplace law, M(z) = (e^(-z eps) + e^((z - 1) eps))/2 + eps e^(-z eps)/2 (e^w - 1)/w with w = (2z - 1) eps."""
+    """The Laplace law, M(z) = e^(-z eps)/2 (1 + e^w + eps (e^w - 1)/w) with w = (2z - 1) eps."""
 
     def __init__(self, what: Description, c: float, finer: float) -> None:
         self.epsilon = REAL(what["epsilon"])

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from tradeoff.certificates.certificate import Claim
+from tradeoff.certificates.verify.arithmetic import EPS
 from tradeoff.errors import VerificationError
+
+PLATFORM = (
+    "; on this platform long double is a double, whose rounding is counted: verify where it has 64 bits"
+    if EPS > 2.0**-60
+    else ""
+)
+"""What a refusal adds where extended precision is none."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +55,7 @@ class Log:
     def holds(self, term: str, good: Any, said: str) -> None:
         """Require a condition."""
         if not bool(good):
-            raise VerificationError(f"{term}: {said}", term)
+            raise VerificationError(f"{term}: {said}{PLATFORM}", term)
 
     def close(self, term: str, recorded: Any, recomputed: Any, allowed: Any) -> None:
         """Require ``|recorded - recomputed| <= allowed``."""

@@ -20,7 +20,7 @@ _SEEN = -650.0
 
 
 class CheckedSums:
-    """All atoms of the product, made by repeated products of one round at a time or by binomial coefficients."""
+    """All atoms of the product, made by repeated squaring or by binomial coefficients."""
 
     def __init__(self, sums: Sums, factors: Sequence[Description], log: Log) -> None:
         self.log = log
