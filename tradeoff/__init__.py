@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from tradeoff import baselines, errors, filters, limits, mechanisms, spec
-    from tradeoff.certificates.audit import verify
     from tradeoff.certificates.issue import certify
+    from tradeoff.certificates.verify import verify
     from tradeoff.curves.contract import TradeOff
     from tradeoff.curves.piecewise_linear import PiecewiseLinear
     from tradeoff.curves.tensor import Tensor
@@ -66,8 +66,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "certificates.audit": ("verify",),
     "certificates.issue": ("certify",),
+    "certificates.verify": ("verify",),
     "intervals.bounds": ("Bounds",),
     "curves.contract": ("TradeOff",),
     "curves.piecewise_linear": ("PiecewiseLinear",),

@@ -378,3 +378,50 @@ def test_losses_written_out_must_balance(method: str) -> None:
         refused(replace(certificate, factors=({**factor, "law": {**factor["law"], "loss": rough}},)))
         == "loss"
     )
+
+
+DELICATE: dict[str, tuple[to.TradeOff, str, float]] = {
+    "steep atoms": (DiscreteGaussianCurve(0.3096940755443474, 3), "beta", 2.98e-5),
+    "atoms far apart": (DiscreteGaussianCurve(0.357, 3), "beta", 0.3),
+    "masses written out": (DiscreteLaplaceCurve(0.38134, 5), "beta", 5.7e-4),
+    "far beyond the bulk": (~DiscreteGaussianCurve(37.0, 1), "delta", 0.82538183822943),
+    "hardly any mass on the last edge": (
+        to.PiecewiseLinear([0, 0.3, 0.9, 1], [0.8, 0.2, 1e-18, 0]),
+        "beta",
+        0.95,
+    ),
+    "beyond the zero": (to.TotalVariation(2.017004938397666e-06), "beta", 0.9999999957661393),
+    "a beta of 1e-84": (to.Gaussian(20.0), "beta", 0.3),
+    "many rounds": (to.PureDP(0.1) ** 10**4, "beta", 1e-6),
+    "hardly any loss": (to.Gaussian(1e-300) ** 181 @ to.PureDP(1.0), "delta", 0.3),
+    "losses beyond all numbers": (to.PureDP(1e8) ** 3 @ to.PureDP(1), "delta", 0.1),
+    "a mixture with such losses": (to.mixture({to.PureDP(1e100): 0.5, to.Gaussian(1): 0.5}), "beta", 0.1),
+    "rounds beyond 2^53": (to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.2, 0]) ** 2**53, "delta", 0.1),
+}
+
+
+@pytest.mark.parametrize("name", DELICATE)
+def test_what_is_right_verifies_however_delicate(name: str) -> None:
+    curve, question, at = DELICATE[name]
+    certificate = to.certify(curve, question, at)  # type: ignore[arg-type]  # one of three
+    to.verify(certificate)
+    if certificate.upper - certificate.lower < 1e-2 * certificate.upper and certificate.upper > 1e-300:
+        gap = 1e-3 * certificate.upper
+        assert refused(replace(certificate, upper=certificate.lower - gap)) == "upper bound"
+        refused(on_claim(certificate, upper=lambda high: high - gap, lower=lambda low: low - gap))
+
+
+@pytest.mark.parametrize("path", sorted(Path(__file__).parent.glob("*.json")), ids=lambda path: path.stem)
+def test_certificates_of_earlier_versions_verify(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    certificate = Certificate.from_json(text)
+    to.verify(certificate)
+    assert json.loads(certificate.to_json()) == json.loads(text)
+
+
+def test_a_process_that_verifies_loads_nothing_that_answers() -> None:
+    rooms = ("composition", "curves", "families", "intervals", "loss", "operators")
+    code = "import sys; from tradeoff.certificates import verify; import tradeoff.certificates.verify; "
+    code += f"print([name for name in {rooms!r} if f'tradeoff.{{name}}' in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
+    assert found.stdout.strip() == "[]"

@@ -1,8 +1,11 @@
-"""Certificates: answers with their proof, and a verifier that shares no code with the engines."""
+"""Certificates: answers with their proof, and a verifier that shares no code with what it checks.
 
-from tradeoff.certificates.audit import verify
+``certificate`` and ``evidence`` are the records, ``description`` says which laws they speak of,
+``conclusion`` joins claims to bounds. ``issue`` draws claims from the engines; ``verify`` derives them again
+and imports nothing that answers questions.
+"""
+
 from tradeoff.certificates.certificate import Certificate, Claim
-from tradeoff.certificates.issue import certify
-from tradeoff.certificates.report import Check, Verification
+from tradeoff.certificates.verify.report import Check, Verification
 
-__all__ = ["Certificate", "Check", "Claim", "Verification", "certify", "verify"]
+__all__ = ["Certificate", "Check", "Claim", "Verification"]

@@ -6,8 +6,8 @@ import json
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal
 
+from tradeoff.certificates.description import Description
 from tradeoff.certificates.evidence import KINDS, Evidence
-from tradeoff.certificates.laws import Description
 from tradeoff.errors import DomainError
 
 Question = Literal["delta", "epsilon", "beta"]
@@ -16,7 +16,7 @@ Quantity = Literal["delta", "1 - delta", "beta"]
 
 @dataclass(frozen=True)
 class Claim:
-    """``lower <= quantity(at) <= upper`` for one order of the pair, proved by the ``evidence`` of that number.
+    """``lower <= quantity(at) <= upper`` for one order of the pair, proved by ``evidence`` of that number.
 
     ``terms`` are the errors that the bounds contain, in the units of the evidence.
     """

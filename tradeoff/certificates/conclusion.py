@@ -1,8 +1,9 @@
 """From pointwise claims to bounds on the answer, in rational arithmetic: the only step that joins claims.
 
-beta:    f(alpha) = sup over s = e^x of g(s) = 1 - delta(x) - s alpha, concave in s; one s gives a lower bound,
+beta:    f(alpha) = sup over s = e^x of g = 1 - delta(x) - s alpha, concave in s; one s gives a lower bound,
          and between neighbouring samples g lies below the chords of the pairs beside them, extended;
-epsilon: delta falls, so delta(upper) <= value <= delta(lower) encloses the least epsilon with delta(epsilon) <= value.
+epsilon: delta falls, so delta(upper) <= value <= delta(lower) encloses the least epsilon with
+         delta(epsilon) <= value.
 """
 
 from __future__ import annotations
@@ -13,9 +14,13 @@ from typing import TYPE_CHECKING, Any
 from tradeoff.certificates.certificate import Certificate, Claim
 
 if TYPE_CHECKING:
-    from tradeoff.certificates.report import Log
+    from tradeoff.certificates.verify.report import Log
 
 _DIGITS = 60
+"""Of claims about the same number up to forty agree, and doubles hold sixteen more."""
+
+Sample = tuple[Any, Any, Any]
+"""A slope s, and bounds on g there."""
 
 
 def follows(certificate: Certificate, log: Log) -> None:
@@ -75,10 +80,11 @@ def _epsilon(value: float, claims: Sequence[Claim]) -> tuple[Any, Any]:
     return max(above, default=float("-inf")), min(below, default=float("inf"))
 
 
-def gain(claim: Claim, alpha: float) -> tuple[Any, Any, Any]:
+def gain(claim: Claim, alpha: float) -> Sample:
     """Return s, and bounds on g(s) = 1 - delta(log s) - s alpha.
 
-    The other order answers by delta_{f^-1}(-x) = 1 - e^-x + e^-x delta_f(x): g = s (1 - alpha - delta_{f^-1}(-log s)).
+    The other order answers by delta_{f^-1}(-x) = 1 - e^-x + e^-x delta_f(x), so that
+    g = s (1 - alpha - delta_{f^-1}(-log s)).
     """
     from mpmath import exp, mpf
 
@@ -92,12 +98,21 @@ def gain(claim: Claim, alpha: float) -> tuple[Any, Any, Any]:
 def _beta(alpha: float, claims: Sequence[Claim]) -> tuple[Any, Any]:
     from mpmath import mpf
 
-    samples = sorted(gain(claim, alpha) for claim in claims if claim.quantity != "beta")
+    samples = _joined(sorted(gain(claim, alpha) for claim in claims if claim.quantity != "beta"))
     low = max((least for _, least, _ in samples), default=mpf(0))
     return max(low, mpf(0)), min(_greatest(samples), 1 - mpf(alpha))
 
 
-def _greatest(samples: Sequence[tuple[Any, Any, Any]]) -> Any:
+def _joined(samples: Sequence[Sample]) -> list[Sample]:
+    """Join what is known at the same s."""
+    found: dict[Any, Sample] = {}
+    for s, low, high in samples:
+        _, least, most = found.get(s, (s, low, high))
+        found[s] = s, max(low, least), min(high, most)
+    return list(found.values())
+
+
+def _greatest(samples: Sequence[Sample]) -> Any:
     """Bound the maximum of a concave function between bounds at samples."""
     if len(samples) < 4 or samples[1][2] > samples[2][1] or samples[-2][2] > samples[-3][1]:
         return float("inf")  # the maximum may lie outside

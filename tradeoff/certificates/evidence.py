@@ -1,4 +1,4 @@
-"""What proves a claim: a contour, exact sums, a closed form, or a lattice, each with the numbers that fix it."""
+"""What proves a claim: a contour, exact sums, a closed form or a lattice, with the numbers that fix it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ class Evidence:
 class Line(Evidence):
     """A vertical contour Re z = c with ``nodes`` frequencies, ``step`` apart from 0 on.
 
-    ``log_m`` is K(c), ``cut`` bounds the product beyond the last node, ``tau`` is the mu of an added Gaussian. ``left`` and
-    ``right`` are points c' with K(c') from above, for Chernoff's bound on other periods.
+    ``log_m`` is K(c), ``cut`` bounds the product beyond the last node, ``tau`` is the mu of an added
+    Gaussian. ``left`` and ``right`` are points c' with K(c') from above, for Chernoff's bound on other
+    periods.
     """
 
     kind: ClassVar[str] = "contour"
@@ -53,10 +54,7 @@ class Line(Evidence):
             ("tilt c", f"{self.c!r}, log M = {self.log_m!r} +- {self.log_m_error:.3g}"),
             ("nodes", f"{self.nodes}, step {self.step!r}"),
             ("truncation", f"|product| <= {self.cut:.3g} beyond |Im z| = {self.step * (self.nodes - 1):.6g}"),
-            (
-                "aliasing",
-                f"log M({self.left[0]:.6g}) <= {self.left[1]:.6g}, log M({self.right[0]:.6g}) <= {self.right[1]:.6g}",
-            ),
+            ("aliasing", ", ".join(f"log M({c:.6g}) <= {log_m:.6g}" for c, log_m in (self.left, self.right))),
             ("blur", f"tau = {self.tau:.3g}"),
         ]
 
@@ -80,17 +78,17 @@ class Sums(Evidence):
 
 @dataclass(frozen=True)
 class Formula(Evidence):
-    """A closed form of a single law, evaluated in double: the claim's ``ulps`` say how far apart its bounds are."""
+    """A closed form of a single law, evaluated in double: the claim's ``ulps`` say how wide it is."""
 
     kind: ClassVar[str] = "closed-form"
 
 
 @dataclass(frozen=True)
 class OnNodes:
-    """One factor discretised on ``offset + h index``: P-masses times e^(theta node - log_scale), above and below the truth.
+    """One factor on ``offset + h index``: P-masses times e^(theta node - log_scale), from above and below.
 
-    Vectors are little-endian, compressed, in base 64. ``top`` is the Q-mass of the upper side at infinity, ``shift`` bounds the
-    rounding of the nodes.
+    Vectors are little-endian, compressed, in base 64. ``top`` is the Q-mass of the upper side at infinity,
+    ``shift`` bounds the rounding of the nodes.
     """
 
     nodes: int
@@ -108,8 +106,8 @@ class OnNodes:
 class Lattice(Evidence):
     """A tilted lattice: ``theta``, spacing ``h``, window (first node, nodes) of the sum, and all factors.
 
-    ``rounding`` is the 2-norm error of the transform above and below; ``low_tail`` and ``high_tail`` bound the tilted mass that
-    the lower side's window aliases, ``over_tail`` what the upper side's leaves out.
+    ``rounding`` is the 2-norm error of the transform above and below; ``low_tail`` and ``high_tail`` bound
+    the tilted mass that the lower side's window aliases, ``over_tail`` what the upper side's leaves out.
     """
 
     kind: ClassVar[str] = "lattice"
@@ -127,10 +125,8 @@ class Lattice(Evidence):
         nodes = ", ".join(str(factor.nodes) for factor in self.factors)
         return [
             ("tilt theta", repr(self.theta)),
-            (
-                "lattice",
-                f"h = {self.h!r}, window of {self.window[1]} nodes from {self.window[0]}, factors on {nodes} nodes",
-            ),
+            ("lattice", f"h = {self.h!r}, factors on {nodes} nodes"),
+            ("window", f"{self.window[1]} nodes from {self.window[0]}"),
             ("rounding", f"{self.rounding[0]:.3g} above, {self.rounding[1]:.3g} below"),
             ("aliasing", f"{self.low_tail:.3g} and {self.high_tail:.3g} below, {self.over_tail:.3g} above"),
         ]

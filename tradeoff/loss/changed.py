@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -125,6 +126,9 @@ class Thinned(LossLaw):
         moved = position_slack(edges, base_loss_error(self.share, edges, inner))
         return Cells(self.p * cells.excess, ratio * cells.deficit, cells.slack + moved + 16 * UNIT)
 
+    def description(self) -> dict[str, Any]:
+        return {"kind": "thinned", "p": self.p, "base": self.base.description()}
+
 
 @dataclass(frozen=True, eq=False)
 class Reversed(LossLaw):
@@ -209,6 +213,9 @@ class Reversed(LossLaw):
         excess, deficit, slack = self.base.cells(-edges[::-1])
         return Cells(deficit[::-1], excess[::-1], slack[::-1])
 
+    def description(self) -> dict[str, Any]:
+        return {"kind": "reversed", "base": self.base.description()}
+
 
 @dataclass(frozen=True, eq=False)
 class Mixed(LossLaw):
@@ -285,6 +292,9 @@ class Mixed(LossLaw):
                 deficit += weight * cells.deficit
                 slack = np.maximum(slack, cells.slack)
         return Cells(excess, deficit, slack + (len(self.parts) + 2) * UNIT)  # a product each, and their sum
+
+    def description(self) -> dict[str, Any]:
+        return {"kind": "mixed", "parts": [[w, law.description()] for w, law in self.parts]}
 
 
 def _widest(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from tradeoff.errors import SizeError
+from tradeoff.errors import NoClosedForm, SizeError
 from tradeoff.intervals.binomial import log_pmf
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch, lost_mass
 
 MAX_ATOMS = 4_000_000
 """Most atoms one law may hold."""
+
+MOST_DESCRIBED = 2**14
+"""Most atoms a description writes out: about half a megabyte of JSON."""
 
 _SKETCHED = 2**17
 """Most points of a sketch, which only choices are made of."""
@@ -85,6 +89,15 @@ class AtomicLaw(LossLaw):
         zero = np.zeros(len(edges) - 1)
         return Cells(zero, zero, zero)
 
+    def description(self) -> dict[str, Any]:
+        if len(self.loss) > MOST_DESCRIBED:
+            raise NoClosedForm(
+                f"{len(self.loss)} atoms are more than a certificate writes out ({MOST_DESCRIBED}); "
+                "certify fewer at a time"
+            )
+        ends = {"p_minus": self.p_minus, "q_plus": self.q_plus}
+        return {"kind": "atoms", "loss": self.loss.tolist(), "log_p": self.log_p.tolist(), **ends}
+
 
 def leaking(law: AtomicLaw, delta: float, kept: float | None = None) -> AtomicLaw:
     """Return the law of f_{0,delta} (x) f: masses shrink by 1 - delta, and what they lose lies at infinity.
@@ -114,6 +127,12 @@ class BinomialLaw(AtomicLaw):
     @property
     def range(self) -> tuple[float, float]:
         return -self.n * self.epsilon, self.n * self.epsilon  # also where the ends were left out
+
+    def description(self) -> dict[str, Any]:
+        return {"kind": "rounds", "epsilon": self.epsilon, "rounds": self.n}
+
+    def described(self, count: int) -> dict[str, Any]:
+        return {"law": {"kind": "response", "epsilon": self.epsilon}, "count": self.n * count}
 
 
 def too_many(what: str, count: float) -> SizeError:

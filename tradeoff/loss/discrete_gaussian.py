@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,9 @@ class DiscreteGaussianLaw(AtomicLaw):
     shift: int = 1
 
     symmetric = True
+
+    def description(self) -> dict[str, Any]:
+        return {"kind": "discrete gaussian", "sigma": self.sigma, "shift": self.shift}
 
     @property
     def range(self) -> tuple[float, float]:

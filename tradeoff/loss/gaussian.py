@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -53,6 +54,9 @@ class GaussianLaw(LossLaw):
 
     def transform(self, c: float, digits: float) -> Transform:
         return GaussianTransform(self.mu, c)
+
+    def description(self) -> dict[str, Any]:
+        return {"kind": "gaussian", "mu": self.mu}
 
     def _cells(self, edges: Array) -> Cells:
         mu = self.mu

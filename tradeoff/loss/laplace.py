@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +53,9 @@ class LaplaceLaw(LossLaw):
 
     def transform(self, c: float, digits: float) -> Transform:
         return LaplaceTransform(self, c, digits)
+
+    def description(self) -> dict[str, Any]:
+        return {"kind": "laplace", "epsilon": self.epsilon}
 
     def _cells(self, edges: Array) -> Cells:
         # With w half the cell's width, both integrals are (1 - e^-w)^2/2 times e^((b - epsilon)/2)

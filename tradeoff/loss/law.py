@@ -14,10 +14,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.leaks import log_kept
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.components import Component
@@ -204,6 +205,17 @@ class LossLaw(ABC):
     @abstractmethod
     def _cells(self, edges: Array) -> Cells:
         """Do the same for increasing edges inside ``span``, some of which may be equal."""
+
+    def description(self) -> dict[str, Any]:
+        """Return the law by its parameters, from which a verifier makes it again."""
+        raise NoClosedForm(
+            f"a law of type {type(self).__name__} has no description by parameters; "
+            "certify curve.lower or curve.upper instead"
+        )
+
+    def described(self, count: int) -> dict[str, Any]:
+        """Return ``count`` rounds of the law as a factor of a certificate."""
+        return {"law": self.description(), "count": count}
 
 
 def _moved(mass: Array, loss: Array, by: Array) -> Array:

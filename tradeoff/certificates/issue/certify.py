@@ -9,13 +9,13 @@ from typing import get_args
 
 import numpy as np
 
-from tradeoff.certificates.by_lattice import Lattices
-from tradeoff.certificates.by_line import Lines
 from tradeoff.certificates.certificate import Certificate, Claim, Question
 from tradeoff.certificates.conclusion import implied
-from tradeoff.certificates.direct import Adding, Formulas
-from tradeoff.certificates.laws import Description, describe
-from tradeoff.certificates.source import DIGITS, Source
+from tradeoff.certificates.description import Description
+from tradeoff.certificates.issue.by_contour import Lines
+from tradeoff.certificates.issue.by_lattice import Lattices
+from tradeoff.certificates.issue.direct import Adding, Formulas
+from tradeoff.certificates.issue.source import DIGITS, Source
 from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.lattice.engine import LatticeEngine
 from tradeoff.composition.planner import Composition
@@ -43,10 +43,11 @@ def certify(
     value
         The epsilon (nats, finite), the delta in (0, 1), or the alpha in (0, 1) at which it is asked.
     tol
-        Width the bounds must reach, as in ``curve.bounds``: relative for delta, absolute for epsilon, for beta relative to
-        min(beta, 1 - alpha - beta).
+        Width the bounds must reach, as in ``curve.bounds``: relative for delta, absolute for epsilon, for
+        beta relative to min(beta, 1 - alpha - beta).
     method
-        ``"closed-form"``, ``"exact"``, ``"contour"`` or ``"lattice"``; default: the first of these that is narrow enough.
+        ``"closed-form"``, ``"exact"``, ``"contour"`` or ``"lattice"``; default: the first that is
+        narrow enough.
 
     Returns
     -------
@@ -72,6 +73,7 @@ def certify(
     value = _checked(curve, question, value, tol, method)
     goal, best = _USUAL[question] if tol is None else tol, None
     laws, counts = _factors(curve)
+    factors = tuple(law.described(n) for law, n in zip(laws, counts, strict=True))
     for source in _sources(curve, laws, counts, tol, goal, method):
         try:
             claims = source.claims(question, value, goal)
@@ -79,7 +81,7 @@ def certify(
             if method is not None:
                 raise
             continue
-        made = _concluded(curve, question, value, source, claims, describe(laws, counts))
+        made = _concluded(curve, question, value, source, claims, factors)
         best = made if best is None or _width(made) < _width(best) else best
         if _width(best) <= goal:
             return best
@@ -114,7 +116,8 @@ def _checked(curve: TradeOff, question: str, value: float, tol: float | None, me
         )
     if question == "epsilon" and number <= curve.q_plus * (1 + 8 * UNIT):
         raise DomainError(
-            f"delta = {number!r} is not above Q(L = inf) = {curve.q_plus!r}: epsilon is infinite or the supremum of L"
+            f"delta = {number!r} is not above Q(L = inf) = {curve.q_plus!r}: "
+            "epsilon is infinite or the supremum of L"
         )
     return number
 
@@ -145,7 +148,8 @@ def _sources(
         if method is None:
             return
     composition = Composition(laws, list(counts), symmetric=curve.symmetric)
-    for engine in composition.engines(method if method in {"exact", "contour", "lattice"} else None):  # type: ignore[arg-type]  # checked
+    forced = method if method in {"exact", "contour", "lattice"} else None
+    for engine in composition.engines(forced):  # type: ignore[arg-type]  # one of three
         if method == "closed-form":
             return
         if isinstance(engine, ContourEngine):

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tradeoff.certificates.certificate import Claim
+from tradeoff.certificates.verify.arithmetic import EPS
 from tradeoff.errors import VerificationError
+
+PLATFORM = (
+    "; on this platform long double is a double, whose rounding is counted: verify where it has 64 bits"
+    if EPS > 2.0**-60
+    else ""
+)
+"""What a refusal adds where extended precision is none."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +55,7 @@ class Log:
     def holds(self, term: str, good: Any, said: str) -> None:
         """Require a condition."""
         if not bool(good):
-            raise VerificationError(f"{term}: {said}", term)
+            raise VerificationError(f"{term}: {said}{PLATFORM}", term)
 
     def close(self, term: str, recorded: Any, recomputed: Any, allowed: Any) -> None:
         """Require ``|recorded - recomputed| <= allowed``."""
@@ -74,6 +83,11 @@ class Log:
             recorded <= recomputed,
             f"recorded {float(recorded)!r}, a lower bound, is above {float(recomputed)!r}",
         )
+
+    def encloses(self, claim: Claim, least: Any, most: Any) -> None:
+        """Require a claim to reach as low as the most, and as high as the least, that its quantity can be."""
+        self.below(f"{claim.quantity} lower", claim.lower, most)
+        self.above(f"{claim.quantity} upper", claim.upper, least)
 
     def _noted(self, term: str, recorded: Any, recomputed: Any, allowed: Any) -> None:
         self.checks.append(Check(term, float(recorded), float(recomputed), float(allowed)))

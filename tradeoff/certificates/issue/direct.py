@@ -8,7 +8,7 @@ import numpy as np
 
 from tradeoff.certificates.certificate import Claim, Quantity, Question, ulps
 from tradeoff.certificates.evidence import Formula, Sums
-from tradeoff.certificates.source import Source
+from tradeoff.certificates.issue.source import Source
 from tradeoff.composition import exact
 from tradeoff.curves.contract import TradeOff
 

@@ -6,21 +6,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from tradeoff.certificates.certificate import Certificate
-from tradeoff.certificates.check_formula import CheckedFormula
-from tradeoff.certificates.check_lattice import CheckedLattice
-from tradeoff.certificates.check_line import CheckedLine
-from tradeoff.certificates.check_sums import CheckedSums
 from tradeoff.certificates.conclusion import follows
+from tradeoff.certificates.description import Description, turned
 from tradeoff.certificates.evidence import Evidence, Formula, Line, Sums
-from tradeoff.certificates.laws import Description
-from tradeoff.certificates.moments import turned
-from tradeoff.certificates.points import balanced
-from tradeoff.certificates.report import Log, Verification
+from tradeoff.certificates.verify.contour import CheckedLine
+from tradeoff.certificates.verify.formula import CheckedFormula
+from tradeoff.certificates.verify.lattice import CheckedLattice
+from tradeoff.certificates.verify.laws import balanced
+from tradeoff.certificates.verify.report import Log, Verification
+from tradeoff.certificates.verify.sums import CheckedSums
 from tradeoff.errors import DomainError, TradeOffError, VerificationError
 
 
 def verify(certificate: Certificate) -> Verification:
-    """Whether a certificate proves its bounds, found by other code in extended precision from the parameters alone.
+    """Whether a certificate proves its bounds, found by other code from the parameters alone.
 
     Parameters
     ----------
@@ -48,7 +47,8 @@ def verify(certificate: Certificate) -> Verification:
         raise DomainError(f"{certificate!r} is not a certificate; read one with Certificate.from_json")
     log = Log()
     log.trust(
-        "the descriptions of the factors are those of the curve; elementary functions of NumPy in extended precision and of mpmath"
+        "the descriptions of the factors are those of the curve; "
+        "elementary functions of NumPy in extended precision and of mpmath"
     )
     try:
         for factor in certificate.factors:

@@ -10,7 +10,7 @@ import numpy as np
 
 from tradeoff.certificates.certificate import Claim, Question
 from tradeoff.certificates.evidence import Line as Record
-from tradeoff.certificates.source import Source
+from tradeoff.certificates.issue.source import Source
 from tradeoff.composition.contour.line import ContourLine
 from tradeoff.composition.contour.strip import Strip
 from tradeoff.composition.planner import Composition

@@ -8,34 +8,38 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.certificates.laws import Description
-from tradeoff.certificates.points import EPS, REAL, Law, Long, Need, law
-
-ComplexLong = NDArray[np.clongdouble]
+from tradeoff.certificates.description import Description
+from tradeoff.certificates.verify.arithmetic import EPS, REAL, ComplexLong, Long
+from tradeoff.certificates.verify.laws import Law, Need, law
 
 _FAINT = 62.0
+"""Points with less than e^-62 = 1e-27 of the mass, tilted or not, are left out: no sum in 64 bits sees
+them."""
+
 _CHUNK = 2**20
+"""Most pairs of a frequency and a point at a time: 16 mebibytes an array."""
+
+_LARGEST = 1000.0
+"""Logarithms of M from which on M - 1 is M in any precision."""
 
 
 class Moments:
     """One law under the tilt e^(cL): log M(c), mean and M(c + iy)/M(c) about that mean."""
 
     def __init__(self, what: Law, c: float) -> None:
-        self.parts, self.c = what.parts, c
-        log_p, loss = (
-            np.concatenate([part.log_p for part in what.parts]),
-            np.concatenate([part.loss for part in what.parts]),
-        )
+        self.nodes, self.c = what.nodes, c
+        log_p = np.concatenate([what.atoms.log_p, *(node.log_p for node in what.nodes)])
+        loss = np.concatenate([what.atoms.loss, *(node.loss for node in what.nodes)])
         log_w = log_p + REAL(c) * loss
         peak = np.max(log_w)
-        kept = (log_w > peak - _FAINT) | (log_p > -_FAINT)
+        kept = (log_w >= peak - _FAINT) | (log_p > -_FAINT)
         log_p, loss, log_w = log_p[kept], loss[kept], log_w[kept]
         self.log_m = peak + np.log(np.sum(np.exp(log_w - peak)))
-        if peak < 1000:  # all the P-mass is 1 - p_minus, so M - 1 is a sum of small terms
-            change = np.sum(np.exp(log_p) * np.expm1(REAL(c) * loss)) - what.p_minus if c else -what.p_minus
+        if peak < _LARGEST:  # all the P-mass is 1 - p_minus, so M - 1 is a sum of small terms
+            change = np.sum(_grown(log_p, REAL(c) * loss)) - what.p_minus
             self.log_m = np.log1p(change) if change > -0.5 else self.log_m
         weight = np.exp(log_w - self.log_m)
-        heavy = log_w > peak - _FAINT
+        heavy = log_w >= peak - _FAINT
         self.w, loss = weight[heavy], loss[heavy]
         self.mean = np.sum(self.w * loss)
         self.d = loss - self.mean
@@ -52,13 +56,19 @@ class Moments:
             u[start : start + step] = (sine * sine) @ (-2 * self.w) + 1j * (
                 (sine * np.cos(half)) @ (2 * self.w)
             )
-        modulus = np.log1p(np.maximum(2 * u.real + u.real**2 + u.imag**2, -1 + EPS)) / 2
-        found: ComplexLong = modulus + 1j * np.arctan2(u.imag, 1 + u.real)
-        return found
+        close = np.log1p(np.maximum(2 * u.real + u.real**2 + u.imag**2, -0.9)) / 2
+        away = np.log(np.maximum(np.abs(1 + u), 4 * self._error(y)))  # what is below its error says nothing
+        modulus = np.where(np.abs(u) < 0.25, close, away)
+        return np.asarray(modulus + 1j * np.arctan2(u.imag, 1 + u.real), np.clongdouble)
 
-    def slip(self, y: Long) -> Long:
-        """Bound the rounding of ``log_ratio``."""
-        bound: Long = (self.size + 64) * EPS * np.minimum(2, y * self.spread) * 4
+    def _error(self, y: Long) -> Long:
+        """Bound the rounding of M(c + iy)/M(c): every term by 4 units, and their sum by one a term."""
+        bound: Long = 4 * (self.size + 64) * EPS * np.minimum(2, y * self.spread)
+        return bound
+
+    def slip(self, y: Long, log: ComplexLong) -> Long:
+        """Bound the rounding of ``log``, which ``log_ratio`` returned."""
+        bound: Long = self._error(y) * np.exp(-log.real)
         return bound
 
     @cached_property
@@ -77,6 +87,12 @@ class Moments:
         )
 
 
+def _grown(log_p: Long, exponent: Long) -> Long:
+    """Return p (e^exponent - 1), whose factors may overflow where the product does not."""
+    near = np.exp(log_p) * np.expm1(np.minimum(exponent, 1))
+    return np.where(exponent < 1, near, np.exp(log_p + exponent) - np.exp(log_p))
+
+
 class GaussianTransform(Moments):
     """The Gaussian, K(z) = mu^2 (z^2 - z)/2."""
 
@@ -89,15 +105,15 @@ class GaussianTransform(Moments):
     def log_ratio(self, y: Long) -> ComplexLong:
         return (-((REAL(self.mu) * y) ** 2) / 2).astype(np.clongdouble)
 
-    def slip(self, y: Long) -> Long:
-        return 8 * EPS * (REAL(self.mu) * y) ** 2
+    def slip(self, y: Long, log: ComplexLong) -> Long:
+        return 8 * EPS * np.abs(log.real)
 
     def reaches(self, y: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(-((self.mu * np.maximum(y - radius, 0.0)) ** 2) / 2)
 
 
 class LaplaceTransform(Moments):
-    """The Laplace law, M(z) = (e^(-z eps) + e^((z - 1) eps))/2 + eps e^(-z eps)/2 (e^w - 1)/w with w = (2z - 1) eps."""
+    """The Laplace law, M(z) = e^(-z eps)/2 (1 + e^w + eps (e^w - 1)/w) with w = (2z - 1) eps."""
 
     def __init__(self, what: Description, c: float, finer: float) -> None:
         self.epsilon = REAL(what["epsilon"])
@@ -118,9 +134,9 @@ class LaplaceTransform(Moments):
         found: ComplexLong = np.log(np.abs(ratio)) + 1j * np.angle(ratio)
         return found
 
-    def slip(self, y: Long) -> Long:
+    def slip(self, y: Long, log: ComplexLong) -> Long:
         size = 256 + 32 * np.abs(y) * (self.epsilon + abs(self.mean)) + 8 * abs(self.log_m)
-        bound: Long = EPS * size / np.maximum(np.abs(self._ratio(y)), EPS)
+        bound: Long = EPS * size / np.maximum(np.exp(log.real), EPS)
         return bound
 
     def reaches(self, y: NDArray[np.float64], radius: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -142,7 +158,7 @@ def log_moment(factors: Sequence[Description], c: float, finer: float = 1.0) -> 
     """Return K(c) of a product."""
     found = REAL(0)
     for factor in factors:
-        found = found + factor["count"] * moments(factor["law"], c, 0.0, finer).log_m
+        found = found + REAL(factor["count"]) * moments(factor["law"], c, 0.0, finer).log_m
     return found
 
 
@@ -150,15 +166,8 @@ def lost(factors: Sequence[Description], end: str) -> np.longdouble:
     """Return the mass of the product at one infinity, 1 - prod (1 - q)^n."""
     stays = REAL(0)
     for factor in factors:
-        q = getattr(law(factor["law"], Need(1.0, 0.0)), end)
+        q = getattr(law(factor["law"]), end)
         if q >= 1:
             return REAL(1)
-        stays = stays + factor["count"] * np.log1p(-q)
+        stays = stays + REAL(factor["count"]) * np.log1p(-q)
     return REAL(-np.expm1(stays))
-
-
-def turned(factors: Sequence[Description]) -> list[Description]:
-    """Return the factors of the other order of the pair."""
-    return [
-        {"law": {"kind": "reversed", "base": factor["law"]}, "count": factor["count"]} for factor in factors
-    ]

@@ -32,7 +32,7 @@ class Source(ABC):
 
     @abstractmethod
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
-        """Claim bounds on the profile at neighbouring losses; ``steep`` lets the other order speak for losses below 0."""
+        """Claim bounds on delta at neighbouring losses; ``steep`` lets the other order speak below 0."""
 
     def start(self, alpha: float) -> tuple[float, float]:
         """Return where the supremum that gives f(alpha) lies, about, and how far from it to sample."""
@@ -45,7 +45,7 @@ class Source(ABC):
         return self._epsilon(value) if question == "epsilon" else self.beta(value, tol)
 
     def _epsilon(self, value: float) -> list[Claim]:
-        """Claim at both ends of the engine's answer, moved outwards where rounding between two questions undid the claim."""
+        """Claim at both ends of the engine's answer, moved outwards where rounding undid the claim."""
         low, high = self.guess("epsilon", value)
         for attempt in range(_ATTEMPTS):
             ends = [end for end in (low, high) if math.isfinite(end)]
@@ -63,7 +63,7 @@ class Source(ABC):
         )
 
     def beta(self, alpha: float, tol: float) -> list[Claim]:
-        """Sample 1 - delta(log s) - s alpha around its supremum, closer until the bounds are as narrow as asked."""
+        """Sample 1 - delta(log s) - s alpha about its supremum, closer until the bounds are narrow enough."""
         x, pace = self.start(alpha)
         best: tuple[float, list[Claim]] = (math.inf, [])
         for attempt in range(_ATTEMPTS):

@@ -1,4 +1,4 @@
-"""How small the product stays beyond the last node: own bounds of every factor far out, and intervals cleared until there."""
+"""How small the product stays beyond the last node: factors far out, and intervals cleared until there."""
 
 from __future__ import annotations
 
@@ -8,14 +8,29 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.certificates.laws import Description
-from tradeoff.certificates.moments import GaussianTransform, Moments, moments
-from tradeoff.certificates.points import Part
+from tradeoff.certificates.description import Description
+from tradeoff.certificates.verify.laws import Nodes
+from tradeoff.certificates.verify.moments import GaussianTransform, Moments, moments
+
+Array = NDArray[np.float64]
 
 _ROUGH = 40.0
+"""Frequency that the quadratures serve on whose nodes variations are summed."""
+
 _BATCH = 2**21
-_DEPTH, _DOUBLINGS = 14, 60
+"""Most pairs of a frequency and a point at a time: 32 mebibytes an array."""
+
+_DEPTH = 14
+"""Halvings of an interval that is not cleared at once."""
+
+_DOUBLINGS = 60
+"""Octaves in which the bounds of the factors far out must take over."""
+
 _INTERVALS = 32
+"""Intervals an octave is cleared in."""
+
+_RAISED = 1.02
+"""What a variation summed over nodes is raised by."""
 
 
 class Product:
@@ -23,7 +38,7 @@ class Product:
 
     def __init__(self, factors: Sequence[Description], c: float, tau: float) -> None:
         self.factors, self.c, self.tau = factors, c, tau
-        self.counts = [factor["count"] for factor in factors]
+        self.counts = [float(factor["count"]) for factor in factors]
         self._made: dict[float, list[Moments]] = {}
 
     def at(self, y: float) -> list[Moments]:
@@ -39,10 +54,8 @@ class Product:
 
     def far(self, y: float) -> float:
         """Bound log of the product at all frequencies above y."""
-        return float(
-            sum(n * tail.far(y) for n, tail in zip(self.counts, self.tails, strict=True))
-            - (self.tau * y) ** 2 / 2
-        )
+        each = sum(n * tail.far(y) for n, tail in zip(self.counts, self.tails, strict=True))
+        return float(each - (self.tau * y) ** 2 / 2)
 
     def stays_below(self, level: float, start: float) -> bool:
         """Whether log of the product is proved to be at most ``level`` everywhere beyond ``start``."""
@@ -63,34 +76,29 @@ class Product:
             open_ = self._bound(left, right) > level
             if not open_.any():
                 return True
-            if (self._bound((left + right)[open_] / 2, (left + right)[open_] / 2) > level).any():
+            left, right = left[open_], right[open_]
+            middle = (left + right) / 2
+            if (self._bound(middle, middle) > level).any():
                 return False  # it does not stay below
-            middle = (left[open_] + right[open_]) / 2
-            left, right = np.concatenate([left[open_], middle]), np.concatenate([middle, right[open_]])
+            left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
         return False
 
-    def _bound(self, left: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _bound(self, left: Array, right: Array) -> Array:
         total = -((self.tau * left) ** 2) / 2
         middle, radius = (left + right) / 2, (right - left) / 2 * (1 + 1e-9)
         for n, each in zip(self.counts, self.at(float(right[-1])), strict=True):
             step = max(1, _BATCH // each.size)
-            cut = range(0, len(left), step)
-            total = total + n * np.concatenate(
-                [each.reaches(middle[k : k + step], radius[k : k + step]) for k in cut]
-            )
+            batches = [slice(k, k + step) for k in range(0, len(left), step)]
+            total = total + n * np.concatenate([each.reaches(middle[k], radius[k]) for k in batches])
         return total
 
 
 class _Tail:
-    """|M(c + iy)/M(c)| far out: each density gives 1 - mass + variation/y of any part of the line, by integration by parts."""
+    """|M(c + iy)/M(c)| far out: a density gives 1 - mass + variation/y of any part of the line, by parts."""
 
     def __init__(self, each: Moments) -> None:
         self.mu = each.mu if isinstance(each, GaussianTransform) else None
-        self.parts = (
-            []
-            if self.mu is not None
-            else [_variation(part, each) for part in each.parts if part.log_density is not None]
-        )
+        self.parts = [] if self.mu is not None else [_variation(nodes, each) for nodes in each.nodes]
 
     def far(self, y: float) -> float:
         if self.mu is not None:
@@ -99,20 +107,19 @@ class _Tail:
         return float(np.log1p(-min(turning, 1 - 1e-16)))
 
 
-def _variation(part: Part, each: Moments) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the tilted mass right of every node, and the variation of the density of L there with its jump at the left end.
+def _variation(nodes: Nodes, each: Moments) -> tuple[Array, Array]:
+    """Return the tilted mass right of every node, and the variation of the density of L there.
 
-    The density of L is that of x over |dL/dx|; its variation is summed over the nodes and raised by two per cent.
+    The jump at the left end is part of it. The density of L is that of x over |dL/dx|; its variation is
+    summed over the nodes.
     """
-    if part.log_density is None or part.log_rise is None:
-        return np.zeros(1), np.zeros(1)
-    lean = each.c * part.loss - each.log_m
-    mass = np.exp(np.clip((part.log_p + lean).astype(float), -700.0, 0.0))
-    height = np.exp(np.clip((part.log_density + lean - part.log_rise).astype(float), -700.0, 600.0))
-    left_to_right = _summed(mass), _summed(np.abs(np.diff(height, append=height[-1:]))) + height + height[-1]
-    return left_to_right[0] * (1 - 1e-6) - mass, left_to_right[1] * 1.02
+    lean = each.c * nodes.loss - each.log_m
+    mass = np.exp(np.clip((nodes.log_p + lean).astype(float), -700.0, 0.0))
+    height = np.exp(np.clip((nodes.log_density + lean - nodes.log_rise).astype(float), -700.0, 600.0))
+    turns = _summed(np.abs(np.diff(height, append=height[-1:])))
+    return _summed(mass) * (1 - 1e-6) - mass, _RAISED * (turns + height + height[-1])
 
 
-def _summed(value: NDArray[np.float64]) -> NDArray[np.float64]:
+def _summed(value: Array) -> Array:
     """Return sums from every entry to the last."""
     return np.asarray(np.cumsum(value[::-1])[::-1])

@@ -9,7 +9,7 @@ import numpy as np
 
 from tradeoff.certificates.certificate import Claim, Question
 from tradeoff.certificates.evidence import Lattice, OnNodes, packed
-from tradeoff.certificates.source import Source
+from tradeoff.certificates.issue.source import Source
 from tradeoff.composition.lattice import place as planner
 from tradeoff.composition.lattice.convolve import TiltedFactor, compose, profile
 from tradeoff.composition.lattice.engine import Order
