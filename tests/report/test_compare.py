@@ -10,8 +10,9 @@ from tradeoff.__main__ import main
 from tradeoff.cli.compare import blocks
 from tradeoff.errors import DomainError, KindError
 from tradeoff.report.answers import Answer
-from tradeoff.report.compare import UNDER, Row, _beyond, _entry, _unsafe, compare
+from tradeoff.report.compare import compare
 from tradeoff.report.methods import METHODS, Claim
+from tradeoff.report.rows import UNDER, Row, _beyond, _entry, _unsafe
 from tradeoff.report.textbook import by_pairs
 
 PROVED = ("berry-esseen", "zcdp", "renyi", "advanced", "basic")

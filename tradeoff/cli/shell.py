@@ -56,7 +56,10 @@ def unwind(code: int) -> None:
 
 
 def raise_signal(error: BaseException | None) -> None:
-    """End the command if a signal is at the root of an error: Python 3.11 wraps what interrupts the making of a class."""
+    """End the command if a signal is at the root of an error.
+
+    Python 3.11 wraps what interrupts the making of a class.
+    """
     while error is not None:
         if isinstance(error, SystemExit):
             raise error
@@ -64,7 +67,7 @@ def raise_signal(error: BaseException | None) -> None:
 
 
 def prepare_streams() -> bool:
-    """Let every letter be printed, put /dev/null in the place of closed streams, and say whether stdout was open."""
+    """Let every letter be printed, put /dev/null for closed streams, and say whether stdout was open."""
     is_open = sys.stdout is not None
     for name, mode in _STREAMS.items():
         stream = getattr(sys, name)

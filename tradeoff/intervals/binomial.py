@@ -30,7 +30,8 @@ def _deviance(x: Array, m: Array) -> Array:
     near = np.abs(d) < 0.1
     d = np.where(near, d, 0.0)
     square = d * d
-    # (x - m)^2/(x + m) + 2 x (d^3/3 + d^5/5 + ...): Loader, Fast and Accurate Computation of Binomial Probabilities.
+    # (x - m)^2/(x + m) + 2 x (d^3/3 + d^5/5 + ...): Loader, Fast and Accurate Computation of Binomial
+    # Probabilities.
     tail = sum(square**j / (2 * j + 1) for j in range(1, 10))
     return np.where(near, (x - m) * d + 2 * x * d * tail, direct)
 

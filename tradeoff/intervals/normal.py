@@ -15,7 +15,10 @@ _FLUSHED = -37.0
 """Below, Phi leaves the normal floats, where SciPy's answers 0; above, exponents are small enough for it."""
 
 _DEEP = 1e3
-"""Tails e^-y up to here SciPy inverts to 17 units of z and of 1; beyond, its error grows past 6000 units at y = 2.5e5."""
+"""Tails e^-y up to here SciPy inverts to 17 units of z and of 1.
+
+Beyond, its error grows past 6000 units at y = 2.5e5.
+"""
 
 
 def _mills(x: Array) -> Array:
@@ -75,8 +78,9 @@ def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
 def quantile_above(y: float) -> float:
     """Return at least the z >= 0 with Phi(-z) = e^-y, for y >= log 2.
 
-    Far out it is below the root of r^2/2 + log(r sqrt(2 pi)) = y, as Phi(-z) <= phi(z)/z. There r -> sqrt(2 (y - log(r sqrt(2 pi))))
-    falls in r and leads from either side of the root to the other, nearer by r^-2: two steps from above end above.
+    Far out it is below the root of r^2/2 + log(r sqrt(2 pi)) = y, as Phi(-z) <= phi(z)/z. There r -> sqrt(2
+    (y - log(r sqrt(2 pi)))) falls in r and leads from either side of the root to the other, nearer by r^-2:
+    two steps from above end above.
     """
     if y < _DEEP:
         return max(-float(ndtri_exp(-y)), 0.0) * (1 + 64 * UNIT) + 8 * UNIT

@@ -56,8 +56,8 @@ def integrate(integrand: Integrand, start: Array, stop: Array, rate: Array) -> t
     -----
     Relative error below 1e-15. Panels have width * rate <= 1, so on the Bernstein ellipse rho = 8 (semi-axis
     about two widths) an integrand exp(-x^2/2 + c x) grows by at most e^6; twelve nodes err by
-    (64/15) e^6 8^-24 of its maximum. For width * rate <= 1/16 the same ellipse has rho = 128 and five nodes do
-    (Trefethen, Approximation Theory and Approximation Practice, Theorem 19.3).
+    (64/15) e^6 8^-24 of its maximum. For width * rate <= 1/16 the same ellipse has rho = 128 and five
+    nodes do (Trefethen, Approximation Theory and Approximation Practice, Theorem 19.3).
     """
     first, second = np.zeros(len(start)), np.zeros(len(start))
     span = (stop - start) * rate

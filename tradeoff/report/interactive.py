@@ -1,4 +1,4 @@
-"""Plots in a page: curves that answer under the pointer, with a switch between linear and logarithmic axes."""
+"""Plots in a page: curves that answer under the pointer, with a switch between linear and log axes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,10 @@ class Line:
 
 
 def tradeoff_plot(found: Reduction, comparison: Comparison) -> dict[str, Any]:
-    """Draw beta against alpha, on log axes 1 - beta: the exact curve, the Gaussian curve below it, and the other methods."""
+    """Draw beta against alpha, on log axes 1 - beta.
+
+    The exact curve, the Gaussian curve below it, and the other methods.
+    """
     lower, upper = found.of.bounds(_ALPHA)
     lines = [
         Line("perfect privacy", 1 - _ALPHA, "", "#999999", "1px,3px"),

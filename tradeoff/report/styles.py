@@ -15,7 +15,10 @@ COLUMN, PAGE = 3.4, 7.0
 """Width of one column and of the text block of a two-column paper, in inches."""
 
 OUTPUT: dict[str, Any] = {"svg.hashsalt": "tradeoff", "pdf.fonttype": 42, "savefig.dpi": 300}
-"""Matplotlib settings of every figure written: the same bytes each time, text that stays text, pixels fine enough for print."""
+"""Matplotlib settings of every figure written.
+
+The same bytes each time, text that stays text, pixels fine enough for print.
+"""
 
 PAPER: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -79,7 +82,10 @@ COLOURS = (
 
 
 def dashed(i: int) -> dict[str, Any]:
-    """Return the style of the i-th approximation: never solid, above the exact line, dashes and lightness unlike its neighbours'."""
+    """Return the style of the i-th approximation.
+
+    Never solid, above the exact line, dashes and lightness unlike its neighbours'.
+    """
     round_ = i // len(_DASHES)  # after the last dashes the first come again, in another colour
     return {
         "color": COLOURS[(i + round_) % len(COLOURS)],

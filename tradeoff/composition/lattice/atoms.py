@@ -1,4 +1,4 @@
-"""Atoms of a law put on lattice nodes: spread to both sides of them, or moved to one without losing what it need not."""
+"""Atoms of a law on lattice nodes: spread to both sides of them, or moved to one."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ class Lean(NamedTuple):
 
     @classmethod
     def of(cls, slope: float, nodes: Array, log_scale: float) -> Lean:
-        """Lean by ``slope``: a unit of slope L for the product and one for the difference, two for the node."""
+        """Lean by ``slope``: a unit of slope L for the product, one for the difference, two for the node."""
         tilted = slope * nodes
         return cls(tilted - log_scale, 4 * UNIT * (np.abs(tilted) + abs(log_scale)))
 
 
 def _locate(loss: Array, nodes: Array) -> tuple[Index, Array]:
-    """Return the node at or below each loss and the distance above it; a loss within rounding of a node is on it."""
+    """Return the node at or below each loss and the distance above it.
+
+    A loss within rounding of a node is on it.
+    """
     last = len(nodes) - 1
     index = np.clip(np.searchsorted(nodes, loss, side="right") - 1, 0, last)
     tolerance = 6 * UNIT * (1 + np.abs(loss))
@@ -49,15 +52,18 @@ def _added(at: Index, mass: Array, size: int, sign: int) -> Array:
     """Add masses up node by node, rounded to one side: a unit for each of them."""
     units = np.bincount(at, minlength=size) * UNIT
     total = np.bincount(at, weights=mass, minlength=size) * np.maximum(1 + sign * units, 0.0)
-    return np.nextafter(total, sign * np.inf)
+    return np.asarray(np.nextafter(total, sign * np.inf))
 
 
 def spread(law: LossLaw, nodes: Array, lean: Lean) -> tuple[Array, float, float]:
-    """Split atoms between the nodes around them; return their masses, Q-mass at +infinity and P-mass at -infinity.
+    """Split atoms between the nodes around them.
 
-    Of an atom at L in [a, b] the share (1 - e^(L-b))/(1 - e^(a-b)) goes to a and e^(L-b) (1 - e^(a-L))/(1 - e^(a-b))
-    to b. Below the nodes Q-mass goes to the first and the rest of P to -infinity; above them P-mass to the last and
-    all of Q to +infinity, both at the worst place the loss may have, far as it may be outside.
+    Return their masses, Q-mass at +infinity and P-mass at -infinity.
+
+    Of an atom at L in [a, b] the share (1 - e^(L-b))/(1 - e^(a-b)) goes to a and e^(L-b) (1 - e^(a-L))/(1 -
+    e^(a-b)) to b. Below the nodes Q-mass goes to the first and the rest of P to -infinity; above them P-mass
+    to the last and all of Q to +infinity, both at the worst place the loss may have, far as it may be
+    outside.
     """
     (loss, log_p, slack), error = law.atoms, law.loss_error
     size, lost = len(nodes), float(getattr(law, "lost", 0.0))
@@ -90,10 +96,10 @@ def spread(law: LossLaw, nodes: Array, lean: Lean) -> tuple[Array, float, float]
 
 
 def moved(law: LossLaw, nodes: Array, lean: Lean, *, down: bool) -> Array:
-    """Move every atom to the node below it, or for the reversed law to the node above, with what keeps its ratio.
+    """Move every atom to the node below it, for the reversed law above, with what keeps its ratio.
 
-    Moved down with its P-mass alone an atom loses Q-mass, first order in the distance; taking a little P-mass from
-    the atom below instead brings the barycentre onto the node, a merger, which is second order.
+    Moved down with its P-mass alone an atom loses Q-mass, first order in the distance; taking a little P-mass
+    from the atom below instead brings the barycentre onto the node, a merger, which is second order.
     """
     loss, log_p, slack = law.atoms
     if len(loss) == 0:
@@ -123,12 +129,12 @@ def _near(slack: Array) -> Array:
 
 
 def _draw_from_below(loss: Array, log_p: Array, goal: Array, error: Array) -> Array:
-    """Return log-masses at ``goal`` (at or below ``loss``) after each drew from the atom below what its move needs.
+    """Return log-masses at ``goal <= loss`` after each atom drew from the one below what its move needs.
 
-    With x_j the share that atom j hands up, (1 - x_j) p_j (e^l_j - s_j) >= x_(j-1) p_(j-1) (s_j - e^l_(j-1)) keeps
-    every barycentre at or above its goal s_j; what is left over is Q-mass lost. Drawing less is always allowed:
-    gaps are taken 16 units and the loss's error smaller, and of what they allow 1e-6 less, which is more than the
-    roundings of masses and of a room above two gaps.
+    With x_j the share that atom j hands up, (1 - x_j) p_j (e^l_j - s_j) >= x_(j-1) p_(j-1) (s_j - e^l_(j-1))
+    keeps every barycentre at or above its goal s_j; what is left over is Q-mass lost. Drawing less is always
+    allowed: gaps are taken 16 units and the loss's error smaller, and of what they allow 1e-6 less, which is
+    more than the roundings of masses and of a room above two gaps.
     """
     gap = np.maximum(loss - goal - error - 16 * UNIT * (1 + np.abs(loss)), 0.0)
     if not gap.any():

@@ -63,11 +63,13 @@ class Sum:
 
 
 def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float, window: Window) -> Sum:
-    """Convolve by one inverse FFT of prod FFT(w_i)^n_i; cost N log N a distinct factor, independent of counts.
+    """Convolve by one inverse FFT of prod FFT(w_i)^n_i.
 
-    Each transform F of a vector of sum s is known to E = unit s. So F^n is within |F|^n (e^(n E/|F|) - 1), and with the
-    power's own rounding r within |F^n| (e^(n E/|F| + r) - 1), of what is computed; where that is large, within
-    (|F| + E)^n + |F^n|. ``fft.error`` is rounded up by more than the roundings of this bound.
+    Cost N log N a distinct factor, independent of counts.
+
+    Each transform F of a vector of sum s is known to E = unit s. So F^n is within |F|^n (e^(n E/|F|) - 1),
+    and with the power's own rounding r within |F^n| (e^(n E/|F| + r) - 1), of what is computed; where that is
+    large, within (|F| + E)^n + |F^n|. ``fft.error`` is rounded up by more than the roundings of this bound.
     """
     size, half = window.size, window.size // 2 + 1
     totals = [float(np.sum(vector)) for vector in vectors]
@@ -107,8 +109,9 @@ def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float,
 def _power(base: Values, n: int) -> tuple[Values, Array]:
     """Return base^n and its relative rounding, with that of one more product: multiplied out for few rounds.
 
-    Few: n products of 2 sqrt(2) units. Many: 3 ulps, 6 units, of a logarithm and one for its product with n make an
-    exponent known to 7 n |log| units, and 8 units for each of exponential, sine and cosine are less than 8 n.
+    Few: n products of 2 sqrt(2) units. Many: 3 ulps, 6 units, of a logarithm and one for its product with n
+    make an exponent known to 7 n |log| units, and 8 units for each of exponential, sine and cosine are less
+    than 8 n.
     """
     if n <= _FEW:
         result = np.ones_like(base)
@@ -122,11 +125,12 @@ def _power(base: Values, n: int) -> tuple[Values, Array]:
 def _chernoff(
     factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float, t: float, edge: int
 ) -> float:
-    """Bound the tilted mass beyond ``edge`` (above it for t > 0, below for t < 0) by E e^(t h (index - edge)).
+    """Bound the tilted mass beyond ``edge``, above for t > 0, below for t < 0: E e^(t h (index - edge)).
 
-    The exponent is a sum of count * (peak + log moment) and of t h edge, each known to 2 units of the largest step
-    for the steps, 2 for their distance from the peak, 8 of the logarithm, and one for each product and sum; a moment,
-    a positive sum of exponentials, to 64 units of itself and to what underflows. 1e-6 covers what is of second order.
+    The exponent is a sum of count * (peak + log moment) and of t h edge, each known to 2 units of the largest
+    step for the steps, 2 for their distance from the peak, 8 of the logarithm, and one for each product and
+    sum; a moment, a positive sum of exponentials, to 64 units of itself and to what underflows. 1e-6 covers
+    what is of second order.
     """
     exponent = -t * h * edge
     size, rounds = abs(exponent), 0
@@ -153,13 +157,14 @@ def profile(
     offsets = [f.count * f.offset for f in factors]
     loss = math.fsum(offsets) + h * np.arange(window.low, window.low + window.size, dtype=float)
     scale, more, less = _scale(factors, theta, loss)
-    # |sum e_k g_k| <= ||e||_2 ||g||_2, and a sum over a lattice is at most integral/h + maximum: g is unimodal,
-    # its maximum kappa, and the integral of its square 2/(a (a + 1) (a + 2)) with a = 2 theta - 2.
+    # |sum e_k g_k| <= ||e||_2 ||g||_2, and a sum over a lattice is at most integral/h + maximum: g is
+    # unimodal, its maximum kappa, and the integral of its square 2/(a (a + 1) (a + 2)) with a = 2 theta - 2.
     kappa = np.exp((theta - 1) * np.log(theta - 1) - theta * np.log(theta))
     norm = np.sqrt(2 / ((2 * theta - 2) * (2 * theta - 1) * (2 * theta)) / h + kappa**2)
     exact = _rounding_of_tail(window.size, theta * h * window.size)
     with np.errstate(over="ignore", invalid="ignore"):
-        # The circular sum dominates the true one; what it winds round is at most kappa times the mass outside.
+        # The circular sum dominates the true one; what it winds round is at most kappa times the mass
+        # outside.
         upper = _tail(over.mass, h, theta) * (1 + exact) + over.error * norm + over.high_tail
         lower = _tail(under.mass, h, theta) * (1 - exact) - under.error * norm
         outside = kappa * (under.low_tail + under.high_tail)
@@ -182,9 +187,10 @@ def profile(
 def _scale(factors: Sequence[TiltedFactor], theta: float, loss: Array) -> tuple[Array, Array, Array]:
     """Return e^(K - (theta - 1) loss) and the factors 1 +- error that make it an upper and a lower bound.
 
-    Units: one for each product that makes up K and one for their exact sum; of (theta - 1) loss one for each of two
-    differences and the product, and two for the loss itself, whose sum of offsets and steps costs a unit of either; a
-    node of a factor was rounded by one of its offset; and 64 for two exponentials and what is added up with them.
+    Units: one for each product that makes up K and one for their exact sum; of (theta - 1) loss one for each
+    of two differences and the product, and two for the loss itself, whose sum of offsets and steps costs a
+    unit of either; a node of a factor was rounded by one of its offset; and 64 for two exponentials and what
+    is added up with them.
     """
     scales = [f.count * f.log_scale for f in factors]
     log_scale, slope = math.fsum(scales), (theta - 1) * loss
@@ -198,10 +204,11 @@ def _scale(factors: Sequence[TiltedFactor], theta: float, loss: Array) -> tuple[
 
 
 def _rounding_of_tail(size: int, reach: float) -> float:
-    """Bound the relative rounding of ``_tail``, two recursions of positive terms over ``size`` steps of reach/size.
+    """Bound the relative rounding of ``_tail``: two recursions of positive terms over ``size`` steps.
 
-    A term d steps away carries d factors e^-x, known to 8 units and 2 x each: 8 d + 2 min(reach, 750), as beyond e^-750
-    nothing is left. Powers add d/63 * 8, four levels of 82 roundings a recursion and 20 for its coefficient 700.
+    A term d steps away carries d factors e^-x, known to 8 units and 2 x each: 8 d + 2 min(reach, 750), as
+    beyond e^-750 nothing is left. Powers add d/63 * 8, four levels of 82 roundings a recursion and 20 for its
+    coefficient 700.
     """
     return UNIT * (9 * size + 2 * min(reach, 750.0) + 700)
 

@@ -1,9 +1,10 @@
 """From one law of L to measures on a set of lattice nodes, one on each side of the truth.
 
-``over`` spreads every cell to its two ends and keeps both masses: a mean-preserving spread of the ratio, so its
-hockey-stick is above (Doroshenko et al., Connect the Dots, PoPETs 2022). ``under`` is the polygon of tangents to
-the hockey-stick h at one cut a cell, lowered where two tangents disagree at a node: every chord lies under a
-tangent, hence under h. A hockey-stick grows with each mass, so masses rounded up (down) keep the side.
+``over`` spreads every cell to its two ends and keeps both masses: a mean-preserving spread of the ratio, so
+its hockey-stick is above (Doroshenko et al., Connect the Dots, PoPETs 2022). ``under`` is the polygon of
+tangents to the hockey-stick h at one cut a cell, lowered where two tangents disagree at a node: every chord
+lies under a tangent, hence under h. A hockey-stick grows with each mass, so masses rounded up (down) keep the
+side.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ _FAR = 40.0
 class DiscretisedLaw:
     """P-masses at ``nodes`` times e^(slope node - log_scale); the end masses are not tilted.
 
-    ``over_top`` is Q-mass of ``over`` at +infinity, ``over_bottom`` its P-mass at -infinity. ``under`` is below the
-    hockey-stick of T(P, Q), ``under_reversed`` below that of T(Q, P).
+    ``over_top`` is Q-mass of ``over`` at +infinity, ``over_bottom`` its P-mass at -infinity. ``under`` is
+    below the hockey-stick of T(P, Q), ``under_reversed`` below that of T(Q, P).
     """
 
     nodes: Array
@@ -60,8 +61,8 @@ def discretise(law: LossLaw, nodes: Array, slope: float = 0.0, log_scale: float 
             under += polygon
             under_reversed += polygon
     grow = 1 + 16 * UNIT  # two sums of at most three terms, each times 1 + slack
-    # 6 units of 1 + |L| for an atom taken to be on a node, 2 of |L| for a node's own rounding (what its offset adds
-    # to that is charged where offsets are added up).
+    # 6 units of 1 + |L| for an atom taken to be on a node, 2 of |L| for a node's own rounding (what its
+    # offset adds to that is charged where offsets are added up).
     shift = 8 * UNIT * (1 + float(np.max(np.abs(nodes)))) + _loss_error(law, nodes)
     return DiscretisedLaw(
         nodes, over, (top + law.q_plus) * grow, (bottom + law.p_minus) * grow, under, under_reversed, shift
@@ -76,7 +77,10 @@ def _loss_error(law: LossLaw, nodes: Array) -> float:
 
 
 def _weighed(mass: Array, lean: Lean, *, down: bool = False) -> Array:
-    """Return mass times e^lean, rounded to one side: 16 units for the exponential, the products and a sum after it."""
+    """Return mass times e^lean, rounded to one side.
+
+    16 units for the exponential, the products and a sum after it.
+    """
     weight, error = np.exp(np.minimum(lean.value, 700.0)), lean.error + 16 * UNIT
     if down:
         return np.asarray(mass * weight * np.maximum(1 - error, 0.0))
@@ -87,8 +91,8 @@ def _weighed(mass: Array, lean: Lean, *, down: bool = False) -> Array:
 def _spread_cells(cells: Cells, nodes: Array) -> Array:
     """Split each cell between its ends: p_b = excess/(e^b - e^a), p_a = deficit/(1 - e^(a-b)).
 
-    32 units: 8 for each of two exponentials, 2 for the slack, 1 for the width, the division and each of three sums.
-    What underflows before the division is below TINY.
+    32 units: 8 for each of two exponentials, 2 for the slack, 1 for the width, the division and each of three
+    sums. What underflows before the division is below TINY.
     """
     grow = 1 + cells.slack + 32 * UNIT
     excess, deficit, whole = cells.excess * grow, cells.deficit * grow, -np.expm1(-np.diff(nodes))
@@ -103,8 +107,8 @@ def _spread_cells(cells: Cells, nodes: Array) -> Array:
 def _merged(law: LossLaw, nodes: Array, *, down: bool) -> AtomicLaw:
     """Return one atom with all the mass between the nodes: a garbling, for laws narrower than the spacing.
 
-    Its loss a + log1p(x), x = e^-a excess/P, is known to x/(1 + x) times the slack of both masses and 32 units, and
-    to 4 units of its terms; it is rounded against the direction in which it will be moved.
+    Its loss a + log1p(x), x = e^-a excess/P, is known to x/(1 + x) times the slack of both masses and 32
+    units, and to 4 units of its terms; it is rounded against the direction in which it will be moved.
     """
     edges = nodes[[0, -1]]
     cell = law.cells(edges)

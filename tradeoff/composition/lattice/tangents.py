@@ -1,4 +1,7 @@
-"""The polygon of tangents below a law's hockey-stick: one tangent a cell, lowered where two disagree at a node."""
+"""The polygon of tangents below a law's hockey-stick.
+
+One tangent a cell, lowered where two disagree at a node.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,12 @@ def lifted(loss: Array, q: Array) -> Array:
 
 
 def gathered(law: LossLaw, inner: Cells, nodes: Array) -> Array | None:
-    """Return the masses of the tangent polygon, rounded down, or None if there is none; what lies outside is dropped.
+    """Return the masses of the tangent polygon, rounded down, or None if there is none.
 
-    Where a tail falls too steeply for its cells the polygon cannot be bent there: the tail is dropped as well.
+    What lies outside is dropped.
+
+    Where a tail falls too steeply for its cells the polygon cannot be bent there: the tail is dropped as
+    well.
     """
     filled = np.flatnonzero((inner.excess + inner.deficit > 0) & (inner.slack < _KNOWN))
     found = np.zeros(len(nodes))
@@ -54,8 +60,9 @@ def gathered(law: LossLaw, inner: Cells, nodes: Array) -> Array | None:
 def _convex(polygon: _Polygon) -> tuple[Array, Index]:
     """Bend the polygon until it is convex; return its masses, and the nodes where that failed.
 
-    At both ends its mass is zero exactly, because the end cell is gathered whole into its inner node; elsewhere a
-    computed mass above its rounding proves convexity. What underflowed is below a few TINY a node.
+    At both ends its mass is zero exactly, because the end cell is gathered whole into its inner node;
+    elsewhere a computed mass above its rounding proves convexity. What underflowed is below a few TINY a
+    node.
     """
     for _ in range(_REPAIRS):
         p, noise = polygon.masses()
@@ -74,8 +81,8 @@ def _convex(polygon: _Polygon) -> tuple[Array, Index]:
 class _Polygon:
     """Tangents at cuts; ``rise`` and ``fall`` are (h - tangent)/ratio at the left and right end of the cells.
 
-    The first cut sits on the first node and the last on the last, so the polygon starts and ends on h itself and
-    keeps both masses of what the nodes enclose.
+    The first cut sits on the first node and the last on the last, so the polygon starts and ends on h itself
+    and keeps both masses of what the nodes enclose.
     """
 
     def __init__(self, law: LossLaw, inner: Cells, nodes: Array) -> None:
@@ -83,7 +90,8 @@ class _Polygon:
         size, width = len(nodes), np.diff(nodes)
         self.cuts = _cuts(masses(inner, nodes)[0], nodes)
         self.rise, self.fall, self.extra, self.slack = (np.zeros(size) for _ in range(4))
-        # With ratios r = e^loss: to_left = r_b/(r_b - r_a) and to_right = r_a/(r_b - r_a) of every cell [a, b].
+        # With ratios r = e^loss: to_left = r_b/(r_b - r_a) and to_right = r_a/(r_b - r_a) of every cell [a,
+        # b].
         self.to_left, self.to_right = 1 / -np.expm1(-width), 1 / np.expm1(width)
         self.chord, self.own = np.zeros(size), np.zeros(size)
         self.chord[1:] += lifted(nodes[1:], inner.excess) * self.to_left
@@ -109,8 +117,8 @@ class _Polygon:
     def masses(self) -> tuple[Array, Array]:
         """Return the second differences of the polygon and a bound on their rounding.
 
-        A drop d_k of h at node k, relative to its ratio, adds own_k d_k there and draws to_left d_k from the node on
-        its left, to_right d_k from the one on its right.
+        A drop d_k of h at node k, relative to its ratio, adds own_k d_k there and draws to_left d_k from the
+        node on its left, to_right d_k from the one on its right.
         """
         drop = np.maximum(self.rise, self.fall) + self.extra
         p = self.chord + self.own * drop
@@ -123,9 +131,12 @@ class _Polygon:
         return p - drawn, (p + drawn) * (slack + _ROUNDING)
 
     def ends_hold(self) -> tuple[bool, bool]:
-        """Whether the end cells' own gaps are the drops of the nodes next to the ends: end masses then are 0 exactly.
+        """Whether the end cells' own gaps are the drops of the nodes next to the ends.
 
-        A gap is the greater for certain if it is by the slack of both, with two units of each exponential to spare.
+        End masses then are 0 exactly.
+
+        A gap is the greater for certain if it is by the slack of both, with two units of each exponential to
+        spare.
         """
         left, right = (
             1 - 8 * float(np.max(near)) - 2 * _ROUNDING for near in (self.slack[:2], self.slack[-3:-1])
@@ -135,7 +146,10 @@ class _Polygon:
         return bool(first), bool(last)
 
     def bend(self, lacking: Index, goal: Array) -> None:
-        """Raise the masses at ``lacking`` by ``goal``: move the cut that reaches too far first, else lower the node."""
+        """Raise the masses at ``lacking`` by ``goal``.
+
+        Move the cut that reaches too far first, else lower the node.
+        """
         last = len(self.nodes) - 1
         right, left = np.minimum(lacking + 1, last), np.maximum(lacking - 1, 0)
         margin = 1 - 1e-9 - 16 * self.slack
@@ -169,6 +183,9 @@ def _cuts(mass: Array, nodes: Array) -> Array:
 
 
 def _retreat(aim: Array, value: Array, floor: Array) -> Array:
-    """Fraction of its way a cut goes back for its gap to fall from ``value`` to ``aim``: linear, never too little."""
+    """Fraction of its way a cut goes back for its gap to fall from ``value`` to ``aim``.
+
+    Linear, never too little.
+    """
     wanted = np.maximum(aim, floor * (1 - 1e-9)) / np.where(value > 0, value, 1.0)
     return np.where(wanted < 1e-9, 1.0, 1 - np.maximum(wanted, 0.0))
