@@ -1,8 +1,9 @@
-"""Write census2020.toml: the 65 queries of the 2020 US Census redistricting persons file, from its budget table.
+"""Write census2020.toml: the 65 queries of the 2020 US Census persons file, from its budget table.
 
-Each query is a set of counts with independent discrete Gaussian noise. Changing one record moves one cell up and another down,
-so each query is two discrete Gaussian factors at shift 1 with 1/sigma^2 = rho * (share of the level) * (share of the query).
-Neighbours differ by changing one record. The budget is that of the published production configuration.
+Each query is a set of counts with independent discrete Gaussian noise. Changing one record moves one cell up
+and another down, so each query is two discrete Gaussian factors at shift 1 with 1/sigma^2 = rho * (share of
+the level) * (share of the query). Neighbours differ by changing one record. The budget is that of the
+published production configuration.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ QUERIES = (
     "detailed",
 )
 
-# Share of each level, and of each query within it, in the order above (the US total is published without noise).
+# Share of each level, and of each query within it, in the order above (the US total is published without
+# noise).
 BUDGET = {
     "US": ("104/4099", "- 52/4097 26/4097 26/4097 26/4097 26/4097 130/4097 130/4097 26/4097 26/241 189/241"),
     "State": (
