@@ -29,6 +29,7 @@ _NOTE = (
     'where; "!" marks it on a question asked. "safe": none does. '
     '"within the bounds", and "?": the exact bounds do not tell. A bound is proved, an estimate is not.'
 )
+"""What stands under the table."""
 
 
 def compare(

@@ -234,6 +234,7 @@ def _told(entry: Entry) -> str:
 
 
 _SIDES: dict[str, Literal["lower", "upper"]] = {"budget": "lower", "spent": "upper", "remaining": "lower"}
+"""The safe side of each number, to which it is rounded when printed."""
 
 
 def _written(value: Any, side: Literal["lower", "upper"]) -> str:

@@ -12,15 +12,15 @@ from typing import TextIO
 
 from tradeoff.report.plain import folded
 
-BAD_INPUT = 2
+BAD_INPUT = 2  # as argparse and most commands: what was given is wrong
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h: a mistake of ours
 UNPRINTED = 74  # EX_IOERR of sysexits.h: the answer was found and could not be printed
 INTERRUPTED = 130  # as every signal: 128 + its number
-NO_READER = 141
+NO_READER = 141  # 128 + SIGPIPE
 
 _LONGEST = 2_000  # letters of a complaint, as a key may have a million
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
-_SIGNALS = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
+_SIGNALS = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]  # those there are
 _STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}  # by descriptor: open() takes the lowest that is free
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 SEVERAL = ("--delta", "--epsilon", "--alpha")
+"""Flags that take several numbers."""
 
 
 def spread(tokens: Sequence[str]) -> list[str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.special import expit, factorial
 
 from tradeoff.intervals.rounding import UNIT, Array
 
-_LOG_2PI = 1.8378770664093453
-_FACTORIAL = factorial(np.arange(17))
+_LOG_2PI = math.log(2 * math.pi)  # to nearest
+_FACTORIAL = factorial(np.arange(17))  # all are floats
 
 
 def _stirling_error(n: Array) -> Array:

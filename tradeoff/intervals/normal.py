@@ -9,8 +9,8 @@ from scipy.special import erfcx, ndtr, ndtri, ndtri_exp
 
 from tradeoff.intervals.rounding import TINY, UNIT, Array, around, down, up
 
-_SQRT_HALF_PI, _SQRT_HALF = 1.2533141373155003, 0.7071067811865476
-_LOG_SQRT_2PI = 0.9189385332046727
+_SQRT_HALF_PI, _SQRT_HALF = 1.2533141373155003, math.sqrt(0.5)  # sqrt(pi/2) and sqrt(1/2), to nearest
+_LOG_SQRT_2PI = math.log(2 * math.pi) / 2  # to a unit
 _FLUSHED = -37.0
 """Below, Phi leaves the normal floats, where SciPy's answers 0; above, exponents are small enough for it."""
 

@@ -19,7 +19,10 @@ ONE = 1 << 1074
 """The number 1, as a multiple of the least positive float."""
 
 _GRID = 53
+"""Coordinates between the ends are multiples of 2^-53: floats hold both them and their distance to 1."""
+
 _EDGE = 1024
+"""Coordinates nearer to 0 or 1 than one in so many keep the digits of the smaller of both instead."""
 
 Line = tuple[int, int, int]
 """Half-plane a alpha + b beta >= c with a, b >= 0."""

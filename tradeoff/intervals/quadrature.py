@@ -10,7 +10,10 @@ import numpy as np
 from tradeoff.intervals.rounding import Array, Index
 
 _NARROW, _WIDE = 1 / 16, 1.0
+"""Widths times rates up to which few nodes do, and of the longest panel; see the notes of ``integrate``."""
+
 _NODES_NARROW, _NODES_WIDE = 5, 12
+"""Nodes with which such panels err by less than 1e-15."""
 
 Integrand = Callable[[Array, Array, Array], tuple[Array, Array]]
 """``(point, distance from the cell's start, distance to its stop) -> two integrands``."""

@@ -9,7 +9,10 @@ import numpy as np
 from tradeoff.intervals.rounding import Array
 
 _HALVINGS = 120
+"""Halvings of a bracket: from 1e18 to neighbouring floats of 1e-18."""
+
 _FARTHEST = 1e18
+"""Arguments beyond are not searched: no loss, quantile or level asked here lies there."""
 
 
 def bracket_root(function: Callable[[Array], Array], level: Array, start: float = 1.0) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ from tradeoff.errors import DomainError, TradeOffError
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.rounding import Array
 from tradeoff.report.methods import Claim, claim_of
-from tradeoff.report.plot import last_epsilon, module, tabulated, vertices
+from tradeoff.report.plot import last_epsilon, module, positive, tabulated, vertices
 from tradeoff.report.styles import (
     BAND,
     CHANCE,
@@ -36,8 +36,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 View = Literal["tradeoff", "loglog", "profile", "roc"]
-_LEAST = 1e-6
-_LEAST_DELTA = 1e-12
+_LEAST = 1e-6  # the left end of logarithmic axes
+_LEAST_DELTA = 1e-12  # the lower end of profiles, past every delta in use
+_GRID = (1 - np.cos(np.linspace(0, np.pi, 257))) / 2  # closer together towards the ends, where curves turn
 
 
 @contextmanager
@@ -94,20 +95,19 @@ def draw(
 def _tradeoff(
     axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], label: str, *, roc: bool = False
 ) -> None:
-    grid = (1 - np.cos(np.linspace(0, np.pi, 257))) / 2
     axes.plot([0, 1], [0, 1] if roc else [1, 0], **CHANCE)
 
     def shown(beta: Array) -> Array:
         return 1 - beta if roc else beta
 
     if exact is not None:
-        at, lower, upper = tabulated(exact, grid)
+        at, lower, upper = tabulated(exact, _GRID)
         axes.fill_between(at, shown(lower), shown(upper), **BAND)
         axes.plot(at, shown(lower), label=label or None, clip_on=False, **EXACT)
     for i, (name, claim) in enumerate(claims.items()):
-        beta = _asked(claim.beta, grid)
+        beta = _asked(claim.beta, _GRID)
         if beta is not None:
-            axes.plot(grid, shown(beta), label=name, **dashed(i))
+            axes.plot(_GRID, shown(beta), label=name, **dashed(i))
     _unit_square(axes)
     axes.set(
         xlabel="false positive rate α" if roc else "type I error α",
@@ -156,18 +156,19 @@ def _profile(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], la
     epsilon = np.linspace(0.0, top, 193)
     if exact is not None:
         lower, upper = exact.bounds.delta(epsilon)
-        axes.fill_between(epsilon, _positive(lower), _positive(upper), **BAND)
-        axes.plot(epsilon, _positive(upper), label=label or None, **EXACT)
+        axes.fill_between(epsilon, positive(lower), positive(upper), **BAND)
+        axes.plot(epsilon, positive(upper), label=label or None, **EXACT)
     for i, (name, claim) in enumerate(claims.items()):
         delta = _asked(claim.delta, epsilon)
         if delta is not None:
-            axes.plot(epsilon, _positive(delta), label=name, **dashed(i))
+            axes.plot(epsilon, positive(delta), label=name, **dashed(i))
     axes.set(
         yscale="log", xlim=(0, top), ylim=(_LEAST_DELTA, 1.5), xlabel="privacy loss ε (nats)", ylabel="δ(ε)"
     )
 
 
 _VIEWS = {"tradeoff": _tradeoff, "loglog": _loglog, "profile": _profile, "roc": _roc}
+"""What draws each view."""
 
 
 def _asked(answer: Any, at: Array) -> Array | None:
@@ -182,11 +183,6 @@ def _asked(answer: Any, at: Array) -> Array | None:
 def _reach(claim: Claim) -> float:
     epsilon = None if claim.epsilon is None else _asked(claim.epsilon, np.array([1e-10]))
     return 1.0 if epsilon is None or not np.isfinite(epsilon[0]) or epsilon[0] <= 0 else float(epsilon[0])
-
-
-def _positive(values: Array) -> Array:
-    """Leave out what a log axis cannot show."""
-    return np.where(values > 0, values, np.nan)
 
 
 def inset(
@@ -264,7 +260,7 @@ def gdp_bound(axes: Axes, found: Reduction, *, view: View = "tradeoff") -> Axes:
     """Draw a curve with the Gaussian curve certified below it, and a dot where mu is decided."""
     name = f"μ = {found.mu:.4g}, failure {number(found.failure)}"
     draw(axes, found.of, view=view)
-    grid = np.geomspace(_LEAST, 1, 193) if view == "loglog" else (1 - np.cos(np.linspace(0, np.pi, 257))) / 2
+    grid = np.geomspace(_LEAST, 1, 193) if view == "loglog" else _GRID
     if view == "profile":
         at = np.linspace(*axes.get_xlim(), 193)
         axes.plot(at, found.curve.delta(at), label=name, **REPORTED)
@@ -286,10 +282,9 @@ def gdp_bound(axes: Axes, found: Reduction, *, view: View = "tradeoff") -> Axes:
 
 def families(axes: Axes, curves: Mapping[str, TradeOff]) -> Axes:
     """Draw several curves of one family, told apart by grey and dashes."""
-    grid = (1 - np.cos(np.linspace(0, np.pi, 257))) / 2
     axes.plot([0, 1], [1, 0], **CHANCE)
     for i, (name, curve) in enumerate(curves.items()):
-        at = np.union1d(grid, vertices(curve))
+        at = np.union1d(_GRID, vertices(curve))
         axes.plot(at, curve(at), label=name, clip_on=False, **family(i, len(curves)))
     _unit_square(axes)
     axes.set(xlabel="type I error α", ylabel="type II error β")

@@ -31,8 +31,9 @@ _NEIGHBOURS = {
     "add-remove": "Two data sets are neighbours if one of them has a single record more than the other.",
     "replace-one": "Two data sets are neighbours if they have the same size and differ in a single record.",
 }
+"""Adjacencies in words."""
 
-_SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
+_SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)  # what the policy of the page must name
 
 
 class Strong(str):

@@ -20,10 +20,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_POINTS = 200
-_MOST_VERTICES = 400
+_POINTS = 200  # a curve looks smooth in print
+_MOST_VERTICES = 400  # corners of more are not seen
 _SMALLEST = 1e-6  # the left end of the log-log plot
-_PERFECT: dict[str, Any] = {"color": "0.6", "linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1}
+_PERFECT: dict[str, Any] = {
+    "color": "0.6",
+    "linestyle": (0, (4, 3)),
+    "linewidth": 0.9,
+    "zorder": 1,
+}  # below all
 
 
 def plot(
@@ -150,7 +155,7 @@ def _draw_power(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str], sc
     axes.plot(grid, grid, **_PERFECT)
     for i, (curve, name) in enumerate(zip(curves, names, strict=True)):
         alpha, lower, upper = tabulated(curve, grid)
-        _band(axes, i, (alpha, _positive(1 - upper), _positive(1 - lower)), _positive(1 - lower), name)
+        _band(axes, i, (alpha, positive(1 - upper), positive(1 - lower)), positive(1 - lower), name)
     axes.set(
         xscale="log",
         yscale="log",
@@ -176,7 +181,7 @@ def _draw_profiles(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str],
         epsilon = np.geomspace(left, end, _POINTS) if left else np.linspace(0.0, end, _POINTS)
         epsilon = np.union1d(epsilon, np.linspace(end, max(ends), 9))
         lower, upper = curve.bounds.delta(epsilon)
-        _band(axes, i, (epsilon, _positive(lower), _positive(upper)), _positive(upper), name)
+        _band(axes, i, (epsilon, positive(lower), positive(upper)), positive(upper), name)
     axes.set(
         xlabel="privacy loss ε (nats)", ylabel="δ(ε)", yscale="log", xlim=(left, max(ends)), ylim=(1e-12, 1.5)
     )
@@ -219,7 +224,7 @@ def vertices(curve: TradeOff) -> Array:
     return np.unique(found) if len(found) <= _MOST_VERTICES else np.empty(0)
 
 
-def _positive(values: Array) -> Array:
+def positive(values: Array) -> Array:
     """Leave out what a log axis cannot show."""
     return np.where(values > 0, values, np.nan)
 

@@ -44,16 +44,28 @@ PAPER: dict[str, Any] = {
 }
 """Matplotlib settings of every figure here; ``matplotlib.rc_context(PAPER)`` applies them elsewhere."""
 
-EXACT: dict[str, Any] = {"color": "black", "linestyle": "-", "linewidth": 1.2, "zorder": 3}
-BAND: dict[str, Any] = {"color": "0.72", "linewidth": 0, "zorder": 1.5}
-CHANCE: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 2)), "linewidth": 0.8, "zorder": 1}
+EXACT: dict[str, Any] = {
+    "color": "black",
+    "linestyle": "-",
+    "linewidth": 1.2,
+    "zorder": 3,
+}  # above all but its Gaussian bound
+BAND: dict[str, Any] = {"color": "0.72", "linewidth": 0, "zorder": 1.5}  # light, behind every line
+CHANCE: dict[str, Any] = {
+    "color": "0.55",
+    "linestyle": (0, (1, 2)),
+    "linewidth": 0.8,
+    "zorder": 1,
+}  # thin dots at the very back
 REPORTED: dict[str, Any] = {
     "color": "0.35",
     "linestyle": (0, (7, 1.5, 1.5, 1.5)),
     "linewidth": 1.1,
     "zorder": 3.1,
 }
+"""The reported Gaussian: broken, so that the exact curve is seen under it."""
 
+# Ordered so that neighbours are unlike in length and rhythm.
 _DASHES = (
     (5, 2),
     (1.4, 1.4),
@@ -119,7 +131,9 @@ def number(value: float) -> str:
 
 
 _FEW, _SHORT, _LINE = 5, 26, 44
-_FORMULA_SIGNS = re.compile(r"[$\\{}_^]|mathrm")
+"""Entries and letters a legend inside the axes may have, and letters of a line of one below them."""
+
+_FORMULA_SIGNS = re.compile(r"[$\\{}_^]|mathrm")  # not letters that are seen
 
 
 def place_legend(axes: Axes, inside: Literal["upper right", "lower right"]) -> None:

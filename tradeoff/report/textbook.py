@@ -27,8 +27,8 @@ Profile = Callable[[Array], Array]
 Rule = Callable[[list[float]], list[float]]
 """Least epsilons at deltas in (0, 1)."""
 
-_CKS = "Canonne, Kamath, Steinke 2020"
-_FAR = 1e300
+_CKS = "Canonne, Kamath, Steinke 2020"  # whose conversion two methods use
+_FAR = 1e300  # an epsilon that stands for infinity and can be computed with
 _CHEAP, _DEAR = 81, 12
 """How many pairs make a curve and a profile of a method that only knows pairs.
 

@@ -43,11 +43,16 @@ def first_effort(factors: int, tol: float | None) -> Effort:
 
 
 _NEGLIGIBLE = 1e-14
+"""Tilted mass that may be left out: a few dozen times what the transforms round."""
+
 _STEEPEST = 690.0
 """Most a mass may be tilted up, as a logarithm: beyond, floats no longer hold what is tilted."""
 
 _MAX_LEVEL = 12
+"""Levels of coarser cells: from the twelfth on they are too few to matter."""
+
 _FINEST_COMMON = 2**14
+"""Nodes across the widest law up to which a spacing that all atoms share is worth having."""
 
 
 @dataclass(frozen=True)
