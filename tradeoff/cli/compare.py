@@ -97,10 +97,7 @@ def _folded(cell: str) -> str:
 
 
 def blocks(columns: Sequence[list[str]], width: int) -> Iterator[list[list[str]]]:
-    """Split columns into blocks no wider than the screen, each led by the first two.
-
-    A column is never cut.
-    """
+    """Split whole columns into blocks no wider than the screen, each led by the first two."""
     lead, taken = list(columns[:2]), 0
     room = width - 1 - sum(map(_width, lead))
     block: list[list[str]] = []

@@ -56,10 +56,7 @@ def unwind(code: int) -> None:
 
 
 def raise_signal(error: BaseException | None) -> None:
-    """End the command if a signal is at the root of an error.
-
-    Python 3.11 wraps what interrupts the making of a class.
-    """
+    """End the command if a signal is at the root of an error; Python 3.11 wraps it where a class is made."""
     while error is not None:
         if isinstance(error, SystemExit):
             raise error

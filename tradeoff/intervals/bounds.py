@@ -116,10 +116,7 @@ def _array(value: ArrayLike) -> Array:
 
 
 def _sum(x: ArrayLike, y: ArrayLike) -> Array:
-    """Return the greatest float that is at most x + y.
-
-    The error of a rounded sum is a float (Knuth's TwoSum).
-    """
+    """Return the greatest float <= x + y: the error of a rounded sum is a float (Knuth's TwoSum)."""
     x, y = _array(x), _array(y)
     with np.errstate(all="ignore"):
         total = x + y
@@ -132,10 +129,7 @@ def _sum(x: ArrayLike, y: ArrayLike) -> Array:
 def _extremes(
     operation: Callable[[Array, Array, float], Array], x: Bounds, y: Bounds, *, turned: bool = False
 ) -> Bounds:
-    """Return bounds of an operation that is monotone in each operand.
-
-    The extremes lie at ends, at known ones from 0 up.
-    """
+    """Bound an operation monotone in each operand: extremes lie at ends, at known ones from 0 up."""
     (a, b), (c, d) = map(_array, x), map(_array, y)
     if turned:  # falls with y
         c, d = d, c

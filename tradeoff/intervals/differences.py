@@ -8,10 +8,7 @@ from tradeoff.intervals.rounding import Array
 
 
 def two_difference(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a - b as a float and what rounding took off it, exactly (Knuth's TwoSum).
-
-    Zero for arrays of fractions.
-    """
+    """Return a - b and what rounding took off it, exactly (Knuth's TwoSum); zero for arrays of fractions."""
     found = a - b
     taken = found - a
     return found, (a - (found - taken)) - (b + taken)

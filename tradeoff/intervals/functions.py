@@ -73,10 +73,7 @@ def where(condition: ArrayLike, x: Bounds | ArrayLike, y: Bounds | ArrayLike) ->
 
 
 def meet(*each: Bounds) -> Bounds:
-    """Bound one number that several formulas bound.
-
-    Each is right, and the narrowest is taken on either side.
-    """
+    """Bound one number that several formulas bound: all are right, and the narrowest side is taken."""
     return held(np.maximum.reduce([x.lower for x in each]), np.minimum.reduce([x.upper for x in each]))
 
 
@@ -149,10 +146,7 @@ def _increasing(
     fixed: tuple[float, float],
     least: float = -math.inf,
 ) -> Bounds:
-    """Bound an increasing function with values of at least ``least``.
-
-    At ``fixed`` and at the ends of its domain it is exact.
-    """
+    """Bound an increasing function >= ``least``; at ``fixed`` and at the ends of its domain it is exact."""
     x = Bounds.of(x)
     low, high = (np.asarray(side, dtype=float) for side in x)
     place, value = fixed

@@ -15,10 +15,7 @@ _FLUSHED = -37.0
 """Below, Phi leaves the normal floats, where SciPy's answers 0; above, exponents are small enough for it."""
 
 _DEEP = 1e3
-"""Tails e^-y up to here SciPy inverts to 17 units of z and of 1.
-
-Beyond, its error grows past 6000 units at y = 2.5e5.
-"""
+"""Tails e^-y up to here SciPy inverts to 17 units of z and of 1, beyond to 6000 and more (y = 2.5e5)."""
 
 
 def _mills(x: Array) -> Array:

@@ -81,10 +81,7 @@ def hull(points: Iterable[Point]) -> list[Point]:
 
 
 def kink(left: tuple[Point, Point], right: tuple[Point, Point]) -> tuple[float, float] | None:
-    """Return where the lines through two pairs of points meet, both coordinates rounded down.
-
-    None if nowhere useful.
-    """
+    """Return where the lines through two pairs of points meet, rounded down; None if nowhere useful."""
     (a, b, c), (e, f, g) = _through(*left), _through(*right)
     d = a * f - e * b
     if d == 0:
@@ -130,10 +127,7 @@ def _covered(line: Line, at: tuple[int, int, int]) -> bool:
 
 
 def _coordinate(n: int, d: int, *, up: bool) -> int:
-    """Round n/d so that floats hold it and its distance to 1.
-
-    One of them exactly near the ends, both in between.
-    """
+    """Round n/d so that floats hold it and its distance to 1: one exactly near the ends, both in between."""
     if n * _EDGE >= d and (d - n) * _EDGE >= d:
         scaled = n << _GRID
         return (-(-scaled // d) if up else scaled // d) * (ONE >> _GRID)

@@ -102,10 +102,7 @@ def find_root(function: Callable[[float], float], low: float, high: float, toler
 def _step(
     a: np.float64, b: np.float64, c: np.float64, f_a: np.float64, f_b: np.float64, f_c: np.float64
 ) -> float:
-    """Return the share of the way from a to b.
-
-    Inverse quadratic interpolation where it is monotone, else a half.
-    """
+    """Return the share of the way from a to b: inverse quadratic where it is monotone, else a half."""
     xi, phi = (a - b) / (c - b), (f_a - f_b) / (f_c - f_b)
     if not (phi**2 < xi and (1 - phi) ** 2 < 1 - xi):
         return 0.5

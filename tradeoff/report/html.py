@@ -1,7 +1,4 @@
-"""A report in one HTML file: tables, interactive curves, and what was assumed in plain words.
-
-It asks no network.
-"""
+"""A report in one HTML file that asks no network: tables, interactive curves, assumptions in words."""
 
 from __future__ import annotations
 
@@ -90,10 +87,7 @@ def report(title: str, plan: Plan, answers: Answers, found: Reduction, compariso
 
 
 def _hash(script: str) -> str:
-    """Name a script as the policy of the page does.
-
-    One that others put there has no name and does not run.
-    """
+    """Name a script as the policy of the page does; one put there by others has no name and does not run."""
     return f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'"
 
 

@@ -90,10 +90,7 @@ class Line:
 
 
 def tradeoff_plot(found: Reduction, comparison: Comparison) -> dict[str, Any]:
-    """Draw beta against alpha, on log axes 1 - beta.
-
-    The exact curve, the Gaussian curve below it, and the other methods.
-    """
+    """Draw beta against alpha, on log axes 1 - beta: exact, the Gaussian curve below, other methods."""
     lower, upper = found.of.bounds(_ALPHA)
     lines = [
         Line("perfect privacy", 1 - _ALPHA, "", "#999999", "1px,3px"),

@@ -15,10 +15,7 @@ COLUMN, PAGE = 3.4, 7.0
 """Width of one column and of the text block of a two-column paper, in inches."""
 
 OUTPUT: dict[str, Any] = {"svg.hashsalt": "tradeoff", "pdf.fonttype": 42, "savefig.dpi": 300}
-"""Matplotlib settings of every figure written.
-
-The same bytes each time, text that stays text, pixels fine enough for print.
-"""
+"""Settings of every figure written: always the same bytes, text that stays text, pixels for print."""
 
 PAPER: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -94,10 +91,7 @@ COLOURS = (
 
 
 def dashed(i: int) -> dict[str, Any]:
-    """Return the style of the i-th approximation.
-
-    Never solid, above the exact line, dashes and lightness unlike its neighbours'.
-    """
+    """Return the style of the i-th approximation: broken, above the exact line, unlike its neighbours'."""
     round_ = i // len(_DASHES)  # after the last dashes the first come again, in another colour
     return {
         "color": COLOURS[(i + round_) % len(COLOURS)],

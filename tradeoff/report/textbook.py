@@ -1,7 +1,4 @@
-"""Textbook composition as methods of a comparison.
-
-Each says (epsilon, delta) for every delta it is asked at.
-"""
+"""Textbook composition as methods of a comparison: (epsilon, delta) for every delta asked."""
 
 from __future__ import annotations
 
@@ -30,10 +27,7 @@ Rule = Callable[[list[float]], list[float]]
 _CKS = "Canonne, Kamath, Steinke 2020"  # whose conversion two methods use
 _FAR = 1e300  # an epsilon that stands for infinity and can be computed with
 _CHEAP, _DEAR = 81, 12
-"""How many pairs make a curve and a profile of a method that only knows pairs.
-
-More where they are formulas.
-"""
+"""How many pairs make a curve of a method that only knows pairs: more where they are formulas."""
 
 
 def by_pairs(name: str, source: str, least: Rule, size: int = _CHEAP, smooth: Profile | None = None) -> Claim:
@@ -119,10 +113,7 @@ def _where_known(epsilon: Rule, deltas: list[float]) -> list[float]:
 
 
 def factors(curve: TradeOff) -> dict[TradeOff, int]:
-    """Return the factors of a product, of one order where the curve is an envelope.
-
-    A curve is its own factor.
-    """
+    """Return the factors of a product, in one order of an envelope; a curve is its own factor."""
     inner = curve.operands[0] if isinstance(curve, Envelope) else curve
     return dict(inner.factors) if isinstance(inner, Tensor) else {inner: 1}
 

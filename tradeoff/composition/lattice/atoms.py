@@ -24,10 +24,7 @@ class Lean(NamedTuple):
 
 
 def _locate(loss: Array, nodes: Array) -> tuple[Index, Array]:
-    """Return the node at or below each loss and the distance above it.
-
-    A loss within rounding of a node is on it.
-    """
+    """Return the node at or below each loss, or within rounding of it, and the distance above."""
     last = len(nodes) - 1
     index = np.clip(np.searchsorted(nodes, loss, side="right") - 1, 0, last)
     tolerance = 6 * UNIT * (1 + np.abs(loss))

@@ -1,7 +1,4 @@
-"""From laws and a question to a lattice: tilt, spacing, window and nodes.
-
-Choices only; validity does not rest on them.
-"""
+"""From laws and a question to a lattice: choices only, on which validity does not rest."""
 
 from __future__ import annotations
 
@@ -201,10 +198,7 @@ def plan(
 
 
 def _indices(grid: Grid, which: int, law: LossLaw) -> Index:
-    """Return node indices of one factor.
-
-    Around every atom, or every point in the bulk and fewer in the tails.
-    """
+    """Return node indices of one factor: around every atom, or all of the bulk and fewer in the tails."""
     low, high, offset = grid.ranges[which]
     first, last = int(np.floor((low - offset) / grid.h)) - 1, int(np.ceil((high - offset) / grid.h)) + 1
     if not law.continuous:
@@ -217,10 +211,7 @@ def _indices(grid: Grid, which: int, law: LossLaw) -> Index:
 
 
 def _graded(grid: Grid, which: int, first: int, last: int) -> Index:
-    """Return indices 2^j apart where the tilted tail is below 5e-4 4^-j.
-
-    There the wider cell adds nothing to the error.
-    """
+    """Return indices 2^j apart where the tilted tail is below 5e-4 4^-j, too light to be seen."""
     offset, weight, loss = grid.ranges[which][2], grid.tilted[which], grid.sketches[which].loss
     left, right = np.cumsum(weight), np.cumsum(weight[::-1])
     levels = int(np.clip(np.floor(np.log2(0.25 / (grid.h * grid.theta))), 0, _MAX_LEVEL))
@@ -253,10 +244,7 @@ def _graded(grid: Grid, which: int, first: int, last: int) -> Index:
 def factors(
     grid: Grid, laws: list[LossLaw], views: list[LossLaw], counts: list[int], *, reverse: bool
 ) -> list[TiltedFactor]:
-    """Discretise every factor on the grid.
-
-    ``laws`` are in the base order, ``views`` and the grid in the asked one.
-    """
+    """Discretise every factor; ``laws`` are in the base order, ``views`` and grid in the asked one."""
     found = []
     for which, (law, count) in enumerate(zip(laws, counts, strict=True)):
         index = _indices(grid, which, views[which])
