@@ -53,14 +53,11 @@ def _added(at: Index, mass: Array, size: int, sign: int) -> Array:
 
 
 def spread(law: LossLaw, nodes: Array, lean: Lean) -> tuple[Array, float, float]:
-    """Split atoms between the nodes around them.
+    """Split atoms between the nodes around them; return also Q-mass at +infinity and P-mass at -infinity.
 
-    Return their masses, Q-mass at +infinity and P-mass at -infinity.
-
-    Of an atom at L in [a, b] the share (1 - e^(L-b))/(1 - e^(a-b)) goes to a and e^(L-b) (1 - e^(a-L))/(1 -
-    e^(a-b)) to b. Below the nodes Q-mass goes to the first and the rest of P to -infinity; above them P-mass
-    to the last and all of Q to +infinity, both at the worst place the loss may have, far as it may be
-    outside.
+    Of an atom at L in [a, b] the share (1 - e^(L-b))/(1 - e^(a-b)) goes to a, and to b
+    e^(L-b) (1 - e^(a-L))/(1 - e^(a-b)). Below the nodes Q-mass goes to the first, the rest of P to -infinity;
+    above them P-mass to the last and all of Q to +infinity, both as if the loss lay at its worst.
     """
     (loss, log_p, slack), error = law.atoms, law.loss_error
     size, lost = len(nodes), float(getattr(law, "lost", 0.0))
@@ -71,9 +68,7 @@ def spread(law: LossLaw, nodes: Array, lean: Lean) -> tuple[Array, float, float]
     below, beyond = above < 0, (above > 0) & (index == size - 1)
     inside, rest = np.maximum(above, 0.0), np.maximum(nodes[following] - loss, 0.0)
     width = nodes[following] - nodes[index]
-    whole = -np.expm1(
-        -np.where(width > 0, width, 1.0)
-    )  # of two nodes that are one float atoms lie on the second
+    whole = -np.expm1(-np.where(width > 0, width, 1.0))  # of two nodes that are one float the second has all
     # Shares are e^-fall times a part: the weight of a node may outgrow floats as fast as e^-fall leaves them.
     fall = np.concatenate([np.where(below, np.maximum(-above - error, 0.0), 0.0), rest])
     part = np.concatenate(

@@ -63,9 +63,7 @@ class Sum:
 
 
 def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float, window: Window) -> Sum:
-    """Convolve by one inverse FFT of prod FFT(w_i)^n_i.
-
-    Cost N log N a distinct factor, independent of counts.
+    """Convolve by one inverse FFT of prod FFT(w_i)^n_i, at a cost of N log N a distinct factor.
 
     Each transform F of a vector of sum s is known to E = unit s. So F^n is within |F|^n (e^(n E/|F|) - 1),
     and with the power's own rounding r within |F^n| (e^(n E/|F| + r) - 1), of what is computed; where that is
@@ -95,9 +93,7 @@ def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float,
     rough[np.isnan(rough)] = np.inf  # infinity times an underflow: nothing is known there
     with np.errstate(over="ignore", invalid="ignore"):
         bound = np.where(relative < 0.5, modulus * np.expm1(np.minimum(relative, 1.0)), rough + modulus)
-    mass = np.maximum(
-        fft.restore(product, size), 0.0
-    )  # the truth is not negative: clipping only comes closer
+    mass = np.maximum(fft.restore(product, size), 0.0)  # as the truth: clipping only comes closer
     mass = np.roll(mass, (centre - window.low) % size)
     error = fft.two_norm(bound, size) + 2 * fft.error(size) * fft.two_norm(modulus, size)
     down, up = window.chernoff
