@@ -1,8 +1,8 @@
 """Questions of the benchmark: compositions as plain lists of factors, and the truth where it is known.
 
-A factor is a dictionary in the manner of ``tests/golden/composition.json``: ``mechanism``, its parameters, ``count``.
-Truth comes from that file and from ``truth.json`` (written by ``truth.py``); the answer asked for is always the one for
-unordered neighbours, the larger of the orders remove and add.
+A factor is a dictionary in the manner of ``tests/golden/composition.json``: ``mechanism``, its parameters,
+``count``. Truth comes from that file and from ``truth.json`` (written by ``truth.py``); the answer asked for
+is always the one for unordered neighbours, the larger of the orders remove and add.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Factor = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """A composition: ``group`` is the table it belongs to, ``at`` the arguments its ``kind`` of question is asked at."""
+    """A composition: ``group`` is its table, ``at`` the arguments its ``kind`` of question is asked at."""
 
     id: str
     description: str
@@ -63,7 +63,10 @@ def subsampled(sigma: float, sample_rate: float, count: int) -> Factor:
 
 
 def schedule(distinct: int) -> tuple[Factor, ...]:
-    """Return ``distinct`` settings, 2000 steps in all: noise from 1 to 3 while the sample rate goes from 0.02 to 0.005."""
+    """Return ``distinct`` settings, 2000 steps in all.
+
+    Noise from 1 to 3 while the sample rate goes from 0.02 to 0.005.
+    """
     shares = [i / max(distinct - 1, 1) for i in range(distinct)]
     return tuple(subsampled(3**s, 0.02 * 0.25**s, 2000 // distinct) for s in shares)
 

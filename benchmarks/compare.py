@@ -1,11 +1,12 @@
-"""Run this library and its peers on the same questions, and print time, peak memory, error, width and broken claims.
+"""Run this library and its peers on the same questions: time, peak memory, error, width, broken claims.
 
-    python benchmarks/compare.py --environments DIR --write docs/benchmarks.md    # everything, under 20 minutes
-    python benchmarks/compare.py --only tradeoff --cases SG1,MIX4                  # this library alone
+    python benchmarks/compare.py --environments DIR --write docs/benchmarks.md    # everything, under 20
+    minutes python benchmarks/compare.py --only tradeoff --cases SG1,MIX4                  # this library
+    alone
 
-Every question runs in a process of its own, cold, with a time limit and a memory limit, one after the other. Each peer has
-an environment under DIR, made on first use; one that cannot be installed is skipped, and the reason printed.
-Timings are printed and never judged.
+Every question runs in a process of its own, cold, with a time limit and a memory limit, one after the other.
+Each peer has an environment under DIR, made on first use; one that cannot be installed is skipped, and the
+reason printed. Timings are printed and never judged.
 """
 
 from __future__ import annotations
@@ -117,7 +118,10 @@ def asked(
 
 
 def questions(settings: list[Setting], chosen: list[Case]) -> Iterator[tuple[Setting, Case, float]]:
-    """Go table by table, and in a table from large delta to small: a budget that ends has given every case its first answers."""
+    """Go table by table, and in a table from large delta to small.
+
+    A budget that ends has given every case its first answers.
+    """
     for group in dict.fromkeys(case.group for case in chosen):
         for setting in settings:
             if group in page.ACROSS and not setting.scaling:

@@ -17,20 +17,23 @@ from results import Result
 INTRODUCTION = """# Benchmarks
 
 Written by `python benchmarks/compare.py --environments DIR --write docs/benchmarks.md` on {date}:
-{cores} cores, {memory:.0f} GiB of memory, load {load:.1f} before the run, Python {python}, one thread for each library.
+{cores} cores, {memory:.0f} GiB of memory, load {load:.1f} before the run, Python {python}, one thread for
+each library.
 
-Every question is asked in a process of its own with nothing cached, one after the other, within {timeout:.0f} s and {limit:.0f} GiB.
-A library that has used {budget:.0f} s on one table is asked nothing more there; nor is one for a larger size than one that was too large.
-**Seconds** are those of composing and answering once, after the import; **later** is a second answer from the same composed
-object; **MiB** is the largest resident set of the process, interpreter and imports included.
-**Error** is the answer minus the truth, for unordered neighbours (the larger of the orders remove and add); the answer is the
-upper bound where a library states one, else its estimate, and for prv-accountant the estimate between its bounds. **Width** is
-upper minus lower where both are stated. A bound that a library states is *broken* if it lies on the wrong side of the truth by
-more than the truth is known to. riskcal and gdpnum are taken to state a lower bound on β, as both describe their curve as that of
-a dominating pair. autodp's Fourier accountant is an estimate and states no bound; its δ(ε) is solved for ε by bisection here, as its
-own search returned negative ε.
-The truth of the reference compositions comes from closed forms, exact sums and 40-digit contour integrals, that of the others from
-`benchmarks/truth.py`; neither uses the library. Second settings are finer ones, where a library has such a setting.
+Every question is asked in a process of its own with nothing cached, one after the other, within {timeout:.0f}
+s and {limit:.0f} GiB. A library that has used {budget:.0f} s on one table is asked nothing more there; nor is
+one for a larger size than one that was too large.
+**Seconds** are those of composing and answering once, after the import; **later** is a second answer from the
+same composed object; **MiB** is the largest resident set of the process, interpreter and imports included.
+**Error** is the answer minus the truth, for unordered neighbours (the larger of the orders remove and add);
+the answer is the upper bound where a library states one, else its estimate, and for prv-accountant the
+estimate between its bounds. **Width** is upper minus lower where both are stated. A bound that a library
+states is *broken* if it lies on the wrong side of the truth by more than the truth is known to. riskcal and
+gdpnum are taken to state a lower bound on β, as both describe their curve as that of a dominating pair.
+autodp's Fourier accountant is an estimate and states no bound; its δ(ε) is solved for ε by bisection here, as
+its own search returned negative ε. The truth of the reference compositions comes from closed forms, exact
+sums and 40-digit contour integrals, that of the others from `benchmarks/truth.py`; neither uses the library.
+Second settings are finer ones, where a library has such a setting.
 """
 
 HEADINGS = {

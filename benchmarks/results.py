@@ -61,7 +61,7 @@ class Result:
 
     @property
     def broken(self) -> float | None:
-        """Return by how much a claimed bound is on the wrong side of the truth, beyond what the truth is known to."""
+        """Return how far a claimed bound is past the truth on the wrong side, beyond what the truth is known to."""
         if not self.first or not self.truth:
             return None
         value, slack = self.truth.value, self.truth.error
@@ -81,4 +81,5 @@ class Result:
         error = "" if self.error is None else f"  error {self.error:+9.1e}"
         width = "" if self.width is None else f"  width {self.width:8.1e}"
         broken = "" if self.broken is None else f"  BROKEN by {self.broken:.1e}"
-        return f"{head}{self.first['value']:16.10g}{error}{width}  {self.seconds:7.3f} s {self.peak:6.0f} MiB{broken}"
+        cost = f"{self.seconds:7.3f} s {self.peak:6.0f} MiB"
+        return f"{head}{self.first['value']:16.10g}{error}{width}  {cost}{broken}"

@@ -4,9 +4,9 @@ Shares nothing with the library. With K(z) = log E_P e^{zL} and any c > 1,
 
     delta(eps) = (1 / 2 pi i) int_{Re z = c} e^{K(z) - (z - 1) eps} / (z (z - 1)) dz,
 
-by the trapezoid rule on the line through the saddle; the other order has K(1 - z). Every value is found twice, on another
-line with other steps in both variables; the stored error is ten times their distance. It refuses to write unless it
-reproduces the reference compositions to the error stated there.
+by the trapezoid rule on the line through the saddle; the other order has K(1 - z). Every value is found
+twice, on another line with other steps in both variables; the stored error is ten times their distance. It
+refuses to write unless it reproduces the reference compositions to the error stated there.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def discrete_gaussian(z: Complex, factor: Factor, _fine: float) -> Complex:
 def subsampled_gaussian(z: Complex, factor: Factor, fine: float) -> Complex:
     """L = log(1 + p (e^{(2x - 1)/(2 sigma^2)} - 1)), x of N(0, sigma^2).
 
-    E e^L = 1, so that K = log1p(E[e^{zL} - 1 - z (e^L - 1)]): nothing of order p cancels, and n K keeps its digits.
+    E e^L = 1, so that K = log1p(E[e^{zL} - 1 - z (e^L - 1)]): nothing of order p cancels, and n K keeps its
+    digits.
     """
     sigma, p = factor["sigma"], factor["sample_rate"]
     step = 0.1 * sigma / fine
@@ -77,7 +78,7 @@ CUMULANT = {
 
 
 def cumulant(factors: Sequence[Factor], fine: float) -> Cumulant:
-    """Return K of a composition; in long doubles where there are few factors, as n of them carry n rounding errors."""
+    """Return K of a composition; in long doubles where factors are few, as n carry n rounding errors."""
     kind = np.clongdouble if len(factors) < 10 else np.complex128
     return lambda z: sum(
         f["count"] * CUMULANT[f["mechanism"]](np.asarray(z, kind), f, fine) for f in factors
@@ -152,7 +153,8 @@ def check() -> None:
             known, (value, error) = truth(case, delta), answer(case, delta)
             if known and abs(value - known.value) > error + known.error:
                 raise SystemExit(
-                    f"{case.id} at delta = {delta}: {value!r} is not {known.value!r} within {error + known.error:.1e}"
+                    f"{case.id} at delta = {delta}: {value!r} is not {known.value!r} "
+                    f"within {error + known.error:.1e}"
                 )
 
 

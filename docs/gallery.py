@@ -1,4 +1,4 @@
-"""Draw the gallery: ``python docs/gallery.py [FOLDER]`` writes every figure as SVG, the same bytes each time."""
+"""Draw the gallery: ``python docs/gallery.py [FOLDER]`` writes every figure as SVG, always the same bytes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ VIEWS: tuple[View, ...] = ("tradeoff", "loglog", "profile")
 
 
 def composition() -> Figure:
-    """Draw ten queries of f_{eps,0} and of Laplace noise beside their CLT and the tightest (eps, delta) curve (DRS 2022, Section 3)."""
+    """Draw ten f_{eps,0} and Laplace queries, their CLT, the tightest (eps, delta) curve (DRS, Section 3)."""
     bases = (("(ε, 0)-DP", to.PureDP(1 / np.sqrt(10)), 0.05), ("Laplace", to.Laplace(1 / np.sqrt(10)), 0.016))
     with paper(PAGE, 3.75, columns=2) as (figure, panels):
         for axes, (name, base, width) in zip(panels, bases, strict=True):
@@ -150,7 +150,10 @@ def comparison() -> Figure:
 
 
 def moments(step: to.mechanisms.SubsampledGaussian, steps: int) -> Claim:
-    """Return the moments accountant: Renyi divergence at whole orders t, delta = exp((t - 1)(D_t - eps)) (Abadi et al. 2016)."""
+    """Return the moments accountant.
+
+    Renyi divergence at whole orders t, delta = exp((t - 1)(D_t - eps)) (Abadi et al. 2016).
+    """
     from scipy.special import gammaln, logsumexp
 
     p, sigma = step.sample_rate, step.noise_multiplier

@@ -1,4 +1,4 @@
-"""Write census2020.toml: the 65 queries of the 2020 US Census redistricting persons file, from its budget table.
+"""Write census2020.toml: the 65 queries of the 2020 US Census persons file, from its budget table.
 
 Each query is a set of counts with independent discrete Gaussian noise. Changing one record moves one cell up
 and another down, so each query is two discrete Gaussian factors at shift 1 with 1/sigma^2 = rho * (share of

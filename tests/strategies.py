@@ -1,4 +1,7 @@
-"""Hypothesis strategies: curves of families, of polygons from random pairs, and products of them; descriptions for the oracle."""
+"""Hypothesis strategies: curves of families, of polygons from random pairs, and products of them.
+
+Descriptions for the oracle.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,8 @@ total_variations = st.one_of(st.floats(0.0, 0.5), log_uniform(1e-12, 0.5)).map(t
 
 @st.composite
 def vertices(draw: st.DrawFn, *, most: int = 5) -> tuple[list[Fraction], list[Fraction]]:
-    """Vertices of T(P, Q) of a random pair of integer weights, with masses at plus and minus infinity now and then."""
+    """Vertices of T(P, Q) of a random pair of integer weights, with masses at plus and minus infinity now and
+    then."""
     size = draw(st.integers(1, most))
     weight = st.integers(1, 30)
     atoms = [(draw(weight), draw(weight)) for _ in range(size)]

@@ -11,7 +11,8 @@ _LONGEST = 240
 class TradeOffError(Exception):
     """Base of every error the library raises on purpose.
 
-    An error with attributes keeps them as further arguments, so that it survives the way back from another process.
+    An error with attributes keeps them as further arguments, so that it survives the way back from another
+    process.
     """
 
     def __str__(self) -> str:
@@ -59,7 +60,10 @@ class NoClosedForm(TradeOffError, NotImplementedError):  # noqa: N818 - reads as
 
 
 class PlanError(TradeOffError, ValueError):
-    """A plan, or the file that holds it, is malformed; the message names file, entry, value and what is allowed."""
+    """A plan, or the file that holds it, is malformed.
+
+    The message names file, entry, value and what is allowed.
+    """
 
 
 class MissingExtraError(TradeOffError, ImportError):
@@ -78,7 +82,10 @@ class BudgetExceeded(TradeOffError):  # noqa: N818 - the public name is part of 
 
 
 class LedgerError(TradeOffError, RuntimeError):
-    """A ledger cannot be read, written or trusted; the message names the file, what is wrong with it and what to do."""
+    """A ledger cannot be read, written or trusted.
+
+    The message names the file, what is wrong with it and what to do.
+    """
 
 
 class VerificationError(TradeOffError, ValueError):

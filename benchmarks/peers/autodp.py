@@ -47,7 +47,10 @@ def fourier(factor: dict[str, Any], order: str) -> zoo.Mechanism:
 
 
 def bisected(delta_of: Callable[[float], float], delta: float) -> float:
-    """Return where delta(eps) falls to ``delta``: the library's own search answers a negative epsilon here."""
+    """Return where delta(eps) falls to ``delta``.
+
+    The library's own search answers a negative epsilon here.
+    """
     low, high = 0.0, 1.0
     while delta_of(high) > delta and high < 1000:
         low, high = high, 2 * high

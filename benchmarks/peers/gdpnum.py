@@ -1,4 +1,7 @@
-"""gdpnum: symmetrised trade-off curves of dp-accounting's privacy loss distributions; its epsilon is theirs."""
+"""gdpnum: symmetrised trade-off curves of dp-accounting's privacy loss distributions.
+
+Its epsilon is theirs.
+"""
 
 from __future__ import annotations
 

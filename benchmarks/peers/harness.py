@@ -1,12 +1,14 @@
 """Answer one question in the interpreter of one library: ``python -P harness.py ADAPTER < question.json``.
 
-The question is a JSON object: ``factors``, ``kind`` ("epsilon" or "beta"), ``at``, ``setting``, ``memory`` (bytes).
-The answer comes as JSON lines, each written at once, so that what is known survives a time limit: first the versions and the
-cost of the import, then the first answer, then the same composed object asked again nearby.
+The question is a JSON object: ``factors``, ``kind`` ("epsilon" or "beta"), ``at``, ``setting``, ``memory``
+(bytes). The answer comes as JSON lines, each written at once, so that what is known survives a time limit:
+first the versions and the cost of the import, then the first answer, then the same composed object asked
+again nearby.
 
-An adapter is a script with ``PACKAGE`` and, for each kind it answers, a function ``epsilon(factors, delta, **setting)`` or
-``beta(factors, alpha, **setting)`` that composes and returns a function of delta or alpha. That function returns ``value``
-and whichever of ``lower`` and ``upper`` the library claims. ``NotImplementedError`` declines, with a reason.
+An adapter is a script with ``PACKAGE`` and, for each kind it answers, a function ``epsilon(factors, delta,
+**setting)`` or ``beta(factors, alpha, **setting)`` that composes and returns a function of delta or alpha.
+That function returns ``value`` and whichever of ``lower`` and ``upper`` the library claims.
+``NotImplementedError`` declines, with a reason.
 """
 
 from __future__ import annotations
@@ -44,7 +46,10 @@ def tell(**line: Any) -> None:
 
 
 def load(path: Path) -> ModuleType:
-    """Import an adapter from its file: adapters bear the names of the libraries, and must not stand in their way."""
+    """Import an adapter from its file.
+
+    Adapters bear the names of the libraries, and must not stand in their way.
+    """
     spec = importlib.util.spec_from_file_location("adapter", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -1,4 +1,4 @@
-"""prv-accountant: a lower bound, an estimate and an upper bound, from a grid that its error terms prescribe."""
+"""prv-accountant: a lower bound, an estimate and an upper bound, on a grid its error terms prescribe."""
 
 from __future__ import annotations
 

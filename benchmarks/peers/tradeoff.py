@@ -19,7 +19,10 @@ MAKE = {
 
 
 def loaded() -> None:
-    """Load what is otherwise loaded when first used: the import is measured apart from the answer, as for the others."""
+    """Load what is otherwise loaded when first used.
+
+    The import is measured apart from the answer, as for the others.
+    """
     for name in to.__all__:
         getattr(to, name)
     (to.Gaussian(0.1) @ to.PureDP(0.1)).epsilon(0.5)

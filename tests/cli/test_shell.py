@@ -1,4 +1,7 @@
-"""The command and its surroundings: whatever they do, it ends in one line on stderr and the right exit code."""
+"""The command and its surroundings.
+
+Whatever they do, it ends in one line on stderr and the right exit code.
+"""
 
 import os
 import subprocess

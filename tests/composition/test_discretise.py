@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 
 from tests.composition.laws import DIGITS, Truth, gaussian, laplace, pairs, thinned
 from tests.strategies import log_uniform
-from tradeoff.composition.lattice.discretise import _draw_from_below, discretise
+from tradeoff.composition.lattice.atoms import _draw_from_below
+from tradeoff.composition.lattice.discretise import discretise
+from tradeoff.composition.lattice.engine import LatticeEngine
 from tradeoff.intervals.rounding import UNIT
+from tradeoff.loss.discrete import AtomicLaw, binomial_law
 from tradeoff.loss.law import LossLaw
 
 
@@ -128,7 +131,25 @@ def test_the_loss_is_second_order(pair: tuple[LossLaw, Truth], reach: float) -> 
 
 def test_moves_beyond_what_floats_exponentiate_draw_what_they_may() -> None:
     """The middle atom may draw all from below; the top one e^-2200 of the middle, which is nothing."""
-    moved = _draw_from_below(
-        np.array([-3000.0, 0.0, 3000.0]), np.array([-1.0, -1.0, -3001.0]), np.array([-3000.0, -800.0, 2200.0])
-    )
+    loss, log_p, goal = np.array([[-3000.0, 0.0, 3000.0], [-1.0, -1.0, -3001.0], [-3000.0, -800.0, 2200.0]])
+    moved = _draw_from_below(loss, log_p, goal, np.zeros(3))
     assert moved == pytest.approx([-np.inf, -1 + np.log(2), -3001.0])
+
+
+def test_shares_beyond_floats_meet_weights_beyond_floats() -> None:
+    """Of an atom 900 nats below a node e^-900 of P goes there, which is all of Q: tilted it weighs what the atom does."""
+    law = AtomicLaw(np.zeros(1), np.zeros(1))
+    over = discretise(law, np.array([-600.0, 900.0]), slope=1.0).over
+    assert over[0] == pytest.approx(np.exp(-600.0), rel=1e-10)
+    assert over[1] == pytest.approx(1.0, rel=1e-10)
+    assert over[1] >= 1
+
+
+def test_a_huge_loss_between_coarse_nodes_is_not_lost() -> None:
+    """delta(1e8) is 1 to all digits: the one loss of 2e8 has all of Q, and lies far from any node."""
+    laws = [binomial_law(1e8, 2), AtomicLaw(np.array([-0.46, 0.27]), np.log([5 / 11, 6 / 11]))]
+    engine = LatticeEngine(laws, [1, 4])
+    assert np.all(engine.delta(np.array([-1e7, 1e8, 1.9999e8]), None)[1] == 1)
+    low, high = engine.epsilon(np.array([0.12]), None)
+    assert low[0] <= high[0] <= 2.0001e8
+    assert high[0] >= 1.9999e8

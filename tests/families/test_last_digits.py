@@ -1,4 +1,7 @@
-"""The last digits of closed forms and polygons, against balls and fractions: kinks, zeros, powers, and what is subnormal."""
+"""The last digits of closed forms and polygons, against balls and fractions.
+
+Kinks, zeros, powers, and what is subnormal.
+"""
 
 from __future__ import annotations
 

@@ -180,7 +180,8 @@ def test_gumbel_is_the_lehmann_alternative():
 
 
 def _logistic_sum_delta(theta, n, epsilon):
-    """Sum of n losses: density e^((n theta - s)/2)/(e^theta - 1)^n theta^n times that of a sum of n uniforms on [-theta, theta]."""
+    """Sum of n losses: density e^((n theta - s)/2)/(e^theta - 1)^n theta^n times that of a sum of n uniforms
+    on [-theta, theta]."""
 
     def uniform_sum(s):
         u = (s + n * theta) / (2 * theta)

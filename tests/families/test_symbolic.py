@@ -327,7 +327,8 @@ def test_curves_that_only_touch_zero_have_no_mass_there(expr):
 
 @pytest.mark.parametrize("lost", ["1e-30", "1e-10", "0.375"])
 def test_small_masses_at_infinity_keep_their_digits(lost):
-    """P(L = -inf) and Q(L = inf) of (1 - p - alpha)(1 - q)/(1 - p), whose zero and start floats near 1 cannot tell from 1."""
+    """P(L = -inf) and Q(L = inf) of (1 - p - alpha)(1 - q)/(1 - p), whose zero and start floats near 1 cannot
+    tell from 1."""
     p, q = sp.Rational(lost), sp.Rational(lost) / 3
     leaking = Symbolic(sp.Max(0, (1 - p - ALPHA) * (1 - q) / (1 - p)), ALPHA)
     assert leaking.p_minus == pytest.approx(float(p), rel=2e-16)

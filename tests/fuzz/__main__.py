@@ -2,8 +2,9 @@
 
     python -m tests.fuzz --seconds 60 --seed 1
 
-Draws from every family, operator, order and engine, extremes among them; truth comes from balls where they can give it,
-and answers are held against each other. Each finding is printed as lines that can be pasted; fails if there were any.
+Draws from every family, operator, order and engine, extremes among them; truth comes from balls where they
+can give it, and answers are held against each other. Each finding is printed as lines that can be pasted;
+fails if there were any.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Random descriptions of curves and random points to ask at; the ends of the floats are as likely as the middle."""
+"""Random descriptions of curves and random points to ask at.
+
+The ends of the floats are as likely as the middle.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,10 @@ class Drawer:
         return self.random.randint(1, 5) if self.chance(0.7) else round(self.log_uniform(6, 400))
 
     def polygon(self) -> Polygon:
-        """Draw integer weights of at most four atoms, with masses at the infinities now and then; half of them nearly flat."""
+        """Draw integer weights of at most four atoms, with masses at the infinities now and then.
+
+        Half of them nearly flat.
+        """
         size, top = self.random.randint(1, 4), self.random.choice([9, 30, 10**8])
         weights = [(self.random.randint(1, top), self.random.randint(1, top)) for _ in range(size)]
         if self.chance(0.2):  # losses close to 0
@@ -113,7 +119,8 @@ class Drawer:
         return self.polygon()
 
     def description(self) -> Spec:
-        """Draw a description; deep ones seldom, as each layer over a product costs whole curves of what is below."""
+        """Draw a description; deep ones seldom, as each layer over a product costs whole curves of what is
+        below."""
         return self.spec(self.random.choices([0, 1, 2, 3], weights=[30, 52, 15, 3])[0])
 
     def spec(self, depth: int) -> Spec:  # noqa: PLR0911 - one return a kind

@@ -1,4 +1,6 @@
-"""Compositions in 45 digits by the inverse Laplace transform along bent contours: mpmath alone, nothing of the library.
+"""Compositions in 45 digits by the inverse Laplace transform along bent contours.
+
+Mpmath alone, nothing of the library.
 
 With M(z) = E_P e^(zL), K = sum n_i log M_i and I(c) = (1/2 pi i) int over Re z ~ c of e^(K(z) - z t) k(z) dz:
 
@@ -6,9 +8,10 @@ With M(z) = E_P e^(zL), K = sum n_i log M_i and I(c) = (1/2 pi i) int over Re z 
     P(L > t)        = I(c),           c > 0, k = 1/z
     Q(L <= t)       = -e^t I(c),      c < 1, k = 1/(z-1)
 
-M of a thinned Gaussian is entire, and bounded where Re z grows like sqrt(Im z), so the contour may bend to the right; there
-e^(K - zt) decays even when M itself does not (few factors, tiny rates). Nodes sit on a trapezoid in t, Im z = y0 sinh t.
-Every answer is computed twice, with another abscissa, another step and another quadrature of M; what they agree on counts.
+M of a thinned Gaussian is entire, and bounded where Re z grows like sqrt(Im z), so the contour may bend to
+the right; there e^(K - zt) decays even when M itself does not (few factors, tiny rates). Nodes sit on a
+trapezoid in t, Im z = y0 sinh t. Every answer is computed twice, with another abscissa, another step and
+another quadrature of M; what they agree on counts.
 """
 
 from __future__ import annotations
@@ -132,8 +135,9 @@ def gauss_legendre(size: int) -> list[tuple[mp.mpf, mp.mpf]]:
 class ThinnedGaussian:
     """P = N(0,1) against (1-p) P + p N(mu,1), by the trapezoid rule along Im x = eta.
 
-    log(1 - p + p e^(mu x - mu^2/2)) is singular at Im x = pi/mu, so any eta below that gives the same integral; the one with
-    the smallest largest term does not cancel. The step obeys the rule error e^(-2 pi a/h) in the strip of half-width a.
+    log(1 - p + p e^(mu x - mu^2/2)) is singular at Im x = pi/mu, so any eta below that gives the same
+    integral; the one with the smallest largest term does not cancel. The step obeys the rule error e^(-2 pi
+    a/h) in the strip of half-width a.
     """
 
     mu: float
@@ -290,7 +294,8 @@ def saddle(factors: Factors, delta: float, *, reverse: bool) -> tuple[float, flo
 
 
 def abscissa(factors: Factors, t: float, *, reverse: bool) -> float:
-    """Return c where the integrand e^(K - zt)/(z(z-1)) is smallest on the real axis, right of 1 or left of 0."""
+    """Return c where the integrand e^(K - zt)/(z(z-1)) is smallest on the real axis, right of 1 or left of
+    0."""
     sign = 1 if reverse else -1
 
     def slope(u: float) -> float:
@@ -324,7 +329,8 @@ def both_ways(
 
 
 def returning(factors: Factors, c: float) -> float:
-    """Return a hundred times how large |e^K| may become again, relative to e^K(c), after a straight contour has stopped.
+    """Return a hundred times how large |e^K| may become again, relative to e^K(c), after a straight contour
+    has stopped.
 
     Two truncated contours agree on what both left out, so this belongs to the error of every answer.
     """

@@ -1,15 +1,20 @@
-"""The least mu of a curve and its regret in more than 15 digits: suprema over vertices and thresholds, mpmath alone.
+"""The least mu of a curve and its regret in more than 15 digits.
 
-A test "reject where L > t" is one point (alpha, beta) of f; here it carries all four tails, so that nothing cancels. The point asks for
+Suprema over vertices and thresholds, mpmath alone.
+
+A test "reject where L > t" is one point (alpha, beta) of f; here it carries all four tails, so that nothing
+cancels. The point asks for
 
     mu >= Phi^-1(1 - alpha/(1-d)) - Phi^-1(beta/(1-d)),
 
-the same for f and for f^-1 with alpha and beta exchanged, so one walk over all t serves both orders. Where f is a line between two
-vertices they decide, because G_mu is convex. Where L has a density, mu(t) rises iff r(t) = (z_alpha^2 - z_beta^2)/2 - t > 0,
-because d alpha = -p dt and d beta = e^t p dt: every local maximum is a fall of r through 0, found on a dense grid and then bisected.
+the same for f and for f^-1 with alpha and beta exchanged, so one walk over all t serves both orders. Where f
+is a line between two vertices they decide, because G_mu is convex. Where L has a density, mu(t) rises iff
+r(t) = (z_alpha^2 - z_beta^2)/2 - t > 0, because d alpha = -p dt and d beta = e^t p dt: every local maximum is
+a fall of r through 0, found on a dense grid and then bisected.
 
-The regret max_t (delta_g - delta_f)/(1 + e^t), over all real t for both orders, rises iff
-(alpha_f - alpha_g)(1 + e^t) > delta_g - delta_f. Between atoms delta_g minus a line in s = e^t over 1 + s is quasi-convex: atoms decide.
+The regret max_t (delta_g - delta_f)/(1 + e^t), over all real t for both orders, rises iff (alpha_f -
+alpha_g)(1 + e^t) > delta_g - delta_f. Between atoms delta_g minus a line in s = e^t over 1 + s is
+quasi-convex: atoms decide.
 """
 
 from __future__ import annotations
@@ -99,7 +104,10 @@ class Law:
 
 @dataclass
 class Lattice(Law):
-    """Finitely many losses, P-mass ``minus`` at -inf and Q-mass ``plus`` at inf; tails below ``floor`` have too few digits left."""
+    """Finitely many losses, P-mass ``minus`` at -inf and Q-mass ``plus`` at inf.
+
+    Tails below ``floor`` have too few digits left.
+    """
 
     losses: Sequence[mp.mpf]
     p: Sequence[mp.mpf]

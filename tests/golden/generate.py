@@ -1,11 +1,12 @@
 """Write closed_forms.json: true values to 30 digits, by the formulas of oracle.py.
 
-Run ``python -m tests.golden.generate`` from the root of the repository (about a minute). Regenerate only to add
-cases or to correct the oracle, never because a test fails: the numbers come from mpmath alone, and a changed digit in
-the diff of an old case must be explained by a mistake found in oracle.py.
+Run ``python -m tests.golden.generate`` from the root of the repository (about a minute). Regenerate only to
+add cases or to correct the oracle, never because a test fails: the numbers come from mpmath alone, and a
+changed digit in the diff of an old case must be explained by a mistake found in oracle.py.
 
-Each row is one question to one curve: ``curve`` names it with its parameters, ``question`` is delta, beta or epsilon,
-``at`` is the argument, ``value`` the truth as a decimal string. Floats mean their exact binary value.
+Each row is one question to one curve: ``curve`` names it with its parameters, ``question`` is delta, beta or
+epsilon, ``at`` is the argument, ``value`` the truth as a decimal string. Floats mean their exact binary
+value.
 """
 
 from __future__ import annotations

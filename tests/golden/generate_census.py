@@ -1,12 +1,15 @@
-"""Write census.json: exact epsilon and delta of compositions of discrete Gaussians as the 2020 US Census uses them.
+"""Write census.json: exact epsilon and delta of compositions of discrete Gaussians as the 2020 US Census uses
+them.
 
-Run ``python -m tests.golden.generate_census`` from the root of the repository (about a minute). mpmath and integers only.
+Run ``python -m tests.golden.generate_census`` from the root of the repository (about a minute). mpmath and
+integers only.
 
-* ``persons``: the published production budget of the redistricting persons file, 65 queries, two noisy cells each (a changed
-  record moves two counts), by the contour integral with M from Jacobi theta sums.
-* ``levels``: ten equal queries per level with one discrete Gaussian each, sigma^2 = 10/(2 rho), rho = 3.65 times the level's
-  share, delta = 1e-11 (arXiv 2410.09296): exact lattice sums. ``zcdp`` is rho + 2 sqrt(rho log(1/delta)), ``saved`` is
-  1 - epsilon/zcdp, and ``variance_reduction`` is 1 - s^2/sigma^2 for the s at which the exact epsilon is zcdp.
+* ``persons``: the published production budget of the redistricting persons file, 65 queries, two noisy cells
+  each (a changed record moves two counts), by the contour integral with M from Jacobi theta sums.
+* ``levels``: ten equal queries per level with one discrete Gaussian each, sigma^2 = 10/(2 rho), rho = 3.65
+  times the level's share, delta = 1e-11 (arXiv 2410.09296): exact lattice sums. ``zcdp`` is rho + 2 sqrt(rho
+  log(1/delta)), ``saved`` is 1 - epsilon/zcdp, and ``variance_reduction`` is 1 - s^2/sigma^2 for the s at
+  which the exact epsilon is zcdp.
 """
 
 from __future__ import annotations
@@ -38,7 +41,10 @@ SHARES = {
 
 @dataclass
 class DiscreteGaussian:
-    """E_P e^(zL) of N_Z(0, 1/v) against its shift by 1: e^(v (z^2 - z)/2) theta(z)/theta(0), by Poisson summation."""
+    """E_P e^(zL) of N_Z(0, 1/v) against its shift by 1.
+
+    E^(v (z^2 - z)/2) theta(z)/theta(0), by Poisson summation.
+    """
 
     v: mp.mpf
     bend: float = 0.0

@@ -1,10 +1,13 @@
-"""Write deep.json: delta from 1e-3 to 1e-100, and beta, of compositions of every kind, by contours and exact sums.
+"""Write deep.json: delta from 1e-3 to 1e-100, and beta, of compositions of every kind, by contours and exact
+sums.
 
-Run ``python -m tests.golden.generate_deep [case ...]`` from the root of the repository; without names every case is computed
-(about ten minutes). Regenerate only to add cases or to correct an oracle, never because a test fails.
+Run ``python -m tests.golden.generate_deep [case ...]`` from the root of the repository; without names every
+case is computed (about ten minutes). Regenerate only to add cases or to correct an oracle, never because a
+test fails.
 
-Each case lists its factors (floats mean their exact binary value; the Gaussian of noise_multiplier s has mu = the float 1/s)
-and, for the curve as built ("f") and its inverse ("~f"), rows [epsilon, delta, relative error] and [alpha, beta, relative error].
+Each case lists its factors (floats mean their exact binary value; the Gaussian of noise_multiplier s has mu =
+the float 1/s) and, for the curve as built ("f") and its inverse ("~f"), rows [epsilon, delta, relative error]
+and [alpha, beta, relative error].
 """
 
 from __future__ import annotations
@@ -125,7 +128,10 @@ class ByContour(Truth):
         return {order: [(value, error + lost) for value, error in pairs[order]] for order in pairs}
 
     def span(self) -> tuple[float, float]:
-        """Return t with P(L <= t) and P(L > t) surely below every level asked, by Chernoff; likewise for Q."""
+        """Return t with P(L <= t) and P(L > t) surely below every level asked, by Chernoff.
+
+        Likewise for Q.
+        """
         ends = []
         for sign in (-1, 1):
             c = 1.0
@@ -225,7 +231,10 @@ class ByOneStep(Truth):
 
 
 class ByQuadrature(Truth):
-    """Two rounds of a thinned Gaussian: delta is the mean of the closed form for one over the loss of the other, under Q."""
+    """Two rounds of a thinned Gaussian.
+
+    Delta is the mean of the closed form for one over the loss of the other, under Q.
+    """
 
     def delta(self, t: float, *, reverse: bool) -> tuple[mp.mpf, float]:
         (f,) = self.finite

@@ -1,14 +1,17 @@
-"""Write gdp.json: the least mu with f >= G_mu (x) f_{0,d}, where it is decided, and the regret of reporting it.
+"""Write gdp.json: the least mu with f >= G_mu (x) f_{0,d}, where it is decided, and the regret of reporting
+it.
 
-Run ``python -m tests.golden.generate_gdp [case ...]`` from the root of the repository; without names every case is computed
-(about ten minutes). Regenerate only to add cases or to correct an oracle, never because a test fails: the numbers come from mpmath
-alone, and a changed digit in the diff of an old case must be explained by a mistake found in an oracle.
+Run ``python -m tests.golden.generate_gdp [case ...]`` from the root of the repository; without names every
+case is computed (about ten minutes). Regenerate only to add cases or to correct an oracle, never because a
+test fails: the numbers come from mpmath alone, and a changed digit in the diff of an old case must be
+explained by a mistake found in an oracle.
 
-gdp_oracle.py says how suprema are found: all vertices of lattice laws; else a dense grid of thresholds, every local maximum on it
-polished, then evaluated a second time with other contours or more digits. Factors are those of deep_cases.py (floats mean their exact
-binary value). A row holds failure, mu, alpha and beta = f(alpha) where mu is decided, and the regret of G_mu (x) f_{0,failure}.
-``limit`` stands for failure = 0 of thinned Gaussians: G_mu, mu^2 = sum n/s^2, is below them all, and as alpha tends to 0 it is
-needed, for 1 - f >= prod p^n (1 - G_mu).
+gdp_oracle.py says how suprema are found: all vertices of lattice laws; else a dense grid of thresholds, every
+local maximum on it polished, then evaluated a second time with other contours or more digits. Factors are
+those of deep_cases.py (floats mean their exact binary value). A row holds failure, mu, alpha and beta =
+f(alpha) where mu is decided, and the regret of G_mu (x) f_{0,failure}. ``limit`` stands for failure = 0 of
+thinned Gaussians: G_mu, mu^2 = sum n/s^2, is below them all, and as alpha tends to 0 it is needed, for 1 - f
+>= prod p^n (1 - G_mu).
 """
 
 from __future__ import annotations
@@ -106,7 +109,8 @@ def row(points: gdp.Law, failure: float, limit: mp.mpf | None) -> dict[str, Any]
     kappa, at = gdp.regret(points, mu, d)
     values = {"mu": mp.nstr(mu, 20), "alpha": mp.nstr(point.alpha, 15), "beta": mp.nstr(point.beta, 15)}
     note(
-        f"   {failure:g}: mu {values['mu']} at t = {mp.nstr(point.t, 6)}, regret {mp.nstr(kappa, 6)} at t = {mp.nstr(at, 6)}"
+        f"   {failure:g}: mu {values['mu']} at t = {mp.nstr(point.t, 6)}, "
+        f"regret {mp.nstr(kappa, 6)} at t = {mp.nstr(at, 6)}"
     )
     return {"failure": failure, **values, "regret": mp.nstr(kappa, 15)}
 

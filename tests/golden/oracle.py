@@ -1,6 +1,7 @@
 """Truth in 50 digits and more, by formulas that share nothing with the library: mpmath and fractions only.
 
-Floats are taken at their exact binary value. Every function raises its own working precision where terms cancel.
+Floats are taken at their exact binary value. Every function raises its own working precision where terms
+cancel.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ def laplace_beta(alpha: float, e0: float) -> mp.mpf:
 def laplace_power_delta(epsilon: float, e0: float, n: int) -> mp.mpf:
     """Return delta of n Laplace curves for epsilon >= 0 by residues.
 
-    delta = (1/2 pi i) int M(z)^n e^(-(z-1) eps)/(z(z-1)) dz right of 1, M(z) = [z e^((z-1) e0) + (z-1) e^(-z e0)]/(2z-1).
-    Expand M^n; each term closes to the left (poles at 1/2, and at 1 for the last) or vanishes.
+    delta = (1/2 pi i) int M(z)^n e^(-(z-1) eps)/(z(z-1)) dz right of 1, M(z) = [z e^((z-1) e0) + (z-1) e^(-z
+    e0)]/(2z-1). Expand M^n; each term closes to the left (poles at 1/2, and at 1 for the last) or vanishes.
     """
     with mp.workdps(DIGITS + 30 + 2 * n):
         epsilon, e0, half = exact(epsilon), exact(e0), mp.mpf(1) / 2
@@ -110,7 +111,10 @@ def delta_of_atoms(
 
 
 def beta_of_atoms(atoms: Iterable[tuple[mp.mpf, mp.mpf]], alpha: float) -> mp.mpf:
-    """Return 1 - (greatest Q-mass of a test of P-mass alpha), for q_plus = 0; kept as a sum of what is not rejected."""
+    """Return 1 - (greatest Q-mass of a test of P-mass alpha), for q_plus = 0.
+
+    Kept as a sum of what is not rejected.
+    """
     with mp.workdps(DIGITS + 40):
         left, beta = exact(alpha), mp.mpf(0)
         for loss, p in sorted(atoms, reverse=True):
@@ -146,9 +150,12 @@ def product_of_atoms(factors: Sequence[Sequence[tuple[mp.mpf, mp.mpf]]]) -> Atom
 
 
 def subsampled_gaussian_delta(epsilon: float, mu: float, p: float, *, order: str) -> mp.mpf:
-    """One Poisson-subsampled Gaussian. "remove": P = N(0,1), Q = (1-p) N(0,1) + p N(mu,1); "add": the reverse.
+    """One Poisson-subsampled Gaussian.
 
-    "remove" rejects above a threshold of x and "add" below it; both are written with the P- and Q-mass of that half-line.
+    "remove": P = N(0,1), Q = (1-p) N(0,1) + p N(mu,1); "add": the reverse.
+
+    "remove" rejects above a threshold of x and "add" below it; both are written with the P- and Q-mass of
+    that half-line.
     """
     with mp.workdps(DIGITS + 40 + int(abs(epsilon))):
         epsilon, mu, p = exact(epsilon), exact(mu), exact(p)

@@ -1,6 +1,7 @@
 """Compositions of finite and lattice laws as exact sums: integer convolution at 1600 bits, then enumeration.
 
-One group is one law to its n-th power on its own lattice; different groups need not share a lattice. Only mpmath and integers.
+One group is one law to its n-th power on its own lattice; different groups need not share a lattice. Only
+mpmath and integers.
 """
 
 from __future__ import annotations
@@ -106,7 +107,10 @@ def atoms(groups: Sequence[Group], floor: mp.mpf) -> list[tuple[mp.mpf, mp.mpf]]
 
 
 def delta(groups: Sequence[Group], t: mp.mpf, *, mu: mp.mpf | float = 0.0, floor: mp.mpf) -> mp.mpf:
-    """delta at t of all groups, and of one Gaussian curve if mu > 0: sum over atoms of Q-mass times delta of the rest."""
+    """delta at t of all groups, and of one Gaussian curve if mu > 0.
+
+    Sum over atoms of Q-mass times delta of the rest.
+    """
     if mu:
         return mp.fsum(m * mp.exp(a) * oracle.gaussian_delta(t - a, mu) for a, m in atoms(groups, floor))
     *others, last = sorted(groups, key=lambda g: len(g.p))

@@ -1,4 +1,5 @@
-"""The 2020 US Census: the production budget, and the ten-equal-queries table, against exact sums (generate_census.py)."""
+"""The 2020 US Census: the production budget, and the ten-equal-queries table, against exact sums
+(generate_census.py)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Eight compositions whose truth is known without any lattice, asked through the public face.
 
-composition.json was computed by closed forms and exact lattice sums in 60 digits, residue sums for Laplace, and the
-saddle-point contour integral for subsampled and mixed cases, confirmed by separate 40-digit code;
+composition.json was computed by closed forms and exact lattice sums in 60 digits, residue sums for Laplace,
+and the saddle-point contour integral for subsampled and mixed cases, confirmed by separate 40-digit code;
 ``relative_error_of_delta`` is what remains. Entries below 1e-30 are missing.
 """
 
@@ -72,7 +72,8 @@ def rows(question: str) -> list[Any]:
 @pytest.mark.parametrize(("name", "view", "delta", "truth"), rows("epsilon_at_delta"))
 def test_epsilon_is_inside_its_bounds(name: str, view: str, delta: float, truth: float) -> None:
     bounds = composed(name, view).bounds.epsilon(delta)
-    # An error r of delta is an error of about r in epsilon, as d log delta / d epsilon is below -1 at these delta.
+    # An error r of delta is an error of about r in epsilon, as d log delta / d epsilon is below -1 at these
+    # delta.
     error = (CASES[name]["relative_error_of_delta"] + 1e-15) / min(truth, 1.0)
     assert holds(bounds, truth, error)
     assert bounds.width < 1e-3

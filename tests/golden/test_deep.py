@@ -1,8 +1,9 @@
 """Compositions of every kind at delta from 1e-3 to 1e-100, asked through the public face, against deep.json.
 
 The truth must lie inside every bound, and the bounds must be tight: delta to 1e-3 of itself, beta to 1e-3 of
-min(beta, 1 - alpha - beta), epsilon to 3e-4. deep.json was computed by bent contours in 45 digits, exact sums, residues and
-closed forms (generate_deep.py); each row carries its own relative error, nothing else is allowed for.
+min(beta, 1 - alpha - beta), epsilon to 3e-4. deep.json was computed by bent contours in 45 digits, exact
+sums, residues and closed forms (generate_deep.py); each row carries its own relative error, nothing else is
+allowed for.
 """
 
 from __future__ import annotations

@@ -67,7 +67,10 @@ BELOW = {(name, d): 5e-9 for name in ("L100", "laplace .1 n=400") for d in (0.0,
 REFERENCE = ("G1", "L100", "RR1000", "DG20", "SG1", "SG3", "SG5", "MIX4")
 
 DEAR = {("SG5", 1e-6), ("SG5", 1e-3)}
-"""A hundred thousand steps at three failures take as long as all else: once with failure and once without will do."""
+"""A hundred thousand steps at three failures take as long as all else.
+
+Once with failure and once without will do.
+"""
 
 ROWS = [
     pytest.param(name, row, id=f"{name} {row['failure']:g}")
@@ -97,8 +100,8 @@ def test_mu(name: str, row: dict[str, Any]) -> None:
 def test_regret(name: str, row: dict[str, Any]) -> None:
     """The bounds are for the mu reported, at or above the true one.
 
-    delta_{G_mu} increases in mu, at a rate phi(mu/2 - eps/mu) <= 1/sqrt(2 pi) for eps >= 0; so the regret increases too, and over
-    1 + e^eps >= 2 by at most (found.mu - mu)/(2 sqrt(2 pi)).
+    delta_{G_mu} increases in mu, at a rate phi(mu/2 - eps/mu) <= 1/sqrt(2 pi) for eps >= 0; so the regret
+    increases too, and over 1 + e^eps >= 2 by at most (found.mu - mu)/(2 sqrt(2 pi)).
     """
     found, truth = reduced(name, row["failure"]), float(row["mu"])
     low, high = outwards(*interval(row["regret"], 1e-14))
@@ -114,12 +117,18 @@ KNOWN = [
     and p.values[0] != "G1"
     and WIDTH.get((p.values[0], p.values[1]["failure"]), 0) <= 1e-8
 ]
-"""Rows with an alpha that is known: not in the limit alpha = 0, nor where the bounds on mu are wide or all alpha ask for the same."""
+"""Rows with an alpha that is known.
+
+Not in the limit alpha = 0, nor where the bounds on mu are wide or all alpha ask for the same.
+"""
 
 
 @pytest.mark.parametrize(("name", "row"), KNOWN)
 def test_where_it_is_tight(name: str, row: dict[str, Any]) -> None:
-    """At a flat maximum alpha is known to the root of what mu is known to; alpha and beta of a symmetric curve decide alike."""
+    """At a flat maximum alpha is known to the root of what mu is known to.
+
+    Alpha and beta of a symmetric curve decide alike.
+    """
     found = reduced(name, row["failure"])
     ends = [float(row["alpha"])] + [float(row["beta"])] * composed(name).symmetric
     assert min(abs(math.log(found.tight_at / at)) for at in ends) < 7e-3

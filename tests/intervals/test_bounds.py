@@ -1,4 +1,7 @@
-"""Arithmetic of bounds against Arb balls: after every operation the truth lies inside, and little else does."""
+"""Arithmetic of bounds against Arb balls.
+
+After every operation the truth lies inside, and little else does.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Functionals of curves known only between two others: their values in closed form, and what the order allows."""
+"""Functionals of curves known only between two others.
+
+Their values in closed form, and what the order allows.
+"""
 
 from __future__ import annotations
 

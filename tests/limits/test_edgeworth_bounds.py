@@ -108,7 +108,8 @@ def test_the_band_holds_exact_products_with_masses_at_infinity(f, n):
 
 @pytest.mark.parametrize(("epsilon", "n"), [(0.5, 50), (3.0, 2000), (2.0, 100_000)])
 def test_both_errors_at_every_threshold_of_a_skewed_law(epsilon, n):
-    """Randomised response: L = epsilon (2 K - n), K binomial under both laws, with skewness of opposite signs."""
+    """Randomised response: L = epsilon (2 K - n), K binomial under both laws, with skewness of opposite
+    signs."""
     pair = pair_of(to.PureDP(epsilon) ** n)
     rare = 1 / (1 + math.exp(epsilon))
     x = pair.thresholds()

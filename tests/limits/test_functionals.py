@@ -1,4 +1,5 @@
-"""The four functionals against 30-digit integrals of -log|f'|, and the quadrature against the closed forms."""
+"""The four functionals against 30-digit integrals of -log|f'|, and the quadrature against the closed
+forms."""
 
 import itertools
 import math

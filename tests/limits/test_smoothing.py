@@ -1,4 +1,5 @@
-"""The smoothing inequality's parts against integrals in 30 digits, and its whole against exact distribution functions."""
+"""The smoothing inequality's parts against integrals in 30 digits, and its whole against exact distribution
+functions."""
 
 import math
 from math import comb
@@ -35,7 +36,10 @@ def bernoulli(p, size=1.0):
 
 
 def holds(law, x, *values):
-    """The expansion holds the distribution function's values before and after each jump; return the least room."""
+    """The expansion holds the distribution function's values before and after each jump.
+
+    Return the least room.
+    """
     found = expansion(law)
     room = [found.width(x) - np.abs(value - found.cdf(x)) for value in values]
     assert np.min(room) >= -1e-13
@@ -43,7 +47,10 @@ def holds(law, x, *values):
 
 
 def test_the_kernel_majorises_a_step():
-    """A point mass at 0: 1/2 + 2 int_0^1 (Re K cos(uy) + Im K sin(uy)) >= 1{y >= 0}; every law is a mixture of such."""
+    """A point mass at 0: 1/2 + 2 int_0^1 (Re K cos(uy) + Im K sin(uy)) >= 1{y >= 0}.
+
+    Every law is a mixture of such.
+    """
     node, weight = np.polynomial.legendre.leggauss(400)
     u, weight = (node + 1) / 2, weight / 2
     y = np.concatenate([np.linspace(-60, 60, 2401), 2 * np.pi * np.arange(-9, 10)])[:, None]

@@ -1,4 +1,5 @@
-"""The comparison: its marks against the known cases, its bounds against the exact curve, its data and its refusals."""
+"""The comparison: its marks against the known cases, its bounds against the exact curve, its data and its
+refusals."""
 
 import json
 
@@ -10,8 +11,9 @@ from tradeoff.__main__ import main
 from tradeoff.cli.compare import blocks
 from tradeoff.errors import DomainError, KindError
 from tradeoff.report.answers import Answer
-from tradeoff.report.compare import UNDER, Row, _beyond, _entry, _unsafe, compare
+from tradeoff.report.compare import compare
 from tradeoff.report.methods import METHODS, Claim
+from tradeoff.report.rows import UNDER, Row, _beyond, _entry, _unsafe
 from tradeoff.report.textbook import by_pairs
 
 PROVED = ("berry-esseen", "zcdp", "renyi", "advanced", "basic")
@@ -331,7 +333,8 @@ def test_profiles_of_routes_are_smooth_and_above_the_truth(curve, method):
     claim, epsilon = compare(curve, [method])[method].claim, np.linspace(0.0, 4.0, 161)
     delta = claim.delta(epsilon)
     assert np.all(delta >= curve.bounds.delta(epsilon).upper)
-    # The least of log-linear functions is concave in its logarithm, where stairs are level and drop, level and drop.
+    # The least of log-linear functions is concave in its logarithm, where stairs are level and drop, level
+    # and drop.
     slopes = np.diff(np.log(delta[delta < 0.01]))
     assert len(slopes) > 30
     assert np.all(slopes < 0)

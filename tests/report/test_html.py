@@ -54,7 +54,8 @@ addEventListener("load", async () => {
     };
     const first = await hovered();
     const label = before === "log" ? "linear" : "log";
-    const button = [...plot.querySelectorAll(".updatemenu-button")].find(each => each.textContent.trim() === label);
+    const buttons = [...plot.querySelectorAll(".updatemenu-button")];
+    const button = buttons.find(each => each.textContent.trim() === label);
     button.dispatchEvent(new MouseEvent("click", {bubbles: true}));
     await new Promise(done => setTimeout(done, 500));
     found[name] = [lines, before, plot._fullLayout.yaxis.type, first, await hovered()];

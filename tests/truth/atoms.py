@@ -74,7 +74,10 @@ class Law:
         return Law([(q, p) for p, q in self.pairs], self.at_minus, self.at_plus)
 
     def thin(self, rate: arb) -> Law:
-        """Return the law of T(P, (1 - p) P + p Q): what had no mass under Q keeps 1 - p of its mass under P."""
+        """Return the law of T(P, (1 - p) P + p Q).
+
+        What had no mass under Q keeps 1 - p of its mass under P.
+        """
         pairs = [(p, (1 - rate) * p + rate * q) for p, q in self.pairs]
         lost = [(self.at_minus, (1 - rate) * self.at_minus)] if self.at_minus > 0 and rate < 1 else []
         return Law(pairs + lost, rate * self.at_plus, arb(0) if lost else self.at_minus)
@@ -180,7 +183,10 @@ class TotalVariation(Atomic):
 
 @dataclass(frozen=True)
 class DiscreteLaplace(Atomic):
-    """Integer noise with pmf (1 - r)/(1 + r) r^|x|, r = e^(-1/scale), against its shift by s: s + 1 ratios."""
+    """Integer noise with pmf (1 - r)/(1 + r) r^|x|, r = e^(-1/scale), against its shift by s.
+
+    There are s + 1 ratios.
+    """
 
     scale: Number
     shift: int = 1
@@ -194,7 +200,10 @@ class DiscreteLaplace(Atomic):
 
 @dataclass(frozen=True)
 class DiscreteGaussian(Atomic):
-    """Integer noise with pmf proportional to e^(-x^2/(2 sigma^2)) against its shift by s; tails beyond 2^-prec are a ball."""
+    """Integer noise with pmf proportional to e^(-x^2/(2 sigma^2)) against its shift by s.
+
+    Tails beyond 2^-prec are a ball.
+    """
 
     sigma: Number
     shift: int = 1

@@ -1,7 +1,9 @@
-"""Ball arithmetic for the oracle: numbers enter as exactly what they are, and precision grows until a ball is small.
+"""Ball arithmetic for the oracle.
 
-A ball is an interval that holds the number (Johansson 2017, *Arb*). A claim is refuted only where the whole ball lies
-outside it, so no rounding of the oracle can accuse the library.
+Numbers enter as exactly what they are, and precision grows until a ball is small.
+
+A ball is an interval that holds the number (Johansson 2017, *Arb*). A claim is refuted only where the whole
+ball lies outside it, so no rounding of the oracle can accuse the library.
 """
 
 from __future__ import annotations
@@ -17,7 +19,10 @@ PRECISIONS = (320, 1300, 4600)
 """Bits tried in turn; 1 - p of a subnormal p needs 1075, and its square twice as many."""
 
 ENOUGH = 75
-"""Bits to which an answer is wanted: a float has 53, and what it is compared with must not be the coarser one."""
+"""Bits to which an answer is wanted.
+
+A float has 53, and what it is compared with must not be the coarser one.
+"""
 
 Number = int | float | Fraction | arb
 

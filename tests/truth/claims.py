@@ -34,13 +34,16 @@ def check(claim: to.Bounds, truth: arb) -> None:
 
 
 ROUNDED = (64 * 2.0**-53, 8 * 2.0**-53)
-"""Relative and absolute: what the library charges where it rounds a supremum of losses, so two of its bounds differ by no more."""
+"""Relative and absolute: what the library charges where it rounds a supremum of losses, so two of its bounds
+differ by no more."""
 
 
 def check_range(curve: to.TradeOff, spec: Spec | None = None) -> None:
-    """Assert that both orders' ``sup_loss`` cover the range of the law that the engines compose, and the truth if it is known.
+    """Assert that both orders' ``sup_loss`` cover the range of the law that the engines compose, and the
+    truth if it is known.
 
-    The supremum cuts epsilon off and sets delta beyond it to Q(L = inf), so that it may never lie below a loss of the law.
+    The supremum cuts epsilon off and sets delta beyond it to Q(L = inf), so that it may never lie below a
+    loss of the law.
     """
     for order in (curve, ~curve):
         top = law_top(order)
@@ -59,7 +62,10 @@ def check_range(curve: to.TradeOff, spec: Spec | None = None) -> None:
 
 
 def law_top(curve: to.TradeOff) -> float | None:
-    """Return the largest finite loss of the law that engines compose; None where whole curves stand for the law."""
+    """Return the largest finite loss of the law that engines compose.
+
+    None where whole curves stand for the law.
+    """
     if isinstance(curve, to.Tensor):
         tops = [(law_top(factor), n) for factor, n in curve.factors.items()]
         return None if any(top is None for top, _ in tops) else sum(n * top for top, n in tops if top)

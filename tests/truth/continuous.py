@@ -12,7 +12,8 @@ from tests.truth.spec import Spec
 
 @dataclass(frozen=True)
 class Gaussian(Spec):
-    """G_mu: delta(eps) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), f(alpha) = Phi(Phi^-1(1 - alpha) - mu)."""
+    """G_mu: delta(eps) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu), f(alpha) = Phi(Phi^-1(1 - alpha) -
+    mu)."""
 
     mu: Number
 
@@ -40,7 +41,8 @@ class Gaussians(Gaussian):
 
 @dataclass(frozen=True)
 class Laplace(Spec):
-    """T(Lap(0, 1), Lap(eps, 1)): 1 - e^eps a below e^-eps/2, then e^-eps/(4 a) up to 1/2, then e^-eps (1 - a)."""
+    """T(Lap(0, 1), Lap(eps, 1)): 1 - e^eps a below e^-eps/2, then e^-eps/(4 a) up to 1/2, then e^-eps (1 -
+    a)."""
 
     epsilon_0: Number
 

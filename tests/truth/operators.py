@@ -1,4 +1,5 @@
-"""Operators on descriptions, through atoms where there are any, else through the hockey stick h(s) = delta(log s)."""
+"""Operators on descriptions, through atoms where there are any, else through the hockey stick h(s) =
+delta(log s)."""
 
 from __future__ import annotations
 
@@ -58,7 +59,10 @@ class Operator(Atomic):
 
 @dataclass(frozen=True)
 class Subsampled(Operator):
-    """T(P, (1 - p) P + p Q): h_p(s) = p h((s - 1 + p)/p) where s > 1 - p, else 1 - s; f_p = p f + (1 - p)(1 - alpha)."""
+    """T(P, (1 - p) P + p Q): h_p(s) = p h((s - 1 + p)/p) where s > 1 - p, else 1 - s.
+
+    f_p = p f + (1 - p)(1 - alpha).
+    """
 
     base: Spec
     rate: Number
@@ -162,7 +166,10 @@ class Minimum(Operator):
         )
 
     def range(self) -> tuple[arb, arb]:
-        """Return the range of losses; above sup L of each part h is Q(L = inf), so where that differs sup L is where they meet."""
+        """Return the range of losses.
+
+        Above sup L of each part h is Q(L = inf), so where that differs sup L is where they meet.
+        """
         return arb.nan(), arb.nan()
 
 
@@ -216,7 +223,8 @@ def _falling(spec: Spec, alpha: arb) -> arb:
 class Product(Operator):
     """Independent rounds; the field holds pairs (description, count).
 
-    Gaussians add mu^2 and atoms multiply; a sum over atoms handles one more law: h(s) = Q_A(inf) + sum q h_f(s p/q).
+    Gaussians add mu^2 and atoms multiply; a sum over atoms handles one more law: h(s) = Q_A(inf) + sum q
+    h_f(s p/q).
     """
 
     parts: tuple[tuple[Spec, int], ...]

@@ -32,8 +32,9 @@ def geometric(a: arb, b: arb) -> arb:
 def greatest(g: Function, low: arb, high: arb, middle: Callable[[arb, arb], arb] = arithmetic) -> arb:
     """Enclose the supremum of a concave g over [low, high].
 
-    With m between l and r, g lies left of m below the secant through m and r, and right of m below the one through l and
-    m: the supremum is at most g(m) + max{(g(m) - g(r)) (m - l)/(r - m), (g(m) - g(l)) (r - m)/(m - l)}.
+    With m between l and r, g lies left of m below the secant through m and r, and right of m below the one
+    through l and m: the supremum is at most g(m) + max{(g(m) - g(r)) (m - l)/(r - m), (g(m) - g(l)) (r -
+    m)/(m - l)}.
     """
     left, right = low, high
     at_left, at_right, best = g(left), g(right), middle(left, right)

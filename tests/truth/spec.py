@@ -1,7 +1,8 @@
 """What the oracle answers for: descriptions of trade-off functions, which share no code with the library.
 
-A description gives its hockey stick h(s) = sup_alpha {1 - f(alpha) - s alpha}, so that delta(eps) = h(e^eps), or f itself;
-convex duality gives the other (Dong, Roth, Su 2022, Proposition 2.12): f(alpha) = sup over s > 0 of 1 - h(s) - s alpha.
+A description gives its hockey stick h(s) = sup_alpha {1 - f(alpha) - s alpha}, so that delta(eps) = h(e^eps),
+or f itself; convex duality gives the other (Dong, Roth, Su 2022, Proposition 2.12): f(alpha) = sup over s > 0
+of 1 - h(s) - s alpha.
 """
 
 from __future__ import annotations

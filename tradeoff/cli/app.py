@@ -79,8 +79,8 @@ def compose(
 ) -> None:
     """Compose the mechanisms of a plan file, and answer with lower and upper bounds.
 
-    The answers hold for every ordered pair of neighbours. An epsilon below 0 is reported as 0.
-    Questions on the command line replace those of the file; if there are none, epsilon is asked at delta = 1e-5.
+    The answers hold for every ordered pair of neighbours. An epsilon below 0 is reported as 0. Questions on
+    the command line replace those of the file; if there are none, epsilon is asked at delta = 1e-5.
 
     Parameters
     ----------

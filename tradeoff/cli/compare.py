@@ -15,18 +15,21 @@ from rich.table import Table
 
 from tradeoff.cli.questions import Numbers, asked, composed
 from tradeoff.cli.terminal import progress, screen
-from tradeoff.report.compare import DECLINED, UNDER, Comparison
+from tradeoff.report.compare import Comparison
 from tradeoff.report.compare import compare as compared
 from tradeoff.report.plain import folded, plain
+from tradeoff.report.rows import DECLINED, UNDER
 from tradeoff.report.saving import check_target, save
 from tradeoff.report.summary import summary
 from tradeoff.spec import load
 
 _NOTE = (
-    'In brackets the signed error. "under-reports" says that some answer, or beta at one of 129 type I errors, claims more privacy than '
-    'there is: the last column has the largest such error of each kind and where; "!" marks it on a question asked. "safe": none does. '
+    'In brackets the signed error. "under-reports" says that some answer, or beta at one of 129 type I '
+    "errors, claims more privacy than there is: the last column has the largest such error of each kind and "
+    'where; "!" marks it on a question asked. "safe": none does. '
     '"within the bounds", and "?": the exact bounds do not tell. A bound is proved, an estimate is not.'
 )
+"""What stands under the table."""
 
 
 def compare(
@@ -94,7 +97,7 @@ def _folded(cell: str) -> str:
 
 
 def blocks(columns: Sequence[list[str]], width: int) -> Iterator[list[list[str]]]:
-    """Split columns into blocks no wider than the screen, each led by the first two; a column is never cut."""
+    """Split whole columns into blocks no wider than the screen, each led by the first two."""
     lead, taken = list(columns[:2]), 0
     room = width - 1 - sum(map(_width, lead))
     block: list[list[str]] = []

@@ -192,7 +192,9 @@ def export(
 
 @app.command
 def backup(file: Path, copy: Path) -> None:
-    """Write a copy, with every entry checked, while others go on spending. It is a second budget: never spend from both.
+    """Write a copy, with every entry checked, while others go on spending.
+
+    It is a second budget: never spend from both.
 
     Parameters
     ----------
@@ -208,7 +210,9 @@ def backup(file: Path, copy: Path) -> None:
 
 @app.command
 def convert(file: Path, new: Path) -> None:
-    """Write a ledger of the first format, an SQLite file, anew: the same entries, checked, with the same head.
+    """Write a ledger of the first format, an SQLite file, anew.
+
+    The same entries, checked, with the same head.
 
     Parameters
     ----------
@@ -225,10 +229,12 @@ def convert(file: Path, new: Path) -> None:
 def _told(entry: Entry) -> str:
     """Write an entry for a reader: spent rounded up, remaining rounded down."""
     budget, spent, remaining = (_written(entry.totals[name], side) for name, side in _SIDES.items())
-    return f"{entry.state['kind']} budget {budget}\nstep {entry.step}: spent {spent}, remaining {remaining}\nhead {entry.hash}"
+    where = f"step {entry.step}: spent {spent}, remaining {remaining}"
+    return f"{entry.state['kind']} budget {budget}\n{where}\nhead {entry.hash}"
 
 
 _SIDES: dict[str, Literal["lower", "upper"]] = {"budget": "lower", "spent": "upper", "remaining": "lower"}
+"""The safe side of each number, to which it is rounded when printed."""
 
 
 def _written(value: Any, side: Literal["lower", "upper"]) -> str:

@@ -14,6 +14,7 @@ from tradeoff.spec.entries import numbers
 from tradeoff.spec.limits import within
 
 DEFAULT = {"delta": (1e-5,)}
+"""What is asked where neither command nor plan asks anything: the delta that most papers report at."""
 
 Numbers = Annotated[tuple[float, ...], Parameter(negative="", show_default=False)]
 

@@ -24,7 +24,7 @@ def report(
     epsilon: Numbers = (),
     alpha: Numbers = (),
 ) -> None:
-    """Write a report of a plan: answers, one mu with its regret, interactive curves, assumptions in plain words.
+    """Write a report of a plan: answers, one mu with its regret, interactive curves, assumptions in words.
 
     Parameters
     ----------

@@ -12,15 +12,15 @@ from typing import TextIO
 
 from tradeoff.report.plain import folded
 
-BAD_INPUT = 2
+BAD_INPUT = 2  # as argparse and most commands: what was given is wrong
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h: a mistake of ours
 UNPRINTED = 74  # EX_IOERR of sysexits.h: the answer was found and could not be printed
 INTERRUPTED = 130  # as every signal: 128 + its number
-NO_READER = 141
+NO_READER = 141  # 128 + SIGPIPE
 
 _LONGEST = 2_000  # letters of a complaint, as a key may have a million
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
-_SIGNALS = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]
+_SIGNALS = [getattr(signal, name) for name in _ENDING if hasattr(signal, name)]  # those there are
 _STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}  # by descriptor: open() takes the lowest that is free
 
 
@@ -56,7 +56,7 @@ def unwind(code: int) -> None:
 
 
 def raise_signal(error: BaseException | None) -> None:
-    """End the command if a signal is at the root of an error: Python 3.11 wraps what interrupts the making of a class."""
+    """End the command if a signal is at the root of an error; Python 3.11 wraps it where a class is made."""
     while error is not None:
         if isinstance(error, SystemExit):
             raise error
@@ -64,7 +64,7 @@ def raise_signal(error: BaseException | None) -> None:
 
 
 def prepare_streams() -> bool:
-    """Let every letter be printed, put /dev/null in the place of closed streams, and say whether stdout was open."""
+    """Let every letter be printed, put /dev/null for closed streams, and say whether stdout was open."""
     is_open = sys.stdout is not None
     for name, mode in _STREAMS.items():
         stream = getattr(sys, name)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 SEVERAL = ("--delta", "--epsilon", "--alpha")
+"""Flags that take several numbers."""
 
 
 def spread(tokens: Sequence[str]) -> list[str]:
-    """Repeat the flag before every number that follows it, so that ``--delta 1e-5 1e-6 PLAN`` means what it says.
+    """Repeat the flag before each number after it, so that ``--delta 1e-5 1e-6 PLAN`` means what it says.
 
     Examples
     --------

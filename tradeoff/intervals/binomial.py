@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.special import expit, factorial
 
 from tradeoff.intervals.rounding import UNIT, Array
 
-_LOG_2PI = 1.8378770664093453
-_FACTORIAL = factorial(np.arange(17))
+_LOG_2PI = math.log(2 * math.pi)  # to nearest
+_FACTORIAL = factorial(np.arange(17))  # all are floats
 
 
 def _stirling_error(n: Array) -> Array:
@@ -30,7 +32,8 @@ def _deviance(x: Array, m: Array) -> Array:
     near = np.abs(d) < 0.1
     d = np.where(near, d, 0.0)
     square = d * d
-    # (x - m)^2/(x + m) + 2 x (d^3/3 + d^5/5 + ...): Loader, Fast and Accurate Computation of Binomial Probabilities.
+    # (x - m)^2/(x + m) + 2 x (d^3/3 + d^5/5 + ...): Loader, Fast and Accurate Computation of Binomial
+    # Probabilities.
     tail = sum(square**j / (2 * j + 1) for j in range(1, 10))
     return np.where(near, (x - m) * d + 2 * x * d * tail, direct)
 

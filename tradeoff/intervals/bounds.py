@@ -24,9 +24,9 @@ else:  # a default is for type checkers: Python takes it from 3.13 on
 class Bounds(Generic[Side_co]):
     """Interval that holds the truth: ``lower <= truth <= upper``, entry by entry.
 
-    Floats for a scalar question, arrays for an array; unpacks as ``lower, upper``. ``+ - * / **`` take bounds, numbers and
-    arrays, and round outward: whatever truths lie inside the operands, the result holds what they make. An operation that
-    floats do exactly widens nothing.
+    Floats for a scalar question, arrays for an array; unpacks as ``lower, upper``. ``+ - * / **`` take
+    bounds, numbers and arrays, and round outward: whatever truths lie inside the operands, the result holds
+    what they make. An operation that floats do exactly widens nothing.
 
     Examples
     --------
@@ -87,7 +87,8 @@ class Bounds(Generic[Side_co]):
     def __truediv__(self, other: Bounds | ArrayLike) -> Bounds:
         by = Bounds.of(other)
         low, high = _array(by.lower) + 0.0, _array(by.upper)
-        # A divisor that ends at 0 ends at the 0 of its own sign, and one that straddles it leaves nothing known.
+        # A divisor that ends at 0 ends at the 0 of its own sign, and one that straddles it leaves nothing
+        # known.
         found = _extremes(_quotient, self, Bounds(low, np.where(high == 0, -0.0, high)), turned=True)
         straddling = (low < 0) & (high > 0)
         if not straddling.any():
@@ -122,7 +123,7 @@ def _array(value: ArrayLike) -> Array:
 
 
 def _sum(x: ArrayLike, y: ArrayLike) -> Array:
-    """Return the greatest float that is at most x + y: the error of a rounded sum is a float (Knuth's TwoSum)."""
+    """Return the greatest float <= x + y: the error of a rounded sum is a float (Knuth's TwoSum)."""
     x, y = _array(x), _array(y)
     with np.errstate(all="ignore"):
         total = x + y
@@ -135,7 +136,7 @@ def _sum(x: ArrayLike, y: ArrayLike) -> Array:
 def _extremes(
     operation: Callable[[Array, Array, float], Array], x: Bounds, y: Bounds, *, turned: bool = False
 ) -> Bounds:
-    """Return bounds of an operation that is monotone in each operand: the extremes lie at ends, at known ones from 0 up."""
+    """Bound an operation monotone in each operand: extremes lie at ends, at known ones from 0 up."""
     (a, b), (c, d) = map(_array, x), map(_array, y)
     if turned:  # falls with y
         c, d = d, c
@@ -163,7 +164,7 @@ def _quotient(x: Array, y: Array, toward: float) -> Array:
 
 
 def _scaled(value: Array, by: Array) -> NDArray[np.bool_]:
-    """Whether a result is exact because one operand is 1, or a power of two that makes nothing subnormal or infinite."""
+    """Whether one operand is 1, or a power of two that makes nothing subnormal or infinite: that is exact."""
     size = np.abs(value)
     return np.asarray(
         (np.abs(by) == 1) | ((np.abs(np.frexp(by)[0]) == 0.5) & (size > _LEAST) & (size < np.inf))

@@ -1,4 +1,4 @@
-"""Differences of floats: what their rounding costs, and their ratios to full accuracy however near to 1 they are."""
+"""Differences of floats: what their rounding costs, and their ratios to full accuracy however near to 1."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from tradeoff.intervals.rounding import Array
 
 
 def two_difference(a: Array, b: Array) -> tuple[Array, Array]:
-    """Return a - b as a float and what rounding took off it, exactly (Knuth's TwoSum); zero for arrays of fractions."""
+    """Return a - b and what rounding took off it, exactly (Knuth's TwoSum); zero for arrays of fractions."""
     found = a - b
     taken = found - a
     return found, (a - (found - taken)) - (b + taken)
 
 
 def log_ratio(p_ends: tuple[Array, Array], q_ends: tuple[Array, Array]) -> Array:
-    """Return log(q/p) of positive p = p_ends[0] - p_ends[1] and q likewise, to 8 units of itself and 16 units of a unit.
+    """Return log(q/p), p = p_ends[0] - p_ends[1] > 0, q likewise, to 8 units of itself and 16 of a unit.
 
-    Where q is near p it is log1p((q - p)/p): q - p is taken from the differences and their rounding, each known exactly, so it
-    errs by at most 4 UNIT^2 (p + q) beside one unit of itself. Elsewhere |log(q/p)| is above 0.69 and a quotient known to
-    3 units is 5 units of it; so are log q and log p, each up to 745, where the quotient is no float and |log(q/p)| above 700.
+    Where q is near p it is log1p((q - p)/p): q - p is taken from the differences and their rounding, each
+    known exactly, so it errs by at most 4 UNIT^2 (p + q) beside one unit of itself. Elsewhere |log(q/p)| is
+    above 0.69 and a quotient known to 3 units is 5 units of it; so are log q and log p, each up to 745, where
+    the quotient is no float and |log(q/p)| above 700.
     """
     (p, p_off), (q, q_off) = two_difference(*p_ends), two_difference(*q_ends)
     excess, off = two_difference(q, p)

@@ -13,8 +13,9 @@ from tradeoff.intervals.bounds import Bounds, held
 from tradeoff.intervals.rounding import Array, down, up
 
 _UNITS = 8
-"""Units of 2^-53, relative, by which a function of NumPy may miss: its vectorised kernels promise less than 4 ulps,
-and 1.1 units is the worst that ball arithmetic has shown."""
+"""Units of 2^-53, relative, by which a function of NumPy may miss.
+
+Its vectorised kernels promise less than 4 ulps, and 1.1 units is the worst that ball arithmetic has shown."""
 
 
 def exp(x: Bounds | ArrayLike) -> Bounds:
@@ -72,7 +73,7 @@ def where(condition: ArrayLike, x: Bounds | ArrayLike, y: Bounds | ArrayLike) ->
 
 
 def meet(*each: Bounds) -> Bounds:
-    """Bound one number that several formulas bound: each is right, and the narrowest is taken on either side."""
+    """Bound one number that several formulas bound: all are right, and the narrowest side is taken."""
     return held(np.maximum.reduce([x.lower for x in each]), np.minimum.reduce([x.upper for x in each]))
 
 
@@ -99,7 +100,7 @@ def rational(x: Fraction) -> Bounds:
 
 
 def log_quotient(q: Fraction, p: Fraction) -> Bounds:
-    """Bound log(q/p) of two positive fractions, by its distance to 1 where that is small, however far it is elsewhere."""
+    """Bound log(q/p) of two positive fractions, however near to 1 or far from it their ratio is."""
     if abs(q - p) < p / 2:
         return log1p(rational((q - p) / p))
     ratio = q / p
@@ -145,7 +146,7 @@ def _increasing(
     fixed: tuple[float, float],
     least: float = -math.inf,
 ) -> Bounds:
-    """Bound an increasing function with values of at least ``least``; at ``fixed`` and at the ends of its domain it is exact."""
+    """Bound an increasing function >= ``least``; at ``fixed`` and at the ends of its domain it is exact."""
     x = Bounds.of(x)
     low, high = (np.asarray(side, dtype=float) for side in x)
     place, value = fixed

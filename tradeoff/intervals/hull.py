@@ -8,7 +8,9 @@ import numpy as np
 
 
 def lower_hull(x: Any, y: Any) -> tuple[Any, Any]:
-    """Return the vertices of the greatest convex function below the points; ``x`` non-decreasing, cost linear.
+    """Return the vertices of the greatest convex function below the points.
+
+    ``x`` non-decreasing, cost linear.
 
     Works entry by entry on object arrays of fractions, where the result is exact.
     """

@@ -8,7 +8,9 @@ from fractions import Fraction
 
 
 def log_kept(each: Sequence[float], counts: Sequence[int]) -> float:
-    """Return log prod (1 - q_i)^n_i, all q_i < 1, to 4 units of itself: what is left may be far below the float 1 - q tells apart.
+    """Return log prod (1 - q_i)^n_i, all q_i < 1, to 4 units of itself.
+
+    What is left may be far below the float 1 - q tells apart.
 
     Each term is known to 3 units (log1p, a count beyond 2^53, their product), and none is positive.
     """

@@ -9,13 +9,13 @@ from scipy.special import erfcx, ndtr, ndtri, ndtri_exp
 
 from tradeoff.intervals.rounding import TINY, UNIT, Array, around, down, up
 
-_SQRT_HALF_PI, _SQRT_HALF = 1.2533141373155003, 0.7071067811865476
-_LOG_SQRT_2PI = 0.9189385332046727
+_SQRT_HALF_PI, _SQRT_HALF = 1.2533141373155003, math.sqrt(0.5)  # sqrt(pi/2) and sqrt(1/2), to nearest
+_LOG_SQRT_2PI = math.log(2 * math.pi) / 2  # to a unit
 _FLUSHED = -37.0
 """Below, Phi leaves the normal floats, where SciPy's answers 0; above, exponents are small enough for it."""
 
 _DEEP = 1e3
-"""Tails e^-y up to here SciPy inverts to 17 units of z and of 1; beyond, its error grows past 6000 units at y = 2.5e5."""
+"""Tails e^-y up to here SciPy inverts to 17 units of z and of 1, beyond to 6000 and more (y = 2.5e5)."""
 
 
 def _mills(x: Array) -> Array:
@@ -75,8 +75,9 @@ def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
 def quantile_above(y: float) -> float:
     """Return at least the z >= 0 with Phi(-z) = e^-y, for y >= log 2.
 
-    Far out it is below the root of r^2/2 + log(r sqrt(2 pi)) = y, as Phi(-z) <= phi(z)/z. There r -> sqrt(2 (y - log(r sqrt(2 pi))))
-    falls in r and leads from either side of the root to the other, nearer by r^-2: two steps from above end above.
+    Far out it is below the root of r^2/2 + log(r sqrt(2 pi)) = y, as Phi(-z) <= phi(z)/z. There r -> sqrt(2
+    (y - log(r sqrt(2 pi)))) falls in r and leads from either side of the root to the other, nearer by r^-2:
+    two steps from above end above.
     """
     if y < _DEEP:
         return max(-float(ndtri_exp(-y)), 0.0) * (1 + 64 * UNIT) + 8 * UNIT

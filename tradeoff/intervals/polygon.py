@@ -1,7 +1,7 @@
 """Polygons of certified lines and points, in exact arithmetic: every float is a whole multiple of 2^-1074.
 
-A coordinate is kept as that multiple, so that alpha = 1e-20 and alpha = 1 - 1e-20 are equally exact. Rounding happens once,
-when a corner is brought to a coordinate that floats can hold.
+A coordinate is kept as that multiple, so that alpha = 1e-20 and alpha = 1 - 1e-20 are equally exact. Rounding
+happens once, when a corner is brought to a coordinate that floats can hold.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ ONE = 1 << 1074
 """The number 1, as a multiple of the least positive float."""
 
 _GRID = 53
+"""Coordinates between the ends are multiples of 2^-53: floats hold both them and their distance to 1."""
+
 _EDGE = 1024
+"""Coordinates nearer to 0 or 1 than one in so many keep the digits of the smaller of both instead."""
 
 Line = tuple[int, int, int]
 """Half-plane a alpha + b beta >= c with a, b >= 0."""
@@ -44,7 +47,7 @@ def directed(n: int, d: int, *, up: bool) -> float:
 
 
 def envelope(lines: Iterable[Line]) -> list[tuple[int, int, int]]:
-    """Return the corners (x, y, d), meaning (x/d, y/d), of the intersection of half-planes within alpha, beta >= 0."""
+    """Return the corners (x/d, y/d), as (x, y, d), where half-planes and alpha, beta >= 0 intersect."""
     kept: list[Line] = []
     # Steepest first: of parallel lines the one farther out comes last, and removes the other.
     for line in sorted([*map(_reduced, lines), (1, 0, 0), (0, 1, 0)], key=cmp_to_key(_steeper)):
@@ -59,14 +62,14 @@ def envelope(lines: Iterable[Line]) -> list[tuple[int, int, int]]:
 def corners(lines: Iterable[Line], *, up: bool) -> list[Point]:
     """Return the corners of an envelope, both coordinates rounded to one side.
 
-    Down: a corner stays on or below the two falling lines that meet there, so that each chord joins two points below one
-    line. Up: it stays above every falling curve that is below the envelope.
+    Down: a corner stays on or below the two falling lines that meet there, so that each chord joins two
+    points below one line. Up: it stays above every falling curve that is below the envelope.
     """
     return [(_coordinate(x, d, up=up), _coordinate(y, d, up=up)) for x, y, d in envelope(lines)]
 
 
 def hull(points: Iterable[Point]) -> list[Point]:
-    """Return the vertices of the greatest convex curve below points and below 1 - alpha, up to its first zero.
+    """Return the vertices of the greatest convex curve below points and 1 - alpha, up to its first zero.
 
     It is no higher than the polygon through the points, and no lower than a convex curve below all of them.
     """
@@ -78,7 +81,7 @@ def hull(points: Iterable[Point]) -> list[Point]:
 
 
 def kink(left: tuple[Point, Point], right: tuple[Point, Point]) -> tuple[float, float] | None:
-    """Return where the lines through two pairs of points meet, both coordinates rounded down; None if nowhere useful."""
+    """Return where the lines through two pairs of points meet, rounded down; None if nowhere useful."""
     (a, b, c), (e, f, g) = _through(*left), _through(*right)
     d = a * f - e * b
     if d == 0:
@@ -124,7 +127,7 @@ def _covered(line: Line, at: tuple[int, int, int]) -> bool:
 
 
 def _coordinate(n: int, d: int, *, up: bool) -> int:
-    """Round n/d so that floats hold it and its distance to 1: one of them exactly near the ends, both in between."""
+    """Round n/d so that floats hold it and its distance to 1: one exactly near the ends, both in between."""
     if n * _EDGE >= d and (d - n) * _EDGE >= d:
         scaled = n << _GRID
         return (-(-scaled // d) if up else scaled // d) * (ONE >> _GRID)

@@ -10,7 +10,10 @@ import numpy as np
 from tradeoff.intervals.rounding import Array, Index
 
 _NARROW, _WIDE = 1 / 16, 1.0
+"""Widths times rates up to which few nodes do, and of the longest panel; see the notes of ``integrate``."""
+
 _NODES_NARROW, _NODES_WIDE = 5, 12
+"""Nodes with which such panels err by less than 1e-15."""
 
 Integrand = Callable[[Array, Array, Array], tuple[Array, Array]]
 """``(point, distance from the cell's start, distance to its stop) -> two integrands``."""
@@ -56,8 +59,8 @@ def integrate(integrand: Integrand, start: Array, stop: Array, rate: Array) -> t
     -----
     Relative error below 1e-15. Panels have width * rate <= 1, so on the Bernstein ellipse rho = 8 (semi-axis
     about two widths) an integrand exp(-x^2/2 + c x) grows by at most e^6; twelve nodes err by
-    (64/15) e^6 8^-24 of its maximum. For width * rate <= 1/16 the same ellipse has rho = 128 and five nodes do
-    (Trefethen, Approximation Theory and Approximation Practice, Theorem 19.3).
+    (64/15) e^6 8^-24 of its maximum. For width * rate <= 1/16 the same ellipse has rho = 128 and five
+    nodes do (Trefethen, Approximation Theory and Approximation Practice, Theorem 19.3).
     """
     first, second = np.zeros(len(start)), np.zeros(len(start))
     span = (stop - start) * rate

@@ -9,7 +9,10 @@ import numpy as np
 from tradeoff.intervals.rounding import Array
 
 _HALVINGS = 120
+"""Halvings of a bracket: from 1e18 to neighbouring floats of 1e-18."""
+
 _FARTHEST = 1e18
+"""Arguments beyond are not searched: no loss, quantile or level asked here lies there."""
 
 
 def bracket_root(function: Callable[[Array], Array], level: Array, start: float = 1.0) -> tuple[Array, Array]:
@@ -75,8 +78,8 @@ def largest(holds: Callable[[float], bool], low: float, high: float, halvings: i
 def find_root(function: Callable[[float], float], low: float, high: float, tolerance: float = 1e-10) -> float:
     """Return about where an increasing function crosses 0 between two points, or the end nearest to it.
 
-    Chandrupatla's method (1997): inverse quadratic steps where they can be trusted, halves elsewhere; about ten values.
-    NaN counts as positive.
+    Chandrupatla's method (1997): inverse quadratic steps where they can be trusted, halves elsewhere; about
+    ten values. NaN counts as positive.
     """
 
     def value(x: float) -> float:
@@ -107,7 +110,7 @@ def find_root(function: Callable[[float], float], low: float, high: float, toler
 def _step(
     a: np.float64, b: np.float64, c: np.float64, f_a: np.float64, f_b: np.float64, f_c: np.float64
 ) -> float:
-    """Return the share of the way from a to b: inverse quadratic interpolation where it is monotone, else a half."""
+    """Return the share of the way from a to b: inverse quadratic where it is monotone, else a half."""
     xi, phi = (a - b) / (c - b), (f_a - f_b) / (f_c - f_b)
     if not (phi**2 < xi and (1 - phi) ** 2 < 1 - xi):
         return 0.5

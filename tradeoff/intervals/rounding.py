@@ -46,7 +46,7 @@ def distance(low: Array, low_rest: Array, high: Array, high_rest: Array) -> Arra
 
 
 def square_root(x: Fraction | float) -> float:
-    """Return the square root of a fraction, however large or small, rounded to nearest; exact where a float is."""
+    """Return the square root of any fraction, rounded to nearest; exact where a float is."""
     if x == math.inf:
         return math.inf
     n, d = Fraction(x).as_integer_ratio()

@@ -16,7 +16,7 @@ from tradeoff.errors import DomainError, TradeOffError
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.rounding import Array
 from tradeoff.report.methods import Claim, claim_of
-from tradeoff.report.plot import _last_epsilon, _module, _tabulated, _vertices
+from tradeoff.report.plot import last_epsilon, module, positive, tabulated, vertices
 from tradeoff.report.styles import (
     BAND,
     CHANCE,
@@ -35,11 +35,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from tradeoff.report.compare import Comparison
-
 View = Literal["tradeoff", "loglog", "profile", "roc"]
-_LEAST = 1e-6
-_LEAST_DELTA = 1e-12
+_LEAST = 1e-6  # the left end of logarithmic axes
+_LEAST_DELTA = 1e-12  # the lower end of profiles, past every delta in use
+_GRID = (1 - np.cos(np.linspace(0, np.pi, 257))) / 2  # closer together towards the ends, where curves turn
 
 
 @contextmanager
@@ -47,8 +46,8 @@ def paper(
     width: float = COLUMN, height: float = 2.7, columns: int = 1, rows: int = 1
 ) -> Iterator[tuple[Figure, Any]]:
     """Give a figure of the stated size in inches, with its axes, in the style of papers."""
-    with _module("matplotlib").rc_context(PAPER):
-        figure = _module("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
+    with module("matplotlib").rc_context(PAPER):
+        figure = module("matplotlib.figure").Figure(figsize=(width, height), layout="constrained")
         yield figure, figure.subplots(rows, columns)
 
 
@@ -71,8 +70,8 @@ def draw(
     others
         Curves, approximate curves or claims by their names in the legend.
     view
-        ``"tradeoff"``: beta against alpha. ``"loglog"``: the same for small alpha. ``"profile"``: delta on a log axis against
-        epsilon. ``"roc"``: true against false positive rate, 1 - beta against alpha.
+        ``"tradeoff"``: beta against alpha. ``"loglog"``: the same for small alpha. ``"profile"``: delta on a
+        log axis against epsilon. ``"roc"``: true against false positive rate, 1 - beta against alpha.
     label
         Name of the exact curve in the legend.
 
@@ -96,20 +95,19 @@ def draw(
 def _tradeoff(
     axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], label: str, *, roc: bool = False
 ) -> None:
-    grid = (1 - np.cos(np.linspace(0, np.pi, 257))) / 2
     axes.plot([0, 1], [0, 1] if roc else [1, 0], **CHANCE)
 
     def shown(beta: Array) -> Array:
         return 1 - beta if roc else beta
 
     if exact is not None:
-        at, lower, upper = _tabulated(exact, grid)
+        at, lower, upper = tabulated(exact, _GRID)
         axes.fill_between(at, shown(lower), shown(upper), **BAND)
         axes.plot(at, shown(lower), label=label or None, clip_on=False, **EXACT)
     for i, (name, claim) in enumerate(claims.items()):
-        beta = _asked(claim.beta, grid)
+        beta = _asked(claim.beta, _GRID)
         if beta is not None:
-            axes.plot(grid, shown(beta), label=name, **dashed(i))
+            axes.plot(_GRID, shown(beta), label=name, **dashed(i))
     _unit_square(axes)
     axes.set(
         xlabel="false positive rate α" if roc else "type I error α",
@@ -132,7 +130,7 @@ def _loglog(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], lab
     grid = np.geomspace(_LEAST, 1.0, 193)
     axes.plot(grid, grid, **CHANCE)
     if exact is not None:
-        at, lower, upper = _tabulated(exact, grid)
+        at, lower, upper = tabulated(exact, grid)
         axes.fill_between(at, 1 - upper, 1 - lower, **BAND)
         axes.plot(at, 1 - lower, label=label or None, **EXACT)
     for i, (name, claim) in enumerate(claims.items()):
@@ -152,24 +150,25 @@ def _loglog(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], lab
 
 def _profile(axes: Axes, exact: TradeOff | None, claims: Mapping[str, Claim], label: str) -> None:
     top = max(
-        [_last_epsilon(exact)] if exact is not None else [_reach(claim) for claim in claims.values()],
+        [last_epsilon(exact)] if exact is not None else [_reach(claim) for claim in claims.values()],
         default=1.0,
     )
     epsilon = np.linspace(0.0, top, 193)
     if exact is not None:
         lower, upper = exact.bounds.delta(epsilon)
-        axes.fill_between(epsilon, _positive(lower), _positive(upper), **BAND)
-        axes.plot(epsilon, _positive(upper), label=label or None, **EXACT)
+        axes.fill_between(epsilon, positive(lower), positive(upper), **BAND)
+        axes.plot(epsilon, positive(upper), label=label or None, **EXACT)
     for i, (name, claim) in enumerate(claims.items()):
         delta = _asked(claim.delta, epsilon)
         if delta is not None:
-            axes.plot(epsilon, _positive(delta), label=name, **dashed(i))
+            axes.plot(epsilon, positive(delta), label=name, **dashed(i))
     axes.set(
         yscale="log", xlim=(0, top), ylim=(_LEAST_DELTA, 1.5), xlabel="privacy loss ε (nats)", ylabel="δ(ε)"
     )
 
 
 _VIEWS = {"tradeoff": _tradeoff, "loglog": _loglog, "profile": _profile, "roc": _roc}
+"""What draws each view."""
 
 
 def _asked(answer: Any, at: Array) -> Array | None:
@@ -186,15 +185,10 @@ def _reach(claim: Claim) -> float:
     return 1.0 if epsilon is None or not np.isfinite(epsilon[0]) or epsilon[0] <= 0 else float(epsilon[0])
 
 
-def _positive(values: Array) -> Array:
-    """Leave out what a log axis cannot show."""
-    return np.where(values > 0, values, np.nan)
-
-
 def inset(
     axes: Axes, exact: TradeOff, others: Mapping[str, Any], *, centre: float, width: float = 0.04
 ) -> Axes:
-    """Add a zoomed view of a trade-off plot about one type I error, in the empty upper right of the unit square, with its factors."""
+    """Add a view zoomed about one type I error in the empty upper right of a plot, with its factors."""
     window = axes.inset_axes((0.58, 0.58, 0.4, 0.4))
     low, high = max(centre - width / 2, 0.0), min(centre + width / 2, 1.0)
     grid = np.linspace(low, high, 65)
@@ -240,7 +234,7 @@ def shared_legend(figure: Figure, *panels: Axes) -> None:
 
 
 def supporting_lines(axes: Axes, curve: TradeOff, epsilons: Sequence[float], *, label: str = "exact") -> Axes:
-    """Draw a curve with lines 1 - delta(eps) - e^eps alpha that support it, and their mirror images (symmetric curves).
+    """Draw a curve with the lines 1 - delta(eps) - e^eps alpha that support it, mirrored if it is symmetric.
 
     Each pair of lines is what one pair (eps, delta) says; the curve is what all of them say together.
     """
@@ -266,7 +260,7 @@ def gdp_bound(axes: Axes, found: Reduction, *, view: View = "tradeoff") -> Axes:
     """Draw a curve with the Gaussian curve certified below it, and a dot where mu is decided."""
     name = f"μ = {found.mu:.4g}, failure {number(found.failure)}"
     draw(axes, found.of, view=view)
-    grid = np.geomspace(_LEAST, 1, 193) if view == "loglog" else (1 - np.cos(np.linspace(0, np.pi, 257))) / 2
+    grid = np.geomspace(_LEAST, 1, 193) if view == "loglog" else _GRID
     if view == "profile":
         at = np.linspace(*axes.get_xlim(), 193)
         axes.plot(at, found.curve.delta(at), label=name, **REPORTED)
@@ -288,10 +282,9 @@ def gdp_bound(axes: Axes, found: Reduction, *, view: View = "tradeoff") -> Axes:
 
 def families(axes: Axes, curves: Mapping[str, TradeOff]) -> Axes:
     """Draw several curves of one family, told apart by grey and dashes."""
-    grid = (1 - np.cos(np.linspace(0, np.pi, 257))) / 2
     axes.plot([0, 1], [1, 0], **CHANCE)
     for i, (name, curve) in enumerate(curves.items()):
-        at = np.union1d(grid, _vertices(curve))
+        at = np.union1d(_GRID, vertices(curve))
         axes.plot(at, curve(at), label=name, clip_on=False, **family(i, len(curves)))
     _unit_square(axes)
     axes.set(xlabel="type I error α", ylabel="type II error β")
@@ -299,22 +292,15 @@ def families(axes: Axes, curves: Mapping[str, TradeOff]) -> Axes:
     return axes
 
 
-def comparison_figure(comparison: Comparison) -> Figure:
-    """Draw a comparison: type II errors, zoomed where the first method errs most, and profiles, with one legend."""
-    rows = [row for row in comparison if row.claim is not None]
-    claims = {row.claim.name: row.claim for row in rows if row.claim is not None}
+def comparison_figure(
+    curve: TradeOff, claims: Mapping[str, Claim], worst: tuple[float, float] | None = None
+) -> Figure:
+    """Draw errors and profiles side by side with one legend, zoomed at the worst (alpha, error of beta)."""
     with paper(PAGE, 3.8, columns=2) as (figure, (left, right)):
-        draw(left, comparison.curve, claims)
-        draw(right, comparison.curve, claims, view="profile")
-        worst = next((row for row in rows if np.isfinite(row.sup_error)), None)
+        draw(left, curve, claims)
+        draw(right, curve, claims, view="profile")
         if worst is not None:
-            inset(
-                left,
-                comparison.curve,
-                claims,
-                centre=worst.sup_error_at,
-                width=_zoom(comparison.curve, worst.sup_error_at, worst.sup_error),
-            )
+            inset(left, curve, claims, centre=worst[0], width=_zoom(curve, *worst))
         shared_legend(figure, left, right)
     return figure
 

@@ -1,4 +1,4 @@
-"""A report in one HTML file: tables, interactive curves, and what was assumed in plain words; it asks no network."""
+"""A report in one HTML file that asks no network: tables, interactive curves, assumptions in words."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.gdp import Reduction
 from tradeoff.mechanisms import Plan, SubsampledGaussian, SubsampledLaplace
 from tradeoff.report.answers import Answers
-from tradeoff.report.compare import DECLINED, UNDER, Comparison
+from tradeoff.report.compare import Comparison
 from tradeoff.report.digits import rounded
 from tradeoff.report.interactive import drawn, library, profile_plot, tradeoff_plot
 from tradeoff.report.page import PAGE
 from tradeoff.report.plain import folded
+from tradeoff.report.rows import DECLINED, UNDER
 from tradeoff.report.summary import parameters
 
 _NEIGHBOURS = {
     "add-remove": "Two data sets are neighbours if one of them has a single record more than the other.",
     "replace-one": "Two data sets are neighbours if they have the same size and differ in a single record.",
 }
+"""Adjacencies in words."""
 
-_SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)
+_SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)  # what the policy of the page must name
 
 
 class Strong(str):
@@ -85,7 +87,7 @@ def report(title: str, plan: Plan, answers: Answers, found: Reduction, compariso
 
 
 def _hash(script: str) -> str:
-    """Name a script as the policy of the page does; one that others put there has no name and does not run."""
+    """Name a script as the policy of the page does; one put there by others has no name and does not run."""
     return f"'sha256-{b64encode(sha256(script.encode()).digest()).decode()}'"
 
 
@@ -94,11 +96,15 @@ def assumptions(plan: Plan) -> list[str]:
     said = [
         f"{_NEIGHBOURS[plan.adjacency]} (Adjacency: {plan.adjacency}.)",
         "The numbers hold for every such pair, whichever of the two is the real data set.",
-        "The noise and the number of releases were fixed in advance. What was released may have been looked at in between.",
+        (
+            "The noise and the number of releases were fixed in advance. What was released may have been "
+            "looked at in between."
+        ),
     ]
     if any(isinstance(each, SubsampledGaussian | SubsampledLaplace) for each in plan.mechanisms):
         said.append(
-            "Each batch is a Poisson sample: every record enters it by a coin of its own, and the batches stay secret."
+            "Each batch is a Poisson sample: every record enters it by a coin of its own, "
+            "and the batches stay secret."
         )
     return [*said, "Everything released is in the list below, and nothing else about the data is."]
 
@@ -108,13 +114,17 @@ def readings(curve: TradeOff) -> list[str]:
     lower, _ = curve.bounds(np.array([0.001, 0.01, 0.1]))
     power = [rounded(1 - beta, "upper", 4) for beta in lower]
     said = [
-        f"A test for one record that raises a false alarm in {alpha * 100:g}% of all cases finds it with probability at most {most}."
+        f"A test for one record that raises a false alarm in {alpha * 100:g}% of all cases finds it "
+        f"with probability at most {most}."
         for alpha, most in zip((0.001, 0.01, 0.1), power, strict=True)
     ]
     right = rounded((1 + float(curve.delta(0.0))) / 2, "upper", 4)
     return [
         *said,
-        f"Whoever must guess between two equally likely neighbours is right with probability at most {right}.",
+        (
+            f"Whoever must guess between two equally likely neighbours is right "
+            f"with probability at most {right}."
+        ),
     ]
 
 
@@ -139,11 +149,13 @@ def _gdp(found: Reduction) -> str:
         return f"<p>No finite μ holds with failure {found.failure:g}: {escape(found.reason)}.</p>"
     mu, regret = rounded(found.mu, "upper", 6), rounded(found.regret, "upper", 3)
     return (
-        f"<p>The guarantee is at least as private as one Gaussian release with <strong>μ = {mu}</strong>, but for an event of probability "
-        f"{found.failure:g}; this is proved for every type I error. Here μ is how far apart two bell curves of width one lie, if telling "
-        f"them apart is at least as easy as telling the two data sets apart: μ = 0 is perfect privacy, and smaller is more private.</p>"
-        f"<p>Whatever an attacker believed before, the probability of being wrong is in truth at most <strong>{regret}</strong> larger "
-        f"than μ makes it seem. This is the regret of reporting μ alone: a small one says that μ tells nearly the whole story.</p>"
+        f"<p>The guarantee is at least as private as one Gaussian release with <strong>μ = {mu}</strong>, "
+        f"but for an event of probability {found.failure:g}; this is proved for every type I error. "
+        "Here μ is how far apart two bell curves of width one lie, if telling them apart is at least as easy "
+        "as telling the two data sets apart: μ = 0 is perfect privacy, and smaller is more private.</p>"
+        "<p>Whatever an attacker believed before, the probability of being wrong is in truth at most "
+        f"<strong>{regret}</strong> larger than μ makes it seem. This is the regret of reporting μ alone: "
+        "a small one says that μ tells nearly the whole story.</p>"
     )
 
 

@@ -1,4 +1,4 @@
-"""Plots in a page: curves that answer under the pointer, with a switch between linear and logarithmic axes."""
+"""Plots in a page: curves that answer under the pointer, with a switch between linear and log axes."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tradeoff.report.methods import Claim
 from tradeoff.report.styles import COLOURS
 
 Side = Literal["lower", "upper", ""]
+# As in print: neighbours are unlike in length and rhythm.
 _DASHES = (
     "dash",
     "dot",
@@ -33,8 +34,10 @@ _DASHES = (
 _ALPHA = np.unique(
     np.concatenate([np.geomspace(1e-8, 0.5, 120), 1 - np.geomspace(1e-6, 0.5, 80), np.linspace(0, 1, 101)])
 )
-_SIGN = {"lower": "≥ ", "upper": "≤ ", "": ""}
-_OTHER: dict[Side, Side] = {"lower": "upper", "upper": "lower", "": ""}
+"""Type I errors of a curve: even on either kind of axes, close together at both ends."""
+
+_SIGN = {"lower": "≥ ", "upper": "≤ ", "": ""}  # what a bound is led by
+_OTHER: dict[Side, Side] = {"lower": "upper", "upper": "lower", "": ""}  # of 1 - x
 
 
 def library(name: str) -> Any:
@@ -87,7 +90,7 @@ class Line:
 
 
 def tradeoff_plot(found: Reduction, comparison: Comparison) -> dict[str, Any]:
-    """Draw beta against alpha, on log axes 1 - beta: the exact curve, the Gaussian curve below it, and the other methods."""
+    """Draw beta against alpha, on log axes 1 - beta: exact, the Gaussian curve below, other methods."""
     lower, upper = found.of.bounds(_ALPHA)
     lines = [
         Line("perfect privacy", 1 - _ALPHA, "", "#999999", "1px,3px"),

@@ -28,7 +28,7 @@ class Claim:
     name
         As printed.
     kind
-        ``"estimate"``: on neither side of the truth; ``"bound"``: proved not to under-report where its hypotheses hold;
+        ``"estimate"``: on neither side of the truth; ``"bound"``: never under-reports if its hypotheses hold;
         ``"curve"``: one the caller gave, of which nothing is known.
     beta, delta, epsilon
         Type II error at alpha, delta at epsilon, epsilon at delta: functions of an array, or None.
@@ -63,7 +63,7 @@ def method(name: str) -> Callable[[Method], Method]:
 
 
 def claim_of(name: str, thing: Any) -> Claim:
-    """Return the claim of a curve, an approximate curve, a band of bounds, or the guarantee of a textbook theorem."""
+    """Return the claim of a curve, an approximate curve, a band of bounds, or a textbook guarantee."""
     if isinstance(thing, import_module("tradeoff.limits.band").Band):
         return _of_band(name, thing)
     given = thing if isinstance(thing, TradeOff) else getattr(thing, "guarantee", thing)
@@ -72,7 +72,8 @@ def claim_of(name: str, thing: Any) -> Claim:
     if isinstance(given, import_module("tradeoff.limits").ApproximateCurve):
         return Claim(name, "estimate", given, given.delta, given.epsilon, given.source)
     raise KindError(
-        f"{name} = {thing!r} answers nothing as a curve does; give a curve, mechanism.curve() or plan.guarantee()"
+        f"{name} = {thing!r} answers nothing as a curve does; give a curve, mechanism.curve() "
+        "or plan.guarantee()"
     )
 
 

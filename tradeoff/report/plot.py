@@ -20,10 +20,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_POINTS = 200
-_MOST_VERTICES = 400
+_POINTS = 200  # a curve looks smooth in print
+_MOST_VERTICES = 400  # corners of more are not seen
 _SMALLEST = 1e-6  # the left end of the log-log plot
-_PERFECT: dict[str, Any] = {"color": "0.6", "linestyle": (0, (4, 3)), "linewidth": 0.9, "zorder": 1}
+_PERFECT: dict[str, Any] = {
+    "color": "0.6",
+    "linestyle": (0, (4, 3)),
+    "linewidth": 0.9,
+    "zorder": 1,
+}  # below all
 
 
 def plot(
@@ -36,8 +41,9 @@ def plot(
 ) -> Axes:
     """Draw curves with the band between their bounds: beta against alpha, or delta against epsilon.
 
-    The first curve is black and solid, the others are dashed, up to eleven unlike each other in grey too. A trade-off curve is
-    drawn from ``curve.tabulate()``, so line and band hold at every alpha, between the points too.
+    The first curve is black and solid, the others are dashed, up to eleven unlike each other in grey too. A
+    trade-off curve is drawn from ``curve.tabulate()``, so line and band hold at every alpha, between the
+    points too.
 
     Parameters
     ----------
@@ -46,13 +52,14 @@ def plot(
     ax
         Matplotlib axes to draw on; default: those of a new figure.
     scale
-        ``"linear"``: the unit square with the line 1 - alpha of perfect privacy. ``"loglog"``: small type I errors, at which
-        beta is next to 1 and the power 1 - beta is drawn instead; its line is the upper bound.
+        ``"linear"``: the unit square with the line 1 - alpha of perfect privacy. ``"loglog"``: small type I
+        errors, at which beta is next to 1 and the power 1 - beta is drawn; its line is the upper bound.
     kind
-        ``"tradeoff"``: type II error beta against type I error alpha. ``"profile"``: delta on a log axis against epsilon
+        ``"tradeoff"``: type II error beta against type I error alpha. ``"profile"``: delta on a log axis
+        against epsilon
         in nats.
     labels
-        A name for each curve; default: none for one curve, else their normal forms. Many or long names go below the plot.
+        A name for each curve; default: none for one curve, else normal forms. Many or long ones go below.
 
     Returns
     -------
@@ -113,8 +120,8 @@ def figure(curve: TradeOff, *, title: str = "") -> Figure:
     matplotlib.figure.Figure
         The figure.
     """
-    with _module("matplotlib").rc_context(PAPER):
-        made: Figure = _module("matplotlib.figure").Figure(
+    with module("matplotlib").rc_context(PAPER):
+        made: Figure = module("matplotlib.figure").Figure(
             figsize=(COLUMN, COLUMN + 0.2), layout="constrained"
         )
         axes = plot(curve, ax=made.subplots())
@@ -122,7 +129,8 @@ def figure(curve: TradeOff, *, title: str = "") -> Figure:
     return made
 
 
-def _module(name: str) -> Any:
+def module(name: str) -> Any:
+    """Import a part of matplotlib, or say how to have it."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -130,14 +138,14 @@ def _module(name: str) -> Any:
 
 
 def _new_axes() -> Any:
-    return _module("matplotlib.pyplot").subplots(figsize=(4.8, 4.8), layout="constrained")[1]
+    return module("matplotlib.pyplot").subplots(figsize=(4.8, 4.8), layout="constrained")[1]
 
 
 def _draw_tradeoffs(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str], scale: str) -> None:
     grid = _alphas(scale)
     axes.plot(grid, 1 - grid, **_PERFECT)
     for i, (curve, name) in enumerate(zip(curves, names, strict=True)):
-        alpha, lower, upper = _tabulated(curve, grid)
+        alpha, lower, upper = tabulated(curve, grid)
         _band(axes, i, (alpha, lower, upper), lower, name, clip_on=False)  # curves at the edge stay in sight
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="type I error α", ylabel="type II error β")
 
@@ -146,8 +154,8 @@ def _draw_power(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str], sc
     grid = _alphas(scale)
     axes.plot(grid, grid, **_PERFECT)
     for i, (curve, name) in enumerate(zip(curves, names, strict=True)):
-        alpha, lower, upper = _tabulated(curve, grid)
-        _band(axes, i, (alpha, _positive(1 - upper), _positive(1 - lower)), _positive(1 - lower), name)
+        alpha, lower, upper = tabulated(curve, grid)
+        _band(axes, i, (alpha, positive(1 - upper), positive(1 - lower)), positive(1 - lower), name)
     axes.set(
         xscale="log",
         yscale="log",
@@ -158,22 +166,22 @@ def _draw_power(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str], sc
     )
 
 
-def _tabulated(curve: TradeOff, grid: Array) -> tuple[Array, Array, Array]:
+def tabulated(curve: TradeOff, grid: Array) -> tuple[Array, Array, Array]:
     """Return alpha, and bounds on beta that hold between the alphas too."""
     below, above = curve.tabulate()
-    corners = _vertices(curve)
+    corners = vertices(curve)
     alpha = np.union1d(grid, corners[corners >= grid[0]])
     return alpha, below.bounds(alpha).lower, above.bounds(alpha).upper
 
 
 def _draw_profiles(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str], scale: str) -> None:
-    ends = [_last_epsilon(curve) for curve in curves]
+    ends = [last_epsilon(curve) for curve in curves]
     left = 1e-3 * min(ends) if scale == "loglog" else 0.0
     for i, (curve, name, end) in enumerate(zip(curves, names, ends, strict=True)):
         epsilon = np.geomspace(left, end, _POINTS) if left else np.linspace(0.0, end, _POINTS)
         epsilon = np.union1d(epsilon, np.linspace(end, max(ends), 9))
         lower, upper = curve.bounds.delta(epsilon)
-        _band(axes, i, (epsilon, _positive(lower), _positive(upper)), _positive(upper), name)
+        _band(axes, i, (epsilon, positive(lower), positive(upper)), positive(upper), name)
     axes.set(
         xlabel="privacy loss ε (nats)", ylabel="δ(ε)", yscale="log", xlim=(left, max(ends)), ylim=(1e-12, 1.5)
     )
@@ -210,18 +218,18 @@ def _alphas(scale: str) -> Array:
     return (1 - np.cos(np.linspace(0.0, np.pi, _POINTS))) / 2
 
 
-def _vertices(curve: TradeOff) -> Array:
+def vertices(curve: TradeOff) -> Array:
     """Return the alphas of the corners of both sides; many look like a smooth curve."""
     found = np.concatenate([side.alpha.astype(float) for side in curve.tabulate()])
     return np.unique(found) if len(found) <= _MOST_VERTICES else np.empty(0)
 
 
-def _positive(values: Array) -> Array:
+def positive(values: Array) -> Array:
     """Leave out what a log axis cannot show."""
     return np.where(values > 0, values, np.nan)
 
 
-def _last_epsilon(curve: TradeOff) -> float:
+def last_epsilon(curve: TradeOff) -> float:
     """Return where delta has fallen to 1e-12, or where the losses end."""
     for delta in (1e-12, min(max(curve.q_plus * 1.001, 1e-12), 1.0)):
         upper = float(curve.bounds.epsilon(delta).upper)

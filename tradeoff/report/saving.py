@@ -15,9 +15,9 @@ from tradeoff.errors import DomainError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FORMATS = (".png", ".svg", ".pdf")
+FORMATS = (".png", ".svg", ".pdf")  # of a figure: what papers and pages take
 _WRITABLE = 0o222  # mode bits: the superuser may write any file, also what is meant to stay
-_TIMELESS = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+_TIMELESS = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same bytes each time
 
 
 def check_target(path: str | Path, endings: tuple[str, ...] = FORMATS) -> Path:

@@ -15,7 +15,7 @@ COLUMN, PAGE = 3.4, 7.0
 """Width of one column and of the text block of a two-column paper, in inches."""
 
 OUTPUT: dict[str, Any] = {"svg.hashsalt": "tradeoff", "pdf.fonttype": 42, "savefig.dpi": 300}
-"""Matplotlib settings of every figure written: the same bytes each time, text that stays text, pixels fine enough for print."""
+"""Settings of every figure written: always the same bytes, text that stays text, pixels for print."""
 
 PAPER: dict[str, Any] = {
     "font.family": "DejaVu Sans",
@@ -41,16 +41,28 @@ PAPER: dict[str, Any] = {
 }
 """Matplotlib settings of every figure here; ``matplotlib.rc_context(PAPER)`` applies them elsewhere."""
 
-EXACT: dict[str, Any] = {"color": "black", "linestyle": "-", "linewidth": 1.2, "zorder": 3}
-BAND: dict[str, Any] = {"color": "0.72", "linewidth": 0, "zorder": 1.5}
-CHANCE: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 2)), "linewidth": 0.8, "zorder": 1}
+EXACT: dict[str, Any] = {
+    "color": "black",
+    "linestyle": "-",
+    "linewidth": 1.2,
+    "zorder": 3,
+}  # above all but its Gaussian bound
+BAND: dict[str, Any] = {"color": "0.72", "linewidth": 0, "zorder": 1.5}  # light, behind every line
+CHANCE: dict[str, Any] = {
+    "color": "0.55",
+    "linestyle": (0, (1, 2)),
+    "linewidth": 0.8,
+    "zorder": 1,
+}  # thin dots at the very back
 REPORTED: dict[str, Any] = {
     "color": "0.35",
     "linestyle": (0, (7, 1.5, 1.5, 1.5)),
     "linewidth": 1.1,
     "zorder": 3.1,
 }
+"""The reported Gaussian: broken, so that the exact curve is seen under it."""
 
+# Ordered so that neighbours are unlike in length and rhythm.
 _DASHES = (
     (5, 2),
     (1.4, 1.4),
@@ -79,7 +91,7 @@ COLOURS = (
 
 
 def dashed(i: int) -> dict[str, Any]:
-    """Return the style of the i-th approximation: never solid, above the exact line, dashes and lightness unlike its neighbours'."""
+    """Return the style of the i-th approximation: broken, above the exact line, unlike its neighbours'."""
     round_ = i // len(_DASHES)  # after the last dashes the first come again, in another colour
     return {
         "color": COLOURS[(i + round_) % len(COLOURS)],
@@ -113,7 +125,9 @@ def number(value: float) -> str:
 
 
 _FEW, _SHORT, _LINE = 5, 26, 44
-_FORMULA_SIGNS = re.compile(r"[$\\{}_^]|mathrm")
+"""Entries and letters a legend inside the axes may have, and letters of a line of one below them."""
+
+_FORMULA_SIGNS = re.compile(r"[$\\{}_^]|mathrm")  # not letters that are seen
 
 
 def place_legend(axes: Axes, inside: Literal["upper right", "lower right"]) -> None:

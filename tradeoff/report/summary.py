@@ -10,7 +10,9 @@ from tradeoff.report.answers import finite
 
 
 def summary(title: str, plan: Plan) -> dict[str, Any]:
-    """Return a plan under the keys its file has: title, adjacency, and the list of mechanisms with their counts.
+    """Return a plan under the keys its file has.
+
+    Title, adjacency, and the list of mechanisms with their counts.
 
     Parameters
     ----------

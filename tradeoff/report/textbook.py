@@ -1,4 +1,4 @@
-"""Textbook composition as methods of a comparison: each says (epsilon, delta) for every delta it is asked at."""
+"""Textbook composition as methods of a comparison: (epsilon, delta) for every delta asked."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ Profile = Callable[[Array], Array]
 Rule = Callable[[list[float]], list[float]]
 """Least epsilons at deltas in (0, 1)."""
 
-_CKS = "Canonne, Kamath, Steinke 2020"
-_FAR = 1e300
+_CKS = "Canonne, Kamath, Steinke 2020"  # whose conversion two methods use
+_FAR = 1e300  # an epsilon that stands for infinity and can be computed with
 _CHEAP, _DEAR = 81, 12
-"""How many pairs make a curve and a profile of a method that only knows pairs: more where they are formulas."""
+"""How many pairs make a curve of a method that only knows pairs: more where they are formulas."""
 
 
 def by_pairs(name: str, source: str, least: Rule, size: int = _CHEAP, smooth: Profile | None = None) -> Claim:
-    """Return what a rule epsilon(delta) says of delta(epsilon) and beta: the best of the curves f_{epsilon,delta} it proves.
+    """Return what a rule epsilon(delta) says of delta(epsilon) and beta.
+
+    The best of the curves f_{epsilon,delta} it proves.
 
     ``smooth`` is a bound on delta(epsilon) by the rule's own formula, for any epsilon, where there is one.
     """
@@ -56,7 +58,8 @@ def by_pairs(name: str, source: str, least: Rule, size: int = _CHEAP, smooth: Pr
 
     def profile(at: Array) -> Array:
         e, d = pairs()
-        # delta of f_{e,d} is d + (1 - d) times (e^e - e^eps)/(1 + e^e) from -e to e, 1 - e^eps before, 0 after.
+        # delta of f_{e,d} is d + (1 - d) times (e^e - e^eps)/(1 + e^e) from -e to e, 1 - e^eps before, 0
+        # after.
         inner = -np.expm1(np.minimum(at - e, 0.0)) / (1 + np.exp(-e))
         ratio = np.maximum(inner, -np.expm1(np.minimum(at, 0.0)))
         found: Array = np.min(d + (1 - d) * ratio, axis=0) * (1 + 16 * UNIT)
@@ -76,7 +79,9 @@ def by_pairs(name: str, source: str, least: Rule, size: int = _CHEAP, smooth: Pr
 
 
 def by_orders(orders: Array, divergences: Array) -> Profile:
-    """Return delta(epsilon) by the best order a: log delta = (a - 1)(D_a - epsilon + log(1 - 1/a)) - log a, rounded up.
+    """Return delta(epsilon) by the best order a.
+
+    There log delta is (a - 1)(D_a - epsilon + log(1 - 1/a)) - log a, rounded up.
 
     Canonne, Kamath, Steinke 2020, Proposition 12, whose proof asks nothing of the sign of epsilon.
     """
@@ -108,7 +113,7 @@ def _where_known(epsilon: Rule, deltas: list[float]) -> list[float]:
 
 
 def factors(curve: TradeOff) -> dict[TradeOff, int]:
-    """Return the factors of a product, of one order where the curve is an envelope; a curve is its own factor."""
+    """Return the factors of a product, in one order of an envelope; a curve is its own factor."""
     inner = curve.operands[0] if isinstance(curve, Envelope) else curve
     return dict(inner.factors) if isinstance(inner, Tensor) else {inner: 1}
 
@@ -128,7 +133,7 @@ class Release(NamedTuple):
 
 
 def split(curve: TradeOff) -> Callable[[list[float]], list[tuple[Release, ...]]]:
-    """Return the releases of a product as a function of the deltas that those of unbounded loss share in equal parts."""
+    """Return a product's releases as a function of the delta that those of unbounded loss share equally."""
     parts = [(*_pure(factor), factor, n) for factor, n in factors(curve).items()]
     unbounded = sum(n for e, _, _, n in parts if math.isinf(e))
 

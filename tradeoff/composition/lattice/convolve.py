@@ -1,15 +1,16 @@
 """Certified composition on a lattice: tilt, convolve by FFT, and bound delta from both sides.
 
 With W(dL) = e^(theta L - K) P(dL) and g(x) = e^(-(theta-1) x) (1 - e^-x)_+,
-delta(eps) = e^(K - (theta-1) eps) E_W[g(L - eps)]. Rounding, aliasing and truncation enter relative to the tilted
-mass, so delta keeps its relative accuracy however small it is.
+delta(eps) = e^(K - (theta-1) eps) E_W[g(L - eps)]. Rounding, aliasing and truncation enter relative to the
+tilted mass, so delta keeps its relative accuracy however small it is.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,17 +18,20 @@ from tradeoff.composition.lattice import fft
 from tradeoff.composition.lattice.recursion import discounted
 from tradeoff.composition.lattice.table import ProfileTable
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
+from tradeoff.loss.law import lost_mass
+
+Values = TypeVar("Values", Array, fft.Spectrum)
 
 _NOTHING = 1e300
 """Minus this is a lower bound that says nothing and can still be interpolated."""
 
 _FEW = 16
-"""Powers up to this one are multiplied out."""
+"""Powers up to this one are multiplied out: from here on an exponential is no slower."""
 
 
 @dataclass(frozen=True, eq=False)
 class TiltedFactor:
-    """One factor on ``offset + h index``: tilted masses of both sides, e^log_scale taken out, ``count`` copies."""
+    """One factor on ``offset + h index``: tilted masses of both sides less e^log_scale, ``count`` copies."""
 
     index: Index
     offset: float
@@ -41,7 +45,7 @@ class TiltedFactor:
 
 @dataclass(frozen=True)
 class Window:
-    """Losses [low, low + h size) of the sum; ``chernoff`` are the exponents used to bound what lies outside."""
+    """Losses [low, low + h size) of the sum; ``chernoff`` are the exponents that bound what lies outside."""
 
     low: int
     size: int
@@ -50,7 +54,7 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class Sum:
-    """TiltedFactor law of the sum on the window, and its 2-norm error."""
+    """Tilted law of the sum on the window, its 2-norm error, and what may lie outside."""
 
     mass: Array
     error: float
@@ -59,75 +63,82 @@ class Sum:
 
 
 def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float, window: Window) -> Sum:
-    """Convolve by one inverse FFT of sum n_i log FFT(w_i); cost N log N a distinct factor, independent of counts."""
-    size, unit = window.size, fft.error(window.size)
-    product = np.ones(size // 2 + 1, dtype=complex)
-    relative, rough = np.zeros(size // 2 + 1), np.ones(size // 2 + 1)
+    """Convolve by one inverse FFT of prod FFT(w_i)^n_i, at a cost of N log N a distinct factor.
+
+    Each transform F of a vector of sum s is known to E = unit s. So F^n is within |F|^n (e^(n E/|F|) - 1),
+    and with the power's own rounding r within |F^n| (e^(n E/|F| + r) - 1), of what is computed; where that is
+    large, within (|F| + E)^n + |F^n|. ``fft.error`` is rounded up by more than the roundings of this bound.
+    """
+    size, half = window.size, window.size // 2 + 1
+    totals = [float(np.sum(vector)) for vector in vectors]
+    if not all(0 < total < np.inf for total in totals):  # too much, or nothing, is known of some factor
+        return Sum(np.zeros(size), 0.0 if np.isfinite(totals).all() else np.inf, 0.0, 0.0)
+    product, relative, rough = np.ones(half, dtype=complex), np.zeros(half), np.ones(half)
     centre = 0
-    for factor, vector in zip(factors, vectors, strict=True):
-        total = float(np.sum(vector))
-        if not 0 < total < np.inf:  # nothing, or too much, is known of this factor
-            return Sum(np.zeros(size), 0.0 if total <= 0 else np.inf, 0.0, 0.0)
+    for factor, vector, total in zip(factors, vectors, totals, strict=True):
         middle = round(float(np.sum(factor.index * vector)) / total)
         centre += factor.count * middle
-        wrapped = np.bincount((factor.index - middle) % size, weights=vector, minlength=size).astype(float)
-        spectrum = fft.transform(wrapped)
-        modulus = np.abs(spectrum)
+        place = factor.index - middle
+        spectrum = fft.transform(np.bincount(place % size, weights=vector, minlength=size).astype(float))
+        folds = 1 + int(place[-1] - place[0]) // size  # masses added up where the vector is wound round
+        error, modulus = (fft.error(size) + folds * UNIT) * total, np.abs(spectrum)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # what overflows is seen below
-            power, condition = _power(spectrum, modulus, factor.count)
+            power, rounding = _power(spectrum, factor.count)
             product *= power
-            rough *= _power(modulus + unit * total, modulus, factor.count)[0].real
-            relative += factor.count * (unit * total / modulus + 4 * UNIT * condition)
+            relative += factor.count * error / modulus + rounding
+            rough *= _power(modulus + error, factor.count)[0] * np.exp(rounding)
     if not np.isfinite(product).all():  # the tilt is too steep for these counts
         return Sum(np.zeros(size), np.inf, 0.0, 0.0)
     modulus = np.abs(product)
     rough[np.isnan(rough)] = np.inf  # infinity times an underflow: nothing is known there
     with np.errstate(over="ignore", invalid="ignore"):
         bound = np.where(relative < 0.5, modulus * np.expm1(np.minimum(relative, 1.0)), rough + modulus)
-    mass = np.maximum(
-        fft.restore(product, size), 0.0
-    )  # the truth is not negative: clipping only comes closer
+    mass = np.maximum(fft.restore(product, size), 0.0)  # as the truth: clipping only comes closer
     mass = np.roll(mass, (centre - window.low) % size)
-    error = fft.two_norm(bound, size) + unit * fft.two_norm(modulus, size) * 2
+    error = fft.two_norm(bound, size) + 2 * fft.error(size) * fft.two_norm(modulus, size)
     down, up = window.chernoff
     low_tail = _chernoff(factors, vectors, h, -down, window.low)
     high_tail = _chernoff(factors, vectors, h, up, window.low + size)
     return Sum(mass, error, low_tail, high_tail)
 
 
-def _power(base: Any, modulus: Array, n: int) -> tuple[Any, Any]:
-    """Return base^n and its rounding in units of 4 n UNIT: products for few rounds, one exponential for many."""
+def _power(base: Values, n: int) -> tuple[Values, Array]:
+    """Return base^n and its relative rounding, with that of one more product: multiplied out for few rounds.
+
+    Few: n products of 2 sqrt(2) units. Many: 3 ulps, 6 units, of a logarithm and one for its product with n
+    make an exponent known to 7 n |log| units, and 8 units for each of exponential, sine and cosine are less
+    than 8 n.
+    """
     if n <= _FEW:
         result = np.ones_like(base)
         for bit in f"{n:b}":
             result = result * result * base if bit == "1" else result * result
-        return result, 2.0
-    with np.errstate(divide="ignore"):
-        logarithm = np.where(modulus > 0, np.log(base), -2000.0)
-    return np.exp(np.minimum(n * logarithm.real, 700.0) + 1j * (n * logarithm.imag)), 1 + np.abs(logarithm)
+        return result, np.full(len(base), 4 * n * UNIT)
+    logarithm = np.log(np.where(base == 0, 1e-300, base))  # below every error, and finite
+    return np.exp(n * logarithm), 8 * n * UNIT * (1 + np.abs(logarithm))
 
 
 def _chernoff(
     factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float, t: float, edge: int
 ) -> float:
-    """Bound the tilted mass beyond ``edge`` (above it for t > 0, below for t < 0) by E e^(t h (index - edge)).
+    """Bound the tilted mass beyond ``edge``, above for t > 0, below for t < 0: E e^(t h (index - edge)).
 
-    A step t h index is known to 2 units of itself, which e^step turns into its relative error, a positive sum and its logarithm
-    to 64 units of 1; the exponent then is a sum of as many terms as there are factors, which are large beside it.
+    The exponent is a sum of count * (peak + log moment) and of t h edge, each known to 2 units of the largest
+    step for the steps, 2 for their distance from the peak, 8 of the logarithm, and one for each product and
+    sum; a moment, a positive sum of exponentials, to 64 units of itself and to what underflows. 1e-6 covers
+    what is of second order.
     """
     exponent = -t * h * edge
     size, rounds = abs(exponent), 0
     for factor, vector in zip(factors, vectors, strict=True):
         steps = t * h * factor.index
         peak = float(np.max(steps))
-        moment = float(np.sum(vector * np.exp(steps - peak)))
-        if not moment > 0:
-            return 0.0
-        exponent += factor.count * (peak + np.log(moment))
-        size += factor.count * (float(np.max(np.abs(steps))) + abs(np.log(moment)))
+        log_moment = math.log(float(np.sum(vector * np.exp(steps - peak))) + len(vector) * TINY)
+        exponent += factor.count * (peak + log_moment)
+        size += factor.count * (float(np.max(np.abs(steps))) + abs(log_moment))
         rounds += factor.count
-    exponent += 1e-6 + UNIT * (64 * rounds + (8 + len(factors)) * size)
-    return float(np.exp(min(exponent, 700.0))) if not np.isnan(exponent) else np.inf
+    exponent += 1e-6 + UNIT * (64 * rounds + (16 + len(factors)) * size)
+    return math.exp(exponent) if exponent < 700 else math.inf
 
 
 def profile(
@@ -139,50 +150,63 @@ def profile(
     """
     over = compose(factors, [f.over for f in factors], h, window)
     under = compose(factors, [f.under for f in factors], h, window)
-    offset = float(sum(f.count * f.offset for f in factors))
-    loss = offset + h * (window.low + np.arange(window.size))
-    # |sum e_k g_k| <= ||e||_2 ||g||_2, and a sum over a lattice is at most integral/h + maximum (g is unimodal).
+    offsets = [f.count * f.offset for f in factors]
+    loss = math.fsum(offsets) + h * np.arange(window.low, window.low + window.size, dtype=float)
+    scale, more, less = _scale(factors, theta, loss)
+    # |sum e_k g_k| <= ||e||_2 ||g||_2, and a sum over a lattice is at most integral/h + maximum: g is
+    # unimodal, its maximum kappa, and the integral of its square 2/(a (a + 1) (a + 2)) with a = 2 theta - 2.
     kappa = np.exp((theta - 1) * np.log(theta - 1) - theta * np.log(theta))
-    square = 2 / ((2 * theta - 2) * (2 * theta - 1) * (2 * theta))
-    norm = np.sqrt(square / h + kappa**2)
-    exact = (
-        8 * window.size + 1000
-    ) * UNIT  # two recursions of positive terms, each factor rounded once a step
-    log_scale = sum(f.count * f.log_scale for f in factors)
-    exponent = log_scale - (theta - 1) * loss
-    scale_error = (
-        4
-        * UNIT
-        * (4 + sum(f.count * abs(f.log_scale) for f in factors) + np.abs((theta - 1) * loss) + abs(log_scale))
-    )
-    scale = np.exp(np.minimum(exponent, 700.0))
-    top = -np.expm1(sum(f.count * np.log1p(-min(f.top, 1 - 1e-16)) for f in factors))
+    norm = np.sqrt(2 / ((2 * theta - 2) * (2 * theta - 1) * (2 * theta)) / h + kappa**2)
+    exact = _rounding_of_tail(window.size, theta * h * window.size)
     with np.errstate(over="ignore", invalid="ignore"):
-        upper = (
-            scale
-            * (1 + scale_error)
-            * (_tail(over.mass, h, theta) * (1 + exact) + over.error * norm + over.high_tail)
-        )
-        lower = (
-            scale
-            * np.maximum(1 - scale_error, 0)
-            * (_tail(under.mass, h, theta) * (1 - exact) - under.error * norm)
-        )
-        lower -= scale * (1 + scale_error) * kappa * (under.low_tail + under.high_tail)
-    shift = sum(f.count * f.shift for f in factors) + 8 * UNIT * (
-        np.max(np.abs(loss)) + sum(f.count * abs(f.offset) for f in factors)
-    )
+        # The circular sum dominates the true one; what it winds round is at most kappa times the mass
+        # outside.
+        upper = _tail(over.mass, h, theta) * (1 + exact) + over.error * norm + over.high_tail
+        lower = _tail(under.mass, h, theta) * (1 - exact) - under.error * norm
+        outside = kappa * (under.low_tail + under.high_tail)
+        upper, lower = scale * more * upper, scale * less * lower - scale * more * outside
+    # A loss moves by what each factor's may, and by at most 4 units of what its place is added up from.
+    shift = math.fsum(f.count * f.shift for f in factors)
+    shift += 8 * UNIT * (float(np.max(np.abs(loss))) + math.fsum(map(abs, offsets)))
+    top = lost_mass([f.top for f in factors], [f.count for f in factors])  # to 16 units of itself
     with np.errstate(
         over="ignore", invalid="ignore"
-    ):  # losses beyond 1e16 nats may be known to no more than a hundred
+    ):  # losses beyond 1e16 nats may be known to no more than 100
         upper = np.minimum(upper * np.exp(shift) + (top * (1 + 16 * UNIT) + TINY), 1.0)
         lower = lower * np.exp(-np.sign(lower) * shift) + q_plus
     # Where the spectrum's error overflows nothing is known; the trivial bounds say so.
-    upper, lower = (
-        np.nan_to_num(upper, nan=1.0, posinf=1.0),
-        np.nan_to_num(lower, nan=-_NOTHING, posinf=-_NOTHING, neginf=-_NOTHING),
-    )
+    upper = np.nan_to_num(upper, nan=1.0, posinf=1.0)
+    lower = np.nan_to_num(lower, nan=-_NOTHING, posinf=-_NOTHING, neginf=-_NOTHING)
     return ProfileTable(loss + shift, upper, loss - shift, lower, q_plus)
+
+
+def _scale(factors: Sequence[TiltedFactor], theta: float, loss: Array) -> tuple[Array, Array, Array]:
+    """Return e^(K - (theta - 1) loss) and the factors 1 +- error that make it an upper and a lower bound.
+
+    Units: one for each product that makes up K and one for their exact sum; of (theta - 1) loss one for each
+    of two differences and the product, and two for the loss itself, whose sum of offsets and steps costs a
+    unit of either; a node of a factor was rounded by one of its offset; and 64 for two exponentials and what
+    is added up with them.
+    """
+    scales = [f.count * f.log_scale for f in factors]
+    log_scale, slope = math.fsum(scales), (theta - 1) * loss
+    size = (
+        math.fsum(map(abs, scales))
+        + abs(log_scale)
+        + theta * math.fsum(abs(f.count * f.offset) for f in factors)
+    )
+    error = 8 * UNIT * (8 + size + np.abs(slope))
+    return np.exp(np.minimum(log_scale - slope, 700.0)), 1 + error, np.maximum(1 - error, 0.0)
+
+
+def _rounding_of_tail(size: int, reach: float) -> float:
+    """Bound the relative rounding of ``_tail``: two recursions of positive terms over ``size`` steps.
+
+    A term d steps away carries d factors e^-x, known to 8 units and 2 x each: 8 d + 2 min(reach, 750), as
+    beyond e^-750 nothing is left. Powers add d/63 * 8, four levels of 82 roundings a recursion and 20 for its
+    coefficient 700.
+    """
+    return UNIT * (9 * size + 2 * min(reach, 750.0) + 700)
 
 
 def _tail(mass: Array, h: float, theta: float) -> Array:

@@ -1,4 +1,4 @@
-"""From laws and a question to a lattice: tilt, spacing, window and nodes. Choices only; validity does not rest on them."""
+"""From laws and a question to a lattice: choices only, on which validity does not rest."""
 
 from __future__ import annotations
 
@@ -35,11 +35,16 @@ def first_effort(factors: int, tol: float | None) -> Effort:
 
 
 _NEGLIGIBLE = 1e-14
+"""Tilted mass that may be left out: a few dozen times what the transforms round."""
+
 _STEEPEST = 690.0
 """Most a mass may be tilted up, as a logarithm: beyond, floats no longer hold what is tilted."""
 
 _MAX_LEVEL = 12
+"""Levels of coarser cells: from the twelfth on they are too few to matter."""
+
 _FINEST_COMMON = 2**14
+"""Nodes across the widest law up to which a spacing that all atoms share is worth having."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,7 @@ class Grid:
 
 
 def common_spacing(values: Array, finest: float) -> float | None:
-    """Return the largest g of which all values are multiples, up to rounding, or None if it is below ``finest``."""
+    """Return the largest g of which all values are multiples, up to rounding; None if below ``finest``."""
     g = 0.0
     for value in np.unique(np.abs(values)):
         a, b = float(value), g
@@ -72,7 +77,7 @@ def common_spacing(values: Array, finest: float) -> float | None:
 
 
 def on_one_lattice(laws: list[LossLaw]) -> bool:
-    """Whether all atoms of all laws are multiples of one spacing that is not absurdly fine: there the lattice is exact."""
+    """Whether all atoms are multiples of one spacing, not absurdly fine: there the lattice is exact."""
     gaps = [_distinct(np.diff(law.atoms.loss)) for law in laws if len(law.atoms.loss) > 1]
     widest = max((float(np.ptp(law.atoms.loss)) for law in laws if len(law.atoms.loss)), default=0.0)
     return not gaps or common_spacing(np.concatenate(gaps), widest / _FINEST_COMMON) is not None
@@ -87,7 +92,7 @@ def _distinct(values: Array) -> Array:
 def _spacing(
     laws: list[LossLaw], counts: list[int], theta: float, width: float, wanted: float, finest: float
 ) -> float:
-    """Return the largest h <= wanted that puts all atoms on their lattices, or a finer one if they have none in common."""
+    """Return the largest h <= wanted with all atoms on their lattices, a finer one if they share none."""
     gaps = [np.diff(law.atoms.loss) for law in laws]
     gaps = [gap[gap > 0] for gap in gaps]
     listed = [_distinct(gap) for gap in gaps]
@@ -97,7 +102,8 @@ def _spacing(
     if common is not None:
         exact = all(not law.continuous for law in laws) and common > finest
         return common if exact else common / float(np.ceil(common / max(wanted, finest)))
-    # An atom between nodes costs h/2 on the lower side of delta where it stands alone, less where neighbours are near.
+    # An atom between nodes costs h/2 on the lower side of delta where it stands alone, less where neighbours
+    # are near.
     cost = max(
         1e-3,
         sum(
@@ -187,7 +193,7 @@ def plan(
 
 
 def _indices(grid: Grid, which: int, law: LossLaw) -> Index:
-    """Return node indices of one factor: around every atom, or every point in the bulk and fewer in the tails."""
+    """Return node indices of one factor: around every atom, or all of the bulk and fewer in the tails."""
     low, high, offset = grid.ranges[which]
     first, last = int(np.floor((low - offset) / grid.h)) - 1, int(np.ceil((high - offset) / grid.h)) + 1
     if not law.continuous:
@@ -200,7 +206,7 @@ def _indices(grid: Grid, which: int, law: LossLaw) -> Index:
 
 
 def _graded(grid: Grid, which: int, first: int, last: int) -> Index:
-    """Return indices 2^j apart where the tilted tail is below 5e-4 4^-j: there the wider cell adds nothing to the error."""
+    """Return indices 2^j apart where the tilted tail is below 5e-4 4^-j, too light to be seen."""
     offset, weight, loss = grid.ranges[which][2], grid.tilted[which], grid.sketches[which].loss
     left, right = np.cumsum(weight), np.cumsum(weight[::-1])
     levels = int(np.clip(np.floor(np.log2(0.25 / (grid.h * grid.theta))), 0, _MAX_LEVEL))
@@ -233,7 +239,7 @@ def _graded(grid: Grid, which: int, first: int, last: int) -> Index:
 def factors(
     grid: Grid, laws: list[LossLaw], views: list[LossLaw], counts: list[int], *, reverse: bool
 ) -> list[TiltedFactor]:
-    """Discretise every factor on the grid; ``laws`` are in the base order, ``views`` and the grid in the asked one."""
+    """Discretise every factor; ``laws`` are in the base order, ``views`` and grid in the asked one."""
     found = []
     for which, (law, count) in enumerate(zip(laws, counts, strict=True)):
         index = _indices(grid, which, views[which])

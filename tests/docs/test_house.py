@@ -1,0 +1,49 @@
+"""What the house rules let a machine measure; ``ruff`` holds the lines to 110 columns."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = sorted((ROOT / "tradeoff").rglob("*.py"))
+LONGEST = 400
+
+OPEN = re.compile(
+    r"tradeoff/(__init__|sweeps|baselines|certificates|composition/(?!lattice/[adt].*s|lattice/[cfpr])|curves|families"
+    r"|filters|gdp|limits|loss|operators|spec|intervals/concave)"
+)
+"""Rooms whose constants still wait for their reasons; to be emptied."""
+
+
+def constants(path: Path) -> list[ast.stmt]:
+    """Return the upper-case assignments of a module with neither a docstring under them nor a comment at them."""
+    source = path.read_text(encoding="utf-8")
+    lines, body = ["", *source.splitlines()], ast.parse(source).body
+    found: list[ast.stmt] = []
+    for statement, following in zip(body, [*body[1:], None], strict=True):
+        if not isinstance(statement, ast.Assign | ast.AnnAssign) or not named(statement):
+            continue
+        under = isinstance(following, ast.Expr) and isinstance(following.value, ast.Constant)
+        above = lines[statement.lineno - 1].startswith("#")
+        beside = any("#" in line for line in lines[statement.lineno : (statement.end_lineno or 0) + 1])
+        if not (under or above or beside):
+            found.append(statement)
+    return found
+
+
+def named(statement: ast.Assign | ast.AnnAssign) -> bool:
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    names = [name.id for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+    return any(re.fullmatch(r"_?[A-Z][A-Z0-9_]+", name) for name in names)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_a_module_keeps_the_house_rules(path: Path) -> None:
+    text, waits = path.read_text(encoding="utf-8"), OPEN.match(path.relative_to(ROOT).as_posix())
+    assert len(text.splitlines()) <= LONGEST or waits
+    assert "noqa: SLF001" not in text or waits, "private access across modules"
+    assert waits or not [ast.unparse(each)[:60] for each in constants(path)], "constants without their reason"

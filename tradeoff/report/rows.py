@@ -1,0 +1,253 @@
+"""One method beside the exact bounds: its answers, how far they are off, and whether on the safe side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tradeoff.errors import TradeOffError
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.rounding import Array
+from tradeoff.report.answers import ASKED, Answer, Answers, finite
+from tradeoff.report.methods import Claim
+
+UNDER, SAFE, WITHIN = "under-reports", "safe", "within the bounds"
+"""Verdicts: certainly unsafe, certainly not, and not told by the exact bounds."""
+
+DECLINED = "declined"
+"""Verdict of a method that does not apply."""
+
+ALPHAS = np.unique(np.concatenate([np.linspace(0.0, 1.0, 101), np.geomspace(1e-6, 0.49, 28)]))
+"""The 129 type I errors where each method is looked at: by hundredths, and down to where tests are sharp."""
+
+Looked = Mapping[str, Sequence[tuple[float, Answer]]]
+"""What a method says beside what is exact, by what is answered."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One answer of one method beside the exact one.
+
+    Parameters
+    ----------
+    asked
+        The value asked at.
+    value
+        The method's answer.
+    error
+        Its difference to the middle of the exact bounds, or to the lower one where the upper is infinite.
+    under_reports
+        Whether it claims more privacy than there is, beyond the exact bounds: epsilon or delta too small,
+        beta too large.
+    undecided
+        Whether it lies between the exact bounds, so that they do not tell, and no theorem does.
+    """
+
+    asked: float
+    value: float
+    error: float
+    under_reports: bool
+    undecided: bool = False
+
+    def as_json(self, answered: str) -> dict[str, Any]:
+        """Return plain data; no answer is null."""
+        return {
+            ASKED[answered]: finite(self.asked),
+            "value": _plain(self.value),
+            "error": _plain(self.error),
+            "under_reports": self.under_reports,
+            "undecided": self.undecided,
+        }
+
+
+@dataclass(frozen=True)
+class Unsafe:
+    """Where a method claims more privacy than there is, and by how much at least.
+
+    Parameters
+    ----------
+    answered
+        What is answered: epsilon, delta or beta.
+    error
+        The answer less the exact bound it passes: positive for beta, negative for epsilon and delta.
+    asked
+        The delta, epsilon or alpha where.
+    """
+
+    answered: str
+    error: float
+    asked: float
+
+    def __str__(self) -> str:
+        return f"{self.answered} {self.error:+.1e} at {ASKED[self.answered]} = {self.asked:.2g}"
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain data."""
+        return {
+            "answered": self.answered,
+            ASKED[self.answered]: finite(self.asked),
+            "error": finite(self.error),
+        }
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one method answers, or why it does not.
+
+    Parameters
+    ----------
+    method
+        Its name in the registry or in the mapping given.
+    claim
+        What it answers with; None where it declined.
+    declined
+        Why, if it did.
+    entries
+        Its entries by what is answered: epsilon, delta, beta.
+    sup_error, sup_error_at
+        Signed difference beta - f of largest size among 129 type I errors, and where: positive on the unsafe
+        side. It is taken to the middle of the exact bounds, and says nothing between those type I errors.
+    unsafe
+        For epsilon, delta and beta the largest error on the unsafe side, among the questions and for beta
+        those type I errors too; empty where none is certain.
+    proved
+        Whether no answer lies between the exact bounds, or a theorem says that such answers are safe.
+    """
+
+    method: str
+    claim: Claim | None
+    declined: str = ""
+    entries: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)
+    sup_error: float = float("nan")
+    sup_error_at: float = float("nan")
+    unsafe: tuple[Unsafe, ...] = ()
+    proved: bool = False
+
+    @property
+    def under_reports(self) -> bool:
+        """Whether any answer, or the curve at any type I error looked at, is certainly on the unsafe side."""
+        return bool(self.unsafe)
+
+    @property
+    def verdict(self) -> str:
+        """One of "under-reports", "safe", "within the bounds" (they do not tell) and "declined"."""
+        if self.claim is None:
+            return DECLINED
+        return UNDER if self.unsafe else f"{SAFE if self.proved else WITHIN} ({self.claim.kind})"
+
+    @property
+    def worst(self) -> tuple[float, float] | None:
+        """Where beta is off most, and by how much; None where nothing was said."""
+        return (self.sup_error_at, self.sup_error) if np.isfinite(self.sup_error) else None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return plain data; infinity is the string ``"inf"``, no answer is null."""
+        if self.claim is None:
+            return {"method": self.method, "declined": self.declined}
+        return {
+            "method": self.method,
+            "name": self.claim.name,
+            "kind": self.claim.kind,
+            "source": self.claim.source,
+            **{name: [entry.as_json(name) for entry in self.entries[name]] for name in ASKED},
+            "sup_error": _plain(self.sup_error),
+            "sup_error_at": _plain(self.sup_error_at),
+            "under_reports": self.under_reports,
+            "verdict": self.verdict,
+            "unsafe": [each.as_json() for each in self.unsafe],
+        }
+
+
+def row_of(name: str, claim: Claim | str, exact: Answers, on_grid: Bounds) -> Row:
+    """Hold what a method claims, or the reason why it claims nothing, against the exact answers."""
+    if isinstance(claim, str):
+        return Row(name, None, claim)
+    entries = {answered: _entries(claim, answered, getattr(exact, answered)) for answered in ASKED}
+    looked = {
+        answered: [(e.value, a) for e, a in zip(entries[answered], getattr(exact, answered), strict=True)]
+        for answered in ASKED
+    }
+    beta = _value(claim.beta, ALPHAS)
+    if beta is not None:
+        looked["beta"] += [(v, Answer(*each)) for v, *each in zip(beta, ALPHAS, *on_grid, strict=True)]
+    proved = claim.kind == "bound" or _beyond(looked)
+    return Row(name, claim, "", entries, *_largest(beta, on_grid), _unsafe(looked), proved)
+
+
+def _is_safe(answered: str, value: float, exact: Answer) -> bool:
+    return value <= exact.lower if answered == "beta" else value >= exact.upper
+
+
+def _is_unsafe(answered: str, value: float, exact: Answer) -> bool:
+    return value > exact.upper if answered == "beta" else value < exact.lower
+
+
+def _unsafe(looked: Looked) -> tuple[Unsafe, ...]:
+    """Return the largest error past the exact bound on the unsafe side, for each kind of answer."""
+    found = {
+        answered: [
+            Unsafe(answered, float(value - (a.upper if answered == "beta" else a.lower)), float(a.asked))
+            for value, a in pairs
+            if _is_unsafe(answered, value, a)
+        ]
+        for answered, pairs in looked.items()
+    }
+    return tuple(max(each, key=lambda one: abs(one.error)) for each in found.values() if each)
+
+
+def _beyond(looked: Looked) -> bool:
+    """Whether every answer is past the exact bound on the safe side."""
+    pairs = ((answered, *pair) for answered, found in looked.items() for pair in found)
+    return all(np.isnan(value) or _is_safe(answered, value, a) for answered, value, a in pairs)
+
+
+def _entries(claim: Claim, answered: str, exact: Sequence[Answer]) -> tuple[Entry, ...]:
+    """Ask all questions of a kind at once, which costs least, or one by one where some have no answer."""
+    if not exact:
+        return ()
+    values = _value(getattr(claim, answered), np.array([each.asked for each in exact]))
+    if values is None and len(exact) > 1:
+        return tuple(entry for each in exact for entry in _entries(claim, answered, [each]))
+    known = [np.nan] if values is None else values
+    return tuple(_entry(claim, answered, float(v), a) for v, a in zip(known, exact, strict=True))
+
+
+def _entry(claim: Claim, answered: str, value: float, exact: Answer) -> Entry:
+    if np.isnan(value):
+        return Entry(exact.asked, float("nan"), float("nan"), under_reports=False)
+    found = max(value, 0.0)  # a loss below 0 is reported as 0, as the exact one is
+    unsafe = _is_unsafe(answered, found, exact)
+    open_ = not unsafe and not _is_safe(answered, found, exact) and claim.kind != "bound"
+    return Entry(exact.asked, found, _error(found, exact), unsafe, open_)
+
+
+def _error(found: float, exact: Answer) -> float:
+    if found == exact.lower == exact.upper:  # infinite ones too
+        return 0.0
+    return found - (exact.lower if np.isinf(exact.upper) else (exact.lower + exact.upper) / 2)
+
+
+def _value(answer: Any, at: Array) -> Array | None:
+    """Ask a method; None where it has no answer."""
+    if answer is None:
+        return None
+    try:
+        return np.atleast_1d(np.asarray(answer(at), dtype=float))
+    except TradeOffError:
+        return None
+
+
+def _largest(value: Array | None, on_grid: Bounds) -> tuple[float, float]:
+    """Return the signed error of beta of largest size, and where."""
+    error = np.full(1, np.nan) if value is None else value - (on_grid.lower + on_grid.upper) / 2
+    if np.isnan(error).all():
+        return float("nan"), float("nan")
+    k = int(np.nanargmax(np.abs(error)))
+    return float(error[k]), float(ALPHAS[k])
+
+
+def _plain(value: float) -> float | str | None:
+    return None if np.isnan(value) else finite(value)
