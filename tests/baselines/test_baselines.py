@@ -1,4 +1,4 @@
-"""Textbook numbers, and the promise that each is an upper bound on the exact epsilon wherever its conditions hold."""
+"""Textbook numbers, and the promise that each bounds the exact epsilon wherever its conditions hold."""
 
 import math
 

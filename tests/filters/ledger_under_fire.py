@@ -1,8 +1,10 @@
 """Sixteen processes hammer one ledger while ``kill -9`` hits them at random:
-``python tests/filters/ledger_under_fire.py --kills 300 --links 2``; with more links than one, they use it under several names.
+``python tests/filters/ledger_under_fire.py --kills 300 --links 2``; with more links than one, they use it
+under several names.
 
-Every grant is written to a log of its own after ``spend`` returned. At the end the ledger must hold all of them, in a chain that
-verifies, within the budget; and no process may have ended by anything but a refusal or the kill.
+Every grant is written to a log of its own after ``spend`` returned. At the end the ledger must hold all of
+them, in a chain that verifies, within the budget; and no process may have ended by anything but a refusal or
+the kill.
 """
 
 import argparse

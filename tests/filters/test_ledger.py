@@ -27,6 +27,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -85,7 +86,8 @@ def first_format(path, rows, *statements):
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute(
-            "CREATE TABLE entries (step INTEGER PRIMARY KEY, time TEXT, mechanism TEXT, totals TEXT, state TEXT, hash TEXT)"
+            "CREATE TABLE entries (step INTEGER PRIMARY KEY, time TEXT, mechanism TEXT, "
+            "totals TEXT, state TEXT, hash TEXT)"
         )
         db.execute(f"PRAGMA application_id = {0x74724F66}")
         db.execute("PRAGMA user_version = 1")
@@ -262,7 +264,7 @@ def test_threads_that_share_an_object_never_overspend(path):
 
 
 def struck(act, calls, moment, *, torn=False):
-    """Run ``act`` in a child that is killed at a call to the system; say whether it got so far, with the names of all calls."""
+    """Run ``act`` in a child killed at a call to the system; say whether it got so far, and the calls."""
     count = itertools.count()
 
     def deadly(name):
@@ -758,8 +760,8 @@ def test_another_libm_verifies_the_same_ledger(path, monkeypatch):
         ledger.spend(to.TotalVariation(0.01) @ to.Gaussian(0.1))
     ledger.spend(to.Gaussian(0.2))
     for name in ("log1p", "expm1"):
-        real = getattr(math, name)
-        monkeypatch.setattr(math, name, lambda x, real=real: math.nextafter(real(x), math.inf))
+        real = getattr(np, name)
+        monkeypatch.setattr(np, name, lambda x, real=real: np.nextafter(real(x), math.inf))
     assert totals(rebuilt(ledger.last)) != ledger.last.totals
     assert ledger.verify() == ledger.head
 

@@ -1,4 +1,4 @@
-"""What a filter promises in (epsilon, delta) is what its guarantee says, to the last bit: slack is paid from the budget."""
+"""What a filter promises is what its guarantee says, to the last bit: slack is paid from the budget."""
 
 import math
 from fractions import Fraction
@@ -120,7 +120,7 @@ def test_a_step_delta_that_leaves_nothing_is_named(build):
 
 
 def test_what_remains_is_taken_from_the_exact_sum():
-    """The sum is 1 - 2^-54 + 2^-107, which rounds to 1 - 2^-53 or 1: the rest is that of the sum, not of what it rounds to."""
+    """The sum is 1 - 2^-54 + 2^-107, which rounds to 1 - 2^-53 or 1: the rest is that of the sum itself."""
     budget = to.filters.PureDPFilter(1.0)
     for epsilon in (0.5, 0.5 - 2.0**-54, 2.0**-107):
         budget.spend(to.PureDP(epsilon))

@@ -1,4 +1,4 @@
-"""What every filter promises: exact sums, refusal without a trace, a state that survives, and no step it has no proof for."""
+"""What every filter promises: exact sums, refusal without a trace, a state that survives, proved steps."""
 
 import json
 import math

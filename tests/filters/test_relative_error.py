@@ -22,7 +22,7 @@ BROWNIAN = "Brownian, GDP filter"
 
 
 def affordable(counts, mu, overshoot):
-    """Count what fits into mu^2 if every count c stops at the variance with w = r (c - w), times the overshoot in 1/t."""
+    """Count what fits into mu^2 if each count c stops at the w = r (c - w), times the overshoot in 1/t."""
     half_width = np.asarray(counts, dtype=float) * 0.1 / 1.1
     return int(np.searchsorted(np.cumsum(overshoot * (1.959964 / half_width) ** 2), mu**2))
 

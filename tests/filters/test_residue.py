@@ -1,4 +1,4 @@
-"""The residue filter: its order against mpmath, its counts, and the worst an adaptive analyst can do, enumerated."""
+"""The residue filter: its order against mpmath, its counts, the worst adaptive analyst, enumerated."""
 
 import math
 from itertools import pairwise
@@ -241,7 +241,7 @@ def reversed_(answers):
 
 @pytest.mark.parametrize("rule", [greedy, reversed_])
 def test_the_worst_adaptive_analyst_stays_within_the_claim(rule):
-    """Enumerated, not sampled: seven responses chosen by the answers, then all that is left in one Gaussian step."""
+    """Enumerated, not sampled: seven responses chosen by the answers, then what is left in one Gaussian."""
     found = leaves(to.filters.ResidueFilter(1), rule, 7)
     epsilon = np.linspace(0, 4, 41)
     total = sum(mass * to.Gaussian(left.mu).bounds.delta(epsilon - loss).lower for loss, mass, left in found)
@@ -253,7 +253,7 @@ def test_the_worst_adaptive_analyst_stays_within_the_claim(rule):
 
 @pytest.mark.parametrize("after", [0, 1])
 def test_approximate_filters_hold_against_an_adaptive_analyst(after):
-    """Enumerated over hundreds of paths that meet again: responses of 0.1 after one answer and 0.05 after the other."""
+    """Enumerated over hundreds of paths that meet again: 0.1 after one answer and 0.05 after the other."""
     start = to.filters.ApproximateDPFilter(1, 0.05)
     paths, total = {(0.0, 0, 0.0): (1.0, start.state())}, 0.0
     while paths:

@@ -14,7 +14,7 @@ MANY = 2000
 
 
 def fits(draws, weight):
-    """Compare draws with the pmf proportional to ``weight``, cells of small expectation merged into the tails."""
+    """Compare draws with the pmf proportional to ``weight``, small cells merged into the tails."""
     reach = 2000
     mass = np.array([weight(abs(x)) for x in range(-reach, reach + 1)])
     expected = MANY * mass / mass.sum()

@@ -17,7 +17,7 @@ SURE = 1e-5
 
 
 class Basis:
-    """Source of 'noise' that gives run j the innovation 1 in round j and 0 in all others: answers become columns of L."""
+    """Source of 'noise' with innovation 1 for run j in round j, else 0: answers become columns of L."""
 
     def __init__(self):
         self.round = -1
@@ -160,7 +160,7 @@ def odometers():
     ids=lambda x: type(x).__name__,
 )
 def test_odometers_hold_at_every_time_at_once(odometer, least):
-    """Simulated, with steps that grow after every crossing of the middle: how often a run is ever above its bound."""
+    """Simulated, with steps that grow after crossings of the middle: how often a run passes its bound."""
     rng, runs = np.random.default_rng(3), 20_000
     clock, loss, ever = np.zeros(runs), np.zeros(runs), np.zeros(runs, dtype=bool)
     for _ in range(600):

@@ -188,7 +188,10 @@ BAD = [
             'kind = "subsampled-gaussian"\nnoise_multiplier = 1\nsample_rate = 0.5',
             "adjacency = 'replace-one'",
         ),
-        'mechanism[0].kind = "subsampled-gaussian" is stated for "add-remove" neighbours, and adjacency = "replace-one"',
+        (
+            'mechanism[0].kind = "subsampled-gaussian" is stated for "add-remove" neighbours, '
+            'and adjacency = "replace-one"'
+        ),
     ),
     ("title = ", "is not valid TOML"),
     ("[[mechanism]\n", "is not valid TOML"),

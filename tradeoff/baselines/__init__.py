@@ -1,4 +1,4 @@
-"""Textbook composition and calibration, to compare with: each a theorem, each an upper bound where its conditions hold."""
+"""Textbook composition and calibration, to compare with: theorems, upper bounds where they apply."""
 
 from tradeoff.baselines.calibration import (
     Calibration,

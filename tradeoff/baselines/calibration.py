@@ -6,12 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from tradeoff.baselines.result import number, probability, raised, rounds
+from tradeoff.baselines.result import number, probability, rounds
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
-from tradeoff.intervals.rounding import TINY
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import log, sqrt, whole
 
 
 @dataclass(frozen=True)
@@ -67,26 +68,15 @@ def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> C
     >>> to.baselines.classical_gaussian(0.5, 1e-5)
     scale 9.6896 for (0.5, 1e-05)-DP by classical Gaussian calibration
     """
-    e, d, size = (
-        number("epsilon", epsilon, 0, math.inf, open_low=True),
-        probability("delta", delta),
-        _sensitivity(sensitivity),
-    )
+    e, d, size = _loss(epsilon), probability("delta", delta), _sensitivity(sensitivity)
     if e >= 1:
         raise DomainError(
-            f"epsilon = {e:g} is outside (0, 1), where sqrt(2 log(1.25/delta)) sensitivity/eps is proved; use exact_gaussian"
+            f"epsilon = {e:g} is outside (0, 1), where sqrt(2 log(1.25/delta)) sensitivity/eps is proved; "
+            "use exact_gaussian"
         )
-    sigma = raised(math.sqrt(2 * math.log(1.25 / d)) * size / e)
-    source = "Dwork, Roth 2014, Theorem A.1"
-    return Calibration(
-        sigma,
-        e,
-        d,
-        "classical Gaussian calibration",
-        source,
-        Gaussian(raised(size / sigma)),
-        ("epsilon < 1",),
-    )
+    sigma = (sqrt(2 * log(1.25 / Bounds.of(d))) * size / e).upper
+    name, source = "classical Gaussian calibration", "Dwork, Roth 2014, Theorem A.1"
+    return Calibration(sigma, e, d, name, source, Gaussian(_over(size, sigma)), ("epsilon < 1",))
 
 
 def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calibration:
@@ -103,20 +93,18 @@ def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calib
 
     Notes
     -----
-    Balle, Wang 2018, Theorem 8; delta is the upper bound of the curve's dual, solved by bisection from the safe side.
+    Balle, Wang 2018, Theorem 8; delta is the upper bound of the curve's dual, solved by bisection from the
+    safe side.
     """
-    e, d, size = (
-        number("epsilon", epsilon, 0, math.inf),
-        probability("delta", delta),
-        _sensitivity(sensitivity),
+    e, d, size = number("epsilon", epsilon, 0), probability("delta", delta), _sensitivity(sensitivity)
+    mu = _largest_mu(e, d)
+    return Calibration(
+        _over(size, mu), e, d, "exact Gaussian calibration", "Balle, Wang 2018, Theorem 8", Gaussian(mu)
     )
-    mu = _largest_mu(float(e), d)
-    sigma = raised(size / mu)
-    return Calibration(sigma, e, d, "exact Gaussian calibration", "Balle, Wang 2018, Theorem 8", Gaussian(mu))
 
 
 def _largest_mu(epsilon: float, delta: float) -> float:
-    """Return the largest mu, but for bisection, at which the upper bound on delta(eps) is not above ``delta``."""
+    """Return the largest mu, but for bisection, with the upper bound on delta(eps) at most ``delta``."""
 
     def enough(mu: float) -> bool:
         return bool(Gaussian(mu).delta(epsilon) <= delta)
@@ -126,7 +114,7 @@ def _largest_mu(epsilon: float, delta: float) -> float:
         low, high = high, 2 * high
     while not enough(low):
         low, high = low / 2, low
-    while high / low > 1 + 1e-15 and low < (middle := (low + high) / 2) < high:
+    while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if enough(middle) else (low, middle)
     return low
 
@@ -153,20 +141,14 @@ def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibr
     >>> to.baselines.laplace_basic(1.0, n=10)
     scale 10 for (1, 0)-DP by Laplace noise, basic composition
     """
-    e, size, n = (
-        number("epsilon", epsilon, 0, math.inf, open_low=True),
-        _sensitivity(sensitivity),
-        rounds(n, 1),
-    )
-    scale = max(raised(n * size / e), TINY)
-    source = "Dwork, Roth 2014, Theorems 3.6 and 3.16"
-    return Calibration(
-        scale, e, 0.0, "Laplace noise, basic composition", source, Laplace(raised(size / scale, 4)) ** n
-    )
+    e, size, n = _loss(epsilon), _sensitivity(sensitivity), rounds(n, 1)
+    scale = (whole(n) * size / e).upper
+    name, source = "Laplace noise, basic composition", "Dwork, Roth 2014, Theorems 3.6 and 3.16"
+    return Calibration(scale, e, 0.0, name, source, Laplace(_over(size, scale)) ** n)
 
 
 def laplace_advanced(epsilon: Any, delta: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibration:
-    """Laplace noise for n queries under advanced composition: scale sensitivity sqrt(n/(2 rho)), rho = eps^2/(4 log(1/delta) + 4 eps).
+    """Laplace noise for n queries under advanced composition: scale sensitivity sqrt(n/(2 rho)).
 
     Parameters
     ----------
@@ -177,8 +159,8 @@ def laplace_advanced(epsilon: Any, delta: Any, *, n: Any = 1, sensitivity: Any =
 
     Notes
     -----
-    Each query is sensitivity^2/(2 scale^2)-zCDP, their sum rho, and rho + 2 sqrt(rho log(1/delta)) <= eps (Bun, Steinke 2016,
-    Propositions 1.3 and 1.4).
+    Each query is sensitivity^2/(2 scale^2)-zCDP, their sum rho = eps^2/(4 log(1/delta) + 4 eps), and
+    rho + 2 sqrt(rho log(1/delta)) <= eps (Bun, Steinke 2016, Propositions 1.3 and 1.4).
 
     Examples
     --------
@@ -186,21 +168,22 @@ def laplace_advanced(epsilon: Any, delta: Any, *, n: Any = 1, sensitivity: Any =
     >>> to.baselines.laplace_advanced(1.0, 1e-6, n=1000)
     scale 172.14 for (1, 1e-06)-DP by Laplace noise, advanced composition
     """
-    e, size, n = (
-        number("epsilon", epsilon, 0, math.inf, open_low=True),
-        _sensitivity(sensitivity),
-        rounds(n, 1),
-    )
+    e, size, n = _loss(epsilon), _sensitivity(sensitivity), rounds(n, 1)
     d = probability("delta", delta)
-    spread = (
-        math.sqrt(n / 2) * math.sqrt(4 * -math.log(d) + 4 * e) / e
-    )  # sqrt(n/(2 rho)), without forming eps^2
-    scale = max(raised(size * spread), TINY)
-    source = "Bun, Steinke 2016, Propositions 1.3 and 1.4"
-    return Calibration(
-        scale, e, d, "Laplace noise, advanced composition", source, Laplace(raised(size / scale, 4)) ** n
-    )
+    spread = sqrt(whole(n) / 2) * (2 * sqrt(e - log(d))) / e  # sqrt(n/(2 rho)), without forming eps^2
+    scale = (size * spread).upper
+    name, source = "Laplace noise, advanced composition", "Bun, Steinke 2016, Propositions 1.3 and 1.4"
+    return Calibration(scale, e, d, name, source, Laplace(_over(size, scale)) ** n)
+
+
+def _over(size: float, scale: float) -> float:
+    """Return size/scale, rounded up; 0 where the scale is infinite."""
+    return float((Bounds.of(size) / scale).upper) if scale < math.inf else 0.0
+
+
+def _loss(value: Any) -> float:
+    return number("epsilon", value, 0, open_low=True)
 
 
 def _sensitivity(value: Any) -> float:
-    return number("sensitivity", value, 0, math.inf, open_low=True)
+    return number("sensitivity", value, 0, open_low=True)

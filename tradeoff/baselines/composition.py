@@ -1,4 +1,4 @@
-"""Composition theorems for (epsilon, delta): basic, advanced in both textbook forms, optimal for identical mechanisms."""
+"""Composition theorems for (epsilon, delta): basic, advanced in both forms, optimal for equals."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import Any, Literal, get_args
 
 from numpy.typing import ArrayLike
 
-from tradeoff.baselines.result import Baseline, number, probability, raised, rounds, total
+from tradeoff.baselines.result import Baseline, number, probability, rounds
 from tradeoff.curves.parameters import choice, losses
 from tradeoff.errors import DomainError
 from tradeoff.families.approximate_dp import approximate_dp
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import expm1, log, sqrt, total, whole
+from tradeoff.intervals.rounding import Array
 
 Form = Literal["heterogeneous", "k-fold"]
 
@@ -38,15 +41,15 @@ def basic_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
     (0.75, 2e-06)-DP by basic composition
     """
     e, d = losses(epsilon, delta)
-    n = rounds(n)
-    loss, failure = raised(total(e, n)), min(raised(total(d, n)), 1.0)
+    times = whole(rounds(n))
+    loss, failure = (times * total(e)).upper, min((times * total(d)).upper, 1.0)
     return Baseline(loss, failure, "basic composition", "Dwork, Roth 2014, Theorem 3.16", (_ADAPTIVE,))
 
 
 def advanced_composition(
     epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1, slack: Any, form: Form = "heterogeneous"
 ) -> Baseline:
-    """Compose with a square root: eps = sum eps_j^2/2 + sqrt(2 log(1/slack) sum eps_j^2), delta = slack + sum delta_j.
+    """Compose with a square root: eps = V/2 + sqrt(2 log(1/slack) V), V = sum eps_j^2; slack + sum delta_j.
 
     Parameters
     ----------
@@ -60,8 +63,9 @@ def advanced_composition(
 
     Notes
     -----
-    Heterogeneous: pure eps_j-DP is eps_j^2/2-zCDP (Bun, Steinke 2016), and the Gaussian tail of the loss. k-fold: Dwork,
-    Rothblum, Vadhan 2010 (Dwork, Roth 2014, Theorem 3.20). Neither is below basic composition for few or lossy mechanisms.
+    Heterogeneous: pure eps_j-DP is eps_j^2/2-zCDP (Bun, Steinke 2016), and the Gaussian tail of the loss.
+    k-fold: Dwork, Rothblum, Vadhan 2010 (Dwork, Roth 2014, Theorem 3.20). Neither is below basic composition
+    for few or lossy mechanisms.
 
     Examples
     --------
@@ -72,36 +76,35 @@ def advanced_composition(
     (6.30823, 1e-06)-DP by advanced composition, k-fold
     """
     e, d = losses(epsilon, delta)
-    n, paid = rounds(n), probability("slack", slack)
+    times, paid = whole(rounds(n)), probability("slack", slack)
     choice("form", form, get_args(Form))
-    failure = min(raised(paid + total(d, n)), 1.0)
-    norm = math.sqrt(n) * math.hypot(
-        *e.tolist()
-    )  # the squares of small losses would be 0, those of large ones infinite
-    root = math.sqrt(2 * -math.log(paid)) * norm
+    failure = min((paid + times * total(d)).upper, 1.0)
+    norm = sqrt(times) * _norm(e)
+    root = sqrt(-2 * log(paid)) * norm
     if form == "heterogeneous":
         source = "Bun, Steinke 2016, with the sub-Gaussian tail of the loss"
-        return Baseline(raised(norm * norm / 2 + root), failure, "advanced composition", source, (_ADAPTIVE,))
+        loss = (norm * norm / 2 + root).upper
+        return Baseline(loss, failure, "advanced composition", source, (_ADAPTIVE,))
     if len(e) and (e[0] != e).any():
         raise DomainError(
             f"epsilon = {epsilon!r}: the k-fold form takes equal losses; use form='heterogeneous'"
         )
-    drift = total((each * _expm1(each) for each in e.tolist()), n)
-    return Baseline(
-        raised(root + drift),
-        failure,
-        "advanced composition, k-fold",
-        "Dwork, Roth 2014, Theorem 3.20",
-        (_ADAPTIVE, "equal epsilon"),
-    )
+    drift = times * len(e) * (e[0] * expm1(e[0]) if len(e) else 0.0)
+    name, source = "advanced composition, k-fold", "Dwork, Roth 2014, Theorem 3.20"
+    return Baseline((root + drift).upper, failure, name, source, (_ADAPTIVE, "equal epsilon"))
 
 
-def _expm1(x: float) -> float:
-    return math.expm1(x) if x < 700 else math.inf
+def _norm(losses: Array) -> Bounds:
+    """Bound the root of the sum of squares, in parts of the largest loss: no square is 0 or infinite."""
+    most = float(losses.max(initial=0.0))
+    if most == 0:
+        return Bounds.of(0.0)
+    squares = (Bounds.of(losses) / most) ** 2
+    return most * sqrt(total(map(Bounds, squares.lower, squares.upper)))
 
 
 def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any) -> Baseline:
-    """Compose n equal (eps, delta)-DP mechanisms optimally: the least epsilon that holds for all of them at ``at_delta``.
+    """Compose n equal (eps, delta)-DP mechanisms optimally: the least epsilon of all of them at ``at_delta``.
 
     Parameters
     ----------
@@ -114,8 +117,9 @@ def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any
 
     Notes
     -----
-    Kairouz, Oh, Viswanath 2015, Theorem 3.3: the curve is f_{eps,0}^n (x) f_{0,delta}^n, and its dual is solved exactly.
-    For unequal mechanisms the optimum is #P-hard (Murtagh, Vadhan 2016); compose the curves instead.
+    Kairouz, Oh, Viswanath 2015, Theorem 3.3: the curve is f_{eps,0}^n (x) f_{0,delta}^n, and its dual is
+    solved exactly. For unequal mechanisms the optimum is #P-hard (Murtagh, Vadhan 2016); compose the curves
+    instead.
 
     Examples
     --------
@@ -126,10 +130,5 @@ def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any
     n, target = rounds(n), probability("at_delta", at_delta)
     e, d = number("epsilon", epsilon, 0, math.inf), number("delta", delta, 0, 1, open_high=False)
     found = (approximate_dp(e, d) ** n).epsilon(target)
-    return Baseline(
-        max(float(found), 0.0),
-        target,
-        "optimal composition",
-        "Kairouz, Oh, Viswanath 2015, Theorem 3.3",
-        (_ADAPTIVE, "equal epsilon and delta"),
-    )
+    name, source = "optimal composition", "Kairouz, Oh, Viswanath 2015, Theorem 3.3"
+    return Baseline(max(float(found), 0.0), target, name, source, (_ADAPTIVE, "equal epsilon and delta"))

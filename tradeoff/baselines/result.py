@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +12,9 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import SymbolError
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.intervals.rounding import UNIT, up
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import exp
+from tradeoff.intervals.rounding import up
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,14 @@ class Baseline:
 
     @property
     def guarantee(self) -> TradeOff:
-        """Return f_{epsilon,delta}, a certified curve, which may enter products; of one order 1 - delta - e^eps alpha alone."""
+        """Return f_{epsilon,delta}, a certified curve; of one order 1 - delta - e^eps alpha alone."""
         if math.isinf(self.epsilon):
             return TotalVariation(1.0)  # no privacy
         both = approximate_dp(self.epsilon, self.delta)
         if not self.one_order or self.delta >= 1:
             return both
-        height = (1 - self.delta) * (1 - 4 * UNIT)
-        return PiecewiseLinear([0.0, height * math.exp(-self.epsilon) * (1 - 8 * UNIT)], [height, 0.0])
+        height = (1 - Bounds.of(self.delta)).lower
+        return PiecewiseLinear([0.0, (height * exp(-self.epsilon)).lower], [height, 0.0])
 
     def __repr__(self) -> str:
         return f"({float(f'{self.epsilon:.6g}')}, {float(f'{self.delta:.6g}')})-DP by {self.name}"
@@ -56,16 +57,14 @@ def raised(value: float, ulps: float = 64) -> float:
     return float(up(value, ulps)) if 0 < value < math.inf else value
 
 
-def total(values: Iterable[float], n: int = 1) -> float:
-    """Return n times the sum of losses; +inf where no float holds it."""
-    try:
-        return n * math.fsum(values) if n else 0.0
-    except OverflowError:
-        return math.inf
-
-
 def number(
-    name: str, value: Any, low: float, high: float, *, open_low: bool = False, open_high: bool = True
+    name: str,
+    value: Any,
+    low: float,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = True,
 ) -> float:
     """Return a checked float; a textbook formula takes no symbols."""
     checked = real(name, value, low, high, open_low=open_low, open_high=open_high)

@@ -8,12 +8,10 @@ from typing import NamedTuple
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import real
 from tradeoff.errors import KindError
-from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.filters.base import SLACK, AdditiveFilter
+from tradeoff.filters.base import AdditiveFilter, widened
 from tradeoff.filters.costs import pure_loss, square
-from tradeoff.filters.zcdp import rho_for
-from tradeoff.intervals.rounding import UNIT
+from tradeoff.filters.zcdp import Converted
 
 
 class PureDPFilter(AdditiveFilter):
@@ -49,24 +47,16 @@ class PureDPFilter(AdditiveFilter):
         self.epsilon = float(real("epsilon", epsilon, 0, 1e300))
         super().__init__(self.epsilon)
 
-    @property
-    def parameters(self) -> dict[str, float]:
-        return {"epsilon": self.epsilon}
-
     def _asked(self, curve: TradeOff) -> tuple[float]:
         epsilon, delta = pure_loss(curve)
         if delta > 0 or math.isinf(epsilon):
-            raise KindError(
-                f"{curve!r} is epsilon-DP for no epsilon, as its losses are unbounded; spend it in an ApproximateDPFilter"
-            )
+            why = "as its losses are unbounded; spend it in an ApproximateDPFilter"
+            raise KindError(f"{curve!r} is epsilon-DP for no epsilon, {why}")
         return (epsilon,)
-
-    def _shown(self, asked: tuple[float, ...]) -> float:
-        return asked[0]
 
     def guarantee(self) -> TradeOff:
         """Curve of the whole interaction: f_{epsilon,0}, with epsilon widened by the slack of the sum."""
-        return PureDP(self.epsilon * (1 + SLACK + 16 * UNIT))
+        return PureDP(widened(self.epsilon))
 
 
 class Approximate(NamedTuple):
@@ -76,8 +66,10 @@ class Approximate(NamedTuple):
     delta: float
 
 
-class ApproximateDPFilter(AdditiveFilter):
-    """Grant steps while sqrt(2 log(1/delta') V) + V/2 <= epsilon, V = sum eps_k^2, and sum delta_k <= step_delta: (epsilon, delta)-DP.
+class ApproximateDPFilter(Converted):
+    """Grant steps while sqrt(2 log(1/delta') V) + V/2 <= epsilon, V = sum eps_k^2: (epsilon, delta)-DP.
+
+    The steps' own deltas stay within step_delta.
 
     Parameters
     ----------
@@ -95,9 +87,10 @@ class ApproximateDPFilter(AdditiveFilter):
 
     Notes
     -----
-    Whitehouse, Ramdas, Wu, Rogers 2023, Theorem 1: advanced composition at no loss for adaptivity. A step is charged the least
-    (eps, delta) with delta its mass at infinite loss; state another pair as ``approximate_dp(eps, delta)``. ``spent``, ``remaining``
-    and ``budget`` are pairs (sum of eps^2, sum of delta).
+    Whitehouse, Ramdas, Wu, Rogers 2023, Theorem 1: advanced composition at no loss for adaptivity. A step is
+    charged the least (eps, delta) with delta its mass at infinite loss; state another pair as
+    ``approximate_dp(eps, delta)``. ``spent``, ``remaining`` and ``budget`` are pairs (sum of eps^2, sum of
+    delta).
 
     Examples
     --------
@@ -110,17 +103,9 @@ class ApproximateDPFilter(AdditiveFilter):
     """
 
     kind = "approximate-dp"
-
-    def __init__(self, epsilon: float, delta: float, *, step_delta: float = 0.0) -> None:
-        self.epsilon = float(real("epsilon", epsilon, 0, 1e150))
-        self.delta = float(real("delta", delta, 0, 1, open_low=True, open_high=True))
-        self.step_delta = float(real("step_delta", step_delta, 0, self.delta, open_high=True))
-        # V/2 is the rho of the same sums.
-        super().__init__(2 * rho_for(self.epsilon, self.delta, self.step_delta), self.step_delta)
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        return {"epsilon": self.epsilon, "delta": self.delta, "step_delta": self.step_delta}
+    amounts = Approximate
+    largest = 1e150
+    per_rho = 2.0  # V/2 is the rho of the same sums
 
     def _asked(self, curve: TradeOff) -> tuple[float, float]:
         epsilon, delta = pure_loss(curve)
@@ -130,10 +115,3 @@ class ApproximateDPFilter(AdditiveFilter):
                 "and spend approximate_dp(curve.epsilon(delta), delta)"
             )
         return square(epsilon), delta
-
-    def _shown(self, asked: tuple[float, ...]) -> Approximate:
-        return Approximate(*asked)
-
-    def guarantee(self) -> TradeOff:
-        """Curve of the whole interaction: f_{epsilon,delta}, as promised to the last bit: the slack of the sums is paid from the budget."""
-        return approximate_dp(self.epsilon, self.delta)

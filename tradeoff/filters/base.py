@@ -5,28 +5,36 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import cache, lru_cache
+from inspect import signature
 from typing import Any, ClassVar, Self
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import count
 from tradeoff.errors import BudgetExceeded, DomainError
-from tradeoff.filters.costs import above
+from tradeoff.filters.costs import REMEMBERED
 from tradeoff.filters.shared import Shared
 from tradeoff.filters.steps import Step, adjacency_of, curve_of
 from tradeoff.filters.sums import ExactSum
+from tradeoff.intervals.bounds import Bounds
 
 SLACK = 1e-12
-"""Relative excess of a sum over its limit that is put down to rounding; ``guarantee()`` carries it."""
+"""Relative excess of a sum over its limit that is put down to rounding; ``guarantee()`` carries it.
+
+Costs are rounded up by some 1e-15 of themselves, so that equal parts of a limit fit whatever their number.
+"""
 
 KINDS: dict[str, type[Filter]] = {}
 """Filters by the name they have in a stored state."""
 
 
 class Filter(Shared, ABC):
-    """Budget for steps chosen in view of earlier answers: it grants a step, or refuses it and records nothing.
+    """Budget for steps chosen in view of earlier answers: it grants a step, or refuses and records nothing.
 
-    Whatever rule chooses the steps, the whole interaction satisfies ``guarantee()``. Threads may share a filter: check and record are
-    one step. A copy, a pickle and what a fork leaves in the child are second budgets, which know what was spent before and not what
-    the first one grants from then on; processes share one budget through a ``Ledger``.
+    Whatever rule chooses the steps, the whole interaction satisfies ``guarantee()``. Threads may share a
+    filter: check and record are one step. A copy, a pickle and what a fork leaves in the child are second
+    budgets, which know what was spent before and not what the first one grants from then on; processes share
+    one budget through a ``Ledger``.
     """
 
     kind: ClassVar[str]
@@ -42,12 +50,12 @@ class Filter(Shared, ABC):
         if "kind" in cls.__dict__:
             KINDS[cls.kind] = cls
 
-    # What a subclass answers.
-
     @property
-    @abstractmethod
     def parameters(self) -> dict[str, Any]:
-        """Arguments that build the same filter, unspent."""
+        """Arguments that build the same filter, unspent; each is kept under its own name."""
+        return {name: getattr(self, name) for name in _arguments(type(self))}
+
+    # What a subclass answers.
 
     @property
     @abstractmethod
@@ -66,7 +74,10 @@ class Filter(Shared, ABC):
 
     @abstractmethod
     def guarantee(self) -> TradeOff:
-        """Curve of the whole interaction, for every pair of neighbours in both orders: a lower bound."""
+        """Curve of the whole interaction, for every pair of neighbours in both orders: a lower bound.
+
+        It does not depend on what was spent: a rule may have stopped because of what it saw.
+        """
 
     @abstractmethod
     def _asked(self, curve: TradeOff) -> Any:
@@ -89,8 +100,8 @@ class Filter(Shared, ABC):
         """Return what was spent as plain data."""
 
     @abstractmethod
-    def _restore(self, sums: Any) -> None:
-        """Take over what ``_sums`` returned."""
+    def restore(self, sums: Any) -> None:
+        """Take over the sums of a stored state, as ``from_state`` does."""
 
     def _read(self, step: Any) -> Any:
         """Return what ``_asked`` is given of a step: its curve."""
@@ -139,12 +150,10 @@ class Filter(Shared, ABC):
             self.steps, self.adjacency = self.steps + 1, adjacency
 
     def _refusal(self, asked: Any) -> BudgetExceeded:
-        requested, spent, remaining, budget = self._shown(asked), self.spent, self.remaining, self.budget
-        shown = [_written(amount) for amount in (requested, remaining, budget, spent)]
-        message = "the step asks for {}, and {} of {} remains ({} spent in {} steps)".format(
-            *shown, self.steps
-        )
-        return BudgetExceeded(message, spent, requested, remaining, budget)
+        amounts = self.spent, self._shown(asked), self.remaining, self.budget
+        spent, requested, remaining, budget = map(_written, amounts)
+        there = f"{remaining} of {budget} remains ({spent} spent in {self.steps} steps)"
+        return BudgetExceeded(f"the step asks for {requested}, and {there}", *amounts)
 
     def state(self) -> dict[str, Any]:
         """Return all that the filter knows as plain data that JSON holds without loss."""
@@ -163,9 +172,10 @@ class Filter(Shared, ABC):
         try:
             family = KINDS[state["kind"]]
             found = family(**state["parameters"])
-            found._restore(state["sums"])  # noqa: SLF001 - the filter's own class
-            found.steps, found.adjacency = int(state["steps"]), state["adjacency"]
-        except (KeyError, TypeError, ValueError) as error:
+            found.restore(state["sums"])
+            found.steps = count("steps", state["steps"])
+            found.adjacency = _neighbours(state["adjacency"])
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise DomainError(
                 f"{state!r} is no state of a filter ({type(error).__name__}: {error})"
             ) from error
@@ -175,21 +185,23 @@ class Filter(Shared, ABC):
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
-        return f"{type(self).__name__}({inside}): {_written(self.spent)} of {_written(self.budget)} spent in {self.steps} steps"
+        told = f"{_written(self.spent)} of {_written(self.budget)} spent in {self.steps} steps"
+        return f"{type(self).__name__}({inside}): {told}"
 
 
 class AdditiveFilter(Filter):
-    """Filter that grants a step while each of its resources, summed over the steps, stays within its limit."""
+    """Filter that grants a step while each resource, summed over the steps, stays within its limit."""
+
+    amounts: ClassVar[type] = float
+    """What its amounts are shown as: a number, or a pair with names."""
 
     def __init__(self, *limits: float) -> None:
         self.limits = limits
         self.totals = tuple(ExactSum() for _ in limits)
 
     def _fits(self, asked: tuple[float, ...]) -> bool:
-        return all(
-            total.value(more) <= limit * (1 + SLACK)
-            for total, more, limit in zip(self.totals, asked, self.limits, strict=True)
-        )
+        each = zip(self.totals, asked, self.limits, strict=True)
+        return all(total.bounds(more).upper <= _allowed(limit) for total, more, limit in each)
 
     def _record(self, asked: tuple[float, ...]) -> None:
         # All sums change at once, so that who reads without the lock never reads half a step.
@@ -198,7 +210,8 @@ class AdditiveFilter(Filter):
     def _sums(self) -> list[list[float]]:
         return [list(total.partials) for total in self.totals]
 
-    def _restore(self, sums: Any) -> None:
+    def restore(self, sums: Any) -> None:
+        """Take over the sums of a stored state, as ``from_state`` does."""
         if len(sums) != len(self.limits) or not all(math.isfinite(x) for partials in sums for x in partials):
             raise DomainError(f"{sums!r} are not {len(self.limits)} finite sums")
         totals = tuple(ExactSum(map(float, partials)) for partials in sums)
@@ -206,19 +219,42 @@ class AdditiveFilter(Filter):
             raise DomainError(f"{sums!r} holds a negative sum; nothing is ever given back")
         self.totals = totals
 
+    def _shown(self, asked: tuple[float, ...]) -> Any:
+        return self.amounts(*asked)
+
     @property
     def budget(self) -> Any:
         return self._shown(self.limits)
 
     @property
     def spent(self) -> Any:
-        return self._shown(tuple(above(total.value()) for total in self.totals))
+        return self._shown(tuple(total.bounds().upper for total in self.totals))
 
     @property
     def remaining(self) -> Any:
-        return self._shown(
-            tuple(total.left(limit) for limit, total in zip(self.limits, self.totals, strict=True))
-        )
+        return self._shown(tuple(map(ExactSum.left, self.totals, self.limits)))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _allowed(limit: float) -> float:
+    """Return the most that a sum within ``limit`` may come to, its slack included, rounded down."""
+    return max(limit, float((Bounds.of(limit) * (1 + SLACK)).lower))
+
+
+def widened(limit: float) -> float:
+    """Return that most, rounded up."""
+    return float((Bounds.of(limit) * (1 + SLACK)).upper)
+
+
+@cache
+def _arguments(family: type[Filter]) -> tuple[str, ...]:
+    return tuple(signature(family).parameters)
+
+
+def _neighbours(adjacency: Any) -> str | None:
+    if not isinstance(adjacency, str | None):
+        raise TypeError(f"adjacency = {adjacency!r} is neither text nor None")
+    return adjacency
 
 
 def _written(amount: Any) -> str:

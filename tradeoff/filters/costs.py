@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import lru_cache
 
-from scipy.special import erfinv, log_expit, ndtri_exp
+from scipy.special import erfinv
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.tensor import Tensor
@@ -14,31 +15,24 @@ from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.intervals.rounding import UNIT
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import exp, log1p, total, whole
+from tradeoff.intervals.normal import quantile_above
+from tradeoff.intervals.rounding import TINY, UNIT
 
 REMEMBERED = 256
-"""Costs kept by each function below: a question and the grant that follows ask the same, and each key holds a curve with its tables."""
+"""Costs kept by each function: a question and its grant ask the same, and a key holds a curve's tables."""
 
 
-def square(x: float) -> float:
-    """Return x^2, rounded up: positive when x is, infinite beyond the floats; half of it is rounded up as well.
+def square(x: float, times: float = 1.0) -> float:
+    """Return x^2, or some times it, rounded up: positive when x is, infinite beyond the floats.
 
     Examples
     --------
-    >>> square(1e-200) / 2 > 0, square(1e200)
+    >>> square(1e-200, 0.5) > 0, square(1e200)
     (True, inf)
     """
-    return max(above(above(x * x)), 1e-323) if x > 0 else 0.0
-
-
-def above(x: float) -> float:
-    """Return the next float above a positive ``x``: one rounding to nearest is undone."""
-    return math.nextafter(x, math.inf) if x > 0 else x
-
-
-def below(x: float) -> float:
-    """Return the next float below a positive ``x``."""
-    return math.nextafter(x, 0.0)
+    return float((Bounds.of(x) * x * times).upper)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -57,54 +51,65 @@ def gdp_mu(curve: TradeOff) -> float:
 
 def _pure_mu(epsilon: float) -> float:
     """Return -2 Phi^-1(1/(1 + e^eps)), attained at the corner of f_{eps,0}, rounded up."""
-    half = math.sqrt(2) * erfinv(math.tanh(epsilon / 2)) if epsilon < 1 else -ndtri_exp(log_expit(-epsilon))
-    return float(2 * half) * (1 + 64 * UNIT)
+    if epsilon >= 1:
+        return 2 * quantile_above((epsilon + log1p(exp(-epsilon))).upper)
+    if epsilon == 0:
+        return 0.0
+    # Five functions and products, good to a few units each, and to a least float below the normal ones.
+    return math.sqrt(8) * float(erfinv(math.tanh(epsilon / 2))) * (1 + 64 * UNIT) + 4 * TINY
 
 
 def pure_loss(curve: TradeOff) -> tuple[float, float]:
-    """Return (epsilon, delta) with f >= f_{eps,delta} and f^-1 too: the largest finite loss, and the mass beyond it."""
+    """Return (epsilon, delta) with f, f^-1 >= f_{eps,delta}: the largest finite loss and the mass beyond."""
     orders = (curve,) if curve.symmetric else (curve, curve.inverse())
-    return max(0.0, *(order.sup_loss for order in orders)), max(
-        float(order.mass_at_infinity.upper) for order in orders
-    )
+    epsilon = max(0.0, *(order.sup_loss for order in orders))
+    return epsilon, max(float(order.mass_at_infinity.upper) for order in orders)
 
 
 @lru_cache(maxsize=REMEMBERED)
 def zcdp(curve: TradeOff) -> tuple[float, float]:
-    """Return (rho, delta) such that both orders are delta-approximately rho-zCDP; rho is inf where none is proved."""
+    """Return (rho, delta) with both orders delta-approximately rho-zCDP; rho is inf where none is proved."""
     if isinstance(curve, DiscreteGaussianCurve):
         # As for the normal law of the same sigma (Canonne, Kamath, Steinke 2020, Proposition 5).
-        return square(curve.shift / curve.sigma * (1 + 2 * UNIT)) / 2, 0.0
+        return square((Bounds.of(curve.shift) / curve.sigma).upper, 0.5), 0.0
     if isinstance(curve, Tensor):
         parts = [(n, zcdp(factor)) for factor, n in curve.factors.items()]
-        sums = (math.fsum(n * cost[side] for n, cost in parts) for side in (0, 1))
-        return tuple(x * (1 + 8 * UNIT) for x in sums)  # type: ignore[return-value]  # two of them
+        return _counted((n, rho) for n, (rho, _) in parts), _counted((n, delta) for n, (_, delta) in parts)
     epsilon, delta = pure_loss(curve)
-    # (eps, delta)-DP is delta-approximately eps^2/2-zCDP (Bun, Steinke 2016, Proposition 1.4), and mu-GDP is mu^2/2-zCDP.
-    return square(epsilon if delta > 0 else min(epsilon, gdp_mu(curve))) / 2, delta
+    # mu-GDP is mu^2/2-zCDP, and (eps, delta)-DP delta-approximately eps^2/2-zCDP (Bun, Steinke 2016).
+    return square(epsilon if delta > 0 else min(epsilon, gdp_mu(curve)), 0.5), delta
+
+
+def _counted(costs: Iterable[tuple[int, float]]) -> float:
+    """Return the sum of costs with their counts, rounded up."""
+    return float(total(whole(n) * cost for n, cost in costs).upper)
 
 
 @lru_cache(maxsize=REMEMBERED)
 def renyi(curve: TradeOff, order: float) -> float:
-    """Return a bound on the Renyi divergence of the order, for both orders of the pair; inf where none is proved."""
+    """Bound the Renyi divergence of the order, for both orders of the pair; inf where no bound is proved."""
     match curve:
         case Gaussian(mu=mu):
-            return float(order * square(mu) / 2 * (1 + 8 * UNIT))
+            return square(mu, order / 2)
         case Tensor(factors=factors):
-            return math.fsum(n * renyi(factor, order) for factor, n in factors.items()) * (1 + 8 * UNIT)
+            return _counted((n, renyi(factor, order)) for factor, n in factors.items())
     epsilon, _ = pure_loss(curve)
     rho, delta = zcdp(curve)
     # rho-zCDP bounds D by order rho; losses within [-eps, eps] bound it by eps, and by the D of f_{eps,0}.
-    return (
-        math.inf
-        if delta > 0
-        else min(order * rho * (1 + 4 * UNIT), epsilon, _renyi_bounded(curve, epsilon, order))
-    )
+    if delta > 0:
+        return math.inf
+    return min(float((Bounds.of(order) * rho).upper), epsilon, _renyi_bounded(curve, epsilon, order))
 
 
 def _renyi_bounded(curve: TradeOff, epsilon: float, order: float) -> float:
-    """Return the closed form of a family, or that of f_{eps,0}; logarithms of sums near 1 lose absolute units."""
+    """Return the closed form of a family, or that of f_{eps,0}, rounded up.
+
+    Both are eps + log(1 - s)/(a - 1) with s <= 1/2, good to 6 units of 1 and 10 of itself: 2 * 11 + 2 units
+    in the logarithm, over a - 1, and 2 of eps.
+    """
     family = curve if isinstance(curve, Laplace) else PureDP(epsilon) if math.isfinite(epsilon) else None
     if family is None:
         return math.inf
-    return float(family.renyi(order)) + 32 * UNIT * (1 + order * epsilon) / (order - 1)
+    return float(
+        (family.renyi(order) + 32 * UNIT * (1 + Bounds.of(order) * epsilon) / (Bounds.of(order) - 1)).upper
+    )

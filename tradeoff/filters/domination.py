@@ -1,28 +1,28 @@
-r"""The largest r' with f (x) G_r' >= G_r: what a Gaussian budget r has left after a step with a symmetric curve f.
+r"""The largest r' with f (x) G_r' >= G_r: what a Gaussian budget r has left after a symmetric step f.
 
-A symmetric f with finite losses is a mixture of randomised responses with public labels |L| = l, of weights nu. With
-D(eps) = delta of f (x) G_r', the order f (x) G_r' >= G_r says D <= delta_{G_r} for eps >= 0; for eps < 0 it follows
-by symmetry.
+A symmetric f with finite losses is a mixture of randomised responses with public labels |L| = l, of weights
+nu. With D(eps) = delta of f (x) G_r', the order f (x) G_r' >= G_r says D <= delta_{G_r} for eps >= 0; for eps
+< 0 it follows by symmetry.
 
-Between two points where it is known, D is held by its curvature. D(eps) = E delta_f(eps - Y) with Y normal of variance
-r'^2, so (log D)'' = -1/r'^2 + Var/r'^4 >= -1/r'^2, with the variance of the posterior of Y; and log delta_{G_r} is
-concave, as a convolution of log-concave functions is log-concave (Prekopa). So log D - log delta_{G_r} exceeds its
-chord over a cell of width h by at most h^2/(8 r'^2).
+Between two points where it is known, D is held by its curvature. D(eps) = E delta_f(eps - Y) with Y normal of
+variance r'^2, so (log D)'' = -1/r'^2 + Var/r'^4 >= -1/r'^2, with the variance of the posterior of Y; and log
+delta_{G_r} is concave, as a convolution of log-concave functions is log-concave (Prekopa). So log D - log
+delta_{G_r} exceeds its chord over a cell of width h by at most h^2/(8 r'^2).
 
-Far out the densities decide. With e^{l/2} dP as reference they are even, and their log-ratio is at most
--a l^2/2 + b l + c, a = 1/r'^2 - 1/r^2, b = max loss/r'^2, c = (r^2 - r'^2)/8 + log(r/r'). Where that is negative for
-good, D < delta_{G_r}.
+Far out the densities decide. With e^{l/2} dP as reference they are even, and their log-ratio is at most -a
+l^2/2 + b l + c, a = 1/r'^2 - 1/r^2, b = max loss/r'^2, c = (r^2 - r'^2)/8 + log(r/r'). Where that is negative
+for good, D < delta_{G_r}.
 
-Two cases need no search. With m the difference of those densities, J(eps) = e^{-eps/2} (D - delta_{G_r}) is the
-integral of 2 sinh((l - eps)/2) m(l) over l > eps, or of its negative over l < eps, as m is orthogonal to e^{l/2} and
-e^{-l/2}: both are probability laws under P and under Q. J'' = J/4 + m, so where m >= 0, J has no positive inner
-maximum; and where m < 0 from a point on for good, J < 0.
-(V) If a >= V/r'^4, V a bound on every tilted variance of L, the log-ratio is concave, so m has the signs (-, +, -), and
-    J <= 0. Losses within [-eps, eps] have V <= eps^2 (Popoviciu).
-(R) For one randomised response the log-ratio on l >= 0 is a constant plus log cosh(b l) - a l^2/2. Its derivative
-    b tanh(b l) - a l changes sign at most once, from + to -, so m has the signs (+, -) or (-, +, -) on l >= 0. In the
-    first case J <= max(J(0), 0). In the second J(0) <= 0 and J'(0) = 0 (J is even) make J fall until m turns positive.
-    So J(0) <= 0 suffices: total variation alone decides.
+Two cases need no search. With m the difference of those densities, J(eps) = e^{-eps/2} (D - delta_{G_r}) is
+the integral of 2 sinh((l - eps)/2) m(l) over l > eps, or of its negative over l < eps, as m is orthogonal to
+e^{l/2} and e^{-l/2}: both are probability laws under P and under Q. J'' = J/4 + m, so where m >= 0, J has no
+positive inner maximum; and where m < 0 from a point on for good, J < 0.
+(V) If a >= V/r'^4, V a bound on every tilted variance of L, the log-ratio is concave, so m has the signs
+    (-, +, -), and J <= 0. Losses within [-eps, eps] have V <= eps^2 (Popoviciu).
+(R) For one randomised response the log-ratio on l >= 0 is a constant plus log cosh(b l) - a l^2/2. Its slope
+    b tanh(b l) - a l changes sign at most once, from + to -, so m has the signs (+, -) or (-, +, -) on l >=
+    0. In the first case J <= max(J(0), 0). In the second J(0) <= 0 and J'(0) = 0 (J is even) make J fall
+    until m turns positive. So J(0) <= 0 suffices: total variation alone decides.
 """
 
 from __future__ import annotations
@@ -37,24 +37,46 @@ from scipy.special import expit
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.filters.costs import REMEMBERED, gdp_mu, square
 from tradeoff.filters.responses import Bounded, Responses, log_delta, responses
-from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import log, sqrt
+from tradeoff.intervals.rounding import UNIT, Array
 
 _MOST_WORK = 10_000_000
+"""Pairs of a point and a label looked at before a check gives up: about a second's work."""
+
 _MARGIN = 2e-7
 """Share of r given up so that the order is strict, and seen through rounding."""
+
 _SHARE, _FARTHEST, _BUDGETS = 1e-3, 20.0, (1e-6, 50.0)
-"""What is searched: losses from this share of r (below, the variance takes at most 5e-7 of r too much) and up to 20, r in this range."""
+"""What is searched: losses from this share of r up to 20, r in this range.
+
+Below that share, the variance takes at most 5e-7 of r too much.
+"""
+
+_LEAST = 1e-3
+"""Share of r from which r' is searched: what leaves less takes all but 1e-6 of the budget."""
+
+_TABLE = 200_000
+"""Pairs of a point and a label in memory at once: 1.6 MB, and a few times that."""
+
+_CELLS, _AGAIN = 64, 12
+"""Cells that a check begins with, and how often a point that fails it is tried: twice in practice."""
 
 
 @lru_cache(maxsize=REMEMBERED)
 def charge(f: Bounded, r: float) -> float:
-    """Return r^2 - r'^2, rounded up, with r' within 1e-6 of the largest; inf if none is found, else positive and at most r^2."""
+    """Return r^2 - r'^2 in [0, r^2], rounded up, with r' within 1e-6 of the largest; inf if none is found."""
     if f.top <= min(_SHARE * r, 1.0):
-        return max(by_variance(square(f.top), r), TINY) if f.top > 0 else 0.0
-    left = _searched(f, r) if f.top <= _FARTHEST and _BUDGETS[0] <= r <= _BUDGETS[1] else 0.0
-    searched = (r - left) * (r + left) * (1 + 8 * UNIT) if left > 0 else math.inf
+        return by_variance(square(f.top), r)
     mu = gdp_mu(PureDP(f.top) if f.leak else f.curve)
-    return max(min(searched, by_variance(square(f.top), r), by_envelope(mu, r)), TINY)
+    return min(by_search(f, r), by_variance(square(f.top), r), by_envelope(mu, r))
+
+
+def by_search(f: Bounded, r: float) -> float:
+    """Return the charge with the largest r' that a search proves."""
+    known = f.top <= _FARTHEST and _BUDGETS[0] <= r <= _BUDGETS[1]
+    left = _searched(f, r) if known else 0.0
+    return float(((Bounds.of(r) - left) * (Bounds.of(r) + left)).upper) if left > 0 else math.inf
 
 
 def _searched(f: Bounded, r: float) -> float:
@@ -65,48 +87,41 @@ def _searched(f: Bounded, r: float) -> float:
 
 
 def by_variance(variance: float, r: float) -> float:
-    """Return the charge of (V): r'^2 the greater root of x^2/r^2 - x + V = 0, so r^2 - r'^2 = 2V/(1 + sqrt(1 - 4V/r^2))."""
-    room = 1 - 4 * variance / r**2 * (1 + 8 * UNIT)
-    return 2 * variance / (1 + math.sqrt(room)) * (1 + 16 * UNIT) if room >= 0 else math.inf
+    """Return the charge of (V), 2V/(1 + sqrt(1 - 4V/r^2)): r'^2 is a root of x^2/r^2 - x + V = 0."""
+    room = 1 - 4 * Bounds.of(variance) / r / r
+    return float((2 * Bounds.of(variance) / (1 + sqrt(room))).upper) if room.lower >= 0 else math.inf
 
 
 def by_envelope(mu: float, r: float) -> float:
     """Return the naive charge mu^2, for f >= G_mu."""
     naive = square(mu)
-    return naive if naive <= r * r else math.inf
+    return naive if naive <= (Bounds.of(r) * r).lower else math.inf
 
 
 def pure_residual(epsilon: float, r: float) -> float:
-    """Return r' for f_{eps,0}, from (R): tanh(eps/2) + 2 delta_{G_r'}(eps)/(1 + e^eps) <= 2 Phi(r/2) - 1; 0.0 if none."""
-    share = 2 * expit(-epsilon)
+    """Return r' from (R): tanh(eps/2) + 2 delta_{G_r'}(eps)/(1 + e^eps) <= 2 Phi(r/2) - 1; 0.0 if none."""
+    share, goal = 2 * expit(-epsilon), math.erf(r / math.sqrt(8))
 
     def excess(mu: float) -> float:
-        return (
-            math.tanh(epsilon / 2)
-            + share * math.exp(log_delta(np.array([epsilon]), mu)[0])
-            - math.erf(r / math.sqrt(8))
-        )
+        return math.tanh(epsilon / 2) + share * math.exp(log_delta(np.array([epsilon]), mu)[0]) - goal
 
-    low = 1e-3 * r
+    low = _LEAST * r
     if not excess(low) < 0 < excess(r):
         return 0.0
     root = float(brentq(excess, low, r, xtol=1e-15 * r, rtol=1e-14))
-    for margin in (1e-13, 1e-12, 1e-10, 1e-8, 1e-6):
-        found = root * (1 - margin)
-        if excess(found) < -512 * UNIT * math.erf(
-            r / math.sqrt(8)
-        ):  # positive terms, each good to hundreds of units
-            return found
-    return 0.0
+    # Terms below the goal, good to ten units, but delta to 90 + 16 a^2 + 80 a: times e^(-a^2/2), under 200.
+    proved = (root * (1 - m) for m in (1e-13, 1e-12, 1e-10, 1e-8, 1e-6))
+    return next((found for found in proved if excess(found) < -512 * UNIT * goal), 0.0)
 
 
 def residual(f: Responses, r: float) -> float:
     """Return r' with f (x) G_r' >= G_r proved, within 1e-6 of the largest; 0.0 if none is.
 
-    The necessary condition D(eps) <= delta_{G_r}(eps) is solved where it binds, first at eps = 0, then wherever the check fails.
+    The necessary condition D(eps) <= delta_{G_r}(eps) is solved where it binds, first at eps = 0, then where
+    the check fails.
     """
     at = 0.0
-    for _ in range(12):
+    for _ in range(_AGAIN):
         found = _equal(f, r, at) * (1 - _MARGIN)
         if not 0 < found < r:
             return 0.0
@@ -127,13 +142,13 @@ def _equal(f: Responses, r: float, at: float) -> float:
     def excess(mu: float) -> float:
         return float(f.log_delta(epsilon, mu)[0]) - goal
 
-    low = 1e-3 * r
+    low = _LEAST * r
     return float(brentq(excess, low, r, xtol=1e-12 * r)) if excess(low) < 0 < excess(r) else 0.0
 
 
 def _violation(f: Responses, mu: float, r: float) -> float | None:
-    """Return None if D <= delta_{G_r} is proved for every epsilon, else an epsilon where it fails, or is closest to failing."""
-    edges = np.linspace(0.0, _reach(f.largest, mu, r), 65)
+    """Return None if D <= delta_{G_r} is proved everywhere, else where it fails, or is closest to failing."""
+    edges = np.linspace(0.0, reach(f.largest, mu, r), _CELLS + 1)
     work = 0
     gaps = _gap(f, edges, mu, r)
     while True:
@@ -152,16 +167,19 @@ def _violation(f: Responses, mu: float, r: float) -> float | None:
 
 
 def _gap(f: Responses, epsilon: Array, mu: float, r: float) -> Array:
-    """Return log D - log delta_{G_r}, rounded up."""
-    chunks = np.array_split(epsilon, 1 + len(epsilon) * len(f.loss) // 200_000)
-    mine, theirs = np.concatenate([f.log_delta(chunk, mu) for chunk in chunks]), log_delta(epsilon, r)
-    gap: Array = (
-        mine - theirs + 1e-13 + 64 * UNIT * ((epsilon + f.largest) / mu**2 + np.abs(mine) + np.abs(theirs))
-    )
-    return gap
+    """Return log D - log delta_{G_r}, rounded up: by eight times what ``log_delta`` may miss."""
+    chunks = np.array_split(epsilon, 1 + len(epsilon) * len(f.loss) // _TABLE)
+    mine = np.concatenate([f.log_delta(chunk, mu) for chunk in chunks])
+    theirs = log_delta(epsilon, r)
+    units = (epsilon + f.largest) / mu**2 + np.abs(mine) + np.abs(theirs)
+    return np.asarray(mine - theirs + 1e-13 + 64 * UNIT * units)
 
 
-def _reach(loss: float, mu: float, r: float) -> float:
-    """Return the greater root of -a l^2/2 + b l + c: beyond it the densities decide."""
-    a, b, c = (1 / mu - 1 / r) * (1 / mu + 1 / r), loss / mu**2, (r**2 - mu**2) / 8 + math.log(r / mu)
-    return (b + math.sqrt(b * b + 2 * a * c)) / a * (1 + 1e-9)
+def reach(loss: float, mu: float, r: float) -> float:
+    """Return the greater root of -a l^2/2 + b l + c, rounded up: beyond it the densities decide."""
+    m = Bounds.of(mu)
+    apart = (r - m) * (r + m)
+    a = apart / (m * r) ** 2
+    b = loss / m**2
+    c = apart / 8 + log(r / m)
+    return float(((b + sqrt(b * b + 2 * a * c)) / a).upper)

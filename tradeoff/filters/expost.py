@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import real
-from tradeoff.errors import DomainError, KindError
+from tradeoff.errors import KindError
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.filters.base import SLACK, AdditiveFilter
-from tradeoff.filters.costs import above, pure_loss
+from tradeoff.filters.base import AdditiveFilter, widened
+from tradeoff.filters.costs import pure_loss
 from tradeoff.filters.steps import Step, curve_of
-from tradeoff.intervals.rounding import UNIT
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Loss(NamedTuple):
 
 
 class ExPostFilter(AdditiveFilter):
-    """Grant releases while the sum of their ex-post losses stays within epsilon, and that of their deltas within delta.
+    """Grant releases while their ex-post losses add up to epsilon at most, and their deltas to delta.
 
     Parameters
     ----------
@@ -74,14 +74,15 @@ class ExPostFilter(AdditiveFilter):
 
     Notes
     -----
-    A step is an ``ExPost``, or a curve, mechanism or plan whose losses are bounded (``PureDP``, ``Laplace``): its loss is then at
-    most their supremum, whatever the output. An (epsilon, delta) guarantee with delta > 0 is refused: it bounds an average, and
-    not the probability of a loss. Each release must be granted *before* its output is drawn, which is why sessions of noise
-    reduction announce their next loss.
+    A step is an ``ExPost``, or a curve, mechanism or plan whose losses are bounded (``PureDP``, ``Laplace``):
+    its loss is then at most their supremum, whatever the output. An (epsilon, delta) guarantee with delta > 0
+    is refused: it bounds an average, and not the probability of a loss. Each release must be granted *before*
+    its output is drawn, which is why sessions of noise reduction announce their next loss.
 
-    Losses add along the path, and the deltas by a union bound over it, so Pr[loss > epsilon] <= delta, in both orders
-    (Rogers, Samorodnitsky, Wu, Ramdas 2023, Lemma 5.2). What the losses pass epsilon by, within the slack of a sum, is
-    paid from delta, and deltas are compared exactly; with delta = 0 the guarantee is wider by that slack, as for ``PureDPFilter``.
+    Losses add along the path, and the deltas by a union bound over it, so Pr[loss > epsilon] <= delta, in
+    both orders (Rogers, Samorodnitsky, Wu, Ramdas 2023, Lemma 5.2). What the losses pass epsilon by, within
+    the slack of a sum, is paid from delta, and deltas are compared exactly; with delta = 0 the guarantee is
+    wider by that slack, as for ``PureDPFilter``.
 
     Examples
     --------
@@ -95,56 +96,36 @@ class ExPostFilter(AdditiveFilter):
     """
 
     kind = "ex-post"
+    amounts = Loss
 
     def __init__(self, epsilon: float, delta: float = 0.0) -> None:
         self.epsilon = float(real("epsilon", epsilon, 0.0, 1e300))
         self.delta = float(real("delta", delta, 0.0, 1.0, open_high=True))
         super().__init__(self.epsilon, self.delta)
 
-    @property
-    def parameters(self) -> dict[str, float]:
-        return {"epsilon": self.epsilon, "delta": self.delta}
-
     def _read(self, step: ExPost | Step) -> ExPost:
         if isinstance(step, ExPost):
             return step
         epsilon, delta = pure_loss(curve_of(step))
-        try:
-            found = ExPost(epsilon)
-        except DomainError as error:
-            raise KindError(_no_bound(step)) from error
-        if delta > 0:
+        if delta > 0 or math.isinf(epsilon):
             raise KindError(_no_bound(step))
-        return found
+        return ExPost(epsilon)
 
     def _asked(self, loss: Any) -> tuple[float, float]:
         return loss.epsilon, loss.delta
 
     def _fits(self, asked: tuple[float, ...]) -> bool:
-        # (eps + h, d)-DP is (eps, d + h)-DP, as 1 - e^-h <= h: what the losses pass epsilon by is paid from delta, path by path.
-        over = max(self.totals[0].value(asked[0], -self.epsilon), 0.0) if self.delta > 0 else 0.0
-        return super()._fits(asked) and self.totals[1].value(asked[1], above(over), -self.delta) <= 0
-
-    def _shown(self, asked: tuple[float, ...]) -> Loss:
-        return Loss(*asked)
+        # (eps + h, d)-DP is (eps, d + h)-DP, as 1 - e^-h <= h: what passes epsilon is paid from delta.
+        over = max(0.0, self.totals[0].bounds(asked[0], -self.epsilon).upper) if self.delta > 0 else 0.0
+        return super()._fits(asked) and self.totals[1].bounds(asked[1], over, -self.delta).upper <= 0
 
     def guarantee(self) -> TradeOff:
-        """Curve of the whole interaction: f_{epsilon,delta} to the last bit; with delta = 0, epsilon widened by the slack of the sum.
-
-        Returns
-        -------
-        TradeOff
-            A lower bound, whatever was spent: a rule may have stopped because of what it saw.
-        """
-        return (
-            approximate_dp(self.epsilon, self.delta)
-            if self.delta > 0
-            else PureDP(self.epsilon * (1 + SLACK + 16 * UNIT))
-        )
+        """Curve of the whole interaction: f_{epsilon,delta}, widened by the slack of the sum if delta = 0."""
+        return approximate_dp(self.epsilon, self.delta) if self.delta > 0 else PureDP(widened(self.epsilon))
 
 
 def _no_bound(step: object) -> str:
     return (
-        f"{step!r} has no bound on its loss that holds for every output: refine it in a session with a boundary "
-        "(LinearBoundary, MixtureBoundary), or state what the output tells as ExPost(epsilon, delta)"
+        f"{step!r} has no bound on its loss that holds for every output: refine it in a session with "
+        "a boundary (LinearBoundary, MixtureBoundary), or state what the output tells as an ExPost"
     )

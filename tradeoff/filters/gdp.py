@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import real
 from tradeoff.errors import KindError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import SLACK, AdditiveFilter
-from tradeoff.filters.costs import above, below, gdp_mu
-from tradeoff.intervals.rounding import UNIT
+from tradeoff.filters.costs import REMEMBERED, gdp_mu
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import sqrt
 
 
 class GDPFilter(AdditiveFilter):
-    """Grant steps while the sum of mu_k^2 stays within mu^2: the whole interaction is mu-GDP, at no loss for adaptivity.
+    """Grant steps while the sum of mu_k^2 stays within mu^2: the whole is mu-GDP, at no loss for adaptivity.
 
     Parameters
     ----------
     mu
-        Budget, in [0, inf). ``spent``, ``remaining`` and ``budget`` are in the same unit: the mu of one Gaussian step.
+        Budget, in [0, inf). ``spent``, ``remaining`` and ``budget`` are in the same unit: the mu of one
+        Gaussian step.
 
     Raises
     ------
@@ -28,9 +31,9 @@ class GDPFilter(AdditiveFilter):
 
     Notes
     -----
-    A step is charged the least mu for which f >= G_mu is proved, in both orders of the pair (Smith, Thakurta 2022,
-    Theorem 1; Koskela, Tobaben, Honkela 2023). Where that mu is infinite the step is refused: the mu of a central limit
-    theorem is no bound, and would prove nothing.
+    A step is charged the least mu for which f >= G_mu is proved, in both orders of the pair (Smith, Thakurta
+    2022, Theorem 1; Koskela, Tobaben, Honkela 2023). Where that mu is infinite the step is refused: the mu of
+    a central limit theorem is no bound, and would prove nothing.
 
     Examples
     --------
@@ -48,10 +51,6 @@ class GDPFilter(AdditiveFilter):
         self.mu = float(real("mu", mu, 0, open_high=True))
         super().__init__(1.0)  # in shares of mu^2, which neither underflow nor overflow
 
-    @property
-    def parameters(self) -> dict[str, float]:
-        return {"mu": self.mu}
-
     def _asked(self, curve: TradeOff) -> tuple[float]:
         mu = gdp_mu(curve)
         if math.isinf(mu):
@@ -67,41 +66,39 @@ class GDPFilter(AdditiveFilter):
 
     @property
     def spent(self) -> float:
-        return above(self.mu * above(math.sqrt(above(self.totals[0].value()))))
+        return float((self.mu * sqrt(self.totals[0].bounds())).upper)
 
     @property
     def remaining(self) -> float:
-        return below(self.mu * below(math.sqrt(self.totals[0].left(1.0))))
+        return float((self.mu * sqrt(self.totals[0].left(1.0))).lower)
 
     def guarantee(self) -> TradeOff:
-        """Curve of the whole interaction: G_mu, with mu widened by the slack of the sum.
-
-        Returns
-        -------
-        TradeOff
-            A lower bound, whatever was spent: a rule may have stopped because of what it saw.
-        """
-        return Gaussian(self.mu * (1 + SLACK / 2 + 16 * UNIT))  # sqrt(1 + s) <= 1 + s/2
+        """Curve of the whole interaction: G_mu, with mu widened by the slack of the sum."""
+        return Gaussian(widened_mu(self.mu))
 
 
+def widened_mu(mu: float) -> float:
+    """Return mu sqrt(1 + SLACK), rounded up: what shares of mu^2 come to that add up to 1 + SLACK."""
+    return float((mu * sqrt(1 + SLACK)).upper)
+
+
+@lru_cache(maxsize=REMEMBERED)
 def share(mu: float, budget: float) -> float:
-    """Return (mu/budget)^2, rounded up: the share of a budget that a mu-GDP step takes; exactly 1 for the whole of it.
+    """Return (mu/budget)^2, rounded up: the share that a mu-GDP step takes; exactly 1 for the whole.
 
     Examples
     --------
-    >>> share(0.5, 1.0) > 0.25, share(1.0, 1.0), share(1e-300, 1.0) > 0
-    (True, 1.0, True)
+    >>> share(0.5, 1.0), share(0.3, 0.3), share(1e-300, 1.0) > 0
+    (0.25, 1.0, True)
     """
     if mu in (0, budget):
         return float(mu > 0)
-    if budget == 0 or math.isinf(mu):
-        return math.inf
-    ratio = above(mu / budget)
-    return math.nextafter(ratio * ratio, math.inf)
+    return float(((Bounds.of(mu) / budget) ** 2).upper)
 
 
 def _no_envelope(curve: TradeOff) -> str:
     return (
-        f"no finite mu with f >= G_mu is proved for {curve!r}: its losses reach further than those of any Gaussian known to bound it; "
-        "spend it in a ResidueFilter or an ApproximateDPFilter, or give a Gaussian that bounds it"
+        f"no finite mu with f >= G_mu is proved for {curve!r}: its losses reach further than those of any "
+        "Gaussian known to bound it; spend it in a ResidueFilter or an ApproximateDPFilter, "
+        "or give a Gaussian that bounds it"
     )

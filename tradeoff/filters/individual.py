@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from tradeoff.errors import DomainError, KindError, MissingExtraError, domain
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import SLACK
 from tradeoff.filters.costs import gdp_mu
+from tradeoff.filters.gdp import widened_mu
 from tradeoff.filters.shared import Shared, numbers
 from tradeoff.filters.steps import curve_of
 from tradeoff.intervals.rounding import UNIT, Array, down, up
@@ -24,13 +25,17 @@ Mask = NDArray[np.bool_]
 Used = NDArray[np.uint64]
 
 _ONE = 7 * 2.0**60
-"""Shares of mu^2 are whole numbers of 1/(7 2^60): their sums are exact, in eight bytes a record, and two shares never wrap."""
+"""Shares of mu^2 are whole numbers of 1/(7 2^60): exact sums in eight bytes, and two shares never wrap."""
+
 _LIMIT = np.uint64(int(_ONE) + int(SLACK * _ONE))
-_BLOCK, _PIECES = 1 << 15, 64
+"""Shares that a record may use: all, and the slack of a sum."""
+
+_BLOCK, _PIECES, _BATCH = 1 << 15, 64, 1 << 20
+"""Records charged at once, in 256 kB; pieces of a table for joblib; rows of a file read at once, 8 MB."""
 
 
 class IndividualGDPFilter(Shared):
-    """Let each record take part in a step while its own sum of mu_k^2 stays within mu^2: the whole interaction is mu-GDP.
+    """Let each record take part while its own sum of mu_k^2 stays within mu^2: the whole is mu-GDP.
 
     Parameters
     ----------
@@ -49,11 +54,12 @@ class IndividualGDPFilter(Shared):
 
     Notes
     -----
-    mu_k(z) bounds what record z can change in step k, given the answers so far: its own sensitivity over the standard deviation.
-    The step is computed from the records granted alone. Neighbours add or remove one record (Feldman, Zrnic 2021, Theorem 4.5;
-    Koskela, Tobaben, Honkela 2023, "Individual privacy accounting with Gaussian differential privacy", their theorem on fully
-    adaptive GDP compositions). Who is granted depends on the data, and is not to be released. Threads may share a table; a copy, a
-    pickle and a forked child are second budgets, at the same memory again.
+    mu_k(z) bounds what record z can change in step k, given the answers so far: its own sensitivity over the
+    standard deviation. The step is computed from the records granted alone. Neighbours add or remove one
+    record (Feldman, Zrnic 2021, Theorem 4.5; Koskela, Tobaben, Honkela 2023, "Individual privacy accounting
+    with Gaussian differential privacy", their theorem on fully adaptive GDP compositions). Who is granted
+    depends on the data, and is not to be released. Threads may share a table; a copy, a pickle and a forked
+    child are second budgets, at the same memory again.
 
     Examples
     --------
@@ -83,7 +89,7 @@ class IndividualGDPFilter(Shared):
 
     @property
     def spent(self) -> Array:
-        """Return the mu each record has used, rounded up."""
+        """Return the mu each record has used, rounded up past a conversion, quotient, root and product."""
         with self._lock:
             return np.where(self._used > 0, up(self.mu * np.sqrt(self._used / _ONE), 8), 0.0)
 
@@ -107,8 +113,8 @@ class IndividualGDPFilter(Shared):
         Parameters
         ----------
         step
-            The mu of each record: numbers in [0, inf] of shape (records,), NumPy or Arrow; inf is always left out. Or one
-            curve or mechanism for all.
+            The mu of each record: numbers in [0, inf] of shape (records,), NumPy or Arrow; inf is always left
+            out. Or one curve or mechanism for all.
 
         Returns
         -------
@@ -129,7 +135,8 @@ class IndividualGDPFilter(Shared):
         return granted
 
     def _spend_in_pieces(self, mu: Array) -> Mask:
-        joblib, size = _joblib(), max(_BLOCK, -(-self.records // _PIECES))
+        joblib = _extra("joblib", 'jobs other than 1 need joblib: pip install "tradeoff[parallel]"')
+        size = max(_BLOCK, -(-self.records // _PIECES))
         parts = [slice(start, start + size) for start in range(0, self.records, size)]
         work = (joblib.delayed(_grant_apart)(self._used[part], mu[part], self.mu) for part in parts)
         done = joblib.Parallel(n_jobs=self.jobs)(work)
@@ -150,8 +157,8 @@ class IndividualGDPFilter(Shared):
         return self.spend(read_column(path, column, self.records))
 
     def guarantee(self) -> TradeOff:
-        """Curve of the whole interaction, for every record: G_mu, with mu widened by the slack of the sums."""
-        return Gaussian(self.mu * (1 + SLACK / 2 + 16 * UNIT))
+        """Curve of the whole interaction, for each record: G_mu, with mu widened by the slack of the sums."""
+        return Gaussian(widened_mu(self.mu))
 
     def _checked(self, step: Any) -> Array:
         if isinstance(step, TradeOff | Mechanism) or hasattr(step, "trusted"):
@@ -163,9 +170,8 @@ class IndividualGDPFilter(Shared):
             return np.broadcast_to(mu, (self.records,))
         array = numbers("mu", step)
         if array.shape != (self.records,):
-            raise DomainError(
-                f"a step needs one mu for each of the {self.records} records, not an array of shape {array.shape}"
-            )
+            wanted = f"one mu for each of the {self.records} records"
+            raise DomainError(f"a step needs {wanted}, not an array of shape {array.shape}")
         lowest = float(np.min(array, initial=0.0))
         if not lowest >= 0:  # NaN lands here too
             place = int(np.argmax(~(array >= 0)))
@@ -180,9 +186,8 @@ def _jobs(jobs: int | None) -> int | None:
     """Return a number of jobs that joblib knows: None, from 1 up, or from -1 down, counted from all cores."""
     if jobs is None or (isinstance(jobs, int) and not isinstance(jobs, bool) and jobs != 0):
         return jobs
-    raise domain(
-        "jobs", jobs, "None and the integers but 0", "give 1 for one thread, or None to leave it to joblib"
-    )
+    remedy = "give 1 for one thread, or None to leave it to joblib"
+    raise domain("jobs", jobs, "None and the integers but 0", remedy)
 
 
 def _unspent(records: int) -> Used:
@@ -194,7 +199,7 @@ def _unspent(records: int) -> Used:
 
 
 def _grant(used: Used, mu: Array, budget: float) -> Mask:
-    """Charge, in place, the records that have room; say which. Blocks reuse three buffers that stay in the cache."""
+    """Charge, in place, the records that have room; say which. Blocks reuse buffers in the cache."""
     granted = np.empty(len(used), dtype=np.bool_)
     share, total = np.empty(_BLOCK), np.empty(_BLOCK, dtype=np.uint64)
     for start in range(0, len(used), _BLOCK):
@@ -208,6 +213,7 @@ def _charge(used: Used, mu: Array, budget: float, share: Array, total: Used, gra
     with np.errstate(over="ignore", under="ignore"):
         np.divide(mu, budget, out=share)
         np.multiply(share, share, out=share)
+    # Six roundings: of mu to a float and the quotient, squared, and two products; 7 (1 + 8 u) is a float.
     np.multiply(share, _ONE * (1 + 8 * UNIT), out=share)
     np.minimum(share, 8 * 2.0**60, out=share)  # more than all, and used + share stays below 2^64
     np.ceil(share, out=share)
@@ -226,43 +232,28 @@ def _grant_apart(used: Used, mu: Array, budget: float) -> tuple[Used, Mask]:
 
 def read_column(path: str | Path, column: str, rows: int) -> Array:
     """Return a column of a Parquet file as floats; memory beyond the answer is that of one piece."""
-    parquet = _parquet()
+    parquet = _extra("pyarrow.parquet", 'Parquet files need pyarrow: pip install "tradeoff[arrow]"')
     try:
         file = parquet.ParquetFile(path)
     except (OSError, ValueError) as error:
         raise DomainError(f"{path}: is no Parquet file that can be read: {error}") from error
     if file.metadata.num_rows != rows or column not in file.schema_arrow.names:
-        raise DomainError(
-            f"{path}: has {file.metadata.num_rows} rows and the columns {file.schema_arrow.names}; wanted: {rows} of {column!r}"
-        )
-    found, start = np.empty(rows), 0
-    for batch in file.iter_batches(batch_size=1 << 20, columns=[column]):
-        values = batch.column(0)
+        found = f"{file.metadata.num_rows} rows and the columns {file.schema_arrow.names}"
+        raise DomainError(f"{path}: has {found}; wanted: {rows} of {column!r}")
+    values, start = np.empty(rows), 0
+    for batch in file.iter_batches(batch_size=_BATCH, columns=[column]):
+        end = start + len(batch)
         try:
-            found[start : start + len(values)] = values.to_numpy(zero_copy_only=True)
+            values[start:end] = batch.column(0).to_numpy(zero_copy_only=True)
         except ValueError as error:  # nulls and text have no such view
-            raise DomainError(
-                f"{path}: column {column!r} does not hold one number for every record: {error}"
-            ) from error
-        start += len(values)
-    return found
+            why = f"does not hold one number for every record: {error}"
+            raise DomainError(f"{path}: column {column!r} {why}") from error
+        start = end
+    return values
 
 
-def _parquet() -> Any:
-    return _extra(
-        lambda: __import__("pyarrow.parquet").parquet,
-        'Parquet files need pyarrow: pip install "tradeoff[arrow]"',
-    )
-
-
-def _joblib() -> Any:
-    return _extra(
-        lambda: __import__("joblib"), 'jobs other than 1 need joblib: pip install "tradeoff[parallel]"'
-    )
-
-
-def _extra(load: Callable[[], Any], remedy: str) -> Any:
+def _extra(module: str, remedy: str) -> Any:
     try:
-        return load()
+        return import_module(module)
     except ImportError as error:
         raise MissingExtraError(remedy) from error

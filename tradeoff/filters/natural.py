@@ -1,4 +1,4 @@
-"""The filter that is not built: stopping when the composed curve would cross an arbitrary target is not private."""
+"""The filter that is not built: stopping when the composed curve would cross any target is not private."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tradeoff.families.gaussian import Gaussian
 
 
 class FDPFilter:
-    """Refused: no filter that composes curves along the path and stops at a target curve f keeps the whole interaction f-DP.
+    """Refused: a filter that composes curves along the path and stops at a target f is not f-DP.
 
     Raises
     ------
@@ -19,10 +19,11 @@ class FDPFilter:
 
     Notes
     -----
-    Answers with different curves after different answers can each stay above f, while the whole, which an observer sees with the
-    path, does not: a first randomised response, after one answer a leak with probability 0.01 and after the other a diluted
-    randomised response, all with delta(1) = 0.01 along their paths, have delta(1) = 0.01495 together. What a Gaussian target has
-    left is one number r, and every path is held to the same G_r.
+    Answers with different curves after different answers can each stay above f, while the whole, which an
+    observer sees with the path, does not: a first randomised response, after one answer a leak with
+    probability 0.01 and after the other a diluted randomised response, all with delta(1) = 0.01 along their
+    paths, have delta(1) = 0.01495 together. What a Gaussian target has left is one number r, and every path
+    is held to the same G_r.
 
     Examples
     --------
@@ -45,7 +46,8 @@ def _why(target: Any) -> str:
     )
     other = "" if isinstance(target, TradeOff) else f" ({target!r} is not even a curve)"
     return (
-        f"a filter for an arbitrary f-DP target is not private{other}: the curves composed along each path may all stay above "
-        "the target while the adaptive whole does not (two answers, delta(1) = 0.01 along either path, 0.01495 together); "
-        f"a Gaussian target has none of this: use {hint}, or a filter in epsilon, rho or Renyi divergence"
+        f"a filter for an arbitrary f-DP target is not private{other}: the curves composed along each path "
+        "may all stay above the target while the adaptive whole does not (two answers, delta(1) = 0.01 along "
+        f"either path, 0.01495 together); a Gaussian target has none of this: use {hint}, "
+        "or a filter in epsilon, rho or Renyi divergence"
     )

@@ -1,4 +1,4 @@
-"""Odometers: bounds on the privacy loss so far that hold at every time at once, without a budget set in advance."""
+"""Odometers: bounds on the privacy loss so far that hold at every time at once, without a budget."""
 
 from __future__ import annotations
 
@@ -14,24 +14,27 @@ from tradeoff.filters.costs import zcdp
 from tradeoff.filters.shared import Shared, numbers
 from tradeoff.filters.steps import Step, adjacency_of, curve_of
 from tradeoff.filters.sums import ExactSum
-from tradeoff.intervals.rounding import Array, up
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import log, log1p, maximum, sqrt
+from tradeoff.intervals.rounding import Array
 
 _TIMES = 1e-150, 1e150
 """Clock times an odometer may be tuned to: their ratios and products are floats."""
 
 
 class Odometer(Shared, ABC):
-    """Running bound on the loss: P(exists n: L_n > bound(V_n)) <= delta, for steps chosen in view of earlier answers.
+    """Running bound on the loss of adaptive steps: P(exists n: L_n > bound(V_n)) <= delta.
 
-    L_n is the sum of the losses log dQ/dP of the answers given, drawn under Q, and V_n = 2 sum rho_k the clock: mu_k^2 for a
-    Gaussian step, at most eps_k^2 for a pure one.
+    L_n is the sum of the losses log dQ/dP of the answers given, drawn under Q, and V_n = 2 sum rho_k the
+    clock: mu_k^2 for a Gaussian step, at most eps_k^2 for a pure one.
 
     Notes
     -----
-    A rho-zCDP step has E e^{x L} <= e^{x (1 + x) rho} for every x > 0, so e^{x (L_n - V_n/2) - x^2 V_n/2} is a supermartingale
-    from 1, and Ville's inequality bounds a mixture of these over x (Whitehouse, Ramdas, Wu, Rogers 2023, Section 5). The bound is on
-    the loss itself, which is more than (epsilon, delta)-DP: keep the answers with it, as it may fail to survive post-processing.
-    Threads may share an odometer; a copy, a pickle and a forked child go on counting for themselves.
+    A rho-zCDP step has E e^{x L} <= e^{x (1 + x) rho} for every x > 0, so e^{x (L_n - V_n/2) - x^2 V_n/2} is
+    a supermartingale from 1, and Ville's inequality bounds a mixture of these over x (Whitehouse, Ramdas, Wu,
+    Rogers 2023, Section 5). The bound is on the loss itself, which is more than (epsilon, delta)-DP: keep the
+    answers with it, as it may fail to survive post-processing. Threads may share an odometer; a copy, a
+    pickle and a forked child go on counting for themselves.
     """
 
     def __init__(self, delta: float) -> None:
@@ -51,23 +54,22 @@ class Odometer(Shared, ABC):
         Raises
         ------
         KindError
-            If no finite rho is proved for the step, or it is only approximately zCDP: with a failure probability of its own, the loss
-            of a step has no bound.
+            If no finite rho is proved for the step, or it is only approximately zCDP: with a failure
+            probability of its own, the loss of a step has no bound.
         """
         rho, delta = zcdp(curve_of(step))
         with self._lock:
             adjacency = adjacency_of(step, self.adjacency)
             if delta > 0 or math.isinf(self._clock.value(2 * rho)):
-                raise KindError(
-                    f"{step!r} is rho-zCDP for no rho known, and an odometer bounds the loss itself; spend it in a filter"
-                )
+                why = "and an odometer bounds the loss itself; spend it in a filter"
+                raise KindError(f"{step!r} is rho-zCDP for no rho known, {why}")
             self._clock.add(2 * rho)
             self.steps, self.adjacency = self.steps + 1, adjacency
 
     @property
     def clock(self) -> float:
         """Return V = 2 sum rho_k, rounded up."""
-        return float(up(self._clock.value(), 2)) if self.steps else 0.0
+        return float(self._clock.bounds().upper)
 
     @property
     def epsilon(self) -> float:
@@ -95,19 +97,19 @@ class Odometer(Shared, ABC):
         v = numbers("clock", clock)
         if not np.all((v >= 0) & (v < np.inf)):
             real("clock", float(v[~((v >= 0) & (v < np.inf))].flat[0]), 0, open_high=True)
-        with np.errstate(over="ignore"):  # beyond the floats the bound is inf
-            return up(v / 2 + self._margin(v), 32)
+        return np.asarray((Bounds.of(v) / 2 + self._margin(Bounds.of(v))).upper)
 
     @abstractmethod
-    def _margin(self, v: Array) -> Array:
-        """Bound L - V/2 at every V at once."""
+    def _margin(self, v: Bounds) -> Bounds:
+        """Bound what L - V/2 stays below at every V at once."""
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(delta={self.delta:g}): loss at most {self.epsilon:.6g} after {self.steps} steps"
+        told = f"loss at most {self.epsilon:.6g} after {self.steps} steps"
+        return f"{type(self).__name__}(delta={self.delta:g}): {told}"
 
 
 class FilterOdometer(Odometer):
-    """Line through the filter's bound at one clock time: V/2 + V sqrt(log(1/delta)/(2y)) + sqrt(y log(1/delta)/2).
+    """Line through the filter's bound at one time: V/2 + V sqrt(log(1/delta)/(2y)) + sqrt(y log(1/delta)/2).
 
     Parameters
     ----------
@@ -134,13 +136,13 @@ class FilterOdometer(Odometer):
         super().__init__(delta)
         self.at = float(real("at", at, *_TIMES))
 
-    def _margin(self, v: Array) -> Array:
-        log, y = -math.log(self.delta), self.at
-        return v * math.sqrt(log / (2 * y)) + math.sqrt(y * log / 2)
+    def _margin(self, v: Bounds) -> Bounds:
+        needed, y = -log(self.delta), self.at
+        return v * sqrt(needed / (2 * y)) + sqrt(y * needed / 2)
 
 
 class MixtureOdometer(Odometer):
-    """Normal mixture, good over orders of magnitude of the clock: V/2 + sqrt(2 (V + r) log(sqrt((V + r)/r)/delta)).
+    """Normal mixture, good over orders of magnitude: V/2 + sqrt(2 (V + r) log(sqrt((V + r)/r)/delta)).
 
     Parameters
     ----------
@@ -151,8 +153,8 @@ class MixtureOdometer(Odometer):
 
     Notes
     -----
-    x half-normal of variance 1/r: the mixture is 2 sqrt(r/(V + r)) e^{S^2/(2(V + r))} Phi(S/sqrt(V + r)) with S = L - V/2,
-    and Phi >= 1/2 where S >= 0 (Robbins 1970).
+    x half-normal of variance 1/r: the mixture is 2 sqrt(r/(V + r)) e^{S^2/(2(V + r))} Phi(S/sqrt(V + r)) with
+    S = L - V/2, and Phi >= 1/2 where S >= 0 (Robbins 1970).
 
     Examples
     --------
@@ -168,9 +170,8 @@ class MixtureOdometer(Odometer):
         super().__init__(delta)
         self.r = float(real("r", r, *_TIMES))
 
-    def _margin(self, v: Array) -> Array:
-        w = v + self.r
-        return np.sqrt(2 * w * (np.log1p(v / self.r) / 2 - math.log(self.delta)))
+    def _margin(self, v: Bounds) -> Bounds:
+        return sqrt(2 * (v + self.r) * (log1p(v / self.r) / 2 - log(self.delta)))
 
 
 class StitchedOdometer(Odometer):
@@ -185,8 +186,9 @@ class StitchedOdometer(Odometer):
 
     Notes
     -----
-    Howard, Ramdas, McAuliffe, Sekhon 2021, Theorem 1 with eta = 2, s = 1.4, constants rounded up: a union over epochs of lines,
-    each below the boundary on its epoch.
+    Howard, Ramdas, McAuliffe, Sekhon 2021, Theorem 1 with eta = 2, s = 1.4, constants rounded up: a union
+    over epochs of lines, each below the boundary on its epoch. That of the first one rises, so before v0 it
+    is below its value there.
 
     Examples
     --------
@@ -202,10 +204,7 @@ class StitchedOdometer(Odometer):
         super().__init__(delta)
         self.start = float(real("start", start, *_TIMES))
 
-    def _margin(self, v: Array) -> Array:
-        v = np.maximum(
-            v, self.start
-        )  # the line of the first epoch rises, so it is below its value at v0 before
-        return 1.7 * np.sqrt(
-            v * (np.log(np.log(2 * (v / self.start))) + 0.72 * (math.log(5.2) - math.log(self.delta)))
-        )
+    def _margin(self, v: Bounds) -> Bounds:
+        v = maximum(v, self.start)
+        growth = log(log(2 * (v / self.start))) + 0.72 * (log(5.2) - log(self.delta))
+        return 1.7 * sqrt(v * growth)

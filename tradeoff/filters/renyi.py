@@ -12,17 +12,24 @@ from tradeoff.errors import KindError
 from tradeoff.families.identity import Identity
 from tradeoff.families.profile import Profile
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.filters.base import SLACK, AdditiveFilter
-from tradeoff.filters.costs import renyi, zcdp
-from tradeoff.filters.zcdp import ZCDP
-from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.filters.base import AdditiveFilter, widened
+from tradeoff.filters.costs import renyi
+from tradeoff.filters.zcdp import ZCDP, proved
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.rounding import TINY, Array
 
 _ORDERS = 1 + np.geomspace(1e-3, 1e5, 400)
+"""Orders by which rho-zCDP is converted, 5% apart in a - 1: the best is missed by 1e-3 of log delta."""
+
 _POINTS = 1000
+"""Losses at which the converted profile is told; in between it is convex, and its chords are taken."""
+
+_NOTHING, _STEEPEST, _NARROWEST = 60.0, 700.0, 1e-9
+"""Left out of a profile: what is below e^-60, and losses beyond 700, where e^eps ends; its least width."""
 
 
 class RenyiFilter(AdditiveFilter):
-    """Grant steps while the sum of their Renyi divergences of one order stays within epsilon: (order, epsilon)-RDP.
+    """Grant steps while their Renyi divergences of one order add up to epsilon at most: (order, epsilon)-RDP.
 
     Parameters
     ----------
@@ -38,7 +45,8 @@ class RenyiFilter(AdditiveFilter):
 
     Notes
     -----
-    Feldman, Zrnic 2021, Theorem 4.3; Lecuyer 2021. A step is charged its divergence in the worse order of the pair.
+    Feldman, Zrnic 2021, Theorem 4.3; Lecuyer 2021. A step is charged its divergence in the worse order of the
+    pair.
 
     Examples
     --------
@@ -56,28 +64,20 @@ class RenyiFilter(AdditiveFilter):
         self.epsilon = float(real("epsilon", epsilon, 0, 1e6))
         super().__init__(self.epsilon)
 
-    @property
-    def parameters(self) -> dict[str, float]:
-        return {"order": self.order, "epsilon": self.epsilon}
-
     def _asked(self, curve: TradeOff) -> tuple[float]:
         divergence = renyi(curve, self.order)
         if math.isinf(divergence):
-            raise KindError(
-                f"no finite Renyi divergence of order {self.order:g} is proved for {curve!r}; spend a curve that bounds it"
-            )
+            what = f"no finite Renyi divergence of order {self.order:g} is proved for {curve!r}"
+            raise KindError(f"{what}; spend a curve that bounds it")
         return (divergence,)
-
-    def _shown(self, asked: tuple[float, ...]) -> float:
-        return asked[0]
 
     def guarantee(self) -> TradeOff:
         """Curve of the whole interaction: what (order, epsilon)-RDP implies, a lower bound."""
-        return converted(np.array([self.order]), np.array([self.epsilon]))
+        return converted(np.array([self.order]), np.array([widened(self.epsilon)]))
 
 
 class RhoFilter(AdditiveFilter):
-    """Grant steps while sum rho_k <= rho and sum delta_k <= delta: the whole interaction is delta-approximately rho-zCDP.
+    """Grant steps while sum rho_k <= rho and sum delta_k <= delta: the whole is delta-approximately rho-zCDP.
 
     Parameters
     ----------
@@ -93,8 +93,8 @@ class RhoFilter(AdditiveFilter):
 
     Notes
     -----
-    Feldman, Zrnic 2021, for every order at once; with deltas, Whitehouse, Ramdas, Wu, Rogers 2023. ``spent``, ``remaining`` and
-    ``budget`` are pairs (rho, delta).
+    Feldman, Zrnic 2021, for every order at once; with deltas, Whitehouse, Ramdas, Wu, Rogers 2023. ``spent``,
+    ``remaining`` and ``budget`` are pairs (rho, delta).
 
     Examples
     --------
@@ -107,44 +107,33 @@ class RhoFilter(AdditiveFilter):
     """
 
     kind = "rho-zcdp"
+    amounts = ZCDP
 
     def __init__(self, rho: float, *, delta: float = 0.0) -> None:
         self.rho = float(real("rho", rho, 0, 1e6))
         self.delta = float(real("delta", delta, 0, 1, open_high=True))
         super().__init__(self.rho, self.delta)
 
-    @property
-    def parameters(self) -> dict[str, float]:
-        return {"rho": self.rho, "delta": self.delta}
-
     def _asked(self, curve: TradeOff) -> tuple[float, float]:
-        rho, delta = zcdp(curve)
-        if math.isinf(rho):
-            raise KindError(
-                f"no finite rho is proved for {curve!r}; spend approximate_dp(epsilon, delta) in its place, with a delta of its own"
-            )
-        return rho, delta
-
-    def _shown(self, asked: tuple[float, ...]) -> ZCDP:
-        return ZCDP(*asked)
+        return proved(curve)
 
     def guarantee(self) -> TradeOff:
         """Curve of the whole interaction: what approximate rho-zCDP implies, a lower bound."""
-        delta = min(self.delta * (1 + SLACK + 16 * UNIT), 1.0)
-        return converted(_ORDERS, self.rho * _ORDERS) @ TotalVariation(delta)
+        divergences = (Bounds.of(_ORDERS) * widened(self.rho)).upper
+        return converted(_ORDERS, divergences) @ TotalVariation(min(widened(self.delta), 1.0))
 
 
 def converted(orders: Array, divergences: Array) -> TradeOff:
-    """Curve below every one with these Renyi divergences in both orders: delta(eps) = min_a e^((a-1)(D_a - eps)) (1 - 1/a)^a/(a - 1).
+    """Curve below every one with these Renyi divergences in both orders.
 
-    Canonne, Kamath, Steinke 2020, Proposition 12; each order bounds delta, so a finite choice of them does.
+    delta(eps) = min_a e^((a-1)(D_a - eps)) (1 - 1/a)^a/(a - 1) (Canonne, Kamath, Steinke 2020, Proposition
+    12); each order bounds delta, so a finite choice of them does.
     """
     if not np.any(divergences):
         return Identity()
-    divergences = divergences * (1 + SLACK + 16 * UNIT)
-    # Where the smallest order alone gives e^-60, nothing is left to say.
-    top = float(np.min(divergences + (60 + _log_front(orders)) / (orders - 1)))
-    epsilon = np.linspace(0.0, min(max(top, 1e-9), 700.0), _POINTS)
+    top = float(np.min(divergences + (_NOTHING + _log_front(orders)) / (orders - 1)))
+    epsilon = np.linspace(0.0, min(max(top, _NARROWEST), _STEEPEST), _POINTS)
+    # The exponential's few units are in the slack of the logarithm, which is 90 of them.
     delta = np.maximum(np.exp(np.minimum(log_delta(orders, divergences, epsilon), 0.0)), TINY)
     return Profile.from_epsilon_delta(dict(zip(epsilon.tolist(), delta.tolist(), strict=True)))
 
@@ -159,5 +148,5 @@ def log_delta(orders: Array, divergences: Array, epsilon: Array) -> Array:
 
 
 def _log_front(orders: Array) -> Array:
-    """Return log((1 - 1/a)^a/(a - 1)); 1 - 1/a = 1/(1 + 1/(a - 1)), where nothing cancels before the logarithm."""
+    """Return log((1 - 1/a)^a/(a - 1)); nothing cancels in 1 - 1/a = 1/(1 + 1/(a - 1))."""
     return -orders * np.log1p(1 / (orders - 1)) - np.log(orders - 1)

@@ -1,4 +1,4 @@
-"""Symmetric curves as mixtures of randomised responses, and their profiles after Gaussian noise, as logarithms."""
+"""Symmetric curves as mixtures of randomised responses, and their profiles after Gaussian noise, in logs."""
 
 from __future__ import annotations
 
@@ -11,17 +11,23 @@ from scipy.special import erfcx, expit, logsumexp
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.filters.costs import pure_loss
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.hull import lower_hull
 from tradeoff.intervals.rounding import UNIT, Array
 
 _MOST_LOSSES = 2000
+"""Labels of a mixture, at most: a look at one point then takes some 0.1 ms."""
+
 _RESOLUTION = 2e-3
-"""Losses are put on a lattice of this width times sqrt(r): the variance of L grows by at most h^2/6, which takes 4e-7 of r."""
+"""Width h of the lattice of losses over sqrt(r): the variance of L grows by h^2/6 at most, 4e-7 of r."""
+
+_SMALL, _FAR = 0.1, 40.0
+"""Below this mu the difference of two Mills ratios is integrated; from this t on 1 - t R(t) is a series."""
 
 
 @dataclass(frozen=True)
 class Responses:
-    """Mixture of randomised responses: public label k with weight nu_k, then RR(loss_k); losses increase from 0, weights add to 1."""
+    """Mixture of randomised responses: public label k of weight nu_k, then RR(loss_k); losses rise from 0."""
 
     loss: Array
     weight: Array
@@ -32,9 +38,10 @@ class Responses:
         return float(self.loss[-1])
 
     def delta(self, epsilon: Array) -> Array:
-        """Return the profile sum of nu_k (e^l_k - e^eps)_+/(1 + e^l_k) at epsilon >= 0."""
+        """Return the profile sum of nu_k (e^l_k - e^eps)_+/(1 + e^l_k) at epsilon >= 0, rounded down."""
         gap = np.maximum(self.loss - epsilon[:, None], 0.0)
-        return (-np.expm1(-gap) * expit(self.loss)) @ self.weight * (1 - 1e-14)
+        units = len(self.loss) + 16  # a sum of positive terms, and of each its two functions and products
+        return (-np.expm1(-gap) * expit(self.loss)) @ self.weight * (1 - units * UNIT)
 
     def log_delta(self, epsilon: Array, mu: float) -> Array:
         """Return log D at epsilon >= 0, of the mixture times G_mu."""
@@ -46,10 +53,15 @@ class Responses:
 
 
 def log_delta(epsilon: Array, mu: float) -> Array:
-    """Return log delta_{G_mu}(eps), at any distance from 0, to 1e-14 + 8 units of |eps|/mu^2 and of the logarithm."""
+    """Return log delta_{G_mu}(eps), however small, to 1e-14 + 8 units of |eps|/mu^2 and of the logarithm.
+
+    -a^2/2 is good to 2 a^2 units, four of the logarithm, and the difference of two Mills ratios, each good to
+    6 units, to 6 a/mu of itself; where it is integrated, to 6 a^2 up to a = 40, which is less than 4 a^2 + 8
+    a/mu, and then to 1e-14.
+    """
     x = np.abs(epsilon)
     a = x / mu - mu / 2
-    if mu < 0.1:
+    if mu < _SMALL:
         nodes, weights = np.polynomial.legendre.leggauss(14)
         gain = (mu / 2) * (_shortfall(a[..., None] + mu * (nodes + 1) / 2) @ weights)
     else:
@@ -67,15 +79,16 @@ def _mills(t: Array) -> Array:
 
 def _shortfall(t: Array) -> Array:
     """Return 1 - t Mills(t), which cancels far out: there by its asymptotic series."""
-    u = 1 / np.maximum(t, 40.0) ** 2
+    u = 1 / np.maximum(t, _FAR) ** 2
     series = u * (1 - u * (3 - u * (15 - u * (105 - u * (945 - u * 10395)))))
-    return np.where(t > 40.0, series, 1 - t * _mills(t))
+    return np.where(t > _FAR, series, 1 - t * _mills(t))
 
 
 def responses(f: Bounded, r: float) -> Responses | None:
     """Return a mixture below ``f``, or None where rounding does not let it be checked.
 
-    Between its kinks the profile of the mixture is linear in e^eps, and that of f is convex: at the kinks it is checked to lie above.
+    Between its kinks the profile of the mixture is linear in e^eps, and that of f is convex: at the kinks it
+    is checked to lie above, so that nothing before that check needs to be exact.
     """
     size = int(min(_MOST_LOSSES, 2 + f.top / (_RESOLUTION * math.sqrt(r))))
     loss = np.linspace(0.0, f.top, size) if f.kinks is None else f.kinks
@@ -83,9 +96,7 @@ def responses(f: Bounded, r: float) -> Responses | None:
     s, goal = lower_hull(np.exp(loss), np.minimum.accumulate(f.at(loss)))
     goal = goal + 1e-11 * goal[0] * (s[-1] - s) / (s[-1] - 1)  # room for the roundings below
     slope = np.append(np.diff(goal) / np.diff(s), 0.0)
-    weight = np.maximum(np.diff(slope), 0.0) * (
-        1 + s[1:]
-    )  # the slope of the profile of RR(l) changes by 1/(1 + e^l) at l
+    weight = np.maximum(np.diff(slope), 0.0) * (1 + s[1:])  # the slope of RR(l) changes by 1/(1 + e^l) at l
     total = max(1.0, float(np.sum(weight)) * (1 + 1e-12))
     # Weights above 1 are scaled down, and losses up by as much as makes good for it at eps = 0.
     stretch = 1 + 1e-12 + 4 * (total - 1) * math.sinh(f.top) / f.top
@@ -106,14 +117,12 @@ class Bounded:
 
     def at(self, epsilon: Array) -> Array:
         """Bound the profile from above: (delta - leak)/(1 - leak) below ``top``, 0 from there on."""
-        delta = (self.curve.bounds.delta(epsilon).upper - self.leak) / (1 - self.leak)
-        return np.where(
-            epsilon < self.top, np.maximum(delta + 4 * UNIT * self.leak, 0.0) * (1 + 4 * UNIT), 0.0
-        )
+        delta = (self.curve.bounds.delta(epsilon) - self.leak) / (1 - Bounds.of(self.leak))
+        return np.where(epsilon < self.top, np.maximum(delta.upper, 0.0), 0.0)
 
     @property
     def kinks(self) -> Array | None:
-        """Return the losses >= 0 of a polygon, which need no lattice."""
+        """Return the losses >= 0 of a polygon, which need no lattice, a hair up, to reach the top."""
         if not isinstance(self.curve, PiecewiseLinear):
             return None
         loss = self.curve.loss_law().loss
@@ -121,10 +130,10 @@ class Bounded:
 
 
 def bounded(curve: TradeOff, leak: float) -> Bounded | None:
-    """Return what is left of the envelope of both orders without ``leak`` of its mass; None if its losses are unbounded still."""
+    """Return the envelope of both orders without ``leak`` of its mass; None if still unbounded."""
     curve = curve.symmetrise(assume="either-order")
     epsilon, delta = pure_loss(curve)
     if math.isinf(epsilon):
         delta = leak
         epsilon = curve.epsilon(leak) if leak > curve.q_plus else math.inf
-    return Bounded(curve, max(0.0, epsilon) * (1 + 16 * UNIT), delta) if math.isfinite(epsilon) else None
+    return Bounded(curve, max(0.0, epsilon), delta) if math.isfinite(epsilon) else None

@@ -1,4 +1,4 @@
-"""Exact sampling: discrete Gaussian and Laplace noise from fair bits and rational arithmetic, with no float in between."""
+"""Exact sampling: discrete Gaussian and Laplace noise from fair bits and rationals, no float in between."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ _Bits = Callable[[int], bytes]
 def exact_release(
     value: int, mechanism: DiscreteGaussian | DiscreteLaplace, rng: np.random.Generator | None = None
 ) -> int:
-    """Add the noise of a discrete mechanism to a count, exactly: the law of the result is the law its curve is about.
+    """Add the noise of a discrete mechanism to a count, exactly: its law is the one the curve is about.
 
     Parameters
     ----------
     value
         The true count, a whole number.
     mechanism
-        ``mechanisms.DiscreteGaussian`` or ``mechanisms.DiscreteLaplace``; its float parameter is taken as the rational it is.
+        ``mechanisms.DiscreteGaussian`` or ``mechanisms.DiscreteLaplace``; its float parameter is taken as the
+        rational it is.
     rng
-        ``numpy.random.Generator`` for results that can be repeated. Default: the operating system's secure source, which is
-        what a release wants.
+        ``numpy.random.Generator`` for results that can be repeated. Default: the operating system's secure
+        source, which is what a release wants.
 
     Returns
     -------
@@ -68,7 +69,8 @@ def discrete_gaussian(variance: Rational | float, rng: np.random.Generator | Non
     Parameters
     ----------
     variance
-        sigma^2, a positive rational; a float is taken as the rational it is. (Square a float sigma as a ``Fraction``.)
+        sigma^2, a positive rational; a float is taken as the rational it is. (Square a float sigma as a
+        ``Fraction``.)
     rng
         As for ``exact_release``.
 
@@ -84,8 +86,9 @@ def discrete_gaussian(variance: Rational | float, rng: np.random.Generator | Non
 
     Notes
     -----
-    Discrete Laplace proposals of scale t = floor(sigma) + 1, kept with probability exp(-(|y| - sigma^2/t)^2/(2 sigma^2)): a few
-    on average (Canonne, Kamath, Steinke 2020, Algorithm 3). The time taken depends on the draw.
+    Discrete Laplace proposals of scale t = floor(sigma) + 1, kept with probability exp(-(|y| -
+    sigma^2/t)^2/(2 sigma^2)): a few on average (Canonne, Kamath, Steinke 2020, Algorithm 3). The time taken
+    depends on the draw.
 
     Examples
     --------
@@ -139,7 +142,7 @@ def discrete_laplace(scale: Rational | float, rng: np.random.Generator | None = 
 
 
 def _laplace(t: int, s: int, bits: _Bits) -> int:
-    """Draw u + t v, geometric with rate 1/t, divide by s (scale = t/s), and give it a sign; -0 is drawn again."""
+    """Draw u + t v, geometric with rate 1/t, divide by s (scale = t/s), give it a sign; -0 is drawn again."""
     while True:
         u = _below(t, bits)
         if not _heads_exp(u, t, bits):
@@ -159,7 +162,7 @@ def _successes(bits: _Bits) -> int:
 
 
 def _heads_exp(a: int, b: int, bits: _Bits) -> bool:
-    """Be true with probability e^(-a/b): a coin for each whole unit, and one for the rest (their Algorithm 1)."""
+    """Be true with probability e^(-a/b): a coin for each whole unit, one for the rest (their Algorithm 1)."""
     whole, rest = divmod(a, b)
     return all(_heads_exp_unit(1, 1, bits) for _ in range(whole)) and _heads_exp_unit(rest, b, bits)
 
@@ -186,7 +189,8 @@ def _source(rng: np.random.Generator | None) -> _Bits:
         return secrets.token_bytes
     if not isinstance(rng, np.random.Generator):
         raise DomainError(
-            f"rng = {rng!r} is no numpy.random.Generator; leave it out for the secure source of the operating system"
+            f"rng = {rng!r} is no numpy.random.Generator; "
+            "leave it out for the secure source of the operating system"
         )
     return rng.bytes
 

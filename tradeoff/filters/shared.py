@@ -1,4 +1,4 @@
-"""Objects that threads may share: their changes happen one after the other, and a copy is an object of its own."""
+"""Objects that threads may share: changes happen one after the other; a copy is an object of its own."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from tradeoff.intervals.rounding import Array
 class Shared:
     """Object with a lock of its own, under which it checks and records in one step.
 
-    A copy, deep copy or pickle knows what was recorded up to then, shares nothing with the original and has its own lock: of a
-    filter it is a *second budget*, as it is after a fork. Processes share one budget through a ``Ledger``.
+    A copy, deep copy or pickle knows what was recorded up to then, shares nothing with the original and has
+    its own lock: of a filter it is a *second budget*, as it is after a fork. Processes share one budget
+    through a ``Ledger``.
     """
 
     _lock: AbstractContextManager[bool]
@@ -29,9 +30,13 @@ class Shared:
     def __new__(cls, *_args: Any, **_options: Any) -> Self:
         """Give the object its lock, so that no subclass can forget it."""
         made = super().__new__(cls)
-        made._lock = RLock()
+        made.relock()
         _ALIVE.add(made)
         return made
+
+    def relock(self) -> None:
+        """Give the object a fresh lock, at birth and in a forked child."""
+        self._lock = RLock()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but the lock, as it was at one moment, for copies and pickles."""
@@ -40,12 +45,12 @@ class Shared:
 
 
 _ALIVE: WeakSet[Shared] = WeakSet()
-"""All of them: a lock that another thread held at a fork is never released in the child, so that there each gets a fresh one."""
+"""All of them: in a forked child a lock held by another thread is never released; each gets a fresh one."""
 
 
 def _unlock() -> None:
     for each in list(_ALIVE):
-        each._lock = RLock()  # noqa: SLF001 - of this module
+        each.relock()
 
 
 if hasattr(os, "register_at_fork"):  # not where there is no fork
@@ -53,24 +58,19 @@ if hasattr(os, "register_at_fork"):  # not where there is no fork
 
 
 def numbers(name: str, value: Any) -> Array:
-    """Return real numbers as an array of floats, itself where it is one; refuse masks, complex numbers, dates, text, truth values."""
+    """Return real numbers as an array of floats, itself where it is one; refuse masks, dates, text."""
+    given = f"{name} = {short(value)}"
     if np.ma.isMaskedArray(value):
         raise DomainError(
-            f"{name} = {short(value)} is masked, and what a mask hides would be read as numbers; drop or fill it first"
+            f"{given} is masked, and what a mask hides would be read as numbers; drop or fill it first"
         )
     try:
         raw = np.asarray(value)
     except (TypeError, ValueError) as error:
-        raise DomainError(
-            f"{name} = {short(value)} is no array of one shape; give one real number for each entry"
-        ) from error
+        raise DomainError(f"{given} is no array of one shape; give one real number for each entry") from error
     if raw.dtype.kind not in "iufO":
-        raise DomainError(
-            f"{name} = {short(value)} is made of {raw.dtype}, and not of real numbers; give floats or integers"
-        )
+        raise DomainError(f"{given} is made of {raw.dtype}, and not of real numbers; give floats or integers")
     try:
         return raw if raw.dtype == np.float64 else reals(name, raw)
     except OverflowError as error:
-        raise DomainError(
-            f"{name} = {short(value)} is beyond the floats; give numbers within 1.7e308 of 0"
-        ) from error
+        raise DomainError(f"{given} is beyond the floats; give numbers within 1.7e308 of 0") from error

@@ -14,7 +14,7 @@ from tradeoff.intervals.rounding import Array
 
 
 class GaussianSimulator(Shared):
-    """Answer adaptive m_1, m_2, ... with sum m_i^2 <= 1 from one W_0 ~ N(b, 1): the answers are independent N(b m_i, 1).
+    """Answer adaptive m_1, m_2, ... with sum m_i^2 <= 1 from one W_0 ~ N(b, 1), by independent N(b m_i, 1).
 
     Parameters
     ----------
@@ -25,11 +25,12 @@ class GaussianSimulator(Shared):
 
     Notes
     -----
-    W_i = m_i W_0 + U_i with Cov(U) = I - m m^T, factored by Cholesky row by row. With s_i = m_1^2 + ... + m_i^2, U_i given the
-    past is normal with mean -m_i sum_{j<i} m_j U_j/(1 - s_{i-1}) and variance (1 - s_i)/(1 - s_{i-1}), so a round costs O(1). As the
-    answers are made of one draw of N(b, 1), whatever the rule, the interaction is a post-processing of a 1-GDP release
-    (Smith, Thakurta 2022, the proof of Theorem 1). In floating point: for simulation and proof, not for release. Threads may share a
-    simulator; a copy, a pickle and a forked child go on with the same draws.
+    W_i = m_i W_0 + U_i with Cov(U) = I - m m^T, factored by Cholesky row by row. With s_i = m_1^2 + ... +
+    m_i^2, U_i given the past is normal with mean -m_i sum_{j<i} m_j U_j/(1 - s_{i-1}) and variance (1 -
+    s_i)/(1 - s_{i-1}), so a round costs O(1). As the answers are made of one draw of N(b, 1), whatever the
+    rule, the interaction is a post-processing of a 1-GDP release (Smith, Thakurta 2022, the proof of Theorem
+    1). In floating point: for simulation and proof, not for release. Threads may share a simulator; a copy, a
+    pickle and a forked child go on with the same draws.
 
     Examples
     --------
@@ -56,7 +57,7 @@ class GaussianSimulator(Shared):
     @property
     def remaining(self) -> Any:
         """Return 1 - s, what the squares of further m may add up to."""
-        return _plain(self._left)
+        return _plain(np.maximum(self._left, 0.0))
 
     def answer(self, m: ArrayLike) -> Any:
         """Answer the next query: N(b m, 1), independent of the answers before.
@@ -81,10 +82,9 @@ class GaussianSimulator(Shared):
         m = self._shaped(numbers("m", m))
         with self._lock:
             after = self._after(m)
-            before = np.where(
-                self._left > 0, self._left, 1.0
-            )  # where nothing is left m is 0, and U_i a fresh N(0, 1)
-            ratio = np.where(self._left > 0, after / before, 1.0)
+            # Where nothing is left m is 0 but for rounding, and U_i a fresh N(0, 1).
+            before = np.where(self._left > 0, self._left, 1.0)
+            ratio = np.where(self._left > 0, np.maximum(after, 0.0) / before, 1.0)
             u = -m * self._sum / before + np.sqrt(ratio) * self._rng.normal(size=m.shape)
             self._left, self._sum = after, self._sum + m * u
         return _plain(m * self._draw + u)
@@ -93,11 +93,11 @@ class GaussianSimulator(Shared):
         try:
             return np.broadcast_to(m, self._draw.shape)
         except ValueError as error:
-            raise DomainError(
-                f"m has shape {m.shape}, and the runs {self._draw.shape}; give one m for each run or one for all"
-            ) from error
+            shapes = f"m has shape {m.shape}, and the runs {self._draw.shape}"
+            raise DomainError(f"{shapes}; give one m for each run or one for all") from error
 
     def _after(self, m: Array) -> Array:
+        """Return what is left after m, at most a rounding below 0, which is kept: roundings do not add up."""
         if not np.all(np.isfinite(m)):
             raise DomainError("m holds a number that is not finite")
         with np.errstate(over="ignore"):  # more than all is refused just below
@@ -109,7 +109,7 @@ class GaussianSimulator(Shared):
             raise BudgetExceeded(
                 f"m^2 = {asked:.6g} is more than the {left:.6g} left in run {k}", 1 - left, asked, left, 1.0
             )
-        return np.maximum(after, 0.0)
+        return np.asarray(after)
 
 
 def _plain(x: Array) -> Any:

@@ -27,26 +27,27 @@ def curve_of(step: object) -> TradeOff:
         raise KindError(_why_not(step))
     if step.free_symbols:
         names = ", ".join(sorted(map(str, step.free_symbols)))
-        raise SymbolError(
-            f"{step!r} has free symbols {names}; a step takes numbers: substitute them first, with .subs({{...}})"
-        )
+        remedy = "a step takes numbers: substitute them first, with .subs({...})"
+        raise SymbolError(f"{step!r} has free symbols {names}; {remedy}")
     return step
 
 
 def _why_not(step: object) -> str:
     if hasattr(step, "trusted"):
         return (
-            f"{step!r} is an approximation: it can under-report the loss, and a filter built on it would prove nothing; "
-            "spend the curve it approximates, or .trusted() to insist"
+            f"{step!r} is an approximation: it can under-report the loss, and a filter built on it would "
+            "prove nothing; spend the curve it approximates, or .trusted() to insist"
         )
-    return f"{step!r} is no step: a filter takes a curve, such as Gaussian(0.1), or a mechanism, such as mechanisms.Gaussian(10)"
+    return (
+        f"{step!r} is no step: a filter takes a curve, such as Gaussian(0.1), "
+        "or a mechanism, such as mechanisms.Gaussian(10)"
+    )
 
 
 def adjacency_of(step: object, seen: str | None) -> str | None:
     """Return the neighbours that the steps so far and this one are stated for; None while they fit any."""
     mine = getattr(step, "adjacency", None)
     if mine is not None and seen is not None and mine != seen:
-        raise PlanError(
-            f"{step!r} is stated for {mine} neighbours, and earlier steps for {seen}: one filter serves one kind"
-        )
+        found = f"{step!r} is stated for {mine} neighbours, and earlier steps for {seen}"
+        raise PlanError(f"{found}: one filter serves one kind")
     return mine or seen

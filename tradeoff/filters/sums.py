@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import total
+
 
 class ExactSum:
     """Exact sum of floats as non-overlapping partial sums; one number more costs O(1).
@@ -16,8 +19,8 @@ class ExactSum:
 
     Notes
     -----
-    The partials never overlap, so there are at most about 40 of them, and two or three in practice (Shewchuk 1997,
-    Theorem 10; the algorithm of ``math.fsum``).
+    The partials never overlap, so there are at most about 40 of them, and two or three in practice (Shewchuk
+    1997, Theorem 10; the algorithm of ``math.fsum``).
 
     Examples
     --------
@@ -38,7 +41,7 @@ class ExactSum:
         self.partials = self.plus(x).partials
 
     def plus(self, x: float) -> ExactSum:
-        """Return the sum with ``x`` added, exactly; this one stays as it is, so that who reads it meanwhile reads one sum."""
+        """Return the sum with ``x`` added, exactly; who reads this one meanwhile reads one sum."""
         partials = []
         for partial in self.partials:
             larger, smaller = (x, partial) if abs(x) >= abs(partial) else (partial, x)
@@ -49,12 +52,16 @@ class ExactSum:
         return ExactSum([*partials, x])
 
     def value(self, *more: float) -> float:
-        """Return the sum plus ``more``, rounded once, to nearest: its sign is exact, and it is inf beyond the floats."""
+        """Return the sum plus ``more``, rounded once, to nearest; inf beyond the floats."""
         try:
             return math.fsum((*self.partials, *more))
         except OverflowError:
             return math.inf
 
+    def bounds(self, *more: float) -> Bounds:
+        """Bound the sum plus ``more`` by one rounding to either side: the signs are exact."""
+        return total((*self.partials, *more))
+
     def left(self, limit: float) -> float:
-        """Return what the sum leaves of ``limit``, rounded down; the difference is taken before the one rounding, not after it."""
-        return math.nextafter(max(-self.value(-limit), 0.0), 0.0)
+        """Return what the sum leaves of ``limit``, rounded down."""
+        return max(0.0, -float(self.bounds(-limit).upper))

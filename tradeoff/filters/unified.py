@@ -12,12 +12,12 @@ from tradeoff.filters.renyi import RhoFilter
 
 
 class _Sessions:
-    """What both forms open: sessions that pay from this filter, before each further reduction of their noise."""
+    """What both forms open: sessions that pay from this filter, before each reduction of their noise."""
 
     def brownian(
         self: Charged, value: ArrayLike, sensitivity: float = 1.0, *, rng: Seed = None
     ) -> BrownianMechanism:
-        """Open a session of the Brownian mechanism; at its last time T it has cost mu^2 = Delta^2/T, or rho = Delta^2/(2T).
+        """Open a session of the Brownian mechanism; by time T it costs mu^2 = Delta^2/T, or half that in rho.
 
         Parameters
         ----------
@@ -41,7 +41,7 @@ class _Sessions:
 
 
 class UnifiedFilter(_Sessions, GDPFilter):
-    """Continue while sum mu_k^2 + sum Delta_j^2/T_j <= mu^2, over single steps k and sessions j: the whole is mu-GDP.
+    """Continue while sum mu_k^2 + sum Delta_j^2/T_j <= mu^2, over steps k and sessions j: it is mu-GDP.
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ class UnifiedFilter(_Sessions, GDPFilter):
 
     Notes
     -----
-    A session in inverse time is Gaussian composition with increments chosen adaptively, so sessions and steps form one
-    adaptive sequence for the GDP filter, in whatever order they are interleaved (Rogers, Samorodnitsky, Wu, Ramdas 2023, in
-    their zCDP form; Smith, Thakurta 2022).
+    A session in inverse time is Gaussian composition with increments chosen adaptively, so sessions and steps
+    form one adaptive sequence for the GDP filter, in whatever order they are interleaved (Rogers,
+    Samorodnitsky, Wu, Ramdas 2023, in their zCDP form; Smith, Thakurta 2022).
 
     Examples
     --------
@@ -75,12 +75,12 @@ class UnifiedFilter(_Sessions, GDPFilter):
 
 
 class UnifiedZCDPFilter(_Sessions, RhoFilter):
-    """Continue while sum rho_k + sum Delta_j^2/(2 T_j) <= rho, over single steps k and sessions j: the whole is rho-zCDP.
+    """Continue while sum rho_k + sum Delta_j^2/(2 T_j) <= rho, over steps k and sessions j: it is rho-zCDP.
 
     Parameters
     ----------
     rho
-        Budget, in [0, inf).
+        Budget, in [0, 1e6].
     delta
         Sum of what approximate steps may leak, in [0, 1).
 
@@ -91,8 +91,9 @@ class UnifiedZCDPFilter(_Sessions, RhoFilter):
 
     Notes
     -----
-    It takes steps that are zCDP without being GDP, such as the discrete Gaussian; where all steps are Gaussian,
-    ``UnifiedFilter(sqrt(2 rho))`` grants the same ones and guarantees more (Rogers, Samorodnitsky, Wu, Ramdas 2023).
+    It takes steps that are zCDP without being GDP, such as the discrete Gaussian; where all steps are
+    Gaussian, ``UnifiedFilter(sqrt(2 rho))`` grants the same ones and guarantees more (Rogers, Samorodnitsky,
+    Wu, Ramdas 2023).
 
     Examples
     --------

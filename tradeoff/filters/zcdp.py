@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from functools import lru_cache
+from typing import ClassVar, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import real
 from tradeoff.errors import DomainError, KindError, domain
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.filters.base import SLACK, AdditiveFilter
-from tradeoff.filters.costs import above, below, zcdp
-from tradeoff.intervals.rounding import UNIT
+from tradeoff.filters.costs import REMEMBERED, zcdp
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import log, sqrt
 
 
 class ZCDP(NamedTuple):
@@ -21,8 +23,31 @@ class ZCDP(NamedTuple):
     delta: float
 
 
-class ZCDPFilter(AdditiveFilter):
-    """Grant steps while sum rho + 2 sqrt(sum rho log(1/delta'')) <= epsilon and sum delta <= step_delta: (epsilon, delta)-DP.
+class Converted(AdditiveFilter):
+    """Filter that adds up rho, or a multiple, and delta, and converts them into (epsilon, delta) once."""
+
+    largest: ClassVar[float]
+    """Largest epsilon it may have."""
+
+    per_rho: ClassVar[float] = 1.0
+    """Units of its first sum in one rho."""
+
+    def __init__(self, epsilon: float, delta: float, *, step_delta: float = 0.0) -> None:
+        self.epsilon = float(real("epsilon", epsilon, 0, self.largest))
+        self.delta = float(real("delta", delta, 0, 1, open_low=True, open_high=True))
+        self.step_delta = float(real("step_delta", step_delta, 0, self.delta, open_high=True))
+        rho = rho_for(self.epsilon, self.delta, self.step_delta)
+        super().__init__(self.per_rho * rho, self.step_delta)
+
+    def guarantee(self) -> TradeOff:
+        """Curve of the whole interaction: f_{epsilon,delta}, as promised to the last bit."""
+        return approximate_dp(self.epsilon, self.delta)
+
+
+class ZCDPFilter(Converted):
+    """Grant steps while sum rho + 2 sqrt(sum rho log(1/delta'')) <= epsilon and sum delta <= step_delta.
+
+    The whole interaction is (epsilon, delta)-DP.
 
     Parameters
     ----------
@@ -31,8 +56,8 @@ class ZCDPFilter(AdditiveFilter):
     delta
         Failure probability of the whole interaction, in (0, 1).
     step_delta
-        Share of ``delta`` kept for steps that are only approximately zCDP, in [0, delta); the rest, delta'', pays for the
-        conversion.
+        Share of ``delta`` kept for steps that are only approximately zCDP, in [0, delta); the rest, delta'',
+        pays for the conversion.
 
     Raises
     ------
@@ -41,9 +66,10 @@ class ZCDPFilter(AdditiveFilter):
 
     Notes
     -----
-    Whitehouse, Ramdas, Wu, Rogers 2023, Theorem 1, and Rogers, Samorodnitsky, Wu, Ramdas 2023, Theorem 2, with the
-    conversion of Bun, Steinke 2016. The slack of the sums is paid from the budget: rho is 1e-12 of itself below what epsilon allows,
-    and delta'' what step_delta with its slack leaves. ``spent``, ``remaining`` and ``budget`` are pairs (rho, delta).
+    Whitehouse, Ramdas, Wu, Rogers 2023, Theorem 1, and Rogers, Samorodnitsky, Wu, Ramdas 2023, Theorem 2,
+    with the conversion of Bun, Steinke 2016. The slack of the sums is paid from the budget: rho is 1e-12 of
+    itself below what epsilon allows, and delta'' what step_delta with its slack leaves. ``spent``,
+    ``remaining`` and ``budget`` are pairs (rho, delta).
 
     Examples
     --------
@@ -55,54 +81,39 @@ class ZCDPFilter(AdditiveFilter):
     """
 
     kind = "zcdp"
-
-    def __init__(self, epsilon: float, delta: float, *, step_delta: float = 0.0) -> None:
-        self.epsilon = float(real("epsilon", epsilon, 0, 1e300))
-        self.delta = float(real("delta", delta, 0, 1, open_low=True, open_high=True))
-        self.step_delta = float(real("step_delta", step_delta, 0, self.delta, open_high=True))
-        super().__init__(rho_for(self.epsilon, self.delta, self.step_delta), self.step_delta)
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        return {"epsilon": self.epsilon, "delta": self.delta, "step_delta": self.step_delta}
+    amounts = ZCDP
+    largest = 1e300
 
     def _asked(self, curve: TradeOff) -> tuple[float, float]:
-        rho, delta = zcdp(curve)
-        if math.isinf(rho):
-            raise KindError(
-                f"no finite rho is proved for {curve!r}; state it as approximate_dp(epsilon, delta), with a delta of its own, "
-                "and give the filter a step_delta"
-            )
-        return rho, delta
-
-    def _shown(self, asked: tuple[float, ...]) -> ZCDP:
-        return ZCDP(*asked)
-
-    def guarantee(self) -> TradeOff:
-        """Curve of the whole interaction: f_{epsilon,delta}, as promised to the last bit.
-
-        Returns
-        -------
-        TradeOff
-            A lower bound, whatever was spent: a rule may have stopped because of what it saw.
-        """
-        return approximate_dp(self.epsilon, self.delta)
+        return proved(curve)
 
 
+def proved(curve: TradeOff) -> tuple[float, float]:
+    """Return the (rho, delta) of a step; raise where no finite rho is known."""
+    rho, delta = zcdp(curve)
+    if math.isinf(rho):
+        raise KindError(
+            f"no finite rho is proved for {curve!r}; spend approximate_dp(epsilon, delta) in its place, with "
+            "a delta of its own, in a filter that has one for its steps"
+        )
+    return rho, delta
+
+
+@lru_cache(maxsize=REMEMBERED)
 def rho_for(epsilon: float, delta: float, step_delta: float) -> float:
-    """Return the rho of a filter that is (epsilon, delta)-DP with the slack of its sums, of rho and of ``step_delta``."""
-    rest = below(delta - above(step_delta * (1 + 2 * SLACK))) if step_delta > 0 else delta
+    """Return the rho that, with the slack of both sums, is (epsilon, delta)-DP."""
+    rest = (
+        delta - Bounds.of(step_delta) * (1 + 2 * SLACK)
+    ).lower  # more than any way to round the sum lets through
     if not rest > 0:
         raise domain(
             "step_delta", step_delta, f"[0, delta = {delta!r})", "leave a share of delta for the conversion"
         )
-    return rho_within(epsilon, rest) * (
-        1 - SLACK - 16 * UNIT
-    )  # times 1 + SLACK, rounded, it is at most that rho
+    return float((Bounds.of(rho_within(epsilon, rest)) / (1 + SLACK)).lower)
 
 
 def rho_within(epsilon: float, delta: float) -> float:
-    """Return the largest rho with rho + 2 sqrt(rho log(1/delta)) <= epsilon, rounded down by a few units.
+    """Return the largest rho with rho + 2 sqrt(rho log(1/delta)) <= epsilon, rounded down.
 
     Examples
     --------
@@ -112,6 +123,8 @@ def rho_within(epsilon: float, delta: float) -> float:
     """
     if not delta > 0:
         raise DomainError(f"delta = {delta!r} is outside (0, 1); a conversion needs a failure probability")
-    log = -math.log(delta) * (1 + 4 * UNIT) + 4 * UNIT  # too large is safe: less rho fits
-    root = epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))
-    return below(root * root * (1 - 32 * UNIT))  # two roots, a sum, a quotient and a square: under 16 units
+    if not epsilon > 0:
+        return 0.0
+    needed = -log(delta)
+    root = epsilon / (sqrt(needed + epsilon) + sqrt(needed))
+    return float((root * root).lower)

@@ -44,10 +44,14 @@ def log1p(x: Bounds | ArrayLike) -> Bounds:
 
 def sqrt(x: Bounds | ArrayLike) -> Bounds:
     """Bound the square root, which floats round correctly; what rounding carried below 0 counts as 0."""
-    x = Bounds.of(x)
-    return _increasing(
-        np.sqrt, Bounds(np.maximum(x.lower, 0.0), np.maximum(x.upper, 0.0)), fixed=(1.0, 1.0), least=0.0
-    )
+    low, high = (np.maximum(side, 0.0) for side in Bounds.of(x))
+    return held(_root(low, -math.inf), _root(high, math.inf))
+
+
+def _root(x: ArrayLike, toward: float) -> Array:
+    """Round a correctly rounded root to one side; those of 0, 1 and infinity are exact."""
+    root = np.sqrt(x)
+    return np.where(root == x, root, np.nextafter(root, toward))
 
 
 def minimum(*each: Bounds | ArrayLike) -> Bounds:

@@ -1,4 +1,4 @@
-"""Mechanisms: frozen descriptions of noise, sensitivity, sampling and neighbours, and the plan that counts them."""
+"""Mechanisms: frozen descriptions of noise, sensitivity, sampling, neighbours; the plan that counts them."""
 
 from tradeoff.mechanisms.base import Adjacency, Mechanism, Order
 from tradeoff.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace

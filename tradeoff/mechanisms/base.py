@@ -10,15 +10,17 @@ from typing import Any, ClassVar, Literal, NoReturn
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count, is_symbol, real
 from tradeoff.errors import KindError, domain
+from tradeoff.intervals.functions import rational
 
 Adjacency = Literal["add-remove", "replace-one"]
 Order = Literal["symmetric", "tied", "free"]
 
 
 class Mechanism(ABC):
-    """Description of one release: its noise, its sensitivity, how it samples, and which neighbours it is stated for.
+    """Description of one release: noise, sensitivity, how it samples, which neighbours it is stated for.
 
-    A mechanism is no curve: it takes no part in the algebra until ``curve()`` is asked, or a ``Plan`` counts it.
+    A mechanism is no curve: it takes no part in the algebra until ``curve()`` is asked, or a ``Plan`` counts
+    it.
     """
 
     kind: ClassVar[str]
@@ -30,8 +32,8 @@ class Mechanism(ABC):
     order: ClassVar[Order] = "symmetric"
     """How the two orders of a pair of neighbours turn in a plan.
 
-    ``"symmetric"``: both have the same curve. ``"tied"``: they differ, and turn together with those of every other tied
-    mechanism. ``"free"``: they differ, and each release may turn on its own.
+    ``"symmetric"``: both have the same curve. ``"tied"``: they differ, and turn together with those of every
+    other tied mechanism. ``"free"``: they differ, and each release may turn on its own.
     """
 
     @abstractmethod
@@ -40,7 +42,8 @@ class Mechanism(ABC):
 
     def _no_algebra(self, *_: object) -> NoReturn:
         raise KindError(
-            f"{self!r} is a mechanism, and the algebra is of curves: write {self!r}.curve(), or count it in a Plan"
+            f"{self!r} is a mechanism, and the algebra is of curves: write {self!r}.curve(), "
+            "or count it in a Plan"
         )
 
     __matmul__ = __rmatmul__ = __pow__ = __invert__ = __ge__ = __le__ = __call__ = _no_algebra
@@ -74,9 +77,4 @@ def ratio(above: float, below: float) -> float:
     >>> ratio(1, 8), ratio(1, 3) > 1 / 3
     (0.125, True)
     """
-    if math.isinf(below):
-        return 0.0
-    quotient = above / below
-    if math.isinf(quotient) or Fraction(quotient) * Fraction(below) >= Fraction(above):
-        return quotient
-    return math.nextafter(quotient, math.inf)
+    return 0.0 if math.isinf(below) else float(rational(Fraction(above) / Fraction(below)).upper)

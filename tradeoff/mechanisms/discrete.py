@@ -12,7 +12,7 @@ from tradeoff.mechanisms.base import Mechanism, number, ratio, whole
 
 @dataclass(frozen=True)
 class DiscreteGaussian(Mechanism):
-    """Discrete normal noise, pmf proportional to e^(-x^2/(2 sigma^2)) on the integers: T at a shift of the sensitivity.
+    """Discrete normal noise, pmf proportional to e^(-x^2/(2 sigma^2)): T at a shift of the sensitivity.
 
     Parameters
     ----------
@@ -28,8 +28,8 @@ class DiscreteGaussian(Mechanism):
 
     Notes
     -----
-    The same curve for every ordered pair of neighbours, and the law is log-concave, so the largest shift is the worst
-    (Canonne, Kamath, Steinke 2020).
+    The same curve for every ordered pair of neighbours, and the law is log-concave, so the largest shift is
+    the worst (Canonne, Kamath, Steinke 2020).
 
     Examples
     --------
@@ -52,7 +52,7 @@ class DiscreteGaussian(Mechanism):
 
 @dataclass(frozen=True)
 class DiscreteLaplace(Mechanism):
-    """Two-sided geometric noise, pmf proportional to e^(-|x|/scale) on the integers: T at a shift of the sensitivity.
+    """Two-sided geometric noise, pmf proportional to e^(-|x|/scale): T at a shift of the sensitivity.
 
     Parameters
     ----------

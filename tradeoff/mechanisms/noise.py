@@ -50,7 +50,7 @@ class Gaussian(Mechanism):
 
 @dataclass(frozen=True)
 class Laplace(Mechanism):
-    """Laplace noise on a query: T(Lap(0,1), Lap(eps,1)) with eps = sensitivity/scale, for every ordered pair of neighbours.
+    """Laplace noise on a query: T(Lap(0,1), Lap(eps,1)) with eps = sensitivity/scale, for every pair.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Laplace(Mechanism):
 
 
 def check_scale(mechanism: Mechanism) -> None:
-    """Check the scale and the sensitivity of a mechanism with Laplace noise, and that their ratio is finite."""
+    """Check the scale and the sensitivity of a mechanism with Laplace noise, and their ratio."""
     for name, open_high in (("scale", False), ("sensitivity", True)):
         object.__setattr__(
             mechanism, name, number(name, getattr(mechanism, name), 0, open_low=True, open_high=open_high)

@@ -24,7 +24,8 @@ class Plan:
     Parameters
     ----------
     mechanisms
-        How often each mechanism runs, whole numbers from 0. Parameters are fixed in advance; outputs may be seen in between.
+        How often each mechanism runs, whole numbers from 0. Parameters are fixed in advance; outputs may be
+        seen in between.
     adjacency
         ``"add-remove"`` (one record more or less) or ``"replace-one"`` (one record changed).
 
@@ -87,7 +88,7 @@ class Plan:
         return tensor((_factor(mechanism), n) for mechanism, n in self.mechanisms.items() if n)
 
     def guarantee(self) -> TradeOff:
-        """Curve valid for every ordered pair of neighbours: the envelope of ``curve()``, taken once, at the end.
+        """Curve valid for every ordered pair of neighbours: the envelope of ``curve()``, taken at the end.
 
         Returns
         -------
@@ -112,7 +113,8 @@ def _mechanism(key: Any) -> Mechanism:
         return key
     if isinstance(key, TradeOff):
         raise KindError(
-            f"{key!r} is a curve, and a Plan holds mechanisms: {_written(key)}, or compose curves with @ and **"
+            f"{key!r} is a curve, and a Plan holds mechanisms: {_written(key)}, "
+            "or compose curves with @ and **"
         )
     raise KindError(f"{shown(key)} is no mechanism: a Plan holds those of tradeoff.mechanisms")
 
@@ -134,5 +136,6 @@ def _fits(mechanism: Mechanism, adjacency: Adjacency) -> None:
         return
     raise PlanError(
         f"{mechanism!r} is stated for {mechanism.adjacency} neighbours, and the plan for {adjacency}: "
-        f"Poisson-sampled mechanisms compose under add-remove only, so set adjacency to {mechanism.adjacency!r} or leave it out"
+        "Poisson-sampled mechanisms compose under add-remove only, "
+        f"so set adjacency to {mechanism.adjacency!r} or leave it out"
     )

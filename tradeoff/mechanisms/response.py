@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from tradeoff.curves.contract import TradeOff
@@ -10,12 +9,13 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP as PureDPCurve
+from tradeoff.intervals.functions import exp
 from tradeoff.mechanisms.base import Mechanism, number, whole
 
 
 @dataclass(frozen=True)
 class RandomizedResponse(Mechanism):
-    """Answer truly with probability e^eps/(e^eps + k - 1), else one of the other k - 1 categories, each alike.
+    """Answer truly with probability e^eps/(e^eps + k - 1), else with one of k - 1 others, each alike.
 
     Parameters
     ----------
@@ -31,8 +31,9 @@ class RandomizedResponse(Mechanism):
 
     Notes
     -----
-    With D = e^eps + k - 1 the curve has the vertices (0, 1), (1/D, (k-1)/D), ((k-1)/D, 1/D), (1, 0): above f_{eps,0} for
-    k > 2, and equal to it for k = 2 (Kairouz, Oh, Viswanath 2015). The float vertices are rounded to below the curve.
+    With D = e^eps + k - 1 the curve has the vertices (0, 1), (1/D, (k-1)/D), ((k-1)/D, 1/D), (1, 0): above
+    f_{eps,0} for k > 2, and equal to it for k = 2 (Kairouz, Oh, Viswanath 2015). The float vertices are
+    rounded to below the curve.
 
     Examples
     --------
@@ -58,8 +59,8 @@ class RandomizedResponse(Mechanism):
         if self.categories == 2:
             return PureDPCurve(self.epsilon)
         others = self.categories - 1
-        total = (math.exp(self.epsilon) + others) * (1 + 2.0**-50)
-        low, high = math.nextafter(1 / total, 0.0), math.nextafter(others / total, 0.0)
+        total = exp(self.epsilon) + others
+        low, high = (1 / total).lower, (others / total).lower
         return PiecewiseLinear([0.0, low, high, 1.0], [1.0, high, low, 0.0])
 
 
@@ -96,7 +97,7 @@ class PureDP(Mechanism):
 
 @dataclass(frozen=True)
 class ApproximateDP(Mechanism):
-    """Any mechanism of which only (epsilon, delta)-DP is known: f_{eps,delta}, the least private curve it may have.
+    """Any mechanism known to be (epsilon, delta)-DP only: f_{eps,delta}, the least private curve it may have.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from tradeoff.operators.subsample import subsample
 
 @dataclass(frozen=True)
 class SubsampledGaussian(Mechanism):
-    """Normal noise on a Poisson sample, one step of DP-SGD: f_p = p G_mu + (1 - p) Id in one order, f_p^-1 in the other.
+    """Normal noise on a Poisson sample, one step of DP-SGD: f_p = p G_mu + (1 - p) Id, or f_p^-1.
 
     Parameters
     ----------
@@ -28,8 +28,8 @@ class SubsampledGaussian(Mechanism):
 
     Notes
     -----
-    ``curve()`` is the order in which the record is absent under the null hypothesis and present under the alternative.
-    For neighbours that add or remove one record.
+    ``curve()`` is the order in which the record is absent under the null hypothesis and present under the
+    alternative. For neighbours that add or remove one record.
 
     Examples
     --------
@@ -75,7 +75,8 @@ class SubsampledLaplace(Mechanism):
 
     Notes
     -----
-    ``curve()`` is the order in which the record is absent under the null hypothesis and present under the alternative.
+    ``curve()`` is the order in which the record is absent under the null hypothesis and present under the
+    alternative.
 
     Examples
     --------

@@ -57,8 +57,8 @@ def load(path: str | Path) -> PlanFile:
     Parameters
     ----------
     path
-        A TOML file: ``title``, ``adjacency``, ``delta``, ``epsilon``, ``alpha``, all optional, and at least one
-        ``[[mechanism]]`` with a ``kind``, the parameters of that kind, and a ``count`` (default 1).
+        A TOML file: ``title``, ``adjacency``, ``delta``, ``epsilon``, ``alpha``, all optional, and at least
+        one ``[[mechanism]]`` with a ``kind``, the parameters of that kind, and a ``count`` (default 1).
 
     Returns
     -------
@@ -68,8 +68,8 @@ def load(path: str | Path) -> PlanFile:
     Raises
     ------
     PlanError
-        If the file cannot be read or an entry is not allowed: one line with file, entry, value and what is allowed.
-        Entries are counted from 0, as in ``mechanism[0].scale``.
+        If the file cannot be read or an entry is not allowed: one line with file, entry, value and what is
+        allowed. Entries are counted from 0, as in ``mechanism[0].scale``.
     """
     try:
         with Path(path).open(encoding="utf-8") as file:
@@ -176,6 +176,7 @@ def _mechanism(where: str, entry: Mapping[str, Any]) -> tuple[Mechanism, int]:
 def _fits(where: str, mechanism: Mechanism, adjacency: str) -> None:
     if mechanism.adjacency not in (None, adjacency):
         raise PlanError(
-            f'{where}.kind = "{mechanism.kind}" is stated for "{mechanism.adjacency}" neighbours, and adjacency = "{adjacency}"; '
+            f'{where}.kind = "{mechanism.kind}" is stated for "{mechanism.adjacency}" neighbours, '
+            f'and adjacency = "{adjacency}"; '
             f'allowed with it: adjacency = "{mechanism.adjacency}", or mechanisms that do not sample'
         )

@@ -21,7 +21,7 @@ GENESIS = "0" * 64
 """What stands for the hash before the first entry."""
 
 _LIBM = 2.0**-40
-"""Difference of stored and found totals, relative to the budget, that is put down to the libm: a few units, 2^-53, and room."""
+"""Difference of stored and found totals, over the budget, put down to the libm: a few units, and room."""
 
 
 class Flaw(LedgerError):  # noqa: N818 - it becomes a LedgerError once the file is named
@@ -74,8 +74,8 @@ class Entry:
     time
         When it was granted: UTC, ISO 8601.
     mechanism
-        What was granted: ``kind`` and parameters of a mechanism, or a curve, a plan or an ex-post loss. In step 0 the
-        random number that tells this ledger from all others, under ``ledger``.
+        What was granted: ``kind`` and parameters of a mechanism, or a curve, a plan or an ex-post loss. In
+        step 0 the random number that tells this ledger from all others, under ``ledger``.
     totals
         ``budget``, ``spent`` and ``remaining`` after the grant, in the units of the filter.
     state
@@ -102,9 +102,8 @@ class Entry:
 
     def row(self) -> Row:
         """Return the entry as it is stored."""
-        return Row(
-            self.step, self.time, _text(self.mechanism), _text(self.totals), _text(self.state), self.hash
-        )
+        mechanism, told, state = map(_text, (self.mechanism, self.totals, self.state))
+        return Row(self.step, self.time, mechanism, told, state, self.hash)
 
     @classmethod
     def read(cls, row: Row, previous: str) -> Self:
@@ -117,23 +116,18 @@ class Entry:
         """
         if not all(map(isinstance, row, (int, str, str, str, str, str))) or row.hash != _hash(previous, row):
             raise Flaw(
-                f"entry {row.step!r} does not carry the hash of its content and of the entry before: the ledger was edited"
+                f"entry {row.step!r} does not carry the hash of its content and of the entry before: "
+                "the ledger was edited"
             )
         try:
-            return cls(
-                row.step,
-                row.time,
-                json.loads(row.mechanism),
-                json.loads(row.totals),
-                json.loads(row.state),
-                row.hash,
-            )
+            mechanism, told, state = map(json.loads, (row.mechanism, row.totals, row.state))
+            return cls(row.step, row.time, mechanism, told, state, row.hash)
         except ValueError as error:
             raise Flaw(f"entry {row.step} is no JSON: {error}") from error
 
 
 def chain(rows: Iterable[Row]) -> Iterator[Entry]:
-    """Go through all entries, each checked against the one before: hash, number, budget, and sums that never fall.
+    """Go through all entries, each checked against the one before: hash, number, budget, growing sums.
 
     Raises
     ------
@@ -159,7 +153,7 @@ def chain(rows: Iterable[Row]) -> Iterator[Entry]:
 
 
 def _follows(filter_: Filter, before: Filter | None) -> bool:
-    """Whether a filter has the kind and the budget of the one before, and has spent no less: exactly, in every resource."""
+    """Whether a filter has the kind and the budget of the one before, and has exactly spent no less."""
     if before is None:
         return True
     if (filter_.kind, filter_.parameters) != (before.kind, before.parameters):
@@ -174,7 +168,8 @@ def _follows(filter_: Filter, before: Filter | None) -> bool:
 def _near(stored: dict[str, Any], found: dict[str, Any]) -> bool:
     """Whether stored totals are those found, up to what the logarithms of another machine may differ by.
 
-    It hides no grant: totals are only shown. What is granted is decided by the state, whose sums and number are compared exactly.
+    It hides no grant: totals are only shown. What is granted is decided by the state, whose sums and number
+    are compared exactly.
     """
     try:
         columns = [

@@ -37,16 +37,19 @@ class Ledger:
     Raises
     ------
     LedgerError
-        If there is no such file, it cannot be opened, is no ledger, is damaged, or was written by another version.
+        If there is no such file, it cannot be opened, is no ledger, is damaged, or was written by another
+        version.
 
     Notes
     -----
-    ``spend`` is one transaction that is on disk before it returns. A process killed before that was granted nothing; killed
-    after, its grant stays. In between the entry may be there though nobody learned of the grant: paid and not used.
+    ``spend`` is one transaction that is on disk before it returns. A process killed before that was granted
+    nothing; killed after, its grant stays. In between the entry may be there though nobody learned of the
+    grant: paid and not used.
 
-    Every entry carries the hash of the one before. Who can write the file can also write a new chain, so keep the ``head`` where
-    others cannot write and give it to ``verify``, or to ``spend``. A ledger is one file, whatever its names, on a local disk of a
-    POSIX system; reading it needs no permission to write. A copy of the file is a second budget.
+    Every entry carries the hash of the one before. Who can write the file can also write a new chain, so keep
+    the ``head`` where others cannot write and give it to ``verify``, or to ``spend``. A ledger is one file,
+    whatever its names, on a local disk of a POSIX system; reading it needs no permission to write. A copy of
+    the file is a second budget.
 
     Examples
     --------
@@ -97,12 +100,13 @@ class Ledger:
 
     @classmethod
     def convert(cls, old: str | os.PathLike[str], path: str | os.PathLike[str]) -> Self:
-        """Write a ledger of the first format, an SQLite file, as a new file: the same entries, checked, with the same head.
+        """Write a ledger of the first format, an SQLite file, as a new file: the same entries, the same head.
 
         Parameters
         ----------
         old
-            The SQLite file, with the files ``-wal`` and ``-shm`` beside it that belong to it. Nobody may spend from it any more.
+            The SQLite file, with the files ``-wal`` and ``-shm`` beside it that belong to it. Nobody may
+            spend from it any more.
         path
             A file that does not exist yet.
 
@@ -130,7 +134,8 @@ class Ledger:
         step
             Whatever the filter takes: a curve, a mechanism, a plan, an ex-post loss.
         head
-            The head that the ledger must have: a file that was put back to an earlier state, or spent from by others, is refused.
+            The head that the ledger must have: a file that was put back to an earlier state, or spent from by
+            others, is refused.
 
         Returns
         -------
@@ -148,8 +153,9 @@ class Ledger:
 
         Notes
         -----
-        The cost of a step may take seconds, so it is computed before the file is locked, and anew if others were faster. Within
-        the lock it is computed only where that was quick, or where ``wait`` seconds of trying have gone by.
+        The cost of a step may take seconds, so it is computed before the file is locked, and anew if others
+        were faster. Within the lock it is computed only where that was quick, or where ``wait`` seconds of
+        trying have gone by.
         """
         deadline = time.monotonic() + self._store.wait
         while True:
@@ -206,7 +212,7 @@ class Ledger:
 
     @property
     def identity(self) -> str:
-        """Hash of the first entry, which holds a random number: that of this ledger and its copies, and of no other."""
+        """Hash of the first entry, which holds a random number: that of this ledger and its copies alone."""
         with self._store.reading() as opened:
             return next(chain(opened.rows())).hash
 
@@ -235,7 +241,8 @@ class Ledger:
         Raises
         ------
         LedgerError
-            If an entry was edited, moved, cut off or taken out; if the file is damaged; or if no entry carries the known head.
+            If an entry was edited, moved, cut off or taken out; if the file is damaged; or if no entry
+            carries the known head.
         """
         wanted = None if head is None else _cleaned(head)
         known, found = wanted is None, ""
@@ -243,7 +250,8 @@ class Ledger:
             found, known = entry.hash, known or entry.hash == wanted
         if not known:
             raise LedgerError(
-                f"{self._store.path}: no entry carries the head {head}: the ledger was cut off or written anew after it"
+                f"{self._store.path}: no entry carries the head {head}: "
+                "the ledger was cut off or written anew after it"
             )
         return found
 
@@ -258,7 +266,8 @@ class Ledger:
         Returns
         -------
         str
-            The head of the copy, with all of its entries checked. The copy is a second budget: never spend from both.
+            The head of the copy, with all of its entries checked. The copy is a second budget: never spend
+            from both.
 
         Raises
         ------
@@ -269,7 +278,7 @@ class Ledger:
         return type(self)(path).head
 
     def to_json(self, file: IO[str] | None = None) -> str:
-        """Return all entries as a JSON array of objects, or write them to an open text file, one by one, and return nothing of them."""
+        """Return all entries as a JSON array of objects, or write them to an open text file, one by one."""
         if file is None:
             return _text(self.to_json)
         before = "[\n"
@@ -280,7 +289,7 @@ class Ledger:
         return ""
 
     def to_csv(self, file: IO[str] | None = None) -> str:
-        """Return all entries as CSV with a header, or write them to an open text file; tables inside an entry are JSON texts."""
+        """Return all entries as CSV with a header, or write them to an open file; tables as JSON texts."""
         if file is None:
             return _text(self.to_csv)
         writer = csv.writer(file, lineterminator="\n")
@@ -331,7 +340,8 @@ def _finite(step: Any) -> Iterator[None]:
         yield
     except OverflowError as error:
         raise DomainError(
-            f"a {type(step).__name__} holds a number beyond the floats, 1.8e308; nothing was granted: give smaller ones"
+            f"a {type(step).__name__} holds a number beyond the floats, 1.8e308; nothing was granted: "
+            "give smaller ones"
         ) from error
 
 
@@ -343,4 +353,4 @@ def _text(write: Callable[[IO[str]], object]) -> str:
 
 
 def _cleaned(head: str) -> str:
-    return head.strip().lower()
+    return str(head).strip().lower()

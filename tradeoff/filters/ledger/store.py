@@ -1,11 +1,12 @@
-"""The file under a ledger: lines of JSON that are only ever added, and a first line that says which of them count.
+"""The file under a ledger: lines of JSON that are only ever added, and a first line that counts them.
 
-The first line, the *seal*, has a fixed width and holds the place and the hash of the last entry. A grant is two writes: the entry
-behind the last one, flushed; then the seal over the old one, flushed. The second is the commit. What lies behind the last sealed
-entry was granted to nobody, and the next writer cuts it off.
+The first line, the *seal*, has a fixed width and holds the place and the hash of the last entry. A grant is
+two writes: the entry behind the last one, flushed; then the seal over the old one, flushed. The second is the
+commit. What lies behind the last sealed entry was granted to nobody, and the next writer cuts it off.
 
-So there is no journal that could be lost, cut, or found under another name; and what the seal counts never changes, so readers
-lock the file only while they read the seal. The lock is ``flock``: it belongs to the file, whatever it is called.
+So there is no journal that could be lost, cut, or found under another name; and what the seal counts never
+changes, so readers lock the file only while they read the seal. The lock is ``flock``: it belongs to the
+file, whatever it is called.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tradeoff.curves.parameters import number
 from tradeoff.errors import LedgerError
 from tradeoff.filters.ledger.entries import GENESIS, Flaw, Row
 
@@ -32,12 +34,15 @@ FORMAT = 2
 """Version of the lines below; a file with a later one is refused. The first one was an SQLite database."""
 
 WIDTH = 256
-"""Bytes of the seal: within one sector (512 at least), which disks write whole or not at all, with room for places up to 10^40."""
+"""Bytes of the seal: within one sector, which disks write whole or not at all; places up to 10^40 fit."""
 
 _SQLITE, _APPLICATION = b"SQLite format 3\0", bytes.fromhex("74724f66")
 """How a ledger of the first format begins, and the mark that it holds from byte 68."""
 
-_OLD = "is a ledger of the first format, in SQLite; Ledger.convert(old, new) writes all its entries, with the same head, to a new file"
+_OLD = (
+    "is a ledger of the first format, in SQLite; "
+    "Ledger.convert(old, new) writes all its entries, with the same head, to a new file"
+)
 """What is said of it."""
 
 _TAIL = len(f'"{GENESIS}"]\n')
@@ -55,7 +60,10 @@ _REASONS = {
         (errno.EACCES, errno.EROFS),
         "Permission denied: to spend, the file must be writable; to read, readable",
     ),
-    errno.EIO: "the disk failed to read or write; nothing was granted, and nothing says that the ledger is damaged: try again",
+    errno.EIO: (
+        "the disk failed to read or write; nothing was granted, and nothing says that the ledger is damaged: "
+        "try again"
+    ),
     errno.ENOLCK: "the file system has no locks; nothing was granted: keep a ledger on a local disk",
     errno.ENOENT: "cannot be read: No such file or directory; Ledger.create makes a new ledger",
 }
@@ -92,7 +100,8 @@ class Seal(NamedTuple):
             later = whole = False
         if later:
             raise Flaw(
-                f"has format {version}, and this version reads format {FORMAT}; use a newer version of tradeoff"
+                f"has format {version}, and this version reads format {FORMAT}; "
+                "use a newer version of tradeoff"
             )
         if not whole or not WIDTH <= seal.start < seal.end:
             raise Flaw("is no ledger, or its first line is damaged")
@@ -127,7 +136,7 @@ class Opened(NamedTuple):
                 yield Row.read(line)
 
     def append(self, row: Row) -> None:
-        """Add a row: it counts from the moment its seal is on the disk, and is taken back if anything fails before."""
+        """Add a row: it counts once its seal is on the disk, and is taken back if anything fails before."""
         line, end = row.line(), self.seal.end
         try:
             os.ftruncate(self.file, end)  # what a killed process left of a step it was not granted
@@ -157,7 +166,7 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str], wait: float = 60.0) -> None:
-        self.path, self.wait = Path(path), wait
+        self.path, self.wait = Path(path), number("wait", wait, 0, open_high=True)
         if sys.platform == "win32":
             raise LedgerError(
                 f"{path}: a ledger needs the file locks of POSIX systems, such as Linux and macOS"
@@ -181,7 +190,7 @@ class Store:
 
     @contextmanager
     def _made(self) -> Iterator[int]:
-        """Hand out a new file that nobody sees, and give it its name when the block is done: never over another file."""
+        """Hand out a new file that nobody sees, and name it when the block is done, never over another."""
         folder, name = self.path.absolute().parent, None
         try:
             file, name = tempfile.mkstemp(prefix=".tradeoff-", dir=folder)  # readable by its owner alone
@@ -241,8 +250,8 @@ class Store:
                 return fcntl.flock(file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 if time.monotonic() >= deadline:
-                    told = f"other processes kept it locked for {self.wait:g} seconds; nothing was granted: try again"
-                    raise Flaw(told) from error
+                    told = f"other processes kept it locked for {self.wait:g} seconds"
+                    raise Flaw(f"{told}; nothing was granted: try again") from error
             time.sleep(_PAUSE)
 
     @contextmanager
