@@ -1,1 +1,4 @@
-"""Laws of the privacy loss in, certified numbers out: planner, engines and what they remember; no privacy policy here."""
+"""Laws of the privacy loss in, certified numbers out: planner, engines and what they remember.
+
+No privacy policy here.
+"""

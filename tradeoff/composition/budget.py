@@ -1,4 +1,6 @@
-"""What a question that states no tolerance may cost, and with what it is content: one table for planner and engines.
+"""What a question that states no tolerance may cost, and with what it is content.
+
+One table for planner and engines.
 
 Bounds hold whatever stands here; only how wide they are, and how long they take, depends on it.
 """
@@ -31,13 +33,16 @@ USUAL: dict[Question, Usual] = {
     "epsilon": Usual(1e-4, 1e-3, 3e-4, 1e-6),
     "beta": Usual(1e-4, 1e-3, 1e-2, 1e-4),
 }
-"""The lattice gains little after a contour and takes longer; a contour gains ten digits after a lattice, if it closes."""
+"""The lattice gains little after a contour and takes longer; a contour gains ten digits after a lattice, if
+it closes."""
 
 FEW_ROUNDS = 4
-"""Rounds of continuous laws up to which the lattice is the narrower engine: nearly atomic sums have slow contours."""
+"""Rounds of continuous laws up to which the lattice is the narrower engine: nearly atomic sums have slow
+contours."""
 
 MOST_ATOMIC_ROUNDS = 2**20
-"""Rounds of atoms on one lattice up to which an FFT loses nothing to speak of: its rounding is multiplied by their number."""
+"""Rounds of atoms on one lattice up to which an FFT loses nothing to speak of: its rounding is multiplied by
+their number."""
 
 LINE_TERMS, LINE_TERMS_EACH = 2e7, 2e5
 """Terms summed for one line, in all or a distinct factor if that is more: about 0.3 s."""
@@ -46,7 +51,8 @@ PATIENT_TERMS = 1e9
 """The same when a tolerance is asked."""
 
 SMOOTHING = 2e-6
-"""Relative width left by a Gaussian added where the product does not decay; ten times less takes three times the terms."""
+"""Relative width left by a Gaussian added where the product does not decay; ten times less takes three times
+the terms."""
 
 LOOKING = 64
 """How much cheaper lines with an added Gaussian are while the place of an answer is looked for."""

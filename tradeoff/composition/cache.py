@@ -1,4 +1,7 @@
-"""What engines remember: values that are pure functions of their keys, so that no answer depends on what was asked before."""
+"""What engines remember.
+
+Values that are pure functions of their keys, so that no answer depends on what was asked before.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,15 @@ from tradeoff.intervals.rounding import Array, Index
 Value = TypeVar("Value")
 
 _FINEST = 1e-9
-"""Least distance of anchors relative to 1 + the loss: where nothing varies, nearby questions share one all the same."""
+"""Least distance of anchors relative to 1 + the loss: where nothing varies, nearby questions share one all
+the same."""
 
 
 class Cache(Generic[Value]):
     """Values by key, the oldest dropped beyond ``most`` in weight.
 
-    A key states all that its value is made of. So what is kept changes times, never an answer; and two threads that make one
-    value at once make the same.
+    A key states all that its value is made of. So what is kept changes times, never an answer; and two
+    threads that make one value at once make the same.
     """
 
     def __init__(self, most: int, weight: Callable[[Value], int] = lambda _: 1) -> None:

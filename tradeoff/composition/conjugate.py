@@ -1,7 +1,8 @@
 """From bounds on delta to bounds on epsilon and on beta, whatever engine gave them.
 
-An engine bounds, about a loss, one of three numbers none of which is a difference from 1 there: delta(x) where it is
-small, 1 - delta(x) where that is, or the other order's delta(-x), as 1 - delta(x) = e^x (1 - delta_{f^-1}(-x)). The rest is
+An engine bounds, about a loss, one of three numbers none of which is a difference from 1 there: delta(x)
+where it is small, 1 - delta(x) where that is, or the other order's delta(-x), as 1 - delta(x) = e^x (1 -
+delta_{f^-1}(-x)). The rest is
 
     epsilon(delta) = inf {x : delta(x) <= delta},    f(alpha) = sup over s = e^x of 1 - delta(x) - s alpha,
 
@@ -24,13 +25,16 @@ Mask = NDArray[np.bool_]
 Kind = Literal["delta", "rest", "other"]
 
 _NEWTON, _HALVING = 12, 60
-"""Newton's method takes three or four steps; beside a supremum, where log delta falls to -inf, halves take over."""
+"""Newton's method takes three or four steps; beside a supremum, where log delta falls to -inf, halves take
+over."""
 
 _CLOSE = 0.05
-"""Share of the bounds' own width to which a crossing is solved for: it is lost, and more steps gain nothing."""
+"""Share of the bounds' own width to which a crossing is solved for: it is lost, and more steps gain
+nothing."""
 
 _GAP = 1e-4
-"""Distance over which a slope is taken, in spreads of the integrand: half the digits of what is differenced are left."""
+"""Distance over which a slope is taken, in spreads of the integrand: half the digits of what is differenced
+are left."""
 
 _BESIDE = 1.1
 """Half widths from a crossing at which its sides are tried first."""
@@ -100,7 +104,10 @@ def delta(e: Enclosure, x: Array) -> Bounds:
 
 
 def epsilon(e: Enclosure, level: Array, guess: Array) -> Pair:
-    """Bound the least x with delta(x) <= level: Newton's method for the place, then outwards until it is certified."""
+    """Bound the least x with delta(x) <= level.
+
+    Newton's method for the place, then outwards until it is certified.
+    """
     x, reach = _crossing(e, level, e.crossing(level, guess))
     farthest = _ASTRAY * (1 + np.abs(guess))
     step = np.clip(reach, 4 * UNIT * (1 + np.abs(x)), farthest)
@@ -110,7 +117,7 @@ def epsilon(e: Enclosure, level: Array, guess: Array) -> Pair:
 
 
 def _outward(holds: Callable[[Array, Index], Mask], x: Array, step: Array, farthest: Array) -> Array:
-    """Return points near x, on the side of ``step``, where a condition holds that holds from some point on; or infinities."""
+    """Return points near x, on the side of ``step``, from where on a condition holds; or infinities."""
     missed, held = np.zeros(len(x)), np.copysign(np.inf, step)
     for k in range(_OUTWARD):
         going = np.flatnonzero(np.isinf(held) & (np.abs(missed) < farthest))
@@ -164,7 +171,7 @@ def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
 
 
 def _log_with_slope(e: Enclosure, x: Array, gap: Array) -> tuple[Array, Array, Array]:
-    """Estimate the logarithm that is to cross its level, the relative width of its bounds, and its derivative."""
+    """Estimate the logarithm that crosses its level, the relative width of its bounds, and its slope."""
     low, high = e.small(np.concatenate([x, x + gap]))
     middle = (low + high) / 2
     value = np.log(np.maximum(middle - e.leak if e.kind == "delta" else middle, _LEAST))
@@ -179,7 +186,10 @@ def _log_with_slope(e: Enclosure, x: Array, gap: Array) -> tuple[Array, Array, A
 
 
 def gains(e: Enclosure, x: Array, alpha: float) -> tuple[Bounds, Bounds]:
-    """Bound 1 - delta(x) - e^x alpha less a base, and return the base: in the form in which nothing cancels."""
+    """Bound 1 - delta(x) - e^x alpha less a base, and return the base.
+
+    In the form in which nothing cancels.
+    """
     rest, none = 1 - Bounds.of(alpha), Bounds(0.0, 0.0)
     if e.kind == "delta":
         return -(e.small(x) + expm1(x) * alpha), rest
@@ -189,12 +199,14 @@ def gains(e: Enclosure, x: Array, alpha: float) -> tuple[Bounds, Bounds]:
 
 
 def supremum(x: Array, value: Bounds) -> Supremum | None:
-    """Bound the maximum over s = e^x of a concave function from samples at increasing x; None if it may lie outside of them.
+    """Bound the maximum over s = e^x of a concave function from samples at increasing x.
 
-    If it provably rises from the second sample to the third and falls between the corresponding two at the right, it is
-    below the second, or below the last but one, outside of them. Between two samples it is below the chords of both
-    neighbouring pairs, prolonged: one rises over the cell and one falls, so whatever point is taken for their meeting,
-    nothing exceeds the greater of the two there.
+    None if it may lie outside of them.
+
+    If it provably rises from the second sample to the third and falls between the corresponding two at the
+    right, it is below the second, or below the last but one, outside of them. Between two samples it is below
+    the chords of both neighbouring pairs, prolonged: one rises over the cell and one falls, so whatever point
+    is taken for their meeting, nothing exceeds the greater of the two there.
     """
     low, high = value
     if not (high[1] <= low[2] and high[-2] <= low[-3]):
@@ -220,19 +232,22 @@ def _part(x: Bounds, first: int, last: int | None) -> Bounds:
 
 
 def _growth(high: Array, low: Array) -> Bounds:
-    """Bound from above, by at least 0, how much a function grows between samples that are at most and at least so much."""
+    """Bound from above, by at least 0, how much a function grows between two samples."""
     return Bounds.of(np.maximum((Bounds.of(high) - low).upper, 0.0))
 
 
 def under_a_tangent(x: Array, value: Array, alpha: float) -> float:
-    """Bound f(alpha) given 1 - delta(x) - e^x alpha <= ``value``: a tangent touches f at a + s b <= t, so f <= t from t/s on."""
+    """Bound f(alpha) given 1 - delta(x) - e^x alpha <= ``value``.
+
+    A tangent touches f at a + s b <= t, so f <= t from t/s on.
+    """
     s = exp(x)
     t = (value + s * alpha).upper
     return float(np.min(t, where=(s * alpha).lower >= t, initial=1.0))
 
 
 def vertex(x: Array, value: Array) -> float:
-    """Return the top of the parabola through the best sample and its neighbours, or the best sample's side at an end."""
+    """Return the top of the parabola through the best three samples, or a place beyond an end."""
     k = int(np.argmax(value))
     if k in {0, len(x) - 1}:
         return float(x[k] + (x[k] - x[k - 1 if k else 1]))

@@ -1,4 +1,7 @@
-"""What every engine has in common: where it is asked, and how finely; `conjugate` makes answers of what it encloses."""
+"""What every engine has in common: where it is asked, and how finely.
+
+`conjugate` makes answers of what it encloses.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,10 @@ class _Answers(NamedTuple):
 
 
 class Engine(ABC, Generic[Place, Effort]):
-    """Bounds on delta, epsilon and beta from enclosures that a subclass draws; a method says nothing with infinite bounds."""
+    """Bounds on delta, epsilon and beta from enclosures that a subclass draws.
+
+    A method says nothing with infinite bounds.
+    """
 
     name: str
 
@@ -109,7 +115,10 @@ class Engine(ABC, Generic[Place, Effort]):
         return self._refined("delta", epsilon, tol, self._delta)
 
     def epsilon(self, delta: Array, tol: float | None) -> Pair:
-        """Bound the least epsilon with delta(epsilon) <= delta, for delta > Q(L = inf); ``tol`` is absolute."""
+        """Bound the least epsilon with delta(epsilon) <= delta, for delta > Q(L = inf).
+
+        ``tol`` is absolute.
+        """
         return self._refined("epsilon", delta, tol, self._epsilon)
 
     def beta(self, alpha: Array, tol: float | None) -> Pair:
@@ -125,7 +134,7 @@ class Engine(ABC, Generic[Place, Effort]):
     def _refined(
         self, question: Question, at: Array, tol: float | None, once: Callable[[Array, Effort], _Answers]
     ) -> Pair:
-        """Answer every entry, and again more finely while its bounds are wider than wanted, each by its own need."""
+        """Answer every entry, and again more finely while it is wider than wanted, each by its own need."""
         goal = self.goal(question) if tol is None else tol
         low, high = np.full(len(at), -np.inf), np.full(len(at), np.inf)
         waiting = {self.first(tol): np.arange(len(at))}
@@ -183,7 +192,10 @@ class Engine(ABC, Generic[Place, Effort]):
         return aimed
 
     def _one_beta(self, alpha: float, effort: Effort, goal: float) -> tuple[float, float, bool]:
-        """Sample the supremum over s where it lies: closer while the bounds are wide, wider while it is not fenced in."""
+        """Sample the supremum over s where it lies.
+
+        Closer while the bounds are wide, wider while it is not fenced in.
+        """
         x, low, high = self.loss_at_alpha(alpha), 0.0, 1 - alpha
         pace = 1e-2 * min(1.0, math.sqrt(self.cumulant(0.5)[2]))
         measure, looking, width = widths.of("beta", np.array([alpha])), self.rough(effort), math.inf
@@ -228,7 +240,10 @@ def _nothing(size: int) -> _Answers:
 
 
 def _samples(x: float, pace: float, peak: float) -> Array:
-    """Return where the supremum is sampled: about its place, and where prolonged chords met, if that is no other sample."""
+    """Return where the supremum is sampled.
+
+    About its place, and where prolonged chords met, if that is no other sample.
+    """
     at = np.clip(x, -_STEEPEST, _STEEPEST) + pace * _OFFSETS
     apart = np.min(np.abs(at - peak)) > 1e-3 * pace and at[0] < peak < at[-1]
     return np.sort(np.append(at, peak)) if apart else at

@@ -71,7 +71,7 @@ class ExactEngine(Engine[None, None]):
 
 
 def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
-    """Return the law of the product if all factors are atomic and the atoms of the sum stay few, else None."""
+    """Return the law of the product if its atoms are few, and nothing but atoms; else None."""
     if any(law.continuous or len(law.atoms.loss) == 0 for law in laws):
         return None
     if (
@@ -89,7 +89,8 @@ def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
         )
     lost = float(sum(count * getattr(law, "lost", 0.0) for law, count in zip(laws, counts, strict=True)))
     p_minus = lost_mass([min(law.p_minus, 1 - UNIT) for law in laws], counts)
-    # A loss brings its own error n times; a power adds up to min(k, n) terms and rounds n, the product adds one a law.
+    # A loss brings its own error n times; a power adds up to min(k, n) terms and rounds n, the product adds
+    # one a law.
     position = 0.0
     for law, n in zip(laws, counts, strict=True):
         rounds = min(len(law.atoms.loss), n) + 1 if n > 1 else 0
@@ -100,7 +101,10 @@ def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
 
 
 def _power(atoms: Atoms, n: int) -> Atoms | None:
-    """Return the atoms of n rounds: one for every way to share n rounds among k losses, C(n + k - 1, k - 1) of them."""
+    """Return the atoms of n rounds.
+
+    One for every way to share n rounds among k losses, C(n + k - 1, k - 1) of them.
+    """
     k = len(atoms.loss)
     if n == 1:
         return atoms
@@ -127,7 +131,7 @@ def _shares(n: int, k: int) -> Array:
 
 
 def _masses(logs: Array) -> Any:
-    """Return exponentials in extended precision, whose range and digits make sums of a million terms exact to a float."""
+    """Return exponentials in extended precision: sums of a million of them are exact to a float."""
     return np.exp(logs.astype(np.longdouble))
 
 
@@ -141,7 +145,10 @@ def _ends(values: Any) -> Array:
 
 
 def beta(law: AtomicLaw, q_plus: float, alpha: Array) -> tuple[Array, Array]:
-    """Bound f(alpha) between the vertices (P(L > l_k), Q(L <= l_k)): tail sums of positive terms, whatever their size."""
+    """Bound f(alpha) between the vertices (P(L > l_k), Q(L <= l_k)).
+
+    Tail sums of positive terms, whatever their size.
+    """
     p, q = _masses(law.log_p), _masses(law.log_p + law.loss)
     slack_p, slack_q = _slacks(law)
     above, above_off = (
@@ -191,7 +198,8 @@ def beta(law: AtomicLaw, q_plus: float, alpha: Array) -> tuple[Array, Array]:
     off = np.where(
         small, power_off[k] + 16 * UNIT * (rejected + q_plus) + 4 * UNIT, kept_off + 16 * UNIT * kept
     )
-    # An error of the abscissa moves f along its slope, e^l_k; just right of a vertex, maybe along the steeper one before it.
+    # An error of the abscissa moves f along its slope, e^l_k; just right of a vertex, maybe along the steeper
+    # one before it.
     moved = np.where(
         near_one, under_off[k + 1] + 8 * UNIT * (rest + law.p_minus), above_off[k] + 4 * UNIT * alpha
     )
@@ -204,7 +212,7 @@ def beta(law: AtomicLaw, q_plus: float, alpha: Array) -> tuple[Array, Array]:
 
 
 def _slacks(law: AtomicLaw) -> tuple[Array, Array]:
-    """Return the relative errors of the masses under P and under Q, the share of the sums' rounding included."""
+    """Return the relative errors of masses under P and under Q, with the rounding of their sums."""
     fine = 4 * len(law.loss) * _FINE + 8 * UNIT
     slack = law.atoms.slack + fine
     return slack, slack + law.loss_error + UNIT * (np.abs(law.log_p) + np.abs(law.loss))
@@ -213,7 +221,8 @@ def _slacks(law: AtomicLaw) -> tuple[Array, Array]:
 def profile(law: AtomicLaw, q_plus: float) -> ProfileTable:
     """Return delta at every atom by sums of positive terms in extended precision; exact between them.
 
-    delta_k = delta_(k+1) + (e^l_(k+1) - e^l_k) P(L > l_k); to the left of all atoms it is a line in e^epsilon to 1.
+    delta_k = delta_(k+1) + (e^l_(k+1) - e^l_k) P(L > l_k); to the left of all atoms it is a line in e^epsilon
+    to 1.
     """
     loss, p, slack_p = law.loss, _masses(law.log_p), _slacks(law)[0]
     wide = loss.astype(np.longdouble)

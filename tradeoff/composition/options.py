@@ -33,7 +33,10 @@ class QueryOptions:
 
     @property
     def choices(self) -> tuple[Method | None, int, bool]:
-        """Return all that an answer may depend on: sums shared among jobs are added in another order than by one alone."""
+        """Return all that an answer may depend on.
+
+        Sums shared among jobs are added in another order than by one alone.
+        """
         return self.method, self.memory, self.jobs == 1
 
     def tell(self, settled: int, asked: int) -> None:

@@ -1,6 +1,7 @@
 """Laws in, bounds out: the planner over all engines, which says why it asks one.
 
-It asks them in turn, the narrowest for its cost first, and intersects what they prove, until the width wanted is reached.
+It asks them in turn, the narrowest for its cost first, and intersects what they prove, until the width wanted
+is reached.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ _LOWEST = -745.0
 """Below it e^epsilon is no float, and delta is 1 as far as floats tell."""
 
 _MOST_ROUNDS = 2**1000
-"""A float holds it, and times a loss of 1e7 nats; no answer of so many rounds but of closed forms is other than trivial."""
+"""A float holds it, and times a loss of 1e7 nats; no answer of so many rounds but of closed forms is other
+than trivial."""
 
 Choice = tuple[Engine[Any, Any], str]
 """An engine, and why it is asked."""
@@ -47,8 +49,8 @@ class Composition:
         if max(self.counts, default=0) > _MOST_ROUNDS:
             digits = len(str(max(self.counts))) - 1
             raise DomainError(
-                f"a factor counted about 10^{digits} times is beyond 2^1000 rounds, the most that floats sum; "
-                "ask a smaller power"
+                f"a factor counted about 10^{digits} times is beyond 2^1000 rounds, "
+                "the most that floats sum; ask a smaller power"
             )
 
     @cached_property
@@ -63,7 +65,10 @@ class Composition:
 
     @cached_property
     def supremum(self) -> float:
-        """Return an upper bound on the finite losses: every round's is rounded up, their sum by 4 units of its terms."""
+        """Return an upper bound on the finite losses.
+
+        Every round's is rounded up, their sum by 4 units of its terms.
+        """
         ends = [count * law.enclosure[1] for law, count in zip(self.laws, self.counts, strict=True)]
         return math.fsum(ends) + 4 * UNIT * math.fsum(map(abs, ends))
 

@@ -1,4 +1,7 @@
-"""How wide an answer is, each question in its own unit: what engines and the planner go by when they decide to go on."""
+"""How wide an answer is, each question in its own unit.
+
+What engines and the planner go by when they decide to go on.
+"""
 
 from __future__ import annotations
 

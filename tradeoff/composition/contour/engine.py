@@ -1,4 +1,4 @@
-"""The contour: lines of a saddle-point integral about the losses that are asked, and Chernoff's bound beyond them."""
+"""The contour: lines of a saddle-point integral about the losses asked, and Chernoff's bound beyond."""
 
 from __future__ import annotations
 
@@ -39,7 +39,10 @@ _SHARE = 12.0
 
 
 class Cost(NamedTuple):
-    """Most terms summed for a line; where a Gaussian is added, the relative width it may leave, and its share of the terms."""
+    """Most terms summed for a line.
+
+    Where a Gaussian is added, the relative width it may leave, and its share of the terms.
+    """
 
     terms: float
     accuracy: float

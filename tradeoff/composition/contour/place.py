@@ -1,4 +1,7 @@
-"""Where to draw a line for a question: saddle point, step and cost. Choices only; validity does not rest on them."""
+"""Where to draw a line for a question: saddle point, step and cost. Choices only.
+
+Validity does not rest on them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ def middle_tilt(cumulant: Cumulant, x: float) -> float:
 
 
 def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
-    """Return the aim with a Gaussian added, so narrow that it moves psi by about the relative ``accuracy``, if the cost allows."""
+    """Return the aim with a Gaussian added that moves psi by about ``accuracy``, if the cost allows."""
     tau = math.sqrt(accuracy / abs(sharp.c * (sharp.c - 1)))
     nodes = min(query_options().most(BYTES), sharp.most / each) / 2
     return sharp._replace(tau=max(tau, DEEP / (sharp.step * nodes)))

@@ -1,4 +1,7 @@
-"""Lines in one strip of one order of the pair: where they are aimed, how they are drawn, and what they bound."""
+"""Lines in one strip of one order of the pair.
+
+Where they are aimed, how they are drawn, and what they bound.
+"""
 
 from __future__ import annotations
 
@@ -62,8 +65,8 @@ class _Drawn(NamedTuple):
 class Strip:
     """Lines of one strip.
 
-    In 0 < c < 1 (kind "rest") a line holds 1 - delta, in c > 1 (kind "delta", or "other" for the other order) delta less the
-    mass at infinity.
+    In 0 < c < 1 (kind "rest") a line holds 1 - delta, in c > 1 (kind "delta", or "other" for the other order)
+    delta less the mass at infinity.
     """
 
     def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], q_plus: float, kind: Kind) -> None:
@@ -76,7 +79,10 @@ class Strip:
 
     @property
     def leak(self) -> Bounds:
-        """Return what a line leaves out of delta, Q(L = inf), known to 16 units of itself; of 1 - delta it leaves out nothing."""
+        """Return what a line leaves out of delta, Q(L = inf), known to 16 units of itself.
+
+        Of 1 - delta it leaves out nothing.
+        """
         q = 0.0 if self.middle else self.q_plus
         return Bounds(q * (1 - 16 * UNIT), q * (1 + 16 * UNIT))
 
@@ -109,7 +115,7 @@ class Strip:
         return x if self.too_far else anchors(x, self.saddles.spread(x), APART)
 
     def rare(self, x: Array) -> NDArray[np.bool_]:
-        """Whether delta(x) is so small, at losses x >= 0, that it is answered as such and not as what is left of 1."""
+        """Whether delta(x) is so small that it is answered as such and not as what is left of 1."""
         return np.zeros(len(x), bool) if self.too_far else (x >= 0) & (self.saddles.at(x).log < HALF)
 
     def near(self, x: float, terms: float, accuracy: float, *, share: float = 1.0) -> ContourLine | None:
@@ -126,7 +132,10 @@ class Strip:
         return self.leak + Bounds(*line.psi(x))
 
     def at(self, x: float, terms: float, accuracy: float, *, share: float = 1.0) -> ContourLine | None:
-        """Return the line aimed at the loss x; where the product does not decay a Gaussian is added, for a ``share`` of the cost."""
+        """Return the line aimed at the loss x.
+
+        Where the product does not decay a Gaussian is added, for a ``share`` of the cost.
+        """
         if self.too_far:
             return None
         sharp = self._remembered(x, terms, 0.0)

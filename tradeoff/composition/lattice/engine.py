@@ -1,4 +1,4 @@
-"""Every question to a product of laws, answered from tables of certified points that the tilted lattice makes."""
+"""The lattice: tables of certified points of delta, of any product of laws, tilted for a loss."""
 
 from __future__ import annotations
 
@@ -28,10 +28,12 @@ _LARGEST_LOSS = 300.0
 """Typical losses of a continuous law up to which e^L and e^-L are floats, with room for a tilt."""
 
 _MOST_ROUNDS = 2**47
-"""48 units of rounding a round, times as many rounds, are 3/4: ``lattice.compose`` then says nothing of a power."""
+"""48 units of rounding a round, times as many rounds, are 3/4: ``lattice.compose`` then says nothing of a
+power."""
 
 _COARSEST = 100.0
-"""Spacing in nats from which on the masses that a cell of a continuous law is split into differ by more than floats hold."""
+"""Spacing in nats from which on the masses that a cell of a continuous law is split into differ by more than
+floats hold."""
 
 _MOST_NODES = 2**52
 """Number of a node up to which floats tell it from the next."""
@@ -80,7 +82,9 @@ class Order:
 
     @cached_property
     def representable(self) -> bool:
-        """Whether densities under P and Q fit floats together: beyond losses of 650 nats e^L does not; nor do any beyond 1e100.
+        """Whether densities under P and Q fit floats together: beyond losses of 650 nats e^L does not.
+
+        Nor do any beyond 1e100.
 
         Nor is anything left of a power whose rounding, at least 48 units a round, is more than itself.
         """
@@ -128,7 +132,10 @@ class Order:
 
 
 class LatticeEngine(Engine[tuple[Order, float], Effort]):
-    """Bounds from the lattice, for any law; a first question costs an FFT a distinct factor, later ones nearby a search."""
+    """Bounds from the lattice, for any law.
+
+    a first question costs an FFT a distinct factor, later ones nearby a search.
+    """
 
     name = "lattice"
 

@@ -14,7 +14,9 @@ from tradeoff.intervals.rounding import UNIT, Array, Index
 
 @dataclass(frozen=True, eq=False)
 class ProfileTable:
-    """Bounds on delta at increasing losses: ``upper`` at ``above``, ``lower`` at ``below``, convex in e^epsilon between.
+    """Bounds on delta at increasing losses.
+
+    ``upper`` at ``above``, ``lower`` at ``below``, convex in e^epsilon between.
 
     ``floor`` bounds delta from below at every loss. A table of the other order (``reverse``) answers at -x.
     """
@@ -30,7 +32,7 @@ class ProfileTable:
     capped: bool = True
 
     def served(self, loss: float, scale: float, *, reverse: bool, capped: bool) -> ProfileTable:
-        """Return the table with the loss it was aimed at, how far around that it serves, and of which order it is."""
+        """Return the table with its aim, how far around that it serves, and of which order it is."""
         return replace(self, loss=loss, scale=scale, reverse=reverse, capped=capped)
 
     @property
@@ -49,7 +51,7 @@ class ProfileTable:
         return Bounds(*self.delta(-x if self.reverse else x))
 
     def delta(self, epsilon: Array) -> Pair:
-        """Bound delta(epsilon); a chord of upper bounds is above the convex profile, the polygon of lower ones below."""
+        """Bound delta(epsilon): chords of upper bounds are above it, the polygon of lower ones below."""
         upper = _chord(self.above, self.upper, epsilon, right=float(self.upper[-1]), left=1.0)
         lower = _chord(self.below, self.lower, epsilon, right=0.0, left=0.0)
         upper = np.minimum(upper * (1 + 16 * UNIT), 1.0)
@@ -66,7 +68,7 @@ class ProfileTable:
         return np.maximum.accumulate(self.lower[::-1])[::-1]
 
     def crossing(self, delta: Array, guess: Array) -> Array:
-        """Return where the upper bounds cross a level, or where the lower ones do if those never fall so low."""
+        """Return where the upper bounds cross a level, or the lower ones if those never fall so low."""
         if self.reverse:
             return guess
         falling = self._falling
@@ -98,7 +100,7 @@ def _chord(at: Array, value: Array, epsilon: Array, *, left: float, right: float
 
 
 def _share(part: Array, whole: Array, rest: Array) -> Array:
-    """Return (e^part - 1)/(e^whole - 1) for part + rest = whole, to a few units of 1 + rest however wide the cell is."""
+    """Return (e^part - 1)/(e^whole - 1) for part + rest = whole, to a few units of 1 + rest."""
     wide = whole > 30.0
     small = np.expm1(np.minimum(part, 30.0)) / np.expm1(np.clip(whole, 5e-324, 30.0))
     return np.asarray(
