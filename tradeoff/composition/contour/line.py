@@ -144,7 +144,7 @@ class ContourLine:
         )
 
     def _turned(self, x: Array) -> Array:
-        """Bound the error of mean - x, which turns every phase, and of its product with y."""
+        """Bound the error of mean - x, which turns every phase: three roundings, with y."""
         return self.mean_error + 4 * UNIT * (np.abs(x) + abs(self.mean))
 
     def _at(self, known: Sum, x: Array) -> Array:
