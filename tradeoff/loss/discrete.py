@@ -103,11 +103,11 @@ def leaking(law: AtomicLaw, delta: float, kept: float | None = None) -> AtomicLa
     """Return the law of f_{0,delta} (x) f: masses shrink by 1 - delta, and what they lose lies at infinity.
 
     ``kept`` is log(1 - delta), to 8 units of itself, where it is known better than by delta: a delta known to
-    4 units leaves 1 - delta known to 4 delta/(1 - delta).
+    4 units leaves 1 - delta known to 4 delta/(1 - delta), its logarithm to 2 more; a sum costs one.
     """
     p_minus, q_plus = (lost_mass([mass, delta], [1, 1]) for mass in (law.p_minus, law.q_plus))
     log_kept = math.log1p(-delta) if kept is None else kept
-    off = 4 * delta * math.exp(-log_kept) if kept is None else 8 * abs(log_kept)
+    off = 8 * delta * math.exp(-log_kept) if kept is None else 8 * abs(log_kept)
     slack = law.atoms.slack + UNIT * (8 + off + np.abs(law.log_p + log_kept))
     return AtomicLaw(law.loss, law.log_p + log_kept, p_minus, q_plus, slack, law.lost, law.position)
 

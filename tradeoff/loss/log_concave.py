@@ -8,10 +8,20 @@ from itertools import pairwise
 import numpy as np
 from scipy.special import gammaincc, gammainccinv, gammaln
 
-from tradeoff.intervals.rounding import UNIT, Array, around
+from tradeoff.intervals.rounding import TINY, UNIT, Array, around
 from tradeoff.loss.shifted import LEAST, Mirrored, Shape, walk
 
 _FINEST = 1e-13
+"""Distance of the first panel from a kink, over the shift: less mass lies between than any slack says."""
+
+
+def _placed(x: Array, theta: float) -> Array:
+    """Bound the error of a point that is a difference of two logarithms.
+
+    Their arguments are known to 9 units and those of theta and the loss, |loss| <= theta, and each logarithm,
+    at most |x| + 2 theta, to 8 units of itself.
+    """
+    return UNIT * (32 + 20 * theta + 12 * np.abs(x))
 
 
 class _Even(Shape):
@@ -32,6 +42,7 @@ class _Even(Shape):
         inside = near > 0
         x = np.where(inside, self.upper_quantile(np.where(inside, near, 0.25)), 0.0)
         tail, density = self.upper_tail(x), np.exp(self.log_p(x))
+        # Tails and densities err by the stiffness for each unit of their logarithm, and by 64 for all else.
         ulps = 64 + 2 * self.stiffness * (1 + np.minimum(-self.log_p(x), LEAST))
         error = (np.abs(tail - near) + ulps * UNIT * near) / np.where(density > 0, density, 1.0)
         y = np.where(alpha <= 0.5, x, -x) - self.theta
@@ -39,7 +50,8 @@ class _Even(Shape):
         rounding = UNIT * far * (64 + 2 * self.stiffness * (1 + np.minimum(-self.log_p(y), LEAST)))
         width = 2 * np.exp(self.log_p(y)) * (error + 2 * UNIT * (np.abs(x) + self.theta)) + rounding
         value = np.where(y < 0, far, 1 - far)
-        low, high = np.maximum(value - width, 0.0) * (1 - 4 * UNIT), (value + width) * (1 + 4 * UNIT) + 5e-324
+        # A difference from 1, and a sum.
+        low, high = np.maximum(value - width, 0.0) * (1 - 4 * UNIT), (value + width) * (1 + 4 * UNIT) + TINY
         edge = alpha == 0
         return np.where(edge, 1 - 4 * UNIT, np.where(alpha == 1, 0.0, low)), np.where(edge, 1.0, high)
 
@@ -73,7 +85,7 @@ class Logistic(_Even):
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             x = np.log(np.expm1(passed)) - np.log(-np.expm1(-rest))
         x = np.where(passed <= 0, self.span[0], np.where(rest <= 0, self.span[1], x))
-        return x, UNIT * (16 + 4 * self.theta + 4 * np.abs(x))
+        return x, _placed(x, self.theta)
 
     def panels(self) -> Array:
         return walk(*self.span, lambda _: 1.0)  # poles at distance pi
@@ -112,7 +124,7 @@ class HyperbolicSecant(_Even):
         with np.errstate(divide="ignore", invalid="ignore"):
             x = (self.theta + loss + np.log(-np.expm1(-passed)) - np.log(-np.expm1(-rest))) / 2
         x = np.where(passed <= 0, self.span[0], np.where(rest <= 0, self.span[1], x))
-        return x, UNIT * (16 + 4 * self.theta + 4 * np.abs(x))
+        return x, _placed(x, self.theta)
 
     def panels(self) -> Array:
         return walk(*self.span, lambda _: 0.5)  # poles at distance pi/2
@@ -144,7 +156,7 @@ class Gumbel(Shape):
         rest = self.theta - loss
         with np.errstate(divide="ignore", invalid="ignore"):
             x = np.where(rest > 0, np.log(np.expm1(self.theta)) - np.log(rest), self.span[1])
-        return x, UNIT * (16 + 4 * self.theta + 4 * np.abs(x))
+        return x, _placed(x, self.theta)
 
     def panels(self) -> Array:
         def step(x: float) -> float:

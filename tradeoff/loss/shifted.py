@@ -208,14 +208,15 @@ class ShiftLaw(LossLaw):
     def _slack(self, x: Array, error: Array) -> Array:
         shape, width = self.shape, np.diff(x)
         size = np.minimum(np.abs(shape.log_p(x)), LEAST) + np.minimum(np.abs(shape.log_q(x)), LEAST)
+        # Rules of 20 nodes, expm1 and weights cost less than 256 units, densities what their logarithms do.
         density = UNIT * (256 + shape.stiffness * (size[:-1] + size[1:]))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            steep = (
-                (size[:-1] + size[1:] + 1) * shape.stiffness / np.minimum(width, 1.0)
-            )  # above both logarithmic derivatives
-            slack = density + 4 * (error[:-1] + error[1:]) * (
-                1 / width + np.minimum(steep, 1e300) * (width > 0)
-            )
+            # Above both logarithmic derivatives.
+            steep = (size[:-1] + size[1:] + 1) * shape.stiffness / np.minimum(width, 1.0)
+            turn = 1 / width + np.minimum(steep, 1e300) * (width > 0)
+            slack = (
+                density + 4 * (error[:-1] + error[1:]) * turn
+            )  # an integral of a gap: twice, and twice the end's
         return np.where(width > 0, np.minimum(slack, 1.0), 0.0)
 
     @cached_property
@@ -245,17 +246,16 @@ class ShiftLaw(LossLaw):
         value = (q * -np.expm1(-rise)) @ weight + delta - np.expm1(-total) * rest
         carried = (q * np.exp(-rise)) @ weight + np.exp(-total) * rest
         size = np.minimum(np.abs(self.shape.log_q(x)) + np.abs(self.shape.log_p(x)), 2 * LEAST)
+        # The recursion sums positive terms, one a point, on integrals known as those of cells are.
         relative = UNIT * (512 + 2 * len(self._skeleton) + 2 * self.shape.stiffness * size)
         moved = self.shape.slope(x) * error * carried + 4 * UNIT * self.shape.theta * np.exp(
             self.shape.log_q(x)
         )
         bottom, top = self.support
-        outside, folded = (
-            epsilon < bottom,
-            -np.expm1(np.minimum(epsilon, 0.0)),
-        )  # delta >= 1 - e^eps, equal below all losses
-        low = np.where(outside, folded * (1 - 8 * UNIT), value * (1 - relative) - 2 * moved)
-        high = np.where(outside, folded * (1 + 8 * UNIT), value * (1 + relative) + 2 * moved) + TINY
+        # delta >= 1 - e^eps, equal below all losses; expm1 costs 8 units.
+        outside, folded = epsilon < bottom, -np.expm1(np.minimum(epsilon, 0.0))
+        low = np.where(outside, folded * (1 - 16 * UNIT), value * (1 - relative) - 2 * moved)
+        high = np.where(outside, folded * (1 + 16 * UNIT), value * (1 + relative) + 2 * moved) + TINY
         over = epsilon >= self.shape.sup_loss
         return np.where(over | (epsilon >= top), 0.0, np.maximum(low, 0.0)), np.where(over, 0.0, high)
 

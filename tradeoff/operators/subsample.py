@@ -17,11 +17,12 @@ from tradeoff.errors import DomainError
 from tradeoff.families._symmetric import symbols_of, written
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, maximum, meet
+from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet
 from tradeoff.intervals.roots import turned
 from tradeoff.intervals.rounding import Array
 from tradeoff.loss.changed import Reversed, Thinned
 from tradeoff.loss.law import LossLaw
+from tradeoff.loss.thinning import base_bounds, thinned_bounds
 
 Scheme = Literal["poisson", "without-replacement"]
 
@@ -112,14 +113,14 @@ class Subsampled(Derived):
 
     def _delta_straight(self, epsilon: Array) -> Pair:
         """Bound p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p; 1 - e^eps where e^eps <= 1 - p, nowhere less."""
-        inner, base, least = self._inner(Bounds.of(epsilon)), self.operands[0].bounds, -expm1(epsilon)
+        inner, base, least = base_bounds(self.p, Bounds.of(epsilon)), self.operands[0].bounds, -expm1(epsilon)
         low = maximum(self.p * base.delta(inner.upper), least).lower
         high = maximum(self.p * base.delta(inner.lower), least).upper
         return low, high
 
     def _delta_flipped(self, epsilon: Array) -> Pair:
         """Bound (1 - (1-p) e^eps) delta_{f^-1}(-eps'), e^eps' = (e^-eps - 1 + p)/p; else 0."""
-        inner, base = self._inner(-Bounds.of(epsilon)), self.operands[0].inverse().bounds
+        inner, base = base_bounds(self.p, -Bounds.of(epsilon)), self.operands[0].inverse().bounds
         scale = exp(np.minimum(epsilon, 700.0))
         share = maximum(
             meet(1 - (1 - Bounds.of(self.p)) * scale, self.p * scale - expm1(np.minimum(epsilon, 700.0))), 0.0
@@ -136,21 +137,9 @@ class Subsampled(Derived):
         inside = delta < self.p
         if inside.any():
             share, base = clip(Bounds.of(delta[inside]) / self.p, 0.0, 1.0), self.operands[0].bounds
-            low[inside] = self._outer(base.epsilon(share.upper)).lower
-            high[inside] = self._outer(base.epsilon(share.lower)).upper
+            low[inside] = thinned_bounds(self.p, base.epsilon(share.upper)).lower
+            high[inside] = thinned_bounds(self.p, base.epsilon(share.lower)).upper
         return low, high
-
-    def _outer(self, epsilon: Bounds) -> Bounds:
-        """Bound log(1 - p + p e^eps), by all three forms: which of them cancels depends on where."""
-        rest = 1 - Bounds.of(self.p)
-        near = log1p(self.p * expm1(epsilon))
-        return meet(near, log(rest + self.p * exp(epsilon)), epsilon + log(self.p + rest * exp(-epsilon)))
-
-    def _inner(self, epsilon: Bounds) -> Bounds:
-        """Bound log((e^eps - 1 + p)/p), -inf where there is none; by all three forms."""
-        rest = 1 - Bounds.of(self.p)
-        near, middle = log1p(expm1(epsilon) / self.p), log((exp(epsilon) - rest) / self.p)
-        return meet(near, middle, epsilon + log1p(-rest * exp(-epsilon)) - log(self.p))
 
     @property
     def q_plus(self) -> float:
@@ -176,7 +165,7 @@ class Subsampled(Derived):
     def _sup_loss(self) -> Bounds:
         base = self.operands[0]
         if not self.flipped:
-            return self._outer(Bounds(base.least_sup_loss, base.sup_loss))
+            return thinned_bounds(self.p, Bounds(base.least_sup_loss, base.sup_loss))
         other = base.inverse()
         mass, atom = (
             other.mass_at_infinity,
@@ -184,7 +173,7 @@ class Subsampled(Derived):
         )  # P-mass at -inf becomes an atom at log(1 - p)
         if mass.lower > 0:
             return atom
-        finite = -self._outer(Bounds(-other.sup_loss, -other.least_sup_loss))
+        finite = -thinned_bounds(self.p, Bounds(-other.sup_loss, -other.least_sup_loss))
         return finite if mass.upper == 0 else Bounds(finite.lower, atom.upper)
 
     def inverse(self) -> TradeOff:

@@ -29,6 +29,9 @@ _BLOCK = 64
 _MANY, _SILENT, _SPARSE = 2048, 120.0, 8
 """In blocks of more than 2048 nodes, those where the product is below e^-120 are left alone;
 a factor is asked about single frequencies where fewer than an eighth are left."""
+_EXACT = 2**53
+"""Counts up to this one are floats; others are rounded before they multiply."""
+
 _SHARED = 64
 """Fewest factors worth sharing among jobs."""
 
@@ -75,17 +78,17 @@ def draw(laws: Sequence[LossLaw], counts: Sequence[int], aim: Placement) -> Cont
     sides = [chernoff.at(laws, counts, c).smoothed(aim.tau) for c in (aim.left, aim.right)]
     smoothing = aim.tau**2 * (aim.c**2 - aim.c) / 2
     scale = [n * t.log_m for n, t in zip(counts, transforms, strict=True)]
-    rounded = (
-        6 * UNIT
-    )  # a count and its product, an exact sum and its neighbour, which is three roundings itself
+    # A count is a float up to 2^53 and rounded beyond; its product and an exact sum are a rounding each.
+    rounded = UNIT * (2 if max(counts) <= _EXACT else 4)
     means = [n * t.mean for n, t in zip(counts, transforms, strict=True)]
     return ContourLine(
         c=aim.c,
         log_m=math.fsum(scale) + smoothing,
         log_m_error=math.fsum(n * t.log_m_error for n, t in zip(counts, transforms, strict=True))
-        + rounded * _size([*scale, smoothing]),
+        + rounded * _size(scale)
+        + 4 * UNIT * _size([*scale, smoothing]),
         mean=math.fsum(means) + aim.tau**2 * (aim.c - 0.5),
-        mean_error=rounded * _size(means) + 6 * UNIT * aim.tau**2 * (1 + aim.c),
+        mean_error=rounded * _size(means) + 4 * UNIT * aim.tau**2 * max(aim.c, 0.5),
         step=aim.step,
         log=log,
         error=error,

@@ -144,7 +144,7 @@ class ContourLine:
         )
 
     def _turned(self, x: Array) -> Array:
-        """Bound the error of mean - x, which turns every phase, and of its product with y."""
+        """Bound the error of mean - x, which turns every phase: three roundings, with y."""
         return self.mean_error + 4 * UNIT * (np.abs(x) + abs(self.mean))
 
     def _at(self, known: Sum, x: Array) -> Array:
@@ -158,12 +158,12 @@ class ContourLine:
     def _alias(self, side: Chernoff, x: Array) -> Array:
         """Bound what the periods on one side add to the sum, in units of e^(log_m - (c - 1) x)."""
         period, gap = 2 * np.pi / self.step, abs(side.c - self.c)
-        # Of the two units by which e^log_m may be known, the smaller: alias and sum err apart from each
-        # other.
-        exponent = side.log_m - self.log_m + self.log_m_error - (side.c - self.c) * x + side.log_kappa
-        found: Array = (
-            np.exp(np.minimum(exponent - gap * period, 60.0)) / -np.expm1(-gap * period) * (1 + 1e-9)
-        )
+        # In the true unit e^log_m, as the sum is: alias and sum then err together. e^t <= 1 + t + t^2 for t
+        # <= 1, and where log_m is known no better, slack says that nothing is.
+        known = min(self.log_m_error, 1.0)
+        exponent = side.log_m - self.log_m - (side.c - self.c) * x + side.log_kappa
+        share = np.exp(np.minimum(exponent - gap * period, 60.0)) / -np.expm1(-gap * period)
+        found: Array = share * ((1 + known + known * known) * (1 + 1e-9))
         return found
 
     def _smoothing(self, x: Array) -> Array:
