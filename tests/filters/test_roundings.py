@@ -1,4 +1,4 @@
-"""Every number that filters, odometers and baselines combine lies on the safe side of 60 digits and fractions."""
+"""What filters, odometers and baselines combine lies on the safe side of 60 digits and fractions."""
 
 import math
 from fractions import Fraction

@@ -22,7 +22,7 @@ _ORDERS = 1 + np.geomspace(1e-3, 1e5, 400)
 """Orders by which rho-zCDP is converted, 5% apart in a - 1: the best is missed by 1e-3 of log delta."""
 
 _POINTS = 1000
-"""Losses at which the converted profile is told; in between it is convex, and its chords are taken."""
+"""Losses at which the converted profile is told: the curve is the greatest f_{eps,delta} of these pairs."""
 
 _NOTHING, _STEEPEST, _NARROWEST = 60.0, 700.0, 1e-9
 """Left out of a profile: what is below e^-60, and losses beyond 700, where e^eps ends; its least width."""
