@@ -310,3 +310,8 @@ def test_ends():
 def test_laws_without_a_density_are_refused():
     with pytest.raises(NoClosedForm, match="densit"):
         to.limits.saddle_point(to.LocationShift(scipy.stats.logistic(), 0.3) ** 10)
+
+
+def test_without_finite_losses_there_is_nothing_to_tilt():
+    with pytest.raises(NoClosedForm, match="no privacy"):
+        to.limits.saddle_point(to.TotalVariation(1.0) @ to.Laplace(0.1))

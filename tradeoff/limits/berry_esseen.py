@@ -77,10 +77,7 @@ class BerryEsseen(Band):
         return max(float(below.gap.upper / below.sd_p.lower) for below, _ in self.pairs)
 
     def _bounds(self, alpha: Array) -> tuple[Array, Array]:
-        """Bound f(alpha) by G_mu(alpha + gamma) - gamma or 0.
-
-        By G_mu(alpha - gamma) + gamma or 1 - alpha.
-        """
+        """Bound f(alpha) by G_mu(alpha + gamma) - gamma or 0, by G_mu(alpha - gamma) + gamma or 1 - alpha."""
         high = np.min([above.bounds(alpha)[1] for _, above in self.pairs], axis=0)
         # Of two orders only the hull of the lower bounds is below the envelope: the polygon of their lines.
         [(below, _), *others] = self.pairs

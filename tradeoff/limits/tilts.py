@@ -50,6 +50,8 @@ class TiltedSum:
         self, laws: Sequence[LossLaw], counts: Sequence[int], q_plus: Bounds, p_minus: Bounds
     ) -> None:
         for law in laws:
+            if not law.continuous and len(law.atoms.loss) == 0:
+                raise NoClosedForm(f"{law!r} has no finite losses to tilt: there is no privacy to bound")
             if not law.has_transform:
                 raise NoClosedForm(f"saddle-point bounds need densities in closed form, and {law!r} has none")
         rounds = [law.single_rounds(n) for law, n in zip(laws, counts, strict=True)]
