@@ -1,4 +1,4 @@
-"""How many counts can be released within a relative error under one budget, by noise reduction and by doubling.
+"""How many counts can be released within a relative error under one budget, and by which mechanism.
 
 python examples/relative_error.py --runs 100 --plot relative-error.svg
 tradeoff experiment relative-error --runs 100           # the same, from a checkout
@@ -106,7 +106,7 @@ class Outcome:
     accurate: tuple[int, ...]
 
     def interval(self, name: str = "released") -> tuple[float, float]:
-        """Return mean and half-width of the 95% Student interval over the runs, of ``released`` or ``accurate``."""
+        """Return mean and half-width of the 95% Student interval of ``released`` or ``accurate``."""
         found = np.asarray(getattr(self, name), dtype=float)
         if found.size < 2:
             return float(found.mean()), math.inf
@@ -126,7 +126,7 @@ def relative_error(
     methods: Mapping[str, Method] | None = None,
     step: Callable[[str], Any] = lambda _: None,
 ) -> dict[str, Outcome]:
-    """Release counts from the first on, each refined until it looks accurate, until the budget refuses; for every method.
+    """Release counts, each refined until it looks accurate, until the budget refuses; by every method.
 
     ``counts`` are positive, of sensitivity 1 and in a public order. The rule sees released values only: stop
     at the value z with noise half-width w once w <= error (z - w). Where the noise is within w, as it is in
@@ -188,8 +188,11 @@ def _looks_accurate(release: Release, method: Method, error: float) -> bool:
 
 
 def mu_within(epsilon: float, delta: float) -> float:
-    """Return a mu, close to the largest, for which G_mu is (epsilon, delta)-DP with room for the slack of the filter."""
-    gap = lambda log_mu: math.log(max(Gaussian(math.exp(log_mu)).delta(epsilon), 1e-300)) - math.log(delta)  # noqa: E731 - a formula
+    """Return almost the largest mu for which G_mu is (epsilon, delta)-DP."""
+
+    def gap(log_mu: float) -> float:
+        return math.log(max(Gaussian(math.exp(log_mu)).delta(epsilon), 1e-300)) - math.log(delta)
+
     low, high = math.log(rho_within(epsilon, delta)) / 2, math.log(epsilon + 40.0)
     return float(math.exp(brentq(gap, low, high))) * (1 - 1e-9)
 
@@ -237,9 +240,10 @@ METHODS = {
 
 # fmt: off
 DOCTOR_VISITS = np.array([
-    20190, 13882, 10065, 7268, 5384, 4039, 3071, 2382, 1851, 1443, 1156, 950, 760, 642, 533, 451, 392, 336, 303, 266, 231, 205, 183,
-    164, 145, 132, 124, 114, 108, 96, 90, 82, 74, 70, 65, 56, 51, 51, 46, 37, 36, 33, 28, 28, 28, 22, 20, 18, 18, 16, 16, 16, 15, 12,
-    12, 12, 11, 10, 9, 8, 8, 8, 8, 7, 6, 6, 5, 5, 5, 5, 4, 4, 4, 3, 3, 2, 2, 1,
+    20190, 13882, 10065, 7268, 5384, 4039, 3071, 2382, 1851, 1443, 1156, 950, 760, 642, 533, 451,
+    392, 336, 303, 266, 231, 205, 183, 164, 145, 132, 124, 114, 108, 96, 90, 82, 74, 70, 65, 56, 51,
+    51, 46, 37, 36, 33, 28, 28, 28, 22, 20, 18, 18, 16, 16, 16, 15, 12, 12, 12, 11, 10, 9, 8, 8, 8,
+    8, 7, 6, 6, 5, 5, 5, 5, 4, 4, 4, 3, 3, 2, 2, 1,
 ])
 # fmt: on
 """How many of 20,190 person-years had at least k visits to a doctor, k = 0, 1, ..., 77.
@@ -261,7 +265,7 @@ TABLES = {"zipf": zipf(), "doctor-visits": DOCTOR_VISITS}
 
 
 def rows(found: Mapping[str, Outcome]) -> list[dict[str, Any]]:
-    """Return one row per method: mean and half-width of the 95% interval of counts released, and of those accurate in truth."""
+    """Return mean and half-width of the 95% interval of counts released, and of those accurate, by method."""
     return [{"method": name, **_means(outcome)} for name, outcome in found.items()]
 
 
@@ -321,7 +325,7 @@ def main(
     plot: Path | None = None,
     as_json: Annotated[Flag, Parameter(name="--json")] = False,
 ) -> None:
-    """Release as many counts as possible within a relative error under one budget, by noise reduction and by doubling.
+    """Release as many counts as possible within a relative error under one budget.
 
     Parameters
     ----------
@@ -346,7 +350,7 @@ def main(
     settings = {"epsilon": epsilon, "delta": delta, "error": error, "runs": runs, "seed": seed}
     with progress() as step:
         found = {
-            name: relative_error(counts, **settings, step=step)  # type: ignore[arg-type]  # each by its own name
+            name: relative_error(counts, **settings, step=step)
             for name, counts in TABLES.items()
             if table in (name, "both")
         }

@@ -53,7 +53,10 @@ class Table:
         return {column: self[column] for column in self.columns}
 
     def to_csv(self, path: str | PathLike[str] | None = None) -> str:
-        """Return the table as comma-separated text with a header, numbers to the last digit; write it to ``path`` if given."""
+        """Return the table as comma-separated text with a header, numbers to the last digit.
+
+        Write it to ``path`` if given.
+        """
         text = io.StringIO(newline="")
         csv.writer(text, lineterminator="\n").writerows([self.columns, *self.rows])
         if path is not None:

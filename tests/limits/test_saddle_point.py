@@ -1,4 +1,4 @@
-"""Saddle-point bounds: the theorem at any tilt, certified moments, truth inside, and where it says nothing."""
+"""Saddle-point bounds: the theorem at any tilt, certified moments, truth inside, where it is void."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def tilt_of(points: QuadratureTransform, c: float) -> tuple[mp.mpf, QuadratureTr
 
 
 def integral_moments(law: LossLaw, c: float) -> tuple[mp.mpf, mp.mpf, mp.mpf, mp.mpf]:
-    """Return K, mean, variance and E|L - E L|^3 of the tilted law of a (thinned, reversed) Gaussian or Laplace pair, by mpmath."""
+    """Return K, mean, variance and a bound on E|L - E L|^3 of a tilted law, by mpmath."""
     inner = law.base if isinstance(law, Reversed) else law
     rate = mp.mpf(inner.p) if isinstance(inner, Thinned) else mp.mpf(1)
     base = inner.base if isinstance(inner, Thinned) else inner
@@ -156,7 +156,10 @@ def test_gaussian_powers_are_exact(mu, n, epsilon, alpha):
 
 
 def laplace_contour(epsilon: float, e0: float, n: int) -> mp.mpf:
-    """Return delta by the inversion integral on Re z = 2; the atoms let the integrand fall to 0.95^n and then by 1/y^2."""
+    """Return delta by the inversion integral on Re z = 2.
+
+    The atoms let the integrand fall to 0.95^n and then by 1/y^2.
+    """
     e = mp.mpf(e0)
 
     def integrand(y):
@@ -307,3 +310,8 @@ def test_ends():
 def test_laws_without_a_density_are_refused():
     with pytest.raises(NoClosedForm, match="densit"):
         to.limits.saddle_point(to.LocationShift(scipy.stats.logistic(), 0.3) ** 10)
+
+
+def test_without_finite_losses_there_is_nothing_to_tilt():
+    with pytest.raises(NoClosedForm, match="no privacy"):
+        to.limits.saddle_point(to.TotalVariation(1.0) @ to.Laplace(0.1))

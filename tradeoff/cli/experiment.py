@@ -20,7 +20,7 @@ app.command(door)
 
 @door.default
 def relative_error(*words: Annotated[str, Parameter(allow_leading_hyphen=True)]) -> None:
-    """Release as many counts as possible within a relative error under one budget, by noise reduction and by doubling.
+    """Release as many counts as possible within a relative error under one budget.
 
     Parameters
     ----------
@@ -36,6 +36,6 @@ def _example(name: str) -> Any:
     path = EXAMPLES / f"{name}.py"
     if not path.exists():
         raise DomainError(
-            f"this experiment is examples/{name}.py of the source distribution, which is not beside this package"
+            f"this experiment is examples/{name}.py of the source repository, not found beside the package"
         )
     return run_path(str(path))["app"]

@@ -1,4 +1,4 @@
-"""Limit theorems: estimates that say so (CLT, Edgeworth), and bounds with a proof (Berry-Esseen, Edgeworth, saddle point)."""
+"""Limit theorems: estimates (CLT, Edgeworth), and bounds (Berry-Esseen, Edgeworth, saddle point)."""
 
 from tradeoff.limits.approximate import ApproximateCurve
 from tradeoff.limits.berry_esseen import BerryEsseen, berry_esseen

@@ -1,4 +1,4 @@
-"""What a limit theorem with a proved error gives: a band that holds the curve, whose every answer has two sides."""
+"""What a limit theorem with a proved error gives: a band that holds the curve."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import UNIT, Array
 
 _FARTHEST = 700.0
+"""Nats up to which e^epsilon is a float; beyond, delta is between its value there and its limit."""
 
 
 class Hypothesis(NamedTuple):
@@ -49,7 +50,7 @@ class Band(ABC):
 
     @cached_property
     def guarantee(self) -> PiecewiseLinear:
-        """Return a certified curve below the composition, which may enter products: the largest of the band's lines below it."""
+        """Return a certified curve below the composition, that of the band's lines; it may enter products."""
         return PiecewiseLinear.from_lines(*self.lines())
 
     def lower(self, alpha: ArrayLike) -> Any:
@@ -66,7 +67,10 @@ class Band(ABC):
         return _shaped(*self._bounds(flat), shape)
 
     def delta(self, epsilon: ArrayLike) -> Bounds:
-        """Bound delta(epsilon), epsilon in nats; from above by sup_alpha 1 - lower(alpha) - e^epsilon alpha, which falls in epsilon."""
+        """Bound delta(epsilon), epsilon in nats.
+
+        From above by sup_alpha 1 - lower(alpha) - e^epsilon alpha.
+        """
         flat, shape = _array("epsilon", epsilon, -np.inf, np.inf)
         low, high = self._delta(np.clip(flat, -_FARTHEST, _FARTHEST))
         # Beyond what e^epsilon holds: delta falls from 1 at -inf to Q(L = inf) at +inf, which the curve
@@ -77,7 +81,7 @@ class Band(ABC):
         return _shaped(low, high, shape)
 
     def epsilon(self, delta: ArrayLike) -> Bounds:
-        """Bound the least epsilon with delta(epsilon) <= delta, in nats; +inf from above where the band at alpha = 0 leaves more."""
+        """Bound the least epsilon with delta(epsilon) <= delta, in nats; +inf where the band leaves more."""
         flat, shape = _array("delta", delta, 0.0, 1.0)
         n = len(flat)
 

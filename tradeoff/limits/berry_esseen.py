@@ -68,16 +68,16 @@ class BerryEsseen(Band):
 
     @cached_property
     def gamma(self) -> float:
-        """Return the error of the distribution functions: the band is this wide in alpha and in beta, to both sides."""
+        """Return the error of the distribution functions: the band's half-width in alpha and in beta."""
         return _gamma(self.pairs)
 
     @property
     def mu(self) -> float:
-        """Return the Gaussian parameter: mean gap over the null's standard deviation, the larger of two orders."""
+        """Return the mean gap over the null's standard deviation, the larger of two orders."""
         return max(float(below.gap.upper / below.sd_p.lower) for below, _ in self.pairs)
 
     def _bounds(self, alpha: Array) -> tuple[Array, Array]:
-        """Bound f(alpha) by G_mu(alpha + gamma) - gamma where that is positive, and by G_mu(alpha - gamma) + gamma, or 1 - alpha."""
+        """Bound f(alpha) by G_mu(alpha + gamma) - gamma or 0, by G_mu(alpha - gamma) + gamma or 1 - alpha."""
         high = np.min([above.bounds(alpha)[1] for _, above in self.pairs], axis=0)
         # Of two orders only the hull of the lower bounds is below the envelope: the polygon of their lines.
         [(below, _), *others] = self.pairs
@@ -89,7 +89,7 @@ class BerryEsseen(Band):
         return low, np.max([below.delta(epsilon)[1] for below, _ in self.pairs], axis=0)
 
     def lines(self) -> tuple[Array, Array]:
-        """Return the supporting lines that delta's upper bound gives: dense where the curves bend, and where two orders meet."""
+        """Return the lines that delta's upper bound gives, dense where curves bend and where orders meet."""
         slopes = [below.slopes() for below, _ in self.pairs]
         return supporting(np.unique(np.concatenate([[0.0], *slopes])), self._delta)
 
@@ -98,7 +98,7 @@ class BerryEsseen(Band):
 
 
 def berry_esseen(curve: TradeOff, *, constants: Constants = "sharp") -> BerryEsseen:
-    """Enclose a composition between G_mu(alpha + gamma) - gamma and G_mu(alpha - gamma) + gamma: a theorem, for every n.
+    """Enclose a composition between G_mu(alpha + gamma) - gamma and G_mu(alpha - gamma) + gamma.
 
     Parameters
     ----------

@@ -27,7 +27,8 @@ from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import ProfileSymmetrised
 
 _STEEP = 16.0
-"""c of the tail beyond the curve's last loss: the larger, the nearer to that loss the tail is taken, and the more it weighs."""
+"""c of the tail beyond the curve's last loss: the larger, the nearer to that loss the tail is taken, and the
+more it weighs."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Power:
 
     @property
     def turn(self) -> float:
-        """Return the loss where the second derivatives in L and the first agree: at L + centre = order - 1."""
+        """Return the loss where first and second derivatives in L agree: at L + centre = order - 1."""
         return np.inf if self.order == 1 else self.order - 1 - self.centre
 
     def value(self, loss: Bounds) -> Bounds:
@@ -72,7 +73,7 @@ class Between:
 
     @cached_property
     def reach(self) -> float:
-        """Return the loss -reach from which on a power is replaced by its tangent: -inf if the curve below has no mass at -inf."""
+        """Return -L where tangents replace powers: infinite if the curve below has no mass at -inf."""
         below = self.laws[0]
         return -float(np.min(below.atoms.loss, initial=0.0)) if below.p_minus > 0 else np.inf
 
@@ -86,7 +87,10 @@ class Between:
         return Bounds(max(least, 0.0), most.upper)
 
     def _tail(self, order: int) -> float:
-        """Bound E|L|^r over losses below -reach, where the tangent stood for the power: |L| <= c (|L| - reach (1 - 1/c)) there."""
+        """Bound E|L|^r over losses below -reach, where the tangent stood for the power.
+
+        |L| <= c (|L| - reach (1 - 1/c)) there.
+        """
         if np.isinf(self.reach):
             return 0.0
         laws = _heavier(self.curve)
@@ -98,7 +102,7 @@ class Between:
 
 
 def _divergences(law: LossLaw, power: Power, reach: float) -> tuple[Bounds, Bounds]:
-    """Bound the two divergences of a law with finitely many losses: of the convex part, and of what it exceeds the power by."""
+    """Bound two divergences of finitely many losses: of the convex part, and of its excess over the power."""
     at, log_p, slack = law.atoms
     loss = Bounds(at, at) + Bounds(-law.loss_error, law.loss_error)
     inner = clip(loss, -reach, power.turn)

@@ -16,12 +16,13 @@ from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 
 Known = tuple[Bounds, Bounds, Bounds, Bounds, Bounds, Bounds, Bounds, float]
-"""kl, variance, E|L - E L|^3, E|L|^3, shift, E(L - E L)^3, E(L - E L)^4, fourth cumulant: the fields of ``Moments``."""
+"""kl, variance, E|L - E L|^3, E|L|^3, shift, E(L - E L)^3, E(L - E L)^4, fourth cumulant: the fields of
+``Moments``."""
 
 
 @singledispatch
 def closed_form(curve: TradeOff) -> Known | None:
-    """Return kl, variance, E|L - E L|^3, E|L|^3, 0 and what ``Moments`` has else, of a symmetric family, or None."""
+    """Return what ``Moments`` holds of a symmetric family, or None."""
     del curve
     return None
 
@@ -98,7 +99,7 @@ def _(curve: Laplace) -> Known | None:
 
 
 def _digits(parameter: float) -> tuple[Any, Any]:
-    """Return an mpmath context in which differences of fourth order in ``parameter`` keep 30 digits, and the parameter."""
+    """Return the parameter with a context in which its differences of fourth order keep 30 digits."""
     import mpmath
 
     mp = mpmath.MPContext()

@@ -26,10 +26,11 @@ Scheme = Literal["poisson", "fixed-size"]
 
 _SQRT_2 = math.sqrt(2)
 _ASYMPTOTIC = ("sum kl -> K", "max kl -> 0", "sum kappa2 -> s^2", "sum kappa3 -> 0")
+"""Hypotheses of Dong, Roth, Su 2022, Theorem 3.5."""
 
 
 def clt(curve: TradeOff) -> ApproximateCurve:
-    """Gaussian estimate G_mu of a composition, mu = (E_Q L - E_P L)/sd_P(L): an approximation, often under-reporting.
+    """Gaussian estimate G_mu of a composition, mu = (E_Q L - E_P L)/sd_P(L), often under-reporting.
 
     Parameters
     ----------
@@ -75,7 +76,8 @@ def clt(curve: TradeOff) -> ApproximateCurve:
     variance = measurable(Bounds(low, high)).upper
     if math.isinf(gap) or math.isinf(variance):
         raise PrecisionError(
-            f"the losses of {curve!r} are too large for floats to hold their moments; there is no privacy to speak of",
+            f"the losses of {curve!r} are too large for floats to hold their moments; there is no privacy to "
+            "speak of",
             np.inf,
         )
     mu = gap / math.sqrt(variance) if variance > 0 else 0.0
@@ -86,7 +88,7 @@ def clt(curve: TradeOff) -> ApproximateCurve:
 
 
 def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1) -> ApproximateCurve:
-    """Gaussian estimate of a composition of (eps_i, delta_i)-DP mechanisms: G_mu (x) f_{0,1-e^-sum delta}, mu^2 = sum eps_i^2.
+    """Estimate a composition of (eps_i, delta_i)-DP by G_mu (x) f_{0,1-e^-sum delta}, mu^2 = sum eps_i^2.
 
     Parameters
     ----------
@@ -158,7 +160,8 @@ def dp_sgd_clt(
     )
     if is_symbol(p) or is_symbol(sigma):
         raise SymbolError(
-            f"sample_rate = {p!r}, noise_multiplier = {sigma!r}: the formula answers with a number; give numbers"
+            f"sample_rate = {p!r}, noise_multiplier = {sigma!r}: the formula answers with a number; give "
+            "numbers"
         )
     c = p * math.sqrt(count("steps", steps, 0, MOST))
     choice("scheme", scheme, get_args(Scheme))

@@ -1,4 +1,4 @@
-"""Edgeworth expansion of order two: a CLT corrected by skewness and kurtosis, with the lattice's own correction."""
+"""Edgeworth expansion of order two: a CLT corrected by skewness, kurtosis and the lattice."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from tradeoff.limits.masses import attached
 from tradeoff.limits.moments import Moments, factors, moments
 from tradeoff.operators.symmetrise import Envelope
 
-_NODES = 8001
-_REACH = 9.0
-"""Standard deviations to both sides of both means."""
+_NODES, _REACH = 8001, 9.0
+"""Thresholds, and standard deviations to both sides of both means where they stand: Phi(-9) is 1e-19."""
 
-_ON_LATTICE = 1e-9
+_ON_LATTICE, _FINEST = 1e-9, 1e-5
+"""Share of the widest gap by which losses may miss a lattice, and its least span: finer ones are none."""
+
 _MOST_ATOMS = 4096
+"""Atoms of a factor up to which a common span of its gaps is looked for."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class _Expansion:
     fourth: float
 
     def cdf(self, t: Array, span: float) -> tuple[Array, Array]:
-        """Return P(S <= t) and P(S > t) by the expansion; on a lattice of this span, at points of the lattice.
+        """Return P(S <= t) and P(S > t) by the expansion; on a lattice of this span, at its points.
 
         At the midpoint t + span/2 of two lattice points the sum's law is met by the expansion whose cumulants
         are those of the sum less those of the uniform law on an interval of length span (Kolassa and
@@ -56,7 +58,7 @@ class _Expansion:
 
 
 def edgeworth(curve: TradeOff) -> ApproximateCurve:
-    """Second-order Edgeworth estimate of a composition: alpha(t) = P(L > t), beta(t) = Q(L <= t), each from four cumulants.
+    """Estimate a composition by alpha(t) = P(L > t) and beta(t) = Q(L <= t), each from four cumulants.
 
     Parameters
     ----------
@@ -146,7 +148,7 @@ def _common(gaps: list[float]) -> float:
         while rest > _ON_LATTICE * widest:
             span, rest = rest, span % rest
             rest = 0.0 if span - rest < _ON_LATTICE * widest else rest
-        if span < 1e-5 * widest:
+        if span < _FINEST * widest:
             return 0.0
     return span
 

@@ -1,4 +1,4 @@
-"""Edgeworth bounds: the normal law corrected by skewness, with a proved error, on both sides of a composition."""
+"""Edgeworth bounds: the normal law corrected by skewness, with a proved error."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Points = tuple[Array, Array]
 
 
 class _Pair(NamedTuple):
-    """Both laws of a loss sum, with what lies between their thresholds: y = ratio x - distance, known up to corners."""
+    """Both laws of a loss sum, and how their thresholds relate: y = ratio x - distance."""
 
     found: LossSum
     null: Expansion
@@ -64,12 +64,15 @@ class _Pair(NamedTuple):
         return np.unique(np.concatenate([bulk, (bulk + self.distance.upper) / self.ratio.upper]))
 
     def errors(self, x: Array) -> tuple[Bounds, Bounds]:
-        """Bound alpha = P(S > t) and beta = Q(S <= t) at thresholds x; ``other`` tells of -L under Q, which is then at least -t."""
+        """Bound alpha = P(S > t) and beta = Q(S <= t) at thresholds x.
+
+        ``other`` tells of -L under Q, which is then at least -t.
+        """
         y = self.ratio * x - self.distance
         return 1 - self.null.probability(Bounds.of(x)), 1 - self.other.probability(-y)
 
     def below(self) -> Points:
-        """Return points whose lower hull, with all that is above and right of it, holds every point of the curve.
+        """Return points whose lower hull, with all above and right of it, holds every point of the curve.
 
         In a small cell of thresholds alpha and beta are above their chords less bend dx^2/8; in any cell they
         are at least alpha's bound at its end and beta's at its start.
@@ -98,7 +101,7 @@ class _Pair(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EdgeworthBounds(Band):
-    """Enclosure of a composition by first Edgeworth expansions with a proved error; every answer has two sides.
+    """Enclosure of a composition by first Edgeworth expansions with a proved error.
 
     Parameters
     ----------
@@ -127,11 +130,17 @@ class EdgeworthBounds(Band):
     berry_esseen: BerryEsseen
     hypotheses: tuple[Hypothesis, ...]
     name = "Edgeworth bounds"
-    source = "Derumigny, Girard, Guyonvarch 2024, Theorem 2.1, its integrals added up for the sum at hand; smoothing of Prawitz 1972"
+    source = (
+        "Derumigny, Girard, Guyonvarch 2024, Theorem 2.1, its integrals added up for the sum at hand; "
+        "smoothing of Prawitz 1972"
+    )
 
     @cached_property
     def gamma(self) -> float:
-        """Return the largest half-width, that of thresholds near a law's mean: alpha(t) and beta(t) are this near their expansions."""
+        """Return the largest half-width, near a law's mean.
+
+        How far alpha(t) and beta(t) are from expansions.
+        """
         return max(pair.gamma for sides in self.pairs for pair in sides)
 
     @cached_property
@@ -158,7 +167,7 @@ class EdgeworthBounds(Band):
         return PiecewiseLinear(x.tolist(), y.tolist())
 
     def lines(self) -> tuple[Array, Array]:
-        """Return lines below the curve: those of the hull of all points below, and those of Berry and Esseen."""
+        """Return lines below the curve: those of the hull of points below, and those of Berry and Esseen."""
         slope, height = self._own_lines() if self.gamma < _VOID else (np.empty(0), np.empty(0))
         others, floor = self.berry_esseen.lines()
         return np.concatenate([slope, others]), np.concatenate([height, floor])
@@ -180,7 +189,7 @@ class EdgeworthBounds(Band):
 
 
 def edgeworth_bounds(curve: TradeOff) -> EdgeworthBounds:
-    """Enclose a composition by alpha(t) = P(L > t) and beta(t) = Q(L <= t), each near its first Edgeworth expansion: a theorem.
+    """Enclose a composition by alpha(t) and beta(t), each near its first Edgeworth expansion: a theorem.
 
     Parameters
     ----------

@@ -13,6 +13,7 @@ from tradeoff.limits.between import Between, Power
 from tradeoff.limits.moments import Moments, factors, moments, recentred
 
 _INFINITE = Bounds(math.inf, math.inf)
+"""Where f' = 0 on an interval."""
 
 
 def kl(curve: TradeOff) -> Bounds:
@@ -94,7 +95,7 @@ def kappa3(curve: TradeOff) -> Bounds:
 
 
 def kappa3bar(curve: TradeOff) -> Bounds:
-    """Functional kappa-bar_3(f) = int |log|f'| + kl(f)|^3 = E_P|L - E_P L|^3; of a product, the sum over its factors.
+    """Functional kappa-bar_3(f) = int |log|f'| + kl(f)|^3 = E_P|L - E_P L|^3; of a product, the sum.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ End = Literal["q_plus", "p_minus"]
 
 
 def attached(finite: TradeOff, p_minus: float, q_plus: float) -> TradeOff:
-    """Return (1 - q) f(alpha/(1 - p)), the product of f with a pair of which P says -inf with p and Q says +inf with q."""
+    """Return (1 - q) f(alpha/(1 - p)): f with masses p at -inf under P and q at +inf under Q."""
     if p_minus == q_plus:
         return finite @ TotalVariation(q_plus)
     if p_minus >= 1 or q_plus >= 1:
@@ -26,7 +26,7 @@ def attached(finite: TradeOff, p_minus: float, q_plus: float) -> TradeOff:
 
 
 def lost(powers: Mapping[TradeOff, int], side: int, end: End) -> Bounds:
-    """Bound 1 - prod (1 - mass)^n, what a curve below (side 0) or above (1) a product leaves at +inf under Q or at -inf under P."""
+    """Bound 1 - prod (1 - mass)^n of a curve below (side 0) or above (1) a product."""
     leaking = [(mass, n) for factor, n in powers.items() if (mass := _mass(factor, side, end)).upper > 0]
     if len(leaking) == 1 and leaking[0][1] == 1:
         return leaking[0][0]

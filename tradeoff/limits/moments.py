@@ -1,4 +1,4 @@
-"""Moments of one factor's loss that the limit theorems ask for: closed forms of the families, quadrature elsewhere."""
+"""Moments of one factor's loss: closed forms of the families, quadrature elsewhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from tradeoff.loss.moments import FiniteLaw, Function, above_line
 
 
 class Moments(NamedTuple):
-    """Of L under P, given that it is finite and shifted so that e^L has mean one; ``cumulant4`` is an estimate.
+    """Of L under P, given that it is finite and shifted so that e^L has mean one.
+
+    ``cumulant4`` is an estimate.
 
     ``kl`` = -E L, ``variance``, ``third`` = E|L - E L|^3, ``kappa3`` = E|L - shift|^3 with ``shift`` undone,
     ``cumulant3`` = E(L - E L)^3, ``fourth`` = E(L - E L)^4.
@@ -50,7 +52,8 @@ def factors(curve: TradeOff) -> dict[TradeOff, int]:
     """Return the factors of a product with their powers, or the curve itself once."""
     if not isinstance(curve, TradeOff):
         raise KindError(
-            f"{shown(curve)} is not a trade-off function; ask a mechanism for its .curve(), a plan for its .guarantee()"
+            f"{shown(curve)} is not a trade-off function; ask a mechanism for its .curve(), a plan for its "
+            ".guarantee()"
         )
     curve.require_numbers()
     return dict(getattr(curve, "factors", {curve: 1}))
@@ -60,12 +63,14 @@ def measurable(variance: Bounds) -> Bounds:
     """Return the variance of a sum, unless its third moments are below, or above, what floats hold."""
     if variance.upper > 0 and variance.lower < _LEAST_VARIANCE:
         raise PrecisionError(
-            f"the losses have a variance between {variance.lower:.3g} and {variance.upper:.3g}, too small for floats",
+            f"the losses have a variance between {variance.lower:.3g} and {variance.upper:.3g}, too small "
+            "for floats",
             np.inf,
         )
     if not variance.upper <= _MOST_VARIANCE:
         raise PrecisionError(
-            f"the losses have a variance of {variance.upper:.3g}, too large for floats to hold their moments; "
+            f"the losses have a variance of {variance.upper:.3g}, too large for floats to hold their "
+            "moments; "
             "there is no privacy to speak of",
             np.inf,
         )
@@ -74,7 +79,7 @@ def measurable(variance: Bounds) -> Bounds:
 
 @lru_cache(maxsize=1024)
 def moments(factor: TradeOff, *, reverse: bool = False) -> tuple[Moments, Moments]:
-    """Return moments of the laws of a curve below and of a curve above ``factor``; the same twice where its law is exact."""
+    """Return moments of a curve below and of one above ``factor``; the same twice where its law is exact."""
     known = closed_form(factor)
     if factor.q_plus >= 1 or factor.p_minus >= 1:
         return CONSTANT, CONSTANT
@@ -128,7 +133,7 @@ def _shift(law: LossLaw) -> Bounds:
 
 
 def recentred(power: Bounds, doubt: float, order: int) -> Bounds:
-    """Return E|L - E L|^r from E|L - c|^r: by Minkowski a centre off by d moves its r-th root by at most d."""
+    """Return E|L - E L|^r from E|L - c|^r: a centre off by d moves its r-th root by at most d (Minkowski)."""
     root = exp(log(power) / order) + Bounds(-doubt, doubt)
     return Bounds(max(root.lower, 0.0), root.upper) ** order
 

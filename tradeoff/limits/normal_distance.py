@@ -1,4 +1,4 @@
-"""How far a sum of independent losses can be from a normal law: the theorem of Berry and Esseen with its constants."""
+"""How far a sum of independent losses can be from a normal law: Berry and Esseen's constants."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import minimum, sqrt, total, whole
 
 _INDEPENDENT = 0.56
-"""sup |F - Phi| <= 0.56 sum E|X_j - E X_j|^3/V^(3/2) for independent summands of variance V in all (Shevtsova 2010)."""
+"""sup |F - Phi| <= 0.56 sum E|X_j - E X_j|^3/V^(3/2) for independent summands of variance V in all (Shevtsova
+2010)."""
 
 _IDENTICAL = ((0.4690, 0.0), (0.3322, 0.429), (0.3031, 0.646))
-"""(a, b) with sup |F - Phi| <= a (rho + b)/sqrt(n), rho = E|X - E X|^3/sd^3, for n identical summands (Shevtsova 2013)."""
+"""(a, b) with sup |F - Phi| <= a (rho + b)/sqrt(n), rho = E|X - E X|^3/sd^3, for n identical summands
+(Shevtsova 2013)."""
 
 
 class Rough(NamedTuple):
-    """Third absolute central moment and variance of a summand that is not normal, and how often it is drawn."""
+    """E|X - E X|^3 and variance of a summand that is not normal, and how often it is drawn."""
 
     third: Bounds
     variance: Bounds

@@ -26,7 +26,8 @@ _STEEPEST = 600.0
 """No line is steeper than e^600: floats hold its product with any probability."""
 
 _OFF_THE_TOP = 64 * UNIT
-"""Above what a candidate's rounding takes off a maximum: G''/2 dz^2 <= 8 r (1 + r) dz^2 with dz of some 1e-13, r = s_P/s_Q."""
+"""Above what a candidate's rounding takes off a maximum: G''/2 dz^2 <= 8 r (1 + r) dz^2 with dz of some
+1e-13, r = s_P/s_Q."""
 
 _FLUSHED = 1e-300
 """SciPy's log Phi(x) is 0 where it is nearer to 0 than this."""
@@ -78,7 +79,7 @@ class NormalPair:
         return low, np.where(alpha >= (1 - self.p_minus).upper, 0.0, np.minimum(high, 1 - alpha))
 
     def delta(self, epsilon: Array) -> Pair:
-        """Bound delta(eps) = sup_t Q(S > t) - e^eps P(S > t), whose supremum for normal laws solves a quadratic.
+        """Bound delta(eps) = sup_t Q(S > t) - e^eps P(S > t), a quadratic's root for normal laws.
 
         From below any threshold proves it. From above it is sup_alpha 1 - lower(alpha) - e^eps alpha, whose
         two terms are clipped at 0: the supremum is where normal laws have it, or where a term is 0.
@@ -107,7 +108,7 @@ class NormalPair:
         return (low + self.distance) / self.ratio, -high
 
     def _candidates(self, epsilon: Array) -> Array:
-        """Return every z with r phi(r z - d) = e^eps phi(z), for each r = s_P/s_Q and the d = gap/s_Q that favours the test."""
+        """Return every z with r phi(r z - d) = e^eps phi(z), r = s_P/s_Q, d = gap/s_Q, for all their ends."""
         found = []
         for r, d in product(self.ratio, self.distance):
             level = d**2 + 2 * (epsilon - np.log(r))

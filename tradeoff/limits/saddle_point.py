@@ -2,10 +2,10 @@
 
 For any c other than 0 and 1, X = L - x and E_c the law tilted by e^(cL),
 
-    e^(K(c) - (c - 1) x) E_c h(X) = delta(x) - Q(L = inf)                with h(X) = (e^X - 1)+ e^(-cX)  for c > 1,
-                                  = 1 - delta(x)                         with h(X) = min(e^X, 1) e^(-cX) for 0 < c < 1,
-                                  = delta(x) - 1 + e^x (1 - P(L = -inf)) with h(X) = (1 - e^X)+ e^(-cX)  for c
-                                  < 0.
+    e^(K(c) - (c - 1) x) E_c h(X)
+        = delta(x) - Q(L = inf)                 with h(X) = (e^X - 1)+ e^(-cX)   for c > 1,
+        = 1 - delta(x)                          with h(X) = min(e^X, 1) e^(-cX)  for 0 < c < 1,
+        = delta(x) - 1 + e^x (1 - P(L = -inf))  with h(X) = (1 - e^X)+ e^(-cX)   for c < 0.
 
 Put a normal law N in place of the tilted one, within gamma of its distribution function: as E_c h - E_N h =
 -int (F_c - F_N) dh and h rises to its maximum and falls again, the error is at most 2 gamma max h, with max h
@@ -29,7 +29,8 @@ from tradeoff.limits.tilts import TiltedSum
 from tradeoff.operators.symmetrise import Envelope
 
 _ROUNDS, _OFFSETS = 14, np.arange(-4, 5) / 4
-"""A concave function is followed to its top by nine points a round, each round a quarter as wide: to 1e-8 of a deviation."""
+"""A concave function is followed to its top by nine points a round, each round a quarter as wide: to 1e-8 of
+a deviation."""
 
 _REACH = 2.0
 """Standard deviations from the estimate to both sides where the top is looked for."""
@@ -43,7 +44,7 @@ _STEEPEST = 600.0
 
 @dataclass(frozen=True, eq=False)
 class SaddlePoint(Band):
-    """Enclosure of a composition by normal laws under the tilt; every answer has two sides, and digits where it is small.
+    """Enclosure of a composition by normal laws under the tilt: digits are kept where an answer is small.
 
     Useful where a round's tilted third moment is small against n^(1/2) times its variance to 3/2. For rarely
     sampled Gaussians (DP-SGD) it is not: the bounds hold and say little, Chernoff's at best.
@@ -140,7 +141,7 @@ def saddle_point(curve: TradeOff) -> SaddlePoint:
 
 
 def _sums(order: TradeOff) -> tuple[TiltedSum, TiltedSum]:
-    """Return a curve below and one above a product, under every tilt; the same twice where every factor's law is exact."""
+    """Return a curve below and one above a product; the same twice where every factor's law is exact."""
     powers = factors(order)
     pairs = [factor.laws() for factor in powers]
     sides = [

@@ -1,8 +1,9 @@
-"""Prawitz's smoothing inequality: how far a sum's distribution function F can be from its first Edgeworth expansion G.
+"""Prawitz's smoothing inequality: how far a distribution function F can be from its expansion G.
 
 For every T > 0 and every x (Prawitz 1972; for a point mass it is Beurling's majorant of a step)
 
-    F(x) <= 1/2 + v.p. int_{-T}^{T} e^{-iux} K(u/T) f(u) du/T,   K(w) = (1 - |w|)/2 + i/2 ((1 - |w|) cot(pi w) + sgn(w)/pi),
+    F(x) <= 1/2 + v.p. int_{-T}^{T} e^{-iux} K(u/T) f(u) du/T,
+    K(w) = (1 - |w|)/2 + i/2 ((1 - |w|) cot(pi w) + sgn(w)/pi),
 
 and F(x) is at least the same with the real part's sign turned. G has an inversion formula of its own, so |F -
 G| is at most
@@ -37,7 +38,8 @@ _CELLS, _BETWEEN, _BULK = 4000, 400, 14.0
 """Cells where e^(-u^2/2) is not 0, up to so many standard deviations, and cells beyond."""
 
 _ROOM, _GROWN = 1e-3, 600.0
-"""Of 1 - v u^2/2 and of r, where |f - g| is bounded for small u: nearer to 0 digits are lost, and farther on |f| is the better bound."""
+"""Of 1 - v u^2/2 and of r, where |f - g| is bounded for small u: nearer to 0 digits are lost, and farther on
+|f| is the better bound."""
 
 _ROUNDED = 1 + 1e-9
 """Above what rounding takes off positive integrands: each is known to 1e-10, r < 600 being known to 1e-13."""
@@ -48,7 +50,7 @@ _SIXTH_PHI = 0.07
 
 @dataclass(frozen=True)
 class Expansion:
-    """First Edgeworth expansion G(x) = Phi(x) + skewness/6 (1 - x^2) phi(x) of a standardised sum, with |F - G| <= ``width``.
+    """G(x) = Phi(x) + skewness/6 (1 - x^2) phi(x) of a standardised sum, with |F - G| <= ``width``.
 
     Parameters
     ----------
@@ -69,7 +71,7 @@ class Expansion:
         return np.asarray(ndtr(x) + self.skewness / 6 * (1 - x * x) * _density(x))
 
     def width(self, x: Array) -> Array:
-        """Return the error bound at x: int_0^inf (1 - u/T) cos(ux) e^(-u^2/2) du/T with its skewness, and the rest."""
+        """Return int_0^inf (1 - u/T) cos(ux) e^(-u^2/2) du/T with its skewness, and the rest."""
         slope = _density(x) * (1 + self.skewness / 6 * (x**3 - 3 * x))
         return np.asarray(
             math.pi / self.reach * slope
@@ -94,7 +96,7 @@ class Expansion:
 
     @property
     def bend(self) -> float:
-        """Return a bound on the second derivatives of G + width and G - width: |He_1 phi| <= 0.25, |He_4 phi| <= 1.2."""
+        """Bound the second derivatives of G + width and G - width: |He_1 phi| <= 0.25, |He_4 phi| <= 1.2."""
         size = abs(self.skewness)
         return 0.25 + 0.2 * size + (1.3 + 1.4 * size) / self.reach + 2 / self.reach**2
 
@@ -129,7 +131,7 @@ def expansion(law: Law) -> Expansion:
 
 @dataclass(frozen=True)
 class _Rest:
-    """The error's part that does not depend on x, from |skewness|, sum E Y^4, sum v^2, max v of the summands Y, and K."""
+    """The error's part without x, from |skewness|, sum E Y^4, sum v^2, max v of the summands Y, and K."""
 
     skewness: float
     fourth: float
@@ -143,7 +145,7 @@ class _Rest:
         return min(2 * math.pi / self.rugged, _LONGEST)
 
     def __call__(self) -> float:
-        """Add the integrals up from above: on a cell each factor is monotone, so it is at most its value at one end."""
+        """Add the integrals up: on a cell each factor is monotone, so at most its value at one end."""
         left, right = self._cells()
         w, step = left / self.reach, (right - left) / self.reach
         normal = np.exp(-left * left / 2) * np.hypot(1.0, self.skewness * right**3 / 6)
@@ -164,8 +166,9 @@ class _Rest:
         return u[:-1], u[1:]
 
     def _near(self, left: Array, right: Array) -> Array:
-        """Bound |f - g| for small u: log f = -u^2/2 - i s u^3/6 + r, |r| <= u^4 (sum E Y^4/24 + sum v^2/(8 (1 - v u^2/2))).
+        """Bound |f - g| for small u: log f = -u^2/2 - i s u^3/6 + r.
 
+        |r| <= u^4 (sum E Y^4/24 + sum v^2/(8 (1 - v u^2/2))).
         Then |f - g| e^(u^2/2) <= (e^|r| - 1) + (s u^3)^2/72. Taylor: |f_j - 1| <= v u^2/2, |log(1 + z) - z|
         <= |z|^2/(2 - 2 |z|).
         """
@@ -176,7 +179,7 @@ class _Rest:
         return np.where(told, np.exp(-left * left / 2) * grown, np.inf)
 
     def _far(self, left: Array, right: Array) -> Array:
-        """Bound |f|: log|f| falls to its least at one point of (0, 2 pi/K) and rises after it, so an end of a cell is its largest."""
+        """Bound |f| on cells by their ends: log|f| falls to one point of (0, 2 pi/K) and rises after it."""
         return np.maximum(self._modulus(left), self._modulus(right))
 
     def _modulus(self, u: Array) -> Array:
@@ -192,7 +195,7 @@ class _Rest:
         return np.asarray(np.exp(-np.maximum(np.where(x < _CORNER, early, late), 0.0)))
 
     def _tails(self) -> float:
-        """Return what lies beyond T: of g's inversion formula, and of the integrals in ``width``, whose smallest term is here too."""
+        """Return what lies beyond T, of g's inversion formula and of the integrals in ``width``."""
         t, s = self.reach, self.skewness
         gauss, beyond = math.exp(-t * t / 2), math.sqrt(2 * math.pi) * float(ndtr(-t))
         inversion = (float(exp1(t * t / 2)) / 2 + s / 6 * (t * gauss + beyond)) / math.pi

@@ -1,4 +1,4 @@
-"""The loss of a product as a sum of independent losses: what is known of it under both laws, split from masses at infinity."""
+"""The loss of a product as a sum of independent losses under both laws, masses at infinity aside."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def per_order(curve: TradeOff, made: Callable[[LossSum], T]) -> tuple[tuple[T, T
 
 
 def both_sides(curve: TradeOff) -> tuple[LossSum, LossSum]:
-    """Return what is known of a curve below and of one above a product; the same twice where every factor's law is exact."""
+    """Return the sums of a curve below and of one above; the same twice where every factor's law is exact."""
     powers = factors(curve)
     below = _loss_sum(powers, 0)
     exact = all(moments(factor)[0] is moments(factor)[1] for factor in powers)
@@ -51,7 +51,7 @@ def _loss_sum(powers: dict[TradeOff, int], side: int) -> LossSum:
 
 
 def _smoothed(factor: TradeOff, side: int, *, reverse: bool = False) -> Moments:
-    """Return a factor's moments; G_mu is the product of m factors G_{mu/sqrt(m)}, whose higher moments vanish as m grows."""
+    """Return a factor's moments; G_mu is made of m factors G_{mu/sqrt(m)}, whose higher moments vanish."""
     found = moments(factor, reverse=reverse)[side]
     return found._replace(third=NOTHING, fourth=NOTHING) if isinstance(factor, Gaussian) else found
 
@@ -67,7 +67,7 @@ def variance(law: Law) -> Bounds:
 
 
 def deviation(law: Law) -> Bounds:
-    """Return the standard deviation of a sum; 1 of a constant, which is 0, so that it is normal with a gap of 0."""
+    """Return the standard deviation of a sum; 1 of a constant 0, so that it is normal with a gap of 0."""
     found = variance(law)
     return Bounds(1.0, 1.0) if found.upper == 0 else sqrt(found)
 

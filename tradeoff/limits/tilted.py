@@ -1,4 +1,4 @@
-"""A product under the tilt e^(cL) as a normal law: mean, variance and the distance from it, every error proved.
+"""A product under the tilt e^(cL) as a normal law: mean, variance and distance, every error proved.
 
 Moments of one law around a centre m, d = L - m, come from its transform: with rho(y) e^(-iym) = E_c e^(iyd)
 at two small y, and K at two real tilts c +- s,
@@ -35,13 +35,15 @@ _DIGITS = 60.0
 """Quadratures of transforms err by e^-60, far below their rounding."""
 
 _FINE, _FINER, _WIDE = 1e-4, 1e-6, 0.05
-"""y for the variance, y for the mean, and s, over the scale of the losses: rounding over y^r and the remainder are alike."""
+"""y for the variance, y for the mean, and s, over the scale of the losses: rounding over y^r and the
+remainder are alike."""
 
 _TRAILING = 30
 """Binary digits of a tilt, so that c - s and c + s are floats."""
 
 _PHI, _X_PHI = 0.399, 0.121
-"""Above max phi = 0.3989..., and above half of max x phi(x) = 0.24197...: what a unit of mean and of variance can do."""
+"""Above max phi = 0.3989..., and above half of max x phi(x) = 0.24197...: what a unit of mean and of variance
+can do."""
 
 
 class Moments(NamedTuple):
@@ -54,7 +56,7 @@ class Moments(NamedTuple):
 
 
 class Tilted(NamedTuple):
-    """A product under the tilt c: log M(c), and within ``gamma`` of its distribution function the normal law (mean, sd).
+    """A product under the tilt c: log M(c), and the normal law (mean, sd) within ``gamma`` of it.
 
     Fields are floats, or arrays of many tilts.
     """
@@ -109,7 +111,10 @@ def moments(law: LossLaw, c: float, unit: float) -> Moments:
 
 
 def _measured(law: LossLaw, factor: Transform, c: float, unit: float) -> Moments:
-    """Return moments by the inequalities above: ``sine`` and ``versine`` are Im rho and 1 - Re rho, the centre taken out."""
+    """Return moments by the inequalities above.
+
+    ``sine`` and ``versine`` are Im rho and 1 - Re rho, the centre taken out.
+    """
     fine, wide = _scales(law, factor.mean, c)
     near, far = fine * _FINER, fine * _FINE
     log, error, _ = factor.ratio(np.array([near, far]))
@@ -143,7 +148,7 @@ def _fourth(law: LossLaw, factor: Transform, c: float, s: float, second: float) 
 
 
 def _scales(law: LossLaw, centre: float, c: float) -> tuple[float, float]:
-    """Return one over the size of the losses that make the variance, and of those that make the fourth moment: choices only."""
+    """Return one over the losses that make the variance, and the fourth moment: choices only."""
     sketch = law.sketch()
     d = sketch.loss - centre
     weight = Cumulant([(sketch, 1)]).weights(c)[0]

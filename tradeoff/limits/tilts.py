@@ -20,23 +20,28 @@ from tradeoff.loss.law import LossLaw
 from tradeoff.loss.saddle_table import SaddleTable, spread
 
 _POLES = (0.0, 1.0)
+"""Of the integrand: beyond and between them tilts tell delta, 1 - delta and delta of the other order."""
+
 _HALF = math.log(0.5)
+"""Of which delta the other part is told: the smaller keeps its digits."""
 
 _NEARLY = 1 - 1e-9
 """Where tilts between the poles end."""
 
 _AIMS = np.array([0.0, 0.5, 1.0])
-"""Where tilts are aimed, in standard deviations from the loss towards 0: the third moment is less there, and so is the error."""
+"""Where tilts are aimed, in standard deviations from the loss towards 0: the third moment is less there, and
+so is the error."""
 
 _APART = 0.3
-"""Unit of tilts, at most, over the spread of the integrand about the saddle: half of it off, an error grows by 1 %."""
+"""Unit of tilts, at most, over the spread of the integrand about the saddle: half of it off, an error grows
+by 1 %."""
 
 _BEYOND = 2.0**-10
 """Relative rounding up to which a first-order bound on it is one; what is worse is left between 0 and 1."""
 
 
 class TiltedSum:
-    """The product of ``laws``, each drawn ``counts`` times, under the tilts e^(cL), its masses at infinity aside.
+    """The product of ``laws``, each drawn ``counts`` times, under tilts e^(cL), masses at infinity aside.
 
     Which tilt serves which loss is a choice; whatever it is, what it proves holds.
     """
@@ -45,6 +50,8 @@ class TiltedSum:
         self, laws: Sequence[LossLaw], counts: Sequence[int], q_plus: Bounds, p_minus: Bounds
     ) -> None:
         for law in laws:
+            if not law.continuous and len(law.atoms.loss) == 0:
+                raise NoClosedForm(f"{law!r} has no finite losses to tilt: there is no privacy to bound")
             if not law.has_transform:
                 raise NoClosedForm(f"saddle-point bounds need densities in closed form, and {law!r} has none")
         rounds = [law.single_rounds(n) for law, n in zip(laws, counts, strict=True)]
@@ -80,7 +87,7 @@ class TiltedSum:
         return _least(where(at.c > 0, tail, 1 - self.p_minus - tail))
 
     def below(self, x: Array) -> Array:
-        """Bound Q(L <= x) from above: e^(K - (c - 1) x) E_c e^((1 - c) X) 1(X <= 0), or what the other tail leaves."""
+        """Bound Q(L <= x) from above: e^(K - (c - 1) x) E_c e^((1 - c) X) 1(X <= 0), or 1 less the other."""
         at = self.near(x)
         k = 1 - at.c
         tail = exp(_log_m(at) + k * Bounds.of(x)) * _half(at, np.abs(k), -np.sign(k) * _deviations(at, x))
@@ -99,7 +106,7 @@ class TiltedSum:
 
     @cached_property
     def _strips(self) -> tuple[SaddleTable, SaddleTable, SaddleTable]:
-        """Saddles above 1, those of the other order, whose loss is -L and tilt 1 - c, and those between 0 and 1."""
+        """Saddles above 1, those of the other order (loss -L, tilt 1 - c), and those between 0 and 1."""
         return (
             SaddleTable(self.cumulant, _POLES, start=1.0),
             SaddleTable(self._cumulant(turned=True), _POLES, start=1.0),
@@ -117,7 +124,7 @@ class TiltedSum:
         return np.where(alpha <= 0.5, above, below)
 
     def _saddles(self, x: Array) -> tuple[Array, Array]:
-        """Return the saddle of each loss and its deviation: outside [0, 1] where delta of its order is below a half."""
+        """Return saddles and deviations: outside [0, 1] where delta of the order is below a half."""
         above, other, between = self._strips
         up, down, inner = above.at(x), other.at(-x), between.at(x)
         cases = [(x >= 0) & (up.log < _HALF), (x < 0) & (down.log < _HALF)]
@@ -157,13 +164,17 @@ def part(at: Tilted, x: Array) -> Bounds:
 
 
 def _half(at: Tilted, k: Array, g: Array) -> Bounds:
-    """Bound E_c e^(-kX) 1(X > 0), k > 0, whose integrand jumps to 1 and falls: at most 2 gamma from the normal law's."""
+    """Bound E_c e^(-kX) 1(X > 0), k > 0, whose integrand jumps to 1 and falls.
+
+    At most 2 gamma from the normal law's.
+    """
     return clip(_normal_half(at, k, g) + _within(2 * Bounds.of(at.gamma)), 0.0, 1.0)
 
 
 def _normal_half(at: Tilted, k: Array, g: Array) -> Bounds:
-    """Bound E e^(-kX) 1(X > 0) = e^(a^2/2 - ag) Phi(g - a) = phi(g) R(a - g) for X normal with mean g sd, a = k sd > 0.
+    """Bound E e^(-kX) 1(X > 0) for X normal with mean g sd, k > 0.
 
+    It is e^(a^2/2 - ag) Phi(g - a) = phi(g) R(a - g), a = k sd.
     R, Mills' ratio, has |R'/R| <= 1 + |a - g|: of 1 + a + |g| = s, arguments with 2 units and exponents with
     3 lose 16 s^2 units at most, and the functions 32.
     """

@@ -1,4 +1,4 @@
-"""Refining one answer: the noisy value falls in steps, each paid before it is drawn, and nothing else is handed out."""
+"""Refining one answer: the noise falls in steps, each paid before it is drawn; no more is handed out."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ NOTHING = np.empty(0)
 """What a generator of noisy values yields before the first level is sent."""
 
 _LARGEST = 1e300
+"""Values up to which noise added to them is a float."""
 
 
 class Charged(Protocol):
@@ -76,7 +77,8 @@ class NoiseReduction:
     def __init__(self, noisy: Noisy, charged: Charged | None, *, scalar: bool) -> None:
         if charged is not None and not hasattr(charged, "spend"):
             raise KindError(
-                f"filter = {charged!r} grants no steps; give a filter such as UnifiedFilter(1), a ledger, or None"
+                f"filter = {charged!r} grants no steps; give a filter such as UnifiedFilter(1), a ledger, or "
+                "None"
             )
         next(noisy)
         self._noisy, self._filter, self._scalar = noisy, charged, scalar
@@ -94,7 +96,7 @@ class NoiseReduction:
         return self._releases[-1].spent if self._releases else None
 
     def _price(self, level: float) -> tuple[Gaussian | ExPost, Gaussian | ExPost]:
-        """Return what the next level costs, and what it and all before it cost together; raise if it is no next level."""
+        """Return what the next level costs, and what all cost with it; raise if it is no next level."""
         raise NotImplementedError
 
     def refine(self, level: float) -> Release:
@@ -124,7 +126,8 @@ class NoiseReduction:
         with self._lock:
             if getgeneratorstate(self._noisy) == GEN_CLOSED:
                 raise KindError(
-                    f"a draw of this {type(self).__name__} was interrupted, which ends it; its releases stay valid"
+                    f"a draw of this {type(self).__name__} was interrupted, which ends it; its releases stay "
+                    "valid"
                 )
             step, total = self._price(level)
             if self._filter is not None:
@@ -139,8 +142,10 @@ class NoiseReduction:
         """Refuse before the lock, which a thread of the parent may have held at the fork."""
         if os.getpid() != self._process:
             raise KindError(
-                f"a {type(self).__name__} goes on in the process that opened it, {self._process}, and this is a fork of it, {os.getpid()}, "
-                "that would draw the same noise; open a session here, with a budget and a generator of its own"
+                f"a {type(self).__name__} goes on in the process that opened it, {self._process}, and this "
+                f"is a fork of it, {os.getpid()}, "
+                "that would draw the same noise; open a session here, with a budget and a generator of its "
+                "own"
             )
 
     def run(self, rule: Callable[[tuple[Release, ...]], object], levels: Iterable[float]) -> Release | None:
@@ -175,12 +180,13 @@ class NoiseReduction:
 
     def __reduce_ex__(self, protocol: object) -> Any:
         raise KindError(
-            f"a {type(self).__name__} holds a value that is not released, so it is neither copied nor pickled; keep .releases"
+            f"a {type(self).__name__} holds a value that is not released, so it is neither copied nor "
+            "pickled; keep .releases"
         )
 
 
 def geometric(start: float, factor: float) -> Iterator[float]:
-    """Levels start, start/factor, start/factor^2, ...: each costs ``factor`` times the one before, without end.
+    """Levels start, start/factor, start/factor^2, ... without end: each costs ``factor`` times the last.
 
     Parameters
     ----------
@@ -226,7 +232,8 @@ def query(value: ArrayLike) -> Array:
         ) from None  # the cause would tell the value
     if not np.all(np.abs(found) <= _LARGEST):  # NaN lands here too
         raise DomainError(
-            f"the value of the query is not made of numbers within {_LARGEST:g} of 0; clip it to a public range first"
+            f"the value of the query is not made of numbers within {_LARGEST:g} of 0; clip it to a public "
+            "range first"
         )
     return found
 

@@ -1,4 +1,4 @@
-"""Time-uniform boundaries on the loss of the Brownian mechanism: what a release at any stopping time may claim."""
+"""Time-uniform boundaries on the Brownian mechanism's loss: what a release at any time may claim."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Boundary(Protocol):
 
 @dataclass(frozen=True)
 class LinearBoundary:
-    """Brownian motion stays below the line a t + b but for delta = e^(-2ab): psi(t) = (Delta/t)(Delta/2 + b) + Delta a.
+    """Stay below the line a t + b but for delta = e^(-2ab): psi(t) = (Delta/t)(Delta/2 + b) + Delta a.
 
     Parameters
     ----------

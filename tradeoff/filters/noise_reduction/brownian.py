@@ -27,7 +27,9 @@ from tradeoff.intervals.rounding import Array
 
 
 class BrownianMechanism(NoiseReduction):
-    """Walk a Brownian motion back towards f(x): all releases f(x) + B_t together are worth the last, mu = Delta/sqrt(t).
+    """Walk a Brownian motion back towards f(x).
+
+    All releases f(x) + B_t together are worth the last, mu = Delta/sqrt(t).
 
     Parameters
     ----------
@@ -78,7 +80,8 @@ class BrownianMechanism(NoiseReduction):
         true = query(value)
         if boundary is not None and not (callable(boundary) and hasattr(boundary, "delta")):
             raise KindError(
-                f"boundary = {boundary!r} is none; give LinearBoundary(delta, time), MixtureBoundary(delta, r), or None"
+                f"boundary = {boundary!r} is none; give LinearBoundary(delta, time), MixtureBoundary(delta, "
+                "r), or None"
             )
         self._sensitivity, self._boundary = check_sensitivity(sensitivity), boundary
         super().__init__(_walk_back(true, generator(rng)), filter, scalar=true.ndim == 0)

@@ -1,4 +1,4 @@
-"""Laplace noise reduction: a chain of Laplace values, each refining the one before, worth the last one's epsilon."""
+"""Laplace noise reduction: a chain of values, each refining the one before, worth the last epsilon."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ from tradeoff.intervals.rounding import Array
 
 
 class LaplaceNoiseReduction(NoiseReduction):
-    """Release f(x) + Z_j with Z_j ~ Lap(Delta/epsilon_j) at growing epsilon_j: all of them together are worth the last.
+    """Release f(x) + Z_j with Z_j ~ Lap(Delta/epsilon_j) at growing epsilon_j.
+
+    All of them together are worth the last.
 
     Parameters
     ----------
