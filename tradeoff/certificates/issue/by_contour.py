@@ -18,6 +18,7 @@ from tradeoff.errors import PrecisionError
 from tradeoff.loss.cumulant import epsilon_for_alpha, log_delta_for_epsilon
 
 _HALF = math.log(0.3)
+"""Deltas below 0.3 come from the tail strip, whose relative accuracy they need."""
 
 
 class Lines(Source):

@@ -26,7 +26,10 @@ from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.law import LossLaw
 
 _USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3}
+"""Widths with which a certificate without tolerance is content: what any one line or lattice reaches."""
+
 METHODS = ("closed-form", "exact", "contour", "lattice")
+"""The ways to prove an answer, in the order they are tried."""
 
 
 def certify(

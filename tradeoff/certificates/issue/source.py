@@ -16,8 +16,19 @@ from tradeoff.errors import PrecisionError
 from tradeoff.intervals.rounding import UNIT
 
 DIGITS = 60
-_ATTEMPTS, _SAME = 8, 3
+"""Of the arithmetic that joins claims, as in the verifier."""
+
+_ATTEMPTS = 8
+"""Most times that samples are moved, spread or drawn closer."""
+
+_SAME = 3
+"""Times that a peak not yet fenced in is only moved to, before samples spread."""
+
+_FARTHEST = 600.0
+"""Losses sampled at most: e^600 and e^-600 are floats, and so are their products with masses."""
+
 _OFFSETS = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])
+"""Samples about a supremum, in paces: close where it is looked for, far enough to fence it in."""
 
 
 class Source(ABC):
@@ -67,7 +78,7 @@ class Source(ABC):
         x, pace = self.start(alpha)
         best: tuple[float, list[Claim]] = (math.inf, [])
         for attempt in range(_ATTEMPTS):
-            claims = self.points(list(np.clip(x, -600.0, 600.0) + pace * _OFFSETS), steep=True)
+            claims = self.points(list(np.clip(x, -_FARTHEST, _FARTHEST) + pace * _OFFSETS), steep=True)
             with mpmath.workdps(DIGITS):
                 low, high = implied("beta", alpha, claims)
                 width = float((high - low) / max(min(high, 1 - alpha - low), mpmath.mpf("1e-320")))
