@@ -22,7 +22,7 @@ def laplace(epsilon):
 @pytest.mark.parametrize(
     ("curve", "truth"),
     [(to.Gaussian(1), gaussian(1)), (to.Gaussian(0.01), gaussian(mp.mpf(0.01))), (to.Laplace(3), laplace(3))],
-    ids=repr,
+    ids=["G_1", "G_0.01", "Lap_3"],
 )
 @pytest.mark.parametrize("step", [1e-12, 1e-6, 0.1, 2.0])
 def test_cells_are_held_from_both_sides(curve, truth, step):
