@@ -87,7 +87,7 @@ def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
         found = merged(
             *(np.add.outer(mine, theirs).ravel() for mine, theirs in zip(found, power, strict=True))
         )
-    lost = float(sum(count * getattr(law, "lost", 0.0) for law, count in zip(laws, counts, strict=True)))
+    lost = float(sum(count * law.lost for law, count in zip(laws, counts, strict=True)))
     p_minus = lost_mass([min(law.p_minus, 1 - UNIT) for law in laws], counts)
     # A loss brings its own error n times; a power adds up to min(k, n) terms and rounds n, the product adds
     # one a law.
@@ -108,6 +108,8 @@ def _power(atoms: Atoms, n: int) -> Atoms | None:
     k = len(atoms.loss)
     if n == 1:
         return atoms
+    if k > 1 and n >= MAX_PRODUCT / k:  # there are more than n ways, and logarithms of factorials may cancel
+        return None
     if math.lgamma(n + k) - math.lgamma(k) - math.lgamma(n + 1) > math.log(MAX_PRODUCT / k):
         return None
     shares = _shares(n, k)

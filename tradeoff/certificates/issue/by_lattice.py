@@ -12,7 +12,7 @@ from tradeoff.certificates.evidence import Lattice, OnNodes, packed
 from tradeoff.certificates.issue.source import Source
 from tradeoff.composition.lattice import place as planner
 from tradeoff.composition.lattice.convolve import TiltedFactor, compose
-from tradeoff.composition.lattice.engine import UNKNOWN, Order
+from tradeoff.composition.lattice.engine import Order
 from tradeoff.composition.lattice.place import Effort, first_effort
 from tradeoff.composition.planner import Composition
 from tradeoff.errors import PrecisionError
@@ -62,8 +62,8 @@ class Lattices(Source):
         """Return claims from one lattice, and whether memory allows no finer one."""
         x = abs(at[len(at) // 2])
         aimed = min(x, 0.98 * order.reach) if order.reach > 0 else x
-        table, capped = order.at(aimed, effort)
-        if table is UNKNOWN:
+        table = order.at(aimed, effort)
+        if table is None:
             raise PrecisionError("the losses lie too far apart for a lattice; leave method out", math.inf)
         grid = planner.plan(order.views, order.counts, order.sketches, aimed, effort)
         factors = planner.factors(grid, order.laws, order.views, order.counts, reverse=order.reverse)
@@ -80,7 +80,7 @@ class Lattices(Source):
         return [
             Claim("delta", reverse, each, float(below), float(above), place, {"width": float(above - below)})
             for each, below, above in zip(at, low, high, strict=True)
-        ], capped
+        ], table.capped
 
 
 def _recorded(factor: TiltedFactor) -> OnNodes:

@@ -60,7 +60,7 @@ def spread(law: LossLaw, nodes: Array, lean: Lean) -> tuple[Array, float, float]
     above them P-mass to the last and all of Q to +infinity, both as if the loss lay at its worst.
     """
     (loss, log_p, slack), error = law.atoms, law.loss_error
-    size, lost = len(nodes), float(getattr(law, "lost", 0.0))
+    size, lost = len(nodes), law.lost
     if len(loss) == 0:
         return np.zeros(size), lost, lost
     index, above = _locate(loss, nodes)

@@ -21,8 +21,8 @@ from tradeoff.loss.cumulant import Cumulant, epsilon_for_alpha
 from tradeoff.loss.law import LossLaw, Sketch, lost_mass
 from tradeoff.loss.saddle_table import SaddleTable
 
-_FARTHEST_LOSS = 1e100
-"""Losses beyond this have no square that floats hold."""
+_FARTHEST_LOSS = 1e50
+"""Squares of losses beyond this, times as many rounds as floats count, are no floats."""
 
 _LARGEST_LOSS = 300.0
 """Typical losses of a continuous law up to which e^L and e^-L are floats, with room for a tilt."""
@@ -35,8 +35,8 @@ _COARSEST = 100.0
 """Spacing in nats from which on the masses that a cell of a continuous law is split into differ by more than
 floats hold."""
 
-_MOST_NODES = 2**52
-"""Number of a node up to which floats tell it from the next."""
+_MOST_NODES = 2**45
+"""Number of a node up to which the errors of both edges, 8 units of a loss each, are less than a cell's width."""
 
 _REMEMBERED = 2**22
 """Most table entries kept for later questions: 128 MiB an order."""
