@@ -11,11 +11,12 @@ from tradeoff.certificates.certificate import Claim, Question
 from tradeoff.certificates.evidence import Lattice, OnNodes, packed
 from tradeoff.certificates.issue.source import Source
 from tradeoff.composition.lattice import place as planner
-from tradeoff.composition.lattice.convolve import TiltedFactor, compose
-from tradeoff.composition.lattice.engine import UNKNOWN, Order
+from tradeoff.composition.lattice.convolve import TiltedFactor, compose, profile
+from tradeoff.composition.lattice.engine import Order
 from tradeoff.composition.lattice.place import Effort, first_effort
 from tradeoff.composition.planner import Composition
 from tradeoff.errors import PrecisionError
+from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.cumulant import epsilon_for_alpha
 
 _FINER = 8.0
@@ -62,8 +63,7 @@ class Lattices(Source):
         """Return claims from one lattice, and whether memory allows no finer one."""
         x = abs(at[len(at) // 2])
         aimed = min(x, 0.98 * order.reach) if order.reach > 0 else x
-        table, capped = order.at(aimed, effort)
-        if table is UNKNOWN:
+        if order.at(aimed, effort) is None:
             raise PrecisionError("the losses lie too far apart for a lattice; leave method out", math.inf)
         grid = planner.plan(order.views, order.counts, order.sketches, aimed, effort)
         factors = planner.factors(grid, order.laws, order.views, order.counts, reverse=order.reverse)
@@ -75,12 +75,13 @@ class Lattices(Source):
             *self.evidence,
             Lattice(float(grid.theta), float(grid.h), window, tuple(map(_recorded, factors)), *errors),
         )
+        table = profile(factors, grid.h, grid.theta, grid.window, order.q_plus * (1 - 16 * UNIT))
         low, high = table.delta(np.array(at))
         place = len(self.evidence) - 1
         return [
             Claim("delta", reverse, each, float(below), float(above), place, {"width": float(above - below)})
             for each, below, above in zip(at, low, high, strict=True)
-        ], capped
+        ], grid.capped
 
 
 def _recorded(factor: TiltedFactor) -> OnNodes:
