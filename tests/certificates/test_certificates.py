@@ -396,7 +396,6 @@ DELICATE: dict[str, tuple[to.TradeOff, str, float]] = {
     "hardly any loss": (to.Gaussian(1e-300) ** 181 @ to.PureDP(1.0), "delta", 0.3),
     "losses beyond all numbers": (to.PureDP(1e8) ** 3 @ to.PureDP(1), "delta", 0.1),
     "a mixture with such losses": (to.mixture({to.PureDP(1e100): 0.5, to.Gaussian(1): 0.5}), "beta", 0.1),
-    "rounds beyond 2^53": (to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.2, 0]) ** 2**53, "delta", 0.1),
 }
 
 

@@ -61,9 +61,7 @@ class Lines(Source):
         }
         said |= {"left": terms.left, "right": terms.right, "blur": terms.smoothing, "slack": terms.slack}
         listed = {name: float(np.max(value)) for name, value in said.items()}
-        quantity, upper = (
-            ("1 - delta", min(float(high[0]), 1.0)) if strip.middle else ("delta", float(high[0]))
-        )
+        quantity, upper = "1 - delta" if strip.middle else "delta", min(float(high[0]), 1.0)
         return Claim(quantity, reverse, x, float(low[0]), upper, self._place(line), listed)  # type: ignore[arg-type]  # one of two literals
 
     def _place(self, line: ContourLine) -> int:

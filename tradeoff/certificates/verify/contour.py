@@ -130,7 +130,8 @@ class CheckedLine:
         alias = self._aliases(x)
         for name, each in alias.items():
             found = np.minimum(each, np.exp(_STEEPEST))
-            allowed = (1e-8 + 2 * self.line.log_m_error) * found + _UNDERFLOW
+            known = np.expm1(np.minimum(2 * self.line.log_m_error, LARGEST))  # it divides by e^log_m
+            allowed = (1e-8 + known) * found + _UNDERFLOW
             self.log.close(f"alias {name}", t[name], found, allowed)
         self._rounding(x, t["rounding"], np.abs(self.kernel / poles))
         blur = self._blurred(x, t, np.max(np.abs(poles))) if self.tau else REAL(0)
