@@ -61,7 +61,7 @@ class Result:
 
     @property
     def broken(self) -> float | None:
-        """Return how far a claimed bound is past the truth on the wrong side, beyond what the truth is known to."""
+        """Return how far a claimed bound is past the truth on the wrong side, and what that is known to."""
         if not self.first or not self.truth:
             return None
         value, slack = self.truth.value, self.truth.error

@@ -1,4 +1,4 @@
-"""One law on a lattice: ``over`` above the true hockey-stick and ``under`` below it, at every ratio, in both orders."""
+"""One law on a lattice: ``over`` above the true hockey-stick and ``under`` below it, in both orders."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ class Measure:
 
 
 def check(law: LossLaw, true: Truth, nodes: np.ndarray) -> None:
-    """Rounding may have moved losses by ``shift``: profiles are compared at ratios that far apart, scaled by e^shift."""
+    """Rounding may have moved losses by ``shift``.
+
+    Profiles are compared at ratios that far apart, scaled by e^shift.
+    """
     found = discretise(law, nodes)
     for part in (found.over, found.under, found.under_reversed):
         assert np.all(np.isfinite(part))
@@ -137,7 +140,10 @@ def test_moves_beyond_what_floats_exponentiate_draw_what_they_may() -> None:
 
 
 def test_shares_beyond_floats_meet_weights_beyond_floats() -> None:
-    """Of an atom 900 nats below a node e^-900 of P goes there, which is all of Q: tilted it weighs what the atom does."""
+    """Of an atom 900 nats below a node e^-900 of P goes there, which is all of Q.
+
+    Tilted it weighs what the atom does.
+    """
     law = AtomicLaw(np.zeros(1), np.zeros(1))
     over = discretise(law, np.array([-600.0, 900.0]), slope=1.0).over
     assert over[0] == pytest.approx(np.exp(-600.0), rel=1e-10)

@@ -69,7 +69,10 @@ def test_epsilon_of_randomised_response(e0: float, n: int, level: float) -> None
 
 @pytest.mark.parametrize(("log_mass", "size"), [(-40.0, 200), (-40.0, 2000), (-300.0, 200), (-690.0, 2000)])
 def test_atoms_below_half_a_unit_of_the_tail_are_not_lost(log_mass: float, size: int) -> None:
-    """Each of many atoms adds less than the logarithm of the tail can show; together they add 1e-12 to 1e-10 of it."""
+    """Each of many atoms adds less than the logarithm of the tail can show.
+
+    Together they add 1e-12 to 1e-10 of it.
+    """
     share = 0.49 * float(np.spacing(-log_mass))
     log_p = np.append(np.full(size, log_mass + math.log(share)), log_mass)
     loss = 5 + 1e-3 / size * np.arange(size + 1)

@@ -1,4 +1,4 @@
-"""The composed profile against truth at every node, and questions at the extremes, where truth is a closed form."""
+"""The composed profile against closed forms at every node, and questions at the extremes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ def total(mu: float, n: int) -> mp.mpf:
 
 @given(log_uniform(0.01, 12.0), st.integers(1, 10**6), st.floats(0, 30), log_uniform(1e-6, 0.1))
 def test_every_node_of_a_gaussian_power(whole: float, n: int, z: float, share: float) -> None:
-    """``whole`` = mu sqrt(n); z standard deviations into the tail; lattice width a share of the standard deviation."""
+    """``whole`` = mu sqrt(n); z standard deviations into the tail.
+
+    Lattice width a share of the standard deviation.
+    """
     mu = float(whole / np.sqrt(n))
     truth_mu = total(mu, n)
     order, loss = LatticeEngine([GaussianLaw(mu)], [n], symmetric=True).forward, whole * z - whole**2 / 2
@@ -101,7 +104,10 @@ def test_incommensurate_randomised_responses(e0: float, e1: float, n: int, m: in
 
 @given(st.floats(0.01, 0.3), st.integers(1, 4), st.floats(-3, 3), st.floats(0.01, 0.99))
 def test_mass_at_both_infinities(lost: float, n: int, epsilon: float, alpha: float) -> None:
-    """f_{0,lost} beside a Gaussian: delta = L + (1 - L) delta_G, beta = (1 - L) G(alpha/(1 - L)), L = 1 - (1 - lost)^n."""
+    """f_{0,lost} beside a Gaussian.
+
+    delta = L + (1 - L) delta_G, beta = (1 - L) G(alpha/(1 - L)), L = 1 - (1 - lost)^n.
+    """
     leak = AtomicLaw(np.zeros(1), np.log1p(-np.array([lost])), lost, lost)
     curve = Composition([GaussianLaw(0.7), leak], [2, n], symmetric=True)
     with mp.workdps(50):
@@ -172,7 +178,8 @@ def test_negative_epsilon_of_an_exact_table(
 def test_no_peak_between_nodes_is_missed() -> None:
     """beta near alpha = 1 of small losses on a coarse lattice: two lower bounds on delta cross between nodes.
 
-    The truth, 4.2344e-07, is from a convolution on a grid 1e-8 wide with the rare large losses cut off, good to four digits.
+    The truth, 4.2344e-07, is from a convolution on a grid 1e-8 wide with the rare large losses cut off, good
+    to four digits.
     """
     laws: list[LossLaw] = [
         Thinned(
@@ -205,7 +212,10 @@ def test_nodes_closer_than_floats_are_told_in_silence() -> None:
 
 
 def test_a_fence_stands_on_its_own_side_of_the_best_node() -> None:
-    """Rounding shifts the two tables apart by more than a step: neighbours in number are not neighbours in place."""
+    """Rounding shifts the two tables apart by more than a step.
+
+    Neighbours in number are not neighbours in place.
+    """
     atoms = AtomicLaw(
         np.array([-1.2329890666462617e-05, 0.6034522424922388]),
         np.array([-1.3676305396892123e-05, -11.199852666839181]),

@@ -67,7 +67,8 @@ def factors_commute(spec: Spec, draw: Drawer) -> Iterator[str]:
     if one != two or hash(one) != hash(two):
         yield f"f @ g != g @ f for g = {g!r}"
     if ask(one, question, at) != ask(two, question, at):
-        yield f"{question}({at!r}) of f @ g {ask(one, question, at)}, of g @ f {ask(two, question, at)}, g = {g!r}"
+        both = f"of f @ g {ask(one, question, at)}, of g @ f {ask(two, question, at)}"
+        yield f"{question}({at!r}) {both}, g = {g!r}"
 
 
 def powers_split(spec: Spec, draw: Drawer) -> Iterator[str]:
@@ -151,7 +152,8 @@ def arrays_are_scalars(spec: Spec, draw: Drawer) -> Iterator[str]:
     for k in range(3):
         alone = ask(built(spec), question, float(at[k]))
         if apart(alone, to.Bounds(together.lower[k, 0], together.upper[k, 0])):
-            yield f"{question}({at[k]!r}): alone {alone}, among {at.tolist()} {together.lower[k, 0]!r}, {together.upper[k, 0]!r}"
+            among = f"{together.lower[k, 0]!r}, {together.upper[k, 0]!r}"
+            yield f"{question}({at[k]!r}): alone {alone}, among {at.tolist()} {among}"
 
 
 def tolerance_narrows(spec: Spec, draw: Drawer) -> Iterator[str]:

@@ -1,7 +1,9 @@
-"""The laws of the algebra: a commutative monoid with an order and an involution, and what the operators promise.
+"""The laws of the algebra.
 
-Two computations of one number are compared through their bounds: [l, u] and [l', u'] that share no point prove a law
-broken, whatever the accuracy; where both are closed forms the midpoints must agree as well.
+a commutative monoid with an order and an involution, and what the operators promise.
+
+Two computations of one number are compared through their bounds: [l, u] and [l', u'] that share no point
+prove a law broken, whatever the accuracy; where both are closed forms the midpoints must agree as well.
 """
 
 from __future__ import annotations
@@ -348,7 +350,8 @@ class TestSymmetrise:
         grid = np.array([0.0, 0.1, 0.25, 0.3, 0.4, 0.8, 1.0])
         assert np.all(profile.bounds(grid).lower <= most.bounds(grid).upper + 1e-12)
         for epsilon in (0.0, 0.3, 1.0):
-            # Symm(f) has the profile it was made from: some test reaches delta_f(eps), as a smaller profile is not known
+            # Symm(f) has the profile it was made from: some test reaches delta_f(eps), as a smaller profile
+            # is not known
             reached = np.max(1 - profile.bounds(grid).lower - np.exp(epsilon) * grid)
             assert reached >= f.bounds.delta(epsilon).lower - 0.02
 

@@ -23,6 +23,8 @@ MAX_PRODUCT = 2**20
 """Most atoms of a product taken exactly; beyond, the lattice answers."""
 
 _FAR = 800.0
+"""Nodes beside all atoms, at which floats say of e^loss no more than 0 or infinity."""
+
 _FARTHEST = 5000.0
 """Losses up to this size have powers that extended precision holds."""
 

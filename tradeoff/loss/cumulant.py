@@ -13,6 +13,7 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.loss.law import Sketch
 
 _RAREST = 600.0
+"""Minus the logarithm of the rarest round worth tilting to: e^-600 is short of where floats end."""
 
 _SMALL = 0.1
 """Where t L stays below this the logarithm of E e^(t L) would lose a digit and more."""

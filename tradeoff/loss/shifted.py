@@ -26,9 +26,18 @@ LEAST = 750.0
 """Densities below e^-LEAST are zero: no float holds them."""
 
 _NARROW = 1 / 16
+"""Share of a panel up to which fewer nodes integrate as exactly: the remainder falls with the power of the
+width."""
+
 _NODES_NARROW, _NODES_WIDE = 9, 20
+"""Gauss-Legendre nodes of narrow and of wide panels; the remainder of either is below 2^-53 (see
+``_rule``)."""
+
 _SKETCH = 4001
+"""Points of a sketch: as many as a plan looks at in a millisecond."""
+
 _TOGETHER = 3
+"""Panels of a cell that are merged for all cells at once; cells of more are few, and merged one by one."""
 
 
 class Shape(ABC):

@@ -14,6 +14,7 @@ TRUST = 1e-12
 """Relative accuracy taken for granted of a foreign cdf and sf, and absolute accuracy of its log-density."""
 
 _LEAST_TAIL = 1e-290
+"""Tails are followed down to here; below, SciPy's quantiles lose their digits to subnormal numbers."""
 
 
 class AssumedLaw(LossLaw):

@@ -16,7 +16,6 @@ from tradeoff.composition.lattice.engine import Order
 from tradeoff.composition.lattice.place import Effort, first_effort
 from tradeoff.composition.planner import Composition
 from tradeoff.errors import PrecisionError
-from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.cumulant import epsilon_for_alpha
 
 _FINER = 8.0

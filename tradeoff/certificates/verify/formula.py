@@ -28,6 +28,7 @@ _HALVES = 170
 """Bisections that find a loss to 50 digits."""
 
 _MILLION = 10**6
+"""Beyond so many standard deviations a tail is e^(-5e11): 0 or 1 in any number of digits used."""
 
 _FARTHEST = mp.mpf(2) ** 400
 """No loss is larger."""

@@ -16,8 +16,14 @@ from tradeoff.intervals.roots import find_root
 from tradeoff.loss.cumulant import Cumulant, tilt_for_epsilon
 
 ALIAS = 1e-14
+"""Share of an answer that the neighbouring periods of a step may add: rounding of the sum is as large."""
+
 GOAL = 1e-13
+"""Share of an answer that may lie beyond the last node; more nodes gain less than rounding takes."""
+
 _FARTHEST_LOGIT = 36.0
+"""Saddles of the middle strip are at least e^-36 from its ends: nearer, floats no longer tell them from 0 and
+1."""
 
 
 def middle_tilt(cumulant: Cumulant, x: float) -> float:

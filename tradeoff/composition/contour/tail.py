@@ -11,8 +11,14 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.loss.transform import Transform
 
 _ROUNDS = 400
+"""Steps of a walk; they double where they succeed, so that four hundred lead past any frequency that
+matters."""
+
 _AHEAD = 8
+"""Discs cleared at once: NumPy's overhead is that of so many."""
+
 _FINEST = 1e-4
+"""Steps, over the start, below which the walk has met a place where the product stands up again."""
 
 
 def stays_below(

@@ -36,7 +36,8 @@ _COARSEST = 100.0
 floats hold."""
 
 _MOST_NODES = 2**45
-"""Number of a node up to which the errors of both edges, 8 units of a loss each, are less than a cell's width."""
+"""Number of a node up to which the errors of both edges, 8 units of a loss each, are less than a cell's
+width."""
 
 _REMEMBERED = 2**22
 """Most table entries kept for later questions: 128 MiB an order."""
