@@ -17,7 +17,16 @@ from tradeoff.curves.tensor import Factors, rule
 from tradeoff.errors import DomainError, NoClosedForm, shown
 from tradeoff.families import symbolic_forms as forms
 from tradeoff.families.substitution import resolved, substitute
-from tradeoff.families.symbolic_numbers import Evaluator, check, digits_for, flattest, mass_of_zeros, steepest
+from tradeoff.families.symbolic_numbers import (
+    Evaluator,
+    check,
+    compiled,
+    digits_for,
+    flattest,
+    lost,
+    mass_of_zeros,
+    steepest,
+)
 from tradeoff.families.symbolic_solve import inverse_expression, own_inverse, profile_expression
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import Array
@@ -82,9 +91,9 @@ class Symbolic(TradeOff):
 
     def __call__(self, alpha: Any, *, tol: float | None = None, **how: Unpack[How]) -> Any:
         """Least type II error: a formula for a symbolic ``alpha``, else a lower bound on the number."""
-        return (
-            self.expr.subs(self.alpha, alpha) if is_symbol(alpha) else super().__call__(alpha, tol=tol, **how)
-        )
+        if is_symbol(alpha):
+            return self.expr.subs(self.alpha, alpha)
+        return super().__call__(alpha, tol=tol, **how)
 
     def delta(self, epsilon: Any, *, tol: float | None = None, **how: Unpack[How]) -> Any:
         """Privacy profile: a formula for a symbolic ``epsilon``, else an upper bound on the number."""
@@ -117,8 +126,7 @@ class Symbolic(TradeOff):
     def conjugate(self, y: Any) -> Any:
         """Convex conjugate f*(y) = sup over alpha in [0, 1] of y alpha - f(alpha) as an expression.
 
-        It is delta(log(-y)) - 1 for y < 0 (Dong, Roth, Su 2022, Proposition 2.12) and y for y >= 0, as f(1) =
-        0.
+        It is delta(log(-y)) - 1 for y < 0 (Dong, Roth, Su 2022, Proposition 2.12), else y, as f(1) = 0.
         """
         import sympy
 
@@ -174,8 +182,7 @@ class Symbolic(TradeOff):
         p = forms.exact(p)  # kept as it is given: 1/3 stays 1/3
 
         def thinned(epsilon: Any) -> Any:
-            # delta_(f_p)(eps) = p delta_f(eps') with e^eps' = (e^eps - 1 + p)/p, and 1 - e^eps where there is
-            # none.
+            # delta_(f_p)(eps) = p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p; 1 - e^eps where there is none.
             import sympy
 
             ratio = (sympy.exp(epsilon) - 1 + p) / p
@@ -189,10 +196,8 @@ class Symbolic(TradeOff):
 
     def __matmul__(self, other: TradeOff) -> TradeOff:
         product = product_of(self, operand(other))
-        if product is not None:
-            return product
-        if not self.free_symbols | other.free_symbols:
-            return super().__matmul__(other)
+        if product is not None or not self.free_symbols | other.free_symbols:
+            return super().__matmul__(other) if product is None else product
         raise NoClosedForm(
             f"no closed form of the product of {self!r} and {other!r} is known; "
             "substitute numbers, and the engine composes"
@@ -203,14 +208,12 @@ class Symbolic(TradeOff):
         if n == 1:
             return self
         power = _formula(self.known**n, self.alpha) if self.known is not None else None
-        if power is not None:
-            return power
-        if self.free_symbols:
+        if power is None and self.free_symbols:
             raise NoClosedForm(
                 f"no closed form of the {n}-fold product of {self!r} is known; "
                 "substitute numbers, and the engine composes"
             )
-        return super().__pow__(n)
+        return super().__pow__(n) if power is None else power
 
     def subs(self, values: Mapping[Any, Any]) -> Symbolic:
         """Replace symbols; floats are taken as the rational numbers they are."""
@@ -226,27 +229,12 @@ class Symbolic(TradeOff):
             inner = sympy.Dummy("epsilon", real=True)  # the question's own symbols must not be replaced
             return profile(inner).subs(replaced).subs(inner, epsilon)
 
-        return Symbolic(
-            self.expr.subs(replaced),
-            self.alpha,
-            known=known,
-            profile=None if profile is None else substituted,
-        )
+        new = None if profile is None else substituted
+        return Symbolic(self.expr.subs(replaced), self.alpha, known=known, profile=new)
 
     def lambdify(self) -> Callable[..., Any]:
         """Return f as a NumPy function of alpha, then of the parameters by name; floats, without bounds."""
-        import sympy
-
-        arguments = [self.alpha, *sorted(self.free_symbols, key=str)]
-        function = sympy.lambdify(arguments, self.expr, modules=["scipy", "numpy"])
-
-        def evaluate(*values: Any) -> Any:
-            with np.errstate(
-                divide="ignore", invalid="ignore", over="ignore"
-            ):  # pieces are evaluated everywhere, then chosen
-                return function(*values)
-
-        return evaluate
+        return compiled(self.expr, [self.alpha, *sorted(self.free_symbols, key=str)])
 
     # Numbers.
 
@@ -271,17 +259,7 @@ class Symbolic(TradeOff):
 
     @cached_property
     def _lost(self) -> tuple[float, float]:
-        """Bound 1 - f(0): the formula's value or, where it has none, its limit; else at least 0."""
-        import sympy
-
-        lost = 1 - forms.exact(self.expr)
-        low, high = (float(side[0]) for side in Evaluator(lost, self.alpha).bounds(np.zeros(1), np.zeros(1)))
-        if np.isnan(low):
-            limit = sympy.limit(lost, self.alpha, 0, "+")
-            low = high = float(limit) if limit.is_number and limit.is_real else np.nan
-        if np.isnan(low):
-            low, high = 0.0, 1 - float(self._evaluator.bounds(np.array([1e-300]), np.array([300.0]))[0][0])
-        return max(low, 0.0), high
+        return lost(forms.exact(self.expr), self.alpha, self._evaluator)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         if self._profile_evaluator is None:
@@ -298,10 +276,8 @@ class Symbolic(TradeOff):
             middle = np.where(np.isfinite(low) & np.isfinite(high), (low + high) / 2, 0.0)
             least, most = self.delta_bounds(middle, None)
             inside = np.isfinite(low) & np.isfinite(high)
-            low, high = (
-                np.where(inside & (least > delta), middle, low),
-                np.where(inside & (most <= delta), middle, high),
-            )
+            low = np.where(inside & (least > delta), middle, low)
+            high = np.where(inside & (most <= delta), middle, high)
         return low, high
 
     @cached_property
@@ -319,11 +295,9 @@ class Symbolic(TradeOff):
 
     @cached_property
     def sup_loss(self) -> float:
-        return (
-            float(np.nextafter(self.known.sup_loss, np.inf))
-            if self.known is not None
-            else self._steepest.upper
-        )
+        if self.known is None:
+            return float(self._steepest.upper)
+        return float(np.nextafter(self.known.sup_loss, np.inf))
 
     @property
     def least_sup_loss(self) -> float:
@@ -349,12 +323,9 @@ class Symbolic(TradeOff):
 
     def symbolic(self, alpha: Any = None) -> Symbolic:
         """Return the same formula, in the symbol ``alpha``."""
-        same = alpha is None or alpha == self.alpha
-        return (
-            self
-            if same
-            else Symbolic(self.expr.subs(self.alpha, alpha), alpha, known=self.known, profile=self._profile)
-        )
+        if alpha is None or alpha == self.alpha:
+            return self
+        return Symbolic(self.expr.subs(self.alpha, alpha), alpha, known=self.known, profile=self._profile)
 
     def __getstate__(self) -> dict[str, Any]:
         # Compiled formulas cannot be pickled, and are made again from the expression.
@@ -408,12 +379,10 @@ def product_of(f: Symbolic, other: TradeOff) -> TradeOff | None:
 
 def _leaking(f: Symbolic, delta: Any) -> Symbolic:
     """Return f (x) f_{0,delta}: both axes of f scaled by 1 - delta."""
-    import sympy
-
     if delta == 0:
         return f
     kept = 1 - delta
-    expression = sympy.Piecewise((kept * f.expr.subs(f.alpha, f.alpha / kept), f.alpha < kept), (0, True))
+    expression = forms.scaled(f.expr, f.alpha, kept)
     return Symbolic(expression, f.alpha, profile=lambda epsilon: delta + kept * f.symbolic_delta(epsilon))
 
 

@@ -138,3 +138,10 @@ PARAMETERS: Mapping[type, str] = {
     TotalVariation: "delta_0",
 }
 """Where a family keeps the parameter that may be a symbol."""
+
+
+def scaled(expression: Any, alpha: Any, kept: Any) -> Any:
+    """Return the curve with both axes scaled by ``kept``."""
+    import sympy
+
+    return sympy.Piecewise((kept * expression.subs(alpha, alpha / kept), alpha < kept), (0, True))

@@ -263,3 +263,30 @@ def mass_of_zeros(evaluator: Evaluator) -> float:
             middle = mpmath.sqrt(low * high)
             low, high = (low, middle) if evaluator.at(1 - middle, digits) > noise else (middle, high)
         return float(high) if low > least else 0.0
+
+
+def lost(expression: Any, alpha: Any, value: Evaluator) -> tuple[float, float]:
+    """Bound 1 - f(0): the formula's value or, where it has none, its limit; else at least 0."""
+    import sympy
+
+    rest = 1 - expression
+    low, high = (float(side[0]) for side in Evaluator(rest, alpha).bounds(np.zeros(1), np.zeros(1)))
+    if np.isnan(low):
+        limit = sympy.limit(rest, alpha, 0, "+")
+        low = high = float(limit) if limit.is_number and limit.is_real else np.nan
+    if np.isnan(low):
+        low, high = 0.0, 1 - float(value.bounds(np.array([1e-300]), np.array([300.0]))[0][0])
+    return max(low, 0.0), high
+
+
+def compiled(expression: Any, arguments: list[Any]) -> Callable[..., Any]:
+    """Return a NumPy function of an expression; pieces are evaluated everywhere, then chosen."""
+    import sympy
+
+    function = sympy.lambdify(arguments, expression, modules=["scipy", "numpy"])
+
+    def evaluate(*values: Any) -> Any:
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            return function(*values)
+
+    return evaluate
