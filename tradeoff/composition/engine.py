@@ -196,7 +196,7 @@ class Engine(ABC, Generic[Place, Effort]):
 
         Closer while the bounds are wide, wider while it is not fenced in.
         """
-        x, low, high = self.loss_at_alpha(alpha), 0.0, 1 - alpha
+        x, low, high = self.loss_at_alpha(alpha), 0.0, float((1 - Bounds.of(alpha)).upper)
         pace = 1e-2 * min(1.0, math.sqrt(self.cumulant(0.5)[2]))
         measure, looking, width = widths.of("beta", np.array([alpha])), self.rough(effort), math.inf
         samples_cost = looking is not None

@@ -157,9 +157,13 @@ class Composition:
         return Bounds(self.q_plus * (1 - 16 * UNIT), self.q_plus * (1 + 16 * UNIT))
 
     def _chord(self, alpha: Array) -> Array:
-        """Bound the convex f by its chord from f(0) = Q(L < inf) to f(P(L > -inf)) = 0."""
-        left, right = (1 - lost * (1 - 16 * UNIT) + UNIT for lost in (self.q_plus, self.p_minus))
-        return np.where(alpha < right, np.minimum(left * (1 - alpha / right + 2 * UNIT), 1 - alpha), 0.0)
+        """Bound the convex f by its chord from f(0) = Q(L < inf) to f(P(L > -inf)) = 0, and by 1 - alpha."""
+        left = (1 - self._leak).upper
+        right = (1 - Bounds.of(self.p_minus * (1 - 16 * UNIT))).upper
+        if right <= 0:
+            return np.zeros(len(alpha))
+        chord = left * (1 - Bounds.of(alpha) / right)
+        return np.where(alpha < right, minimum(chord, 1 - Bounds.of(alpha)).upper, 0.0)
 
     def _ask(
         self, question: Question, at: Array, known: Pair, waiting: NDArray[np.bool_], tol: float | None
