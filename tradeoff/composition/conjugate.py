@@ -159,9 +159,8 @@ def _crossing(e: Enclosure, level: Array, x: Array) -> tuple[Array, Array]:
         next_ = np.where(lost, (left[going] + right[going]) / 2, next_)
         x[going] = np.where(far, next_, at)
         going = going[far & (right[going] - left[going] > 4 * UNIT * (1 + np.abs(at)))]
-        if (
-            k == _NEWTON
-        ):  # what has not crossed its level by now never does, and is looked for from where it began
+        # What has not crossed its level by now never does, and is looked for from where it began.
+        if k == _NEWTON:
             lost = going[~np.isfinite(left[going] + right[going])]
             x[lost], reach[lost] = start[lost], 0.0
             going = np.setdiff1d(going, lost)

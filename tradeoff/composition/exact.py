@@ -186,9 +186,8 @@ def beta(law: AtomicLaw, q_plus: float, alpha: Array) -> tuple[Array, Array]:
     )
     k = np.clip(k, 0, len(law.loss) - 1)
     width = np.maximum(np.exp(law.log_p[k]), TINY)
-    with np.errstate(
-        over="ignore"
-    ):  # beyond 1 by however much; right of all vertices the share is 0, and beta with it
+    # Beyond 1 by however much; right of all vertices the share is 0, and beta with it.
+    with np.errstate(over="ignore"):
         share = np.clip(np.where(near_one, rest - under[k], above[k] - alpha) / width, 0.0, 1.0)
         taken = np.where(near_one, 1 - share, np.clip((alpha - above[k + 1]) / width, 0.0, 1.0))
     kept = below[k] + share * (below[k + 1] - below[k])

@@ -327,10 +327,11 @@ def operand(value: object) -> TradeOff:
     """Return ``value`` if it is a curve; what leads to one is told how."""
     if isinstance(value, TradeOff):
         return value
+    # Of mechanisms and reductions the curve, of plans and bands the guarantee.
     for name in (
         "guarantee",
         "curve",
-    ):  # of mechanisms and reductions the curve, of plans and bands the guarantee
+    ):
         if hasattr(value, name):
             call = "" if isinstance(getattr(value, name), TradeOff) else "()"
             kind = "mechanism" if hasattr(value, "kind") else type(value).__name__  # the kind of a plan file

@@ -77,13 +77,14 @@ class Evaluator:
         with mpmath.workdps(digits):
             try:
                 value = mpmath.mpmathify(self.function(mpmath.mpf(x)))
+            # The last: unknown to mpmath.
             except (
                 ZeroDivisionError,
                 ValueError,
                 TypeError,
                 OverflowError,
                 NameError,
-            ):  # the last: unknown to mpmath
+            ):
                 return mpmath.nan
             return (
                 mpmath.re(value)

@@ -138,20 +138,17 @@ def _summed(each: Bounds) -> Bounds:
 
 def _heavier(curve: TradeOff) -> list[LossLaw] | None:
     """Return laws whose tails at -inf, added, are at least the curve's; None if none are known."""
-    if isinstance(
-        curve, HullOfMinimum | Mixture
-    ):  # the profile is the largest, or a mean, and so at most the sum
+    # The profile is the largest, or a mean, and so at most the sum.
+    if isinstance(curve, HullOfMinimum | Mixture):
         each = [_heavier(f) for f in curve.operands]
         return None if None in each else [law for laws in each for law in laws or ()]
-    if isinstance(
-        curve, Subsampled
-    ):  # |log(1 - p + p r)| <= |log r|, and where r > 1 the thinned law is below Q
+    # |log(1 - p + p r)| <= |log r|, and where r > 1 the thinned law is below Q.
+    if isinstance(curve, Subsampled):
         return _heavier(curve.operands[0].inverse() if curve.flipped else curve.operands[0])
     if isinstance(curve, Maximum):
         return next((laws for laws in map(_heavier, curve.operands) if laws is not None), None)
-    if isinstance(
-        curve, ProfileSymmetrised
-    ):  # its profile at eps >= 0 is the operand's, and tails at -inf are the inverse's
+    # Its profile at eps >= 0 is the operand's, and tails at -inf are the inverse's.
+    if isinstance(curve, ProfileSymmetrised):
         return _heavier(curve.operands[0].inverse())
     low, high = curve.laws()
     return [low] if low is high else None

@@ -94,9 +94,8 @@ def moments(factor: TradeOff, *, reverse: bool = False) -> tuple[Moments, Moment
 def of_law(law: LossLaw) -> Moments:
     """Enclose the moments of a law by quadrature."""
     finite, shift = FiniteLaw(law), _shift(law)
-    if (
-        not law.continuous and len(law.atoms.loss) == 1
-    ):  # a constant: no deviations, not the rounding of a logarithm
+    # A constant: no deviations, not the rounding of a logarithm.
+    if not law.continuous and len(law.atoms.loss) == 1:
         return CONSTANT._replace(shift=shift, kappa3=maximum(shift, -shift) ** 3)
     finite.check()
     # As E e^L = 1, -E L = E[e^L - 1 - L]: positive terms, so that a small divergence keeps its digits.

@@ -94,9 +94,8 @@ class Cumulant:
         """Return K, K' and K'' at t."""
         weight, total, peak = self._tilted(t)
         first = np.add.reduceat(weight * self.loss, self.starts) / total
-        with np.errstate(
-            over="ignore", invalid="ignore"
-        ):  # losses beyond 1e150: the choices made of this are poor, and only choices
+        # Losses beyond 1e150: the choices made of this are poor, and only choices.
+        with np.errstate(over="ignore", invalid="ignore"):
             second = (
                 np.add.reduceat(weight * (self.loss - np.repeat(first, self.sizes)) ** 2, self.starts) / total
             )

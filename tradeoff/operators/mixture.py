@@ -66,9 +66,8 @@ class Mixture(Derived):
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         shares: dict[TradeOff, float] = {}
-        for f, weight in zip(
-            map(change, self.operands), self.weights, strict=True
-        ):  # curves may have become equal
+        # Curves may have become equal.
+        for f, weight in zip(map(change, self.operands), self.weights, strict=True):
             shares[f] = shares.get(f, 0.0) + weight
         return mixture(shares)
 

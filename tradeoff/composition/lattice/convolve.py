@@ -169,9 +169,8 @@ def profile(
     shift = math.fsum(f.count * f.shift for f in factors)
     shift += 8 * UNIT * (float(np.max(np.abs(loss))) + math.fsum(map(abs, offsets)))
     top = lost_mass([f.top for f in factors], [f.count for f in factors])  # to 16 units of itself
-    with np.errstate(
-        over="ignore", invalid="ignore"
-    ):  # losses beyond 1e16 nats may be known to no more than 100
+    # Losses beyond 1e16 nats may be known to no more than 100.
+    with np.errstate(over="ignore", invalid="ignore"):
         upper = np.minimum(upper * np.exp(shift) + (top * (1 + 16 * UNIT) + TINY), 1.0)
         lower = lower * np.exp(-np.sign(lower) * shift) + q_plus
     # Where the spectrum's error overflows nothing is known; the trivial bounds say so.

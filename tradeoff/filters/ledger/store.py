@@ -204,10 +204,11 @@ class Store:
         finally:
             if name is not None:
                 Path(name).unlink(missing_ok=True)
+        # Put the name on the disk, where the system can.
         with (
             suppress(OSError),
             _closing(os.open(folder, os.O_RDONLY)) as handle,
-        ):  # put the name on the disk, where the system can
+        ):
             os.fsync(handle)
 
     @contextmanager
