@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -148,69 +148,59 @@ def _ends(values: Any) -> Array:
     return np.asarray(values, dtype=float)
 
 
-def beta(law: AtomicLaw, q_plus: float, alpha: Array) -> tuple[Array, Array]:
+class _Sums(NamedTuple):
+    """Partial sums of masses, and what the errors of the masses add to them."""
+
+    value: Array
+    off: Array
+
+
+def _up_to(masses: Any, slack: Array) -> _Sums:
+    """Return 0 and the sums of the first masses, to all of them."""
+    return _Sums(*(_ends(np.append(0.0, np.cumsum(each))) for each in (masses, masses * slack)))
+
+
+def _from(masses: Any, slack: Array) -> _Sums:
+    """Return the sums of the last masses, from all of them to 0."""
+    return _Sums(*(_ends(np.append(_tail(each), 0.0)) for each in (masses, masses * slack)))
+
+
+def beta(law: AtomicLaw, q_plus: float, alpha: Array) -> Pair:
     """Bound f(alpha) between the vertices (P(L > l_k), Q(L <= l_k)).
 
     Tail sums of positive terms, whatever their size.
     """
     p, q = _masses(law.log_p), _masses(law.log_p + law.loss)
     slack_p, slack_q = _slacks(law)
-    above, above_off = (
-        _ends(np.append(_tail(p), 0.0)),
-        _ends(np.append(_tail(p * slack_p), 0.0)),
-    )  # P(L >= l_k), then 0
-    under, under_off = (
-        _ends(np.append(0.0, np.cumsum(p))),
-        _ends(np.append(0.0, np.cumsum(p * slack_p))),
-    )  # P(L < l_k), then all
-    below, below_off = (
-        _ends(np.append(0.0, np.cumsum(q))),
-        _ends(np.append(0.0, np.cumsum(q * slack_q))),
-    )  # Q(L < l_k), then all
-    power, power_off = (
-        _ends(np.append(_tail(q), 0.0)),
-        _ends(np.append(_tail(q * slack_q), 0.0)),
-    )  # Q(L >= l_k), then 0
-    under = under + law.p_minus
-    near_one, rest = (
-        alpha > 0.5,
-        1 - alpha,
-    )  # there 1 - alpha is exact, its tail sums are the accurate ones and find the vertex
-    k = (
-        np.where(
-            near_one,
-            np.searchsorted(under, rest, side="right"),
-            np.searchsorted(-above, -alpha, side="right"),
-        )
-        - 1
-    )
-    k = np.clip(k, 0, len(law.loss) - 1)
+    above, under = _from(p, slack_p), _up_to(p, slack_p)
+    power, below = _from(q, slack_q), _up_to(q, slack_q)
+    left = under.value + law.p_minus
+    # Near 1 the rest is exact, its tail sums are the accurate ones and find the vertex.
+    near_one, rest = alpha > 0.5, 1 - alpha
+    by_rest = np.searchsorted(left, rest, side="right")
+    by_alpha = np.searchsorted(-above.value, -alpha, side="right")
+    last = len(law.loss) - 1
+    k = np.clip(np.where(near_one, by_rest, by_alpha) - 1, 0, last)
     width = np.maximum(np.exp(law.log_p[k]), TINY)
-    # Beyond 1 by however much; right of all vertices the share is 0, and beta with it.
-    with np.errstate(over="ignore"):
-        share = np.clip(np.where(near_one, rest - under[k], above[k] - alpha) / width, 0.0, 1.0)
-        taken = np.where(near_one, 1 - share, np.clip((alpha - above[k + 1]) / width, 0.0, 1.0))
-    kept = below[k] + share * (below[k + 1] - below[k])
-    rejected = power[k + 1] + taken * (power[k] - power[k + 1])
-    kept_off = below_off[k] + share * (
-        below_off[k + 1] - below_off[k]
-    )  # the error of every mass, as far as it is kept
-    inside = np.where(near_one, rest > under[0], alpha < above[0])
+    with np.errstate(over="ignore"):  # beyond 1 by however much; right of all vertices it is 0, and beta too
+        share = np.clip(np.where(near_one, rest - left[k], above.value[k] - alpha) / width, 0.0, 1.0)
+        taken = np.where(near_one, 1 - share, np.clip((alpha - above.value[k + 1]) / width, 0.0, 1.0))
+    kept = below.value[k] + share * (below.value[k + 1] - below.value[k])
+    rejected = power.value[k + 1] + taken * (power.value[k] - power.value[k + 1])
+    # The error of every mass, as far as it is kept.
+    kept_off = below.off[k] + share * (below.off[k + 1] - below.off[k]) + 16 * UNIT * kept
+    rejected_off = power.off[k] + 16 * UNIT * (rejected + q_plus) + 4 * UNIT
+    inside = np.where(near_one, rest > left[0], alpha < above.value[0])
     small = (rejected < 0.5) & inside  # there beta is near 1, and its distance from it is the accurate sum
     value = np.where(small, (1 - q_plus) - rejected, kept)
-    off = np.where(
-        small, power_off[k] + 16 * UNIT * (rejected + q_plus) + 4 * UNIT, kept_off + 16 * UNIT * kept
-    )
     # An error of the abscissa moves f along its slope, e^l_k; just right of a vertex, maybe along the steeper
     # one before it.
-    moved = np.where(
-        near_one, under_off[k + 1] + 8 * UNIT * (rest + law.p_minus), above_off[k] + 4 * UNIT * alpha
-    )
-    beside = np.where(near_one, rest >= under[k + 1] - moved, alpha <= above[k + 1] + moved)
-    steep = law.loss[np.where(beside, np.minimum(k + 1, len(law.loss) - 1), k)]
-    error = (
-        off + np.where(steep > _STEEPEST, 1.0, np.exp(np.minimum(steep, _STEEPEST)) * moved) + law.lost + TINY
-    )
+    rest_off = under.off[k + 1] + 8 * UNIT * (rest + law.p_minus)
+    moved = np.where(near_one, rest_off, above.off[k] + 4 * UNIT * alpha)
+    beside = np.where(near_one, rest >= left[k + 1] - moved, alpha <= above.value[k + 1] + moved)
+    steep = law.loss[np.where(beside, np.minimum(k + 1, last), k)]
+    along = np.where(steep > _STEEPEST, 1.0, np.exp(np.minimum(steep, _STEEPEST)) * moved)
+    error = np.where(small, rejected_off, kept_off) + along + law.lost + TINY
     return np.maximum(value - error, 0.0), value + error
 
 
