@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss.thinning import Share, thinned_loss, thinned_loss_error, thinned_slope
 
 _STEEP = 30.0
@@ -126,8 +126,9 @@ class Component:
 
         Where densities are within a half, L = log1p(x), x = g (e^l - 1)/dP: expm1 and a product make 9 units,
         another product and e^-log_p, log_p known to 24 units of itself, 9 + 24 |log_p|, beside those of g and
-        d; that is times x/((1 + x) log1p x) <= 1 + |x|, and 8 of the logarithm. Elsewhere it is a difference
-        of both logarithms.
+        d; that is times x/((1 + x) log1p x) <= 1 + |x|, and 8 of the logarithm; each of the three steps may
+        round a subnormal number, by TINY, the first before e^-log_p. Elsewhere it is a difference of both
+        logarithms.
         """
         log_p, log_q = thinned_loss(self.d, base_loss), thinned_loss(self.b, base_loss)
         under_p, under_q = thinned_slope(self.d, base_loss, log_p), thinned_slope(self.b, base_loss, log_q)
@@ -139,7 +140,7 @@ class Component:
         near = (np.abs(odds) < 0.5) & small
         loss = np.where(near, np.log1p(np.where(near, odds, 0.0)), log_q - log_p)
         known = 10 + 2 * self.units + np.where(log_p == 0, 0.0, 9 + 24 * np.abs(log_p))
-        close = UNIT * (8 + known * (1 + np.abs(odds))) * np.abs(loss)
+        close = UNIT * (8 + known * (1 + np.abs(odds))) * np.abs(loss) + 4 * TINY * (1 + lift)
         apart = p_error + q_error + UNIT * np.abs(loss)
         moved = np.abs(under_q - under_p) * error  # |dL/dl|
         return Logs(log_p, log_q, loss, p_error + under_p * error, np.where(near, close, apart) + moved)

@@ -74,10 +74,11 @@ def base_loss_error(share: Share, thinned: Array, loss: Array) -> Array:
 
     In e^L' = 1 - s + s e^L: expm1(L')/s known to 9 units moves L' by 9 |1 - e^-L'| <= 16 |L'| of them for L'
     >= -1, and e^L' - (1 - s) known to 12 units of e^L' moves it by 12 <= 12 |L'|. The last logarithm errs by
-    8 units of L, sums by 4 more, and L' moves by the slope 1 - (1 - s) e^-L' <= s + |L'| of that.
+    8 units of L, sums by 4 more, and L' moves by the slope 1 - (1 - s) e^-L' <= s + |L'| of that; TINY where
+    all of it is subnormal.
     """
     size = np.abs(thinned)
-    return UNIT * (16 * size + 12 * np.abs(loss) * (size + share.part))
+    return UNIT * (16 * size + 12 * np.abs(loss) * (size + share.part)) + TINY
 
 
 def thinned_slope(share: Share, loss: Array, thinned: Array) -> Array:
