@@ -54,6 +54,12 @@ SMOOTHING = 2e-6
 """Relative width left by a Gaussian added where the product does not decay; ten times less takes three times
 the terms."""
 
+NODE_TERMS = 16
+"""Terms a node costs at least: an answer sums all nodes again, some twenty times."""
+
+SMOOTHED = 4
+"""How much cheaper lines with an added Gaussian are: their nodes are many."""
+
 LOOKING = 64
 """How much cheaper lines with an added Gaussian are while the place of an answer is looked for."""
 

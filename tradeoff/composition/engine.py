@@ -144,10 +144,10 @@ class Engine(ABC, Generic[Place, Effort]):
                 query_options().tell(len(at) - sum(map(len, waiting.values())), len(at))
                 found = once(at[which], effort)
                 low[which], high[which] = np.fmax(low[which], found.low), np.fmin(high[which], found.high)
-                with np.errstate(invalid="ignore"):
+                with np.errstate(invalid="ignore"):  # of infinite bounds, or an infinite goal
                     reached = widths.of(question, at[which])(low[which], high[which])
+                    missing = np.nan_to_num(1.5 * reached / goal, nan=_LEAST_STEP)
                 wide = ~found.capped & ~(reached <= goal)
-                missing = np.nan_to_num(1.5 * reached / goal, nan=_LEAST_STEP)
                 _, steps = np.frexp(np.clip(missing, _LEAST_STEP, _MOST_STEP))
                 for by, mine in alike(np.ldexp(1.0, steps[wide])):
                     next_ = self.finer(effort, by)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tradeoff.composition.budget import NODE_TERMS
 from tradeoff.composition.contour import chernoff
 from tradeoff.composition.contour.line import DEEP, ContourLine
 from tradeoff.composition.contour.tail import stays_below
@@ -148,7 +149,7 @@ def _decayed(
 
 
 def _cost(transforms: Sequence[Transform], y: float) -> int:
-    return sum(t.cost(y) for t in transforms)
+    return max(NODE_TERMS, sum(t.cost(y) for t in transforms))
 
 
 def _far(transforms: Sequence[Transform], counts: Sequence[int], y: float) -> float:

@@ -13,6 +13,7 @@ from tradeoff.composition.budget import (
     LINE_TERMS_EACH,
     LOOKING,
     PATIENT_TERMS,
+    SMOOTHED,
     SMOOTHING,
     USUAL,
     Question,
@@ -74,7 +75,7 @@ class ContourEngine(Engine[tuple[Strip, float], Cost]):
 
     def first(self, tol: float | None) -> Cost:
         if tol is None:
-            return Cost(max(LINE_TERMS, LINE_TERMS_EACH * len(self.tail.laws)), SMOOTHING)
+            return Cost(max(LINE_TERMS, LINE_TERMS_EACH * len(self.tail.laws)), SMOOTHING, 1 / SMOOTHED)
         return Cost(PATIENT_TERMS, min(SMOOTHING, tol / _SHARE))
 
     def rough(self, effort: Cost) -> Cost | None:

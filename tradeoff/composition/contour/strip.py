@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tradeoff.composition.budget import NODE_TERMS
 from tradeoff.composition.cache import Cache, anchors
 from tradeoff.composition.conjugate import Kind
 from tradeoff.composition.contour.draw import Placement, draw
@@ -152,7 +153,7 @@ class Strip:
         if not where.drawable:
             return _Drawn(where, None)
         if accuracy > 0:
-            where = smoothed(where, accuracy, len(self.laws))
+            where = smoothed(where, accuracy, max(NODE_TERMS, len(self.laws)))
         try:
             return _Drawn(where, draw(self.laws, self.counts, where) if where.tau <= _WIDEST else None)
         except SizeError:
