@@ -34,7 +34,7 @@ class Law:
     """Atoms with finite losses by decreasing ratio, and the masses at both infinities."""
 
     def __init__(self, pairs: Iterable[Pair], at_plus: arb, at_minus: arb) -> None:
-        self.pairs = sorted(pairs, key=lambda pq: (pq[1] / pq[0]).mid(), reverse=True)
+        self.pairs = sorted(pairs, key=_place, reverse=True)
         self.at_plus, self.at_minus = at_plus, at_minus
         zero = (arb(0), arb(0))
         self.sums = list(accumulate(self.pairs, lambda a, b: (a[0] + b[0], a[1] + b[1]), initial=zero))
@@ -100,6 +100,12 @@ class Law:
             pairs,
             *(a + b - a * b for a, b in ((self.at_plus, other.at_plus), (self.at_minus, other.at_minus))),
         )
+
+
+def _place(pair: Pair) -> arb:
+    """Return the ratio q/p; masses that may be nothing have none, and come first, where no sum has ended."""
+    ratio = pair[1] / pair[0]
+    return ratio.mid() if ratio.is_finite() else arb.pos_inf()
 
 
 def lost(mass: arb, n: int) -> arb:
