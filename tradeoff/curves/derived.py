@@ -24,7 +24,7 @@ from tradeoff.loss.law import LossLaw
 if TYPE_CHECKING:
     from tradeoff.operators.tabulate import Tabulated
 
-_LOG_STEP = 0.25
+_LOG_STEP = 4.0
 """Step in log s of the points to begin with; cells that matter are halved."""
 
 _FAR = 40.0

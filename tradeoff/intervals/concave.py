@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from tradeoff.intervals.rounding import UNIT, Array, Index
 
-_ROUNDS = 14
-"""Halvings of a cell: from 1/4 to 1e-5 in log s, where smooth functions are 1e-10 from their chords."""
+_ROUNDS = 18
+"""Halvings of a cell: from 4 to 1e-5 in log s, where smooth functions are 1e-10 from their chords."""
 
 _MAX_POINTS = 6000
 """Points of one slope after which what is known is reported."""
