@@ -201,13 +201,14 @@ class Engine(ABC, Generic[Place, Effort]):
         measure, looking, width = widths.of("beta", np.array([alpha])), self.rough(effort), math.inf
         samples_cost = looking is not None
         e: Enclosure | None = None
-        peak = x
+        peak, capped = x, True
         for _ in range(_ATTEMPTS):
             if e is None or abs(x - e.aim) > APART * e.scale:
                 e = self._near(x, effort if looking is None else looking)
                 if e is None:
                     return low, high, True
                 peak = x = e.peak(alpha, x)
+                capped = e.capped
             at = _samples(x, pace, peak)
             value, base = conjugate.gains(e, at, alpha)
             found = conjugate.supremum(at, value)
@@ -219,7 +220,7 @@ class Engine(ABC, Generic[Place, Effort]):
                 pace = 2 * pace
                 continue
             if looking is not None:  # the place is known: what follows is asked of the full effort
-                looking, e = None, e if self.rough(effort) is None else None
+                looking, e = None, None
             peak = found.place
             low = max(low, (base + Bounds.of(found.low)).lower)
             high = min(high, (base + Bounds.of(found.high)).upper)
@@ -227,7 +228,7 @@ class Engine(ABC, Generic[Place, Effort]):
             if width <= (goal / 2 if samples_cost else 0.0) or width > _STALLED * last:
                 break
             pace = pace * max(min(0.5, math.sqrt(goal / width) / 2), 1e-2)
-        return low, high, e is not None and e.capped
+        return low, high, capped
 
     def _near(self, x: float, effort: Effort) -> Enclosure | None:
         """Return the enclosure that serves the loss x."""

@@ -19,6 +19,10 @@ from tradeoff.loss.transform import AffineRatio, Transform
 _REACH = 39.0
 """Standard deviations beyond which a normal law has no mass a float can hold."""
 
+_LARGEST = 1e150
+"""A sketch of a larger mu is that of this one: its losses are past all that engines represent, and squares
+are floats."""
+
 _LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 
 _ANGLE = 2.8
@@ -46,8 +50,9 @@ class GaussianLaw(LossLaw):
         return (-np.inf, np.inf) if self.mu else (0.0, 0.0)
 
     def sketch(self) -> Sketch:
-        x = np.linspace(-_REACH, self.mu + _REACH, 751)
-        return Sketch(self.mu * x - self.mu**2 / 2, np.log(x[1] - x[0]) - x**2 / 2 - _LOG_SQRT_2PI)
+        mu = min(self.mu, _LARGEST)
+        x = np.linspace(-_REACH, mu + _REACH, 751)
+        return Sketch(mu * x - mu**2 / 2, np.log(x[1] - x[0]) - x**2 / 2 - _LOG_SQRT_2PI)
 
     def components(self) -> list[Component]:
         return [Component(NormalBase(self.mu))]
