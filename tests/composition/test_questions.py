@@ -77,3 +77,9 @@ def test_jobs_change_nothing() -> None:
         together = product().bounds.epsilon(1e-5, n_jobs=2)
     assert together.lower == pytest.approx(alone.lower, rel=1e-9)
     assert together.upper == pytest.approx(alone.upper, rel=1e-9)
+
+
+def test_a_delta_below_all_floats_meets_any_tolerance() -> None:
+    steps = ~(to.subsample(to.Gaussian(2), 1e-4) ** 100000)
+    low, high = steps.bounds.delta(5.0, tol=1e-6)
+    assert low == 0 <= high <= 5e-324

@@ -34,6 +34,9 @@ _MOST_JOBS = 1024
 """More workers than any machine has cores for; joblib would start them all."""
 
 
+_NORMAL = 2.0**-1022
+"""The least float with all its digits."""
+
 Hook = Callable[["TradeOff", Array, float | None], Pair]
 
 
@@ -194,7 +197,8 @@ def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
     if finite.any():
         low, high = curve.delta_bounds(epsilon[finite], tol)
         lower[finite], upper[finite] = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-    return _reached("epsilon", epsilon, lower, upper, tol, upper)
+    # Below the normal floats no bound is narrow beside itself.
+    return _reached("epsilon", epsilon, lower, upper, tol, np.where(upper < _NORMAL, np.inf, upper))
 
 
 def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None) -> Pair:
