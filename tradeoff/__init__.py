@@ -7,21 +7,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tradeoff import baselines, errors, filters, limits, mechanisms, spec
+    from tradeoff import audits, baselines, conversions, errors, filters, interop, limits, mechanisms, spec
+    from tradeoff.audits.empirical import empirical
     from tradeoff.certificates.issue import certify
     from tradeoff.certificates.verify import verify
     from tradeoff.curves.contract import TradeOff
     from tradeoff.curves.piecewise_linear import PiecewiseLinear
     from tradeoff.curves.tensor import Tensor
     from tradeoff.families.approximate_dp import approximate_dp
+    from tradeoff.families.densities import from_densities
+    from tradeoff.families.from_scipy import from_scipy
     from tradeoff.families.gaussian import Gaussian
+    from tradeoff.families.gaussian_mixtures import GaussianMixtures
     from tradeoff.families.identity import Identity
     from tradeoff.families.laplace import Laplace
     from tradeoff.families.location_shift import LocationShift
+    from tradeoff.families.masses import from_masses
     from tradeoff.families.profile import Profile
     from tradeoff.families.pure_dp import PureDP
     from tradeoff.families.symbolic import Symbolic
     from tradeoff.families.total_variation import TotalVariation
+    from tradeoff.files import load, save
     from tradeoff.intervals.bounds import Bounds
     from tradeoff.mechanisms.plan import Plan
     from tradeoff.operators.distance import distance
@@ -35,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Bounds",
     "Gaussian",
+    "GaussianMixtures",
     "Identity",
     "Laplace",
     "LocationShift",
@@ -47,18 +54,27 @@ __all__ = [
     "TotalVariation",
     "TradeOff",
     "approximate_dp",
+    "audits",
     "baselines",
     "certify",
     "compare",
+    "conversions",
     "distance",
+    "empirical",
     "errors",
     "filters",
+    "from_densities",
+    "from_masses",
+    "from_scipy",
+    "interop",
     "limits",
+    "load",
     "maximum",
     "mechanisms",
     "minimum",
     "mixture",
     "plot",
+    "save",
     "spec",
     "subsample",
     "sweep",
@@ -66,17 +82,23 @@ __all__ = [
 ]
 
 _HOMES = {
+    "audits.empirical": ("empirical",),
     "certificates.issue": ("certify",),
     "certificates.verify": ("verify",),
+    "files": ("load", "save"),
     "intervals.bounds": ("Bounds",),
     "curves.contract": ("TradeOff",),
     "curves.piecewise_linear": ("PiecewiseLinear",),
     "curves.tensor": ("Tensor",),
     "families.approximate_dp": ("approximate_dp",),
+    "families.densities": ("from_densities",),
+    "families.from_scipy": ("from_scipy",),
     "families.gaussian": ("Gaussian",),
+    "families.gaussian_mixtures": ("GaussianMixtures",),
     "families.identity": ("Identity",),
     "families.laplace": ("Laplace",),
     "families.location_shift": ("LocationShift",),
+    "families.masses": ("from_masses",),
     "families.profile": ("Profile",),
     "families.pure_dp": ("PureDP",),
     "families.symbolic": ("Symbolic",),

@@ -1,4 +1,5 @@
 import json
+from importlib import import_module
 
 import pytest
 
@@ -70,7 +71,7 @@ def test_what_is_out_of_range_is_one_line(run, flags):
 
 
 def test_without_the_examples_it_says_where_they_are(run, monkeypatch, tmp_path):
-    monkeypatch.setattr("tradeoff.cli.experiment.EXAMPLES", tmp_path)
+    monkeypatch.setattr(import_module("tradeoff.cli.experiment"), "EXAMPLES", tmp_path)
     code, out, err = run()
     assert (code, out) == (2, "")
     assert "examples/relative_error.py" in err

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.golden.oracle import normal_cdf
 from tests.strategies import log_uniform
+from tradeoff.loss.bounded_range import BoundedRangeLaw
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
 from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.loss.gaussian import GaussianLaw
@@ -63,6 +64,20 @@ def laplace(e0: float) -> tuple[LossLaw, Truth]:
         return 1 - mp.exp((t - e) / 2) / 2 if t >= -e else mp.mpf(1)
 
     return LaplaceLaw(e0), Truth(p_above, q_above, (-e, e))
+
+
+def bounded_range(e0: float) -> tuple[LossLaw, Truth]:
+    e = mp.mpf(e0)
+
+    def p_above(t: Number) -> Number:
+        t = min(max(t, -e), e)
+        return (mp.exp(-t / 2) - mp.exp(-e / 2)) / (2 * mp.sinh(e / 2))
+
+    def q_above(t: Number) -> Number:
+        t = min(max(t, -e), e)
+        return (mp.exp(e / 2) - mp.exp(t / 2)) / (2 * mp.sinh(e / 2))
+
+    return BoundedRangeLaw(e0), Truth(p_above, q_above)
 
 
 def atomic(losses: Sequence[float], weights: Sequence[float], p_minus: float) -> tuple[LossLaw, Truth]:

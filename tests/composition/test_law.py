@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.composition.laws import Truth, gaussian, laplace, mixed, pairs, reverse, thinned
+from tests.composition.laws import Truth, bounded_range, gaussian, laplace, mixed, pairs, reverse, thinned
 from tests.strategies import log_uniform
 from tradeoff.composition.planner import Composition
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
@@ -62,6 +62,8 @@ LISTED = {
     "gaussian huge": gaussian(20.0),
     "laplace tiny": laplace(1e-5),
     "laplace huge": laplace(40.0),
+    "bounded range tiny": bounded_range(1e-5),
+    "bounded range huge": bounded_range(40.0),
     "subsampled": thinned(gaussian(1.0), 0.01),
     "subsampled rarely": thinned(gaussian(2.0), 1e-8),
     "subsampled often": thinned(gaussian(0.05), 0.999),

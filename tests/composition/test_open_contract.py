@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tests.strategies import log_uniform
 from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.planner import Composition
+from tradeoff.intervals.remainder import above_line
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
 from tradeoff.loss.law import Cells, LossLaw, Sketch
-from tradeoff.loss.moments import above_line
 from tradeoff.loss.thinning import (
     Share,
     base_loss,

@@ -20,15 +20,42 @@ EACH = (
     m.ApproximateDP(epsilon=1, delta=1e-6),
     m.DiscreteGaussian(sigma=2),
     m.DiscreteLaplace(scale=2),
+    m.Custom(to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.35, 0])),
+    m.ExponentialMechanism(epsilon=1),
+    m.ReportNoisyMax(epsilon=1, noise="laplace"),
+    m.PermuteAndFlip(epsilon=1),
+    m.AboveThreshold(epsilon=1),
+    m.RepeatAndSelect(epsilon=1, shape=0.5),
+    m.TreeAggregation(noise_multiplier=2, steps=5),
+    m.MatrixMechanism(noise_multiplier=2, sensitivity=3),
+    m.LastIterate(noise_multiplier=2, steps=5, contraction=0.9, diameter=3),
+    m.TruncatedLaplace(scale=2, bound=7),
+    m.TruncatedGaussian(scale=2, bound=7),
+    m.BoundedLaplace(scale=2, width=7),
+    m.BoundedGaussian(noise_multiplier=2),
+    m.ThresholdedKeys(scale=2, threshold=28, noise="gaussian", keys=3),
+    m.Rappor(epsilon=1),
+    m.SubsetSelection(epsilon=1, categories=5, size=2),
+    m.Staircase(epsilon=1, gamma=0.2),
+    m.Skellam(variance=5),
+    m.BinomialNoise(coins=20),
+    m.DiscreteGaussianVector(sigma=2, squared_sensitivity=4, dimension=3),
+    m.CanonicalNoise(to.PureDP(1).lower),
+    m.Subsampled(m.RandomizedResponse(epsilon=1, categories=4), sample_rate=0.1),
+    m.TruncatedSubsampledGaussian(noise_multiplier=1, sample_rate=0.1, batch_size=3, dataset_size=9),
+    m.MixtureOfGaussians(1.0, [0, 1, 2], [0.5, 0.25, 0.25]),
+    m.BandedFactorization(noise_multiplier=2, sample_rate=0.1, steps=10, bands=3),
+    m.RandomAllocation(noise_multiplier=2, steps=3, participations=2),
+    m.ShuffledRandomizers(epsilon=1, records=10),
 )
 
 
 @pytest.mark.parametrize("mechanism", EACH, ids=lambda each: each.kind)
 def test_each_kind_is_a_frozen_value_and_has_a_curve(mechanism):
     assert m.KINDS[mechanism.kind] is type(mechanism)
-    assert hash(mechanism) == hash(
-        type(mechanism)(**{name: getattr(mechanism, name) for name in mechanism.__dataclass_fields__})
-    )
+    again = type(mechanism)(**mechanism.parameters())
+    assert again == mechanism
+    assert hash(again) == hash(mechanism)
     assert isinstance(mechanism.curve(), to.TradeOff)
     assert mechanism.curve().symmetric == (mechanism.order == "symmetric")
     with pytest.raises(FrozenInstanceError):
@@ -62,12 +89,14 @@ def test_sampling_nothing_and_everything():
     assert m.SubsampledGaussian(noise_multiplier=2, sample_rate=1).curve() == to.Gaussian(0.5)
 
 
-def test_sampling_is_stated_for_adding_or_removing_a_record():
-    assert {each.kind for each in EACH if each.adjacency == "add-remove"} == {
+def test_sampling_is_stated_for_the_neighbours_it_is_proved_for():
+    assert {each.kind for each in EACH if each.adjacency == "add-remove"} >= {
         "subsampled-gaussian",
         "subsampled-laplace",
+        "random-allocation",
     }
-    assert {each.adjacency for each in EACH if each.order == "symmetric"} == {None}
+    assert {each.adjacency for each in EACH if each.order == "symmetric"} <= {None, "replace-one"}
+    assert not any(each.order == "tied" and each.adjacency is None for each in EACH)
 
 
 def test_the_sampled_order_is_the_one_with_the_larger_loss():

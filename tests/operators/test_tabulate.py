@@ -310,3 +310,8 @@ class TestInTheAlgebra:
         assert np.all(p > 0)
         assert np.all(q > 0)
         assert np.all(np.diff(q / p) < 0)
+
+
+def test_a_curve_whose_losses_end_at_the_least_float_has_both_sides():
+    f = to.subsample(to.PureDP(0.00978230275587188) @ to.TotalVariation(1.4354590084168674e-11), 5e-324)
+    assert f.lower(0.3) <= f.bounds(0.3).upper <= f.upper.bounds(0.3).upper

@@ -166,6 +166,22 @@ def test_only_curves_are_drawn(ax, thing, advice):
         to.plot(to.Gaussian(1), thing, ax=ax)
 
 
+@pytest.mark.parametrize("scale", ["linear", "loglog"])
+def test_scores_are_drawn_with_their_band_beside_a_claim(ax, scale):
+    draws = np.random.default_rng(1)
+    audit = to.empirical(draws.normal(size=300), draws.normal(1, 1, 200))
+    to.plot(to.Gaussian(1), audit, ax=ax, scale=scale)
+    x, y = drawn(ax, 1)
+    beta = y if scale == "linear" else 1 - y
+    seen = np.isfinite(beta)
+    assert beta[seen] == pytest.approx(np.asarray(audit.estimate(x))[seen])
+    assert np.all(beta[seen] >= audit.band.lower(x)[seen])
+    assert np.all(beta[seen] <= audit.band.upper.bounds(x).upper[seen] + 1e-12)
+    assert ax.get_legend().get_texts()[1].get_text().startswith("Empirical: 300 null and 200")
+    with pytest.raises(DomainError, match="upper"):
+        to.plot(audit, ax=ax, kind="profile")
+
+
 def test_unknown_scales_and_kinds(ax):
     with pytest.raises(DomainError, match="scale = 'log'"):
         to.plot(to.Gaussian(1), ax=ax, scale="log")

@@ -413,3 +413,16 @@ def test_whole_curves_of_extremes(name: str) -> None:
         return
     alpha = np.array([0.0, 1e-9, 0.25, 0.5, 0.9, 1.0])
     assert np.all(lower.bounds(alpha).lower <= upper.bounds(alpha).upper)
+
+
+@pytest.mark.parametrize("method", [None, "lattice", "exact"])
+@pytest.mark.parametrize("epsilon", [5.131045921365924, 5.135, 5.14, 5.143])
+def test_sums_of_subnormal_masses(epsilon: float, method: str | None) -> None:
+    spec = DiscreteGaussian(7.366937043390201, 1)
+    try:
+        claim = built(spec).bounds.delta(epsilon, method=method)
+    except TradeOffError:
+        return
+    truth = spec.delta(ball(epsilon))
+    assert not claim.lower > truth
+    assert not claim.upper < truth

@@ -4,6 +4,8 @@
 kind                     parameters                                 law of L under P
 ======================== ========================================== ======================================
 ``gaussian``             ``mu``                                     normal laws mu apart
+``gaussian mixtures``    ``means``, ``p``, ``q``: quotients         mixtures of unit normal laws whose
+                                                                    ratio of weights increases
 ``laplace``              ``epsilon``                                Laplace laws epsilon apart
 ``response``, ``rounds`` ``epsilon``; of the second also ``rounds`` randomised response, once or counted
 ``discrete gaussian``    ``sigma``, ``shift``                       integer noise against its shift

@@ -31,8 +31,12 @@ def init(
     rho: float | None = None,
     epsilon: float | None = None,
     delta: float | None = None,
+    order: float | None = None,
+    noise_multiplier: float | None = None,
+    sample_rate: float | None = None,
+    rounds: int | None = None,
 ) -> None:
-    """Make a ledger: give --mu, or --rho, or --epsilon with or without --delta.
+    """Make a ledger: give --mu, or --rho, or --epsilon with --delta or --order or alone, or rounds of DP-SGD.
 
     Parameters
     ----------
@@ -43,29 +47,44 @@ def init(
     rho
         Budget of zero-concentrated differential privacy: rho adds up.
     epsilon
-        Loss of the whole in nats: with --delta through zCDP, without it by adding up pure losses.
+        Loss of the whole in nats: with --delta through zCDP, alone by adding up pure losses; with --order
+        the Renyi divergence of that order, which knows sampling.
     delta
         Failure probability of the whole.
+    order
+        Order of a Renyi divergence, above 1.
+    noise_multiplier, sample_rate, rounds
+        Of DP-SGD with so many rounds, composed exactly: spend them with --kind subsampled-gaussian.
     """
     from tradeoff.filters import Ledger
 
-    ledger = Ledger.create(file, _filter(mu, rho, epsilon, delta))
+    sampled = noise_multiplier, sample_rate, rounds
+    ledger = Ledger.create(file, _filter((mu, rho, epsilon, delta, order), sampled))
     _say(f"{file}: {_told(ledger.entries()[0])}")
 
 
-def _filter(mu: float | None, rho: float | None, epsilon: float | None, delta: float | None) -> Filter:
+def _filter(
+    budget: tuple[float | None, ...], sampled: tuple[float | None, float | None, int | None]
+) -> Filter:
     from tradeoff import filters
 
-    match (mu, rho, epsilon, delta):
-        case (float(), None, None, None):
+    match (*budget, *sampled):
+        case (float(mu), None, None, None, None, None, None, None):
             return filters.GDPFilter(mu)
-        case (None, float(), None, None):
+        case (None, float(rho), None, None, None, None, None, None):
             return filters.RhoFilter(rho)
-        case (None, None, float(), None):
+        case (None, None, float(epsilon), None, None, None, None, None):
             return filters.PureDPFilter(epsilon)
-        case (None, None, float(), float()):
+        case (None, None, float(epsilon), float(delta), None, None, None, None):
             return filters.ZCDPFilter(epsilon, delta)
-    raise DomainError("a ledger has one budget: give --mu, or --rho, or --epsilon, or --epsilon and --delta")
+        case (None, None, float(epsilon), None, float(order), None, None, None):
+            return filters.RenyiFilter(order, epsilon)
+        case (None, None, None, None, None, float(noise), float(rate), int(rounds)):
+            return filters.SampledFilter(noise, rate, rounds)
+    raise DomainError(
+        "a ledger has one budget: give --mu, or --rho, or --epsilon, or --epsilon and --delta, "
+        "or --epsilon and --order, or --noise-multiplier, --sample-rate and --rounds"
+    )
 
 
 @app.command

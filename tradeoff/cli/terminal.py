@@ -51,6 +51,8 @@ def show(content: PlanFile, answers: Answers, figure: Path | None) -> None:
     console.print(_answered(answers))
     note = f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."
     console.print(note, style="dim")
+    for each in answers.assumptions:
+        console.print(f"Assumes: {plain(each)}", style="dim", soft_wrap=True, markup=False)
     if figure is not None:
         console.print(f"Plot written to {plain(figure)}", style="dim", soft_wrap=True, markup=False)
 

@@ -14,7 +14,7 @@ from tradeoff.composition.budget import Question
 from tradeoff.composition.engine import Engine
 from tradeoff.composition.lattice.table import ProfileTable
 from tradeoff.intervals.bounds import Pair
-from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
+from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Index
 from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.discrete import AtomicLaw, merged
 from tradeoff.loss.law import NO_ATOMS, Atoms, LossLaw, lost_mass
@@ -200,7 +200,7 @@ def beta(law: AtomicLaw, q_plus: float, alpha: Array) -> Pair:
     beside = np.where(near_one, rest >= left[k + 1] - moved, alpha <= above.value[k + 1] + moved)
     steep = law.loss[np.where(beside, np.minimum(k + 1, last), k)]
     along = np.where(steep > _STEEPEST, 1.0, np.exp(np.minimum(steep, _STEEPEST)) * moved)
-    error = np.where(small, rejected_off, kept_off) + along + law.lost + TINY
+    error = np.where(small, rejected_off, kept_off) + along + law.lost + SUBNORMAL
     return np.maximum(value - error, 0.0), value + error
 
 
@@ -225,8 +225,9 @@ def profile(law: AtomicLaw, q_plus: float) -> ProfileTable:
     # Losses known to ``shift`` move the nodes and, through the gaps, the values.
     shift = float(np.max(law.loss_error)) + 8 * UNIT * (1 + float(np.max(np.abs(loss))))
     grow = math.exp(2 * shift) - 1
-    upper = np.minimum((delta + off) * (1 + grow) + q_plus * (1 + 16 * UNIT) + law.lost + TINY, 1.0)
+    upper = np.minimum((delta + off) * (1 + grow) + q_plus * (1 + 16 * UNIT) + law.lost + SUBNORMAL, 1.0)
     lower = np.maximum(delta - off, 0.0) * (1 - grow) + q_plus * (1 - 16 * UNIT)
+    lower = np.maximum(lower - SUBNORMAL, 0.0)
 
     def fenced(at: Array) -> Array:
         return np.concatenate([[loss[0] - _FAR], at, [loss[-1] + _FAR]])

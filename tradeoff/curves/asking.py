@@ -20,8 +20,8 @@ from tradeoff.composition.options import (
 )
 from tradeoff.curves.parameters import Number, Numbers, count, number, reals
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain, shown
-from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.functions import clip
+from tradeoff.intervals.bounds import Bounds, Pair, held
+from tradeoff.intervals.functions import clip, log, log1p
 from tradeoff.intervals.rounding import Array
 
 if TYPE_CHECKING:
@@ -101,6 +101,43 @@ class Certified:
     def epsilon(self, delta: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
         """Bound epsilon(delta)."""
         return self._ask("delta", delta, (0.0, 1.0), tol, how, certified_epsilon)
+
+    def renyi(self, order: Number) -> Bounds[float]:
+        """Bound the Renyi divergence D_a(P || Q) of order a in (0, inf], in nats."""
+        from tradeoff.operators.renyi import renyi
+
+        self._curve.require_numbers()
+        return renyi(self._curve, number("order", order, 0, open_low=True))
+
+    def divergence(self, function: str | Callable[[float], float]) -> Bounds[float]:
+        """Bound the F-divergence int F(dP/dQ) dQ, of a name or of a convex function."""
+        from tradeoff.operators.divergence import divergence
+
+        self._curve.require_numbers()
+        return divergence(self._curve, function)
+
+    @overload
+    def bayes_risk(self, prior: Number) -> Bounds[float]: ...
+    @overload
+    def bayes_risk(self, prior: Numbers) -> Bounds[Array]: ...
+    def bayes_risk(self, prior: Number | Numbers) -> Bounds:
+        """Bound min over alpha of prior alpha + (1 - prior) f(alpha).
+
+        It is (1 - prior)(1 - delta(log(prior/(1 - prior)))), as sup 1 - f - s alpha = delta(log s) (Dong,
+        Roth, Su 2022, Proposition 2.12), and below 1/2 the same of f^-1, where no 1 - delta cancels.
+        """
+        p = reals("prior", prior)
+        if not np.all((p >= 0) & (p <= 1)):
+            raise domain("prior", prior, "[0, 1]", "give the probability of the null hypothesis")
+        less = np.minimum(p, 1 - p)  # to the last bit
+        odds = log1p(-less) - log(less)
+        low, high = np.zeros(p.shape), np.zeros(p.shape)
+        for curve, chosen in ((self._curve, p >= 0.5), (self._curve.inverse(), p < 0.5)):
+            if chosen.any():
+                ends = [np.asarray(end)[chosen] for end in odds]
+                delta = Bounds(curve.bounds.delta(ends[1]).lower, curve.bounds.delta(ends[0]).upper)
+                low[chosen], high[chosen] = clip((1 - delta) * less[chosen], 0.0, 1.0)
+        return held(low, high)
 
     @staticmethod
     def _limits(how: How) -> QueryOptions:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
@@ -152,10 +152,68 @@ class TradeOff(Hooks):
         """
         return self.bounds.epsilon(delta, tol=tol, **how).upper
 
+    @overload
+    def bayes_risk(self, prior: Number) -> float: ...
+    @overload
+    def bayes_risk(self, prior: Numbers) -> Array: ...
+    def bayes_risk(self, prior: Number | Numbers) -> float | Array:
+        """Least error of a test whose null hypothesis has the probability ``prior``: a lower bound.
+
+        It is min over alpha of prior alpha + (1 - prior) f(alpha), shaped like ``prior``, which is in [0, 1].
+
+        >>> import tradeoff as to
+        >>> round(to.Gaussian(1).bayes_risk(0.5), 6), to.PureDP(1).bayes_risk([0, 1]).tolist()
+        (0.308538, [0.0, 0.0])
+        """
+        return self.bounds.bayes_risk(prior).lower
+
     @property
     def bounds(self) -> Certified:
         """Ask the same questions for both sides."""
         return Certified(self)
+
+    def renyi(self, order: float) -> float:
+        """Renyi divergence D_a(P || Q) of the pair behind f = T(P, Q), in nats: an upper bound.
+
+        Parameters
+        ----------
+        order
+            In (0, inf]; 1 is KL(P || Q), inf the largest log dP/dQ.
+
+        Returns
+        -------
+        float
+            Infinite where P has mass that Q has not (a >= 1), or no bound is known. delta(eps) follows the
+            other direction, D_a(Q || P), which is ``(~f).renyi(a)``.
+
+        Examples
+        --------
+        >>> from tradeoff import Gaussian, subsample
+        >>> step = subsample(Gaussian(1), 0.01)
+        >>> round(step.renyi(64), 9), round((~step).renyi(64), 9)
+        (0.002615663, 27.321731875)
+        """
+        return self.bounds.renyi(order).upper
+
+    def divergence(self, function: str | Callable[[float], float]) -> float:
+        """F-divergence D_F(P || Q) = int F(dP/dQ) dQ of the pair behind f = T(P, Q): an upper bound.
+
+        Parameters
+        ----------
+        function
+            ``"kl"`` (F(t) = t log t), ``"chi2"`` ((t - 1)^2), ``"hellinger"`` ((sqrt(t) - 1)^2/2, the squared
+            distance), ``"total-variation"`` (|t - 1|/2), or a convex function of t >= 0, t from 0.0 on.
+
+        Returns
+        -------
+        float
+            ``(~f).divergence(F)`` is D_F(Q || P).
+
+        >>> from tradeoff import Gaussian
+        >>> round(Gaussian(1).divergence("chi2"), 9)
+        1.718281828
+        """
+        return self.bounds.divergence(function).upper
 
     def explain(
         self,
@@ -295,13 +353,13 @@ class TradeOff(Hooks):
             return self._whole
         from tradeoff.operators.tabulate import tabulate
 
-        return tabulate(self, alphas)
+        return tabulate(self, alphas).assuming(self.assumptions)
 
     @property
     def _whole(self) -> Tabulated:
         """The whole curves, made once for each way of answering, which inner questions inherit."""
         self.require_numbers()
-        return self._wholes.of(query_options().choices, self._tabulated)
+        return self._wholes.of(query_options().choices, lambda: self._tabulated().assuming(self.assumptions))
 
     @cached_property
     def _wholes(self) -> Cache[Tabulated]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import gathered
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import SymbolError
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -61,6 +62,10 @@ class Derived(TradeOff):
     @property
     def free_symbols(self) -> frozenset[Any]:
         return frozenset().union(*(operand.free_symbols for operand in self.operands))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return gathered(self.operands)
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         """Return the operator on changed operands and parameters, built anew: it may be another curve."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -133,11 +134,14 @@ class Hooks(ABC):
     def kl(self) -> Value:
         """Kullback-Leibler divergence KL(P || Q), in nats."""
         raise NoClosedForm(
-            f"no closed form of the divergence of {self!r} is known; ask limits.kl, or law.mean"
+            f"no closed form of the divergence of {self!r} is known; ask renyi(1), limits.kl, or law.mean"
         )
 
-    def renyi(self, order: float) -> Value:
-        """Renyi divergence of the given order, in nats."""
+    def renyi_bounds(self, order: float) -> Bounds:
+        """Bound the Renyi divergence D_a(P || Q), a in (0, inf), in nats, where there is a closed form.
+
+        Elsewhere the law of L answers, or the curves below and above.
+        """
         raise NoClosedForm(f"no closed form of the divergences of {self!r} is known; order = {shown(order)}")
 
     def loss_law(self) -> LossLaw:
@@ -147,6 +151,11 @@ class Hooks(ABC):
     def power_law(self, n: int) -> LossLaw | None:
         """Return the exact law of L of the n-fold product where there is one; else the engines compose."""
         return None
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """Sentences on which the numbers rest without proof; empty where everything is proved."""
+        return ()
 
     @property
     def free_symbols(self) -> frozenset[Any]:
@@ -173,6 +182,17 @@ class Hooks(ABC):
             for name, value in vars(kind).items()
             if isinstance(value, cached_property)
         }
+
+
+def gathered(parts: Iterable[Hooks]) -> tuple[str, ...]:
+    """Return the assumptions of all parts, each once, in their order."""
+    return tuple(dict.fromkeys(sentence for part in parts for sentence in part.assumptions))
+
+
+def assuming(assumptions: Sequence[str]) -> str:
+    """Return what is printed behind a curve that rests on assumptions."""
+    count = len(assumptions)
+    return f" (assumes {count} thing{'s' if count > 1 else ''}: see .assumptions)" if count else ""
 
 
 def rounded_down(sup_loss: float) -> float:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.hooks import assuming
 from tradeoff.curves.parameters import Number, count, number
-from tradeoff.curves.vertices import canonical, checked, entries, listed
+from tradeoff.curves.vertices import canonical, checked, lowest, read, scattered
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.differences import log_ratio
@@ -68,14 +69,11 @@ class PiecewiseLinear(TradeOff):
     Fraction(1, 3)
     """
 
+    assumptions: tuple[str, ...] = ()
+
     def __init__(self, alpha: Iterable[Number], beta: Iterable[Number]) -> None:
-        given = {"alpha": listed("alpha", alpha), "beta": listed("beta", beta)}
-        every = [v for values in given.values() for v in values]
-        in_fractions = all(isinstance(v, Fraction | int) and not isinstance(v, bool) for v in every)
-        self.exact = in_fractions and any(isinstance(v, Fraction) for v in every)
-        vertices = checked(
-            *(entries(v, name, exact=self.exact) for name, v in given.items()), exact=self.exact
-        )
+        x, y, self.exact = read(alpha, beta)
+        vertices = checked(x, y, exact=self.exact)
         if self.exact:
             self.alpha, self.beta = canonical(*vertices)
         else:  # convex to the last bit, and no vertex above 1 - alpha by a rounding
@@ -109,11 +107,54 @@ class PiecewiseLinear(TradeOff):
         return cls.of_checked(x, y, rests, exact=False)
 
     @classmethod
-    def of_checked(cls, alpha: Any, beta: Any, rests: tuple[Any, Any], *, exact: bool) -> PiecewiseLinear:
-        """Return a curve whose vertices have been checked before."""
+    def of_checked(
+        cls, alpha: Any, beta: Any, rests: tuple[Any, Any] | None = None, *, exact: bool
+    ) -> PiecewiseLinear:
+        """Return a curve whose vertices have been checked before; of fractions, the rests follow."""
         curve = cls.__new__(cls)
-        curve.exact, curve.alpha, curve.beta, curve.complements = exact, alpha, beta, rests
+        curve.exact, curve.alpha, curve.beta = exact, alpha, beta
+        if rests is not None:
+            curve.complements = rests
         return curve
+
+    def assuming(self, *assumptions: str) -> PiecewiseLinear:
+        """Return the same curve, said to rest on more assumptions."""
+        if (every := tuple(dict.fromkeys((*self.assumptions, *assumptions)))) == self.assumptions:
+            return self
+        curve = self.of_checked(self.alpha, self.beta, self.complements, exact=self.exact)
+        curve.assumptions = every
+        return curve
+
+    @classmethod
+    def hull(cls, alpha: Iterable[Number], beta: Iterable[Number]) -> PiecewiseLinear:
+        """Lower convex hull of tests with errors (alpha, beta), such as a measured ROC.
+
+        Parameters
+        ----------
+        alpha, beta
+            Type I and type II errors (false-positive and false-negative rates), in any order.
+
+        Returns
+        -------
+        PiecewiseLinear
+            The greatest curve below the points and 1 - alpha: a mechanism's is no higher, maybe lower.
+
+        Raises
+        ------
+        CurveError
+            If the lists differ in length, or hold NaN or a number outside [0, 1].
+
+        Examples
+        --------
+        >>> from fractions import Fraction as F
+        >>> PiecewiseLinear.hull([F(1, 2), F(1, 4), F(1, 3)], [F(1, 4), F(1, 2), F(2, 3)])
+        PL[(0, 1), (1/4, 1/2), (1/2, 1/4), (1, 0)]
+        """
+        x, y, exact = scattered(alpha, beta)
+        if exact:
+            return cls.of_checked(*lowest(x, y), exact=True)
+        points = zip(map(whole, x.tolist()), map(whole, y.tolist()), strict=True)
+        return cls.of_wholes(*zip(*hull([*points, (0, ONE), (ONE, 0)]), strict=True))
 
     @property
     def symmetric(self) -> bool:
@@ -164,7 +205,8 @@ class PiecewiseLinear(TradeOff):
 
     def rational(self) -> PiecewiseLinear:
         """Return the same curve with fractions for vertices, which every operation keeps exact."""
-        return self if self.exact else PiecewiseLinear(*zip(*self.vertices, strict=True))
+        points = zip(*self.vertices, strict=True)
+        return self if self.exact else PiecewiseLinear(*points).assuming(*self.assumptions)
 
     @classmethod
     def _remembered(cls) -> set[str]:
@@ -250,11 +292,13 @@ class PiecewiseLinear(TradeOff):
 
     def inverse(self) -> PiecewiseLinear:
         rest, power = self.complements
-        return self.of_checked(self.beta[::-1], self.alpha[::-1], (power[::-1], rest[::-1]), exact=self.exact)
+        turned = self.beta[::-1], self.alpha[::-1], (power[::-1], rest[::-1])
+        return self.of_checked(*turned, exact=self.exact).assuming(*self.assumptions)
 
     def floats(self) -> PiecewiseLinear:
         """Return the same curve in floats (vertices rounded; violations below 1e-12 repaired downwards)."""
-        return PiecewiseLinear(*(v.tolist() for v in self.points[:2])) if self.exact else self
+        points = (v.tolist() for v in self.points[:2])
+        return PiecewiseLinear(*points).assuming(*self.assumptions) if self.exact else self
 
     def atoms(self) -> tuple[Any, Any]:
         """Return the P- and Q-masses of the segments, by decreasing ratio, from the small numbers."""
@@ -281,7 +325,7 @@ class PiecewiseLinear(TradeOff):
         result = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
         for _ in range(k):
             result = result._after(self)
-        return result
+        return result.assuming(*self.assumptions)
 
     @property
     def bits(self) -> int:
@@ -319,7 +363,7 @@ class PiecewiseLinear(TradeOff):
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, PiecewiseLinear)
-            and self.exact == other.exact
+            and (self.exact, self.assumptions) == (other.exact, other.assumptions)
             and len(self.alpha) == len(other.alpha)
             and bool(np.all(self.alpha == other.alpha) and np.all(self.beta == other.beta))
             and all(
@@ -338,7 +382,8 @@ class PiecewiseLinear(TradeOff):
             for a, b in zip(self.alpha, self.beta, strict=True)
         ]
         shown = pairs if len(pairs) <= 6 else [*pairs[:3], f"... {len(pairs) - 5} more ...", *pairs[-2:]]
-        return f"PL[{', '.join(shown)}]{'' if self.symmetric else ' (one order)'}"
+        order = "" if self.symmetric else " (one order)"
+        return f"PL[{', '.join(shown)}]{order}{assuming(self.assumptions)}"
 
 
 def capped(size: int) -> None:

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from tradeoff.curves.hooks import gathered
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, capped
 from tradeoff.intervals.hull import lower_hull
 
@@ -22,7 +23,7 @@ def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
         np.append(0 * start, np.cumsum(mass_p[order])),
         start - np.append(0 * start, np.cumsum(mass_q[order])),
     )
-    return PiecewiseLinear(alpha.tolist(), beta.tolist())
+    return PiecewiseLinear(alpha.tolist(), beta.tolist()).assuming(*gathered((f, g)))
 
 
 def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -> PiecewiseLinear | None:
@@ -47,7 +48,7 @@ def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> Piece
     alpha = np.unique(np.concatenate([alpha, crossing]))
     first, second = (np.array([curve.at(a) for a in alpha], dtype=alpha.dtype) for curve in (one, two))
     points = (alpha, np.maximum(first, second)) if largest else lower_hull(alpha, np.minimum(first, second))
-    return _as_given(PiecewiseLinear(*(v.tolist() for v in points)), f, g)
+    return _as_given(PiecewiseLinear(*(v.tolist() for v in points)), f, g).assuming(*gathered((f, g)))
 
 
 def _as_given(result: PiecewiseLinear, *sources: PiecewiseLinear) -> PiecewiseLinear:

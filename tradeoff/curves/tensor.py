@@ -17,6 +17,7 @@ from tradeoff.composition.cache import Cache
 from tradeoff.composition.options import query_options
 from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
 from tradeoff.curves.contract import CHOICES, TradeOff
+from tradeoff.curves.hooks import gathered
 from tradeoff.curves.parameters import Value, is_symbol
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, total, whole
@@ -92,6 +93,10 @@ class Tensor(TradeOff):
     @property
     def free_symbols(self) -> frozenset[Any]:
         return frozenset().union(*(factor.free_symbols for factor in self.factors))
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return gathered(self.factors)
 
     @property
     def _sides(self) -> tuple[Composition, Composition]:
@@ -197,10 +202,6 @@ class Tensor(TradeOff):
     def kl(self) -> Value:
         """Kullback-Leibler divergence KL(P || Q): the sum over the factors, in nats."""
         return _total(n * factor.kl() for factor, n in self.factors.items())
-
-    def renyi(self, order: float) -> Value:
-        """Renyi divergence of the given order: the sum over the factors, in nats."""
-        return _total(n * factor.renyi(order) for factor, n in self.factors.items())
 
     def loss_law(self) -> LossLaw:
         if len(self.factors) == 1:

@@ -38,6 +38,28 @@ def entries(values: list[Any], name: str, *, exact: bool) -> Any:
     return array
 
 
+def read(alpha: Any, beta: Any) -> tuple[Any, Any, bool]:
+    """Return the coordinates as arrays, and whether they are fractions."""
+    given = {"alpha": listed("alpha", alpha), "beta": listed("beta", beta)}
+    every = [v for values in given.values() for v in values]
+    in_fractions = all(isinstance(v, Fraction | int) and not isinstance(v, bool) for v in every)
+    exact = in_fractions and any(isinstance(v, Fraction) for v in every)
+    x, y = (entries(v, name, exact=exact) for name, v in given.items())
+    return x, y, exact
+
+
+def scattered(alpha: Any, beta: Any) -> tuple[Any, Any, bool]:
+    """Return the coordinates of points in any order, checked one by one."""
+    x, y, exact = read(alpha, beta)
+    if len(x) != len(y):
+        raise CurveError(f"alpha and beta need the same length, not {len(x)} and {len(y)}")
+    for name, values in (("alpha", x), ("beta", y)):
+        wrong = np.flatnonzero((values < 0) | (values > 1))
+        if len(wrong):
+            raise CurveError(f"{name}[{wrong[0]}] = {_told(values[wrong[0]])} is outside [0, 1]")
+    return x, y, exact
+
+
 def checked(alpha: Any, beta: Any, *, exact: bool) -> tuple[Any, Any]:
     """Check every property of a trade-off function; say which fails and where."""
     if len(alpha) != len(beta) or len(alpha) == 0:
@@ -104,6 +126,14 @@ def _interpolate(at: Any, x: Any, y: Any) -> Any:
     k = np.clip(np.searchsorted(x, at, side="right"), 1, len(x) - 1)
     value = y[k - 1] + (y[k] - y[k - 1]) * (at - x[k - 1]) / (x[k] - x[k - 1])
     return np.where(at > x[-1], y[-1], value)
+
+
+def lowest(alpha: Any, beta: Any) -> tuple[Any, Any]:
+    """Return the vertices of the greatest convex curve below points in fractions and 1 - alpha."""
+    ends = [(Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))]
+    points = sorted([*zip(alpha, np.minimum(beta, 1 - alpha), strict=True), *ends])
+    x, y = (np.array(side, dtype=object) for side in zip(*points, strict=True))
+    return canonical(*lower_hull(x, y))
 
 
 def canonical(alpha: Any, beta: Any) -> tuple[Any, Any]:

@@ -121,9 +121,12 @@ class Gaussian(SymmetricFamily):
         return self.mu * self.mu / 2
 
     def renyi(self, order: float) -> Value:
-        """Renyi divergence of the given order, order mu^2/2, in nats."""
-        order = real("order", order, 0, open_low=True)
-        return order * (self.mu * self.mu / 2) if self.mu != 0 else 0.0
+        """Return the Renyi divergence, with symbols as the formula order mu^2/2, in nats."""
+        return order * self.mu**2 / 2 if self.free_symbols else super().renyi(order)
+
+    def renyi_bounds(self, order: float) -> Bounds:
+        """Bound the Renyi divergence of the given order, order mu^2/2, in nats."""
+        return Bounds.of(order) * self.mu * self.mu / 2
 
     @property
     def free_symbols(self) -> frozenset[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -10,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Parameter, Value, count, number, real
+from tradeoff.curves.parameters import Parameter, Value, count, real
 from tradeoff.families._symmetric import SymmetricFamily, grown, numeric, symbols_of, written
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair, held
-from tradeoff.intervals.functions import clip, exp, expm1, log, meet, minimum, rational, where
+from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, meet, minimum, rational, where
+from tradeoff.intervals.remainder import raised
 from tradeoff.intervals.rounding import Array, around
 from tradeoff.loss.laplace import LaplaceLaw
 
@@ -103,13 +103,21 @@ class Laplace(SymmetricFamily):
         """Kullback-Leibler divergence KL(P || Q) = eps - 1 + e^-eps, in nats."""
         return self.epsilon_0 + np.expm1(-self.epsilon_0)
 
-    def renyi(self, order: float) -> float:
-        """Renyi divergence of order a > 1, in nats (Mironov 2017)."""
-        a, e = number("order", order, 1, open_low=True), numeric(self, self.epsilon_0)
-        # log[a/(2a-1) e^((a-1) eps) + (a-1)/(2a-1) e^(-a eps)]/(a-1), whose bracket is
-        # e^((a-1) eps) [1 + share (e^(-(2a-1) eps) - 1)]
-        share = (1 - 1 / a) / (2 - 1 / a)
-        return e + math.log1p(share * math.expm1(-(2 * a - 1) * e)) / (a - 1) if e else 0.0
+    def renyi_bounds(self, order: float) -> Bounds:
+        """Bound the Renyi divergence of order a >= 1, in nats (Mironov 2017, Proposition 6).
+
+        With k = a - 1 it is log[a e^(k eps) + k e^(-a eps)]/(2a-1))/k; the bracket is 1 + [a A(k eps) + k
+        A(-a eps)]/(2a-1), A(x) = e^x - 1 - x, and e^(k eps) [1 + k (e^(-(2a-1) eps) - 1)/(2a-1)].
+        """
+        if order < 1:
+            return super().renyi_bounds(order)
+        a, e, nothing = Bounds.of(order), Bounds.of(self.epsilon_0), Bounds(0.0, 0.0)
+        k = a - 1
+        if order == 1:
+            return raised(nothing, -e)
+        near = log1p((a * raised(nothing, k * e) + k * raised(nothing, -a * e)) / (2 * a - 1)) / k
+        far = e + log1p(k / (2 * a - 1) * expm1(-(2 * a - 1) * e)) / k
+        return meet(near, far)
 
     @property
     def free_symbols(self) -> frozenset[Any]:

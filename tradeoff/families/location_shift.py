@@ -1,26 +1,32 @@
-"""Shifts of log-concave laws: f(alpha) = F(F^-1(1 - alpha) - theta)."""
+"""Shifts of one law: f = T(X, X + theta), in closed form, in analysis, or from the tails that SciPy knows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Number, real
-from tradeoff.errors import DomainError, NoClosedForm, shown
+from tradeoff.curves.parameters import MOST, Number, count, real
+from tradeoff.errors import DomainError
+from tradeoff.families.frozen import Arguments, Frozen, identify, looked_at
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
+from tradeoff.families.line_pair import LinePair
+from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Pair
+from tradeoff.intervals.functions import rational
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss import log_concave
+from tradeoff.loss.breaks import law_of
 from tradeoff.loss.law import LossLaw
 from tradeoff.loss.shifted import Shape, ShiftLaw
-from tradeoff.loss.tails import AssumedLaw
 
 _MAX_POWER = 100.0
 """Power of a generalised normal law up to which its density is known to stated accuracy."""
@@ -31,8 +37,8 @@ _MAX_SHIFT = 500.0
 _MIRRORED = {"gumbel_r": "gumbel_l", "gumbel_l": "gumbel_r"}
 """Laws whose other order is the shift of another law."""
 
-_SYMMETRIC = {"norm", "laplace", "logistic", "hypsecant", "gennorm"}
-"""Laws whose shifts are the same in both orders."""
+_SYMMETRIC = {"logistic", "hypsecant", "gennorm"}
+"""Analysed laws whose shifts are the same in both orders."""
 
 _SHAPES: dict[str, Callable[[float], Shape]] = {
     "logistic": log_concave.Logistic,
@@ -42,113 +48,171 @@ _SHAPES: dict[str, Callable[[float], Shape]] = {
 }
 """Laws with an analysed quadrature."""
 
+_CLOSED: dict[str, Callable[[float], TradeOff]] = {
+    "norm": Gaussian,
+    "laplace": Laplace,
+    "uniform": lambda share: TotalVariation(min(share, 1.0)),
+}
+"""Laws whose shifts have closed forms, by the shift over the scale."""
+
+
+class _Known(NamedTuple):
+    """What is proved of a law: for which shapes, for which of them the two orders agree, where L turns."""
+
+    holds: Callable[[Mapping[str, float]], bool] = lambda _: True
+    symmetric: Callable[[Mapping[str, float]], bool] = lambda _: False
+    turns: Callable[[Mapping[str, float], float], tuple[float, ...]] = lambda _, __: ()
+
+
+def _of_t(law: Mapping[str, float], shift: float) -> tuple[float, ...]:
+    """Return where (df + x^2)/(df + (x - shift)^2) is largest and least: x^2 - shift x = df."""
+    scale = law["scale"]
+    theta, df = shift / scale, law.get("df", 1.0)
+    root = math.hypot(theta, 2 * math.sqrt(df))
+    return scale * (theta - root) / 2, scale * (theta + root) / 2
+
+
+_TAILS = {
+    "expon": _Known(),
+    "halfnorm": _Known(),
+    "truncexpon": _Known(),
+    "semicircular": _Known(symmetric=lambda _: True),
+    "truncnorm": _Known(symmetric=lambda law: law["a"] == -law["b"]),
+    "triang": _Known(symmetric=lambda law: law["c"] == 0.5),
+    "gamma": _Known(lambda law: law["a"] >= 1),
+    "beta": _Known(lambda law: min(law["a"], law["b"]) >= 1, lambda law: law["a"] == law["b"]),
+    "cauchy": _Known(symmetric=lambda _: True, turns=_of_t),
+    "t": _Known(symmetric=lambda _: True, turns=_of_t),
+}
+"""Laws of which SciPy's tails are taken: log-concave ones, and two that turn at known points."""
+
 _HEAVY = {
-    *("t", "cauchy", "skewcauchy", "foldcauchy", "halfcauchy", "levy", "levy_l", "levy_stable"),
+    *("skewcauchy", "foldcauchy", "halfcauchy", "levy", "levy_l", "levy_stable"),
     *("pareto", "lomax", "lognorm", "nct", "burr", "burr12", "fisk"),
 }
 """Laws with tails too heavy to be log-concave: nobody's word makes them so."""
 
 
-class LocationShift(TradeOff):
-    """Testing X against X + theta for a log-concave law of X: f(alpha) = F(F^-1(1 - alpha) - theta).
+def LocationShift(  # noqa: N802 - written as the family it is a member of
+    distribution: Any, shift: Number, *, assume_log_concave: bool = False
+) -> TradeOff:
+    """Curve of X against X + theta: f(alpha) = F(F^-1(1 - alpha) - theta) where X is log-concave.
 
     Parameters
     ----------
     distribution
-        Frozen distribution of ``scipy.stats``: norm, laplace, logistic, hypsecant, gumbel_r, gumbel_l, or
-        gennorm with 1 <= beta <= 100; any location and scale.
+        Frozen distribution of ``scipy.stats``, of any location and scale. norm, laplace and uniform are
+        Gaussian, Laplace and TotalVariation, their parameter rounded up; logistic, hypsecant, gumbel_r,
+        gumbel_l and gennorm with 1 <= beta <= 100 are proved; of expon, halfnorm, truncexpon, semicircular,
+        truncnorm, triang, gamma with a >= 1, beta with a, b >= 1, t and cauchy SciPy's tails are taken, as
+        ``assumptions`` of the curve say.
     shift
-        Real number in the unit of the distribution, at most 500 scales. A negative shift is the other order.
+        Real number in the unit of the distribution, for proved laws at most 500 scales. A negative shift is
+        the other order.
     assume_log_concave
-        Take another continuous distribution on the whole line, on the caller's word that its density is
-        log-concave and its cdf, sf and logpdf are accurate to 1e-12.
+        Take another continuous distribution, on the caller's word that its density is log-concave.
+
+    Returns
+    -------
+    TradeOff
+        The curve. It holds for every smaller shift in the same direction too (see Notes).
 
     Raises
     ------
     DomainError
-        If the law is not known to be log-concave. For heavy tails, Student t or Cauchy, the likelihood ratio
-        is not monotone, and a mechanism's guarantee is the hull of the infimum over all |shift| <= Delta, not
-        this curve.
+        If of the law neither log-concavity is known nor where its likelihood ratio turns.
 
     Notes
     -----
-    The loss increases along the line when the density is log-concave, so thresholds are optimal
-    (Neyman-Pearson). Computed by quadrature of the density: bounds are about 1e-12 apart, relative, in both
-    tails of the profile.
+    Where the density is log-concave the loss increases along the line, so that thresholds are optimal
+    (Neyman-Pearson). For proved laws bounds are about 1e-12 apart, relative, in both tails of the profile.
+
+    Smaller shifts lose less, for every density that rises up to a mode and falls after it, Student's among
+    them: in delta(eps) = int (p(u) - e^eps p(u + s))_+ du, eps >= 0, the mode at 0, no integrand falls as
+    s > 0 grows. Where u + s >= 0, p(u + s) falls; where u + s < 0, p(u + s) >= p(u), and the integrand is 0.
+    The same holds for the mirror image, which is the other order.
 
     Examples
     --------
-    >>> import scipy.stats
-    >>> from tradeoff import LocationShift
-    >>> f = LocationShift(scipy.stats.logistic(scale=2), 1)
+    >>> import scipy.stats as st
+    >>> LocationShift(st.norm(scale=2), 1), LocationShift(st.uniform(0, 4), 1)
+    (G_{0.5}, f_{0,0.25})
+    >>> f = LocationShift(st.logistic(scale=2), 1)
     >>> f, round(f(0.25), 6), round(f.delta(0.25), 6)
     (logistic(scale=2) + 1, 0.645339, 0.03509)
+    >>> LocationShift(st.cauchy(), 1)
+    cauchy + 1 (assumes 1 thing: see .assumptions)
     """
+    name, arguments = identify(distribution)
+    moved = real("shift", shift, -np.inf, np.inf, open_low=True, open_high=True)
+    if isinstance(moved, float) is False:
+        raise DomainError(f"shift = {shift!r} is symbolic; a shifted law of scipy.stats takes numbers")
+    values = dict(arguments)
+    if moved == 0:
+        return Identity()
+    closed = _CLOSED.get("laplace" if name == "gennorm" and values["beta"] == 1 else name)
+    if closed is not None:
+        return closed(float(rational(Fraction(abs(moved)) / Fraction(values["scale"])).upper))
+    if name in {*_SHAPES, "gennorm"}:
+        return LogConcaveShift(name, arguments, moved)
+    return _by_tails(distribution, moved, allowed=assume_log_concave)
 
-    def __init__(self, distribution: Any, shift: Number, *, assume_log_concave: bool = False) -> None:
-        self.distribution, self.name, self.arguments = distribution, *_identify(distribution)
-        self.shift = real("shift", shift, -np.inf, np.inf, open_low=True, open_high=True)
-        if isinstance(self.shift, float) is False:
-            raise DomainError(f"shift = {shift!r} is symbolic; a shifted law of scipy.stats takes numbers")
-        self.assumed = self.name not in _SYMMETRIC | set(_SHAPES)
-        if self.assumed:
-            _refuse(distribution, self.name, allowed=assume_log_concave)
-        self.scale = dict(self.arguments)["scale"]
-        self.theta = abs(self.shift) / self.scale
-        self._exact_theta = Fraction(self.theta) * Fraction(self.scale) == Fraction(abs(self.shift))
-        if self.name == "gennorm":
-            real("beta", dict(self.arguments)["beta"], 1, _MAX_POWER)
-        if self._known is None and not self.assumed:
-            reach = 4 * getattr(self._shape, "reach", _MAX_SHIFT)
-            real("shift/scale", self.theta, 0, min(_MAX_SHIFT, reach))
+
+def is_known(name: str) -> bool:
+    """Whether shifts of a law of this name need nobody's word."""
+    return name in _CLOSED or name in _SHAPES or name == "gennorm" or name in _TAILS
+
+
+def _by_tails(distribution: Any, shift: float, *, allowed: bool) -> TradeOff:
+    """Return the curve of a law of which SciPy's tails are taken."""
+    p = Frozen(distribution).shifted(0.0)
+    q, values = p.shifted(shift), dict(p.arguments)
+    known = _TAILS.get(p.name)
+    words: tuple[str, ...] = ()
+    if known is None or not known.holds(values):
+        _refuse(p, allowed=allowed)
+        known, words = _Known(), (f"The density of {p} is log-concave.",)
+    if not p.support[0] < p.support[1]:
+        raise DomainError(f"{p} is no law: its support is {p.support}; give shapes in their range")
+    turns = known.turns(values, shift)
+    found = law_of(p, q, looked_at(p, q), (*p.support, *q.support), turns)
+    law = replace(found.law, bounded=bool(turns))
+    told = f"{p} {'-' if shift < 0 else '+'} {abs(shift):.6g}"
+    symmetric = known.symmetric(values)
+    key = ("shift", p.key, abs(shift) if symmetric else shift)
+    return LinePair(law, told, key, (*words, p.trust), symmetric=symmetric)
+
+
+class LogConcaveShift(TradeOff):
+    """Shift of a log-concave law with an analysed density: see ``LocationShift``."""
+
+    def __init__(self, name: str, arguments: Arguments, shift: float) -> None:
+        self.name, self.arguments, self.shift = name, arguments, shift
+        self.scale = dict(arguments)["scale"]
+        self.theta = abs(shift) / self.scale
+        self._exact_theta = Fraction(self.theta) * Fraction(self.scale) == Fraction(abs(shift))
+        if name == "gennorm":
+            real("beta", dict(arguments)["beta"], 1, _MAX_POWER)
+        reach = 4 * getattr(self._shape, "reach", _MAX_SHIFT)
+        real("shift/scale", self.theta, 0, min(_MAX_SHIFT, reach))
 
     @cached_property
-    def _known(self) -> Callable[[float], TradeOff] | None:
-        """Return the family with closed forms, if the curve is a member: the curve falls as theta grows."""
-        if self.theta == 0:
-            return lambda _: Identity()
-        if self.name == "norm":
-            return Gaussian
-        if self.name == "laplace" or (self.name == "gennorm" and dict(self.arguments)["beta"] == 1):
-            return Laplace
-        return None
-
-    @cached_property
-    def _shape(self) -> Any:
+    def _shape(self) -> Shape:
         name = _MIRRORED.get(self.name, self.name) if self.shift < 0 else self.name
-        if self.assumed:
-            return AssumedLaw(self.distribution, self.shift)
         if name == "gennorm":
             return log_concave.GeneralisedNormal(self.theta, dict(self.arguments)["beta"])
         return _SHAPES[name](self.theta)
 
     @cached_property
-    def _law(self) -> LossLaw:
-        if self._known is not None:
-            return self._known(self.theta).loss_law()
-        return self._shape if self.assumed else ShiftLaw(self._shape)
-
-    def _either(self, ask: Callable[[TradeOff], Pair]) -> Pair:
-        """Ask the closed forms just above and just below a rounded theta."""
-        assert self._known is not None  # noqa: S101 - for the type checker
-        more, less = (
-            (self.theta, self.theta)
-            if self._exact_theta
-            else (np.nextafter(self.theta, np.inf), np.nextafter(self.theta, 0))
-        )
-        (low, high), (other_low, other_high) = ask(self._known(float(more))), ask(self._known(float(less)))
-        return np.minimum(low, other_low), np.maximum(high, other_high)
+    def _law(self) -> ShiftLaw:
+        return ShiftLaw(self._shape)
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        if self._known is not None:
-            return self._either(lambda f: f.beta_bounds(alpha, tol))
         low, high = self._shape.beta(alpha)
         return np.where(alpha == 0, 1.0, low), high  # on the whole line Q has no mass where P has none
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        if self._known is not None:
-            return self._either(lambda f: f.delta_bounds(epsilon, tol))
-        low, high = self._law.tail(epsilon)  # type: ignore[attr-defined]  # both laws of shifts have it
+        low, high = self._law.tail(epsilon)
         if not self._exact_theta:  # sup L, at most 2 theta, is rounded, and delta(eps) <= sup L - eps
             near = np.abs(epsilon - self._shape.sup_loss) <= 4 * UNIT * self.theta
             high = np.where(near, np.maximum(high, 8 * UNIT * self.theta), high)
@@ -156,33 +220,26 @@ class LocationShift(TradeOff):
 
     @property
     def symmetric(self) -> bool:
-        return self.theta == 0 or self.name in _SYMMETRIC
+        return self.name in _SYMMETRIC
 
     @property
     def sup_loss(self) -> float:
-        if self._known is not None:
-            return self._known(
-                self.theta if self._exact_theta else float(np.nextafter(self.theta, np.inf))
-            ).sup_loss
         top = self._shape.sup_loss
         return float(top) if self._exact_theta else float(np.nextafter(top, np.inf))
 
     def loss_law(self) -> LossLaw:
         return self._law
 
-    def inverse(self) -> LocationShift:
+    def inverse(self) -> TradeOff:
         """Inverse T(Q, P): the shift to the other side."""
-        return (
-            self
-            if self.symmetric
-            else LocationShift(self.distribution, -self.shift, assume_log_concave=self.assumed)
-        )
+        return self if self.symmetric else LogConcaveShift(self.name, self.arguments, -self.shift)
 
     def group(self, k: int) -> TradeOff:
         """Guarantee for groups of ``k``: the curve of k times the shift, for symmetric f."""
         if not self.symmetric:
             return super().group(k)
-        return LocationShift(self.distribution, real("k", k, 0) * self.shift, assume_log_concave=self.assumed)
+        times = count("k", k, 0, MOST)
+        return LogConcaveShift(self.name, self.arguments, times * self.shift) if times else Identity()
 
     def _key(self) -> tuple[Any, ...]:
         # Location does not matter, nor the sign of the shift of a symmetric law.
@@ -190,7 +247,7 @@ class LocationShift(TradeOff):
         return self.name, own, self.theta * self.scale if self.symmetric else self.shift
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, LocationShift) and self._key() == other._key()
+        return isinstance(other, LogConcaveShift) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._key())
@@ -202,43 +259,15 @@ class LocationShift(TradeOff):
         return f"{self.name}{f'({shown})' if shown else ''} {sign} {abs(self.shift):.6g}"
 
 
-def _identify(distribution: Any) -> tuple[str, tuple[tuple[str, float], ...]]:
-    """Return the name of a frozen SciPy distribution and its arguments, defaults included."""
-    if not (hasattr(distribution, "dist") and hasattr(distribution, "logpdf")):
+def _refuse(law: Frozen, *, allowed: bool) -> None:
+    if law.name in _HEAVY:
         raise DomainError(
-            f"distribution = {shown(distribution)} is not a frozen continuous distribution of "
-            "scipy.stats, such as norm(scale=2)"
-        )
-    generator = distribution.dist
-    shapes = [name.strip() for name in (generator.shapes or "").split(",") if name.strip()]
-    values = {"loc": 0.0, "scale": 1.0}
-    values.update(zip([*shapes, "loc", "scale"], distribution.args, strict=False))
-    values.update(distribution.kwds)
-    try:
-        found = {name: float(value) for name, value in values.items()}
-    except TypeError as error:
-        raise DomainError(f"{generator.name}: parameters must be single numbers, not arrays") from error
-    if not (np.isfinite(found["loc"]) and 0 < found["scale"] < np.inf):
-        given = f"loc = {found['loc']}, scale = {found['scale']}"
-        raise DomainError(f"{generator.name}: {given} is outside the reals and (0, inf)")
-    return generator.name, tuple(sorted(found.items()))
-
-
-def _refuse(distribution: Any, name: str, *, allowed: bool) -> None:
-    if name in _HEAVY:
-        raise DomainError(
-            f"{name} is not log-concave: its likelihood ratio is not monotone, so thresholds are not optimal "
-            "tests, and a mechanism's guarantee is the hull of the infimum over all |shift| <= Delta, "
-            "not the curve at Delta"
+            f"{law} is not log-concave, and where its likelihood ratio turns is not known here; "
+            "to.from_scipy(X, X + shift) looks for it, and is the curve of that one pair"
         )
     if not allowed:
-        known = ", ".join(sorted(_SYMMETRIC | set(_SHAPES)))
+        known = ", ".join(sorted({*_CLOSED, *_SHAPES, *_TAILS, "gennorm"}))
         raise DomainError(
-            f"{name} is not known to be log-concave; known are {known}; "
+            f"{law} is not known to be log-concave; known are, in their log-concave shapes, {known}; "
             "if its density is, pass assume_log_concave=True"
-        )
-    low, high = distribution.support()
-    if np.isfinite(low) or np.isfinite(high):
-        raise NoClosedForm(
-            f"{name} has the support [{low:g}, {high:g}]; only densities on the whole line are shifted here"
         )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tradeoff.curves.parameters import Parameter, Value, number, real
+from tradeoff.curves.parameters import Parameter, Value, real
 from tradeoff.families._symmetric import SymmetricFamily, grown, numeric, symbols_of, written
 from tradeoff.intervals.bounds import Bounds, Pair, held
-from tradeoff.intervals.functions import clip, exp, expm1, maximum, minimum
+from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet, minimum
 from tradeoff.intervals.rounding import Array, around, exact_product
 from tradeoff.loss.discrete import AtomicLaw, binomial_law
 
@@ -76,11 +75,19 @@ class PureDP(SymmetricFamily):
         """Kullback-Leibler divergence KL(P || Q) = eps tanh(eps/2), in nats."""
         return self.epsilon_0 * np.tanh(self.epsilon_0 / 2)
 
-    def renyi(self, order: float) -> float:
-        """Renyi divergence of order > 1, log[p^a q^(1-a) + q^a p^(1-a)]/(a-1) with p/q = e^eps, in nats."""
-        a, e = number("order", order, 1, open_low=True), numeric(self, self.epsilon_0)
-        share = math.exp(-e) / (1 + math.exp(-e))  # the sum is e^((a-1) eps) [1 + q (e^(-2(a-1) eps) - 1)]
-        return e + math.log1p(share * math.expm1(-2 * (a - 1) * e)) / (a - 1) if e else 0.0
+    def renyi_bounds(self, order: float) -> Bounds:
+        """Bound the Renyi divergence log[p^a q^(1-a) + q^a p^(1-a)]/(a-1) with p/q = e^eps, in nats.
+
+        The sum is 1 + 2 sinh(k eps/2) sinh(a eps/2)/cosh(eps/2), k = a - 1, where it is near 1; elsewhere
+        (e^(k eps) + e^(-a eps))/(1 + e^-eps).
+        """
+        a, e = Bounds.of(order), Bounds.of(self.epsilon_0)
+        k, cosh = a - 1, exp(e / 2) + exp(-e / 2)
+        if order == 1:
+            return e * (-expm1(-e) / (1 + exp(-e)))
+        near = log1p((expm1(k * e / 2) - expm1(-k * e / 2)) * (expm1(a * e / 2) - expm1(-a * e / 2)) / cosh)
+        far = maximum(k, -a) * e + log1p(exp(-maximum(2 * a - 1, 1 - 2 * a) * e)) - log1p(exp(-e))
+        return meet(near, far) / k
 
     @property
     def free_symbols(self) -> frozenset[Any]:

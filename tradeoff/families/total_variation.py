@@ -12,11 +12,11 @@ import mpmath
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, number, real
+from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair, held
-from tradeoff.intervals.functions import clip, rational
+from tradeoff.intervals.functions import clip, log, log1p, meet, rational
 from tradeoff.intervals.rounding import Array, around
 from tradeoff.loss.discrete import AtomicLaw
 
@@ -50,7 +50,7 @@ class TotalVariation(SymmetricFamily):
         object.__setattr__(self, "kept_0", None if is_symbol(delta) else 1 - Fraction(self.delta_0))
 
     @classmethod
-    def _keeping(cls, kept: Fraction, *, exact: bool) -> TradeOff:
+    def keeping(cls, kept: Fraction, *, exact: bool) -> TradeOff:
         """Return the curve with 1 - delta = kept, to all its digits where delta itself is 1 in floats."""
         if kept == 1:
             return Identity()
@@ -78,7 +78,7 @@ class TotalVariation(SymmetricFamily):
         powers = [_power(f.kept_0, n) for f, n in members if f.kept_0 is not None]
         kept = _short(math.prod(powers, start=Fraction(1)))
         bits = sum(n * _bits(f.kept_0) for f, n in members if f.kept_0 is not None)
-        return cls._keeping(kept, exact=bits <= _LONGEST and all(f.exact for f, _ in members))
+        return cls.keeping(kept, exact=bits <= _LONGEST and all(f.exact for f, _ in members))
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = clip(self.kept - alpha, 0.0, 1.0)
@@ -128,16 +128,17 @@ class TotalVariation(SymmetricFamily):
             return Identity()
         if self.kept_0 is None:
             return super().group(k)
-        return TotalVariation._keeping(max(Fraction(0), 1 - k * (1 - self.kept_0)), exact=self.exact)
+        return TotalVariation.keeping(max(Fraction(0), 1 - k * (1 - self.kept_0)), exact=self.exact)
 
     def kl(self) -> float:
         """Kullback-Leibler divergence: infinite unless delta = 0."""
         return np.inf if self.delta_0 else 0.0
 
-    def renyi(self, order: float) -> float:
-        """Renyi divergence of any order above 1: infinite unless delta = 0."""
-        number("order", order, 1, open_low=True)
-        return self.kl()
+    def renyi_bounds(self, order: float) -> Bounds:
+        """Bound the Renyi divergence: log(1 - delta)/(a - 1) for a < 1, else infinite unless delta = 0."""
+        if order < 1:
+            return meet(log(self.kept), log1p(-self.mass_at_infinity)) / (Bounds.of(order) - 1)
+        return Bounds(self.kl(), self.kl())
 
     @property
     def free_symbols(self) -> frozenset[Any]:

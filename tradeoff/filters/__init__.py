@@ -2,6 +2,7 @@
 
 from tradeoff.filters.approximate import ApproximateDPFilter, PureDPFilter
 from tradeoff.filters.base import KINDS, Filter
+from tradeoff.filters.concurrent import ConcurrentFilter
 from tradeoff.filters.expost import ExPost, ExPostFilter
 from tradeoff.filters.gdp import GDPFilter
 from tradeoff.filters.individual import IndividualGDPFilter
@@ -19,6 +20,7 @@ from tradeoff.filters.noise_reduction import (
 from tradeoff.filters.odometers import FilterOdometer, MixtureOdometer, Odometer, StitchedOdometer
 from tradeoff.filters.renyi import RenyiFilter, RhoFilter
 from tradeoff.filters.residue import ResidueFilter
+from tradeoff.filters.sampled import SampledFilter
 from tradeoff.filters.sampling import discrete_gaussian, discrete_laplace, exact_release
 from tradeoff.filters.simulator import GaussianSimulator
 from tradeoff.filters.unified import UnifiedFilter, UnifiedZCDPFilter
@@ -28,6 +30,7 @@ __all__ = [
     "KINDS",
     "ApproximateDPFilter",
     "BrownianMechanism",
+    "ConcurrentFilter",
     "Doubling",
     "Entry",
     "ExPost",
@@ -49,6 +52,7 @@ __all__ = [
     "RenyiFilter",
     "ResidueFilter",
     "RhoFilter",
+    "SampledFilter",
     "StitchedOdometer",
     "UnifiedFilter",
     "UnifiedZCDPFilter",

@@ -9,16 +9,17 @@ from functools import lru_cache
 from scipy.special import erfinv
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.derived import Derived
 from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import PrecisionError
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, log1p, total, whole
 from tradeoff.intervals.normal import quantile_above
 from tradeoff.intervals.rounding import TINY, UNIT
+from tradeoff.operators.subsample import Subsampled
 
 REMEMBERED = 256
 """Costs kept by each function: a question and its grant ask the same, and a key holds a curve's tables."""
@@ -80,6 +81,18 @@ def zcdp(curve: TradeOff) -> tuple[float, float]:
     return square(epsilon if delta > 0 else min(epsilon, gdp_mu(curve)), 0.5), delta
 
 
+def sampled(curve: TradeOff) -> bool:
+    """Whether part of a curve is sampled with unbounded losses: sup D_a/a is then that of the whole step.
+
+    D_a = a mu^2/2 + log p + o(1) for a sampled Gaussian, as the order a grows.
+    """
+    if isinstance(curve, Tensor):
+        return any(map(sampled, curve.factors))
+    if isinstance(curve, Subsampled) and math.isinf(pure_loss(curve)[0]):
+        return True
+    return isinstance(curve, Derived) and any(map(sampled, curve.operands))
+
+
 def _counted(costs: Iterable[tuple[int, float]]) -> float:
     """Return the sum of costs with their counts, rounded up."""
     return float(total(whole(n) * cost for n, cost in costs).upper)
@@ -93,23 +106,8 @@ def renyi(curve: TradeOff, order: float) -> float:
             return square(mu, order / 2)
         case Tensor(factors=factors):
             return _counted((n, renyi(factor, order)) for factor, n in factors.items())
-    epsilon, _ = pure_loss(curve)
-    rho, delta = zcdp(curve)
-    # rho-zCDP bounds D by order rho; losses within [-eps, eps] bound it by eps, and by the D of f_{eps,0}.
-    if delta > 0:
-        return math.inf
-    return min(float((Bounds.of(order) * rho).upper), epsilon, _renyi_bounded(curve, epsilon, order))
-
-
-def _renyi_bounded(curve: TradeOff, epsilon: float, order: float) -> float:
-    """Return the closed form of a family, or that of f_{eps,0}, rounded up.
-
-    Both are eps + log(1 - s)/(a - 1) with s <= 1/2, good to 6 units of 1 and 10 of itself: 2 * 11 + 2 units
-    in the logarithm, over a - 1, and 2 of eps.
-    """
-    family = curve if isinstance(curve, Laplace) else PureDP(epsilon) if math.isfinite(epsilon) else None
-    if family is None:
-        return math.inf
-    return float(
-        (family.renyi(order) + 32 * UNIT * (1 + Bounds.of(order) * epsilon) / (Bounds.of(order) - 1)).upper
-    )
+    orders = (curve,) if curve.symmetric else (curve, curve.inverse())
+    found = max(f.renyi(order) for f in orders)
+    epsilon, delta = pure_loss(curve)
+    # Losses within [-eps, eps] bound D by that of f_{eps,0}, where no law is known any closer.
+    return found if delta > 0 or math.isinf(epsilon) else min(found, PureDP(epsilon).renyi(order))

@@ -11,7 +11,7 @@ from tradeoff.curves.parameters import real
 from tradeoff.errors import DomainError, KindError, domain
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.filters.base import SLACK, AdditiveFilter
-from tradeoff.filters.costs import REMEMBERED, zcdp
+from tradeoff.filters.costs import REMEMBERED, sampled, zcdp
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log, sqrt
 
@@ -90,6 +90,11 @@ class ZCDPFilter(Converted):
 
 def proved(curve: TradeOff) -> tuple[float, float]:
     """Return the (rho, delta) of a step; raise where no finite rho is known."""
+    if sampled(curve):
+        raise KindError(
+            f"{curve!r} is sampled, and rho-zCDP, which asks for all orders, charges it as if it were not: "
+            "spend it in a SampledFilter or a RenyiFilter, or here the curve of the whole step, if meant"
+        )
     rho, delta = zcdp(curve)
     if math.isinf(rho):
         raise KindError(

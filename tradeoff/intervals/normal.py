@@ -7,6 +7,7 @@ import math
 import numpy as np
 from scipy.special import erfcx, ndtr, ndtri, ndtri_exp
 
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import TINY, UNIT, Array, around, down, up
 
 _SQRT_HALF_PI, _SQRT_HALF = 1.2533141373155003, math.sqrt(0.5)  # sqrt(pi/2) and sqrt(1/2), to nearest
@@ -38,6 +39,13 @@ def _below(x: Array) -> Array:
     """Return Phi(x), by phi(x) R(-x) where ``ndtr`` would flush it to 0."""
     far = np.clip(x, -1e150, _FLUSHED)
     return np.asarray(np.where(x < _FLUSHED, np.exp(-far * far / 2 - _LOG_SQRT_2PI) * _mills(-far), ndtr(x)))
+
+
+def tail_above(x: Array, off: Array) -> Bounds:
+    """Bound Phi(-x), x known to ``off``; x^2/2 errs by 2 x^2 units, and Phi by |x| + 2 times what moves x."""
+    near, far = x - off, x + off
+    ulps = 16 + 2 * np.abs(x) * (np.abs(x) + 2)
+    return Bounds(np.maximum(down(_below(-far), ulps), 0.0), np.minimum(up(_below(-near), ulps) + TINY, 1.0))
 
 
 def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:

@@ -21,6 +21,10 @@ UNIT = 2.0**-53
 TINY = 5e-324
 """The least positive float: absolute slack that covers underflow."""
 
+SUBNORMAL = 8 * TINY
+"""Above what sixteen products and conversions of subnormal numbers lose, each half of the least float: more
+than an answer is away from the masses it is made of."""
+
 
 def up(x: ArrayLike, ulps: ArrayLike = 4) -> Array:
     """Return a float at or above every number within ``ulps`` units of ``x``."""

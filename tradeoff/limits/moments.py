@@ -11,11 +11,12 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import KindError, PrecisionError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, log, log1p, maximum
+from tradeoff.intervals.remainder import above_line
 from tradeoff.intervals.rounding import around
 from tradeoff.limits.closed_forms import closed_form
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.law import LossLaw
-from tradeoff.loss.moments import FiniteLaw, Function, above_line
+from tradeoff.loss.moments import FiniteLaw, Function
 
 
 class Moments(NamedTuple):

@@ -52,17 +52,29 @@ class Logs(NamedTuple):
     error: Array
 
 
-class Base(ABC):
-    """A density phi in x on an open interval or the line, where its loss l is affine, log phi a parabola.
+class Tail(NamedTuple):
+    """Tilted masses of growing sets (from below), and the variation of their densities (from above).
 
-    ``smoothness`` counts on both: an h of that form has at most six zeros.
+    Integration by parts: |E e^(iyL) 1(set)| <= variation/y, so |rho(y)| <= 1 - mass + variation/y for any
+    set.
     """
 
-    scale: float
-    """dl/dx > 0."""
+    mass: Array
+    variation: Array
 
-    bend: float
-    """Minus the second derivative of log phi, >= 0."""
+
+class Base(ABC):
+    """A density phi in x on an open interval or the line, with its loss l."""
+
+    scale: float
+    """Bound on |dl/dx|, positive."""
+
+    half: bool = False
+    """Whether it is the part of a symmetric pair where l > 0."""
+
+    def above(self) -> Base | None:
+        """Return the part of a symmetric pair where l > 0, which the other mirrors; None for others."""
+        return None
 
     @abstractmethod
     def loss(self, x: Array) -> Array:
@@ -73,12 +85,11 @@ class Base(ABC):
         """Return log phi(x)."""
 
     @abstractmethod
-    def fall(self, x: Array) -> Array:
-        """Return minus the derivative of log phi."""
+    def tail(self, component: Component, c: float, log_m: float, log_m_error: float) -> Tail:
+        """Tabulate masses and variations of a component under the tilt c, of which log M(c) is known so far.
 
-    @abstractmethod
-    def grid(self, component: Component, c: float, size: int) -> Array:
-        """Return equidistant points from where the tilted mass begins to where its density falls for good."""
+        They bound rho far out.
+        """
 
     @abstractmethod
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
@@ -104,6 +115,11 @@ class Component:
         """Whether L is plus or minus the base loss."""
         return abs(self.g) == 1
 
+    @property
+    def shares(self) -> tuple[Share, Share]:
+        """The shares of e^l in dQ and in dP."""
+        return self.b, self.d
+
     def thinned(self, p: float) -> Component:
         """Return the component with Q replaced by (1 - p) P + p Q.
 
@@ -120,6 +136,23 @@ class Component:
     def weighted(self, weight: float) -> Component:
         """Return the component as a part of a mixture."""
         return replace(self, k=weight * self.k, units=self.units + 1)
+
+    def turning(self, base_loss: Array) -> Array:
+        """Return |dL/dl| = |g| e^l over the product of both densities, up to a few units."""
+        log_p, log_q = thinned_loss(self.d, base_loss), thinned_loss(self.b, base_loss)
+        return np.asarray(np.exp(base_loss - log_p - log_q + np.log(abs(self.g))))
+
+    def above(self) -> list[Component] | None:
+        """Return the part where L > 0: l > 0, or where g < 0 the losses l < 0; None where the base has none.
+
+        Those a half has none of; on a whole base -l has under e^l phi the law of l under phi, and shares
+        change places with their complements.
+        """
+        half = self.base.above()
+        if half is None or self.g > 0:
+            return None if half is None else [replace(self, base=half)]
+        turned = replace(self, base=half, g=-self.g, b=self.b.turned(), d=self.d.turned())
+        return [] if self.base.half else [turned]
 
     def logs(self, base_loss: Array, error: Array) -> Logs:
         """Return log dP, log dQ (over k phi) and L at base losses known to ``error``.
@@ -151,3 +184,12 @@ def exponents(share: Share, power: float) -> tuple[float, float]:
     if share.part == 0:
         return 0.0, 0.0
     return (power, power) if share.rest == 0 else (min(power, 0.0), max(power, 0.0))
+
+
+def slopes(component: Component, powers: tuple[float, float]) -> tuple[float, float]:
+    """Return bounds on d log(tilted density over phi)/dl, for all the powers and for P itself."""
+    found = [0.0, 1.0]
+    for power in powers:
+        under_q, under_p = exponents(component.b, power), exponents(component.d, 1 - power)
+        found += [under_q[0] + under_p[0], under_q[1] + under_p[1]]
+    return min(found), max(found)

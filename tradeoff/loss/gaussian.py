@@ -12,8 +12,10 @@ from tradeoff.errors import SizeError
 from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.quadrature import integrate
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes, exponents
+from tradeoff.loss.components import MARGIN, MAX_NODES, Component, QuadratureNodes, exponents, slopes
+from tradeoff.loss.half_normal import HalfNormalBase
 from tradeoff.loss.law import Cells, LossLaw, Sketch
+from tradeoff.loss.smoothness import AffineBase
 from tradeoff.loss.transform import AffineRatio, Transform
 
 _REACH = 39.0
@@ -84,7 +86,7 @@ class GaussianLaw(LossLaw):
 
 
 @dataclass(frozen=True)
-class NormalBase(Base):
+class NormalBase(AffineBase):
     """The standard normal density over the line, with l = mu x - mu^2/2."""
 
     mu: float
@@ -94,6 +96,9 @@ class NormalBase(Base):
     @property
     def scale(self) -> float:  # type: ignore[override]  # a derived value here, a constant in the other
         return self.mu
+
+    def above(self) -> AffineBase:
+        return HalfNormalBase(self, self.mu)
 
     def loss(self, x: Array) -> Array:
         return self.mu * x - self.mu**2 / 2
@@ -129,7 +134,7 @@ class NormalBase(Base):
         a = min(math.sqrt(2 * digits / (1 + falling * mu * mu / 4)), _ANGLE / mu)
         growth = a * a / 2 + y * mu * a - falling * math.log(math.cos(mu * a / 2))
         h = 2 * math.pi * a / (digits + growth)
-        low, high = _slopes(component, powers)
+        low, high = slopes(component, powers)
         spare = math.sqrt(2 * digits) + 1.5
         first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
         if last - first > MAX_NODES:
@@ -153,15 +158,6 @@ class NormalBase(Base):
         kept = np.max(weights, axis=0) > -digits - 20
         lost = 3 * math.exp(-digits) + tails + len(x) * math.exp(-digits - 20)
         return QuadratureNodes(logs.loss[kept], log_p[kept], slack[kept], logs.error[kept], lost)
-
-
-def _slopes(component: Component, powers: tuple[float, float]) -> tuple[float, float]:
-    """Return bounds on d log(tilted density over phi)/(mu dx), for all the powers and for P itself."""
-    slopes = [0.0, 1.0]
-    for power in powers:
-        under_q, under_p = exponents(component.b, power), exponents(component.d, 1 - power)
-        slopes += [under_q[0] + under_p[0], under_q[1] + under_p[1]]
-    return min(slopes), max(slopes)
 
 
 class GaussianTransform(Transform):

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes
+from tradeoff.loss.components import MARGIN, MAX_NODES, Component, QuadratureNodes
 from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch
 from tradeoff.loss.quadrature import QuadratureTransform
+from tradeoff.loss.smoothness import AffineBase
 from tradeoff.loss.transform import AffineRatio, Transform, logarithm
 
 _FAST = 24.0
@@ -70,13 +71,22 @@ class LaplaceLaw(LossLaw):
 
 
 @dataclass(frozen=True)
-class IntervalBase(Base):
+class IntervalBase(AffineBase):
     """The density e^(-(l + epsilon)/2)/4 of the losses between the ends of a Laplace law."""
 
     epsilon: float
+    half: bool = False
 
     scale = 1.0
     bend = 0.0
+
+    @property
+    def start(self) -> float:
+        """The least loss."""
+        return 0.0 if self.half else -self.epsilon
+
+    def above(self) -> AffineBase:
+        return replace(self, half=True)
 
     def loss(self, x: Array) -> Array:
         return x
@@ -88,7 +98,7 @@ class IntervalBase(Base):
         return np.full(len(x), 0.5)
 
     def grid(self, component: Component, c: float, size: int) -> Array:
-        return np.linspace(-self.epsilon, self.epsilon, size)
+        return np.linspace(self.start, self.epsilon, size)
 
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
         """Gauss-Legendre rule on panels of the open interval.
@@ -98,13 +108,13 @@ class IntervalBase(Base):
         nodes err by (64/15) 4^-64 of its maximum there, which is below e^-65 of the panel's own integral
         (Trefethen 2013, Theorem 19.3).
         """
-        epsilon = self.epsilon
+        epsilon, half = self.epsilon, (self.epsilon - self.start) / 2
         rate = y + 1 + 2 * abs(c) + 2 * abs(1 - c) + 4 * MARGIN
-        panels = math.ceil(epsilon * max(rate / 5, 2.0))
+        panels = math.ceil(half * max(rate / 5, 2.0))
         if panels * _RULE > MAX_NODES:
             raise SizeError(f"the quadrature of {self!r} needs {panels * _RULE:.3g} nodes, above {MAX_NODES}")
-        r = epsilon / panels
-        centre = -epsilon + r * (2 * np.arange(panels) + 1)
+        r = half / panels
+        centre = self.start + r * (2 * np.arange(panels) + 1)
         at, weight = _LEGENDRE
         loss = (centre[:, None] + r * at).ravel()
         logs = component.logs(loss, np.full(len(loss), 4 * UNIT * epsilon))  # two products and two sums

@@ -137,16 +137,6 @@ class FiniteLaw:
             )
 
 
-def above_line(x: Array) -> Array:
-    """Return e^x - 1 - x, near zero by its series."""
-    small = np.clip(x, -0.5, 0.5)
-    term, series = small**2 / 2, np.zeros_like(x)
-    for k in range(3, 18):
-        series = series + term
-        term = term * small / k
-    return np.where(np.abs(x) <= 0.5, series, np.expm1(np.minimum(x, 700.0)) - x)
-
-
 def _edges(view: View, tilt: float, size: int) -> Array:
     """Cut the base's support so that cells add about the same error p (b - a)^2 (1 + |z|^3): choices only."""
     source, log_p = view.base.sketch()

@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.components import MARGIN, Component, QuadratureNodes
+from tradeoff.loss.components import MARGIN, Component, QuadratureNodes, Tail
 from tradeoff.loss.law import Atoms, LossLaw
-from tradeoff.loss.smoothness import Tail, tail
 from tradeoff.loss.transform import AffineRatio, Complex, Transform, logarithm
 
 _FIRST = 16.0
@@ -27,6 +26,9 @@ _FIRST = 16.0
 
 _CHUNK = 2**18
 """Sines and cosines held at once: 2 MiB each, about what a cache holds."""
+
+_MARGINS = 5
+"""Margins tried for a variance, each a fourth of the one before: rare large losses spoil the widest."""
 
 _GROUP = 64
 """Equal steps that share their sines: one of 64 is computed, and a product is much cheaper."""
@@ -51,7 +53,7 @@ class QuadratureTransform(Transform):
         if j not in self._levels:
             parts = [part.base.nodes(part, self.c, 2.0**j / self._pace, self.digits) for part in self.smooth]
             if len(self.atoms.loss):
-                parts.append(_of_atoms(self.atoms, self.loss_error, self.c, cut=self.cut))
+                parts.append(of_atoms(self.atoms, self.loss_error, self.c, cut=self.cut))
             mean = self._levels[0].mean if j else None
             self._levels[j] = _Level(_joined(parts), self.c, self.p_minus, mean)
         return self._levels[j]
@@ -82,7 +84,7 @@ class QuadratureTransform(Transform):
 
     @cached_property
     def _tails(self) -> list[Tail]:
-        return [tail(part, self.c, self.log_m, self.log_m_error) for part in self.smooth]
+        return [part.base.tail(part, self.c, self.log_m, self.log_m_error) for part in self.smooth]
 
     def far(self, y: float) -> float:
         turning = sum(max(0.0, float(np.max(known.mass - known.variation / y))) for known in self._tails)
@@ -124,20 +126,25 @@ class _Level:
         """Return the relative rounding of a sum over all points of terms known to 20 units (Higham 2002)."""
         return (self.size + 32) * UNIT
 
-    def _grown(self) -> float:
-        """Bound M(c +- MARGIN) e^(-+MARGIN m)/M(c), by which a quadrature error grows within the margin."""
-        half = np.sinh(np.minimum(np.abs(MARGIN * self.d) / 2, 300.0))
-        return 2 * float(np.sum(self.w * (1 + 2 * half * half)))
+    def _grown(self, margin: float = MARGIN) -> float:
+        """Bound M(c +- s) e^(-+s m)/M(c), s the ``margin``, by which a quadrature error grows within it."""
+        return 2 * float(np.sum(self.w * (1 + 2 * self._rise(margin))))
+
+    def _rise(self, margin: float) -> Array:
+        """Return sinh^2(s d/2), s the ``margin``."""
+        half: Array = np.sinh(np.minimum(np.abs(margin * self.d) / 2, 300.0))
+        return half * half
 
     @cached_property
     def variance(self) -> float:
-        # d^2 <= 2 (cosh(sd) - 1)/s^2, whose integrand is analytic; the losses' own errors add to its root,
-        # the masses' are below 1e-6 where they say anything.
-        s = MARGIN
-        grown = np.sinh(np.minimum(np.abs(s * self.d) / 2, 300.0))
-        square = (float(np.sum(self.w * 4 * grown * grown)) + 2 * self.quadrature * self._grown()) / s**2
+        # The losses' own errors add to its root, the masses' are below 1e-6 where they say anything.
+        square = min(self._square(MARGIN / 4**k) for k in range(_MARGINS))
         scatter = math.sqrt(float(np.sum(self.w * self.at * self.at)))
         return (math.sqrt(square) + scatter) ** 2 * (1 + 1e-6 + 2 * self.uneven)
+
+    def _square(self, s: float) -> float:
+        """Bound E_c d^2 by 2 (cosh(s d) - 1)/s^2 >= d^2, whose integrand is analytic."""
+        return (float(np.sum(self.w * 4 * self._rise(s))) + 2 * self.quadrature * self._grown(s)) / s**2
 
     def _chunks(self, y: Array) -> Iterator[tuple[slice, Array, Array]]:
         """Yield sin and cos of y d/2 in pieces of bounded size."""
@@ -235,7 +242,7 @@ def _moment(
     return value, off / (1 + change) * 1.01 + 4 * UNIT * abs(value)  # 1.01 covers second orders
 
 
-def _of_atoms(atoms: Atoms, error: Array, c: float, *, cut: bool) -> QuadratureNodes:
+def of_atoms(atoms: Atoms, error: Array, c: float, *, cut: bool) -> QuadratureNodes:
     """Return the atoms, their losses known to ``error``; where ``cut``, the ends must carry nothing.
 
     Laws that are cut have at most 4e6 log-concave masses, of deviation up to 4e4 atoms: t deviations from the

@@ -79,6 +79,13 @@ class Shape(ABC):
     stiffness: float = 8.0
     """Rounding of a log-density, in units, for each unit of its size."""
 
+    def steepness(self, x: Array, size: Array) -> Array:
+        """Bound the logarithmic derivatives of both densities between neighbouring points.
+
+        ``size`` is |log p| + |log q| at the points.
+        """
+        return (size[:-1] + size[1:] + 1) * self.stiffness / np.minimum(np.diff(x), 1.0)
+
 
 class Mirrored(Shape):
     """The other order of a pair: P and Q change places and the line is turned, so that L increases."""
@@ -220,9 +227,7 @@ class ShiftLaw(LossLaw):
         # Rules of 20 nodes, expm1 and weights cost less than 256 units, densities what their logarithms do.
         density = UNIT * (256 + shape.stiffness * (size[:-1] + size[1:]))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            # Above both logarithmic derivatives.
-            steep = (size[:-1] + size[1:] + 1) * shape.stiffness / np.minimum(width, 1.0)
-            turn = 1 / width + np.minimum(steep, 1e300) * (width > 0)
+            turn = 1 / width + np.minimum(shape.steepness(x, size), 1e300) * (width > 0)
             slack = (
                 density + 4 * (error[:-1] + error[1:]) * turn
             )  # an integral of a gap: twice, and twice the end's

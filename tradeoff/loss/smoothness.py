@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from abc import abstractmethod
 
 import numpy as np
 
 from tradeoff.intervals.rounding import Array
-from tradeoff.loss.components import Component
+from tradeoff.loss.components import Base, Component, Tail
 from tradeoff.loss.thinning import thinned_slope
 
 _GRID = 4000
@@ -21,19 +21,29 @@ _SURE = 1e-9
 """Above the rounding of every logarithm here, a few hundred units, and of the sums over the grid."""
 
 
-class Tail(NamedTuple):
-    """Tilted mass beyond each point of a grid (from below), and the variation of its density (from above).
+class AffineBase(Base):
+    """A base whose loss l is affine, and log phi a parabola: an h of that form has at most six zeros."""
 
-    Integration by parts: |E e^(iyL) 1(beyond)| <= variation/y, so |rho(y)| <= 1 - mass + variation/y for any
-    point.
-    """
+    scale: float
+    """dl/dx > 0."""
 
-    mass: Array
-    variation: Array
+    bend: float
+    """Minus the second derivative of log phi, >= 0."""
+
+    @abstractmethod
+    def fall(self, x: Array) -> Array:
+        """Return minus the derivative of log phi."""
+
+    @abstractmethod
+    def grid(self, component: Component, c: float, size: int) -> Array:
+        """Return equidistant points from where the tilted mass begins to where its density falls for good."""
+
+    def tail(self, component: Component, c: float, log_m: float, log_m_error: float) -> Tail:
+        return _tail(self, component, c, log_m, log_m_error)
 
 
-def tail(part: Component, c: float, log_m: float, log_m_error: float) -> Tail:
-    """Tabulate masses and variations on a grid fine enough to bound both.
+def _tail(base: AffineBase, part: Component, c: float, log_m: float, log_m_error: float) -> Tail:
+    """Tabulate masses beyond points, and variations there, on a grid fine enough to bound both.
 
     The density in L has, in the base variable, a logarithmic derivative h that is affine plus two multiples
     of logistic functions. In t = e^l, h'' is a polynomial of degree four over a positive function: four
@@ -42,14 +52,13 @@ def tail(part: Component, c: float, log_m: float, log_m_error: float) -> Tail:
     without one contributes the difference of its ends, one with at most twice its maximum times e^(rate
     width) - 1 more.
     """
-    base = part.base
     scale = base.scale
     x = base.grid(part, c, _GRID)
     loss = base.loss(x)
     logs = part.logs(loss, np.zeros(_GRID))
     log_w = base.log_density(x) + (1 - c) * logs.p + c * logs.q + math.log(part.k) - log_m
     # dx/dL = (1 + b v)(1 + d v)/(g e^l scale)
-    log_height = log_w + log_m_error + logs.p + logs.q - loss - math.log(abs(part.g) * scale)
+    log_height = log_w + log_m_error + logs.p + logs.q - loss - math.log(abs(part.g)) - math.log(scale)
     width = float(x[1] - x[0])
     share_q, share_p = thinned_slope(part.b, loss, logs.q), thinned_slope(part.d, loss, logs.p)
     rate = np.abs(scale * ((c + 1) * share_q + (2 - c) * share_p - 1) - base.fall(x))

@@ -31,6 +31,10 @@ class Share(NamedTuple):
         """Return the share of a rate."""
         return cls(p, 1 - p)
 
+    def turned(self) -> Share:
+        """Return the complement as the share."""
+        return Share(self.rest, self.part)
+
 
 def thinned_loss(share: Share, loss: Array) -> Array:
     """Return log(1 - s + s e^loss)."""

@@ -1,27 +1,78 @@
 """Mechanisms: frozen descriptions of noise, sensitivity, sampling, neighbours; the plan that counts them."""
 
+from tradeoff.mechanisms.amplified import RandomAllocation, ShuffledRandomizers
 from tradeoff.mechanisms.base import Adjacency, Mechanism, Order
-from tradeoff.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
+from tradeoff.mechanisms.batches import BandedFactorization, MixtureOfGaussians, TruncatedSubsampledGaussian
+from tradeoff.mechanisms.bounded import BoundedGaussian, BoundedLaplace, TruncatedGaussian, TruncatedLaplace
+from tradeoff.mechanisms.canonical import CanonicalNoise
+from tradeoff.mechanisms.custom import Custom
+from tradeoff.mechanisms.discrete import (
+    BinomialNoise,
+    DiscreteGaussian,
+    DiscreteGaussianVector,
+    DiscreteLaplace,
+    Skellam,
+)
+from tradeoff.mechanisms.keys import ThresholdedKeys
+from tradeoff.mechanisms.linear import LastIterate, MatrixMechanism, TreeAggregation
+from tradeoff.mechanisms.local import Rappor, Staircase, SubsetSelection
 from tradeoff.mechanisms.noise import Gaussian, Laplace
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.mechanisms.response import ApproximateDP, PureDP, RandomizedResponse
-from tradeoff.mechanisms.subsampled import SubsampledGaussian, SubsampledLaplace
+from tradeoff.mechanisms.sampled import Sampled, Scheme
+from tradeoff.mechanisms.selection import (
+    AboveThreshold,
+    ExponentialMechanism,
+    PermuteAndFlip,
+    RepeatAndSelect,
+    ReportNoisyMax,
+)
+from tradeoff.mechanisms.subsampled import Subsampled, SubsampledGaussian, SubsampledLaplace
 
 __all__ = [
     "KINDS",
+    "AboveThreshold",
     "Adjacency",
     "ApproximateDP",
+    "BandedFactorization",
+    "BinomialNoise",
+    "BoundedGaussian",
+    "BoundedLaplace",
+    "CanonicalNoise",
+    "Custom",
     "DiscreteGaussian",
+    "DiscreteGaussianVector",
     "DiscreteLaplace",
+    "ExponentialMechanism",
     "Gaussian",
     "Laplace",
+    "LastIterate",
+    "MatrixMechanism",
     "Mechanism",
+    "MixtureOfGaussians",
     "Order",
+    "PermuteAndFlip",
     "Plan",
     "PureDP",
+    "RandomAllocation",
     "RandomizedResponse",
+    "Rappor",
+    "RepeatAndSelect",
+    "ReportNoisyMax",
+    "Sampled",
+    "Scheme",
+    "ShuffledRandomizers",
+    "Skellam",
+    "Staircase",
+    "Subsampled",
     "SubsampledGaussian",
     "SubsampledLaplace",
+    "SubsetSelection",
+    "ThresholdedKeys",
+    "TreeAggregation",
+    "TruncatedGaussian",
+    "TruncatedLaplace",
+    "TruncatedSubsampledGaussian",
 ]
 
 KINDS: dict[str, type[Mechanism]] = {
@@ -29,6 +80,7 @@ KINDS: dict[str, type[Mechanism]] = {
     for mechanism in (
         Gaussian,
         Laplace,
+        Subsampled,
         SubsampledGaussian,
         SubsampledLaplace,
         RandomizedResponse,
@@ -36,6 +88,32 @@ KINDS: dict[str, type[Mechanism]] = {
         ApproximateDP,
         DiscreteGaussian,
         DiscreteLaplace,
+        Custom,
+        ExponentialMechanism,
+        ReportNoisyMax,
+        PermuteAndFlip,
+        AboveThreshold,
+        RepeatAndSelect,
+        TreeAggregation,
+        MatrixMechanism,
+        LastIterate,
+        BoundedGaussian,
+        BoundedLaplace,
+        TruncatedGaussian,
+        TruncatedLaplace,
+        ThresholdedKeys,
+        Rappor,
+        Staircase,
+        SubsetSelection,
+        CanonicalNoise,
+        DiscreteGaussianVector,
+        Skellam,
+        BinomialNoise,
+        BandedFactorization,
+        RandomAllocation,
+        ShuffledRandomizers,
+        MixtureOfGaussians,
+        TruncatedSubsampledGaussian,
     )
 }
 """Mechanisms by the name they have in a plan file."""

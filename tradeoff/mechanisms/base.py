@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import fields
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NoReturn
 
+import numpy as np
+
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, count, is_symbol, real
+from tradeoff.curves.parameters import MOST, count, is_masked, is_symbol, real
 from tradeoff.errors import KindError, domain
 from tradeoff.intervals.functions import rational
 
@@ -26,19 +30,32 @@ class Mechanism(ABC):
     kind: ClassVar[str]
     """Name of the mechanism in a plan file."""
 
-    adjacency: ClassVar[Adjacency | None] = None
-    """Neighbours the description is tied to; None fits any."""
+    @property
+    def adjacency(self) -> Adjacency | None:
+        """Neighbours the description is stated for; None fits any."""
+        return None
 
-    order: ClassVar[Order] = "symmetric"
-    """How the two orders of a pair of neighbours turn in a plan.
+    @property
+    def order(self) -> Order:
+        """How the two orders of a pair of neighbours turn in a plan.
 
-    ``"symmetric"``: both have the same curve. ``"tied"``: they differ, and turn together with those of every
-    other tied mechanism. ``"free"``: they differ, and each release may turn on its own.
-    """
+        ``"symmetric"``: both have the same curve. ``"tied"``: they differ, and turn together with those of
+        every other tied mechanism. ``"free"``: they differ, and each release may turn on its own.
+        """
+        return "symmetric"
 
     @abstractmethod
     def curve(self) -> TradeOff:
         """Trade-off function of one release, in one order of the pair."""
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters by name, but those that were left out."""
+        given = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]  # a dataclass
+        return {name: value for name, value in given.items() if value is not None}
+
+    def __repr__(self) -> str:
+        said = ", ".join(f"{name}={value!r}" for name, value in self.parameters().items())
+        return f"{type(self).__name__}({said})"
 
     def _no_algebra(self, *_: object) -> NoReturn:
         raise KindError(
@@ -64,6 +81,20 @@ def number(
     return float(real(name, value, low, high, open_low=open_low, open_high=open_high))
 
 
+def numbers(
+    name: str, value: Any, low: float, *, open_low: bool = False, open_high: bool = False
+) -> float | tuple[float, ...]:
+    """Return one number, or a list of them as a tuple, each in the range."""
+    if not isinstance(value, list | tuple | np.ndarray) or getattr(value, "ndim", 1) == 0 or is_masked(value):
+        return number(name, value, low, open_low=open_low, open_high=open_high)
+    if len(value) == 0:
+        raise domain(name, value, "the lists of real numbers", "give at least one")
+    return tuple(
+        number(f"{name}[{k}]", each, low, open_low=open_low, open_high=open_high)
+        for k, each in enumerate(value)
+    )
+
+
 def whole(name: str, value: Any, low: int) -> int:
     """Return ``value`` as an integer of at least ``low``."""
     return count(name, value, low, MOST)
@@ -78,3 +109,33 @@ def ratio(above: float, below: float) -> float:
     (0.125, True)
     """
     return 0.0 if math.isinf(below) else float(rational(Fraction(above) / Fraction(below)).upper)
+
+
+def root(square: Fraction) -> float:
+    """Return the square root of a positive fraction, rounded up.
+
+    Examples
+    --------
+    >>> root(Fraction(9)), root(Fraction(2)) ** 2 > 2
+    (3.0, True)
+    """
+    found = math.sqrt(square)
+    while Fraction(found) ** 2 < square:
+        found = math.nextafter(found, math.inf)
+    return found
+
+
+def norm(values: Sequence[float]) -> float:
+    """Return the root of the sum of squares, rounded up; of one number, that number.
+
+    Examples
+    --------
+    >>> norm([3.0, 4.0]), norm([1e-200]), norm([1e200, 1e200]) > 1e200
+    (5.0, 1e-200, True)
+    """
+    most = max(values)
+    if len(values) == 1 or most in {0.0, math.inf}:
+        return most
+    squares = (Fraction(value) ** 2 for value in values)
+    size = Fraction(most)
+    return float(rational(Fraction(root(sum(squares, Fraction(0)) / size**2)) * size).upper)

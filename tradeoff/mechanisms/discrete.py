@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import count
+from tradeoff.curves.tensor import tensor
+from tradeoff.families.counts import BinomialCurve, SkellamCurve
 from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
 from tradeoff.families.pure_dp import PureDP
+from tradeoff.families.total_variation import TotalVariation
 from tradeoff.mechanisms.base import Mechanism, number, ratio, whole
+from tradeoff.operators.pointwise import minimum
+
+_MOST_SQUARE = 32
+"""Greatest squared sensitivity of a vector: beyond, the shifts that add up to it are too many to compare."""
 
 
 @dataclass(frozen=True)
@@ -89,3 +100,155 @@ class DiscreteLaplace(Mechanism):
         if self.sensitivity == 1:
             return PureDP(ratio(1.0, self.scale))
         return DiscreteLaplaceCurve(self.scale, self.sensitivity)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussianVector(Mechanism):
+    """Independent discrete normal noise on every coordinate of an integer vector.
+
+    Parameters
+    ----------
+    sigma
+        Parameter sigma of every coordinate, in (0, inf), in counts.
+    squared_sensitivity
+        Square of the l2-sensitivity, a whole number from 1 to 32: the most that the squares of the changes
+        add up to.
+    dimension
+        Number of coordinates, a whole number from 1.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Exact: the hull of the minimum over all integer shifts of that norm, each the product of its coordinates
+    (Canonne, Kamath, Steinke 2020 have its concentrated DP). Larger shifts of a coordinate have lower curves,
+    so only those that no coordinate can extend are taken. With an l1-sensitivity, of ``DiscreteLaplace`` and
+    all noise that is log-concave, one coordinate carrying all of it is the worst: moving one coordinate after
+    the other is a group, whose curve along one coordinate is that of the sum.
+
+    Examples
+    --------
+    >>> DiscreteGaussianVector(sigma=4, squared_sensitivity=4, dimension=9).curve()
+    minimum(N_Z(4, shift 2), N_Z(4)^4)
+    >>> DiscreteGaussianVector(sigma=4, squared_sensitivity=2, dimension=9).curve()
+    N_Z(4)^2
+    """
+
+    kind = "discrete-gaussian-vector"
+
+    sigma: float
+    squared_sensitivity: int
+    dimension: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", number("sigma", self.sigma, 0, open_low=True, open_high=True))
+        square = count("squared_sensitivity", self.squared_sensitivity, 1, _MOST_SQUARE)
+        object.__setattr__(self, "squared_sensitivity", square)
+        object.__setattr__(self, "dimension", whole("dimension", self.dimension, 1))
+
+    def curve(self) -> TradeOff:
+        return minimum(
+            *(
+                tensor((DiscreteGaussianCurve(self.sigma, shift), n) for shift, n in Counter(shifts).items())
+                for shifts in _shifts(self.squared_sensitivity, self.dimension, self.squared_sensitivity)
+            )
+        )
+
+
+def _shifts(square: int, dimension: int, most: int) -> Iterator[tuple[int, ...]]:
+    """Yield the falling lists of shifts, none above ``most``, that no further or longer shift extends."""
+    top = min(math.isqrt(square), most) if dimension else 0
+    if top == 0:
+        yield ()
+    for first in range(top, 0, -1):
+        for rest in _shifts(square - first**2, dimension - 1, first):
+            each = (first, *rest)
+            spare = square - sum(shift**2 for shift in each)
+            if all((shift + 1) ** 2 - shift**2 > spare for shift in each):
+                yield each
+
+
+@dataclass(frozen=True)
+class Skellam(Mechanism):
+    """Difference of two Poisson counts as noise on an integer query, also summed up by secure aggregation.
+
+    Parameters
+    ----------
+    variance
+        Variance of the noise, the sum of both means, in (0, inf); up to about 1e6 a curve is computed.
+    sensitivity
+        Largest change of the query under neighbours, a whole number from 1; of a vector, the l1-sensitivity.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Exact for one query, and the law is log-concave, so the largest shift is the worst (the mechanism:
+    Agarwal, Kairouz, Liu 2021). Dominating for a vector (see ``DiscreteGaussianVector``).
+
+    Examples
+    --------
+    >>> Skellam(variance=100).curve()
+    Skellam(100)
+    """
+
+    kind = "skellam"
+
+    variance: float
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        variance = number("variance", self.variance, 0, open_low=True, open_high=True)
+        object.__setattr__(self, "variance", variance)
+        object.__setattr__(self, "sensitivity", whole("sensitivity", self.sensitivity, 1))
+
+    def curve(self) -> TradeOff:
+        return SkellamCurve(self.variance, self.sensitivity)
+
+
+@dataclass(frozen=True)
+class BinomialNoise(Mechanism):
+    """Number of heads among fair coins as noise on an integer query.
+
+    Parameters
+    ----------
+    coins
+        Number of coins, a whole number from 1; coins times sensitivity up to 2^20.
+    sensitivity
+        Largest change of the query under neighbours, a whole number from 1; of a vector, the l1-sensitivity.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Exact for one query, mass at infinity included; dominating for a vector, as for ``Skellam`` (the
+    mechanism: Dwork et al. 2006, Our data, ourselves; Agarwal et al. 2018).
+
+    Examples
+    --------
+    >>> BinomialNoise(coins=1000).curve().epsilon(1e-6) < 0.31
+    True
+    """
+
+    kind = "binomial-noise"
+
+    coins: int
+    sensitivity: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "coins", whole("coins", self.coins, 1))
+        object.__setattr__(self, "sensitivity", whole("sensitivity", self.sensitivity, 1))
+
+    def curve(self) -> TradeOff:
+        if self.sensitivity > self.coins:
+            return TotalVariation(1.0)  # the supports are apart
+        return BinomialCurve(self.coins, self.sensitivity)

@@ -136,6 +136,5 @@ def _fits(mechanism: Mechanism, adjacency: Adjacency) -> None:
         return
     raise PlanError(
         f"{mechanism!r} is stated for {mechanism.adjacency} neighbours, and the plan for {adjacency}: "
-        "Poisson-sampled mechanisms compose under add-remove only, "
-        f"so set adjacency to {mechanism.adjacency!r} or leave it out"
+        f"set the plan's adjacency to {mechanism.adjacency!r}, or state the mechanism for the plan's"
     )

@@ -1,82 +1,109 @@
-"""Additive noise on a Poisson sample: every record enters with the same probability, independently."""
+"""Noise on a secret sample of the records: one step of DP-SGD, and the same of any mechanism."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.mechanisms.base import Mechanism, number
-from tradeoff.mechanisms.noise import Gaussian, Laplace, check_scale
-from tradeoff.operators.subsample import subsample
+from tradeoff.errors import DomainError, KindError, shown
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.gaussian_mixtures import GaussianMixtures, Weights
+from tradeoff.families.laplace import Laplace
+from tradeoff.mechanisms.base import Adjacency, Mechanism, number, ratio
+from tradeoff.mechanisms.noise import check_scale
+from tradeoff.mechanisms.sampled import Sampled, Scheme, leaking
 
 
-@dataclass(frozen=True)
-class SubsampledGaussian(Mechanism):
-    """Normal noise on a Poisson sample, one step of DP-SGD: f_p = p G_mu + (1 - p) Id, or f_p^-1.
+@dataclass(frozen=True, repr=False)
+class SubsampledGaussian(Sampled):
+    """Normal noise on the sum of a secret batch, one step of DP-SGD: f_p = p G_mu + (1 - p) Id, or f_p^-1.
 
     Parameters
     ----------
     noise_multiplier
-        Standard deviation over the l2-sensitivity under adding or removing one record, in (0, inf].
-    sample_rate
-        Probability p that a record enters the sample, in [0, 1].
+        Standard deviation over the largest l2-norm of what one record adds to the sum, in (0, inf]: relative
+        to the sensitivity under adding or removing a record. Replacing one moves a sum twice as far, so that
+        a multiplier stated relative to that is to be doubled here.
+    sample_rate, scheme, adjacency, batch_size, group_size
+        Who enters the batch, and which neighbours: as for ``Subsampled``.
 
     Raises
     ------
     DomainError
-        If a parameter is out of range.
+        If a parameter is out of range, or scheme and adjacency do not go together.
 
     Notes
     -----
-    ``curve()`` is the order in which the record is absent under the null hypothesis and present under the
-    alternative. For neighbours that add or remove one record.
+    Poisson samples are exact, for sums of vectors too. Adding k records is T(N(0), sum_j Bin(k, p)(j) N(j)),
+    with the records absent under the null hypothesis (Schuchardt, Stoian, Kosmala, Guennemann, Unified
+    Mechanism-Specific Amplification by Subsampling and Group Privacy Amplification, 2024, Theorem 3.8);
+    replacing them puts N(-j) for N(0) at each j. That vectors on one line are the worst is proved in
+    ``docs/gaussian-mixtures.md``. Fixed sizes are bounded by C_p(G_(2/noise_multiplier)) (Dong, Roth, Su
+    2022, Theorem 4.2) and its analogue for several hits.
 
     Examples
     --------
     >>> step = SubsampledGaussian(noise_multiplier=1.1, sample_rate=256 / 60000)
     >>> step.curve().symmetric
     False
+    >>> SubsampledGaussian(2, 0.01, scheme="without-replacement").curve()
+    either-order envelope of [subsample(G_{1}, 0.01) (one order)]
     """
 
     kind = "subsampled-gaussian"
-    adjacency = "add-remove"
-    order = "tied"
 
     noise_multiplier: float
     sample_rate: float
+    scheme: Scheme = "poisson"
+    adjacency: Adjacency | None = None
+    batch_size: int | None = None
+    group_size: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "noise_multiplier", number("noise_multiplier", self.noise_multiplier, 0, open_low=True)
-        )
-        object.__setattr__(self, "sample_rate", number("sample_rate", self.sample_rate, 0, 1))
+        sigma = number("noise_multiplier", self.noise_multiplier, 0, open_low=True)
+        object.__setattr__(self, "noise_multiplier", sigma)
+        self._check()
 
     def curve(self) -> TradeOff:
-        return subsample(Gaussian(self.noise_multiplier).curve(), self.sample_rate)
+        replaced = self.adjacency == "replace-one"
+        if self.scheme != "poisson" or not (replaced or self.group_size > 1):
+            return super().curve()
+        found = self._hits()
+        there: Weights = dict(found.weights.items())
+        without: Weights = {-j: w for j, w in found.weights.items()} if replaced else {0: 1.0}
+        pair = GaussianMixtures(null=without, alternative=there, sigma=self.noise_multiplier)
+        return leaking(pair, found.beyond)
+
+    def _base(self) -> TradeOff:
+        return Gaussian(ratio(2.0 if self.adjacency == "replace-one" else 1.0, self.noise_multiplier))
 
 
-@dataclass(frozen=True)
-class SubsampledLaplace(Mechanism):
-    """Laplace noise on a Poisson sample: f_p = p f + (1 - p) Id in one order, f_p^-1 in the other.
+@dataclass(frozen=True, repr=False)
+class SubsampledLaplace(Sampled):
+    """Laplace noise on the sum of a secret batch: f_p = p f + (1 - p) Id in one order, f_p^-1 in the other.
 
     Parameters
     ----------
     scale
         Scale of the noise, in (0, inf], in the units of the query.
     sample_rate
-        Probability p that a record enters the sample, in [0, 1].
+        As for ``Subsampled``.
     sensitivity
-        l1-sensitivity under adding or removing one record, in (0, inf), in the units of the query.
+        Largest l1-norm of what one record adds to the sum, in (0, inf), in the units of the query. Replacing
+        a record moves the sum by up to twice as much, which is counted.
+    scheme, adjacency, batch_size, group_size
+        As for ``Subsampled``.
 
     Raises
     ------
     DomainError
-        If a parameter is out of range, or sensitivity/scale overflows.
+        If a parameter is out of range, sensitivity/scale overflows, or scheme and adjacency do not go
+        together.
 
     Notes
     -----
     ``curve()`` is the order in which the record is absent under the null hypothesis and present under the
-    alternative.
+    alternative; exact for one record and Poisson samples, else a bound: see ``Subsampled``.
 
     Examples
     --------
@@ -85,16 +112,92 @@ class SubsampledLaplace(Mechanism):
     """
 
     kind = "subsampled-laplace"
-    adjacency = "add-remove"
-    order = "tied"
 
     scale: float
     sample_rate: float
     sensitivity: float = 1.0
+    scheme: Scheme = "poisson"
+    adjacency: Adjacency | None = None
+    batch_size: int | None = None
+    group_size: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sample_rate", number("sample_rate", self.sample_rate, 0, 1))
         check_scale(self)
+        self._check()
 
-    def curve(self) -> TradeOff:
-        return subsample(Laplace(self.scale, self.sensitivity).curve(), self.sample_rate)
+    def _base(self) -> TradeOff:
+        moved = 2 if self.adjacency == "replace-one" else 1
+        return Laplace(ratio(moved * self.sensitivity, self.scale))
+
+
+@dataclass(frozen=True, repr=False)
+class Subsampled(Sampled):
+    """Any mechanism on a secret batch of the records, known by its curve alone.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism on the batch. Its curve is for the neighbours stated here: the parameters of
+        ``Subsampled(Gaussian(4), 0.01, adjacency="replace-one")`` are relative to the sensitivity under
+        replacing a record. With Poisson samples it must hold for a record that is left out, too.
+    sample_rate
+        Probability that a record enters the batch, in [0, 1]; for draws with replacement batch size over size
+        of the data set.
+    scheme
+        ``"poisson"``, a coin per record; ``"without-replacement"``, a set of fixed size;
+        ``"with-replacement"``, draws of one record each.
+    adjacency
+        ``"add-remove"``, for Poisson samples only and their default, or ``"replace-one"``.
+    batch_size
+        Number of draws, for ``"with-replacement"`` only.
+    group_size
+        Number of records that are added, removed or replaced together, for Poisson samples only.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range, scheme and adjacency do not go together, or the mechanism is sampled.
+    KindError
+        If ``mechanism`` is none.
+
+    Notes
+    -----
+    The least private curve that the curve f of the mechanism allows. Added records: f_p, with the record
+    absent under the null hypothesis. Replaced ones: C_p(f) (Dong, Roth, Su 2022, Theorem 4.2). Several hits:
+    the same of the mixture of the groups of f (Balle, Barthe, Gaboardi, Privacy Amplification by Subsampling,
+    2018).
+
+    Examples
+    --------
+    >>> from tradeoff.mechanisms import Gaussian, PureDP
+    >>> round(Subsampled(PureDP(epsilon=1.0), 0.5).curve().epsilon(0), 6)
+    0.620115
+    >>> Subsampled(Gaussian(1), 0.01, "without-replacement").curve() == SubsampledGaussian(
+    ...     2, 0.01, "without-replacement"
+    ... ).curve()
+    True
+    """
+
+    kind = "subsampled"
+
+    mechanism: Mechanism
+    sample_rate: float
+    scheme: Scheme = "poisson"
+    adjacency: Adjacency | None = None
+    batch_size: int | None = None
+    group_size: int = 1
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, Mechanism):
+            raise KindError(f"mechanism = {shown(self.mechanism)} is none of tradeoff.mechanisms; give one")
+        self._check()
+        if self.mechanism.adjacency not in (None, self.adjacency):
+            raise DomainError(
+                f"mechanism = {self.mechanism!r} is stated for {self.mechanism.adjacency} neighbours, "
+                f"and its sample for {self.adjacency}; give one that fits any"
+            )
+
+    def _base(self) -> TradeOff:
+        curve = self.mechanism.curve()
+        one_order = self.mechanism.order == "tied" or curve.symmetric
+        return curve if one_order else curve.symmetrise(assume="either-order")

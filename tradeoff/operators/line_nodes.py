@@ -169,7 +169,8 @@ def _top(f: TradeOff) -> float:
     epsilon: Array = np.exp2(np.arange(-44.0, 1.0))
     while (top := _end(f, epsilon := _until(epsilon, limit))) is None:
         epsilon = np.append(epsilon, 2 * epsilon[-1])
-    return _end(f, _until(top * np.arange(1.0, 33.0) / 32, limit)) or top
+    finer = np.unique(top * np.arange(1.0, 33.0) / 32)  # a subnormal top has fewer floats below it
+    return _end(f, _until(finer, limit)) or top
 
 
 def _until(epsilon: Array, limit: float) -> Array:

@@ -21,10 +21,14 @@ from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet
 from tradeoff.intervals.roots import turned
 from tradeoff.intervals.rounding import Array
 from tradeoff.loss.changed import Reversed, Thinned
+from tradeoff.loss.folded import folded
 from tradeoff.loss.law import LossLaw
 from tradeoff.loss.thinning import base_bounds, thinned_bounds
 
 Scheme = Literal["poisson", "without-replacement"]
+
+_FARTHEST = 1.5e3
+"""Loss, in nats, up to which cells tell more than whole curves do: that of a Gaussian of mu = 28."""
 
 
 def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> TradeOff:
@@ -41,6 +45,7 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
         ``"poisson"``: one order of add/remove neighbours; its inverse is the other. ``subsample(~f, p)`` is
         not ``~subsample(f, p)``. ``"without-replacement"``: C_p(f), the envelope of f_p and its inverse, for
         fixed-size samples, replace-one neighbours and a symmetric f (Dong, Roth, Su 2022, Theorem 4.2).
+        Several releases from one sample are one ``subsample(f @ g, p)``.
 
     Returns
     -------
@@ -57,7 +62,8 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
     rate, symbolic = real("p", p, 0, 1), bool(operand(f).free_symbols) or is_symbol(p)
     if symbolic and scheme == "poisson":
         return f.symbolic().subsample(p)
-    if rate == 0:
+    # P = Q, where no loss is positive
+    if rate == 0 or (not symbolic and f.sup_loss == 0 and f.mass_at_infinity.upper == 0):
         return Identity()
     if isinstance(f, PiecewiseLinear) and f.exact and isinstance(p, Rational):
         one_order: TradeOff = _exactly(f, p)
@@ -77,7 +83,8 @@ def _exactly(f: PiecewiseLinear, p: Any) -> PiecewiseLinear:
     alpha, beta = f.alpha.tolist(), f.beta.tolist()
     if alpha[-1] < 1:
         alpha, beta = [*alpha, 1], [*beta, 0]
-    return PiecewiseLinear(alpha, [p * b + (1 - p) * (1 - a) for a, b in zip(alpha, beta, strict=True)])
+    thinned = [p * b + (1 - p) * (1 - a) for a, b in zip(alpha, beta, strict=True)]
+    return PiecewiseLinear(alpha, thinned).assuming(*f.assumptions)
 
 
 class Subsampled(Derived):
@@ -183,6 +190,19 @@ class Subsampled(Derived):
         low, high = self.operands[0].laws()
         below = self._thin(low)
         return below, below if high is low else self._thin(high)
+
+    def folded_law(self) -> LossLaw | None:
+        """Return the law of the hull of both orders, None unless the base is symmetric with one law.
+
+        None also where losses are so large that whole curves tell more, in less time.
+        """
+        base = self.operands[0]
+        if not base.symmetric:
+            return None
+        low, high = base.laws()
+        if high is not low or low.span[1] > _FARTHEST:
+            return None
+        return folded(low, self.p, base.bounds.delta(0.0))
 
     def _thin(self, law: LossLaw) -> LossLaw:
         return Reversed(Thinned(law, self.p)) if self.flipped else Thinned(law, self.p)

@@ -14,8 +14,10 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.roots import turned
 from tradeoff.intervals.rounding import Array
+from tradeoff.loss.law import LossLaw
 from tradeoff.operators.inverse import inverse
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
+from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import Tabulated, of_orders
 
 
@@ -50,12 +52,20 @@ def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
 
 
 class Envelope(HullOfMinimum):
-    """Hull of min{f, f^-1}: its profile is the larger of the two orders' (either order of add/remove)."""
+    """Hull of min{f, f^-1}: its profile is the larger of the two orders' (either order of add/remove).
+
+    Where f is one order of a sampled symmetric curve, the hull has a law of its own (``loss.folded``).
+    """
 
     name = "either-order"
 
     def __init__(self, f: TradeOff, turned: TradeOff | None = None) -> None:
         super().__init__(f, f.inverse() if turned is None else turned)
+
+    def laws(self) -> tuple[LossLaw, LossLaw]:
+        f = self.operands[0]
+        law = f.folded_law() if isinstance(f, Subsampled) else None
+        return super().laws() if law is None else (law, law)
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         return symmetrise(change(self.operands[0]), assume="either-order")
@@ -125,4 +135,4 @@ def _by_profile(f: PiecewiseLinear) -> PiecewiseLinear:
     h = PiecewiseLinear(
         [*alpha[: steep + 1], *(a for a, _ in end)], [*beta[: steep + 1], *(b for _, b in end)]
     )
-    return pointwise(h, h.inverse(), largest=True)
+    return pointwise(h, h.inverse(), largest=True).assuming(*f.assumptions)

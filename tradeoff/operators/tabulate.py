@@ -23,6 +23,10 @@ class Tabulated(NamedTuple):
     lower: PiecewiseLinear
     upper: PiecewiseLinear
 
+    def assuming(self, assumptions: tuple[str, ...]) -> Tabulated:
+        """Return the sides of a curve that rests on assumptions: so do they."""
+        return Tabulated(*(side.assuming(*assumptions) for side in self)) if assumptions else self
+
 
 def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
     """Piecewise-linear curves below and above f, valid at every alpha, rounding included.

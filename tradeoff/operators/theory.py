@@ -18,7 +18,7 @@ from tradeoff.families.discrete import DiscreteLaplaceCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
-from tradeoff.families.location_shift import LocationShift
+from tradeoff.families.location_shift import LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.operators.corners import both_orders, polygons, pure
@@ -91,10 +91,9 @@ def _formulas(f: TradeOff, g: TradeOff) -> Verdict:
 
 def shifted(f: TradeOff, g: TradeOff) -> Verdict:
     """Shifts of one log-concave law, continuous or discrete: privacy falls as the shift grows."""
-    if isinstance(f, LocationShift) and isinstance(g, LocationShift):
+    if isinstance(f, LogConcaveShift) and isinstance(g, LogConcaveShift):
         same = (f.name, f.arguments, f.shift > 0) == (g.name, g.arguments, g.shift > 0)
-        settled = same and not f.assumed and f.shift != 0 != g.shift
-        return abs(f.shift) <= abs(g.shift) if settled and not g.assumed else None
+        return abs(f.shift) <= abs(g.shift) if same else None
     if isinstance(f, DiscreteLaplaceCurve) and isinstance(g, DiscreteLaplaceCurve) and f.scale == g.scale:
         return f.shift <= g.shift
     return None

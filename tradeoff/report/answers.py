@@ -41,6 +41,8 @@ class Answers:
     epsilon: tuple[Answer, ...] = ()
     delta: tuple[Answer, ...] = ()
     beta: tuple[Answer, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    """What the curve rests on without proof."""
 
     def __iter__(self) -> Iterator[tuple[str, str, Answer]]:
         """Go through all answers as (what is answered, by what it is asked, answer)."""
@@ -48,7 +50,7 @@ class Answers:
             for answer in getattr(self, name):
                 yield name, question, answer
 
-    def as_json(self) -> dict[str, list[dict[str, float | str]]]:
+    def as_json(self) -> dict[str, Any]:
         """Return plain data in which infinity is the string ``"inf"``, as JSON has none.
 
         Examples
@@ -56,13 +58,14 @@ class Answers:
         >>> Answers(epsilon=(Answer(0.0, 1.5, float("inf")),)).as_json()["epsilon"]
         [{'delta': 0.0, 'lower': 1.5, 'upper': 'inf'}]
         """
-        return {
+        found: dict[str, Any] = {
             name: [
                 {question: finite(a.asked), "lower": finite(a.lower), "upper": finite(a.upper)}
                 for a in getattr(self, name)
             ]
             for name, question in ASKED.items()
         }
+        return {**found, "assumptions": list(self.assumptions)} if self.assumptions else found
 
 
 def finite(value: float) -> float | str:
@@ -109,14 +112,14 @@ def ask(
         "delta": (epsilon, curve.bounds.delta),
         "beta": (alpha, curve.bounds),
     }
-    found = {}
+    found: dict[str, tuple[Answer, ...]] = {}
     for name, (at, question) in given.items():
         if len(at):
             step(f"{name} at {len(at)} {ASKED[name]}{'s' if len(at) > 1 else ''}")
             found[name] = _answers(
                 at, question(np.asarray(at, dtype=float), tol=tol), 0.0 if name == "epsilon" else -math.inf
             )
-    return Answers(**found)
+    return Answers(**found, assumptions=curve.assumptions)
 
 
 def _answers(asked: Sequence[float], bounds: Bounds, floor: float) -> tuple[Answer, ...]:

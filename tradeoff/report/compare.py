@@ -96,7 +96,8 @@ class Comparison:
             "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
             for line in lines
         ]
-        return "\n".join([*table, *(f"{method} declined: {why}" for method, why in self.declined.items())])
+        declined = (f"{method} declined: {why}" for method, why in self.declined.items())
+        return "\n".join([*table, *declined, *(f"assumes: {each}" for each in self.curve.assumptions)])
 
 
 def compare(

@@ -14,7 +14,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.gdp import Reduction
-from tradeoff.mechanisms import Plan, SubsampledGaussian, SubsampledLaplace
+from tradeoff.mechanisms import Plan
 from tradeoff.report.answers import Answers
 from tradeoff.report.compare import Comparison
 from tradeoff.report.digits import rounded
@@ -29,6 +29,15 @@ _NEIGHBOURS = {
     "replace-one": "Two data sets are neighbours if they have the same size and differ in a single record.",
 }
 """Adjacencies in words."""
+
+_SCHEMES = {
+    "poisson": "Each batch is a Poisson sample: every record enters it by a coin of its own",
+    "without-replacement": "Each batch is a set of a fixed number of records, every such set alike",
+    "with-replacement": "Each batch is a fixed number of draws of one record each, which may meet again",
+    "allocated": "Each record takes part in a fixed number of steps, every choice of them alike",
+    "shuffled": "Each record is answered for on its own, and the answers are shuffled",
+}
+"""Ways to hide who takes part, in words."""
 
 _SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)  # what the policy of the page must name
 
@@ -71,7 +80,7 @@ def report(title: str, plan: Plan, answers: Answers, found: Reduction, compariso
     profile = drawn("profile", profile_plot(found, comparison))
     return Template(PAGE).substitute(
         title=escape(folded(title) or "A privacy guarantee"),
-        words="".join(f"<li>{escape(each)}</li>" for each in assumptions(plan)),
+        words="".join(f"<li>{escape(each)}</li>" for each in (*assumptions(plan), *curve.assumptions)),
         reading="".join(f"<li>{escape(each)}</li>" for each in readings(curve)),
         mechanisms=_table(("count", "mechanism", "parameters"), _mechanisms(plan)),
         answers=_table(("question", "at least", "at most"), _answers(answers)),
@@ -101,11 +110,8 @@ def assumptions(plan: Plan) -> list[str]:
             "looked at in between."
         ),
     ]
-    if any(isinstance(each, SubsampledGaussian | SubsampledLaplace) for each in plan.mechanisms):
-        said.append(
-            "Each batch is a Poisson sample: every record enters it by a coin of its own, "
-            "and the batches stay secret."
-        )
+    schemes = {getattr(each, "scheme", None) for each in plan.mechanisms}
+    said += [f"{words}; who it was stays secret." for name, words in _SCHEMES.items() if name in schemes]
     return [*said, "Everything released is in the list below, and nothing else about the data is."]
 
 

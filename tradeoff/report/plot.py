@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from tradeoff.audits.empirical import Empirical
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.errors import DomainError, MissingExtraError
 from tradeoff.intervals.rounding import Array
+from tradeoff.operators.tabulate import Tabulated
 from tradeoff.report.plain import folded
 from tradeoff.report.styles import COLUMN, PAPER, dashed, place_legend
 
@@ -32,8 +34,8 @@ _PERFECT: dict[str, Any] = {
 
 
 def plot(
-    curve: TradeOff,
-    *more: TradeOff,
+    curve: TradeOff | Empirical,
+    *more: TradeOff | Empirical,
     ax: Axes | None = None,
     scale: Literal["linear", "loglog"] = "linear",
     kind: Literal["tradeoff", "profile"] = "tradeoff",
@@ -48,7 +50,8 @@ def plot(
     Parameters
     ----------
     curve, *more
-        Curves to draw.
+        Curves to draw. Of scores (``tradeoff.empirical``) the estimate is the line, and its simultaneous band
+        is filled.
     ax
         Matplotlib axes to draw on; default: those of a new figure.
     scale
@@ -71,7 +74,7 @@ def plot(
     KindError
         If a mechanism or a plan stands where a curve is wanted.
     DomainError
-        If ``scale``, ``kind`` or the number of labels is none of the above.
+        If ``scale``, ``kind`` or the number of labels is none of the above, or a profile of scores is asked.
     MissingExtraError
         If matplotlib is not installed.
 
@@ -83,17 +86,19 @@ def plot(
     >>> axes.get_xlabel()
     'type I error α'
     """
-    curves = [operand(each) for each in (curve, *more)]
+    curves = [each if isinstance(each, Empirical) else operand(each) for each in (curve, *more)]
     if scale not in ("linear", "loglog"):
         raise DomainError(f"scale = {scale!r} is none of 'linear', 'loglog'")
     if kind not in ("tradeoff", "profile"):
         raise DomainError(f"kind = {kind!r} is none of 'tradeoff', 'profile'")
+    if kind == "profile" and any(isinstance(each, Empirical) for each in curves):
+        raise DomainError("scores are drawn with kind='tradeoff'; for a profile plot their .upper")
     if labels is not None and len(labels) != len(curves):
         raise DomainError(f"labels = {labels!r} name {len(labels)} curves, and there are {len(curves)}")
     names = (
         labels
         if labels is not None
-        else [_typeset(repr(each)) for each in curves]
+        else [_typeset(repr(each).split("\n")[0]) for each in curves]
         if len(curves) > 1
         else [""]
     )
@@ -141,21 +146,24 @@ def _new_axes() -> Any:
     return module("matplotlib.pyplot").subplots(figsize=(4.8, 4.8), layout="constrained")[1]
 
 
-def _draw_tradeoffs(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str], scale: str) -> None:
+def _draw_tradeoffs(axes: Axes, curves: Sequence[Any], names: Sequence[str], scale: str) -> None:
     grid = _alphas(scale)
     axes.plot(grid, 1 - grid, **_PERFECT)
     for i, (curve, name) in enumerate(zip(curves, names, strict=True)):
         alpha, lower, upper = tabulated(curve, grid)
-        _band(axes, i, (alpha, lower, upper), lower, name, clip_on=False)  # curves at the edge stay in sight
+        _band(
+            axes, i, (alpha, lower, upper), _line(curve, alpha, lower), name, clip_on=False
+        )  # curves at the edge stay in sight
     axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="type I error α", ylabel="type II error β")
 
 
-def _draw_power(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str], scale: str) -> None:
+def _draw_power(axes: Axes, curves: Sequence[Any], names: Sequence[str], scale: str) -> None:
     grid = _alphas(scale)
     axes.plot(grid, grid, **_PERFECT)
     for i, (curve, name) in enumerate(zip(curves, names, strict=True)):
         alpha, lower, upper = tabulated(curve, grid)
-        _band(axes, i, (alpha, positive(1 - upper), positive(1 - lower)), positive(1 - lower), name)
+        line = positive(1 - _line(curve, alpha, lower))
+        _band(axes, i, (alpha, positive(1 - upper), positive(1 - lower)), line, name)
     axes.set(
         xscale="log",
         yscale="log",
@@ -166,15 +174,24 @@ def _draw_power(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str], sc
     )
 
 
-def tabulated(curve: TradeOff, grid: Array) -> tuple[Array, Array, Array]:
+def _line(curve: TradeOff | Empirical, alpha: Array, lower: Array) -> Array:
+    """Return what is drawn as a line: the side that may be relied on, and of scores the estimate."""
+    return np.asarray(curve.estimate(alpha)) if isinstance(curve, Empirical) else lower
+
+
+def _sides(curve: TradeOff | Empirical) -> Tabulated:
+    return curve.band if isinstance(curve, Empirical) else curve.tabulate()
+
+
+def tabulated(curve: TradeOff | Empirical, grid: Array) -> tuple[Array, Array, Array]:
     """Return alpha, and bounds on beta that hold between the alphas too."""
-    below, above = curve.tabulate()
+    below, above = _sides(curve)
     corners = vertices(curve)
     alpha = np.union1d(grid, corners[corners >= grid[0]])
     return alpha, below.bounds(alpha).lower, above.bounds(alpha).upper
 
 
-def _draw_profiles(axes: Axes, curves: Sequence[TradeOff], names: Sequence[str], scale: str) -> None:
+def _draw_profiles(axes: Axes, curves: Sequence[Any], names: Sequence[str], scale: str) -> None:
     ends = [last_epsilon(curve) for curve in curves]
     left = 1e-3 * min(ends) if scale == "loglog" else 0.0
     for i, (curve, name, end) in enumerate(zip(curves, names, ends, strict=True)):
@@ -218,9 +235,9 @@ def _alphas(scale: str) -> Array:
     return (1 - np.cos(np.linspace(0.0, np.pi, _POINTS))) / 2
 
 
-def vertices(curve: TradeOff) -> Array:
+def vertices(curve: TradeOff | Empirical) -> Array:
     """Return the alphas of the corners of both sides; many look like a smooth curve."""
-    found = np.concatenate([side.alpha.astype(float) for side in curve.tabulate()])
+    found = np.concatenate([side.alpha.astype(float) for side in _sides(curve)])
     return np.unique(found) if len(found) <= _MOST_VERTICES else np.empty(0)
 
 

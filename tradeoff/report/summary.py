@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
+from tradeoff.curves.contract import TradeOff
 from tradeoff.mechanisms import Mechanism, Plan
 from tradeoff.report.answers import finite
 
@@ -36,6 +36,16 @@ def summary(title: str, plan: Plan) -> dict[str, Any]:
     return {"title": title, "adjacency": plan.adjacency, "mechanism": mechanisms}
 
 
-def parameters(mechanism: Mechanism) -> dict[str, float | str]:
+def parameters(mechanism: Mechanism) -> dict[str, Any]:
     """Return the parameters of a mechanism by name."""
-    return {field.name: finite(getattr(mechanism, field.name)) for field in fields(mechanism)}  # type: ignore[arg-type]  # a dataclass
+    return {name: _plain(value) for name, value in mechanism.parameters().items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mechanism):
+        return {"kind": value.kind, **parameters(value)}
+    if isinstance(value, TradeOff):
+        return repr(value)
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return finite(value) if isinstance(value, float) else value

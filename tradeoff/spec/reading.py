@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any, get_args
 
 from tradeoff.curves.parameters import count
 from tradeoff.errors import DomainError, PlanError
 from tradeoff.mechanisms import KINDS, Adjacency, Mechanism, Plan
+from tradeoff.spec import curves
 from tradeoff.spec.entries import known, number, numbers, table, text, wrong
 from tradeoff.spec.limits import limit, readable, within
 
@@ -78,10 +80,10 @@ def load(path: str | Path) -> PlanFile:
         raise PlanError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise PlanError(f"{path}: is not UTF-8 text, so it is no TOML file") from error
-    return loads(content, name=str(path))
+    return loads(content, name=str(path), folder=Path(path).parent)
 
 
-def loads(content: str, *, name: str = "plan") -> PlanFile:
+def loads(content: str, *, name: str = "plan", folder: str | Path = ".") -> PlanFile:
     r"""Read a plan from TOML text; ``name`` stands for the file in error messages.
 
     Parameters
@@ -90,6 +92,8 @@ def loads(content: str, *, name: str = "plan") -> PlanFile:
         TOML text, as ``load`` takes it from a file.
     name
         What errors call the text.
+    folder
+        Where files that the plan names are looked for.
 
     Returns
     -------
@@ -107,7 +111,7 @@ def loads(content: str, *, name: str = "plan") -> PlanFile:
     Plan({Laplace(scale=10.0, sensitivity=1.0): 5})
     """
     try:
-        return _plan_file(_parsed(readable(content)))
+        return _plan_file(_parsed(readable(content)), Path(folder))
     except (PlanError, DomainError) as error:
         raise PlanError(f"{name}: {error}") from error
 
@@ -123,7 +127,7 @@ def _parsed(content: str) -> Mapping[str, Any]:
         raise PlanError("holds an integer of thousands of digits; a count has at most 19") from error
 
 
-def _plan_file(content: Mapping[str, Any]) -> PlanFile:
+def _plan_file(content: Mapping[str, Any], folder: Path) -> PlanFile:
     known("", content, ("title", "adjacency", *QUESTIONS, "mechanism"))
     adjacency = text("adjacency", content.get("adjacency", "add-remove"), get_args(Adjacency))
     lists = [content[name] for name in QUESTIONS if isinstance(content.get(name), list)]
@@ -131,7 +135,7 @@ def _plan_file(content: Mapping[str, Any]) -> PlanFile:
     asked = {name: numbers(name, content.get(name, []), *span) for name, span in QUESTIONS.items()}
     counts: dict[Mechanism, int] = {}
     for where, entry in _entries(content.get("mechanism")):
-        mechanism, n = _mechanism(where, entry)
+        mechanism, n = _mechanism(where, entry, folder)
         _fits(where, mechanism, adjacency)
         counts[mechanism] = counts.get(mechanism, 0) + n
     plan = Plan(counts, adjacency)  # type: ignore[arg-type]  # checked against the literal above
@@ -151,26 +155,43 @@ def _entries(found: Any) -> list[tuple[str, Mapping[str, Any]]]:
     ]
 
 
-def _mechanism(where: str, entry: Mapping[str, Any]) -> tuple[Mechanism, int]:
+def _mechanism(where: str, entry: Mapping[str, Any], folder: Path) -> tuple[Mechanism, int]:
     if "kind" not in entry:
         raise PlanError(f"{where}.kind is missing; allowed: {', '.join(KINDS)}")
     kind = KINDS[text(f"{where}.kind", entry["kind"], KINDS)]
-    parameters = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]  # every kind is a dataclass
+    parameters = dict(signature(kind).parameters)
     known(f"{where}.", entry, ("kind", *parameters, "count"))
-    for name, field in parameters.items():
-        if name not in entry and field.default is MISSING:
+    for name, parameter in parameters.items():
+        if name not in entry and parameter.default is Parameter.empty:
             raise PlanError(f"{where}.{name} is missing; a {kind.kind} mechanism needs it")
-    for name in parameters.keys() & entry.keys():
-        number(f"{where}.{name}", entry[name])  # the type only: the mechanism knows its own range
+    given = {
+        name: _parameter(f"{where}.{name}", entry[name], str(parameters[name].annotation), folder)
+        for name in parameters.keys() & entry.keys()
+    }
     number(f"{where}.count", written := entry.get("count", 1))
     try:
-        found = kind(**{name: entry[name] for name in parameters.keys() & entry.keys()})
+        found = kind(**given)
         n = count("count", written)
     except DomainError as error:
         raise PlanError(f"{where}.{error}") from error
     if n > MOST:
         raise wrong(f"{where}.count", written, "a whole number below 2^63, as TOML has it")
     return found, n
+
+
+def _parameter(where: str, value: Any, annotation: str, folder: Path) -> Any:
+    """Check the type only: the mechanism knows its own range."""
+    if "TradeOff" in annotation:
+        return curves.read(where, value, folder)
+    if "tuple" in annotation and isinstance(value, list):
+        return numbers(where, value)
+    if "Mechanism" in annotation:
+        inner, _ = _mechanism(where, table(where, value, "a table with a kind, as [[mechanism]] is"), folder)
+        return inner
+    if any(word in annotation for word in ("str", "Adjacency", "Scheme")):
+        return text(where, value)
+    number(where, value)
+    return value
 
 
 def _fits(where: str, mechanism: Mechanism, adjacency: str) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import PlanError
 from tradeoff.mechanisms import KINDS, Mechanism
+from tradeoff.spec.curves import written
 from tradeoff.spec.entries import wrong
 from tradeoff.spec.reading import MOST, QUESTIONS, PlanFile
 
@@ -88,8 +89,7 @@ def _entries(mechanism: Mechanism, n: int) -> list[tuple[str, Any]]:
         raise PlanError(f"{mechanism!r} is of no kind that a plan file can hold: {', '.join(KINDS)}")
     if n > MOST:
         raise wrong(f"the count of {mechanism!r}", n, "a whole number below 2^63, as TOML has it")
-    parameters = [(field.name, getattr(mechanism, field.name)) for field in fields(mechanism)]  # type: ignore[arg-type]  # a dataclass
-    return [("kind", mechanism.kind), *parameters, ("count", n)]
+    return [("kind", mechanism.kind), *mechanism.parameters().items(), ("count", n)]
 
 
 def _lines(entries: list[tuple[str, Any]]) -> str:
@@ -97,8 +97,13 @@ def _lines(entries: list[tuple[str, Any]]) -> str:
 
 
 def _value(value: Any) -> str:
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, TradeOff):
+        return _value(written(value))
+    if isinstance(value, Mechanism):
+        inner = {"kind": value.kind, **value.parameters()}
+        return f"{{{', '.join(f'{name} = {_value(each)}' for name, each in inner.items())}}}"
     if isinstance(value, str):
         # A TOML basic string escapes as JSON does, and DEL besides.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

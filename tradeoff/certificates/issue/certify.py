@@ -102,6 +102,11 @@ def _checked(curve: TradeOff, question: str, value: float, tol: float | None, me
         raise KindError(f"{curve!r} is not a trade-off function; a mechanism has one as .curve()")
     if curve.free_symbols:
         raise SymbolError(f"{curve!r} has free symbols; substitute numbers first, with .subs({{...}})")
+    if curve.assumptions:
+        raise NoClosedForm(
+            f"{curve!r} rests on what no certificate proves: {'; '.join(curve.assumptions)}; "
+            "ask its bounds instead"
+        )
     if question not in get_args(Question):
         raise DomainError(f"question = {question!r} is none of {', '.join(get_args(Question))}")
     if method is not None and method not in METHODS:

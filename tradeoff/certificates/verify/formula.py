@@ -19,6 +19,7 @@ import numpy as np
 from tradeoff.certificates.certificate import Claim, ulps
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.evidence import Formula
+from tradeoff.certificates.verify import mixtures
 from tradeoff.certificates.verify.arithmetic import DIGITS, EPS, digits, to_mpf, to_real
 from tradeoff.certificates.verify.atoms import Listed
 from tradeoff.certificates.verify.laws import law
@@ -103,8 +104,16 @@ def point(what: Description, x: Any, side: int = 0, lean: int = 0) -> Point:
     kind = what["kind"]
     if kind == "gaussian":
         return _gaussian(mp.mpf(what["mu"]), x)
+    if kind == "gaussian mixtures":
+        return _divided(x, *mixtures.masses(what, x))
     if kind == "laplace":
         return _laplace(mp.mpf(what["epsilon"]), x)
+    return _made(what, x, side, lean)
+
+
+def _made(what: Description, x: Any, side: int, lean: int) -> Point:
+    """Return what other laws, or atoms, make."""
+    kind = what["kind"]
     if kind == "thinned":
         return _thinned(what, x, side, lean)
     if kind == "reversed":
@@ -119,7 +128,11 @@ def point(what: Description, x: Any, side: int = 0, lean: int = 0) -> Point:
 
 def _gaussian(mu: Any, x: Any) -> Point:
     a = x / mu + mu / 2
-    p_above, p_below, q_above, q_below = (_normal_tail(at) for at in (a, -a, a - mu, mu - a))
+    return _divided(x, *(_normal_tail(at) for at in (a, -a, a - mu, mu - a)))
+
+
+def _divided(x: Any, p_above: Any, p_below: Any, q_above: Any, q_below: Any) -> Point:
+    """Return a law without atoms at x from its masses on both sides."""
     call, put = q_above - mp.exp(x) * p_above, p_below - mp.exp(-x) * q_below
     return Point(call, put, p_above, p_below, q_above, q_below)
 

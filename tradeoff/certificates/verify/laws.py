@@ -14,6 +14,7 @@ import mpmath
 import numpy as np
 
 from tradeoff.certificates.description import Description
+from tradeoff.certificates.verify import mixtures
 from tradeoff.certificates.verify.arithmetic import DIGITS, EPS, PI, REAL, UNIT, Long, to_mpf, to_real
 from tradeoff.certificates.verify.report import Log
 from tradeoff.errors import VerificationError
@@ -113,6 +114,17 @@ def _gaussian(what: Description, need: Need) -> Law:
     density = -x * x / 2 - np.log(2 * PI) / 2
     mu = REAL(mu)
     loss, rise = mu * x - mu * mu / 2, np.full(len(x), np.log(mu))
+    return Law(no_atoms(), [Nodes(loss, density + np.log(REAL(h)), density, rise)], REAL(0), REAL(0))
+
+
+def _mixtures(what: Description, need: Need) -> Law:
+    """Trapezoid rule, analytic where terms turn by less than pi from each other, |Im x| < pi/spread."""
+    spread = mixtures.spread(what)
+    a = min(9.0, 2.8 / spread)
+    h = np.pi / (need.frequency * spread + (_DIGITS + 2 * need.tilt) / a + a / 2) / need.finer
+    reach = _REACH + spread * (need.tilt + 2)
+    x = REAL(h) * np.arange(-np.ceil(reach / h), np.ceil(reach / h) + 1).astype(REAL)
+    loss, density, rise = mixtures.values(what, x)
     return Law(no_atoms(), [Nodes(loss, density + np.log(REAL(h)), density, rise)], REAL(0), REAL(0))
 
 
@@ -290,6 +302,7 @@ def _mixed(what: Description, need: Need) -> Law:
 
 _MAKE: dict[str, Callable[[Description, Need], Law]] = {
     "gaussian": _gaussian,
+    "gaussian mixtures": _mixtures,
     "laplace": _laplace,
     "response": _response,
     "rounds": _rounds,

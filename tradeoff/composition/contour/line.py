@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tradeoff.composition.contour.chernoff import Chernoff
-from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.intervals.rounding import SUBNORMAL, UNIT, Array
 from tradeoff.loss.transform import Complex
 
 DEEP = 8.5
@@ -122,9 +122,8 @@ class ContourLine:
         scale = np.exp(np.minimum(t.exponent, 500.0))  # beyond, the bounds say nothing: psi <= 1
         high = np.minimum(high, 1e40)
         with np.errstate(over="ignore"):  # an infinite upper bound is one, and says nothing
-            return np.maximum(low, 0.0) * scale * (1 - t.slack), high * scale * np.exp(
-                np.minimum(t.slack, 100.0)
-            ) + TINY
+            upper = high * scale * np.exp(np.minimum(t.slack, 100.0)) + SUBNORMAL
+            return np.maximum(np.maximum(low, 0.0) * scale * (1 - t.slack) - SUBNORMAL, 0.0), upper
 
     def terms(self, x: Array) -> Terms:
         """Return what the bounds at losses x are made of."""

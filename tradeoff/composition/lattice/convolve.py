@@ -17,7 +17,7 @@ import numpy as np
 from tradeoff.composition.lattice import fft
 from tradeoff.composition.lattice.recursion import discounted
 from tradeoff.composition.lattice.table import ProfileTable
-from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
+from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Index
 from tradeoff.loss.law import lost_mass
 
 Values = TypeVar("Values", Array, fft.Spectrum)
@@ -171,8 +171,8 @@ def profile(
     top = lost_mass([f.top for f in factors], [f.count for f in factors])  # to 16 units of itself
     # Losses beyond 1e16 nats may be known to no more than 100.
     with np.errstate(over="ignore", invalid="ignore"):
-        upper = np.minimum(upper * np.exp(shift) + (top * (1 + 16 * UNIT) + TINY), 1.0)
-        lower = lower * np.exp(-np.sign(lower) * shift) + q_plus
+        upper = np.minimum(upper * np.exp(shift) + (top * (1 + 16 * UNIT) + SUBNORMAL), 1.0)
+        lower = lower * np.exp(-np.sign(lower) * shift) + q_plus - SUBNORMAL
     # Where the spectrum's error overflows nothing is known; the trivial bounds say so.
     upper = np.nan_to_num(upper, nan=1.0, posinf=1.0)
     lower = np.nan_to_num(lower, nan=-_NOTHING, posinf=-_NOTHING, neginf=-_NOTHING)

@@ -212,7 +212,7 @@ def described(step: object) -> dict[str, Any]:
             counted = [{**described(mechanism), "count": n} for mechanism, n in step.mechanisms.items()]
             return {"adjacency": step.adjacency, "mechanism": counted}
         case Mechanism() if is_dataclass(step):
-            return {"kind": step.kind, **{name: _plain(value) for name, value in asdict(step).items()}}
+            return {"kind": step.kind, **{name: _plain(value) for name, value in step.parameters().items()}}
         case ExPost():
             return {"ex-post": asdict(step)}
     return {"curve": repr(step)}
@@ -229,6 +229,8 @@ def _plain(value: Any) -> Any:
         return {name: _plain(each) for name, each in value._asdict().items()}
     if isinstance(value, Mapping):
         return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, Mechanism):
+        return described(value)
     if isinstance(value, tuple | list):
         return [_plain(each) for each in value]
     if isinstance(value, float):

@@ -1,0 +1,339 @@
+"""Scores: exact small cases, coverage under laws with and without ties, ends and errors."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import comb
+
+import numpy as np
+import pytest
+import sympy
+from flint import arb, ctx
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import ndtri
+
+import tradeoff as to
+from tests.strategies import vertices
+from tradeoff.audits.rates import combined, jointly, most, nodes, tail
+from tradeoff.errors import DomainError, KindError, SymbolError
+
+scores = st.lists(st.one_of(st.integers(-3, 3), st.floats(allow_nan=False)), min_size=1, max_size=30)
+
+
+def below(k, n, rate):
+    """P(Bin(n, rate) <= k), exactly."""
+    return sum(comb(n, j) * rate**j * (1 - rate) ** (n - j) for j in range(k + 1))
+
+
+def quantiles(mu, n):
+    """Scores at equal steps of the normal law: the sharpest sample there is."""
+    return ndtri((np.arange(n) + 0.5) / n) + mu
+
+
+# Rates.
+
+
+@given(st.integers(1, 40), st.integers(0, 40), st.fractions(0, 1, max_denominator=1000))
+def test_tails_are_above_the_exact_ones(n, k, rate):
+    exact, found = below(min(k, n), n, Fraction(float(rate))), Fraction(float(tail(k, n, float(rate))))
+    assert exact <= found <= exact * (1 + Fraction(1, 10**9)) + Fraction(1, 10**300)
+
+
+@pytest.mark.parametrize(("k", "n"), [(3, 10**7), (5_000_000, 10**7), (9_999_000, 10**7), (40, 1000), (0, 7)])
+@pytest.mark.parametrize("level", [0.9, 1e-3, 1e-30])
+def test_limits_of_many_trials_hold_and_are_tight(k, n, level):
+    rate = float(most(k, n, level))
+    with ctx.workprec(600):
+        reached = (1 - arb(rate)).beta_lower(n - k, k + 1, regularized=True)
+        assert reached <= level
+        assert rate == 1 or reached >= level * (1 - 1e-4)
+
+
+@given(st.integers(1, 30), st.data(), st.floats(1e-6, 0.9))
+def test_limits_are_those_of_clopper_and_pearson(n, data, level):
+    k = data.draw(st.integers(0, n))
+    rate = Fraction(float(most(k, n, level)))
+    assert k == n or below(k, n, rate) <= Fraction(level)
+    assert rate == 1 or below(k, n, rate * (1 - Fraction(1, 10**3))) >= Fraction(level) * (
+        1 - Fraction(1, 10**5)
+    )
+
+
+def test_no_more_successes_than_trials_bound_nothing():
+    assert most(5, 5, 0.01) == tail(5, 5, 1.0) == 1
+
+
+@given(st.floats(1e-12, 1.0))
+def test_two_p_values_make_one(chance):
+    t = jointly(chance)
+    assert combined(t) <= chance
+    assert combined(t * 1.001) >= chance * 0.999
+
+
+@given(st.integers(1, 10**6))
+def test_nodes_reach_both_ends(n):
+    found = nodes(n)
+    assert found[0] == 0
+    assert found[-1] == n - 1
+    assert np.all(np.diff(found) <= 1 + np.minimum(found[1:], n - found[:-1]) / 8 + 1)
+
+
+# The estimate.
+
+
+@given(scores, scores)
+@settings(max_examples=60)
+def test_the_estimate_is_the_hull_of_all_thresholds(null, alternative):
+    found = to.empirical(null, alternative).estimate.shape
+    n, m = len(null), len(alternative)
+    points = [
+        (Fraction(sum(x > t for x in null), n), Fraction(sum(y <= t for y in alternative), m))
+        for t in {*null, *alternative}
+    ]
+    points += [(Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))]
+    assert all(found.at(a) <= b for a, b in points)
+    for a, b in zip(found.alpha.tolist(), found.beta.tolist(), strict=True):
+        assert (a, b) in points
+
+
+def test_the_area_under_a_small_roc_is_that_of_a_peer():
+    # jax_privacy, tests/auditing_test.py, test_attack_auroc_simple: 13/16.
+    found = to.empirical([1, 2, 3, 5], [0, 4, 6, 7]).estimate.shape
+    steps = zip(np.diff(found.alpha), found.beta[:-1] + found.beta[1:], strict=True)
+    assert 1 - sum(width * height for width, height in steps) / 2 == Fraction(13, 16)
+
+
+def test_an_estimate_enters_no_product_and_no_test():
+    audit = to.empirical([0.0, 1.0], [1.0, 2.0])
+    with pytest.raises(KindError, match="estimate"):
+        audit.estimate @ to.Gaussian(1)
+    with pytest.raises(KindError, match="estimate"):
+        audit.refutes(audit.estimate)
+
+
+# What is proved.
+
+
+def atoms(curve, sizes, draws):
+    """Scores from the pair that a piecewise-linear curve stands for: atoms with ties, infinite losses too."""
+    p, q = (
+        np.append(mass, rest) for mass, rest in zip(curve.atoms(), (curve.p_minus, curve.q_plus), strict=True)
+    )
+    loss = np.arange(len(p) - 1, 0, -1.0)
+    p, q = p.astype(float), q.astype(float)
+    return (
+        draws.choice(np.append(loss, -np.inf), sizes[0], p=p / p.sum()),
+        draws.choice(np.append(loss, np.inf), sizes[1], p=q / q.sum()),
+    )
+
+
+def drawn(claim, sizes, draws):
+    if isinstance(claim, to.PiecewiseLinear):
+        return atoms(claim, sizes, draws)
+    return draws.normal(0, 1, sizes[0]), draws.normal(claim.mu, 1, sizes[1])
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        to.Gaussian(1.0),
+        to.PiecewiseLinear([0, Fraction(1, 5), 1], [Fraction(4, 5), Fraction(1, 5), 0]),
+        to.PiecewiseLinear([0, Fraction(1, 4), Fraction(1, 2)], [1, Fraction(1, 4), 0]),
+    ],
+)
+def test_what_is_true_is_refuted_and_exceeded_rarely(claim):
+    # 24 draws at a stated error of 1/2: more than 19 failures have probability below 1e-3.
+    draws, failed = np.random.default_rng(3), np.zeros(4)
+    for _ in range(24):
+        audit = to.empirical(*drawn(claim, (60, 40), draws), 0.5)
+        failed += [
+            bool(audit.refutes(claim)),
+            audit.epsilon(0.05) > claim.bounds.epsilon(0.05).upper,
+            np.any(audit.delta([0.0, 0.5]) > claim.bounds.delta([0.0, 0.5]).upper),
+            np.any(
+                audit.upper.bounds(np.linspace(0, 1, 21)).upper < claim.bounds(np.linspace(0, 1, 21)).lower
+            ),
+        ]
+    assert np.all(failed <= 19)
+
+
+@pytest.mark.parametrize("sizes", [(2, 3), (4, 1)])
+def test_p_values_are_valid_exactly(sizes):
+    """Every outcome of a pair of three atoms: P(p-value <= x) <= x at every x, with exact probabilities."""
+    p, q = (
+        [Fraction(1, 2), Fraction(3, 10), Fraction(1, 5)],
+        [Fraction(1, 10), Fraction(3, 10), Fraction(3, 5)],
+    )
+    claim = to.PiecewiseLinear(
+        [0, Fraction(1, 5), Fraction(1, 2), 1], [1, Fraction(2, 5), Fraction(1, 10), 0]
+    )
+    outcomes = {}
+    for null in product(range(3), repeat=sizes[0]):
+        for alternative in product(range(3), repeat=sizes[1]):
+            key = tuple(sorted(null)), tuple(sorted(alternative))
+            chance = np.prod([p[x] for x in null]) * np.prod([q[y] for y in alternative])
+            outcomes[key] = outcomes.get(key, 0) + chance
+    found = sorted((to.empirical(*key).refutes(claim).p_value, chance) for key, chance in outcomes.items())
+    total = Fraction(0)
+    for value, chance in found:
+        total += chance
+        assert total <= Fraction(value)
+
+
+def test_the_p_value_of_one_threshold_by_hand():
+    """Of 20 null scores none is rejected, of 10 others 9: the largest product of tails, by fractions."""
+    found = to.empirical([0.0] * 20, [1.0] * 9 + [0.0], thresholds=[1.0]).refutes(to.Gaussian(0.5))
+    grid = np.linspace(1e-4, 0.5, 4000)
+    b = to.Gaussian(0.5).bounds(grid).lower
+    products = [(1 - a) ** 20 * float(below(1, 10, b_)) for a, b_ in zip(grid, b, strict=True)]
+    t = max(products)
+    exact = t * (1 - np.log(t))
+    assert exact <= found.p_value * (1 + 1e-6)
+    assert found.p_value <= 1.5 * exact
+    assert found
+    assert found.threshold == 1.0
+
+
+@given(vertices(), st.integers(1, 40), st.integers(1, 40), st.integers(0, 10**6))
+@settings(max_examples=25)
+def test_answers_agree_with_each_other(points, n, m, seed):
+    draws = np.random.default_rng(seed)
+    audit = to.empirical(*atoms(to.PiecewiseLinear(*points), (n, m), draws), 0.9)
+    eps = np.array([-1.0, 0.0, 0.7, 3.0])
+    assert np.all(audit.band.lower.bounds.delta(eps).upper >= audit.band.upper.bounds.delta(eps).lower)
+    some = audit.epsilon(0.01)
+    assert audit.delta(some + 1e-9) <= 0.01 + 1e-9  # the bound on epsilon is where that on delta crosses
+    if some > np.log(0.99) + 1e-6:
+        assert audit.delta(some - 1e-6) >= 0.01 - 1e-9
+    assert [audit.epsilon(d) for d in (0.0, 0.01, 1.0)] == audit.epsilon([0.0, 0.01, 1.0]).tolist()
+    assert [audit.delta(e) for e in eps] == audit.delta(eps).tolist()
+
+
+def test_bounds_are_sharper_than_those_of_uniform_bands():
+    """At 10,000 scores each: DKW with Massart's constant on both error rates leaves less."""
+    n, error = 10_000, 0.05
+    audit = to.empirical(quantiles(0, n), quantiles(1, n))
+    slack = np.sqrt(np.log(2 / error) / (2 * n))
+    alpha = np.linspace(1e-3, 1 - 1e-3, 999)
+    a, b = alpha + slack, to.Gaussian(1)(alpha) + slack
+    inside = (a < 1) & (b < 1)
+    assert audit.mu() > np.max(-ndtri(a[inside]) - ndtri(b[inside]))
+    assert audit.epsilon(1e-5) > np.log(np.max((1 - 1e-5 - b) / a)) + 0.3
+    assert 0.93 < audit.mu() < 1 < 1 / audit.mu(1e-3)
+    assert audit.epsilon(0.1) > 0.8 * to.Gaussian(1).epsilon(0.1)
+
+
+def test_a_threshold_fixed_beforehand_is_sharper():
+    null, alternative = quantiles(0, 1000), quantiles(1, 1000)
+    every, one = to.empirical(null, alternative), to.empirical(null, alternative, thresholds=[2.0])
+    assert one.epsilon(1e-5) < to.Gaussian(1).epsilon(1e-5)
+    # Clopper-Pearson by scipy.stats.beta.ppf at that threshold, half of the error on each rate.
+    k, j = np.sum(null >= 2), np.sum(alternative < 2)
+    from scipy.stats import beta
+
+    u, v = beta.ppf(0.975, k + 1, 1000 - k), beta.ppf(0.975, j + 1, 1000 - j)
+    assert one.upper.alpha[1] == pytest.approx(u, rel=1e-6)
+    assert one.upper.beta[1] == pytest.approx(v, rel=1e-6)
+    assert one.epsilon(1e-5) > np.log((1 - v - 1e-5) / u)
+    assert one.band.lower.alpha[-1] == 1
+    assert one.epsilon(1e-5) > every.epsilon(1e-5)
+
+
+def test_claims_of_every_kind_are_tested():
+    audit = to.empirical(quantiles(0, 2000), quantiles(1, 2000))
+    plan = to.Plan({to.mechanisms.Gaussian(noise_multiplier=4): 4})
+    assert audit.refutes(plan)
+    assert audit.refutes(plan).p_value == audit.refutes(to.Gaussian(0.5)).p_value
+    assert audit.refutes(to.mechanisms.Laplace(scale=10.0))
+    step = to.subsample(to.Gaussian(2.0), 0.1)
+    assert audit.refutes(step).claim == step
+    assert not audit.refutes(to.Gaussian(1.0))
+    assert not audit.refutes(to.TotalVariation(1.0))
+    with pytest.raises(KindError, match="not a trade-off function"):
+        audit.refutes(0.5)
+    with pytest.raises(SymbolError):
+        audit.refutes(to.Gaussian(sympy.Symbol("mu")))
+
+
+def test_what_refutes_tells():
+    found = to.empirical(quantiles(0, 2000), quantiles(1, 2000)).refutes(to.Gaussian(0.5))
+    assert found.p_value < 1e-20
+    assert 0 < found.at < 1
+    assert -2 < found.threshold < 3
+    assert found.confidence == 0.95
+
+
+def test_p_values_below_all_floats_are_positive():
+    found = to.empirical(np.zeros(20_000), np.ones(20_000)).refutes(to.Gaussian(0.5))
+    assert 0 < found.p_value < 1e-200
+
+
+# Ends.
+
+
+@pytest.mark.parametrize(
+    ("null", "alternative"),
+    [
+        ([0.0], [1.0]),
+        ([1.0], [0.0]),
+        ([0.0] * 50, [0.0] * 70),
+        ([np.inf] * 3, [-np.inf]),
+        ([-np.inf], [np.inf] * 9),
+    ],
+)
+def test_extreme_scores_have_answers(null, alternative):
+    audit = to.empirical(null, alternative)
+    assert audit.epsilon(1.0) == -np.inf
+    assert audit.delta(-np.inf) == 1
+    assert audit.delta(np.inf) == 0
+    assert audit.mu() >= 0
+    assert 0 < audit.refutes(to.Identity()).p_value <= 1
+    assert audit.band.lower.bounds(0.5).lower <= audit.band.upper.bounds(0.5).upper
+    assert str(audit).startswith(f"Empirical: {len(null)} null")
+    assert to.empirical(null, alternative, 1 - 2**-53).mu() == 0
+    assert to.empirical(null, alternative, 1e-300).epsilon(0.1) < np.inf
+
+
+def test_one_useless_score_proves_nothing():
+    audit = to.empirical([0.0], [0.0])
+    assert audit.mu() == 0
+    assert audit.epsilon(0.0) == 0
+    assert audit.epsilon(0.5) <= np.log(0.5)
+    assert audit.refutes(to.Identity()).p_value == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (([], [1.0]), r"null_scores = \[\] is not one list"),
+        (([1.0], [[1.0]]), "alternative_scores"),
+        (([1.0, np.nan], [1.0]), r"null_scores\[1\] is NaN"),
+        ((["a"], [1.0]), "null_scores"),
+        (([1.0], [1.0], 1.0), r"confidence = 1.0 is outside \(0, 1\)"),
+        (([1.0], [1.0], 0.0), "confidence"),
+        (([1.0], [1.0], np.nan), "confidence"),
+    ],
+)
+def test_bad_scores_are_told(arguments, told):
+    with pytest.raises(DomainError, match=told):
+        to.empirical(*arguments)
+
+
+def test_bad_questions_are_told():
+    audit = to.empirical([0.0], [1.0])
+    for ask in (lambda: audit.epsilon(2.0), lambda: audit.delta(np.nan), lambda: audit.mu(1.0)):
+        with pytest.raises(DomainError, match="outside"):
+            ask()
+    with pytest.raises(DomainError, match="thresholds"):
+        to.empirical([0.0], [1.0], thresholds=[])
+
+
+def test_what_was_given_is_kept_apart():
+    given_scores = np.array([2.0, 1.0])
+    audit = to.empirical(given_scores, [3.0])
+    given_scores[0] = 9.0
+    assert audit.null.tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="read-only"):
+        audit.null[0] = 0.0

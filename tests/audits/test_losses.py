@@ -1,0 +1,75 @@
+"""Samples of the loss: limits on delta that hold, and an estimate that says what it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tradeoff as to
+from tradeoff.audits import from_losses
+from tradeoff.errors import DomainError, KindError
+
+EPSILONS = np.array([-2.0, -0.5, 0.0, 0.7, 3.0])
+
+
+def gaussian(mu, n, draws):
+    x = draws.normal(size=n)
+    return mu * x - mu * mu / 2, mu * x + mu * mu / 2
+
+
+def test_limits_hold_as_often_as_they_say():
+    draws, missed = np.random.default_rng(2), np.zeros(len(EPSILONS))
+    truth = to.Gaussian(1).bounds.delta(EPSILONS)
+    for _ in range(25):
+        found = from_losses(*gaussian(1.0, 200, draws), 0.8).delta(EPSILONS)
+        missed += (found.lower > truth.upper) | (found.upper < truth.lower)
+    assert np.all(missed <= 12)  # of 25 at a fifth: more has probability 4e-4
+
+
+def test_limits_are_where_the_entropy_says():
+    # 10 losses of which one is infinite and nine are 0, at epsilon = inf: kl(1/10, limit) = log(40)/10.
+    found = from_losses([0.0], [0.0] * 9 + [np.inf]).delta(np.inf)
+    assert found.lower < 0.1 < found.upper
+    x, cost = 0.1, np.log(40) / 10
+    for side in found:
+        assert x * np.log(x / side) + (1 - x) * np.log((1 - x) / (1 - side)) == pytest.approx(cost, rel=1e-9)
+
+
+def test_infinite_losses_and_ends():
+    sample = from_losses([-np.inf, 0.0], [np.inf, 0.0])
+    assert sample.delta(-np.inf).lower == sample.delta(-np.inf).upper == 1
+    assert 0 <= sample.delta(np.inf).lower <= 0.5 <= sample.delta(np.inf).upper <= 1
+    assert 0.5 in sample.delta(0.0)
+    assert [tuple(sample.delta(e)) for e in EPSILONS] == list(zip(*sample.delta(EPSILONS), strict=True))
+
+
+def test_many_losses_make_narrow_limits():
+    draws = np.random.default_rng(4)
+    found = from_losses(*gaussian(1.0, 10**5, draws)).delta(EPSILONS)
+    assert np.all(found.width < 0.012)
+    assert found.width[-1] < 1e-3  # a small delta is held relative to itself
+
+
+def test_the_estimate_says_that_it_is_one():
+    sample = from_losses(*gaussian(1.0, 2000, np.random.default_rng(6)))
+    assert sample.estimate(0.3) == pytest.approx(to.Gaussian(1)(0.3), abs=0.05)
+    assert "by sampled losses" in repr(sample.estimate)
+    with pytest.raises(KindError, match="estimate"):
+        sample.estimate @ to.Gaussian(1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (([np.inf], [0.0]), "losses_under_p holds inf"),
+        (([0.0], [-np.inf]), "losses_under_q holds -inf"),
+        (([], [0.0]), "is not one list"),
+        (([0.0], [np.nan]), "NaN"),
+        (([0.0], [0.0], 2.0), "confidence"),
+    ],
+)
+def test_bad_losses_are_told(arguments, told):
+    with pytest.raises(DomainError, match=told):
+        from_losses(*arguments)
+    with pytest.raises(DomainError, match="NaN"):
+        from_losses([0.0], [0.0]).delta(np.nan)

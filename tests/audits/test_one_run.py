@@ -1,0 +1,177 @@
+"""Audits in one run: published values, exact binomial sums, simulated games, linear programs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import comb, exp, log
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+import tradeoff as to
+from tradeoff.audits import one_run
+from tradeoff.audits.one_run import _asked_by
+from tradeoff.errors import DomainError, KindError
+
+
+@pytest.mark.parametrize(
+    ("canaries", "guesses", "correct", "delta", "published"),
+    [
+        # "Privacy auditing with one (1) training run", Steinke, Nasr, Jagielski 2023, Appendix D, section 7.
+        (100, 100, 75, 0.0, 0.702),
+        (100, 100, 75, 1e-4, 0.699),
+        (1000, 100, 75, 1e-4, 0.673),
+        (100_000, 1510, 1439, 1e-5, 2.675),
+    ],
+)
+def test_epsilon_is_that_of_the_paper(canaries, guesses, correct, delta, published):
+    found = one_run(correct, guesses, canaries, delta=delta).epsilon
+    assert abs(found - published) < 1e-3
+    assert found == one_run(correct, guesses, canaries, delta=delta).epsilon
+
+
+@pytest.mark.parametrize(
+    ("guesses", "correct", "limits", "epsilon", "by_curve"),
+    [
+        # jax_privacy, tests/auditing_test.py, test_epsilon_one_run_close (20,000 canaries, level 0.05
+        # over the vertices of the ROC's hull): the guesses at the threshold that it chooses.
+        (3376, 2807, 386, 1.13346, None),
+        (406, 379, 386, None, 2.164749),
+        (938, 934, 374, None, 4.7218075),
+        (8233, 8223, 140, 4.395568, None),
+        (5436, 5436, 140, None, 9.133752),
+    ],
+)
+def test_epsilon_is_that_of_a_peer(guesses, correct, limits, epsilon, by_curve):
+    audit = one_run(correct, guesses, 20_000, delta=1e-6, confidence=1 - 0.05 / limits)
+    if epsilon is not None:
+        assert audit.epsilon == pytest.approx(epsilon, rel=2e-6)
+    else:
+        assert to.Gaussian(audit.mu).epsilon(1e-6) == pytest.approx(by_curve, rel=2e-6)
+
+
+def test_the_p_value_is_that_of_the_paper():
+    assert one_run(75, 100, 100).p_value(log(3)) == pytest.approx(0.553, abs=1e-3)
+
+
+@given(st.integers(1, 25), st.data(), st.sampled_from([0.0, 1e-3, 0.2, 1.0]))
+@settings(max_examples=40)
+def test_the_p_value_is_above_the_exact_one(guesses, data, delta):
+    correct, canaries = data.draw(st.integers(1, guesses)), guesses + data.draw(st.integers(0, 50))
+    epsilon = data.draw(st.floats(0, 4))
+    q = Fraction(1 / (1 + exp(-epsilon)))  # to 16 digits
+    chance = [comb(guesses, k) * q**k * (1 - q) ** (guesses - k) for k in range(guesses + 1)]
+    spread = max(sum(chance[max(correct - i, 0) : correct], Fraction(0)) / i for i in range(1, correct + 1))
+    exact = float(min(sum(chance[correct:]) + 2 * canaries * Fraction(delta) * spread, Fraction(1)))
+    found = one_run(correct, guesses, canaries, delta=delta).p_value(epsilon)
+    assert exact * (1 - 1e-12) <= found <= exact * (1 + 1e-10)
+
+
+@given(st.integers(1, 60), st.data())
+@settings(max_examples=25)
+def test_epsilon_is_where_the_p_value_reaches_the_error(guesses, data):
+    correct = data.draw(st.integers(0, guesses))
+    audit = one_run(correct, guesses, 100, delta=1e-4, confidence=0.9)
+    assert audit.epsilon == 0 or audit.p_value(audit.epsilon) <= 0.1
+    assert audit.p_value(audit.epsilon + 1e-6) > 0.1 or correct == 0
+
+
+@pytest.mark.parametrize("claim", [to.PureDP(0.8), to.Gaussian(0.7), to.approximate_dp(0.3, 0.1)])
+@pytest.mark.parametrize(("correct", "guesses", "canaries"), [(6, 7, 9), (9, 12, 12), (5, 5, 30)])
+def test_no_law_of_right_guesses_beats_the_bound(claim, correct, guesses, canaries):
+    """The largest P(C >= correct) under every inequality, by linear programming over tangents of f."""
+    k, size = np.arange(guesses + 1.0), guesses + 1
+    rows, ends = [], []
+    for slope in np.exp(np.linspace(-4, 4, 161)):  # f(1 - x) >= 1 - delta(log s) - s (1 - x)
+        height = 1 - claim.delta(log(slope))
+        for j in range(1, size):
+            rows.append((slope * np.where(k >= j, k, 0) - np.where(k >= j - 1, guesses - k, 0)) / canaries)
+            ends.append(slope - height)
+    best = linprog(-1.0 * (k >= correct), A_ub=rows, b_ub=ends, A_eq=[np.ones(size)], b_eq=[1.0])
+    assert best.status == 0
+    audit, asked = one_run(correct, guesses, canaries), _asked_by(claim.lower)
+    assert not audit._impossible(asked, -best.fun * 0.97)
+    assert audit._impossible(asked, -best.fun * 1.01) or -best.fun > 0.99
+    assert audit.refutes(claim).p_value <= -best.fun * 1.01
+
+
+@pytest.mark.parametrize("claim", [to.PureDP(1.0), to.Gaussian(1.0)])
+def test_claims_that_hold_are_refuted_rarely(claim):
+    """Every canary answered by its own mechanism, the surest guesses made: at error 1/2, 300 times."""
+    draws, games, canaries, guesses = np.random.default_rng(5), 300, 60, 20
+    found = {}
+    for _ in range(games):
+        coins = draws.integers(0, 2, canaries)
+        if isinstance(claim, to.Gaussian):
+            seen = draws.normal(coins * claim.mu, 1) - claim.mu / 2
+        else:
+            seen = np.where(draws.random(canaries) < 1 / (1 + exp(-1.0)), 1, -1) * (2 * coins - 1.0)
+        sure = np.argsort(-np.abs(seen))[:guesses]
+        right = int(np.sum((seen[sure] > 0) == coins[sure]))
+        found[right] = found.get(right, 0) + 1
+    values = {right: one_run(right, guesses, canaries).refutes(claim).p_value for right in found}
+    for level in (0.5, 0.2, 0.05):
+        rate = sum(n for right, n in found.items() if values[right] <= level) / games
+        assert rate <= level + 4 * np.sqrt(level * (1 - level) / games)
+
+
+def test_claims_are_tested_by_the_sharper_bound():
+    audit = one_run(75, 100, 100)
+    assert audit.refutes(to.PureDP(0.7)).p_value == pytest.approx(audit.p_value(0.7), rel=1e-6)
+    curve = audit.refutes(to.Gaussian(0.3))
+    assert curve.p_value < min(audit.p_value(e, to.Gaussian(0.3).delta(e)) for e in np.linspace(0, 2, 21))
+    assert audit.refutes(to.Gaussian(audit.mu * (1 - 1e-3)))
+    assert not audit.refutes(to.Gaussian(audit.mu * 1.01))
+
+
+def test_claims_of_one_order_count_for_both():
+    step = to.subsample(to.Gaussian(1.0), 0.2)
+    audit = one_run(80, 100, 100)
+    assert audit.refutes(step).claim == step.symmetrise(assume="either-order")
+    assert audit.refutes(step).p_value == audit.refutes(~step).p_value
+    assert audit.refutes(to.Plan({to.mechanisms.Gaussian(noise_multiplier=10): 1}))
+    with pytest.raises(KindError, match="estimate"):
+        audit.refutes(to.limits.clt(to.Laplace(0.1) ** 100))
+
+
+def test_nothing_guessed_proves_nothing():
+    for audit in (one_run(0, 0, 5), one_run(0, 5, 5), one_run(2, 4, 5, delta=1.0), one_run(10, 20, 30)):
+        assert (audit.epsilon, audit.mu) == (0.0, 0.0)
+        assert audit.refutes(to.Identity()).p_value > 0.4
+
+
+def test_extremes_have_answers():
+    assert 3.4 < one_run(100, 100, 100).epsilon < 3.5
+    assert one_run(10**5, 10**5, 10**5).epsilon == pytest.approx(-log(0.05 ** (-1e-5) - 1), rel=1e-8)
+    assert one_run(100, 100, 100).p_value(1e300) == 1
+    assert one_run(100, 100, 100).refutes(to.TotalVariation(1.0)).p_value == 1
+    assert one_run(100, 100, 100).refutes(to.Identity()).p_value < 1e-20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ((5, 4, 10), "correct = 5 is above 4"),
+        ((1, 11, 10), "guesses = 11 is above 10"),
+        ((-1, 4, 10), "correct = -1"),
+        ((1, 4, 0), "canaries = 0"),
+        ((1.5, 4, 10), "correct = 1.5"),
+    ],
+)
+def test_bad_counts_are_told(arguments, told):
+    with pytest.raises(DomainError, match=told):
+        one_run(*arguments)
+
+
+def test_bad_questions_are_told():
+    for ask in (
+        lambda: one_run(1, 2, 3, delta=2.0),
+        lambda: one_run(1, 2, 3, confidence=1.0),
+        lambda: one_run(1, 2, 3).p_value(-1.0),
+        lambda: one_run(1, 2, 3).p_value(float("nan")),
+    ):
+        with pytest.raises(DomainError, match="outside"):
+            ask()

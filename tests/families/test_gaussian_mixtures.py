@@ -1,0 +1,423 @@
+"""Pairs of Gaussian mixtures against thresholds in fifty digits, contours in balls and the peers' numbers."""
+
+import copy
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from flint import acb, arb, ctx
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+import tradeoff as to
+from tradeoff import GaussianMixtures
+from tradeoff.errors import DomainError, KindError, NoClosedForm
+from tradeoff.loss.law import masses
+
+DIGITS = 50
+RATE = Fraction(1, 100)
+SHIFTED = {0: 0.5, 1: 0.3, 2: 0.15, 4: 0.05}
+PAIRS = {
+    "replace one": ({0: 0.99, -1: 0.01}, {0: 0.99, 1: 0.01}, 2.0),
+    "add or remove": ({0: 1.0}, {0: 0.99, 1: 0.01}, 1.0),
+    "rare": ({0: 1.0}, {0: 1 - 2.0**-40, 1: 2.0**-40}, 0.7),
+    "much noise": ({0: 1.0}, {0: 0.5, 1: 0.25, 2: 0.25}, 100.0),
+    "several shifts": ({0: 1.0}, SHIFTED, 2.0),
+    "apart": ({0: 0.5, 1: 0.5}, {2: 0.5, 7: 0.5}, 0.6),
+    "both kinds": ({-2: 0.01, -1: 0.19, 0: 0.8}, {0: 0.7, 1: 0.2, 3: 0.1}, 1.3),
+    "falling": ({5: 1.0}, {5: 0.25, 4: 0.75}, 1.0),
+}
+
+
+def replace_one(q, sigma):
+    return GaussianMixtures(null={0: 1 - q, -1: q}, alternative={0: 1 - q, 1: q}, sigma=sigma)
+
+
+def binomial(k, q):
+    return {j: math.comb(k, j) * q**j * (1 - q) ** (k - j) for j in range(k + 1)}
+
+
+def exact(side):
+    total = sum(map(Fraction, side.values()))
+    return {Fraction(a): Fraction(w) / total for a, w in side.items()}
+
+
+class Thresholds:
+    """The pair in fifty digits: every test is {x > t}, or {x < t} where the ratio falls."""
+
+    def __init__(self, null, alternative, sigma):
+        p, q = exact(null), exact(alternative)
+        self.sign = 1 if sum(a * w for a, w in q.items()) > sum(a * w for a, w in p.items()) else -1
+        self.p, self.q = ({self.sign * to_mpf(a): to_mpf(w) for a, w in side.items()} for side in (p, q))
+        self.sigma = mpmath.mpf(sigma)
+
+    def loss(self, t):
+        top = max(-(((t - a) / self.sigma) ** 2) / 2 for a in {*self.p, *self.q})
+        over = [
+            sum(w * mpmath.exp(-(((t - a) / self.sigma) ** 2) / 2 - top) for a, w in side.items())
+            for side in (self.q, self.p)
+        ]
+        return mpmath.log(over[0] / over[1])
+
+    def above(self, side, t):
+        return sum(w * mpmath.erfc((t - a) / self.sigma / mpmath.sqrt(2)) / 2 for a, w in side.items())
+
+    def at(self, x, reach=60):
+        """Return t with L(t) = x, an end if there is none."""
+        low, high = -reach * self.sigma, reach * self.sigma
+        for _ in range(150):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.loss(middle) < x else (low, middle)
+        return low
+
+    def delta(self, x):
+        t = self.at(x)
+        return self.above(self.q, t) - mpmath.exp(x) * self.above(self.p, t)
+
+
+def to_mpf(value):
+    return mpmath.mpf(value.numerator) / value.denominator
+
+
+def held(bounds, truth, width):
+    assert bounds.lower <= truth <= bounds.upper
+    assert bounds.upper - bounds.lower <= width
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_single_questions_hold_the_truth(name):
+    f = GaussianMixtures(*PAIRS[name])
+    with mpmath.workdps(DIGITS):
+        truth = Thresholds(*PAIRS[name])
+        for x in (-0.4, 1e-4, 1.5, 6.0):
+            here = truth.delta(mpmath.mpf(x))
+            other = mpmath.exp(-x) * (here + mpmath.expm1(x))  # of the other order, at -x
+            for curve, at, delta, noise in ((f, x, here, 0), (~f, -x, other, mpmath.mpf("1e-40"))):
+                bounds = curve.bounds.delta(at)
+                assert bounds.lower - noise - 1e-320 <= delta <= bounds.upper + noise
+                assert bounds.width <= 1e-8 * bounds.upper + 1e-320
+        for t in map(mpmath.mpf, (-0.5, 2.2)):
+            alpha, loss = truth.above(truth.p, t), truth.loss(t)
+            beta, slope = 1 - truth.above(truth.q, t), mpmath.exp(loss)
+            bounds, moved = (
+                f.bounds(float(alpha)),
+                (float(alpha) - alpha) * slope,
+            )  # at the float next to alpha
+            assert bounds.lower - 1e-15 <= beta - moved <= bounds.upper + 1e-15
+            delta = truth.above(truth.q, t) - slope * alpha
+            at = f.bounds.epsilon(float(delta))
+            moved = abs(float(delta) - delta) / (slope * alpha)  # delta falls by e^eps P(L > eps) an eps
+            assert at.lower - 2 * moved <= loss <= at.upper + 2 * moved
+            assert at.width <= 1e-9 + 8 * moved
+
+
+@pytest.fixture(autouse=True)
+def digits():
+    """Balls of 48 digits; other tests have their own."""
+    with ctx.workprec(160):
+        yield
+
+
+class Balls:
+    """delta of a power by the trapezoid rule in balls, twice over: for x, and for the frequency."""
+
+    def __init__(self, null, alternative, sigma, *, fine=0.05):
+        p, q = exact(null), exact(alternative)
+        means = [float(a) for a in {*p, *q}]
+        s, h = Fraction(sigma), Fraction(fine) * Fraction(sigma)
+        first, last = (
+            int((end + side * 18 * float(sigma)) / float(h))
+            for end, side in ((min(means), -1), (max(means), 1))
+        )
+        self.points = []
+        for j in range(first, last + 1):
+            density = [
+                sum((ball(w) * (-(ball((j * h - a) / s) ** 2) / 2).exp() for a, w in side.items()), arb(0))
+                for side in (p, q)
+            ]
+            mass = density[0] * ball(h / s) / (2 * arb.pi()).sqrt()
+            self.points.append((mass, (density[1] / density[0]).log()))
+
+    def delta(self, n, x, c, step, last):
+        """Sum over y = k step up to ``last``."""
+        loss = [each for _, each in self.points]
+        weight = [acb(mass * (c * each).exp()) for (mass, _), each in zip(self.points, loss, strict=True)]
+        turn = [acb(0, step * each).exp() for each in loss]
+        total = acb(0)
+        for k in range(int(last / step)):
+            z = acb(c, k * step)
+            moment = sum(weight, acb(0)) ** n
+            total += moment * (-(z - 1) * x).exp() / (z * (z - 1)) * (0.5 if k == 0 else 1)
+            weight = [w * r for w, r in zip(weight, turn, strict=True)]
+        return total.real * step / arb.pi()
+
+
+def ball(value):
+    return arb(value.numerator) / value.denominator
+
+
+COMPOSED = [
+    (PAIRS["replace one"], 2000, 1.0, 5.0, 0.125, 26),
+    (({0: 1}, binomial(4, RATE), 1), 200, 2.0, 2.0, 0.125, 26),
+    ((binomial(4, RATE), {0: 1}, 1), 200, 2.0, 4.0, 0.125, 26),
+    (({0: 1}, SHIFTED, 2), 10, 4.0, 2.5, 0.03125, 8),
+    (({0: 1}, {-1: 0.5, 1: 0.5}, 2), 40, 2.0, 2.0, 0.0625, 16),
+]
+
+
+@pytest.mark.parametrize(("pair", "n", "x", "c", "step", "last"), COMPOSED)
+def test_products_hold_a_contour_in_balls(pair, n, x, c, step, last):
+    balls = Balls(*pair, fine=0.125)
+    truth = balls.delta(n, x, c, step, last)
+    assert abs(balls.delta(n, x, c, 2 * step, last) / truth - 1) < 1e-7  # half the step squares its error
+    bounds = (GaussianMixtures(*pair) ** n).bounds.delta(x)
+    held(bounds, float(truth.mid()), 1e-9 * bounds.upper)
+
+
+def test_long_products_are_as_narrow_as_is_asked() -> None:
+    bounds = (replace_one(0.01, 2) ** 100_000).bounds.epsilon(1e-6, tol=1e-9)
+    held(bounds, 19.51387046139, 1e-9)  # two independent contours
+
+
+def test_the_mixtures_of_a_peer() -> None:
+    # dp_accounting, pld_privacy_accountant_test: mixture of Gaussians, 17.193115 to 1e-6
+    one = GaussianMixtures({0: 1}, {0: 0.2, 1: 0.6, 2: 0.2}, 1)
+    two = GaussianMixtures({0: 1}, {0: 0.33, 2: 0.34, 3: 0.33}, 2)
+    remove, add = one**3 @ two**2, (~one) ** 3 @ (~two) ** 2
+    bounds = remove.bounds.epsilon(1e-6, tol=1e-9)
+    assert bounds.lower == pytest.approx(17.193114489, abs=1e-9)
+    assert add.epsilon(1e-6) < bounds.lower
+
+
+# PLD-Accountant, tests/test_compute_epsilon.py and test_compute_delta.py, "S": grids of 10^6 points
+@pytest.mark.parametrize(
+    ("sigma", "q", "n", "delta", "epsilon"),
+    [
+        (2, 0.01, 10_000, 1e-6, 4.907397523232251),
+        (2, 0.01, 10_000, 1e-5, 4.396030629364786),
+        (1, 0.01, 10_000, 1e-6, 11.956857696159513),
+        (2, 0.005, 10_000, 1e-6, 2.26528666506213),
+    ],
+)
+def test_replace_one_epsilons_of_a_peer(sigma, q, n, delta, epsilon):
+    bounds = (replace_one(q, sigma) ** n).bounds.epsilon(delta)
+    assert bounds.lower == pytest.approx(epsilon, abs=1e-6)
+    assert bounds.width < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("sigma", "q", "n", "epsilon", "delta"),
+    [
+        (2, 0.01, 10_000, 1.0, 0.12820938556632053),
+        (2, 0.01, 100_000, 1.0, 0.8205538014405241),
+        (2, 0.01, 10_000, 0.8, 0.16803207353601804),
+        (1, 0.01, 10_000, 1.0, 0.556809673151891),
+        (2, 0.02, 10_000, 1.0, 0.5113118821506575),
+    ],
+)
+def test_replace_one_deltas_of_a_peer(sigma, q, n, epsilon, delta):
+    bounds = (replace_one(q, sigma) ** n).bounds.delta(epsilon)
+    assert bounds.lower == pytest.approx(delta, abs=2e-6)
+    assert bounds.width < 1e-9
+
+
+def test_a_pinned_replace_one_epsilon_of_a_peer_is_unsafe() -> None:
+    # PLD-Accountant pins 19.0867527960459, whose window of 20 nats wraps the law around
+    assert (replace_one(0.01, 2) ** 100_000).bounds.epsilon(1e-6).lower > 19.0867527960459 + 0.42
+
+
+def test_replace_one_profile_of_a_peer() -> None:
+    # dp_accounting, privacy_loss_mechanism_test: standard deviation 1, sampling probability 0.2, REPLACE
+    at = np.array([-0.3, -0.2, -0.1, 0.0, 0.1, 0.2, 0.5, 1.0])
+    told = [
+        0.29584154,
+        0.23846474,
+        0.18414510,
+        0.13653790,
+        0.098340892,
+        0.069858734,
+        0.0250311655,
+        0.004734828,
+    ]
+    assert replace_one(0.2, 1).bounds.delta(at).upper == pytest.approx(told, abs=1e-8)
+
+
+# Closed forms, and what other curves are.
+
+
+def test_closed_forms() -> None:
+    assert GaussianMixtures({1: 1}, {3: 1}, 4) == to.Gaussian(0.5)
+    assert GaussianMixtures({3: 1}, {1: 1}, Fraction(4)) == to.Gaussian(0.5)
+    assert GaussianMixtures({0: 0.5, 1: 0.5}, {1: 1, 0: 1.0 - 1e-13} | {0: 0.5, 1: 0.5}) == to.Identity()
+    assert GaussianMixtures({0: 1}, {1: 1, 2: 0}) == to.Gaussian(1)
+    assert GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, math.inf) == to.Identity()
+
+
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("n", [1, 2, 300])
+def test_a_subsampled_gaussian_is_one(turned, n):
+    f, g = GaussianMixtures({0: 1}, {0: 0.9, 3: 0.1}, 2), to.subsample(to.Gaussian(1.5), 0.1)
+    f, g = (~f, ~g) if turned else (f, g)
+    for x in (-0.05, 0.0, 0.05, 1.0, 3.0):
+        one, two = (f**n).bounds.delta(x), (g**n).bounds.delta(x)
+        assert max(one.lower, two.lower) <= min(one.upper, two.upper)
+    one, two = (f**n).bounds(0.05), (g**n).bounds(0.05)
+    assert max(one.lower, two.lower) <= min(one.upper, two.upper)
+    assert f.sup_loss == pytest.approx(g.sup_loss, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", ["replace one", "several shifts", "both kinds"])
+def test_lattice_and_contour_agree(name):
+    f = GaussianMixtures(*PAIRS[name])
+    for curve in ((~f) ** 5, to.subsample(f, 0.3) ** 5 @ to.Laplace(0.5)):
+        for x in (0.5,):
+            one, two = (curve.bounds.delta(x, method=method) for method in ("lattice", "contour"))
+            assert max(one.lower, two.lower) <= min(one.upper, two.upper)
+            assert one.width < 1e-2 * one.upper + 1e-7
+
+
+def test_loss_that_turns_twice_or_more() -> None:
+    # E_P (Q/P - e^x)_+ by the roots of Q = e^x P, in fifty digits
+    null, alternative = {0: Fraction(1)}, {-1: Fraction(3, 10), 1: Fraction(7, 10)}
+    f = GaussianMixtures(null, alternative)
+    with mpmath.workdps(DIGITS):
+        truth = Thresholds(null, alternative, 1)
+        for x in (-0.2, 0.5):
+            left = mpmath.findroot(lambda t, x=x: truth.loss(t) - x, (-9, -0.43), solver="anderson")
+            right = mpmath.findroot(lambda t, x=x: truth.loss(t) - x, (-0.42, 9), solver="anderson")
+            inside = [truth.above(side, left) - truth.above(side, right) for side in (truth.p, truth.q)]
+            held(f.bounds.delta(x), (1 - inside[1]) - mpmath.exp(x) * (1 - inside[0]), 1e-4)
+    for method in ("lattice", "contour"):
+        bounds = (f**3).bounds.delta(0.5, method=method)
+        assert bounds.lower <= (f**3).delta(0.5)
+        assert bounds.upper >= (f**3).bounds.delta(0.5).lower
+
+
+def test_cells_hold_all_mass() -> None:
+    for pair in ({0: 1}, {-1: 0.3, 1: 0.7}), ({-3: 0.2, 0: 0.5, 2: 0.3}, {-2: 0.4, 1: 0.6}):
+        law = GaussianMixtures(*pair).loss_law()
+        edges = np.linspace(*law.support, 2001)
+        p, q = masses(law.cells(edges), edges)
+        assert [np.sum(p), np.sum(q)] == pytest.approx([1, 1], abs=1e-9)
+
+
+# Vectors.
+
+
+def test_scalar_pairs_are_below_those_of_vectors() -> None:
+    # the theorem of docs/gaussian-mixtures.md in two dimensions: means of norm at most 1, at any angle
+    x, y = np.meshgrid(np.linspace(-9, 9, 601), np.linspace(-9, 9, 601))
+    area, q, sigma = (x[0, 1] - x[0, 0]) ** 2, 0.3, 0.8
+
+    def bell(u, v):
+        return np.exp(-((x - u) ** 2 + (y - v) ** 2) / (2 * sigma**2)) / (2 * np.pi * sigma**2)
+
+    worst = replace_one(q, sigma)
+    for angle, short in ((0.0, 1.0), (1.0, 1.0), (2.0, 0.7), (3.0, 1.0)):
+        one = (1 - q) * bell(0, 0) + q * bell(short, 0)
+        two = (1 - q) * bell(0, 0) + q * bell(np.cos(angle), np.sin(angle))
+        for loss in (-0.5, 0.0, 0.5, 1.5):
+            assert np.sum(np.maximum(two - np.exp(loss) * one, 0)) * area <= worst.delta(loss) + 1e-6
+
+
+# Extremes.
+
+
+def test_weights_at_the_ends_of_the_floats() -> None:
+    f = GaussianMixtures({0: 1}, {0: 1, 3: 1e-300})
+    assert f.delta(0.5) < 1e-300
+    assert f.bounds.delta(0).upper == pytest.approx(1e-300 * math.erf(1.5 / math.sqrt(2)), rel=1e-9)
+    assert GaussianMixtures({0: 1}, {0: 0.1 + 0.2, 1: 0.7}).delta(0) > 0  # they miss 1 by an ulp
+    assert GaussianMixtures({0: 1}, {0: 0.9, 1: 0.1, 2: 0.0}) == GaussianMixtures({0: 1}, {0: 0.9, 1: 0.1})
+
+
+@pytest.mark.parametrize("sigma", [1e150, 1e5, 3e-5])
+def test_noise_at_the_ends_of_the_floats(sigma):
+    f = GaussianMixtures({0: 0.9, -1: 0.1}, {0: 0.9, 1: 0.1}, sigma)
+    advantage = f.bounds.delta(0.0)
+    rough = 0.2 / sigma / math.sqrt(2 * math.pi) if sigma > 1 else 0.1
+    assert advantage.lower * (1 - 1e-9) <= rough <= advantage.upper * (1 + 1e-9)
+    assert advantage.width <= 1e-6 * rough + 1e-15
+
+
+def test_means_far_apart() -> None:
+    f = GaussianMixtures({-1e5: 0.5, 0: 0.5}, {0: 0.5, 1e5: 0.5}, 1)
+    held(f.bounds.delta(1.0), 0.5, 1e-6)
+    held(f.bounds(0.25), 0.25, 1e-6)  # a threshold at the middle mean: half of what it holds on either side
+
+
+def test_a_thousand_means() -> None:
+    f = GaussianMixtures({0: 1}, {k / 1000: Fraction(1, 1000) for k in range(1000)})
+    with mpmath.workdps(30):
+        mean = to.Gaussian(1).bounds.delta(0.1)
+        assert 0 < f.bounds.delta(0.1).lower <= f.bounds.delta(0.1).upper < mean.upper
+    assert (f**50).bounds.epsilon(1e-5).width < 1e-8
+
+
+@pytest.mark.parametrize(
+    ("null", "alternative", "sigma", "error"),
+    [
+        ({0: 1}, {1: 1, 2: 0.1}, 1, DomainError),
+        ({0: 1}, {1: math.nan}, 1, DomainError),
+        ({0: 1}, {math.nan: 1}, 1, DomainError),
+        ({0: 1}, {math.inf: 1}, 1, DomainError),
+        ({0: 1}, {0: 1.5, 1: -0.5}, 1, DomainError),
+        ({0: 1}, {}, 1, DomainError),
+        ({0: 1}, [0.5, 0.5], 1, KindError),
+        ({0: 1}, {"0": 1}, 1, DomainError),
+        ({0: 1}, {0: 0.5, 1: 0.5}, 0, DomainError),
+        ({0: 1}, {0: 0.5, 1: 0.5}, -1, DomainError),
+        ({0: 1}, {0: 0.5, 1: 0.5}, math.nan, DomainError),
+        ({0: 1}, {0: 0.5, 1: 0.5}, 1e-170, DomainError),
+    ],
+)
+def test_bad_parameters_are_refused_in_a_sentence(null, alternative, sigma, error):
+    with pytest.raises(error) as caught:
+        GaussianMixtures(null, alternative, sigma)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-300, 1e-17, 0.5, 1 - 2**-53, 1.0])
+def test_alphas_at_the_ends(alpha):
+    bounds = GaussianMixtures({0: 1}, SHIFTED, 2).bounds(alpha)
+    assert 0 <= bounds.lower <= bounds.upper <= 1 - alpha + 1e-16
+
+
+def test_arrays_equal_scalars() -> None:
+    f, at = replace_one(0.1, 1), np.linspace(-2, 3, 41)
+    assert [f.bounds.delta(x).upper for x in at] == f.bounds.delta(at).upper.tolist()
+    assert [f.bounds(a).lower for a in (0.1, 0.7)] == f.bounds(np.array([0.1, 0.7])).lower.tolist()
+    assert [f.bounds.epsilon(d).upper for d in (1e-9, 0.1)] == f.bounds.epsilon(
+        np.array([1e-9, 0.1])
+    ).upper.tolist()
+
+
+# The algebra.
+
+
+@settings(deadline=None, max_examples=15)
+@given(some.floats(1e-6, 1.0), some.floats(0.3, 5.0), some.floats(-1.0, 2.0))
+def test_both_orders_tell_of_each_other(q, sigma, x):
+    f = GaussianMixtures({0: 1}, {0: 1 - q, 1: q / 2, 2: q - q / 2}, sigma)
+    here, other = f.bounds.delta(x), (~f).bounds.delta(-x)
+    made = 1 - to.Bounds.of(math.exp(x)) + math.exp(x) * other
+    assert max(here.lower, made.lower) <= min(here.upper, made.upper) + 1e-15
+
+
+def test_value_objects() -> None:
+    f = GaussianMixtures({0: 1}, {0: 0.9, 1: 0.1}, 2)
+    assert ~~f == f == copy.deepcopy(f)
+    assert f != ~f
+    assert replace_one(0.1, 1).inverse() == replace_one(0.1, 1)
+    assert hash(f) == hash(GaussianMixtures({0: 1.0}, {1: 0.1, 0: 0.9}, 2.0))
+    assert f >= to.TotalVariation(1)
+
+
+def test_certificates() -> None:
+    f = GaussianMixtures({0: 1}, {0: 0.9, 1: 0.07, 2: 0.03}, 1.5)
+    for curve, question, value in ((~f) ** 40, "epsilon", 1e-4), (f, "delta", 0.1):
+        assert to.verify(to.certify(curve, question, value)).checks
+    with pytest.raises(NoClosedForm, match="not monotone"):
+        to.certify(GaussianMixtures({0: 1}, {-1: 0.5, 1: 0.5}) ** 9, "delta", 1.0)

@@ -1,0 +1,272 @@
+"""Discrete laws, measured points and profiles as curves: against fractions and binomials."""
+
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.stats as st
+from hypothesis import given
+from hypothesis import strategies as some
+
+import tradeoff as to
+from tradeoff.errors import CurveError, DomainError, NoClosedForm, SizeError
+
+F = Fraction
+LAWS = some.lists(some.integers(0, 9), min_size=4, max_size=4).filter(any)
+
+
+def _fractions(weights):
+    return [F(w, sum(weights)) for w in weights]
+
+
+def _delta(p, q, ratio):
+    """Return max over sets S of Q(S) - ratio P(S)."""
+    return sum((max(b - ratio * a, 0) for a, b in zip(p, q, strict=True)), F(0))
+
+
+def _least(p, q, alpha):
+    """Return the least type II error of tests that reject sets and mix two of them."""
+    subsets = [s for n in range(len(p) + 1) for s in combinations(range(len(p)), n)]
+    errors = [(sum(p[k] for k in s), 1 - sum(q[k] for k in s)) for s in subsets]
+    best = min(b for a, b in errors if a <= alpha)
+    for (a, b), (c, d) in combinations(errors, 2):
+        if min(a, c) <= alpha < max(a, c):
+            best = min(best, b + (d - b) * (alpha - a) / (c - a))
+    return best
+
+
+@given(
+    p=LAWS,
+    q=LAWS,
+    ratio=some.fractions(0, 5, max_denominator=20),
+    alpha=some.fractions(0, 1, max_denominator=30),
+)
+def test_every_test_is_on_or_above_the_curve(p, q, ratio, alpha):
+    p, q = _fractions(p), _fractions(q)
+    f = to.from_masses(p, q)
+    assert f.exact
+    assert f.hockey_stick(ratio) == _delta(p, q, ratio)
+    assert f.at(alpha) == _least(p, q, alpha)
+    assert ~f == to.from_masses(q, p)
+
+
+@given(p=LAWS, q=LAWS)
+def test_floats_are_the_fractions_they_are(p, q):
+    p, q = np.array(p) / sum(p), np.array(q) / sum(q)
+    f = to.from_masses(p, q)
+    exact = [[F(x) / sum(map(F, law.tolist())) for x in law.tolist()] for law in (p, q)]
+    assert f == to.from_masses(*exact)
+    assert (f.q_plus == 0) == (not np.any((p == 0) & (q > 0)))
+
+
+def test_rounded_masses_put_nothing_at_infinity():
+    p, q = [0.1] * 10, [0.3, 0.3, 0.1, 0.1, 0.1, 0.02, 0.02, 0.02, 0.02, 0.02]
+    assert sum(map(F, p)) != 1 != sum(map(F, q))
+    f = to.from_masses(p, q)
+    assert f.q_plus == f.p_minus == 0
+    assert f.sup_loss == pytest.approx(np.log(3), rel=1e-15)
+    assert len(f.alpha) == 4  # 0.1/0.1 is 1 of both up to the sums: equal ratios are one
+    assert (f**3).epsilon(0) == pytest.approx(3 * np.log(3), rel=1e-14)
+
+
+def test_outcomes_may_be_named_left_out_repeated_and_empty():
+    f = to.from_masses({"a": F(1, 2), "b": F(1, 2), "c": 0}, {"b": F(1, 4), "d": F(3, 4)})
+    assert f == to.from_masses([F(1, 2), F(1, 2), 0], [0, F(1, 4), F(3, 4)])
+    assert f.vertices == [(0, F(1, 4)), (F(1, 2), 0)]
+    assert f.mass_at_infinity == to.Bounds(0.75, 0.75)
+    assert to.from_masses([F(1, 4)] * 4, [F(1, 2), F(1, 6), F(1, 6), F(1, 6)]).vertices[1] == (
+        F(1, 4),
+        F(1, 2),
+    )
+
+
+def test_the_ends():
+    assert to.from_masses([1], [1]).vertices == [(0, 1), (1, 0)]
+    assert to.from_masses([1, 0], [0, 1]).vertices == [(0, 0)]
+    assert to.from_masses([0.5, 0.5], [0.5, 0.5]).sup_loss == 0
+    tiny = to.from_masses([5e-324, 1.0], [1.0, 5e-324])
+    assert tiny.sup_loss == pytest.approx(744.44, rel=1e-4)
+    assert 0 < tiny(0.0) == 1
+
+
+def test_many_outcomes_are_exact():
+    n = 10_000
+    p = np.arange(1, n + 1) / (n * (n + 1) / 2)
+    f = to.from_masses(p, p[::-1])
+    x = np.arange(1, n + 1)
+    assert f.exact
+    assert float(f.hockey_stick(1)) == pytest.approx(
+        np.sum(np.maximum(n + 1 - 2 * x, 0)) / (n * (n + 1) / 2), rel=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "says"),
+    [
+        ([0.5], [1.0], r"p add to 0\.5"),
+        ([1 + 2e-9], [1.0], "add to"),
+        ([F(1, 2), F(1, 3)], [1, 0], "add to"),
+        ([], [], "add to"),
+        ([np.nan, 1], [1, 0], r"p\[0\] = nan"),
+        ([-0.1, 1.1], [1, 0], r"p\[0\] = -0\.1"),
+        ([1, 0], {"a": 1}, "mapping"),
+        ([1], [1, 0], "1 masses"),
+        ("ab", [1, 0], "no list"),
+        ([1, 0], [[1, 0]], "2 masses"),
+        ([[1], [0]], [1, 0], "one real number"),
+        ([True], [1], "True"),
+        (np.eye(2), np.eye(2), "no list"),
+    ],
+)
+def test_masses_that_are_no_law(p, q, says):
+    with pytest.raises(DomainError, match=says) as refused:
+        to.from_masses(p, q)
+    assert "\n" not in str(refused.value)
+
+
+def test_fractions_without_a_common_denominator_are_refused():
+    primes = [k for k in range(2, 13_000) if all(k % d for d in range(2, int(k**0.5) + 1))]
+    p = [F(1, k * 2000) for k in primes]
+    p.append(1 - sum(p[:5]) - sum(map(float, p[5:])))
+    with pytest.raises(SizeError, match="common denominator"):
+        to.from_masses(p, p)
+
+
+# Laws of SciPy on integers.
+
+
+def test_finite_discrete_laws_are_exact_in_scipys_masses():
+    f = to.from_scipy(st.binom(10, 0.5), st.binom(10, 0.6))
+    p, q = ([float(law.pmf(k)) for k in range(11)] for law in (st.binom(10, 0.5), st.binom(10, 0.6)))
+    assert f.vertices == to.from_masses(p, q).vertices
+    assert len(f.assumptions) == 1
+    assert to.from_scipy(st.randint(0, 5), st.randint(1, 6)).vertices == [(0, F(4, 5)), (F(4, 5), 0)]
+
+
+def test_infinite_discrete_laws_leave_out_next_to_nothing():
+    f = to.from_scipy(st.poisson(3), st.poisson(4))
+    k = np.arange(400)
+    for epsilon in (0.0, 0.5, 3.0, 10.0):
+        terms = st.poisson(4).pmf(k) - np.exp(epsilon) * st.poisson(3).pmf(k)
+        assert f.delta(epsilon) == pytest.approx(np.sum(np.maximum(terms, 0)), rel=1e-12)
+    assert f.mass_at_infinity.upper < 1e-290
+    with pytest.raises(SizeError, match="listed"):
+        to.from_scipy(st.zipf(2), st.zipf(3))
+    with pytest.raises(DomainError, match="not both discrete"):
+        to.from_scipy(st.poisson(3), st.norm())
+
+
+# Points of an ROC.
+
+
+@given(
+    points=some.lists(
+        some.tuples(some.fractions(0, 1, max_denominator=12), some.fractions(0, 1, max_denominator=12)),
+        max_size=8,
+    )
+)
+def test_the_hull_is_the_greatest_convex_curve_below(points):
+    f = to.PiecewiseLinear.hull(*zip(*points, strict=True)) if points else to.PiecewiseLinear.hull([], [])
+    every = [*points, (F(0), F(1)), (F(1), F(0))]
+    exact = [(F(a), min(F(b), 1 - F(a))) for a, b in every]
+    for alpha in (F(0), F(1, 7), F(1, 2), F(9, 10), F(1)):
+        best = min([b for a, b in exact if a <= alpha])
+        for (a, b), (c, d) in combinations(exact, 2):
+            if a != c and min(a, c) <= alpha <= max(a, c):
+                best = min(best, b + (d - b) * (alpha - a) / (c - a))
+        assert (
+            float(f.bounds(float(alpha)).lower) - 1e-15
+            <= float(best)
+            <= float(f.bounds(float(alpha)).upper) + 1e-15
+        )
+    g = to.PiecewiseLinear.hull([float(a) for a, _ in points], [float(b) for _, b in points])
+    assert np.allclose(g(np.linspace(0, 1, 9)), f(np.linspace(0, 1, 9)), atol=1e-14)
+
+
+def test_a_hull_of_vertices_is_the_curve():
+    f = to.PiecewiseLinear([0, F(1, 4), F(1, 2), 1], [F(9, 10), F(1, 2), F(1, 4), 0])
+    assert to.PiecewiseLinear.hull(f.alpha, f.beta).vertices == [(0, F(9, 10)), *f.vertices[1:]]
+    assert to.PiecewiseLinear.hull([F(1, 2)], [F(3, 4)]).vertices == [(0, 1), (1, 0)]
+
+
+@pytest.mark.parametrize(
+    "points", [([0.5], [0.5, 0.1]), ([2.0], [0.0]), ([0.1], [np.nan]), (3, 4), (["a"], [0.1])]
+)
+def test_points_that_are_none(points):
+    with pytest.raises(CurveError):
+        to.PiecewiseLinear.hull(*points)
+
+
+# Profiles.
+
+
+def test_pairs_in_any_dress_are_one_profile():
+    table = {0.5: 0.01, 1.0: 1e-5}
+    f = to.Profile.from_epsilon_delta(table)
+    assert (
+        f
+        == to.Profile.from_epsilon_delta(list(table.items()))
+        == to.Profile.from_epsilon_delta(iter(table.items()))
+    )
+    assert f == to.Profile.from_epsilon_delta(table.get, epsilons=[1.0, 0.5])
+
+
+def test_a_function_is_never_undercut():
+    g = to.Gaussian(0.8)
+    f = to.Profile.from_epsilon_delta(g.delta, epsilons=np.linspace(0, 3, 121))
+    losses, alphas = np.array([0.0, 0.1, 1.0, 2.0, 2.9]), np.array([1e-9, 1e-3, 0.1, 0.5, 0.9])
+    assert np.all(f.delta(losses) >= g.bounds.delta(losses).lower)
+    assert np.all(f.delta(losses) <= 1.002 * g.delta(losses))
+    assert np.all(f(alphas) <= g.bounds(alphas).upper)
+    assert to.Profile.from_epsilon_delta(lambda _: 0.0).vertices == [(0, 1), (1, 0)]
+
+
+@pytest.mark.parametrize(
+    "bad", [[], {}, [1], 3, "x", lambda _: 2.0, lambda _: np.nan, [(1, 2)], [(-1, 0.1)], [(1, 2, 3)]]
+)
+def test_profiles_that_are_none(bad):
+    with pytest.raises(DomainError):
+        to.Profile.from_epsilon_delta(bad)
+
+
+def test_losses_are_for_functions():
+    with pytest.raises(DomainError, match="epsilons are for a function"):
+        to.Profile.from_epsilon_delta({1.0: 0.1}, epsilons=[1.0])
+
+
+# Assumptions travel.
+
+
+def test_assumptions_go_where_numbers_go():
+    f = to.from_masses([F(1, 4), F(3, 4)], [F(3, 4), F(1, 4)]).assuming("the moon is round.")
+    said = ("the moon is round.",)
+    made = (
+        *(
+            f,
+            ~f,
+            f**3,
+            f @ to.Gaussian(1),
+            f.group(2),
+            f.floats(),
+            f.floats().rational(),
+            f.lower,
+            (f @ to.Gaussian(1)).upper,
+        ),
+        *(to.subsample(f, F(1, 3)), to.subsample(f, 0.1), to.mixture({f: 0.5, to.Gaussian(1): 0.5})),
+        *(
+            to.minimum(f, to.PureDP(0.1)),
+            to.maximum(f, to.Gaussian(9)),
+            to.subsample(f, 0.3).symmetrise(assume="either-order"),
+        ),
+        (f @ to.Gaussian(1)).tabulate([0.1, 0.5]).lower,
+    )
+    for curve in made:
+        assert curve.assumptions == said, curve
+        assert "(assumes 1 thing: see .assumptions)" in repr(curve)
+        with pytest.raises(NoClosedForm, match="moon"):
+            to.certify(curve, "delta", 0.5)
+    assert to.Gaussian(1).assumptions == () == (to.Laplace(1) ** 3).assumptions
+    twice = f.assuming("the earth is too.") @ f
+    assert twice.assumptions == (*said, "the earth is too.")
+    assert "assumes: the moon" in str(to.compare(f, {}))

@@ -1,0 +1,265 @@
+"""Pairs of continuous laws: against mpmath, closed forms and each other."""
+
+from itertools import pairwise
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.stats as st
+
+import tradeoff as to
+from tradeoff.errors import DomainError
+from tradeoff.families.line_pair import LinePair
+
+LOSSES = np.array([-6.0, -1.0, -0.3, 0.0, 0.2, 0.7, 1.0, 2.5, 12.0])
+ALPHAS = np.array([0.0, 1e-8, 0.01, 0.3, 0.8, 0.999, 1.0])
+
+
+def _t(df):
+    """Return density and cdf of Student's law with fifty digits."""
+    nu = mpmath.mpf(df)
+    scale = mpmath.gamma((nu + 1) / 2) / mpmath.sqrt(nu * mpmath.pi) / mpmath.gamma(nu / 2)
+
+    def cdf(x):
+        half = mpmath.betainc(nu / 2, 0.5, 0, nu / (nu + x * x), regularized=True) / 2
+        return half if x < 0 else 1 - half
+
+    return lambda x: scale * (1 + x * x / nu) ** (-(nu + 1) / 2), cdf
+
+
+def _normal(mean, sd):
+    return lambda x: mpmath.npdf(x, mean, sd), lambda x: mpmath.ncdf(x, mean, sd)
+
+
+def _beta(a, b, shift):
+    def density(x):
+        y = x - shift
+        return y ** (a - 1) * (1 - y) ** (b - 1) / mpmath.beta(a, b) if 0 < y < 1 else mpmath.mpf(0)
+
+    def cdf(x):
+        return mpmath.betainc(a, b, 0, min(max(x - shift, 0), 1), regularized=True)
+
+    return density, cdf
+
+
+def _moved(law, shift):
+    density, cdf = law
+    return lambda x: density(x - shift), lambda x: cdf(x - shift)
+
+
+CASES = {
+    "t": (lambda: to.LocationShift(st.t(3), 1.5), _t(3), _moved(_t(3), 1.5), 60),
+    "scaled cauchy": (lambda: to.LocationShift(st.cauchy(7, 2), -1), _t(1), _moved(_t(1), 0.5), 60),
+    "two scales": (lambda: to.from_scipy(st.norm(), st.norm(0.25, 2)), _normal(0, 1), _normal(0.25, 2), 40),
+    "other order": (lambda: ~to.from_scipy(st.norm(0.25, 2), st.norm()), _normal(0, 1), _normal(0.25, 2), 40),
+    "both bounded": (
+        lambda: to.LocationShift(st.beta(2, 3), 0.125),
+        _beta(2, 3, 0),
+        _beta(2, 3, 0.125),
+        1.125,
+    ),
+    "two families": (lambda: to.from_scipy(st.norm(), st.t(5)), _normal(0, 1), _t(5), 40),
+    "densities": (
+        lambda: to.from_densities(st.norm.pdf, lambda x: st.norm.pdf(x, 0.25, 2)),
+        _normal(0, 1),
+        _normal(0.25, 2),
+        38,
+    ),
+}
+
+
+def _truth(p, q, epsilon, reach):
+    """Return delta from cdfs between the roots of q - e^eps p, found by halving."""
+    ratio = mpmath.exp(mpmath.mpf(float(epsilon)))
+
+    def gain(x):
+        return q[0](x) - ratio * p[0](x)
+
+    grid = [mpmath.mpf(k) * reach / 150 for k in range(-150, 151)]
+    ends = [-mpmath.inf]
+    for a, b in pairwise(grid):
+        if (gain(a) > 0) != (gain(b) > 0):
+            low, high = a, b
+            for _ in range(110):
+                middle = (low + high) / 2
+                low, high = (middle, high) if (gain(middle) > 0) == (gain(a) > 0) else (low, middle)
+            ends.append(low)
+    ends.append(mpmath.inf)
+
+    def mass(law, a, b):
+        return (law[1](b) if b < mpmath.inf else 1) - (law[1](a) if a > -mpmath.inf else 0)
+
+    pieces = [mass(q, a, b) - ratio * mass(p, a, b) for a, b in pairwise(ends)]
+    return mpmath.fsum(max(piece, 0) for piece in pieces)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_profile_holds_the_truth(name):
+    make, p, q, reach = CASES[name]
+    f = make()
+    low, high = f.bounds.delta(LOSSES)
+    with mpmath.workdps(40):
+        for epsilon, least, most in zip(LOSSES, low, high, strict=True):
+            truth = _truth(p, q, epsilon, reach)
+            assert least <= truth <= most, epsilon
+            assert most - least <= 1e-10 * (1 + np.exp(epsilon)) * truth + 1e-30
+    assert np.array_equal(low, [f.bounds.delta(e).lower for e in LOSSES])
+
+
+@pytest.mark.parametrize("name", ["t", "other order", "both bounded"])
+def test_curve_and_profile_are_dual(name):
+    f = CASES[name][0]()
+    beta, delta = f.bounds(ALPHAS), f.bounds.delta(LOSSES)
+    lines = 1 - delta.lower[:, None] - np.exp(LOSSES)[:, None] * ALPHAS
+    assert np.all(
+        beta.upper >= np.max(1 - delta.upper[:, None] - np.exp(LOSSES)[:, None] * ALPHAS, axis=0) - 1e-12
+    )
+    assert np.all(beta.lower >= -1e-12 + np.max(lines - delta.width[:, None], axis=0))
+    assert np.all(beta.width <= 1e-7)
+    turned = (~f).bounds.delta(-LOSSES)
+    assert np.all(delta.upper >= -np.expm1(LOSSES) + np.exp(LOSSES) * turned.lower - 1e-12)
+    assert ~~f == f
+
+
+# Generic pairs against closed forms: breaks keep them from being recognised.
+
+KNOWN = {
+    "gaussian": (lambda: to.from_scipy(st.norm(), st.norm(1), breaks=[]), to.Gaussian(1)),
+    "laplace": (lambda: to.from_scipy(st.laplace(), st.laplace(0.75), breaks=[0, 0.75]), to.Laplace(0.75)),
+    "uniform": (lambda: to.from_scipy(st.uniform(), st.uniform(0.25), breaks=[]), to.TotalVariation(0.25)),
+    "logistic": (
+        lambda: to.from_scipy(st.logistic(), st.logistic(0.5), breaks=[]),
+        to.LocationShift(st.logistic(), 0.5),
+    ),
+    "exponential": (
+        lambda: to.LocationShift(st.expon(), 0.5),
+        to.PiecewiseLinear([0, np.exp(-0.5)], [1.0, 0.0]),
+    ),
+    "densities": (
+        lambda: to.from_densities(lambda x: np.exp(-np.abs(x)) / 2, lambda x: np.exp(-np.abs(x - 0.75)) / 2),
+        to.Laplace(0.75),
+    ),
+    "bounded densities": (
+        lambda: to.from_densities(
+            lambda x: 1.0 * ((x >= 0) & (x <= 1)),
+            lambda x: 1.0 * ((x >= 0.25) & (x <= 1.25)),
+            support=(-1, 2),
+        ),
+        to.TotalVariation(0.25),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_a_pair_holds_its_closed_form(name):
+    make, g = KNOWN[name]
+    f = make()
+    assert isinstance(f, LinePair)
+    for found, truth in (
+        (f.bounds.delta(LOSSES), g.bounds.delta(LOSSES)),
+        (f.bounds(ALPHAS), g.bounds(ALPHAS)),
+    ):
+        assert np.all(found.lower <= truth.upper + 1e-15)
+        assert np.all(found.upper >= truth.lower - 1e-15)
+        assert np.all(found.width <= 2e-6)
+    assert f.sup_loss >= g.least_sup_loss
+    assert f.least_sup_loss <= g.sup_loss
+    assert f.mass_at_infinity.lower <= g.mass_at_infinity.upper
+    assert f.mass_at_infinity.upper >= g.mass_at_infinity.lower
+
+
+@pytest.mark.parametrize("name", ["laplace", "uniform", "exponential"])
+def test_products_hold_those_of_closed_forms(name):
+    make, g = KNOWN[name]
+    found, truth = (make() ** 4).bounds.delta([0.0, 1.0]), (g**4).bounds.delta([0.0, 1.0])
+    assert np.all(found.lower <= truth.upper)
+    assert np.all(found.upper >= truth.lower)
+    assert np.all(found.width <= 5e-3 * truth.upper)
+
+
+def test_cauchy_is_the_poisson_kernel():
+    """A disc maps the pair to U, uniform, and the Poisson kernel (1 - r^2)/(1 - 2 r cos U + r^2)."""
+    s = 1.0
+    f, r = to.LocationShift(st.cauchy(), s), mpmath.mpf(s) / mpmath.sqrt(4 + s * s)
+    with mpmath.workdps(40):
+        top = mpmath.log((1 + r) / (1 - r))
+        assert f.least_sup_loss <= top <= f.sup_loss
+        for epsilon in (0.0, 0.25, 0.9):
+            ratio = mpmath.exp(mpmath.mpf(epsilon))
+            angle = mpmath.acos((1 + r**2 - (1 - r**2) / ratio) / (2 * r))
+            q = 2 / mpmath.pi * mpmath.atan((1 + r) / (1 - r) * mpmath.tan(angle / 2))
+            truth = q - ratio * angle / mpmath.pi
+            bounds = f.bounds.delta(epsilon)
+            assert bounds.lower <= truth <= bounds.upper
+    assert f.delta(float(top) + 1e-9) < 1e-100
+    assert f.symmetric
+
+
+@pytest.mark.parametrize("law", [st.t(2), st.cauchy(scale=3), st.beta(2, 4), st.gamma(3)])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_smaller_shifts_lose_less(law, sign):
+    shifts = (
+        np.array([0.05, 0.2, 0.5, 0.9]) * law.std()
+        if np.isfinite(law.std())
+        else np.array([0.1, 1.0, 4.0, 20.0])
+    )
+    losses = np.array([0.0, 0.1, 0.5, 2.0])
+    for f, g in zip(
+        *(iter([to.LocationShift(law, sign * s) for s in part]) for part in (shifts[:-1], shifts[1:])),
+        strict=True,
+    ):
+        for one, two in ((f, g), (~f, ~g)):
+            assert np.all(one.bounds.delta(losses).lower <= two.bounds.delta(losses).upper)
+
+
+def test_pairs_that_are_known_are_recognised():
+    assert to.from_scipy(st.norm(1, 2), st.norm(2, 2)) == to.Gaussian(0.5)
+    assert to.from_scipy(st.laplace(), st.laplace()) == to.Identity()
+    assert to.from_scipy(st.t(3), st.t(3, 1)) == to.LocationShift(st.t(3), 1)
+    assert to.from_scipy(st.uniform(), st.uniform(5)) == to.TotalVariation(1)
+    assert to.from_scipy(st.norm(), st.norm(0, 2)) == to.from_scipy(st.norm(), st.norm(0, 2))
+    assert to.from_scipy(st.norm(), st.norm(0, 2)) != to.from_scipy(st.norm(), st.norm(0, 3))
+
+
+def test_assumptions_say_what_is_not_proved():
+    f = to.from_scipy(st.norm(), st.norm(0, 2))
+    assert [sentence[:5] for sentence in f.assumptions] == ["SciPy", "SciPy", "log(q"]
+    assert len(to.LocationShift(st.t(3), 1).assumptions) == 1
+    assert len(to.LocationShift(st.norm(), 1).assumptions) == 0
+    word = to.LocationShift(st.genlogistic(2.0), 1, assume_log_concave=True)
+    assert "log-concave" in word.assumptions[0]
+    assert word.assumptions == (word**2 @ to.Gaussian(1)).assumptions == (~word).assumptions
+
+
+def test_disjoint_equal_and_far_laws():
+    box = lambda a: lambda x: 1.0 * ((x >= a) & (x <= a + 1))  # noqa: E731 - three boxes
+    assert to.from_densities(box(0), box(2)).delta(3.0) == 1
+    assert to.from_densities(box(0), box(0)).delta(0.0) < 1e-10
+    far = to.from_scipy(st.norm(), st.norm(0, 100))
+    assert far.bounds.epsilon(0.5).width < 0.05 * far.epsilon(0.5)
+    # log-concave, and beyond every float: losses of cauchy against a narrow law are bounded by tails alone
+    narrow = to.from_scipy(st.norm(0, 1e-3), st.cauchy())
+    near, beyond = narrow.bounds.delta(650.0), narrow.bounds.delta(750.0)
+    assert 0.9 * near.upper < beyond.lower < beyond.upper < near.lower
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: to.from_scipy(st.norm, st.norm()), "p = .*frozen"),
+        (lambda: to.from_scipy(st.norm(), 3), "q = 3"),
+        (lambda: to.from_scipy(st.norm(), st.norm(0, 2), breaks=[1.0]), "turns near"),
+        (lambda: to.from_scipy(st.norm(), st.norm(0, 2), breaks=[np.nan]), "finite"),
+        (lambda: to.from_densities(3, st.norm.pdf), "no function"),
+        (lambda: to.from_densities(lambda _: 0.5, st.norm.pdf), "takes an array"),
+        (lambda: to.from_densities(lambda x: -np.ones_like(x), st.norm.pdf), "no density"),
+        (lambda: to.from_densities(lambda x: x * np.nan, st.norm.pdf), "no density"),
+        (lambda: to.from_densities(lambda x: 2 * st.norm.pdf(x), st.norm.pdf), "integrates to 2"),
+        (lambda: to.from_densities(st.norm.pdf, st.norm.pdf, support=(1, 0)), "no interval"),
+        (lambda: to.from_densities(st.norm.pdf, st.norm.pdf, breaks="x"), "breaks"),
+    ],
+)
+def test_refusals(make, says):
+    with pytest.raises(DomainError, match=says) as refused:
+        make()
+    assert "\n" not in str(refused.value)

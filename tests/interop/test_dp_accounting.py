@@ -1,0 +1,409 @@
+"""dp_accounting: real events, real privacy loss distributions; truth by exact fractions and 50 digits."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.strategies import exact_curves, log_uniform
+from tradeoff.errors import DomainError, MissingExtraError, PlanError, TradeOffError
+from tradeoff.interop import dp_accounting as interop
+from tradeoff.mechanisms import (
+    ApproximateDP,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    PureDP,
+    SubsampledGaussian,
+    SubsampledLaplace,
+)
+
+dp = pytest.importorskip(
+    "dp_accounting", reason="dp_accounting is not installed: the extra [dp-accounting] has it"
+)
+e = dp.dp_event
+PLD = dp.pld.privacy_loss_distribution
+PMF = dp.pld.pld_pmf
+ADD, REPLACE, ZERO = (getattr(dp.NeighboringRelation, name) for name in interop.events.RELATIONS)
+
+
+def read(event: object, relation: object = ADD) -> to.Plan:
+    """Return the plan of an event."""
+    return interop.from_event(event, relation)
+
+
+def event(name: str, *fields: object) -> object:
+    """Return an event, or skip where this release of dp_accounting has none."""
+    if not hasattr(e, name):
+        pytest.skip(f"this dp_accounting has no {name}")
+    return getattr(e, name)(*fields)
+
+
+# Events in.
+
+
+@pytest.mark.parametrize(
+    ("given", "relation", "mechanisms"),
+    [
+        (e.NoOpDpEvent(), ADD, {}),
+        (e.NonPrivateDpEvent(), ADD, {ApproximateDP(0, 1): 1}),
+        (e.GaussianDpEvent(2.0), ADD, {Gaussian(2.0): 1}),
+        (e.GaussianDpEvent(2.0), ZERO, {Gaussian(2.0): 1}),
+        (e.GaussianDpEvent(2.0), REPLACE, {Gaussian(1.0): 1}),
+        (e.GaussianDpEvent(0.0), ADD, {ApproximateDP(0, 1): 1}),
+        (e.GaussianDpEvent(math.inf), ADD, {Gaussian(math.inf): 1}),
+        (e.LaplaceDpEvent(2.0), ADD, {Laplace(2.0): 1}),
+        (e.LaplaceDpEvent(2.0), REPLACE, {Laplace(2.0, 2.0): 1}),
+        (e.DiscreteLaplaceDpEvent(0.5, 3), ADD, {DiscreteLaplace(2.0, 3): 1}),
+        (e.DiscreteLaplaceDpEvent(0.0, 3), ADD, {}),
+        (e.RandomizedResponseDpEvent(1.0, 4), REPLACE, {}),
+        (e.RandomizedResponseDpEvent(0.3, 1), REPLACE, {}),
+        (e.RandomizedResponseDpEvent(0.0, 4), REPLACE, {ApproximateDP(0, 1): 1}),
+        (e.PoissonSampledDpEvent(0.1, e.GaussianDpEvent(2.0)), ADD, {SubsampledGaussian(2.0, 0.1): 1}),
+        (e.PoissonSampledDpEvent(0.1, e.LaplaceDpEvent(2.0)), ZERO, {SubsampledLaplace(2.0, 0.1): 1}),
+        (e.SelfComposedDpEvent(e.GaussianDpEvent(2.0), 0), ADD, {}),
+        (e.SingleEpochTreeAggregationDpEvent(2.0, 1), ZERO, {Gaussian(2.0): 1}),
+    ],
+)
+def test_an_event_becomes_its_mechanism(given: object, relation: object, mechanisms: dict) -> None:
+    assert dict(interop.from_event(given, relation).mechanisms) == mechanisms
+    assert interop.from_event(given.to_named_tuple(), relation.name).mechanisms == mechanisms
+
+
+def test_compositions_nest_and_counts_multiply() -> None:
+    inner = e.ComposedDpEvent([e.GaussianDpEvent(5.0), e.LaplaceDpEvent(4.0), e.NoOpDpEvent()])
+    whole = e.ComposedDpEvent([e.SelfComposedDpEvent(inner, 7), e.SelfComposedDpEvent(inner, 2), inner])
+    assert dict(interop.from_event(whole).mechanisms) == {Gaussian(5.0): 10, Laplace(4.0): 10}
+
+
+@pytest.mark.parametrize(("steps", "depth"), [(2, 2), (3, 2), (7, 3), (8, 4), ([1, 8, 15], 4)])
+def test_a_tree_is_a_gaussian_for_every_node_above_a_leaf(steps: object, depth: int) -> None:
+    ((found, n),) = interop.from_event(
+        e.SingleEpochTreeAggregationDpEvent(2.0, steps), ZERO
+    ).mechanisms.items()
+    assert n == 1
+    assert found.noise_multiplier <= 2 / math.sqrt(depth) <= found.noise_multiplier * (1 + 1e-15)
+
+
+def test_depth_is_no_danger() -> None:
+    deep = e.GaussianDpEvent(2.0)
+    for _ in range(5000):
+        deep = e.SelfComposedDpEvent(deep, 1)
+    assert interop.from_event(deep).mechanisms == {Gaussian(2.0): 1}
+    for _ in range(300):
+        deep = e.PoissonSampledDpEvent(0.5, deep)
+    with pytest.raises(PlanError, match="nests"):
+        interop.from_event(deep)
+
+
+@pytest.mark.parametrize(
+    ("given", "relation"),
+    [
+        (e.GaussianDpEvent(1.5), ADD),
+        (e.GaussianDpEvent(1.5), REPLACE),
+        (e.LaplaceDpEvent(2.0), ADD),
+        (e.DiscreteLaplaceDpEvent(0.3, 2), ADD),
+        (e.RandomizedResponseDpEvent(0.3, 4), REPLACE),
+        (e.RandomizedResponseDpEvent(0.3, 4), ZERO),
+        (e.PoissonSampledDpEvent(0.05, e.GaussianDpEvent(1.0)), ADD),
+        (e.PoissonSampledDpEvent(0.05, e.GaussianDpEvent(1.0)), REPLACE),
+        (e.SelfComposedDpEvent(e.PoissonSampledDpEvent(0.05, e.LaplaceDpEvent(1.0)), 3), ZERO),
+        (e.MixtureOfGaussiansDpEvent(1.0, [0.0, 1.0, 2.0], [0.5, 0.3, 0.2]), ADD),
+        (e.TruncatedSubsampledGaussianDpEvent(1000, 0.01, 15, 1.0), ADD),
+    ],
+    ids=lambda value: getattr(value, "name", type(value).__name__),
+)
+def test_the_accountant_of_the_peer_agrees(given: object, relation: object) -> None:
+    """Its distributions are pessimistic and its grid is 1e-3: it lies above ours by a step or two."""
+    epsilon = read(given, relation).guarantee().bounds.epsilon(1e-4)
+    accountant = dp.pld.PLDAccountant(relation, 1e-3)
+    accountant.compose(given)
+    theirs = accountant.get_epsilon(1e-4)
+    truncated = isinstance(given, e.TruncatedSubsampledGaussianDpEvent)  # theirs is looser there
+    assert epsilon.lower - 1e-9 <= theirs <= epsilon.upper + (0.1 if truncated else 2e-3)
+
+
+def test_replace_one_is_what_the_contour_proves() -> None:
+    """PLD-Accountant pins 19.0867528 for this; a contour integral in 22 digits gives 19.51387046."""
+    step = e.SelfComposedDpEvent(e.PoissonSampledDpEvent(0.01, e.GaussianDpEvent(2.0)), 100_000)
+    epsilon = read(step, REPLACE).guarantee().bounds.epsilon(1e-6)
+    assert epsilon.lower <= 19.51387046139 + 1e-8
+    assert epsilon.upper >= 19.51387046139 - 1e-8
+    assert epsilon.width < 1e-6
+
+
+def test_a_randomised_response_without_noise_against_chance() -> None:
+    """The exact pair is a point against uniform on 3; the peer says delta = 1."""
+    found = read(e.RandomizedResponseDpEvent(0.0, 3), ZERO).guarantee()
+    assert found.bounds.delta(0.0).lower <= 2 / 3 <= found.delta(0.0) < 2 / 3 + 1e-14
+
+
+def test_a_sample_is_shared_by_what_is_inside() -> None:
+    both = e.ComposedDpEvent([e.GaussianDpEvent(2.0), e.GaussianDpEvent(4.0)])
+    plan = read(e.PoissonSampledDpEvent(0.1, both))
+    assert plan.curve() == to.subsample(to.Gaussian(0.5) @ to.Gaussian(0.25), 0.1)
+
+
+def test_fixed_size_samples_are_those_of_replaced_records() -> None:
+    plan = read(e.SampledWithoutReplacementDpEvent(100, 10, e.GaussianDpEvent(2.0)), REPLACE)
+    assert plan.guarantee() == to.subsample(to.Gaussian(1), 0.1, scheme="without-replacement")
+
+
+def test_draws_with_replacement_are_read() -> None:
+    plan = read(e.SampledWithReplacementDpEvent(100, 10, e.GaussianDpEvent(2.0)), REPLACE)
+    fixed = to.subsample(to.Gaussian(1), 0.1, scheme="without-replacement")
+    assert fixed.epsilon(1e-5) < plan.guarantee().epsilon(1e-5) < 5 * fixed.epsilon(1e-5)
+
+
+def test_concentrated_privacy_adds_up_before_it_is_converted() -> None:
+    parts = e.ComposedDpEvent([e.SelfComposedDpEvent(e.ZCDpEvent(0.01), 10), e.ZCDpEvent(0.4)])
+    assert read(parts).guarantee().epsilon(1e-5) == pytest.approx(
+        read(e.ZCDpEvent(0.5)).guarantee().epsilon(1e-5)
+    )
+
+
+def test_selection_by_runs_of_a_pure_mechanism() -> None:
+    plan = read(e.RepeatAndSelectDpEvent(e.LaplaceDpEvent(10.0), 5.0, 1.0))
+    assert plan.guarantee().epsilon(0.0) == pytest.approx(0.3)
+    with pytest.raises(PlanError, match="bounded loss"):
+        interop.from_event(e.RepeatAndSelectDpEvent(e.GaussianDpEvent(10.0), 5.0, 1.0))
+
+
+@pytest.mark.parametrize("name", ["ExponentialMechanismDpEvent", "PermuteAndFlipDpEvent"])
+def test_private_selection_is_pure(name: str) -> None:
+    guarantee = read(event(name, 0.5)).guarantee()
+    assert 0.5 <= guarantee.epsilon(0.0) <= 0.5 + 1e-12
+    assert guarantee.delta(0.0) <= to.PureDP(0.5).delta(0.0) + 1e-12
+
+
+def test_black_boxes_and_integer_noise_are_read() -> None:
+    assert read(event("EpsilonDeltaDpEvent", 1.0, 1e-6)).mechanisms == {ApproximateDP(1.0, 1e-6): 1}
+    assert read(event("EpsilonDeltaDpEvent", math.inf, 0.0)).mechanisms == {ApproximateDP(0, 1): 1}
+    assert read(event("DiscreteGaussianDpEvent", 3.0, 2.5, 1)).mechanisms == {DiscreteGaussian(3.0, 2): 1}
+    assert read(event("DiscreteGaussianDpEvent", 3.0, 0.5, None)).mechanisms == {}
+
+
+def test_any_dimension_of_integer_noise_is_no_better_than_one() -> None:
+    line, any_number = (
+        read(event("DiscreteGaussianDpEvent", 3.0, 2.0, d)).guarantee().epsilon(1e-6) for d in (1, None)
+    )
+    assert line <= any_number
+
+
+@pytest.mark.parametrize(
+    ("given", "relation", "said"),
+    [
+        (e.UnsupportedDpEvent(), ADD, "UnsupportedDpEvent"),
+        (e.ComposedDpEvent([e.GaussianDpEvent(1.0), e.UnsupportedDpEvent()]), ADD, "UnsupportedDpEvent"),
+        (3, ADD, "3 is no event"),
+        (None, ADD, "None is no event"),
+        (e.RandomizedResponseDpEvent(0.5, 3), ADD, "ADD_OR_REMOVE_ONE"),
+        (e.SampledWithoutReplacementDpEvent(10, 2, e.GaussianDpEvent(1.0)), ADD, "ADD_OR_REMOVE_ONE"),
+        (e.SingleEpochTreeAggregationDpEvent(1.0, 3), ADD, "ADD_OR_REMOVE_ONE"),
+        (e.PoissonSampledDpEvent(0.1, e.LaplaceDpEvent(1.0)), REPLACE, "REPLACE_ONE"),
+        (e.GaussianDpEvent(1.0), "replace", "none of"),
+        (e.GaussianDpEvent(1.0), 2, "none of"),
+        (e.GaussianDpEvent(-1.0), ADD, "-1.0"),
+        (e.GaussianDpEvent(math.nan), ADD, "nan"),
+        (e.GaussianDpEvent("1"), ADD, "'1'"),
+        (e.LaplaceDpEvent(-1.0), ADD, "-1.0"),
+        (e.SelfComposedDpEvent(e.GaussianDpEvent(1.0), -1), ADD, "-1"),
+        (e.SelfComposedDpEvent(e.GaussianDpEvent(1.0), 1.5), ADD, "1.5"),
+        (e.PoissonSampledDpEvent(1.5, e.GaussianDpEvent(1.0)), ADD, "1.5"),
+        (e.RandomizedResponseDpEvent(0.5, 0), REPLACE, "0"),
+        (e.DiscreteLaplaceDpEvent(-1.0, 1), ADD, "-1.0"),
+    ],
+)
+def test_what_cannot_be_read_is_one_sentence(given: object, relation: object, said: str) -> None:
+    with pytest.raises(TradeOffError) as error:
+        interop.from_event(given, relation)
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+# Events out.
+
+
+@pytest.mark.parametrize("curve", [to.Laplace(0.5), to.PureDP(1.0), ~to.subsample(to.PureDP(1.0), 0.1)])
+@pytest.mark.parametrize("failure", [0.0, 1e-6])
+def test_an_event_out_is_at_or_below_the_curve(curve: to.TradeOff, failure: float) -> None:
+    try:
+        found = interop.to_event(curve, failure=failure)
+    except MissingExtraError:
+        assert failure
+        assert not hasattr(e, "EpsilonDeltaDpEvent")
+        pytest.skip("this dp_accounting has no EpsilonDeltaDpEvent")
+    back = interop.from_event(found).guarantee()
+    alpha = np.array([0.0, 1e-9, 1e-3, 0.1, 0.5, 0.9, 1.0])
+    for order in (curve, ~curve):
+        assert (back(alpha) <= order.bounds(alpha).upper).all()
+
+
+def test_events_out_at_the_ends() -> None:
+    assert interop.to_event(to.Identity(), failure=0) == e.NoOpDpEvent()
+    assert interop.to_event(to.TotalVariation(0.5), failure=0) == e.NonPrivateDpEvent()
+    assert interop.to_event(to.Gaussian(0.5), failure=0).noise_multiplier <= 2.0
+    with pytest.raises(DomainError):
+        interop.to_event(to.Gaussian(1), failure=2)
+    with pytest.raises(TradeOffError, match="not a curve"):
+        interop.to_event(Gaussian(1.0), failure=0)
+
+
+# Distributions.
+
+
+def delta_of(pmf: object, epsilon: Fraction) -> mpmath.mpf:
+    """Return what a mass function says at log of a fraction, from its floats in 50 digits."""
+    state = vars(pmf.to_dense_pmf())
+    with mpmath.workdps(50):
+        s, total = mpmath.mpf(epsilon.numerator) / epsilon.denominator, mpmath.mpf(state["_infinity_mass"])
+        for k, q in enumerate(state["_probs"].tolist()):
+            loss = mpmath.mpf(state["_discretization"]) * (k + state["_lower_loss"])
+            total += max(q * (1 - s * mpmath.exp(-loss)), 0) if q else 0
+        return total
+
+
+ratios = log_uniform(1e-3, 1e3).map(Fraction)
+
+
+@settings(max_examples=40, deadline=None)
+@given(exact_curves, st.sampled_from([0.5, 0.1, 0.03]), st.lists(ratios, min_size=1, max_size=4))
+def test_a_distribution_out_is_above_the_truth(curve: to.TradeOff, step: float, at: list[Fraction]) -> None:
+    pld = interop.to_pld(curve, step)
+    for order, pmf in ((curve, vars(pld)["_pmf_remove"]), (~curve, vars(pld)["_pmf_add"])):
+        for s in at:
+            truth = order.hockey_stick(s)
+            found = delta_of(pmf, s)
+            assert found >= mpmath.mpf(truth.numerator) / truth.denominator
+            # An atom between two points may lie a step too high, and no farther.
+            most = order.hockey_stick(s / Fraction(math.exp(step)))
+            assert found <= (mpmath.mpf(most.numerator) / most.denominator) * (1 + 1e-11) + 1e-11
+
+
+@pytest.mark.parametrize("mu", [0.3, 1.5])
+def test_a_gaussian_out_is_above_its_closed_form_and_close(mu: float) -> None:
+    pld = interop.to_pld(to.Gaussian(mu), 1e-2)
+    assert vars(pld)["_symmetric"]
+    for epsilon in np.linspace(-3, 6, 20).tolist():
+        with mpmath.workdps(40):
+            shift = mpmath.mpf(epsilon) / mu
+            truth = mpmath.ncdf(mpmath.mpf(mu) / 2 - shift) - mpmath.exp(epsilon) * mpmath.ncdf(
+                -shift - mpmath.mpf(mu) / 2
+            )
+        found = pld.get_delta_for_epsilon(epsilon)
+        assert truth <= found <= truth * (1 + 0.05) + 1e-12
+
+
+def test_a_plan_goes_out_in_both_orders_and_is_composed_above_the_truth() -> None:
+    steps = to.subsample(to.PureDP(1.0), 0.1) ** 20
+    pld = interop.to_pld(steps, 1e-2)
+    twice = pld.compose(pld)
+    for order, pmf in ((steps, "_pmf_remove"), (~steps, "_pmf_add")):
+        for epsilon in (0.0, 0.5, 1.0, 2.0):
+            assert vars(pld)[pmf].get_delta_for_epsilon(epsilon) >= order.bounds.delta(epsilon).upper
+            assert vars(twice)[pmf].get_delta_for_epsilon(epsilon) >= (order**2).bounds.delta(epsilon).lower
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.dictionaries(st.integers(-20, 20), log_uniform(1e-9, 1.0), min_size=1, max_size=8),
+    st.sampled_from([0.0, 1e-6, 0.3]),
+    st.lists(ratios.filter(lambda s: s >= 1), min_size=1, max_size=4),
+)
+def test_a_distribution_in_is_read_as_it_stands(
+    masses: dict[int, float], lost: float, at: list[Fraction]
+) -> None:
+    """Losses k/4; the masses are scaled so that neither law has more than 1."""
+    total = sum(q * max(1.0, math.exp(-k / 4)) for k, q in masses.items())
+    kept = {k: q / total * (1 - lost) * (1 - 1e-12) for k, q in masses.items()}
+    pmf = PMF.create_pmf(kept, 0.25, lost, True)
+    found = interop.from_pld(PLD.PrivacyLossDistribution(pmf)).remove.rational()
+    for s in at:
+        truth, ours = delta_of(pmf, s), found.hockey_stick(s)
+        assert mpmath.mpf(ours.numerator) / ours.denominator >= truth
+        assert float(ours) <= float(truth) * (1 + 1e-9) + 1e-12
+
+
+@pytest.mark.parametrize(
+    "curve", [to.PureDP(1.0), to.subsample(to.Laplace(1.0), 0.1), to.TotalVariation(0.25)]
+)
+def test_out_and_in_again_loses_no_more_than_the_grid(curve: to.TradeOff) -> None:
+    orders = interop.from_pld(interop.to_pld(curve, 1e-2))
+    alpha = np.linspace(0, 1, 21)
+    assert (orders.curve()(alpha) <= curve.bounds(alpha).upper).all()
+    assert (orders.curve()(alpha) >= curve(alpha) - 1e-2).all()
+    assert (orders.curve()(alpha) >= np.maximum(orders.remove(alpha), (~orders.add)(alpha)) - 1e-15).all()
+    assert orders.guarantee().symmetric
+    assert (
+        orders.guarantee()(alpha) <= np.minimum(curve.bounds(alpha).upper, (~curve).bounds(alpha).upper)
+    ).all()
+
+
+def test_both_orders_of_a_peers_distribution_are_kept_apart() -> None:
+    pld = PLD.from_gaussian_mechanism(1.0, value_discretization_interval=1e-2, sampling_prob=0.1)
+    orders, truth = interop.from_pld(pld), to.subsample(to.Gaussian(1.0), 0.1)
+    for found, order, pmf in ((orders.remove, truth, "_pmf_remove"), (orders.add, ~truth, "_pmf_add")):
+        for epsilon in (0.0, 0.1, 0.5):
+            theirs = vars(pld)[pmf].get_delta_for_epsilon(epsilon)
+            assert found.delta(epsilon) == pytest.approx(theirs, rel=1e-9)
+            assert theirs >= order.bounds.delta(epsilon).lower
+    assert orders.remove.epsilon(1e-5) > orders.add.epsilon(1e-5)
+
+
+def test_more_than_one_in_all_is_cut_at_the_far_end() -> None:
+    pmf = PMF.create_pmf({0: 1.0, 4: 0.5}, 0.25, 0.25, True)
+    found = interop.from_pld(PLD.PrivacyLossDistribution(pmf)).remove
+    assert found.delta(0.0) >= 0.25 + 0.5 * (1 - math.exp(-1))
+    assert found(1.0) == 0.0
+
+
+def test_what_is_no_upper_bound_is_refused() -> None:
+    with pytest.raises(DomainError, match="optimistic"):
+        interop.from_pld(PLD.from_laplace_mechanism(1.0, pessimistic_estimate=False))
+    for wrong in (3, None, object(), e.NoOpDpEvent(), PMF.create_pmf({0: 1.0}, 0.1, 0.0, True)):
+        with pytest.raises(DomainError, match="no PrivacyLossDistribution"):
+            interop.from_pld(wrong)
+    with pytest.raises(DomainError, match="no probabilities"):
+        interop.from_pld(PLD.PrivacyLossDistribution(PMF.create_pmf({0: math.nan}, 0.1, 0.0, True)))
+
+
+@pytest.mark.parametrize("step", [0.0, -1.0, math.nan, math.inf, "1", None])
+def test_a_bad_step_is_refused(step: object) -> None:
+    with pytest.raises(DomainError, match="discretization"):
+        interop.to_pld(to.PureDP(1.0), step)
+
+
+def test_a_step_too_fine_says_which_is_not() -> None:
+    with pytest.raises(DomainError, match="give at least"):
+        interop.to_pld(to.PureDP(1.0), 1e-9)
+
+
+def test_distributions_at_the_ends() -> None:
+    for curve, epsilon in (
+        (to.Identity(), 0.0),
+        (to.TotalVariation(1.0), math.inf),
+        (to.PureDP(800.0), math.inf),
+    ):
+        assert interop.to_pld(curve, 0.5).get_epsilon_for_delta(1e-9) == pytest.approx(epsilon)
+
+
+def test_a_mechanism_is_no_curve() -> None:
+    with pytest.raises(TradeOffError, match="not a curve"):
+        interop.to_pld(PureDP(1.0))
+
+
+@pytest.mark.parametrize("k", range(1, 12))
+def test_what_lies_beyond_the_grid_is_never_rounded_away(k: int) -> None:
+    """A leak of 1/10 and a loss above 690 nats: both are at infinity, and their sum is rounded up."""
+    far, leak = Fraction(k, 10**16), Fraction(1, 10)
+    curve = to.PiecewiseLinear([0, Fraction(1, 10**340), 1], [1 - leak, 1 - leak - far, 0])
+    pld = interop.to_pld(curve)
+    assert Fraction(pld._pmf_remove._infinity_mass) >= leak + far

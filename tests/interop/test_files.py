@@ -1,0 +1,219 @@
+"""Curves, plans and answers in files: they come back equal, and what is no such file is one sentence."""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.stats
+import sympy
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.strategies import curves, exact_curves, float_curves
+from tradeoff import files
+from tradeoff.errors import DomainError
+from tradeoff.mechanisms import KINDS, DiscreteGaussian, DiscreteLaplace, Laplace, SubsampledGaussian
+from tradeoff.report.answers import ask
+
+STEP = to.subsample(to.Gaussian(1 / 1.1), 0.01)
+FAMILIES = [
+    to.Identity(),
+    to.Gaussian(1 / 3),
+    to.Gaussian(math.inf),
+    to.Laplace(0.1),
+    to.Laplace(0.3).group(3),
+    to.PureDP(0.7),
+    to.TotalVariation(0.1),
+    to.TotalVariation(1e-17) ** 3,
+    DiscreteGaussian(3, 2).curve(),
+    DiscreteLaplace(3, 2).curve(),
+    to.LocationShift(scipy.stats.gumbel_r(scale=2), 1),
+    to.LocationShift(scipy.stats.gennorm(1.5, scale=2), -1),
+    to.PiecewiseLinear([0, Fraction(1, 3), 1], [1, Fraction(1, 3), 0]),
+    to.PiecewiseLinear([0.0, 1e-300, 1 - 1e-16, 1.0], [1.0, 1 - 1e-16, 1e-300, 0.0]),
+]
+OPERATORS = [
+    STEP,
+    ~STEP,
+    STEP**14062 @ to.Laplace(0.1) ** 7,
+    STEP.symmetrise(assume="either-order"),
+    STEP.symmetrise(assume="both-orders"),
+    STEP.symmetrise(assume="profile"),
+    to.mixture({to.Gaussian(1): 0.3, to.Laplace(0.1): 0.3, STEP: 0.4}),
+    ~to.mixture({STEP: 1 / 3, to.Gaussian(1): 2 / 3}),
+    to.minimum(to.Gaussian(1), to.Laplace(2)),
+    (STEP**3).symmetrise(assume="either-order").group(3),
+    ~(to.LocationShift(scipy.stats.gumbel_r(), 1) ** 2),
+    to.approximate_dp(1, 1e-5),
+]
+PLAN = to.Plan({SubsampledGaussian(1.1, 0.01): 100, Laplace(3): 2})
+OTHERS = [
+    PLAN,
+    to.Plan({}, "replace-one"),
+    to.spec.PlanFile("x", PLAN, delta=(1e-5,), epsilon=(math.inf,)),
+    to.Bounds(-math.inf, math.inf),
+    (to.Gaussian(1), PLAN),
+    ask(to.Gaussian(1), delta=[0, 1e-5], epsilon=[1.0], alpha=[0.1]),
+    Fraction(-1, 3),
+    None,
+]
+
+
+def around(thing: object, folder: Path) -> object:
+    to.save(thing, folder / "it.json")
+    return to.load(folder / "it.json")
+
+
+@pytest.mark.parametrize("thing", [*FAMILIES, *OPERATORS, *OTHERS], ids=lambda thing: repr(thing)[:40])
+def test_what_is_saved_comes_back_equal(thing: object, tmp_path: Path) -> None:
+    assert around(thing, tmp_path) == thing
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.one_of(curves, exact_curves, float_curves))
+def test_any_curve_comes_back_equal(tmp_path: Path, curve: to.TradeOff) -> None:
+    assert around(curve, tmp_path) == curve
+
+
+def test_whole_curves_come_back_to_the_last_bit(tmp_path: Path) -> None:
+    for side in STEP.tabulate():
+        back = around(side, tmp_path)
+        assert back == side
+        assert back.vertices == side.vertices
+        assert all((one == two).all() for one, two in zip(back.points, side.points, strict=True))
+
+
+def test_answers_do_not_change_on_the_way(tmp_path: Path) -> None:
+    curve, deltas = STEP**1000 @ to.Laplace(0.1), np.array([1e-9, 1e-5, 0.3])
+    before, after = curve.bounds.epsilon(deltas), around(curve, tmp_path).bounds.epsilon(deltas)
+    assert (before.lower == after.lower).all()
+    assert (before.upper == after.upper).all()
+
+
+def test_every_kind_of_mechanism_has_a_form() -> None:
+    assert {f"mechanism/{kind}" for kind in KINDS} <= files.CODEC.forms.keys()
+
+
+def test_a_file_is_plain_json_with_a_schema(tmp_path: Path) -> None:
+    to.save(to.Gaussian(0.1) @ to.TotalVariation(0.25), tmp_path / "it.json")
+    assert json.loads((tmp_path / "it.json").read_text(encoding="utf-8")) == {
+        "schema": 1,
+        "tradeoff": {
+            "kind": "product",
+            "curves": [{"kind": "gaussian", "mu": 0.1}, {"kind": "total-variation", "delta": 0.25}],
+            "powers": [1, 1],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    "thing",
+    [
+        to.Gaussian(sympy.Symbol("m")),
+        to.Gaussian(1).symbolic(),
+        to.LocationShift(scipy.stats.exponnorm(1.0), 1, assume_log_concave=True),
+        math.nan,
+        2 + 3j,
+        object(),
+        [to.Gaussian],
+        Fraction(1, 10**5000),
+        to.TotalVariation(1 / 3) ** 1000,
+    ],
+    ids=lambda thing: type(thing).__name__,
+)
+def test_what_has_no_form_is_refused_and_nothing_is_written(thing: object, tmp_path: Path) -> None:
+    with pytest.raises(DomainError) as error:
+        to.save(thing, tmp_path / "it.json")
+    assert "\n" not in str(error.value)
+    assert not (tmp_path / "it.json").exists()
+
+
+def test_no_word_of_a_caller_is_taken_from_a_file() -> None:
+    """LocationShift assumes log-concavity only where the code says so."""
+    with pytest.raises(DomainError, match="log-concave"):
+        files.CODEC.decode(
+            {"kind": "location-shift", "law": "exponnorm", "names": ["K"], "values": [1.0], "shift": 1.0}
+        )
+
+
+SIDES = '{"kind": "piecewise-linear", "alpha": [0, 1], "beta": [1, 0]}'
+GAUSSIAN = '{"kind": "gaussian", "mu": 1}'
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "Expecting"),
+        ("{", "Expecting"),
+        ("[]", "no file of tradeoff"),
+        ('{"schema": 1}', "no file of tradeoff"),
+        ('{"schema": 2, "tradeoff": 1}', "schema = 2"),
+        ('{"schema": true, "tradeoff": 1}', "schema = True"),
+        ('{"schema": 1, "schema": 1, "tradeoff": 1}', "twice"),
+        ('{"kind": "gaussian"}', "mu is missing"),
+        ('{"kind": "gaussian", "mu": -1}', "-1"),
+        ('{"kind": "gaussian", "mu": "1"}', "'1'"),
+        ('{"kind": "gaussian", "mu": [1]}', "(1,)"),
+        ('{"kind": "gaussian", "mu": null}', "None"),
+        ('{"kind": "gaussian", "mu": 1, "nu": 2}', "nu is unknown"),
+        ('{"kind": "gausian", "mu": 1}', "gausian"),
+        ('{"kind": ["gaussian"]}', "kind"),
+        ('{"mu": 1}', "kind = None"),
+        ("NaN", "NaN"),
+        ("Infinity", "Infinity"),
+        ("1e999", "inf"),
+        ('"1/0"', "divides by 0"),
+        ("1" * 5000, "4300"),
+        ("[" * 100_000, "deeply"),
+        ('{"kind": "product", "curves": [1], "powers": [2]}', "not a trade-off function"),
+        (f'{{"kind": "product", "curves": [{GAUSSIAN}], "powers": []}}', "product"),
+        (f'{{"kind": "product", "curves": [{GAUSSIAN}], "powers": [0]}}', "power = 0"),
+        (f'{{"kind": "subsampled", "curve": {GAUSSIAN}, "rate": 2, "flipped": false}}', "rate = 2"),
+        (f'{{"kind": "subsampled", "curve": {GAUSSIAN}, "rate": 0.5, "flipped": 1}}', "flipped = 1"),
+        (f'{{"kind": "mixture", "curves": [{GAUSSIAN}, {GAUSSIAN}], "weights": [0.5, 0.5]}}', "twice"),
+        (f'{{"kind": "mixture", "curves": [{GAUSSIAN}], "weights": [0.5]}}', "add to 0.5"),
+        ('{"kind": "laplace", "epsilon": 1.0, "least": 0.5}', "least = 0.5"),
+        ('{"kind": "total-variation"}', "total-variation"),
+        ('{"kind": "total-variation", "kept": "3/2"}', "total-variation"),
+        ('{"kind": "piecewise-linear", "alpha": [0, "1e9999999", 1], "beta": [1, 0.5, 0]}', "1e9999999"),
+        ('{"kind": "piecewise-linear", "alpha": [0, 0.5, 1], "beta": [1, 0.5000001, 0]}', "1 - alpha"),
+        ('{"kind": "piecewise-linear", "alpha": [0, 0.3, 0.5, 1], "beta": [1, 0.3, 0.29, 0]}', "convex"),
+        (f'{SIDES[:-1]}, "one_minus_alpha": [1, 0.5], "one_minus_beta": [0, 1]}}', "must be 1"),
+        (f'{SIDES[:-1]}, "one_minus_alpha": [1, 0]}}', "one length"),
+        ('{"kind": "location-shift", "law": "os", "names": [], "values": [], "shift": 1}', "os"),
+        ('{"kind": "plan", "mechanisms": [1], "counts": [1], "adjacency": "add-remove"}', "no mechanism"),
+        ('{"kind": "plan", "mechanisms": [], "counts": [], "adjacency": ["x"]}', "none of"),
+        ('{"kind": "mechanism/laplace", "scale": -1}', "scale = -1"),
+    ],
+    ids=lambda value: value[:24],
+)
+def test_what_is_no_such_file_is_one_sentence(text: str, said: str, tmp_path: Path) -> None:
+    whole = (
+        text
+        if not text or "schema" in text or text in {"{", "[]"}
+        else f'{{"schema": 1, "tradeoff": {text}}}'
+    )
+    (tmp_path / "it.json").write_text(whole, encoding="utf-8")
+    with pytest.raises(DomainError) as error:
+        to.load(tmp_path / "it.json")
+    assert said in str(error.value)
+    assert str(tmp_path / "it.json") in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
+    with pytest.raises(DomainError, match="cannot be read"):
+        to.load(tmp_path / "missing.json")
+    with pytest.raises(DomainError, match="cannot be read"):
+        to.load(tmp_path)
+    with pytest.raises(DomainError, match="cannot be written"):
+        to.save(to.Identity(), tmp_path / "no" / "it.json")
+    (tmp_path / "it.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(DomainError):
+        to.load(tmp_path / "it.json")

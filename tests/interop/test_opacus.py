@@ -1,0 +1,168 @@
+"""Opacus: the accountant in its own engine, its histories, and the protocol without it."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+import tradeoff as to
+from tradeoff.errors import DomainError, MissingExtraError
+from tradeoff.interop import opacus as interop
+from tradeoff.mechanisms import SubsampledGaussian
+
+MNIST = (1.1, 256 / 60000, 14062)
+
+
+def stepped(*steps: tuple[float, float, int]) -> interop.Accountant:
+    accountant = interop.Accountant()
+    for sigma, rate, n in steps:
+        for _ in range(n):
+            accountant.step(noise_multiplier=sigma, sample_rate=rate)
+    return accountant
+
+
+def test_steps_alike_are_one_entry_of_the_history() -> None:
+    accountant = stepped((1.0, 0.1, 3), (2.0, 0.1, 1), (1.0, 0.1, 1))
+    assert accountant.history == [(1.0, 0.1, 3), (2.0, 0.1, 1), (1.0, 0.1, 1)]
+    assert len(accountant) == 3
+    assert accountant.plan == to.Plan({SubsampledGaussian(1.0, 0.1): 4, SubsampledGaussian(2.0, 0.1): 1})
+
+
+def test_a_history_holds_for_both_orders() -> None:
+    guarantee = interop.from_history([MNIST]).guarantee()
+    assert guarantee.symmetric
+    # 2.381596934: the contour of the order in which the record is present under the alternative.
+    assert 2.381596 < guarantee.epsilon(1e-5) < 2.381598
+
+
+def test_what_the_clt_of_opacus_pins_is_too_small() -> None:
+    """Its test_gdp_accountant expects 6.59 to 6.6; 50 digits give delta(6.6) = 1.6025e-5 > 1e-5."""
+    epsilon = interop.from_history([(1.5, 0.04, 2249)]).guarantee().bounds.epsilon(1e-5)
+    assert epsilon.lower > 6.7670
+    assert epsilon.upper < 6.7671
+
+
+def test_its_pinned_prv_values_are_upper_bounds() -> None:
+    """test_prv_accountant of Opacus 1.6: rdp 7.32911 of 2,250 steps with sigma 1.5 and rate 0.04 at 1e-5."""
+    assert interop.from_history([(1.5, 0.04, 2250)]).guarantee().epsilon(1e-5) < 6.7688
+
+
+def test_state_goes_out_and_comes_back() -> None:
+    accountant, other = stepped((1.0, 0.1, 3), (2.0, 0.2, 2)), interop.Accountant()
+    state = accountant.state_dict()
+    assert set(state) == {"history", "mechanism"}
+    other.load_state_dict(copy.deepcopy(state))
+    assert other.history == accountant.history
+    accountant.step(noise_multiplier=2.0, sample_rate=0.2)
+    assert state["history"] == other.history != accountant.history
+    destination: dict[str, object] = {}
+    assert accountant.state_dict(destination) is destination
+
+
+def test_the_hook_counts_accumulated_batches() -> None:
+    class Optimizer:
+        noise_multiplier = 1.0
+        accumulated_iterations = 2
+
+    accountant = interop.Accountant()
+    accountant.get_optimizer_hook_fn(0.01)(Optimizer())
+    assert accountant.history == [(1.0, 0.02, 1)]
+
+
+@pytest.mark.parametrize(
+    ("history", "epsilon"),
+    [
+        ([], 0.0),
+        ([(0.0, 0.5, 1)], float("inf")),
+        ([(0.0, 0.0, 1)], 0.0),
+        ([(1.0, 0.0, 7)], 0.0),
+        ([(1.0, 1.0, 1)], to.Gaussian(1).epsilon(1e-5)),
+    ],
+)
+def test_extremes(history: list[tuple[float, float, int]], epsilon: float) -> None:
+    accountant = interop.Accountant()
+    accountant.load_state_dict({"history": history, "mechanism": "tradeoff"})
+    assert accountant.get_epsilon(1e-5) == epsilon
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        None,
+        {},
+        {"history": []},
+        {"history": [], "mechanism": "prv"},
+        {"history": [(1.0, 0.1)], "mechanism": "tradeoff"},
+        {"history": 3, "mechanism": "tradeoff"},
+        {"history": [(-1.0, 0.1, 1)], "mechanism": "tradeoff"},
+        {"history": [(1.0, 1.1, 1)], "mechanism": "tradeoff"},
+        {"history": [(1.0, float("nan"), 1)], "mechanism": "tradeoff"},
+        {"history": [(1.0, 0.1, 1.5)], "mechanism": "tradeoff"},
+        {"history": [("1", 0.1, 1)], "mechanism": "tradeoff"},
+    ],
+)
+def test_a_bad_state_is_one_sentence_and_changes_nothing(state: object) -> None:
+    accountant = stepped((1.0, 0.1, 1))
+    with pytest.raises(DomainError) as error:
+        accountant.load_state_dict(state)  # type: ignore[arg-type]  # what is no state is refused
+    assert "\n" not in str(error.value)
+    assert accountant.history == [(1.0, 0.1, 1)]
+
+
+def test_a_bad_step_is_refused() -> None:
+    accountant = interop.Accountant()
+    with pytest.raises(DomainError):
+        accountant.step(noise_multiplier=-1.0, sample_rate=0.1)
+    assert accountant.history == []
+
+
+def test_registering_without_opacus_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "opacus", None)
+    monkeypatch.setitem(__import__("sys").modules, "opacus.accountants", None)
+    with pytest.raises(MissingExtraError, match="pip install"):
+        interop.register()
+
+
+@pytest.mark.filterwarnings("default")  # Opacus and PyTorch warn about themselves
+def test_an_epoch_of_real_training(tmp_path) -> None:
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: the extra [opacus] has it")
+    opacus = pytest.importorskip("opacus", reason="Opacus is not installed: the extra [opacus] has it")
+    interop.register()
+    interop.register()
+    torch.manual_seed(1)
+    data = torch.utils.data.TensorDataset(torch.randn(64, 4), torch.randint(0, 2, (64,)))
+    model = torch.nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    engine = opacus.PrivacyEngine(accountant="tradeoff")
+    assert isinstance(engine.accountant, opacus.accountants.IAccountant)
+    model, optimizer, loader = engine.make_private(
+        module=model,
+        optimizer=optimizer,
+        data_loader=torch.utils.data.DataLoader(data, batch_size=8),
+        noise_multiplier=1.3,
+        max_grad_norm=1.0,
+    )
+    for features, labels in loader:
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(model(features), labels).backward()
+        optimizer.step()
+    assert engine.accountant.history == [(1.3, 0.125, 8)]
+
+    prv = opacus.accountants.PRVAccountant()
+    prv.history = list(engine.accountant.history)
+    exact = to.Plan({SubsampledGaussian(1.3, 0.125): 8}).guarantee().bounds.epsilon(1e-5)
+    assert engine.get_epsilon(1e-5) == exact.upper
+    assert exact.upper < prv.get_epsilon(1e-5) < exact.upper + 0.02  # theirs adds its eps_error of 0.01
+    assert interop.from_history(prv.state_dict()["history"]) == engine.accountant.plan
+
+    search = opacus.accountants.utils.get_noise_multiplier
+    sigma = search(target_epsilon=8, target_delta=1e-5, sample_rate=0.04, steps=2250, accountant="tradeoff")
+    assert 1.33 < sigma < 1.36  # 1.3232421875 with "gdp", where epsilon is 8.22
+    assert interop.from_history([(sigma, 0.04, 2250)]).guarantee().epsilon(1e-5) <= 8
+
+    engine.save_checkpoint(path=tmp_path / "checkpoint.pt", module=model, optimizer=optimizer)
+    saved = torch.load(tmp_path / "checkpoint.pt", weights_only=False)
+    again = opacus.accountants.create_accountant("tradeoff")
+    again.load_state_dict(saved["privacy_accountant_state_dict"])
+    assert again.get_epsilon(1e-5) == exact.upper

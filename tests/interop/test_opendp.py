@@ -1,0 +1,146 @@
+"""OpenDP: its measures in, privacy maps and profiles out; with the library itself where it is installed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import tradeoff as to
+from tradeoff.errors import DomainError, TradeOffError
+from tradeoff.interop import opendp as interop
+from tradeoff.mechanisms import Gaussian
+
+DELTAS = np.array([1e-12, 1e-6, 1e-3, 0.1])
+
+
+@pytest.fixture(scope="module")
+def dp():
+    module = pytest.importorskip("opendp.prelude", reason="OpenDP is not installed: pip install opendp")
+    module.enable_features("contrib", "honest-but-curious")
+    return module
+
+
+@pytest.fixture
+def numbers(dp):
+    return dp.atom_domain(T=float, nan=False), dp.absolute_distance(T=float)
+
+
+def converted(ask: Callable[[], to.TradeOff]) -> to.TradeOff:
+    """Return a curve made of rho."""
+    return ask()
+
+
+def test_pure_and_approximate_measures_are_curves() -> None:
+    assert interop.from_measure("MaxDivergence", 0.5) == to.PureDP(0.5)
+    assert interop.from_measure("Approximate(MaxDivergence)", (0.5, 1e-6)) == to.approximate_dp(0.5, 1e-6)
+    assert interop.from_measure("Approximate<MaxDivergence>", [0.5, 0.0]) == to.PureDP(0.5)
+    assert interop.from_measure("MaxDivergence", 0.0).delta(0.0) == 0.0
+
+
+def test_a_profile_is_a_guarantee_at_every_point_asked() -> None:
+    truth = to.Gaussian(1)
+    found = interop.from_profile(truth.delta)
+    assert found.symmetric
+    assert (found.epsilon(DELTAS) >= truth.bounds.epsilon(DELTAS).lower).all()
+    assert (found.epsilon(DELTAS[:3]) <= truth.epsilon(DELTAS[:3]) * 1.03).all()
+    assert (found**10).epsilon(1e-5) == pytest.approx((truth**10).epsilon(1e-5), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("profile", "epsilon"),
+    [(lambda _: 0.0, 0.0), (lambda _: 1.0, math.inf), (lambda e: 0.0 if e >= 1 else 1.0, 1.0)],
+)
+def test_profiles_at_the_ends(profile: Callable[[float], float], epsilon: float) -> None:
+    assert interop.from_profile(profile).epsilon(0.0) == pytest.approx(epsilon, rel=0.03)
+
+
+@pytest.mark.parametrize("wrong", [lambda _: math.nan, lambda _: -0.1, lambda _: 1.1])
+def test_a_profile_that_is_none_is_refused(wrong: Callable[[float], float]) -> None:
+    with pytest.raises(DomainError, match="delta"):
+        interop.from_profile(wrong)
+
+
+@pytest.mark.parametrize(
+    ("measure", "distance"),
+    [
+        ("Divergence", 1.0),
+        (None, 1.0),
+        ("MaxDivergence", -1.0),
+        ("MaxDivergence", None),
+        ("MaxDivergence", (1.0, 1e-6)),
+        ("Approximate(MaxDivergence)", 1.0),
+        ("Approximate(MaxDivergence)", (1.0, 2.0)),
+        ("SmoothedMaxDivergence", 1.0),
+    ],
+)
+def test_what_is_no_measure_is_one_sentence(measure: object, distance: object) -> None:
+    with pytest.raises(DomainError) as error:
+        interop.from_measure(measure, distance)
+    assert "\n" not in str(error.value)
+
+
+def test_a_map_is_a_function_of_the_distance() -> None:
+    pure = interop.privacy_map(to.Laplace(0.5), delta=0.0)
+    assert [pure(d) for d in (0, 1, 3)] == [(0.0, 0.0), (0.5, 0.0), (1.5, 0.0)]
+    scaled = interop.privacy_map(lambda d_in: to.Gaussian(d_in / 4), delta=1e-6)
+    assert scaled(2.0) == (to.Gaussian(0.5).epsilon(1e-6), 1e-6)
+    one_order = to.subsample(to.Gaussian(1), 0.1)
+    epsilon, _ = interop.privacy_map(one_order, delta=1e-6)(1)
+    assert epsilon >= max(one_order.bounds.epsilon(1e-6).lower, (~one_order).bounds.epsilon(1e-6).lower)
+    with pytest.raises(DomainError, match="d_in"):
+        pure(0.5)
+    with pytest.raises(DomainError, match="delta"):
+        interop.privacy_map(to.Laplace(0.5), delta=2.0)
+    with pytest.raises(TradeOffError, match="not a curve"):
+        interop.privacy_map(lambda _: Gaussian(1.0), delta=0.1)(1)
+
+
+def test_measurements_of_the_library_come_in(dp, numbers) -> None:
+    laplace = dp.m.make_laplace(*numbers, scale=2.0)
+    assert interop.from_measurement(laplace, 1.0) == to.PureDP(laplace.map(1.0))
+    gaussian = dp.m.make_gaussian(*numbers, scale=4.0)
+    fixed = dp.c.make_fix_delta(dp.c.make_zCDP_to_approxDP(gaussian), 1e-6)
+    epsilon, delta = fixed.map(1.0)
+    assert interop.from_measurement(fixed, 1.0) == to.approximate_dp(epsilon, delta)
+
+
+def test_profiles_of_the_library_come_in(dp, numbers) -> None:
+    """Its zCDP profile of N(0, 16) is above the truth: epsilon(1e-3) 0.68800 for 0.59201."""
+    smoothed = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*numbers, scale=4.0))
+    found, theirs = interop.from_measurement(smoothed, 1.0), smoothed.map(1.0)
+    assert found.epsilon(1e-3) == pytest.approx(theirs.epsilon(1e-3), rel=0.02)
+    assert found.epsilon(1e-3) >= theirs.epsilon(1e-3) - 1e-6
+    assert to.Gaussian(0.25).epsilon(1e-3) < 0.59202 < found.epsilon(1e-3)
+
+
+def test_concentrated_measures_of_the_library_come_in(dp, numbers) -> None:
+    gaussian = dp.m.make_gaussian(*numbers, scale=4.0)
+    found = converted(lambda: interop.from_measurement(gaussian, 1.0))
+    assert to.Gaussian(0.25).epsilon(1e-6) <= found.epsilon(1e-6) <= 2.0
+    loose = converted(lambda: interop.from_measurement(dp.c.make_approximate(gaussian), 1.0))
+    assert loose.epsilon(1e-6) >= to.Gaussian(0.25).epsilon(1e-6)
+
+
+def test_maps_go_out_to_the_library(dp, numbers) -> None:
+    noise = dp.m.make_user_measurement(
+        *numbers,
+        dp.approximate(dp.max_divergence()),
+        lambda x: x,
+        interop.privacy_map(to.Gaussian, delta=1e-6),
+    )
+    assert noise.map(1.0) == (to.Gaussian(1).epsilon(1e-6), 1e-6)
+    both = dp.c.make_composition([noise, noise])
+    assert both.map(1.0)[0] >= (to.Gaussian(1) ** 2).epsilon(2e-6)
+    assert interop.from_measurement(noise, 1.0).epsilon(1e-6) >= to.Gaussian(1).epsilon(1e-6)
+
+
+def test_profiles_go_out_to_the_library(dp) -> None:
+    curve = to.Gaussian(0.25)
+    profile = dp.new_privacy_profile(interop.privacy_profile(curve))
+    for epsilon in (0.0, 0.1, 0.59202):
+        assert profile.delta(epsilon) == curve.delta(epsilon)
+    assert curve.bounds.epsilon(1e-3).lower <= profile.epsilon(1e-3) <= 0.5921
+    assert interop.from_profile(profile, [0.0, 0.3, 0.6]).delta(0.3) >= curve.bounds.delta(0.3).lower

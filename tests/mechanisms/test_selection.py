@@ -1,0 +1,205 @@
+"""Selection: laws of small examples computed apart, and held against the curves that dominate them."""
+
+import itertools
+import math
+
+import mpmath as mp
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tradeoff import mechanisms as m
+from tradeoff.errors import DomainError
+from tradeoff.families.bounded_range import BoundedRange
+
+LOSSES = (-3.0, -0.7, -0.2, 0.0, 0.1, 0.4, 0.9, 1.3, 2.5)
+
+
+def hockey_stick(p, q, epsilon):
+    """Return sum (q - e^eps p)_+ in 50 digits."""
+    with mp.workdps(50):
+        return sum(max(b - mp.exp(epsilon) * a, 0) for a, b in zip(p, q, strict=True))
+
+
+def dominated(curve, p, q, losses=LOSSES):
+    return all(
+        hockey_stick(one, two, e) <= curve.bounds.delta(e).upper
+        for e in losses
+        for one, two in ((p, q), (q, p))
+    )
+
+
+def exponential(utilities, epsilon):
+    """Probabilities of the exponential mechanism at sensitivity 1."""
+    with mp.workdps(50):
+        weights = [mp.exp(mp.mpf(epsilon) * u / 2) for u in utilities]
+        return [w / sum(weights) for w in weights]
+
+
+utilities = st.lists(
+    st.tuples(st.integers(-3, 3), st.sampled_from([-1, -0.5, 0, 0.25, 1])), min_size=2, max_size=5
+)
+
+
+@settings(max_examples=20, deadline=None)
+@given(utilities, st.sampled_from([0.1, 1.0, 4.0]))
+def test_the_exponential_mechanism_is_at_least_its_curve(scores, epsilon):
+    p = exponential([u for u, _ in scores], epsilon)
+    q = exponential([u + change for u, change in scores], epsilon)
+    assert dominated(m.ExponentialMechanism(epsilon).curve(), p, q)
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 1.0, 5.0])
+@pytest.mark.parametrize("alpha", [1e-6, 0.02, 0.3, 0.5, 0.9])
+def test_its_curve_is_the_least_over_all_ranges(epsilon, alpha):
+    # Of generalised randomised responses with losses t and t - eps, each the maximum of two lines.
+    def response(t):
+        return max(1 - mp.exp(t) * alpha, mp.exp(t - epsilon) * (1 - alpha))
+
+    with mp.workdps(40):
+        u = mp.exp(-epsilon) + (1 - mp.exp(-epsilon)) * alpha  # the corner lies at this alpha for t = -log u
+        least = response(-mp.log(u))
+        assert all(response(epsilon * mp.mpf(k) / 50) >= least for k in range(51))
+        assert least in m.ExponentialMechanism(epsilon).curve().bounds(alpha)
+
+
+@pytest.mark.parametrize("ranges", [(0.0, 1.0), (0.2, 0.9), (0.5, 0.5), (1.0, 1.0)])
+def test_products_hold_whatever_the_ranges(ranges):
+    with mp.workdps(50):
+        r, laws = mp.exp(-1), []
+        for t in ranges:
+            p = (mp.exp(-t) - r) / (1 - r)
+            laws.append(((p, 1 - p), (mp.exp(t) * p, 1 - mp.exp(t) * p)))
+        p, q = ([a * b for a, b in itertools.product(laws[0][k], laws[1][k])] for k in (0, 1))
+    assert dominated(m.ExponentialMechanism(1).curve() ** 2, p, q)
+
+
+@pytest.mark.parametrize(("epsilon", "n", "loss"), [(0.1, 100, 2.61), (1.0, 30, 15.0)])
+def test_a_product_by_a_contour_of_its_own(epsilon, n, loss):
+    # M(z) = E_P e^(zL) = sinh(eps (z - 1/2))/((2z - 1) sinh(eps/2)), from alpha uniform and e^L = -f'(alpha).
+    with mp.workdps(25):
+        e, c = mp.mpf(epsilon), 4
+
+        def integrand(y):
+            z = mp.mpc(c, y)
+            moment = mp.sinh(e * (z - 0.5)) / ((2 * z - 1) * mp.sinh(e / 2))
+            return mp.re(moment**n * mp.exp(-(z - 1) * loss) / (z * (z - 1)))
+
+        truth = mp.quad(integrand, mp.linspace(0, 40, 41)) / mp.pi
+        bounds = (m.ExponentialMechanism(epsilon).curve() ** n).bounds.delta(loss)
+        assert truth in bounds
+        assert bounds.width <= 1e-9 * truth
+
+
+@pytest.mark.parametrize("epsilon", [1e-9, 1e-3, 0.7, 30.0, 650.0])
+def test_its_profile_is_that_of_its_curve(epsilon):
+    curve = BoundedRange(epsilon)
+    with mp.workdps(60):
+        e = mp.mpf(epsilon)
+        for share in (-2.0, -0.9, -0.1, 0.0, 0.3, 0.99, 1.0, 1.5):
+            x = float(share * epsilon)
+            # sup of 1 - f(alpha) - e^x alpha: at 1 + (e^eps - 1) alpha = e^((eps - x)/2), or at an end.
+            inner = mp.expm1((e - x) / 2) / mp.expm1(e)
+            alpha = min(max(inner, 0), 1)
+            truth = 1 - (1 - alpha) / (1 + mp.expm1(e) * alpha) - mp.exp(x) * alpha
+            assert truth in curve.bounds.delta(x)
+            value = (1 - mp.mpf("0.25")) / (1 + mp.expm1(e) / 4)
+            assert value in curve.bounds(0.25)
+            assert curve.bounds(0.25).width <= 1e-13 * value
+
+
+def test_it_is_better_than_pure_and_no_better_at_its_end():
+    curve, pure = m.ExponentialMechanism(1).curve(), to.PureDP(1)
+    assert curve.epsilon(0) == 1.0
+    assert curve.delta(0) < 0.6 * pure.delta(0)
+    assert (curve**50).epsilon(1e-6) < 0.6 * (pure**50).epsilon(1e-6)
+
+
+def test_gumbel_noise_is_the_exponential_mechanism_and_other_noise_pure():
+    assert m.ReportNoisyMax(1).curve() == m.ExponentialMechanism(1).curve()
+    for noise in ("laplace", "exponential"):
+        assert m.ReportNoisyMax(1, noise=noise).curve() == to.PureDP(1)
+    assert m.PermuteAndFlip(1).curve() == m.AboveThreshold(1).curve() == to.PureDP(1)
+
+
+def test_permute_and_flip_has_no_bounded_range():
+    # Two candidates that trade places, utilities (1, 0) and (0, 1): the worse is taken with e^(-eps/2)/2.
+    for epsilon in (0.5, 2.0):
+        with mp.workdps(50):
+            worse = mp.exp(-mp.mpf(epsilon) / 2) / 2
+            p, q = (1 - worse, worse), (worse, 1 - worse)
+        assert not dominated(m.ExponentialMechanism(epsilon).curve(), p, q)
+        assert dominated(m.PermuteAndFlip(epsilon).curve(), p, q)
+
+
+def test_laplace_noise_on_two_candidates():
+    # P(d + X > Y) = 1 - e^-d (2 + d)/4 for Laplace noise of scale 1; d goes from -eps/2 to eps/2.
+    for epsilon in (0.5, 2.0):
+        with mp.workdps(50):
+            d = mp.mpf(epsilon) / 2
+            worse = mp.exp(-d) * (2 + d) / 4
+        assert dominated(
+            m.ReportNoisyMax(epsilon, noise="laplace").curve(), (1 - worse, worse), (worse, 1 - worse)
+        )
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.integers(-1, 1)), min_size=2, max_size=4),
+    st.sampled_from([0.0, 0.5, 1.0, 2.0]),
+    st.sampled_from(["0.05", "0.5", "0.9"]),
+)
+def test_the_best_of_many_runs(outcomes, shape, gamma):
+    # One run: outcome k with weight w e^(change eps); the best of K, P(K = k) truncated negative binomial.
+    epsilon = 0.6
+    with mp.workdps(50):
+        eta, g = mp.mpf(shape), mp.mpf(gamma)
+
+        def law(weights):
+            below = [mp.mpf(0), *itertools.accumulate(w / sum(weights) for w in weights)]
+            return [b - a for a, b in itertools.pairwise(generating(x) for x in below)]
+
+        def generating(x):
+            if eta == 0:
+                return mp.log(1 - (1 - g) * x) / mp.log(g)
+            return ((1 - (1 - g) * x) ** -eta - 1) / (g**-eta - 1)
+
+        base = [mp.mpf(w) for w, _ in outcomes]
+        turned = [
+            w * mp.exp(change * mp.mpf(epsilon) / 2) for w, (_, change) in zip(base, outcomes, strict=True)
+        ]
+        p, q = law(base), law(turned)
+        assert max(abs(mp.log(b / a)) for a, b in zip(p, q, strict=True)) <= (2 + eta) * epsilon
+    assert dominated(m.RepeatAndSelect(epsilon, shape=shape).curve(), p, q)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [m.ExponentialMechanism, m.ReportNoisyMax, m.PermuteAndFlip, m.AboveThreshold, m.RepeatAndSelect],
+    ids=lambda each: each.kind,
+)
+def test_extremes(make):
+    assert make(0).curve().epsilon(0) == 0.0
+    assert make(1e-300).curve().epsilon(0) == pytest.approx(1e-300 * (3 if make is m.RepeatAndSelect else 1))
+    assert make(1000).curve().epsilon(0) >= 1000
+    if make is m.ExponentialMechanism:
+        assert (make(0.1).curve() ** (10**21)).epsilon(1e-6) <= 1.0000001e20
+    for bad in (-1, math.inf, math.nan, "1", None):
+        with pytest.raises(DomainError, match="epsilon = ") as error:
+            make(bad)
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("build", "said"),
+    [
+        (lambda: m.ReportNoisyMax(1, noise="normal"), "noise = 'normal' is not one of 'gumbel', 'laplace'"),
+        (lambda: m.ReportNoisyMax(1, noise=3), "noise = 3 is not one of"),
+        (lambda: m.RepeatAndSelect(1, shape=-1), r"shape = -1 is outside \(-1, inf\)"),
+        (lambda: m.RepeatAndSelect(1e308, shape=3), "epsilon = inf is outside"),
+    ],
+)
+def test_bad_parameters(build, said):
+    with pytest.raises(DomainError, match=said):
+        build()

@@ -1,0 +1,298 @@
+"""Renyi and F-divergences against 50-digit integrals and sums, exact fractions, and what peers pin."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tests.strategies import factors, log_uniform
+from tradeoff.errors import DomainError, SymbolError
+
+ORDERS = (1e-300, 1e-3, 0.3, 0.5, 0.9, 1.0, 1 + 1e-9, 1.01, 1.5, 2.0, 7.3, 64.0, 1024.0, 1e300, math.inf)
+
+
+def binomial(mu: float, p: float, n: int) -> mpmath.mpf:
+    """D_n(Q' || P), Q' = (1-p) P + p Q, by the closed sum (Mironov, Talwar, Zhang 2019, Section 3.3)."""
+    mu, p = mpmath.mpf(mu), mpmath.mpf(p)
+    terms = [
+        mpmath.binomial(n, j) * (1 - p) ** (n - j) * p**j * mpmath.exp(mpmath.mpf(j * (j - 1)) / 2 * mu**2)
+        for j in range(n + 1)
+    ]
+    return mpmath.log(mpmath.fsum(terms)) / (n - 1)
+
+
+def integral(mu: float, p: float, a: float, *, present: bool) -> mpmath.mpf:
+    """D_a(Q' || P) where the record is present in the numerator, else D_a(P || Q')."""
+    mu, p, a = (mpmath.mpf(x) for x in (mu, p, a))
+
+    def ratio(x: mpmath.mpf) -> mpmath.mpf:
+        return 1 - p + p * mpmath.exp(mu * x - mu**2 / 2)
+
+    turn = (mu**2 / 2 - mpmath.log(p)) / mu
+    points = sorted({mpmath.mpf(x) for x in (-20, -5, 0, 5, turn - 3, turn, turn + 3, a * mu, a * mu + 20)})
+    power = a if present else 1 - a
+    if a == 1:
+        return mpmath.quad(
+            lambda x: (
+                (ratio(x) * mpmath.log(ratio(x)) if present else -mpmath.log(ratio(x))) * mpmath.npdf(x)
+            ),
+            points,
+        )
+    return mpmath.log1p(mpmath.quad(lambda x: (ratio(x) ** power - 1) * mpmath.npdf(x), points)) / (a - 1)
+
+
+@pytest.mark.parametrize(
+    ("mu", "p", "order"),
+    [
+        (1, 0.01, 1.01),
+        (1, 0.01, 64),
+        (0.25, 1e-3, 0.3),
+        (2, 0.3, 1),
+        (1, 1e-6, 1.5),
+        (5, 0.01, 2),
+        (1, 0.1, 0.7),
+    ],
+)
+def test_a_sampled_gaussian_against_integrals(mu, p, order):
+    f = to.subsample(to.Gaussian(mu), p)
+    with mpmath.workdps(50):
+        for curve, present in ((~f, True), (f, False)):
+            bounds = curve.bounds.renyi(order)
+            assert bounds.lower <= integral(mu, p, order, present=present) <= bounds.upper
+            assert bounds.width <= 1e-9 * bounds.upper
+
+
+@pytest.mark.parametrize("order", [2, 3, 64, 300])
+@pytest.mark.parametrize(
+    ("sigma", "p"), [(1.0, 0.01), (4.0, 1e-12), (0.5, 0.5), (30.0, 1 - 1e-6), (0.05, 1e-300)]
+)
+def test_a_sampled_gaussian_against_the_closed_sum(sigma, p, order):
+    curve = ~to.subsample(to.Gaussian(1 / sigma), p)
+    with mpmath.workdps(700 if p < 1e-100 else 60):
+        truth = binomial(1 / sigma, p, order)
+        bounds = curve.bounds.renyi(order)
+        assert bounds.lower <= truth <= bounds.upper
+        assert bounds.width <= 1e-9 * bounds.upper or bounds.upper < 1e-290
+
+
+def test_values_pinned_by_tensorflow_privacy():
+    """rdp_accountant_test.py: test_compute_rdp_sequence, _scalar and _no_sampling."""
+    step = ~to.subsample(to.Gaussian(1 / 2.5), 0.01)
+    pinned = {1.5: 6.5007e-04, 2.5: 1.0854e-03, 5.0: 2.1808e-03, 50.0: 2.3846e-02, 100.0: 1.6742e02}
+    for order, value in pinned.items():
+        assert (step**50).renyi(order) == pytest.approx(value, rel=1e-4)
+    assert (step**50).renyi(math.inf) == math.inf
+    assert (~(to.subsample(to.Gaussian(0.5), 0.1) ** 10)).renyi(5) == pytest.approx(0.07737, abs=1e-5)
+    assert to.Gaussian(0.1).renyi(20) == pytest.approx(0.1, rel=1e-14)
+
+
+@pytest.mark.parametrize("order", [1e-6, 0.3, 0.5, 0.7, 1.0, 1 + 1e-9, 1.01, 2.0, 64.0, 1e6])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.3, 3.0, 100.0])
+@pytest.mark.parametrize("family", [to.PureDP, to.Laplace])
+def test_bounded_losses_against_closed_forms(family, epsilon, order):
+    with mpmath.workdps(150):
+        a, e = mpmath.mpf(order), mpmath.mpf(epsilon)
+        if family is to.PureDP:
+            p = 1 / (1 + mpmath.exp(-e))
+            q = mpmath.exp(-e) * p
+            truth = e * mpmath.tanh(e / 2)
+            if order != 1:
+                truth = mpmath.log(p**a * q ** (1 - a) + q**a * p ** (1 - a)) / (a - 1)
+        elif order == 1:
+            truth = e - 1 + mpmath.exp(-e)
+        elif order == 0.5:
+            truth = e - 2 * mpmath.log1p(e / 2)
+        else:
+            moment = a / (2 * a - 1) * mpmath.exp((a - 1) * e) + (a - 1) / (2 * a - 1) * mpmath.exp(-a * e)
+            truth = mpmath.log(moment) / (a - 1)
+        bounds = family(epsilon).bounds.renyi(order)
+        assert bounds.lower <= truth <= bounds.upper
+        assert bounds.width <= 1e-8 * bounds.upper or order < 1e-3
+
+
+@pytest.mark.parametrize("order", [0.25, 0.5, 2, 3])
+def test_polygons_against_fractions(order):
+    third = Fraction(1, 3)
+    pairs = [(third, 2 * third), (Fraction(1, 2), Fraction(1, 4)), (Fraction(1, 6), Fraction(1, 12))]
+    f = to.PiecewiseLinear([0, third, 1], [1, third, 0])
+    with mpmath.workdps(50):
+        real = [
+            (mpmath.mpf(p.numerator) / p.denominator, mpmath.mpf(q.numerator) / q.denominator)
+            for p, q in pairs
+        ]
+        truth = mpmath.log(mpmath.fsum(p**order * q ** (1 - order) for p, q in real)) / (order - 1)
+        assert f.bounds.renyi(order).lower <= truth <= f.bounds.renyi(order).upper
+
+
+def test_masses_at_infinity():
+    leaking = to.PiecewiseLinear([0, 0.3, 1], [0.9, 0.2, 0])  # Q alone has mass, P has none alone
+    assert leaking.renyi(2) < leaking.renyi(math.inf) < math.inf
+    assert (~leaking).bounds.renyi(1) == to.Bounds(math.inf, math.inf)
+    assert (~leaking).renyi(0.5) < 1
+    with mpmath.workdps(30):
+        truth = -mpmath.log1p(-mpmath.mpf(0.1)) / (1 - mpmath.mpf(0.25))
+    assert to.TotalVariation(0.1).bounds.renyi(0.25).lower <= truth <= to.TotalVariation(0.1).renyi(0.25)
+    assert to.TotalVariation(0.1).renyi(1) == math.inf
+    assert to.Identity().renyi(3) == 0
+
+
+@given(factors, log_uniform(0.05, 50.0), st.floats(1.0, 4.0))
+def test_divergences_grow_with_the_order_and_add(f, order, times):
+    low, high = f.bounds.renyi(order), f.bounds.renyi(order * times)
+    assert low.lower <= high.upper
+    both = (f**3).bounds.renyi(order)
+    assert both.lower <= 3 * low.upper * (1 + 1e-12)
+    assert 3 * low.lower * (1 - 1e-12) <= both.upper
+
+
+@given(factors, st.floats(0.05, 0.95))
+def test_the_other_order_below_one(f, order):
+    """D_a(P || Q) = a/(1 - a) D_{1-a}(Q || P) (van Erven, Harremoes 2014, Proposition 2)."""
+    mine, other = f.bounds.renyi(order), (~f).bounds.renyi(1 - order)
+    scale = order / (1 - order)
+    assert mine.lower <= scale * other.upper * (1 + 1e-12)
+    assert scale * other.lower * (1 - 1e-12) <= mine.upper
+
+
+@given(factors)
+def test_order_one_is_the_divergence_of_limits(f):
+    mine, theirs = f.bounds.renyi(1), to.limits.kl(f)
+    assert mine.lower <= theirs.upper
+    assert theirs.lower <= mine.upper
+
+
+@pytest.mark.parametrize("order", [1.0, 1.3, 2.0, 8.0, 64.0])
+def test_what_operators_make_of_curves(order):
+    f, g = to.subsample(to.Gaussian(1.0), 0.1), to.Laplace(1.0)
+    envelope, mixed = f.symmetrise(assume="either-order"), to.mixture({f @ g: 0.25, g: 0.75})
+    both = to.maximum(to.Gaussian(1.0), to.PureDP(1.0))
+    assert max(f.bounds.renyi(order).lower, (~f).bounds.renyi(order).lower) <= envelope.renyi(order)
+    if order == 1:
+        assert envelope.renyi(order) <= (f.renyi(order) + (~f).renyi(order)) * (1 + 1e-9)
+    assert both.renyi(order) <= min(to.Gaussian(1.0).renyi(order), to.PureDP(1.0).renyi(order))
+    if order > 1:
+        parts = [(order - 1) * (f @ g).renyi(order), (order - 1) * g.renyi(order)]
+        truth = math.log(0.25 * math.exp(parts[0]) + 0.75 * math.exp(parts[1])) / (order - 1)
+        assert mixed.renyi(order) == pytest.approx(truth, rel=1e-9)
+
+
+EXTREME = {
+    "rare": to.subsample(to.Gaussian(1.0), 1e-300),
+    "often": ~to.subsample(to.Gaussian(1.0), 1 - 2**-53),
+    "loud": ~to.subsample(to.Gaussian(1e3), 0.01),
+    "open": to.subsample(to.Gaussian(1e200), 0.01),
+    "told": to.subsample(to.Gaussian(math.inf), 0.01),
+    "quiet": ~to.subsample(to.Gaussian(1e-200), 0.5),
+    "leaking": to.approximate_dp(1.0, 0.1),
+    "discrete": to.mechanisms.DiscreteGaussian(sigma=3).curve(),
+}
+
+
+@pytest.mark.parametrize("name", EXTREME)
+def test_extremes_have_bounds(name):
+    values = [EXTREME[name].bounds.renyi(order) for order in ORDERS]
+    assert all(0 <= b.lower <= b.upper for b in values)
+    assert all(a.lower <= b.upper for a, b in pairwise(values))
+
+
+@pytest.mark.parametrize("order", [0, -1, math.nan, "2", None, True, [2.0, 3.0], 1j])
+def test_orders_are_numbers_above_zero(order):
+    for f in (to.Gaussian(1), to.subsample(to.Gaussian(1), 0.1)):
+        with pytest.raises(DomainError, match="order"):
+            f.renyi(order)
+
+
+def test_symbols():
+    import sympy
+
+    mu = sympy.Symbol("mu", positive=True)
+    assert sympy.simplify(to.Gaussian(mu).renyi(2) - mu**2) == 0
+    with pytest.raises(SymbolError):
+        to.Laplace(mu).renyi(2)
+    with pytest.raises(SymbolError):
+        to.Laplace(mu).divergence("kl")
+
+
+FUNCTIONS = {
+    "kl": lambda t: t * math.log(t) if t else 0.0,
+    "chi2": lambda t: (t - 1) ** 2,
+    "hellinger": lambda t: (math.sqrt(t) - 1) ** 2 / 2,
+    "total-variation": lambda t: abs(t - 1) / 2,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_agree_with_names(name):
+    third = Fraction(1, 3)
+    for f in (to.PureDP(1.0), to.PiecewiseLinear([0, third, 1], [1, third / 2, 0]), to.Gaussian(1.0)):
+        by_name, by_function = f.bounds.divergence(name), f.bounds.divergence(FUNCTIONS[name])
+        assert by_name.lower <= by_function.upper
+        assert by_function.lower <= by_name.upper
+        assert f.divergence(name) == by_name.upper
+        if not isinstance(f, to.Gaussian):
+            assert by_function.width <= 1e-12
+        else:
+            assert by_function.lower >= by_name.lower * (1 - 2e-3)
+
+
+def test_divergences_of_a_gaussian():
+    f = to.Gaussian(1.0)
+    with mpmath.workdps(30):
+        truths = {
+            "kl": mpmath.mpf(1) / 2,
+            "chi2": mpmath.expm1(1),
+            "hellinger": -mpmath.expm1(-mpmath.mpf(1) / 8),
+            "total-variation": 2 * mpmath.ncdf(mpmath.mpf(1) / 2) - 1,
+        }
+        for name, truth in truths.items():
+            bounds = f.bounds.divergence(name)
+            assert bounds.lower <= truth <= bounds.upper
+            assert bounds.width < 1e-12
+
+
+@settings(max_examples=10)
+@given(factors)
+def test_a_function_follows_the_order_of_curves(f):
+    """Vincze and Le Cam's divergence, int (p - q)^2/(p + q), lies between the squared distances."""
+    found = f.bounds.divergence(lambda t: (t - 1) ** 2 / (t + 1) if t < 1e9 else t - 3)
+    hellinger = f.bounds.divergence("hellinger")
+    assert found.lower <= 4 * hellinger.upper * (1 + 1e-9) + 1e-12
+    assert found.upper >= 2 * hellinger.lower * (1 - 1e-9) - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        ("kullback", "none of 'kl'"),
+        (3.0, "no function"),
+        (None, "no function"),
+        (lambda t: -t * t, "not convex"),
+        (lambda _: math.nan, "nan"),
+        (lambda _: None, "TypeError"),
+    ],
+)
+def test_what_is_no_divergence(function, told):
+    with pytest.raises(DomainError, match=told):
+        to.Gaussian(1.0).divergence(function)
+
+
+def test_infinite_at_zero():
+    found = to.PureDP(1.0).bounds.divergence(lambda t: -math.log(t) if t else math.inf)
+    assert to.PureDP(1.0).renyi(1) in found
+    assert to.PiecewiseLinear([0, 1], [0.5, 0]).divergence(lambda t: 1 / t) == math.inf
+
+
+def test_answers_are_functions_of_their_question():
+    f = to.subsample(to.Gaussian(1.0), 0.01) ** 10
+    first = f.renyi(3.5)
+    for order in np.linspace(1.1, 9.9, 5):
+        f.renyi(float(order))
+    assert f.renyi(3.5) == first

@@ -1,0 +1,329 @@
+"""Numbers that the tests of neighbouring libraries expect of sampled mechanisms, asked here.
+
+dp_accounting: google/differential-privacy, python/dp_accounting/dp_accounting/pld, at b5b0286e (2026-08), in
+``privacy_loss_mechanism_test.py`` (ML), ``privacy_loss_distribution_test.py`` (PLD) and
+``pld_privacy_accountant_test.py`` (PA). PLD-Accountant: DPBayes/PLD-Accountant,
+``tests/test_compute_delta.py`` and ``tests/test_compute_epsilon.py``, names ending in S.
+"""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import tradeoff as to
+from tradeoff import mechanisms as m
+
+
+def replaced(sigma, sensitivity, rate):
+    return m.SubsampledGaussian(sigma / sensitivity, rate, adjacency="replace-one").curve()
+
+
+def near(curve, epsilon, expected, off):
+    bounds = curve.bounds.delta(epsilon)
+    assert bounds.lower - off <= expected <= bounds.upper + off
+
+
+@pytest.mark.parametrize(
+    ("sigma", "sensitivity", "rate", "epsilon", "delta"),
+    [
+        (2.0, 1.0, 0.8, 1.0, 0.05808665654484252),
+        (3.0, 2.0, 0.8, 1.0, 0.13711260900644096),
+        (2.0, 3.0, 0.7, 1.0, 0.4013057526509164),
+        (3.0, 6.0, 0.4, 1.0, 0.20752885274183325),
+        (2.0, 1.0, 0.3, 2.0, 2.4770380148941894e-09),
+        (10.0, 5.0, 0.2, -0.25, 0.22989794629827498),
+        (1.0, 1.0, 1.0, -2.0, 0.90958223),
+        (1.0, 1.0, 1.0, 0.0, 0.68268949),
+        (1.0, 1.0, 1.0, 2.0, 0.331897999),
+        (1.0, 1.0, 0.2, -0.3, 0.29584154),
+        (1.0, 1.0, 0.2, -0.2, 0.23846474),
+        (1.0, 1.0, 0.2, -0.1, 0.18414510),
+        (1.0, 1.0, 0.2, 0.0, 0.13653790),
+        (1.0, 1.0, 0.2, 0.1, 0.098340892),
+        (1.0, 1.0, 0.2, 0.2, 0.069858734),
+        (1.0, 1.0, 0.2, 0.5, 0.0250311655),
+        (1.0, 1.0, 0.2, 1.0, 0.004734828),
+    ],
+)
+def test_replaced_records_under_poisson_samples(sigma, sensitivity, rate, epsilon, delta):
+    # ML, test_gaussian_get_delta_for_epsilon and its vectorized form, adjacency REPLACE.
+    near(replaced(sigma, sensitivity, rate), epsilon, delta, 1e-8)
+
+
+def dots(masses, infinite, step=1.0):
+    """Return delta at the grid points of connect-the-dots masses."""
+    return {
+        k * step: infinite + sum(p * -math.expm1(step * (k - j)) for j, p in masses.items() if j > k)
+        for k in masses
+    }
+
+
+@pytest.mark.parametrize(
+    ("parameters", "infinite", "masses"),
+    [
+        (
+            (1, 1, 0.8),
+            0.028742519,
+            {
+                3: 0.152221152,
+                2: 0.243537311,
+                1: 0.256578347,
+                0: 0.183992937,
+                -1: 0.094389899,
+                -2: 0.040537836,
+            },
+        ),
+        ((5, 5, 0.6), 0.031506747, {2: 0.194074972, 1: 0.332685221, 0: 0.293079816, -1: 0.148653245}),
+        (
+            (1, 2, 0.4),
+            0.023931308,
+            {4: 0.052530086, 3: 0.073288168, 2: 0.111233661, 1: 0.222238357, 0: 0.415356732, -1: 0.101421687},
+        ),
+        (
+            (3, 6, 0.2),
+            0.012562334,
+            {3: 0.029249326, 2: 0.048971483, 1: 0.171170848, 0: 0.666991966, -1: 0.071054043},
+        ),
+    ],
+)
+def test_replaced_records_on_a_grid(parameters, infinite, masses):
+    # PLD, test_gaussian_varying_standard_deviation_and_sensitivity_connect_dots, REPLACE_ONE.
+    for epsilon, delta in dots(masses, infinite).items():
+        near(replaced(*parameters), epsilon, delta, 5e-9)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "whole"),
+    [
+        ((1, 1, 0.8), {0: 0.14467727, 1: 0.23519769, 2: 0.26750658}),
+        ((5, 5, 0.6), {1: 0.35647862}),
+        ((1, 2, 0.4), {1: 0.36921424, 2: 0.13256016, 3: 0.08727219}),
+        ((3, 6, 0.2), {1: 0.47280851, 2: 0.06563991}),
+    ],
+)
+def test_replaced_records_by_mass(parameters, whole):
+    # PLD, test_gaussian_varying_standard_deviation_and_sensitivity, REPLACE_ONE: Q(k - 1 < L <= k).
+    law = replaced(*parameters).law
+    for k, mass in whole.items():
+        low, high = law.cdf(k - 1, under="Q"), law.cdf(k, under="Q")
+        assert high.lower - low.upper - 3e-8 <= mass <= high.upper - low.lower + 3e-8
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "steps", "epsilon", "delta"),
+    [
+        (2.0, 0.01, 10_000, 1.0, 0.12820938556632053),
+        (2.0, 0.01, 10_000, 0.8, 0.16803207353601804),
+        (1.0, 0.01, 10_000, 1.0, 0.556809673151891),
+        (2.0, 0.02, 10_000, 1.0, 0.5113118821506575),
+    ],
+)
+def test_many_steps_with_replaced_records(sigma, rate, steps, epsilon, delta):
+    # PLD-Accountant, get_delta_S.
+    near(replaced(sigma, 1, rate) ** steps, epsilon, delta, 1e-7)
+
+
+@pytest.mark.parametrize(
+    ("sigma", "rate", "steps", "delta", "epsilon"),
+    [
+        (2.0, 0.01, 10_000, 1e-6, 4.907397523232251),
+        (2.0, 0.01, 10_000, 1e-5, 4.396030629364786),
+        (1.0, 0.01, 10_000, 1e-6, 11.956857696159513),
+        (2.0, 0.005, 10_000, 1e-6, 2.26528666506213),
+    ],
+)
+def test_loss_of_many_steps_with_replaced_records(sigma, rate, steps, delta, epsilon):
+    # PLD-Accountant, get_epsilon_S.
+    bounds = (replaced(sigma, 1, rate) ** steps).bounds.epsilon(delta)
+    assert bounds.lower - 1e-6 <= epsilon <= bounds.upper + 1e-6
+
+
+def test_a_peer_is_unsafe_where_its_window_wraps():
+    # PLD-Accountant pins a loss of 19.0867527960459 and a delta of 0.8205538014405241; contours in double,
+    # written for this alone, give 19.51387046139 and 0.820555011.
+    steps = replaced(2.0, 1, 0.01) ** 100_000
+    assert steps.bounds.delta(1.0).lower > 0.8205538014405241 + 1e-6
+    near(steps, 1.0, 0.820555011, 1e-8)
+    bounds = steps.bounds.epsilon(1e-6)
+    assert 19.51387046139 in bounds
+    assert bounds.width < 1e-9
+    assert bounds.lower > 19.0867527960459 + 0.4
+
+
+def test_steps_of_ten_kinds():
+    # PLD-Accountant, test_compute_delta_var.py and test_compute_eps_var.py: ten kinds, ten steps each.
+    kinds = list(zip(np.linspace(1.6, 1.8, 10), np.linspace(0.05, 0.06, 10), strict=True))
+    plan = to.Plan(
+        {m.SubsampledGaussian(s, q, adjacency="replace-one"): 10 for s, q in kinds}, adjacency="replace-one"
+    )
+    near(plan.guarantee(), 1.0, 0.026891238632122155, 1e-7)
+    bounds = plan.guarantee().bounds.epsilon(1e-3)
+    assert bounds.lower - 1e-6 <= 1.8493437498330085 <= bounds.upper + 1e-6
+
+
+def one_order(curve, adjacency):
+    """Return the order in which the peer's upper law is Q: removing has the record there."""
+    return curve if adjacency == "remove" else ~curve
+
+
+@pytest.mark.parametrize(
+    ("sensitivities", "probabilities", "adjacency", "delta"),
+    [
+        ([1.0], [1.0], "add", 0.12693674),
+        ([3.0], [1.0], "add", 0.78760074),
+        ([0.0, 1.0], [0.2, 0.8], "add", 0.0231362104090899),
+        ([0.0, 3.0], [0.3, 0.7], "add", 0.1195051215523554),
+        ([0.0, 1.0, 2.0], [0.2, 0.6, 0.2], "add", 0.036691263832032806),
+        ([1.0, 2.0], [0.2, 0.8], "add", 0.3894964356580768),
+        ([1.0], [1.0], "remove", 0.12693674),
+        ([3.0], [1.0], "remove", 0.78760074),
+        ([0.0, 1.0], [0.2, 0.8], "remove", 0.0816951786585355),
+        ([0.0, 3.0], [0.3, 0.7], "remove", 0.5356298793262404),
+        ([0.0, 1.0, 2.0], [0.2, 0.6, 0.2], "remove", 0.15768284088654105),
+        ([1.0, 2.0], [0.2, 0.8], "remove", 0.433276675545065),
+    ],
+)
+def test_mixtures_of_gaussians(sensitivities, probabilities, adjacency, delta):
+    # ML, MixtureGaussianPrivacyLossTest.test_get_delta_for_epsilon, at epsilon 1.
+    curve = m.MixtureOfGaussians(1.0, sensitivities, probabilities).curve()
+    near(one_order(curve, adjacency), 1.0, delta, 1e-8)
+
+
+@pytest.mark.parametrize(
+    ("step", "adjacency", "infinite", "masses"),
+    [
+        (
+            0.5,
+            "add",
+            7.02736093e-05,
+            {-1: 0.1766054, 0: 0.17661904, 1: 0.26907836, 2: 0.2845549, 3: 0.09307203},
+        ),
+        (
+            0.5,
+            "remove",
+            0.058450414,
+            {
+                -3: 0.02076718,
+                -2: 0.1046819,
+                -1: 0.16320427,
+                0: 0.17661904,
+                1: 0.15880237,
+                2: 0.12600393,
+                3: 0.09134778,
+                4: 0.10012311,
+            },
+        ),
+        (
+            0.3,
+            "add",
+            0.010838515,
+            {-1: 0.20621578, 0: 0.10686974, 1: 0.14244404, 2: 0.17395599, 3: 0.18472755, 4: 0.17494839},
+        ),
+        (
+            0.3,
+            "remove",
+            0.072142753,
+            {
+                -4: 0.05269344,
+                -3: 0.07510462,
+                -2: 0.09546907,
+                -1: 0.10552514,
+                0: 0.10686974,
+                1: 0.10149509,
+                2: 0.09162041,
+                3: 0.07936186,
+                4: 0.06644975,
+                5: 0.05409823,
+                6: 0.09916991,
+            },
+        ),
+    ],
+)
+def test_mixtures_of_gaussians_on_a_grid(step, adjacency, infinite, masses):
+    # PLD, test_mixture_gaussian_discretization_connect_dots; masses have eight digits.
+    curve = m.MixtureOfGaussians(1.0, [0.0, 1.0, 2.0], [0.2, 0.6, 0.2]).curve()
+    for epsilon, delta in dots(masses, infinite, step).items():
+        near(one_order(curve, adjacency), epsilon, delta, 3e-8)
+
+
+def test_mixtures_of_gaussians_composed():
+    # PA, test_mixture_of_gaussians_basic.
+    first = m.MixtureOfGaussians(1.0, [0.0, 1.0, 2.0], [0.2, 0.6, 0.2])
+    second = m.MixtureOfGaussians(2.0, [0.0, 2.0, 3.0], [0.33, 0.34, 0.33])
+    bounds = to.Plan({first: 3, second: 2}).guarantee().bounds.epsilon(1e-6)
+    assert bounds.lower == pytest.approx(17.193114489, abs=1e-9)
+    assert bounds.upper == pytest.approx(17.193114489, abs=1e-9)
+
+
+def truncated_there(records, rate, most, sigma):
+    """Return the peer's curve: where others fill a batch, a replaced record of twice the norm."""
+    full = binom.sf(most - 1, records - 1, rate)
+    inside = binom.sf(most, records, rate) * most / full / records
+    moved = to.GaussianMixtures(
+        null={0: 1 - inside, -2: inside}, alternative={0: 1 - inside, 2: inside}, sigma=sigma
+    )
+    return to.mixture({to.subsample(to.Gaussian(1 / sigma), rate): 1 - full, moved: full})
+
+
+TRUNCATED = [
+    (
+        3,
+        "remove",
+        {-1: 0.1072221054305259, 0: 0.5750175093813645, 1: 0.24646336289751442},
+        {2: 0.022865957358847812, 3: 0.01388675505995418, 4: 0.00912546415256483},
+    ),
+    (
+        3,
+        "add",
+        {-1: 0.09462189455729614, 0: 0.5750175093813645, 1: 0.28071428714896685},
+        {2: 0.022865957358847812, 3: 0.01388675505995418, 4: 0.00912546415256483},
+    ),
+    (
+        4,
+        "remove",
+        {-1: 0.10162886309504321, 0: 0.5602705999888661, 1: 0.23358984055161794},
+        {2: 0.04249628168264489, 3: 0.02512152877677031, 4: 0.016043607350074908},
+    ),
+    (
+        4,
+        "add",
+        {-1: 0.09322872251289002, 0: 0.5602705999888662, 1: 0.2564237900525862},
+        {2: 0.04249628168264489, 3: 0.02512152877677031, 4: 0.016043607350074908},
+    ),
+]
+
+
+@pytest.mark.parametrize(("records", "adjacency", "below", "above"), TRUNCATED)
+def test_truncated_batches_on_a_grid(records, adjacency, below, above):
+    # PLD, test_truncated_gaussian_varying_dataset_size_connect_dots: rate 1/2, batches of 2, sigma 1. What is
+    # missing of 1 lies at infinity. Beyond 1 the part that is not truncated was cut off in one order.
+    masses = {**below, **above}
+    expected = dots(masses, 1 - sum(masses.values()))
+    there = one_order(truncated_there(records, 0.5, 2, 1.0), adjacency)
+    here = one_order(m.TruncatedSubsampledGaussian(1.0, 0.5, 2, records).curve(), adjacency)
+    for epsilon in (-1.0, 0.0, 1.0):
+        near(there, epsilon, expected[epsilon], 1e-12)
+        assert here.delta(epsilon) < expected[epsilon]  # proved, and closer to what happens
+    for epsilon in (2.0, 3.0, 4.0):
+        assert there.bounds.delta(epsilon).lower <= expected[epsilon]
+
+
+def test_truncated_batches_composed():
+    # PA, test_truncated_subsampled_gaussian_basic.
+    there = truncated_there(4, 0.5, 2, 1.0) ** 3 @ truncated_there(3, 0.5, 2, 1.0) ** 2
+    assert there.bounds.epsilon(1e-6).upper == pytest.approx(17.904330, abs=3e-6)
+    kinds = [m.TruncatedSubsampledGaussian(1.0, 0.5, 2, records) for records in (4, 3)]
+    here = to.Plan(dict(zip(kinds, (3, 2), strict=True))).guarantee().epsilon(1e-6)
+    assert 16.4 < here < 16.5
+
+
+def test_truncated_batches_at_the_ends():
+    # PLD, test_truncated_gaussian_matches_gaussian: always cut, and never.
+    always = m.TruncatedSubsampledGaussian(1.0, 1.0, 100, 1000)
+    peer = to.GaussianMixtures(null={0: 0.9, -2: 0.1}, alternative={0: 0.9, 2: 0.1}, sigma=1.0)
+    for epsilon in (0.0, 1.0, 3.0):
+        assert always.curve().delta(epsilon) <= peer.delta(epsilon)
+    never = m.TruncatedSubsampledGaussian(1.0, 0.1, 1000, 1000, adjacency="replace-one")
+    assert never.curve() == replaced(1.0, 1.0, 0.1)

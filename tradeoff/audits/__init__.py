@@ -1,0 +1,8 @@
+"""Audits: what scores, guesses and samples of the loss prove of a guarantee, at a stated confidence."""
+
+from tradeoff.audits.empirical import Empirical, empirical
+from tradeoff.audits.losses import LossSample, from_losses
+from tradeoff.audits.one_run import OneRun, one_run
+from tradeoff.audits.refutation import Refutation
+
+__all__ = ["Empirical", "LossSample", "OneRun", "Refutation", "empirical", "from_losses", "one_run"]

@@ -1,0 +1,348 @@
+"""Trade-off curves from scores: an estimate, bands that hold at a confidence, and tests of a claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit, ndtri
+
+from tradeoff.audits.rates import combined, jointly, most, nodes, tail
+from tradeoff.audits.refutation import Refutation, allowance, claimed
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import Number, Numbers, number, reals
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.errors import DomainError, shown
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import exp, expm1, log
+from tradeoff.intervals.hull import lower_hull
+from tradeoff.intervals.polygon import ONE, hull, whole
+from tradeoff.intervals.roots import bracket_root
+from tradeoff.intervals.rounding import Array, Index, down
+from tradeoff.limits.approximate import ApproximateCurve
+from tradeoff.operators.tabulate import Tabulated
+
+_PASSES = 40
+"""Sweeps that drop points above the chord of their neighbours; each of random scores drops half."""
+
+_FEW = 2
+"""Tests whose p-value is worked out: those that speak most against the claim."""
+
+_CELLS = 64
+"""Cells in which a product of tails is bounded: what they add is as if its logarithm were a 20th larger."""
+
+_CORNERS = 32
+"""Rectangles that cover a region: what they add is as if log t were a 32nd larger."""
+
+_RAREST = 1e-300
+"""Tails below are not told apart: no p-value needs to be."""
+
+_FARTHEST = 744.0
+"""Log-odds at which rates are the least float, and 1."""
+
+_ROUNDED = 1e-13
+"""Error charged to each normal quantile: below 38 in size, where ``ndtri`` errs by less than 2e-15 of it."""
+
+_SHOWN = (1e-5, 1e-3, 0.1)
+"""Deltas at which an audit is printed."""
+
+
+class Decisions(NamedTuple):
+    """Tests "reject above a threshold", with the null scores each rejects and the others it misses."""
+
+    thresholds: Array
+    rejected: Index
+    missed: Index
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Empirical:
+    """What independent scores under P and under Q say of f = T(P, Q).
+
+    A score is any function of the output: larger speaks for the alternative Q. Its tests "reject where the
+    score is large" are among all tests, so f lies at or below their errors, and the scores bound privacy loss
+    from below, at the stated confidence and for any law of the scores: continuous, with ties, infinite.
+
+    Parameters
+    ----------
+    null
+        Scores under P, sorted.
+    alternative
+        Scores under Q, sorted.
+    confidence
+        Probability in (0, 1) with which each statement holds.
+    thresholds
+        Scores from which on to reject, fixed before the scores were seen; None: every threshold at once.
+
+    Notes
+    -----
+    A test is set where it rejects k of the n null scores: at the (k + 1)-th largest, x. Its type I error a =
+    P(X > x) is at most the (k + 1)-th smallest of n uniform numbers in law, so p(a) = P(Bin(n, a) <= k) is a
+    p-value; and as x knows nothing of the other scores, given x so is q(b) = P(Bin(m, b) <= j), where j of
+    their m are missed and b is its type II error. So p(a) q(b) <= t has probability t (1 - log t) at most
+    (Fisher's combination), and with K tests, fixed by n alone, no p(a) q(b) is below the t of (1 -
+    confidence)/K: every (a, b) lies in a region known from the counts, and f(a) <= b. Regions are covered by
+    rectangles: f lies at or below one corner of each.
+    """
+
+    null: Array
+    alternative: Array
+    confidence: float
+    thresholds: Array | None = None
+
+    def epsilon(self, delta: Number | Numbers) -> Any:
+        """Return a lower bound on epsilon(delta), in nats, at the confidence for all delta at once.
+
+        As for curves, it is negative where delta exceeds what is proved of delta(0).
+        """
+        return self._asked("delta", delta, (0.0, 1.0), self._epsilon)
+
+    def delta(self, epsilon: Number | Numbers) -> Any:
+        """Return a lower bound on delta(epsilon), epsilon in nats, at the confidence for all at once."""
+        return self._asked("epsilon", epsilon, (-np.inf, np.inf), self._delta)
+
+    def mu(self, failure: float = 0.0) -> float:
+        """Return a lower bound on every mu with f >= G_mu (x) f_{0,failure}, at the confidence."""
+        kept = 1 - Bounds.of(number("failure", failure, 0, 1, open_high=True))
+        alpha, beta = (np.minimum((Bounds.of(side) / kept).upper, 1.0) for side in self._corners)
+        with np.errstate(invalid="ignore"):
+            each = -ndtri(alpha) - ndtri(beta) - 2 * _ROUNDED
+        return float(np.max(np.min(np.where(alpha < 1, each, -np.inf), axis=1), initial=0.0))
+
+    @cached_property
+    def upper(self) -> PiecewiseLinear:
+        """Return a curve that f is at or below everywhere, with probability ``confidence``.
+
+        Each error is held by its own limit: an answer read off it is safe, and ``epsilon``, ``delta`` and
+        ``mu``, which hold both errors together, are sharper.
+        """
+        alpha, beta = self._limits(allowance(self.confidence))
+        return _hull(alpha.upper, beta.upper)
+
+    @cached_property
+    def band(self) -> Tabulated:
+        """Return curves that hold the trade-off of the score's own tests between them, at the confidence.
+
+        Only the upper one speaks for f: better tests than those of this score may exist.
+        """
+        alpha, beta = self._limits(allowance(self.confidence) / 2)
+        if self.thresholds is not None:
+            return Tabulated(_hull(alpha.lower, beta.lower), _hull(alpha.upper, beta.upper))
+        # A test between two neighbours rejects at least what the first does, and misses what the second does.
+        below = _hull(np.append(0.0, alpha.lower), np.append(beta.lower, 0.0))
+        return Tabulated(below, _hull(alpha.upper, beta.upper))
+
+    @cached_property
+    def estimate(self) -> ApproximateCurve:
+        """Return the convex hull of the empirical errors of all thresholds: exact fractions, and no bound."""
+        n, m = self._sizes
+        every = np.sort(np.concatenate([self.null, self.alternative]), kind="stable")  # merges what is sorted
+        at = every[np.append(every[1:] != every[:-1], True)]
+        rejected, missed = n - _up_to(self.null, at), _up_to(self.alternative, at)
+        x, y = _convex(np.append(rejected[::-1], n), np.append(missed[::-1], 0))
+        alpha, beta = ([Fraction(k, size) for k in side.tolist()] for side, size in ((x, n), (y, m)))
+        return ApproximateCurve(
+            PiecewiseLinear(alpha, beta),
+            "empirical ROC",
+            f"{n} null and {m} alternative scores",
+            ("the scores order outcomes as their likelihood ratio does", "both numbers of scores grow"),
+        )
+
+    def refutes(self, claim: Any) -> Refutation:
+        """Test whether f >= claim; the result is true where that is refuted at the confidence.
+
+        Parameters
+        ----------
+        claim
+            A curve, for this order of the pair; or a plan or a mechanism, whose guarantee for both is tested.
+
+        Returns
+        -------
+        Refutation
+            With a p-value that is valid for any law of the scores, and for thresholds chosen after they were
+            seen.
+
+        Raises
+        ------
+        KindError
+            If the claim is an estimate, or no curve at all.
+
+        Notes
+        -----
+        While the claim holds, q(b) <= q(claim(a)) at each test, so t (1 - log t) for the largest t = p(a)
+        q(claim(a)) over a is a p-value. The least over the tests, times their number, is one for all.
+        """
+        f, tests, (n, m) = claimed(claim), self._tests, self._sizes
+        alphas, betas = f.lower.points[:2]  # where to look: nothing is proved by them
+
+        def tails(alpha: Array) -> tuple[Array, Array]:
+            return tail(tests.rejected, n, alpha), tail(tests.missed, m, np.interp(alpha, alphas, betas))
+
+        meet = bracket_root(lambda x: np.subtract(*tails(expit(x))), np.zeros(len(tests.missed)))[1]
+        level = np.maximum(*tails(expit(meet)))
+        few = np.argsort(level)[:_FEW]
+        far = np.maximum(level[few] ** 3, _RAREST)  # what is sought is about level^2
+        last = most(tests.rejected[few], n, far)
+        first = np.interp(most(tests.missed[few], m, far), betas[::-1], alphas[::-1])
+        p, at, k = min(self._p_value(f, *each) for each in zip(few.tolist(), first, last, strict=True))
+        p = min(float((Bounds.of(p) * len(tests.missed)).upper), 1.0)
+        return Refutation(f, p, self.confidence, at, float(tests.thresholds[k]))
+
+    def _p_value(self, f: TradeOff, k: int, first: float, last: float) -> tuple[float, float, int]:
+        """Return the p-value of one test and the alpha that decides, looking closely from first to last."""
+        (n, m), (_, rejected, missed) = self._sizes, self._tests
+        ends = np.clip(logit([first, last]), -_FARTHEST, _FARTHEST)
+        alpha = expit(np.linspace(float(ends[0]), float(ends[1]), _CELLS + 1))
+        p, q = tail(rejected[k], n, alpha), tail(missed[k], m, f.bounds(alpha).lower)
+        # The first falls and the second grows with alpha: also below the first alpha, and above the last.
+        product = (Bounds.of(np.append(1.0, p)) * np.append(q, 1.0)).upper
+        worst = int(np.argmax(product))
+        return combined(float(product[worst])), float(alpha[min(worst, _CELLS)]), k
+
+    @cached_property
+    def _sizes(self) -> tuple[int, int]:
+        return len(self.null), len(self.alternative)
+
+    @cached_property
+    def _tests(self) -> Decisions:
+        (n, _), at = self._sizes, self.thresholds
+        if at is not None:
+            return Decisions(at, n - np.searchsorted(self.null, at), np.searchsorted(self.alternative, at))
+        rejected = nodes(n)
+        at = self.null[n - 1 - rejected]  # what is larger is rejected
+        return Decisions(at, rejected, _up_to(self.alternative, at))
+
+    @cached_property
+    def _corners(self) -> tuple[Array, Array]:
+        """Return the corners of the rectangles that cover each test's region, a test a row."""
+        (n, m), (_, rejected, missed) = self._sizes, self._tests
+        t = jointly(float((Bounds.of(allowance(self.confidence)) / len(missed)).lower))
+        shares = np.linspace(0.0, 1.0, _CORNERS + 1)  # p = t^share, q = t^(1 - share), and in between
+        levels = down(t**shares, 1e6)
+        return most(rejected[:, None], n, levels[1:]), most(missed[:, None], m, levels[:0:-1])
+
+    def _epsilon(self, delta: Array) -> Array:
+        alpha, beta = self._corners
+        steepest = [np.max(np.min(((1 - Bounds.of(d) - beta) / alpha).lower, axis=1)) for d in delta]
+        least = (1 - Bounds.of(delta)).lower  # of every curve
+        return np.asarray(log(np.maximum(steepest, least)).lower)
+
+    def _delta(self, epsilon: Array) -> Array:
+        alpha, beta = self._corners
+        gains = [np.min((1 - Bounds.of(beta) - exp(e) * alpha).lower, axis=1) for e in epsilon]
+        least = np.maximum((-expm1(epsilon)).lower, 0.0)  # of every curve
+        return np.asarray(np.maximum([np.max(each) for each in gains], least))
+
+    @staticmethod
+    def _asked(name: str, value: Any, span: tuple[float, float], answer: Callable[[Array], Array]) -> Any:
+        given = reals(name, value)
+        if not np.all((given >= span[0]) & (given <= span[1])):
+            raise DomainError(f"{name} = {shown(value)} is outside [{span[0]:g}, {span[1]:g}]")
+        found = answer(given.ravel()).reshape(given.shape)
+        return found if given.ndim else float(found)
+
+    def _limits(self, error: float) -> tuple[Bounds[Array], Bounds[Array]]:
+        """Bound both errors of every test, each side of each with its share of the probability of error."""
+        (n, m), (_, rejected, missed) = self._sizes, self._tests
+        level = float((Bounds.of(error) / (2 * len(missed))).lower)
+        kept = n - rejected - (self.thresholds is None)  # at least one more null score is not smaller than x
+        least = [(1 - Bounds.of(most(k, size, level))).lower for k, size in ((kept, n), (m - missed, m))]
+        return Bounds(least[0], most(rejected, n, level)), Bounds(least[1], most(missed, m, level))
+
+    def __repr__(self) -> str:
+        n, m = self._sizes
+        head = f"Empirical: {n} null and {m} alternative scores, confidence {self.confidence:g}"
+        rows = [f"ε({delta:g}) ≥ {self.epsilon(delta):.4g}" for delta in _SHOWN]
+        return "\n  ".join([head, *rows, f"μ ≥ {self.mu():.4g}"])
+
+
+def empirical(
+    null_scores: Numbers,
+    alternative_scores: Numbers,
+    confidence: float = 0.95,
+    *,
+    thresholds: Numbers | None = None,
+) -> Empirical:
+    """Bound a trade-off function by scores of its outputs, larger ones speaking for the alternative.
+
+    Parameters
+    ----------
+    null_scores
+        Independent scores under P (the record absent, say); one-dimensional, in any order, infinite ones
+        allowed.
+    alternative_scores
+        Independent scores under Q; the numbers may differ.
+    confidence
+        Probability in (0, 1) with which what is reported holds.
+    thresholds
+        Scores from which on to reject. Fixed before the scores were seen they make bounds sharper; None:
+        bounds hold for every threshold, also one that was chosen by the scores.
+
+    Returns
+    -------
+    Empirical
+        With ``epsilon(delta)``, ``delta(epsilon)`` and ``mu()``, lower bounds on privacy loss; ``estimate``,
+        ``band``, ``upper`` and ``refutes(claim)``.
+
+    Raises
+    ------
+    DomainError
+        If scores are empty, not one-dimensional, or NaN, or the confidence is outside (0, 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tradeoff as to
+    >>> draws = np.random.default_rng(1)
+    >>> audit = to.empirical(draws.normal(0, 1, 10_000), draws.normal(1, 1, 10_000))
+    >>> 0.85 < audit.mu() < 1, audit.epsilon(0.01) < to.Gaussian(1).epsilon(0.01)
+    (True, True)
+    >>> bool(audit.refutes(to.Gaussian(0.5))), bool(audit.refutes(to.Gaussian(1)))
+    (True, False)
+    """
+    confidence = number("confidence", confidence, 0, 1, open_low=True, open_high=True)
+    given = None if thresholds is None else _sorted("thresholds", thresholds)
+    return Empirical(
+        _sorted("null_scores", null_scores),
+        _sorted("alternative_scores", alternative_scores),
+        confidence,
+        given,
+    )
+
+
+def _sorted(name: str, values: Numbers) -> Array:
+    """Return checked scores in order, as an array that cannot be written to."""
+    array = reals(name, values)
+    if array.ndim != 1 or not len(array):
+        raise DomainError(f"{name} = {shown(values)} is not one list of numbers; give at least one score")
+    if np.isnan(array).any():
+        raise DomainError(f"{name}[{int(np.argmax(np.isnan(array)))}] is NaN; give a score, or leave it out")
+    array = np.sort(array)
+    array.flags.writeable = False
+    return array
+
+
+def _up_to(scores: Array, at: Array) -> Index:
+    """Return how many scores are at most so large."""
+    return np.asarray(np.searchsorted(scores, at, side="right"))
+
+
+def _hull(alpha: Array, beta: Array) -> PiecewiseLinear:
+    """Return the hull of points and of both ends: a convex curve below the points is below it too."""
+    points = [(whole(a), whole(b)) for a, b in zip(alpha.tolist(), beta.tolist(), strict=True)]
+    return PiecewiseLinear.of_wholes(*zip(*hull([*points, (0, ONE), (ONE, 0)]), strict=True))
+
+
+def _convex(x: Index, y: Index) -> tuple[Any, Any]:
+    """Return the lower hull of whole points: none above a chord of others is a vertex."""
+    for _ in range(_PASSES):
+        right, down = np.diff(x), np.diff(y)
+        kept = np.concatenate([[True], down[:-1] * right[1:] < down[1:] * right[:-1], [True]])
+        if kept.all():
+            break
+        x, y = x[kept], y[kept]
+    return lower_hull(x, y)

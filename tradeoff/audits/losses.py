@@ -1,0 +1,137 @@
+"""Curves from samples of the privacy loss: an estimate that says so, and limits on delta."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy.special import rel_entr
+
+from tradeoff.audits.empirical import empirical
+from tradeoff.audits.refutation import allowance
+from tradeoff.curves.parameters import Number, Numbers, reals
+from tradeoff.errors import DomainError
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import clip, exp, expm1, log, minimum, where
+from tradeoff.intervals.roots import find_root
+from tradeoff.intervals.rounding import Array, down, up
+from tradeoff.limits.approximate import ApproximateCurve
+
+_CLOSE = 1e-14
+"""Width to which a limit is searched, beside means known to a millionth or worse."""
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LossSample:
+    """Independent draws of the privacy loss L = log dQ/dP, some under P and some under Q.
+
+    Parameters
+    ----------
+    under_p, under_q
+        The draws, sorted, in nats.
+    confidence
+        Probability in (0, 1) with which ``delta`` holds at one loss.
+    """
+
+    under_p: Array
+    under_q: Array
+    confidence: float
+
+    @cached_property
+    def estimate(self) -> ApproximateCurve:
+        """Return the hull of the empirical errors of all tests "reject where the loss is large": no bound."""
+        found = empirical(self.under_p, self.under_q, self.confidence).estimate
+        sizes = f"{len(self.under_p)} losses under P and {len(self.under_q)} under Q"
+        return replace(
+            found, name="sampled losses", source=sizes, hypotheses=("both numbers of losses grow",)
+        )
+
+    def delta(self, epsilon: Number | Numbers) -> Bounds:
+        """Bound delta(epsilon), epsilon in nats, on both sides; each entry alone holds at the confidence.
+
+        Notes
+        -----
+        delta(e) = E_Q (1 - exp(e - L))_+ for e > 0, and 1 - exp(e) E_P min(1, exp(L - e)) below: means of
+        numbers in [0, 1], held by "Probability inequalities for sums of bounded random variables", Hoeffding
+        1963, Theorem 1, in its entropy form: exp(-n kl(x, mu)) for a mean x.
+        """
+        given = reals("epsilon", epsilon)
+        if np.isnan(given).any():
+            raise DomainError("epsilon is NaN; give losses in nats")
+        found = [self._delta(float(e)) for e in given.ravel()]
+        lower, upper = (np.array(side).reshape(given.shape) for side in zip(*found, strict=True))
+        return Bounds(lower, upper) if given.ndim else Bounds(float(lower), float(upper))
+
+    def _delta(self, epsilon: float) -> Bounds[float]:
+        if epsilon > 0:
+            beyond = where(self.under_q == np.inf, -np.inf, epsilon - Bounds.of(self.under_q))
+            return self._mean(clip(-expm1(beyond), 0.0, 1.0))
+        short = where(self.under_p == -np.inf, -np.inf, Bounds.of(self.under_p) - epsilon)
+        return clip(1 - exp(epsilon) * self._mean(exp(minimum(short, 0.0))), 0.0, 1.0)
+
+    def _mean(self, sample: Bounds[Array]) -> Bounds[float]:
+        """Bound the mean of a law on [0, 1] from draws of it, half of the allowed error on each side."""
+        n = len(sample.lower)
+        low, high = float(down(np.mean(sample.lower), n + 8)), float(up(np.mean(sample.upper), n + 8))
+        cost = float((log(2 / Bounds.of(allowance(self.confidence))) / n).upper)
+        rest = _limit(float((1 - Bounds.of(low)).upper), cost)
+        return Bounds(float((1 - Bounds.of(rest)).lower), _limit(high, cost))
+
+
+def _limit(mean: float, cost: float) -> float:
+    """Return the largest mu with kl(mean, mu) < cost, rounded up: found in floats, then verified."""
+    x = min(max(mean, 0.0), 1.0)
+    mu = find_root(lambda mu: float(rel_entr(x, mu) + rel_entr(1 - x, 1 - mu)) - cost, x, 1.0, _CLOSE)
+    step = _CLOSE
+    while mu < 1 and _entropy(x, mu).lower < cost:
+        mu, step = mu + step, 2 * step
+    return min(mu, 1.0)
+
+
+def _entropy(x: float, mu: float) -> Bounds[float]:
+    """Bound kl(x, mu) = x log(x/mu) + (1 - x) log((1 - x)/(1 - mu))."""
+    rest = 1 - Bounds.of(x)
+    return x * log(Bounds.of(x) / mu) + rest * log(rest / (1 - Bounds.of(mu)))
+
+
+def from_losses(losses_under_p: Numbers, losses_under_q: Numbers, confidence: float = 0.95) -> LossSample:
+    """Estimate a curve from draws of its privacy loss L = log dQ/dP, and bound delta at given losses.
+
+    Parameters
+    ----------
+    losses_under_p
+        Independent draws of L under P, in nats; one-dimensional, +inf cannot occur.
+    losses_under_q
+        Independent draws under Q, -inf cannot occur.
+    confidence
+        Probability in (0, 1) with which ``delta`` holds at one loss.
+
+    Returns
+    -------
+    LossSample
+        With ``estimate``, an approximate curve that proves nothing, and ``delta(epsilon)``, bounds. The
+        bounds take the draws for exact.
+
+    Raises
+    ------
+    DomainError
+        If the draws are empty, not one-dimensional, NaN or impossible, or the confidence is outside (0, 1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import tradeoff as to
+    >>> draws = np.random.default_rng(1).normal(size=10_000)
+    >>> sample = to.audits.from_losses(draws - 0.5, draws + 0.5)  # of a Gaussian with mu = 1
+    >>> to.Gaussian(1).delta(1.0) in sample.delta(1.0)
+    True
+    """
+    checked = empirical(losses_under_p, losses_under_q, confidence)
+    for name, draws, impossible in (
+        ("losses_under_p", checked.null, np.inf),
+        ("losses_under_q", checked.alternative, -np.inf),
+    ):
+        if impossible in draws:
+            raise DomainError(f"{name} holds {impossible}, which has probability 0 there; give log dQ/dP")
+    return LossSample(checked.null, checked.alternative, checked.confidence)

@@ -1,0 +1,68 @@
+"""What data say of a claimed guarantee: a p-value, and where the claim fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.intervals.bounds import Bounds
+
+
+@dataclass(frozen=True)
+class Refutation:
+    """Outcome of testing the claim f >= ``claim``; true where the data refute it.
+
+    Parameters
+    ----------
+    claim
+        The curve that was tested.
+    p_value
+        Valid without assumptions on the law of the data: while the claim holds, it is at most p with
+        probability at most p, for every p in [0, 1].
+    confidence
+        The claim is refuted where the p-value is at most 1 - confidence.
+    at
+        Type I error at which the data contradict the claim most; None where counts do not tell.
+    threshold
+        Score above which the test that decides rejects; None where there is none.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> found = to.audits.one_run(correct=90, guesses=100, canaries=1000).refutes(to.PureDP(1.0))
+    >>> bool(found), found.p_value < 1e-3
+    (True, True)
+    """
+
+    claim: TradeOff
+    p_value: float
+    confidence: float
+    at: float | None = None
+    threshold: float | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.p_value <= allowance(self.confidence))
+
+
+def allowance(confidence: float) -> float:
+    """Return the probability of error 1 - confidence, rounded down."""
+    return float((1 - Bounds.of(confidence)).lower)
+
+
+def claimed(claim: Any) -> TradeOff:
+    """Return the curve claimed: a curve itself, a plan's guarantee, a mechanism's for both orders at once."""
+    for name in ("guarantee", "curve"):
+        found = None if isinstance(claim, TradeOff) else getattr(claim, name, None)
+        if found is not None:
+            curve = operand(found if isinstance(found, TradeOff) else found())
+            return both_orders(curve)
+    curve = operand(claim)
+    curve.require_numbers()
+    return curve
+
+
+def both_orders(curve: TradeOff) -> TradeOff:
+    """Return what the curve guarantees for either order of the pair."""
+    curve.require_numbers()
+    return curve if curve.symmetric else curve.symmetrise(assume="either-order")

@@ -1,0 +1,245 @@
+"""The optimal conversion of Renyi divergences into a curve: every test is a pair of Bernoulli laws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Literal, get_args
+
+import numpy as np
+
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import Number, choice, number
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.errors import DomainError, shown
+from tradeoff.families.identity import Identity
+from tradeoff.families.total_variation import TotalVariation
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import exp, expm1, meet, where
+from tradeoff.intervals.polygon import ONE, Line, corners, hull, whole
+from tradeoff.intervals.rounding import Array
+
+Assumption = Literal["both-orders", "one-order"]
+
+_PLACES = np.concatenate(
+    [
+        -np.geomspace(690.0, 60.0, 40),
+        np.arange(-59.75, -30, 0.25),
+        np.arange(-30, -8, 0.1),
+        np.arange(-8, 7, 0.075),
+    ]
+)
+"""Log-odds of the type I errors where lines touch, from 1e-300 on: 0.075 apart where curves bend."""
+
+_ORDERS = 1 + np.geomspace(1e-3, 1e5, 49)
+"""Orders by which a function is asked, and, with 1, from which the best of rho-zCDP is looked for."""
+
+_CLOSER = np.linspace(-1.0, 1.0, 9)
+"""Orders tried around the best one so far, in shares of the distance to its neighbours, twice over."""
+
+_LEAST, _MOST = math.log(1e-150), math.log(1400.0)
+"""Logarithms of log-odds ratios between which the end of a region is looked for."""
+
+_STEEPEST = 700.0
+"""Loss whose e^eps is still a float; a larger one bounds nothing that floats hold."""
+
+_HALVINGS, _ROUGH = 45, 24
+"""Halvings of them: to 1e-11 for where a line touches, to 2e-5 for its order."""
+
+
+def from_zcdp(rho: Number, xi: Number = 0.0) -> TradeOff:
+    """Greatest curve known below every mechanism with D_a <= xi + rho a for all a > 1, in both orders.
+
+    Parameters
+    ----------
+    rho
+        Parameter of zero-concentrated differential privacy, in [0, 1e6].
+    xi
+        Constant part, in [0, 1e6]; 0 for rho-zCDP.
+
+    Returns
+    -------
+    TradeOff
+        A symmetric curve, a lower bound. Add rho and xi of several mechanisms first, and convert once.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    See ``from_renyi``; orders are chosen at each type I error anew. rho = mu^2/2 does not imply mu-GDP.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> round(to.conversions.from_zcdp(0.5)(0.1), 3), round(to.Gaussian(1)(0.1), 3)
+    (0.516, 0.611)
+    """
+    return _from_zcdp(number("rho", rho, 0, 1e6), number("xi", xi, 0, 1e6))
+
+
+@lru_cache(maxsize=64)
+def _from_zcdp(rho: float, xi: float) -> TradeOff:
+    def bound(orders: Array) -> Array:
+        found: Array = (xi + Bounds.of(orders) * rho).upper
+        return found
+
+    if rho == xi == 0:
+        return Identity()
+    orders, apart = np.append(1.0, _ORDERS)[:, None], math.log((_ORDERS[1] - 1) / (_ORDERS[0] - 1))
+    best = _tightest(orders, bound(orders), _ROUGH)
+    for closeness in (1.0, 0.25):
+        near = 1 + (best[0] - 1) * np.exp(closeness * apart * _CLOSER)[:, None]
+        best = _tightest(near, bound(near))
+    return _curve(best, assume="both-orders")
+
+
+def from_renyi(
+    divergences: Mapping[float, float] | Callable[[float], float], *, assume: Assumption = "both-orders"
+) -> TradeOff:
+    """Greatest curve known below every one with these Renyi divergences.
+
+    Parameters
+    ----------
+    divergences
+        Upper bounds in nats by order, from 1 (Kullback-Leibler) to inf (the largest loss), such as
+        ``{2: 0.1, 8: 0.5}``; or a function of the order, which is asked at 49 orders from 1.001 to 100001.
+        An infinite bound says nothing.
+    assume
+        ``"both-orders"``: they bound D_a(P || Q) and D_a(Q || P), for every pair of neighbours.
+        ``"one-order"``: D_a(P || Q) alone, which is what ``f.renyi(a)`` of a curve f = T(P, Q) bounds.
+
+    Returns
+    -------
+    TradeOff
+        A lower bound, piecewise linear; symmetric if both orders are bounded.
+
+    Raises
+    ------
+    DomainError
+        If an order or a bound is out of range, or none is given.
+
+    Notes
+    -----
+    A test with errors alpha and beta sends (Q, P) to Bernoulli laws of x = 1 - beta and y = alpha, whose
+    divergences are no larger. So, of an order t > 1 and its bound d, x^t y^(1-t) + (1-x)^t (1-y)^(1-t) <=
+    e^((t-1) d), a convex region; and all of them together are the optimal conversion (Zhu, Dong, Wang 2022;
+    Riess et al. 2026; of one order Asoodeh, Liao, Calmon, Kosut, Sankar 2020). Its curve is the largest of
+    lines that are proved one by one: as x^t y^(1-t) >= t r^(t-1) x - (t-1) r^t y for every r > 0, the region
+    lies below a line for every r = e^u and r' = e^-v in the place of x/y and (1-x)/(1-y).
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> step = to.Gaussian(0.5)
+    >>> f = to.conversions.from_renyi({a: step.renyi(a) for a in (1.5, 2, 3, 5, 9, 17)})
+    >>> f <= step, round(f.delta(1.0), 5), round(step.delta(1.0), 5)
+    (True, 0.01723, 0.00683)
+    """
+    choice("assume", assume, get_args(Assumption))
+    given = _checked(divergences)
+    if not given:
+        return TotalVariation(1.0)
+    if 0 in given.values():  # then P = Q
+        return Identity()
+    pure, finite = given.pop(math.inf, math.inf), sorted(given.items())
+    if not finite:
+        return _curve(None, assume=assume, pure=pure)
+    orders, bounds = (np.array(side)[:, None] for side in zip(*finite, strict=True))
+    return _curve(_tightest(orders, bounds), assume=assume, pure=pure)
+
+
+def _checked(divergences: object) -> dict[float, float]:
+    """Return the finite bounds by order."""
+    if callable(divergences):
+        divergences = {a: divergences(a) for a in _ORDERS.tolist()}
+    if not isinstance(divergences, Mapping) or not divergences:
+        raise DomainError(
+            f"divergences = {shown(divergences)} is no mapping of orders to bounds; write {{2: 0.1}}"
+        )
+    pairs = {number("order", a, 1): number("divergence", d, 0) for a, d in divergences.items()}
+    return {a: d for a, d in pairs.items() if d < math.inf}
+
+
+def _tightest(orders: Array, bounds: Array, halvings: int = _HALVINGS) -> tuple[Array, Array]:
+    """Return the order whose region ends first, for each place, and its bound."""
+    ends = _ends(orders, bounds, halvings)
+    first = np.argmin(ends, axis=0)[None]
+    order, bound = (np.take_along_axis(np.broadcast_to(x, ends.shape), first, 0)[0] for x in (orders, bounds))
+    return order, bound
+
+
+def _ends(orders: Array, bounds: Array, halvings: int) -> Array:
+    """Return the logarithm of the log-odds ratio w of x to y at which a Bernoulli divergence meets its bound.
+
+    It is only chosen by, so that floats do.
+    """
+    low = np.full(np.broadcast_shapes(orders.shape, _PLACES.shape), _LEAST)
+    high = np.full(low.shape, _MOST)
+    for _ in range(halvings):
+        middle = (low + high) / 2
+        inside = _bernoulli(orders - 1, np.exp(middle)) <= bounds
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    return low
+
+
+def _ratios(w: Array) -> tuple[Array, Array]:
+    """Return u = log(x/y) and v = log((1-y)/(1-x)) of the log-odds ratio w: v = log(1 - y + y e^w)."""
+    log_y, log_rest = -np.logaddexp(0.0, -_PLACES), -np.logaddexp(0.0, _PLACES)
+    near = np.log1p(np.expm1(np.minimum(w, 1.0)) * np.exp(log_y))
+    v = np.where(w < 1, near, np.logaddexp(log_rest, log_y + w))
+    return np.maximum(w - v, 0.0), np.maximum(v, 0.0)
+
+
+def _bernoulli(k: Array, w: Array) -> Array:
+    """Return D_(k+1) of the Bernoulli laws x and y."""
+    u, v = _ratios(w)
+    log_x, log_rest = u - np.logaddexp(0.0, -_PLACES), -v - np.logaddexp(0.0, _PLACES)
+    x, rest = np.exp(log_x), np.exp(log_rest)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        small = np.log1p(np.maximum(x * np.expm1(k * u) + rest * np.expm1(-k * v), -0.5))
+        large = np.logaddexp(log_x + k * u, log_rest - k * v)
+        of_order = np.where(k * u < 0.5, small, large) / k
+    found: Array = np.where(k == 0, x * u - rest * v, of_order)
+    return found
+
+
+def _curve(
+    best: tuple[Array, Array] | None, *, assume: Assumption, pure: float = math.inf
+) -> PiecewiseLinear:
+    lines = _lines(*best) if best else []
+    if pure < _STEEPEST:
+        lines += _written(exp(np.array([pure])), Bounds.of(np.zeros(1)))
+    # Lines of D_a(Q || P) are steep where alpha is small; those of D_a(P || Q) are their mirror images.
+    mirrored = [(b, a, c) for a, b, c in lines]
+    every = mirrored if assume == "one-order" else lines + mirrored
+    return PiecewiseLinear.of_wholes(*zip(*hull(corners(every, up=False)), strict=True))
+
+
+def _lines(orders: Array, bounds: Array) -> list[Line]:
+    """Return the proved line x <= delta + s y of each order, for r and r' where its region ends.
+
+    Divided by t (r^k - r'^k), k = t - 1, with e = (r'/r)^k - 1 and g = r' - 1: delta = [e^(k (d - u)) - (1 +
+    e) (1 - k g)]/(-t e) and s = k r ((r'/r)^t - 1)/(t e); for t = 1, (d + v + g)/(u + v) and (r - r')/(u +
+    v).
+    Where both terms of the difference are near 1, 1 is taken off both.
+    """
+    u, v = _ratios(np.exp(_ends(orders[None], bounds[None], _HALVINGS)[0]))
+    k, both = Bounds.of(orders) - 1, Bounds.of(u) + v
+    e, g = expm1(-k * both), expm1(-v)
+    near = expm1(k * (bounds - Bounds.of(u))) - e + k * g * (1 + e)
+    delta = meet(near, exp(k * (bounds - Bounds.of(u))) - exp(-k * both) * (1 - k * g)) / (-(k + 1) * e)
+    slope = k * exp(u) * expm1(-(k + 1) * both) / ((k + 1) * e)
+    first = orders == 1
+    return _written(
+        where(first, (exp(u) - exp(-v)) / both, slope), where(first, (bounds + v + g) / both, delta)
+    )
+
+
+def _written(slope: Bounds, delta: Bounds) -> list[Line]:
+    """Return lines slope alpha + beta = 1 - delta that say something."""
+    pairs = zip(np.asarray(slope.upper).tolist(), np.asarray(delta.upper).tolist(), strict=True)
+    return [(whole(s), ONE, ONE - whole(d)) for s, d in pairs if s < math.inf and d < 1]

@@ -1,0 +1,153 @@
+"""Objects as plain data that JSON holds: one row of a table a kind of object, and every number exact."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tradeoff.errors import DomainError, TradeOffError, shown
+
+_FRACTION = re.compile(r"-?\d{1,4000}/\d{1,4000}")
+"""No more digits than Python reads."""
+
+_INFINITE = {"inf": math.inf, "-inf": -math.inf}
+
+
+@dataclass(frozen=True)
+class Form:
+    """How objects of one class are written and read.
+
+    Parameters
+    ----------
+    type
+        The class; subclasses have forms of their own.
+    fields
+        What is written of an object, by name.
+    make
+        Takes the fields by name and returns an equal object; it checks them.
+    optional
+        Names that may be left out.
+    """
+
+    type: type
+    fields: Callable[[Any], Mapping[str, Any]]
+    make: Callable[..., Any]
+    names: tuple[str, ...]
+    optional: tuple[str, ...] = ()
+
+
+def attributes(kind: type, make: Callable[..., Any] | None = None, **names: str) -> Form:
+    """Return the form of a class that is made from some of its attributes, ``name="attribute"``."""
+    return Form(
+        kind,
+        lambda found: {name: getattr(found, attribute) for name, attribute in names.items()},
+        make or kind,
+        tuple(names),
+    )
+
+
+@dataclass(frozen=True)
+class Codec:
+    """A table of forms by the name that stands in the data; it writes and reads whatever is made of them.
+
+    Floats are JSON numbers, written so that they read back to the last bit; infinities are the texts "inf"
+    and "-inf", fractions texts such as "1/3", other texts themselves; tables are what a form writes, with
+    its name as "kind".
+    """
+
+    forms: Mapping[str, Form]
+
+    def encode(self, value: Any) -> Any:
+        """Return plain data.
+
+        Raises
+        ------
+        DomainError
+            If it, or a part of it, has no form.
+        """
+        match value:
+            case None | bool() | int() | str():
+                return value
+            case Fraction():
+                return _written(value)
+            case float() | np.floating() | np.integer():
+                return _number(value.item() if isinstance(value, np.generic) else value)
+            case tuple() | list() | np.ndarray():
+                return [self.encode(each) for each in value]
+        for kind, form in self.forms.items():
+            if type(value) is form.type:
+                return {"kind": kind} | {name: self.encode(each) for name, each in form.fields(value).items()}
+        raise DomainError(
+            f"{shown(value)} has no form in a file; of a curve save .lower, which is below it and does"
+        )
+
+    def decode(self, data: Any, where: str = "it") -> Any:
+        """Return what plain data stand for; ``where`` names the place in errors.
+
+        Raises
+        ------
+        DomainError
+            At the first entry that is not allowed: its place, its value, and what is.
+        """
+        match data:
+            case None | bool() | int():
+                return data
+            case float() if math.isfinite(data):
+                return data
+            case str():
+                return _text(data, where)
+            case list():
+                return tuple(self.decode(each, f"{where}[{i}]") for i, each in enumerate(data))
+            case dict():
+                return self._made(data, where)
+        raise DomainError(f"{where} = {shown(data)} is no number, text, array or table that a file may hold")
+
+    def _made(self, data: dict[str, Any], where: str) -> Any:
+        kind = data.get("kind")
+        form = self.forms.get(kind) if isinstance(kind, str) else None
+        if form is None:
+            raise DomainError(f"{where}.kind = {shown(kind)} is none of {', '.join(self.forms)}")
+        found = {name: self.decode(each, f"{where}.{name}") for name, each in data.items() if name != "kind"}
+        for wrong, why in (
+            (found.keys() - form.names, "unknown"),
+            (set(form.names) - found.keys(), "missing"),
+        ):
+            if wrong - set(form.optional):
+                raise DomainError(
+                    f"{where}.{min(wrong - set(form.optional))} is {why}; "
+                    f"a {kind} has {', '.join(form.names) or 'no entries'}"
+                )
+        try:
+            return form.make(**found)
+        except (TradeOffError, TypeError, ValueError, AttributeError) as error:
+            raise DomainError(f"{where}: is no {kind}: {error}") from error
+
+
+def _written(value: Fraction) -> str:
+    try:
+        return f"{value.numerator}/{value.denominator}"
+    except ValueError:  # Python prints no integer of more than 4300 digits
+        raise DomainError("a fraction of thousands of digits has no form in a file; round it first") from None
+
+
+def _number(value: float) -> float | str:
+    if math.isnan(value):
+        raise DomainError("NaN has no form in a file, as it is no answer")
+    return value if math.isfinite(value) else f"{value:g}"
+
+
+def _text(data: str, where: str) -> Any:
+    if data in _INFINITE:
+        return _INFINITE[data]
+    if not _FRACTION.fullmatch(data):
+        return data
+    try:
+        return Fraction(data)
+    except ZeroDivisionError:
+        raise DomainError(f"{where} = {shown(data)} divides by 0") from None

@@ -1,0 +1,210 @@
+"""The form of every curve that a file can hold; formulas are code, and stay out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.parameters import count, number
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.tensor import Tensor, tensor
+from tradeoff.errors import DomainError, shown
+from tradeoff.exchange.codec import Codec, Form, attributes
+from tradeoff.families.bounded_range import BoundedRange
+from tradeoff.families.counts import BinomialCurve, SkellamCurve
+from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.gaussian_mixtures import GaussianMixtures
+from tradeoff.families.identity import Identity
+from tradeoff.families.laplace import Laplace
+from tradeoff.families.location_shift import LocationShift, LogConcaveShift
+from tradeoff.families.pure_dp import PureDP
+from tradeoff.families.total_variation import TotalVariation
+from tradeoff.families.truncated import Truncated
+from tradeoff.intervals.polygon import ONE
+from tradeoff.operators.group import Group
+from tradeoff.operators.inverse import Inverse
+from tradeoff.operators.mixture import Mixture, mixture
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum, maximum, minimum
+from tradeoff.operators.subsample import Subsampled, subsample
+from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
+
+
+def _polygon_fields(f: PiecewiseLinear) -> dict[str, Any]:
+    """Return the vertices, and where they are floats what they are less than 1: the small number is exact."""
+    if f.assumptions:
+        raise DomainError(f"{f!r} rests on assumptions, which no file holds; keep it where it was made")
+    sides = {"alpha": f.alpha.tolist(), "beta": f.beta.tolist()}
+    if f.exact:
+        return sides
+    rest, power = f.complements
+    return sides | {"one_minus_alpha": rest.tolist(), "one_minus_beta": power.tolist()}
+
+
+def _polygon(
+    alpha: Any, beta: Any, one_minus_alpha: Any = None, one_minus_beta: Any = None
+) -> PiecewiseLinear:
+    if one_minus_alpha is None and one_minus_beta is None:
+        return PiecewiseLinear(map(_rational, alpha), map(_rational, beta))
+    sides = [_exactly(v, r) for v, r in ((alpha, one_minus_alpha), (beta, one_minus_beta))]
+    checked = PiecewiseLinear(*sides)  # in fractions, where no violation is forgiven
+    return PiecewiseLinear.of_wholes(
+        *([int(v * ONE) for v in side] for side in zip(*checked.vertices, strict=True))
+    )
+
+
+def _exactly(values: Any, rests: Any) -> list[Fraction]:
+    """Return coordinates from the smaller number of each pair that adds to 1, which must agree."""
+    if rests is None or len(values) != len(rests):
+        raise DomainError("alpha, beta, one_minus_alpha and one_minus_beta must have one length")
+    if any(abs(v + r - 1) > 1e-15 for v, r in zip(values, rests, strict=True)):
+        raise DomainError("alpha + one_minus_alpha and beta + one_minus_beta must be 1")
+    return [_rational(v) if v <= 0.5 else 1 - _rational(r) for v, r in zip(values, rests, strict=True)]
+
+
+def _rational(value: Any) -> Fraction:
+    """Return a number as a fraction; Python would read texts such as "1e999999999" for hours."""
+    if isinstance(value, bool) or not isinstance(value, Fraction | int | float):
+        raise DomainError(f"{shown(value)} is no number")
+    return Fraction(value)
+
+
+def _product(curves: Any, powers: Any) -> TradeOff:
+    pairs = zip(curves, powers, strict=True)
+    return tensor([(operand(curve), count("power", n, 1)) for curve, n in pairs])
+
+
+def _mixture(curves: Any, weights: Any) -> TradeOff:
+    """Return a mixture whose weights are kept to the last bit: they were divided by their sum before."""
+    shares = dict(zip(map(operand, curves), weights, strict=True))
+    if len(shares) < len(curves):
+        raise DomainError("a curve stands twice among those mixed; add its weights")
+    mixture(shares)  # which checks them
+    return Mixture(shares)
+
+
+def _subsampled(curve: Any, rate: Any, flipped: Any) -> TradeOff:
+    if not isinstance(flipped, bool):
+        raise DomainError(f"flipped = {shown(flipped)} is neither true nor false")
+    one_order = subsample(operand(curve), number("rate", rate, 0, 1))
+    return one_order.inverse() if flipped else one_order
+
+
+def _leak(f: TotalVariation) -> dict[str, Any]:
+    kept = f.kept_0 if f.exact else None
+    if kept is None:
+        raise DomainError(f"{f!r} is a product too long for its digits; save its factors, or .lower")
+    return {"kept": kept} if kept != 1 - Fraction(f.delta_0) else {"delta": f.delta_0}
+
+
+def _leaking(delta: Any = None, kept: Any = None) -> TradeOff:
+    return TotalVariation(delta) if kept is None else TotalVariation.keeping(_rational(kept), exact=True)
+
+
+def _laplace_fields(f: Laplace) -> dict[str, Any]:
+    return {"epsilon": f.epsilon_0} | ({} if f.least is None else {"least": f.least})
+
+
+def _laplace(epsilon: Any, least: Any = None) -> Laplace:
+    """Return the curve; ``least`` is the float below a product that was rounded up."""
+    curve = Laplace(epsilon)
+    if least is not None:
+        if least != math.nextafter(curve.epsilon_0, 0.0):
+            raise DomainError(f"least = {shown(least)} is not the float below epsilon")
+        object.__setattr__(curve, "least", least)
+    return curve
+
+
+def _shift_fields(f: LogConcaveShift) -> dict[str, Any]:
+    names, values = zip(*f.arguments, strict=True)
+    return {"law": f.name, "names": names, "values": values, "shift": f.shift}
+
+
+def _shift(law: Any, names: Any, values: Any, shift: Any) -> TradeOff:
+    import scipy.stats
+
+    distribution = getattr(scipy.stats, law, None) if isinstance(law, str) else None
+    if not isinstance(distribution, scipy.stats.rv_continuous):
+        raise DomainError(f"law = {law!r} is no continuous distribution of scipy.stats")
+    return LocationShift(distribution(**dict(zip(names, values, strict=True))), shift)
+
+
+def _mixtures_fields(f: GaussianMixtures) -> dict[str, Any]:
+    means = sorted({*f.null, *f.alternative})
+    null, alternative = ([side.get(mean, 0) for mean in means] for side in (f.null, f.alternative))
+    return {"means": means, "null": null, "alternative": alternative, "sigma": f.sigma}
+
+
+def _mixtures(means: Any, null: Any, alternative: Any, sigma: Any) -> TradeOff:
+    p, q = (dict(zip(means, weights, strict=True)) for weights in (null, alternative))
+    return GaussianMixtures(p, q, sigma)
+
+
+def _of_operands(kind: type, make: Callable[..., TradeOff]) -> Form:
+    """Return the form of an operator on any number of curves."""
+    return Form(
+        kind, lambda f: {"curves": f.operands}, lambda curves: make(*map(operand, curves)), ("curves",)
+    )
+
+
+def _of_one(kind: type, make: Callable[[TradeOff], TradeOff]) -> Form:
+    """Return the form of an operator on one curve."""
+    return Form(kind, lambda f: {"curve": f.operands[0]}, lambda curve: make(operand(curve)), ("curve",))
+
+
+CURVES = Codec(
+    {
+        "identity": attributes(Identity),
+        "gaussian": attributes(Gaussian, mu="mu"),
+        "laplace": Form(Laplace, _laplace_fields, _laplace, ("epsilon", "least"), ("least",)),
+        "pure-dp": attributes(PureDP, epsilon="epsilon_0"),
+        "total-variation": Form(TotalVariation, _leak, _leaking, ("delta", "kept"), ("delta", "kept")),
+        "discrete-gaussian-curve": attributes(DiscreteGaussianCurve, sigma="sigma", shift="shift"),
+        "bounded-range": attributes(BoundedRange, epsilon="epsilon_0"),
+        "skellam-curve": attributes(SkellamCurve, variance="variance", shift="shift"),
+        "binomial-curve": attributes(BinomialCurve, coins="coins", shift="shift"),
+        "truncated": attributes(Truncated, scale="scale", shift="shift", cut="cut", normal="normal"),
+        "gaussian-mixtures": Form(
+            GaussianMixtures, _mixtures_fields, _mixtures, ("means", "null", "alternative", "sigma")
+        ),
+        "discrete-laplace-curve": attributes(DiscreteLaplaceCurve, scale="scale", shift="shift"),
+        "location-shift": Form(LogConcaveShift, _shift_fields, _shift, ("law", "names", "values", "shift")),
+        "piecewise-linear": Form(
+            PiecewiseLinear,
+            _polygon_fields,
+            _polygon,
+            ("alpha", "beta", "one_minus_alpha", "one_minus_beta"),
+            ("one_minus_alpha", "one_minus_beta"),
+        ),
+        "product": Form(
+            Tensor,
+            lambda f: {"curves": list(f.factors), "powers": list(f.factors.values())},
+            _product,
+            ("curves", "powers"),
+        ),
+        "subsampled": Form(
+            Subsampled,
+            lambda f: {"curve": f.operands[0], "rate": f.p, "flipped": f.flipped},
+            _subsampled,
+            ("curve", "rate", "flipped"),
+        ),
+        "mixture": Form(
+            Mixture, lambda f: {"curves": f.operands, "weights": f.weights}, _mixture, ("curves", "weights")
+        ),
+        "minimum": _of_operands(HullOfMinimum, minimum),
+        "maximum": _of_operands(Maximum, maximum),
+        "either-order": _of_one(Envelope, lambda f: f.symmetrise(assume="either-order")),
+        "profile-symmetrised": _of_one(ProfileSymmetrised, lambda f: f.symmetrise(assume="profile")),
+        "inverse": _of_one(Inverse, lambda f: f.inverse()),
+        "group": Form(
+            Group,
+            lambda f: {"curve": f.operands[0], "k": f.k},
+            lambda curve, k: operand(curve).group(k),
+            ("curve", "k"),
+        ),
+    }
+)
+"""Curves by the name they have in a file."""

@@ -1,0 +1,127 @@
+"""Pairs of laws of SciPy, continuous or discrete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from tradeoff.curves.contract import TradeOff
+from tradeoff.errors import DomainError, SizeError, shown
+from tradeoff.families.densities import checked, monotone
+from tradeoff.families.frozen import Frozen, looked_at
+from tradeoff.families.identity import Identity
+from tradeoff.families.line_pair import LinePair
+from tradeoff.families.location_shift import LocationShift, is_known
+from tradeoff.families.masses import from_masses
+from tradeoff.loss.breaks import law_of
+
+_TAIL = 1e-300
+"""Mass of the outcomes of a discrete law that are left out, as if they gave the other law away."""
+
+_MOST = 100_000
+"""Outcomes of a discrete law that are listed."""
+
+
+def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOff:
+    """Trade-off function T(P, Q) of two frozen distributions of ``scipy.stats``.
+
+    Parameters
+    ----------
+    p, q
+        Frozen distributions, both continuous or both discrete.
+    breaks
+        Points between which log(q/p) is monotone, for continuous laws; default: found.
+
+    Returns
+    -------
+    TradeOff
+        A closed form where the pair is a known one, else a curve with ``assumptions``: that SciPy's functions
+        are right to 1e-12, and that log(q/p) turns only where it was seen to. Discrete laws on finitely many
+        outcomes are curves in fractions, of SciPy's masses; of infinitely many, all but 1e-300 of each law is
+        listed, and what is left out counts as telling the laws apart.
+
+    Raises
+    ------
+    DomainError
+        If p or q is no frozen distribution, they are not of one kind, or log(q/p) turns between given breaks.
+    SizeError
+        If discrete laws have more than 100 000 outcomes.
+
+    Examples
+    --------
+    >>> from scipy.stats import binom, norm
+    >>> from_scipy(norm(0, 2), norm(1, 2))
+    G_{0.5}
+    >>> f = from_scipy(norm(), norm(scale=2))
+    >>> f
+    T(norm, norm(scale=2)) (one order) (assumes 3 things: see .assumptions)
+    >>> round(from_scipy(binom(10, 0.5), binom(10, 0.6)).delta(0.5), 6)
+    0.098907
+    """
+    discrete = [hasattr(law, "pmf") and hasattr(law, "dist") for law in (p, q)]
+    if any(discrete):
+        if not all(discrete):
+            raise DomainError(
+                f"p = {shown(p)} and q = {shown(q)} are not both discrete: one outcome tells them apart, "
+                "and their curve is TotalVariation(1)"
+            )
+        return _discrete(p, q)
+    first, second = Frozen(p, "p"), Frozen(q, "q")
+    places = None if breaks is None else checked("breaks", breaks)
+    known = _known(first, second) if breaks is None else None
+    if known is not None:
+        return known
+    points = looked_at(first, second)
+    found = law_of(first, second, points, (*first.support, *second.support), places)
+    assumptions = dict.fromkeys((first.trust, second.trust, monotone(found, breaks)))
+    key = first.key, second.key, found.breaks
+    return LinePair(found.law, f"T({first}, {second})", key, tuple(assumptions))
+
+
+def _known(p: Frozen, q: Frozen) -> TradeOff | None:
+    """Return the curve of equal laws, or of a shift that is known in closed form or in analysis."""
+    if p.key == q.key:
+        return Identity()
+    start, stop = (dict(law.arguments) for law in (p, q))
+    shift = stop.pop("loc") - start.pop("loc")
+    exact = Fraction(shift) == Fraction(dict(q.arguments)["loc"]) - Fraction(dict(p.arguments)["loc"])
+    if (p.name, start) != (q.name, stop) or not exact or not is_known(p.name):
+        return None
+    return LocationShift(p.distribution, shift)
+
+
+def _discrete(p: Any, q: Any) -> TradeOff:
+    """Return the curve of two laws on the integers, of SciPy's masses."""
+    with np.errstate(all="ignore"):
+        spans = [_span(law) for law in (p, q)]
+        low, high = min(low for low, _ in spans), max(high for _, high in spans)
+        if not high - low < _MOST:
+            raise SizeError(
+                f"p and q have outcomes from {low} to {high}, more than the {_MOST} that are listed; "
+                "merge those in the tails, and give masses to from_masses"
+            )
+        outcomes = np.arange(low, high + 1)
+        first, second = (_listed(law, outcomes) for law in (p, q))
+    return from_masses(first, second).assuming("SciPy's pmf, divided by its sum, is that of the laws.")
+
+
+def _span(law: Any) -> tuple[int, int]:
+    """Return integers outside which a law has next to no mass, as far as they are looked for."""
+    middle, (low, high) = int(law.median()), law.support()
+    last = _least(lambda k: middle + k >= high or max(law.sf(middle + k), law.pmf(middle + k)) <= _TAIL)
+    first = _least(lambda k: middle - k <= low or max(law.cdf(middle - k), law.pmf(middle - k)) <= _TAIL)
+    return int(max(middle - first, low)), int(min(middle + last, high))
+
+
+def _least(holds: Callable[[int], bool]) -> int:
+    """Return a power of two at which a statement holds, or one that is too large."""
+    return next((2**k for k in range(_MOST.bit_length()) if holds(2**k)), 2 * _MOST)
+
+
+def _listed(law: Any, outcomes: Any) -> dict[Any, float]:
+    """Return the masses of the outcomes, and of what lies outside as an outcome of this law alone."""
+    masses = dict(zip(outcomes.tolist(), law.pmf(outcomes).tolist(), strict=True))
+    return {**masses, ("outside", id(law)): float(law.cdf(outcomes[0] - 1) + law.sf(outcomes[-1]))}

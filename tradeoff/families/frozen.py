@@ -1,0 +1,106 @@
+"""Frozen distributions of SciPy, as the two sides of a pair."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tradeoff.errors import DomainError, shown
+from tradeoff.intervals.rounding import Array
+from tradeoff.loss.line import REACH, TRUST
+
+_LEAST_TAIL = 1e-290
+"""Tails are followed down to here; below, SciPy's quantiles lose their digits to subnormal numbers."""
+
+_QUANTILES = 600
+"""Quantiles of each tail at which a law is looked at: about two for each power of ten."""
+
+Arguments = tuple[tuple[str, float], ...]
+"""Parameters by name, location and scale among them."""
+
+
+class Frozen:
+    """A frozen continuous distribution of ``scipy.stats``, with its name and its arguments."""
+
+    def __init__(self, distribution: Any, name: str = "distribution") -> None:
+        self.distribution = distribution
+        self.name, self.arguments = identify(distribution, name)
+        self.logpdf, self.cdf, self.sf = distribution.logpdf, distribution.cdf, distribution.sf
+
+    @cached_property
+    def support(self) -> tuple[float, float]:
+        """Ends of the support."""
+        low, high = self.distribution.support()
+        return float(low), float(high)
+
+    @cached_property
+    def points(self) -> Array:
+        """Points that are dense wherever the law has mass, and reach to where it has next to none."""
+        tail = np.geomspace(_LEAST_TAIL, 0.5, _QUANTILES)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of quantiles that SciPy does not find, which are left out
+            left, right = (
+                np.asarray(quantile(tail), dtype=float)
+                for quantile in (self.distribution.ppf, self.distribution.isf)
+            )
+        found = np.concatenate([left, right])
+        found = np.clip(found[np.isfinite(found)], -REACH, REACH)
+        low, high = (float(x) for x in np.quantile(found, [0.25, 0.75]))
+        return np.unique(np.concatenate([found, np.linspace(low, high, _QUANTILES)]))
+
+    @property
+    def trust(self) -> str:
+        """What is assumed of SciPy."""
+        return f"SciPy knows cdf and sf of {self} to a share of {TRUST:g}, and logpdf to {TRUST:g}."
+
+    @property
+    def key(self) -> tuple[str, Arguments]:
+        """Name and arguments."""
+        return self.name, self.arguments
+
+    def shifted(self, shift: float) -> Frozen:
+        """Return the law of X + shift for X at location 0."""
+        values = {**dict(self.arguments), "loc": shift}
+        return Frozen(self.distribution.dist(**values))
+
+    def __str__(self) -> str:
+        plain = {"loc": 0.0, "scale": 1.0}
+        told = ", ".join(f"{name}={value:.6g}" for name, value in self.arguments if value != plain.get(name))
+        return f"{self.name}{f'({told})' if told else ''}"
+
+
+def looked_at(p: Frozen, q: Frozen) -> Array:
+    """Return the points of both laws; of a tail that both have, up to where the first density underflows."""
+    x = np.union1d(p.points, q.points)
+    with np.errstate(all="ignore"):
+        seen = np.flatnonzero((p.logpdf(x) > -np.inf) & (q.logpdf(x) > -np.inf))
+    if len(seen) == 0:
+        return x
+    first = seen[0] if p.support[0] == q.support[0] == -np.inf else 0
+    last = seen[-1] if p.support[1] == q.support[1] == np.inf else len(x)
+    return np.asarray(x[first : last + 1])
+
+
+def identify(distribution: Any, role: str = "distribution") -> tuple[str, Arguments]:
+    """Return the name of a frozen SciPy distribution and its arguments, defaults included."""
+    if not (hasattr(distribution, "dist") and hasattr(distribution, "logpdf")):
+        raise DomainError(
+            f"{role} = {shown(distribution)} is not a frozen continuous distribution of "
+            "scipy.stats, such as norm(scale=2)"
+        )
+    generator = distribution.dist
+    shapes = [name.strip() for name in (generator.shapes or "").split(",") if name.strip()]
+    values = {"loc": 0.0, "scale": 1.0}
+    values.update(zip([*shapes, "loc", "scale"], distribution.args, strict=False))
+    values.update(distribution.kwds)
+    try:
+        found = {name: float(value) for name, value in values.items()}
+    except TypeError as error:
+        raise DomainError(f"{generator.name}: parameters must be single numbers, not arrays") from error
+    if not (np.isfinite(found["loc"]) and 0 < found["scale"] < np.inf):
+        given = f"loc = {found['loc']}, scale = {found['scale']}"
+        raise DomainError(f"{generator.name}: {given} is outside the reals and (0, inf)")
+    return generator.name, tuple(sorted(found.items()))

@@ -1,0 +1,170 @@
+"""Pairs of Gaussian mixtures: what a normal noise makes of a query whose answer is random under both laws."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.law_curve import LawCurve
+from tradeoff.curves.parameters import Number, number
+from tradeoff.errors import DomainError, KindError, shown
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.identity import Identity
+from tradeoff.intervals.bounds import Pair
+from tradeoff.intervals.functions import rational
+from tradeoff.intervals.rounding import Array
+from tradeoff.loss.gaussian_mixtures import MixtureLaw
+from tradeoff.loss.normal_mixtures import MixturePair
+from tradeoff.loss.thresholds import Thresholds
+
+Weights = Mapping[Any, Number]
+
+_WIDEST = Fraction(10**6)
+"""Most standard deviations between two means: farther, neither law has mass where the other is."""
+
+_UNNORMALISED = Fraction(1, 10**12)
+"""What the rounding of weights may leave of their sum less 1; they are divided by it, exactly."""
+
+
+class GaussianMixtures(LawCurve):
+    """Testing sum p_i N(a_i, sigma^2) against sum q_i N(b_i, sigma^2), on the line.
+
+    Parameters
+    ----------
+    null, alternative
+        Probability of every mean under P and under Q, ``{mean: weight}``: numbers, or fractions. Weights must
+        add to 1 within 1e-12, and are divided by their sum exactly; means of weight 0 are left out.
+    sigma
+        Common standard deviation, in (0, inf], in the unit of the means.
+
+    Returns
+    -------
+    TradeOff
+        The curve T(P, Q) of one order; the inverse is the pair exchanged. One mean on each side is a
+        ``Gaussian``, equal mixtures are the ``Identity``.
+
+    Raises
+    ------
+    DomainError
+        If a weight, a mean or sigma is outside its domain, or means lie more than 10^6 sigma apart.
+    KindError
+        If ``null`` or ``alternative`` is no mapping.
+
+    Notes
+    -----
+    Where q_i/p_i is monotone in the mean, so is the likelihood ratio (Karlin, Total Positivity, 1968), and
+    single questions are answered by quadrature of the tails; else the contour alone answers.
+
+    Examples
+    --------
+    >>> from tradeoff import GaussianMixtures
+    >>> step = GaussianMixtures(null={0: 0.99, -1: 0.01}, alternative={0: 0.99, 1: 0.01}, sigma=2)
+    >>> step.symmetric, round((step**100_000).epsilon(1e-6), 8)
+    (True, 19.51387046)
+    """
+
+    def __new__(cls, null: Weights, alternative: Weights, sigma: Number = 1.0) -> TradeOff:  # type: ignore[misc]  # the simplest curve of the pair, which may be of another family
+        """Return the simplest curve."""
+        scale = number("sigma", sigma, 0, open_low=True)
+        p, q = _checked("null", null), _checked("alternative", alternative)
+        if p == q or scale == math.inf:
+            return Identity()
+        exact = Fraction(sigma) if isinstance(sigma, Fraction) else Fraction(scale)
+        means = {*p, *q}
+        if max(means) - min(means) > _WIDEST * exact:
+            far = f"sigma = {shown(sigma)} and means from {float(min(means)):g} to {float(max(means)):g}"
+            raise DomainError(f"{far} are more than 10^6 standard deviations apart; give a larger sigma")
+        if len(p) == len(q) == 1:
+            return Gaussian(float(rational((max(means) - min(means)) / exact).upper))
+        made = super().__new__(cls)
+        made.null, made.alternative, made.sigma = p, q, exact
+        return made
+
+    null: dict[Fraction, Fraction]
+    alternative: dict[Fraction, Fraction]
+    sigma: Fraction
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return GaussianMixtures, (self.null, self.alternative, self.sigma)
+
+    @cached_property
+    def _pair(self) -> MixturePair:
+        return MixturePair.of(self.null, self.alternative, self.sigma)
+
+    @cached_property
+    def _law(self) -> MixtureLaw:
+        return MixtureLaw(self._pair)
+
+    def loss_law(self) -> MixtureLaw:
+        return self._law
+
+    @cached_property
+    def _tests(self) -> Thresholds | None:
+        pair = self._pair
+        return Thresholds(pair) if pair.monotone else None
+
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
+        return self._tests.beta(alpha) if self._tests else super().beta_bounds(alpha, tol)
+
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
+        return self._tests.delta(epsilon) if self._tests else super().delta_bounds(epsilon, tol)
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        return self._tests.epsilon(delta) if self._tests else super().epsilon_bounds(delta, tol)
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether some reflection of the line exchanges the mixtures."""
+        turn = min(self.null) + max(self.alternative)
+        return self.alternative == {turn - a: p for a, p in self.null.items()}
+
+    @property
+    def sup_loss(self) -> float:
+        return self._pair.limits[1]
+
+    def inverse(self) -> TradeOff:
+        """Inverse T(Q, P): the pair exchanged."""
+        return self if self.symmetric else GaussianMixtures(self.alternative, self.null, self.sigma)
+
+    def _key(self) -> tuple[Any, ...]:
+        return frozenset(self.null.items()), frozenset(self.alternative.items()), self.sigma
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, GaussianMixtures) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        p, q = (
+            {float(a): float(w) for a, w in sorted(side.items())} for side in (self.null, self.alternative)
+        )
+        return f"GaussianMixtures({_written(p)}, {_written(q)}, sigma={float(self.sigma):.6g})"
+
+
+def _written(side: Mapping[float, float]) -> str:
+    return "{" + ", ".join(f"{a:.6g}: {w:.6g}" for a, w in side.items()) + "}"
+
+
+def _checked(name: str, given: Weights) -> dict[Fraction, Fraction]:
+    """Return exact means and weights that add to 1."""
+    if not isinstance(given, Mapping):
+        raise KindError(f"{name} = {shown(given)} is no mapping; write {{mean: weight}}")
+    weights: dict[Fraction, Fraction] = {}
+    for mean, weight in given.items():
+        at, held = (_exact(f"mean of {name}", mean, -math.inf), _exact(f"weight of {name}", weight, 0.0, 2.0))
+        weights[at] = weights.get(at, Fraction(0)) + held
+    total = sum(weights.values(), Fraction(0))
+    if abs(total - 1) > _UNNORMALISED:
+        raise DomainError(f"the weights of {name} add to {float(total)!r}, not to 1")
+    return {a: w / total for a, w in weights.items() if w > 0}
+
+
+def _exact(name: str, value: Any, low: float, high: float = math.inf) -> Fraction:
+    """Return a number as a fraction: itself, or that of its float."""
+    near = number(name, value, low, high, open_low=low == -math.inf, open_high=high == math.inf)
+    return Fraction(value) if isinstance(value, Fraction | int) else Fraction(near)

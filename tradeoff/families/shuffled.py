@@ -1,0 +1,73 @@
+"""Shuffled answers of local randomisers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tradeoff.curves.law_curve import LawCurve
+from tradeoff.curves.parameters import count, real
+from tradeoff.families.pure_dp import PureDP
+from tradeoff.intervals.bounds import Pair
+from tradeoff.intervals.rounding import Array
+from tradeoff.loss.discrete import AtomicLaw
+from tradeoff.loss.shuffled import shuffled_law
+
+MOST_RECORDS = 10**9
+"""Most records: beyond, the standard deviations of their counts take more numbers than are listed."""
+
+
+@dataclass(frozen=True, repr=False, eq=True)
+class ShuffledCurve(LawCurve):
+    """One record changed among ``records`` whose epsilon-DP answers are shuffled: the pair of clones.
+
+    Parameters
+    ----------
+    epsilon
+        Loss of each answer in nats, in (0, 700].
+    records
+        Number of answers, from 1 to 10^9.
+
+    Notes
+    -----
+    A dominating pair of finitely many atoms (Feldman, McMillan, Talwar, Hiding Among the Clones, 2021). Where
+    these are too many they are gathered on the safe side: see ``tradeoff.loss.shuffled``.
+
+    Examples
+    --------
+    >>> from tradeoff.families.shuffled import ShuffledCurve
+    >>> round(ShuffledCurve(1.0, 1000).epsilon(1e-6), 4)
+    0.1824
+    """
+
+    epsilon_0: float
+    records: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon_0", real("epsilon_0", self.epsilon_0, 0, 700, open_low=True))
+        object.__setattr__(self, "records", count("records", self.records, 1, MOST_RECORDS))
+
+    @property
+    def symmetric(self) -> bool:
+        return True
+
+    @property
+    def sup_loss(self) -> float:
+        return self.loss_law().enclosure[1]
+
+    @property
+    def least_sup_loss(self) -> float:
+        law = self.loss_law()
+        return float(law.loss[-1] - law.loss_error[-1])
+
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
+        low, high = super().delta_bounds(epsilon, tol)
+        alone = PureDP(self.epsilon_0).bounds.delta(epsilon).upper  # shuffling is post-processing
+        return np.minimum(low, alone), np.minimum(high, alone)
+
+    def loss_law(self) -> AtomicLaw:
+        return shuffled_law(self.epsilon_0, self.records)
+
+    def __repr__(self) -> str:
+        return f"shuffled(f_{{{self.epsilon_0:.6g},0}}, {self.records})"

@@ -1,0 +1,115 @@
+"""Curves, plans and answers in JSON files, every number exact."""
+
+from __future__ import annotations
+
+from inspect import Parameter, signature
+from pathlib import Path
+from typing import Any
+
+from tradeoff.errors import DomainError
+from tradeoff.exchange import CURVES, Codec, Form, attributes, document
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.mechanisms import KINDS, Mechanism, Plan
+from tradeoff.report.answers import ASKED, Answer, Answers
+from tradeoff.report.saving import write_text
+from tradeoff.spec import QUESTIONS, PlanFile
+
+_LARGEST = 2**28
+"""Most letters that are read, so that an endless file is refused."""
+
+
+def _plan(mechanisms: Any, counts: Any, adjacency: Any) -> Plan:
+    return Plan(dict(zip(mechanisms, counts, strict=True)), adjacency)
+
+
+def _mechanism(kind: type[Mechanism]) -> Form:
+    """Return the form of a mechanism: its parameters by name, those left out left out."""
+    known = signature(kind).parameters
+    optional = tuple(name for name, each in known.items() if each.default is not Parameter.empty)
+    return Form(kind, kind.parameters, kind, tuple(known), optional)
+
+
+CODEC = Codec(
+    {
+        **CURVES.forms,
+        **{f"mechanism/{name}": _mechanism(kind) for name, kind in KINDS.items()},
+        "bounds": attributes(Bounds, lower="lower", upper="upper"),
+        "plan": Form(
+            Plan,
+            lambda plan: {
+                "mechanisms": list(plan.mechanisms),
+                "counts": list(plan.mechanisms.values()),
+                "adjacency": plan.adjacency,
+            },
+            _plan,
+            ("mechanisms", "counts", "adjacency"),
+        ),
+        "plan-file": attributes(PlanFile, None, **{name: name for name in ("title", "plan", *QUESTIONS)}),
+        "answer": attributes(Answer, asked="asked", lower="lower", upper="upper"),
+        "answers": attributes(Answers, None, **{name: name for name in ASKED}),
+    }
+)
+"""Everything that a file holds, by the name it has there."""
+
+
+def save(thing: Any, path: str | Path) -> None:
+    """Write a curve, a plan, a plan file with its questions, answers or bounds as JSON: whole, or not at all.
+
+    Parameters
+    ----------
+    thing
+        What to write; lists of them, too.
+    path
+        Where to; an existing file is replaced.
+
+    Raises
+    ------
+    DomainError
+        If it has no form in a file (formulas are code, and have none), or the file cannot be written.
+
+    Notes
+    -----
+    Every float reads back to its last bit, fractions are texts such as "1/3", infinities "inf" and "-inf".
+    A table is one object, with its "kind" and its entries; the outermost holds the "schema" number, 1.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, tradeoff as to
+    >>> steps = to.subsample(to.Gaussian(1 / 1.1), 0.004) ** 14062
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     to.save(steps, pathlib.Path(folder) / "steps.json")
+    ...     to.load(pathlib.Path(folder) / "steps.json") == steps
+    True
+    """
+    write_text(document.written(CODEC, thing, indent=1) + "\n", path)
+
+
+def load(path: str | Path) -> Any:
+    """Read what ``save`` wrote.
+
+    Parameters
+    ----------
+    path
+        A JSON file.
+
+    Returns
+    -------
+    TradeOff, Plan, PlanFile, Answers, Answer, Bounds or tuple
+        An object equal to the one that was saved; a list comes back as a tuple.
+
+    Raises
+    ------
+    DomainError
+        If the file cannot be read, has another schema, or an entry is not allowed: its place, value, and
+        what is.
+    """
+    try:
+        with Path(path).open(encoding="utf-8") as file:
+            content = file.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise DomainError(f"holds more than {_LARGEST} letters, which is no curve")
+        return document.read(CODEC, content)
+    except OSError as error:
+        raise DomainError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except ValueError as error:  # errors of JSON and of text, and our own
+        raise DomainError(f"{path}: {error}") from error

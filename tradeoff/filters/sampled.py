@@ -1,0 +1,98 @@
+"""A filter for Poisson-sampled steps: they tick a clock, and what the clock shows is composed exactly."""
+
+from __future__ import annotations
+
+import math
+
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import count
+from tradeoff.errors import KindError
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.identity import Identity
+from tradeoff.filters.base import AdditiveFilter
+from tradeoff.mechanisms.plan import Plan
+from tradeoff.mechanisms.subsampled import SubsampledGaussian
+from tradeoff.operators.subsample import Subsampled
+
+_MOST = 10**9
+"""Rounds a budget may have: whole numbers far below where the slack of a sum lets one more pass."""
+
+
+class SampledFilter(AdditiveFilter):
+    """Grant steps of DP-SGD, at most so many: the whole is what as many steps fixed in advance are, exactly.
+
+    Parameters
+    ----------
+    noise_multiplier, sample_rate
+        Of the step that takes one unit, as in ``mechanisms.SubsampledGaussian``: no later step may have less
+        noise or sample more often.
+    rounds
+        Budget, a whole number from 0 to 1e9; ``spent``, ``remaining`` and ``budget`` count rounds.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    A step is a ``SubsampledGaussian`` or a plan of them, or their curve with the record absent under the null
+    hypothesis; it is charged how often it runs. Each has a curve at or above f, that of the unit, in the same
+    order of the pair, as p G_mu + (1 - p) Id falls with p and with mu. Whatever rule chooses them, the whole
+    is at or above f^n: by induction what follows the first step is at or above f^(n-1) for each of its
+    outputs, and the product is tight for that (Dong, Roth, Su 2022, Theorem 3.2). The other order of the pair
+    has the inverse curves, so that the envelope is taken once, at the end. Nothing is lost for stopping
+    early, by any rule, and nothing to a conversion.
+
+    Examples
+    --------
+    >>> from tradeoff.filters import SampledFilter
+    >>> from tradeoff.mechanisms import SubsampledGaussian
+    >>> step = SubsampledGaussian(noise_multiplier=1.0, sample_rate=0.01)
+    >>> budget = SampledFilter(1.0, 0.01, rounds=1000)
+    >>> for _ in range(10):
+    ...     budget.spend(step)
+    >>> budget.remaining, round(budget.guarantee().epsilon(1e-5), 4)
+    (990.0, 1.8282)
+    """
+
+    kind = "sampled"
+
+    def __init__(self, noise_multiplier: float, sample_rate: float, rounds: int) -> None:
+        self.unit = SubsampledGaussian(noise_multiplier, sample_rate)
+        self.noise_multiplier, self.sample_rate = self.unit.noise_multiplier, self.unit.sample_rate
+        self.rounds = count("rounds", rounds, 0, _MOST)
+        super().__init__(float(self.rounds))
+
+    def _asked(self, curve: TradeOff) -> tuple[float]:
+        return (float(sum(n * self._charged(factor) for factor, n in curve.factors.items())),)
+
+    def _charged(self, curve: TradeOff) -> int:
+        """Return 1 for a curve at or above that of the unit, 0 for one that tells nothing."""
+        mu, rate = _parameters(self.unit.curve())
+        found = _parameters(curve)
+        if 0 in found:
+            return 0
+        if found[0] > mu or found[1] > rate:
+            raise KindError(
+                f"{curve!r} is no step of at least noise_multiplier = {self.noise_multiplier!r} and at most "
+                f"sample_rate = {self.sample_rate!r}, with the record absent under the null hypothesis: "
+                "spend mechanisms.SubsampledGaussian within them, or what else there is in another filter"
+            )
+        return 1
+
+    def guarantee(self) -> TradeOff:
+        """Curve of the whole interaction: the envelope of f^n and its inverse, composed exactly."""
+        return Plan({self.unit: self.rounds}).guarantee()
+
+
+def _parameters(curve: TradeOff) -> tuple[float, float]:
+    """Return mu and the rate of p G_mu + (1 - p) Id, infinite for any other curve."""
+    match curve:
+        case Identity():
+            return 0.0, 0.0
+        case Gaussian(mu=mu):
+            return float(mu), 1.0
+        case Subsampled(flipped=False, p=p, operands=(Gaussian(mu=mu),)):
+            return float(mu), float(p)
+    return math.inf, math.inf

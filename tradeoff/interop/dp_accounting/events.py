@@ -1,0 +1,175 @@
+"""Events of dp_accounting: each becomes mechanisms of a plan; a curve becomes a Gaussian and a failure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from importlib import import_module
+from typing import Any, get_args
+
+from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.parameters import count, number
+from tradeoff.errors import MissingExtraError, PlanError, shown
+from tradeoff.interop.dp_accounting.rules import RULES, Concentrated, Reader, Relation, concentrated
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.mechanisms import Adjacency, Mechanism, Plan
+
+RELATIONS: tuple[Relation, ...] = get_args(Relation)
+"""Neighbouring relations by the names that dp_accounting has for them."""
+
+_DEEPEST = 50
+"""Samplings inside one another that are read: each is a level of recursion, and none was seen beyond two."""
+
+
+def from_event(event: Any, neighboring_relation: Any = None) -> Plan:
+    """Plan that an event of dp_accounting describes.
+
+    Parameters
+    ----------
+    event
+        A ``DpEvent``, or what its ``to_named_tuple`` returns; compositions may be nested. dp_accounting need
+        not be installed; events of jax_privacy and tensorflow_privacy are the same classes.
+    neighboring_relation
+        A ``NeighboringRelation`` or its name; default ADD_OR_REMOVE_ONE. REPLACE_SPECIAL (a record becomes
+        zero) has the pairs of add/remove for every event that is a sum. Under REPLACE_ONE the noise of
+        Gaussian and Laplace events, which is stated per record, counts twice: a sum moves by up to 2 C.
+
+    Returns
+    -------
+    Plan
+        ``.guarantee()`` is its curve.
+
+    Raises
+    ------
+    PlanError
+        If a part cannot be accounted for, or not under this relation; its name is in the sentence.
+    DomainError
+        If a parameter is out of range.
+
+    Examples
+    --------
+    >>> from collections import namedtuple
+    >>> Gaussian = namedtuple("GaussianDpEvent", "noise_multiplier")
+    >>> Repeated = namedtuple("SelfComposedDpEvent", "event count")
+    >>> from_event(Repeated(Gaussian(4.0), 16)).guarantee()
+    G_{1}
+    >>> from_event(Repeated(Gaussian(4.0), 16), "REPLACE_ONE").guarantee()
+    G_{2}
+    """
+    return _plan(event, _relation(neighboring_relation), _DEEPEST)
+
+
+def _plan(event: Any, relation: Relation, levels: int) -> Plan:
+    if levels == 0:
+        raise PlanError(f"the event nests more than {_DEEPEST} samplings, deeper than any that is read")
+    reader = Reader(relation, lambda inner: _plan(inner, relation, levels - 1))
+    adjacency: Adjacency = "replace-one" if relation == "REPLACE_ONE" else "add-remove"
+    return Plan(_joined(_parts(event, reader)), adjacency)
+
+
+def _parts(event: Any, reader: Reader) -> Counter[Mechanism | Concentrated]:
+    """Count what an event is made of; compositions are walked without recursion, however deep."""
+    found: Counter[Mechanism | Concentrated] = Counter()
+    pending = [(event, 1)]
+    while pending:
+        each, n = pending.pop()
+        name = _kind(each)
+        if name == "SelfComposedDpEvent":
+            inner, times = _fields(each, "event", "count")
+            pending.append((inner, n * count("count", times)))
+        elif name == "ComposedDpEvent":
+            pending.extend((part, n) for part in reversed(_fields(each, "events")[0]))
+        else:
+            parameters, rule = _rule(name, each)
+            part = rule(reader, *_fields(each, *parameters))
+            if part is not None and n:
+                found[part] += n
+    return found
+
+
+def _rule(name: str, event: Any) -> Any:
+    if name not in RULES:
+        raise PlanError(
+            f"{shown(event)} is no event that can be accounted for; known are ComposedDpEvent, "
+            f"SelfComposedDpEvent, {', '.join(RULES)}"
+        )
+    return RULES[name]
+
+
+def _joined(parts: Counter[Mechanism | Concentrated]) -> dict[Mechanism, int]:
+    """Sum what is known by concentrated privacy alone: rho and xi add, which beats composing their curves."""
+    plain = {part: n for part, n in parts.items() if isinstance(part, Mechanism)}
+    sums = [(part, n) for part, n in parts.items() if isinstance(part, Concentrated)]
+    return plain | ({concentrated(sums): 1} if sums else {})
+
+
+def _relation(value: Any) -> Relation:
+    """Return the name of a neighbouring relation, given as that name or as dp_accounting's enumeration."""
+    name = "ADD_OR_REMOVE_ONE" if value is None else getattr(value, "name", value)
+    if not isinstance(name, str) or name not in RELATIONS:
+        raise PlanError(f"neighboring_relation = {shown(value)} is none of {', '.join(RELATIONS)}")
+    return name
+
+
+def _kind(event: Any) -> str:
+    """Return the name of an event's class, also where a named tuple stands for it."""
+    name = getattr(event, "class_name", type(event).__name__)
+    return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
+
+
+def _fields(event: Any, *names: str) -> list[Any]:
+    try:
+        return [getattr(event, name) for name in names]
+    except AttributeError as error:
+        raise PlanError(
+            f"{shown(event)} lacks fields of a {_kind(event)}, which has {', '.join(names)}"
+        ) from error
+
+
+def to_event(curve: TradeOff, *, failure: float) -> Any:
+    """Event at or below a curve that every accountant of dp_accounting can compose: a Gaussian and a failure.
+
+    Parameters
+    ----------
+    curve
+        A curve of either order.
+    failure
+        Probability in [0, 1] that the Gaussian leaves out; 0 gives the Gaussian alone.
+
+    Returns
+    -------
+    DpEvent
+        ``GaussianDpEvent(1/mu)``, mu = ``curve.gdp(failure).mu``, with the noise rounded down; composed with
+        ``EpsilonDeltaDpEvent(0, failure)`` where failure > 0. ``NonPrivateDpEvent`` where mu is infinite.
+        Read it under ADD_OR_REMOVE_ONE: accountants that double Gaussians under REPLACE_ONE only lose.
+
+    Raises
+    ------
+    MissingExtraError
+        If dp_accounting is not installed, or has no ``EpsilonDeltaDpEvent`` (0.6 has none).
+
+    Notes
+    -----
+    f >= G_mu (x) f_{0,failure} at every alpha; both factors are symmetric, so the event covers both orders.
+    """
+    f, left_out, events = operand(curve), number("failure", failure, 0, 1), _events()
+    if left_out and not hasattr(events, "EpsilonDeltaDpEvent"):
+        raise MissingExtraError(
+            "this dp_accounting has no EpsilonDeltaDpEvent to hold a failure; "
+            "take failure=0, or a release above 0.6"
+        )
+    mu = f.gdp(left_out).mu
+    if mu == float("inf"):
+        return events.NonPrivateDpEvent()
+    gaussian = events.GaussianDpEvent(float((1 / Bounds.of(mu)).lower)) if mu else events.NoOpDpEvent()
+    if not left_out:
+        return gaussian
+    return events.ComposedDpEvent([gaussian, events.EpsilonDeltaDpEvent(0.0, left_out)])
+
+
+def _events() -> Any:
+    try:
+        return import_module("dp_accounting.dp_event")
+    except ImportError as error:
+        raise MissingExtraError(
+            "an event is an object of dp_accounting, which is not installed: pip install dp-accounting"
+        ) from error

@@ -1,0 +1,233 @@
+"""Privacy loss distributions of dp_accounting: read as the discrete laws they are, written above truth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from importlib import import_module
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.parameters import number
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.errors import DomainError, MissingExtraError, shown
+from tradeoff.intervals.bounds import Bounds, held
+from tradeoff.intervals.functions import clip, exp, expm1, log_quotient, rational
+from tradeoff.intervals.functions import maximum as maximum_of
+from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, settled, whole
+from tradeoff.intervals.rounding import Array, up
+
+_MOST = 2**22
+"""Most points of a grid: 32 MB of floats, which dp_accounting still convolves."""
+
+_FARTHEST = 690.0
+"""Loss whose e^l is still a float; what lies beyond is moved up to it, or to infinity."""
+
+_MARGIN = 2**13
+"""Units of 2^-53 by which every mass is raised, 1e-12 of it: what sums of floats in dp_accounting lose."""
+
+
+class Orders(NamedTuple):
+    """The two orders of a privacy loss distribution, each read by itself.
+
+    A pessimistic distribution is discretised in each order, so that the curve of one is not quite the
+    inverse of the other's, and both are at or below the truth.
+
+    Parameters
+    ----------
+    remove
+        T(P, Q) with the record absent under P, at or below the truth.
+    add
+        The same with the record present under P.
+    """
+
+    remove: PiecewiseLinear
+    add: PiecewiseLinear
+
+    def curve(self) -> PiecewiseLinear:
+        """Curve of the order "remove" that both prove: max of ``remove`` and ``~add``, rounded down."""
+        lines = [*_edges(self.remove), *((b, a, c) for a, b, c in _edges(self.add))]
+        return _through(corners(lines, up=False))
+
+    def guarantee(self) -> PiecewiseLinear:
+        """Curve valid for every ordered pair: the either-order envelope of ``curve()``."""
+        points = _points(self.curve())
+        return _through([*points, *((y, x) for x, y in points)])
+
+
+def _through(points: Iterable[Point]) -> PiecewiseLinear:
+    return PiecewiseLinear.of_wholes(*zip(*hull(points), strict=True))
+
+
+def _points(f: PiecewiseLinear) -> list[Point]:
+    return [(int(alpha * ONE), int(beta * ONE)) for alpha, beta in f.vertices]
+
+
+def _edges(f: PiecewiseLinear) -> list[Line]:
+    """Return the half-planes above the segments of a polygon, whose intersection it bounds."""
+    steps = [(y - v, u - x, x, y) for (x, y), (u, v) in pairwise(_points(f))]
+    return [(fall * ONE, run * ONE, fall * x + run * y) for fall, run, x, y in steps]
+
+
+def from_pld(pld: Any) -> Orders:
+    """Read a ``PrivacyLossDistribution`` of dp_accounting, as exactly as floats hold it.
+
+    Parameters
+    ----------
+    pld
+        A pessimistic distribution.
+
+    Returns
+    -------
+    Orders
+        ``remove`` and ``add``; ``.curve()`` is what both prove, ``.guarantee()`` holds for every pair. Each
+        has a profile at or above that of its probability mass function at every epsilon >= 0: the masses
+        are taken as they are, e^-loss is rounded down, and what they miss of 1 is one more atom. Where they
+        add to more than 1, the last ones are cut, which shows at the most negative epsilons alone.
+
+    Raises
+    ------
+    DomainError
+        If it is no such object, or an optimistic one, which bounds nothing.
+    """
+    try:
+        state = vars(pld)
+        remove, add = state["_pmf_remove"], state["_pmf_add"]
+        return Orders(_curve(remove), _curve(add))
+    except (TypeError, KeyError) as error:
+        raise DomainError(
+            f"{shown(pld)} is no PrivacyLossDistribution of dp_accounting 0.4 to 0.6; missing: {error}"
+        ) from error
+
+
+def _curve(pmf: Any) -> PiecewiseLinear:
+    """Return the curve of Q-masses q at losses l and P-masses q e^-l: vertices from the largest loss on."""
+    state = vars(pmf)
+    if not state["_pessimistic_estimate"]:
+        raise DomainError(
+            "the distribution is an optimistic estimate, below the truth; give a pessimistic one"
+        )
+    places, masses = _atoms(state)
+    thinned = (masses * exp(-(places * Bounds.of(float(state["_discretization"]))))).lower
+    alpha, beta = 0, ONE - whole(float(state["_infinity_mass"]))
+    points = [(alpha, max(beta, 0))]
+    for p, q in zip(np.minimum(thinned, 2.0).tolist(), masses.tolist(), strict=True):
+        run, fall = whole(p), whole(q)
+        if fall > beta:  # more than 1 in all: the segment ends where it crosses 0
+            run, fall = run * max(beta, 0) // fall, max(beta, 0)
+        if alpha + run > ONE or fall == 0:
+            break
+        alpha, beta = alpha + run, beta - fall
+        points.append((alpha, beta))
+    convex = hull([*points, (0, ONE), (ONE, 0)])
+    return _through(settled(convex, up=False))
+
+
+def _atoms(state: dict[str, Any]) -> tuple[Array, Array]:
+    """Return places on the grid, decreasing, and the masses there; what convolutions left below 0 is 0."""
+    if "_loss_probs" in state:
+        sparse = state["_loss_probs"]
+        places, masses = (np.array(list(side), dtype=float) for side in (sparse.keys(), sparse.values()))
+    else:
+        masses = np.asarray(state["_probs"], dtype=float)
+        places = state["_lower_loss"] + np.arange(len(masses), dtype=float)
+    if not (np.isfinite(masses).all() and 0 <= state["_infinity_mass"] <= 1):
+        raise DomainError("the distribution holds masses that are no probabilities; compose it anew")
+    order = np.argsort(-places)[masses[np.argsort(-places)] > 0]
+    return places[order], masses[order]
+
+
+def to_pld(curve: TradeOff, discretization: float = 1e-3) -> Any:
+    """Write a ``PrivacyLossDistribution`` of dp_accounting with a profile at or above the curve's.
+
+    Parameters
+    ----------
+    curve
+        T(P, Q) with the record absent under P; for a plan ``plan.curve()``. Its inverse is written as "add".
+    discretization
+        Step of the grid of losses, in nats.
+
+    Returns
+    -------
+    PrivacyLossDistribution
+        Pessimistic, one mass function for each order, one for both if the curve is symmetric.
+
+    Raises
+    ------
+    DomainError
+        If the step is not positive, or too fine for the losses of the curve.
+    MissingExtraError
+        If dp_accounting is not installed.
+
+    Notes
+    -----
+    ``curve.lower`` is a pair with finitely many losses. Each atom (p, q) between two points of the grid is
+    split into one at either point that keeps both masses: its q - s p at every s on the grid stays, and
+    between them becomes the chord, above the convex truth; this is connect-the-dots of Doroshenko, Ghazi,
+    Kamath, Kumar, Manurangsi 2022, Algorithm 1, without differences of the profile. Masses are rounded up,
+    and may add to 1 + 1e-12. Compose here before exporting: what dp_accounting composes later it rounds by
+    itself.
+    """
+    f, step = operand(curve), number("discretization", discretization, 0, 100, open_low=True)
+    try:
+        pmf, pld = (
+            import_module(f"dp_accounting.pld.{name}") for name in ("pld_pmf", "privacy_loss_distribution")
+        )
+    except ImportError as error:
+        raise MissingExtraError(
+            "a PLD is an object of dp_accounting, which is not installed: pip install dp-accounting"
+        ) from error
+    orders = [f] if f.symmetric else [f, f.inverse()]
+    return pld.PrivacyLossDistribution(
+        *(
+            pmf.create_pmf(masses, step, lost, True)
+            for masses, lost in (_masses(g.lower, step) for g in orders)
+        )
+    )
+
+
+def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:
+    """Return Q-masses by place on the grid, and that at infinity, all rounded up."""
+    p, q, loss = _split(g)
+    far = loss.upper > _FARTHEST
+    lost = float(up(np.sum(q.upper[far]) + g.mass_at_infinity.upper, far.sum() + 1))  # a unit for each sum
+    p, q, loss = (held(side.lower[~far], side.upper[~far]) for side in (p, q, loss))
+    places = clip(loss, -_FARTHEST, _FARTHEST) / step
+    high = np.ceil(places.upper)
+    low = np.where(loss.lower < -_FARTHEST, high, np.floor(places.lower))
+    span = np.max(high, initial=0.0) - np.min(low, initial=0.0) + 1
+    if span > _MOST:
+        raise DomainError(
+            f"discretization = {step!r} makes {span:.3g} points of the curve's losses, above {_MOST}; "
+            f"give at least {step * span / _MOST:.2g}"
+        )
+    below, above = _shares(p, q, low, high, step)
+    first = int(np.min(low, initial=0.0))
+    index = np.concatenate([low, high]).astype(int) - first
+    shares = np.concatenate([below, above])
+    mass = up(np.bincount(index, shares), 2 * np.bincount(index) + _MARGIN)
+    found = np.flatnonzero(np.bincount(index, shares))
+    return {int(k) + first: float(mass[k]) for k in found} or {0: 0.0}, min(lost, 1.0)
+
+
+def _split(g: PiecewiseLinear) -> tuple[Bounds, Bounds, Bounds]:
+    """Bound the P- and Q-masses of the segments that Q sees, and their losses."""
+    pairs = [(c - a, b - d) for (a, b), (c, d) in pairwise(g.vertices) if b > d]
+    each = [(rational(p), rational(q), log_quotient(q, p)) for p, q in pairs]
+    sides = np.array([[tuple(bounds) for bounds in row] for row in each]).reshape(-1, 3, 2)
+    p, q, loss = (Bounds(sides[:, i, 0], sides[:, i, 1]) for i in range(3))
+    return p, q, loss
+
+
+def _shares(p: Bounds, q: Bounds, low: Array, high: Array, step: float) -> tuple[Array, Array]:
+    """Bound what an atom gives to either point, l < m, of the grid: a + b = q and a e^-l + b e^-m = p.
+
+    Where both are one point, at or above the loss, all goes there.
+    """
+    left, right = low * Bounds.of(step), high * Bounds.of(step)
+    width = maximum_of(right - left, step / 2)
+    below, above = (p * exp(right) - q) / expm1(width), (q - p * exp(left)) / -expm1(-width)
+    a, b = (np.clip(share.upper, 0.0, q.upper) for share in (below, above))
+    return np.where(low < high, a, 0.0), np.where(low < high, b, q.upper)

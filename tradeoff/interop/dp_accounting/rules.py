@@ -1,0 +1,248 @@
+"""What each event of dp_accounting means: one function a kind of event, from its fields to a mechanism."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple
+
+from tradeoff import mechanisms
+from tradeoff.conversions import from_zcdp
+from tradeoff.curves.parameters import count, number
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.errors import PlanError
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import log1p, rational, sqrt, total, whole
+from tradeoff.mechanisms import Adjacency, ApproximateDP, Mechanism, Plan
+from tradeoff.mechanisms.base import ratio
+from tradeoff.operators.subsample import subsample
+
+Relation = Literal["ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL"]
+
+
+class Concentrated(NamedTuple):
+    """What is known by D_a <= xi + rho a alone; it adds up before it becomes a curve."""
+
+    rho: float
+    xi: float
+
+
+class Reader(NamedTuple):
+    """The neighbouring relation that is read under, and how an event inside another becomes a plan."""
+
+    relation: Relation
+    plan: Callable[[Any], Plan]
+
+
+Part = Mechanism | Concentrated | None
+"""What an event becomes; None costs nothing."""
+
+_OPEN = ApproximateDP(0.0, 1.0)
+"""No privacy at all."""
+
+_MOST_SQUARE = 32
+"""Squared norm up to which the shifts of a discrete vector are listed; beyond, rho = s^2/(2 sigma^2) is taken
+(Canonne, Kamath, Steinke 2020, Theorem 14)."""
+
+
+def concentrated(sums: Iterable[tuple[Concentrated, int]]) -> Mechanism:
+    """Return the mechanism of summed rho and xi, rounded up."""
+    listed = list(sums)
+    rho, xi = (
+        float(total(whole(n) * getattr(part, name) for part, n in listed).upper) for name in ("rho", "xi")
+    )
+    return mechanisms.Custom(from_zcdp(rho, xi))
+
+
+def _only(reader: Reader, event: str, *allowed: Relation) -> None:
+    if reader.relation not in allowed:
+        raise PlanError(
+            f"a {event} is not defined under {reader.relation}; "
+            f"allowed: neighboring_relation = {' or '.join(allowed)}"
+        )
+
+
+def _per_record(reader: Reader) -> int:
+    """Return how often the norm of one record enters the sensitivity of a sum."""
+    return 2 if reader.relation == "REPLACE_ONE" else 1
+
+
+def _gaussian(reader: Reader, noise_multiplier: Any) -> Part:
+    sigma = number("noise_multiplier", noise_multiplier, 0)
+    return mechanisms.Gaussian(sigma / _per_record(reader)) if sigma else _OPEN  # halves are exact
+
+
+def _laplace(reader: Reader, noise_multiplier: Any) -> Part:
+    scale = number("noise_multiplier", noise_multiplier, 0)
+    return mechanisms.Laplace(scale, float(_per_record(reader))) if scale else _OPEN
+
+
+def _discrete_laplace(reader: Reader, noise_parameter: Any, sensitivity: Any) -> Part:
+    a = number("noise_parameter", noise_parameter, 0, open_high=True)
+    scale = float((1 / Bounds.of(a)).lower) if a else math.inf
+    shift = count("sensitivity", sensitivity) * _per_record(reader)
+    return mechanisms.DiscreteLaplace(scale, shift) if shift and a else None
+
+
+def _discrete_gaussian(_reader: Reader, sigma: Any, sensitivity: Any, dimension: Any) -> Part:
+    """Read whole shifts: of all dimensions the worst has as many as there are units in the squared norm."""
+    sigma = number("sigma", sigma, 0, open_low=True)
+    most = Fraction(number("sensitivity", sensitivity, 0, open_high=True))
+    if most < 1:
+        return None
+    square = math.floor(most * most)
+    d = square if dimension is None else count("dimension", dimension, 1)
+    if d == 1:
+        return mechanisms.DiscreteGaussian(sigma, math.floor(most))
+    if square <= _MOST_SQUARE:
+        return mechanisms.DiscreteGaussianVector(
+            sigma=sigma,
+            squared_sensitivity=square,
+            dimension=d,
+        )
+    return Concentrated(float(rational(square / (2 * Fraction(sigma) ** 2)).upper), 0.0)
+
+
+def _randomized_response(reader: Reader, noise_parameter: Any, num_buckets: Any) -> Part:
+    """With probability 1 - p the truth, else one of k at random; a special record answers at random."""
+    p, k = number("noise_parameter", noise_parameter, 0, 1), count("num_buckets", num_buckets, 1)
+    _only(reader, "RandomizedResponseDpEvent", "REPLACE_ONE", "REPLACE_SPECIAL")
+    if k == 1 or p == 1:
+        return None
+    if reader.relation == "REPLACE_SPECIAL":
+        kept = Fraction(p) * Fraction(k - 1, k)  # that the answer is another than the truth
+        one_order = PiecewiseLinear([0, Fraction(1, k), 1], [1, kept, 0])
+        return mechanisms.Custom(curve=one_order, adjacency="add-remove")
+    if p == 0:
+        return _OPEN
+    odds = rational(k * (1 - Fraction(p)) / Fraction(p))
+    return mechanisms.RandomizedResponse(float(log1p(odds).upper), k)
+
+
+def _epsilon_delta(_reader: Reader, epsilon: Any, delta: Any) -> Part:
+    return _OPEN if epsilon == math.inf else ApproximateDP(epsilon, delta)
+
+
+def _zcdp(_reader: Reader, rho: Any, xi: Any) -> Part:
+    return Concentrated(number("rho", rho, 0, open_high=True), number("xi", xi, 0, open_high=True))
+
+
+def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
+    """Sample once for all that is inside: subsample(f @ g), not subsample(f) @ subsample(g)."""
+    p, inner = number("sampling_probability", sampling_probability, 0, 1), reader.plan(event)
+    match list(inner.mechanisms.items()) if reader.relation != "REPLACE_ONE" else []:
+        case [(mechanisms.Gaussian(noise_multiplier=float(sigma)), 1)]:
+            return mechanisms.SubsampledGaussian(sigma, p)
+        case [(mechanisms.Laplace(scale=scale, sensitivity=sensitivity), 1)]:
+            return mechanisms.SubsampledLaplace(scale, p, sensitivity)
+    if reader.relation == "REPLACE_ONE":
+        sigma = _doubled_noise("PoissonSampledDpEvent", inner)
+        return mechanisms.SubsampledGaussian(noise_multiplier=sigma, sample_rate=p, adjacency="replace-one")
+    return mechanisms.Custom(curve=subsample(inner.curve(), p), adjacency="add-remove")
+
+
+def _doubled_noise(name: str, inner: Plan) -> float:
+    """Return the noise multiplier per record of a single Gaussian, which replacing a record has halved."""
+    match list(inner.mechanisms.items()):
+        case [(mechanisms.Gaussian(noise_multiplier=float(half)), 1)]:
+            return 2 * half
+    raise PlanError(f"a {name} under REPLACE_ONE is known with one GaussianDpEvent inside only")
+
+
+def _fixed_size(reader: Reader, source_dataset_size: Any, sample_size: Any, event: Any) -> Part:
+    """C_p(f) for p = m/n and f the guarantee of what is inside (Dong, Roth, Su 2022, Theorem 4.2)."""
+    _only(reader, "SampledWithoutReplacementDpEvent", "REPLACE_ONE")
+    n = count("source_dataset_size", source_dataset_size, 1)
+    p = ratio(count("sample_size", sample_size, 0, n), n)
+    curve = subsample(reader.plan(event).guarantee(), p, scheme="without-replacement")
+    return mechanisms.Custom(curve=curve, adjacency="replace-one")
+
+
+def _drawn(reader: Reader, source_dataset_size: Any, sample_size: Any, event: Any) -> Part:
+    _only(reader, "SampledWithReplacementDpEvent", "REPLACE_ONE")
+    n, draws = count("source_dataset_size", source_dataset_size, 1), count("sample_size", sample_size, 1)
+    sigma = _doubled_noise("SampledWithReplacementDpEvent", reader.plan(event))
+    return mechanisms.SubsampledGaussian(
+        noise_multiplier=sigma,
+        sample_rate=ratio(draws, n),
+        scheme="with-replacement",
+        batch_size=draws,
+    )
+
+
+def _tree(reader: Reader, noise_multiplier: Any, step_counts: Any) -> Part:
+    """Return one Gaussian for the ceil(log2(n + 1)) nodes above a record's leaf in a tree of n."""
+    _only(reader, "SingleEpochTreeAggregationDpEvent", "REPLACE_SPECIAL")
+    sigma = number("noise_multiplier", noise_multiplier, 0)
+    listed = step_counts if isinstance(step_counts, Iterable) else [step_counts]
+    depth = max((count("step_counts", n) for n in listed), default=0).bit_length()
+    if depth == 0:
+        return None
+    return mechanisms.Gaussian(float((sigma / sqrt(depth)).lower)) if sigma else _OPEN
+
+
+def _repeated(reader: Reader, event: Any, _mean: Any, shape: Any) -> Part:
+    """Read what one run guarantees as pure privacy, the only kind for which a bound is known here."""
+    epsilon = reader.plan(event).guarantee().epsilon(0.0)
+    if epsilon == math.inf or number("shape", shape, 0) == math.inf:
+        raise PlanError(
+            "a RepeatAndSelectDpEvent is known for runs of bounded loss and a finite shape only; "
+            f"this one has epsilon = {epsilon} and shape = {shape}"
+        )
+    return mechanisms.RepeatAndSelect(epsilon=max(epsilon, 0.0), shape=shape)
+
+
+def _mixture(reader: Reader, standard_deviation: Any, sensitivities: Any, sampling_probs: Any) -> Part:
+    _only(reader, "MixtureOfGaussiansDpEvent", "ADD_OR_REMOVE_ONE", "REPLACE_SPECIAL")
+    sigma = number("standard_deviation", standard_deviation, 0)
+    if not sigma:
+        return _OPEN
+    return mechanisms.MixtureOfGaussians(
+        sigma=sigma,
+        sensitivities=tuple(sensitivities),
+        probabilities=tuple(sampling_probs),
+    )
+
+
+def _truncated(reader: Reader, dataset_size: Any, p: Any, batch_size: Any, noise_multiplier: Any) -> Part:
+    _only(reader, "TruncatedSubsampledGaussianDpEvent", "ADD_OR_REMOVE_ONE", "REPLACE_ONE")
+    adjacency: Adjacency = "replace-one" if reader.relation == "REPLACE_ONE" else "add-remove"
+    if not number("noise_multiplier", noise_multiplier, 0):
+        return _OPEN
+    return mechanisms.TruncatedSubsampledGaussian(
+        noise_multiplier=noise_multiplier,
+        sample_rate=p,
+        batch_size=batch_size,
+        dataset_size=dataset_size,
+        adjacency=adjacency,
+    )
+
+
+RULES: dict[str, tuple[tuple[str, ...], Callable[..., Part]]] = {
+    "NoOpDpEvent": ((), lambda _: None),
+    "NonPrivateDpEvent": ((), lambda _: _OPEN),
+    "GaussianDpEvent": (("noise_multiplier",), _gaussian),
+    "LaplaceDpEvent": (("noise_multiplier",), _laplace),
+    "DiscreteLaplaceDpEvent": (("noise_parameter", "sensitivity"), _discrete_laplace),
+    "DiscreteGaussianDpEvent": (("sigma", "sensitivity", "dimension"), _discrete_gaussian),
+    "RandomizedResponseDpEvent": (("noise_parameter", "num_buckets"), _randomized_response),
+    "EpsilonDeltaDpEvent": (("epsilon", "delta"), _epsilon_delta),
+    "ZCDpEvent": (("rho", "xi"), _zcdp),
+    "ExponentialMechanismDpEvent": (
+        ("epsilon",),
+        lambda _, epsilon: mechanisms.ExponentialMechanism(epsilon),
+    ),
+    "PermuteAndFlipDpEvent": (("epsilon",), lambda _, epsilon: mechanisms.PermuteAndFlip(epsilon)),
+    "PoissonSampledDpEvent": (("sampling_probability", "event"), _poisson),
+    "SampledWithoutReplacementDpEvent": (("source_dataset_size", "sample_size", "event"), _fixed_size),
+    "SampledWithReplacementDpEvent": (("source_dataset_size", "sample_size", "event"), _drawn),
+    "SingleEpochTreeAggregationDpEvent": (("noise_multiplier", "step_counts"), _tree),
+    "RepeatAndSelectDpEvent": (("event", "mean", "shape"), _repeated),
+    "MixtureOfGaussiansDpEvent": (("standard_deviation", "sensitivities", "sampling_probs"), _mixture),
+    "TruncatedSubsampledGaussianDpEvent": (
+        ("dataset_size", "sampling_probability", "truncated_batch_size", "noise_multiplier"),
+        _truncated,
+    ),
+}
+"""Fields of each event that can be accounted for, and the rule that reads them; compositions are walked."""

@@ -1,0 +1,48 @@
+"""The R package fdp: a curve as the rows of a data frame."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.intervals.functions import rational
+from tradeoff.intervals.rounding import Array
+
+_GRID = 101
+"""Rows besides the vertices: fdp draws 100 and more as a line, and checks that it is convex."""
+
+
+def to_frame(curve: TradeOff) -> dict[str, Array]:
+    """Rows (alpha, beta) of a polygon at or below a curve, for ``fdp::fdp(frame)`` in R.
+
+    Parameters
+    ----------
+    curve
+        Any curve; ``guarantee()`` of a plan.
+
+    Returns
+    -------
+    dict of ndarray
+        ``"alpha"`` increasing from 0 to 1, ``"beta"`` falling to 0, at least 100 rows, convex to a few
+        units of 2^-53. ``pandas.DataFrame(...).to_csv`` writes what R's ``read.csv`` reads.
+
+    Notes
+    -----
+    The vertices of ``curve.lower``, both coordinates rounded down, and points of it at equal steps. Two
+    neighbours lie at or below one edge, and so does the chord that R draws between them.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> frame = to_frame(to.Gaussian(1))
+    >>> len(frame["alpha"]) > 100, round(float(frame["beta"][0]), 12), float(frame["beta"][-1])
+    (True, 1.0, 0.0)
+    """
+    lower = operand(curve).lower
+    corners = [(rational(a).lower, rational(b).lower) for a, b in lower.vertices]
+    grid = np.linspace(0.0, 1.0, _GRID)
+    inner = zip(grid.tolist(), lower.bounds(grid).lower.tolist(), strict=True)
+    rows: dict[float, float] = {}
+    for alpha, beta in sorted([*corners, *inner]):
+        rows[alpha] = min(beta, rows.get(alpha, beta))
+    return {"alpha": np.array(list(rows)), "beta": np.array(list(rows.values()))}

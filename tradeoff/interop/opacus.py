@@ -1,0 +1,192 @@
+"""Opacus: an accountant with its protocol, and histories of steps as plans."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from copy import deepcopy
+from importlib import import_module
+from typing import Any
+
+from tradeoff.curves.parameters import count, number
+from tradeoff.errors import DomainError, MissingExtraError, shown
+from tradeoff.mechanisms import ApproximateDP, Mechanism, Plan, SubsampledGaussian
+
+NAME = "tradeoff"
+"""What Opacus calls the accountant once it is registered."""
+
+Step = tuple[float, float, int]
+"""Noise multiplier, sample rate, and how many steps in a row had them."""
+
+
+def from_history(history: Iterable[Any]) -> Plan:
+    """Plan of the steps that an accountant of Opacus remembers.
+
+    Parameters
+    ----------
+    history
+        ``accountant.history``, or the ``"history"`` of its ``state_dict()``: triples (noise multiplier,
+        sample rate, steps). Every accountant of Opacus keeps them so.
+
+    Returns
+    -------
+    Plan
+        Steps of DP-SGD on Poisson samples, for neighbours with one record more or less, as Opacus takes them.
+        A step without noise has no privacy.
+
+    Raises
+    ------
+    DomainError
+        If an entry is no such triple, or a number is out of range.
+
+    Examples
+    --------
+    >>> round(from_history([(1.1, 256 / 60000, 14062)]).guarantee().epsilon(1e-5), 6)
+    2.381597
+    """
+    found: Counter[Mechanism] = Counter()
+    for step in _triples(history):
+        found[_mechanism(*step)] += step[2]
+    return Plan(found)
+
+
+def _triples(history: Any) -> list[Step]:
+    try:
+        return [
+            (number("noise_multiplier", sigma, 0), number("sample_rate", rate, 0, 1), count("steps", n))
+            for sigma, rate, n in history
+        ]
+    except DomainError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise DomainError(
+            f"history = {shown(history)} is no list of (noise_multiplier, sample_rate, steps)"
+        ) from error
+
+
+def _mechanism(sigma: float, rate: float, _steps: int) -> Mechanism:
+    return SubsampledGaussian(sigma, rate) if sigma else ApproximateDP(0.0, 1.0 if rate else 0.0)
+
+
+class Accountant:
+    """Accountant for Opacus' ``PrivacyEngine``, with certified answers.
+
+    It keeps the protocol of ``opacus.accountants.IAccountant`` and needs no Opacus to be used: ``register()``
+    makes ``PrivacyEngine(accountant="tradeoff")`` find it; or set ``engine.accountant = Accountant()``.
+
+    Examples
+    --------
+    >>> accountant = Accountant()
+    >>> for _ in range(100):
+    ...     accountant.step(noise_multiplier=1.0, sample_rate=0.01)
+    >>> len(accountant), round(accountant.get_epsilon(1e-5), 6)
+    (1, 0.718036)
+    """
+
+    def __init__(self) -> None:
+        self.history: list[Step] = []
+
+    def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
+        """Record one optimisation step.
+
+        Parameters
+        ----------
+        noise_multiplier, sample_rate
+            Of this step: standard deviation over the clipping norm, from 0; probability of a record, in [0,
+            1].
+        """
+        ((sigma, rate, _),) = _triples([(noise_multiplier, sample_rate, 1)])
+        last = self.history[-1] if self.history else None
+        if last is not None and last[:2] == (sigma, rate):
+            self.history[-1] = (sigma, rate, last[2] + 1)
+        else:
+            self.history.append((sigma, rate, 1))
+
+    @property
+    def plan(self) -> Plan:
+        """The steps so far; ``plan.guarantee()`` answers every other question."""
+        return from_history(self.history)
+
+    def get_epsilon(self, delta: float, *, tol: float | None = None, **_: Any) -> float:
+        """Privacy loss so far: an upper bound on the least epsilon >= 0 with (epsilon, delta)-DP.
+
+        Parameters
+        ----------
+        delta
+            Probability in [0, 1].
+        tol
+            Absolute width the bounds must reach.
+        **_
+            Options of other accountants, such as ``alphas`` or ``eps_error``, which mean nothing here.
+
+        Returns
+        -------
+        float
+            In nats, for both orders of the neighbours.
+        """
+        return max(self.plan.guarantee().epsilon(delta, tol=tol), 0.0)
+
+    def __len__(self) -> int:
+        """Return the number of entries of the history, as the accountants of Opacus do."""
+        return len(self.history)
+
+    @classmethod
+    def mechanism(cls) -> str:
+        """Name under which Opacus finds it."""
+        return NAME
+
+    def get_optimizer_hook_fn(self, sample_rate: float) -> Callable[[Any], None]:
+        """Return what ``DPOptimizer.attach_step_hook`` takes: it records each step of the optimiser.
+
+        Parameters
+        ----------
+        sample_rate
+            Of one batch; an optimiser that accumulated several counts them together.
+        """
+
+        def hook(optimizer: Any) -> None:
+            self.step(
+                noise_multiplier=optimizer.noise_multiplier,
+                sample_rate=sample_rate * optimizer.accumulated_iterations,
+            )
+
+        return hook
+
+    def state_dict(self, destination: MutableMapping[str, Any] | None = None) -> MutableMapping[str, Any]:
+        """Return the history and the mechanism's name, into ``destination`` if one is given."""
+        state: MutableMapping[str, Any] = OrderedDict() if destination is None else destination
+        state["history"], state["mechanism"] = deepcopy(self.history), self.mechanism()
+        return state
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take the history of a state; that of another accountant is refused, and ``from_history`` reads it.
+
+        Raises
+        ------
+        DomainError
+            If it is no such state, or another accountant's.
+        """
+        if not isinstance(state_dict, Mapping) or not {"history", "mechanism"} <= state_dict.keys():
+            raise DomainError(f"state_dict = {shown(state_dict)} must hold 'history' and 'mechanism'")
+        if state_dict["mechanism"] != self.mechanism():
+            raise DomainError(
+                f"state_dict is that of a {shown(state_dict['mechanism'])} accountant, not of {NAME!r}; "
+                "read its steps with from_history(state_dict['history'])"
+            )
+        self.history = _triples(state_dict["history"])
+
+
+def register() -> None:
+    """Make ``opacus.PrivacyEngine(accountant="tradeoff")`` use ``Accountant``; again, if need be.
+
+    Raises
+    ------
+    MissingExtraError
+        If Opacus is not installed.
+    """
+    try:
+        accountants, registry = (import_module(f"opacus.accountants{name}") for name in ("", ".registry"))
+    except ImportError as error:
+        raise MissingExtraError('Opacus is not installed: pip install "tradeoff[opacus]"') from error
+    accountants.IAccountant.register(Accountant)
+    registry.register_accountant(NAME, Accountant, force=True)

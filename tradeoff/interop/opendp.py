@@ -1,0 +1,176 @@
+"""OpenDP: privacy measures in, privacy maps and profiles out, as plain Python functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from tradeoff.conversions import from_renyi, from_zcdp
+from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.parameters import count, number
+from tradeoff.errors import DomainError, shown
+from tradeoff.families.approximate_dp import approximate_dp
+from tradeoff.families.profile import Profile
+from tradeoff.families.pure_dp import PureDP
+from tradeoff.families.total_variation import TotalVariation
+
+_EPSILONS = (0.0, *np.geomspace(1e-3, 100.0, 400).tolist())
+"""Losses at which a profile is asked: steps of 3 % cost at most as much of epsilon."""
+
+_LEAST = 1e-100
+"""Least positive delta that is kept: below, the masses delta e^-epsilon would leave the floats."""
+
+
+def from_measurement(measurement: Any, d_in: Any) -> TradeOff:
+    """Curve that an OpenDP measurement guarantees at an input distance.
+
+    Parameters
+    ----------
+    measurement
+        A ``Measurement``: its ``output_measure`` and ``map(d_in)`` are read.
+    d_in
+        Distance of neighbours, in its input metric.
+
+    Returns
+    -------
+    TradeOff
+        Symmetric: OpenDP's measures speak of both orders.
+    """
+    return from_measure(measurement.output_measure, measurement.map(d_in))
+
+
+def from_measure(measure: Any, distance: Any) -> TradeOff:
+    """Curve that a privacy measure of OpenDP guarantees.
+
+    Parameters
+    ----------
+    measure
+        A ``Measure`` or its name: ``"MaxDivergence"`` (epsilon), ``"Approximate(MaxDivergence)"``
+        (epsilon, delta), ``"SmoothedMaxDivergence"`` (a privacy profile), ``"ZeroConcentratedDivergence"``
+        (rho), ``"Approximate(ZeroConcentratedDivergence)"`` (rho, delta), ``"RenyiDivergence"`` (a function
+        of the order).
+    distance
+        The privacy parameter or pair of them, or the profile.
+
+    Raises
+    ------
+    DomainError
+        If the measure is another, or the distance is not of its kind.
+
+    Notes
+    -----
+    Approximate measures let both laws leave out events of probability delta, known to the adversary at worst:
+    f (x) f_{0,delta}. Releases amplified by one shared sample are no composition of their measures: say
+    ``subsample(f @ g, p)``.
+
+    Examples
+    --------
+    >>> from_measure("MaxDivergence", 0.5)
+    f_{0.5,0}
+    >>> from_measure("Approximate(MaxDivergence)", (0.5, 1e-6)).epsilon(1e-6)
+    0.5
+    """
+    name = str(measure).replace("<", "(").replace(">", ")")
+    if name not in _MEASURES:
+        raise DomainError(f"measure = {shown(measure)} is none of {', '.join(_MEASURES)}")
+    try:
+        return _MEASURES[name](distance)
+    except (TypeError, AttributeError) as error:
+        raise DomainError(f"{shown(distance)} is no distance of {name}: {error}") from error
+
+
+def from_profile(profile: Any, epsilons: Iterable[float] = _EPSILONS) -> TradeOff:
+    """Curve of a privacy profile known at points: a ``PrivacyProfile`` of OpenDP, or a function.
+
+    Parameters
+    ----------
+    profile
+        Upper bounds on delta at epsilon >= 0, for both orders; it is taken at its word.
+    epsilons
+        Where to ask, in nats; default: 0, and 400 places from 0.001 to 100.
+
+    Returns
+    -------
+    TradeOff
+        The largest curve that these pairs imply, in exact fractions; between them a chord is lost.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> f = from_profile(to.Gaussian(1).delta)
+    >>> round(f.epsilon(1e-5), 3), round(to.Gaussian(1).epsilon(1e-5), 3)
+    (4.387, 4.377)
+    """
+    ask = profile.delta if hasattr(profile, "delta") else profile
+    found = {float(e): float(ask(float(e))) for e in epsilons}
+    return Profile.from_epsilon_delta({e: d for e, d in found.items() if d == 0 or d >= _LEAST})
+
+
+def privacy_map(
+    guarantee: TradeOff | Callable[[Any], TradeOff], *, delta: float
+) -> Callable[[Any], tuple[float, float]]:
+    """Privacy map for ``make_user_measurement`` with the measure ``approximate(max_divergence())``.
+
+    Parameters
+    ----------
+    guarantee
+        A curve for one changed record, taken to groups of ``d_in``; or a function from ``d_in`` to a curve.
+        Of a curve that is not symmetric the either-order envelope is taken.
+    delta
+        Probability in [0, 1] at which epsilon is asked.
+
+    Returns
+    -------
+    callable
+        ``d_in -> (epsilon, delta)``, epsilon rounded up and at least 0.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> privacy_map(to.Laplace(0.5), delta=0.0)(2)
+    (1.0, 0.0)
+    """
+    asked = number("delta", delta, 0, 1)
+    of = _groups(_both(guarantee)) if isinstance(guarantee, TradeOff) else guarantee
+    return lambda d_in: (max(float(_both(of(d_in)).epsilon(asked)), 0.0), asked)
+
+
+def privacy_profile(curve: TradeOff) -> Callable[[float], float]:
+    """Return the function delta(epsilon) for OpenDP's ``new_privacy_profile``: upper bounds, for both orders.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> round(privacy_profile(to.Gaussian(1))(1.0), 6)
+    0.126937
+    """
+    both = _both(curve)
+    return lambda epsilon: float(both.delta(number("epsilon", epsilon, 0)))
+
+
+def _groups(curve: TradeOff) -> Callable[[Any], TradeOff]:
+    return lambda d_in: curve.group(count("d_in", d_in))
+
+
+def _both(curve: TradeOff) -> TradeOff:
+    return operand(curve).symmetrise(assume="either-order")
+
+
+def _approximate(of: Callable[[Any], TradeOff]) -> Callable[[Any], TradeOff]:
+    def made(distance: Any) -> TradeOff:
+        inner, delta = distance
+        return of(inner) @ TotalVariation(delta)
+
+    return made
+
+
+_MEASURES: dict[str, Callable[[Any], TradeOff]] = {
+    "MaxDivergence": PureDP,
+    "Approximate(MaxDivergence)": lambda pair: approximate_dp(*pair),
+    "SmoothedMaxDivergence": from_profile,
+    "ZeroConcentratedDivergence": from_zcdp,
+    "Approximate(ZeroConcentratedDivergence)": _approximate(from_zcdp),
+    "RenyiDivergence": from_renyi,
+}

@@ -1,0 +1,144 @@
+"""A law on the line given by its density alone: tails by quadrature on panels that halve until they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.polynomial import legendre
+
+from tradeoff.errors import DomainError, shown
+from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.loss.line import REACH
+
+AGREED = 2.5e-13
+"""Share by which a panel and its halves may differ: a quarter of what tails are taken to err by."""
+
+NORMALISED = 1e-9
+"""By how much an integral may miss 1, and is divided by: constants given to ten digits."""
+
+_NODES = 20
+"""Nodes of a panel, and of each of its halves."""
+
+_ROUNDS = 70
+"""Halvings of a panel: from 1 to neighbouring floats, with room."""
+
+_MOST = 200_000
+"""Panels beyond which a density is noise."""
+
+_LEAST_TAIL = 1e-290
+"""Tails are followed down to here, where densities begin to underflow."""
+
+
+class Density:
+    """A law with the density ``function`` on an interval; integrals are sums of positive terms."""
+
+    def __init__(
+        self,
+        function: Callable[[Array], Any],
+        name: str,
+        support: tuple[float, float],
+        breaks: Sequence[float],
+    ) -> None:
+        self.function, self.name, self.support = function, name, support
+        self.edges, mass = self._panels(_first(support, breaks))
+        total = float(np.sum(mass))
+        if not abs(total - 1) <= NORMALISED:
+            raise DomainError(
+                f"{name} integrates to {total:.10g} over [{support[0]:g}, {support[1]:g}], not to 1; "
+                "give its support, or breaks beside its peaks, or divide by its integral"
+            )
+        self.total = total
+        self.left = np.append(0.0, np.cumsum(mass))
+        self.right = np.append(np.cumsum(mass[::-1])[::-1], 0.0)
+
+    def logpdf(self, x: Array) -> Array:
+        """Log-density."""
+        inside = (x >= self.support[0]) & (x <= self.support[1])
+        with np.errstate(divide="ignore"):
+            return np.asarray(
+                np.where(inside, np.log(self._at(np.clip(x, *self.support)) / self.total), -np.inf)
+            )
+
+    def cdf(self, x: Array) -> Array:
+        """P(X <= x)."""
+        k, at = self._panel(x)
+        return np.asarray(np.minimum((self.left[k] + self._integral(self.edges[k], at)) / self.total, 1.0))
+
+    def sf(self, x: Array) -> Array:
+        """P(X > x)."""
+        k, at = self._panel(x)
+        return np.asarray(
+            np.minimum((self.right[k + 1] + self._integral(at, self.edges[k + 1])) / self.total, 1.0)
+        )
+
+    @property
+    def points(self) -> Array:
+        """Ends and middles of the panels between which the law has its mass."""
+        keep = (self.left[1:] > _LEAST_TAIL) & (self.right[:-1] > _LEAST_TAIL)
+        start, stop = self.edges[:-1][keep], self.edges[1:][keep]
+        found = np.unique(np.concatenate([start, (start + stop) / 2, stop]))
+        return found[(found > self.support[0]) & (found < self.support[1])]
+
+    def _panel(self, x: Array) -> tuple[Any, Array]:
+        at = np.clip(x, self.edges[0], self.edges[-1])
+        return np.clip(np.searchsorted(self.edges, at, side="right") - 1, 0, len(self.edges) - 2), at
+
+    def _at(self, x: Array) -> Array:
+        """Return the density at points, checked."""
+        with np.errstate(all="ignore"):
+            value = np.asarray(self.function(x), dtype=float)
+        if value.shape != x.shape:
+            raise DomainError(
+                f"{self.name} returned {shown(value)} for {len(x)} points; "
+                "give a function that takes an array and returns one value for each of its entries"
+            )
+        wrong = np.flatnonzero(~((value >= 0) & (value < np.inf)).ravel())
+        if len(wrong):
+            k = wrong[0]
+            raise DomainError(
+                f"{self.name}({x.ravel()[k]:.6g}) = {value.ravel()[k]} is no density; "
+                "give a function >= 0 that is finite, or a support without the point"
+            )
+        return value
+
+    def _integral(self, start: Array, stop: Array) -> Array:
+        node, weight = legendre.leggauss(_NODES)
+        half = (stop - start) / 2
+        x = (start + half)[:, None] + half[:, None] * node
+        return np.asarray((self._at(x.ravel()).reshape(x.shape) @ weight) * half)
+
+    def _panels(self, edges: Array) -> tuple[Array, Array]:
+        """Return panels and their masses: each is halved until both halves agree with it."""
+        start, stop = edges[:-1], edges[1:]
+        mass = self._integral(start, stop)
+        kept: list[tuple[Array, Array]] = []
+        for _ in range(_ROUNDS):
+            middle = (start + stop) / 2
+            left, right = self._integral(start, middle), self._integral(middle, stop)
+            narrow = stop - start <= 8 * UNIT * np.maximum(np.abs(start), np.abs(stop))
+            done = narrow | (np.abs(left + right - mass) <= AGREED * (left + right))
+            kept += [(start[done], left[done]), (middle[done], right[done])]
+            start, stop = np.append(start[~done], middle[~done]), np.append(middle[~done], stop[~done])
+            mass = np.append(left[~done], right[~done])
+            if len(start) == 0:
+                break
+            if len(start) > _MOST:
+                raise DomainError(
+                    f"{self.name} is too rough to be integrated; give a smooth density with its breaks, "
+                    "placed near 0, where floats are finest"
+                )
+        else:
+            kept.append((start, mass))  # about a point where the density has no bound
+        at, found = (np.concatenate(part) for part in zip(*kept, strict=True))
+        order = np.argsort(at)
+        return np.append(at[order], edges[-1]), found[order]
+
+
+def _first(support: tuple[float, float], breaks: Sequence[float]) -> Array:
+    """Return the ends of the panels to begin with: powers of two, the support and the breaks."""
+    low, high = max(support[0], -REACH), min(support[1], REACH)
+    powers = 2.0 ** np.arange(-4, 499)
+    inner = [*-powers, 0.0, *powers, *breaks, *(np.linspace(low, high, 33) if high - low < REACH else ())]
+    return np.unique([low, *(x for x in inner if low < x < high), high])

@@ -1,0 +1,144 @@
+"""The law of the hull of min{f_p, f_p^-1}, f = f^-1: f_p's above 0, its mirror image below, the rest at 0.
+
+The hull is C_p(f) of Dong, Roth, Su 2022, Theorem 4.2. That its losses above 0 are those of f_p follows from
+
+    delta_(f_p)(x) = sup_S p Q(S) - (e^x - 1 + p) P(S),
+    delta_(f_p^-1)(x) = sup_S (1 - (1 - p) e^x) Q(S) - p e^x P(S),
+
+the second after P and Q changed places, as they may in suprema over the tests of a symmetric pair. The first
+is the second plus (1 - p)(e^x - 1)(Q(S) - P(S)), and for x >= 0 a test that makes the second positive has
+Q(S) > P(S), since 1 - (1 - p) e^x <= p <= p e^x. So the profile of the hull, the larger of the two, is that
+of f_p for x >= 0; the hull is symmetric, and the rest follows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import exp, total
+from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.loss.changed import Mixed, Reversed, Thinned
+from tradeoff.loss.components import Component
+from tradeoff.loss.discrete import AtomicLaw
+from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch, masses
+
+
+@dataclass(frozen=True, eq=False)
+class Above(LossLaw):
+    """The part of a law where L > 0, infinite losses among it: not all of the mass.
+
+    An atom that may be at 0, as far as its loss is known, is no part of it.
+    """
+
+    base: LossLaw
+
+    @property
+    def q_plus(self) -> float:  # type: ignore[override]  # a derived value here, a constant in the base
+        return self.base.q_plus
+
+    @property
+    def lost(self) -> float:  # type: ignore[override]  # as above
+        return self.base.lost
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return 0.0, max(self.base.support[1], 0.0)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return 0.0, max(self.base.range[1], 0.0)
+
+    @property
+    def enclosure(self) -> tuple[float, float]:
+        return 0.0, max(self.base.enclosure[1], 0.0)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        return 0.0, max(self.base.span[1], 0.0)
+
+    @property
+    def atoms(self) -> Atoms:
+        listed = self.base.atoms
+        return Atoms(*(each[listed.loss > self.base.loss_error] for each in listed))
+
+    @property
+    def loss_error(self) -> Array:
+        error = self.base.loss_error
+        return error[self.base.atoms.loss > error]
+
+    @property
+    def continuous(self) -> bool:
+        return self.base.continuous
+
+    def sketch(self) -> Sketch:
+        return self._sketch
+
+    @cached_property
+    def _sketch(self) -> Sketch:
+        """The cells between the points of the base's sketch, at the mean of e^L: their masses add up."""
+        loss, log_p, _ = self.atoms
+        if self.continuous:
+            edges = np.unique(np.clip(np.append(self.base.sketch().loss, self.span), *self.span))
+            p, q = masses(self.cells(edges), edges)
+            held = (p > 0) & (q > 0)
+            log_cell = np.log(p[held])
+            loss, log_p = np.append(np.log(q[held]) - log_cell, loss), np.append(log_cell, log_p)
+        order = np.argsort(loss, kind="stable")
+        return Sketch(loss[order], log_p[order])
+
+    def components(self) -> list[Component] | None:
+        parts = self.base.components()
+        halves = [None] if parts is None else [part.above() for part in parts]
+        return None if None in halves else [part for half in halves for part in half or ()]
+
+    def _cells(self, edges: Array) -> Cells:
+        return self.base.cells(edges)
+
+
+@dataclass(frozen=True, eq=False)
+class Folded(Mixed):
+    """The upper half of a law, its mirror image, and between them what is left, at 0."""
+
+    thinned: Thinned
+
+    symmetric = True
+
+    def description(self) -> dict[str, Any]:
+        return LossLaw.description(self)
+
+
+def folded(law: LossLaw, p: float, advantage: Bounds[float]) -> LossLaw:
+    """Return the law of hull(min{f_p, f_p^-1}) for a symmetric f with this law, delta(0) in ``advantage``.
+
+    With U = P(L > 0), Q(L > 0) = U + delta(0), and f_p leaves 1 - U - ((1 - p) U + p Q(L > 0)) for 0. As
+    U + P(L = 0) + Q(L > 0) = 1 by symmetry, that is (1 - p) delta(0) + P(L = 0), where nothing cancels.
+    """
+    if advantage.upper == 0:
+        return AtomicLaw(np.zeros(1), np.zeros(1))
+    upper = Thinned(Above(law), p)
+    return Folded(((1.0, upper), (1.0, Reversed(upper)), (1.0, _centre(law, p, advantage))), Thinned(law, p))
+
+
+def _centre(law: LossLaw, p: float, advantage: Bounds[float]) -> AtomicLaw:
+    """Return the atom at 0, with those of the law that may be there.
+
+    They are at most ``moved`` away, in pairs m at e and m e^e at -e. Of f_p's m (1 - p + p e^e) lies below 0;
+    to count m e^e instead is too much by less than expm1(moved) of the whole.
+    """
+    loss, log_p, slack = law.atoms
+    here = np.abs(loss) <= law.loss_error
+    near = exp(log_p[here]) * (1 + Bounds(-slack[here], slack[here]))
+    mass = total([(1 - Bounds.of(p)) * advantage, *map(Bounds, near.lower.tolist(), near.upper.tolist())])
+    if mass.upper == 0:
+        return AtomicLaw(np.zeros(0), np.zeros(0))
+    moved = float(np.max(np.abs(loss[here]) + law.loss_error[here], initial=0.0))
+    middle = mass.lower / 2 + mass.upper / 2
+    log_mass = math.log(middle)
+    off = mass.width / middle + math.expm1(moved) + UNIT * (8 + 8 * abs(log_mass))  # a logarithm costs 8
+    return AtomicLaw(np.zeros(1), np.array([log_mass]), slack=np.array([off]), position=moved)

@@ -1,0 +1,219 @@
+"""Law of L = log q - log p of two laws on the line, from their tails, where L is monotone piece by piece.
+
+{L >= t} is an interval at one end of every piece, so its masses are differences of cdf or sf, whichever are
+smaller; errors are absolute where they cancel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
+
+TRUST = 1e-12
+"""Relative accuracy taken for granted of a cdf and an sf, and absolute accuracy of a log-density."""
+
+LOSS_ERROR = 4 * TRUST
+"""Error of a computed loss: two log-densities, and 8 units of each, below 1500 in size."""
+
+REACH = 1e150
+"""Farthest point at which densities are asked: squares of what is larger are no floats."""
+
+_UNDERFLOW = 1e-305
+"""Absolute error of a mass: what SciPy returns below it may have lost all digits."""
+
+_FARTHEST = 690.0
+"""Loss up to which e^loss times a mass is known: beyond, one mass alone bounds delta."""
+
+_SURE = 40.0
+"""Losses by which q is more than 2^53 times e^eps p."""
+
+_STEPS = 160
+"""Steps of a search, half of them bisections of the floats, of which 64 separate any two."""
+
+
+class Side(Protocol):
+    """One of the two laws: its density, and its tails."""
+
+    def logpdf(self, x: Array) -> Array:
+        """Log-density, -inf where there is none."""
+
+    def cdf(self, x: Array) -> Array:
+        """P(X <= x)."""
+
+    def sf(self, x: Array) -> Array:
+        """P(X > x)."""
+
+
+class Piece(NamedTuple):
+    """An interval, perhaps infinite, inside which L rises, or else falls from its lower end."""
+
+    low: float
+    high: float
+    rising: bool
+    first: float
+    """The outermost points inside that are looked at."""
+    last: float
+
+    @property
+    def inside(self) -> tuple[float, float]:
+        """Return the outermost points, first the one where L is least."""
+        return (self.first, self.last) if self.rising else (self.last, self.first)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Return the ends, first the one where L is least."""
+        return (self.low, self.high) if self.rising else (self.high, self.low)
+
+
+class Mass(NamedTuple):
+    """P- and Q-masses with their errors."""
+
+    p: Array
+    q: Array
+    p_error: Array
+    q_error: Array
+
+
+@dataclass(frozen=True, eq=False)
+class LineLaw:
+    """Law of L on its pieces; ``p_minus`` and ``q_plus`` are the masses where one density is zero.
+
+    ``bounded`` says that beyond the points looked at L is no larger and no smaller than at some of them.
+    """
+
+    first: Side
+    second: Side
+    pieces: tuple[Piece, ...]
+    p_minus: float = 0.0
+    q_plus: float = 0.0
+    bounded: bool = False
+
+    def reversed(self) -> LineLaw:
+        """Return the law of the other order of the pair."""
+        pieces = tuple(piece._replace(rising=not piece.rising) for piece in self.pieces)
+        return LineLaw(self.second, self.first, pieces, self.q_plus, self.p_minus, self.bounded)
+
+    def log_ratio(self, x: Array) -> Array:
+        """Return L(x)."""
+        with np.errstate(all="ignore"):
+            return np.asarray(self.second.logpdf(x) - self.first.logpdf(x), dtype=float)
+
+    @cached_property
+    def extremes(self) -> list[tuple[float, float]]:
+        """Least and greatest loss seen on each piece."""
+        found = (self.log_ratio(np.array(piece.inside)) for piece in self.pieces)
+        return [(float(low), float(high)) for low, high in found]
+
+    def _threshold(self, k: int, loss: Array) -> tuple[Array, Array]:
+        """Return points with L < loss up to the first, seen from the low end, and L >= loss from the second.
+
+        They are one point where L meets the loss to a quarter of its error, and neighbouring floats where it
+        jumps over it; beyond the floats looked at, nothing is claimed.
+        """
+        piece, (least, most) = self.pieces[k], self.extremes[k]
+        (start, stop), (low, high) = piece.inside, piece.ends
+        outer, inner = np.full(loss.shape, start), np.full(loss.shape, stop)
+        below, above = least - loss, most - loss
+        every, none = below >= 0, ~(above >= 0)
+        going = np.flatnonzero(~every & ~none)
+        for step in range(_STEPS):
+            if len(going) == 0:
+                break
+            a, b = outer[going], inner[going]
+            x = middle(a, b)
+            if step % 2:
+                with np.errstate(all="ignore"):
+                    line = a - below[going] * ((b - a) / (above[going] - below[going]))
+                x = np.where((line > np.minimum(a, b)) & (line < np.maximum(a, b)), line, x)
+            value = self.log_ratio(x) - loss[going]
+            last, met = (x == a) | (x == b), np.abs(value) <= LOSS_ERROR / 4
+            risen = value >= 0
+            outer[going] = np.where(~risen | met, x, a)
+            inner[going] = np.where(risen | met, x, b)
+            below[going] = np.where(risen, below[going], value)
+            above[going] = np.where(risen, value, above[going])
+            going = going[~(last | met)]
+        # Of an infinite end what lies beyond the floats looked at is in doubt.
+        known, sure = (
+            end if np.isfinite(end) or self.bounded else near for near, end in ((start, low), (stop, high))
+        )
+        outer, inner = np.where(every, low, outer), np.where(every, known, inner)
+        return np.where(none, sure, outer), np.where(none, high, inner)
+
+    def _mass(self, start: Array, stop: Array) -> Mass:
+        """Return the masses between pairs of points, each from whichever tails are smaller."""
+        x, y = np.minimum(start, stop), np.maximum(start, stop)
+        (p, p_error), (q, q_error) = (_between(side, x, y) for side in (self.first, self.second))
+        return Mass(p, q, p_error, q_error)
+
+    def beyond(self, loss: Array) -> tuple[Mass, Mass]:
+        """Return the masses of L >= loss, and those where no float tells whether it is."""
+        inside = gap = Mass(*np.zeros((4, len(loss))))
+        for k, piece in enumerate(self.pieces):
+            outer, inner = self._threshold(k, loss)
+            both = self._mass(np.append(inner, outer), np.append(np.full(loss.shape, piece.ends[1]), inner))
+            inside, gap = (_sum(one, two) for one, two in zip((inside, gap), _halves(both), strict=True))
+        return inside, gap
+
+    def tail(self, epsilon: Array) -> tuple[Array, Array]:
+        """Bound delta(eps) for eps >= 0.
+
+        Whatever is rejected bounds delta from below. From above: let e be the error of a loss, and 2e the
+        turn a piece may hide. What is rejected at eps + 4e has L > eps, what is not at eps - 4e has L < eps,
+        and in between L > eps - 8e: there q - e^eps p and its positive part differ by at most
+        (1 - e^(-8e)) e^eps p. Where L jumps between two floats, q is taken whole.
+        """
+        error, far = LOSS_ERROR * (1 + epsilon / 1000), epsilon >= _FARTHEST
+        found = self.beyond(np.append(epsilon + np.where(far, _SURE, 4 * error), epsilon - 4 * error))
+        (inside, outside), (gap, wide) = map(_halves, found)
+        scale = np.exp(np.minimum(epsilon, _FARTHEST))
+        value = inside.q - scale * inside.p
+        noise = inside.q_error + scale * inside.p_error + 4 * UNIT * (inside.q + scale * inside.p)
+        hidden = gap.q + gap.q_error + wide.q + wide.q_error
+        near = np.expm1(8 * error) * scale * (outside.p + outside.p_error)
+        most = outside.q + outside.q_error + wide.q + wide.q_error
+        # Where e^eps p is no float, q alone bounds, from below where e^eps p is less than a unit of it.
+        low = np.where(far, (inside.q - inside.q_error) * (1 - 4 * UNIT), value - noise)
+        high = np.maximum(np.where(far, most, np.minimum(value + noise + hidden + near, most)), 0.0)
+        grow = TRUST + 4 * UNIT
+        low = np.maximum(low, 0.0) + self.q_plus * (1 - grow)
+        return low, high * (1 + 4 * UNIT) + self.q_plus * (1 + grow) + TINY
+
+
+def _between(side: Side, x: Array, y: Array) -> tuple[Array, Array]:
+    with np.errstate(all="ignore"):
+        before, after = (np.asarray(side.cdf(at), dtype=float) for at in (x, y))
+        beyond, rest = (np.asarray(side.sf(at), dtype=float) for at in (x, y))
+    right = beyond < after
+    mass = np.where(right, beyond - rest, after - before)
+    error = TRUST * np.where(right, beyond + rest, before + after) + _UNDERFLOW
+    some = x < y
+    return np.where(some, np.maximum(mass, 0.0), 0.0), np.where(some, error, 0.0)
+
+
+def _sum(one: Mass, two: Mass) -> Mass:
+    return Mass(*(a + b for a, b in zip(one, two, strict=True)))
+
+
+def _halves(mass: Mass) -> tuple[Mass, Mass]:
+    """Return those of the first and those of the second half of the entries."""
+    first, second = zip(*(np.split(part, 2) for part in mass), strict=True)
+    return Mass(*first), Mass(*second)
+
+
+def ordered(x: Array) -> Index:
+    """Map floats to integers in their order, neighbours to neighbours; its own inverse, up to the type."""
+    bits = np.asarray(x, dtype=np.float64).view(np.int64)
+    return bits ^ ((bits >> 63) & np.int64(2**63 - 1))
+
+
+def middle(x: Array, y: Array) -> Array:
+    """Return the float half-way between two in the order of the floats."""
+    a, b = ordered(x), ordered(y)
+    middle = (a & b) + ((a ^ b) >> 1)
+    return np.asarray((middle ^ ((middle >> 63) & np.int64(2**63 - 1))).view(np.float64))

@@ -1,0 +1,161 @@
+"""Renyi divergences of a law of L: sums of positive terms, so that tiny ones keep their digits."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from tradeoff.errors import PrecisionError, SizeError
+from tradeoff.intervals.bounds import Bounds, held
+from tradeoff.intervals.functions import clip, log1p, meet, total
+from tradeoff.intervals.remainder import above_line, raised, summed
+from tradeoff.intervals.rounding import around
+from tradeoff.loss.changed import Reversed
+from tradeoff.loss.components import MARGIN, QuadratureNodes
+from tradeoff.loss.law import LossLaw
+from tradeoff.loss.moments import FiniteLaw
+from tradeoff.loss.quadrature import of_atoms
+
+_DIGITS = 100.0
+"""Quadratures err by e^-100 of a moment, 1e-43: what a divergence of 1e-30 does not notice."""
+
+_KNOWN = 16
+"""Units to which a law knows its masses at infinity."""
+
+_BESIDE = 2.0**-36
+"""Distance from order 1 of the orders that hold its divergence between them: 1e-11 of it."""
+
+_COARSER, _MODEST = 8.0, 64.0
+"""By how much an order is lowered, and to at most what, where its quadrature is too large."""
+
+_HIGHEST = 1e9
+"""Order above which no quadrature is tried."""
+
+_STEEPEST = 1e6
+"""Slope of the loss from which it is not worth one: a normal law that far off keeps no secret."""
+
+_CELLS = 2**14
+"""Cells of a law that hands out no density: about 1e-5 of the divergence, in some 0.1 s."""
+
+_BOUNDED, _TAILED, _BEYOND = 690.0, 500.0, 1e-100
+"""Largest exponent taken, of laws with and without bounds, and what is added for the rest.
+
+What lies outside a law's support weighs under e^-740 there and falls faster than the exponential rises.
+"""
+
+NOTHING_KNOWN = Bounds(0.0, math.inf)
+"""Of a divergence."""
+
+
+def divergence(law: LossLaw, order: float) -> Bounds:
+    """Bound D_a(P || Q) = log E_P e^((1-a) L)/(a - 1), in nats, for a law of L = log dQ/dP.
+
+    Parameters
+    ----------
+    law
+        A law, with its masses at infinity.
+    order
+        a in (0, inf); 1 is the Kullback-Leibler divergence.
+
+    Notes
+    -----
+    With k = a - 1, A(x) = e^x - 1 - x >= 0 and the masses q at L = inf and p at -inf, E e^-kL - 1 over the
+    finite losses is E[A(-k L) + k A(L)] + k q - a p, as E e^L = 1 - q and E 1 = 1 - p. For a < 1/2,
+    D_a(P || Q) = a/(1 - a) D_{1-a}(Q || P) (van Erven, Harremoes 2014, Proposition 2). Divergences grow with
+    the order (Theorem 3 there).
+    """
+    if order >= 1 and law.p_minus > 0:
+        return Bounds(math.inf, math.inf)
+    if order < 0.5:
+        return _mirrored(law, order)
+    if order == 1:
+        return Bounds(divergence(law, 1 - _BESIDE).lower, divergence(law, 1 + _BESIDE).upper)
+    try:
+        known = _by_cells(law, order) if law.components() is None else _by_points(law, order)
+    except PrecisionError:
+        known = NOTHING_KNOWN
+    except SizeError:
+        less = min(order / _COARSER, _MODEST)
+        known = Bounds(divergence(law, less).lower if less > 1 else 0.0, math.inf)
+    return clip(known, 0.0, math.inf)
+
+
+def _mirrored(law: LossLaw, order: float) -> Bounds:
+    """Do it for a < 1/2, in the other order; 1 - a lies between two floats."""
+    rest, other = 1 - Bounds.of(order), Reversed(law)
+    found = Bounds(divergence(other, rest.lower).lower, divergence(other, rest.upper).upper)
+    found = Bounds.of(order) / rest * found
+    # Where 1 - a is 1 to all digits the divergence of order 1 may be infinite.
+    return (
+        found if order >= _BESIDE else Bounds(found.lower, min(found.upper, divergence(law, _BESIDE).upper))
+    )
+
+
+@np.errstate(over="ignore")  # of error bounds that are not taken, and of moments too large for floats
+def _by_points(law: LossLaw, order: float) -> Bounds:
+    """Add over atoms and nodes of quadratures, x = -L under Q, which has mass e^x under P.
+
+    Integrals of r^0, r^1 and r^a, r = e^x, each err by the quadrature relative to itself: nodes are laid out
+    for exponents within 1/4 of c, and for 0; what they leave out at an exponent between two of those is
+    below the larger of what they leave out at both (Hoelder).
+    """
+    k, other = Bounds.of(order) - 1, Reversed(law)
+    sums, quadrature = [], 0.0
+    for nodes in _points(other, order):
+        x = nodes.loss + Bounds(-nodes.error, nodes.error)
+        log_mass = x + nodes.log_p
+        each = raised(log_mass, k * x) + k * raised(log_mass, -x)
+        sums.append(summed(each * (1 + Bounds(-nodes.slack, nodes.slack))))
+        quadrature = max(quadrature, nodes.quadrature)
+    q, p = _mass(law.q_plus), _mass(law.p_minus)
+    finite = total(sums)
+    # Of M + a M^(1/a) + |k|, M = 1 + the sum: what is left out at r^1 is by Hoelder at most M^(1/a) of it.
+    off = 2.02 * quadrature * (order + 1 + abs(finite.upper))
+    excess = finite + Bounds(-off, off) + k * q - order * p
+    found = log1p(excess) / k
+    if excess.lower > -0.5 and excess.upper < 1:
+        return found
+    transform = other.transform(order, _DIGITS)
+    if transform is None:
+        return found
+    moment = Bounds.of(transform.log_m) + Bounds(-transform.log_m_error, transform.log_m_error)
+    return meet(found, moment / k)
+
+
+def _points(law: LossLaw, order: float) -> list[QuadratureNodes]:
+    """Return nodes for exponents 0, 1 and ``order``; atoms may have been left out, log-concave ones."""
+    c, smooth = max(order, 1 - MARGIN), law.components() or []
+    if any(part.base.scale > _STEEPEST for part in smooth) or order > _HIGHEST:
+        raise SizeError(f"losses rise too steeply, or order = {order:.3g} is too high, for a quadrature")
+    each = [of_atoms(law.atoms, law.loss_error, z, cut=law.lost > 0) for z in (0.0, 1.0, order)]
+    exact = each[0]._replace(quadrature=max(nodes.quadrature for nodes in each))
+    parts = [part.base.nodes(part, c, 0.0, _DIGITS) for part in smooth]
+    return [nodes for nodes in (exact, *parts) if len(nodes.loss)]
+
+
+def _mass(mass: float) -> Bounds:
+    return clip(held(*around(mass, _KNOWN)), 0.0, 1.0) if mass else Bounds(0.0, 0.0)
+
+
+def _by_cells(law: LossLaw, order: float) -> Bounds:
+    """Do it by chords over cells, of the law given that L is finite and shifted so that E e^L = 1."""
+    k = order - 1
+    reach = max(-k * law.support[0], k * law.support[1])
+    if reach > (_BOUNDED if law.range == law.support else _TAILED):
+        raise SizeError(f"e^{reach:.3g} is no float")
+    finite = FiniteLaw(law, tilt=-k, size=_CELLS)
+    finite.check()
+
+    def remainder(t: float) -> Bounds:
+        """Bound E(e^tL - 1 - t L)."""
+        low, high = finite.expectation(
+            lambda x: above_line(t * x),
+            lambda x: abs(t) * (abs(t - 1) * np.exp(t * x) + 1),
+            lambda x: abs(t) * np.abs(np.expm1(np.minimum(t * x, 700.0))),
+        )
+        return Bounds(low, high + _BEYOND)
+
+    q, p = _mass(law.q_plus), _mass(law.p_minus)
+    excess = remainder(-k) + k * remainder(1.0)
+    return (log1p(excess) + log1p(-p)) / k + log1p(-p) - log1p(-q)

@@ -1,0 +1,125 @@
+"""Privacy by what others do: answers that are shuffled, and steps that are chosen at random."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import count
+from tradeoff.curves.tensor import tensor
+from tradeoff.errors import DomainError
+from tradeoff.families.allocated import MOST_STEPS, AllocatedCurve
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.identity import Identity
+from tradeoff.families.shuffled import MOST_RECORDS, ShuffledCurve
+from tradeoff.loss.allocation import STEEPEST
+from tradeoff.mechanisms.base import Mechanism, number, ratio
+
+
+@dataclass(frozen=True, repr=False)
+class ShuffledRandomizers(Mechanism):
+    """Answers of local randomisers, one a record, of which only the shuffled list is seen.
+
+    Parameters
+    ----------
+    epsilon
+        Each answer is epsilon-DP towards the shuffler: loss in nats, in [0, 700].
+    records
+        Number of answers, from 1 to 10^9.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    For neighbours that replace a record; the randomisers may be chosen in view of earlier answers. Each other
+    record is a clone with probability e^-eps, of either kind alike (Feldman, McMillan, Talwar, Hiding Among
+    the Clones: A Simple and Nearly Optimal Analysis of Privacy Amplification by Shuffling, 2021). The rate
+    2/(e^eps + 1) of their Stronger Privacy Amplification by Shuffling (2023) holds, by its erratum, for some
+    randomisers only, and is not used.
+
+    Examples
+    --------
+    >>> ShuffledRandomizers(epsilon=1, records=10_000).curve().epsilon(1e-6) < 0.06
+    True
+    """
+
+    kind = "shuffled-randomizers"
+    scheme = "shuffled"
+    adjacency = "replace-one"
+
+    epsilon: float
+    records: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0, 700))
+        object.__setattr__(self, "records", count("records", self.records, 1, MOST_RECORDS))
+
+    def curve(self) -> TradeOff:
+        return ShuffledCurve(self.epsilon, self.records) if self.epsilon else Identity()
+
+
+@dataclass(frozen=True, repr=False)
+class RandomAllocation(Mechanism):
+    """Noisy sums in which each record takes part in a fixed number of steps, chosen at random: balls in bins.
+
+    Parameters
+    ----------
+    noise_multiplier
+        Standard deviation over the largest l2-norm of what one record adds to a sum, in (0, inf].
+    steps
+        Number of steps, from 1 to 10^6: of one epoch, say.
+    participations
+        In how many of them a record takes part, from 1 to ``steps``.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    For neighbours that add or remove a record; ``curve()`` is all steps together, the record absent under the
+    null hypothesis. One participation is the pair N(0, I), mean over i of N(mu e_i, I), for steps chosen in
+    view of earlier ones too, from below to 1e-3 of epsilon (Feldman, Shenfeld, Efficient Privacy Loss
+    Accounting for Subsampling and Random Allocation, 2026, compute the same law). More are one in each of as
+    many blocks, into which the steps are dealt at random: which steps make a block may be told.
+
+    Examples
+    --------
+    >>> RandomAllocation(noise_multiplier=1, steps=100, participations=3).curve()
+    one of 33 steps G_{1} (one order)^2 ⊗ one of 34 steps G_{1} (one order)
+    """
+
+    kind = "random-allocation"
+    scheme = "allocated"
+    adjacency = "add-remove"
+    order = "tied"
+
+    noise_multiplier: float
+    steps: int
+    participations: int = 1
+
+    def __post_init__(self) -> None:
+        sigma = number("noise_multiplier", self.noise_multiplier, 0, open_low=True)
+        object.__setattr__(self, "noise_multiplier", sigma)
+        object.__setattr__(self, "steps", count("steps", self.steps, 1, MOST_STEPS))
+        object.__setattr__(
+            self, "participations", count("participations", self.participations, 1, MOST_STEPS)
+        )
+        if self.participations > self.steps:
+            raise DomainError(
+                f"participations = {self.participations} is above steps = {self.steps}; give at most so many"
+            )
+
+    def curve(self) -> TradeOff:
+        size, larger = divmod(self.steps, self.participations)
+        mu = ratio(1.0, self.noise_multiplier)
+        return tensor([(_one_of(size, mu), self.participations - larger), (_one_of(size + 1, mu), larger)])
+
+
+def _one_of(steps: int, mu: float) -> TradeOff:
+    """Return the curve of one step among so many; where it is hopeless, of a step that is known."""
+    return AllocatedCurve(mu, steps) if steps > 1 and 0 < mu <= STEEPEST else Gaussian(mu)

@@ -1,0 +1,147 @@
+"""How often a sample meets a record, or a group of records: the binomial law, rounded towards more."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from tradeoff.errors import DomainError
+
+LEFT_OUT = 1e-60
+"""Probability below which more hits than are listed are left to a leak: far below every delta in use."""
+
+MOST_HITS = 512
+"""Most numbers of hits listed: each is a component of the law, and the engines take them one by one."""
+
+_DIGITS = 50
+"""Decimal digits of the binomial law: beside the units below, its own rounding is nothing."""
+
+_TILT = 2.0**-50
+"""Relative step of weights from j to j + 1 hits: four times what the rounding of both may take away."""
+
+
+_BITS, _LEAST_BITS = 200, 40
+"""Bits of the first term of a tail, and of the last that counts: 10^9 terms lose 30 of them."""
+
+
+class Hits(NamedTuple):
+    """Weights by number of hits, to be divided by their sum, and an upper bound on the probability beyond."""
+
+    weights: dict[int, float]
+    beyond: float
+
+
+@lru_cache(maxsize=256)
+def hits(draws: int, chance: float) -> Hits:
+    """Return the law of Bin(draws, chance).
+
+    Parameters
+    ----------
+    draws
+        Number of independent draws, at least 1.
+    chance
+        Probability that one of them hits, in [0, 1].
+
+    Raises
+    ------
+    DomainError
+        If more numbers of hits than 512 have a probability worth listing.
+
+    Notes
+    -----
+    Weights are tilted by a few units, so that after rounding too each ratio w_(j+1)/w_j is at least the true
+    one: the law is stochastically larger, and more hits are never more private.
+
+    Examples
+    --------
+    >>> hits(2, 0.5).weights[0], hits(3, 1.0).weights
+    (0.25, {3: 1.0})
+    """
+    if chance in (0.0, 1.0):
+        return Hits({round(draws * chance): 1.0}, 0.0)
+    if draws == 1:  # the chance as it was given, and no more beside it than remains
+        return Hits(
+            {0: 1 - chance if 1 - (1 - chance) >= chance else math.nextafter(1 - chance, 0), 1: chance}, 0.0
+        )
+    return _listed(draws, chance)
+
+
+def _listed(draws: int, chance: float) -> Hits:
+    from mpmath import exp, log1p, mpf, workdps
+
+    with workdps(_DIGITS):
+        p, found = mpf(chance), {}
+        weight, odds = exp(draws * log1p(-p)), p / (1 - p)
+        for j in range(min(draws, MOST_HITS) + 1):
+            found[j] = float(weight * (1 + j * mpf(_TILT)))
+            ratio = odds * (draws - j) / (j + 1)
+            if ratio <= 1 / 2 and weight <= LEFT_OUT:  # ratios fall: what follows is at most 2 ratio weight
+                return Hits(found, math.nextafter(float(2 * ratio * weight), math.inf) if ratio else 0.0)
+            weight *= ratio
+    if draws > MOST_HITS:
+        raise DomainError(
+            f"{draws} draws of chance {chance:g} hit in more than {MOST_HITS} ways that matter; "
+            "give a smaller group, or a smaller rate"
+        )
+    return Hits(found, 0.0)
+
+
+class Capped(NamedTuple):
+    """Odds that others fill a batch; the rate of a record in it if they do, rounded up; if it is certain."""
+
+    odds: float
+    rate: float
+    certain: bool | None = None
+
+
+@lru_cache(maxsize=256)
+def capped(records: int, chance: float, most: int) -> Capped:
+    """Return what a Poisson sample of ``records`` does to one of them, if at most ``most`` are kept.
+
+    Notes
+    -----
+    With t = P(Bin(n-1, p) >= B): odds t/(1-t), good to a unit, and q = (B/n) P(Bin(n, p) > B)/t, the mean of
+    p B/(r+1) over the number r >= B of others.
+
+    Examples
+    --------
+    >>> capped(3, 0.5, 2)
+    Capped(odds=0.3333333333333333, rate=0.33333333333333337, certain=None)
+    """
+    from mpmath import workdps
+
+    with workdps(_DIGITS):
+        p = Fraction(chance)
+        full, free = _tail(records - 1, p, most), _tail(records - 1, 1 - p, records - most)
+        if not full:
+            return Capped(0.0, chance, certain=False)
+        rate = _tail(records, p, most + 1) * most / (records * full)
+        rate = min(chance, math.nextafter(float(rate), math.inf))
+        return Capped(float(full / free), rate) if free else Capped(math.inf, rate, certain=True)
+
+
+def _tail(n: int, p: Fraction, k: int) -> Any:
+    """Return P(Bin(n, p) >= k) to some 40 digits, by the side of the mean that is small."""
+    from mpmath import mpf
+
+    if k <= 0 or k > n or p in (0, 1):
+        return mpf(k <= (n if p else 0))
+    return 1 - _sum(n, 1 - p, n - k + 1) if k <= n * p else _sum(n, p, k)
+
+
+def _sum(n: int, p: Fraction, k: int) -> Any:
+    """Return the sum of probabilities from k >= n p on: ratios fall, and integers keep bits enough."""
+    from mpmath import exp, log, loggamma, mpf
+
+    odds, first = p / (1 - p), 1 << _BITS
+    weight, found = first, 0
+    for j in range(k, n + 1):
+        found += weight
+        weight = weight * (odds.numerator * (n - j)) // (odds.denominator * (j + 1))
+        if not weight >> _LEAST_BITS:
+            break
+    yes, no = (mpf(x.numerator) / x.denominator for x in (p, 1 - p))
+    ways = loggamma(n + 1) - loggamma(k + 1) - loggamma(n - k + 1)
+    return exp(ways + k * log(yes) + (n - k) * log(no)) * found / first

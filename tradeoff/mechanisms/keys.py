@@ -1,0 +1,99 @@
+"""Noisy values of keys that are not known in advance: a key is shown only where its value is large."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import choice
+from tradeoff.families.total_variation import TotalVariation
+from tradeoff.families.truncated import normal_tail
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import exp, rational
+from tradeoff.mechanisms.base import Mechanism, number, root, whole
+from tradeoff.mechanisms.discrete import DiscreteLaplace
+from tradeoff.mechanisms.noise import Gaussian, Laplace
+
+_NOISES = ("laplace", "gaussian", "geometric")
+
+
+@dataclass(frozen=True)
+class ThresholdedKeys(Mechanism):
+    """Histogram over unknown keys: noise on every value present, shown from a threshold on.
+
+    Parameters
+    ----------
+    scale
+        Scale of Laplace or geometric noise (pmf proportional to e^(-|x|/scale)), or standard deviation of
+        normal noise, in (0, inf).
+    threshold
+        Least noisy value that is shown, above ``contribution``.
+    noise
+        ``"laplace"``, ``"gaussian"``, or ``"geometric"`` for whole values.
+    keys
+        Most keys to which one record contributes, a whole number from 1.
+    contribution
+        Most that one record contributes to one key, in (0, inf); a whole number for geometric noise.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    Dominating: the curve of the noise, times total variation 1 - (1 - p)^keys, p = P(contribution + noise >=
+    threshold) (Korolova, Kenthapadi, Mishra, Ntoulas 2009; Desfontaines, Voss, Gipson, Mandayam 2022). A key
+    that one neighbour lacks is shown with probability at most p, and nothing against that has a curve, in
+    either order, at or above f_{0,p}; keys are independent, those of both neighbours see a shift, and every
+    record changes at most ``keys`` of either sort.
+
+    Examples
+    --------
+    >>> counts = ThresholdedKeys(scale=2, threshold=28)
+    >>> counts.curve()
+    Lap_{0.5} ⊗ f_{0,6.8548e-07}
+    """
+
+    kind = "thresholded-keys"
+
+    scale: float
+    threshold: float
+    noise: str = "laplace"
+    keys: int = 1
+    contribution: float = 1.0
+
+    def __post_init__(self) -> None:
+        choice("noise", self.noise, _NOISES)
+        object.__setattr__(self, "scale", number("scale", self.scale, 0, open_low=True, open_high=True))
+        object.__setattr__(self, "keys", whole("keys", self.keys, 1))
+        least = number("contribution", self.contribution, 0, open_low=True, open_high=True)
+        if self.noise == "geometric":
+            least = float(whole("contribution", least, 1))
+        object.__setattr__(self, "contribution", least)
+        threshold = number("threshold", self.threshold, least, open_low=True)
+        object.__setattr__(self, "threshold", threshold)
+        self._noisy()
+
+    def _noisy(self) -> Mechanism:
+        if self.noise == "gaussian":
+            return Gaussian(self.scale, (Bounds.of(self.contribution) * root(Fraction(self.keys))).upper)
+        if self.noise == "geometric":
+            return DiscreteLaplace(self.scale, self.keys * int(self.contribution))
+        return Laplace(self.scale, float(rational(Fraction(self.contribution) * self.keys).upper))
+
+    def curve(self) -> TradeOff:
+        return self._noisy().curve() @ TotalVariation(float(self._shown().upper)) ** self.keys
+
+    def _shown(self) -> Bounds:
+        """Bound the probability that a key of one record alone is shown."""
+        if math.isinf(self.threshold):
+            return Bounds(0.0, 0.0)
+        gap, scale = Fraction(self.threshold) - Fraction(self.contribution), Fraction(self.scale)
+        if self.noise == "gaussian":
+            return normal_tail(rational(gap / scale))
+        if self.noise == "geometric":
+            return exp(-rational(math.ceil(gap) / scale)) / (1 + exp(-rational(1 / scale)))
+        return exp(-rational(gap / scale)) / 2

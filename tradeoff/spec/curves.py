@@ -1,0 +1,56 @@
+"""Curves in plan files: JSON with exact numbers, in the plan itself or in a file of its own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tradeoff.curves.contract import TradeOff
+from tradeoff.errors import DomainError, PlanError
+from tradeoff.exchange import CURVES, document
+from tradeoff.spec.entries import text, wrong
+from tradeoff.spec.limits import limit, within
+
+
+def written(curve: TradeOff) -> str:
+    """Write a curve as a line of JSON, as ``tradeoff.save`` does; ``read`` makes an equal one of it.
+
+    Raises
+    ------
+    PlanError
+        If the curve has no form in a file.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> from tradeoff import PiecewiseLinear
+    >>> written(PiecewiseLinear([0, Fraction(1, 3), 1], [1, Fraction(1, 3), 0]))[:54]
+    '{"schema": 1, "tradeoff": {"kind": "piecewise-linear",'
+    """
+    try:
+        return document.written(CURVES, curve)
+    except DomainError as error:
+        raise PlanError(str(error)) from error
+
+
+def read(where: str, value: Any, folder: Path) -> TradeOff:
+    """Read a curve from JSON text, or from a file below ``folder``; ``where`` names the entry in errors."""
+    given = text(where, value)
+    content = given if given.lstrip().startswith("{") else _content(where, folder / given)
+    try:
+        curve = document.read(CURVES, content)
+    except ValueError as error:  # errors of JSON, and our own
+        raise PlanError(f"{where}: {error}") from error
+    if not isinstance(curve, TradeOff):
+        raise wrong(where, given, "a curve")
+    return curve
+
+
+def _content(where: str, path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8") as file:
+            content = file.read(limit("letters") + 1)
+    except (OSError, ValueError) as error:
+        raise PlanError(f"{where}: {path} cannot be read: {error}") from error
+    within("letters", len(content), f"letters of {path}")
+    return content
