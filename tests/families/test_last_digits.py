@@ -16,8 +16,6 @@ import tradeoff as to
 from tradeoff.errors import CurveError
 from tradeoff.intervals.bounds import Bounds
 
-ctx.prec = 400
-
 
 def holds(bounds: Bounds, truth: arb | F) -> bool:
     """Whether both sides are on theirs, whatever the truth's ball leaves open."""
@@ -60,16 +58,13 @@ def test_what_loses_nothing_says_so_to_the_last_bit(f):
     [(1e-300, 5), (1e-300, 10**21), (1e-112, 100), (1e-20, 10**6), (0.3, 4000), (1e-17, 10**18)],
 )
 def test_a_power_of_a_small_leak_keeps_it(delta, n):
-    ctx.prec = 4000
-    try:
+    with ctx.workprec(4000):
         truth = 1 - (n * (1 - arb(delta)).log()).exp()
         f = to.TotalVariation(delta) ** n
         assert holds(f.bounds.delta(0.0), truth)
         assert f.delta(0.0) <= float(truth) * (1 + 1e-15)
         g = to.TotalVariation(delta) ** (n - 1) @ to.TotalVariation(delta)
         assert holds(g.bounds.delta(0.0), truth)
-    finally:
-        ctx.prec = 400
 
 
 def test_leaks_near_one_are_ordered_by_what_they_keep():

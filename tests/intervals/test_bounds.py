@@ -9,14 +9,12 @@ import math
 
 import numpy as np
 import pytest
-from flint import arb, ctx
+from flint import arb
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tradeoff.intervals import functions
 from tradeoff.intervals.bounds import Bounds
-
-ctx.prec = 200
 
 EDGES = [
     0.0,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from flint import arb
 
-from tests.truth.balls import ENOUGH, hull
+from tests.truth.balls import ENOUGH, hull, positive
 
 Function = Callable[[arb], arb]
 
@@ -34,11 +34,11 @@ def greatest(g: Function, low: arb, high: arb, middle: Callable[[arb, arb], arb]
 
     With m between l and r, g lies left of m below the secant through m and r, and right of m below the one
     through l and m: the supremum is at most g(m) + max{(g(m) - g(r)) (m - l)/(r - m), (g(m) - g(l)) (r -
-    m)/(m - l)}.
+    m)/(m - l)}. Where balls do not tell on which side it is, the same secants bound what is left aside.
     """
     left, right = low, high
     at_left, at_right, best = g(left), g(right), middle(left, right)
-    at_best = g(best)
+    at_best = aside = g(best)
     for _ in range(ROUNDS):
         below, above = middle(left, best), middle(best, right)
         at_below, at_above = g(below), g(above)
@@ -47,13 +47,16 @@ def greatest(g: Function, low: arb, high: arb, middle: Callable[[arb, arb], arb]
         elif at_above > at_best:
             left, at_left, best, at_best = best, at_best, above, at_above
         else:
+            if not (at_below <= at_best and at_above <= at_best):
+                aside = aside.max(at_below + positive(at_below - at_best) * (below - left) / (best - below))
+                aside = aside.max(at_above + positive(at_above - at_best) * (right - above) / (above - best))
             left, at_left, right, at_right = below, at_below, above, at_above
         rise = (at_best - at_right) * (best - left) / (right - best)
         fall = (at_best - at_left) * (right - best) / (best - left)
         room = rise.max(fall).max(arb(0))
-        if small(room, at_best) or not room.is_finite():
+        if small(room, at_best) or not room.is_finite() or aside > at_best + room:
             break
-    return hull(at_best, at_best + room)
+    return hull(at_best, (at_best + room).max(aside))
 
 
 def crossing(falling: Function, level: arb) -> arb:

@@ -78,10 +78,20 @@ def test_two_ways_to_one_curve(one: Spec, two: Spec, at: float) -> None:
     "spec",
     [Gaussian(1.0), Laplace(1.0), Subsampled(Gaussian(2.0), 0.3), PureDP(1.0), DiscreteLaplace(1.0, 3)],
 )
-def test_closed_forms_are_dual(spec: Spec) -> None:
-    """f(alpha) from the hockey stick alone."""
+@pytest.mark.parametrize("bits", [53, 320, 400, 800])
+def test_closed_forms_are_dual(spec: Spec, bits: int) -> None:
+    """f(alpha) from the hockey stick alone, at whatever precision."""
     for alpha in (1e-3, 0.2, 0.7):
-        assert Spec.curve(spec, ball(alpha)).overlaps(spec.beta(alpha))
+        with ctx.workprec(bits):
+            assert Spec.curve(spec, ball(alpha)).overlaps(spec.beta(alpha))
+
+
+def test_the_dual_is_sharp() -> None:
+    """Nor is it right by being wide."""
+    for spec in (Gaussian(1.0), PureDP(1.0)):
+        for alpha in (1e-3, 0.2, 0.7):
+            with ctx.workprec(4600):
+                assert Spec.curve(spec, ball(alpha)).rel_accuracy_bits() >= 53
 
 
 @pytest.mark.parametrize("alpha", [1e-9, 0.2, 0.999])
