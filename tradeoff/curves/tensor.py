@@ -29,9 +29,10 @@ if TYPE_CHECKING:
     from tradeoff.composition.planner import Composition
 
 Factors = dict[TradeOff, int]
-Rule = Callable[[Factors], Factors | None]
+Rule = Callable[[Factors, Factors], Factors | None]
 RULES: list[Rule] = []
-"""Identities across families; a rule may decline with None. Filled by ``families.closed_forms``."""
+"""Identities across families; a rule is given all factors and those that are new among them, whose powers
+changed, and may decline with None. Filled by ``families.closed_forms``."""
 
 
 def rule(function: Rule) -> Rule:
@@ -44,17 +45,27 @@ def tensor(factors: Iterable[tuple[TradeOff, int]]) -> TradeOff:
     """Tensor product of curves with multiplicities, simplified by every closed form known."""
     from tradeoff.families.closed_forms import simplified  # which fills the table
 
-    found: Factors = {}
-    for curve, n in factors:
+    curves = sorted(factors, key=lambda power: len(_settled(power)), reverse=True)
+    # The largest product is in normal form already: a chain of them costs what each adds.
+    found = dict(_settled(curves[0])) if curves else {}
+    new: list[TradeOff] = []
+    for curve, n in curves[bool(found) :]:
         for factor, power in curve.factors.items():
             if n * power:
                 found[factor] = found.get(factor, 0) + n * power
-    found = simplified(found)
+                new.append(factor)
+    found = simplified(found, {factor: found[factor] for factor in new})
     if len(found) == 1:
         curve, n = next(iter(found.items()))
         if n == 1:
             return curve
     return Tensor(found)
+
+
+def _settled(power: tuple[TradeOff, int]) -> Factors:
+    """Return the factors that are in normal form as they are: those of a product, once."""
+    curve, n = power
+    return curve.unordered if isinstance(curve, Tensor) and n == 1 else {}
 
 
 class Tensor(TradeOff):
@@ -68,23 +79,24 @@ class Tensor(TradeOff):
     composed = True
 
     def __init__(self, factors: Mapping[TradeOff, int]) -> None:
-        alike = Counter(map(repr, factors))
+        self.unordered = dict(factors)
+
+    @cached_property
+    def factors(self) -> Mapping[TradeOff, int]:
+        """Factors by name: the order in which they are printed and summed, whatever they were written in."""
+        alike = Counter(map(repr, self.unordered))
 
         def place(item: tuple[TradeOff, int]) -> tuple[str, int, str]:
             shown = repr(item[0])
             return shown, item[1], _spelled(item[0]) if alike[shown] > 1 else ""
 
-        self._factors = dict(sorted(factors.items(), key=place))
-
-    @property
-    def factors(self) -> Mapping[TradeOff, int]:
-        return self._factors
+        return dict(sorted(self.unordered.items(), key=place))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Tensor) and self.factors == other.factors
+        return isinstance(other, Tensor) and self.unordered == other.unordered
 
     def __hash__(self) -> int:
-        return hash(frozenset(self.factors.items()))
+        return hash(frozenset(self.unordered.items()))
 
     @property
     def symmetric(self) -> bool:

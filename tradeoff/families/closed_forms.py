@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.polygons import exact_product
@@ -19,57 +21,66 @@ _UNITS = (Identity(), PureDP(0.0), Gaussian(0.0), Laplace(0.0), TotalVariation(0
 
 
 @rule
-def unit(factors: Factors) -> Factors | None:
+def unit(factors: Factors, new: Factors) -> Factors | None:
     """Drop the unit: f (x) Id = f; whatever loses nothing is the unit."""
-    return {f: n for f, n in factors.items() if f not in _UNITS}
+    units = [f for f in new if f in _UNITS]
+    return _without(units, factors) if units else None
 
 
 @rule
-def absorbing(factors: Factors) -> Factors | None:
+def absorbing(factors: Factors, new: Factors) -> Factors | None:
     """Absorbing end: f (x) 0 = 0, without privacy there is none to lose."""
-    return (
-        {TotalVariation(1): 1}
-        if any(not f.free_symbols and f.mass_at_infinity.lower == 1 for f in factors)
-        else None
-    )
+    del factors
+    lost = any(not f.free_symbols and f.mass_at_infinity.lower == 1 for f in new)
+    return {TotalVariation(1): 1} if lost else None
 
 
 @rule
-def semigroups(factors: Factors) -> Factors | None:
+def semigroups(factors: Factors, new: Factors) -> Factors | None:
     """Families closed under the product: each multiplies its own, exactly, so that no order matters."""
-    families: dict[type[TradeOff], list[tuple[TradeOff, int]]] = {}
-    for f, n in factors.items():
-        families.setdefault(type(f), []).append((f, n))
-    found: Factors = {}
-    for family, members in families.items():
-        several = sum(n for _, n in members) > 1
-        curve = family.product(members) if several else None
-        for f, n in members if curve is None else [(curve, 1)]:
-            found[f] = found.get(f, 0) + n
-    return unit(found)
+    found = factors
+    for family in dict.fromkeys(type(f) for f in new):
+        members = [(f, n) for f, n in found.items() if type(f) is family] if _closed(family) else []
+        curve = family.product(members) if sum(n for _, n in members) > 1 else None
+        if curve is not None:
+            found = _without([f for f, _ in members], found)
+            found[curve] = found.get(curve, 0) + 1
+            found = unit(found, {curve: 1}) or found
+    return found
+
+
+def _closed(family: type[TradeOff]) -> bool:
+    """Whether a family says what its products are."""
+    return family.product.__func__ is not TradeOff.product.__func__  # type: ignore[attr-defined]  # of methods
+
+
+def _without(gone: Iterable[TradeOff], factors: Factors) -> Factors:
+    left = set(gone)
+    return {f: n for f, n in factors.items() if f not in left}
 
 
 @rule
-def fractions(factors: Factors) -> Factors | None:
+def fractions(factors: Factors, new: Factors) -> Factors | None:
     """Curves in fractions multiply exactly, up to half a second of work; in floats the order would matter."""
+    if not any(isinstance(f, PiecewiseLinear) for f in new):
+        return None
     exact = [(f, n) for f, n in factors.items() if isinstance(f, PiecewiseLinear) and f.exact]
     if sum(n for _, n in exact) < 2:
         return None
     result = exact_product(exact, _WORK)
-    return (
-        None if result is None else {**{f: n for f, n in factors.items() if (f, n) not in exact}, result: 1}
-    )
+    return None if result is None else {**_without([f for f, _ in exact], factors), result: 1}
 
 
 @rule
-def empty(factors: Factors) -> Factors | None:
+def empty(factors: Factors, new: Factors) -> Factors | None:
     """Take the empty product to the identity."""
+    del new
     return None if factors else {Identity(): 1}
 
 
-def simplified(factors: Factors) -> Factors:
-    """Apply every identity in turn."""
+def simplified(factors: Factors, new: Factors) -> Factors:
+    """Apply every identity in turn; all but the ``new`` factors are in normal form already."""
     for identity in RULES:
-        simpler = identity(factors)
+        simpler = identity(factors, new)
         factors = factors if simpler is None else simpler
     return factors

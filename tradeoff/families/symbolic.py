@@ -387,8 +387,9 @@ def _leaking(f: Symbolic, delta: Any) -> Symbolic:
 
 
 @rule
-def formulas(factors: Factors) -> Factors | None:
+def formulas(factors: Factors, new: Factors) -> Factors | None:
     """Multiply formulas by f_{0,delta}, and by each other inside the families."""
+    del new
     written = [factor for factor, n in factors.items() if isinstance(factor, Symbolic) and n == 1]
     for f in written:
         for other, n in factors.items():
