@@ -22,7 +22,10 @@ from tradeoff.loss.law import Atoms, LossLaw
 from tradeoff.loss.transform import AffineRatio, Complex, Transform, logarithm
 
 _FIRST = 16.0
-"""Frequencies the first quadrature serves, over the scale of a component; the next serves twice as many."""
+"""Frequencies the first quadrature serves, over the scale of a component."""
+
+_FINER = 4.0
+"""Each further quadrature serves four times as many: making one costs as much as some fifty frequencies."""
 
 _CHUNK = 2**18
 """Sines and cosines held at once: 2 MiB each, about what a cache holds."""
@@ -51,7 +54,8 @@ class QuadratureTransform(Transform):
 
     def _level(self, j: int) -> _Level:
         if j not in self._levels:
-            parts = [part.base.nodes(part, self.c, 2.0**j / self._pace, self.digits) for part in self.smooth]
+            y = _FINER**j / self._pace
+            parts = [part.base.nodes(part, self.c, y, self.digits) for part in self.smooth]
             if len(self.atoms.loss):
                 parts.append(of_atoms(self.atoms, self.loss_error, self.c, cut=self.cut))
             mean = self._levels[0].mean if j else None
@@ -80,7 +84,7 @@ class QuadratureTransform(Transform):
         """Return the quadrature that serves each frequency: atoms alone serve all with one."""
         if not self.smooth:
             return np.zeros(len(y), np.int64)
-        return np.ceil(np.log2(np.maximum(y * self._pace, 1.0))).astype(np.int64)
+        return np.ceil(np.log2(np.maximum(y * self._pace, 1.0)) / math.log2(_FINER)).astype(np.int64)
 
     @cached_property
     def _tails(self) -> list[Tail]:

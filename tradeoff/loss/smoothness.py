@@ -11,8 +11,8 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.loss.components import Base, Component, Tail
 from tradeoff.loss.thinning import thinned_slope
 
-_GRID = 4000
-"""Points of the table: cells in which a density grows by a percent or so."""
+_GRID = 1000
+"""Points of the table: cells in which a density grows by a few percent."""
 
 _TALLEST = 600.0
 """Heights above e^600 say nothing, and are not used: any mass is below 1."""

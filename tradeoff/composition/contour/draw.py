@@ -11,7 +11,7 @@ import numpy as np
 from tradeoff.composition.budget import NODE_TERMS
 from tradeoff.composition.contour import chernoff
 from tradeoff.composition.contour.line import DEEP, ContourLine
-from tradeoff.composition.contour.tail import stays_below
+from tradeoff.composition.contour.tail import far, stays_below
 from tradeoff.composition.options import query_options
 from tradeoff.errors import MissingExtraError, SizeError
 from tradeoff.intervals.rounding import UNIT, Array
@@ -23,6 +23,9 @@ BYTES = 256
 
 _FAINT = 20.0
 """Without smoothing, products whose atoms leave more than e^-20 for ever are not followed farther."""
+
+_RAREST = 800.0
+"""Nothing a float holds is below e^-800."""
 
 _BLOCK = 64
 """Nodes of the first block; each further one doubles what there is."""
@@ -114,7 +117,7 @@ def _decayed(
     bounds are wider.
     """
     stop = DEEP / aim.tau if aim.tau > 0 else math.inf
-    lasting = -_far(transforms, counts, 1e100)  # what atoms leave for ever
+    lasting = -far(transforms, counts, 1e100, _RAREST)  # what atoms leave for ever
     log, error, size, spent = [], [], 0, 0
     while True:
         block: Array = aim.step * np.arange(size, max(2 * size, _BLOCK), dtype=float)
@@ -142,7 +145,7 @@ def _decayed(
             or size >= query_options().most(BYTES)
             or spent + 2 * price > aim.most
         ):
-            cut = math.exp(_far(transforms, counts, last) - (aim.tau * last) ** 2 / 2)
+            cut = math.exp(far(transforms, counts, last) - (aim.tau * last) ** 2 / 2)
         else:
             continue
         return np.concatenate(log), np.concatenate(error), cut * (1 + 1e-9)
@@ -150,10 +153,6 @@ def _decayed(
 
 def _cost(transforms: Sequence[Transform], y: float) -> int:
     return max(NODE_TERMS, sum(t.cost(y) for t in transforms))
-
-
-def _far(transforms: Sequence[Transform], counts: Sequence[int], y: float) -> float:
-    return float(sum(n * t.far(y) for t, n in zip(transforms, counts, strict=True)))
 
 
 def _product(

@@ -35,8 +35,9 @@ _WIDE = 1.0
 _FARTHEST = 1e4
 """Losses beyond this are not looked for in the middle strip."""
 
-_SHARE = 12.0
-"""What a smoothing adds to the widths of answers, over its own accuracy, at most."""
+_SHARE = 3.0
+"""What a smoothing adds to the widths of most answers, over its own accuracy; where it is more, a finer one
+follows."""
 
 
 class Cost(NamedTuple):
@@ -77,6 +78,9 @@ class ContourEngine(Engine[tuple[Strip, float], Cost]):
         if tol is None:
             return Cost(max(LINE_TERMS, LINE_TERMS_EACH * len(self.tail.laws)), SMOOTHING, 1 / SMOOTHED)
         return Cost(PATIENT_TERMS, min(SMOOTHING, tol / _SHARE))
+
+    def finer(self, effort: Cost, by: float) -> Cost:
+        return effort._replace(accuracy=effort.accuracy / by)
 
     def rough(self, effort: Cost) -> Cost | None:
         return effort._replace(share=1 / LOOKING)

@@ -39,9 +39,13 @@ def middle_tilt(cumulant: Cumulant, x: float) -> float:
 
 def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
     """Return the aim with a Gaussian added that moves psi by about ``accuracy``, if the cost allows."""
-    tau = math.sqrt(accuracy / abs(sharp.c * (sharp.c - 1)))
     nodes = min(query_options().most(BYTES), sharp.most / each) / 2
-    return sharp._replace(tau=max(tau, DEEP / (sharp.step * nodes)))
+    return sharp._replace(tau=max(least_tau(sharp.c, accuracy), DEEP / (sharp.step * nodes)))
+
+
+def least_tau(c: float, accuracy: float) -> float:
+    """Return the mu of the Gaussian that moves psi on the line at c by about ``accuracy``, relative."""
+    return math.sqrt(accuracy / abs(c * (c - 1)))
 
 
 def aim(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Placement:

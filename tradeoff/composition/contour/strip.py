@@ -20,7 +20,7 @@ from tradeoff.composition.cache import Cache, anchors
 from tradeoff.composition.conjugate import Kind
 from tradeoff.composition.contour.draw import Placement, draw
 from tradeoff.composition.contour.line import ContourLine
-from tradeoff.composition.contour.place import GOAL, aim, smoothed
+from tradeoff.composition.contour.place import GOAL, aim, least_tau, smoothed
 from tradeoff.composition.engine import APART
 from tradeoff.composition.options import query_options
 from tradeoff.errors import SizeError
@@ -126,7 +126,10 @@ class Strip:
     def enclose(self, x: float, terms: float, accuracy: float, *, share: float = 1.0) -> Drawn | None:
         """Return what the line aimed at the loss x of this order bounds."""
         line = self.at(x, terms, accuracy, share=share)
-        return None if line is None else Drawn(self, line, -x if self.kind == "other" else x)
+        if line is None:
+            return None
+        finer = 0 < line.tau < 1.01 * least_tau(line.c, accuracy)
+        return Drawn(self, line, -x if self.kind == "other" else x, capped=not finer)
 
     def small(self, line: ContourLine, x: Array) -> Bounds:
         """Bound 1 - delta(x) in the middle strip, else delta(x), at losses x of this order."""
@@ -173,7 +176,7 @@ class Drawn:
     strip: Strip
     line: ContourLine
     aim: float
-    capped: bool = True
+    capped: bool
 
     @property
     def kind(self) -> Kind:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -53,7 +54,7 @@ def _walk(
     few, powers = [transforms[i] for i in chosen], np.array([counts[i] for i in chosen], dtype=float)
     at, step, spent = start, start / 16, 0.0
     for _ in range(_ROUNDS):
-        if at >= stop or float(sum(n * t.far(at) for n, t in zip(powers, few, strict=True))) < -level:
+        if at >= stop or far(few, powers, at, level) < -level:
             return np.inf
         # Each point is the middle of an interval, which it clears to both sides.
         middle: Array = at + step * np.arange(1, 2 * _AHEAD, 2, dtype=float)
@@ -65,6 +66,18 @@ def _walk(
         if step < _FINEST * start or spent > max_terms:
             return at
     return at
+
+
+def far(
+    transforms: Sequence[Transform], powers: Iterable[float], y: float, enough: float = math.inf
+) -> float:
+    """Bound sum n_i log|rho_i| at y and beyond by as many factors as bring it below -enough."""
+    left = 0.0
+    for t, n in zip(transforms, powers, strict=True):
+        left += float(n * t.far(y))
+        if left < -enough:
+            break
+    return left
 
 
 def _strongest(transforms: Sequence[Transform], counts: Sequence[int], y: float, enough: float) -> list[int]:
