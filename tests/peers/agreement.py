@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+from scipy.stats import binom
+
 import tradeoff as to
 from tradeoff import mechanisms as m
 
@@ -52,3 +54,11 @@ def one_order(curve: to.TradeOff, adjacency: str) -> to.TradeOff:
 def replaced(sigma: float, sensitivity: float, rate: float) -> to.TradeOff:
     """Return the curve of a normal sum over a Poisson sample, of which a record is replaced."""
     return m.SubsampledGaussian(sigma / sensitivity, rate, adjacency="replace-one").curve()
+
+
+def cut_batches(records: int, rate: float, most: int, sigma: float) -> tuple[float, to.TradeOff]:
+    """Return how probable it is that others fill a batch, and the peer's curve then: a record gives way."""
+    full = binom.sf(most - 1, records - 1, rate)
+    inside = binom.sf(most, records, rate) * most / full / records
+    there = {0: 1 - inside, 2: inside}
+    return full, to.GaussianMixtures(null={-x: w for x, w in there.items()}, alternative=there, sigma=sigma)

@@ -29,8 +29,6 @@ from tradeoff import mechanisms as m
         (m.Rappor(280.4690942426452, hashes=3).curve(), 280.4690942426452),
         # RDP, test_repeat_select_pure_negative_binomial: logarithmic, geometric, 0.5, 2, 5.
         *((m.RepeatAndSelect(1.0, shape=shape).curve(), 2.0 + shape) for shape in (0.0, 1.0, 0.5, 2.0, 5.0)),
-        # PA, test_exponential_mechanism_basic.
-        (m.ExponentialMechanism(1.0).curve() @ m.ExponentialMechanism(2.0).curve(), 3.0),
     ],
 )
 def test_largest_losses(curve, epsilon):
@@ -54,7 +52,6 @@ def test_concentration_of_one_choice(epsilon, rho, order):
     worst = max(two_losses(t, epsilon).renyi(order) for t in np.linspace(0.02, 0.98, 13) * epsilon)
     assert worst <= rho * order
     assert m.ExponentialMechanism(epsilon).curve().renyi(order) >= worst
-    assert to.conversions.from_zcdp(rho).epsilon(1e-6) < 5.5
 
 
 def test_divergences_of_one_choice():

@@ -6,10 +6,9 @@ dp_accounting: google/differential-privacy, python/dp_accounting/dp_accounting/p
 """
 
 import pytest
-from scipy.stats import binom
 
 import tradeoff as to
-from tests.peers.agreement import dots, holds_cells, near, one_order, replaced
+from tests.peers.agreement import cut_batches, dots, holds_cells, near, one_order, replaced
 from tradeoff import mechanisms as m
 
 
@@ -182,11 +181,7 @@ def test_mixtures_of_gaussians_composed():
 
 def truncated_there(records, rate, most, sigma):
     """Return the peer's curve: where others fill a batch, a replaced record of twice the norm."""
-    full = binom.sf(most - 1, records - 1, rate)
-    inside = binom.sf(most, records, rate) * most / full / records
-    moved = to.GaussianMixtures(
-        null={0: 1 - inside, -2: inside}, alternative={0: 1 - inside, 2: inside}, sigma=sigma
-    )
+    full, moved = cut_batches(records, rate, most, sigma)
     return to.mixture({to.subsample(to.Gaussian(1 / sigma), rate): 1 - full, moved: full})
 
 
@@ -250,3 +245,6 @@ def test_truncated_batches_at_the_ends():
         assert always.curve().delta(epsilon) <= peer.delta(epsilon)
     never = m.TruncatedSubsampledGaussian(1.0, 0.1, 1000, 1000, adjacency="replace-one")
     assert never.curve() == replaced(1.0, 1.0, 0.1)
+    never = m.TruncatedSubsampledGaussian(1.0, 0.1, 1000, 1000)
+    assert never.curve() == m.SubsampledGaussian(1.0, 0.1).curve()
+    assert m.TruncatedSubsampledGaussian(1.0, 1.0, 1000, 1000).curve() == to.Gaussian(1)
