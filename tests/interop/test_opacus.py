@@ -41,6 +41,8 @@ def test_what_the_clt_of_opacus_pins_is_too_small() -> None:
     epsilon = interop.from_history([(1.5, 0.04, 2249)]).guarantee().bounds.epsilon(1e-5)
     assert epsilon.lower > 6.7670
     assert epsilon.upper < 6.7671
+    # Its test_get_noise_multiplier_gdp pins 1.3232421875 for (8, 1e-5) and 2250 steps.
+    assert interop.from_history([(1.3232421875, 0.04, 2250)]).guarantee().bounds.delta(8.0).lower > 1.688e-5
 
 
 def test_its_pinned_prv_values_are_upper_bounds() -> None:

@@ -2,27 +2,14 @@
 
 dp_accounting: google/differential-privacy, python/dp_accounting/dp_accounting/pld, at b5b0286e (2026-08), in
 ``privacy_loss_mechanism_test.py`` (ML), ``privacy_loss_distribution_test.py`` (PLD) and
-``pld_privacy_accountant_test.py`` (PA). PLD-Accountant: DPBayes/PLD-Accountant,
-``tests/test_compute_delta.py`` and ``tests/test_compute_epsilon.py``, names ending in S.
+``pld_privacy_accountant_test.py`` (PA).
 """
 
-import math
-
-import numpy as np
 import pytest
-from scipy.stats import binom
 
 import tradeoff as to
+from tests.peers.agreement import cut_batches, dots, holds_cells, near, one_order, replaced
 from tradeoff import mechanisms as m
-
-
-def replaced(sigma, sensitivity, rate):
-    return m.SubsampledGaussian(sigma / sensitivity, rate, adjacency="replace-one").curve()
-
-
-def near(curve, epsilon, expected, off):
-    bounds = curve.bounds.delta(epsilon)
-    assert bounds.lower - off <= expected <= bounds.upper + off
 
 
 @pytest.mark.parametrize(
@@ -35,7 +22,9 @@ def near(curve, epsilon, expected, off):
         (2.0, 1.0, 0.3, 2.0, 2.4770380148941894e-09),
         (10.0, 5.0, 0.2, -0.25, 0.22989794629827498),
         (1.0, 1.0, 1.0, -2.0, 0.90958223),
+        (1.0, 1.0, 1.0, -1.0, 0.81968818),
         (1.0, 1.0, 1.0, 0.0, 0.68268949),
+        (1.0, 1.0, 1.0, 1.0, 0.50986166),
         (1.0, 1.0, 1.0, 2.0, 0.331897999),
         (1.0, 1.0, 0.2, -0.3, 0.29584154),
         (1.0, 1.0, 0.2, -0.2, 0.23846474),
@@ -50,14 +39,6 @@ def near(curve, epsilon, expected, off):
 def test_replaced_records_under_poisson_samples(sigma, sensitivity, rate, epsilon, delta):
     # ML, test_gaussian_get_delta_for_epsilon and its vectorized form, adjacency REPLACE.
     near(replaced(sigma, sensitivity, rate), epsilon, delta, 1e-8)
-
-
-def dots(masses, infinite, step=1.0):
-    """Return delta at the grid points of connect-the-dots masses."""
-    return {
-        k * step: infinite + sum(p * -math.expm1(step * (k - j)) for j, p in masses.items() if j > k)
-        for k in masses
-    }
 
 
 @pytest.mark.parametrize(
@@ -105,67 +86,8 @@ def test_replaced_records_on_a_grid(parameters, infinite, masses):
 )
 def test_replaced_records_by_mass(parameters, whole):
     # PLD, test_gaussian_varying_standard_deviation_and_sensitivity, REPLACE_ONE: Q(k - 1 < L <= k).
-    law = replaced(*parameters).law
-    for k, mass in whole.items():
-        low, high = law.cdf(k - 1, under="Q"), law.cdf(k, under="Q")
-        assert high.lower - low.upper - 3e-8 <= mass <= high.upper - low.lower + 3e-8
-
-
-@pytest.mark.parametrize(
-    ("sigma", "rate", "steps", "epsilon", "delta"),
-    [
-        (2.0, 0.01, 10_000, 1.0, 0.12820938556632053),
-        (2.0, 0.01, 10_000, 0.8, 0.16803207353601804),
-        (1.0, 0.01, 10_000, 1.0, 0.556809673151891),
-        (2.0, 0.02, 10_000, 1.0, 0.5113118821506575),
-    ],
-)
-def test_many_steps_with_replaced_records(sigma, rate, steps, epsilon, delta):
-    # PLD-Accountant, get_delta_S.
-    near(replaced(sigma, 1, rate) ** steps, epsilon, delta, 1e-7)
-
-
-@pytest.mark.parametrize(
-    ("sigma", "rate", "steps", "delta", "epsilon"),
-    [
-        (2.0, 0.01, 10_000, 1e-6, 4.907397523232251),
-        (2.0, 0.01, 10_000, 1e-5, 4.396030629364786),
-        (1.0, 0.01, 10_000, 1e-6, 11.956857696159513),
-        (2.0, 0.005, 10_000, 1e-6, 2.26528666506213),
-    ],
-)
-def test_loss_of_many_steps_with_replaced_records(sigma, rate, steps, delta, epsilon):
-    # PLD-Accountant, get_epsilon_S.
-    bounds = (replaced(sigma, 1, rate) ** steps).bounds.epsilon(delta)
-    assert bounds.lower - 1e-6 <= epsilon <= bounds.upper + 1e-6
-
-
-def test_a_peer_is_unsafe_where_its_window_wraps():
-    # PLD-Accountant pins a loss of 19.0867527960459 and a delta of 0.8205538014405241; contours in double,
-    # written for this alone, give 19.51387046139 and 0.820555011.
-    steps = replaced(2.0, 1, 0.01) ** 100_000
-    assert steps.bounds.delta(1.0).lower > 0.8205538014405241 + 1e-6
-    near(steps, 1.0, 0.820555011, 1e-8)
-    bounds = steps.bounds.epsilon(1e-6)
-    assert 19.51387046139 in bounds
-    assert bounds.width < 1e-9
-    assert bounds.lower > 19.0867527960459 + 0.4
-
-
-def test_steps_of_ten_kinds():
-    # PLD-Accountant, test_compute_delta_var.py and test_compute_eps_var.py: ten kinds, ten steps each.
-    kinds = list(zip(np.linspace(1.6, 1.8, 10), np.linspace(0.05, 0.06, 10), strict=True))
-    plan = to.Plan(
-        {m.SubsampledGaussian(s, q, adjacency="replace-one"): 10 for s, q in kinds}, adjacency="replace-one"
-    )
-    near(plan.guarantee(), 1.0, 0.026891238632122155, 1e-7)
-    bounds = plan.guarantee().bounds.epsilon(1e-3)
-    assert bounds.lower - 1e-6 <= 1.8493437498330085 <= bounds.upper + 1e-6
-
-
-def one_order(curve, adjacency):
-    """Return the order in which the peer's upper law is Q: removing has the record there."""
-    return curve if adjacency == "remove" else ~curve
+    # The optimistic table of ..._optimistic has the same masses, one step lower.
+    holds_cells(replaced(*parameters), whole, lambda _: 3e-8)
 
 
 @pytest.mark.parametrize(
@@ -259,11 +181,7 @@ def test_mixtures_of_gaussians_composed():
 
 def truncated_there(records, rate, most, sigma):
     """Return the peer's curve: where others fill a batch, a replaced record of twice the norm."""
-    full = binom.sf(most - 1, records - 1, rate)
-    inside = binom.sf(most, records, rate) * most / full / records
-    moved = to.GaussianMixtures(
-        null={0: 1 - inside, -2: inside}, alternative={0: 1 - inside, 2: inside}, sigma=sigma
-    )
+    full, moved = cut_batches(records, rate, most, sigma)
     return to.mixture({to.subsample(to.Gaussian(1 / sigma), rate): 1 - full, moved: full})
 
 
@@ -327,3 +245,6 @@ def test_truncated_batches_at_the_ends():
         assert always.curve().delta(epsilon) <= peer.delta(epsilon)
     never = m.TruncatedSubsampledGaussian(1.0, 0.1, 1000, 1000, adjacency="replace-one")
     assert never.curve() == replaced(1.0, 1.0, 0.1)
+    never = m.TruncatedSubsampledGaussian(1.0, 0.1, 1000, 1000)
+    assert never.curve() == m.SubsampledGaussian(1.0, 0.1).curve()
+    assert m.TruncatedSubsampledGaussian(1.0, 1.0, 1000, 1000).curve() == to.Gaussian(1)
