@@ -12,11 +12,20 @@ from fractions import Fraction
 
 from flint import ctx
 
-from tests.truth.atoms import Atomic, DiscreteGaussian, DiscreteLaplace, PureDP, TooMany, TotalVariation
+from tests.truth.atoms import (
+    Atomic,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Masses,
+    PureDP,
+    TooMany,
+    TotalVariation,
+)
 from tests.truth.balls import PRECISIONS
-from tests.truth.continuous import Gaussian, Laplace
-from tests.truth.operators import Group, Maximum, Minimum, Mixture, Product, Reversed, Subsampled
-from tests.truth.polygons import Polygon
+from tests.truth.continuous import Gaussian, Gumbel, Laplace, Logistic
+from tests.truth.mixtures import NormalMixtures
+from tests.truth.operators import FixedSize, Group, Maximum, Minimum, Mixture, Product, Reversed, Subsampled
+from tests.truth.polygons import Hull, Polygon
 from tests.truth.spec import Spec
 
 LOSSES = (
@@ -97,8 +106,59 @@ class Drawer:
             return Polygon(tuple(across), tuple(down))
         return Polygon(tuple(map(float, across)), tuple(map(float, down)))
 
-    def family(self) -> Spec:  # noqa: PLR0911 - one return a kind
-        kind = self.random.randrange(8)
+    def pair(self) -> Masses:
+        """Draw masses of at most five outcomes, or of two with one as small as it may be.
+
+        Floats may miss 1.
+        """
+        if self.chance(0.2):
+            p, q = self.mass(), self.mass()
+            return Masses((p, 1 - p), (q, 1 - q))
+        size, top = self.random.randint(1, 5), self.random.choice([3, 30, 10**8])
+        sides = [[self.random.randint(0, top) for _ in range(size)] + [1] for _ in range(2)]
+        for side in sides:
+            self.random.shuffle(side)
+        shares = [[Fraction(w, sum(side)) for w in side] for side in sides]
+        kind = Fraction if self.chance(0.5) else float
+        return Masses(*(tuple(map(kind, side)) for side in shares))
+
+    def normal_mixtures(self) -> NormalMixtures:
+        """Draw two mixtures of at most four normal laws: any, ordered, or one with shifts one way."""
+        step = Fraction(1, 4) if self.chance(0.5) else 0.3
+        p, q = (self.random.sample(range(-6, 7), self.random.randint(1, 4)) for _ in range(2))
+        shape = self.random.choice(["any", "any", "ordered", "shifts"])
+        if shape == "ordered":
+            p, q = [min(k, 0) for k in p], [max(k, 0) for k in q]
+        if shape == "shifts":
+            p, q = [0], [0, *map(abs, q)]
+        kind = Fraction if self.chance(0.5) else float
+        sides = []
+        for means in (p, q):
+            weights = {k: self.random.choice([1, self.random.randint(1, 10**6)]) for k in means}
+            total = sum(weights.values())
+            sides.append(tuple((k * step, kind(Fraction(w, total))) for k, w in weights.items()))
+        if self.chance(0.3):
+            sides.reverse()
+        return NormalMixtures(*sides, self._of((1e-3, 0.02, 1e3, 1e9), self.log_uniform(0.2, 20.0)))
+
+    def shift(self) -> Gumbel | Logistic:
+        """Draw a shift of a log-concave law."""
+        theta = self._of((5e-324, 1e-300, 1e-16, 37.7, 300.0, 500.0), self.log_uniform(1e-3, 8.0))
+        scale = self.random.choice([1.0, 1.0, 0.25, 3.0, self.log_uniform(0.1, 10.0)])
+        return self.random.choice([Gumbel, Logistic])(theta * scale, scale)
+
+    def hull(self) -> Hull:
+        """Draw points, most of them better than guessing, some of them on an axis."""
+        alpha, beta = [], []
+        for _ in range(self.random.randint(1, 5)):
+            a, b = (Fraction(self.random.choice([0, *range(1, 30)]), 30) for _ in range(2))
+            alpha.append(a)
+            beta.append(b * (1 - a) if self.chance(0.8) else b)
+        kind = Fraction if self.chance(0.5) else float
+        return Hull(tuple(map(kind, alpha)), tuple(map(kind, beta)))
+
+    def family(self) -> Spec:  # noqa: C901, PLR0911 - one return a kind
+        kind = self.random.randrange(13)
         if kind == 0:
             return Gaussian(self.loss())
         if kind == 1:
@@ -116,7 +176,22 @@ class Drawer:
             )
         if kind == 6:
             return Product(((PureDP(self.loss()), 1), (TotalVariation(self.mass()), 1)))
-        return self.polygon()
+        if kind == 7:
+            return self.polygon()
+        return self.random.choice([self.pair, self.normal_mixtures, self.shift, self.hull])()
+
+    def symmetric(self) -> Spec:
+        """Draw a symmetric description."""
+        simple = [
+            *(Gaussian(self.loss()), Laplace(self.loss()), PureDP(self.loss()), TotalVariation(self.mass())),
+            *(
+                DiscreteLaplace(1 / self.loss(), self.random.randint(1, 4)),
+                Logistic(self.log_uniform(0.01, 8)),
+            ),
+        ]
+        if self.chance(0.7):
+            return self.random.choice(simple)
+        return Product(tuple((self.random.choice(simple), self.random.randint(1, 3)) for _ in range(2)))
 
     def description(self) -> Spec:
         """Draw a description; deep ones seldom, as each layer over a product costs whole curves of what is
@@ -127,7 +202,7 @@ class Drawer:
         """Draw a family under at most ``depth`` operators."""
         if depth == 0 or self.chance(0.15):
             return self.family()
-        kind = self.random.choices(range(7), weights=[30, 20, 25, 8, 3, 3, 3])[0]
+        kind = self.random.choices(range(8), weights=[30, 20, 25, 8, 3, 3, 3, 12])[0]
         if kind == 0:
             return Subsampled(self.spec(depth - 1), self.rate())
         if kind == 1:
@@ -138,6 +213,8 @@ class Drawer:
                     (self.spec(depth - 1), self.count()) for _ in range(self.random.choice([1, 1, 2, 2, 3]))
                 )
             )
+        if kind == 7:
+            return FixedSize(self.symmetric(), self.rate())
         first, second = self.spec(depth - 1), self.family()
         if kind == 3:
             w = self.random.choice([0.25, 0.5, 2.0**-20, 2.0**-300])

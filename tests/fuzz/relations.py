@@ -10,10 +10,10 @@ from flint import arb, ctx
 
 import tradeoff as to
 from tests.fuzz.draw import Drawer
-from tests.truth.atoms import TooMany
+from tests.truth.atoms import Atomic, TooMany
 from tests.truth.balls import ball
 from tests.truth.built import built
-from tests.truth.claims import check_range
+from tests.truth.claims import check_range, refuted
 from tests.truth.operators import Product, Subsampled
 from tests.truth.spec import Spec
 from tradeoff.errors import NoClosedForm, PrecisionError, Undecided
@@ -241,6 +241,28 @@ def certificates_verify(spec: Spec, draw: Drawer) -> Iterator[str]:
         yield f"{question}({at!r}): asked {ask(f, question, at)}, certified {made.lower!r}, {made.upper!r}"
 
 
+def divergences_hold(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """D_a is that of the atoms where there is nothing else, rises with a, and adds."""
+    f, orders = built(spec), sorted(draw.random.choice(ORDERS) for _ in range(2))
+    found = [f.bounds.renyi(order) for order in orders]
+    if found[0].lower > found[1].upper:
+        yield f"renyi falls: {orders[0]!r} {found[0]}, {orders[1]!r} {found[1]}"
+    twice, added = (f @ f).bounds.renyi(orders[0]), 2 * found[0]
+    if apart(twice, added):
+        yield f"renyi({orders[0]!r}) of f @ f {twice}, twice that of f {added}"
+    for order, claim in zip(orders, found, strict=True):
+        try:
+            wrong = refuted(claim, spec.renyi(order)) if isinstance(spec, Atomic) else None
+        except (TooMany, ArithmeticError, IndexError):
+            return
+        if wrong:
+            yield f"bounds.renyi({order!r})  # {wrong}"
+
+
+ORDERS = (1e-6, 0.5, 0.9, 1 - 2.0**-53, 1, 1 + 2.0**-52, 1.001, 1.5, 2, 3.7, 32, 256, 1e6, math.inf)
+"""Orders of divergences: both sides of 1, and both ends."""
+
+
 RELATIONS: dict[Relation, int] = {
     engines_meet: 12,
     factors_commute: 4,
@@ -259,5 +281,6 @@ RELATIONS: dict[Relation, int] = {
     reductions_hold: 1,
     order_agrees: 1,
     certificates_verify: 3,
+    divergences_hold: 6,
 }
 """How often each is drawn: the dear ones seldom."""

@@ -31,7 +31,8 @@ SHOWN = 2
 """Findings of one kind that are printed; the others are counted."""
 
 PREAMBLE = (
-    "import tradeoff as to; from fractions import Fraction as F; from tradeoff.families.discrete import *"
+    "import tradeoff as to; import scipy.stats as st; from fractions import Fraction as F; "
+    "from tradeoff.families.discrete import *"
 )
 
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
 from math import comb
 
 from flint import arb, ctx, fmpz
 
-from tests.truth.balls import Number, ball, hull, positive
+from tests.truth.balls import Number, ball, hull, positive, refined
 from tests.truth.spec import Spec
 
 Pair = tuple[arb, arb]
@@ -69,6 +70,31 @@ class Law:
     def losses(self) -> Pair:
         (p, q), (r, s) = self.pairs[-1], self.pairs[0]
         return (q / p).log(), (s / r).log()
+
+    def divergence(self, order: arb) -> arb:
+        """Enclose the Renyi divergence D_a(P || Q): infinite where P has mass at -inf and a >= 1."""
+        if order >= 1 and not self.at_minus.is_zero():
+            return arb.pos_inf() if self.at_minus > 0 else arb.nan()
+        if order == 1:
+            return sum((p * (p / q).log() for p, q in self.pairs), start=arb(0))
+        moment = sum((p * (p / q) ** (order - 1) for p, q in self.pairs), start=arb(0))
+        return moment.log() / (order - 1) if self.pairs else arb.pos_inf()
+
+    def fold(self, rate: arb) -> Law | None:
+        """Return the law of C_p of a symmetric law: f_p's atoms above 0, their mirror images, the rest at 0.
+
+        The rest is (1 - p) delta(0) + P(L = 0). None where balls do not tell on which side of 0 an atom is.
+        """
+        above = [(p, q) for p, q in self.pairs if q > p]
+        level = [p for p, q in self.pairs if p is q or p == q]
+        if len(above) + len(level) + sum(bool(q < p) for p, q in self.pairs) < len(self.pairs):
+            return None
+        thinned = [(p, p + rate * (q - p)) for p, q in above]
+        rest = (1 - rate) * (sum((q - p for p, q in above), start=self.at_plus)) + sum(level, start=arb(0))
+        middle = [] if rest == 0 else [(rest, rest)]
+        return Law(
+            [*thinned, *middle, *((q, p) for p, q in thinned)], rate * self.at_plus, rate * self.at_plus
+        )
 
     def reverse(self) -> Law:
         return Law([(q, p) for p, q in self.pairs], self.at_minus, self.at_plus)
@@ -157,6 +183,16 @@ class Atomic(Spec):
     def losses(self) -> Pair:
         return self.law.losses()
 
+    @refined
+    def renyi(self, order: Number) -> arb:
+        """Enclose D_a(P || Q), a in (0, inf]; TooMany where there is a density."""
+        if self.law is None:
+            raise TooMany("a density")
+        if order != float("inf"):
+            return self.law.divergence(ball(order))
+        least, lost = self.law.losses()[0], self.law.at_minus
+        return -least if lost == 0 else arb.pos_inf() if lost > 0 else arb.nan()
+
 
 @lru_cache(maxsize=64)
 def _law(spec: Atomic, bits: int) -> Law:  # noqa: ARG001 - part of the key of the cache
@@ -230,3 +266,17 @@ class DiscreteGaussian(Atomic):
 
     def losses(self) -> Pair:
         return arb.neg_inf(), arb.pos_inf()
+
+
+@dataclass(frozen=True)
+class Masses(Atomic):
+    """Two laws on finitely many outcomes, each divided by its sum, exactly."""
+
+    p: tuple[Number, ...]
+    q: tuple[Number, ...]
+
+    def make(self) -> Law:
+        p, q = ([Fraction(x) / sum(map(Fraction, side)) for x in side] for side in (self.p, self.q))
+        both = list(zip(p, q, strict=True))
+        ends = sum(b for a, b in both if a == 0), sum(a for a, b in both if b == 0)
+        return Law([(ball(a), ball(b)) for a, b in both if a and b], *map(ball, ends))

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 
+import scipy.stats
+
 import tradeoff as to
-from tests.truth.atoms import DiscreteGaussian, DiscreteLaplace, PureDP, TotalVariation
-from tests.truth.continuous import Gaussian, Gaussians, Laplace
-from tests.truth.operators import Group, Maximum, Minimum, Mixture, Product, Reversed, Subsampled
-from tests.truth.polygons import Polygon
+from tests.truth.atoms import DiscreteGaussian, DiscreteLaplace, Masses, PureDP, TotalVariation
+from tests.truth.continuous import Gaussian, Gaussians, Gumbel, Laplace, Logistic
+from tests.truth.mixtures import NormalMixtures
+from tests.truth.operators import FixedSize, Group, Maximum, Minimum, Mixture, Product, Reversed, Subsampled
+from tests.truth.polygons import Hull, Polygon
 from tests.truth.spec import Spec
 from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
 
 NAMES = {
     "to": to,
     "F": Fraction,
+    "st": scipy.stats,
     "DiscreteGaussianCurve": DiscreteGaussianCurve,
     "DiscreteLaplaceCurve": DiscreteLaplaceCurve,
 }
@@ -38,10 +43,21 @@ def written(spec: Spec) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a des
             return f"DiscreteLaplaceCurve({number(scale)}, {shift})"
         case DiscreteGaussian(sigma, shift):
             return f"DiscreteGaussianCurve({number(sigma)}, {shift})"
-        case Polygon(alpha, beta):
-            return f"to.PiecewiseLinear([{', '.join(map(number, alpha))}], [{', '.join(map(number, beta))}])"
+        case Logistic(shift, scale):
+            return f"to.LocationShift(st.logistic(scale={number(scale)}), {number(shift)})"
+        case Gumbel(shift, scale):
+            return f"to.LocationShift(st.gumbel_r(scale={number(scale)}), {number(shift)})"
+        case NormalMixtures(null, alternative, sigma):
+            return f"to.GaussianMixtures({by_mean(null)}, {by_mean(alternative)}, {number(sigma)})"
+        case Masses(p, q):
+            return f"to.from_masses({listed(p)}, {listed(q)})"
+        case Polygon(alpha, beta):  # Hull among them
+            made = "to.PiecewiseLinear.hull" if isinstance(spec, Hull) else "to.PiecewiseLinear"
+            return f"{made}({listed(alpha)}, {listed(beta)})"
         case Subsampled(base, rate):
             return f"to.subsample({written(base)}, {number(rate)})"
+        case FixedSize(base, rate):
+            return f'to.subsample({written(base)}, {number(rate)}, scheme="without-replacement")'
         case Reversed(base):
             return f"(~{written(base)})"
         case Group(base, size):
@@ -60,6 +76,16 @@ def number(x: object) -> str:
     if isinstance(x, Fraction):
         return f"F({x.numerator}, {x.denominator})"
     return f'float("{x}")' if x in {float("inf"), float("-inf")} else repr(x)
+
+
+def listed(numbers: Iterable[object]) -> str:
+    """Return an expression for a list of numbers."""
+    return f"[{', '.join(map(number, numbers))}]"
+
+
+def by_mean(weights: Iterable[tuple[object, object]]) -> str:
+    """Return an expression for weights by mean."""
+    return f"{{{', '.join(f'{number(mean)}: {number(weight)}' for mean, weight in weights)}}}"
 
 
 def built(spec: Spec) -> to.TradeOff:

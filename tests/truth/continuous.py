@@ -1,4 +1,4 @@
-"""Densities with closed forms: the Gaussian and the Laplace location pairs."""
+"""Densities with closed forms: location pairs."""
 
 from __future__ import annotations
 
@@ -62,3 +62,55 @@ class Laplace(Spec):
     def losses(self) -> tuple[arb, arb]:
         shift = ball(self.epsilon_0)
         return -shift, shift
+
+
+@dataclass(frozen=True)
+class Shifted(Spec):
+    """X against X + shift; theta is the shift over the scale."""
+
+    shift: Number
+    scale: Number = 1.0
+
+    def theta(self) -> arb:
+        """Return the shift in scales."""
+        return ball(self.shift) / ball(self.scale)
+
+
+@dataclass(frozen=True)
+class Logistic(Shifted):
+    """With y = e^-x: P(X > x) = y/(1 + y), Q the same of z = e^theta y, q/p = e^theta ((1 + y)/(1 + z))^2."""
+
+    def stick(self, s: arb) -> arb:
+        theta, x = self.theta(), s.log()
+        if x >= theta:
+            return arb(0)
+        if x <= -theta:
+            return 1 - s
+        root = ((x - theta) / 2).exp()
+        y = (1 - root) / (root * theta.exp() - 1)
+        moved = theta.exp() * y
+        return moved / (1 + moved) - s * y / (1 + y)
+
+    def curve(self, alpha: arb) -> arb:
+        return (1 - alpha) / (1 - alpha + alpha * self.theta().exp())
+
+    def losses(self) -> tuple[arb, arb]:
+        return -self.theta(), self.theta()
+
+
+@dataclass(frozen=True)
+class Gumbel(Shifted):
+    """With z = e^-x: P(X > x) = 1 - e^-z, Q the same of e^theta z, q/p = e^theta e^(-z (e^theta - 1))."""
+
+    def stick(self, s: arb) -> arb:
+        theta, x = self.theta(), s.log()
+        if x >= theta:
+            return arb(0)
+        z = (theta - x) / theta.expm1()
+        return s * (-z).expm1() - (-z * theta.exp()).expm1()
+
+    def curve(self, alpha: arb) -> arb:
+        return (self.theta().exp() * (-alpha).log1p()).exp()
+
+    def losses(self) -> tuple[arb, arb]:
+        return arb.neg_inf(), self.theta()

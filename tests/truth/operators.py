@@ -118,6 +118,30 @@ class Reversed(Operator):
 
 
 @dataclass(frozen=True)
+class FixedSize(Operator):
+    """C_p(f), f symmetric: the hull of min{f_p, f_p^-1}, whose h is the larger of the two orders'."""
+
+    base: Spec
+    rate: Number
+
+    def make(self) -> Law | None:
+        inner = law_of(self.base)
+        return inner and inner.fold(ball(self.rate))
+
+    def by_parts(self, s: arb) -> arb:
+        one = Subsampled(self.base, self.rate)
+        return one.by_parts(s).max(1 - s + s * one.by_parts(1 / s))
+
+    def masses(self) -> tuple[arb, arb]:
+        lost = ball(self.rate) * self.base.at_plus()
+        return lost, lost
+
+    def range(self) -> tuple[arb, arb]:
+        most = _thinned(self.base.losses()[1], ball(self.rate))
+        return -most, most
+
+
+@dataclass(frozen=True)
 class Mixture(Operator):
     """One of several runs, and which is known: h is the average; weights are divided by their sum."""
 

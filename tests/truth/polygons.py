@@ -93,6 +93,17 @@ class Polygon(Atomic):
         return of((a, max(self.at(a), other.at(a))) for a in [*alpha, *cuts])
 
 
+@dataclass(frozen=True)
+class Hull(Polygon):
+    """Greatest curve below these points and 1 - alpha."""
+
+    @property
+    def vertices(self) -> list[Vertex]:
+        """Corners of the hull."""
+        points = zip(map(Fraction, self.across), map(Fraction, self.down), strict=True)
+        return hull([*points, (Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))])
+
+
 def of(vertices: Iterable[Vertex]) -> Polygon:
     """Return the polygon of the hull of these vertices and (1, 0)."""
     points = hull([*vertices, (Fraction(1), Fraction(0))])

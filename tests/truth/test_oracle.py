@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from flint import acb, arb, ctx
 
-from tests.truth.atoms import DiscreteLaplace, PureDP, TotalVariation
+from tests.truth.atoms import DiscreteLaplace, Masses, PureDP, TotalVariation
 from tests.truth.balls import ball
-from tests.truth.continuous import Gaussian, Gaussians, Laplace
-from tests.truth.operators import Group, Maximum, Minimum, Mixture, Product, Reversed, Subsampled
-from tests.truth.polygons import Polygon
+from tests.truth.continuous import Gaussian, Gaussians, Gumbel, Laplace, Logistic
+from tests.truth.mixtures import NormalMixtures
+from tests.truth.operators import FixedSize, Group, Maximum, Minimum, Mixture, Product, Reversed, Subsampled
+from tests.truth.polygons import Hull, Polygon
 from tests.truth.spec import Spec
 
 
@@ -36,6 +39,13 @@ def test_thinned_gaussians_by_integration(mu: float, rate: float, epsilon: float
     assert (found + beyond).overlaps(Subsampled(Gaussian(mu), rate).delta(epsilon))
 
 
+def either(spec: Spec, rate: float) -> Minimum:
+    """Return the hull of both orders of sampling."""
+    one = Subsampled(spec, rate)
+    return Minimum((one, Reversed(one)))
+
+
+approximate = Product(((PureDP(1.0), 1), (TotalVariation(0.1), 1)))
 SAME: list[tuple[Spec, Spec]] = [
     (DiscreteLaplace(2.0), PureDP(0.5)),
     (Product(((Gaussian(3.0), 1), (Gaussian(4.0), 1))), Gaussian(5.0)),
@@ -61,6 +71,27 @@ SAME: list[tuple[Spec, Spec]] = [
         Polygon((0.0, 0.25, 0.75), (1.0, 0.25, 0.0)).minimum(Polygon((0.0, 0.5), (0.75, 0.0))),
         Polygon((0.0, 0.25, 0.5), (0.75, 0.25, 0.0)),
     ),
+    (
+        Masses((3, 0, 1, 4), (0, 2, 4, 2)),
+        Polygon((Fraction(0), Fraction(1, 8), Fraction(5, 8)), (Fraction(3, 4), Fraction(1, 4), Fraction(0))),
+    ),
+    (Masses((0.75, 0.25), (0.25, 0.75)), Polygon((0.0, 0.25, 1.0), (1.0, 0.25, 0.0))),
+    (Hull((0.5, 0.25, 0.4, 0.0), (0.25, 0.5, 0.55, 1.0)), Polygon((0, 0.25, 0.5, 1), (1, 0.5, 0.25, 0))),
+    (Reversed(Logistic(1.0, 2.0)), Logistic(0.5)),
+    (Group(Logistic(0.25), 3), Logistic(0.75)),
+    (FixedSize(PureDP(1.0), 0.3), either(PureDP(1.0), 0.3)),
+    (FixedSize(DiscreteLaplace(1.0, 2), 0.5), either(DiscreteLaplace(1.0, 2), 0.5)),
+    (FixedSize(approximate, 0.5), either(approximate, 0.5)),
+    (FixedSize(Gaussian(2.0), 0.25), either(Gaussian(2.0), 0.25)),
+    (FixedSize(FixedSize(PureDP(1.0), 0.5), 0.5), FixedSize(PureDP(1.0), 0.25)),
+    (FixedSize(Logistic(1.0), 1.0), Logistic(1.0)),
+    (NormalMixtures(((0, 1),), ((3, 1),), 2), Gaussian(1.5)),
+    (NormalMixtures(((0, 1),), ((0, 3), (1, 1)), 0.5), Subsampled(Gaussian(2.0), 0.25)),
+    (NormalMixtures(((0, 3), (-1, 1)), ((0, 1),), 0.5), Reversed(Subsampled(Gaussian(2.0), 0.25))),
+    (
+        NormalMixtures(((0, 1), (2, 1)), ((1, 1), (3, 2)), 1),
+        NormalMixtures(((4, 1), (0, 1)), ((2, 1), (-2, 2)), Fraction(2)),
+    ),
 ]
 """Two ways to one curve."""
 
@@ -76,7 +107,10 @@ def test_two_ways_to_one_curve(one: Spec, two: Spec, at: float) -> None:
 
 @pytest.mark.parametrize(
     "spec",
-    [Gaussian(1.0), Laplace(1.0), Subsampled(Gaussian(2.0), 0.3), PureDP(1.0), DiscreteLaplace(1.0, 3)],
+    [
+        *(Gaussian(1.0), Laplace(1.0), Subsampled(Gaussian(2.0), 0.3), PureDP(1.0), DiscreteLaplace(1.0, 3)),
+        *(Logistic(1.0), Gumbel(1.0)),
+    ],
 )
 @pytest.mark.parametrize("bits", [53, 320, 400, 800])
 def test_closed_forms_are_dual(spec: Spec, bits: int) -> None:
@@ -98,3 +132,30 @@ def test_the_dual_is_sharp() -> None:
 def test_balls_are_small(alpha: float) -> None:
     for spec in (one for one, _ in SAME if alpha < float(1 - one.p_minus().mid())):
         assert spec.beta(alpha).rel_accuracy_bits() >= 53
+
+
+@pytest.mark.parametrize("epsilon", [-0.7, 0.0, 0.3, 1.5])
+def test_tests_of_several_intervals_by_integration(epsilon: float) -> None:
+    """|q - e^eps p| is twice the positive part less the whole."""
+    null, alternative = ((0, 2), (3, 1)), ((-2, 1), (1, 1), (4, 2))
+    found = NormalMixtures(null, alternative, 1).delta(epsilon)
+    with ctx.workprec(100):
+        weights = [(ball(epsilon).exp() / -3 * w, m) for m, w in null] + [
+            (arb(w) / 4, m) for m, w in alternative
+        ]
+        parts = [
+            acb.integral(
+                lambda x, a: sum(c * density(m, x) for c, m in weights).real_abs(analytic=a), k, k + 1
+            )
+            for k in range(-20, 24)
+        ]
+        whole = sum(part.real for part in parts) / (2 * arb.pi()).sqrt()
+    assert ((whole + 1 - ball(epsilon).exp()) / 2 + arb("0 +/- 1e-15")).overlaps(found)
+
+
+@pytest.mark.parametrize("order", [0.5, 1, 2.5])
+def test_divergences_of_products_add(order: float) -> None:
+    one, two = Masses((1, 2, 3), (2, 3, 1)), FixedSize(DiscreteLaplace(1.0, 2), 0.3)
+    assert Product(((one, 2), (two, 1))).renyi(order).overlaps(2 * one.renyi(order) + two.renyi(order))
+    assert one.renyi(1 + 1e-12).overlaps(one.renyi(1) + arb("0 +/- 1e-11"))
+    assert one.renyi(float("inf")).overlaps(ball(3).log())
