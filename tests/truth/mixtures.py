@@ -47,34 +47,42 @@ class NormalMixtures(Spec):
         rows = [(m, *(side.get(m, Fraction(0)) for side in sides)) for m in sorted({*sides[0], *sides[1]})]
         return [(m, p, q) for m, p, q in rows if p or q]
 
-    def stick(self, s: arb) -> arb:
-        """A test with ends beside the best ones is worse by the integral of |q - s p| between them."""
+    def best(self, s: arb) -> tuple[Terms, list[arb], int]:
+        """Return q - s p as a sum over means, its zeros, and which of the pieces between them is the first
+        where it is positive."""
         terms = [(ball(q - p) + (1 - s) * ball(p), ball(m)) for m, p, q in self.table()]
         terms = [(c, m) for c, m in terms if not c.is_zero()]
-        if not terms or any(c.contains(0) for c, _ in terms):
-            return arb.nan() if terms else arb(0)
+        if any(c.contains(0) for c, _ in terms):
+            raise ArithmeticError("a factor without a sign")
         ends = zeros([(c * (-(m**2) / 2).exp(), m) for c, m in terms])
-        inner = [sum((c * cumulative(m - x.mid()) for c, m in terms), start=arb(0)) for x in ends]
-        gain = [a - b for a, b in itertools.pairwise([1 - s, *inner, arb(0)])]
-        found = sum(gain[0 if terms[0][0] > 0 else 1 :: 2], start=arb(0))
+        return terms, ends, 0 if terms and terms[0][0] > 0 else 1
+
+    def stick(self, s: arb) -> arb:
+        """A test with ends beside the best ones is worse by the integral of |q - s p| between them."""
+        terms, ends, first = self.best(s)
         root = (2 * arb.pi()).sqrt()
         worse = [x.rad() * abs(sum(c * (-((x - m) ** 2) / 2).exp() for c, m in terms)) / root for x in ends]
+        found = inside(terms, [x.mid() for x in ends], first)
         return hull(found, found + sum(worse, start=arb(0)))
 
     def curve(self, alpha: arb) -> arb:
-        """Thresholds are best where q/p is monotone in the mean, and f' = -q/p there; else by duality."""
-        table = self.table()
-        if rising(table[::-1]):
-            table = [(-m, p, q) for m, p, q in table[::-1]]
-        elif not rising(table):
-            return super().curve(alpha)
-        mass = [(ball(p), ball(q), ball(m)) for m, p, q in table]
-        t = crossing(lambda x: sum((p * cumulative(m - x) for p, _, m in mass), start=arb(0)), alpha)
-        at = sum((p * cumulative(m - t.mid()) for p, _, m in mass), start=arb(0))
-        beta = sum((q * cumulative(t.mid() - m) for _, q, m in mass), start=arb(0))
-        weights = [(p, q, (m * t - m**2 / 2).exp()) for p, q, m in mass]
-        slope = sum(q * w for _, q, w in weights) / sum(p * w for p, _, w in weights)
-        return beta - slope * (alpha - at)
+        """f is the largest 1 - h(s) - s alpha, which rises by P(q > s p) - alpha in s.
+
+        Where q/p is monotone in the mean, thresholds are best, and f' = -q/p there.
+        """
+        rows = self.table()
+        turned = [(-m, p, q) for m, p, q in rows[::-1]]
+        if rising(rows) or rising(turned):
+            return by_threshold(rows if rising(rows) else turned, alpha)
+        null = [(ball(p), ball(m)) for m, p, _ in rows]
+
+        def rejected(x: arb) -> arb:
+            return inside(null, *self.best(x.exp())[1:])
+
+        x = crossing(rejected, alpha)
+        s, moved = x.mid().exp(), (x.upper().exp() - x.lower().exp())
+        found = 1 - self.stick(s) - s * alpha
+        return hull(found, found + moved * (rejected(x.lower()) - rejected(x.upper())))
 
     def losses(self) -> tuple[arb, arb]:
         """Return the limits of log q/p where it is monotone; else only infinities are known."""
@@ -96,14 +104,30 @@ def log_ratio(p: Fraction, q: Fraction) -> arb:
     return ball(q / p).log() if p and q else arb.pos_inf() if q else arb.neg_inf()
 
 
+def inside(terms: Terms, ends: list[arb], first: int) -> arb:
+    """Return the mass of sum c N(m, 1) in every second piece between the ends."""
+    beyond = [sum((c * cumulative(m - x) for c, m in terms), start=arb(0)) for x in ends]
+    whole = sum((c for c, _ in terms), start=arb(0))
+    gain = [a - b for a, b in itertools.pairwise([whole, *beyond, arb(0)])]
+    return sum(gain[first::2], start=arb(0))
+
+
+def by_threshold(rows: list[Row], alpha: arb) -> arb:
+    """Return Q(X <= t) where P(X > t) = alpha, to second order in the error of t."""
+    null, other = ([(ball(row[k]), ball(row[0])) for row in rows] for k in (1, 2))
+    t = crossing(lambda x: inside(null, [x], 1), alpha)
+    q, p = (sum(w * (m * t - m**2 / 2).exp() for w, m in side) for side in (other, null))
+    return inside(other, [t.mid()], 0) - q / p * (alpha - inside(null, [t.mid()], 1))
+
+
 def zeros(terms: Terms) -> list[arb]:
     """Enclose the zeros of sum c e^(m x), m rising, all simple.
 
     Divided by its first term it is monotone between the zeros of its derivative, a sum of one term less.
     """
-    (first, least), *rest = terms
-    if not rest:
+    if len(terms) < 2:
         return []
+    (first, least), *rest = terms
 
     def g(x: arb) -> arb:
         return first + sum((c * ((m - least) * x).exp() for c, m in rest), start=arb(0))

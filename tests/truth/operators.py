@@ -286,12 +286,12 @@ class Product(Operator):
         return law.at_plus + sum((q * smooth.stick(s * p / q) for p, q in law.pairs), start=arb(0))
 
     def curve(self, alpha: arb) -> arb:
+        """One atom only scales both errors; alpha beyond its P-mass finds everything."""
         law, smooth = self.split()
-        return (
-            smooth.curve(alpha)
-            if smooth and len(law.pairs) == 1 and law.at_plus == 0
-            else super().curve(alpha)
-        )
+        if smooth is None or len(law.pairs) != 1:
+            return super().curve(alpha)
+        p, q = law.pairs[0]
+        return arb(0) if alpha >= p else q * smooth.curve(alpha / p)
 
     def masses(self) -> tuple[arb, arb]:
         plus = [lost(spec.at_plus(), n) for spec, n in self.parts]

@@ -110,6 +110,7 @@ def test_two_ways_to_one_curve(one: Spec, two: Spec, at: float) -> None:
     [
         *(Gaussian(1.0), Laplace(1.0), Subsampled(Gaussian(2.0), 0.3), PureDP(1.0), DiscreteLaplace(1.0, 3)),
         *(Logistic(1.0), Gumbel(1.0)),
+        Product(((Gaussian(1.0), 1), (Masses((1, 5, 0), (2, 0, 1)), 2))),
     ],
 )
 @pytest.mark.parametrize("bits", [53, 320, 400, 800])
