@@ -107,10 +107,7 @@ class Drawer:
         return Polygon(tuple(map(float, across)), tuple(map(float, down)))
 
     def pair(self) -> Masses:
-        """Draw masses of at most five outcomes, or of two with one as small as it may be.
-
-        Floats may miss 1.
-        """
+        """Draw masses of at most six outcomes, or of two, one as small as it may be; floats may miss 1."""
         if self.chance(0.2):
             p, q = self.mass(), self.mass()
             return Masses((p, 1 - p), (q, 1 - q))
@@ -119,8 +116,11 @@ class Drawer:
         for side in sides:
             self.random.shuffle(side)
         shares = [[Fraction(w, sum(side)) for w in side] for side in sides]
-        kind = Fraction if self.chance(0.5) else float
-        return Masses(*(tuple(map(kind, side)) for side in shares))
+        return Masses(*map(self.numbers, shares))
+
+    def numbers(self, fractions: list[Fraction]) -> tuple[Fraction, ...] | tuple[float, ...]:
+        """Return them as they are, or rounded."""
+        return tuple(fractions) if self.chance(0.5) else tuple(map(float, fractions))
 
     def normal_mixtures(self) -> NormalMixtures:
         """Draw two mixtures of at most four normal laws: any, ordered, or one with shifts one way."""
@@ -131,12 +131,11 @@ class Drawer:
             p, q = [min(k, 0) for k in p], [max(k, 0) for k in q]
         if shape == "shifts":
             p, q = [0], [0, *map(abs, q)]
-        kind = Fraction if self.chance(0.5) else float
         sides = []
-        for means in (p, q):
-            weights = {k: self.random.choice([1, self.random.randint(1, 10**6)]) for k in means}
-            total = sum(weights.values())
-            sides.append(tuple((k * step, kind(Fraction(w, total))) for k, w in weights.items()))
+        for means in map(sorted, map(set, (p, q))):
+            weights = [self.random.choice([1, self.random.randint(1, 10**6)]) for _ in means]
+            shares = self.numbers([Fraction(w, sum(weights)) for w in weights])
+            sides.append(tuple((k * step, w) for k, w in zip(means, shares, strict=True)))
         if self.chance(0.3):
             sides.reverse()
         return NormalMixtures(*sides, self._of((1e-3, 0.02, 1e3, 1e9), self.log_uniform(0.2, 20.0)))
@@ -149,13 +148,10 @@ class Drawer:
 
     def hull(self) -> Hull:
         """Draw points, most of them better than guessing, some of them on an axis."""
-        alpha, beta = [], []
-        for _ in range(self.random.randint(1, 5)):
-            a, b = (Fraction(self.random.choice([0, *range(1, 30)]), 30) for _ in range(2))
-            alpha.append(a)
-            beta.append(b * (1 - a) if self.chance(0.8) else b)
-        kind = Fraction if self.chance(0.5) else float
-        return Hull(tuple(map(kind, alpha)), tuple(map(kind, beta)))
+        n = self.random.randint(1, 5)
+        alpha, beta = ([Fraction(self.random.randint(0, 29), 30) for _ in range(n)] for _ in range(2))
+        beta = [b * (1 - a) if self.chance(0.8) else b for a, b in zip(alpha, beta, strict=True)]
+        return Hull(self.numbers(alpha), self.numbers(beta))
 
     def family(self) -> Spec:  # noqa: PLR0911 - one return a kind
         kind = self.random.randrange(13)
@@ -182,13 +178,9 @@ class Drawer:
 
     def symmetric(self) -> Spec:
         """Draw a symmetric description."""
-        simple = [
-            *(Gaussian(self.loss()), Laplace(self.loss()), PureDP(self.loss()), TotalVariation(self.mass())),
-            *(
-                DiscreteLaplace(1 / self.loss(), self.random.randint(1, 4)),
-                Logistic(self.log_uniform(0.01, 8)),
-            ),
-        ]
+        simple = [kind(self.loss()) for kind in (Gaussian, Laplace, PureDP)]
+        simple += [TotalVariation(self.mass()), Logistic(self.log_uniform(0.01, 8))]
+        simple += [DiscreteLaplace(1 / self.loss(), self.random.randint(1, 4))]
         if self.chance(0.85):  # the hull of a product is dear
             return self.random.choice(simple)
         return Product(tuple((self.random.choice(simple), self.random.randint(1, 3)) for _ in range(2)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import pytest
 from flint import acb, arb, ctx
 
@@ -71,11 +69,7 @@ SAME: list[tuple[Spec, Spec]] = [
         Polygon((0.0, 0.25, 0.75), (1.0, 0.25, 0.0)).minimum(Polygon((0.0, 0.5), (0.75, 0.0))),
         Polygon((0.0, 0.25, 0.5), (0.75, 0.25, 0.0)),
     ),
-    (
-        Masses((3, 0, 1, 4), (0, 2, 4, 2)),
-        Polygon((Fraction(0), Fraction(1, 8), Fraction(5, 8)), (Fraction(3, 4), Fraction(1, 4), Fraction(0))),
-    ),
-    (Masses((0.75, 0.25), (0.25, 0.75)), Polygon((0.0, 0.25, 1.0), (1.0, 0.25, 0.0))),
+    (Masses((3, 0, 1, 4), (0, 2, 4, 2)), Polygon((0.0, 0.125, 0.625), (0.75, 0.25, 0.0))),
     (Hull((0.5, 0.25, 0.4, 0.0), (0.25, 0.5, 0.55, 1.0)), Polygon((0, 0.25, 0.5, 1), (1, 0.5, 0.25, 0))),
     (Reversed(Logistic(1.0, 2.0)), Logistic(0.5)),
     (Group(Logistic(0.25), 3), Logistic(0.75)),
@@ -83,15 +77,9 @@ SAME: list[tuple[Spec, Spec]] = [
     (FixedSize(DiscreteLaplace(1.0, 2), 0.5), either(DiscreteLaplace(1.0, 2), 0.5)),
     (FixedSize(approximate, 0.5), either(approximate, 0.5)),
     (FixedSize(Gaussian(2.0), 0.25), either(Gaussian(2.0), 0.25)),
-    (FixedSize(FixedSize(PureDP(1.0), 0.5), 0.5), FixedSize(PureDP(1.0), 0.25)),
-    (FixedSize(Logistic(1.0), 1.0), Logistic(1.0)),
     (NormalMixtures(((0, 1),), ((3, 1),), 2), Gaussian(1.5)),
     (NormalMixtures(((0, 1),), ((0, 3), (1, 1)), 0.5), Subsampled(Gaussian(2.0), 0.25)),
     (NormalMixtures(((0, 3), (-1, 1)), ((0, 1),), 0.5), Reversed(Subsampled(Gaussian(2.0), 0.25))),
-    (
-        NormalMixtures(((0, 1), (2, 1)), ((1, 1), (3, 2)), 1),
-        NormalMixtures(((4, 1), (0, 1)), ((2, 1), (-2, 2)), Fraction(2)),
-    ),
 ]
 """Two ways to one curve."""
 
@@ -141,16 +129,13 @@ def test_tests_of_several_intervals_by_integration(epsilon: float) -> None:
     null, alternative = ((0, 2), (3, 1)), ((-2, 1), (1, 1), (4, 2))
     found = NormalMixtures(null, alternative, 1).delta(epsilon)
     with ctx.workprec(100):
-        weights = [(ball(epsilon).exp() / -3 * w, m) for m, w in null] + [
-            (arb(w) / 4, m) for m, w in alternative
-        ]
-        parts = [
-            acb.integral(
-                lambda x, a: sum(c * density(m, x) for c, m in weights).real_abs(analytic=a), k, k + 1
-            )
-            for k in range(-20, 24)
-        ]
-        whole = sum(part.real for part in parts) / (2 * arb.pi()).sqrt()
+        p, q = [(ball(epsilon).exp() / -3 * w, m) for m, w in null], [(arb(w) / 4, m) for m, w in alternative]
+
+        def loss(x: acb, analytic: bool) -> acb:  # noqa: FBT001 - as the integrator calls it
+            return sum(c * density(m, x) for c, m in p + q).real_abs(analytic=analytic)
+
+        parts = [acb.integral(loss, k, k + 1).real for k in range(-20, 24)]
+        whole = sum(parts, start=arb(0)) / (2 * arb.pi()).sqrt()
     assert ((whole + 1 - ball(epsilon).exp()) / 2 + arb("0 +/- 1e-15")).overlaps(found)
 
 
