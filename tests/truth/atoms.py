@@ -68,6 +68,8 @@ class Law:
         return best
 
     def losses(self) -> Pair:
+        if not self.pairs:
+            return arb.nan(), arb.nan()
         (p, q), (r, s) = self.pairs[-1], self.pairs[0]
         return (q / p).log(), (s / r).log()
 
