@@ -94,9 +94,8 @@ class Law:
         thinned = [(p, p + rate * (q - p)) for p, q in above]
         rest = (1 - rate) * (sum((q - p for p, q in above), start=self.at_plus)) + sum(level, start=arb(0))
         middle = [] if rest == 0 else [(rest, rest)]
-        return Law(
-            [*thinned, *middle, *((q, p) for p, q in thinned)], rate * self.at_plus, rate * self.at_plus
-        )
+        lost = rate * self.at_plus
+        return Law([*thinned, *middle, *((q, p) for p, q in thinned)], lost, lost)
 
     def reverse(self) -> Law:
         return Law([(q, p) for p, q in self.pairs], self.at_minus, self.at_plus)

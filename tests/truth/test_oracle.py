@@ -72,7 +72,6 @@ SAME: list[tuple[Spec, Spec]] = [
     (Masses((3, 0, 1, 4), (0, 2, 4, 2)), Polygon((0.0, 0.125, 0.625), (0.75, 0.25, 0.0))),
     (Hull((0.5, 0.25, 0.4, 0.0), (0.25, 0.5, 0.55, 1.0)), Polygon((0, 0.25, 0.5, 1), (1, 0.5, 0.25, 0))),
     (Reversed(Logistic(1.0, 2.0)), Logistic(0.5)),
-    (Group(Logistic(0.25), 3), Logistic(0.75)),
     (FixedSize(PureDP(1.0), 0.3), either(PureDP(1.0), 0.3)),
     (FixedSize(DiscreteLaplace(1.0, 2), 0.5), either(DiscreteLaplace(1.0, 2), 0.5)),
     (FixedSize(approximate, 0.5), either(approximate, 0.5)),
