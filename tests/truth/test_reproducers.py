@@ -12,13 +12,14 @@ from math import inf, nextafter
 import numpy as np
 import pytest
 import sympy
+from scipy.stats import gumbel_r
 
 import tradeoff as to
-from tests.truth.atoms import DiscreteGaussian, DiscreteLaplace, PureDP, TotalVariation
+from tests.truth.atoms import Atomic, DiscreteGaussian, DiscreteLaplace, Masses, PureDP, TotalVariation
 from tests.truth.balls import ball
 from tests.truth.built import built
-from tests.truth.claims import answers, check, check_range
-from tests.truth.continuous import Gaussian, Gaussians, Laplace
+from tests.truth.claims import answers, check, check_range, refuted
+from tests.truth.continuous import Gaussian, Gaussians, Gumbel, Laplace, Logistic
 from tests.truth.operators import Maximum, Minimum, Mixture, Product, Reversed, Subsampled
 from tests.truth.polygons import Polygon
 from tests.truth.spec import Spec
@@ -426,3 +427,34 @@ def test_sums_of_subnormal_masses(epsilon: float, method: str | None) -> None:
     truth = spec.delta(ball(epsilon))
     assert not claim.lower > truth
     assert not claim.upper < truth
+
+
+@pytest.mark.parametrize(
+    ("spec", "orders"),
+    [
+        (Reversed(Subsampled(TotalVariation(5e-324), 0.25)), (1, 2)),
+        (power(Masses((1.5e-6, 1 - 1.5e-6), (5e-324, 1.0)), 2), (0.5, 1, 2)),
+        (Masses((0.5, 0.5), (0.25, 0.75)), (0.5, 1, 2)),
+    ],
+)
+def test_divergences_where_masses_are_below_all_floats(spec: Atomic, orders: tuple[float, ...]) -> None:
+    for order in orders:
+        assert refuted(built(spec).bounds.renyi(order), spec.renyi(order)) is None
+
+
+@pytest.mark.parametrize("law", [Gumbel, Logistic])
+def test_the_largest_loss_of_a_shift_that_is_rounded(law: type[Gumbel | Logistic]) -> None:
+    spec = law(0.06579574767703295, 3.0)
+    check_range(built(spec), spec)
+    assert answers(spec, built(spec), "epsilon", 0.0) is None
+
+
+def test_a_line_is_the_unit() -> None:
+    line = to.PiecewiseLinear.hull([F(1, 6)], [F(14, 15)])
+    assert line**2**20 == to.Identity()
+    assert to.Gaussian(1) @ line == to.Gaussian(1)
+
+
+def test_divergences_of_losses_whose_squares_are_no_floats() -> None:
+    steep = to.LocationShift(gumbel_r(scale=0.25), 125.0).bounds.renyi(0.5)
+    assert 0 <= steep.lower <= steep.upper

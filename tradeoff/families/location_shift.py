@@ -227,6 +227,11 @@ class LogConcaveShift(TradeOff):
         top = self._shape.sup_loss
         return float(top) if self._exact_theta else float(np.nextafter(top, np.inf))
 
+    @property
+    def least_sup_loss(self) -> float:
+        top = self._shape.sup_loss
+        return float(top) if self._exact_theta else float(np.nextafter(top, -np.inf))
+
     def loss_law(self) -> LossLaw:
         return self._law
 

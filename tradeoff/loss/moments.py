@@ -29,6 +29,9 @@ _FAR = 700.0
 _LEFT_OUT = 1e-290
 """Above what a law holds outside its support or leaves out of its atoms, weighed with any loss."""
 
+_SQUARE = 1e150
+"""Losses farther apart are cut into cells as if they were not: a square is a float."""
+
 Function = Callable[[Array], Array]
 
 
@@ -148,14 +151,17 @@ def _edges(view: View, tilt: float, size: int) -> Array:
     weight = np.exp(exponent - np.max(exponent))
     total = float(np.sum(weight))
     mean = float(np.sum(weight * loss)) / total
-    deviation = np.sqrt(float(np.sum(weight * (loss - mean) ** 2)) / total) + 1e-300
+    away = np.minimum(np.abs(loss - mean), _SQUARE)
+    deviation = np.sqrt(float(np.sum(weight * away**2)) / total) + 1e-300
     order = np.argsort(source, kind="stable")
     knots = np.unique(np.clip(np.concatenate([[low], source[order], [high]]), low, high))
     if len(knots) < 2:
         return np.array([low, max(high, np.nextafter(low, np.inf))])
-    z = np.minimum(np.abs(loss - mean) / deviation, 1e3)
+    z = np.minimum(away / deviation, 1e3)
     heavy = np.interp(knots, source[order], (weight * (1 + z**3))[order])
-    share = np.cbrt(np.maximum(heavy[:-1], heavy[1:]) * np.diff(view.forward(knots)) ** 2)
+    share = np.cbrt(
+        np.maximum(heavy[:-1], heavy[1:]) * np.minimum(np.diff(view.forward(knots)), _SQUARE) ** 2
+    )
     pieces = 1 + np.floor(size * share / max(float(np.sum(share)), 1e-300)).astype(np.int64)
     start = np.repeat(np.cumsum(pieces) - pieces, pieces)
     inside = (np.arange(int(np.sum(pieces))) - start) / np.repeat(pieces, pieces)

@@ -66,6 +66,21 @@ def _largest(curve: TradeOff) -> Bounds[float]:
 
 
 def _of_curve(curve: TradeOff, order: float) -> Bounds:
+    """Bound D_a by laws or operands.
+
+    They take a mass below all floats for none, or its ratio for infinite: the curve's own mass decides.
+    """
+    found = _known(curve, order)
+    if order < 1:
+        return found
+    mass = curve.inverse().mass_at_infinity
+    if mass.lower > 0:
+        return Bounds(math.inf, math.inf)
+    low = 0.0 if found.lower == math.inf else found.lower
+    return Bounds(low, math.inf if mass.upper > 0 else found.upper)
+
+
+def _known(curve: TradeOff, order: float) -> Bounds:
     try:
         return curve.renyi_bounds(order)
     except NoClosedForm:
