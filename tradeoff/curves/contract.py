@@ -19,6 +19,7 @@ from tradeoff.loss.law import LossLaw
 
 if TYPE_CHECKING:
     from tradeoff.curves.piecewise_linear import PiecewiseLinear
+    from tradeoff.design.sensitivities import Sensitivities
     from tradeoff.families.symbolic import Symbolic
     from tradeoff.gdp.reduction import Reduction
     from tradeoff.operators.dual import Dual
@@ -115,10 +116,8 @@ class TradeOff(Hooks):
         ----------
         epsilon
             Losses in nats, any real number or infinity; any shape.
-        tol
-            Relative width the bounds must reach.
-        **how
-            ``method``, ``memory``, ``progress``, ``n_jobs``: see ``bounds``.
+        tol, **how
+            Relative width the bounds must reach; see ``bounds``.
 
         Returns
         -------
@@ -140,10 +139,8 @@ class TradeOff(Hooks):
         ----------
         delta
             Probabilities in [0, 1]; any shape. Negative epsilon answers delta > delta(0); 0 asks for sup L.
-        tol
-            Absolute width the bounds must reach.
-        **how
-            ``method``, ``memory``, ``progress``, ``n_jobs``: see ``bounds``.
+        tol, **how
+            Absolute width the bounds must reach; see ``bounds``.
 
         Returns
         -------
@@ -253,6 +250,12 @@ class TradeOff(Hooks):
         from tradeoff.curves.asking import explained
 
         return explained(self, {"epsilon": epsilon, "delta": delta, "alpha": alpha}, tol, how)
+
+    def sensitivities(self, *, delta: float | None = None, epsilon: float | None = None) -> Sensitivities:
+        """Estimate what epsilon, or delta, gains with every parameter and count: a table, with a plot."""
+        from tradeoff.design.sensitivities import sensitivities
+
+        return sensitivities(self, delta=delta, epsilon=epsilon)
 
     # Algebra.
 
@@ -386,10 +389,7 @@ def operand(value: object) -> TradeOff:
     if isinstance(value, TradeOff):
         return value
     # Of mechanisms and reductions the curve, of plans and bands the guarantee.
-    for name in (
-        "guarantee",
-        "curve",
-    ):
+    for name in ("guarantee", "curve"):
         if hasattr(value, name):
             call = "" if isinstance(getattr(value, name), TradeOff) else "()"
             kind = "mechanism" if hasattr(value, "kind") else type(value).__name__  # the kind of a plan file

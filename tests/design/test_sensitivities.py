@@ -1,0 +1,101 @@
+import mpmath as mp
+import pytest
+from matplotlib.figure import Figure
+
+import tradeoff as to
+from tradeoff.curves.tensor import Tensor
+from tradeoff.errors import DomainError
+
+DELTA = 1e-5
+
+
+def delta_of(epsilon, mu):
+    return mp.ncdf(-epsilon / mu + mu / 2) - mp.exp(epsilon) * mp.ncdf(-epsilon / mu - mu / 2)
+
+
+def column(table, name):
+    at = table.columns.index(name)
+    return {(row[0], row[1]): row[at] for row in table.rows}
+
+
+def between(make, value, delta=DELTA, share=1e-4):
+    """Differences of the certified epsilon, of the fourth order."""
+    e = [sum(make(value * (1 + k * share)).bounds.epsilon(delta)) / 2 for k in (-2, -1, 1, 2)]
+    return (e[0] - 8 * e[1] + 8 * e[2] - e[3]) / (12 * share * value)
+
+
+@pytest.mark.parametrize("delta", [0.9, 1e-3, 1e-15])
+def test_products_of_gaussians(delta):
+    with mp.workdps(50):
+        mu = mp.sqrt(4 * mp.mpf(0.3) ** 2 + 9 * mp.mpf(0.4) ** 2)
+        start = to.Gaussian(float(mu)).epsilon(delta)
+        epsilon = mp.findroot(lambda e: delta_of(e, mu) - mp.mpf(delta), start)
+        by_mu = mp.diff(lambda m: delta_of(epsilon, m), mu)
+        slope = -by_mu / mp.diff(lambda e: delta_of(e, mu), epsilon)
+    product = Tensor({to.Gaussian(0.3): 4, to.Gaussian(0.4): 9})  # to.tensor would make one Gaussian of it
+    tables = (product.sensitivities(delta=delta), product.sensitivities(epsilon=float(epsilon)))
+    for table, answer, truth in zip(tables, ("d epsilon", "d delta"), (slope, by_mu), strict=True):
+        found = column(table, answer)
+        for m, n in ((0.3, 4), (0.4, 9)):
+            assert found[f"G_{{{m}}}", "mu"] == pytest.approx(float(truth * n * m / mu), rel=1e-8)
+            assert found[f"G_{{{m}}}", "count"] == pytest.approx(float(truth * m * m / (2 * mu)), rel=1e-8)
+
+
+def test_a_loss_that_is_bounded_has_no_contour():
+    found = column(to.PureDP(1.0).sensitivities(delta=DELTA), "d epsilon")
+    with mp.workdps(30):  # epsilon = e + log(1 - delta (1 + e^-e))
+        truth = mp.diff(lambda e: e + mp.log(1 - mp.mpf(DELTA) * (1 + mp.exp(-e))), mp.mpf(1))
+    assert found["f_{1,0}", "epsilon"] == pytest.approx(float(truth), rel=1e-7)
+
+
+def step(mu=1 / 1.1, p=256 / 60000, n=14062):
+    return to.subsample(to.Gaussian(mu), p) ** n
+
+
+def mix(mu=0.5, epsilon=0.1, p=0.01):
+    return to.Gaussian(mu) @ to.Laplace(epsilon) ** 100 @ to.subsample(to.Gaussian(1.0), p) ** 1000
+
+
+@pytest.mark.parametrize(
+    ("make", "name", "value"),
+    [
+        (lambda v: step(mu=v), "mu", 1 / 1.1),
+        (lambda v: step(p=v), "p", 256 / 60000),
+        (lambda v: mix(mu=v), "mu", 0.5),
+        (lambda v: mix(epsilon=v), "epsilon", 0.1),
+        (lambda v: ~mix(p=v) @ to.TotalVariation(1e-7), "p", 0.01),
+    ],
+)
+def test_parameters_against_certified_answers(make, name, value):
+    table = make(value).sensitivities(delta=DELTA)
+    (found,) = [row[3] for row in table.rows if row[1:3] == (name, value)]
+    assert found == pytest.approx(between(make, value), rel=1e-6)
+
+
+def test_counts_and_failures():
+    f = mix() @ to.TotalVariation(1e-7)
+    found = column(f.sensitivities(delta=DELTA), "d epsilon")
+    step = column((f @ to.Laplace(0.1)).sensitivities(delta=DELTA), "d epsilon")
+    gain = (f @ to.Laplace(0.1)).epsilon(DELTA) - f.epsilon(DELTA)
+    assert (found["Lap_{0.1}", "count"] + step["Lap_{0.1}", "count"]) / 2 == pytest.approx(gain, rel=1e-4)
+    lost = between(lambda v: mix() @ to.TotalVariation(v), 1e-7, share=1e-2)
+    assert found["f_{0,1e-07}", "delta"] == pytest.approx(lost, rel=1e-5)
+
+
+def test_an_envelope_follows_the_order_that_loses_more():
+    assert step().symmetrise(assume="either-order").sensitivities(delta=DELTA) == step().sensitivities(
+        delta=DELTA
+    )
+
+
+def test_bars():
+    table = mix().sensitivities(delta=DELTA)
+    axes = table.plot(ax=Figure().subplots())
+    assert [bar.get_width() for bar in axes.patches] == sorted(table["per 1%"], key=abs)
+    assert axes.get_yticklabels()[-1].get_text() == "Lap_{0.1}: epsilon"
+
+
+@pytest.mark.parametrize("asked", [{}, {"delta": 1e-5, "epsilon": 1.0}, {"delta": 0.0}, {"delta": 1e-8}])
+def test_questions_that_are_refused(asked):
+    with pytest.raises(DomainError):
+        (mix() @ to.TotalVariation(1e-7)).sensitivities(**asked)

@@ -1,0 +1,1 @@
+"""Choosing parameters: what a guarantee gains with each, and how to share it out."""

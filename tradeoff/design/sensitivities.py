@@ -1,0 +1,379 @@
+"""How much epsilon, or delta, moves with every parameter and count of a composition: estimates.
+
+With z = c + iy on the line of a saddle point c, K = sum n_i K_i and K_i(z) = log E_P e^(z L_i), delta(eps) is
+
+    Q(L = inf) + (1/2 pi) int e^(K(z) - (z - 1) eps)/(z (z - 1)) dy    (Zhu, Dong, Wang 2022),
+
+so its derivatives are the same integral with one factor more: n_i dK_i/dtheta for a parameter, K_i for the
+count n_i, and -(z - 1) for eps. Where delta stays, d eps = -(d delta/d theta)/(d delta/d eps).
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from tradeoff.composition.contour.draw import Placement
+from tradeoff.composition.contour.place import aim
+from tradeoff.composition.planner import Composition
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.derived import Derived
+from tradeoff.curves.parameters import number
+from tradeoff.curves.tensor import Tensor, tensor
+from tradeoff.errors import DomainError, PrecisionError, SizeError, SymbolError
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.leaks import log_kept
+from tradeoff.intervals.rounding import TINY, Array
+from tradeoff.loss.law import LossLaw
+from tradeoff.loss.transform import Complex, Transform
+from tradeoff.operators.symmetrise import Envelope
+from tradeoff.sweeps import Table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STEP = 2.0**-16
+"""Relative step of differences of K_i. Transforms are known to about 1e-14 of themselves, a difference to
+1e-9; its curvature adds STEP^2 D^2/6 if K_i goes as theta^D, below 1e-6 up to D = 160."""
+
+_COARSE, _COARSEST = 1e-4, 1e-2  # of certified answers: the square is an error, and so is their width over it
+_KNOWN = 1e-2  # share of a difference that its bounds may leave open: beyond, it is no estimate
+_SILENT = 25.0  # the product is followed to e^-25: with the factor added, 1e-10 of the integral is left out
+_DIGITS = 27.0  # quadratures err by e^-27, over all rounds: 1e-7 after a division by STEP, at worst
+_ROOM, _BLOCK = 2**22, 64  # most nodes times factors, 64 MiB; nodes of the first block, which then double
+_BARS = 20  # a figure holds that many names
+_FAR = 1e100  # frequency beyond which only atoms are left
+
+
+class Parameter(NamedTuple):
+    """A number in a curve, and the curve with another one in its place."""
+
+    name: str
+    value: float
+    moved: Callable[[float], TradeOff]
+
+    def pair(self, share: float) -> tuple[TradeOff, TradeOff, float]:
+        """Return the curves a step below and above, and the distance."""
+        below, above = self.value * (1 - share), self.value * (1 + share)
+        return self.moved(below), self.moved(above), above - below
+
+    def within(self, outer: Callable[[TradeOff], TradeOff]) -> Parameter:
+        """Return the same number as one of a curve around this one."""
+        return self._replace(moved=lambda value: outer(self.moved(value)))
+
+
+@dataclass(frozen=True, repr=False)
+class Sensitivities(Table):
+    """What one answer gains with every parameter and count: estimates, a row for each.
+
+    ``per 1%`` is the gain where the parameter, or the count, grows by one per cent.
+    """
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the gains per cent as bars, the 20 largest, the first on top; return the axes drawn on."""
+        from tradeoff.report.plot import module
+
+        rows = sorted(self.rows, key=lambda row: abs(row[4]))[-_BARS:]
+        if ax is None:
+            size = (7.0, 1.0 + 0.2 * len(rows))
+            ax = module("matplotlib.pyplot").subplots(figsize=size, layout="constrained")[1]
+        ax.barh(range(len(rows)), [row[4] for row in rows], color="0.35", height=0.7)
+        ax.set_yticks(range(len(rows)), [f"{factor}: {name}" for factor, name, *_ in rows])
+        ax.axvline(0.0, color="black", linewidth=0.6)
+        ax.set_xlabel(f"estimated {self.columns[3]} for 1% more")
+        return ax
+
+
+@dataclass(frozen=True, eq=False)
+class Integral:
+    """Terms of the integral of delta at ``loss``, at the nodes z = c + iy where they matter.
+
+    ``logs`` are the K_i of one round of the ``laws``, ``kept`` is 1 - Q(L = inf). In the strip 0 < c < 1
+    (``middle``) the terms add up to 1 - delta, masses at infinity included.
+    """
+
+    loss: float
+    z: Complex
+    terms: Complex
+    laws: Sequence[LossLaw]
+    logs: Sequence[Complex]
+    kept: float
+    middle: bool
+    digits: float
+
+    @property
+    def delta(self) -> float:
+        """Return delta(loss)."""
+        psi = float(np.sum(self.terms.real))
+        return 1 - psi if self.middle else psi + 1 - self.kept
+
+    def gain(self, change: float, *, of: str) -> float:
+        """Return d epsilon, or d delta, where the integral and the mass at infinity gain ``change``."""
+        if of == "epsilon":
+            return -change / self._sum(1 - self.z)
+        return -change if self.middle else change
+
+    def counted(self, i: int) -> float:
+        """Return what one round more of a factor adds, in proportion."""
+        return self._sum(self.logs[i]) - self._lost(log_kept([self.laws[i].q_plus], [1]))
+
+    def between(self, below: TradeOff, above: TradeOff) -> float:
+        """Return what one curve adds in place of another next to it."""
+        (low, low_kept), (high, high_kept) = self._log_transform(below), self._log_transform(above)
+        change = high - low
+        # Logarithms are known up to turns, and neighbouring ones are no turn apart.
+        change.imag = np.remainder(change.imag + np.pi, 2 * np.pi) - np.pi
+        return self._sum(change) + self._lost(low_kept - high_kept)
+
+    def _sum(self, factor: Complex) -> float:
+        return float(np.real(self.terms @ factor))
+
+    def _lost(self, change: float) -> float:
+        """Return the growth of 1 - e^log_kept where log_kept falls by ``change``: none in the middle."""
+        return 0.0 if self.middle else self.kept * change
+
+    def _log_transform(self, curve: TradeOff) -> tuple[Complex, float]:
+        """Return the sum of n_i K_i and of n_i log(1 - q_i)."""
+        rounds = [factor.laws()[0].single_rounds(n) for factor, n in curve.factors.items()]
+        c, y = float(self.z[0].real), self.z.imag
+        logs = [n * _log_moment(_transform(law, c, self.digits), y) for law, n in rounds]
+        return np.sum(logs, axis=0), log_kept([law.q_plus for law, _ in rounds], [n for _, n in rounds])
+
+
+def integral(
+    curve: TradeOff, *, epsilon: float | None = None, delta: float | None = None, accuracy: float = 1e-6
+) -> Integral | None:
+    """Return the integral of one order at a loss, or where it is ``delta``; None where no contour closes.
+
+    Where atoms keep the product from decaying a Gaussian factor is added that moves delta by ``accuracy``.
+    """
+    pairs = [factor.laws() for factor in curve.factors]
+    whole = Composition([low for low, _ in pairs], list(curve.factors.values()))
+    lines = whole.contour
+    if any(low is not high for low, high in pairs) or not lines.possible or lines.tail.too_far:
+        return None
+    closes = next(whole.choices(None), (None, ""))[0] is lines
+    loss = float(lines.loss_at_delta(np.array([delta]))[0]) if epsilon is None else epsilon
+    strip = lines.tail if lines.tail.rare(np.array([loss]))[0] else lines.middle
+    place = aim(strip.cumulant, loss, math.inf, middle=strip.middle)
+    if not place.drawable:
+        return None
+    digits = _DIGITS + math.log(sum(strip.counts))
+    try:
+        z, logs, product = _nodes(strip.laws, strip.counts, place, accuracy if closes else 0.0, digits)
+    except SizeError:
+        return None
+    kernel: Complex = (place.step / np.pi) * np.where(z.imag > 0, 1.0, 0.5) / (z * (z - 1))
+    terms = np.exp(product - (z - 1) * loss) * (-kernel if strip.middle else kernel)
+    kept = 1 - whole.q_plus
+    if delta is not None:
+        goal, reach = (1 - delta if strip.middle else delta - whole.q_plus), place.scale
+
+        def over(moved: float) -> float:
+            return float(np.real(terms @ np.exp((1 - z) * moved))) - goal
+
+        if not over(-reach) * over(reach) < 0:  # the aim was far off
+            return None
+        moved = float(brentq(over, -reach, reach, xtol=1e-14 * reach))
+        loss, terms = loss + moved, terms * np.exp((1 - z) * moved)
+    return Integral(loss, z, terms, strip.laws, logs, kept, strip.middle, digits)
+
+
+def _transform(law: LossLaw, c: float, digits: float) -> Transform:
+    found = law.transform(c, digits)
+    if found is None:
+        raise SizeError(f"a law of type {type(law).__name__} has no transform")
+    return found
+
+
+def _log_moment(transform: Transform, y: Array) -> Complex:
+    """Return log M(c + iy), up to turns."""
+    log = transform.ratio(y).log
+    found: Complex = np.maximum(transform.log_m + log.real, -_FAR) + 1j * (transform.mean * y + log.imag)
+    return found
+
+
+def _nodes(
+    laws: Sequence[LossLaw], counts: Sequence[int], place: Placement, accuracy: float, digits: float
+) -> tuple[Complex, list[Complex], Complex]:
+    """Return the nodes at which the product is not silent, all K_i there, and K.
+
+    SizeError where they are too many, and at ``accuracy`` 0 where the product never falls silent.
+    """
+    c, step, size = place.c, place.step, _BLOCK
+    transforms = [_transform(law, c, digits) for law in laws]
+    lasting = -sum(n * t.far(_FAR) for t, n in zip(transforms, counts, strict=True))
+    tau = 0.0 if lasting > _SILENT else math.sqrt(2 * accuracy / abs(c * (c - 1)))
+    logs = [np.zeros(0, complex)] * len(laws)
+    while size * len(laws) <= _ROOM and (tau or lasting > _SILENT):
+        block: Array = step * np.arange(len(logs[0]), size, dtype=float)
+        logs = [np.append(log, _log_moment(t, block)) for log, t in zip(logs, transforms, strict=True)]
+        z: Complex = (c + 1j * step * np.arange(size)).astype(complex)
+        product: Complex = (
+            sum(n * log for n, log in zip(counts, logs, strict=True)) + tau**2 * z * (z - 1) / 2
+        )
+        live = product.real > product[0].real - _SILENT
+        if (tau * block[-1]) ** 2 >= 2 * _SILENT * (tau > 0) and not live[-(size // 4) :].any():
+            # Only about their mean are phases known to turn slowly from node to node.
+            turns = [t.mean * z.imag for t in transforms]
+            logs = [m * 1j + (k.real + 1j * np.unwrap(k.imag - m)) for k, m in zip(logs, turns, strict=True)]
+            return z[live], [log[live] for log in logs], product[live]
+        size *= 2
+    raise SizeError("the product does not fall silent within the room there is")
+
+
+def parameters(curve: TradeOff) -> Iterator[Parameter]:
+    """Yield the floats a curve is made from, also inside the operands of operators."""
+    if isinstance(curve, Derived):
+        yield from _replaceable(curve)
+    elif isinstance(curve, Tensor):
+        for factor, n in curve.factors.items():
+            rest = tensor((each, power) for each, power in curve.factors.items() if each != factor)
+            for inner in parameters(factor):
+                yield inner.within(partial(_beside, rest, n))
+    else:
+        kind: Any = type(curve)
+        names = inspect.signature(kind).parameters
+        given = {name: getattr(curve, f"{name}_0", getattr(curve, name, None)) for name in names}
+        for name, value in given.items():
+            if isinstance(value, float | Fraction) and None not in given.values():
+                others = {other: kept for other, kept in given.items() if other != name}
+                yield Parameter(name, float(value), partial(_made, kind, others, name))
+
+
+def _beside(rest: TradeOff, n: int, fresh: TradeOff) -> TradeOff:
+    return rest @ fresh**n
+
+
+def _made(kind: Any, others: dict[str, Any], name: str, value: float) -> TradeOff:
+    made: TradeOff = kind(**others, **{name: value})
+    return made
+
+
+def _replaceable(curve: Derived) -> Iterator[Parameter]:
+    """Yield what ``replaced`` may change."""
+    parts: list[Any] = []
+
+    def put(at: int, fresh: Any) -> TradeOff:
+        parts.clear()
+
+        def change(part: Any) -> Any:
+            parts.append(part)
+            return fresh if len(parts) == at + 1 else part
+
+        return curve.replaced(change)
+
+    try:
+        put(-1, None)
+    except SymbolError:  # it cannot be built anew
+        return
+    for at, part in enumerate(tuple(parts)):
+        if isinstance(part, TradeOff):
+            for inner in parameters(part):
+                yield inner.within(partial(put, at))
+        elif isinstance(part, float):
+            name = next((name for name, value in vars(curve).items() if value is part), "parameter")
+            yield Parameter(name, part, partial(put, at))
+
+
+def sensitivities(
+    curve: TradeOff, *, delta: float | None = None, epsilon: float | None = None
+) -> Sensitivities:
+    """Estimate what epsilon, or delta, gains with every parameter and count of a composition.
+
+    Parameters
+    ----------
+    curve
+        Any curve; of an envelope of both orders the one that loses more is differentiated.
+    delta, epsilon
+        The one that is given is asked: d epsilon at a delta, in nats, or d delta at a loss.
+
+    Returns
+    -------
+    Sensitivities
+        A row for every parameter and count of a factor. Estimates, usually to 1e-6 of themselves, from
+        the integral over a saddle-point line (Zhu, Dong, Wang 2022) differentiated under its sign; where
+        none closes, from differences of certified answers, counts moving by one.
+
+    Raises
+    ------
+    DomainError
+        Unless one question is given and its answer is finite, or where a parameter cannot move.
+    PrecisionError
+        Where no contour closes and the certified answers are too wide to be differenced.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> (to.Gaussian(0.5) @ to.Laplace(0.1) ** 100).sensitivities(delta=1e-5)
+       factor  parameter  value  d epsilon      per 1%
+      G_{0.5}         mu    0.5    2.40669   0.0120334
+      G_{0.5}      count      1   0.601672  0.00601672
+    Lap_{0.1}    epsilon    0.1    43.6061   0.0436061
+    Lap_{0.1}      count    100  0.0227148   0.0227148
+    """
+    if (delta is None) == (epsilon is None):
+        raise DomainError("sensitivities takes one question; give one of delta, epsilon")
+    name = "epsilon" if delta is None else "delta"
+    low, high = (-math.inf, math.inf) if delta is None else (0.0, 1.0)
+    value = number(name, epsilon if delta is None else delta, low, high, open_low=True, open_high=True)
+    curve.require_numbers()
+    orders = curve.operands if isinstance(curve, Envelope) else (curve,)
+    order = max(orders, key=lambda f: _answer(f, name, value).upper) if len(orders) > 1 else curve
+    if name == "delta" and value <= order.mass_at_infinity.upper:
+        raise DomainError(f"delta = {value!r} is not above Q(L = inf) = {order.q_plus:.6g}; ask a larger one")
+    found, of = integral(order, **{name: value}), "epsilon" if name == "delta" else "delta"
+    slopes = _differences(order, name, value) if found is None else _tilted(order, found, of)
+    rows = ((repr(factor), what, at, slope, at * slope / 100) for factor, what, at, slope in slopes)
+    return Sensitivities(("factor", "parameter", "value", f"d {of}", "per 1%"), tuple(rows))
+
+
+Slopes = Iterator[tuple[TradeOff, str, float, float]]
+"""Factor, parameter, value, slope."""
+
+
+def _tilted(order: TradeOff, found: Integral, of: str) -> Slopes:
+    for i, (factor, n) in enumerate(order.factors.items()):
+        for parameter in parameters(factor):
+            below, above, apart = parameter.pair(STEP)
+            slope = found.gain(n * found.between(below, above) / apart, of=of)
+            yield factor, parameter.name, parameter.value, slope
+        yield factor, "count", n, found.gain(found.counted(i), of=of)
+
+
+def _differences(order: TradeOff, name: str, value: float) -> Slopes:
+    """Yield the same from certified answers."""
+    here = _answer(order, name, value)
+    share = min(max((here.width / (abs(here.upper) + TINY)) ** (1 / 3), _COARSE), _COARSEST)
+
+    def difference(below: TradeOff, above: TradeOff) -> float:
+        low, high = _answer(below, name, value), _answer(above, name, value)
+        gain, unknown = (sum(high) - sum(low)) / 2, low.width + high.width
+        if not unknown <= _KNOWN * abs(gain):
+            known = f"certified answers at {name} = {value!r} differ by {gain:.3g} and are {unknown:.3g} wide"
+            raise PrecisionError(f"{known}; ask elsewhere", unknown)
+        return gain
+
+    for factor, n in order.factors.items():
+        rest = tensor((each, power) for each, power in order.factors.items() if each != factor)
+        for parameter in parameters(factor):
+            below, above, apart = parameter.pair(share)
+            yield (
+                factor,
+                parameter.name,
+                parameter.value,
+                difference(rest @ below**n, rest @ above**n) / apart,
+            )
+        yield factor, "count", n, difference(rest @ factor ** (n - 1), rest @ factor ** (n + 1)) / 2
+
+
+def _answer(curve: TradeOff, name: str, value: float) -> Bounds[float]:
+    return curve.bounds.epsilon(value) if name == "delta" else curve.bounds.delta(value)
