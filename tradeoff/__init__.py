@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
     from tradeoff.curves.piecewise_linear import PiecewiseLinear
     from tradeoff.curves.tensor import Tensor
+    from tradeoff.design.allocate import Part, allocate
     from tradeoff.families.approximate_dp import approximate_dp
     from tradeoff.families.densities import from_densities
     from tradeoff.families.from_scipy import from_scipy
@@ -45,6 +46,7 @@ __all__ = [
     "Identity",
     "Laplace",
     "LocationShift",
+    "Part",
     "PiecewiseLinear",
     "Plan",
     "Profile",
@@ -53,6 +55,7 @@ __all__ = [
     "Tensor",
     "TotalVariation",
     "TradeOff",
+    "allocate",
     "approximate_dp",
     "audits",
     "baselines",
@@ -90,6 +93,7 @@ _HOMES = {
     "curves.contract": ("TradeOff",),
     "curves.piecewise_linear": ("PiecewiseLinear",),
     "curves.tensor": ("Tensor",),
+    "design.allocate": ("Part", "allocate"),
     "families.approximate_dp": ("approximate_dp",),
     "families.densities": ("from_densities",),
     "families.from_scipy": ("from_scipy",),

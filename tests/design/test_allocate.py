@@ -1,0 +1,109 @@
+import mpmath as mp
+import pytest
+from scipy.optimize import brentq
+
+import tradeoff as to
+from tradeoff.errors import DomainError, KindError, PlanError
+from tradeoff.mechanisms import DiscreteGaussian, Gaussian, Laplace, SubsampledGaussian
+
+TARGET = {"epsilon": 1.0, "delta": 1e-6}
+
+
+def gaussian_mu(epsilon, delta):
+    def over(m):
+        return mp.ncdf(m / 2 - epsilon / m) - mp.exp(epsilon) * mp.ncdf(-m / 2 - epsilon / m) - delta
+
+    return brentq(lambda m: float(over(mp.mpf(m))), 0.1, 1.0, xtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    ("target", "mu"), [(TARGET, gaussian_mu(1.0, 1e-6)), ({"mu": 1.0, "failure": 0.0}, 1.0)], ids=str
+)
+def test_two_gaussians(target, mu):
+    """As sum n_i/s_i^2 = mu^2, s_i goes as w_i^(-1/4), and the cost is (sum n_i w_i^(1/2))^2/mu^2."""
+    found = to.allocate([(Gaussian, 1, 81.0), to.Part(Gaussian, 3)], target)
+    assert found.scales[1] / found.scales[0] == pytest.approx(3.0, rel=1e-6)
+    least = (9 + 3) ** 2 / mu**2
+    assert least * (1 - 1e-9) <= found.cost <= least * (1 + 1e-5)
+    assert found.residual < 1e-5
+
+
+def test_two_laplace_mechanisms_by_brute_force():
+    found = to.allocate([to.Part(Laplace, 20, 10.0), to.Part(Laplace, 20, 1.0)], TARGET)
+    best = found.scales[1] / found.scales[0]
+    for ratio in (
+        1.0,
+        1.5,
+        best * 0.99,
+        best,
+        best * 1.01,
+        2.5,
+    ):  # at a lower cost none of them meets the target
+        scale = ((1 - 1e-5) * found.cost / (20 * (10 + ratio**2))) ** 0.5
+        curve = to.Laplace(1 / scale) ** 20 @ to.Laplace(1 / (ratio * scale)) ** 20
+        assert curve.bounds.epsilon(1e-6).lower > 1.0
+
+
+def test_the_target_is_met_and_no_comparison_is_cheaper():
+    sgd = {"sample_rate": 0.01}
+    parts = [
+        to.Part(Laplace(scale=1.0, sensitivity=2.0), 20, 10.0),
+        to.Part(DiscreteGaussian(sigma=1.0)),
+        to.Part(lambda s: SubsampledGaussian(s, **sgd), 500, 100.0),
+    ]
+    found = to.allocate(parts, TARGET)
+    laplace, discrete, noise = found.scales
+    plan = to.Plan(
+        {
+            Laplace(scale=laplace, sensitivity=2.0): 20,
+            DiscreteGaussian(sigma=discrete): 1,
+            SubsampledGaussian(noise, **sgd): 500,
+        }
+    )
+    assert plan.guarantee() == found.curve
+    assert 1 - 1e-5 < plan.guarantee().epsilon(1e-6) == found.achieved.upper <= 1
+    assert found.table["scales"] == ["optimum", "equal scales"]
+    assert min(found.table["over the least"]) == 1.0
+    assert max(found.table["epsilon"]) <= 1.0
+
+
+def test_alike_parts_share_one_scale_and_the_zcdp_optimum_of_gaussians_is_exact():
+    found = to.allocate([Gaussian(2.0)] * 3 + [(Gaussian(2.0), 1, 16.0)], TARGET)
+    assert len(set(found.scales)) == 2
+    assert found.scales[0] / found.scales[3] == pytest.approx(2.0, rel=1e-6)
+    assert found.table["scales"] == ["optimum", "equal scales", "zCDP optimum"]
+    assert found.table["over the least"][2] == pytest.approx(1.0, abs=1e-6)
+
+
+def test_a_cost_of_ones_own():
+    parts = [to.Part(Gaussian), to.Part(Gaussian)]
+    found = to.allocate(parts, TARGET, lambda s: s[0] + 8 * s[1])  # 1/s^3 is to 1/t^3 as 1 to 8
+    assert found.scales[0] / found.scales[1] == pytest.approx(2.0, rel=1e-5)
+    assert found.cost == pytest.approx(found.scales[0] + 8 * found.scales[1])
+
+
+@pytest.mark.parametrize(
+    ("parts", "target", "error"),
+    [
+        ([], TARGET, DomainError),
+        ([Gaussian], {"epsilon": 1.0}, DomainError),
+        ([lambda s: to.Gaussian(1 / s) @ to.TotalVariation(1e-3)], TARGET, DomainError),
+        ([Gaussian, lambda _: to.Gaussian(0.1)], TARGET, DomainError),
+        ([to.Gaussian(1.0)], TARGET, KindError),
+        ([lambda s: s], TARGET, KindError),
+        ([to.mechanisms.PureDP(1.0)], TARGET, KindError),
+        (
+            [
+                SubsampledGaussian(1.0, 0.01),
+                SubsampledGaussian(1.0, 0.01, scheme="without-replacement", adjacency="replace-one"),
+            ],
+            TARGET,
+            PlanError,
+        ),
+    ],
+    ids=str,
+)
+def test_what_is_refused(parts, target, error):
+    with pytest.raises(error) as caught:
+        to.allocate(parts, target)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,368 @@
+"""Noise scales of many mechanisms under one guarantee, at the least cost.
+
+At the optimum a unit of the guarantee costs the same wherever it is saved: with x_i = log scale_i,
+d log cost/dx_i is proportional to -d epsilon/dx_i (Karush, Kuhn, Tucker). Both sides are estimates; that the
+scales returned meet the target is not: a common factor is chosen by certified answers alone.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from scipy.linalg import LinAlgError, LinAlgWarning
+from scipy.optimize import NoConvergence, anderson
+from scipy.special import ndtri
+
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import count, number
+from tradeoff.curves.tensor import tensor
+from tradeoff.design.sensitivities import STEP, Integral, integral
+from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, shown
+from tradeoff.families.discrete import DiscreteGaussianCurve
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.rounding import TINY, Array
+from tradeoff.mechanisms.base import Mechanism
+from tradeoff.mechanisms.plan import Plan
+from tradeoff.sweeps import Table
+
+Release = TradeOff | Mechanism | Plan
+Cost = Callable[[Sequence[float]], float]
+
+_SCALES = ("noise_multiplier", "sigma", "scale")  # names of the one number that is a mechanism's noise
+_POWER = (
+    4.0  # prices over savings go as scale^-4 for Gaussian noise and squared errors: the step is exact there
+)
+_ACCURACY = 1e-3  # what a Gaussian added to a product of atoms may move delta by: only prices are asked of it
+_APART = 1e-3  # step in log-scales of differences of certified answers, and of a cost
+_SOLVED = 1e-6  # residual at which prices are equal: the cost is flat there, and off by its square
+_MARGIN = 1e-6  # share of the target that the certified answer may stay below it: more questions gain less
+_NEAR = 0.5  # longest step in log-scales from which the steps to come are extrapolated
+_ROUNDS, _FARTHEST = 40, 60.0  # most questions in a row; most that a logarithm of a scale moves
+
+
+@dataclass(frozen=True)
+class Part:
+    """Releases whose noise scale is to be chosen.
+
+    Parameters
+    ----------
+    build
+        From a scale to a curve, a mechanism or a plan, more private as the scale grows; or a mechanism whose
+        one ``noise_multiplier``, ``sigma`` or ``scale`` is replaced. A curve of one order turns with all
+        others, as a tied mechanism does; one that may turn alone enters as its envelope.
+    count
+        How often it runs, a whole number from 1.
+    weight
+        What a unit of squared scale costs beside other parts, above 0.
+    """
+
+    build: Callable[[float], Release] | Mechanism
+    count: int = 1
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", count("count", self.count, 1))
+        object.__setattr__(self, "weight", number("weight", self.weight, 0, open_low=True, open_high=True))
+        if isinstance(self.build, TradeOff) or not callable(self.build):
+            raise KindError(
+                f"{shown(self.build)} has no scale to choose; give a function that builds it from one"
+            )
+
+    def curve(self, scale: float, adjacencies: set[str]) -> TradeOff:
+        """Return its curve in one order of the pair; note for which neighbours it is stated."""
+        made = _rescaled(self.build, scale) if isinstance(self.build, Mechanism) else self.build(scale)
+        if isinstance(made, TradeOff):
+            return made
+        if isinstance(made, Mechanism):
+            adjacencies.update({made.adjacency} if made.adjacency else ())
+            return Plan({made: 1}, made.adjacency or "add-remove").curve()
+        if not isinstance(made, Plan):
+            raise KindError(f"a part builds {shown(made)}, which is no curve, mechanism or plan")
+        adjacencies.add(made.adjacency)
+        return made.curve()
+
+
+def _rescaled(mechanism: Mechanism, scale: float) -> Mechanism:
+    given = mechanism.parameters()
+    for name in _SCALES:
+        if isinstance(given.get(name), float):
+            return type(mechanism)(**{**given, name: scale})
+    raise KindError(f"{mechanism!r} has no one number among {', '.join(_SCALES)}; give a function of a scale")
+
+
+def _rho(curve: TradeOff) -> float:
+    """Return rho of zero-concentrated privacy of Gaussian noise, else NaN."""
+    total = 0.0
+    for factor, n in curve.factors.items():
+        match factor:
+            case Gaussian(mu=mu):
+                total += n * mu * mu / 2
+            case DiscreteGaussianCurve(sigma=sigma, shift=shift):
+                total += n * (shift / sigma) ** 2 / 2
+            case _:
+                return math.nan
+    return total
+
+
+@dataclass(frozen=True, repr=False)
+class Allocation:
+    """Scales, one a part, that meet a target at the least ``cost`` found; prints as its table.
+
+    ``achieved`` are certified bounds on the guarantee ``curve``: the upper one meets the target.
+    ``residual`` estimates how far, relatively, prices over savings are from equal. ``evaluations`` counts the
+    compositions computed. ``table`` has the optimum, equal scales, and the optimum of zero-concentrated
+    privacy where all noise is Gaussian, each made to meet the same certified target by a common factor.
+    """
+
+    scales: tuple[float, ...]
+    cost: float
+    achieved: Bounds[float]
+    curve: TradeOff
+    residual: float
+    evaluations: int
+    table: Table
+
+    def __repr__(self) -> str:
+        return repr(self.table)
+
+
+class _Target(NamedTuple):
+    """A question to a curve, and the largest answer wanted."""
+
+    name: str
+    goal: float
+    at: float
+
+    def ask(self, curve: TradeOff) -> tuple[Bounds[float], dict[str, float] | None]:
+        """Return certified bounds, and where the profile decides them."""
+        if self.name == "epsilon":
+            return curve.bounds.epsilon(self.at), {"delta": self.at} if self.at else None
+        found = curve.gdp(failure=self.at)
+        # Where it touches f, G_mu (x) f_{0,failure} has the slope -e^loss.
+        loss = found.mu * float(-ndtri(found.tight_at / (1 - self.at))) - found.mu**2 / 2
+        return found.bounds, {"epsilon": loss} if math.isfinite(loss) else None
+
+
+def _target(target: Any) -> _Target:
+    for name, at in (("epsilon", "delta"), ("mu", "failure")):
+        if isinstance(target, Mapping) and set(target) == {name, at}:
+            goal = number(name, target[name], 0, open_low=True, open_high=True)
+            return _Target(name, goal, number(at, target[at], 0, 1, open_high=True))
+    allowed = "{'epsilon': ..., 'delta': ...} nor {'mu': ..., 'failure': ...}"
+    raise DomainError(f"target = {shown(target)} is neither {allowed}")
+
+
+class _Problem:
+    """Parts, of which alike ones are one variable x = log scale, with their cost and guarantee."""
+
+    def __init__(self, parts: Sequence[Part], target: _Target, cost: Cost | None) -> None:
+        self.target, self.own, self.asked, self.slope = target, cost, 0, -1.0
+        kinds: list[Any] = [(p.build, p.weight) if cost is None else i for i, p in enumerate(parts)]
+        distinct = list(dict.fromkeys(kinds))
+        self.which = np.array([distinct.index(kind) for kind in kinds])
+        self.parts = [parts[kinds.index(kind)] for kind in distinct]
+        self.counts = np.bincount(self.which, [part.count for part in parts])
+        self.weights = np.array([part.weight for part in self.parts])
+
+    def scales(self, x: Array) -> tuple[float, ...]:
+        return tuple(np.exp(x)[self.which].tolist())
+
+    def cost(self, x: Array) -> float:
+        if self.own is not None:
+            return number("the cost", self.own(self.scales(x)), 0, open_low=True)
+        return float(np.sum(self.weights * self.counts * np.exp(2 * x)))
+
+    def savings(self, x: Array) -> Array:
+        """Return d log cost/dx, up to a factor."""
+        if self.own is None:
+            return np.asarray(self.weights * self.counts * np.exp(2 * x))
+        steps = _APART * np.eye(len(x))
+        return np.array([math.log(self.cost(x + step) / self.cost(x - step)) for step in steps])
+
+    def curves(self, x: Array) -> list[TradeOff]:
+        adjacencies: set[str] = set()
+        found = [p.curve(scale, adjacencies) for p, scale in zip(self.parts, np.exp(x).tolist(), strict=True)]
+        if len(adjacencies) > 1:
+            raise PlanError(
+                f"parts are stated for {' and '.join(sorted(adjacencies))} neighbours; choose one"
+            )
+        return found
+
+    def order(self, x: Array) -> TradeOff:
+        return tensor(zip(self.curves(x), self.counts.astype(int).tolist(), strict=True))
+
+    def guarantee(self, x: Array) -> TradeOff:
+        order = self.order(x)
+        return order if order.symmetric else order.symmetrise(assume="either-order")
+
+    def ask(self, x: Array) -> tuple[Bounds[float], dict[str, float] | None]:
+        self.asked += 1
+        try:
+            return self.target.ask(self.guarantee(x))
+        except PrecisionError:  # nothing is known, so that nothing is met
+            return Bounds(-math.inf, math.inf), None
+
+    def rho(self) -> Array:
+        """Return rho of every part at scale 1 where it goes as scale^-2, else NaN."""
+        one, two = (np.array([_rho(c) for c in self.curves(np.full(len(self.parts), x))]) for x in (0.0, 1.0))
+        return np.where(np.isclose(one, two * math.e**2), one, np.nan)
+
+    def prices(self, x: Array) -> tuple[Array, float]:
+        """Return -d answer/dx, up to a factor, and by how much x falls short of the target."""
+        answer, where = None, {"delta": self.target.at} if self.target.at else None
+        if self.target.name == "mu":
+            answer, where = self.ask(x)
+        found = self._integral(x, where) if where else None
+        if found is None:
+            ends = [(self.ask(x - step)[0], self.ask(x + step)[0]) for step in _APART * np.eye(len(x))]
+            each = np.array([low.upper - high.upper for low, high in ends])
+            answer = answer or self.ask(x)[0]
+            return each, math.log(max(answer.upper, TINY) / self.target.goal)
+        pairs = zip(*(self.curves(x + math.log1p(sign * STEP)) for sign in (-1, 1)), strict=True)
+        at, turned = found
+        turn = [(~low, ~high) if turned else (low, high) for low, high in pairs]
+        each = np.array(
+            [-at.gain(n * at.between(*pair), of="epsilon") for n, pair in zip(self.counts, turn, strict=True)]
+        )
+        return each, math.log(max(answer.upper if answer else at.loss, TINY) / self.target.goal)
+
+    def _integral(self, x: Array, where: Mapping[str, float]) -> tuple[Integral, bool] | None:
+        """Return the integral of the order that loses more, and whether it is the other one."""
+        self.asked += 1
+        order = self.order(x)
+        found = integral(order, accuracy=_ACCURACY, **where)
+        other = found if order.symmetric else integral(~order, accuracy=_ACCURACY, **where)
+        if found is None or other is None:
+            return None
+        turned = (other.loss, other.delta) > (found.loss, found.delta)
+        return (other if turned else found), turned
+
+    def unequal(self, x: Array) -> tuple[Array, float]:
+        """Return the logarithms of prices over savings, shares of their sums, and what ``prices`` does."""
+        prices, short = self.prices(x)
+        savings = self.savings(x)
+        for i in np.flatnonzero(~((prices > 0) & (savings > 0))[self.which]):
+            raise DomainError(
+                f"parts[{i}] gains no privacy, or costs nothing, at a larger scale; leave it out"
+            )
+        return np.log(prices / np.sum(prices)) - np.log(savings / np.sum(savings)), short
+
+    def optimum(self, x: Array) -> Array:
+        """Return x where prices are equal and the target is met, nearly, or the best seen."""
+        seen: list[tuple[float, Array]] = []
+
+        def step(x: Array) -> Array:
+            unequal, short = self.unequal(np.clip(x, -_FARTHEST, _FARTHEST))
+            moved: Array = np.clip(unequal / _POWER, -1.0, 1.0) + min(max(short, -1.0), 1.0)
+            seen.append((float(np.max(np.abs(moved))), x.copy()))
+            return moved
+
+        moved = step(x)
+        # Afar, prices may be no estimates; near, Anderson's first check divides infinities, and it may stall.
+        stalled = suppress(NoConvergence, LinAlgError, DomainError)
+        with warnings.catch_warnings(), stalled, np.errstate(invalid="ignore"):
+            warnings.simplefilter("ignore", LinAlgWarning)
+            for _ in range(_ROUNDS // 4):  # half steps: prices may be far steeper than scale^-4
+                if np.max(np.abs(moved)) < _NEAR:
+                    break
+                x = x + moved / 2
+                moved = step(x)
+            options: dict[str, Any] = {"alpha": 1.0, "maxiter": _ROUNDS // 2, "line_search": None}
+            anderson(cast(Any, step), x, f_tol=_SOLVED, **options)
+        return min(seen, key=lambda pair: pair[0], default=(0.0, x))[1]
+
+    def meet(self, x: Array) -> tuple[Array, Bounds[float]]:
+        """Return x moved by one number so that the certified answer meets the target, and hardly more."""
+        low, high, best = -math.inf, math.inf, None
+        moved, last = 0.0, (0.0, math.inf)
+        for _ in range(_ROUNDS):
+            bounds = self.ask(x + moved)[0]
+            excess = math.log(max(bounds.upper, TINY) / self.target.goal)
+            met = bounds.upper <= self.target.goal
+            low, high, best = (low, moved, bounds) if met else (moved, high, best)
+            if (met and excess >= -_MARGIN) or abs(moved) > _FARTHEST:
+                break
+            rise = (excess - last[1]) / (moved - last[0]) if math.isfinite(last[1]) else self.slope
+            self.slope, last = (rise if -8 < rise < -0.1 else self.slope), (moved, excess)
+            moved -= min(max((excess + _MARGIN / 2) / self.slope, -3.0), 3.0)
+            moved = moved if low < moved < high else (low + high) / 2
+        if best is None or high < -_FARTHEST:
+            raise DomainError(
+                f"no common factor of the scales makes {self.target.name} = {self.target.goal:g}"
+            )
+        return x + high, best
+
+
+def allocate(
+    parts: Sequence[Part | Callable[[float], Release] | Mechanism | tuple[Any, ...]],
+    target: Mapping[str, float],
+    cost: Cost | None = None,
+) -> Allocation:
+    """Share one guarantee out: noise scales that meet it, certified, at the least cost.
+
+    Parameters
+    ----------
+    parts
+        What is released: a ``Part``, its arguments ``(build, count, weight)``, or a ``build`` alone. Parts
+        with one ``build`` and weight have one scale.
+    target
+        ``{"epsilon": ..., "delta": ...}`` or ``{"mu": ..., "failure": ...}``, for both orders of the pair.
+    cost
+        From the scales, part by part, to a positive number that grows with each. Default: the sum of
+        weight * count * scale^2.
+
+    Returns
+    -------
+    Allocation
+        The cheapest of three: the optimum (a local one, where there are several), equal scales, and the
+        zCDP optimum.
+
+    Raises
+    ------
+    DomainError
+        If the target is none of the above or out of reach, or a scale changes neither guarantee nor cost.
+    KindError
+        If a part builds no release.
+    PlanError
+        If parts are stated for different neighbours.
+
+    Examples
+    --------
+    >>> from tradeoff.mechanisms import Gaussian
+    >>> found = allocate([(Gaussian, 1, 16.0), (Gaussian, 1, 1.0)], {"epsilon": 1, "delta": 1e-6})
+    >>> round(found.scales[1] / found.scales[0], 6), found.achieved.upper <= 1
+    (2.0, True)
+    """
+    listed = [p if isinstance(p, Part) else Part(*p) if isinstance(p, tuple) else Part(p) for p in parts]
+    if not listed:
+        raise DomainError("there are no parts to allocate; give at least one")
+    problem = _Problem(listed, _target(target), cost)
+    n = len(problem.parts)
+    met = {"equal scales": problem.meet(np.zeros(n))}
+    rho = problem.rho()
+    if cost is None and np.all(rho > 0):
+        shape = np.log(rho / problem.weights) / _POWER
+        each = problem.counts * rho
+        equal = met["equal scales"][0]
+        shape += np.log(each @ np.exp(-2 * shape) / (each @ np.exp(-2 * equal))) / 2  # of the same rho
+        met["zCDP optimum"] = problem.meet(shape)
+    if n > 1:
+        start = min((x for x, _ in met.values()), key=problem.cost)
+        met = {"optimum": problem.meet(problem.optimum(start)), **met}
+    best = min(met, key=lambda name: problem.cost(met[name][0]))
+    x, achieved = met[best]
+    least = problem.cost(x)
+    residual = float(np.max(np.abs(problem.unequal(x)[0]))) if n > 1 else 0.0
+    rows = [
+        (name, problem.cost(at), problem.cost(at) / least, bounds.upper) for name, (at, bounds) in met.items()
+    ]
+    table = Table(("scales", "cost", "over the least", problem.target.name), tuple(rows))
+    curve = problem.guarantee(x)
+    return Allocation(problem.scales(x), least, achieved, curve, residual, problem.asked, table)
