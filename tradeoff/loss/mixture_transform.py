@@ -22,7 +22,6 @@ from typing import NamedTuple
 import numpy as np
 
 from tradeoff.intervals.rounding import Array
-from tradeoff.loss.components import Component
 from tradeoff.loss.law import LossLaw
 from tradeoff.loss.normal_mixtures import MixturePair
 from tradeoff.loss.quadrature import QuadratureTransform
@@ -107,7 +106,10 @@ class MixtureTransform(QuadratureTransform):
     def _grid(self) -> Array:
         """Return equal steps over all slopes of log(w/phi), which are means of p and q, tilted."""
         by_p, by_q = (
-            sorted(power * m for m in ends) for power, ends in zip((1 - self.c, self.c), self._ends, strict=True)
+            sorted(power * m for m in ends)
+            for power, ends in zip((1 - self.c, self.c), self._ends, strict=True)
         )
         low, high = by_p[0] + by_q[0] - _BEYOND, by_p[1] + by_q[1] + _BEYOND
-        return np.linspace(low, high, min(int((high - low) * _FINE * (1 + self.pair.spread)), _MOST_CELLS) + 1)
+        return np.linspace(
+            low, high, min(int((high - low) * _FINE * (1 + self.pair.spread)), _MOST_CELLS) + 1
+        )

@@ -83,7 +83,9 @@ def _listed(draws: int, chance: float) -> Hits:
             found[j] = float(weight * (1 + j * mpf(_TILT)))
             ratio = odds * (draws - j) / (j + 1)
             if ratio <= 1 / 2 and weight <= LEFT_OUT:  # ratios fall: what follows is at most 2 ratio weight
-                return Hits(_coarse(found), math.nextafter(float(2 * ratio * weight), math.inf) if ratio else 0.0)
+                return Hits(
+                    _coarse(found), math.nextafter(float(2 * ratio * weight), math.inf) if ratio else 0.0
+                )
             weight *= ratio
     if draws > MOST_HITS:
         raise DomainError(
@@ -94,7 +96,7 @@ def _listed(draws: int, chance: float) -> Hits:
 
 
 def _coarse(found: dict[int, float]) -> dict[int, float]:
-    """Count rare numbers above all others as the greatest of 2, then of 4, of 8, ...: the law is larger still."""
+    """Count rare numbers above all others as the greatest of 2, of 4, of 8, ...: the law is larger still."""
     usual, step = max((j for j, w in found.items() if w > _RARE), default=0), 2
     kept = {j: w for j, w in found.items() if j <= usual}
     while usual < max(found):

@@ -48,7 +48,7 @@ class Mixture(Derived):
         return math.fsum(w * f.q_plus for w, f in zip(self.weights, self.operands, strict=True))
 
     @cached_property
-    def mass_at_infinity(self) -> Bounds[float]:  # type: ignore[override]  # remembered: questions ask often
+    def mass_at_infinity(self) -> Bounds[float]:
         return clip(self._average(f.mass_at_infinity for f in self.operands), 0.0, 1.0)
 
     @property

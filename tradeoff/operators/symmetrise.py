@@ -63,7 +63,7 @@ class Envelope(HullOfMinimum):
         super().__init__(f, f.inverse() if turned is None else turned)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        """Ask one order where losses are not negative and it is f_p of a symmetric f: C_p(f) is that there."""
+        """Ask f_p of a symmetric f alone where losses are not negative: there C_p(f) has its profile."""
         f = self.operands[0]
         if not isinstance(f, Subsampled) or f.flipped or not f.operands[0].symmetric:
             return super().epsilon_bounds(delta, tol)
