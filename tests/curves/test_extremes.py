@@ -18,7 +18,7 @@ import sympy
 
 import tradeoff as to
 from tradeoff.curves.parameters import MOST
-from tradeoff.errors import DomainError, TradeOffError
+from tradeoff.errors import DomainError, PrecisionError, TradeOffError
 
 B, L, M = to.baselines, to.limits, to.mechanisms
 
@@ -488,3 +488,18 @@ def test_sums_beyond_floats_are_refused() -> None:
         to.Gaussian(1.7e308) ** 4
     assert to.Gaussian(1e200) @ to.Gaussian(1.0) == to.Gaussian(1e200)
     assert (to.Gaussian(math.inf) @ to.Gaussian(1.0)).bounds(0.0).upper <= 1e-15
+
+
+def test_masses_are_never_below_zero() -> None:
+    for f in (to.TotalVariation(0.5), to.TotalVariation(1e-5), to.TotalVariation(5e-324)):
+        assert to.subsample(f, 5e-324).mass_at_infinity.lower == 0.0
+    assert to.Bounds(5e-324, 1.0) * 0.3 == to.Bounds(0.0, 0.3)
+    assert to.Bounds(-5e-324, 0.0) / 3 == to.Bounds(-5e-324, 0.0)
+
+
+def test_sampled_gaussians_of_enormous_mu_answer_or_say_why() -> None:
+    f = to.subsample(to.Gaussian(1e4), 0.1) ** 7
+    assert 1 - 0.9**7 <= f.delta(1.0) <= 1.0
+    assert f.bounds(0.1).upper <= 0.9
+    with pytest.raises(PrecisionError, match="ask a larger delta"):
+        f.epsilon(1e-6)

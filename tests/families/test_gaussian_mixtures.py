@@ -421,3 +421,27 @@ def test_certificates() -> None:
         assert to.verify(to.certify(curve, question, value)).checks
     with pytest.raises(NoClosedForm, match="not monotone"):
         to.certify(GaussianMixtures({0: 1}, {-1: 0.5, 1: 0.5}) ** 9, "delta", 1.0)
+
+
+@pytest.mark.parametrize(
+    "pair", [({0: 1}, {0: 0.2, 1: 0.6, 2: 0.2}, 1), ({-1: 0.5, 0: 0.5}, {0: 0.9, 1: 0.1}, 1)]
+)
+@pytest.mark.parametrize("c", [-1.5, 0.5, 2.5])
+def test_far_frequencies_are_as_faint_as_is_said(pair, c):
+    null, alternative, _ = pair
+    rho = GaussianMixtures(*pair).loss_law().transform(c, 45.0)
+
+    def size(y):
+        """Return log |M(c + iy)| by the trapezoid rule, whose error is e^-50 for analytic integrands."""
+        total = mpmath.mpc(0)
+        for x in np.arange(-14, 14, 1 / 16):
+            p, q = (sum(w * mpmath.npdf(x, m) for m, w in side.items()) for side in (null, alternative))
+            total += p ** (1 - c - 1j * y) * q ** (c + 1j * y)
+        return mpmath.log(abs(total))
+
+    with mpmath.workdps(30):
+        whole = size(0)
+        for y in (3, 15):
+            assert size(y) - whole <= rho.far(y) < -0.02
+    assert rho.far(1e4) < -15
+    assert rho.far(1e100) < -20

@@ -1,5 +1,6 @@
 """Discrete laws, measured points and profiles as curves: against fractions and binomials."""
 
+import json
 from fractions import Fraction
 from itertools import combinations
 
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import tradeoff as to
+from tradeoff import filters
 from tradeoff.errors import CurveError, DomainError, NoClosedForm, SizeError
 
 F = Fraction
@@ -266,6 +268,18 @@ def test_assumptions_go_where_numbers_go():
         assert "(assumes 1 thing: see .assumptions)" in repr(curve)
         with pytest.raises(NoClosedForm, match="moon"):
             to.certify(curve, "delta", 0.5)
+    budget = filters.GDPFilter(9.0)
+    budget.spend(f)
+    budget.spend(to.Gaussian(1))
+    again = filters.Filter.from_state(json.loads(json.dumps(budget.state())))
+    found = [f.gdp().curve, budget.guarantee(), again.guarantee(), to.limits.clt(f**40).trusted()]
+    for curve in (*found, to.limits.berry_esseen(f**40).guarantee, ~found[0], found[0] @ to.Laplace(1)):
+        assert curve.assumptions == said, curve
+    plain = to.Gaussian(f.gdp().mu) @ to.TotalVariation(f.gdp().failure)
+    for one, two in ((found[0](0.1), plain(0.1)), (found[0].epsilon(1e-3), plain.epsilon(1e-3))):
+        assert one == two
+    three, again = found[0] @ to.Laplace(1), plain @ to.Laplace(1)
+    assert three.delta(0.5) == pytest.approx(again.delta(0.5), abs=1e-9)
     assert to.Gaussian(1).assumptions == () == (to.Laplace(1) ** 3).assumptions
     twice = f.assuming("the earth is too.") @ f
     assert twice.assumptions == (*said, "the earth is too.")

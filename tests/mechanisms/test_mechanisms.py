@@ -26,6 +26,7 @@ EACH = (
     m.PermuteAndFlip(epsilon=1),
     m.AboveThreshold(epsilon=1),
     m.RepeatAndSelect(epsilon=1, shape=0.5),
+    m.BestOfRuns(m.Gaussian(10), mean=5),
     m.TreeAggregation(noise_multiplier=2, steps=5),
     m.MatrixMechanism(noise_multiplier=2, sensitivity=3),
     m.LastIterate(noise_multiplier=2, steps=5, contraction=0.9, diameter=3),

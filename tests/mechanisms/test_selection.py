@@ -174,6 +174,43 @@ def test_the_best_of_many_runs(outcomes, shape, gamma):
     assert dominated(m.RepeatAndSelect(epsilon, shape=shape).curve(), p, q)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "gamma"), [(0.0, 0.1), (1.0, 0.2), (0.5, 0.01), (2.0, 0.9), (-0.5, 0.05), (math.inf, 0.3)]
+)
+def test_the_best_of_many_noisy_runs(shape, gamma, turned):
+    # One run tells between which cuts a normal number lies; gamma is the mean of a Poisson number over 20.
+    with mp.workdps(50):
+        eta, g = mp.mpf(shape), mp.mpf(gamma)
+        if shape == math.inf:
+            mean, generating = 20 * g, lambda x: mp.exp(20 * g * (x - 1))
+        elif shape == 0:
+            mean, generating = (1 / g - 1) / -mp.log(g), lambda x: mp.log(1 - (1 - g) * x) / mp.log(g)
+        else:
+            mean = eta * (1 - g) / (g * (1 - g**eta))
+            generating = lambda x: ((1 - (1 - g) * x) ** -eta - 1) / (g**-eta - 1)  # noqa: E731
+
+        def law(centre):
+            below = [mp.mpf(0), *(mp.ncdf(t - centre) for t in (-2, -1, 0, 0.5, 1, 2, 3)), mp.mpf(1)]
+            found = [generating(x) for x in below]
+            return [found[0], *(b - a for a, b in itertools.pairwise(found))]  # no run at all stands first
+
+        p, q = law(0), law(-0.5 if turned else 0.5)
+    curve = m.BestOfRuns(m.Gaussian(2), mean=float(mean), shape=shape).curve()
+    assert dominated(curve, p, q)
+    assert not dominated(m.Gaussian(2).curve(), p, q) or mean < 2  # and something had to be shown
+
+
+def test_one_run_for_certain_and_runs_of_a_pure_mechanism() -> None:
+    one, run = m.BestOfRuns(m.Gaussian(2), mean=1).curve(), to.Gaussian(0.5)
+    assert one.renyi(2) >= run.renyi(2)
+    assert one.epsilon(1e-6) == pytest.approx(to.conversions.from_renyi(run.renyi).epsilon(1e-6), rel=0.05)
+    assert m.BestOfRuns(m.PureDP(0.1), mean=1000, shape=1).curve().epsilon(0.0) == pytest.approx(0.3)
+    sampled = m.BestOfRuns(m.SubsampledGaussian(2, 0.01), mean=3)
+    assert sampled.curve().symmetric
+    assert sampled.curve().epsilon(1e-6) > m.SubsampledGaussian(2, 0.01).curve().epsilon(1e-6)
+
+
 @pytest.mark.parametrize(
     "make",
     [m.ExponentialMechanism, m.ReportNoisyMax, m.PermuteAndFlip, m.AboveThreshold, m.RepeatAndSelect],
@@ -198,6 +235,8 @@ def test_extremes(make):
         (lambda: m.ReportNoisyMax(1, noise=3), "noise = 3 is not one of"),
         (lambda: m.RepeatAndSelect(1, shape=-1), r"shape = -1 is outside \(-1, inf\)"),
         (lambda: m.RepeatAndSelect(1e308, shape=3), "epsilon = inf is outside"),
+        (lambda: m.BestOfRuns(m.Gaussian(1), mean=0.5), r"mean = 0.5 is outside \[1, "),
+        (lambda: m.BestOfRuns(m.Gaussian(1), mean=2, shape=-1), "shape = -1 is outside"),
     ],
 )
 def test_bad_parameters(build, said):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from functools import cache, lru_cache
+from collections.abc import Callable, Mapping
+from functools import cache, lru_cache, wraps
 from inspect import signature
 from typing import Any, ClassVar, Self
 
@@ -17,6 +17,7 @@ from tradeoff.filters.shared import Shared
 from tradeoff.filters.steps import Step, adjacency_of, curve_of
 from tradeoff.filters.sums import ExactSum
 from tradeoff.intervals.bounds import Bounds
+from tradeoff.operators.assumed import assumed
 
 SLACK = 1e-12
 """Relative excess of a sum over its limit that is put down to rounding; ``guarantee()`` carries it.
@@ -46,9 +47,14 @@ class Filter(Shared, ABC):
     adjacency: str | None = None
     """Neighbours the granted steps are stated for; None while they fit any."""
 
+    assumptions: tuple[str, ...] = ()
+    """What the curves of granted steps rest on without proof, and so the guarantee; empty if on nothing."""
+
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__:
             KINDS[cls.kind] = cls
+        if "guarantee" in cls.__dict__:
+            cls.guarantee = _assuming(cls.guarantee)  # type: ignore[method-assign,assignment]  # of every kind
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -148,6 +154,7 @@ class Filter(Shared, ABC):
                 raise self._refusal(asked)
             self._record(asked)
             self.steps, self.adjacency = self.steps + 1, adjacency
+            self.assumptions = tuple(dict.fromkeys((*self.assumptions, *getattr(read, "assumptions", ()))))
 
     def _refusal(self, asked: Any) -> BudgetExceeded:
         amounts = self.spent, self._shown(asked), self.remaining, self.budget
@@ -164,7 +171,7 @@ class Filter(Shared, ABC):
                 "sums": self._sums(),
                 "steps": self.steps,
                 "adjacency": self.adjacency,
-            }
+            } | ({"assumptions": list(self.assumptions)} if self.assumptions else {})
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Self:
@@ -175,6 +182,7 @@ class Filter(Shared, ABC):
             found.restore(state["sums"])
             found.steps = count("steps", state["steps"])
             found.adjacency = _neighbours(state["adjacency"])
+            found.assumptions = tuple(map(str, state.get("assumptions", ())))
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise DomainError(
                 f"{state!r} is no state of a filter ({type(error).__name__}: {error})"
@@ -249,6 +257,16 @@ def widened(limit: float) -> float:
 @cache
 def _arguments(family: type[Filter]) -> tuple[str, ...]:
     return tuple(signature(family).parameters)
+
+
+def _assuming(guarantee: Callable[[Any], TradeOff]) -> Callable[[Any], TradeOff]:
+    """Return the method whose curve carries what the filter's steps assume."""
+
+    @wraps(guarantee)
+    def carried(self: Filter) -> TradeOff:
+        return assumed(guarantee(self), self.assumptions)
+
+    return carried
 
 
 def _neighbours(adjacency: Any) -> str | None:

@@ -16,6 +16,7 @@ from tradeoff.gdp.search import FAR, by_lines, start
 from tradeoff.gdp.structure import best_case, cap, floor, lost, without_leak
 from tradeoff.gdp.trials import by_tests
 from tradeoff.intervals.bounds import Bounds
+from tradeoff.operators.assumed import assumed
 from tradeoff.operators.profile_nodes import Nodes, end, orders
 
 _MARGIN = 1e-11  # so that ``dominates`` can tell the reported curve from f where they touch
@@ -81,7 +82,9 @@ class Reduction:
     @property
     def curve(self) -> TradeOff:
         """The curve reported, G_mu (x) f_{0,failure}: at or below f everywhere."""
-        return TotalVariation(1.0) if np.isinf(self.mu) else Gaussian(self.mu) @ TotalVariation(self.failure)
+        if np.isinf(self.mu):
+            return TotalVariation(1.0)
+        return assumed(Gaussian(self.mu) @ TotalVariation(self.failure), self.of.assumptions)
 
 
 def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:

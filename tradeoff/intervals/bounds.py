@@ -153,14 +153,20 @@ def _product(x: Array, y: Array, toward: float) -> Array:
     value = x * y
     nothing = (x == 0) | (y == 0)
     exact = nothing | np.isinf(x) | np.isinf(y) | _scaled(value, x) | _scaled(value, y)
-    return np.where(exact, np.where(nothing, 0.0, value), np.nextafter(value, toward))
+    return np.where(exact, np.where(nothing, 0.0, value), _next(value, toward))
 
 
 def _quotient(x: Array, y: Array, toward: float) -> Array:
     """Round x/y to one side; 0/0 and infinity/infinity may be anything."""
     value = x / y
     exact = (x == 0) | (y == 0) | np.isinf(x) | _scaled(value, y)
-    return np.where(np.isnan(value), toward, np.where(exact, value, np.nextafter(value, toward)))
+    return np.where(np.isnan(value), toward, np.where(exact, value, _next(value, toward)))
+
+
+def _next(value: Array, toward: float) -> Array:
+    """Return the next float, or 0: what was rounded to a 0 has its sign."""
+    found = np.nextafter(value, toward)
+    return np.where(np.signbit(found) == np.signbit(value), found, 0.0)
 
 
 def _scaled(value: Array, by: Array) -> NDArray[np.bool_]:

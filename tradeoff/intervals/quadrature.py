@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 
+from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import Array, Index
 
 _NARROW, _WIDE = 1 / 16, 1.0
@@ -14,6 +15,9 @@ _NARROW, _WIDE = 1 / 16, 1.0
 
 _NODES_NARROW, _NODES_WIDE = 5, 12
 """Nodes with which such panels err by less than 1e-15."""
+
+_MOST_PANELS = 2**21
+"""Most panels at once: 200 MiB of points. Cells of losses that are no floats' business take more."""
 
 Integrand = Callable[[Array, Array, Array], tuple[Array, Array]]
 """``(point, distance from the cell's start, distance to its stop) -> two integrands``."""
@@ -68,6 +72,9 @@ def integrate(integrand: Integrand, start: Array, stop: Array, rate: Array) -> t
     for chosen, nodes, longest in ((narrow, _NODES_NARROW, _NARROW), (~narrow, _NODES_WIDE, _WIDE)):
         cells = np.flatnonzero(chosen)
         if len(cells):
-            pieces = np.maximum(1, np.ceil(span[cells] / longest)).astype(np.int64)
+            panels = np.maximum(1.0, np.ceil(span[cells] / longest))
+            if not np.sum(panels) <= _MOST_PANELS:
+                raise SizeError(f"cells of a law take {np.sum(panels):.3g} panels to integrate, too many")
+            pieces = panels.astype(np.int64)
             first[cells], second[cells] = _panels(integrand, start[cells], stop[cells], pieces, nodes)
     return first, second

@@ -6,13 +6,18 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import TINY, Array
 
 _HALVINGS = 120
-"""Halvings of a bracket: from 1e18 to neighbouring floats of 1e-18."""
+"""Most points in a bracket: halves lead from 1e18 to neighbouring floats of 1e-18."""
 
 _FARTHEST = 1e18
 """Arguments beyond are not searched: no loss, quantile or level asked here lies there."""
+
+
+_TRUNCATED = 0.2
+"""Share of a bracket, times what is left of the first one, by which its chord's zero is moved to the middle:
+the next point lies beyond the root, and both ends come near."""
 
 
 def bracket_root(function: Callable[[Array], Array], level: Array, start: float = 1.0) -> tuple[Array, Array]:
@@ -39,9 +44,9 @@ def bracket_root(function: Callable[[Array], Array], level: Array, start: float 
         if not (grow_low.any() or grow_high.any()) or np.max(np.abs([low, high])) > _FARTHEST:
             break
         low, high = np.where(grow_low, 2 * low, low), np.where(grow_high, 2 * high, high)
-    low = np.where(function(low) > level, low, -np.inf)
-    high = np.where(function(high) <= level, high, np.inf)
-    return _halve(function, level, low, high)
+    at_low, at_high = function(low), function(high)
+    low, high = np.where(at_low > level, low, -np.inf), np.where(at_high <= level, high, np.inf)
+    return _narrow(function, level, low, high, at_low, at_high)
 
 
 def turned(sides: Callable[[Array], Iterable[Array]], level: Array) -> tuple[Array, Array]:
@@ -55,16 +60,39 @@ def turned(sides: Callable[[Array], Iterable[Array]], level: Array) -> tuple[Arr
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
-def _halve(function: Callable[[Array], Array], level: Array, low: Array, high: Array) -> tuple[Array, Array]:
+def _narrow(
+    function: Callable[[Array], Array], level: Array, low: Array, high: Array, at_low: Array, at_high: Array
+) -> tuple[Array, Array]:
+    """Interpolate, truncate and project (Oliveira, Takahashi 2021): at most a step more than halves take."""
     both = np.isfinite(low) & np.isfinite(high)
-    for _ in range(_HALVINGS):
-        middle = np.where(both, (low + high) / 2, 0.0)
-        moving = both & (middle > low) & (middle < high)
+    a, b = np.where(both, low, 0.0), np.where(both, high, 0.0)
+    first = np.maximum(b - a, TINY)
+    fine = np.spacing(np.maximum(np.abs(a), np.abs(b)))
+    halves = np.ceil(np.log2(first / fine + 1))
+    for step in range(_HALVINGS):
+        middle, width = (a + b) / 2, b - a
+        moving = both & (middle > a) & (middle < b)
         if not moving.any():
             break
-        above = function(middle) > level
-        low, high = np.where(moving & above, middle, low), np.where(moving & ~above, middle, high)
-    return low, high
+        off = (_chord(at_low, at_high, level) - 0.5) * width  # from the middle
+        off -= np.sign(off) * np.minimum(np.abs(off), _TRUNCATED * width * (width / first))
+        most = np.maximum(fine * np.exp2(halves - step) - width / 2, 0.0)
+        trial = middle + np.clip(off, -most, most)
+        x = np.where(moving, np.clip(trial, np.nextafter(a, np.inf), np.nextafter(b, -np.inf)), middle)
+        found = function(x)
+        above, below = moving & (found > level), moving & ~(found > level)
+        a, at_low = np.where(above, x, a), np.where(above, found, at_low)
+        b, at_high = np.where(below, x, b), np.where(below, found, at_high)
+    return np.where(both, a, low), np.where(both, b, high)
+
+
+def _chord(at_low: Array, at_high: Array, level: Array) -> Array:
+    """Return the share of the way where a chord meets the level: of logarithms, where all are positive."""
+    with np.errstate(all="ignore"):
+        plain = (at_low - level) / (at_low - at_high)
+        logs = np.log(at_low / level) / np.log(at_low / at_high)
+    share = np.where((level > 0) & (at_high > 0), logs, plain)
+    return np.where((share >= 0) & (share <= 1), share, 0.5)
 
 
 def largest(holds: Callable[[float], bool], low: float, high: float, halvings: int = 50) -> float:

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import Number, Numbers
 from tradeoff.errors import KindError
+from tradeoff.operators.assumed import assumed
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class ApproximateCurve:
 
     def trusted(self) -> TradeOff:
         """Return the estimate as an ordinary curve, on the caller's word that its error does not matter."""
-        return self.shape
+        return assumed(self.shape, self.of.assumptions) if self.of else self.shape
 
     def envelope(self, of: TradeOff) -> ApproximateCurve:
         """Return the estimate for ``of``, the either-order envelope of the curve approximated here."""

@@ -51,7 +51,7 @@ class Band(ABC):
     @cached_property
     def guarantee(self) -> PiecewiseLinear:
         """Return a certified curve below the composition, that of the band's lines; it may enter products."""
-        return PiecewiseLinear.from_lines(*self.lines())
+        return PiecewiseLinear.from_lines(*self.lines()).assuming(*self.of.assumptions)
 
     def lower(self, alpha: ArrayLike) -> Any:
         """Return a lower bound on f(alpha), for any alpha in [0, 1]."""

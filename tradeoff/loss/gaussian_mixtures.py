@@ -15,8 +15,10 @@ from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes, Tail
 from tradeoff.loss.law import Cells, LossLaw, Sketch
+from tradeoff.loss.mixture_transform import WIDEST, MixtureTransform
 from tradeoff.loss.normal_mixtures import MixturePair
 from tradeoff.loss.shifted import Shape, ShiftLaw, walk
+from tradeoff.loss.transform import Transform
 
 _REACH = 39.0
 """Standard deviations beyond which a normal law has no mass a float can hold."""
@@ -299,6 +301,10 @@ class MixtureLaw(LossLaw):
 
     def components(self) -> list[Component]:
         return [Component(MixtureBase(self.pair))]
+
+    def transform(self, c: float, digits: float) -> Transform | None:
+        narrow = self.pair.monotone and self.pair.spread <= WIDEST
+        return MixtureTransform(self, self.pair, c, digits) if narrow else super().transform(c, digits)
 
     def _cells(self, edges: Array) -> Cells:
         each = [piece.cells(edges) for piece in self.pieces]

@@ -32,6 +32,9 @@ _CHUNK = 2**19
 _NEAR, _LIGHT = 6.0, 1e-30
 """Spread up to which, and weights from which on, w_i w_j e^(u_i + u_j) is a float: 2 6 (39 + 3) = 504."""
 
+_CLEAR, _APART = 1e-100, 600.0
+"""Slopes above, and losses below, which no term that is below all floats moves: e^300 1e-300 is 1e-170."""
+
 
 _HALVINGS, _SURE = 34, 1e-9
 """Halvings of a cell about a turn of L, to 1e-10, where L varies by 1e-20; and more than rounding of L'."""
@@ -241,10 +244,9 @@ class MixturePair:
         """
         rise, fall = np.zeros(len(x)), np.zeros(len(x))
         for here, _, u in self._chunks(x):
-            crossed = self._crossed if self.plain else self._crossed_logs
-            rise[here] = crossed(u, self.steps[0])
+            rise[here] = self._crossed(u, self.steps[0])
             if not self.monotone:
-                fall[here] = crossed(u, self.steps[1])
+                fall[here] = self._crossed(u, self.steps[1])
         return rise - fall, rise + fall
 
     def turns(self, reach: float) -> Array:
@@ -272,19 +274,35 @@ class MixturePair:
         return np.asarray((points[at] + points[at + 1]) / 2)
 
     def _crossed(self, u: Array, steps: Array) -> Array:
-        """Return the double sum over steps of the means and of the ratio."""
-        e = np.exp(u)
-        each = (self.p + self.q)[:, None] * e
+        """Return the double sum over steps of the means and of the ratio.
+
+        With terms over sqrt(P Q) those of P and of Q are at most e^(|L|/2): terms that are no floats take
+        less than s 1e-300 e^(|L|/2) of the sum, which matters where it is small; there, logarithms serve.
+        """
+        p, q = self._log_sums(u)
+        with np.errstate(under="ignore", over="ignore", invalid="ignore"):
+            found = self._crossed_floats(np.exp(self._log_both + u - (p + q) / 2), steps)
+        lost = ~((found > _CLEAR) & (np.abs(q - p) < _APART))
+        if lost.any() and steps.any():
+            found[lost] = self._crossed_logs(u[:, lost], steps)
+        return found
+
+    @cached_property
+    def _log_both(self) -> Array:
+        """Logarithms of p_i + q_i, as a column."""
+        return np.logaddexp(*(log[:, None] for log in self.log_weights))
+
+    def _crossed_floats(self, each: Array, steps: Array) -> Array:
         before, after = np.cumsum(each, axis=0)[:-1], np.cumsum(each[::-1], axis=0)[::-1][1:]
         left, right = np.cumsum(steps[:, None] * before, axis=0), np.zeros_like(before)
         right[:-1] = np.cumsum((steps[:, None] * after)[::-1], axis=0)[::-1][1:]
-        return _sum(self.gaps, left * after + before * right) / (_sum(self.p, e) * _sum(self.q, e))
+        return _sum(self.gaps, left * after + before * right)
 
     def _crossed_logs(self, u: Array, steps: Array) -> Array:
         """Do it in logarithms, as products of far terms are no floats: |u_i| and k cost that many units."""
         with np.errstate(divide="ignore"):
             turn, gap = np.log(steps)[:, None], np.log(self.gaps)[:, None]
-        both = np.logaddexp(*(log[:, None] for log in self.log_weights)) + u
+        both = self._log_both + u
         before = np.logaddexp.accumulate(both, axis=0)[:-1]
         after = np.logaddexp.accumulate(both[::-1], axis=0)[::-1][1:]
         left = np.logaddexp.accumulate(turn + before, axis=0)

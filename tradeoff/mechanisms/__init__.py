@@ -18,6 +18,7 @@ from tradeoff.mechanisms.linear import LastIterate, MatrixMechanism, TreeAggrega
 from tradeoff.mechanisms.local import Rappor, Staircase, SubsetSelection
 from tradeoff.mechanisms.noise import Gaussian, Laplace
 from tradeoff.mechanisms.plan import Plan
+from tradeoff.mechanisms.repeated import BestOfRuns
 from tradeoff.mechanisms.response import ApproximateDP, PureDP, RandomizedResponse
 from tradeoff.mechanisms.sampled import Sampled, Scheme
 from tradeoff.mechanisms.selection import (
@@ -35,6 +36,7 @@ __all__ = [
     "Adjacency",
     "ApproximateDP",
     "BandedFactorization",
+    "BestOfRuns",
     "BinomialNoise",
     "BoundedGaussian",
     "BoundedLaplace",
@@ -94,6 +96,7 @@ KINDS: dict[str, type[Mechanism]] = {
         PermuteAndFlip,
         AboveThreshold,
         RepeatAndSelect,
+        BestOfRuns,
         TreeAggregation,
         MatrixMechanism,
         LastIterate,

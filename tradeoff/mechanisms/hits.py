@@ -8,9 +8,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tradeoff.errors import DomainError
+from tradeoff.intervals.functions import total
 
 LEFT_OUT = 1e-60
 """Probability below which more hits than are listed are left to a leak: far below every delta in use."""
+
+_RARE = 1e-30
+"""Probability below which numbers of hits are listed coarsely: no delta in use tells them apart."""
 
 MOST_HITS = 512
 """Most numbers of hits listed: each is a component of the law, and the engines take them one by one."""
@@ -52,7 +56,8 @@ def hits(draws: int, chance: float) -> Hits:
     Notes
     -----
     Weights are tilted by a few units, so that after rounding too each ratio w_(j+1)/w_j is at least the true
-    one: the law is stochastically larger, and more hits are never more private.
+    one: the law is stochastically larger, and more hits are never more private. Numbers of a probability
+    below 1e-30 are counted as somewhat larger ones.
 
     Examples
     --------
@@ -78,14 +83,27 @@ def _listed(draws: int, chance: float) -> Hits:
             found[j] = float(weight * (1 + j * mpf(_TILT)))
             ratio = odds * (draws - j) / (j + 1)
             if ratio <= 1 / 2 and weight <= LEFT_OUT:  # ratios fall: what follows is at most 2 ratio weight
-                return Hits(found, math.nextafter(float(2 * ratio * weight), math.inf) if ratio else 0.0)
+                return Hits(
+                    _coarse(found), math.nextafter(float(2 * ratio * weight), math.inf) if ratio else 0.0
+                )
             weight *= ratio
     if draws > MOST_HITS:
         raise DomainError(
             f"{draws} draws of chance {chance:g} hit in more than {MOST_HITS} ways that matter; "
             "give a smaller group, or a smaller rate"
         )
-    return Hits(found, 0.0)
+    return Hits(_coarse(found), 0.0)
+
+
+def _coarse(found: dict[int, float]) -> dict[int, float]:
+    """Count rare numbers above all others as the greatest of 2, of 4, of 8, ...: the law is larger still."""
+    usual, step = max((j for j, w in found.items() if w > _RARE), default=0), 2
+    kept = {j: w for j, w in found.items() if j <= usual}
+    while usual < max(found):
+        last = min(usual + step, max(found))
+        kept[last] = float(total(found[j] for j in range(usual + 1, last + 1)).upper)
+        usual, step = last, 2 * step
+    return kept
 
 
 class Capped(NamedTuple):

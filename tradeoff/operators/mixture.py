@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from functools import reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
@@ -32,6 +32,12 @@ class Mixture(Derived):
         low, high = self._average(f.bounds.delta(epsilon, tol=tol) for f in self.operands)
         return low, high
 
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        """Solve the sum, unless a term of it takes an engine."""
+        if any(f.composed for f in self.operands):
+            return super().epsilon_bounds(delta, tol)
+        return TradeOff.epsilon_bounds(self, delta, tol)
+
     def _average(self, values: Iterable[Bounds]) -> Bounds:
         """Bound the sum of w_i x_i; weights were divided by their sum, and so are known to two units."""
         terms = [held(*around(w, 2)) * value for w, value in zip(self.weights, values, strict=True)]
@@ -41,7 +47,7 @@ class Mixture(Derived):
     def q_plus(self) -> float:
         return math.fsum(w * f.q_plus for w, f in zip(self.weights, self.operands, strict=True))
 
-    @property
+    @cached_property
     def mass_at_infinity(self) -> Bounds[float]:
         return clip(self._average(f.mass_at_infinity for f in self.operands), 0.0, 1.0)
 

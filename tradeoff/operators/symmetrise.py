@@ -62,6 +62,17 @@ class Envelope(HullOfMinimum):
     def __init__(self, f: TradeOff, turned: TradeOff | None = None) -> None:
         super().__init__(f, f.inverse() if turned is None else turned)
 
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        """Ask f_p of a symmetric f alone where losses are not negative: there C_p(f) has its profile."""
+        f = self.operands[0]
+        if not isinstance(f, Subsampled) or f.flipped or not f.operands[0].symmetric:
+            return super().epsilon_bounds(delta, tol)
+        low, high = f.bounds.epsilon(delta, tol=tol)
+        below = low < 0
+        if below.any():
+            low[below], high[below] = super().epsilon_bounds(delta[below], tol)
+        return low, high
+
     def laws(self) -> tuple[LossLaw, LossLaw]:
         f = self.operands[0]
         law = f.folded_law() if isinstance(f, Subsampled) else None

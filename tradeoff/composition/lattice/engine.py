@@ -14,6 +14,7 @@ from tradeoff.composition.lattice import place as planner
 from tradeoff.composition.lattice.convolve import profile
 from tradeoff.composition.lattice.place import Effort, first_effort
 from tradeoff.composition.lattice.table import ProfileTable
+from tradeoff.errors import SizeError
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.loss.changed import Reversed
@@ -114,10 +115,13 @@ class Order:
         return np.asarray(within(anchors(inside, self.saddles.spread(inside), APART)))
 
     def at(self, epsilon: float, effort: Effort) -> ProfileTable | None:
-        """Return the table aimed at ``epsilon``, if floats hold one."""
+        """Return the table aimed at ``epsilon``, if floats hold one, and memory."""
         if not self.representable:
             return None
-        return self.tables.of((epsilon, effort), lambda: self._made(epsilon, effort))
+        try:
+            return self.tables.of((epsilon, effort), lambda: self._made(epsilon, effort))
+        except SizeError:  # cells are integrated over losses as large as a Gaussian's of mu = 1e4
+            return None
 
     def _made(self, epsilon: float, effort: Effort) -> ProfileTable | None:
         grid = planner.plan(self.views, self.counts, self.sketches, epsilon, effort)

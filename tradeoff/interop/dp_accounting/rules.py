@@ -182,14 +182,12 @@ def _tree(reader: Reader, noise_multiplier: Any, step_counts: Any) -> Part:
     return mechanisms.Gaussian(float((sigma / sqrt(depth)).lower)) if sigma else _OPEN
 
 
-def _repeated(reader: Reader, event: Any, _mean: Any, shape: Any) -> Part:
-    """Read what one run guarantees as pure privacy, the only kind for which a bound is known here."""
-    epsilon = reader.plan(event).guarantee().epsilon(0.0)
+def _repeated(reader: Reader, event: Any, mean: Any, shape: Any) -> Part:
+    """Read runs of bounded loss as pure privacy, whatever their number, and others by their divergences."""
+    run = reader.plan(event).guarantee()
+    epsilon = run.epsilon(0.0)
     if epsilon == math.inf or number("shape", shape, 0) == math.inf:
-        raise PlanError(
-            "a RepeatAndSelectDpEvent is known for runs of bounded loss and a finite shape only; "
-            f"this one has epsilon = {epsilon} and shape = {shape}"
-        )
+        return mechanisms.BestOfRuns(mechanisms.Custom(run), mean=mean, shape=shape)
     return mechanisms.RepeatAndSelect(epsilon=max(epsilon, 0.0), shape=shape)
 
 
