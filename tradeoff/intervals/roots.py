@@ -44,15 +44,23 @@ def bracket_root(function: Callable[[Array], Array], level: Array, start: float 
     return _halve(function, level, low, high)
 
 
+def bracket_sides(sides: Callable[[Array], Iterable[Array]], level: Array) -> tuple[Array, Array]:
+    """Bound the root of a decreasing function known from both sides, searched at once: calls cost most."""
+    n = len(level)
+
+    def nearer(x: Array) -> Array:
+        low, high = sides(x)
+        return np.append(low[:n], high[n:])
+
+    above, at_most = bracket_root(nearer, np.tile(level, 2))
+    return above[:n], at_most[n:]
+
+
 def turned(sides: Callable[[Array], Iterable[Array]], level: Array) -> tuple[Array, Array]:
     """Bound inf{t in [0, 1] : f(t) <= level} of a decreasing function known from both sides."""
-
-    def side(t: Array, which: int) -> Array:
-        return tuple(sides(np.clip(t, 0.0, 1.0)))[which]
-
-    low, high = bracket_root(lambda t: side(t, 0), level)[0], bracket_root(lambda t: side(t, 1), level)[1]
-    high = np.where(side(np.zeros_like(level), 1) <= level, 0.0, high)  # it starts there already
-    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+    low, high = bracket_sides(lambda t: sides(np.clip(t, 0.0, 1.0)), level)
+    _, start = sides(np.zeros_like(level))
+    return np.clip(low, 0.0, 1.0), np.where(start <= level, 0.0, np.clip(high, 0.0, 1.0))
 
 
 def _halve(function: Callable[[Array], Array], level: Array, low: Array, high: Array) -> tuple[Array, Array]:
