@@ -15,7 +15,9 @@ _FARTHEST = 1e18
 """Arguments beyond are not searched: no loss, quantile or level asked here lies there."""
 
 
-def bracket_root(function: Callable[[Array], Array], level: Array, start: float = 1.0) -> tuple[Array, Array]:
+def bracket_root(
+    function: Callable[[Array], Array], level: Array, *, farthest: float = _FARTHEST
+) -> tuple[Array, Array]:
     """Find neighbouring points where a decreasing function is above ``level`` and not above it.
 
     Parameters
@@ -24,8 +26,8 @@ def bracket_root(function: Callable[[Array], Array], level: Array, start: float 
         Decreasing up to rounding; called with arrays shaped like ``level``.
     level
         Levels to cross.
-    start
-        First half-width of the search, doubled until the level is crossed.
+    farthest
+        Where the search, from -1 and 1 outwards, gives up.
 
     Returns
     -------
@@ -33,10 +35,10 @@ def bracket_root(function: Callable[[Array], Array], level: Array, start: float 
         ``above`` with function(above) > level, or -inf; ``at_most`` with function(at_most) <= level, or +inf.
         Both were evaluated, so they hold whatever the function does between.
     """
-    low, high = np.full(level.shape, -start), np.full(level.shape, start)
+    low, high = np.full(level.shape, -1.0), np.full(level.shape, 1.0)
     for _ in range(70):
         grow_low, grow_high = function(low) <= level, function(high) > level
-        if not (grow_low.any() or grow_high.any()) or np.max(np.abs([low, high])) > _FARTHEST:
+        if not (grow_low.any() or grow_high.any()) or np.max(np.abs([low, high])) > farthest:
             break
         low, high = np.where(grow_low, 2 * low, low), np.where(grow_high, 2 * high, high)
     low = np.where(function(low) > level, low, -np.inf)
@@ -44,7 +46,9 @@ def bracket_root(function: Callable[[Array], Array], level: Array, start: float 
     return _halve(function, level, low, high)
 
 
-def bracket_sides(sides: Callable[[Array], Iterable[Array]], level: Array) -> tuple[Array, Array]:
+def bracket_sides(
+    sides: Callable[[Array], Iterable[Array]], level: Array, *, farthest: float = _FARTHEST
+) -> tuple[Array, Array]:
     """Bound the root of a decreasing function known from both sides, searched at once: calls cost most."""
     n = len(level)
 
@@ -52,7 +56,7 @@ def bracket_sides(sides: Callable[[Array], Iterable[Array]], level: Array) -> tu
         low, high = sides(x)
         return np.append(low[:n], high[n:])
 
-    above, at_most = bracket_root(nearer, np.tile(level, 2))
+    above, at_most = bracket_root(nearer, np.tile(level, 2), farthest=farthest)
     return above[:n], at_most[n:]
 
 

@@ -83,7 +83,9 @@ class Band(ABC):
     def epsilon(self, delta: ArrayLike) -> Bounds:
         """Bound the least epsilon with delta(epsilon) <= delta, in nats; +inf where the band leaves more."""
         flat, shape = _array("delta", delta, 0.0, 1.0)
-        low, high = bracket_sides(lambda e: self._delta(np.clip(e, -_FARTHEST, _FARTHEST)), flat)
+        low, high = bracket_sides(
+            lambda e: self._delta(np.clip(e, -_FARTHEST, _FARTHEST)), flat, farthest=_FARTHEST
+        )
         high = np.where(flat < 1, high, -np.inf)
         return _shaped(np.minimum(low, high), high, shape)
 
