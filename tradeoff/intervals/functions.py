@@ -47,20 +47,19 @@ def sqrt(x: Bounds | ArrayLike) -> Bounds:
 
 def _roots(kernel: Kernel, *ends: Side) -> Bounds:
     """Round correctly rounded roots outward; those of 0, 1 and infinity are exact."""
-    roots = [
-        (end, kernel.number(np.sqrt(end)), toward) for end, toward in zip(ends, (-inf, inf), strict=True)
-    ]
-    return held(*(kernel.where(root == x, root, kernel.nextafter(root, toward)) for x, root, toward in roots))
+    low, high = (kernel.asarray(np.sqrt(end)) for end in ends)
+    below, above = kernel.nextafter(low, -inf), kernel.nextafter(high, inf)
+    return held(kernel.where(low == ends[0], low, below), kernel.where(high == ends[1], high, above))
 
 
 def minimum(*each: Bounds | ArrayLike) -> Bounds:
     """Bound the least of several numbers."""
-    return outward(lambda by, *sides: _reduced(by.least, by.least, sides), *map(Bounds.of, each))
+    return outward(lambda by, *sides: _reduced(by.minimum, by.minimum, sides), *map(Bounds.of, each))
 
 
 def maximum(*each: Bounds | ArrayLike) -> Bounds:
     """Bound the greatest of several numbers."""
-    return outward(lambda by, *sides: _reduced(by.most, by.most, sides), *map(Bounds.of, each))
+    return outward(lambda by, *sides: _reduced(by.maximum, by.maximum, sides), *map(Bounds.of, each))
 
 
 def clip(x: Bounds | ArrayLike, low: float, high: float) -> Bounds:
@@ -76,7 +75,7 @@ def where(condition: ArrayLike, x: Bounds | ArrayLike, y: Bounds | ArrayLike) ->
 
 def meet(*each: Bounds) -> Bounds:
     """Bound one number that several formulas bound: all are right, and the narrowest side is taken."""
-    return outward(lambda by, *sides: _reduced(by.most, by.least, sides), *each)
+    return outward(lambda by, *sides: _reduced(by.maximum, by.minimum, sides), *each)
 
 
 def _reduced(lower: Callable[..., Side], upper: Callable[..., Side], sides: Sequence[Side]) -> Bounds:
@@ -142,10 +141,10 @@ def _increasing(
 
     def bound(kernel: Kernel, low: Side, high: Side) -> Bounds:
         with np.errstate(all="ignore"):
-            below = kernel.number(function(low))
-            above = below if high is low else kernel.number(function(high))
-        lower = kernel.most(kernel.nextafter(below - abs(below) * _SLACK, -inf), least)
-        lower = kernel.where(abs(below) == inf, kernel.least(below, _MOST), lower)
+            below = kernel.asarray(function(low))
+            above = below if high is low else kernel.asarray(function(high))
+        lower = kernel.maximum(kernel.nextafter(below - abs(below) * _SLACK, -inf), least)
+        lower = kernel.where(abs(below) == inf, kernel.minimum(below, _MOST), lower)
         lower = kernel.where(abs(low) == inf, below, lower)  # infinity is reached at infinity alone
         upper = kernel.nextafter(above + abs(above) * _SLACK, inf)
         upper = kernel.where((abs(above) == inf) | (abs(high) == inf), above, upper)
