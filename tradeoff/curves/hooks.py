@@ -12,7 +12,7 @@ import numpy as np
 from tradeoff.curves.parameters import Value
 from tradeoff.errors import NoClosedForm, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair, held
-from tradeoff.intervals.roots import bracket_root
+from tradeoff.intervals.roots import bracket_sides
 from tradeoff.intervals.rounding import UNIT, Array, around
 from tradeoff.loss.law import LossLaw
 
@@ -81,9 +81,7 @@ class Hooks(ABC):
         pair of arrays
             A lower and an upper bound for each entry, each a function of its own entry alone.
         """
-        lower, _ = bracket_root(lambda e: self.delta_bounds(e, None)[0], delta)
-        _, upper = bracket_root(lambda e: self.delta_bounds(e, None)[1], delta)
-        return lower, upper
+        return bracket_sides(lambda epsilon: self.delta_bounds(epsilon, None), delta)
 
     @property
     @abstractmethod

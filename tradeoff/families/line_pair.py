@@ -12,7 +12,6 @@ from tradeoff.curves.derived import beta_from_delta
 from tradeoff.curves.hooks import assuming
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, where
-from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array
 from tradeoff.loss.line import LOSS_ERROR, TRUST, LineLaw
 
@@ -70,17 +69,6 @@ class LinePair(TradeOff):
         below = np.minimum(epsilon, 0.0)
         low, most = where(high, found, exp(below) * found - expm1(below))
         return low, np.where(epsilon >= self.sup_loss, self.mass_at_infinity.upper, most)
-
-    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        # Both sides are searched at once: asking costs by the call.
-        size = len(delta)
-
-        def value(epsilon: Array) -> Array:
-            low, high = self.delta_bounds(epsilon, None)
-            return np.append(low[:size], high[size:])
-
-        above, at_most = bracket_root(value, np.tile(delta, 2))
-        return above[:size], at_most[size:]
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         return beta_from_delta(self, alpha, tol)

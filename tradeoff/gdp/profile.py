@@ -11,9 +11,9 @@ from scipy.special import ndtri, ndtri_exp
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, log1p, maximum
-from tradeoff.intervals.roots import largest
+from tradeoff.intervals.roots import find_root, largest
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.operators.profile_nodes import Nodes, chords, under
+from tradeoff.operators.profile_nodes import Floor, Nodes, chords, under
 
 Mask = NDArray[np.bool_]
 _ULPS = 64
@@ -22,8 +22,8 @@ _ULPS = 64
 _MOST_MU = 64.0
 """mu beyond which no profile is looked for: delta_{G_mu}(eps) is 1 to the last digit up to eps = 1500."""
 
-_HALVINGS = 44
-"""Halvings of an interval of length 1 to a trillionth of its place."""
+_NEAR = 1e-14
+"""Distance from the least mu, relative to the power of two above, at which it is found."""
 
 
 def slopes(nodes: Nodes) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
@@ -94,14 +94,19 @@ def goal(mu: float, failure: float, epsilon: Array) -> Bounds[Array]:
 
 def needed(epsilon: Array, delta: Array, failure: float) -> float:
     """Return the least mu, from below, whose profile with ``failure`` reaches delta at every node."""
+    asked = delta > 0
 
-    def short(mu: float) -> bool:
-        return bool(np.any(goal(mu, failure, epsilon).upper < delta))
+    def room(mu: float) -> float:
+        """Return the least log of what mu gives over what is needed: below 0 only where it falls short."""
+        with np.errstate(divide="ignore", over="ignore"):
+            ratio = goal(mu, failure, epsilon[asked]).upper / delta[asked]
+            return float(np.min(np.log(ratio), initial=np.inf))
 
-    low, high = 0.0, 1.0
-    while short(high) and high < _MOST_MU:
-        low, high = high, 2 * high
-    return largest(short, low, high, _HALVINGS)
+    high = 1.0
+    while room(high) < 0 and high < _MOST_MU:
+        high = 2 * high
+    below = find_root(room, 0.0, high, _NEAR * high) - 4 * _NEAR * high
+    return below if below > 0 > room(below) else largest(lambda mu: room(mu) < 0, 0.0, high)
 
 
 def gaps(nodes: Nodes, mu: float, failure: float) -> tuple[float, Array]:
@@ -119,10 +124,9 @@ def gaps(nodes: Nodes, mu: float, failure: float) -> tuple[float, Array]:
     return float(np.max(least, initial=0.0)), np.max(most.upper, axis=0)
 
 
-def stays_above(nodes: Nodes, mu: float, failure: float) -> Mask:
+def stays_above(nodes: Nodes, floor: Floor, mu: float, failure: float) -> Mask:
     """Whether delta_{G_mu} <= failure + (1 - failure) delta_f on all of each cell."""
-    above = Gaussian(mu).bounds.delta(nodes.epsilon).upper
-    t, value = under(nodes)
+    above, (t, value) = Gaussian(mu).bounds.delta(nodes.epsilon).upper, floor
     least = (failure + (1 - Bounds.of(failure)) * value).lower
     found: Mask = np.all(chords(nodes, above, t) <= least, axis=0)
     return found

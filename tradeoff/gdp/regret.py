@@ -11,7 +11,7 @@ from tradeoff.gdp.profile import Mask, gaps, goal, stays_above
 from tradeoff.gdp.search import FAR
 from tradeoff.intervals.functions import exp, maximum
 from tradeoff.intervals.roots import largest
-from tradeoff.operators.profile_nodes import Nodes
+from tradeoff.operators.profile_nodes import Floor, Nodes, under
 
 _ROUNDS = 8
 """Rounds of halving open cells: to a 256th, where the regret is known to a thousandth."""
@@ -25,11 +25,11 @@ _REGRET_CLOSE = 1e-6
 _BEST_CLOSE = 1e-4
 """Relative width of the best case, which is shown with four digits."""
 
-_HALVINGS = 32
-"""Halvings for ten digits of mu."""
+_HALVINGS = 20
+"""Halvings for six digits of mu, more than are shown."""
 
-_SHARP = 1e-7
-"""Relative width of delta at nodes whose own bounds would hide a regret of a millionth."""
+_SHARP = 1e-6
+"""Relative width of delta at nodes whose own bounds would hide a regret, half of theirs, of a millionth."""
 
 
 def reaching(nodes: Nodes, far: float) -> Nodes:
@@ -46,7 +46,7 @@ def regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float, Nodes
         if len(open_) == 0 or len(nodes.epsilon) > _MOST_NODES:
             break
         ends = np.union1d(open_, open_ + 1)
-        wide = ends[(nodes.upper - nodes.lower)[ends] > _REGRET_CLOSE / 8]
+        wide = ends[(nodes.upper - nodes.lower)[ends] > _REGRET_CLOSE / 2]
         nodes = (nodes.sharper(wide, _SHARP) if len(wide) else nodes).more(nodes.middle(open_), _SHARP)
     # From the last node on delta_g only falls, and delta_f stays above Q(L = inf).
     last = nodes.epsilon[-1:]
@@ -60,9 +60,10 @@ def best_mu(nodes: Nodes, failure: float, most: float) -> float:
     low, most = 0.0, most if np.isfinite(most) else FAR
     # Without failure the tail of f must be heavier than any Gaussian's: no node can say that.
     for _ in range(_ROUNDS if max(failure, nodes.curve.mass_at_infinity.lower) > 0 else 0):
-        low = largest(partial(_holds, nodes, failure), low, most, _HALVINGS)
+        floor = under(nodes)
+        low = largest(partial(_holds, nodes, floor, failure), low, most, _HALVINGS)
         high = largest(partial(_may_hold, nodes, failure), low, most, _HALVINGS)
-        open_ = ~_below(nodes, failure, (low + 3 * high) / 4)
+        open_ = ~_below(nodes, floor, failure, (low + 3 * high) / 4)
         if high - low <= _BEST_CLOSE * high or not open_.any() or len(nodes.epsilon) > _MOST_NODES:
             break
         beyond = nodes.epsilon[-1:] * (1.1 if open_[-1] else 1.0)
@@ -70,8 +71,8 @@ def best_mu(nodes: Nodes, failure: float, most: float) -> float:
     return low
 
 
-def _holds(nodes: Nodes, failure: float, mu: float) -> bool:
-    return bool(_below(nodes, failure, mu).all())
+def _holds(nodes: Nodes, floor: Floor, failure: float, mu: float) -> bool:
+    return bool(_below(nodes, floor, failure, mu).all())
 
 
 def _may_hold(nodes: Nodes, failure: float, mu: float) -> bool:
@@ -81,9 +82,9 @@ def _may_hold(nodes: Nodes, failure: float, mu: float) -> bool:
     )
 
 
-def _below(nodes: Nodes, failure: float, mu: float) -> Mask:
+def _below(nodes: Nodes, floor: Floor, failure: float, mu: float) -> Mask:
     """Whether G_mu is above f (x) f_{0,failure} on each cell, and beyond the last."""
     tail = Gaussian(mu).bounds.delta(nodes.epsilon[-1]).upper <= max(
         failure, nodes.curve.mass_at_infinity.lower
     )
-    return np.append(stays_above(nodes, mu, failure), bool(tail))
+    return np.append(stays_above(nodes, floor, mu, failure), bool(tail))

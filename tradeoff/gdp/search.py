@@ -23,17 +23,14 @@ _MOST_NODES = 1000
 _CLOSE = 1e-9
 """Relative width of mu that is good enough."""
 
-_WIDE = 1e-7
-"""Relative width of delta at a node that is worth asking again."""
+_SHARP = (1e-7, 1e-8)
+"""Relative widths of delta that are asked in turn, where wider ones decide: the last costs ten times more."""
 
-_SHARP = 1e-8
-"""Relative width that is then asked."""
-
-_FEW = 64
-"""Nodes asked again at once: an engine takes milliseconds each."""
+_FEW = 24
+"""Nodes asked again at once: what is between them is then asked where it is needed."""
 
 _AGAIN = 8
-"""Rounds of asking again."""
+"""Rounds of asking again for each width."""
 
 FAR = 40.0  # e^-40 is below every answer that a float resolves beside 1
 
@@ -52,12 +49,13 @@ def by_lines(orders: Sequence[TradeOff], failure: float, reach: float) -> Found:
     """Bound the least mu for eps in [0, reach]; without an end, by a look at the nodes alone."""
     nodes = [start(order, reach if reach < np.inf else FAR) for order in orders]
     nodes = _refined(nodes, failure) if reach < np.inf else nodes
-    for _ in range(_AGAIN if reach < np.inf else 0):
-        least = max(needed(side.epsilon, side.lower, failure) for side in nodes)
-        sharper = [_sharper(side, failure, least) for side in nodes]
-        if all(one is other for one, other in zip(nodes, sharper, strict=True)):
-            break
-        nodes = _refined(sharper, failure, _SHARP)
+    for tol in _SHARP if reach < np.inf else ():
+        for _ in range(_AGAIN):
+            least = max(needed(side.epsilon, side.lower, failure) for side in nodes)
+            sharper = [_sharper(side, failure, least, tol) for side in nodes]
+            if all(one is other for one, other in zip(nodes, sharper, strict=True)):
+                break
+            nodes = _refined(sharper, failure, tol)
     lines = [cell_mu(side, failure) for side in nodes]
     order = int(np.argmax([one.mu.max() for one in lines]))
     least = max(needed(side.epsilon, side.lower, failure) for side in nodes)
@@ -93,16 +91,16 @@ def _kinks(order: TradeOff) -> Array:
 
 def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> list[Nodes]:
     """Ask inside the cells that need more than any node does, while there are some and asking helps."""
-    before = np.inf
+    before, close = np.inf, max(_CLOSE, 0.1 * (tol or 0.0))  # cells need not be closer than nodes are known
     for _ in range(_ROUNDS):
         lines = [cell_mu(side, failure) for side in nodes]
-        level = max(_asks(side, failure) for side in nodes) * (1 + _CLOSE)
+        level = max(_asks(side, failure) for side in nodes) * (1 + close)
         fresh = [one.inner(side, level) for one, side in zip(lines, nodes, strict=True)]
         now = max(float(one.mu.max()) for one in lines)
         if (
             not any(map(len, fresh))
             or sum(len(side.epsilon) for side in nodes) > _MOST_NODES
-            or before - now < _CLOSE * now
+            or before - now < close * now
         ):
             break
         nodes, before = [side.more(at, tol) for side, at in zip(nodes, fresh, strict=True)], now
@@ -116,11 +114,11 @@ def _asks(nodes: Nodes, failure: float) -> float:
     return needed(nodes.epsilon[corners], nodes.upper[corners], failure)
 
 
-def _sharper(nodes: Nodes, failure: float, least: float) -> Nodes:
-    """Ask again, to a stated width, at the ends of the cells that need more than ``least``."""
+def _sharper(nodes: Nodes, failure: float, least: float, tol: float) -> Nodes:
+    """Ask again, to the width ``tol``, at a few ends of the cells that need more than ``least``."""
     lines, (first, last, _) = cell_mu(nodes, failure), slopes(nodes)
-    worst = np.argsort(-lines.mu)
-    worst = worst[lines.mu[worst] > least * (1 + _CLOSE)]
-    ends = np.column_stack([first[worst], last[worst]]).ravel()
-    again = np.unique(ends[(nodes.upper - nodes.lower > _WIDE * nodes.upper)[ends]][:_FEW])
-    return nodes.sharper(again, _SHARP) if len(again) else nodes
+    worst = lines.mu > least * (1 + _CLOSE)
+    ends = np.union1d(first[worst], last[worst])
+    wide = ends[(nodes.upper - nodes.lower > 2 * tol * nodes.upper)[ends]]
+    again = wide[np.unique(np.linspace(0, len(wide) - 1, _FEW).astype(int))] if len(wide) else wide
+    return nodes.sharper(again, tol) if len(again) else nodes

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import product
+from math import inf
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tradeoff.intervals.rounding import Array
 
@@ -65,11 +70,10 @@ class Bounds(Generic[Side_co]):
         return bool(np.all((np.asarray(self.lower) <= value) & (np.asarray(self.upper) >= value)))
 
     def __neg__(self) -> Bounds:
-        return held(-_array(self.upper), -_array(self.lower))
+        return outward(lambda _, low, high: held(-high, -low), self)
 
     def __add__(self, other: Bounds | ArrayLike) -> Bounds:
-        other = Bounds.of(other)
-        return held(_sum(self.lower, other.lower), -_sum(-_array(self.upper), -_array(other.upper)))
+        return outward(_sum, self, Bounds.of(other))
 
     __radd__ = __add__
 
@@ -80,20 +84,12 @@ class Bounds(Generic[Side_co]):
         return -self + other
 
     def __mul__(self, other: Bounds | ArrayLike) -> Bounds:
-        return _extremes(_product, self, Bounds.of(other))
+        return outward(partial(_extremes, _times), self, Bounds.of(other))
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Bounds | ArrayLike) -> Bounds:
-        by = Bounds.of(other)
-        low, high = _array(by.lower) + 0.0, _array(by.upper)
-        # A divisor that ends at 0 ends at the 0 of its own sign, and one that straddles it leaves nothing
-        # known.
-        found = _extremes(_quotient, self, Bounds(low, np.where(high == 0, -0.0, high)), turned=True)
-        straddling = (low < 0) & (high > 0)
-        if not straddling.any():
-            return found
-        return held(np.where(straddling, -np.inf, found.lower), np.where(straddling, np.inf, found.upper))
+        return outward(_quotient, self, Bounds.of(other))
 
     def __rtruediv__(self, other: ArrayLike) -> Bounds:
         return Bounds.of(other) / self
@@ -108,12 +104,23 @@ class Bounds(Generic[Side_co]):
         return even * self if n % 2 else even
 
 
+Side = Any
+"""A float, or an array of them: what a kernel computes with."""
+
+Kernel = ModuleType | SimpleNamespace
+"""NumPy, or the like of it for floats."""
+
+Operation = Callable[[Kernel, Side, Side], tuple[Side, Any]]
+"""Rounded to nearest, and where that is exact."""
+
 Pair = tuple[Array, Array]
 """Lower and upper arrays of the same shape: what the hooks of a curve return."""
 
 
 def held(lower: ArrayLike, upper: ArrayLike) -> Bounds:
     """Return bounds that show floats where they hold scalars, and 0 without a sign."""
+    if type(lower) is type(upper) is float:
+        return Bounds(lower + 0.0, upper + 0.0)
     low, high = _array(lower) + 0.0, _array(upper) + 0.0
     return Bounds(low, high) if low.ndim or high.ndim else Bounds(float(low), float(high))
 
@@ -122,59 +129,79 @@ def _array(value: ArrayLike) -> Array:
     return np.asarray(value, dtype=float)
 
 
-def _sum(x: ArrayLike, y: ArrayLike) -> Array:
+_FLOATS = SimpleNamespace(
+    **vars(math), where=lambda so, x, y: x if so else y, minimum=min, maximum=max, all=bool, asarray=float
+)
+"""What formulas take of NumPy, on finite floats at a tenth of its cost; division by 0 is left to arrays."""
+
+_SCALARS = frozenset({float, int, np.float64})
+"""Types of scalars that become floats."""
+
+
+def outward(formula: Callable[..., Bounds], *each: Bounds) -> Bounds:
+    """Apply formula(kernel, sides...) to floats where all sides are finite scalars, elsewhere to arrays."""
+    sides = [side for x in each for side in (x.lower, x.upper)]
+    if _SCALARS.issuperset(map(type, sides)):
+        floats = [*map(float, sides)]
+        if math.isfinite(sum(floats)):
+            with suppress(ZeroDivisionError):
+                return formula(_FLOATS, *floats)
+    with np.errstate(all="ignore"):
+        return formula(np, *map(_array, sides))
+
+
+def _rounded(kernel: Kernel, value: Side, exact: Any, toward: float) -> Side:
+    """Round to one side; what was rounded to a 0 has its sign, and what is no number may be anything."""
+    opposite = (value == 0) & (kernel.copysign(1.0, value) * toward < 0)
+    beside = kernel.where(exact | opposite, value, kernel.nextafter(value, toward))
+    return kernel.where(kernel.isnan(value), toward, beside)
+
+
+def _sum(kernel: Kernel, a: Side, b: Side, c: Side, d: Side) -> Bounds:
+    return held(_sum_below(kernel, a, c), -_sum_below(kernel, -b, -d))
+
+
+def _sum_below(kernel: Kernel, x: Side, y: Side) -> Side:
     """Return the greatest float <= x + y: the error of a rounded sum is a float (Knuth's TwoSum)."""
-    x, y = _array(x), _array(y)
-    with np.errstate(all="ignore"):
-        total = x + y
-        share = total - x
-        error = (x - (total - share)) + (y - share)
-        exact = (error >= 0) | np.isinf(x) | np.isinf(y)
-        return np.where(np.isnan(total), -np.inf, np.where(exact, total, np.nextafter(total, -np.inf)))
+    total = x + y
+    share = total - x
+    error = (x - (total - share)) + (y - share)
+    return _rounded(kernel, total, (error >= 0) | (abs(x) == inf) | (abs(y) == inf), -inf)
 
 
-def _extremes(
-    operation: Callable[[Array, Array, float], Array], x: Bounds, y: Bounds, *, turned: bool = False
-) -> Bounds:
+def _quotient(kernel: Kernel, a: Side, b: Side, c: Side, d: Side) -> Bounds:
+    # A divisor that ends at 0 ends at the 0 of its own sign, and one that straddles it leaves nothing known.
+    straddling = (c < 0) & (d > 0)
+    found = _extremes(_over, kernel, a, b, kernel.where(d == 0, -0.0, d), c + 0.0)  # falls with the divisor
+    return held(kernel.where(straddling, -inf, found.lower), kernel.where(straddling, inf, found.upper))
+
+
+def _extremes(operation: Operation, kernel: Kernel, a: Side, b: Side, c: Side, d: Side) -> Bounds:
     """Bound an operation monotone in each operand: extremes lie at ends, at known ones from 0 up."""
-    (a, b), (c, d) = map(_array, x), map(_array, y)
-    if turned:  # falls with y
-        c, d = d, c
-    with np.errstate(all="ignore"):
-        if (a >= 0).all() and (np.minimum(c, d) > 0).all():
-            return held(operation(a, c, -np.inf), operation(b, d, np.inf))
-        ends = list(product((a, b), (c, d)))
-        lower, upper = ([operation(*end, toward) for end in ends] for toward in (-np.inf, np.inf))
-        return held(np.minimum.reduce(lower), np.maximum.reduce(upper))
+    known = kernel.all((a >= 0) & (kernel.minimum(c, d) > 0))
+    found = [operation(kernel, *ends) for ends in ([(a, c), (b, d)] if known else product((a, b), (c, d)))]
+    lower = [_rounded(kernel, *each, -inf) for each in (found[:1] if known else found)]
+    upper = [_rounded(kernel, *each, inf) for each in (found[1:] if known else found)]
+    return held(reduce(kernel.minimum, lower), reduce(kernel.maximum, upper))
 
 
-def _product(x: Array, y: Array, toward: float) -> Array:
-    """Round x y to one side; 0 times infinity is 0, as infinity stands for what has no bound."""
-    value = x * y
-    nothing = (x == 0) | (y == 0)
-    exact = nothing | np.isinf(x) | np.isinf(y) | _scaled(value, x) | _scaled(value, y)
-    return np.where(exact, np.where(nothing, 0.0, value), _next(value, toward))
+def _times(kernel: Kernel, x: Side, y: Side) -> tuple[Side, Any]:
+    """Return x y and where it is exact; 0 times infinity is 0, as infinity stands for what has no bound."""
+    value, nothing = x * y, (x == 0) | (y == 0)
+    exact = (abs(x) == inf) | (abs(y) == inf) | _scaled(kernel, value, x) | _scaled(kernel, value, y)
+    return kernel.where(nothing, 0.0, value), nothing | exact
 
 
-def _quotient(x: Array, y: Array, toward: float) -> Array:
-    """Round x/y to one side; 0/0 and infinity/infinity may be anything."""
+def _over(kernel: Kernel, x: Side, y: Side) -> tuple[Side, Any]:
+    """Return x/y and where it is exact; 0/0 and infinity/infinity are no numbers."""
     value = x / y
-    exact = (x == 0) | (y == 0) | np.isinf(x) | _scaled(value, y)
-    return np.where(np.isnan(value), toward, np.where(exact, value, _next(value, toward)))
+    return value, (x == 0) | (y == 0) | (abs(x) == inf) | _scaled(kernel, value, y)
 
 
-def _next(value: Array, toward: float) -> Array:
-    """Return the next float, or 0: what was rounded to a 0 has its sign."""
-    found = np.nextafter(value, toward)
-    return np.where(np.signbit(found) == np.signbit(value), found, 0.0)
-
-
-def _scaled(value: Array, by: Array) -> NDArray[np.bool_]:
+def _scaled(kernel: Kernel, value: Side, by: Side) -> Any:
     """Whether one operand is 1, or a power of two that makes nothing subnormal or infinite: that is exact."""
-    size = np.abs(value)
-    return np.asarray(
-        (np.abs(by) == 1) | ((np.abs(np.frexp(by)[0]) == 0.5) & (size > _LEAST) & (size < np.inf))
-    )
+    size, mantissa = abs(value), abs(kernel.frexp(by)[0])
+    return (abs(by) == 1) | ((mantissa == 0.5) & (size > _LEAST) & (size < inf))
 
 
 _LEAST = 2.0**-1022

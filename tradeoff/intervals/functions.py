@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from functools import reduce
+from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.intervals.bounds import Bounds, held
-from tradeoff.intervals.rounding import Array, down, up
+from tradeoff.intervals.bounds import Bounds, Kernel, Side, held, outward
+from tradeoff.intervals.rounding import UNIT, Array
 
-_UNITS = 8
-"""Units of 2^-53, relative, by which a function of NumPy may miss.
+_SLACK = 8 * UNIT
+"""Relative error by which a function of NumPy may miss.
 
 Its vectorised kernels promise less than 4 ulps, and 1.1 units is the worst that ball arithmetic has shown."""
 
@@ -30,44 +32,39 @@ def expm1(x: Bounds | ArrayLike) -> Bounds:
 
 def log(x: Bounds | ArrayLike) -> Bounds:
     """Bound log x for x >= 0; log 0 is -inf, and what rounding carried below 0 counts as 0."""
-    x = Bounds.of(x)
-    return _increasing(np.log, Bounds(np.maximum(x.lower, 0.0), np.maximum(x.upper, 0.0)), fixed=(1.0, 0.0))
+    return _increasing(np.log, maximum(x, 0.0), fixed=(1.0, 0.0))
 
 
 def log1p(x: Bounds | ArrayLike) -> Bounds:
     """Bound log(1 + x) for x >= -1; what rounding carried below -1 counts as -1."""
-    x = Bounds.of(x)
-    return _increasing(
-        np.log1p, Bounds(np.maximum(x.lower, -1.0), np.maximum(x.upper, -1.0)), fixed=(0.0, 0.0)
-    )
+    return _increasing(np.log1p, maximum(x, -1.0), fixed=(0.0, 0.0))
 
 
 def sqrt(x: Bounds | ArrayLike) -> Bounds:
     """Bound the square root, which floats round correctly; what rounding carried below 0 counts as 0."""
-    low, high = (np.maximum(side, 0.0) for side in Bounds.of(x))
-    return held(_root(low, -math.inf), _root(high, math.inf))
+    return outward(_roots, maximum(x, 0.0))
 
 
-def _root(x: ArrayLike, toward: float) -> Array:
-    """Round a correctly rounded root to one side; those of 0, 1 and infinity are exact."""
-    root = np.sqrt(x)
-    return np.where(root == x, root, np.nextafter(root, toward))
+def _roots(kernel: Kernel, *ends: Side) -> Bounds:
+    """Round correctly rounded roots outward; those of 0, 1 and infinity are exact."""
+    low, high = (kernel.asarray(np.sqrt(end)) for end in ends)
+    below, above = kernel.nextafter(low, -inf), kernel.nextafter(high, inf)
+    return held(kernel.where(low == ends[0], low, below), kernel.where(high == ends[1], high, above))
 
 
 def minimum(*each: Bounds | ArrayLike) -> Bounds:
     """Bound the least of several numbers."""
-    return _reduced(np.minimum, each)
+    return outward(lambda by, *sides: _reduced(by.minimum, by.minimum, sides), *map(Bounds.of, each))
 
 
 def maximum(*each: Bounds | ArrayLike) -> Bounds:
     """Bound the greatest of several numbers."""
-    return _reduced(np.maximum, each)
+    return outward(lambda by, *sides: _reduced(by.maximum, by.maximum, sides), *map(Bounds.of, each))
 
 
 def clip(x: Bounds | ArrayLike, low: float, high: float) -> Bounds:
     """Bound what is known to lie in [low, high]."""
-    x = Bounds.of(x)
-    return held(np.clip(x.lower, low, high), np.clip(x.upper, low, high))
+    return minimum(maximum(x, low), high)
 
 
 def where(condition: ArrayLike, x: Bounds | ArrayLike, y: Bounds | ArrayLike) -> Bounds:
@@ -78,7 +75,11 @@ def where(condition: ArrayLike, x: Bounds | ArrayLike, y: Bounds | ArrayLike) ->
 
 def meet(*each: Bounds) -> Bounds:
     """Bound one number that several formulas bound: all are right, and the narrowest side is taken."""
-    return held(np.maximum.reduce([x.lower for x in each]), np.minimum.reduce([x.upper for x in each]))
+    return outward(lambda by, *sides: _reduced(by.maximum, by.minimum, sides), *each)
+
+
+def _reduced(lower: Callable[..., Side], upper: Callable[..., Side], sides: Sequence[Side]) -> Bounds:
+    return held(reduce(lower, sides[::2]), reduce(upper, sides[1::2]))
 
 
 def whole(n: int) -> Bounds:
@@ -91,15 +92,11 @@ def rational(x: Fraction) -> Bounds:
     try:
         near = float(x)
     except OverflowError:
-        return (
-            Bounds(float(np.finfo(float).max), math.inf)
-            if x > 0
-            else Bounds(-math.inf, float(np.finfo(float).min))
-        )
+        return Bounds(float(np.finfo(float).max), inf) if x > 0 else Bounds(-inf, float(np.finfo(float).min))
     exact = Fraction(near)
     return Bounds(
-        near if exact <= x else math.nextafter(near, -math.inf),
-        near if exact >= x else math.nextafter(near, math.inf),
+        near if exact <= x else math.nextafter(near, -inf),
+        near if exact >= x else math.nextafter(near, inf),
     )
 
 
@@ -115,32 +112,21 @@ def log_quotient(q: Fraction, p: Fraction) -> Bounds:
 def total(each: Iterable[Bounds | float]) -> Bounds:
     """Bound the sum of scalars, in any order: one rounding in all (Shewchuk's exact sum)."""
     terms = [Bounds.of(term) for term in each]
-    low, high = (
-        _exact_sum([float(getattr(term, side)) for term in terms], side) for side in ("lower", "upper")
-    )
-    return held(low, high)
+    return held(*(_exact_sum([float(getattr(x, side)) for x in terms], side) for side in ("lower", "upper")))
 
 
 def _exact_sum(terms: list[float], side: str) -> float:
     if not all(map(math.isfinite, terms)):
         found = sum(terms)
-        return found if not math.isnan(found) else (-math.inf if side == "lower" else math.inf)
+        return found if not math.isnan(found) else (-inf if side == "lower" else inf)
     try:
         found = math.fsum(terms)
     except OverflowError:
         return float(getattr(rational(sum(map(Fraction, terms), Fraction(0))), side))
     error = math.fsum([*terms, -found])  # its sign is that of the rounding
     if side == "lower":
-        return found if error >= 0 else math.nextafter(found, -math.inf)
-    return found if error <= 0 else math.nextafter(found, math.inf)
-
-
-def _reduced(operation: np.ufunc, each: Iterable[Bounds | ArrayLike]) -> Bounds:
-    lower, upper = zip(*map(Bounds.of, each), strict=True)
-    low, high = lower[0], upper[0]
-    for one, two in zip(lower[1:], upper[1:], strict=True):
-        low, high = operation(low, one), operation(high, two)
-    return held(low, high)
+        return found if error >= 0 else math.nextafter(found, -inf)
+    return found if error <= 0 else math.nextafter(found, inf)
 
 
 def _increasing(
@@ -148,21 +134,23 @@ def _increasing(
     x: Bounds | ArrayLike,
     *,
     fixed: tuple[float, float],
-    least: float = -math.inf,
+    least: float = -inf,
 ) -> Bounds:
     """Bound an increasing function >= ``least``; at ``fixed`` and at the ends of its domain it is exact."""
-    x = Bounds.of(x)
-    low, high = (np.asarray(side, dtype=float) for side in x)
     place, value = fixed
-    with np.errstate(all="ignore"):
-        below = function(low)
-        above = below if high is low else function(high)
-        lower = np.where(np.isinf(below) | np.isinf(low), below, np.maximum(down(below, _UNITS), least))
-        upper = np.where(np.isinf(above) | np.isinf(high), above, up(above, _UNITS))
-        lower = np.where(
-            (lower == np.inf) & (low < np.inf), _MOST, lower
-        )  # infinity is reached at infinity alone
-    return held(np.where(low == place, value, lower), np.where(high == place, value, upper))
+
+    def bound(kernel: Kernel, low: Side, high: Side) -> Bounds:
+        with np.errstate(all="ignore"):
+            below = kernel.asarray(function(low))
+            above = below if high is low else kernel.asarray(function(high))
+        lower = kernel.maximum(kernel.nextafter(below - abs(below) * _SLACK, -inf), least)
+        lower = kernel.where(abs(below) == inf, kernel.minimum(below, _MOST), lower)
+        lower = kernel.where(abs(low) == inf, below, lower)  # infinity is reached at infinity alone
+        upper = kernel.nextafter(above + abs(above) * _SLACK, inf)
+        upper = kernel.where((abs(above) == inf) | (abs(high) == inf), above, upper)
+        return held(kernel.where(low == place, value, lower), kernel.where(high == place, value, upper))
+
+    return outward(bound, Bounds.of(x))
 
 
 _MOST = float(np.finfo(float).max)

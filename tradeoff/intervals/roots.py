@@ -14,13 +14,14 @@ _HALVINGS = 120
 _FARTHEST = 1e18
 """Arguments beyond are not searched: no loss, quantile or level asked here lies there."""
 
-
 _TRUNCATED = 0.2
 """Share of a bracket, times what is left of the first one, by which its chord's zero is moved to the middle:
 the next point lies beyond the root, and both ends come near."""
 
 
-def bracket_root(function: Callable[[Array], Array], level: Array, start: float = 1.0) -> tuple[Array, Array]:
+def bracket_root(
+    function: Callable[[Array], Array], level: Array, *, farthest: float = _FARTHEST
+) -> tuple[Array, Array]:
     """Find neighbouring points where a decreasing function is above ``level`` and not above it.
 
     Parameters
@@ -29,8 +30,8 @@ def bracket_root(function: Callable[[Array], Array], level: Array, start: float 
         Decreasing up to rounding; called with arrays shaped like ``level``.
     level
         Levels to cross.
-    start
-        First half-width of the search, doubled until the level is crossed.
+    farthest
+        Where the search, from -1 and 1 outwards, gives up.
 
     Returns
     -------
@@ -38,10 +39,10 @@ def bracket_root(function: Callable[[Array], Array], level: Array, start: float 
         ``above`` with function(above) > level, or -inf; ``at_most`` with function(at_most) <= level, or +inf.
         Both were evaluated, so they hold whatever the function does between.
     """
-    low, high = np.full(level.shape, -start), np.full(level.shape, start)
+    low, high = np.full(level.shape, -1.0), np.full(level.shape, 1.0)
     for _ in range(70):
         grow_low, grow_high = function(low) <= level, function(high) > level
-        if not (grow_low.any() or grow_high.any()) or np.max(np.abs([low, high])) > _FARTHEST:
+        if not (grow_low.any() or grow_high.any()) or np.max(np.abs([low, high])) > farthest:
             break
         low, high = np.where(grow_low, 2 * low, low), np.where(grow_high, 2 * high, high)
     at_low, at_high = function(low), function(high)
@@ -49,15 +50,25 @@ def bracket_root(function: Callable[[Array], Array], level: Array, start: float 
     return _narrow(function, level, low, high, at_low, at_high)
 
 
+def bracket_sides(
+    sides: Callable[[Array], Iterable[Array]], level: Array, *, farthest: float = _FARTHEST
+) -> tuple[Array, Array]:
+    """Bound the root of a decreasing function known from both sides, searched at once: calls cost most."""
+    n = len(level)
+
+    def nearer(x: Array) -> Array:
+        low, high = sides(x)
+        return np.append(low[:n], high[n:])
+
+    above, at_most = bracket_root(nearer, np.tile(level, 2), farthest=farthest)
+    return above[:n], at_most[n:]
+
+
 def turned(sides: Callable[[Array], Iterable[Array]], level: Array) -> tuple[Array, Array]:
     """Bound inf{t in [0, 1] : f(t) <= level} of a decreasing function known from both sides."""
-
-    def side(t: Array, which: int) -> Array:
-        return tuple(sides(np.clip(t, 0.0, 1.0)))[which]
-
-    low, high = bracket_root(lambda t: side(t, 0), level)[0], bracket_root(lambda t: side(t, 1), level)[1]
-    high = np.where(side(np.zeros_like(level), 1) <= level, 0.0, high)  # it starts there already
-    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+    low, high = bracket_sides(lambda t: sides(np.clip(t, 0.0, 1.0)), level)
+    _, start = sides(np.zeros_like(level))
+    return np.clip(low, 0.0, 1.0), np.where(start <= level, 0.0, np.clip(high, 0.0, 1.0))
 
 
 def _narrow(

@@ -15,7 +15,7 @@ from tradeoff.curves.parameters import reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.roots import bracket_root
+from tradeoff.intervals.roots import bracket_sides
 from tradeoff.intervals.rounding import UNIT, Array
 
 _FARTHEST = 700.0
@@ -83,14 +83,9 @@ class Band(ABC):
     def epsilon(self, delta: ArrayLike) -> Bounds:
         """Bound the least epsilon with delta(epsilon) <= delta, in nats; +inf where the band leaves more."""
         flat, shape = _array("delta", delta, 0.0, 1.0)
-        n = len(flat)
-
-        def sides(e: Array) -> Array:
-            low, high = self._delta(np.clip(e, -_FARTHEST, _FARTHEST))
-            return np.append(low[:n], high[n:])
-
-        before, after = bracket_root(sides, np.tile(flat, 2))
-        low, high = before[:n], after[n:]
+        low, high = bracket_sides(
+            lambda e: self._delta(np.clip(e, -_FARTHEST, _FARTHEST)), flat, farthest=_FARTHEST
+        )
         high = np.where(flat < 1, high, -np.inf)
         return _shaped(np.minimum(low, high), high, shape)
 

@@ -16,7 +16,7 @@ import numpy as np
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import exp, expm1, log1p, maximum, meet, rational
 from tradeoff.intervals.normal import tail_above
-from tradeoff.intervals.roots import bracket_root
+from tradeoff.intervals.roots import bracket_root, bracket_sides
 from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss.normal_mixtures import MixturePair
 
@@ -99,11 +99,7 @@ class Thresholds:
 
     def epsilon(self, delta: Array) -> Pair:
         """Bound epsilon(delta), with the loss at the threshold for the unknown."""
-
-        def profile(x: Array, which: int) -> Array:
-            return np.asarray(tuple(self._test(x, expm1(self._loss(x))))[which])
-
-        left, right = (bracket_root(partial(profile, which=k), delta)[k] for k in (0, 1))
+        left, right = bracket_sides(lambda x: self._test(x, expm1(self._loss(x))), delta)
         bottom, top = self.pair.limits
         least = log1p(-Bounds.of(delta))  # delta >= 1 - e^eps, equal where eps is below all losses
         low = np.where(np.isfinite(left), self._loss(_finite(left)).lower, -np.inf)

@@ -74,14 +74,21 @@ def _largest(
     weigh: Callable[[Array], Bounds[Array]],
 ) -> Bounds[float]:
     """Bound sup |f - g| of weighed functions that fall: in a cell it is at most a difference of ends."""
+    fresh, grid = grid, np.empty(0)
+    mine = theirs = Bounds.of(grid)
     for _ in range(_ROUNDS):
-        mine, theirs = f(grid), g(grid)
+        order = np.argsort(np.append(grid, fresh))
+        grid = np.append(grid, fresh)[order]
+        mine, theirs = (
+            Bounds(*(np.append(old, new)[order] for old, new in zip(known, ask(fresh), strict=True)))
+            for known, ask in ((mine, f), (theirs, g))
+        )
         gap = (mine - theirs) * weigh(grid)
         low = max(0.0, float(np.max(gap.lower)), float(np.max(-gap.upper)))
         over, under = (Bounds.of(a.upper[:-1]) - b.lower[1:] for a, b in ((mine, theirs), (theirs, mine)))
         cell = (maximum(over, under, 0.0) * weigh(grid[:-1])).upper
         open_ = np.flatnonzero(cell > low + _CLOSE + 1e-3 * low)
-        if len(open_) == 0 or len(grid) > _MOST:
+        fresh = np.setdiff1d((grid[open_] + grid[open_ + 1]) / 2, grid)
+        if len(fresh) == 0 or len(grid) > _MOST:
             break
-        grid = np.unique(np.concatenate([grid, (grid[open_] + grid[open_ + 1]) / 2]))
     return Bounds(low, min(1.0, float(np.max(cell))))

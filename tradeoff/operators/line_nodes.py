@@ -166,20 +166,22 @@ def _meet(
 def _top(f: TradeOff) -> float:
     """Return an epsilon beyond which P(L > eps) and delta - Q(L = inf) are negligible."""
     limit = min(max(f.sup_loss, 0.0) * (1 + 8 * UNIT), STEEPEST)
-    epsilon: Array = np.exp2(np.arange(-44.0, 1.0))
-    while (top := _end(f, epsilon := _until(epsilon, limit))) is None:
-        epsilon = np.append(epsilon, 2 * epsilon[-1])
-    finer = np.unique(top * np.arange(1.0, 33.0) / 32)  # a subnormal top has fewer floats below it
-    return _end(f, _until(finer, limit)) or top
+    epsilon = _until(np.exp2(np.arange(-44.0, 1.0)), limit)
+    delta = f.bounds.delta(epsilon).upper
+    while (top := _end(f, epsilon, delta)) is None:
+        epsilon = np.append(epsilon, min(2 * epsilon[-1], limit))
+        delta = np.append(delta, f.bounds.delta(epsilon[-1:]).upper)
+    finer = _until(np.unique(top * np.arange(1.0, 33.0) / 32), limit)  # fewer floats below a subnormal top
+    return _end(f, finer, f.bounds.delta(finer).upper) or top
 
 
 def _until(epsilon: Array, limit: float) -> Array:
     return np.append(epsilon[epsilon < limit], limit) if epsilon[-1] >= limit else epsilon
 
 
-def _end(f: TradeOff, epsilon: Array) -> float | None:
+def _end(f: TradeOff, epsilon: Array, delta: Array) -> float | None:
     """Return the first node after which there is next to nothing; None if that may go on beyond the last."""
-    delta, last = f.bounds.delta(epsilon).upper, f.bounds.delta(np.inf).upper
+    last = f.bounds.delta(np.inf).upper
     # P(L > b) (e^b - e^a) <= delta(a) - delta(b), whose rounding counts as mass
     fall = np.maximum(delta[:-1] - delta[1:], 0.0) + 4 * UNIT * delta[:-1]
     with np.errstate(divide="ignore", over="ignore"):

@@ -87,7 +87,11 @@ def _monotone(low: Array, high: Array) -> Pair:
     return np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high)
 
 
-def under(nodes: Nodes) -> tuple[Bounds[Array], Array]:
+Floor = tuple[Bounds[Array], Array]
+"""Points of each cell, and values there whose polygon lies below the profile."""
+
+
+def under(nodes: Nodes) -> Floor:
     """Return points t = s/s_a - 1 in each cell, and values there whose polygon lies below the profile.
 
     Three points a cell: its ends, and where the chords of its neighbours, prolonged, meet.
