@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tradeoff.curves.piecewise_linear import PiecewiseLinear
     from tradeoff.curves.tensor import Tensor
     from tradeoff.design.allocate import Part, allocate
+    from tradeoff.design.calibration import calibrate
     from tradeoff.families.approximate_dp import approximate_dp
     from tradeoff.families.densities import from_densities
     from tradeoff.families.from_scipy import from_scipy
@@ -59,6 +60,7 @@ __all__ = [
     "approximate_dp",
     "audits",
     "baselines",
+    "calibrate",
     "certify",
     "compare",
     "conversions",
@@ -94,6 +96,7 @@ _HOMES = {
     "curves.piecewise_linear": ("PiecewiseLinear",),
     "curves.tensor": ("Tensor",),
     "design.allocate": ("Part", "allocate"),
+    "design.calibration": ("calibrate",),
     "families.approximate_dp": ("approximate_dp",),
     "families.densities": ("from_densities",),
     "families.from_scipy": ("from_scipy",),

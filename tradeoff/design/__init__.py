@@ -1,1 +1,1 @@
-"""Choosing parameters: what a guarantee gains with each, and how to share it out."""
+"""Choosing parameters: which just meets a target, what a guarantee gains with each, how to share it out."""

@@ -1,0 +1,142 @@
+"""Calibration: the number of a mechanism for which a target is just met, proved from both sides."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.parameters import MOST, count, number
+from tradeoff.design.search import Search
+from tradeoff.design.target import read_target
+from tradeoff.errors import DomainError, shown
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.mechanisms.base import Mechanism
+from tradeoff.mechanisms.plan import Plan
+
+
+@dataclass(frozen=True, repr=False)
+class Calibration:
+    """A number whose guarantee meets a target, and how near it is to the number where the target is crossed.
+
+    Parameters
+    ----------
+    value
+        The number: its guarantee is proved to meet the target.
+    bounds
+        From ``value`` to the nearest number found whose guarantee is proved not to meet the target, in order:
+        the target is crossed between.
+    achieved
+        Bounds on the answer at ``value``; 1 for a target that is a curve, as the order holds.
+    evaluations
+        How many numbers were tried.
+    target
+        The target in words.
+    """
+
+    value: float
+    bounds: Bounds[float]
+    achieved: Bounds[float]
+    evaluations: int
+    target: str
+
+    def __float__(self) -> float:
+        return float(self.value)
+
+    def __repr__(self) -> str:
+        low, high = self.bounds
+        return f"{self.value!r}: {self.target}, crossed in [{low!r}, {high!r}]"
+
+
+def calibrate(
+    build: Callable[[Any], object],
+    target: Mapping[str, Any],
+    *,
+    between: tuple[float, float] | None = None,
+    integer: bool = False,
+    tol: float = 1e-9,
+) -> Calibration:
+    """Find the number for which a guarantee just meets a target: noise, a sample rate, a count of steps.
+
+    Parameters
+    ----------
+    build
+        Makes of a number a curve, a mechanism or a plan, whose loss rises, or falls, with the number; which
+        of both is found out. Of a curve that is not symmetric both orders are asked.
+    target
+        ``{"epsilon", "delta"}`` (a loss in nats, a probability), ``{"mu", "failure"}`` (failure: 0 if left
+        out), ``{"beta", "alpha"}`` (at least that type II error), ``{"advantage"}`` (of the best attack: the
+        total variation distance), ``{"bayes_risk", "prior"}`` (at least that risk), or ``{"curve"}`` (at
+        least that curve).
+    between
+        Two positive numbers of which one meets the target, integers from 0; if left out, they are found among
+        those from 1e-12 to 1e12.
+    integer
+        Whether the number counts something: ``bounds`` then holds two neighbours, and ``value`` is the
+        largest, or smallest, that meets the target.
+    tol
+        Width of ``bounds`` relative to their upper end, in (0, 1); more where the answers are known worse.
+
+    Returns
+    -------
+    Calibration
+        ``value`` on the safe side, ``bounds``, ``achieved``. That the loss is monotone is not checked:
+        without it, ``value`` still meets the target, and the target is still crossed within ``bounds``.
+
+    Raises
+    ------
+    DomainError
+        If the target is malformed, or no two numbers are found of which one meets it and one does not.
+    KindError
+        If ``build`` returns something without a guarantee.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> def training(sigma):
+    ...     step = to.mechanisms.SubsampledGaussian(noise_multiplier=sigma, sample_rate=0.01)
+    ...     return to.Plan({step: 1000})
+    >>> noise = to.calibrate(training, {"epsilon": 1, "delta": 1e-6})
+    >>> round(noise.value, 6), noise.achieved.upper <= 1, noise.bounds.width < 2e-9
+    (1.562666, True, True)
+    """
+    goal = read_target(target)
+    tol = number("tol", tol, 0, 1, open_low=True, open_high=True)
+    ends = None if between is None else _ends(between, integer=integer)
+    search = Search(goal, lambda x: goal.ask(_guarantee(build, int(x) if integer else x)), tol, integer)
+    met, unmet = search.run(ends)
+    value = int(met.x) if integer else met.x
+    low, high = sorted((value, int(unmet.x) if integer else unmet.x))
+    return Calibration(
+        value, Bounds(low, high), met.answer, len(search.points) + len(search.walls), str(goal)
+    )
+
+
+def _ends(between: Any, *, integer: bool) -> tuple[float, float]:
+    """Return the two ends as floats, in order."""
+    if not isinstance(between, Sequence) or len(between) != 2:
+        raise DomainError(f"between = {shown(between)} is no pair of numbers; give (low, high)")
+    if integer:
+        low, high = (float(count("between", end, 0, MOST)) for end in between)
+    else:
+        low, high = (number("between", end, 0, math.inf, open_low=True, open_high=True) for end in between)
+    if not low < high:
+        raise DomainError(f"between = {shown(between)} holds no numbers; give (low, high) with low < high")
+    return low, high
+
+
+def _guarantee(build: Callable[[Any], object], x: float) -> TradeOff:
+    """Return the guarantee that ``build`` makes of a number, valid for both orders of a pair."""
+    try:
+        built = build(x)
+    except Exception as error:
+        raise DomainError(f"build({x!r}) raised {type(error).__name__}: {error}") from error
+    if isinstance(built, Mechanism):
+        built = Plan({built: 1}, built.adjacency or "add-remove")
+    for name in ("guarantee", "curve"):  # of plans and reports, of reductions and marginals
+        found = getattr(built, name, built)
+        built = found if isinstance(found, TradeOff) or not callable(found) else found()
+    curve = operand(built)
+    return curve if curve.symmetric else curve.symmetrise(assume="either-order")

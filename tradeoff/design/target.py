@@ -1,0 +1,133 @@
+"""What a guarantee is to meet: a question to its curve, and the answer wanted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scipy.special import erfinv, ndtri
+
+from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.parameters import number
+from tradeoff.errors import DomainError, Undecided, domain, shown
+from tradeoff.intervals.bounds import Bounds
+
+
+@dataclass(frozen=True)
+class Target:
+    """A question, the answer wanted, and a scale on which loss is nearly a power of most parameters.
+
+    Parameters
+    ----------
+    question
+        What is asked, as it stands in an error.
+    wanted
+        The most the answer may be; the least, if ``least``.
+    ask
+        Bounds on the answer of a curve.
+    size
+        Loss as a positive number, increasing, of an answer: only where to look next depends on it.
+    least
+        Whether larger answers are more private.
+    """
+
+    question: str
+    wanted: float
+    ask: Callable[[TradeOff], Bounds[float]]
+    size: Callable[[float], float]
+    least: bool = False
+
+    def met(self, answer: Bounds[float]) -> bool | None:
+        """Whether every truth within the bounds meets the target; None where some do and some do not."""
+        if self.least:
+            return True if answer.lower >= self.wanted else False if answer.upper < self.wanted else None
+        return True if answer.upper <= self.wanted else False if answer.lower > self.wanted else None
+
+    def gap(self, answer: float) -> float:
+        """Return log size(answer)/size(wanted): 0 at the root, positive where too much is lost; maybe NaN."""
+        size, wanted = self.size(answer), self.size(self.wanted)
+        return math.log(size / wanted) if 0 < size < math.inf and 0 < wanted < math.inf else math.nan
+
+    def __str__(self) -> str:
+        return f"{self.question} {'>=' if self.least else '<='} {self.wanted:.12g}"
+
+
+def read_target(given: Mapping[str, Any]) -> Target:
+    """Read a target from its keys; ``DomainError`` if no kind of target has them, or a value is outside."""
+    keys = frozenset(given) if isinstance(given, Mapping) else frozenset()
+    for names, read in _KINDS.items():
+        if keys == set(names):
+            return read(**given)
+    allowed = ", ".join(f"{{{', '.join(names)}}}" for names in _KINDS)
+    raise DomainError(f"target = {shown(given)} is none of those known; give a mapping with keys {allowed}")
+
+
+def _epsilon(epsilon: Any, delta: Any) -> Target:
+    e = number("epsilon", epsilon, 0, math.inf, open_high=True)
+    d = number("delta", delta, 0, 1, open_high=True)
+    if e == 0:  # epsilon(delta) <= 0 iff delta(0) <= delta, and that has a logarithm
+        return Target("delta at epsilon = 0", d, lambda f: f.bounds.delta(0.0), _mu_of_distance)
+    return Target(f"epsilon at delta = {d:g}", e, lambda f: f.bounds.epsilon(d), float)
+
+
+def _mu(mu: Any, failure: Any = 0.0) -> Target:
+    m, q = number("mu", mu, 0, math.inf, open_high=True), number("failure", failure, 0, 1, open_high=True)
+    return Target(f"mu at failure = {q:g}", m, lambda f: f.gdp(q).bounds, float)
+
+
+def _beta(beta: Any, alpha: Any) -> Target:
+    a = number("alpha", alpha, 0, 1, open_low=True, open_high=True)
+    b = number("beta", beta, 0, 1)
+    if b > 1 - a:
+        raise domain("beta", b, f"[0, {1 - a:g}]", f"no curve is above 1 - alpha at alpha = {a:g}")
+    start = float(ndtri(a))
+    return Target(
+        f"beta at alpha = {a:g}", b, lambda f: f.bounds(a), lambda x: -start - float(ndtri(x)), True
+    )
+
+
+def _advantage(advantage: Any) -> Target:
+    v = number("advantage", advantage, 0, 1)
+    return Target("advantage", v, lambda f: f.bounds.delta(0.0), _mu_of_distance)
+
+
+def _curve(curve: Any) -> Target:
+    """Ask for the certified order: 1 where it holds, 0 where it does not, anything between if undecided."""
+    goal = operand(curve)
+
+    def order(f: TradeOff) -> Bounds[float]:
+        try:
+            holds = float(f >= goal)
+        except Undecided:
+            return Bounds(0.0, 1.0)
+        return Bounds(holds, holds)
+
+    return Target(f"[curve >= {shown(goal)}]", 1.0, order, lambda _: math.nan, least=True)
+
+
+def _bayes_risk(bayes_risk: Any, prior: Any) -> Target:
+    p = number("prior", prior, 0, 1, open_low=True, open_high=True)
+    blind = min(p, 1 - p)
+    r = number("bayes_risk", bayes_risk, 0, blind)
+    question = f"Bayes risk at prior = {p:g}"
+    return Target(
+        question, r, lambda f: f.bounds.bayes_risk(p), lambda x: _mu_of_distance(1 - x / blind), True
+    )
+
+
+def _mu_of_distance(v: float) -> float:
+    """Return mu/sqrt(8), where v is the total variation distance of G_mu: 2 Phi(mu/2) - 1."""
+    return float(erfinv(v))
+
+
+_KINDS: dict[tuple[str, ...], Callable[..., Target]] = {
+    ("epsilon", "delta"): _epsilon,
+    ("mu",): _mu,
+    ("mu", "failure"): _mu,
+    ("beta", "alpha"): _beta,
+    ("advantage",): _advantage,
+    ("curve",): _curve,
+    ("bayes_risk", "prior"): _bayes_risk,
+}
