@@ -14,6 +14,7 @@ from cyclopts import App, CycloptsError, Parameter
 
 import tradeoff
 from tradeoff.cli import experiment, ledger
+from tradeoff.cli.calibrate import calibrate
 from tradeoff.cli.compare import compare
 from tradeoff.cli.questions import Numbers, asked, composed
 from tradeoff.cli.report import report
@@ -36,6 +37,7 @@ app = App(
 )
 app.command(experiment.app)
 app.command(ledger.app)
+app.command(calibrate)
 app.command(compare)
 app.command(report)
 

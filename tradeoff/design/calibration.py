@@ -11,7 +11,7 @@ from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.design.search import Search
 from tradeoff.design.target import read_target
-from tradeoff.errors import DomainError, shown
+from tradeoff.errors import DomainError, PrecisionError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
@@ -105,7 +105,20 @@ def calibrate(
     goal = read_target(target)
     tol = number("tol", tol, 0, 1, open_low=True, open_high=True)
     ends = None if between is None else _ends(between, integer=integer)
-    search = Search(goal, lambda x: goal.ask(_guarantee(build, int(x) if integer else x)), tol, integer)
+    width = [tol / 4]  # half a step of the proof, for a loss that is a power of the number
+
+    def answer(x: float) -> Bounds[float]:
+        """Bound the answer at a number as usual, and more narrowly where that decides nothing."""
+        curve = _guarantee(build, int(x) if integer else x)
+        found = goal.ask(curve, None)
+        if goal.met(found) is None:
+            try:
+                return goal.ask(curve, width[0])
+            except PrecisionError:
+                width[0] *= 8  # of the next such question: its number is farther from the crossing
+        return found
+
+    search = Search(goal, answer, tol, integer)
     met, unmet = search.run(ends)
     value = int(met.x) if integer else met.x
     low, high = sorted((value, int(unmet.x) if integer else unmet.x))

@@ -87,7 +87,7 @@ class Search:
         else:
             self._spread()
         widths: list[float] = []
-        while (pair := self._bracket) and len(self.points) < _MOST_EVALUATIONS:
+        while (pair := self._bracket) and len(widths) < _MOST_EVALUATIONS:
             x = self._inside(*pair, widths)
             if x is None:
                 break
@@ -143,9 +143,10 @@ class Search:
         if start is None:
             return
         blind = (self._free(self._place(start) + step) for step in _BLIND)
-        while not self._bracket and len(self.points) < _MOST_EVALUATIONS:
-            t = self._led() or next((t for t in blind if t is not None), None)
-            if t is None:
+        for _ in range(_MOST_EVALUATIONS):
+            led = self._led()
+            t = next((t for t in blind if t is not None), None) if led is None else led
+            if t is None or self._bracket:
                 return
             self._tried(self._number(t))
 
@@ -183,11 +184,14 @@ class Search:
         known = sorted(self._place(p.x) for p in self.points)
         least, most = (0.0, self._place(MOST)) if self.integer else (-_FARTHEST, _FARTHEST)
         t = min(max(t, least), most)
-        for wall in self.walls:
-            if known[-1] < wall <= t or t <= wall < known[0]:
-                last = known[-1] if wall > known[-1] else known[0]
-                t = (wall + last) / 2 if abs(wall - last) > _AT_WALL else last
-        return None if any(self._number(t) == p.x for p in self.points) else t
+        for last, side in ((known[-1], 1.0), (known[0], -1.0)):
+            room = min(
+                (abs(wall - last) for wall in self.walls if (wall - last) * side > 0), default=math.inf
+            )
+            if (t - last) * side >= room:
+                t = last + side * room / 2 if room > _AT_WALL else last
+        tried = {p.x for p in self.points} | {self._number(wall) for wall in self.walls}
+        return None if self._number(t) in tried else t
 
     # Inward, until the two numbers are close.
 

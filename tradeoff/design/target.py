@@ -26,7 +26,7 @@ class Target:
     wanted
         The most the answer may be; the least, if ``least``.
     ask
-        Bounds on the answer of a curve.
+        Bounds on the answer of a curve, to a width relative to that answer; None for the usual one.
     size
         Loss as a positive number, increasing, of an answer: only where to look next depends on it.
     least
@@ -35,7 +35,7 @@ class Target:
 
     question: str
     wanted: float
-    ask: Callable[[TradeOff], Bounds[float]]
+    ask: Callable[[TradeOff, float | None], Bounds[float]]
     size: Callable[[float], float]
     least: bool = False
 
@@ -68,13 +68,15 @@ def _epsilon(epsilon: Any, delta: Any) -> Target:
     e = number("epsilon", epsilon, 0, math.inf, open_high=True)
     d = number("delta", delta, 0, 1, open_high=True)
     if e == 0:  # epsilon(delta) <= 0 iff delta(0) <= delta, and that has a logarithm
-        return Target("delta at epsilon = 0", d, lambda f: f.bounds.delta(0.0), _mu_of_distance)
-    return Target(f"epsilon at delta = {d:g}", e, lambda f: f.bounds.epsilon(d), float)
+        return Target("delta at epsilon = 0", d, lambda f, tol: f.bounds.delta(0.0, tol=tol), _mu_of_distance)
+    return Target(
+        f"epsilon at delta = {d:g}", e, lambda f, tol: f.bounds.epsilon(d, tol=tol and tol * e), float
+    )
 
 
 def _mu(mu: Any, failure: Any = 0.0) -> Target:
     m, q = number("mu", mu, 0, math.inf, open_high=True), number("failure", failure, 0, 1, open_high=True)
-    return Target(f"mu at failure = {q:g}", m, lambda f: f.gdp(q).bounds, float)
+    return Target(f"mu at failure = {q:g}", m, lambda f, _: f.gdp(q).bounds, float)
 
 
 def _beta(beta: Any, alpha: Any) -> Target:
@@ -84,20 +86,24 @@ def _beta(beta: Any, alpha: Any) -> Target:
         raise domain("beta", b, f"[0, {1 - a:g}]", f"no curve is above 1 - alpha at alpha = {a:g}")
     start = float(ndtri(a))
     return Target(
-        f"beta at alpha = {a:g}", b, lambda f: f.bounds(a), lambda x: -start - float(ndtri(x)), True
+        f"beta at alpha = {a:g}",
+        b,
+        lambda f, tol: f.bounds(a, tol=tol),
+        lambda x: -start - float(ndtri(x)),
+        True,
     )
 
 
 def _advantage(advantage: Any) -> Target:
     v = number("advantage", advantage, 0, 1)
-    return Target("advantage", v, lambda f: f.bounds.delta(0.0), _mu_of_distance)
+    return Target("advantage", v, lambda f, tol: f.bounds.delta(0.0, tol=tol), _mu_of_distance)
 
 
 def _curve(curve: Any) -> Target:
     """Ask for the certified order: 1 where it holds, 0 where it does not, anything between if undecided."""
     goal = operand(curve)
 
-    def order(f: TradeOff) -> Bounds[float]:
+    def order(f: TradeOff, _: float | None) -> Bounds[float]:
         try:
             holds = float(f >= goal)
         except Undecided:
@@ -113,7 +119,7 @@ def _bayes_risk(bayes_risk: Any, prior: Any) -> Target:
     r = number("bayes_risk", bayes_risk, 0, blind)
     question = f"Bayes risk at prior = {p:g}"
     return Target(
-        question, r, lambda f: f.bounds.bayes_risk(p), lambda x: _mu_of_distance(1 - x / blind), True
+        question, r, lambda f, _: f.bounds.bayes_risk(p), lambda x: _mu_of_distance(1 - x / blind), True
     )
 
 

@@ -1,0 +1,167 @@
+import math
+
+import mpmath
+import pytest
+
+import tradeoff as to
+from tradeoff.errors import DomainError, KindError
+from tradeoff.mechanisms import Gaussian, Laplace, SubsampledGaussian
+
+mpmath.mp.dps = 50
+
+
+def noise(sigma):
+    return Gaussian(noise_multiplier=sigma)
+
+
+def profile(mu, epsilon):
+    """delta(eps) of G_mu at 50 digits (Balle, Wang 2018, Theorem 8)."""
+    mu, eps = mpmath.mpf(mu), mpmath.mpf(epsilon)
+    return mpmath.ncdf(mu / 2 - eps / mu) - mpmath.exp(eps) * mpmath.ncdf(-mu / 2 - eps / mu)
+
+
+def power(mu, alpha):
+    """G_mu(alpha) at 50 digits (Dong, Roth, Su 2022, Equation 6)."""
+    quantile = mpmath.sqrt(2) * mpmath.erfinv(1 - 2 * mpmath.mpf(alpha))
+    return mpmath.ncdf(quantile - mpmath.mpf(mu))
+
+
+def risk(mu, prior):
+    p = mpmath.mpf(prior)
+    return (1 - p) * (1 - profile(mu, mpmath.log(p / (1 - p))))
+
+
+TARGETS = [
+    ({"epsilon": 1, "delta": 1e-6}, lambda mu: profile(mu, 1) <= mpmath.mpf(1e-6)),
+    ({"epsilon": 40, "delta": 1e-12}, lambda mu: profile(mu, 40) <= mpmath.mpf(1e-12)),
+    ({"epsilon": 0, "delta": 1e-6}, lambda mu: profile(mu, 0) <= mpmath.mpf(1e-6)),
+    ({"mu": 0.7}, lambda mu: mu <= mpmath.mpf(0.7)),
+    ({"beta": 0.8, "alpha": 0.1}, lambda mu: power(mu, 0.1) >= mpmath.mpf(0.8)),
+    ({"advantage": 0.1}, lambda mu: profile(mu, 0) <= mpmath.mpf(0.1)),
+    ({"bayes_risk": 0.4, "prior": 0.5}, lambda mu: risk(mu, 0.5) >= mpmath.mpf(0.4)),
+    ({"bayes_risk": 0.09, "prior": 0.1}, lambda mu: risk(mu, 0.1) >= mpmath.mpf(0.09)),
+]
+
+
+@pytest.mark.parametrize(("target", "meets"), TARGETS, ids=lambda each: str(each)[:40])
+@pytest.mark.parametrize("falls", [True, False])
+def test_the_crossing_lies_within_the_bounds_and_the_value_is_safe(target, meets, falls):
+    found = to.calibrate(noise if falls else to.Gaussian, target)
+    of = [1 / mpmath.mpf(x) if falls else mpmath.mpf(x) for x in (found.value, *found.bounds)]
+    assert [meets(mu) for mu in of] == [True, not falls, falls]
+    assert found.value == (found.bounds.upper if falls else found.bounds.lower) == float(found)
+    assert found.bounds.width <= 1e-9 * found.bounds.upper
+    assert found.evaluations <= 14
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 7.0, 1e-3])
+def test_pure_losses_are_those_of_fractions(epsilon):
+    scale = to.calibrate(lambda b: Laplace(scale=b), {"epsilon": epsilon, "delta": 0})
+    assert scale.bounds.lower < 1 / mpmath.mpf(epsilon) <= scale.value
+    assert scale.bounds.width <= 1e-9 * scale.value
+    size = to.calibrate(lambda s: Laplace(scale=8, sensitivity=s), {"epsilon": epsilon, "delta": 0})
+    assert size.value <= 8 * mpmath.mpf(epsilon) < size.bounds.upper
+
+
+def test_whole_numbers_are_the_last_that_fit():
+    def last(mu, n):
+        return to.calibrate(lambda k: to.Gaussian(mu) ** k, {"mu": mu * math.sqrt(n + 0.5)}, integer=True)
+
+    assert [last(0.25, n).value for n in (1, 10, 1000, 999_999_999)] == [1, 10, 1000, 999_999_999]
+    many = last(2.0**-10, 10**9)
+    assert many.evaluations <= 14
+    assert tuple(many.bounds) == (10**9, 10**9 + 1)
+    pure = to.calibrate(lambda k: to.PureDP(0.125) ** k, {"epsilon": 1, "delta": 0}, integer=True)
+    assert (pure.value, type(pure.value)) == (8, int)
+    assert to.calibrate(lambda k: to.PureDP(0.2) ** k, {"epsilon": 0.1, "delta": 0}, integer=True).value == 0
+    few = to.calibrate(
+        lambda k: to.PureDP(1 / k), {"epsilon": 0.01, "delta": 0}, integer=True, between=(1, 10**6)
+    )
+    assert few.value == 100
+
+
+def test_sampled_training_agrees_with_its_peers():
+    """Of dp_accounting's pessimistic and optimistic accountants, sigma in [1.5626, 1.5627]."""
+
+    def training(sigma, rate=0.01, steps=1000):
+        return to.Plan({SubsampledGaussian(noise_multiplier=sigma, sample_rate=rate): steps})
+
+    target = {"epsilon": 1, "delta": 1e-6}
+    sigma = to.calibrate(training, target)
+    assert sigma.value == pytest.approx(1.5626656, abs=1e-7)
+    assert training(sigma.value).guarantee().epsilon(1e-6) == sigma.achieved.upper <= 1
+    assert training(sigma.bounds.lower).guarantee().bounds.epsilon(1e-6).lower > 1
+    rate = to.calibrate(lambda q: training(sigma.value, rate=q), target)
+    assert rate.bounds.lower <= 0.01 * (1 + 1e-9)
+    assert rate.bounds.upper == pytest.approx(0.01, rel=3e-9)
+    steps = to.calibrate(lambda n: training(sigma.value, steps=n), target, integer=True)
+    assert steps.value == 1000
+    assert max(each.evaluations for each in (sigma, rate, steps)) <= 14
+    step = to.calibrate(lambda s: to.subsample(to.Gaussian(1 / s), 0.01), target)  # one order: both are asked
+    one = to.calibrate(lambda s: training(s, steps=1), target)
+    assert step.value == one.value
+
+
+def test_a_curve_is_met_in_the_certified_order():
+    found = to.calibrate(noise, {"curve": to.Gaussian(0.5)})
+    assert found.bounds.lower < 2 <= found.value
+    assert found.achieved == to.Bounds(1.0, 1.0)
+    assert found.bounds.width <= 1e-9 * found.value
+
+
+def test_jumps_and_walls():
+    leak = to.calibrate(lambda d: to.approximate_dp(1, d), {"epsilon": 2, "delta": 1e-5})
+    assert leak.value <= 1e-5 <= leak.bounds.upper
+    assert leak.bounds.width <= 1e-9 * 1e-5
+    near = to.calibrate(lambda q: to.subsample(to.PureDP(1), q), {"advantage": 0.45})  # raises beyond q = 1
+    assert near.value == pytest.approx(0.45 / math.tanh(0.5), rel=2e-9)
+
+
+def test_answers_that_are_missing_make_wide_bounds():
+    def build(mu):
+        return to.Gaussian(mu) if abs(mu - 0.5) > 0.005 else 1 / 0
+
+    found = to.calibrate(build, {"mu": 0.5})
+    assert found.bounds.lower <= 0.495
+    assert 0.505 <= found.bounds.upper < 0.55
+
+
+@pytest.mark.parametrize(
+    ("build", "target", "says"),
+    [
+        (noise, {"epsilon": 0, "delta": 0}, "at no number tried"),
+        (noise, {"epsilon": 1, "delta": 0}, "infinite; allow more loss"),
+        (noise, {"beta": 0, "alpha": 0.5}, "at every number tried"),
+        (lambda s: to.Gaussian(1 / s) @ to.TotalVariation(1e-3), {"epsilon": 1, "delta": 1e-4}, "infinite"),
+        (lambda _: to.Gaussian(1), {"mu": 2}, "build does not use its number"),
+        (lambda x: x / 0, {"mu": 1}, r"build\(1.0\) raised ZeroDivisionError"),
+        (lambda q: to.subsample(to.PureDP(1), q), {"advantage": 0.9}, "every number tried.*outside"),
+        (noise, {"epsilon": math.nan, "delta": 0.1}, "epsilon = nan is outside"),
+        (noise, {"epsilon": -1, "delta": 0.1}, "epsilon = -1 is outside"),
+        (noise, {"epsilon": 1}, "target = .* is none of those known"),
+        (noise, {"epsilon": 1, "delta": 0.1, "mu": 1}, "is none of those known"),
+        (noise, None, "is none of those known"),
+        (noise, {"mu": 1, "failure": 1}, "failure = 1 is outside"),
+        (noise, {"beta": 0.6, "alpha": 0.5}, "no curve is above 1 - alpha"),
+        (noise, {"bayes_risk": 0.3, "prior": 0.2}, "bayes_risk = 0.3 is outside"),
+    ],
+)
+def test_what_cannot_be_met_is_said_in_one_sentence(build, target, says):
+    with pytest.raises(DomainError, match=says) as error:
+        to.calibrate(build, target)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "given", [{"between": (1, 1)}, {"between": 3}, {"between": (0, 1)}, {"between": (5, 6)}, {"tol": 0}]
+)
+def test_refused_keywords(given):
+    with pytest.raises(DomainError, match="between|tol"):
+        to.calibrate(noise, {"mu": 1}, **given)
+
+
+def test_what_is_no_guarantee_is_refused():
+    with pytest.raises(KindError, match="is not a trade-off function"):
+        to.calibrate(lambda s: s, {"mu": 1})
+    assert to.calibrate(lambda mu: to.Gaussian(mu).gdp(0), {"mu": 0.5}).value == 0.5
+    assert repr(to.calibrate(noise, {"mu": 0.5}, between=(1, 4))).startswith("2.0: mu at failure = 0 <= 0.5")

@@ -1,0 +1,85 @@
+"""``tradeoff calibrate``: the number of a plan file that just meets a target."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from tradeoff.cli.questions import composed
+from tradeoff.cli.terminal import progress
+from tradeoff.curves.contract import TradeOff
+from tradeoff.design.calibration import calibrate as calibrated
+from tradeoff.report.plain import plain
+from tradeoff.report.saving import check_target, write_text
+from tradeoff.spec import load, loads
+from tradeoff.spec.editing import is_whole, replaced
+
+
+def calibrate(
+    plan: Path,
+    *,
+    vary: str,
+    epsilon: float | None = None,
+    delta: float | None = None,
+    mu: float | None = None,
+    failure: float | None = None,
+    alpha: float | None = None,
+    beta: float | None = None,
+    advantage: float | None = None,
+    tol: float = 1e-9,
+    write: Annotated[bool, Parameter(negative="")] = False,
+) -> None:
+    """Find the number of a plan that just meets a target, and print the plan with it.
+
+    The target is --epsilon with --delta, --mu (with --failure), --beta with --alpha, or --advantage; it is
+    met for every ordered pair of neighbours. The guarantee reached follows the plan as comments.
+
+    Parameters
+    ----------
+    plan
+        Plan file, in TOML.
+    vary
+        The number to find, as mechanism[2].noise_multiplier: the tables are counted from 1, as they stand.
+    epsilon
+        Most privacy loss, in nats; with --delta.
+    delta
+        Probability at which that loss holds.
+    mu
+        Most mu of a Gaussian bound on the whole curve.
+    failure
+        Probability that mu may leave out; default: 0.
+    alpha
+        Type I error; with --beta.
+    beta
+        Least type II error there.
+    advantage
+        Most advantage of an attack, its true less its false positive rate.
+    tol
+        Relative width within which the number is found.
+    write
+        Put the number into the file instead of printing the plan; everything else there stays.
+    """
+    given = {"epsilon": epsilon, "delta": delta, "mu": mu, "failure": failure}
+    given |= {"alpha": alpha, "beta": beta, "advantage": advantage}
+    target = {name: value for name, value in given.items() if value is not None}
+    place = check_target(plan, (plan.suffix.lower(),)) if write else plan
+    load(plan)  # says what is wrong with it
+    content = plan.read_text(encoding="utf-8")
+
+    def guarantee(value: float) -> TradeOff:
+        return composed(loads(replaced(content, vary, value), folder=plan.parent).plan)
+
+    whole = is_whole(content, vary)
+    with progress() as step:
+        step(f"calibrating {plain(vary)}")
+        found = calibrated(guarantee, target, integer=whole, tol=tol)
+    text = replaced(content, vary, found.value).rstrip("\n")
+    if write:
+        write_text(f"{text}\n", place)
+    else:
+        print(text)  # noqa: T201 - the answer
+    low, high = found.achieved
+    print(f"# {vary} = {found.value!r}: {found.target}, reached in [{low!r}, {high!r}]")  # noqa: T201 - as above
+    print(f"# the target is crossed between {found.bounds.lower!r} and {found.bounds.upper!r}")  # noqa: T201 - as above

@@ -1,0 +1,87 @@
+"""One number of a plan file changed in its text: everything else, comments included, stays as written."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from inspect import signature
+from typing import Any
+
+from tradeoff.errors import PlanError
+from tradeoff.mechanisms import KINDS
+from tradeoff.spec.entries import shortened
+
+_PLACE = re.compile(r"mechanism\[([1-9][0-9]{0,5})\]\.([a-z0-9_]+)")
+
+_NUMBER = re.compile(r"\b(int|float)\b")
+
+
+def replaced(content: str, place: str, value: float) -> str:
+    r"""Return the text of a plan with another number in one place.
+
+    Parameters
+    ----------
+    content
+        TOML text that ``loads`` reads.
+    place
+        ``mechanism[k].key``, the tables counted from 1; a key that is left out in the text is added to it.
+    value
+        The number, written to its last digit.
+
+    Raises
+    ------
+    PlanError
+        If there is no such place, or its value is no number on a line of its own.
+
+    Examples
+    --------
+    >>> print(
+    ...     replaced('[[mechanism]]\nkind = "laplace"\nscale = 10  # of a count', "mechanism[1].scale", 12.5)
+    ... )
+    [[mechanism]]
+    kind = "laplace"
+    scale = 12.5  # of a count
+    """
+    table, key = _entry(content, place)
+    heads = list(re.finditer(r"^[ \t]*\[\[[ \t]*mechanism[ \t]*\]\].*(?:\n|\Z)", content, flags=re.MULTILINE))
+    wanted = tomllib.loads(content)
+    wanted["mechanism"][table][key] = value
+    if len(heads) == len(wanted["mechanism"]):
+        start = heads[table].end()
+        end = [*(head.start() for head in heads), len(content)][table + 1]
+        line = re.compile(rf"^([ \t]*{key}[ \t]*=[ \t]*)[^\s#]+", flags=re.MULTILINE)
+        text, n = line.subn(lambda found: f"{found[1]}{value!r}", content[start:end], count=1)
+        text = text if n else f"{key} = {value!r}\n{text}"
+        found = content[:start] + text + content[end:]
+        if _holds(found, wanted):
+            return found
+    raise PlanError(f"{place} does not stand on a line of its own below [[mechanism]]; write it there")
+
+
+def is_whole(content: str, place: str) -> bool:
+    """Whether a place of a plan takes whole numbers only, as a count or a number of steps does."""
+    table, key = _entry(content, place)
+    kind = KINDS[tomllib.loads(content)["mechanism"][table]["kind"]]
+    return key == "count" or "float" not in str(signature(kind).parameters[key].annotation)
+
+
+def _entry(content: str, place: str) -> tuple[int, str]:
+    """Return index and key of a place that may hold a number."""
+    tables: list[dict[str, Any]] = tomllib.loads(content)["mechanism"]
+    found = _PLACE.fullmatch(place)
+    if found is None or int(found[1]) > len(tables):
+        last = f"mechanism[{len(tables)}].KEY"
+        raise PlanError(f"{shortened(place)} is no place in this plan; allowed: mechanism[1].KEY to {last}")
+    table, key = int(found[1]) - 1, found[2]
+    parameters = signature(KINDS[tables[table]["kind"]]).parameters.items()
+    numbers = ["count", *(name for name, each in parameters if _NUMBER.search(str(each.annotation)))]
+    if key not in numbers or not isinstance(tables[table].get(key, 1), int | float):
+        raise PlanError(f"{shortened(place)} is no number that can vary; allowed there: {', '.join(numbers)}")
+    return table, key
+
+
+def _holds(content: str, wanted: dict[str, Any]) -> bool:
+    try:
+        return tomllib.loads(content) == wanted
+    except tomllib.TOMLDecodeError:
+        return False
