@@ -278,3 +278,57 @@ class TestProcess:
         assert found.stdout == ""
         assert found.stderr.count("\n") == 1
         assert "missing.toml" in found.stderr
+
+
+TWO = """# our training
+[[mechanism]]  # one count
+kind = "laplace"
+scale = 100.0
+[[mechanism]]
+kind = "gaussian"
+noise_multiplier = 1  # to be found
+"""
+
+
+def test_a_number_is_calibrated_and_written(run, tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(TWO, encoding="utf-8")
+    flags = ("--vary", "mechanism[2].noise_multiplier", "--epsilon", "1", "--delta", "1e-6")
+    code, out, err = run("calibrate", path, *flags)
+    assert (code, err) == (0, "")
+    plan = to.spec.loads(out).plan
+    assert plan.guarantee().epsilon(1e-6) <= 1 < plan.guarantee().epsilon(1e-6) + 1e-6
+    (sigma,) = (each.noise_multiplier for each in plan.mechanisms if each.kind == "gaussian")
+    assert f"# mechanism[2].noise_multiplier = {sigma!r}: epsilon at delta = 1e-06 <= 1" in out
+    assert path.read_text(encoding="utf-8") == TWO
+    assert run("calibrate", path, *flags, "--write")[0] == 0
+    assert path.read_text(encoding="utf-8") == TWO.replace("multiplier = 1", f"multiplier = {sigma!r}")
+
+
+def test_counts_and_keys_left_out_are_calibrated(run, tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text('[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 4', encoding="utf-8")
+    code, out, _ = run("calibrate", path, "--vary", "mechanism[1].count", "--mu", "1.1")
+    assert (code, out.splitlines()[1]) == (0, "count = 19")
+
+
+@pytest.mark.parametrize(
+    ("content", "place", "says"),
+    [
+        (
+            TWO,
+            "mechanism[3].scale",
+            "is no place in this plan; allowed: mechanism[1].KEY to mechanism[2].KEY",
+        ),
+        (TWO, "mechanism[0].scale", "is no place in this plan"),
+        (TWO, "mechanism[1].sigma", "allowed there: count, scale, sensitivity"),
+        (TWO, "mechanism[1].kind", "is no number that can vary"),
+        ('mechanism = [{kind = "laplace", scale = 1}]', "mechanism[1].scale", "on a line of its own"),
+        ('title = """\n[[mechanism]]"""\n' + TWO, "mechanism[1].scale", "on a line of its own"),
+    ],
+)
+def test_places_that_cannot_be_calibrated(run, tmp_path, content, place, says):
+    path = tmp_path / "plan.toml"
+    path.write_text(content, encoding="utf-8")
+    assert says in refused(run("calibrate", path, "--vary", place, "--mu", "1", "--write"))
+    assert path.read_text(encoding="utf-8") == content
