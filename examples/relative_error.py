@@ -18,10 +18,9 @@ import numpy as np
 from cyclopts import App, Parameter
 from numpy.typing import ArrayLike
 from rich.table import Table
-from scipy.optimize import brentq
 from scipy.stats import t as student
 
-from tradeoff import Gaussian
+from tradeoff import Gaussian, calibrate
 from tradeoff.cli.terminal import Screen, progress
 from tradeoff.curves.parameters import count, real
 from tradeoff.errors import BudgetExceeded, DomainError
@@ -189,12 +188,7 @@ def _looks_accurate(release: Release, method: Method, error: float) -> bool:
 
 def mu_within(epsilon: float, delta: float) -> float:
     """Return almost the largest mu for which G_mu is (epsilon, delta)-DP."""
-
-    def gap(log_mu: float) -> float:
-        return math.log(max(Gaussian(math.exp(log_mu)).delta(epsilon), 1e-300)) - math.log(delta)
-
-    low, high = math.log(rho_within(epsilon, delta)) / 2, math.log(epsilon + 40.0)
-    return float(math.exp(brentq(gap, low, high))) * (1 - 1e-9)
+    return float(calibrate(Gaussian, {"epsilon": epsilon, "delta": delta}))
 
 
 def _gdp(epsilon: float, delta: float) -> Filter:

@@ -57,20 +57,8 @@ class Estimate(NamedTuple):
 class Search:
     """The points asked so far, and where to ask next, on a scale of log x, or log(1 + n) for whole numbers.
 
-    Parameters
-    ----------
-    target
-        What is to be met.
-    ask
-        Bounds on the answer at a number; raises ``DomainError`` or ``PrecisionError`` where there is none.
-    tol
-        Relative distance wanted between a number proved to meet the target and one proved not to.
-    integer
-        Whether only whole numbers are asked.
-    points
-        What was answered.
-    walls
-        Places where nothing useful is, and why.
+    ``ask`` bounds the answer at a number, or raises ``DomainError`` or ``PrecisionError``; ``tol`` is the
+    relative distance wanted; ``walls`` are places where nothing useful is answered, and why.
     """
 
     target: Target
@@ -152,19 +140,16 @@ class Search:
 
     def _tried(self, x: float) -> bool:
         """Ask, and remember a wall where there is no answer, or one that says nothing."""
-        why = ""
         try:
             point = self._point(x)
         except (DomainError, PrecisionError) as error:
-            why = str(error)
-        else:
-            if point.met is None and point.blur > _WIDE:
-                why = f"{self.target.question} is only known to be in {tuple(point.answer)} at {x:g}"
-        if why:
-            self.walls[self._place(x)] = why
-        else:
-            self.points.append(point)
-        return not why
+            self.walls[self._place(x)] = str(error)
+            return False
+        if point.met is None and point.blur > _WIDE:
+            self.walls[self._place(x)] = f"only {point.answer} is known at {x:g}"
+            return False
+        self.points.append(point)
+        return True
 
     def _led(self) -> float | None:
         """Return a place a little beyond the estimate; None if there is none that is new."""

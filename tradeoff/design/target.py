@@ -17,20 +17,10 @@ from tradeoff.intervals.bounds import Bounds
 
 @dataclass(frozen=True)
 class Target:
-    """A question, the answer wanted, and a scale on which loss is nearly a power of most parameters.
+    """A question and the most its answer may be, or the least: ``wanted``.
 
-    Parameters
-    ----------
-    question
-        What is asked, as it stands in an error.
-    wanted
-        The most the answer may be; the least, if ``least``.
-    ask
-        Bounds on the answer of a curve, to a width relative to that answer; None for the usual one.
-    size
-        Loss as a positive number, increasing, of an answer: only where to look next depends on it.
-    least
-        Whether larger answers are more private.
+    ``ask`` bounds the answer of a curve, to a width relative to it, or the usual one; ``size`` is loss as a
+    positive number that increases with it: only where to look next depends on it.
     """
 
     question: str

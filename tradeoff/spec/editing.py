@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from contextlib import suppress
 from inspect import signature
 from typing import Any
 
@@ -53,8 +54,9 @@ def replaced(content: str, place: str, value: float) -> str:
         text, n = line.subn(lambda found: f"{found[1]}{value!r}", content[start:end], count=1)
         text = text if n else f"{key} = {value!r}\n{text}"
         found = content[:start] + text + content[end:]
-        if _holds(found, wanted):
-            return found
+        with suppress(tomllib.TOMLDecodeError):
+            if tomllib.loads(found) == wanted:
+                return found
     raise PlanError(f"{place} does not stand on a line of its own below [[mechanism]]; write it there")
 
 
@@ -78,10 +80,3 @@ def _entry(content: str, place: str) -> tuple[int, str]:
     if key not in numbers or not isinstance(tables[table].get(key, 1), int | float):
         raise PlanError(f"{shortened(place)} is no number that can vary; allowed there: {', '.join(numbers)}")
     return table, key
-
-
-def _holds(content: str, wanted: dict[str, Any]) -> bool:
-    try:
-        return tomllib.loads(content) == wanted
-    except tomllib.TOMLDecodeError:
-        return False
