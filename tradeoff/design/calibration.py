@@ -29,7 +29,8 @@ class Calibration:
         From ``value`` to the nearest number found whose guarantee is proved not to meet the target, in order:
         the target is crossed between.
     achieved
-        Bounds on the answer at ``value``; 1 for a target that is a curve, as the order holds.
+        Bounds on the answer at ``value``; 1 for a target that is a curve, as the order holds. Where the usual
+        answer is too wide to decide it was asked more narrowly, by ``tol`` of the question.
     evaluations
         How many numbers were tried.
     target
@@ -149,7 +150,7 @@ def _guarantee(build: Callable[[Any], object], x: float) -> TradeOff:
     if isinstance(built, Mechanism):
         built = Plan({built: 1}, built.adjacency or "add-remove")
     for name in ("guarantee", "curve"):  # of plans and reports, of reductions and marginals
-        found = getattr(built, name, built)
-        built = found if isinstance(found, TradeOff) or not callable(found) else found()
+        found = getattr(built, name, None)
+        built = found if isinstance(found, TradeOff) else found() if callable(found) else built
     curve = operand(built)
     return curve if curve.symmetric else curve.symmetrise(assume="either-order")

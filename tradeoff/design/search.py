@@ -190,7 +190,7 @@ class Search:
         widths.append(high - low)
         stuck = len(widths) > _PATIENCE and widths[-1] > widths[-1 - _PATIENCE] / 2
         found, (start, end) = self._estimate(), (self._place(low), self._place(high))
-        x = self._number((start + end) / 2)
+        x = middle = self._number((start + end) / 2)
         if doubts:
             x = _aside(low, high, min(doubts), max(doubts), _SHARE * least * 2 ** len(doubts))
         elif found and not stuck and found.error < _SHARE * least / high:
@@ -199,7 +199,7 @@ class Search:
         elif found and not stuck and start < found.t < end:
             x = self._number(found.t)
         x = min(max(round(x), low + 1), high - 1) if self.integer else x
-        return x if low < x < high else None
+        return next((each for each in (x, middle) if low < each < high), None)
 
     def _hopeless(self) -> DomainError:
         """Say why no two numbers differ: value, limit, remedy."""
