@@ -209,7 +209,11 @@ class Search:
         first, *_, last = sorted(self.points * 2)
         known = f"{self.target.question} is {first.answer} at {first.x:.12g}, {last.answer} at {last.x:.12g}"
         if first.answer == last.answer:
-            known += ": infinite" if math.isinf(first.answer.lower) else ": build does not use its number"
+            known += (
+                ": infinite"
+                if math.isinf(first.answer.lower)
+                else ": the same, so does build use its number?"
+            )
         if any(p.met is None for p in self.points):
             return DomainError(f"whether {self.target} is undecided: {known}{walls}; give another between")
         which, remedy = ("every", "less") if first.met else ("no", "more")
