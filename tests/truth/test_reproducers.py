@@ -20,8 +20,9 @@ from tests.truth.balls import ball
 from tests.truth.built import built
 from tests.truth.claims import answers, check, check_range, refuted
 from tests.truth.continuous import Gaussian, Gaussians, Gumbel, Laplace, Logistic
+from tests.truth.mixtures import NormalMixtures
 from tests.truth.operators import Maximum, Minimum, Mixture, Product, Reversed, Subsampled
-from tests.truth.polygons import Polygon
+from tests.truth.polygons import Hull, Polygon
 from tests.truth.spec import Spec
 from tradeoff.errors import TradeOffError
 
@@ -458,3 +459,18 @@ def test_a_line_is_the_unit() -> None:
 def test_divergences_of_losses_whose_squares_are_no_floats() -> None:
     steep = to.LocationShift(gumbel_r(scale=0.25), 125.0).bounds.renyi(0.5)
     assert 0 <= steep.lower <= steep.upper
+
+
+@pytest.mark.parametrize(
+    ("spec", "question", "at"),
+    [
+        (Hull((0.8,), (F(7, 50),)), "beta", 0.8),
+        (Hull((F(4, 5), F(1, 6), F(0), F(2, 15)), (0.04, 0.0, 0.6, 0.46)), "beta", nextafter(1 / 6, 0)),
+        (Reversed(Hull((0.93, 0.1, 0.53), (F(2, 5), F(33, 100), F(7, 25)))), "beta", 0.33),
+        (NormalMixtures(((0, 1),), ((0.25, 0.75), (1, 0.25)), 0.26), "epsilon", 1.5e-290),
+        (NormalMixtures(((0.0, 0.5), (1.2, 0.5)), ((0.0, 1),), 0.65), "epsilon", 1 - 2.0**-53),
+        (NormalMixtures(((0, 1),), ((0, 0.75), (1, 0.25)), 2.5), "delta", 745.0),
+    ],
+)
+def test_fractions_beside_floats_and_mixtures_far_out(spec: Spec, question: str, at: float) -> None:
+    assert answers(spec, built(spec), question, at) is None

@@ -45,8 +45,8 @@ class PiecewiseLinear(TradeOff):
     Parameters
     ----------
     alpha, beta
-        Vertices, alpha increasing from 0; the last has beta = 0. Floats, or ``fractions.Fraction`` (and
-        integers) for exact arithmetic: then products, inverse, hulls, groups and ``hockey_stick`` are exact.
+        Vertices, alpha increasing from 0; the last has beta = 0. Floats, or ``fractions.Fraction`` (beside
+        others) for exact arithmetic: then products, inverse, hulls, groups and ``hockey_stick`` are exact.
 
     Raises
     ------
@@ -72,8 +72,8 @@ class PiecewiseLinear(TradeOff):
     assumptions: tuple[str, ...] = ()
 
     def __init__(self, alpha: Iterable[Number], beta: Iterable[Number]) -> None:
-        x, y, self.exact = read(alpha, beta)
-        vertices = checked(x, y, exact=self.exact)
+        x, y, self.exact, rounded = read(alpha, beta)
+        vertices = checked(x, y, rounded=rounded)
         if self.exact:
             self.alpha, self.beta = canonical(*vertices)
         else:  # convex to the last bit, and no vertex above 1 - alpha by a rounding

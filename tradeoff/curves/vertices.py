@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -38,19 +39,28 @@ def entries(values: list[Any], name: str, *, exact: bool) -> Any:
     return array
 
 
-def read(alpha: Any, beta: Any) -> tuple[Any, Any, bool]:
-    """Return the coordinates as arrays, and whether they are fractions."""
+def read(alpha: Any, beta: Any) -> tuple[Any, Any, bool, bool]:
+    """Return the coordinates as arrays, whether they are fractions, and whether floats are among them.
+
+    Beside fractions a float is the fraction it is.
+    """
     given = {"alpha": listed("alpha", alpha), "beta": listed("beta", beta)}
     every = [v for values in given.values() for v in values]
-    in_fractions = all(isinstance(v, Fraction | int) and not isinstance(v, bool) for v in every)
-    exact = in_fractions and any(isinstance(v, Fraction) for v in every)
+    rounded = any(isinstance(v, float) for v in every)
+    exact = any(isinstance(v, Fraction) for v in every) and all(map(_is_ratio, every))
     x, y = (entries(v, name, exact=exact) for name, v in given.items())
-    return x, y, exact
+    return x, y, exact, rounded or not exact
+
+
+def _is_ratio(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, Fraction | int) and not isinstance(value, bool)
 
 
 def scattered(alpha: Any, beta: Any) -> tuple[Any, Any, bool]:
     """Return the coordinates of points in any order, checked one by one."""
-    x, y, exact = read(alpha, beta)
+    x, y, exact, _ = read(alpha, beta)
     if len(x) != len(y):
         raise CurveError(f"alpha and beta need the same length, not {len(x)} and {len(y)}")
     for name, values in (("alpha", x), ("beta", y)):
@@ -60,11 +70,11 @@ def scattered(alpha: Any, beta: Any) -> tuple[Any, Any, bool]:
     return x, y, exact
 
 
-def checked(alpha: Any, beta: Any, *, exact: bool) -> tuple[Any, Any]:
-    """Check every property of a trade-off function; say which fails and where."""
+def checked(alpha: Any, beta: Any, *, rounded: bool) -> tuple[Any, Any]:
+    """Check every property of a trade-off function, up to rounding; say which fails and where."""
     if len(alpha) != len(beta) or len(alpha) == 0:
         raise CurveError(f"alpha and beta need the same positive length, not {len(alpha)} and {len(beta)}")
-    slack: Any = 0 if exact else _FORGIVEN
+    slack: Any = _FORGIVEN if rounded else 0
     _refuse((alpha < 0) | (alpha > 1), lambda k: f"alpha[{k}] = {_told(alpha[k])} is outside [0, 1]")
     _refuse((beta < 0) | (beta > 1), lambda k: f"beta[{k}] = {_told(beta[k])} is outside [0, 1]")
     _refuse(

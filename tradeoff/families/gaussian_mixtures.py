@@ -8,6 +8,8 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.law_curve import LawCurve
 from tradeoff.curves.parameters import Number, number
@@ -114,7 +116,13 @@ class GaussianMixtures(LawCurve):
         return self._tests.delta(epsilon) if self._tests else super().delta_bounds(epsilon, tol)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        return self._tests.epsilon(delta) if self._tests else super().epsilon_bounds(delta, tol)
+        if not self._tests:
+            return super().epsilon_bounds(delta, tol)
+        low, high = self._tests.epsilon(delta)
+        far = np.isinf(high) & (delta > 0)  # thresholds where densities are no floats
+        if far.any():
+            low[far], high[far] = super().epsilon_bounds(delta[far], tol)
+        return low, high
 
     @cached_property
     def symmetric(self) -> bool:

@@ -199,7 +199,9 @@ class MixturePair:
         """Return log sum_i w_i e^(u_i) for the weights of P and of Q."""
         if self.plain:
             e = np.exp(u)
-            return np.log(_sum(self.p, e)), np.log(_sum(self.q, e))
+            weighed = zip((self.p, self.q), self.log_weights, strict=True)
+            p, q = (_log_of_sum(_sum(weights, e), logs, u) for weights, logs in weighed)
+            return p, q
         p, q = (_log_sum(log, u) for log in self.log_weights)
         return p, q
 
@@ -325,6 +327,15 @@ def _log(weight: Fraction) -> float:
 def _sum(weights: Array, each: Array) -> Array:
     """Return the weighted sum of rows; no entry depends on its neighbours."""
     return np.asarray(np.sum(weights[:, None] * each, axis=0))
+
+
+def _log_of_sum(found: Array, log_weights: Array, u: Array) -> Array:
+    """Return the logarithm of sums; far out, where terms may be no floats, from their logarithms."""
+    clear = found > _CLEAR
+    log = np.log(np.where(clear, found, 1.0))
+    if not clear.all():
+        log[~clear] = _log_sum(log_weights, u[:, ~clear])
+    return np.asarray(log)
 
 
 def _log_sum(log_weights: Array, u: Array) -> Array:
