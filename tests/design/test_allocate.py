@@ -101,7 +101,6 @@ def test_a_cost_of_ones_own():
             PlanError,
         ),
     ],
-    ids=str,
 )
 def test_what_is_refused(parts, target, error):
     with pytest.raises(error) as caught:

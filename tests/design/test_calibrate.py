@@ -43,7 +43,7 @@ TARGETS = [
 ]
 
 
-@pytest.mark.parametrize(("target", "meets"), TARGETS, ids=lambda each: str(each)[:40])
+@pytest.mark.parametrize(("target", "meets"), TARGETS)
 @pytest.mark.parametrize("falls", [True, False])
 def test_the_crossing_lies_within_the_bounds_and_the_value_is_safe(target, meets, falls):
     found = to.calibrate(noise if falls else to.Gaussian, target)
