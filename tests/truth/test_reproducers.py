@@ -474,3 +474,15 @@ def test_divergences_of_losses_whose_squares_are_no_floats() -> None:
 )
 def test_fractions_beside_floats_and_mixtures_far_out(spec: Spec, question: str, at: float) -> None:
     assert answers(spec, built(spec), question, at) is None
+
+
+def test_means_thousands_of_deviations_apart_are_no_hang() -> None:
+    """Panels and cells are counted before they are made; what is left is wide, or one sentence."""
+    apart = to.GaussianMixtures({-1.2: 0.5, 0: 0.5}, {0: 0.5, 1.8: 0.5}, 0.001)
+    check(apart.bounds.delta(3.0), ball(0.5))
+    with pytest.raises(TradeOffError, match="ask a larger delta"):
+        apart.epsilon(1e-17)
+    loose = (apart @ to.PureDP(1.0)).bounds
+    assert 0 <= loose.delta(0.1).lower <= loose.delta(0.1).upper <= 1
+    turning = to.GaussianMixtures({-1.5: 0.75, -1.25: 0.125, 1.25: 0.125}, {-1.5: 0.5, 1.25: 0.5}, 0.001)
+    assert (turning**5).bounds(0.1).lower >= 0

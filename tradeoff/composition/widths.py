@@ -30,7 +30,7 @@ def of(question: Question, at: Array) -> Measure:
 
 def _delta(low: Array, high: Array) -> Array:
     """Width relative to the upper bound; below the normal floats one is as narrow as bounds get."""
-    return np.where(high < _NORMAL, 0.0, (high - low) / np.where(high > 0, high, 1.0))
+    return np.where(high < _NORMAL, 0.0, (high - low) / np.maximum(high, _NORMAL))
 
 
 def _epsilon(low: Array, high: Array) -> Array:

@@ -171,7 +171,8 @@ class Component:
         lift = np.exp(np.where(small, np.minimum(-log_p, 700.0), 0.0))
         odds = self.g * np.expm1(np.minimum(base_loss, _STEEP)) * lift
         near = (np.abs(odds) < 0.5) & small
-        loss = np.where(near, np.log1p(np.where(near, odds, 0.0)), log_q - log_p)
+        odds = np.where(near, odds, 0.0)
+        loss = np.where(near, np.log1p(odds), log_q - log_p)
         known = 10 + 2 * self.units + np.where(log_p == 0, 0.0, 9 + 24 * np.abs(log_p))
         close = UNIT * (8 + known * (1 + np.abs(odds))) * np.abs(loss) + 4 * TINY * (1 + lift)
         apart = p_error + q_error + UNIT * np.abs(loss)

@@ -228,7 +228,8 @@ class MixtureShape(Shape):
 
     def panels(self) -> Array:
         # On an ellipse about x of reach 1/2 r densities grow by e^0.8, and L' by e^2.3.
-        return walk(*self.span, lambda x: 0.25 / (1 + float(self._away(np.array([x]))[0])))
+        first, last = float(self.pair.means[0]), float(self.pair.means[-1])
+        return walk(*self.span, lambda x: 0.25 / (1 + max(abs(x - first), abs(x - last))))
 
     def beta(self, alpha: Array) -> tuple[Array, Array]:
         raise NotImplementedError  # a piece is no curve

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tradeoff.errors import SizeError
 from tradeoff.intervals.functions import log_quotient
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
 
@@ -35,6 +36,9 @@ _NEAR, _LIGHT = 6.0, 1e-30
 _CLEAR, _APART = 1e-100, 600.0
 """Slopes above, and losses below, which no term that is below all floats moves: e^300 1e-300 is 1e-170."""
 
+
+_MOST_CELLS = 200_000
+"""Cells in which a turn of L is looked for at first: of means 400 deviations apart, in half a second."""
 
 _HALVINGS, _SURE = 34, 1e-9
 """Halvings of a cell about a turn of L, to 1e-10, where L varies by 1e-20; and more than rounding of L'."""
@@ -261,7 +265,13 @@ class MixturePair:
         if self.monotone:
             return np.zeros(0)
         low, high = self.means[0] - reach, self.means[-1] + reach
-        x = np.linspace(low, high, int((high - low) * (1 + self.spread)) + 2)
+        cells = (high - low) * (1 + self.spread)
+        if cells > _MOST_CELLS:
+            raise SizeError(
+                f"means {self.spread:.6g} deviations apart, weights in no order, take {cells:.3g} cells to "
+                f"find where the loss turns, above {_MOST_CELLS}; give a larger sigma"
+            )
+        x = np.linspace(low, high, int(cells) + 2)
         for _ in range(_HALVINGS):
             slope, parts = self.slopes(x)
             size, steep = np.abs(slope), parts * (1 + _SURE)
