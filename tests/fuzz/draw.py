@@ -142,7 +142,7 @@ class Drawer:
 
     def shift(self) -> Gumbel | Logistic:
         """Draw a shift of a log-concave law."""
-        theta = self._of((5e-324, 1e-300, 1e-16, 37.7, 300.0, 500.0), self.log_uniform(1e-3, 8.0))
+        theta = self._of((1e-290, 1e-100, 1e-16, 37.7, 300.0, 499.0), self.log_uniform(1e-3, 8.0))
         scale = self.random.choice([1.0, 1.0, 0.25, 3.0, self.log_uniform(0.1, 10.0)])
         return self.random.choice([Gumbel, Logistic])(theta * scale, scale)
 

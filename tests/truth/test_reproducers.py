@@ -450,10 +450,9 @@ def test_the_largest_loss_of_a_shift_that_is_rounded(law: type[Gumbel | Logistic
     assert answers(spec, built(spec), "epsilon", 0.0) is None
 
 
-def test_a_line_is_the_unit() -> None:
+def test_a_line_is_the_unit_of_fractions() -> None:
     line = to.PiecewiseLinear.hull([F(1, 6)], [F(14, 15)])
-    assert line**2**20 == to.Identity()
-    assert to.Gaussian(1) @ line == to.Gaussian(1)
+    assert line**2**20 == line @ line == line
 
 
 def test_divergences_of_losses_whose_squares_are_no_floats() -> None:
@@ -486,3 +485,26 @@ def test_means_thousands_of_deviations_apart_are_no_hang() -> None:
     assert 0 <= loose.delta(0.1).lower <= loose.delta(0.1).upper <= 1
     turning = to.GaussianMixtures({-1.5: 0.75, -1.25: 0.125, 1.25: 0.125}, {-1.5: 0.5, 1.25: 0.5}, 0.001)
     assert (turning**5).bounds(0.1).lower >= 0
+
+
+@pytest.mark.parametrize("law", [Gumbel, Logistic])
+@pytest.mark.parametrize("theta", [1e-290, 1e-100, 1e-16, 1e-9, 37.7, 499.0])
+def test_shifts_of_any_size(law: type[Gumbel | Logistic], theta: float) -> None:
+    """The loss of a small shift is no difference of two large numbers."""
+    spec = law(theta)
+    for question, at in (
+        ("epsilon", 3.8e-240),
+        ("epsilon", theta / 1e3),
+        ("delta", 0.0),
+        ("delta", theta / 2),
+    ):
+        assert answers(spec, built(spec), question, min(at, 0.9)) is None
+    check_range(~built(Subsampled(spec, 1 - 2.0**-53)))
+    product = Product(((PureDP(0.0014), 28), (spec, 1)))
+    claim = built(product).bounds.epsilon(1e-290)
+    assert claim.upper >= 28 * 0.0014 * (1 - 1e-9)
+
+
+def test_a_shift_without_digits_is_refused() -> None:
+    with pytest.raises(TradeOffError, match="at least 1e-290"):
+        to.LocationShift(gumbel_r(), 5e-324)

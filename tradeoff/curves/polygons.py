@@ -28,8 +28,8 @@ def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
 
 def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -> PiecewiseLinear | None:
     """Return the product of powers in fractions; None if it takes ``work`` products of 150-bit numbers."""
-    result = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
-    for f in (f for f, n in factors for _ in range(n)):
+    result = line = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
+    for f in (f for f, n in factors if f != line for _ in range(n)):
         work -= (len(result.alpha) - 1) * (len(f.alpha) - 1) * (1 + result.bits / 150)
         if work < 0:
             return None

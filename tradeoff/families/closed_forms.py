@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -17,8 +16,7 @@ from tradeoff.families.total_variation import TotalVariation
 
 _WORK = 2e4
 """Products of short fractions beyond which a power stays symbolic: half a second."""
-_LINES = (PiecewiseLinear([0, one], [one, 0]) for one in (1.0, Fraction(1)))
-_UNITS = (Identity(), PureDP(0.0), Gaussian(0.0), Laplace(0.0), TotalVariation(0.0), *_LINES)
+_UNITS = (Identity(), PureDP(0.0), Gaussian(0.0), Laplace(0.0), TotalVariation(0.0))
 """Whatever loses nothing."""
 
 

@@ -31,6 +31,9 @@ from tradeoff.loss.shifted import Shape, ShiftLaw
 _MAX_POWER = 100.0
 """Power of a generalised normal law up to which its density is known to stated accuracy."""
 
+_LEAST = 1e-290
+"""Least shift in scales, and its power in a density: losses of a smaller one have no digits left."""
+
 _MAX_SHIFT = 500.0
 """Scales of shift up to which e^loss of every law is a float."""
 
@@ -107,8 +110,8 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
         truncnorm, triang, gamma with a >= 1, beta with a, b >= 1, t and cauchy SciPy's tails are taken, as
         ``assumptions`` of the curve say.
     shift
-        Real number in the unit of the distribution, for proved laws at most 500 scales. A negative shift is
-        the other order.
+        Real number in the unit of the distribution, for proved laws of 1e-290 to 500 scales. A negative shift
+        is the other order.
     assume_log_concave
         Take another continuous distribution, on the caller's word that its density is log-concave.
 
@@ -191,10 +194,10 @@ class LogConcaveShift(TradeOff):
         self.scale = dict(arguments)["scale"]
         self.theta = abs(shift) / self.scale
         self._exact_theta = Fraction(self.theta) * Fraction(self.scale) == Fraction(abs(shift))
-        if name == "gennorm":
-            real("beta", dict(arguments)["beta"], 1, _MAX_POWER)
+        power = dict(arguments)["beta"] if name == "gennorm" else 1.0
+        real("beta", power, 1, _MAX_POWER)
         reach = 4 * getattr(self._shape, "reach", _MAX_SHIFT)
-        real("shift/scale", self.theta, 0, min(_MAX_SHIFT, reach))
+        real("shift/scale", self.theta, _LEAST ** (1 / power), min(_MAX_SHIFT, reach))
 
     @cached_property
     def _shape(self) -> Shape:

@@ -24,6 +24,20 @@ def _placed(x: Array, theta: float) -> Array:
     return UNIT * (32 + 20 * theta + 12 * np.abs(x))
 
 
+def _log_quotient(x: Array, t: float) -> Array:
+    """Return log(cosh x/cosh(x - t)), t > 0: an odd function of x - t/2, which does not cancel for small t.
+
+    Where x >= t/2 it is t + log((1 + e^-2x)/(1 + e^(2t - 2x))); for small t the quotient is 1 less a small
+    share.
+    """
+    away = np.abs(x - t / 2) + t / 2
+    if t > 1:
+        found = t + np.logaddexp(0.0, -2 * away) - np.logaddexp(0.0, 2 * (t - away))
+    else:
+        found = t + np.log1p(np.expm1(-2 * t) / (1 + np.exp(np.minimum(2 * (away - t), 700.0))))
+    return np.where(x < t / 2, -1.0, 1.0) * np.maximum(found, 0.0)
+
+
 class _Even(Shape):
     """A density symmetric about 0: L(x) is odd about theta/2, and f = f^-1."""
 
@@ -68,7 +82,7 @@ class Logistic(_Even):
         return np.asarray(-size - 2 * np.log1p(np.exp(-size)))
 
     def loss(self, x: Array) -> Array:
-        return np.asarray(self.theta + 2 * (np.logaddexp(0.0, -x) - np.logaddexp(0.0, self.theta - x)))
+        return 2 * _log_quotient(x / 2, self.theta / 2)
 
     def slope(self, x: Array) -> Array:
         # sinh(theta/2)/(cosh(x/2) cosh((x - theta)/2)) in exponentials that do not overflow
@@ -106,7 +120,7 @@ class HyperbolicSecant(_Even):
         return np.asarray(-size - np.log1p(np.exp(-2 * size)) + np.log(2 / np.pi))
 
     def loss(self, x: Array) -> Array:
-        return np.asarray(np.logaddexp(x, -x) - np.logaddexp(x - self.theta, self.theta - x))
+        return _log_quotient(x, self.theta)
 
     def slope(self, x: Array) -> Array:
         # sinh(theta)/(cosh x cosh(x - theta))
