@@ -508,3 +508,12 @@ def test_shifts_of_any_size(law: type[Gumbel | Logistic], theta: float) -> None:
 def test_a_shift_without_digits_is_refused() -> None:
     with pytest.raises(TradeOffError, match="at least 1e-290"):
         to.LocationShift(gumbel_r(), 5e-324)
+
+
+def test_a_corner_that_floats_take_for_none_stays() -> None:
+    """Slopes are 1 + 1.05e-8 and 2e-16 less: without the corner a loss of 1e-8 is 4e-17 less."""
+    across = (0.0, 0.25000000125, 0.49999999925, 0.7499999995, 1.0)
+    down = (1.0, 0.749999996125, 0.49999999550000007, 0.24999999737500003, 0.0)
+    spec = Subsampled(Polygon(across, down), 0.9999984028032929)
+    assert answers(spec, built(spec), "epsilon", 1.5689171162303623e-269) is None
+    check_range(built(spec), spec)

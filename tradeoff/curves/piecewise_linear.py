@@ -77,9 +77,8 @@ class PiecewiseLinear(TradeOff):
         if self.exact:
             self.alpha, self.beta = canonical(*vertices)
         else:  # convex to the last bit, and no vertex above 1 - alpha by a rounding
-            points = hull(
-                [(whole(x), whole(y)) for x, y in zip(*(v.tolist() for v in vertices), strict=True)]
-            )
+            given = zip(map(whole, x.tolist()), map(whole, y.tolist()), strict=True)
+            points = hull([(a, min(b, ONE - a)) for a, b in given])
             self.alpha, self.beta, self.complements = _in_floats(*zip(*points, strict=True))
 
     @classmethod

@@ -64,7 +64,7 @@ class MixtureTransform(QuadratureTransform):
 
     def far(self, y: float) -> float:
         rate, mass = self._cells
-        with np.errstate(divide="ignore", under="ignore"):
+        with np.errstate(divide="ignore", under="ignore", invalid="ignore"):  # NaN is not below 0
             sums = [(path, np.sum(mass * np.exp(-y * path.turn * rate))) for path in self._paths]
             return min(0.0, *(float(np.log(found)) + path.growth + _SURE for path, found in sums))
 
@@ -96,8 +96,9 @@ class MixtureTransform(QuadratureTransform):
         w = np.exp(known.log_p + self.c * known.loss - self.log_m + off)
         away = np.maximum(np.abs(x - self.pair.means[0]), np.abs(x - self.pair.means[-1]))
         steep = away + abs(self.c) * slope * math.exp(2 * s * width) * (1 + _SURE)
-        rise = np.exp(np.maximum(steep[1:], steep[:-1]) * width / 2)
-        mass = width * np.maximum(w[1:], w[:-1]) * rise
+        with np.errstate(over="ignore", invalid="ignore"):  # of tilts so steep that nothing is said
+            rise = np.exp(np.maximum(steep[1:], steep[:-1]) * width / 2)
+            mass = width * np.maximum(w[1:], w[:-1]) * rise
         rate = np.minimum(slope[1:], slope[:-1]) * math.exp(-s * width) * (1 - _SURE)
         held = mass > _FAINT
         rest = np.sum(mass[~held]) + (w[0] + w[-1]) / _BEYOND

@@ -44,10 +44,20 @@ class Terms(NamedTuple):
     slack: Array
 
 
-class Sum(NamedTuple):
-    """Terms values e^(i (mean - x) y) of a sum; bounds on its error, its rounding, and sum of |values| y."""
+_BLOCK = 64
+"""Terms whose turns are computed; those of the next ones are theirs, turned once more."""
 
-    y: Array
+_MANY = 32 * _BLOCK
+"""Terms from which that pays."""
+
+
+class Sum(NamedTuple):
+    """Terms values e^(i (mean - x) y), y = k step, of a sum: at most _MANY, or rows of _BLOCK.
+
+    Bounds on its error, its rounding, and sum of |values| y.
+    """
+
+    step: float
     values: Complex
     error: float
     rounding: float
@@ -99,19 +109,16 @@ class ContourLine:
         weight: Complex = kernel((self.c + 1j * y).astype(complex)) * (
             np.where(y > 0, 1.0, 0.5) * (self.step / np.pi)
         )
-        left = np.flatnonzero(np.isfinite(self.log.real))
-        values = np.exp(self.log[left]) * weight[left]
+        values = np.where(np.isfinite(self.log.real), np.exp(self.log) * weight, 0.0)
         size = np.abs(values)
         # A sum of terms known to 32 units: exponential, cosine and sine 12 each at most, kernel and products
-        # the rest.
+        # the rest. In rows a turn is a product of two: 44 units; the sums of a row and of all rows err by
+        # sqrt(2) (66 + len/64 + 3) more, all together by less than one sum of len > 2048 terms.
         rounding = (len(y) + 32) * UNIT * float(np.sum(size))
-        return Sum(
-            y[left],
-            values,
-            float(np.sum(np.abs(weight) * self.error)) * (1 + 1e-9),
-            rounding,
-            float(np.sum(size * y[left])),
-        )
+        error, moment = float(np.sum(np.abs(weight) * self.error)) * (1 + 1e-9), float(np.sum(size * y))
+        if len(values) > _MANY:
+            values = np.append(values, np.zeros(-len(values) % _BLOCK)).reshape(-1, _BLOCK)
+        return Sum(self.step, values, error, rounding, moment)
 
     def psi(self, x: Array) -> tuple[Array, Array]:
         """Bound psi at losses x; cost is one multiplication a node and loss."""
@@ -151,8 +158,14 @@ class ContourLine:
         return np.array([self._turned_sum(known, x_k) for x_k in x.tolist()])
 
     def _turned_sum(self, known: Sum, x: float) -> float:
-        phase = (self.mean - x) * known.y
-        return float(np.sum(np.cos(phase) * known.values.real - np.sin(phase) * known.values.imag))
+        turn, values = self.mean - x, known.values
+        if values.ndim == 1:
+            phase = turn * (known.step * np.arange(len(values)))
+            return float(np.sum(np.cos(phase) * values.real - np.sin(phase) * values.imag))
+        # e^(i turn (y + y')) = e^(i turn y) e^(i turn y'): both phases err by what is charged for their sum.
+        within, between = (turn * (known.step * np.arange(n, dtype=float)) for n in (_BLOCK, len(values)))
+        rows = np.dot(values, _unit(within))
+        return float(np.dot(_unit(_BLOCK * between), rows).real)
 
     def _alias(self, side: Chernoff, x: Array) -> Array:
         """Bound what the periods on one side add to the sum, in units of e^(log_m - (c - 1) x)."""
@@ -180,3 +193,9 @@ class ContourLine:
         beyond = self.cut * max(1 / self.last, self.tau * (DEEP + 1)) * math.exp(self.tau**2 / 8) / np.pi
         found: Array = np.maximum(self._at(known, x) + off, 0.0) + beyond
         return found
+
+
+def _unit(phase: Array) -> Complex:
+    """Return e^(i phase), each part as accurate as cosine and sine."""
+    found: Complex = np.cos(phase) + 1j * np.sin(phase)
+    return found
