@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -163,3 +164,10 @@ def test_halves_next_to_the_subnormal_floats_are_held():
     x = math.nextafter(2.0**-1021, 0.0)
     assert holds(Bounds.of(x) * 0.5, arb(x) / 2)
     assert holds(Bounds.of(x) / 2, arb(x) / 2)
+
+
+@pytest.mark.parametrize("x", [1 - 2.0**-53, 1 + 2.0**-52, 2.0**-1074, 4.0, 0.25])
+def test_a_root_that_rounds_to_its_argument_is_not_exact(x: float) -> None:
+    for found in (functions.sqrt(x), functions.sqrt(np.array([x]))):
+        low, high = float(np.ravel(found.lower)[0]), float(np.ravel(found.upper)[0])
+        assert Fraction(low) ** 2 <= Fraction(x) <= Fraction(high) ** 2

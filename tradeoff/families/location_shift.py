@@ -233,7 +233,7 @@ class LogConcaveShift(TradeOff):
     @property
     def least_sup_loss(self) -> float:
         top = self._shape.sup_loss
-        return float(top) if self._exact_theta else float(np.nextafter(top, -np.inf))
+        return float(top) if self._exact_theta or np.isinf(top) else float(np.nextafter(top, -np.inf))
 
     def loss_law(self) -> LossLaw:
         return self._law

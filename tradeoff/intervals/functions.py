@@ -47,9 +47,11 @@ def sqrt(x: Bounds | ArrayLike) -> Bounds:
 
 def _roots(kernel: Kernel, *ends: Side) -> Bounds:
     """Round correctly rounded roots outward; those of 0, 1 and infinity are exact."""
-    low, high = (kernel.asarray(np.sqrt(end)) for end in ends)
-    below, above = kernel.nextafter(low, -inf), kernel.nextafter(high, inf)
-    return held(kernel.where(low == ends[0], low, below), kernel.where(high == ends[1], high, above))
+    found = []
+    for x, toward in zip(ends, (-inf, inf), strict=True):
+        root = kernel.asarray(np.sqrt(x))
+        found.append(kernel.where((x == 0) | (x == 1) | (x == inf), root, kernel.nextafter(root, toward)))
+    return held(*found)
 
 
 def minimum(*each: Bounds | ArrayLike) -> Bounds:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from itertools import pairwise
 
@@ -19,9 +20,9 @@ def _placed(x: Array, theta: float) -> Array:
     """Bound the error of a point that is a difference of two logarithms.
 
     Their arguments are known to 9 units and those of theta and the loss, |loss| <= theta, and each logarithm,
-    at most |x| + 2 theta, to 8 units of itself.
+    at most |x| + 2 theta + |log theta|, to 8 units of itself.
     """
-    return UNIT * (32 + 20 * theta + 12 * np.abs(x))
+    return UNIT * (32 + 20 * theta + 16 * abs(math.log(theta)) + 16 * np.abs(x))
 
 
 def _log_quotient(x: Array, t: float) -> Array:
