@@ -86,6 +86,8 @@ def test_a_cost_of_ones_own():
     ("parts", "target", "error"),
     [
         ([], TARGET, DomainError),
+        (3, TARGET, KindError),
+        ([()], TARGET, KindError),
         ([Gaussian], {"epsilon": 1.0}, DomainError),
         ([lambda s: to.Gaussian(1 / s) @ to.TotalVariation(1e-3)], TARGET, DomainError),
         ([Gaussian, lambda _: to.Gaussian(0.1)], TARGET, DomainError),
@@ -106,3 +108,9 @@ def test_what_is_refused(parts, target, error):
     with pytest.raises(error) as caught:
         to.allocate(parts, target)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("cost", [2.0, "cheap", [1, 2]])
+def test_a_cost_is_a_function(cost):
+    with pytest.raises(KindError, match="is no function of the scales"):
+        to.allocate([Gaussian], TARGET, cost)

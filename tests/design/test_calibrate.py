@@ -1,6 +1,7 @@
 import math
 
 import mpmath
+import numpy as np
 import pytest
 
 import tradeoff as to
@@ -182,3 +183,9 @@ def test_what_is_no_guarantee_is_refused():
         to.calibrate(lambda s: to.limits.clt(to.Laplace(1 / s) ** 9), {"epsilon": 1, "delta": 0.1})
     assert to.calibrate(lambda mu: to.Gaussian(mu).gdp(0), {"mu": 0.5}).value == 0.5
     assert repr(to.calibrate(noise, {"mu": 0.5}, between=(1, 4))).startswith("2.0: mu at failure = 0 <= 0.5")
+
+
+@pytest.mark.parametrize("integer", [1, "yes", np.array([True, False])])
+def test_integer_is_a_truth_value(integer):
+    with pytest.raises(KindError, match="neither True nor False"):
+        to.calibrate(to.Gaussian, {"advantage": 0.2}, integer=integer)

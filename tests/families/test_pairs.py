@@ -263,3 +263,9 @@ def test_refusals(make, says):
     with pytest.raises(DomainError, match=says) as refused:
         make()
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("value", ["a", None, object(), 10**400, 1j])
+def test_a_density_returns_numbers(value):
+    with pytest.raises(DomainError, match=r"no real numbers|returned"):
+        to.from_densities(lambda _: value, st.norm(1).pdf)

@@ -448,3 +448,18 @@ def test_shuffling_at_the_ends():
     assert alone.bounds.delta(0.5).upper == pytest.approx(to.PureDP(2).delta(0.5), rel=1e-12)
     assert m.ShuffledRandomizers(700, 10).curve().epsilon(0) == pytest.approx(700)
     assert 0 <= m.ShuffledRandomizers(1e-300, 10).curve().delta(0) <= 1e-300
+
+
+@pytest.mark.parametrize("sigma", [1e13, 2.0**63, 1e300])
+def test_a_step_that_hides_all_but_nothing(sigma):
+    curve = m.RandomAllocation(sigma, 8).curve()
+    # Of one step alone delta(0) is 2 Phi(mu/2) - 1 <= mu/2, and chance hides more.
+    assert 0 < curve.delta(0.0) < 1e-12
+    assert curve.epsilon(1e-6) <= 0
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 5e-324])
+def test_hardly_any_answer_to_shuffle(epsilon):
+    curve = m.ShuffledRandomizers(epsilon, 100).curve()
+    assert epsilon / 8 <= curve.delta(0.0) <= 1e-300
+    assert epsilon <= curve.epsilon(0.0) <= 2e-300

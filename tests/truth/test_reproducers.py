@@ -530,3 +530,14 @@ def test_a_point_of_a_small_shift_is_where_it_is_said_to_be(theta: float) -> Non
             loss, t = mpmath.mpf(share * theta), mpmath.mpf(theta)
             truth = mpmath.log(mpmath.expm1((t + loss) / 2)) - mpmath.log(-mpmath.expm1((loss - t) / 2))
             assert abs(mpmath.mpf(place) - truth) <= mpmath.mpf(error)
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-160])
+def test_a_spread_below_the_digits_of_its_place(epsilon: float) -> None:
+    """All atoms lie about log(2/3), closer together than floats tell: one node holds them."""
+    third = F(1, 3)
+    curve = to.from_masses([F(0), F(1)], [third, 2 * third]) @ to.Laplace(epsilon) ** 3
+    found = curve.bounds(0.5783005364166354)
+    truth = 2 * third * (1 - F(0.5783005364166354))  # and less, by at most 3 epsilon of itself
+    assert found.lower <= truth <= found.upper * (1 + 4e-160)
+    assert found.width < 1e-3

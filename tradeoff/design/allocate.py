@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -87,6 +87,20 @@ class Part:
             raise KindError(f"a part builds {shown(made)}, which is no curve, mechanism or plan")
         adjacencies.add(made.adjacency)
         return made.curve()
+
+
+def _listed(parts: Iterable[Any]) -> list[Part]:
+    try:
+        given = list(parts)
+    except TypeError as error:
+        raise KindError(f"parts = {shown(parts)} is no list of functions, mechanisms or to.Part") from error
+    if not given:
+        raise DomainError("there are no parts to allocate; give at least one")
+    short = [isinstance(p, tuple) and 1 <= len(p) <= len(fields(Part)) for p in given]
+    return [
+        p if isinstance(p, Part) else Part(*p) if tupled else Part(p)
+        for p, tupled in zip(given, short, strict=True)
+    ]
 
 
 def _rescaled(mechanism: Mechanism, scale: float) -> Mechanism:
@@ -340,9 +354,9 @@ def allocate(
     >>> round(found.scales[1] / found.scales[0], 6), found.achieved.upper <= 1
     (2.0, True)
     """
-    listed = [p if isinstance(p, Part) else Part(*p) if isinstance(p, tuple) else Part(p) for p in parts]
-    if not listed:
-        raise DomainError("there are no parts to allocate; give at least one")
+    listed = _listed(parts)
+    if not (cost is None or callable(cost)):
+        raise KindError(f"cost = {shown(cost)} is no function of the scales; leave it out for squares")
     problem = _Problem(listed, _target(target), cost)
     n = len(problem.parts)
     met = {"equal scales": problem.meet(np.zeros(n))}

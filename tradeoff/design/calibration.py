@@ -11,7 +11,7 @@ from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.design.search import Search
 from tradeoff.design.target import read_target
-from tradeoff.errors import DomainError, PrecisionError, shown
+from tradeoff.errors import DomainError, KindError, PrecisionError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
@@ -91,7 +91,7 @@ def calibrate(
     DomainError
         If the target is malformed, or no two numbers are found of which one meets it and one does not.
     KindError
-        If ``build`` returns something without a guarantee.
+        If ``build`` returns something without a guarantee, or ``integer`` is no truth value.
 
     Examples
     --------
@@ -103,6 +103,8 @@ def calibrate(
     >>> round(noise.value, 6), noise.achieved.upper <= 1, noise.bounds.width < 2e-9
     (1.562666, True, True)
     """
+    if not isinstance(integer, bool):
+        raise KindError(f"integer = {shown(integer)} is neither True nor False")
     goal = read_target(target)
     tol = number("tol", tol, 0, 1, open_low=True, open_high=True)
     ends = None if between is None else _ends(between, integer=integer)

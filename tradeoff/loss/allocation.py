@@ -22,6 +22,9 @@ from tradeoff.loss.gaussian import GaussianLaw
 STEEPEST = 20.0
 """Largest mu: beyond, ratios leave the floats, and a step tells so much that one among many hides little."""
 
+_SMALLEST = 1e-12
+"""Least mu that is told apart: a smaller one is a greater one with noise added, and no less private."""
+
 _NODES = 1024
 """Ratios of a block: close together where most of its mass is, so that they add 1e-4 to its variance."""
 
@@ -50,7 +53,7 @@ class Block(NamedTuple):
 @lru_cache(maxsize=16)
 def allocated_law(mu: float, steps: int) -> AtomicLaw:
     """Return the law for one of ``steps`` steps, each of which is G_mu."""
-    block = _block(mu, steps)
+    block = _block(max(mu, _SMALLEST), steps)
     kept = (block.mass > 0) & (block.ratio > 0)
     loss, log_p = np.log(block.ratio[kept]), np.log(block.mass[kept])
     slack = block.slack + UNIT * (8 + 2 * np.abs(log_p))

@@ -88,7 +88,11 @@ class Density:
     def _at(self, x: Array) -> Array:
         """Return the density at points, checked."""
         with np.errstate(all="ignore"):
-            value = np.asarray(self.function(x), dtype=float)
+            found = self.function(x)
+        try:
+            value = np.asarray(found, dtype=float)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise DomainError(f"{self.name} returned {shown(found)}, which are no real numbers") from error
         if value.shape != x.shape:
             raise DomainError(
                 f"{self.name} returned {shown(value)} for {len(x)} points; "

@@ -23,6 +23,9 @@ from tradeoff.intervals.functions import exp, expm1, log
 from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.loss.discrete import AtomicLaw
 
+_SMALLEST = 1e-300
+"""Least epsilon that is told apart: what is less is that much too, and below it products leave the floats."""
+
 _REACH = 14.0
 """Standard deviations of C and of a that are listed: e^-98 lies beyond, and is moved to y = 1."""
 
@@ -39,6 +42,7 @@ _SHARE = 2.0**-40
 @lru_cache(maxsize=16)
 def shuffled_law(epsilon: float, records: int) -> AtomicLaw:
     """Return the law for ``records`` shuffled answers, each of them epsilon-DP."""
+    epsilon = max(epsilon, _SMALLEST)
     y, weight, slack = _spread(*_distances(float(log(expm1(epsilon)).upper), records - 1))
     kept = weight > 0
     y, weight, slack = y[kept], weight[kept], slack[kept]

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import reals
-from tradeoff.errors import DomainError, KindError, TradeOffError
+from tradeoff.errors import DomainError, KindError, TradeOffError, shown
 from tradeoff.report import textbook as _textbook  # noqa: F401 - enters its methods
 from tradeoff.report.answers import ASKED, Answers, ask
 from tradeoff.report.digits import rounded
@@ -147,7 +147,7 @@ def compare(
     ('under-reports', ['epsilon -6.3e-01 at delta = 0.001', 'beta +1.8e-01 at alpha = 0.19'])
     """
     if not isinstance(curve, TradeOff):
-        raise KindError(f"{curve!r} is no curve: compare plan.guarantee(), or mechanism.curve()")
+        raise KindError(f"{shown(curve)} is no curve: compare plan.guarantee(), or mechanism.curve()")
     exact = ask(
         curve,
         delta=_numbers("delta", delta),

@@ -12,7 +12,7 @@ from tradeoff.composition.budget import LATTICE_LEAST, LATTICE_WIDTH, LATTICE_WO
 from tradeoff.composition.lattice.convolve import TiltedFactor, Window
 from tradeoff.composition.lattice.discretise import discretise
 from tradeoff.composition.options import query_options
-from tradeoff.intervals.rounding import Array, Index
+from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.loss.cumulant import Cumulant, log_delta_for_epsilon, tilt_for_epsilon
 from tradeoff.loss.law import LossLaw, Sketch
 
@@ -33,6 +33,9 @@ def first_effort(factors: int, tol: float | None) -> Effort:
     most = query_options().most(BYTES)
     return Effort(LATTICE_WIDTH, most if tol is not None else min(max(usual, LATTICE_LEAST), most))
 
+
+_CLOSEST = 1e-290
+"""Width of a window about 0 that would be empty: its nodes are floats still."""
 
 _NEGLIGIBLE = 1e-14
 """Tilted mass that may be left out: a few dozen times what the transforms round."""
@@ -168,6 +171,8 @@ def plan(
     log_eta = np.log(_NEGLIGIBLE / 100)
     low, down = cumulant.edge(theta, -1, log_eta)
     high, up = cumulant.edge(theta, +1, log_eta)
+    if not high > low:  # all of the sum lies closer together than floats tell
+        high = low + max(UNIT * abs(low), _CLOSEST)
     rounds = 0.0
     for law, count, weight, sketch in zip(laws, counts, weights, sketches, strict=True):
         atoms = np.isin(sketch.loss, law.atoms.loss)
