@@ -73,7 +73,9 @@ class Subsampled(Operator):
 
     def by_parts(self, s: arb) -> arb:
         p = ball(self.rate)
-        return p * self.base.stick((s - 1 + p) / p) if s > 1 - p else 1 - s
+        if s > 1 - p:
+            return p * self.base.stick((s - 1 + p) / p)
+        return 1 - s if s <= 1 - p else arb.nan()  # more digits will tell
 
     def curve(self, alpha: arb) -> arb:
         p = ball(self.rate)

@@ -144,3 +144,11 @@ def test_divergences_of_products_add(order: float) -> None:
     assert Product(((one, 2), (two, 1))).renyi(order).overlaps(2 * one.renyi(order) + two.renyi(order))
     assert one.renyi(1 + 1e-12).overlaps(one.renyi(1) + arb("0 +/- 1e-11"))
     assert one.renyi(float("inf")).overlaps(ball(3).log())
+
+
+def test_a_branch_that_few_digits_do_not_decide() -> None:
+    """At s = 1 few digits do not tell 1 - 1e-100 from 1: the stick is p tanh(theta/4), not 1 - s."""
+    found = Subsampled(Logistic(0.048), 1e-100).delta(-0.0)
+    with ctx.workprec(400):
+        assert found.overlaps(ball(1e-100) * (ball(0.048) / 4).tanh())
+        assert found > 0
