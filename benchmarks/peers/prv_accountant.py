@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import prv_accountant as prv
+from scipy.optimize import brentq
 
 PACKAGE = "prv-accountant"
 MAKE = {
@@ -33,5 +34,25 @@ def epsilon(
     def ask(delta: float) -> dict[str, float]:
         lower, estimate, upper = accountant.compute_epsilon(delta, counts)
         return {"value": estimate, "lower": lower, "upper": upper}
+
+    return ask
+
+
+def sigma(
+    factors: list[dict[str, Any]], _epsilon: float, eps_error: float = 0.1
+) -> Callable[[float], dict[str, float]]:
+    """Solve for the noise by its upper bound: it has no calibration of its own."""
+    (factor,) = factors
+    tried: list[float] = []
+
+    def excess(noise: float, goal: float) -> float:
+        tried.append(noise)
+        return (
+            epsilon([factor | {"sigma": noise}], factor["delta"], eps_error)(factor["delta"])["upper"] - goal
+        )
+
+    def ask(goal: float) -> dict[str, float]:
+        tried.clear()
+        return {"value": brentq(excess, 0.5, 20, (goal,), xtol=1e-6), "evaluations": len(tried)}
 
     return ask

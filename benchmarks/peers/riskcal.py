@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from peers import pld
+from riskcal.accountants.ctd import CTDAccountant
 from riskcal.analysis import get_beta_from_pld
+from riskcal.calibration.blackbox import find_noise_multiplier_for_epsilon_delta
 
 PACKAGE = "riskcal"
 
@@ -20,5 +22,26 @@ def beta(
     def ask(alpha: float) -> dict[str, float]:
         value = float(get_beta_from_pld(composed, alpha=alpha))
         return {"value": value, "lower": value}
+
+    return ask
+
+
+def sigma(
+    factors: list[dict[str, Any]], _epsilon: float, interval: float = 1e-4
+) -> Callable[[float], dict[str, float]]:
+    """Calibrate the noise of subsampled steps, with its usual accuracy."""
+    (factor,) = factors
+    asked: list[float] = []
+
+    class Counted(CTDAccountant):
+        def get_epsilon(self, *, delta: float, **_: float) -> float:
+            asked.append(delta)
+            return super().get_epsilon(delta=delta, grid_step=interval)
+
+    def ask(epsilon: float) -> dict[str, float]:
+        asked.clear()
+        rate, steps, delta = factor["sample_rate"], factor["count"], factor["delta"]
+        value = find_noise_multiplier_for_epsilon_delta(Counted, rate, steps, epsilon, delta)
+        return {"value": float(value), "evaluations": len(asked)}
 
     return ask

@@ -63,3 +63,18 @@ def beta(
         return {"value": float(bounds.lower), "lower": float(bounds.lower), "upper": float(bounds.upper)}
 
     return ask
+
+
+def sigma(factors: list[dict[str, Any]], _epsilon: float) -> Callable[[float], dict[str, float]]:
+    """Calibrate the noise of subsampled steps."""
+    (factor,) = factors
+
+    def training(noise: float) -> to.Plan:
+        step = to.mechanisms.SubsampledGaussian(noise_multiplier=noise, sample_rate=factor["sample_rate"])
+        return to.Plan({step: factor["count"]})
+
+    def ask(epsilon: float) -> dict[str, float]:
+        found = to.calibrate(training, {"epsilon": epsilon, "delta": factor["delta"]})
+        return {"value": found.value, "evaluations": found.evaluations}
+
+    return ask
