@@ -454,7 +454,8 @@ def test_the_largest_loss_of_a_shift_that_is_rounded(law: type[Gumbel | Logistic
 
 def test_a_line_is_the_unit_of_fractions() -> None:
     line = to.PiecewiseLinear.hull([F(1, 6)], [F(14, 15)])
-    assert line**2**20 == line @ line == line
+    assert line**2**20 == line @ line == to.Identity()
+    assert to.PiecewiseLinear([0.0, 1.0], [1.0, 0.0]) @ to.Gaussian(1.0) == to.Gaussian(1.0)
 
 
 def test_divergences_of_losses_whose_squares_are_no_floats() -> None:
@@ -541,3 +542,10 @@ def test_a_spread_below_the_digits_of_its_place(epsilon: float) -> None:
     truth = 2 * third * (1 - F(0.5783005364166354))  # and less, by at most 3 epsilon of itself
     assert found.lower <= truth <= found.upper * (1 + 4e-160)
     assert found.width < 1e-3
+
+
+def test_a_tilt_whose_square_is_no_float() -> None:
+    """The overflow is an infinite bound, and no warning."""
+    nearly = to.PiecewiseLinear([0.0, 0.5, 1.0], [1.0, 0.4999999, 0.0])
+    found = (to.Gaussian(0.004046409294663166) ** 2**63 @ nearly).bounds.epsilon(6.4408332909805675e-201)
+    assert found.lower <= found.upper < 1e15

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fractions import Fraction
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -16,7 +17,15 @@ from tradeoff.families.total_variation import TotalVariation
 
 _WORK = 2e4
 """Products of short fractions beyond which a power stays symbolic: half a second."""
-_UNITS = (Identity(), PureDP(0.0), Gaussian(0.0), Laplace(0.0), TotalVariation(0.0))
+_UNITS = (
+    Identity(),
+    PureDP(0.0),
+    Gaussian(0.0),
+    Laplace(0.0),
+    TotalVariation(0.0),
+    PiecewiseLinear([0.0, 1.0], [1.0, 0.0]),
+    PiecewiseLinear([Fraction(0), Fraction(1)], [Fraction(1), Fraction(0)]),
+)
 """Whatever loses nothing."""
 
 

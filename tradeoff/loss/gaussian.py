@@ -164,7 +164,7 @@ class GaussianTransform(Transform):
     """The Gaussian: K(z) = mu^2 (z^2 - z)/2."""
 
     def __init__(self, mu: float, c: float) -> None:
-        self.mu = mu
+        self.mu, c = mu, float(c)  # whose products overflow to infinity, which bounds nothing, without a word
         self.log_m = mu * mu * (c * c - c) / 2
         self.log_m_error = 4 * UNIT * mu * mu * (c * c + abs(c))  # four roundings, of terms that may cancel
         self.mean = mu * mu * (2 * c - 1) / 2
