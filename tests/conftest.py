@@ -1,6 +1,8 @@
 """Hypothesis profiles: the default is quick and repeatable, ``--hypothesis-profile=thorough`` searches."""
 
+import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from flint import ctx
@@ -8,6 +10,34 @@ from hypothesis import HealthCheck, settings
 
 BALLS = 400
 """Bits of balls of every test that asks for no other number."""
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy is not loaded yet; each worker has one core
+
+SHARING = (
+    "golden/test_composition.py",
+    "golden/test_deep.py",
+    "golden/test_gdp.py",
+    "gdp/test_reduction.py",
+    "laws/test_memory.py",
+    "operators/test_tabulate.py",
+    "report/test_compare.py",
+    "report/test_html.py",
+)
+"""Files whose tests ask the same dear curves."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Let one worker answer for a whole file of those, so that each curve is made once; they go first."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Sharing(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return file if file.endswith(SHARING) else nodeid
+
+    return Sharing(config, log)
+
 
 settings.register_profile(
     "default", max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]

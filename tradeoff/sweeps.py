@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping
+import math
+import warnings
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import accumulate, chain, product
+from operator import mul
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from tradeoff.composition.cache import Cache, sharing
 from tradeoff.errors import DomainError, MissingExtraError, SweepError
 from tradeoff.intervals.bounds import Bounds
 
 _SHOWN = 20
 """Rows that a printed table shows, so that it fits a screen."""
+
+_KEPT = 16
+"""Curves whose lines and tables are kept at once for the points that follow, a few MB each as a rule."""
+
+_BATCHES, _MOST = 8, 64
+"""Batches for each job at least, as points differ in cost, of at most 64 points, which answer within
+seconds."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -80,7 +91,8 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
         Called as ``function(**point)``. A number becomes the column ``value``, ``Bounds`` the columns
         ``lower`` and ``upper``, a mapping one column a key.
     grid
-        ``{argument: values}``; the last axis turns fastest.
+        ``{argument: values}``; the last axis turns fastest. Points in a row share what they have in common:
+        where the questions (delta, alpha) are the last axis, each product is composed once.
     n_jobs
         1: here and now. More, or -1 for every core: through joblib, in processes unless
         ``joblib.parallel_config`` says otherwise (threads, Dask, Ray). None: as many as joblib is configured
@@ -89,7 +101,8 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
     Returns
     -------
     Table
-        One row a point, in the order of the grid whatever the number of jobs.
+        One row a point, in the order of the grid whatever the number of jobs; each answer is that of the
+        function called alone, to the last bit.
 
     Raises
     ------
@@ -109,20 +122,42 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
     0.5  1e-05  1.99309
       1  1e-05  4.37718
     """
+    rows = list(stream(function, grid, n_jobs=n_jobs))
+    return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
+
+
+def stream(
+    function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1
+) -> Iterator[dict[str, Any]]:
+    """Rows of ``sweep``, in the order of the grid, each as soon as it and those before it are known.
+
+    Parameters, columns and errors are those of ``sweep``; what was yielded before an error stands.
+
+    Examples
+    --------
+    >>> import tradeoff as to
+    >>> rows = to.sweeps.stream(lambda mu: to.Gaussian(mu)(0.05), {"mu": [0.5, 1.0]})
+    >>> next(rows)
+    {'mu': 0.5, 'value': 0.8738651018065589}
+    """
     axes = _axes(grid)
     if not callable(function):
         raise DomainError(f"function = {function!r} is not callable: give a function of {', '.join(axes)}")
     points = [dict(zip(axes, values, strict=True)) for values in product(*axes.values())]
-    answers = _answers(function, points, n_jobs)
-    names = tuple(answers[0])
+    answers = _answers(function, points, [len(values) for values in axes.values()], n_jobs)
+    return _rows(points, answers)
+
+
+def _rows(points: list[dict[str, Any]], answers: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    names: tuple[str, ...] | None = None
     for point, answer in zip(points, answers, strict=True):
+        names = names or tuple(answer)
         if tuple(answer) != names:
             theirs = f"{_named(points[0])} with {list(names)}"
             raise DomainError(f"{_named(point)} answers with the columns {list(answer)}, and {theirs}")
-    if both := sorted(axes.keys() & set(names)):
-        raise DomainError(f"the answers have columns named as arguments: {both}")
-    rows = ((*point.values(), *answer.values()) for point, answer in zip(points, answers, strict=True))
-    return Table((*axes, *names), tuple(rows))
+        if both := sorted(point.keys() & answer.keys()):
+            raise DomainError(f"the answers have columns named as arguments: {both}")
+        yield point | answer
 
 
 def _axes(grid: Any) -> dict[str, tuple[Any, ...]]:
@@ -136,22 +171,56 @@ def _axes(grid: Any) -> dict[str, tuple[Any, ...]]:
     return {name: tuple(values) for name, values in grid.items()}
 
 
-def _answers(function: Callable[..., Any], points: list[dict[str, Any]], n_jobs: Any) -> list[dict[str, Any]]:
+def _answers(
+    function: Callable[..., Any], points: list[dict[str, Any]], lengths: Sequence[int], n_jobs: Any
+) -> Iterable[dict[str, Any]]:
     if not (n_jobs is None or (isinstance(n_jobs, int) and not isinstance(n_jobs, bool) and n_jobs != 0)):
         raise DomainError(f"n_jobs = {n_jobs!r} is neither a number of jobs, nor -1 for every core, nor None")
     if n_jobs == 1:
-        return [_answer(function, point) for point in points]
+        memory: Cache[Any] = Cache(_KEPT)
+        return (_answer(function, point, memory) for point in points)
     try:
-        from joblib import Parallel, delayed
+        from joblib import Parallel, delayed, effective_n_jobs
     except ImportError as error:
         raise MissingExtraError('more than one job needs joblib: pip install "tradeoff[parallel]"') from error
-    return list(Parallel(n_jobs=n_jobs)(delayed(_answer)(function, point) for point in points))
+    try:
+        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    except ValueError:  # some backends, that of Ray among them, hand over everything at the end
+        parallel = Parallel(n_jobs=n_jobs)
+    size = _together(lengths, effective_n_jobs(n_jobs))
+    starts = range(0, len(points), size)
+    batches = parallel(delayed(_batch)(function, points[start : start + size]) for start in starts)
+    return _until_left(batches)
 
 
-def _answer(function: Callable[..., Any], point: dict[str, Any]) -> dict[str, Any]:
+def _until_left(batches: Any) -> Iterator[dict[str, Any]]:
+    """Yield what batches hold; joblib's warning that a sweep was left before its end tells nobody more."""
+    try:
+        yield from chain.from_iterable(batches)
+    finally:
+        if isinstance(batches, Generator):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                batches.close()
+
+
+def _together(lengths: Sequence[int], jobs: int) -> int:
+    """Return how many points go to a worker at once: whole turns of as many last axes as fit."""
+    size = max(1, min(_MOST, math.prod(lengths) // (_BATCHES * jobs)))
+    turn = max(turn for turn in accumulate(reversed(lengths), mul, initial=1) if turn <= size)
+    return size // turn * turn
+
+
+def _batch(function: Callable[..., Any], points: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    memory: Cache[Any] = Cache(_KEPT)
+    return [_answer(function, point, memory) for point in points]
+
+
+def _answer(function: Callable[..., Any], point: dict[str, Any], memory: Cache[Any]) -> dict[str, Any]:
     """Return the columns of one answer."""
     try:
-        value = function(**point)
+        with sharing(memory):
+            value = function(**point)
     except Exception as error:
         raise SweepError(f"{_named(point)}: {type(error).__name__}: {error}", point) from error
     if isinstance(value, Bounds):

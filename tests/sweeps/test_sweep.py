@@ -1,4 +1,5 @@
 import csv
+import itertools
 import os
 import pickle
 import sys
@@ -7,8 +8,9 @@ import numpy as np
 import pytest
 
 import tradeoff as to
+from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import DomainError, MissingExtraError, PrecisionError, SweepError, Undecided
-from tradeoff.sweeps import Table
+from tradeoff.sweeps import Table, _together
 
 
 def product(x, y):
@@ -124,10 +126,85 @@ def test_parallel_answers_are_the_same_and_come_from_elsewhere():
     assert caught.value.point == {"x": 2}
 
 
-def test_the_backend_is_that_of_joblib():
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
+def test_the_backend_is_that_of_joblib(backend):
+    """That of multiprocessing hands over everything at the end; the answers are the same."""
     joblib = pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
-    with joblib.parallel_config("threading", n_jobs=2):
-        assert set(to.sweep(process, {"x": range(4)}, n_jobs=None)["value"]) == {os.getpid()}
+    with joblib.parallel_config(backend, n_jobs=2):
+        processes = to.sweep(process, {"x": range(4)}, n_jobs=None)["value"]
+        assert (set(processes) == {os.getpid()}) == (backend == "threading")
+        assert to.sweep(product, {"x": range(40), "y": [1, 2]}, n_jobs=None)["value"][-1] == 78
+
+
+def test_rows_come_one_by_one_and_stand_before_a_failure():
+    rows = to.sweeps.stream(fails_at_two, {"x": [0, 1, 2, 3]})
+    assert [next(rows), next(rows)] == [{"x": 0, "value": -0.5}, {"x": 1, "value": -1.0}]
+    with pytest.raises(SweepError, match="x = 2"):
+        next(rows)
+    with pytest.raises(DomainError, match="not callable"):
+        to.sweeps.stream(3, {"x": [1]})
+
+
+def test_rows_of_several_jobs_come_in_order_and_may_be_left():
+    pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
+    grid = {"x": range(50), "y": range(4)}
+    rows = to.sweeps.stream(product, grid, n_jobs=2)
+    assert [next(rows) for _ in range(6)] == list(to.sweep(product, grid))[:6]
+    rows.close()
+    assert list(to.sweeps.stream(product, grid, n_jobs=2)) == list(to.sweep(product, grid))
+
+
+@pytest.mark.parametrize(
+    ("lengths", "jobs", "size"),
+    [
+        ([6], 2, 1),  # few points: each goes alone
+        ([22, 22, 21], 2, 63),  # three turns of the last axis
+        ([10, 10, 10, 10], 1000, 1),
+        ([100, 10, 5], 2, 50),
+        ([2, 1000], 2, 64),  # no turn fits
+        ([1000, 30, 3], 2, 63),  # a turn of the last two does not
+    ],
+)
+def test_batches_are_whole_turns_of_the_last_axes(lengths, jobs, size):
+    assert _together(lengths, jobs) == size
+
+
+def epsilon(sigma, rate, steps, delta):
+    step = to.mechanisms.SubsampledGaussian(noise_multiplier=sigma, sample_rate=rate)
+    return to.Plan({step: steps}).guarantee().bounds.epsilon(delta)
+
+
+def whole(mu, epsilon):
+    return (to.Gaussian(mu) @ to.PureDP(0.5) ** 3).lower.bounds.delta(epsilon)
+
+
+@pytest.mark.parametrize(
+    ("function", "grid"),
+    [
+        (epsilon, {"sigma": [1.1], "rate": [0.01], "steps": [200, 300], "delta": [1e-5, 1.1e-5, 1e-7]}),
+        (whole, {"mu": [0.5], "epsilon": [0.0, 0.5]}),
+    ],
+    ids=["products", "whole curves"],
+)
+def test_neighbours_share_work_and_answers_are_those_of_single_questions(function, grid):
+    """To the last bit, whatever was asked before and in which process."""
+    points = [dict(zip(grid, point, strict=True)) for point in itertools.product(*grid.values())]
+    alone = [tuple(function(**point)) for point in points]
+    table = to.sweep(function, grid)
+    assert list(zip(table["lower"], table["upper"], strict=True)) == alone
+    parallel = to.sweep(function, {name: values[::-1] for name, values in grid.items()}, n_jobs=2)
+    assert list(zip(parallel["lower"], parallel["upper"], strict=True)) == alone[::-1]
+
+
+def test_equal_products_are_composed_once_a_sweep(monkeypatch):
+    composed = []
+    compose = Tensor._compositions
+    monkeypatch.setattr(Tensor, "_compositions", lambda self: composed.append(self) or compose(self))
+    grid = {"sigma": [1.1], "rate": [0.01], "steps": [200, 300], "delta": [1e-5, 1e-7]}
+    to.sweep(epsilon, grid)
+    assert len(composed) == len(set(composed)) == 4  # both orders, two counts
+    epsilon(1.1, 0.01, 300, 1e-5)
+    assert len(composed) == 6  # nothing outlives the sweep
 
 
 def test_joblib_is_an_extra(monkeypatch):

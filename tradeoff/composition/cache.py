@@ -6,8 +6,10 @@ Values that are pure functions of their keys, so that no answer depends on what 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Lock
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -43,6 +45,26 @@ class Cache(Generic[Value]):
             while len(self._kept) > 1 and sum(map(self.weight, self._kept.values())) > self.most:
                 del self._kept[next(iter(self._kept))]
         return value
+
+
+_SHARED: ContextVar[Cache[Any] | None] = ContextVar("shared", default=None)
+"""Where curves keep what is remembered of them, while equal ones share it."""
+
+
+@contextmanager
+def sharing(memory: Cache[Any]) -> Iterator[None]:
+    """Let equal curves that are first asked inside share what they remember."""
+    token = _SHARED.set(memory)
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
+
+
+def own(owner: Hashable, most: int) -> Cache[Any]:
+    """Return an empty cache for ``owner``; while curves share, that of any equal one."""
+    memory = _SHARED.get()
+    return Cache(most) if memory is None else memory.of(owner, lambda: Cache(most))
 
 
 def anchors(x: Array, spread: Array, apart: float) -> Array:

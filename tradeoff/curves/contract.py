@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
-from tradeoff.composition.cache import Cache
+from tradeoff.composition.cache import Cache, own
 from tradeoff.composition.explain import Explanation
 from tradeoff.composition.options import query_options
 from tradeoff.curves.asking import Certified, How
@@ -366,7 +366,7 @@ class TradeOff(Hooks):
 
     @cached_property
     def _wholes(self) -> Cache[Tabulated]:
-        return Cache(CHOICES)
+        return own(("whole", self), CHOICES)
 
     def _tabulated(self) -> Tabulated:
         from tradeoff.operators.tabulate import tabulate

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tradeoff.composition.cache import Cache
+from tradeoff.composition.cache import Cache, own
 from tradeoff.composition.options import query_options
 from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
 from tradeoff.curves.contract import CHOICES, TradeOff
@@ -117,7 +117,7 @@ class Tensor(TradeOff):
 
     @cached_property
     def _composed(self) -> Cache[tuple[Composition, Composition]]:
-        return Cache(CHOICES)
+        return own(("product", self), CHOICES)
 
     def _compositions(self) -> tuple[Composition, Composition]:
         # The engines are loaded when a number is asked.

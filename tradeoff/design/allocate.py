@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from scipy.linalg import LinAlgError, LinAlgWarning
@@ -23,6 +23,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count, number
 from tradeoff.curves.tensor import tensor
 from tradeoff.design.sensitivities import STEP, Integral, integral
+from tradeoff.design.target import read_target
 from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, shown
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
@@ -147,37 +148,16 @@ class Allocation:
         return repr(self.table)
 
 
-class _Target(NamedTuple):
-    """A question to a curve, and the largest answer wanted."""
-
-    name: str
-    goal: float
-    at: float
-
-    def ask(self, curve: TradeOff) -> tuple[Bounds[float], dict[str, float] | None]:
-        """Return certified bounds, and where the profile decides them."""
-        if self.name == "epsilon":
-            return curve.bounds.epsilon(self.at), {"delta": self.at} if self.at else None
-        found = curve.gdp(failure=self.at)
-        # Where it touches f, G_mu (x) f_{0,failure} has the slope -e^loss.
-        loss = found.mu * float(-ndtri(found.tight_at / (1 - self.at))) - found.mu**2 / 2
-        return found.bounds, {"epsilon": loss} if math.isfinite(loss) else None
-
-
-def _target(target: Any) -> _Target:
-    for name, at in (("epsilon", "delta"), ("mu", "failure")):
-        if isinstance(target, Mapping) and set(target) == {name, at}:
-            goal = number(name, target[name], 0, open_low=True, open_high=True)
-            return _Target(name, goal, number(at, target[at], 0, 1, open_high=True))
-    allowed = "{'epsilon': ..., 'delta': ...} nor {'mu': ..., 'failure': ...}"
-    raise DomainError(f"target = {shown(target)} is neither {allowed}")
-
-
 class _Problem:
     """Parts, of which alike ones are one variable x = log scale, with their cost and guarantee."""
 
-    def __init__(self, parts: Sequence[Part], target: _Target, cost: Cost | None) -> None:
-        self.target, self.own, self.asked, self.slope = target, cost, 0, -1.0
+    def __init__(self, parts: Sequence[Part], given: Mapping[str, float], cost: Cost | None) -> None:
+        self.target, self.own, self.asked, self.slope = read_target(given), cost, 0, -1.0
+        self.name = next((name for name in ("epsilon", "mu") if name in given), "")
+        if not self.name or not given[self.name] > 0:
+            allowed = "{'epsilon': ..., 'delta': ...} nor {'mu': ..., 'failure': ...}"
+            raise DomainError(f"target = {shown(given)} is neither {allowed}, of a loss above 0")
+        self.delta, self.failure = given.get("delta"), given.get("failure", 0.0)
         kinds: list[Any] = [(p.build, p.weight) if cost is None else i for i, p in enumerate(parts)]
         distinct = list(dict.fromkeys(kinds))
         self.which = np.array([distinct.index(kind) for kind in kinds])
@@ -216,12 +196,12 @@ class _Problem:
         order = self.order(x)
         return order if order.symmetric else order.symmetrise(assume="either-order")
 
-    def ask(self, x: Array) -> tuple[Bounds[float], dict[str, float] | None]:
+    def ask(self, x: Array) -> Bounds[float]:
         self.asked += 1
         try:
-            return self.target.ask(self.guarantee(x))
+            return self.target.ask(self.guarantee(x), None)
         except PrecisionError:  # nothing is known, so that nothing is met
-            return Bounds(-math.inf, math.inf), None
+            return Bounds(-math.inf, math.inf)
 
     def rho(self) -> Array:
         """Return rho of every part at scale 1 where it goes as scale^-2, else NaN."""
@@ -230,22 +210,33 @@ class _Problem:
 
     def prices(self, x: Array) -> tuple[Array, float]:
         """Return -d answer/dx, up to a factor, and by how much x falls short of the target."""
-        answer, where = None, {"delta": self.target.at} if self.target.at else None
-        if self.target.name == "mu":
-            answer, where = self.ask(x)
+        answer, where = None, {"delta": self.delta} if self.delta else None
+        if self.name == "mu":
+            answer, where = self._touch(x)
         found = self._integral(x, where) if where else None
         if found is None:
-            ends = [(self.ask(x - step)[0], self.ask(x + step)[0]) for step in _APART * np.eye(len(x))]
+            ends = [(self.ask(x - step), self.ask(x + step)) for step in _APART * np.eye(len(x))]
             each = np.array([low.upper - high.upper for low, high in ends])
-            answer = answer or self.ask(x)[0]
-            return each, math.log(max(answer.upper, TINY) / self.target.goal)
+            answer = answer or self.ask(x)
+            return each, math.log(max(answer.upper, TINY) / self.target.wanted)
         pairs = zip(*(self.curves(x + math.log1p(sign * STEP)) for sign in (-1, 1)), strict=True)
         at, turned = found
         turn = [(~low, ~high) if turned else (low, high) for low, high in pairs]
         each = np.array(
             [-at.gain(n * at.between(*pair), of="epsilon") for n, pair in zip(self.counts, turn, strict=True)]
         )
-        return each, math.log(max(answer.upper if answer else at.loss, TINY) / self.target.goal)
+        return each, math.log(max(answer.upper if answer else at.loss, TINY) / self.target.wanted)
+
+    def _touch(self, x: Array) -> tuple[Bounds[float], dict[str, float] | None]:
+        """Return certified bounds on mu, and the loss that decides them."""
+        self.asked += 1
+        try:
+            found = self.guarantee(x).gdp(failure=self.failure)
+        except PrecisionError:
+            return Bounds(-math.inf, math.inf), None
+        # Where it touches f, G_mu (x) f_{0,failure} has the slope -e^loss.
+        loss = found.mu * float(-ndtri(found.tight_at / (1 - self.failure))) - found.mu**2 / 2
+        return found.bounds, {"epsilon": loss} if math.isfinite(loss) else None
 
     def _integral(self, x: Array, where: Mapping[str, float]) -> tuple[Integral, bool] | None:
         """Return the integral of the order that loses more, and whether it is the other one."""
@@ -297,9 +288,9 @@ class _Problem:
         low, high, best = -math.inf, math.inf, None
         moved, last = 0.0, (0.0, math.inf)
         for _ in range(_ROUNDS):
-            bounds = self.ask(x + moved)[0]
-            excess = math.log(max(bounds.upper, TINY) / self.target.goal)
-            met = bounds.upper <= self.target.goal
+            bounds = self.ask(x + moved)
+            excess = math.log(max(bounds.upper, TINY) / self.target.wanted)
+            met = self.target.met(bounds) is True
             low, high, best = (low, moved, bounds) if met else (moved, high, best)
             if (met and excess >= -_MARGIN) or abs(moved) > _FARTHEST:
                 break
@@ -308,9 +299,7 @@ class _Problem:
             moved -= min(max((excess + _MARGIN / 2) / self.slope, -3.0), 3.0)
             moved = moved if low < moved < high else (low + high) / 2
         if best is None or high < -_FARTHEST:
-            raise DomainError(
-                f"no common factor of the scales makes {self.target.name} = {self.target.goal:g}"
-            )
+            raise DomainError(f"no common factor of the scales makes {self.target}")
         return x + high, best
 
 
@@ -357,7 +346,7 @@ def allocate(
     listed = _listed(parts)
     if not (cost is None or callable(cost)):
         raise KindError(f"cost = {shown(cost)} is no function of the scales; leave it out for squares")
-    problem = _Problem(listed, _target(target), cost)
+    problem = _Problem(listed, target, cost)
     n = len(problem.parts)
     met = {"equal scales": problem.meet(np.zeros(n))}
     rho = problem.rho()
@@ -377,6 +366,6 @@ def allocate(
     rows = [
         (name, problem.cost(at), problem.cost(at) / least, bounds.upper) for name, (at, bounds) in met.items()
     ]
-    table = Table(("scales", "cost", "over the least", problem.target.name), tuple(rows))
+    table = Table(("scales", "cost", "over the least", problem.name), tuple(rows))
     curve = problem.guarantee(x)
     return Allocation(problem.scales(x), least, achieved, curve, residual, problem.asked, table)
