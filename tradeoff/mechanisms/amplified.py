@@ -34,10 +34,9 @@ class ShuffledRandomizers(Mechanism):
 
     Notes
     -----
-    For neighbours that replace a record; the randomisers may be chosen in view of earlier answers. Each other
-    record is a clone with probability e^-eps, of either kind alike (Feldman, McMillan, Talwar, Hiding Among
-    the Clones: A Simple and Nearly Optimal Analysis of Privacy Amplification by Shuffling, 2021). The rate
-    2/(e^eps + 1) of their Stronger Privacy Amplification by Shuffling (2023) holds, by its erratum, for some
+    Dominating, for neighbours that replace a record; the randomisers may be chosen in view of earlier
+    answers. Each other record is a clone with probability e^-eps, of either kind alike (Feldman, McMillan,
+    Talwar 2021). The rate 2/(e^eps + 1) of Feldman, McMillan, Talwar 2023 holds, by its erratum, for some
     randomisers only, and is not used.
 
     Examples
@@ -81,10 +80,10 @@ class RandomAllocation(Mechanism):
 
     Notes
     -----
-    For neighbours that add or remove a record; ``curve()`` is all steps together, the record absent under the
-    null hypothesis. One participation is the pair N(0, I), mean over i of N(mu e_i, I), for steps chosen in
-    view of earlier ones too, from below to 1e-3 of epsilon (Feldman, Shenfeld, Efficient Privacy Loss
-    Accounting for Subsampling and Random Allocation, 2026, compute the same law). More are one in each of as
+    Dominating, for neighbours that add or remove a record; ``curve()`` is all steps together, the record
+    absent under the null hypothesis. One participation is the pair N(0, I), mean over i of N(mu e_i, I), for steps chosen in
+    view of earlier ones too, from below to 1e-3 of epsilon (Feldman, Shenfeld 2026 compute the same
+    law). More are one in each of as
     many blocks, into which the steps are dealt at random: which steps make a block may be told.
 
     Examples

@@ -44,13 +44,12 @@ class TruncatedSubsampledGaussian(Mechanism):
 
     Notes
     -----
-    Let the others fill the batch with probability t = P(Bin(n-1, p) >= B). If not, the step is a plain
+    Dominating. Let the others fill the batch with probability t = P(Bin(n-1, p) >= B). If not, the step is a plain
     sampled one. If they do, the batch without the record is a random set of B others, and with it one of them
     gives way with probability q = (B/n) P(Bin(n, p) > B)/t, which moves the sum by twice the norm at most: a
     sampled step of rate q and half the noise. So the curve is at least the mixture of both, with the event
     published: {f_p: 1-t, f_q(G_(2 mu)): t}, the record absent under the null hypothesis; C_q(G_(2 mu)) where
-    records are replaced. As in Ganesh, Tighter Privacy Analysis for Truncated Poisson Sampling (2025), whose
-    accountant takes a Gaussian mixture for the second part, which is less private than this.
+    records are replaced. As in Ganesh 2025, whose accountant takes a Gaussian mixture for the second part, which is less private than this.
 
     Examples
     --------
@@ -125,9 +124,8 @@ class MixtureOfGaussians(Mechanism):
 
     Notes
     -----
-    One step of a matrix mechanism on sampled records, given the probabilities that its conditional
-    composition theorem leaves (Choquette-Choo, Ganesh, Steinke, Thakurta, Privacy Amplification for Matrix
-    Mechanisms, 2023, section 4). For vectors of these norms the line is the worst:
+    Exact: one step of a matrix mechanism on sampled records, given the probabilities that its conditional
+    composition theorem leaves (Choquette-Choo et al. 2023b, section 4). For vectors of these norms the line is the worst:
     ``docs/gaussian-mixtures.md``.
 
     Examples
@@ -199,8 +197,8 @@ class BandedFactorization(Mechanism):
 
     Notes
     -----
-    A record meets rounds at least b apart, whose columns share no row: one sampled Gaussian step each
-    (Choquette-Choo et al., (Amplified) Banded Matrix Factorization, 2023). ``curve()`` is the whole training,
+    Exact: a record meets rounds at least b apart, whose columns share no row: one sampled Gaussian step each
+    (Choquette-Choo et al. 2023a). ``curve()`` is the whole training,
     with the record absent under the null hypothesis.
 
     Examples

@@ -39,8 +39,7 @@ class DiscreteGaussian(Mechanism):
 
     Notes
     -----
-    The same curve for every ordered pair of neighbours, and the law is log-concave, so the largest shift is
-    the worst (Canonne, Kamath, Steinke 2020).
+    Exact: the law is log-concave, so the largest shift is the worst (the noise: Canonne, Kamath, Steinke 2020).
 
     Examples
     --------
@@ -79,7 +78,7 @@ class DiscreteLaplace(Mechanism):
 
     Notes
     -----
-    At sensitivity 1 the curve is exactly f_{1/scale,0} (Ghosh, Roughgarden, Sundararajan 2012).
+    Exact, also for vectors, by their l1-sensitivity; at sensitivity 1 it is f_{1/scale,0} (Ghosh, Roughgarden, Sundararajan 2012).
 
     Examples
     --------
@@ -231,7 +230,7 @@ class BinomialNoise(Mechanism):
     Notes
     -----
     Exact for one query, mass at infinity included; dominating for a vector, as for ``Skellam`` (the
-    mechanism: Dwork et al. 2006, Our data, ourselves; Agarwal et al. 2018).
+    mechanism: Dwork et al. 2006; Agarwal et al. 2018).
 
     Examples
     --------

@@ -128,7 +128,7 @@ class Staircase(Mechanism):
 
     Notes
     -----
-    The noise of Geng, Viswanath 2016, the steps in units of the sensitivity. Exact: shifts up to the
+    Exact (Geng, Viswanath 2016; the steps in units of the sensitivity): shifts up to the
     sensitivity lose -eps, 0 or eps, so that a curve is known by its total variation, P(|x| < shift/2), which
     grows with the shift. With r = e^-eps and D = gamma + r (1 - gamma) the corner is (r (gamma + (1/2 -
     gamma) r)/D, r/2D) for gamma <= 1/2, else (r/2D, (gamma - 1/2 + r (1 - gamma))/D). It is f_{eps,0} at

@@ -89,6 +89,11 @@ class Laplace(Mechanism):
     DomainError
         If a parameter is out of range, or their ratio overflows.
 
+    Notes
+    -----
+    Exact: the worst pair of neighbours differs by the sensitivity, and of vectors it is one whose difference
+    lies on one axis (Dong, Roth, Su 2022, Proposition 2.15 and Theorem 2.14).
+
     Examples
     --------
     >>> Laplace(scale=10).curve()

@@ -31,7 +31,7 @@ class RandomizedResponse(Mechanism):
 
     Notes
     -----
-    With D = e^eps + k - 1 the curve has the vertices (0, 1), (1/D, (k-1)/D), ((k-1)/D, 1/D), (1, 0): above
+    Exact, for replaced records: with D = e^eps + k - 1 the curve has the vertices (0, 1), (1/D, (k-1)/D), ((k-1)/D, 1/D), (1, 0): above
     f_{eps,0} for k > 2, and equal to it for k = 2 (Kairouz, Oh, Viswanath 2015). The float vertices are
     rounded to below the curve.
 
@@ -78,6 +78,10 @@ class PureDP(Mechanism):
     DomainError
         If ``epsilon`` is out of range.
 
+    Notes
+    -----
+    Dominating (Dong, Roth, Su 2022, Proposition 2.5).
+
     Examples
     --------
     >>> PureDP(epsilon=0.3).curve()
@@ -110,6 +114,10 @@ class ApproximateDP(Mechanism):
     ------
     DomainError
         If a parameter is out of range.
+
+    Notes
+    -----
+    Dominating (Dong, Roth, Su 2022, Proposition 2.5).
 
     Examples
     --------

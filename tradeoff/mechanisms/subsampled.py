@@ -34,10 +34,9 @@ class SubsampledGaussian(Sampled):
 
     Notes
     -----
-    Poisson samples are exact, for sums of vectors too. Adding k records is T(N(0), sum_j Bin(k, p)(j) N(j)),
-    with the records absent under the null hypothesis (Schuchardt, Stoian, Kosmala, Guennemann, Unified
-    Mechanism-Specific Amplification by Subsampling and Group Privacy Amplification, 2024, Theorem 3.8);
-    replacing them puts N(-j) for N(0) at each j. That vectors on one line are the worst is proved in
+    Exact for Poisson samples, of vectors too, dominating for others. Adding k records is T(N(0), sum_j Bin(k, p)(j) N(j)),
+    with the records absent under the null hypothesis (Schuchardt et al. 2024, Theorem
+    3.8); replacing them puts N(-j) for N(0) at each j. That vectors on one line are the worst is proved in
     ``docs/gaussian-mixtures.md``. Fixed sizes are bounded by C_p(G_(2/noise_multiplier)) (Dong, Roth, Su
     2022, Theorem 4.2) and its analogue for several hits.
 
@@ -102,8 +101,8 @@ class SubsampledLaplace(Sampled):
 
     Notes
     -----
-    ``curve()`` is the order in which the record is absent under the null hypothesis and present under the
-    alternative; exact for one record and Poisson samples, else a bound: see ``Subsampled``.
+    Exact for one record and Poisson samples, else dominating (Dong, Roth, Su 2022, Theorem 4.2): see
+    ``Subsampled``. In ``curve()`` the record is absent under the null hypothesis.
 
     Examples
     --------
@@ -162,10 +161,9 @@ class Subsampled(Sampled):
 
     Notes
     -----
-    The least private curve that the curve f of the mechanism allows. Added records: f_p, with the record
+    Dominating: the least private curve that the curve f of the mechanism allows. Added records: f_p, with the record
     absent under the null hypothesis. Replaced ones: C_p(f) (Dong, Roth, Su 2022, Theorem 4.2). Several hits:
-    the same of the mixture of the groups of f (Balle, Barthe, Gaboardi, Privacy Amplification by Subsampling,
-    2018).
+    the same of the mixture of the groups of f (Balle, Barthe, Gaboardi 2018).
 
     Examples
     --------
