@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,8 @@ from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+from mechanism_table import table  # noqa: E402 - beside this file
 
 project = "tradeoff"
 author = "The tradeoff developers"
@@ -23,8 +24,10 @@ html_title = "tradeoff"
 html_static_path = ["_static"]
 html_math_renderer = "mathml"
 html_show_sphinx = False
+html_copy_source = False
 
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["dollarmath", "substitution"]
+myst_substitutions = {"mechanisms": table()}
 myst_heading_anchors = 3
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
@@ -39,6 +42,7 @@ autodoc_inherit_docstrings = False  # an override without words of its own keeps
 autodoc_default_options = {"members": True}
 napoleon_google_docstring = False
 maximum_signature_line_length = 90
+suppress_warnings = ["ref.python"]  # two classes are named Calibration, and Plan stands in two modules
 
 
 def mathml(translator: Any, node: nodes.Node) -> None:
@@ -49,6 +53,17 @@ def mathml(translator: Any, node: nodes.Node) -> None:
     raise nodes.SkipNode
 
 
+def bars(_app: Sphinx, _what: str, _name: str, _thing: object, _options: object, lines: list[str]) -> None:
+    """Escape the bars of |x|, which would be substitutions; examples and code stay as they are."""
+    example = False
+    for index, line in enumerate(lines):
+        example = line.lstrip().startswith(">>>") or (example and bool(line.strip()))
+        parts = line.split("``")
+        parts[::2] = [part if example else part.replace("|", r"\|") for part in parts[::2]]
+        lines[index] = "``".join(parts)
+
+
 def setup(app: Sphinx) -> None:
-    """Register the renderer of formulas."""
+    """Register the renderer of formulas, and what docstrings need."""
     app.add_html_math_renderer("mathml", (mathml, None), (mathml, None))
+    app.connect("autodoc-process-docstring", bars)
