@@ -25,6 +25,7 @@ html_static_path = ["_static"]
 html_math_renderer = "mathml"
 html_show_sphinx = False
 html_copy_source = False
+html_css_files = ["site.css"]
 
 myst_enable_extensions = ["dollarmath", "substitution"]
 myst_substitutions = {"mechanisms": table()}
@@ -36,12 +37,10 @@ nb_execution_timeout = 60
 bibtex_bibfiles = ["references.bib"]
 bibtex_default_style = "unsrt"
 
-autodoc_typehints = "signature"
-autodoc_typehints_format = "short"
+autodoc_typehints = "none"
 autodoc_inherit_docstrings = False  # an override without words of its own keeps the contract it overrides
 autodoc_default_options = {"members": True}
 napoleon_google_docstring = False
-maximum_signature_line_length = 90
 suppress_warnings = ["ref.python"]  # two classes are named Calibration, and Plan stands in two modules
 
 

@@ -102,6 +102,14 @@ def load(path: str | Path) -> Any:
     DomainError
         If the file cannot be read, has another schema, or an entry is not allowed: its place, value, and
         what is.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib, tradeoff as to
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     to.save(to.Gaussian(1), pathlib.Path(folder) / "curve.json")
+    ...     to.load(pathlib.Path(folder) / "curve.json")
+    G_{1}
     """
     try:
         with Path(path).open(encoding="utf-8") as file:

@@ -293,6 +293,10 @@ def empirical(
     DomainError
         If scores are empty, not one-dimensional, or NaN, or the confidence is outside (0, 1).
 
+    Notes
+    -----
+    Order statistics and binomial tails, whose p-values are joined as by Fisher 1932: see ``docs/audit.md``.
+
     Examples
     --------
     >>> import numpy as np

@@ -49,13 +49,13 @@ class OneRun:
     Parameters
     ----------
     correct
-        Right guesses.
+        Right guesses, a whole number from 0 to ``guesses``.
     guesses
         Guesses made; a number fixed beforehand, the auditor abstains from all other canaries.
     canaries
-        Records that were each included or not by a fair coin of their own.
+        Number of records that were each included or not by a fair coin of their own.
     delta
-        The delta at which ``epsilon`` is stated.
+        The delta in [0, 1] at which ``epsilon`` is stated.
     confidence
         Probability in (0, 1) with which the bounds hold.
 
@@ -238,13 +238,13 @@ def one_run(
     Parameters
     ----------
     correct
-        Right guesses.
+        Right guesses, a whole number from 0 to ``guesses``.
     guesses
         Guesses made, a number fixed beforehand: the highest and lowest scores, say.
     canaries
-        Canaries, guessed or not.
+        Canaries, guessed or not, a whole number from ``guesses``.
     delta
-        The delta at which epsilon is bounded.
+        The delta in [0, 1] at which epsilon is bounded.
     confidence
         Probability in (0, 1) with which the bounds hold.
 

@@ -19,6 +19,17 @@ from tradeoff.intervals.functions import log, sqrt, whole
 class Calibration:
     """Noise that a formula asks for: ``scale`` is a standard deviation, or Laplace's scale, rounded up.
 
+    Parameters
+    ----------
+    scale
+        In the units of the query.
+    epsilon, delta
+        The guarantee it is for: a loss in nats, and a probability.
+    name, source, hypotheses
+        Of the formula, where it stands, and what it asks.
+    guarantee
+        Exact curve of the mechanism with this noise.
+
     Examples
     --------
     >>> import tradeoff as to
@@ -51,7 +62,7 @@ def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> C
     delta
         Probability in (0, 1).
     sensitivity
-        l2-sensitivity, positive.
+        l2-sensitivity, in (0, inf), in the units of the query.
 
     Raises
     ------
@@ -89,12 +100,17 @@ def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calib
     delta
         Probability in (0, 1).
     sensitivity
-        l2-sensitivity, positive.
+        l2-sensitivity, in (0, inf), in the units of the query.
 
     Notes
     -----
     Balle, Wang 2018, Theorem 8; delta is the upper bound of the curve's dual, solved by bisection from the
     safe side.
+
+    Examples
+    --------
+    >>> exact_gaussian(0.9, 1e-5)
+    scale 4.1066 for (0.9, 1e-05)-DP by exact Gaussian calibration
     """
     e, d, size = number("epsilon", epsilon, 0), probability("delta", delta), _sensitivity(sensitivity)
     mu = _largest_mu(e, d)
@@ -129,7 +145,7 @@ def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibr
     n
         Number of queries, at least 1.
     sensitivity
-        l1-sensitivity of each, positive.
+        l1-sensitivity of each, in (0, inf), in the units of the query.
 
     Notes
     -----

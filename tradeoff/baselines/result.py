@@ -21,7 +21,14 @@ from tradeoff.intervals.rounding import up
 class Baseline:
     """An (epsilon, delta) guarantee with the theorem it comes from; ``epsilon`` is an upper bound, in nats.
 
-    ``one_order`` says that delta(epsilon) is bounded in one order of the pair only.
+    Parameters
+    ----------
+    epsilon, delta
+        The guarantee: a loss in nats, and a probability.
+    name, source, hypotheses
+        Of the theorem, where it stands, and what it asks.
+    one_order
+        Whether delta(epsilon) is bounded in one order of the pair only.
 
     Examples
     --------

@@ -18,7 +18,18 @@ Quantity = Literal["delta", "1 - delta", "beta"]
 class Claim:
     """``lower <= quantity(at) <= upper`` for one order of the pair, proved by ``evidence`` of that number.
 
-    ``terms`` are the errors that the bounds contain, in the units of the evidence.
+    Parameters
+    ----------
+    quantity, at
+        ``"delta"`` or ``"1 - delta"`` at a loss in nats, ``"beta"`` at a type I error.
+    reverse
+        Whether it is of the other order of the pair.
+    lower, upper
+        Bounds on the quantity.
+    evidence
+        Index of the evidence that proves them.
+    terms
+        The errors that the bounds contain, by name, in the units of the evidence.
     """
 
     quantity: Quantity
@@ -41,7 +52,7 @@ class Certificate:
     question, value
         ``delta`` at an epsilon, ``epsilon`` at a delta, or ``beta`` at an alpha.
     lower, upper
-        The bounds.
+        The bounds on the answer, in nats for epsilon.
     method
         Which engine answered.
     factors

@@ -70,7 +70,8 @@ def from_zcdp(rho: Number, xi: Number = 0.0) -> TradeOff:
 
     Notes
     -----
-    See ``from_renyi``; orders are chosen at each type I error anew. rho = mu^2/2 does not imply mu-GDP.
+    See ``from_renyi`` (Zhu, Dong, Wang 2022; Riess et al. 2026); orders are chosen at each type I error anew.
+    rho = mu^2/2 does not imply mu-GDP.
 
     Examples
     --------

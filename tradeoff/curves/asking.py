@@ -91,7 +91,7 @@ class Certified:
     @overload
     def delta(self, epsilon: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[Array]: ...
     def delta(self, epsilon: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
-        """Bound delta(epsilon)."""
+        """Bound delta(epsilon), a probability, epsilon in nats and of any sign and shape."""
         return self._ask("epsilon", epsilon, (-np.inf, np.inf), tol, how, certified_delta)
 
     @overload
@@ -99,18 +99,18 @@ class Certified:
     @overload
     def epsilon(self, delta: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[Array]: ...
     def epsilon(self, delta: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
-        """Bound epsilon(delta)."""
+        """Bound epsilon(delta), in nats, delta in [0, 1] and of any shape."""
         return self._ask("delta", delta, (0.0, 1.0), tol, how, certified_epsilon)
 
     def renyi(self, order: Number) -> Bounds[float]:
-        """Bound the Renyi divergence D_a(P || Q) of order a in (0, inf], in nats."""
+        """Bound the Renyi divergence D_a(P || Q), a in (0, inf], in nats (van Erven, Harremoes 2014)."""
         from tradeoff.operators.renyi import renyi
 
         self._curve.require_numbers()
         return renyi(self._curve, number("order", order, 0, open_low=True))
 
     def divergence(self, function: str | Callable[[float], float]) -> Bounds[float]:
-        """Bound the F-divergence int F(dP/dQ) dQ, of a name or of a convex function."""
+        """Bound the F-divergence int F(dP/dQ) dQ, of a name or a convex function (Liese, Vajda 2006)."""
         from tradeoff.operators.divergence import divergence
 
         self._curve.require_numbers()

@@ -33,7 +33,7 @@ Hypothesis = Literal["either-order", "both-orders", "profile"]
 
 
 class TradeOff(Hooks):
-    """Trade-off function f = T(P, Q): the least type II error at each type I error.
+    """Trade-off function f = T(P, Q): the least type II error at each type I error (Dong, Roth, Su 2022).
 
     A new family gives ``beta_bounds``, ``delta_bounds`` and ``symmetric``; everything else has a default.
     Where some losses are infinite it says so by ``q_plus`` (and ``mass_at_infinity``, ``p_minus``);
@@ -61,7 +61,7 @@ class TradeOff(Hooks):
         return {self: 1}
 
     def inverse(self) -> TradeOff:
-        """Inverse f^-1(alpha) = inf{t : f(t) <= alpha} = T(Q, P)."""
+        """Inverse f^-1(alpha) = inf{t : f(t) <= alpha} = T(Q, P) (Dong, Roth, Su 2022, Lemma A.2)."""
         if self.symmetric:
             return self
         from tradeoff.operators.inverse import inverse
@@ -175,7 +175,7 @@ class TradeOff(Hooks):
         Parameters
         ----------
         order
-            In (0, inf]; 1 is KL(P || Q), inf the largest log dP/dQ.
+            In (0, inf]; 1 is KL(P || Q), inf the largest log dP/dQ (van Erven, Harremoes 2014).
 
         Returns
         -------
@@ -204,7 +204,7 @@ class TradeOff(Hooks):
         Returns
         -------
         float
-            ``(~f).divergence(F)`` is D_F(Q || P).
+            ``(~f).divergence(F)`` is D_F(Q || P) (Liese, Vajda 2006).
 
         >>> from tradeoff import Gaussian
         >>> round(Gaussian(1).divergence("chi2"), 9)
@@ -252,7 +252,7 @@ class TradeOff(Hooks):
         return explained(self, {"epsilon": epsilon, "delta": delta, "alpha": alpha}, tol, how)
 
     def sensitivities(self, *, delta: float | None = None, epsilon: float | None = None) -> Sensitivities:
-        """Estimate what epsilon, or delta, gains with every parameter and count: a table, with a plot."""
+        """Estimate what epsilon (nats), or delta, gains with each parameter and count: a table and a plot."""
         from tradeoff.design.sensitivities import sensitivities
 
         return sensitivities(self, delta=delta, epsilon=epsilon)
@@ -266,7 +266,7 @@ class TradeOff(Hooks):
         return tensor([(self, 1), (operand(other), 1)])
 
     def __pow__(self, n: int) -> TradeOff:
-        """n-fold tensor power; ``f ** 0`` is the identity."""
+        """n-fold tensor power, n a whole number from 0; ``f ** 0`` is the identity."""
         from tradeoff.curves.tensor import tensor
 
         return tensor([(self, count("n", n))])
@@ -276,7 +276,7 @@ class TradeOff(Hooks):
         return self.inverse()
 
     def symmetrise(self, *, assume: Hypothesis) -> TradeOff:
-        """Guarantee for unordered neighbours, under the stated hypothesis.
+        """Guarantee for unordered neighbours, by hypothesis (Dong, Roth, Su 2022, Proposition 2.4, appendix F).
 
         ``"either-order"``: one order of the pair has curve f, the other f^-1: the hull of min{f, f^-1}.
         ``"both-orders"``: every ordered pair has at least f: max{f, f^-1}.
@@ -287,19 +287,19 @@ class TradeOff(Hooks):
         return symmetrise(self, assume=assume)
 
     def group(self, k: int) -> TradeOff:
-        """Guarantee for groups of ``k`` records, for symmetric f (Dong, Roth, Su 2022, Theorem 2.14)."""
+        """Guarantee for groups of ``k`` >= 0 records, for symmetric f (Dong, Roth, Su 2022, Theorem 2.14)."""
         from tradeoff.operators.group import group
 
         return group(self, k)
 
     def dual(self) -> Dual:
-        """Privacy profile as an object of its own, with conjugation back."""
+        """Privacy profile, with conjugation back (Dong, Roth, Su 2022, Propositions 2.11 and 2.12)."""
         from tradeoff.operators.dual import Dual
 
         return Dual(self)
 
     def __ge__(self, other: TradeOff) -> bool:
-        """Blackwell order: whether f is at least as private everywhere; ``Undecided`` rather than guess."""
+        """Whether f is at least as private everywhere; ``Undecided`` (Dong, Roth, Su 2022, Theorem 2.10)."""
         from tradeoff.operators.order import at_least
 
         return at_least(self, operand(other))
@@ -311,19 +311,19 @@ class TradeOff(Hooks):
         return at_least(operand(other), self)
 
     def dominates(self, other: TradeOff, *, failure: float) -> bool:
-        """Whether f >= g (x) f_{0,failure}, decided from certified bounds."""
+        """Whether f >= g (x) f_{0,failure}, ``failure`` in (0, 1), decided from certified bounds."""
         from tradeoff.operators.order import dominates
 
         return dominates(self, operand(other), failure=failure)
 
     def distance(self, other: TradeOff, *, metric: Literal["uniform", "levy"] = "uniform") -> Bounds[float]:
-        """Distance between two curves, held from both sides."""
+        """Uniform or Levy distance between two curves, a number in [0, 1], held from both sides."""
         from tradeoff.operators.distance import distance
 
         return distance(self, operand(other), metric=metric)
 
     def gdp(self, failure: float = 1e-10) -> Reduction:
-        """Least mu with f >= G_mu (x) f_{0,failure} at every alpha, with what reporting it gives up."""
+        """Least mu with f >= G_mu (x) f_{0,failure}, ``failure`` in [0, 1), and what reporting it costs."""
         from tradeoff.gdp.reduction import gdp
 
         return gdp(self, failure=failure)
@@ -342,7 +342,7 @@ class TradeOff(Hooks):
 
     @property
     def law(self) -> Law:
-        """Law of the privacy loss L = log dQ/dP under P and under Q."""
+        """Law of the privacy loss L = log dQ/dP, in nats, under P and under Q."""
         self.require_numbers()
         from tradeoff.operators.law import Law
 
@@ -351,7 +351,7 @@ class TradeOff(Hooks):
     # Whole curves.
 
     def tabulate(self, alphas: Numbers | None = None) -> Tabulated:
-        """Piecewise-linear curves with lower <= f <= upper at every alpha; ``alphas``: the nodes to use."""
+        """Polygons with lower <= f <= upper at every alpha; ``alphas``: the nodes to use, in [0, 1]."""
         if alphas is None:
             return self._whole
         from tradeoff.operators.tabulate import tabulate

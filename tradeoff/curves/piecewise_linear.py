@@ -131,7 +131,7 @@ class PiecewiseLinear(TradeOff):
         Parameters
         ----------
         alpha, beta
-            Type I and type II errors (false-positive and false-negative rates), in any order.
+            Type I and type II errors (false-positive and false-negative rates) in [0, 1], in any order.
 
         Returns
         -------
@@ -342,7 +342,7 @@ class PiecewiseLinear(TradeOff):
         return PiecewiseLinear(alpha.tolist(), beta)
 
     def at(self, alpha: Any) -> Any:
-        """Return f(alpha) in the curve's own arithmetic, by linear interpolation."""
+        """Return f(alpha), alpha in [0, 1], in the curve's own arithmetic, by linear interpolation."""
         k = int(np.searchsorted(self.alpha, alpha, side="right"))
         if k == len(self.alpha):
             return self.beta[-1]

@@ -74,6 +74,21 @@ class Tensor(TradeOff):
     Two products with the same factors are equal, whatever the order they were written in. The first question
     in a region of epsilon costs one FFT a distinct factor, whatever the powers; later ones nearby come from
     its table.
+
+    Parameters
+    ----------
+    factors
+        Curves with their powers, whole numbers from 1; ``f @ g`` and ``f ** n`` make them.
+
+    Notes
+    -----
+    Dong, Roth, Su 2022, Definition 3.1.
+
+    Examples
+    --------
+    >>> from tradeoff import Gaussian, Laplace
+    >>> Laplace(0.1) ** 2 @ Gaussian(1)
+    G_{1} ⊗ Lap_{0.1}^2
     """
 
     composed = True

@@ -61,7 +61,13 @@ class Part:
     count
         How often it runs, a whole number from 1.
     weight
-        What a unit of squared scale costs beside other parts, above 0.
+        What a unit of squared scale costs beside other parts, in (0, inf).
+
+    Examples
+    --------
+    >>> from tradeoff.mechanisms import Laplace
+    >>> Part(Laplace, count=20, weight=10.0).count
+    20
     """
 
     build: Callable[[float], Release] | Mechanism

@@ -50,6 +50,10 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
     SizeError
         If discrete laws have more than 100 000 outcomes.
 
+    Notes
+    -----
+    The optimal test rejects where log(q/p) is large (Neyman, Pearson 1933): a union of intervals.
+
     Examples
     --------
     >>> from scipy.stats import binom, norm

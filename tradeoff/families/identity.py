@@ -13,6 +13,10 @@ from tradeoff.loss.discrete import AtomicLaw
 class Identity(SymmetricFamily):
     """Perfect privacy Id(alpha) = 1 - alpha: the unit of the tensor product and the top of the order.
 
+    Notes
+    -----
+    Dong, Roth, Su 2022, section 3; no trade-off function lies above it (Proposition 2.2).
+
     Examples
     --------
     >>> from tradeoff import Identity

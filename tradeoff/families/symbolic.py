@@ -41,22 +41,22 @@ class Symbolic(TradeOff):
     Parameters
     ----------
     expr
-        SymPy expression, or what ``sympify`` takes; its other symbols are parameters, best declared positive.
+        SymPy expression, or what ``sympify`` takes; its other symbols are parameters, declared positive.
     alpha
         Symbol of the type I error; ``Symbol("alpha")`` by default.
+    known, profile
+        Closed forms that came with the formula; ``curve.symbolic`` hands them over.
 
     Raises
     ------
     CurveError
-        If the expression has no parameters and is not convex, non-increasing and between 0 and 1 - alpha
-        (looked at on a grid of 125 points); the message names the property and the place.
+        Where a number is known to be no trade-off function (Dong, Roth, Su 2022, Proposition 2.2).
 
     Notes
     -----
-    A curve that comes from a family (``Gaussian(mu).symbolic(alpha)``) keeps its closed forms; elsewhere
-    SymPy's solutions are compared with numbers at random parameters before they are returned, and
-    ``NoClosedForm`` is raised rather than a doubtful one. Numbers are evaluated with two precisions that
-    agree to twenty digits, and rounded outward.
+    SymPy's solutions are compared with numbers at random parameters, and ``NoClosedForm`` is raised rather
+    than a doubtful one. Numbers are evaluated with two precisions that agree to twenty digits, and rounded
+    outward. Formulas without parameters are looked at on a grid of 125 points.
 
     Examples
     --------

@@ -32,7 +32,8 @@ class TotalVariation(SymmetricFamily):
 
     Notes
     -----
-    f_{0,a} (x) f_{0,b} = f_{0,1-(1-a)(1-b)}, and f (x) f_{0,delta} scales both axes of f by 1 - delta.
+    f_{0,a} (x) f_{0,b} = f_{0,1-(1-a)(1-b)}, and f (x) f_{0,delta} scales both axes of f by 1 - delta
+    (Dong, Roth, Su 2022, section 3).
 
     Examples
     --------

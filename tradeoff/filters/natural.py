@@ -12,6 +12,11 @@ from tradeoff.families.gaussian import Gaussian
 class FDPFilter:
     """Refused: a filter that composes curves along the path and stops at a target f is not f-DP.
 
+    Parameters
+    ----------
+    target
+        Whatever it is, it is refused.
+
     Raises
     ------
     KindError

@@ -120,7 +120,8 @@ class FilterOdometer(Odometer):
 
     Notes
     -----
-    One x: L - V/2 >= a + bV for some n has probability at most e^{-2ab} = delta.
+    One x: L - V/2 >= a + bV for some n has probability at most e^{-2ab} = delta (Whitehouse, Ramdas, Rogers,
+    Wu 2023).
 
     Examples
     --------

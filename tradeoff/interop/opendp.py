@@ -140,6 +140,11 @@ def privacy_map(
 def privacy_profile(curve: TradeOff) -> Callable[[float], float]:
     """Return the function delta(epsilon) for OpenDP's ``new_privacy_profile``: upper bounds, for both orders.
 
+    Parameters
+    ----------
+    curve
+        A curve; of one order, its either-order envelope is taken.
+
     Examples
     --------
     >>> import tradeoff as to

@@ -33,6 +33,11 @@ class Bounds(Generic[Side_co]):
     bounds, numbers and arrays, and round outward: whatever truths lie inside the operands, the result holds
     what they make. An operation that floats do exactly widens nothing.
 
+    Parameters
+    ----------
+    lower, upper
+        Numbers, or arrays of one shape; infinities are allowed.
+
     Examples
     --------
     >>> lower, upper = Bounds(0.25, 0.5)

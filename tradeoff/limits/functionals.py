@@ -74,6 +74,8 @@ def kappa2(curve: TradeOff) -> Bounds:
 def kappa3(curve: TradeOff) -> Bounds:
     """Functional kappa_3(f) = int |log|f'||^3 = E_P|L|^3; of a product, the sum over its factors.
 
+    Dong, Roth, Su 2022, section 3.
+
     Parameters
     ----------
     curve
@@ -96,6 +98,8 @@ def kappa3(curve: TradeOff) -> Bounds:
 
 def kappa3bar(curve: TradeOff) -> Bounds:
     """Functional kappa-bar_3(f) = int |log|f'| + kl(f)|^3 = E_P|L - E_P L|^3; of a product, the sum.
+
+    Dong, Roth, Su 2022, section 3.
 
     Parameters
     ----------

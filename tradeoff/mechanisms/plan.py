@@ -38,6 +38,10 @@ class Plan:
     PlanError
         If a mechanism is stated for other neighbours than the plan.
 
+    Notes
+    -----
+    Dong, Roth, Su 2022, Theorem 3.2, in one order of the pair; the envelope of both is taken once, at the end.
+
     Examples
     --------
     >>> from tradeoff.mechanisms import Gaussian, Plan

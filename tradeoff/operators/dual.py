@@ -42,7 +42,7 @@ class Dual:
     @overload
     def bounds(self, epsilon: Numbers, *, tol: float | None = None) -> Bounds[Array]: ...
     def bounds(self, epsilon: Number | Numbers, *, tol: float | None = None) -> Bounds:
-        """Bound delta(epsilon) from both sides."""
+        """Bound delta(epsilon) from both sides, epsilon in nats, any shape."""
         return self.curve.bounds.delta(epsilon, tol=tol)
 
     @overload

@@ -136,11 +136,11 @@ class Law:
         return self.cumulants(under=under)[0]
 
     def variance(self, under: Under = "P") -> float:
-        """Return the variance of the finite part of L."""
+        """Return the variance of the finite part of L, in nats squared."""
         return self.cumulants(under=under)[1]
 
     def quantile(self, level: float, *, under: Under = "P") -> float:
-        """Return the loss where the distribution function crosses ``level``; infinite where masses are."""
+        """Return the loss, in nats, where the cdf crosses ``level`` in [0, 1]; infinite where masses are."""
         level = number("level", level, 0, 1, open_low=True, open_high=True)
         if under == "P" and level <= self.curve.p_minus:
             return -np.inf
@@ -151,7 +151,7 @@ class Law:
         return largest(lambda t: sum(self.cdf(t, under=under)) < 2 * level, mean - reach, mean + reach)
 
     def sample(self, size: int, rng: np.random.Generator, *, under: Under = "P") -> Array:
-        """Draw losses; those at infinity included. Cost grows with size times the number of rounds."""
+        """Draw ``size`` losses, in nats, infinite ones included. Cost: size times the number of rounds."""
         size = count("size", size)
         total = np.zeros(size)
         sign = -1.0 if under == "Q" else 1.0

@@ -136,6 +136,8 @@ def _pooled(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:
 def maximum(*curves: TradeOff) -> TradeOff:
     """Pointwise maximum of curves, again a trade-off function: all the guarantees hold of the same mechanism.
 
+    It meets the conditions of Dong, Roth, Su 2022, Proposition 2.2, as its operands do.
+
     Examples
     --------
     >>> from tradeoff import Gaussian, PureDP, maximum
@@ -148,7 +150,8 @@ def maximum(*curves: TradeOff) -> TradeOff:
 def minimum(*curves: TradeOff) -> TradeOff:
     """Convex hull of the pointwise minimum: the least private of several mechanisms may have run.
 
-    The plain minimum is not convex in general; the hull has profile max_i delta_i(eps).
+    The plain minimum is not convex in general; the hull has profile max_i delta_i(eps) (Dong, Roth, Su 2022,
+    Proposition 2.12).
 
     Examples
     --------

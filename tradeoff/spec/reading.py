@@ -54,7 +54,7 @@ class PlanFile:
 
 
 def load(path: str | Path) -> PlanFile:
-    """Read a plan file.
+    r"""Read a plan file.
 
     Parameters
     ----------
@@ -72,6 +72,15 @@ def load(path: str | Path) -> PlanFile:
     PlanError
         If the file cannot be read or an entry is not allowed: one line with file, entry, value and what is
         allowed. Entries are counted from 0, as in ``mechanism[0].scale``.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "plan.toml"
+    ...     _ = path.write_text("[[mechanism]]\nkind = 'laplace'\nscale = 10\n")
+    ...     load(path).plan.guarantee()
+    Lap_{0.1}
     """
     try:
         with Path(path).open(encoding="utf-8") as file:

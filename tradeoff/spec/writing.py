@@ -73,6 +73,16 @@ def dump(content: PlanFile, path: str | Path) -> None:
     ------
     PlanError
         If the plan cannot be held by a file, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tradeoff.mechanisms import Laplace, Plan
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "plan.toml"
+    ...     dump(PlanFile("five counts", Plan({Laplace(scale=10): 5})), path)
+    ...     path.read_text(encoding="utf-8").splitlines()[0]
+    'title = "five counts"'
     """
     text = dumps(content)
     target = Path(os.path.realpath(path))

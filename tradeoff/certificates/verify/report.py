@@ -19,7 +19,17 @@ PLATFORM = (
 
 @dataclass(frozen=True)
 class Check:
-    """One number of the certificate beside the same number computed again."""
+    """One number of the certificate beside the same number computed again.
+
+    Parameters
+    ----------
+    name
+        Which term it is.
+    recorded, recomputed
+        The two numbers, in the units of the term.
+    allowed
+        How far apart they may be.
+    """
 
     name: str
     recorded: float
@@ -29,7 +39,15 @@ class Check:
 
 @dataclass(frozen=True, repr=False)
 class Verification:
-    """Report of a certificate that holds: every check that was made, and what was taken on trust."""
+    """Report of a certificate that holds: every check that was made, and what was taken on trust.
+
+    Parameters
+    ----------
+    checks
+        In the order in which they were made.
+    trusted
+        Sentences: what no check can see.
+    """
 
     checks: tuple[Check, ...]
     trusted: tuple[str, ...]
