@@ -14,7 +14,14 @@ from typing import Any
 from cases import Case
 from results import Result
 
-INTRODUCTION = """# Benchmarks
+CLAIMS = """# Benchmarks
+
+How many answers each library gave, how many of the bounds it states lie on the wrong side of the truth,
+and the worst of them. Every one is listed [below](#claims-broken).
+
+"""
+
+INTRODUCTION = """## How it was measured
 
 Written by `python benchmarks/compare.py --environments DIR --write docs/benchmarks.md` on {date}:
 {cores} cores, {memory:.0f} GiB of memory, load {load:.1f} before the run, Python {python}, one thread for
@@ -137,6 +144,18 @@ def across(group: str, chosen: Sequence[Case], results: Sequence[Result]) -> str
     return f"Time and memory:\n\n{table(head, cells(cost))}\nError (width):\n\n{table(head, cells(verdict))}"
 
 
+def claims(results: Sequence[Result]) -> str:
+    """Return how many bounds of each setting do not hold, and the worst of them."""
+    rows = []
+    for setting in dict.fromkeys(result.setting for result in results):
+        answered = [r for r in results if r.setting == setting and r.first]
+        wrong = [(r.broken, r) for r in answered if r.broken is not None]
+        by, worst = max(wrong, key=lambda found: found[0], default=(None, None))
+        place = f"{worst.case} at {worst.at:g}" if worst else ""
+        rows.append([setting, str(len(answered)), str(len(wrong)), number(by, ".1e"), place])
+    return CLAIMS + table(["", "answers", "claims broken", "worst by", "where"], rows)
+
+
 def summary(results: Sequence[Result]) -> str:
     """Return one row for each setting."""
     rows = []
@@ -213,7 +232,7 @@ def page(
         limit=options["memory"],
         **{name: options[name] for name in ("timeout", "budget")},
     )
-    parts = [head, summary(results)]
+    parts = [claims(results), head, summary(results)]
     for group, heading in HEADINGS.items():
         members = {case.id: case for case in chosen if case.group == group}
         inside = [r for r in results if r.case in members]

@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from mechanism_table import table  # noqa: E402 - beside this file
+from mechanism_table import table
 
 project = "tradeoff"
 author = "The tradeoff developers"

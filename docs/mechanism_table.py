@@ -19,7 +19,8 @@ OTHER_SAMPLES = {
 
 SOURCE = re.compile(
     r"[A-Z][\w-]+(?:, [A-Z][\w-]+| [A-Z][a-z][\w-]+)*(?: et al\.)? \d{4}[ab]?"
-    r"(?:, (?:(?:Theorem|Corollary|Proposition|Claim|Lemma)s?|section) [\w.]*\d(?: and (?:Theorem )?[\d.]*\d)?)?"
+    r"(?:, (?:(?:Theorem|Corollary|Proposition|Claim|Lemma)s?|section) [\w.]*\d"
+    r"(?: and (?:Theorem )?[\d.]*\d)?)?"
 )
 """Authors, year and number of a statement, as docstrings cite them."""
 
@@ -35,7 +36,9 @@ def row(kind: type[Mechanism]) -> tuple[str, ...]:
     elif isinstance(adjacency, str):
         neighbours = adjacency
     else:
-        neighbours = "any" if adjacency is inspect.getattr_static(Mechanism, "adjacency") else "of what it runs"
+        neighbours = (
+            "any" if adjacency is inspect.getattr_static(Mechanism, "adjacency") else "of what it runs"
+        )
     sampling = OTHER_SAMPLES.get(kind.kind, "Poisson" if "sample_rate" in parameters else "none")
     if issubclass(kind, Sampled):
         sampling = "Poisson, fixed size, with replacement"

@@ -73,6 +73,7 @@ def test_the_table_of_kinds_is_that_of_the_library():
 def test_the_version_is_the_same_everywhere():
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version = {{{version}}}," in README
 
 
 def test_the_vision_is_three_lines():

@@ -65,13 +65,15 @@ def test_the_theorem_index_names_what_is_there(library, page, test):
     for named in re.findall(r"`([^`]+)`", test):
         path, _, name = named.partition("::")
         assert name in named_tests(ROOT / "tests" / path)
-    assert library and page and test
+    assert all((library, page, test))
 
 
 def test_every_page_has_its_place():
     placed = set()
     for page in PAGES:
-        for tree in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
+        for tree in re.findall(
+            r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL
+        ):
             names = [line for line in tree.splitlines() if line and not line.startswith(":")]
             assert not placed & set(names)
             placed |= set(names)

@@ -276,7 +276,7 @@ class TradeOff(Hooks):
         return self.inverse()
 
     def symmetrise(self, *, assume: Hypothesis) -> TradeOff:
-        """Guarantee for unordered neighbours, by hypothesis (Dong, Roth, Su 2022, Proposition 2.4, appendix F).
+        """Guarantee for unordered neighbours, by hypothesis (Dong, Roth, Su 2022, Proposition 2.4).
 
         ``"either-order"``: one order of the pair has curve f, the other f^-1: the hull of min{f, f^-1}.
         ``"both-orders"``: every ordered pair has at least f: max{f, f^-1}.

@@ -48,8 +48,9 @@ def from_densities(
 
     Notes
     -----
-    Between its breaks L = log(q/p) crosses each loss once, so that {L >= t}, the optimal test (Neyman, Pearson
-    1933), is a union of intervals; their masses are found by Gauss-Legendre quadrature on panels that halve until they agree.
+    Between its breaks L = log(q/p) crosses each loss once, so that {L >= t}, the optimal test (Neyman,
+    Pearson 1933), is a union of intervals; their masses are found by Gauss-Legendre quadrature on panels that
+    halve until they agree.
 
     Examples
     --------

@@ -30,7 +30,7 @@ Guarantees = Mapping[float, float] | Iterable[tuple[float, float]] | Callable[[f
 
 
 class Profile:
-    """Where a curve is given by its profile: from the dual to the primal (Dong, Roth, Su 2022, Proposition 2.11)."""
+    """Curves given by their profiles: from dual to primal (Dong, Roth, Su 2022, Proposition 2.11)."""
 
     @staticmethod
     def from_epsilon_delta(

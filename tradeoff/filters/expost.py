@@ -34,8 +34,8 @@ class ExPost:
 
     Notes
     -----
-    Ligett, Neel, Roth, Waggoner, Wu 2017; Rogers, Samorodnitsky, Wu, Ramdas 2023, Definition 4.1. With delta > 0
-    it is not immune to post-processing: keep the release together with its number.
+    Ligett, Neel, Roth, Waggoner, Wu 2017; Rogers, Samorodnitsky, Wu, Ramdas 2023, Definition 4.1. With delta
+    > 0 it is not immune to post-processing: keep the release together with its number.
 
     Examples
     --------

@@ -44,12 +44,13 @@ class TruncatedSubsampledGaussian(Mechanism):
 
     Notes
     -----
-    Dominating. Let the others fill the batch with probability t = P(Bin(n-1, p) >= B). If not, the step is a plain
-    sampled one. If they do, the batch without the record is a random set of B others, and with it one of them
-    gives way with probability q = (B/n) P(Bin(n, p) > B)/t, which moves the sum by twice the norm at most: a
-    sampled step of rate q and half the noise. So the curve is at least the mixture of both, with the event
-    published: {f_p: 1-t, f_q(G_(2 mu)): t}, the record absent under the null hypothesis; C_q(G_(2 mu)) where
-    records are replaced. As in Ganesh 2025, whose accountant takes a Gaussian mixture for the second part, which is less private than this.
+    Dominating. Let the others fill the batch with probability t = P(Bin(n-1, p) >= B). If not, the step is a
+    plain sampled one. If they do, the batch without the record is a random set of B others, and with it one
+    of them gives way with probability q = (B/n) P(Bin(n, p) > B)/t, which moves the sum by twice the norm at
+    most: a sampled step of rate q and half the noise. So the curve is at least the mixture of both, with the
+    event published: {f_p: 1-t, f_q(G_(2 mu)): t}, the record absent under the null hypothesis; C_q(G_(2 mu))
+    where records are replaced. As in Ganesh 2025, whose accountant takes a Gaussian mixture for the second
+    part, which is less private than this.
 
     Examples
     --------
@@ -125,8 +126,8 @@ class MixtureOfGaussians(Mechanism):
     Notes
     -----
     Exact: one step of a matrix mechanism on sampled records, given the probabilities that its conditional
-    composition theorem leaves (Choquette-Choo et al. 2023b, section 4). For vectors of these norms the line is the worst:
-    ``docs/gaussian-mixtures.md``.
+    composition theorem leaves (Choquette-Choo et al. 2023b, section 4). For vectors of these norms the line
+    is the worst: ``docs/gaussian-mixtures.md``.
 
     Examples
     --------

@@ -36,10 +36,10 @@ class Custom(Mechanism):
 
     Notes
     -----
-    As exact as what is given. T(Q, P) = T(P, Q)^-1 (Dong, Roth, Su 2022, Lemma A.2), and inversion keeps the order, so that what is
-    known of the other order says something of this one: T(M(D), M(D')) >= max{curve, ~other_order}. Under
-    add/remove one order means the same for every such mechanism of a plan, and all turn together; else each
-    release may turn on its own, and enters a plan as its own envelope.
+    As exact as what is given. T(Q, P) = T(P, Q)^-1 (Dong, Roth, Su 2022, Lemma A.2), and inversion keeps the
+    order, so that what is known of the other order says something of this one: T(M(D), M(D')) >= max{curve,
+    ~other_order}. Under add/remove one order means the same for every such mechanism of a plan, and all turn
+    together; else each release may turn on its own, and enters a plan as its own envelope.
 
     Examples
     --------

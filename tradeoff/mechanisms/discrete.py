@@ -39,7 +39,8 @@ class DiscreteGaussian(Mechanism):
 
     Notes
     -----
-    Exact: the law is log-concave, so the largest shift is the worst (the noise: Canonne, Kamath, Steinke 2020).
+    Exact: the law is log-concave, so the largest shift is the worst (the noise: Canonne, Kamath, Steinke
+    2020).
 
     Examples
     --------
@@ -78,7 +79,8 @@ class DiscreteLaplace(Mechanism):
 
     Notes
     -----
-    Exact, also for vectors, by their l1-sensitivity; at sensitivity 1 it is f_{1/scale,0} (Ghosh, Roughgarden, Sundararajan 2012).
+    Exact, also for vectors, by their l1-sensitivity; at sensitivity 1 it is f_{1/scale,0} (Ghosh,
+    Roughgarden, Sundararajan 2012).
 
     Examples
     --------

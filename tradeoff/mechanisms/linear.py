@@ -139,12 +139,13 @@ class LastIterate(NoisySums):
 
     Notes
     -----
-    Dominating, by shifted interpolation (Bok, Su, Altschuler 2024, their results on NoisyGD). A process that starts at one run m steps before the end and ends at the other has to make up c^m diameter +
-    s (1 + c + ... + c^(m-1)) by shifts a_j, weighted by c^j; the last step costs G_{a/sigma} each. By Cauchy
-    and Schwarz the least sum of squares is the square of this number over 1 + c^2 + ... + c^(2(m-1)). At m =
-    ``steps`` both runs start alike, and the diameter does not enter: mu^2 = (1 - c^t)(1 + c)/((1 + c^t)(1 -
-    c)) over the square of the noise multiplier, exact for unconstrained strongly convex losses. Any m gives a
-    bound; the least of some hundred is taken.
+    Dominating, by shifted interpolation (Bok, Su, Altschuler 2024, their results on NoisyGD). A process that
+    starts at one run m steps before the end and ends at the other has to make up c^m diameter + s (1 + c +
+    ... + c^(m-1)) by shifts a_j, weighted by c^j; the last step costs G_{a/sigma} each. By Cauchy and Schwarz
+    the least sum of squares is the square of this number over 1 + c^2 + ... + c^(2(m-1)). At m = ``steps``
+    both runs start alike, and the diameter does not enter: mu^2 = (1 - c^t)(1 + c)/((1 + c^t)(1 - c)) over
+    the square of the noise multiplier, exact for unconstrained strongly convex losses. Any m gives a bound;
+    the least of some hundred is taken.
 
     Examples
     --------

@@ -40,7 +40,8 @@ class Plan:
 
     Notes
     -----
-    Dong, Roth, Su 2022, Theorem 3.2, in one order of the pair; the envelope of both is taken once, at the end.
+    Dong, Roth, Su 2022, Theorem 3.2, in one order of the pair; the envelope of both is taken once, at the
+    end.
 
     Examples
     --------

@@ -87,8 +87,8 @@ class ReportNoisyMax(Selection):
     Notes
     -----
     Dominating. Gumbel noise is the exponential mechanism, and has its curve (Durfee, Rogers 2019).
-    Exponential noise is permute-and-flip (Ding et al. 2021), and of it and of Laplace noise (Dwork, Roth 2014, Claim 3.9)
-    only pure DP is proved.
+    Exponential noise is permute-and-flip (Ding et al. 2021), and of it and of Laplace noise (Dwork, Roth
+    2014, Claim 3.9) only pure DP is proved.
 
     Examples
     --------

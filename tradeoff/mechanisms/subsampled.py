@@ -34,9 +34,9 @@ class SubsampledGaussian(Sampled):
 
     Notes
     -----
-    Exact for Poisson samples, of vectors too, dominating for others. Adding k records is T(N(0), sum_j Bin(k, p)(j) N(j)),
-    with the records absent under the null hypothesis (Schuchardt et al. 2024, Theorem
-    3.8); replacing them puts N(-j) for N(0) at each j. That vectors on one line are the worst is proved in
+    Exact for Poisson samples, of vectors too, dominating for others. Adding k records is T(N(0), sum_j Bin(k,
+    p)(j) N(j)), with the records absent under the null hypothesis (Schuchardt et al. 2024, Theorem 3.8);
+    replacing them puts N(-j) for N(0) at each j. That vectors on one line are the worst is proved in
     ``docs/gaussian-mixtures.md``. Fixed sizes are bounded by C_p(G_(2/noise_multiplier)) (Dong, Roth, Su
     2022, Theorem 4.2) and its analogue for several hits.
 
@@ -161,9 +161,9 @@ class Subsampled(Sampled):
 
     Notes
     -----
-    Dominating: the least private curve that the curve f of the mechanism allows. Added records: f_p, with the record
-    absent under the null hypothesis. Replaced ones: C_p(f) (Dong, Roth, Su 2022, Theorem 4.2). Several hits:
-    the same of the mixture of the groups of f (Balle, Barthe, Gaboardi 2018).
+    Dominating: the least private curve that the curve f of the mechanism allows. Added records: f_p, with the
+    record absent under the null hypothesis. Replaced ones: C_p(f) (Dong, Roth, Su 2022, Theorem 4.2). Several
+    hits: the same of the mixture of the groups of f (Balle, Barthe, Gaboardi 2018).
 
     Examples
     --------

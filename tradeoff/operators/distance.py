@@ -51,7 +51,7 @@ def distance(f: TradeOff, g: TradeOff, *, metric: Metric = "uniform") -> Bounds[
     --------
     >>> from tradeoff import Gaussian, Identity
     >>> round(distance(Gaussian(1), Identity(), metric="levy").upper, 3)  # half of the total variation
-    0.191
+    0.192
     """
     choice("metric", metric, get_args(Metric))
     if operand(f) == operand(g):
