@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
+from sphinx.util.inspect import stringify_signature
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -62,7 +64,16 @@ def bars(_app: Sphinx, _what: str, _name: str, _thing: object, _options: object,
         lines[index] = "``".join(parts)
 
 
+def signature(*event: Any) -> tuple[str, str] | None:
+    """Sign a class by its ``__init__``, also where a ``__new__`` takes anything."""
+    _app, what, _name, thing, *_ = event
+    if what != "class" or thing.__new__ is object.__new__:
+        return None
+    return stringify_signature(inspect.signature(thing), show_annotation=False), ""
+
+
 def setup(app: Sphinx) -> None:
     """Register the renderer of formulas, and what docstrings need."""
     app.add_html_math_renderer("mathml", (mathml, None), (mathml, None))
     app.connect("autodoc-process-docstring", bars)
+    app.connect("autodoc-process-signature", signature)
