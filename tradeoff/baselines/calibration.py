@@ -62,7 +62,7 @@ def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> C
     delta
         Probability in (0, 1).
     sensitivity
-        l2-sensitivity, in (0, inf), in the units of the query.
+        l2-sensitivity, above 0, in the units of the query.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calib
     delta
         Probability in (0, 1).
     sensitivity
-        l2-sensitivity, in (0, inf), in the units of the query.
+        l2-sensitivity, above 0, in the units of the query.
 
     Notes
     -----
@@ -145,7 +145,7 @@ def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibr
     n
         Number of queries, at least 1.
     sensitivity
-        l1-sensitivity of each, in (0, inf), in the units of the query.
+        l1-sensitivity of each, above 0, in the units of the query.
 
     Notes
     -----

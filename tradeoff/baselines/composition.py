@@ -111,7 +111,7 @@ def optimal_composition(epsilon: Any, delta: Any = 0.0, *, n: Any, at_delta: Any
     epsilon, delta
         Loss in nats and probability of one mechanism.
     n
-        How many, a whole number from 1.
+        How many, a whole number from 0.
     at_delta
         Probability at which the result is asked, in (0, 1) and at least 1 - (1 - delta)^n.
 

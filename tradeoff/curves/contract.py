@@ -311,7 +311,7 @@ class TradeOff(Hooks):
         return at_least(operand(other), self)
 
     def dominates(self, other: TradeOff, *, failure: float) -> bool:
-        """Whether f >= g (x) f_{0,failure}, ``failure`` in (0, 1), decided from certified bounds."""
+        """Whether f >= g (x) f_{0,failure}, ``failure`` in [0, 1], decided from certified bounds."""
         from tradeoff.operators.order import dominates
 
         return dominates(self, operand(other), failure=failure)
@@ -323,7 +323,7 @@ class TradeOff(Hooks):
         return distance(self, operand(other), metric=metric)
 
     def gdp(self, failure: float = 1e-10) -> Reduction:
-        """Least mu with f >= G_mu (x) f_{0,failure}, ``failure`` in [0, 1), and what reporting it costs."""
+        """Least mu with f >= G_mu (x) f_{0,failure}, ``failure`` in [0, 1], and what reporting it costs."""
         from tradeoff.gdp.reduction import gdp
 
         return gdp(self, failure=failure)

@@ -140,7 +140,7 @@ class Law:
         return self.cumulants(under=under)[1]
 
     def quantile(self, level: float, *, under: Under = "P") -> float:
-        """Return the loss, in nats, where the cdf crosses ``level`` in [0, 1]; infinite where masses are."""
+        """Return the loss, in nats, where the cdf crosses ``level`` in (0, 1); infinite where masses are."""
         level = number("level", level, 0, 1, open_low=True, open_high=True)
         if under == "P" and level <= self.curve.p_minus:
             return -np.inf
