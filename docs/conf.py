@@ -67,7 +67,7 @@ def bars(_app: Sphinx, _what: str, _name: str, _thing: object, _options: object,
 def signature(*event: Any) -> tuple[str, str] | None:
     """Sign a class by its ``__init__``, also where a ``__new__`` takes anything."""
     _app, what, _name, thing, *_ = event
-    if what != "class" or thing.__new__ is object.__new__:
+    if what != "class" or thing.__new__ is object.__new__ or not thing.__module__.startswith("tradeoff"):
         return None
     return stringify_signature(inspect.signature(thing), show_annotation=False), ""
 
