@@ -37,7 +37,7 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 60
 
 bibtex_bibfiles = ["references.bib"]
-bibtex_default_style = "unsrt"
+bibtex_default_style = "plain"
 
 autodoc_typehints = "none"
 autodoc_inherit_docstrings = False  # an override without words of its own keeps the contract it overrides
