@@ -89,6 +89,8 @@ def test_a_cost_of_ones_own():
         (3, TARGET, KindError),
         ([()], TARGET, KindError),
         ([Gaussian], {"epsilon": 1.0}, DomainError),
+        ([Gaussian], {"epsilon": 0.0, "delta": 1e-6}, DomainError),
+        ([Gaussian], {"beta": 0.8, "alpha": 0.1}, DomainError),
         ([lambda s: to.Gaussian(1 / s) @ to.TotalVariation(1e-3)], TARGET, DomainError),
         ([Gaussian, lambda _: to.Gaussian(0.1)], TARGET, DomainError),
         ([to.Gaussian(1.0)], TARGET, KindError),

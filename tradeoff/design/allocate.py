@@ -163,7 +163,7 @@ class _Problem:
         if not self.name or not given[self.name] > 0:
             allowed = "{'epsilon': ..., 'delta': ...} nor {'mu': ..., 'failure': ...}"
             raise DomainError(f"target = {shown(given)} is neither {allowed}, of a loss above 0")
-        self.delta, self.failure = given.get("delta"), given.get("failure", 0.0)
+        self.delta, self.failure = float(given.get("delta", 0)), float(given.get("failure", 0))
         kinds: list[Any] = [(p.build, p.weight) if cost is None else i for i, p in enumerate(parts)]
         distinct = list(dict.fromkeys(kinds))
         self.which = np.array([distinct.index(kind) for kind in kinds])
