@@ -21,8 +21,8 @@ from tradeoff.intervals.bounds import Bounds
 _SHOWN = 20
 """Rows that a printed table shows, so that it fits a screen."""
 
-_KEPT = 16
-"""Curves whose lines and tables are kept at once for the points that follow, a few MB each as a rule."""
+_KEPT = 8
+"""Products whose lines and tables are kept for the points that follow: a few MB each, 160 MiB at worst."""
 
 _BATCHES, _MOST = 8, 64
 """Batches for each job at least, as points differ in cost, of at most 64 points, which answer within
