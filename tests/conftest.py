@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, settings
 BALLS = 400
 """Bits of balls of every test that asks for no other number."""
 
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # NumPy is not loaded yet; each worker has one core
+# Workers inherit it before they load NumPy: threads of BLAS that wait for the cores of other workers spin.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 SHARING = (
     "golden/test_composition.py",
