@@ -132,6 +132,7 @@ def stream(
     """Rows of ``sweep``, in the order of the grid, each as soon as it and those before it are known.
 
     Parameters, columns and errors are those of ``sweep``; what was yielded before an error stands.
+    Jobs that still run when the rows are left are killed.
 
     Examples
     --------
