@@ -343,7 +343,9 @@ class TestProcess:
         assert (found.returncode, found.stderr) == (0, "")
         script = Path(found.stdout.removeprefix("Completion written to ").strip())
         assert script.is_relative_to(tmp_path)
-        assert {"compose", "calibrate", "--latex"} <= set(re.findall(r"[\w-]+", script.read_text(encoding="utf-8")))
+        assert {"compose", "calibrate", "--latex"} <= set(
+            re.findall(r"[\w-]+", script.read_text(encoding="utf-8"))
+        )
 
     def test_a_reader_that_leaves_is_no_error(self, plan):
         command = [sys.executable, "-m", "tradeoff", "compose", str(plan), "--json"]

@@ -216,7 +216,9 @@ def test_verdicts_are_certain_or_say_that_they_are_not():
 
 def test_a_bound_is_safe_wherever_it_lies(laplace):
     assert {laplace[name].verdict for name in PROVED} == {"safe (bound)"}
-    assert all(row.under_reports == bool(row.unsafe) == (row.verdict in (UNDER, ELSEWHERE)) for row in laplace)
+    assert all(
+        row.under_reports == bool(row.unsafe) == (row.verdict in (UNDER, ELSEWHERE)) for row in laplace
+    )
     data = {each["method"]: each for each in laplace.as_json()["methods"]}
     assert data["basic"]["unsafe"] == []
     assert data["edgeworth"]["unsafe"][0]["error"] == laplace["edgeworth"].unsafe[0].error

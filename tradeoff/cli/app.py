@@ -33,7 +33,7 @@ app = App(
 app.command(experiment.app)
 app.command(ledger.app)
 for command in (calibrate, compare, compose, report):
-    app.command(command, help_format="markdown")  # reflows; asked of the list of commands, it would slow its start
+    app.command(command, help_format="markdown")  # reflows, and takes longer to load
 
 
 @app.command(name="--install-completion")

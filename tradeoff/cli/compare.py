@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from tradeoff.report.compare import Comparison
 
 _NOTE = (
-    'In brackets the signed error; "!" marks one on the unsafe side, where more privacy is claimed than there '
-    'is. "under-reports": some answer above does; "under-reports elsewhere": only beta at one of 129 other type '
-    'I errors does. The last column says by how much and where. "safe": none does. '
+    'In brackets the signed error; "!" marks one on the unsafe side, where more privacy is claimed than '
+    'there is. "under-reports": some answer here does; "under-reports elsewhere": only beta at one of 129 '
+    'other type I errors does. The last column says by how much and where. "safe": none does. '
     '"within the bounds", and "?": the exact bounds do not tell. A bound is proved, an estimate is not.'
 )
 """What stands under the table."""
@@ -125,5 +125,7 @@ def _table(block: Sequence[Sequence[str]]) -> Table:
     for name, *_ in block:
         table.add_column(name, no_wrap=True)
     for row in zip(*(column[1:] for column in block), strict=True):
-        table.add_row(*(f"[bold red]{escape(c)}[/]" if c == UNDER or c.endswith("!") else escape(c) for c in row))
+        table.add_row(
+            *(f"[bold red]{escape(c)}[/]" if c == UNDER or c.endswith("!") else escape(c) for c in row)
+        )
     return table

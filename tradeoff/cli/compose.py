@@ -101,9 +101,7 @@ def compose(
             screen().print("mu, one number for the whole curve: add --mu", style="dim")
 
 
-def _show(
-    content: PlanFile, lines: Sequence[Line], assumptions: Sequence[str], figure: Path | None
-) -> None:
+def _show(content: PlanFile, lines: Sequence[Line], assumptions: Sequence[str], figure: Path | None) -> None:
     """Print the table of what was composed, and each answer with its bounds."""
     console = screen()
     console.print(_composed(content))
@@ -141,5 +139,7 @@ def _answered(lines: Sequence[Line]) -> Table:
     for side in ("at least", "at most"):
         table.add_column(side, justify="right", no_wrap=True)
     for answered, question, at, lower, upper in lines:
-        table.add_row(f"{answered} at {question} = {at:.12g}", rounded(lower, "lower"), rounded(upper, "upper"))
+        table.add_row(
+            f"{answered} at {question} = {at:.12g}", rounded(lower, "lower"), rounded(upper, "upper")
+        )
     return table

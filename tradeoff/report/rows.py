@@ -136,7 +136,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """One of "under-reports" ("elsewhere"), "safe", "within the bounds" (they do not tell), "declined"."""
+        """One of "under-reports" (elsewhere), "safe", "within the bounds" (they do not tell), "declined"."""
         if self.claim is None:
             return DECLINED
         if self.unsafe:

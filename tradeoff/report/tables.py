@@ -13,8 +13,9 @@ from tradeoff.report.digits import rounded
 if TYPE_CHECKING:
     from tradeoff.gdp import Reduction
 
+
 class Line(NamedTuple):
-    """One question with bounds on its answer: what is answered, by what it is asked, where, at least, at most."""
+    """One question with bounds on its answer, such as epsilon at delta = 1e-5."""
 
     answered: str
     question: str
@@ -62,7 +63,7 @@ def latex(rows: Sequence[Line]) -> str:
     \toprule
     & at least & at most \\
     \midrule
-    $\delta$ at $\varepsilon = 1$ & $0.500000$ & $0.750000$ \\
+    $\delta$ at $\varepsilon = 1$ & $0.5$ & $0.75$ \\
     \bottomrule
     \end{tabular}
     """

@@ -13,11 +13,9 @@ from tradeoff import baselines
 from tradeoff.baselines.concentrated import ORDERS, renyi_divergence
 from tradeoff.baselines.result import raised
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import DomainError, NoClosedForm, TradeOffError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.operators.symmetrise import Envelope
 from tradeoff.report.methods import Claim, factors, method
 
 Profile = Callable[[Array], Array]

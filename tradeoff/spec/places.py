@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from tradeoff.errors import DomainError
+from tradeoff.errors import TradeOffError
 
 _HEAD = re.compile(r"^[ \t]*\[\[[ \t]*mechanism[ \t]*\]\].*(?:\n|\Z)", flags=re.MULTILINE)
 _PLACE = re.compile(r"mechanism\[([1-9][0-9]{0,5})\](?:\.([a-z0-9_]+))?")
@@ -55,13 +55,13 @@ def span(content: str, index: int) -> tuple[int, int] | None:
     return (start, end) if alone == {"mechanism": [tables[index]]} else None  # a head in a text is no head
 
 
-def located(name: str, content: str, error: DomainError) -> str:
+def located(name: str, content: str, error: TradeOffError) -> str:
     r"""Return an error with the file, and the line of the entry that it begins with where there is one.
 
     Examples
     --------
-    >>> located("plan", "[[mechanism]]\nscale = -1", DomainError("mechanism[1].scale = -1 is outside (0, inf]"))
-    'plan: line 2: mechanism[1].scale = -1 is outside (0, inf]'
+    >>> located("plan", "[[mechanism]]\nscale = -1", TradeOffError("mechanism[1].scale = -1 is too small"))
+    'plan: line 2: mechanism[1].scale = -1 is too small'
     """
     place = _ENTRY.match(str(error))
     line = _line(content, place[0]) if place else None

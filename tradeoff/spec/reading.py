@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from tradeoff.curves.parameters import count
 from tradeoff.errors import DomainError, PlanError
@@ -169,8 +169,8 @@ def _entries(found: Any) -> list[tuple[str, Mapping[str, Any]]]:
 
 
 def step(where: str, entry: Mapping[str, Any], neighbours: str) -> tuple[Mechanism, int, Adjacency]:
-    """Return what a table with a ``kind`` describes, how often it runs, and the neighbours; ``where`` names it in errors."""
-    adjacency: Adjacency = text("adjacency", neighbours, get_args(Adjacency))  # type: ignore[assignment]  # checked against the literal
+    """Return what a table with a ``kind`` describes, how often it runs, and for which neighbours."""
+    adjacency = cast("Adjacency", text("adjacency", neighbours, get_args(Adjacency)))
     mechanism, n = _mechanism(where, entry, Path())
     _fits(where, mechanism, adjacency)
     return mechanism, n, adjacency
