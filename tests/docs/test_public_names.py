@@ -40,7 +40,7 @@ CLASSES = (
 
 
 def names() -> list[str]:
-    """Return the names of the package and of its public modules, attributes and methods of the main classes."""
+    """Return the names of the package, of its public modules, and in the main classes."""
     found = [f"tradeoff.{name}" for name in dir(to)]
     for module in MODULES:
         exported = getattr(module, "__all__", None) or [
