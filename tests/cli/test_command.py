@@ -165,6 +165,8 @@ def test_a_plan_comes_through_a_pipe(run, monkeypatch, command):
     assert found["plan"]["mechanism"] == [{"kind": "gaussian", "noise_multiplier": 2.0, "count": 4}]
     monkeypatch.setattr(sys, "stdin", io.StringIO(PLAN.replace("= 2", "= -2")))
     assert "stdin: line 7: mechanism[1].noise_multiplier = -2" in refused(run(command, "-"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xff"), encoding="utf-8"))
+    assert "stdin cannot be read" in refused(run(command, "-"))
 
 
 def test_without_questions_epsilon_is_asked_at_1e_5(run, tmp_path):

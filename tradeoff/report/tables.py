@@ -77,7 +77,7 @@ def latex(rows: Sequence[Line]) -> str:
 
 
 def _sign(name: str) -> str:
-    greek = {"epsilon": r"\varepsilon", "failure": r"\text{failure}"}
+    greek = {"epsilon": r"\varepsilon", "failure": r"\mathrm{failure}"}
     return greek.get(name, f"\\{name}")
 
 
