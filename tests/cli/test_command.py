@@ -123,7 +123,7 @@ def test_mu_is_asked_by_a_flag(run, tmp_path):
     path = tmp_path / "plan.toml"
     path.write_text(MIXED, encoding="utf-8")
     assert json.loads(run("compose", path, "--json")[1])["mu"] is None
-    assert "mu, one number for the whole curve: add --mu" in run("compose", path)[1]
+    assert "For mu, one number for the whole curve: --mu" in run("compose", path)[1]
     found = json.loads(run("compose", path, "--json", "--mu", "--failure", "1e-6", "--tol", "1e-3")[1])
     expected = to.spec.load(path).plan.guarantee().gdp(1e-6).bounds
     assert found["mu"] == {"failure": 1e-6, "lower": expected.lower, "upper": expected.upper}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +18,7 @@ from tradeoff.report.saving import check_target, save
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from tradeoff.report.tables import Line
+    from tradeoff.report.tables import Lines
     from tradeoff.spec import PlanFile
 
 
@@ -75,49 +75,46 @@ def compose(
 
     from tradeoff.families.gaussian import Gaussian
     from tradeoff.report import tables
-    from tradeoff.report.answers import ask
+    from tradeoff.report.answers import Answer, ask, finite
 
     with progress() as step:
         step("composing")
         curve = composed(content.plan)
         answers = ask(curve, **questions, tol=tol, step=step)
-        found = None
+        lines, reduced = list(answers), None
         if mu or isinstance(curve, Gaussian):
             step("reducing to one mu")
             found = curve.gdp(failure if mu else 0.0)
+            reduced = {"failure": found.failure, "lower": found.bounds.lower, "upper": found.bounds.upper}
+            lines.append(("mu", "failure", Answer(*reduced.values())))
         if target is not None:
             from tradeoff.report.plot import figure
 
             step("drawing")
             save(figure(curve, title=content.title), target)
-    lines = tables.lines(answers, found)
     if as_json:
-        print_json(plan, content, {"tol": tol, **answers.as_json(), "mu": tables.reduced(found)})
+        one = {name: finite(value) for name, value in reduced.items()} if reduced else None
+        print_json(plan, content, {"tol": tol, **answers.as_json(), "mu": one})
     elif as_csv or as_latex:
-        sys.stdout.write((tables.csv if as_csv else tables.latex)(lines))
+        sys.stdout.write((tables.csv if as_csv else tables.latex)(lines, answers.assumptions))
     else:
-        _show(content, lines, answers.assumptions, target)
-        if found is None:
-            screen().print("mu, one number for the whole curve: add --mu", style="dim")
+        console = screen()
+        for table in _tables(content, lines):
+            console.print(table)
+        notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
+        notes += [f"Assumes: {plain(each)}" for each in answers.assumptions]
+        notes += [] if reduced else ["For mu, one number for the whole curve: --mu"]
+        notes += [f"Plot written to {plain(target)}"] if target is not None else []
+        for note in notes:
+            console.print(note, style="dim", soft_wrap=True, markup=False)
 
 
-def _show(content: PlanFile, lines: Sequence[Line], assumptions: Sequence[str], figure: Path | None) -> None:
-    """Print the table of what was composed, and each answer with its bounds."""
-    console = screen()
-    console.print(_composed(content))
-    console.print(_answered(lines))
-    note = f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."
-    console.print(note, style="dim")
-    for each in assumptions:
-        console.print(f"Assumes: {plain(each)}", style="dim", soft_wrap=True, markup=False)
-    if figure is not None:
-        console.print(f"Plot written to {plain(figure)}", style="dim", soft_wrap=True, markup=False)
-
-
-def _composed(content: PlanFile) -> Table:
+def _tables(content: PlanFile, lines: Lines) -> Iterator[Table]:
+    """Make the table of what was composed, and that of the answers with their bounds."""
     from rich.markup import escape
     from rich.table import Table
 
+    from tradeoff.report.digits import rounded
     from tradeoff.report.summary import parameters
 
     table = Table(title=escape(folded(content.title)) or None, title_justify="left", title_style="bold")
@@ -127,19 +124,11 @@ def _composed(content: PlanFile) -> Table:
     for mechanism, n in content.plan.mechanisms.items():
         given = ", ".join(f"{name} = {value}" for name, value in parameters(mechanism).items())
         table.add_row(f"{n:,}", mechanism.kind, given)
-    return table
-
-
-def _answered(lines: Sequence[Line]) -> Table:
-    from rich.table import Table
-
-    from tradeoff.report.digits import rounded
-
+    yield table
     table = Table("question")
     for side in ("at least", "at most"):
         table.add_column(side, justify="right", no_wrap=True)
-    for answered, question, at, lower, upper in lines:
-        table.add_row(
-            f"{answered} at {question} = {at:.12g}", rounded(lower, "lower"), rounded(upper, "upper")
-        )
-    return table
+    for name, question, answer in lines:
+        said = f"{name} at {question} = {answer.asked:.12g}"
+        table.add_row(said, rounded(answer.lower, "lower"), rounded(answer.upper, "upper"))
+    yield table

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
     from tradeoff.filters import Entry, Filter
     from tradeoff.mechanisms import Mechanism, Plan
 
-app = App(
-    name="ledger",
-    help="A privacy budget in a file, which processes share and no crash can cheat.",
-    help_format="markdown",
-)
+app = App(name="ledger", help_format="markdown", help="A shared privacy budget that no crash can cheat.")
 
 
 @app.command

@@ -15,10 +15,8 @@ from tradeoff.report.answers import ASKED, Answer, Answers, finite
 from tradeoff.report.methods import Claim
 
 UNDER, SAFE, WITHIN = "under-reports", "safe", "within the bounds"
-"""Verdicts: certainly unsafe, certainly not, and not told by the exact bounds."""
-
 ELSEWHERE = "under-reports elsewhere"
-"""Verdict of a method that is certainly unsafe, but on no question asked."""
+"""Verdicts: certainly unsafe, certainly not, not told by the exact bounds; unsafe where nothing was asked."""
 
 DECLINED = "declined"
 """Verdict of a method that does not apply."""

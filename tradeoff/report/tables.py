@@ -4,81 +4,52 @@ from __future__ import annotations
 
 import csv as _csv
 import io
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
 
-from tradeoff.report.answers import Answers, finite
+from tradeoff.report.answers import Answer
 from tradeoff.report.digits import rounded
+from tradeoff.report.plain import plain
 
-if TYPE_CHECKING:
-    from tradeoff.gdp import Reduction
-
-
-class Line(NamedTuple):
-    """One question with bounds on its answer, such as epsilon at delta = 1e-5."""
-
-    answered: str
-    question: str
-    at: float
-    lower: float
-    upper: float
+Lines = Iterable[tuple[str, str, Answer]]
+"""What is answered, by what it is asked, and the answer; as ``Answers`` are gone through."""
 
 
-def lines(answers: Answers, found: Reduction | None = None) -> list[Line]:
-    """Return one line a question; the last is mu at a failure probability, if it was asked."""
-    rows = [Line(name, question, a.asked, a.lower, a.upper) for name, question, a in answers]
-    return rows if found is None else [*rows, Line("mu", "failure", found.failure, *found.bounds)]
-
-
-def reduced(found: Reduction | None) -> dict[str, Any] | None:
-    """Return mu as plain data, as answers are; None where it was not asked."""
-    if found is None:
-        return None
-    lower, upper = found.bounds
-    return {"failure": found.failure, "lower": finite(lower), "upper": finite(upper)}
-
-
-def csv(rows: Sequence[Line]) -> str:
-    """Write lines as CSV under their names, every number to its last bit; infinity is inf.
-
-    Examples
-    --------
-    >>> print(csv([Line("epsilon", "delta", 1e-05, 1.5, float("inf"))]), end="")
-    answered,question,at,lower,upper
-    epsilon,delta,1e-05,1.5,inf
-    """
+def csv(lines: Lines, assumptions: Iterable[str] = ()) -> str:
+    """Write answers as CSV, every number to its last bit; infinity is inf."""
     text = io.StringIO()
     writer = _csv.writer(text, lineterminator="\n")
-    writer.writerows([Line._fields, *rows])
+    writer.writerow(["answered", "question", "at", "lower", "upper", "assumes"])
+    assumed = "; ".join(map(plain, assumptions))
+    writer.writerows([name, question, a.asked, a.lower, a.upper, assumed] for name, question, a in lines)
     return text.getvalue()
 
 
-def latex(rows: Sequence[Line]) -> str:
-    r"""Write lines as a table for LaTeX with booktabs, bounds rounded outward to 6 digits.
+def latex(lines: Lines, assumptions: Iterable[str] = ()) -> str:
+    r"""Write answers as a table for LaTeX with booktabs, bounds rounded outward to 6 digits.
 
     Examples
     --------
-    >>> print(latex([Line("delta", "epsilon", 1.0, 0.5, 0.75)]), end="")
+    >>> print(latex([("delta", "epsilon", Answer(1.0, 0.5, 2e-5))]), end="")
     \begin{tabular}{lrr}
     \toprule
     & at least & at most \\
     \midrule
-    $\delta$ at $\varepsilon = 1$ & $0.5$ & $0.75$ \\
+    $\delta$ at $\varepsilon = 1$ & $0.5$ & $2 \cdot 10^{-5}$ \\
     \bottomrule
     \end{tabular}
     """
-    body = [
-        f"${_sign(name)}$ at ${_sign(question)} = {_number(f'{at:.12g}')}$ "
-        f"& ${_number(rounded(lower, 'lower', 6))}$ & ${_number(rounded(upper, 'upper', 6))}$ \\\\"
-        for name, question, at, lower, upper in rows
-    ]
     head = [r"\begin{tabular}{lrr}", r"\toprule", r"& at least & at most \\", r"\midrule"]
-    return "\n".join([*head, *body, r"\bottomrule", r"\end{tabular}", ""])
+    body = [
+        f"${_sign(name)}$ at ${_sign(question)} = {_number(f'{a.asked:.12g}')}$ & "
+        f"${_number(rounded(a.lower, 'lower', 6))}$ & ${_number(rounded(a.upper, 'upper', 6))}$ \\\\"
+        for name, question, a in lines
+    ]
+    assumed = (f"% Assumes: {plain(each)}" for each in assumptions)
+    return "\n".join([*assumed, *head, *body, r"\bottomrule", r"\end{tabular}", ""])
 
 
 def _sign(name: str) -> str:
-    greek = {"epsilon": r"\varepsilon", "failure": r"\mathrm{failure}"}
-    return greek.get(name, f"\\{name}")
+    return {"epsilon": r"\varepsilon", "failure": r"\mathrm{failure}"}.get(name, f"\\{name}")
 
 
 def _number(text: str) -> str:

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
 __all__ = ["QUESTIONS", "PlanFile", "dump", "dumps", "load", "loads"]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 if not TYPE_CHECKING:  # a type checker knows the names above, and no others
 
     def __getattr__(name: str) -> Any:

@@ -27,13 +27,7 @@ def from_one(message: str) -> str:
 
 
 def parsed(place: str) -> tuple[int, str] | None:
-    """Return index from 0 and key of ``mechanism[k].key``; None if it is written otherwise.
-
-    Examples
-    --------
-    >>> parsed("mechanism[2].noise_multiplier"), parsed("mechanism[0].scale")
-    ((1, 'noise_multiplier'), None)
-    """
+    """Return index from 0 and key of ``mechanism[k].key``; None if it is written otherwise."""
     found = _PLACE.fullmatch(place)
     return (int(found[1]) - 1, found[2] or "") if found else None
 
