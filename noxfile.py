@@ -1,6 +1,11 @@
-"""The checks of the pipeline, each in an environment of its own: ``nox``."""
+"""The checks of the pipeline, each in an environment of its own: ``nox``; ``nox --list`` names all."""
 
 from __future__ import annotations
+
+import shutil
+import tarfile
+import zipfile
+from pathlib import Path
 
 import nox
 
@@ -23,6 +28,54 @@ def tests(session: nox.Session) -> None:
     """Run the tests; arguments after ``--`` go to pytest."""
     session.install(".[test]")
     session.run("python", "-m", "pytest", "-q", *session.posargs)
+
+
+@nox.session(python=PYTHONS[0])
+def lowest(session: nox.Session) -> None:
+    """Run the tests with the oldest dependencies that ``pyproject.toml`` allows, the command's among them."""
+    project = nox.project.load_toml("pyproject.toml")["project"]
+    allowed = [*project["dependencies"], *project["optional-dependencies"]["cli"]]
+    session.install(".[test]", *(each.replace(">=", "==") for each in allowed if ">=" in each))
+    session.run("python", "-m", "pytest", "-q", *session.posargs)
+
+
+@nox.session
+def package(session: nox.Session) -> None:
+    """Build sdist and wheel, and hold what they contain against what git knows."""
+    session.install("build", "twine")
+    shutil.rmtree("dist", ignore_errors=True)
+    session.run("python", "-m", "build")
+    session.run("python", "-m", "twine", "check", "--strict", *map(str, Path("dist").iterdir()))
+    known = set(str(session.run("git", "ls-files", external=True, silent=True)).split())
+    (wheel,), (sdist,) = Path("dist").glob("*.whl"), Path("dist").glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as archive:
+        packed = {name for name in archive.namelist() if ".dist-info/" not in name}
+    if packed != {name for name in known if name.startswith("tradeoff/")}:
+        session.error(f"the wheel is not the package: {sorted(packed ^ known)[:20]}")
+    with tarfile.open(sdist) as archive:
+        packed = {name.partition("/")[2] for name in archive.getnames()} - {"PKG-INFO", ""}
+    if packed != known:
+        session.error(f"the sdist is not the repository: {sorted(packed ^ known)}")
+
+
+@nox.session(python=PYTHONS)
+def wheel(session: nox.Session) -> None:
+    """Run the tests against the wheel that ``nox -s package`` built, far from the package of the checkout."""
+    (built,) = Path("dist").glob("*.whl")
+    session.install(f"{built}[test]")
+    copy = Path(session.create_tmp()) / "checkout"
+    shutil.rmtree(copy, ignore_errors=True)
+    shutil.copytree(".", copy, ignore=shutil.ignore_patterns(".*", "dist", "tradeoff", "_build"))
+    session.chdir(copy)
+    session.run("python", "-c", "import tradeoff; assert 'site-packages' in tradeoff.__file__")
+    session.run("python", "-m", "pytest", "-q", "tests", *session.posargs)
+
+
+@nox.session
+def coverage(session: nox.Session) -> None:
+    """Measure which lines and branches the tests reach."""
+    session.install(".[test]")
+    session.run("python", "-m", "pytest", "-q", "--cov", "--cov-report=term:skip-covered", *session.posargs)
 
 
 @nox.session

@@ -1,6 +1,11 @@
+import csv
+import io
 import json
+import re
+import shutil
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -50,7 +55,9 @@ def test_json_has_its_documented_shape(run, plan):
     code, out, err = run("compose", plan, "--json")
     assert (code, err) == (0, "")
     found = json.loads(out)
-    assert list(found) == ["plan", "epsilon", "delta", "beta"]
+    assert list(found) == ["tradeoff", "plan", "tol", "epsilon", "delta", "beta", "mu"]
+    assert (found["tradeoff"], found["tol"]) == (version("tradeoff"), None)
+    assert found["mu"] == {"failure": 0.0, "lower": 1.0, "upper": 1.0}  # Gaussian noise: exact, and unasked
     assert found["plan"] == {
         "file": str(plan),
         "title": "one [small] plan",
@@ -99,6 +106,67 @@ def test_infinity_is_a_string_and_losses_below_0_are_0(run, tmp_path):
     found = json.loads(run("compose", path, "--delta", "1e-3", "0.9", "--json")[1])["epsilon"]
     assert found[0] == {"delta": 1e-3, "lower": "inf", "upper": "inf"}
     assert found[1] == {"delta": 0.9, "lower": 0.0, "upper": 0.0}
+
+
+MIXED = """
+delta = [1e-5]
+[[mechanism]]
+kind = "laplace"
+scale = 2
+[[mechanism]]
+kind = "gaussian"
+noise_multiplier = 2
+"""
+
+
+def test_mu_is_asked_by_a_flag(run, tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(MIXED, encoding="utf-8")
+    assert json.loads(run("compose", path, "--json")[1])["mu"] is None
+    assert "For mu, one number for the whole curve: --mu" in run("compose", path)[1]
+    found = json.loads(run("compose", path, "--json", "--mu", "--failure", "1e-6", "--tol", "1e-3")[1])
+    expected = to.spec.load(path).plan.guarantee().gdp(1e-6).bounds
+    assert found["mu"] == {"failure": 1e-6, "lower": expected.lower, "upper": expected.upper}
+    assert found["tol"] == 1e-3
+    assert "mu at failure = 1e-10" in run("compose", path, "--mu")[1]
+
+
+def test_csv_says_what_json_says(run, plan):
+    rows = list(csv.DictReader(io.StringIO(run("compose", plan, "--csv")[1])))
+    found = json.loads(run("compose", plan, "--json")[1])
+    assert [row["answered"] for row in rows] == ["epsilon", "epsilon", "beta", "mu"]
+    answers = [*found["epsilon"], *found["beta"], found["mu"]]
+    for row, answer in zip(rows, answers, strict=True):
+        assert [float(row[key]) for key in ("at", "lower", "upper")] == list(answer.values())
+
+
+def test_latex_rounds_outward(run, plan):
+    code, out, err = run("compose", plan, "--latex")
+    assert (code, err) == (0, "")
+    assert out.startswith("\\begin{tabular}")
+    cells = re.findall(r"\\delta = 1 \\cdot 10\^\{-5\}\$ & \$([0-9.]+)\$ & \$([0-9.]+)\$", out)
+    lower, upper = to.Gaussian(1).bounds.epsilon(1e-5)
+    assert [float(cell) for cell in cells[0]] == [
+        pytest.approx(lower, abs=1e-5),
+        pytest.approx(upper, abs=1e-5),
+    ]
+    assert float(cells[0][0]) <= lower <= upper <= float(cells[0][1])
+
+
+def test_an_answer_has_one_form(run, plan):
+    assert "one of --json, --csv and --latex" in refused(run("compose", plan, "--json", "--csv"))
+
+
+@pytest.mark.parametrize("command", ["compose", "compare"])
+def test_a_plan_comes_through_a_pipe(run, monkeypatch, command):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(PLAN))
+    found = json.loads(run(command, "-", "--json", *(["--method", "clt"] if command == "compare" else []))[1])
+    assert (found["tradeoff"], found["plan"]["file"]) == (version("tradeoff"), "-")
+    assert found["plan"]["mechanism"] == [{"kind": "gaussian", "noise_multiplier": 2.0, "count": 4}]
+    monkeypatch.setattr(sys, "stdin", io.StringIO(PLAN.replace("= 2", "= -2")))
+    assert "stdin: line 7: mechanism[1].noise_multiplier = -2" in refused(run(command, "-"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xff"), encoding="utf-8"))
+    assert "stdin cannot be read" in refused(run(command, "-"))
 
 
 def test_without_questions_epsilon_is_asked_at_1e_5(run, tmp_path):
@@ -173,11 +241,11 @@ def test_a_failure_while_drawing_leaves_the_old_plot(run, plan, tmp_path, monkey
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        (["--delta", "2"], "--delta[0] = 2.0"),
-        (["--delta", "0.1", "-0.1"], "--delta[1] = -0.1"),
-        (["--delta", "nan"], "--delta[0] = nan"),
-        (["--alpha", "1.5"], "--alpha[0] = 1.5"),
-        (["--epsilon", "nan"], "--epsilon[0] = nan"),
+        (["--delta", "2"], "--delta[1] = 2.0"),
+        (["--delta", "0.1", "-0.1"], "--delta[2] = -0.1"),
+        (["--delta", "nan"], "--delta[1] = nan"),
+        (["--alpha", "1.5"], "--alpha[1] = 1.5"),
+        (["--epsilon", "nan"], "--epsilon[1] = nan"),
         (["--delta", "small"], "small"),
         (["--delta"], "--delta"),
         (["--tol", "0"], "tol = 0"),
@@ -203,7 +271,7 @@ def test_bad_plans(run, tmp_path):
     assert "missing.toml: cannot be read" in refused(run("compose", tmp_path / "missing.toml"))
     path = tmp_path / "bad.toml"
     path.write_text('[[mechanism]]\nkind = "laplace"\nscale = -1\n', encoding="utf-8")
-    assert f"{path}: mechanism[0].scale = -1 is outside (0, inf]" in refused(run("compose", path))
+    assert f"{path}: line 3: mechanism[1].scale = -1 is outside (0, inf]" in refused(run("compose", path))
     path.write_text("title = [\n", encoding="utf-8")
     assert "is not valid TOML" in refused(run("compose", path))
 
@@ -226,8 +294,6 @@ def test_help_is_about_the_command(run):
 
 
 def test_version(run):
-    from importlib.metadata import version
-
     assert run("--version")[1].strip() == version("tradeoff")
 
 
@@ -248,7 +314,7 @@ class TestProcess:
             if module
             else [str(Path(sys.executable).with_name("tradeoff"))]
         )
-        return subprocess.run(  # noqa: S603
+        return subprocess.run(  # noqa: S603 - our own command
             [*head, *map(str, arguments)], capture_output=True, text=True, encoding="utf-8", check=False
         )
 
@@ -263,6 +329,25 @@ class TestProcess:
         for each in json.loads(found.stdout)["epsilon"]:
             assert each["lower"] <= truth[each["delta"]] <= each["upper"]
         assert target.stat().st_size > 1000
+
+    def test_starting_loads_no_mathematics(self):
+        heavy = ("numpy", "scipy", "mpmath", "sympy", "matplotlib")
+        code = f"import sys, tradeoff.cli.app; print([m for m in {heavy} if m in sys.modules])"
+        command = [sys.executable, "-c", code]
+        found = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own interpreter
+        assert found.stdout == "[]\n"
+
+    @pytest.mark.skipif(shutil.which("bash") is None, reason="completes in bash")
+    def test_bash_completes_what_it_was_taught(self, tmp_path, monkeypatch):
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+        found = self.call("--install-completion", "bash", module=True)
+        assert (found.returncode, found.stderr) == (0, "")
+        script = Path(found.stdout.removeprefix("Completion written to ").strip())
+        assert script.is_relative_to(tmp_path)
+        assert {"compose", "calibrate", "--latex"} <= set(
+            re.findall(r"[\w-]+", script.read_text(encoding="utf-8"))
+        )
 
     def test_a_reader_that_leaves_is_no_error(self, plan):
         command = [sys.executable, "-m", "tradeoff", "compose", str(plan), "--json"]

@@ -227,7 +227,7 @@ class TestProcess:
         assert rb"\u03b5 and \u4e2d" in found.stdout
 
     def test_a_reader_that_leaves_a_table(self, plan):
-        process = subprocess.Popen(  # noqa: S603
+        process = subprocess.Popen(  # noqa: S603 - our own command
             [sys.executable, "-m", "tradeoff", "compose", str(plan)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

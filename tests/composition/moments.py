@@ -97,7 +97,7 @@ def _thinned(base: Whole, rate: mp.mpf) -> Whole:
         return mp.log1p(rate * mp.expm1(x))
 
     lost = [(mp.log1p(-rate), mp.log(base.p_minus))] if base.p_minus > 0 and rate < 1 else []
-    parts = [part._replace(loss=lambda x, of=part.loss: thin(of(x))) for part in base.parts]  # type: ignore[misc]
+    parts = [part._replace(loss=lambda x, of=part.loss: thin(of(x))) for part in base.parts]  # type: ignore[misc]  # a default of a lambda has no type
     return Whole(
         [(thin(x), v) for x, v in base.atoms] + lost,
         parts,

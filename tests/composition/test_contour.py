@@ -120,7 +120,7 @@ class TestTransforms:
         mu: float,
         rate: float,
         n: int,
-        turned: bool,  # noqa: FBT001
+        turned: bool,  # noqa: FBT001 - drawn
     ) -> None:
         law: LossLaw = Thinned(GaussianLaw(mu), rate)
         found = drawn(Reversed(law) if turned else law, 2.0)

@@ -103,10 +103,10 @@ def test_any_curve_with_a_form_is_one():
 LINE = {"kind": "piecewise-linear", "alpha": [0.0, 1.0], "beta": [1.0, 0.0]}
 GOOD = {"schema": 1, "tradeoff": LINE}
 BAD = [
-    ("none.json", "mechanism[0].curve: none.json cannot be read"),
-    ("{", "mechanism[0].curve: "),
-    ('{"schema": 1, "tradeoff": ' + "[" * 100000, "mechanism[0].curve: "),
-    (GOOD | {"schema": 2}, "mechanism[0].curve: schema = 2 is not 1"),
+    ("none.json", "mechanism[1].curve: none.json cannot be read"),
+    ("{", "mechanism[1].curve: "),
+    ('{"schema": 1, "tradeoff": ' + "[" * 100000, "mechanism[1].curve: "),
+    (GOOD | {"schema": 2}, "mechanism[1].curve: schema = 2 is not 1"),
     (GOOD | {"schema": True}, "schema = True"),
     (GOOD | {"other": 1}, "is no file of tradeoff"),
     (GOOD | {"tradeoff": 0.5}, "allowed: a curve"),
@@ -115,7 +115,7 @@ BAD = [
     (GOOD | {"tradeoff": LINE | {"alpha": ["zero", 1]}}, "'zero' is no number"),
     (GOOD | {"tradeoff": LINE | {"alpha": ["1e999999999", 1]}}, "is no number"),
     (GOOD | {"tradeoff": LINE | {"alpha": ["1/0", 1]}}, "divides by 0"),
-    (GOOD | {"tradeoff": LINE | {"beta": [0.5, 0.6]}}, "mechanism[0].curve: "),
+    (GOOD | {"tradeoff": LINE | {"beta": [0.5, 0.6]}}, "mechanism[1].curve: "),
     (GOOD | {"tradeoff": LINE | {"beta": [1]}}, "need the same positive length"),
 ]
 

@@ -188,7 +188,7 @@ def test_the_best_of_many_noisy_runs(shape, gamma, turned):
             mean, generating = (1 / g - 1) / -mp.log(g), lambda x: mp.log(1 - (1 - g) * x) / mp.log(g)
         else:
             mean = eta * (1 - g) / (g * (1 - g**eta))
-            generating = lambda x: ((1 - (1 - g) * x) ** -eta - 1) / (g**-eta - 1)  # noqa: E731
+            generating = lambda x: ((1 - (1 - g) * x) ** -eta - 1) / (g**-eta - 1)  # noqa: E731 - a formula
 
         def law(centre):
             below = [mp.mpf(0), *(mp.ncdf(t - centre) for t in (-2, -1, 0, 0.5, 1, 2, 3)), mp.mpf(1)]

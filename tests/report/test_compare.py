@@ -13,7 +13,7 @@ from tradeoff.errors import DomainError, KindError
 from tradeoff.report.answers import Answer
 from tradeoff.report.compare import compare
 from tradeoff.report.methods import METHODS, Claim
-from tradeoff.report.rows import UNDER, Row, _beyond, _entry, _unsafe
+from tradeoff.report.rows import ELSEWHERE, UNDER, Row, _beyond, _entry, _unsafe
 from tradeoff.report.textbook import by_pairs
 
 PROVED = ("berry-esseen", "zcdp", "renyi", "advanced", "basic")
@@ -183,7 +183,7 @@ def test_what_under_reports_between_the_questions_says_where_and_how_much():
     found = compare(curve, ["edgeworth"], delta=[], epsilon=[], alpha=[0.05])  # safe where it is asked
     row = found["edgeworth"]
     assert not row.entries["beta"][0].under_reports
-    assert row.verdict == UNDER
+    assert row.verdict == ELSEWHERE
     (worst,) = row.unsafe
     assert worst.answered == "beta"
     truth, claimed = curve.bounds(worst.asked, tol=1e-6), float(row.claim.beta(worst.asked))
@@ -216,7 +216,9 @@ def test_verdicts_are_certain_or_say_that_they_are_not():
 
 def test_a_bound_is_safe_wherever_it_lies(laplace):
     assert {laplace[name].verdict for name in PROVED} == {"safe (bound)"}
-    assert all(row.under_reports == bool(row.unsafe) == (row.verdict == UNDER) for row in laplace)
+    assert all(
+        row.under_reports == bool(row.unsafe) == (row.verdict in (UNDER, ELSEWHERE)) for row in laplace
+    )
     data = {each["method"]: each for each in laplace.as_json()["methods"]}
     assert data["basic"]["unsafe"] == []
     assert data["edgeworth"]["unsafe"][0]["error"] == laplace["edgeworth"].unsafe[0].error

@@ -1,45 +1,51 @@
-"""The application: ``tradeoff compose``, its flags, and its exit codes."""
+"""The application: its commands, and how it ends. Each command imports what it needs when it runs."""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Sequence
-from importlib import metadata
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Literal
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError
 
 import tradeoff
 from tradeoff.cli import experiment, ledger
 from tradeoff.cli.calibrate import calibrate
 from tradeoff.cli.compare import compare
-from tradeoff.cli.questions import Numbers, asked, composed
+from tradeoff.cli.compose import compose
 from tradeoff.cli.report import report
 from tradeoff.cli.shell import INTERNAL, INTERRUPTED, NO_READER, UNPRINTED, discard, raise_signal, refuse
-from tradeoff.cli.terminal import Screen, progress, show
+from tradeoff.cli.terminal import Screen, version
 from tradeoff.cli.tokens import spread
 from tradeoff.errors import TradeOffError
-from tradeoff.report.answers import ask
-from tradeoff.report.plot import figure
-from tradeoff.report.saving import check_target, save
-from tradeoff.report.summary import summary
-from tradeoff.spec import load
+from tradeoff.report.plain import plain
 from tradeoff.spec.limits import within
 
 app = App(
     name="tradeoff",
     help=str(tradeoff.__doc__).partition("\n\n")[0],
-    version=lambda: metadata.version("tradeoff"),
+    version=version,
+    version_format="plaintext",
+    help_format="plaintext",
     console=Screen(),
 )
 app.command(experiment.app)
 app.command(ledger.app)
-app.command(calibrate)
-app.command(compare)
-app.command(report)
+for command in (calibrate, compare, compose, report):
+    app.command(command, help_format="markdown")  # reflows, and takes longer to load
+
+
+@app.command(name="--install-completion")
+def install_completion(shell: Literal["bash", "fish", "zsh"] | None = None) -> None:
+    """Let the shell complete commands and flags, from its next start on.
+
+    Parameters
+    ----------
+    shell
+        Whose files to write; default: the shell that runs the command.
+    """
+    print(f"Completion written to {plain(app.install_completion(shell=shell))}")  # noqa: T201 - the answer
 
 
 def run(tokens: Sequence[str]) -> int:
@@ -66,54 +72,3 @@ def run(tokens: Sequence[str]) -> int:
         said = f"internal error: {type(error).__name__}: {error}"
         return refuse(f"{said}; please report it, with the traceback that TRADEOFF_DEBUG=1 shows", INTERNAL)
     return 0
-
-
-@app.command
-def compose(
-    plan: Path,
-    *,
-    delta: Numbers = (),
-    epsilon: Numbers = (),
-    alpha: Numbers = (),
-    tol: float | None = None,
-    plot: Path | None = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
-) -> None:
-    """Compose the mechanisms of a plan file, and answer with lower and upper bounds.
-
-    The answers hold for every ordered pair of neighbours. An epsilon below 0 is reported as 0. Questions on
-    the command line replace those of the file; if there are none, epsilon is asked at delta = 1e-5.
-
-    Parameters
-    ----------
-    plan
-        Plan file, in TOML.
-    delta
-        Probabilities at which to answer with epsilon; one or more.
-    epsilon
-        Losses in nats at which to answer with delta; one or more.
-    alpha
-        Type I errors at which to answer with the least type II error beta; one or more.
-    tol
-        Width the bounds must reach: absolute for epsilon, relative for delta and beta.
-    plot
-        Draw the trade-off curve into this file: .png, .svg or .pdf.
-    as_json
-        Print the answers as JSON.
-    """
-    target = check_target(plot) if plot is not None else None
-    content = load(plan)
-    questions = asked(content, delta=delta, epsilon=epsilon, alpha=alpha)
-    with progress() as step:
-        step("composing")
-        curve = composed(content.plan)
-        answers = ask(curve, **questions, tol=tol, step=step)
-        if target is not None:
-            step("drawing")
-            save(figure(curve, title=content.title), target)
-    if as_json:
-        head: dict[str, Any] = {"file": str(plan), **summary(content.title, content.plan)}
-        found = {"plan": head, **answers.as_json()}
-        print(json.dumps(found, allow_nan=False), flush=True)  # noqa: T201 - the answer
-    else:
-        show(content, answers, target)

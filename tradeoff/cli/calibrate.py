@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
-from tradeoff.cli.questions import composed
+from tradeoff.cli.questions import Flag, composed
 from tradeoff.cli.terminal import progress
-from tradeoff.curves.contract import TradeOff
-from tradeoff.design.calibration import calibrate as calibrated
 from tradeoff.report.plain import plain
 from tradeoff.report.saving import check_target, write_text
-from tradeoff.spec import load, loads
-from tradeoff.spec.editing import is_whole, replaced
+
+if TYPE_CHECKING:
+    from tradeoff.curves.contract import TradeOff
 
 
 def calibrate(
@@ -29,7 +26,7 @@ def calibrate(
     beta: float | None = None,
     advantage: float | None = None,
     tol: float = 1e-9,
-    write: Annotated[bool, Parameter(negative="")] = False,
+    write: Flag = False,
 ) -> None:
     """Find the number of a plan that just meets a target, and print the plan with it.
 
@@ -61,6 +58,10 @@ def calibrate(
     write
         Put the number into the file instead of printing the plan; everything else there stays.
     """
+    from tradeoff.design.calibration import calibrate as calibrated
+    from tradeoff.spec import load, loads
+    from tradeoff.spec.editing import is_whole, replaced
+
     given = {"epsilon": epsilon, "delta": delta, "mu": mu, "failure": failure}
     given |= {"alpha": alpha, "beta": beta, "advantage": advantage}
     target = {name: value for name, value in given.items() if value is not None}

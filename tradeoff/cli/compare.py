@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
-from rich.box import SIMPLE_HEAD
-from rich.markup import escape
-from rich.table import Table
 
-from tradeoff.cli.questions import Numbers, asked, composed
-from tradeoff.cli.terminal import progress, screen
-from tradeoff.report.compare import Comparison
-from tradeoff.report.compare import compare as compared
+from tradeoff.cli.questions import Flag, Numbers, asked, composed, read
+from tradeoff.cli.terminal import print_json, progress, screen
 from tradeoff.report.plain import folded, plain
-from tradeoff.report.rows import DECLINED, UNDER
 from tradeoff.report.saving import check_target, save
-from tradeoff.report.summary import summary
-from tradeoff.spec import load
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tradeoff.report.compare import Comparison
 
 _NOTE = (
-    'In brackets the signed error. "under-reports" says that some answer, or beta at one of 129 type I '
-    "errors, claims more privacy than there is: the last column has the largest such error of each kind and "
-    'where; "!" marks it on a question asked. "safe": none does. '
+    'In brackets the signed error; "!" marks one on the unsafe side, where more privacy is claimed than '
+    'there is. "under-reports": some answer here does; "under-reports elsewhere": only beta at one of 129 '
+    'other type I errors does. The last column says by how much and where. "safe": none does. '
     '"within the bounds", and "?": the exact bounds do not tell. A bound is proved, an estimate is not.'
 )
 """What stands under the table."""
@@ -40,14 +36,14 @@ def compare(
     epsilon: Numbers = (),
     alpha: Numbers = (),
     plot: Path | None = None,
-    as_json: Annotated[bool, Parameter(name="--json", negative="")] = False,
+    as_json: Annotated[Flag, Parameter(name="--json")] = False,
 ) -> None:
     """Compare the exact answers of a plan with those of other methods, each error with its sign.
 
     Parameters
     ----------
     plan
-        Plan file, in TOML.
+        Plan file, in TOML; - reads it from stdin.
     method
         Methods to compare, one after each flag; default: all that apply.
     delta
@@ -62,8 +58,11 @@ def compare(
         Print the table as JSON.
     """
     target = check_target(plot) if plot is not None else None
-    content = load(plan)
+    content = read(plan)
     questions = asked(content, delta=delta, epsilon=epsilon, alpha=alpha)
+
+    from tradeoff.report.compare import compare as compared
+
     with progress() as step:
         step("composing")
         found = compared(composed(content.plan), method or None, **questions, step=step)
@@ -71,13 +70,14 @@ def compare(
             step("drawing")
             save(found.figure(), target)
     if as_json:
-        head: dict[str, Any] = {"file": str(plan), **summary(content.title, content.plan)}
-        print(json.dumps({"plan": head, **found.as_json()}, allow_nan=False), flush=True)  # noqa: T201 - the answer
+        print_json(plan, content, found.as_json())
     else:
         _show(content.title, found, target)
 
 
 def _show(title: str, found: Comparison, figure: Path | None) -> None:
+    from tradeoff.report.rows import DECLINED
+
     console = screen()
     rows = [row for row in found.table() if row[1] != DECLINED]
     columns = [[_folded(cell) for cell in column] for column in zip(found.header(), *rows, strict=True)]
@@ -115,9 +115,17 @@ def _width(column: Sequence[str]) -> int:
 
 
 def _table(block: Sequence[Sequence[str]]) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    from tradeoff.report.rows import UNDER
+
     table = Table(box=SIMPLE_HEAD)
     for name, *_ in block:
         table.add_column(name, no_wrap=True)
     for row in zip(*(column[1:] for column in block), strict=True):
-        table.add_row(*map(escape, row), style="bold red" if row[1] == UNDER else None)
+        table.add_row(
+            *(f"[bold red]{escape(c)}[/]" if c == UNDER or c.endswith("!") else escape(c) for c in row)
+        )
     return table

@@ -9,18 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
+from tradeoff.cli.questions import Flag
 from tradeoff.errors import DomainError
-from tradeoff.mechanisms import Mechanism, Plan
 from tradeoff.report.digits import rounded
 from tradeoff.report.plain import plain
-from tradeoff.spec import loads
 
 if TYPE_CHECKING:
     from tradeoff.filters import Entry, Filter
+    from tradeoff.mechanisms import Mechanism, Plan
 
-app = App(name="ledger", help="A privacy budget in a file, which processes share and no crash can cheat.")
-
-Flag = Annotated[bool, Parameter(negative="")]
+app = App(name="ledger", help_format="markdown", help="A shared privacy budget that no crash can cheat.")
 
 
 @app.command
@@ -122,22 +120,14 @@ def spend(
 
 def _step(kind: str, count: int, adjacency: str, parameters: dict[str, float]) -> Mechanism | Plan:
     """Return the mechanism that a plan file would hold under these keys; counted more than once, the plan."""
+    from tradeoff.mechanisms import Plan
+    from tradeoff.spec.reading import step
+
     if count == 0:
         raise DomainError("count = 0 is outside {1, 2, ...}; a mechanism that never runs is no step")
-    entries = {
-        "kind": kind,
-        **{name.replace("-", "_"): value for name, value in parameters.items()},
-        "count": count,
-    }
-    lines = [
-        f"{json.dumps(name)} = {json.dumps(value) if isinstance(value, str) else repr(value)}"
-        for name, value in entries.items()
-    ]
-    plan = loads(
-        "\n".join([f"adjacency = {json.dumps(adjacency)}", "[[mechanism]]", *lines]), name="spend"
-    ).plan
-    ((mechanism, n),) = plan.mechanisms.items()
-    return mechanism if n == 1 else plan
+    entry = {name.replace("-", "_"): value for name, value in parameters.items()}
+    mechanism, n, neighbours = step("spend", {"kind": kind, **entry, "count": count}, adjacency)
+    return mechanism if n == 1 else Plan({mechanism: n}, neighbours)
 
 
 @app.command

@@ -2,25 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from tradeoff.curves.contract import TradeOff
-from tradeoff.mechanisms import Plan
-from tradeoff.report.textbook import factors
-from tradeoff.spec import QUESTIONS, PlanFile
-from tradeoff.spec.entries import numbers
-from tradeoff.spec.limits import within
+from tradeoff.errors import PlanError
+
+if TYPE_CHECKING:
+    from tradeoff.curves.contract import TradeOff
+    from tradeoff.mechanisms import Plan
+    from tradeoff.spec import PlanFile
 
 DEFAULT = {"delta": (1e-5,)}
 """What is asked where neither command nor plan asks anything: the delta that most papers report at."""
 
+Flag = Annotated[bool, Parameter(negative="", show_default=False)]
+
 Numbers = Annotated[tuple[float, ...], Parameter(negative="", show_default=False)]
+
+
+def read(plan: Path) -> PlanFile:
+    """Read a plan file, or stdin where it is named -."""
+    from tradeoff.spec import load, loads
+    from tradeoff.spec.limits import limit
+
+    if str(plan) != "-":
+        return load(plan)
+    try:
+        return loads(sys.stdin.read(limit("letters") + 1), name="stdin")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanError(f"stdin cannot be read: {error}") from error
 
 
 def asked(content: PlanFile, **flags: tuple[float, ...]) -> dict[str, tuple[float, ...]]:
     """Return the questions of the command line if it has any, else those of the file, else the default."""
+    from tradeoff.spec import QUESTIONS
+    from tradeoff.spec.entries import numbers
+
     if any(flags.values()):
         for name, values in flags.items():
             numbers(f"--{name}", values, *QUESTIONS[name])
@@ -31,6 +51,9 @@ def asked(content: PlanFile, **flags: tuple[float, ...]) -> dict[str, tuple[floa
 
 def composed(plan: Plan) -> TradeOff:
     """Return the guarantee of a plan, if it has few enough factors to be asked."""
+    from tradeoff.report.methods import factors
+    from tradeoff.spec.limits import within
+
     curve = plan.guarantee()
     within("mechanisms", len(factors(curve)), "different mechanisms")
     return curve

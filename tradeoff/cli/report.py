@@ -7,12 +7,10 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from tradeoff.cli.questions import Numbers, asked, composed
+from tradeoff.cli.questions import Numbers, asked, composed, read
 from tradeoff.cli.terminal import progress
-from tradeoff.report.compare import compare
 from tradeoff.report.plain import plain
 from tradeoff.report.saving import check_target, write_text
-from tradeoff.spec import load
 
 
 def report(
@@ -29,7 +27,7 @@ def report(
     Parameters
     ----------
     plan
-        Plan file, in TOML.
+        Plan file, in TOML; - reads it from stdin.
     output
         HTML file to write; it opens without a network.
     failure
@@ -41,12 +39,13 @@ def report(
     alpha
         Type I errors at which to answer with the least type II error beta; one or more.
     """
+    from tradeoff.report.compare import compare
     from tradeoff.report.html import report as written
     from tradeoff.report.interactive import library
 
     library("offline")  # said before anything is computed, if it is missing
     target = check_target(output, (".html", ".htm"))
-    content = load(plan)
+    content = read(plan)
     questions = asked(content, delta=delta, epsilon=epsilon, alpha=alpha)
     with progress() as step:
         step("composing")

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from tradeoff.report.answers import Answers
-from tradeoff.report.digits import rounded
-from tradeoff.report.plain import folded, plain
-from tradeoff.report.summary import parameters
-from tradeoff.spec import PlanFile
+if TYPE_CHECKING:
+    from tradeoff.spec import PlanFile
 
 
 class Screen(Console):
@@ -38,44 +34,24 @@ def progress() -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda _: None
         return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("reading", total=None)
         yield lambda step: bar.update(task, description=step)
 
 
-def show(content: PlanFile, answers: Answers, figure: Path | None) -> None:
-    """Print the table of what was composed, and each answer with its bounds."""
-    console = screen()
-    console.print(_composed(content))
-    console.print(_answered(answers))
-    note = f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."
-    console.print(note, style="dim")
-    for each in answers.assumptions:
-        console.print(f"Assumes: {plain(each)}", style="dim", soft_wrap=True, markup=False)
-    if figure is not None:
-        console.print(f"Plot written to {plain(figure)}", style="dim", soft_wrap=True, markup=False)
+def print_json(plan: Path, content: PlanFile, found: Mapping[str, Any]) -> None:
+    """Print what was found of a plan as JSON, with the version of the library that found it."""
+    from tradeoff.report.summary import summary
+
+    head = {"file": str(plan), **summary(content.title, content.plan)}
+    print(json.dumps({"tradeoff": version(), "plan": head, **found}, allow_nan=False), flush=True)  # noqa: T201 - the answer
 
 
-def _composed(content: PlanFile) -> Table:
-    table = Table(title=escape(folded(content.title)) or None, title_justify="left", title_style="bold")
-    table.add_column("count", justify="right")
-    table.add_column("mechanism")
-    table.add_column("parameters")
-    for mechanism, n in content.plan.mechanisms.items():
-        table.add_row(
-            f"{n:,}",
-            mechanism.kind,
-            ", ".join(f"{name} = {value}" for name, value in parameters(mechanism).items()),
-        )
-    return table
+def version() -> str:
+    """Return the version of the library that answers."""
+    from importlib import metadata
 
-
-def _answered(answers: Answers) -> Table:
-    table = Table("question")
-    for side in ("at least", "at most"):
-        table.add_column(side, justify="right", no_wrap=True)
-    for name, question, answer in answers:
-        asked = f"{name} at {question} = {answer.asked:.12g}"
-        table.add_row(asked, rounded(answer.lower, "lower"), rounded(answer.upper, "upper"))
-    return table
+    return metadata.version("tradeoff")

@@ -33,7 +33,7 @@ def _spread(tokens: Sequence[str]) -> Iterator[str]:
             if waiting:
                 yield flag
             flag, waiting = "", False
-            yield token
+            yield {"-": "./-"}.get(token, token)  # stdin has a name that looks like a flag
     if waiting:
         yield flag
 

@@ -55,7 +55,7 @@ class Comparison:
     def header(self) -> list[str]:
         """Return the names of the columns."""
         questions = (f"{name} at {question} = {a.asked:g}" for name, question, a in self.exact)
-        return ["method", "verdict", *questions, "largest error of beta", "largest unsafe error"]
+        return ["method", "verdict", *questions, "largest error of beta", "largest error on the unsafe side"]
 
     def table(self) -> list[list[str]]:
         """Return the rows as text: value and signed error, "!" where unsafe, "?" where bounds do not tell."""

@@ -62,6 +62,12 @@ def method(name: str) -> Callable[[Method], Method]:
     return enter
 
 
+def factors(curve: TradeOff) -> dict[TradeOff, int]:
+    """Return the factors of a product, in one order of an envelope; a curve is its own factor."""
+    inner = curve.operands[0] if isinstance(curve, Envelope) else curve
+    return dict(inner.factors) if isinstance(inner, Tensor) else {inner: 1}
+
+
 def claim_of(name: str, thing: Any) -> Claim:
     """Return the claim of a curve, an approximate curve, a band of bounds, or a textbook guarantee."""
     if isinstance(thing, import_module("tradeoff.limits.band").Band):
@@ -97,9 +103,7 @@ def _clt(curve: TradeOff) -> Claim:
 @method("dp-sgd-clt")
 def _dp_sgd_clt(curve: TradeOff) -> Claim:
     """Apply the closed formula for Poisson-sampled Gaussian steps of one kind."""
-    inner = curve.operands[0] if isinstance(curve, Envelope) else curve
-    steps = inner.factors if isinstance(inner, Tensor) else {inner: 1}
-    match list(steps.items()):
+    match list(factors(curve).items()):
         case [(Subsampled(operands=(Gaussian(mu=mu),), p=rate), n)] if mu > 0:
             return claim_of("DP-SGD CLT", import_module("tradeoff.limits").dp_sgd_clt(rate, 1 / mu, n))
     raise NoClosedForm("the formula is for one kind of Poisson-sampled Gaussian step")

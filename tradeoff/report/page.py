@@ -65,9 +65,10 @@ $tradeoff
 <p>The least δ at each ε. Lower is more private.</p>
 $profile
 <h2>Beside other methods</h2>
-<p>Each answer with its signed error in brackets. “under-reports” says that some answer, or β at one of 129
-values of α, claims more privacy than the exact bounds allow: ε or δ too small, β too large. The last column
-has the largest such error of each kind, and where; “!” marks it on a question asked. “safe”: none does.
+<p>Each answer with its signed error in brackets; “!” marks one on the unsafe side, where more privacy is
+claimed than the exact bounds allow: ε or δ too small, β too large. “under-reports”: some answer here does;
+“under-reports elsewhere”: only β at one of 129 other values of α does. The last column has the largest such
+error of each kind, and where. “safe”: none does.
 “within the bounds”, and “?”: the exact bounds do not tell. A bound is proved, an estimate is not. The column
 before has the largest error of β on either side.</p>
 $comparison

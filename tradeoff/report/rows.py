@@ -15,7 +15,8 @@ from tradeoff.report.answers import ASKED, Answer, Answers, finite
 from tradeoff.report.methods import Claim
 
 UNDER, SAFE, WITHIN = "under-reports", "safe", "within the bounds"
-"""Verdicts: certainly unsafe, certainly not, and not told by the exact bounds."""
+ELSEWHERE = "under-reports elsewhere"
+"""Verdicts: certainly unsafe, certainly not, not told by the exact bounds; unsafe where nothing was asked."""
 
 DECLINED = "declined"
 """Verdict of a method that does not apply."""
@@ -133,10 +134,13 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """One of "under-reports", "safe", "within the bounds" (they do not tell) and "declined"."""
+        """One of "under-reports" (elsewhere), "safe", "within the bounds" (they do not tell), "declined"."""
         if self.claim is None:
             return DECLINED
-        return UNDER if self.unsafe else f"{SAFE if self.proved else WITHIN} ({self.claim.kind})"
+        if self.unsafe:
+            asked = (entry for entries in self.entries.values() for entry in entries)
+            return UNDER if any(entry.under_reports for entry in asked) else ELSEWHERE
+        return f"{SAFE if self.proved else WITHIN} ({self.claim.kind})"
 
     @property
     def worst(self) -> tuple[float, float] | None:

@@ -13,12 +13,10 @@ from tradeoff import baselines
 from tradeoff.baselines.concentrated import ORDERS, renyi_divergence
 from tradeoff.baselines.result import raised
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import DomainError, NoClosedForm, TradeOffError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.operators.symmetrise import Envelope
-from tradeoff.report.methods import Claim, method
+from tradeoff.report.methods import Claim, factors, method
 
 Profile = Callable[[Array], Array]
 Rule = Callable[[list[float]], list[float]]
@@ -110,12 +108,6 @@ def _where_known(epsilon: Rule, deltas: list[float]) -> list[float]:
             if len(deltas) == 1
             else [e for delta in deltas for e in _where_known(epsilon, [delta])]
         )
-
-
-def factors(curve: TradeOff) -> dict[TradeOff, int]:
-    """Return the factors of a product, in one order of an envelope; a curve is its own factor."""
-    inner = curve.operands[0] if isinstance(curve, Envelope) else curve
-    return dict(inner.factors) if isinstance(inner, Tensor) else {inner: 1}
 
 
 def _pure(factor: TradeOff) -> tuple[float, float]:

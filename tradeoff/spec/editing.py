@@ -11,8 +11,7 @@ from typing import Any
 from tradeoff.errors import PlanError
 from tradeoff.mechanisms import KINDS
 from tradeoff.spec.entries import shortened
-
-_PLACE = re.compile(r"mechanism\[([1-9][0-9]{0,5})\]\.([a-z0-9_]+)")
+from tradeoff.spec.places import parsed, span, table_name
 
 _NUMBER = re.compile(r"\b(int|float)\b")
 
@@ -44,12 +43,11 @@ def replaced(content: str, place: str, value: float) -> str:
     scale = 12.5  # of a count
     """
     table, key = _entry(content, place)
-    heads = list(re.finditer(r"^[ \t]*\[\[[ \t]*mechanism[ \t]*\]\].*(?:\n|\Z)", content, flags=re.MULTILINE))
     wanted = tomllib.loads(content)
     wanted["mechanism"][table][key] = value
-    if len(heads) == len(wanted["mechanism"]):
-        start = heads[table].end()
-        end = [*(head.start() for head in heads), len(content)][table + 1]
+    where = span(content, table)
+    if where is not None:
+        start, end = content.index("\n", where[0]) + 1, where[1]
         line = re.compile(rf"^([ \t]*{key}[ \t]*=[ \t]*)[^\s#]+", flags=re.MULTILINE)
         text, n = line.subn(lambda found: f"{found[1]}{value!r}", content[start:end], count=1)
         text = text if n else f"{key} = {value!r}\n{text}"
@@ -70,11 +68,10 @@ def is_whole(content: str, place: str) -> bool:
 def _entry(content: str, place: str) -> tuple[int, str]:
     """Return index and key of a place that may hold a number."""
     tables: list[dict[str, Any]] = tomllib.loads(content)["mechanism"]
-    found = _PLACE.fullmatch(place)
-    if found is None or int(found[1]) > len(tables):
-        last = f"mechanism[{len(tables)}].KEY"
-        raise PlanError(f"{shortened(place)} is no place in this plan; allowed: mechanism[1].KEY to {last}")
-    table, key = int(found[1]) - 1, found[2]
+    table, key = parsed(place) or (len(tables), "")
+    if table >= len(tables):
+        first, last = table_name(0), table_name(len(tables) - 1)
+        raise PlanError(f"{shortened(place)} is no place in this plan; allowed: {first}.KEY to {last}.KEY")
     parameters = signature(KINDS[tables[table]["kind"]]).parameters.items()
     numbers = ["count", *(name for name, each in parameters if _NUMBER.search(str(each.annotation)))]
     if key not in numbers or not isinstance(tables[table].get(key, 1), int | float):

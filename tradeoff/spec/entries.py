@@ -85,7 +85,7 @@ def number(where: str, value: Any, low: float = -math.inf, high: float = math.in
 
 
 def numbers(where: str, value: Any, low: float = -math.inf, high: float = math.inf) -> tuple[float, ...]:
-    """Return one number, or an array of them, as a tuple."""
+    """Return one number, or an array of them, as a tuple; errors count from 1."""
     if isinstance(value, list | tuple):
-        return tuple(number(f"{where}[{i}]", entry, low, high) for i, entry in enumerate(value))
+        return tuple(number(f"{where}[{i}]", entry, low, high) for i, entry in enumerate(value, 1))
     return (number(where, value, low, high),)

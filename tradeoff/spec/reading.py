@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from tradeoff.curves.parameters import count
 from tradeoff.errors import DomainError, PlanError
@@ -15,6 +15,7 @@ from tradeoff.mechanisms import KINDS, Adjacency, Mechanism, Plan
 from tradeoff.spec import curves
 from tradeoff.spec.entries import known, number, numbers, table, text, wrong
 from tradeoff.spec.limits import limit, readable, within
+from tradeoff.spec.places import from_one, located, table_name
 
 QUESTIONS: dict[str, tuple[float, float]] = {
     "delta": (0.0, 1.0),
@@ -70,8 +71,8 @@ def load(path: str | Path) -> PlanFile:
     Raises
     ------
     PlanError
-        If the file cannot be read or an entry is not allowed: one line with file, entry, value and what is
-        allowed. Entries are counted from 0, as in ``mechanism[0].scale``.
+        If the file cannot be read or an entry is not allowed: one line with file, line, entry, value and what
+        is allowed. Entries are counted from 1, as in ``mechanism[1].scale``.
 
     Examples
     --------
@@ -120,9 +121,13 @@ def loads(content: str, *, name: str = "plan", folder: str | Path = ".") -> Plan
     Plan({Laplace(scale=10.0, sensitivity=1.0): 5})
     """
     try:
-        return _plan_file(_parsed(readable(content)), Path(folder))
-    except (PlanError, DomainError) as error:
+        found = _parsed(readable(content))
+    except PlanError as error:
         raise PlanError(f"{name}: {error}") from error
+    try:
+        return _plan_file(found, Path(folder))
+    except (PlanError, DomainError) as error:
+        raise PlanError(located(name, content, error)) from error
 
 
 def _parsed(content: str) -> Mapping[str, Any]:
@@ -159,9 +164,16 @@ def _entries(found: Any) -> list[tuple[str, Mapping[str, Any]]]:
     if not isinstance(found, list):
         raise PlanError("mechanism is not an array of tables; write [[mechanism]], with double brackets")
     return [
-        (f"mechanism[{i}]", table(f"mechanism[{i}]", entry, "a [[mechanism]] table"))
-        for i, entry in enumerate(found)
+        (table_name(i), table(table_name(i), entry, "a [[mechanism]] table")) for i, entry in enumerate(found)
     ]
+
+
+def step(where: str, entry: Mapping[str, Any], neighbours: str) -> tuple[Mechanism, int, Adjacency]:
+    """Return what a table with a ``kind`` describes, how often it runs, and for which neighbours."""
+    adjacency = cast("Adjacency", text("adjacency", neighbours, get_args(Adjacency)))
+    mechanism, n = _mechanism(where, entry, Path())
+    _fits(where, mechanism, adjacency)
+    return mechanism, n, adjacency
 
 
 def _mechanism(where: str, entry: Mapping[str, Any], folder: Path) -> tuple[Mechanism, int]:
@@ -182,7 +194,7 @@ def _mechanism(where: str, entry: Mapping[str, Any], folder: Path) -> tuple[Mech
         found = kind(**given)
         n = count("count", written)
     except DomainError as error:
-        raise PlanError(f"{where}.{error}") from error
+        raise PlanError(f"{where}.{from_one(str(error))}") from error
     if n > MOST:
         raise wrong(f"{where}.count", written, "a whole number below 2^63, as TOML has it")
     return found, n
@@ -195,7 +207,9 @@ def _parameter(where: str, value: Any, annotation: str, folder: Path) -> Any:
     if "tuple" in annotation and isinstance(value, list):
         return numbers(where, value)
     if "Mechanism" in annotation:
-        inner, _ = _mechanism(where, table(where, value, "a table with a kind, as [[mechanism]] is"), folder)
+        inner, n = _mechanism(where, table(where, value, "a table with a kind, as [[mechanism]] is"), folder)
+        if n != 1:
+            raise wrong(f"{where}.count", n, "1; the [[mechanism]] around it is counted")
         return inner
     if any(word in annotation for word in ("str", "Adjacency", "Scheme")):
         return text(where, value)

@@ -1,0 +1,57 @@
+"""Answers as lines of a table, for spreadsheets and papers."""
+
+from __future__ import annotations
+
+import csv as _csv
+import io
+from collections.abc import Iterable
+
+from tradeoff.report.answers import Answer
+from tradeoff.report.digits import rounded
+from tradeoff.report.plain import plain
+
+Lines = Iterable[tuple[str, str, Answer]]
+"""What is answered, by what it is asked, and the answer; as ``Answers`` are gone through."""
+
+
+def csv(lines: Lines, assumptions: Iterable[str] = ()) -> str:
+    """Write answers as CSV, every number to its last bit; infinity is inf."""
+    text = io.StringIO()
+    writer = _csv.writer(text, lineterminator="\n")
+    writer.writerow(["answered", "question", "at", "lower", "upper", "assumes"])
+    assumed = "; ".join(map(plain, assumptions))
+    writer.writerows([name, question, a.asked, a.lower, a.upper, assumed] for name, question, a in lines)
+    return text.getvalue()
+
+
+def latex(lines: Lines, assumptions: Iterable[str] = ()) -> str:
+    r"""Write answers as a table for LaTeX with booktabs, bounds rounded outward to 6 digits.
+
+    Examples
+    --------
+    >>> print(latex([("delta", "epsilon", Answer(1.0, 0.5, 2e-5))]), end="")
+    \begin{tabular}{lrr}
+    \toprule
+    & at least & at most \\
+    \midrule
+    $\delta$ at $\varepsilon = 1$ & $0.5$ & $2 \cdot 10^{-5}$ \\
+    \bottomrule
+    \end{tabular}
+    """
+    head = [r"\begin{tabular}{lrr}", r"\toprule", r"& at least & at most \\", r"\midrule"]
+    body = [
+        f"${_sign(name)}$ at ${_sign(question)} = {_number(f'{a.asked:.12g}')}$ & "
+        f"${_number(rounded(a.lower, 'lower', 6))}$ & ${_number(rounded(a.upper, 'upper', 6))}$ \\\\"
+        for name, question, a in lines
+    ]
+    assumed = (f"% Assumes: {plain(each)}" for each in assumptions)
+    return "\n".join([*assumed, *head, *body, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def _sign(name: str) -> str:
+    return {"epsilon": r"\varepsilon", "failure": r"\mathrm{failure}"}.get(name, f"\\{name}")
+
+
+def _number(text: str) -> str:
+    digits, _, power = text.replace("inf", r"\infty").partition("e")
+    return rf"{digits} \cdot 10^{{{int(power)}}}" if power else digits
