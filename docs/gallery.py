@@ -9,23 +9,14 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import tradeoff as to
-from tradeoff.report.figures import (
-    View,
-    draw,
-    families,
-    gdp_bound,
-    inset,
-    paper,
-    shared_legend,
-    supporting_lines,
-)
+from tradeoff.report.figures import families, gdp_bound, inset, paper, shared_legend, supporting_lines
 from tradeoff.report.methods import Claim
 from tradeoff.report.saving import save
 from tradeoff.report.styles import EXACT, PAGE, dashed, number
 
 FOLDER = Path(__file__).with_name("_static") / "gallery"
 DELTA = 1e-3
-VIEWS: tuple[View, ...] = ("tradeoff", "loglog", "profile")
+VIEWS = (("tradeoff", "linear"), ("tradeoff", "loglog"), ("profile", "linear"))
 
 
 def composition() -> Figure:
@@ -38,7 +29,7 @@ def composition() -> Figure:
                 "CLT": to.limits.clt(whole),
                 f"tightest (ε, {number(DELTA)})-DP": to.approximate_dp(whole.epsilon(DELTA), DELTA),
             }
-            draw(axes, whole, others, label="10-fold, exact")
+            to.plot(whole, *others.values(), ax=axes, labels=["10-fold, exact", *others])
             inset(axes, whole, others, centre=0.32, width=width)
             axes.set_title(f"{name}, ε = 1/√10, ten times")
         shared_legend(figure, *panels)
@@ -73,8 +64,8 @@ def mnist() -> Figure:
         "moments accountant": moments(step, steps),
     }
     with paper(PAGE, 2.7, columns=3) as (figure, panels):
-        for axes, view in zip(panels, VIEWS, strict=True):
-            draw(axes, exact, others, view=view)
+        for axes, (kind, scale) in zip(panels, VIEWS, strict=True):
+            to.plot(exact, *others.values(), ax=axes, labels=["exact", *others], kind=kind, scale=scale)
         panels[0].set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
         panels[2].set(ylim=(1e-10, 1.5), box_aspect=1)
         shared_legend(figure, *panels)
@@ -127,7 +118,7 @@ def reduction() -> Figure:
     step = to.mechanisms.SubsampledGaussian(noise_multiplier=0.8, sample_rate=0.005)
     with paper(PAGE, 3.55, columns=2) as (figure, (left, right)):
         gdp_bound(left, (to.Laplace(0.5) ** 4).gdp(1e-10))
-        gdp_bound(right, to.Plan({step: 1000}).guarantee().gdp(1e-4), view="loglog")
+        gdp_bound(right, to.Plan({step: 1000}).guarantee().gdp(1e-4), scale="loglog")
         left.set_title("Laplace, ε = 0.5, four times")
         right.set_title("DP-SGD, σ = 0.8, p = 0.005, 1000 steps")
     return figure
@@ -137,8 +128,9 @@ def views() -> Figure:
     """Draw one curve in three views: type II errors, ROC, and small type I errors."""
     exact = to.Laplace(0.2) ** 25
     with paper(PAGE, 2.3, columns=3) as (figure, panels):
-        for axes, view in zip(panels, ("tradeoff", "roc", "loglog"), strict=True):
-            draw(axes, exact, {"CLT": to.limits.clt(exact)}, view=view)
+        views = (("tradeoff", "linear"), ("roc", "linear"), ("tradeoff", "loglog"))
+        for axes, (kind, scale) in zip(panels, views, strict=True):
+            to.plot(exact, to.limits.clt(exact), ax=axes, labels=["exact", "CLT"], kind=kind, scale=scale)
         for axes in panels[:2]:
             axes.set(xticks=(0, 0.5, 1), yticks=(0, 0.5, 1))
     return figure
