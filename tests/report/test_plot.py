@@ -256,8 +256,11 @@ def test_styles_go_through_and_settings_of_the_user_stay(ax):
         assert axes.xaxis.label.get_size() == 11
         assert [each.get_color() for each in axes.get_lines()[1::2]] == ["#123456", "#123456"]
         assert not axes.spines["top"].get_visible()
-    with mpl.rc_context({"axes.spines.top": True, "figure.figsize": [5, 5]}):
-        assert figure(to.Gaussian(1)).get_size_inches().tolist() == [COLUMN, COLUMN + 0.1]
+    with mpl.rc_context({"font.family": ["serif"], "figure.figsize": [5, 5]}):
+        made = figure(to.Gaussian(1))
+        assert made.get_size_inches().tolist() == [5, 5]
+        assert made.axes[0].spines["top"].get_visible() is False
+        assert made.axes[0].title.get_family() == ["serif"]
 
 
 @pytest.mark.parametrize("kind", ["tradeoff", "profile", "roc", "error"])

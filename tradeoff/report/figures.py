@@ -124,8 +124,10 @@ def comparison_figure(
     exact = claim_of("exact", curve)
     others = [outline(claim_of(name, each)) for name, each in claims.items()]
     with paper(PAGE, 3.8, columns=2) as (figure, (left, right)):
-        for axes, kind in ((left, "tradeoff"), (right, "profile")):
-            view = view_of(kind, "linear", [exact])
+        for axes, view in (
+            (left, view_of("tradeoff", "linear", [exact])),
+            (right, view_of("profile", "linear", [exact])),
+        ):
             paint(axes, view, list(known(view, [exact, *others])))
         if worst is not None:
             inset(left, curve, claims, centre=worst[0], width=_zoom(curve, *worst))

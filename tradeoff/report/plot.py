@@ -167,8 +167,7 @@ def paint(
             _draw(axes, each, {**look, **given}, at_edge=view.square and view.yscale == "linear")
     _set_axes(axes, view, span(found) if view.kind == "error" else view.ylim)
     if axes.get_legend_handles_labels()[1]:
-        inside = None if view.kind == "error" else "lower right" if view.power else "upper right"
-        place_legend(axes, inside)
+        place_legend(axes, None if view.kind == "error" else "lower right" if view.power else "upper right")
     return axes
 
 

@@ -180,7 +180,7 @@ def powered(view: View, beta: Series) -> Series:
 
 def _power(view: View, line: Series) -> Series:
     """Round a line of 1 - beta outward, turn its band of beta, and leave out what a log axis cannot show."""
-    y = np.nextafter(line.y, 2.0) if line.side else np.asarray(line.y)
+    y = np.nextafter(np.asarray(line.y), 2.0) if line.side else np.asarray(line.y)
     band = line.band and _filled(view, 1 - line.band[1], 1 - line.band[0])
     return replace(line, y=positive(y) if view.yscale == "log" else y, band=band)
 

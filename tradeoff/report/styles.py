@@ -43,7 +43,7 @@ PAPER: dict[str, Any] = {
 """Matplotlib settings of every figure made here; those that the user has set stay as they are."""
 
 
-def unset(settings: dict[str, Any]) -> dict[str, Any]:
+def unset(settings: dict[Any, Any]) -> dict[Any, Any]:
     """Return the settings that the user has left as matplotlib comes."""
     from matplotlib import rcParams, rcParamsDefault
 
