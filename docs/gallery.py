@@ -267,7 +267,7 @@ PUBLISHED = ((1.3, 15, 1.19, 0.23), (1.1, 60, 3.01, 0.57), (0.7, 45, 7.10, 1.13)
 def published() -> Figure:
     """Draw the three published settings of DP-SGD on MNIST, with what was claimed and what holds."""
     delta, rate, size = 1e-5, 256 / 60000, 60000
-    with paper(PAGE, 3.1, columns=3) as (figure, panels):
+    with paper(PAGE, 2.8, columns=3) as (figure, panels):
         for axes, (sigma, epochs, moments_epsilon, mu) in zip(panels, PUBLISHED, strict=True):
             steps = epochs * size // 256
             exact = _guarantee(sigma, rate, steps)

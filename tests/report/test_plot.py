@@ -236,7 +236,9 @@ def test_the_width_of_the_exact_bounds_is_under_the_errors(ax):
     low, high = EXACT.bounds(x)
     beta = CLT(x)
     assert np.array_equal(np.nan_to_num(e), np.maximum(np.fmax(beta - high, low - beta), 0))
-    assert ax.get_legend().get_texts()[0].get_text().endswith("width of its bounds")
+    assert [each.get_text() for each in ax.get_legend().get_texts()] == ["CLT (estimate)"]  # it is not seen
+    to.plot(EXACT.tabulate(), CLT, ax=ax, kind="error")
+    assert "between two curves: width of its bounds" in ax.get_legend_handles_labels()[1]
 
 
 def test_the_roc_is_the_curve_upside_down(ax):

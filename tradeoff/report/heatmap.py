@@ -57,7 +57,8 @@ def heatmap(
     Raises
     ------
     DomainError
-        If the rows are no grid of two numeric parameters, or there is no such column of numbers.
+        If the rows are no grid of two numeric parameters, or there is no such column of numbers, or none of
+        them is finite.
     MissingExtraError
         If matplotlib is not installed.
 
@@ -111,6 +112,8 @@ def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
         )
     values = np.full((len(y), len(x)), np.nan)
     values[up, across] = found
+    if not np.isfinite(values).any():
+        raise DomainError(f"{named!r} has no finite value; sweep where there are answers")
     return (
         x,
         y,

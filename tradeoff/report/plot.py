@@ -162,10 +162,10 @@ def paint(
     given = normalize_kwargs(style or {}, Line2D)
     if view.chance is not None:
         axes.plot(view.grid, view.chance, **CHANCE)
+    _set_axes(axes, view, span(found) if view.kind == "error" else view.ylim)
     for each, look in zip(found, looks or _looks(found), strict=True):
         if each is not None:
             _draw(axes, each, {**look, **given}, at_edge=view.square and view.yscale == "linear")
-    _set_axes(axes, view, span(found) if view.kind == "error" else view.ylim)
     if axes.get_legend_handles_labels()[1]:
         place_legend(axes, None if view.kind == "error" else "lower right" if view.power else "upper right")
     return axes
@@ -174,7 +174,8 @@ def paint(
 def _draw(axes: Axes, each: Series, look: Look, *, at_edge: bool) -> None:
     """Fill the band, and draw the line; curves at the edge of the axes stay in sight."""
     if each.band is not None:
-        name = f"{each.name}: width of its bounds" if each.y is None else None
+        seen = each.y is None and np.max(each.band[1]) > axes.get_ylim()[0]
+        name = f"{each.name}: width of its bounds" if seen else None
         axes.fill_between(each.x, *each.band, color=look["color"], label=name, **BAND)
     if each.y is not None:
         axes.plot(each.x, each.y, label=each.name or None, clip_on=not at_edge, **look)

@@ -30,7 +30,7 @@ _LEAST_DELTA = 1e-12
 _POINTS = 257
 """Points of a line: it looks smooth in print."""
 
-_FEW = 65
+_FEW = 129
 """Points at which errors are asked: each costs a question to the exact curve."""
 
 _MOST_CORNERS = 400
