@@ -251,11 +251,11 @@ def symmetrised() -> Figure:
             to.plot(curve.symmetrise(assume="profile"), curve, ~curve, ax=axes, labels=names)
             axes.plot([0, 1], [0, 1], color="0.8", linewidth=0.6, zorder=0)
             alpha = np.linspace(0.01, 0.99, 981)
-            turn = alpha[np.argmin(np.abs(alpha + curve(alpha) - np.min(alpha + curve(alpha))))]
-            axes.plot([turn], [float(curve(turn))], "o", color="0.2", markersize=3)
-            axes.annotate(
-                "slope −1", (turn, float(curve(turn))), (-5, -9), textcoords="offset points", ha="right"
-            )
+            beta = curve(alpha)
+            k = np.argmin(alpha + beta)
+            axes.plot(alpha[k], beta[k], "o", color="0.2", markersize=3)
+            place = {"xytext": (-3, -9), "textcoords": "offset points", "ha": "right", "fontsize": "small"}
+            axes.annotate("slope −1", (alpha[k], beta[k]), **place)
             axes.set_title(case)
     return figure
 

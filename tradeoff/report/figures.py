@@ -41,12 +41,13 @@ def inset(
     window = axes.inset_axes((0.58, 0.58, 0.4, 0.4))
     low, high = max(centre - width / 2, 0.0), min(centre + width / 2, 1.0)
     claims = [claim_of("", exact), *(outline(claim_of("", each)) for each in others.values())]
-    view = view_of("tradeoff", "linear", claims).pointwise(np.linspace(low, high, 33))
+    view = view_of("tradeoff", "linear", claims[:1]).pointwise(np.linspace(low, high, 25))
     found = list(known(view, claims))
-    beta = exact.bounds(view.grid)
-    paint(window, replace(view, xlim=(low, high), ylim=(beta.lower[-1], beta.upper[0])), found)
+    ends = exact.bounds(np.array([high, low]))
+    bottom, top = float(ends.lower[0]), float(ends.upper[1])
+    paint(window, replace(view, xlim=(low, high), ylim=(bottom, top)), found)
     window.set(xticks=[], yticks=[], xlabel="", ylabel="", aspect="auto")
-    spans = {"α": high - low, "β": float(beta.upper[0] - beta.lower[-1])}
+    spans = {"α": high - low, "β": top - bottom}
     factors = "\n".join(
         f"{name} ×{float(f'{0.4 / span:.2g}'):,.0f}" for name, span in spans.items() if span > 0
     )
