@@ -190,6 +190,8 @@ def test_estimates_are_dashed_and_say_so_even_alone(ax):
     assert estimate.get_label() == "CLT (estimate)"
     assert str(estimate._dash_pattern) != str(exact._dash_pattern)
     assert len(ax.collections) == 1  # a band for what has one
+    to.plot(CLT, ax=ax)
+    assert ax.get_lines()[-1].get_label() == "CLT (estimate)"
 
 
 @pytest.mark.parametrize("kind", ["tradeoff", "roc", "profile"])

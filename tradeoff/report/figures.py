@@ -62,21 +62,21 @@ def inset(
 
 def shared_legend(figure: Figure, *panels: Axes) -> None:
     """Put one legend for all panels below them."""
-    known_: dict[str, Any] = {}
+    handles: dict[str, Any] = {}
     for axes in panels:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
-            known_.setdefault(label, handle)
+            handles.setdefault(label, handle)
         legend = axes.get_legend()
         if legend is not None:
             legend.remove()
     columns = int(
-        figure.get_figwidth() / (0.6 + 0.065 * max(map(len, known_), default=0))
+        figure.get_figwidth() / (0.6 + 0.065 * max(map(len, handles), default=0))
     )  # inches of a sample and of a letter
     figure.legend(
-        list(known_.values()),
-        list(known_),
+        list(handles.values()),
+        list(handles),
         loc="outside lower center",
-        ncols=max(min(len(known_), columns, 5), 1),
+        ncols=max(min(len(handles), columns, 5), 1),
     )
 
 

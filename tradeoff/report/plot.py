@@ -63,8 +63,8 @@ def plot(
     scale
         ``"linear"``, or ``"loglog"``: small type I errors, at which beta is next to 1 and 1 - beta is drawn.
     labels
-        A name for each item, used as it is; default: none for one item, else normal forms, and of estimates
-        the method with the word "estimate". Many or long ones go below.
+        A name for each item, used as it is; default: normal forms, of estimates the method and the word
+        "estimate", and none for one item that is no estimate. Many or long ones go below.
     ax
         Matplotlib axes to draw on, in the user's style; default: those of a new figure as wide as a column,
         styled where the user's matplotlib settings are untouched, with text as Type 42 fonts in PDFs.
@@ -123,7 +123,8 @@ def claims_of(items: Sequence[Any], labels: Sequence[str] | None = None) -> list
         raise DomainError(f"labels = {labels!r} name {len(labels)} curves, and there are {len(items)}")
     if labels is not None:
         return [claim_of(label, each) for label, each in zip(labels, items, strict=True)]
-    return [claim_of(_name(each) if len(items) > 1 else "", each) for each in items]
+    named = len(items) > 1 or isinstance(items[0], ApproximateCurve)
+    return [claim_of(_name(each) if named else "", each) for each in items]
 
 
 def _name(item: Any) -> str:
@@ -165,7 +166,9 @@ def paint(
     _set_axes(axes, view, span(found) if view.kind == "error" else view.ylim)
     for each, look in zip(found, looks or _looks(found), strict=True):
         if each is not None:
-            _draw(axes, each, {**look, **given}, at_edge=view.square and view.yscale == "linear")
+            _draw(
+                axes, each, {**look, **given}, at_edge=view.square and view.whole and view.yscale == "linear"
+            )
     if axes.get_legend_handles_labels()[1]:
         place_legend(axes, None if view.kind == "error" else "lower right" if view.power else "upper right")
     return axes
