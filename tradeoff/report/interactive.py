@@ -14,7 +14,19 @@ from tradeoff.errors import MissingExtraError
 from tradeoff.intervals.rounding import Array
 from tradeoff.report.digits import rounded
 from tradeoff.report.methods import Claim
-from tradeoff.report.series import Kind, Scale, Series, Side, View, drawn, highest, powered, span, view_of
+from tradeoff.report.series import (
+    Kind,
+    Scale,
+    Series,
+    Side,
+    View,
+    drawn,
+    highest,
+    led_by_exact,
+    powered,
+    span,
+    view_of,
+)
 from tradeoff.report.styles import COLOURS
 
 State = tuple[list[dict[str, Any]], dict[str, Any]]
@@ -90,11 +102,12 @@ def to_html(name: str, figure: dict[str, Any]) -> str:
 
 
 def _traces(view: View, found: Sequence[Series | None], style: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Return bands and lines as plotly wants them: the first black and solid, the others in dashes."""
+    """Return bands and lines as plotly wants them: the first exact one solid, the others in dashes."""
     if view.chance is not None:
         chance = Series("perfect privacy", "", view.grid, view.chance)
         yield _trace(chance, view.symbol, {"color": "#999999", "dash": "1px,3px", "width": 1.8})
-    looks = chain([("#000000", "solid")], cycle(zip(COLOURS, _DASHES, strict=True)))
+    first = [("#000000", "solid")] if led_by_exact(found) else []
+    looks = chain(first, cycle(zip(COLOURS, _DASHES, strict=True)))
     for each, (colour, dash) in zip(found, looks, strict=False):
         if each is None:
             continue
@@ -160,10 +173,7 @@ def _axes(name: str, view: View, found: Sequence[Series | None]) -> dict[str, An
     """Return what the axes are in one state; those of probabilities turn together."""
     low, high = span(found) if view.kind == "error" else view.ylim
     if name == "linear" and not view.square:
-        low, high = (
-            0.0,
-            1.05 * max(map(highest, found)),
-        )
+        low, high = 0.0, 1.05 * max(map(highest, found))
 
     def ends(*both: float) -> list[float]:
         return list(both) if name == "linear" else np.log10(both).tolist()

@@ -19,7 +19,7 @@ from tradeoff.limits.band import Band
 from tradeoff.mechanisms import Plan
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.plain import folded
-from tradeoff.report.series import Kind, Scale, Series, View, drawn, span, view_of
+from tradeoff.report.series import Kind, Scale, Series, View, drawn, led_by_exact, positive, span, view_of
 from tradeoff.report.styles import BAND, CHANCE, EXACT, dashed, number, place_legend, typeset, unset
 from tradeoff.sweeps import Table
 
@@ -181,15 +181,15 @@ def _draw(axes: Axes, each: Series, look: Look, *, at_edge: bool) -> None:
         name = f"{each.name}: width of its bounds" if seen else None
         axes.fill_between(each.x, *each.band, color=look["color"], label=name, **BAND)
     if each.y is not None:
-        axes.plot(each.x, each.y, label=each.name or None, clip_on=not at_edge, **look)
+        shown = positive(each.y) if axes.get_yscale() == "log" else each.y
+        axes.plot(each.x, shown, label=each.name or None, clip_on=not at_edge, **look)
     if each.unsafe is not None and np.isfinite(each.unsafe).any():
         axes.plot(each.x, each.unsafe, color=look["color"], zorder=1.6, **_UNSAFE)
 
 
 def _looks(found: Sequence[Series | None]) -> list[Look]:
     """Return black and solid for the first item unless it is an estimate, unlike dashes for the others."""
-    first = found[0]
-    solid = first is not None and (first.side != "" or first.band is not None)
+    solid = led_by_exact(found)
     ours = [EXACT if solid and not i else dashed(i - solid) for i in range(len(found))]
     if unset({"axes.prop_cycle": None}):
         return ours

@@ -179,10 +179,10 @@ def powered(view: View, beta: Series) -> Series:
 
 
 def _power(view: View, line: Series) -> Series:
-    """Round a line of 1 - beta outward, turn its band of beta, and leave out what a log axis cannot show."""
+    """Round a line of 1 - beta outward, and turn its band of beta."""
     y = np.nextafter(np.asarray(line.y), 2.0) if line.side else np.asarray(line.y)
     band = line.band and _filled(view, 1 - line.band[1], 1 - line.band[0])
-    return replace(line, y=positive(y) if view.yscale == "log" else y, band=band)
+    return replace(line, y=y, band=band)
 
 
 def _profile(view: View, claim: Claim) -> Series:
@@ -194,7 +194,7 @@ def _profile(view: View, claim: Claim) -> Series:
     band = None if claim.profile is None else _both(claim.profile(x))
     proved = claim.kind != "estimate"
     y = band[1] if proved and band is not None else claim.ask("delta", x)
-    return Series(claim.name, _side(claim, "upper"), x, positive(y), band and _filled(view, *band))
+    return Series(claim.name, _side(claim, "upper"), x, y, band and _filled(view, *band))
 
 
 def _filled(view: View, low: Array, high: Array) -> tuple[Array, Array]:
@@ -242,6 +242,12 @@ def span(found: Sequence[Series | None]) -> tuple[float, float]:
     largest = max(map(highest, found), default=0.0)
     top = 10.0 ** float(np.ceil(np.log10(largest))) if largest > 0 else 1.0
     return top * 10.0**-_DECADES, top
+
+
+def led_by_exact(found: Sequence[Series | None]) -> bool:
+    """Return whether the first item is more than an estimate, so that it is drawn black and solid."""
+    first = found[0]
+    return first is not None and (first.side != "" or first.band is not None)
 
 
 def highest(each: Series | None) -> float:
