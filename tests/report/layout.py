@@ -14,7 +14,10 @@ def texts(figure):
     axes = [axis for each in figure.axes for axis in (each.xaxis, each.yaxis)]
     ticks = [(axis, tick) for axis in axes for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())]
     beyond = {
-        id(tick.label1) for axis, tick in ticks if not _within(tick.get_loc(), axis.get_view_interval())
+        id(label)
+        for axis, tick in ticks
+        for label in (tick.label1, tick.label2)
+        if not _within(tick.get_loc(), axis.get_view_interval())
     }  # never drawn
     found = [
         each
@@ -44,5 +47,9 @@ def check_layout(figure):
         assert box.x1 <= width + 1, name
         assert box.y1 <= height + 1, name
     for axes in figure.axes:
-        assert axes.get_xlabel()
+        assert axes.get_xlabel() or axes.get_label() == "<colorbar>"
         assert axes.get_ylabel()
+    for legend in [*figure.legends, *filter(None, (axes.get_legend() for axes in figure.axes))]:
+        box = legend.get_window_extent()
+        assert box.x0 >= -1
+        assert box.x1 <= width + 1

@@ -1,12 +1,20 @@
 import sys
 
+import matplotlib as mpl
 import numpy as np
 import pytest
+import sympy
 from matplotlib.figure import Figure
 
 import tradeoff as to
 from tests.report.layout import check_layout
-from tradeoff.errors import DomainError, KindError, MissingExtraError
+from tradeoff.errors import DomainError, KindError, MissingExtraError, SymbolError
+from tradeoff.report.plot import canvas, figure
+from tradeoff.report.styles import CHANCE, COLUMN
+
+EXACT = to.PureDP(0.5) ** 10
+CLT = to.limits.clt(EXACT)
+BAND = to.limits.berry_esseen(EXACT)
 
 
 @pytest.fixture
@@ -16,7 +24,7 @@ def ax():
 
 def drawn(axes, i):
     """The line of the i-th curve."""
-    line = [each for each in axes.get_lines() if each.get_color() != "0.6"][i]
+    line = [each for each in axes.get_lines() if each.get_color() != CHANCE["color"]][i]
     return line.get_xdata(), line.get_ydata()
 
 
@@ -27,16 +35,16 @@ def test_axes_in_axes_out(ax):
     assert ax.get_legend() is None
 
 
-def test_perfect_privacy_is_dashed_and_grey(ax):
+def test_perfect_privacy_is_dotted_and_grey(ax):
     to.plot(to.Gaussian(1), ax=ax)
     line = ax.get_lines()[0]
-    assert line.get_color() == "0.6"
+    assert line.get_color() == CHANCE["color"]
     assert line.get_linestyle() == "--"
     assert np.array_equal(line.get_ydata(), 1 - line.get_xdata())
 
 
 def test_the_line_is_the_safe_bound_and_the_band_holds_both(ax):
-    curve = to.Laplace(0.3) ** 12
+    curve = to.PureDP(0.3) ** 12 @ to.Gaussian(0.5)
     to.plot(curve, ax=ax)
     x, y = drawn(ax, 0)
     band = ax.collections[0].get_paths()[0].vertices
@@ -71,7 +79,7 @@ def test_vertices_are_drawn(ax, curve, vertices):
 
 def test_several_curves_differ_without_colour(ax):
     to.plot(to.Gaussian(0.5), to.Gaussian(1), to.Laplace(1), ax=ax)
-    lines = [each for each in ax.get_lines() if each.get_color() != "0.6"]
+    lines = [each for each in ax.get_lines() if each.get_color() != CHANCE["color"]]
     assert len({(each.get_linestyle(), str(each._dash_pattern)) for each in lines}) == 3
     assert [each.get_text() for each in ax.get_legend().get_texts()] == [
         r"$\mathrm{G}_{0.5}$",
@@ -151,19 +159,137 @@ def test_profiles(ax, curve, scale):
     assert np.array_equal(y[upper > 0], upper[upper > 0])
 
 
-@pytest.mark.parametrize(
-    ("thing", "advice"),
-    [
-        (to.mechanisms.Laplace(scale=10), r"mechanism.*\.curve\(\)"),
-        (to.Plan({}), r"Plan, not a curve.*\.guarantee\(\)"),
-        (0.5, "not a trade-off function"),
-    ],
-)
-def test_only_curves_are_drawn(ax, thing, advice):
-    with pytest.raises(KindError, match=advice):
-        to.plot(thing, ax=ax)
-    with pytest.raises(KindError, match=advice):
+def test_plans_mechanisms_and_reductions_are_drawn_for_both_orders(ax):
+    step = to.mechanisms.SubsampledGaussian(noise_multiplier=1, sample_rate=0.1)
+    plan, found = to.Plan({step: 1}), to.Gaussian(1).gdp(1e-6)
+    to.plot(step, plan, found, ax=ax, kind="profile")
+    x, y = drawn(ax, 0)
+    upper = plan.guarantee().bounds.delta(x).upper
+    assert np.array_equal(y[upper > 0], upper[upper > 0])
+    texts = [each.get_text() for each in ax.get_legend().get_texts()]
+    assert texts[1:] == ["1 subsampled-gaussian", "μ = 1, failure $10^{-6}$"]
+
+
+@pytest.mark.parametrize("thing", [0.5, "curve", None, (to.Gaussian(1), 3)])
+def test_what_says_nothing_of_privacy_is_refused(ax, thing):
+    with pytest.raises(KindError, match="not a trade-off function; give a curve"):
         to.plot(to.Gaussian(1), thing, ax=ax)
+
+
+def test_nothing_and_symbols_are_refused(ax):
+    with pytest.raises(DomainError, match="nothing to draw"):
+        to.plot(ax=ax)
+    with pytest.raises(SymbolError):
+        to.plot(to.Gaussian(sympy.Symbol("mu", positive=True)), ax=ax)
+
+
+def test_estimates_are_dashed_and_say_so_even_alone(ax):
+    to.plot(CLT, EXACT, ax=ax)
+    estimate, exact = ax.get_lines()[1:]
+    assert estimate.get_linestyle() == "--"
+    assert estimate.get_label() == "CLT (estimate)"
+    assert str(estimate._dash_pattern) != str(exact._dash_pattern)
+    assert len(ax.collections) == 1  # a band for what has one
+    to.plot(CLT, ax=ax)
+    assert ax.get_lines()[-1].get_label() == "CLT (estimate)"
+
+
+@pytest.mark.parametrize("kind", ["tradeoff", "roc", "profile"])
+def test_a_band_is_filled_between_both_of_its_sides(ax, kind):
+    to.plot(BAND, ax=ax, kind=kind)
+    x, y = drawn(ax, 0)
+    low, high = BAND.delta(x) if kind == "profile" else BAND.bounds(x)
+    if kind == "roc":
+        low, high = 1 - high, 1 - low
+    filled = {tuple(each) for each in ax.collections[0].get_paths()[0].vertices}
+    k = len(x) // 3
+    assert {(x[k], low[k]), (x[k], high[k])} <= filled
+    assert y[k] == pytest.approx(low[k] if kind == "tradeoff" else high[k], abs=1e-15)
+
+
+@pytest.mark.parametrize("pair", [EXACT.tabulate(), to.Bounds(*EXACT.tabulate())], ids=["pair", "bounds"])
+def test_a_pair_of_curves_is_a_band(ax, pair):
+    to.plot(to.Gaussian(1), pair, ax=ax)
+    x, y = drawn(ax, 1)
+    assert np.array_equal(y, EXACT.lower.bounds(x).lower)
+    assert ax.get_legend().get_texts()[1].get_text() == "between two curves"
+
+
+def test_errors_are_those_of_exact_fractions_and_unsafe_ones_are_marked(ax):
+    one, other = to.PureDP(1), to.approximate_dp(0.5, 0.2)
+    to.plot(one, other, ax=ax, kind="error", labels=["one", "other"])
+    line, mark = ax.get_lines()
+    x, e = line.get_data()
+
+    def beta(alpha, epsilon, delta):  # Wasserman, Zhou 2010, Proposition 3
+        steep, flat = 1 - delta - np.exp(epsilon) * alpha, np.exp(-epsilon) * (1 - delta - alpha)
+        return np.maximum(np.maximum(steep, flat), 0)
+
+    error = beta(x, 0.5, 0.2) - beta(x, 1, 0)
+    assert np.nan_to_num(e) == pytest.approx(np.abs(error), abs=1e-14)
+    assert np.array_equal(np.isfinite(mark.get_ydata()), error > 1e-15)
+    assert ax.get_yscale() == "log"
+    assert ax.get_ylim()[1] >= np.nanmax(e)
+
+
+def test_the_width_of_the_exact_bounds_is_under_the_errors(ax):
+    to.plot(EXACT, CLT, ax=ax, kind="error")
+    x, e = ax.get_lines()[0].get_data()
+    low, high = EXACT.bounds(x)
+    beta = CLT(x)
+    assert np.array_equal(np.nan_to_num(e), np.maximum(np.fmax(beta - high, low - beta), 0))
+    assert [each.get_text() for each in ax.get_legend().get_texts()] == ["CLT (estimate)"]  # it is not seen
+    to.plot(EXACT.tabulate(), CLT, ax=ax, kind="error")
+    assert "between two curves: width of its bounds" in ax.get_legend_handles_labels()[1]
+
+
+def test_the_roc_is_the_curve_upside_down(ax):
+    to.plot(to.Gaussian(1), ax=ax, kind="roc")
+    x, y = drawn(ax, 0)
+    assert y == pytest.approx(1 - to.Gaussian(1)(x), abs=1e-3)
+    assert np.all(y >= 1 - to.Gaussian(1).bounds(x).upper)
+    assert ax.get_ylabel() == "true positive rate 1 − β"
+
+
+def test_styles_go_through_and_settings_of_the_user_stay(ax):
+    to.plot(to.Gaussian(1), CLT, ax=ax, c="red", linewidth=3)
+    assert [(each.get_color(), each.get_linewidth()) for each in ax.get_lines()[1:]] == [("red", 3)] * 2
+    with mpl.rc_context({"font.size": 11, "axes.prop_cycle": mpl.cycler(color=["#123456", "#654321"])}):
+        axes = figure(to.Gaussian(1)).axes[0]
+        to.plot(CLT, EXACT, ax=axes)
+        assert axes.xaxis.label.get_size() == 11
+        assert [each.get_color() for each in axes.get_lines()[1::2]] == ["#123456", "#123456"]
+        assert not axes.spines["top"].get_visible()
+    with mpl.rc_context({"font.family": ["serif"], "figure.figsize": [5, 5]}):
+        made = figure(to.Gaussian(1))
+        assert made.get_size_inches().tolist() == [5, 5]
+        assert made.axes[0].spines["top"].get_visible() is False
+        assert made.axes[0].title.get_family() == ["serif"]
+
+
+@pytest.mark.parametrize("kind", ["tradeoff", "profile", "roc", "error"])
+def test_default_names_fit_whatever_is_drawn(kind):
+    plan = to.Plan({to.mechanisms.Gaussian(noise_multiplier=n): 2 for n in (2, 3, 4)})
+    many = to.PureDP(0.1) ** 3 @ to.PureDP(0.2) ** 2 @ to.PureDP(0.3) @ to.TotalVariation(0.01)
+    made = canvas()()
+    to.plot(
+        EXACT,
+        CLT,
+        plan,
+        many,
+        many.tabulate(),
+        BAND,
+        to.subsample(to.Gaussian(1), 0.5),
+        ax=made.subplots(),
+        kind=kind,
+    )
+    check_layout(made)
+
+
+def test_a_profile_of_scores_reaches_down_where_nothing_is_proved(ax):
+    draws = np.random.default_rng(1)
+    to.plot(to.empirical(draws.normal(size=99), draws.normal(1, 1, 99)), ax=ax, kind="profile")
+    assert ax.collections[0].get_paths()[0].vertices[:, 1].min() < ax.get_ylim()[0]
 
 
 @pytest.mark.parametrize("scale", ["linear", "loglog"])
@@ -178,15 +304,13 @@ def test_scores_are_drawn_with_their_band_beside_a_claim(ax, scale):
     assert np.all(beta[seen] >= audit.band.lower(x)[seen])
     assert np.all(beta[seen] <= audit.band.upper.bounds(x).upper[seen] + 1e-12)
     assert ax.get_legend().get_texts()[1].get_text().startswith("Empirical: 300 null and 200")
-    with pytest.raises(DomainError, match="upper"):
-        to.plot(audit, ax=ax, kind="profile")
 
 
 def test_unknown_scales_and_kinds(ax):
     with pytest.raises(DomainError, match="scale = 'log'"):
         to.plot(to.Gaussian(1), ax=ax, scale="log")
-    with pytest.raises(DomainError, match="kind = 'roc'"):
-        to.plot(to.Gaussian(1), ax=ax, kind="roc")
+    with pytest.raises(DomainError, match="kind = 'pie'"):
+        to.plot(to.Gaussian(1), ax=ax, kind="pie")
 
 
 def test_matplotlib_is_an_extra(monkeypatch):
@@ -196,11 +320,43 @@ def test_matplotlib_is_an_extra(monkeypatch):
 
 
 def test_a_figure_of_its_own():
-    import matplotlib as mpl
-
     mpl.use("agg")
     from matplotlib import pyplot as plt
 
-    axes = to.plot(to.Gaussian(1))
-    assert axes.figure.get_size_inches().tolist() == [4.8, 4.8]
+    axes = to.plot(to.Gaussian(1), CLT)
+    assert axes.figure.get_size_inches().tolist() == [COLUMN, COLUMN + 0.1]
+    assert axes.figure._repr_png_().startswith(b"\x89PNG")
+    check_layout(axes.figure)
     plt.close(axes.figure)
+
+
+def test_pdfs_hold_text_in_fonts_that_are_accepted(tmp_path):
+    figure(to.Gaussian(1), title="a title").savefig(tmp_path / "one.pdf")
+    written = (tmp_path / "one.pdf").read_bytes()
+    assert b"/CIDFontType2" in written
+    assert b"/Type3" not in written
+
+
+@pytest.mark.parametrize("kind", ["tradeoff", "profile", "roc", "error"])
+def test_plotly_draws_the_same_lines(kind):
+    pytest.importorskip("plotly", reason="plotly, the extra [report], is not installed")
+    made = to.plot(EXACT, CLT, kind=kind, interactive=True, width=3)
+    data = [each for each in made.data if each.name and "CLT" in each.name and "claims" not in each.name]
+    assert [(each.name, each.line.width) for each in data] == [("CLT (estimate)", 3)]
+    assert made.layout.yaxis.type == ("log" if kind in ("profile", "error") else "linear")
+    x, y = np.array(data[0].x), np.array(data[0].y, dtype=float)
+    if kind != "error":
+        true = {"tradeoff": CLT, "roc": lambda a: 1 - CLT(a), "profile": CLT.delta}[kind](x)
+        assert np.nan_to_num(y) == pytest.approx(true)
+    if kind == "tradeoff":
+        exact = next(each for each in made.data if each.name == "f<sub>0.5,0</sub><sup>10</sup>")
+        assert all(text.startswith("β ≥ ") for text in exact.text)
+        assert np.array_equal(np.array(exact.y), EXACT.bounds(np.array(exact.x)).lower)
+
+
+def test_plotly_is_an_extra_and_has_no_axes(monkeypatch, ax):
+    monkeypatch.setitem(sys.modules, "plotly.graph_objects", None)
+    with pytest.raises(MissingExtraError, match=r"interactive plots need plotly: .*tradeoff\[report\]"):
+        to.plot(to.Gaussian(1), interactive=True)
+    with pytest.raises(DomainError, match="axes of matplotlib"):
+        to.plot(to.Gaussian(1), interactive=True, ax=ax)

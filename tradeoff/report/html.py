@@ -18,10 +18,13 @@ from tradeoff.mechanisms import Plan
 from tradeoff.report.answers import Answers
 from tradeoff.report.compare import Comparison
 from tradeoff.report.digits import rounded
-from tradeoff.report.interactive import drawn, library, profile_plot, tradeoff_plot
+from tradeoff.report.interactive import figure_of, library, to_html
+from tradeoff.report.methods import claim_of
 from tradeoff.report.page import PAGE
 from tradeoff.report.plain import folded
+from tradeoff.report.plot import mu_name
 from tradeoff.report.rows import DECLINED, UNDER
+from tradeoff.report.series import known, outline
 from tradeoff.report.summary import parameters
 
 _NEIGHBOURS = {
@@ -76,8 +79,10 @@ def report(title: str, plan: Plan, answers: Answers, found: Reduction, compariso
     """
     curve = found.of
     script = library("offline").get_plotlyjs()
-    tradeoff = drawn("tradeoff", tradeoff_plot(found, comparison))
-    profile = drawn("profile", profile_plot(found, comparison))
+    methods = [outline(row.claim) for row in comparison if row.claim is not None]
+    claims = [claim_of("exact", curve), outline(claim_of(mu_name(found), found)), *methods]
+    tradeoff = to_html("tradeoff", figure_of("tradeoff", claims, series=known))
+    profile = to_html("profile", figure_of("profile", claims, series=known))
     return Template(PAGE).substitute(
         title=escape(folded(title) or "A privacy guarantee"),
         words="".join(f"<li>{escape(each)}</li>" for each in (*assumptions(plan), *curve.assumptions)),

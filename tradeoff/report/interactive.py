@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, Literal
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, cycle
+from typing import Any
 
 import numpy as np
 
-from tradeoff.errors import MissingExtraError, TradeOffError
-from tradeoff.gdp import Reduction
+from tradeoff.errors import MissingExtraError
 from tradeoff.intervals.rounding import Array
-from tradeoff.report.compare import Comparison
 from tradeoff.report.digits import rounded
 from tradeoff.report.methods import Claim
+from tradeoff.report.series import (
+    Kind,
+    Scale,
+    Series,
+    Side,
+    View,
+    drawn,
+    highest,
+    led_by_exact,
+    powered,
+    span,
+    view_of,
+)
 from tradeoff.report.styles import COLOURS
 
-Side = Literal["lower", "upper", ""]
+State = tuple[list[dict[str, Any]], dict[str, Any]]
+"""Traces, and what their axes are."""
+
 # As in print: neighbours are unlike in length and rhythm.
 _DASHES = (
     "dash",
@@ -37,7 +51,6 @@ _ALPHA = np.unique(
 """Type I errors of a curve: even on either kind of axes, close together at both ends."""
 
 _SIGN = {"lower": "≥ ", "upper": "≤ ", "": ""}  # what a bound is led by
-_OTHER: dict[Side, Side] = {"lower": "upper", "upper": "lower", "": ""}  # of 1 - x
 
 
 def library(name: str) -> Any:
@@ -45,97 +58,39 @@ def library(name: str) -> Any:
     try:
         return importlib.import_module(f"plotly.{name}")
     except ImportError as error:
-        raise MissingExtraError('reports need plotly: pip install "tradeoff[report]"') from error
+        raise MissingExtraError(
+            'reports and interactive plots need plotly: pip install "tradeoff[report]"'
+        ) from error
 
 
-@dataclass(frozen=True)
-class Line:
-    """Values of one method, and the side of the truth on which they are proved to be; "" for an estimate."""
+def figure_of(
+    kind: Kind,
+    claims: Sequence[Claim],
+    *,
+    start: Scale = "linear",
+    style: Mapping[str, Any] | None = None,
+    series: Callable[[View, Sequence[Claim]], Iterable[Series | None]] = drawn,
+) -> dict[str, Any]:
+    """Draw claims in one view with a switch between linear and log axes, as plain data for Plotly.
 
-    name: str
-    values: Array
-    side: Side
-    colour: str
-    dash: str
-
-    def power(self) -> Line:
-        """Return 1 - beta on the other side: next to alpha = 0, where beta itself is flat."""
-        power = 1 - self.values
-        return Line(
-            self.name,
-            np.nextafter(power, 2.0) if self.side == "lower" else power,
-            _OTHER[self.side],
-            self.colour,
-            self.dash,
-        )
-
-    def y(self) -> list[float | None]:
-        """Return the values; None where there is none."""
-        return [value if np.isfinite(value) else None for value in self.values.tolist()]
-
-    def texts(self, symbol: str) -> list[str]:
-        """Say each value under the pointer, rounded towards the side it is on."""
-        return [f"{symbol} {_SIGN[self.side]}{_digits(value, self.side)}" for value in self.values.tolist()]
-
-    def trace(self, x: Array, symbol: str) -> dict[str, Any]:
-        """Return the line as plotly wants it."""
-        shown = {"x": x.tolist(), "y": self.y(), "text": self.texts(symbol), "hovertemplate": "%{text}"}
-        return {
-            "type": "scatter",
-            "mode": "lines",
-            "name": self.name,
-            **shown,
-            "line": {"color": self.colour, "dash": self.dash, "width": 1.8},
-        }
-
-
-def tradeoff_plot(found: Reduction, comparison: Comparison) -> dict[str, Any]:
-    """Draw beta against alpha, on log axes 1 - beta: exact, the Gaussian curve below, other methods."""
-    lower, upper = found.of.bounds(_ALPHA)
-    lines = [
-        Line("perfect privacy", 1 - _ALPHA, "", "#999999", "1px,3px"),
-        Line("exact", lower, "lower", "#000000", "solid"),
-        _reported(found, found.curve(_ALPHA), "lower"),
-        *_claims(comparison, "beta", _ALPHA, "lower"),
-    ]
-    power = [each.power() for each in lines]
-    states = {
-        "linear": (
-            _data(lines, _ALPHA, (lower, upper), "β"),
-            _axes("linear", "type II error β", [0, 1], across=[0, 1]),
-        ),
-        "log": (
-            _data(power, _ALPHA, (1 - lower, 1 - upper), "1 − β"),
-            _axes("log", "power 1 − β", [-6, 0.1], across=[-6, 0]),
-        ),
+    Profiles reach as far as the first claim. ``style`` goes to every line; ``series`` says what claims draw.
+    """
+    view = view_of(kind, "linear", claims[:1])
+    view = view.pointwise(_ALPHA if view.square else view.grid)
+    found = list(series(view, claims))
+    log, turned = view, found
+    if view.square:
+        log = view_of(kind, "loglog", claims[:1]).pointwise(_ALPHA)
+        turned = found if view.power else [each and powered(log, each) for each in found]
+    states: dict[str, State] = {
+        "linear": ([*_traces(view, found, style or {})], _axes("linear", view, found)),
+        "log": ([*_traces(log, turned, style or {})], _axes("log", log, turned)),
     }
-    return _figure(states, "linear", {"title": {"text": "type I error α"}, "type": "linear", "range": [0, 1]})
+    first = "log" if start == "loglog" or kind in ("profile", "error") else "linear"
+    return _figure(states, first, view)
 
 
-def profile_plot(found: Reduction, comparison: Comparison) -> dict[str, Any]:
-    """Draw delta against epsilon likewise."""
-    ends = [a.upper for a in comparison.exact.epsilon if np.isfinite(a.upper)]
-    epsilon = np.linspace(0.0, max(1.0, *(1.5 * end for end in ends)) if ends else 10.0, 161)
-    lower, upper = found.of.bounds.delta(epsilon)
-    lines = [
-        Line("exact", upper, "upper", "#000000", "solid"),
-        _reported(found, found.curve.delta(epsilon), "upper"),
-        *_claims(comparison, "delta", epsilon, "upper"),
-    ]
-    data = _data(lines, epsilon, (lower, upper), "δ")
-    top = 1.05 * max(float(found.curve.delta(0.0)), float(upper[0]))
-    states = {
-        "linear": (data, _axes("linear", "δ(ε)", [0, top])),
-        "log": (data, _axes("log", "δ(ε)", [-12, 0.2])),
-    }
-    return _figure(
-        states,
-        "log",
-        {"title": {"text": "privacy loss ε (nats)"}, "type": "linear", "range": [0, float(epsilon[-1])]},
-    )
-
-
-def drawn(name: str, figure: dict[str, Any]) -> str:
+def to_html(name: str, figure: dict[str, Any]) -> str:
     """Return the HTML of a plot, under an id."""
     made = library("graph_objects").Figure(figure)
     buttons = [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]]
@@ -146,72 +101,91 @@ def drawn(name: str, figure: dict[str, Any]) -> str:
     return found
 
 
+def _traces(view: View, found: Sequence[Series | None], style: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Return bands and lines as plotly wants them: the first exact one solid, the others in dashes."""
+    if view.chance is not None:
+        chance = Series("perfect privacy", "", view.grid, view.chance)
+        yield _trace(chance, view.symbol, {"color": "#999999", "dash": "1px,3px", "width": 1.8})
+    first = [("#000000", "solid")] if led_by_exact(found) else []
+    looks = chain(first, cycle(zip(COLOURS, _DASHES, strict=True)))
+    for each, (colour, dash) in zip(found, looks, strict=False):
+        if each is None:
+            continue
+        if each.band is not None:
+            yield from _band(each.x, *each.band, colour)
+        line = {"color": colour, "dash": dash, "width": 1.8, **style}
+        if each.y is not None:
+            yield _trace(each, view.symbol, line)
+        if each.unsafe is not None and np.isfinite(each.unsafe).any():
+            marked = Series(f"{each.name}: claims too much", "", each.x, each.unsafe)
+            yield _trace(marked, view.symbol, {"color": _faint(colour), "width": 8})
+
+
+def _trace(each: Series, symbol: str, line: dict[str, Any]) -> dict[str, Any]:
+    """Return a line that says each value under the pointer, rounded towards the side it is on."""
+    values = np.asarray(each.y)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "name": _html(each.name),
+        "x": each.x.tolist(),
+        "y": _plain(values),
+        "text": [f"{symbol} {_SIGN[each.side]}{_digits(value, each.side)}" for value in values.tolist()],
+        "hovertemplate": "%{text}",
+        "line": line,
+    }
+
+
+def _band(x: Array, low: Array, high: Array, colour: str) -> Iterator[dict[str, Any]]:
+    edge = {"type": "scatter", "mode": "lines", "x": x.tolist(), "showlegend": False, "hoverinfo": "skip"}
+    yield {**edge, "y": _plain(low), "line": {"width": 0}}
+    yield {**edge, "y": _plain(high), "line": {"width": 0}, "fill": "tonexty", "fillcolor": _faint(colour)}
+
+
+def _html(name: str) -> str:
+    """Write the formulas of a name as HTML."""
+
+    def tags(found: re.Match[str]) -> str:
+        text = found[1].replace(r"\times", "×")
+        for pattern, tag in ((r"\\mathrm\{(.*?)\}", r"\1"), (r"_\{(.*?)\}", r"<sub>\1</sub>")):
+            text = re.sub(pattern, tag, text)
+        return re.sub(r"\^\{(.*?)\}", r"<sup>\1</sup>", text)
+
+    return re.sub(r"\$(.*?)\$", tags, name)
+
+
+def _plain(values: Array) -> list[float | None]:
+    return [value if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _faint(colour: str) -> str:
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},0.3)"
+
+
 def _digits(value: float, side: Side) -> str:
     if not np.isfinite(value):
         return "unknown"
     return rounded(value, side, 6) if side else f"{value:.6g}"
 
 
-def _reported(found: Reduction, values: Any, side: Side) -> Line:
-    return Line(
-        f"μ = {found.mu:.4g}, failure {found.failure:g}",
-        np.asarray(values, dtype=float),
-        side,
-        "#555555",
-        "8px,2px,2px,2px",
-    )
+def _axes(name: str, view: View, found: Sequence[Series | None]) -> dict[str, Any]:
+    """Return what the axes are in one state; those of probabilities turn together."""
+    low, high = span(found) if view.kind == "error" else view.ylim
+    if name == "linear" and not view.square:
+        low, high = 0.0, 1.05 * max(map(highest, found))
 
+    def ends(*both: float) -> list[float]:
+        return list(both) if name == "linear" else np.log10(both).tolist()
 
-def _claims(comparison: Comparison, question: str, at: Array, side: Side) -> Iterator[Line]:
-    for i, claim in enumerate(row.claim for row in comparison if row.claim is not None):
-        values = _asked(claim, question, at)
-        if values is not None:
-            yield Line(
-                claim.name,
-                values,
-                side if claim.kind == "bound" else "",
-                COLOURS[i % len(COLOURS)],
-                _DASHES[i % len(_DASHES)],
-            )
-
-
-def _asked(claim: Claim, question: str, at: Array) -> Array | None:
-    answer = getattr(claim, question)
-    try:
-        return None if answer is None else np.asarray(answer(at), dtype=float)
-    except TradeOffError:
-        return None
-
-
-def _data(lines: list[Line], x: Array, band: tuple[Any, Any], symbol: str) -> list[dict[str, Any]]:
-    edge = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": x.tolist(),
-        "showlegend": False,
-        "hoverinfo": "skip",
-        "line": {"width": 0},
-    }
-    edges = [{**edge, "y": np.asarray(side).tolist()} for side in band]
-    edges[1].update(fill="tonexty", fillcolor="rgba(120,120,120,0.35)")
-    return [*edges, *(line.trace(x, symbol) for line in lines)]
-
-
-def _axes(scale: str, title: str, y: list[float], across: list[float] | None = None) -> dict[str, Any]:
-    upright = {"yaxis.type": scale, "yaxis.range": y, "yaxis.title.text": title}
-    if across is None:
+    upright = {"yaxis.type": name, "yaxis.range": ends(low, high), "yaxis.title.text": view.ylabel}
+    if not view.square:
         return upright
-    return {
-        **upright,
-        "xaxis.type": scale,
-        "xaxis.range": across,
-        "xaxis.dtick": 1 if scale == "log" else None,
-    }
+    step = 1 if name == "log" else None
+    return {**upright, "xaxis.type": name, "xaxis.range": ends(*view.xlim), "xaxis.dtick": step}
 
 
-def _figure(
-    states: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]], start: str, xaxis: dict[str, Any]
-) -> dict[str, Any]:
+def _figure(states: dict[str, State], start: str, view: View) -> dict[str, Any]:
     """Put the states behind two buttons, and show one."""
     data, axes = states[start]
     buttons = [
@@ -223,6 +197,12 @@ def _figure(
         for name, (there, layout) in states.items()
     ]
     menu = {"type": "buttons", "direction": "right", "x": 0, "y": 1.12, "xanchor": "left", "buttons": buttons}
+    xaxis = {
+        "title": {"text": view.xlabel},
+        "type": axes.get("xaxis.type", "linear"),
+        "range": axes.get("xaxis.range", list(view.xlim)),
+        "exponentformat": "power",
+    }
     yaxis = {
         "title": {"text": axes["yaxis.title.text"]},
         "type": start,
@@ -230,7 +210,7 @@ def _figure(
         "exponentformat": "power",
     }
     layout = {
-        "xaxis": {**xaxis, "exponentformat": "power"},
+        "xaxis": xaxis,
         "yaxis": yaxis,
         "hovermode": "x unified",
         "legend": {

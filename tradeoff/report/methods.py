@@ -3,17 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from importlib import import_module
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+
+from tradeoff import limits
+from tradeoff.audits.empirical import Empirical
+from tradeoff.audits.refutation import claimed
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.tensor import Tensor
-from tradeoff.errors import KindError, NoClosedForm
+from tradeoff.errors import KindError, NoClosedForm, TradeOffError, shown
 from tradeoff.families.gaussian import Gaussian
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
+from tradeoff.limits.band import Band
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope
+from tradeoff.operators.tabulate import Tabulated
 
 Kind = Literal["estimate", "bound", "curve"]
 Answer = Callable[[Array], Any]
@@ -34,8 +43,10 @@ class Claim:
         Type II error at alpha, delta at epsilon, epsilon at delta: functions of an array, or None.
     source
         Where the formula stands.
-    band
-        Bounds on beta, for methods that enclose the curve.
+    band, profile
+        Bounds on beta at alpha and on delta at epsilon, where both sides are known.
+    whole
+        Gives curves below and above at every alpha, where there are such.
     """
 
     name: str
@@ -44,7 +55,27 @@ class Claim:
     delta: Answer | None = None
     epsilon: Answer | None = None
     source: str = ""
-    band: Callable[[Array], Any] | None = None
+    band: Callable[[Array], Bounds] | None = None
+    profile: Callable[[Array], Bounds] | None = None
+    whole: Callable[[], Tabulated] | None = None
+
+    @cached_property
+    def reach(self) -> float:
+        """The loss where delta has fallen to 1e-12, or where the losses end; 1 if it is not known."""
+        with suppress(TradeOffError):
+            least = float(self.ask("delta", np.array([np.inf]))[0])
+            for delta in (1e-12, min(max(1.001 * least, 1e-12), 1.0)):
+                end = float(self.ask("epsilon", np.array([delta]))[0])
+                if 0 < end < np.inf:
+                    return 1.05 * end
+        return 1.0
+
+    def ask(self, question: Literal["beta", "delta", "epsilon"], at: Array) -> Array:
+        """Return the answers, or raise a ``TradeOffError``."""
+        answer = getattr(self, question)
+        if answer is None:
+            raise NoClosedForm(f"{self.name} has no answer for {question}")
+        return np.asarray(answer(at), dtype=float)
 
 
 Method = Callable[[TradeOff], Claim]
@@ -69,17 +100,58 @@ def factors(curve: TradeOff) -> dict[TradeOff, int]:
 
 
 def claim_of(name: str, thing: Any) -> Claim:
-    """Return the claim of a curve, an approximate curve, a band of bounds, or a textbook guarantee."""
-    if isinstance(thing, import_module("tradeoff.limits.band").Band):
-        return _of_band(name, thing)
+    """Return what a thing says: a curve or what leads to one, an estimate, a band, scores, a pair of curves.
+
+    Of plans and mechanisms it is the guarantee for both orders of the pair of data sets.
+    """
+    match thing:
+        case Claim():
+            return replace(thing, name=name)
+        case Band():
+            return _of_band(name, thing)
+        case limits.ApproximateCurve():
+            return Claim(name, "estimate", thing, thing.delta, thing.epsilon, thing.source)
+        case Empirical(estimate=line, band=sides):
+            between = _between(name, *sides)
+            return replace(
+                between,
+                kind="estimate",
+                beta=line,
+                delta=line.delta,
+                epsilon=line.epsilon,
+                source=line.source,
+            )
+        case (TradeOff() as lower, TradeOff() as upper) | Bounds(TradeOff() as lower, TradeOff() as upper):
+            return _between(name, lower, upper)
+    curve = _curve(thing)
+    asked = curve.bounds
+    source = getattr(thing, "source", "")
+    return Claim(name, "curve", curve, curve.delta, curve.epsilon, source, asked, asked.delta, curve.tabulate)
+
+
+def _curve(thing: Any) -> TradeOff:
     given = thing if isinstance(thing, TradeOff) else getattr(thing, "guarantee", thing)
-    if isinstance(given, TradeOff):
-        return Claim(name, "curve", given, given.delta, given.epsilon, getattr(thing, "source", ""))
-    if isinstance(given, import_module("tradeoff.limits").ApproximateCurve):
-        return Claim(name, "estimate", given, given.delta, given.epsilon, given.source)
-    raise KindError(
-        f"{name} = {thing!r} answers nothing as a curve does; give a curve, mechanism.curve() "
-        "or plan.guarantee()"
+    if not isinstance(given, TradeOff) and not (hasattr(thing, "guarantee") or hasattr(thing, "curve")):
+        raise KindError(
+            f"{shown(thing)} is not a trade-off function; give a curve, a plan, a mechanism, "
+            "or what tradeoff.limits returns"
+        )
+    curve = given if isinstance(given, TradeOff) else claimed(thing)
+    curve.require_numbers()
+    return curve
+
+
+def _between(name: str, lower: TradeOff, upper: TradeOff) -> Claim:
+    """Return the claim of two curves with something between them: the lower one is what holds."""
+    return Claim(
+        name,
+        "curve",
+        lower,
+        lower.delta,
+        lower.epsilon,
+        band=lambda alpha: Bounds(lower.bounds(alpha).lower, upper.bounds(alpha).upper),
+        profile=lambda e: Bounds(upper.bounds.delta(e).lower, lower.bounds.delta(e).upper),
+        whole=lambda: Tabulated(lower.tabulate().lower, upper.tabulate().upper),
     )
 
 
@@ -92,12 +164,13 @@ def _of_band(name: str, band: Any) -> Claim:
         lambda d: band.epsilon(d).upper,
         band.source,
         band.bounds,
+        band.delta,
     )
 
 
 @method("clt")
 def _clt(curve: TradeOff) -> Claim:
-    return claim_of("CLT", import_module("tradeoff.limits").clt(curve))
+    return claim_of("CLT", limits.clt(curve))
 
 
 @method("dp-sgd-clt")
@@ -105,25 +178,25 @@ def _dp_sgd_clt(curve: TradeOff) -> Claim:
     """Apply the closed formula for Poisson-sampled Gaussian steps of one kind."""
     match list(factors(curve).items()):
         case [(Subsampled(operands=(Gaussian(mu=mu),), p=rate), n)] if mu > 0:
-            return claim_of("DP-SGD CLT", import_module("tradeoff.limits").dp_sgd_clt(rate, 1 / mu, n))
+            return claim_of("DP-SGD CLT", limits.dp_sgd_clt(rate, 1 / mu, n))
     raise NoClosedForm("the formula is for one kind of Poisson-sampled Gaussian step")
 
 
 @method("edgeworth")
 def _edgeworth(curve: TradeOff) -> Claim:
-    return claim_of("Edgeworth", import_module("tradeoff.limits").edgeworth(curve))
+    return claim_of("Edgeworth", limits.edgeworth(curve))
 
 
 @method("berry-esseen")
 def _berry_esseen(curve: TradeOff) -> Claim:
-    return _of_band("Berry-Esseen", import_module("tradeoff.limits").berry_esseen(curve))
+    return _of_band("Berry-Esseen", limits.berry_esseen(curve))
 
 
 @method("edgeworth-bounds")
 def _edgeworth_bounds(curve: TradeOff) -> Claim:
-    return _of_band("Edgeworth bounds", import_module("tradeoff.limits").edgeworth_bounds(curve))
+    return _of_band("Edgeworth bounds", limits.edgeworth_bounds(curve))
 
 
 @method("saddle-point")
 def _saddle_point(curve: TradeOff) -> Claim:
-    return _of_band("saddle-point", import_module("tradeoff.limits").saddle_point(curve))
+    return _of_band("saddle-point", limits.saddle_point(curve))

@@ -1,113 +1,214 @@
-"""Trade-off curves and privacy profiles on matplotlib axes."""
+"""Trade-off curves and what stands beside them, on matplotlib axes."""
 
 from __future__ import annotations
 
 import importlib
-import re
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tradeoff.audits.empirical import Empirical
-from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.baselines.result import Baseline
+from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, MissingExtraError
-from tradeoff.intervals.rounding import Array
-from tradeoff.operators.tabulate import Tabulated
+from tradeoff.gdp import Reduction
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.limits import ApproximateCurve
+from tradeoff.limits.band import Band
+from tradeoff.mechanisms import Plan
+from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.plain import folded
-from tradeoff.report.styles import COLUMN, PAPER, dashed, place_legend
+from tradeoff.report.series import Kind, Scale, Series, View, drawn, led_by_exact, positive, span, view_of
+from tradeoff.report.styles import BAND, CHANCE, EXACT, dashed, number, place_legend, typeset, unset
+from tradeoff.sweeps import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_POINTS = 200  # a curve looks smooth in print
-_MOST_VERTICES = 400  # corners of more are not seen
-_SMALLEST = 1e-6  # the left end of the log-log plot
-_PERFECT: dict[str, Any] = {
-    "color": "0.6",
-    "linestyle": (0, (4, 3)),
-    "linewidth": 0.9,
-    "zorder": 1,
-}  # below all
+Look = dict[str, Any]
+"""Keywords of a matplotlib line."""
+
+_UNSAFE: Look = {"linewidth": 4, "alpha": 0.35, "solid_capstyle": "butt"}  # a highlighter over part of a line
 
 
 def plot(
-    curve: TradeOff | Empirical,
-    *more: TradeOff | Empirical,
-    ax: Axes | None = None,
-    scale: Literal["linear", "loglog"] = "linear",
-    kind: Literal["tradeoff", "profile"] = "tradeoff",
+    *items: Any,
+    kind: Kind = "tradeoff",
+    scale: Scale = "linear",
     labels: Sequence[str] | None = None,
-) -> Axes:
-    """Draw curves with the band between their bounds: beta against alpha, or delta against epsilon.
+    ax: Axes | None = None,
+    interactive: bool = False,
+    **style: Any,
+) -> Any:
+    """Draw guarantees, estimates and audits with the band between their bounds, or the table of a sweep.
 
-    The first curve is black and solid, the others are dashed, up to eleven unlike each other in grey too. A
-    trade-off curve is drawn from ``curve.tabulate()``, so line and band hold at every alpha, between the
-    points too.
+    The first item is black and solid unless it is an estimate; the others are dashed, up to eleven unlike
+    each other in grey too. A line is the side that may be relied on: of a curve below beta and above delta,
+    at every alpha, between the points too. Estimates are dashed lines without a band.
 
     Parameters
     ----------
-    curve, *more
-        Curves to draw. Of scores (``tradeoff.empirical``) the estimate is the line, and its simultaneous band
-        is filled.
-    ax
-        Matplotlib axes to draw on; default: those of a new figure.
-    scale
-        ``"linear"``: the unit square with the line 1 - alpha of perfect privacy. ``"loglog"``: small type I
-        errors, at which beta is next to 1 and the power 1 - beta is drawn; its line is the upper bound.
+    *items
+        Curves; plans and mechanisms, whose guarantee for both orders is drawn; reductions to one mu; what
+        ``tradeoff.limits`` returns, estimates and bands; scores (``tradeoff.empirical``: the estimate is the
+        line, its simultaneous confidence band is filled); pairs of curves with the truth between. Or one
+        table of ``tradeoff.sweep`` over two parameters: a heat map (``tradeoff.report.heatmap``).
     kind
-        ``"tradeoff"``: type II error beta against type I error alpha. ``"profile"``: delta on a log axis
-        against epsilon
-        in nats.
+        ``"tradeoff"``: type II error beta against type I error alpha. ``"roc"``: the power 1 - beta against
+        alpha. ``"profile"``: delta on a log axis against epsilon in nats. ``"error"``: how far each beta is
+        at least from the first item's bounds, on a log axis, marked where it claims more privacy than there
+        is; the width of those bounds is grey.
+    scale
+        ``"linear"``, or ``"loglog"``: small type I errors, at which beta is next to 1 and 1 - beta is drawn.
     labels
-        A name for each curve; default: none for one curve, else normal forms. Many or long ones go below.
+        A name for each item, used as it is; default: normal forms, of estimates the method and the word
+        "estimate", and none for one item that is no estimate. Many or long ones go below.
+    ax
+        Matplotlib axes to draw on, in the user's style; default: those of a new figure as wide as a column,
+        styled where the user's matplotlib settings are untouched, with text as Type 42 fonts in PDFs.
+    interactive
+        Return a Plotly figure with a switch between linear and log axes instead.
+    **style
+        Keywords of ``matplotlib.lines.Line2D`` (of the heat map: of ``pcolormesh``) for every line drawn, of
+        Plotly's ``line`` if interactive.
 
     Returns
     -------
-    matplotlib.axes.Axes
+    matplotlib.axes.Axes or plotly.graph_objects.Figure
         The axes drawn on.
 
     Raises
     ------
     KindError
-        If a mechanism or a plan stands where a curve is wanted.
+        If an item is none of the above.
     DomainError
-        If ``scale``, ``kind`` or the number of labels is none of the above, or a profile of scores is asked.
+        If there is no item, ``scale``, ``kind`` or the number of labels is none of the above, or ``ax`` is
+        given to an interactive figure.
     MissingExtraError
-        If matplotlib is not installed.
+        If matplotlib, or for interactive figures plotly, is not installed.
 
     Examples
     --------
     >>> from matplotlib.figure import Figure
-    >>> from tradeoff import Gaussian
-    >>> axes = plot(Gaussian(1), ax=Figure().subplots())
-    >>> axes.get_xlabel()
-    'type I error α'
+    >>> import tradeoff as to
+    >>> f = to.Laplace(0.5)
+    >>> axes = plot(f, to.limits.clt(f), ax=Figure().subplots())
+    >>> axes.get_xlabel(), axes.get_legend().get_texts()[1].get_text()
+    ('type I error α', 'CLT (estimate)')
     """
-    curves = [each if isinstance(each, Empirical) else operand(each) for each in (curve, *more)]
-    if scale not in ("linear", "loglog"):
-        raise DomainError(f"scale = {scale!r} is none of 'linear', 'loglog'")
-    if kind not in ("tradeoff", "profile"):
-        raise DomainError(f"kind = {kind!r} is none of 'tradeoff', 'profile'")
-    if kind == "profile" and any(isinstance(each, Empirical) for each in curves):
-        raise DomainError("scores are drawn with kind='tradeoff'; for a profile plot their .upper")
-    if labels is not None and len(labels) != len(curves):
-        raise DomainError(f"labels = {labels!r} name {len(labels)} curves, and there are {len(curves)}")
-    names = (
-        labels
-        if labels is not None
-        else [_typeset(repr(each).split("\n")[0]) for each in curves]
-        if len(curves) > 1
-        else [""]
-    )
-    axes = ax if ax is not None else _new_axes()
-    draw = _draw_profiles if kind == "profile" else _draw_tradeoffs if scale == "linear" else _draw_power
-    draw(axes, curves, names, scale)
-    if any(names):
-        place_legend(axes, "lower right" if draw is _draw_power else "upper right")
+    if len(items) == 1 and isinstance(items[0], Table) and not interactive:
+        from tradeoff.report.heatmap import heatmap
+
+        return heatmap(items[0], ax=ax, **style)
+    claims = claims_of(items, labels)
+    if interactive:
+        from tradeoff.report.interactive import figure_of, library
+
+        if ax is not None:
+            raise DomainError(f"ax = {ax!r} are axes of matplotlib; leave it out, or interactive=True")
+        return library("graph_objects").Figure(figure_of(kind, claims, start=scale, style=style))
+    view = view_of(kind, scale, claims)
+    axes = ax if ax is not None else new_axes()
+    with module("matplotlib").rc_context(getattr(axes.figure, "style", {})):
+        return paint(axes, view, list(drawn(view, claims)), style=style)
+
+
+def claims_of(items: Sequence[Any], labels: Sequence[str] | None = None) -> list[Claim]:
+    """Return what each item says, under its label, or under a name made for a legend."""
+    if not items:
+        raise DomainError("plot() has nothing to draw; give at least one curve")
+    if labels is not None and len(labels) != len(items):
+        raise DomainError(f"labels = {labels!r} name {len(labels)} curves, and there are {len(items)}")
+    if labels is not None:
+        return [claim_of(label, each) for label, each in zip(labels, items, strict=True)]
+    named = len(items) > 1 or isinstance(items[0], ApproximateCurve)
+    return [claim_of(_name(each) if named else "", each) for each in items]
+
+
+def _name(item: Any) -> str:
+    """Return a name for the legend; an estimate says that it is one."""
+    match item:
+        case ApproximateCurve():
+            return f"{item.name} (estimate)"
+        case Band() | Baseline() | Claim():
+            return item.name
+        case Reduction():
+            return mu_name(item)
+        case Plan():
+            return typeset(", ".join(f"{n} {each.kind}" for each, n in item.mechanisms.items()))
+        case tuple() | Bounds():
+            return "between two curves"
+    return typeset(repr(item).split("\n")[0])
+
+
+def mu_name(found: Reduction) -> str:
+    """Return the name of the Gaussian curve that a reduction reports."""
+    return f"μ = {found.mu:.4g}, failure {number(found.failure)}"
+
+
+def paint(
+    axes: Axes,
+    view: View,
+    found: Sequence[Series | None],
+    *,
+    looks: Sequence[Look] | None = None,
+    style: Look | None = None,
+) -> Axes:
+    """Draw lines and bands, name the axes, and put the legend where they are empty."""
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.lines import Line2D
+
+    given = normalize_kwargs(style or {}, Line2D)
+    if view.chance is not None:
+        axes.plot(view.grid, view.chance, **CHANCE)
+    _set_axes(axes, view, span(found) if view.kind == "error" else view.ylim)
+    for each, look in zip(found, looks or _looks(found), strict=True):
+        if each is not None:
+            _draw(
+                axes, each, {**look, **given}, at_edge=view.square and view.whole and view.yscale == "linear"
+            )
+    if axes.get_legend_handles_labels()[1]:
+        place_legend(axes, None if view.kind == "error" else "lower right" if view.power else "upper right")
     return axes
+
+
+def _draw(axes: Axes, each: Series, look: Look, *, at_edge: bool) -> None:
+    """Fill the band, and draw the line; curves at the edge of the axes stay in sight."""
+    if each.band is not None:
+        seen = each.y is None and np.max(each.band[1]) > axes.get_ylim()[0]
+        name = f"{each.name}: width of its bounds" if seen else None
+        axes.fill_between(each.x, *each.band, color=look["color"], label=name, **BAND)
+    if each.y is not None:
+        shown = positive(each.y) if axes.get_yscale() == "log" else each.y
+        axes.plot(each.x, shown, label=each.name or None, clip_on=not at_edge, **look)
+    if each.unsafe is not None and np.isfinite(each.unsafe).any():
+        axes.plot(each.x, each.unsafe, color=look["color"], zorder=1.6, **_UNSAFE)
+
+
+def _looks(found: Sequence[Series | None]) -> list[Look]:
+    """Return black and solid for the first item unless it is an estimate, unlike dashes for the others."""
+    solid = led_by_exact(found)
+    ours = [EXACT if solid and not i else dashed(i - solid) for i in range(len(found))]
+    if unset({"axes.prop_cycle": None}):
+        return ours
+    theirs = module("matplotlib").rcParams["axes.prop_cycle"].by_key()  # the user's own
+    return [
+        {**look, **{key: values[i % len(values)] for key, values in theirs.items()}}
+        for i, look in enumerate(ours)
+    ]
+
+
+def _set_axes(axes: Axes, view: View, ylim: tuple[float, float]) -> None:
+    axes.set(xscale=view.xscale, yscale=view.yscale, xlim=view.xlim, ylim=ylim)
+    axes.set(xlabel=view.xlabel, ylabel=view.ylabel)
+    if view.square and view.yscale == "linear":
+        axes.set_aspect("equal")
+        if not axes.spines["top"].get_visible():  # open axes move away, so that a curve along them is seen
+            axes.spines[["left", "bottom"]].set_position(("outward", 3))
+    elif view.square:
+        axes.set_box_aspect(1)
 
 
 def figure(curve: TradeOff, *, title: str = "") -> Figure:
@@ -125,12 +226,9 @@ def figure(curve: TradeOff, *, title: str = "") -> Figure:
     matplotlib.figure.Figure
         The figure.
     """
-    with module("matplotlib").rc_context(PAPER):
-        made: Figure = module("matplotlib.figure").Figure(
-            figsize=(COLUMN, COLUMN + 0.2), layout="constrained"
-        )
-        axes = plot(curve, ax=made.subplots())
-        axes.set_title(textwrap.fill(folded(title), 54))
+    made: Figure = canvas()()
+    axes = plot(curve, ax=made.subplots())
+    axes.set_title(textwrap.fill(folded(title), 54))
     return made
 
 
@@ -142,114 +240,14 @@ def module(name: str) -> Any:
         raise MissingExtraError('plots need matplotlib: pip install "tradeoff[plot]"') from error
 
 
-def _new_axes() -> Any:
-    return module("matplotlib.pyplot").subplots(figsize=(4.8, 4.8), layout="constrained")[1]
+def canvas() -> Any:
+    """Return the class of figures in the style of papers."""
+    module("matplotlib.figure")
+    from tradeoff.report.canvas import PaperFigure
+
+    return PaperFigure
 
 
-def _draw_tradeoffs(axes: Axes, curves: Sequence[Any], names: Sequence[str], scale: str) -> None:
-    grid = _alphas(scale)
-    axes.plot(grid, 1 - grid, **_PERFECT)
-    for i, (curve, name) in enumerate(zip(curves, names, strict=True)):
-        alpha, lower, upper = tabulated(curve, grid)
-        _band(
-            axes, i, (alpha, lower, upper), _line(curve, alpha, lower), name, clip_on=False
-        )  # curves at the edge stay in sight
-    axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal", xlabel="type I error α", ylabel="type II error β")
-
-
-def _draw_power(axes: Axes, curves: Sequence[Any], names: Sequence[str], scale: str) -> None:
-    grid = _alphas(scale)
-    axes.plot(grid, grid, **_PERFECT)
-    for i, (curve, name) in enumerate(zip(curves, names, strict=True)):
-        alpha, lower, upper = tabulated(curve, grid)
-        line = positive(1 - _line(curve, alpha, lower))
-        _band(axes, i, (alpha, positive(1 - upper), positive(1 - lower)), line, name)
-    axes.set(
-        xscale="log",
-        yscale="log",
-        xlim=(_SMALLEST, 1),
-        ylim=(_SMALLEST, 1.3),
-        xlabel="type I error α",
-        ylabel="power 1 − β",
-    )
-
-
-def _line(curve: TradeOff | Empirical, alpha: Array, lower: Array) -> Array:
-    """Return what is drawn as a line: the side that may be relied on, and of scores the estimate."""
-    return np.asarray(curve.estimate(alpha)) if isinstance(curve, Empirical) else lower
-
-
-def _sides(curve: TradeOff | Empirical) -> Tabulated:
-    return curve.band if isinstance(curve, Empirical) else curve.tabulate()
-
-
-def tabulated(curve: TradeOff | Empirical, grid: Array) -> tuple[Array, Array, Array]:
-    """Return alpha, and bounds on beta that hold between the alphas too."""
-    below, above = _sides(curve)
-    corners = vertices(curve)
-    alpha = np.union1d(grid, corners[corners >= grid[0]])
-    return alpha, below.bounds(alpha).lower, above.bounds(alpha).upper
-
-
-def _draw_profiles(axes: Axes, curves: Sequence[Any], names: Sequence[str], scale: str) -> None:
-    ends = [last_epsilon(curve) for curve in curves]
-    left = 1e-3 * min(ends) if scale == "loglog" else 0.0
-    for i, (curve, name, end) in enumerate(zip(curves, names, ends, strict=True)):
-        epsilon = np.geomspace(left, end, _POINTS) if left else np.linspace(0.0, end, _POINTS)
-        epsilon = np.union1d(epsilon, np.linspace(end, max(ends), 9))
-        lower, upper = curve.bounds.delta(epsilon)
-        _band(axes, i, (epsilon, positive(lower), positive(upper)), positive(upper), name)
-    axes.set(
-        xlabel="privacy loss ε (nats)", ylabel="δ(ε)", yscale="log", xlim=(left, max(ends)), ylim=(1e-12, 1.5)
-    )
-    if left:
-        axes.set(xscale="log")
-
-
-def _band(
-    axes: Axes, i: int, points: tuple[Array, Array, Array], safe: Array, name: str, *, clip_on: bool = True
-) -> None:
-    """Fill between the bounds, and draw as a line the one that may be relied on."""
-    at, lower, upper = points
-    style = dashed(i - 1) if i else {"color": "black", "linestyle": "-", "zorder": 3}
-    axes.fill_between(at, lower, upper, color=style["color"], alpha=0.25, linewidth=0, zorder=2)
-    axes.plot(at, safe, linewidth=1.6, label=name or None, clip_on=clip_on, **style)
-
-
-def _typeset(name: str) -> str:
-    """Set G_{0.5} and Lap_{0.1}^50 as formulas."""
-    return re.sub(r"([A-Za-z]+)_\{([^{}$\s]*)\}(?:\^(\d+))?", _formula, name)
-
-
-def _formula(found: re.Match[str]) -> str:
-    letters, index, power = found.groups()
-    return rf"$\mathrm{{{letters}}}_{{{index}}}" + (f"^{{{power}}}$" if power else "$")
-
-
-def _alphas(scale: str) -> Array:
-    if scale == "loglog":
-        return np.union1d(
-            np.geomspace(_SMALLEST, 0.5, _POINTS * 3 // 4), 1 - np.geomspace(0.5, _SMALLEST, _POINTS // 4)
-        )
-    # Closer together towards the ends, where curves turn.
-    return (1 - np.cos(np.linspace(0.0, np.pi, _POINTS))) / 2
-
-
-def vertices(curve: TradeOff | Empirical) -> Array:
-    """Return the alphas of the corners of both sides; many look like a smooth curve."""
-    found = np.concatenate([side.alpha.astype(float) for side in _sides(curve)])
-    return np.unique(found) if len(found) <= _MOST_VERTICES else np.empty(0)
-
-
-def positive(values: Array) -> Array:
-    """Leave out what a log axis cannot show."""
-    return np.where(values > 0, values, np.nan)
-
-
-def last_epsilon(curve: TradeOff) -> float:
-    """Return where delta has fallen to 1e-12, or where the losses end."""
-    for delta in (1e-12, min(max(curve.q_plus * 1.001, 1e-12), 1.0)):
-        upper = float(curve.bounds.epsilon(delta).upper)
-        if 0 < upper < np.inf:
-            return 1.05 * upper
-    return 1.0
+def new_axes() -> Any:
+    """Return the axes of a new figure that pyplot shows."""
+    return module("matplotlib.pyplot").figure(FigureClass=canvas()).subplots()

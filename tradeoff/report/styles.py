@@ -18,13 +18,14 @@ OUTPUT: dict[str, Any] = {"svg.hashsalt": "tradeoff", "pdf.fonttype": 42, "savef
 """Settings of every figure written: always the same bytes, text that stays text, pixels for print."""
 
 PAPER: dict[str, Any] = {
-    "font.family": "DejaVu Sans",
+    "figure.figsize": [COLUMN, COLUMN + 0.1],
+    "figure.dpi": 150,
+    "figure.constrained_layout.use": True,
     "font.size": 8,
-    "axes.titlesize": 8,
-    "axes.labelsize": 8,
-    "legend.fontsize": 7,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
+    "axes.titlesize": "medium",
+    "legend.fontsize": "small",
+    "xtick.labelsize": "small",
+    "ytick.labelsize": "small",
     "axes.linewidth": 0.6,
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
@@ -39,15 +40,18 @@ PAPER: dict[str, Any] = {
     "axes.spines.right": False,
     **OUTPUT,
 }
-"""Matplotlib settings of every figure here; ``matplotlib.rc_context(PAPER)`` applies them elsewhere."""
+"""Matplotlib settings of every figure made here; those that the user has set stay as they are."""
 
-EXACT: dict[str, Any] = {
-    "color": "black",
-    "linestyle": "-",
-    "linewidth": 1.2,
-    "zorder": 3,
-}  # above all but its Gaussian bound
-BAND: dict[str, Any] = {"color": "0.72", "linewidth": 0, "zorder": 1.5}  # light, behind every line
+
+def unset(settings: dict[Any, Any]) -> dict[Any, Any]:
+    """Return the settings that the user has left as matplotlib comes."""
+    from matplotlib import rcParams, rcParamsDefault
+
+    return {name: value for name, value in settings.items() if rcParams[name] == rcParamsDefault[name]}
+
+
+EXACT: dict[str, Any] = {"color": "black", "linestyle": "-", "zorder": 3}  # above all but its Gaussian bound
+BAND: dict[str, Any] = {"alpha": 0.25, "linewidth": 0, "zorder": 1.5}  # light, behind every line
 CHANCE: dict[str, Any] = {
     "color": "0.55",
     "linestyle": (0, (1, 2)),
@@ -57,7 +61,6 @@ CHANCE: dict[str, Any] = {
 REPORTED: dict[str, Any] = {
     "color": "0.35",
     "linestyle": (0, (7, 1.5, 1.5, 1.5)),
-    "linewidth": 1.1,
     "zorder": 3.1,
 }
 """The reported Gaussian: broken, so that the exact curve is seen under it."""
@@ -130,24 +133,35 @@ _FEW, _SHORT, _LINE = 5, 26, 44
 _FORMULA_SIGNS = re.compile(r"[$\\{}_^]|mathrm")  # not letters that are seen
 
 
-def place_legend(axes: Axes, inside: Literal["upper right", "lower right"]) -> None:
-    """Put the legend where the plot is empty; many or long names go below the plot, wrapped."""
+def typeset(name: str) -> str:
+    """Set G_{0.5} and Lap_{0.1}^50 in a curve's normal form as formulas, and cut a long one to a line."""
+    orders = re.fullmatch(r"either-order envelope of \[(.*)\]", name)
+    plain = f"{orders[1]}, either order" if orders else name
+    short = textwrap.shorten(plain, _LINE + plain.count("_{"), placeholder=" …")  # braces are not seen
+    return re.sub(r"([A-Za-z]+)_\{([^{}$\s]*)\}(?:\^(\d+))?|\^(\d+)", _formula, short)
+
+
+def _formula(found: re.Match[str]) -> str:
+    letters, index, power, alone = found.groups()
+    raised = f"^{{{power or alone}}}" if power or alone else ""
+    return f"${raised}$" if letters is None else rf"$\mathrm{{{letters}}}_{{{index}}}{raised}$"
+
+
+def place_legend(axes: Axes, inside: Literal["upper right", "lower right"] | None = None) -> None:
+    """Put the legend where the plot is empty, if anywhere; many or long names go below it, wrapped."""
     handles, labels = axes.get_legend_handles_labels()
     longest = max((len(_FORMULA_SIGNS.sub("", label)) for label in labels), default=0)
-    if (len(labels) <= _FEW and longest <= _SHORT) or axes.figure.get_layout_engine() is None:
-        axes.legend(loc=inside, frameon=False)
+    if inside is not None and len(labels) <= _FEW and longest <= _SHORT:
+        axes.legend(loc=inside)
         return
     from matplotlib.transforms import ScaledTranslation
 
+    wrapped = [label if "$" in label else textwrap.fill(label, _LINE) for label in labels]
+    columns = 2 if longest <= _SHORT else 1
+    if axes.figure.get_layout_engine() is None:  # nothing would make room below
+        axes.legend(handles, wrapped, loc=inside or "best", fontsize="small")
+        return
     size = axes.xaxis.label.get_fontproperties().get_size_in_points()
     below = axes.transAxes + ScaledTranslation(0, -4 * size / 72, axes.figure.dpi_scale_trans)
-    wrapped = [label if "$" in label else textwrap.fill(label, _LINE) for label in labels]
-    legend = axes.legend(
-        handles,
-        wrapped,
-        frameon=False,
-        fontsize="small",
-        loc="upper center",
-        ncols=2 if longest <= _SHORT else 1,
-    )
+    legend = axes.legend(handles, wrapped, fontsize="small", loc="upper center", ncols=columns)
     legend.set_bbox_to_anchor((0.5, 0), transform=below)

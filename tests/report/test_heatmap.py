@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+
+import tradeoff as to
+from tests.report.layout import check_layout
+from tradeoff.errors import DomainError
+from tradeoff.report.figures import paper
+from tradeoff.report.heatmap import heatmap
+
+MU, DELTA = [0.5, 1.0, 1.5, 2.0], [1e-9, 1e-6, 1e-3]
+TABLE = to.sweep(lambda mu, delta: to.Gaussian(mu).bounds.epsilon(delta), {"mu": MU, "delta": DELTA})
+
+
+@pytest.fixture
+def ax():
+    with paper(4.4, 3.2) as (_, axes):
+        yield axes
+
+
+def test_cells_are_the_answers_and_lines_are_labelled(ax):
+    assert to.plot(TABLE, ax=ax, cmap="Greys") is ax
+    cells = ax.collections[0]
+    expected = [[to.Gaussian(mu).epsilon(delta) for mu in MU] for delta in DELTA]
+    assert np.array_equal(cells.get_array().reshape(3, 4), expected)
+    assert cells.get_cmap().name == "Greys"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("mu", "delta")
+    assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "log")
+    assert ax.figure.axes[1].get_ylabel() == "upper bound"
+    assert len(ax.texts) >= 3
+    check_layout(ax.figure)
+
+
+def test_columns_levels_and_names_are_chosen(ax):
+    heatmap(TABLE, "lower", levels=[2, 6], label="at least", ax=ax)
+    assert {each.get_text() for each in ax.texts} == {"2", "6"}
+    assert ax.figure.axes[1].get_ylabel() == "at least"
+
+
+def test_what_is_not_finite_is_left_out(ax):
+    table = to.sweep(lambda x, y: np.inf if x == y == 1 else x + y, {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0]})
+    heatmap(table, ax=ax)
+    assert ax.collections[0].get_array().mask.sum() == 1
+
+
+def table(answer, **grid):
+    return to.sweep(lambda **_: answer, grid)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (table(1.0, x=[1.0, 2.0]), "are not two parameters and an answer"),
+        (table(1.0, x=[1.0, 2.0], y=[1.0, 2.0], z=[1.0, 2.0]), "'upper' is none of"),
+        (table(1.0, x=[1.0, 2.0], y=[1.0]), "2 rows are no grid"),
+        (table(1.0, x=["a", "b"], y=[1.0, 2.0]), "not all numbers"),
+        (table(np.inf, x=[1.0, 2.0], y=[1.0, 2.0]), "no finite value"),
+    ],
+)
+def test_tables_of_another_shape_are_refused(ax, table, words):
+    with pytest.raises(DomainError, match=words):
+        to.plot(table, ax=ax)

@@ -1,0 +1,41 @@
+"""Figures in the style of papers, where the user's matplotlib settings do not say otherwise."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from tradeoff.report.styles import PAPER, unset
+
+
+class PaperFigure(Figure):
+    """A figure that is laid out and saved in the style it was made in; its PDFs hold text as text.
+
+    ``style`` has its settings: those of ``PAPER`` that the user had not set.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.style = unset(PAPER)
+        with rc_context(self.style):
+            super().__init__(*args, **kwargs)
+
+    def add_subplot(self, *args: Any, **kwargs: Any) -> Any:
+        with rc_context(self.style):
+            return super().add_subplot(*args, **kwargs)
+
+    def draw(self, renderer: Any) -> None:
+        with rc_context(self.style):  # ticks are made late
+            super().draw(renderer)
+
+    def savefig(self, *args: Any, **kwargs: Any) -> None:
+        with rc_context(self.style):
+            super().savefig(*args, **kwargs)
+
+    def _repr_png_(self) -> bytes:
+        """Show the figure in a notebook, whether or not pyplot is there."""
+        image = io.BytesIO()
+        self.savefig(image, format="png", dpi=self.dpi)
+        return image.getvalue()
