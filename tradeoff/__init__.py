@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tradeoff import audits, baselines, conversions, errors, filters, interop, limits, mechanisms, spec
     from tradeoff.audits.empirical import empirical
-    from tradeoff.certificates.issue import certify
+    from tradeoff.certificates.issue.certify import certify
     from tradeoff.certificates.verify import verify
     from tradeoff.curves.contract import TradeOff
     from tradeoff.curves.piecewise_linear import PiecewiseLinear
