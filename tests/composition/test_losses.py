@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tradeoff.errors import DomainError, TradeOffError
-from tradeoff.intervals.differences import log_ratio
+from tradeoff.intervals.differences import log_ratio, logarithm
 from tradeoff.intervals.leaks import log_kept
 from tradeoff.intervals.normal import quantile_above
 from tradeoff.intervals.rounding import UNIT
@@ -41,6 +41,16 @@ def test_log_ratios_of_differences(a: float, b: float, c: float, d: float) -> No
     with mpmath.workdps(50):
         truth = mpmath.log(number(q / p))
         assert abs(found - truth) <= UNIT * (8 * abs(truth) + 16 * UNIT)
+
+
+@given(st.integers(1, 2**60), st.integers(1, 2**60), st.integers(900, 3000), st.integers(-3, 60))
+def test_fractions_below_the_floats_keep_their_digits(a: int, b: int, shift: int, apart: int) -> None:
+    p, q, none = Fraction(a, 2**shift), Fraction(b, 2 ** (shift - apart)), np.array([Fraction(0)])
+    log_p, loss = logarithm(np.array([p]))[0], log_ratio((np.array([p]), none), (np.array([q]), none))[0]
+    with mpmath.workdps(50):
+        truth = mpmath.log(number(q / p))
+        assert abs(loss - truth) <= UNIT * (8 * abs(truth) + 16 * UNIT)
+        assert abs(log_p - mpmath.log(number(p))) <= 2 * UNIT * abs(mpmath.log(number(p)))
 
 
 POLYGON = to.PiecewiseLinear([0.0, 0.5, 1.0], [1.0, 0.5 - 1e-8, 0.0])

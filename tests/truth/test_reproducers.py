@@ -549,3 +549,13 @@ def test_a_tilt_whose_square_is_no_float() -> None:
     nearly = to.PiecewiseLinear([0.0, 0.5, 1.0], [1.0, 0.4999999, 0.0])
     found = (to.Gaussian(0.004046409294663166) ** 2**63 @ nearly).bounds.epsilon(6.4408332909805675e-201)
     assert found.lower <= found.upper < 1e15
+
+
+@pytest.mark.parametrize("mass", [F(7, 10**324), F(1, 10**310), F(1, 10**400)])
+def test_a_mass_in_fractions_below_the_floats(mass: F) -> None:
+    """Its loss is that of the fraction, not of the subnormal float or the 0 nearest to it."""
+    spec = Product(((Masses((mass, 1 - mass), (F(1, 3), F(2, 3))), 1), (PureDP(1e-3), 1)))
+    loss = float(mpmath.log(mpmath.mpf(mass.denominator) / mass.numerator / 3))
+    for epsilon in (loss - 0.05, loss - 0.01, loss, loss + 0.01, 700.0):
+        assert answers(spec, built(spec), "delta", epsilon) is None
+    check_range(built(spec), spec)

@@ -16,7 +16,7 @@ from tradeoff.curves.parameters import Number, count, number
 from tradeoff.curves.vertices import canonical, checked, lowest, read, scattered
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.differences import log_ratio
+from tradeoff.intervals.differences import log_ratio, logarithm
 from tradeoff.intervals.functions import log_quotient, rational
 from tradeoff.intervals.hull import lower_hull
 from tradeoff.intervals.polygon import ONE, floats, hull, whole
@@ -306,13 +306,13 @@ class PiecewiseLinear(TradeOff):
         return p, np.where(y[1:] >= 0.5, np.diff(power), -np.diff(y))
 
     def loss_law(self) -> AtomicLaw:
-        p, q = (mass.astype(float) for mass in self.atoms())
-        keep = q > 0
+        p, q = self.atoms()
+        keep = np.asarray(q > 0, dtype=bool)
         (x, y), (rest, power) = (self.alpha, self.beta), self.complements
         of_p, of_q = x[:-1] >= 0.5, y[1:] >= 0.5  # the ends of which ``atoms`` takes the differences
         p_ends = np.where(of_p, rest[:-1], x[1:])[keep], np.where(of_p, rest[1:], x[:-1])[keep]
         q_ends = np.where(of_q, power[1:], y[:-1])[keep], np.where(of_q, power[:-1], y[1:])[keep]
-        loss, log_p = log_ratio(p_ends, q_ends), np.log(p[keep])
+        loss, log_p = log_ratio(p_ends, q_ends), logarithm(p[keep])
         return AtomicLaw(loss[::-1], log_p[::-1], self.p_minus + float(np.sum(p[~keep])), self.q_plus)
 
     def group(self, k: int) -> TradeOff:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from tradeoff.intervals.rounding import Array
+
+_SMALL = 1e-280
+"""Fractions below it, or what they differ by, may have fewer digits as floats, or none: above it a difference
+is known to 2^-1074, which over it is nothing beside 16 squares of a unit."""
 
 
 def two_difference(a: Array, b: Array) -> tuple[Array, Array]:
@@ -24,13 +30,37 @@ def log_ratio(p_ends: tuple[Array, Array], q_ends: tuple[Array, Array]) -> Array
     """
     (p, p_off), (q, q_off) = two_difference(*p_ends), two_difference(*q_ends)
     excess, off = two_difference(q, p)
+    fractions = p, q
     p, q, excess = (np.asarray(each, dtype=float) for each in (p, q, excess + (off + (q_off - p_off))))
-    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+    with np.errstate(all="ignore"):  # of what is no normal float, and found below
         ratio, change = q / p, excess / p
         near = np.abs(change) < 0.5
         close = np.log1p(np.where(near, change, 0.0))
         far = np.where((ratio > 1e-300) & (ratio < 1e300), np.log(ratio), np.log(q) - np.log(p))
-    return np.where(near, close, far)
+    found = np.where(near, close, far)
+    for i in np.flatnonzero((p < _SMALL) | (q < _SMALL)) if fractions[0].dtype == object else ():
+        found[i] = _log(fractions[1][i] / fractions[0][i])
+    return found
+
+
+def logarithm(x: Array) -> Array:
+    """Return log x for x > 0, to 2 units of itself; of fractions that are no normal floats, too."""
+    floats = np.asarray(x, dtype=float)
+    with np.errstate(divide="ignore"):
+        found = np.log(floats)
+    for i in np.flatnonzero(floats < _SMALL) if x.dtype == object else ():
+        found[i] = _log(x[i])
+    return found
+
+
+def _log(x: Fraction) -> float:
+    """Return log x of a fraction of any size, to a unit of itself."""
+    import mpmath
+
+    with mpmath.workprec(120):
+        near = Fraction(1, 2) < x < 2
+        ratio = mpmath.fdiv((x - 1 if near else x).numerator, x.denominator)
+        return float(mpmath.log1p(ratio) if near else mpmath.log(ratio))
 
 
 def position_slack(edges: Array, error: Array) -> Array:
