@@ -171,8 +171,10 @@ def test_what_a_mapping_may_hold():
     found = compare(curve, {"band": band, "theorem": theorem, "own": to.Gaussian(2.0)}, delta=[0.1])
     assert [row.claim.kind for row in found] == ["bound", "curve", "curve"]
     assert not any(row.under_reports for row in found)
-    for wrong in (to.mechanisms.Laplace(scale=1.0), to.Plan({}), None, 3):
-        with pytest.raises(KindError, match=r"plan\.guarantee"):
+    plans = compare(curve, {"one": to.mechanisms.Laplace(scale=1.0), "none": to.Plan({})}, delta=[0.1])
+    assert [row.entries["epsilon"][0].value for row in plans] == [to.Laplace(1.0).epsilon(0.1), 0.0]
+    for wrong in (None, 3):
+        with pytest.raises(KindError, match="not a trade-off function"):
             compare(curve, {"wrong": wrong})
     with pytest.raises(DomainError, match="neither names nor a mapping"):
         compare(curve, 3)

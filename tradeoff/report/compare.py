@@ -117,7 +117,7 @@ def compare(
         The guarantee, usually a product of curves or its either-order envelope.
     methods
         Names from ``tradeoff.report.methods.METHODS``; default: all of them, those that do not apply marked
-        as declined. Or a mapping from names to curves or approximate curves.
+        as declined. Or a mapping from names to anything that ``tradeoff.plot`` draws.
     delta, epsilon, alpha
         Where to ask for epsilon, delta (epsilon in nats) and beta.
     step
