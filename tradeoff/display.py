@@ -49,7 +49,11 @@ class Grid(NamedTuple):
 
     def html(self) -> str:
         """Return a table of HTML."""
-        head = f"<caption>{escape(self.head)}</caption>" if self.head else ""
+        head = (
+            f'<caption style="white-space:nowrap;text-align:left">{escape(self.head)}</caption>'
+            if self.head
+            else ""
+        )
         columns = f"<thead>{self._row('th', self.columns)}</thead>" if self.columns else ""
         body = "".join(self._row("td", row) for row in self.rows)
         notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)

@@ -84,10 +84,10 @@ class Table(Displayed):
             If pandas is not installed.
         """
         try:
-            import pandas
+            import pandas as pd
         except ImportError as error:
             raise MissingExtraError('a DataFrame needs pandas: pip install "tradeoff[pandas]"') from error
-        return pandas.DataFrame(self.to_dict())
+        return pd.DataFrame(self.to_dict())
 
     def to_latex(self) -> str:
         """Return all rows as a tabular of LaTeX, for the package booktabs."""

@@ -50,7 +50,7 @@ FORMULAS = [
 ]
 
 
-def test_a_kernel_shows_each(tmp_path):
+def test_a_kernel_shows_each():
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     asked = {**TABLES, **PLAIN, "f": "<svg", "f.symbolic()": r"\alpha"}
     cells = [nbformat.v4.new_code_cell(code) for code in (START, *asked)]

@@ -93,7 +93,7 @@ def _number(value: Any) -> str:
 
 
 def _text(words: str) -> str:
-    r"""Return words as \text{...}; signs with a meaning stand outside, where all that read LaTeX know them."""
+    r"""Return words as \text{...}; signs with a meaning stand outside, where all know them."""
     inner = re.sub(
         r"[\\{}_^$&#%~]", lambda sign: rf"}}{_SIGNS.get(sign[0], chr(92) + sign[0])}\text{{", words
     )
@@ -219,7 +219,7 @@ _ENOUGH = 3
 """Rounds without which there is no picture: 7 tangents look like a curve."""
 
 _SECONDS = 0.5
-"""Time after which no more is asked."""
+"""Time of the processor after which no more is asked: how busy the machine is changes nothing."""
 
 _FACTORS = 16
 """Distinct factors up to which one question is quick."""
@@ -270,10 +270,10 @@ def _is_slow(curve: Any) -> bool:
 
 def _points(curve: Any) -> Any:
     """Return beta from below, by lines of slopes that fill the quadrant ever closer; None if too few."""
-    end = time.monotonic() + _SECONDS
+    end = time.thread_time() + _SECONDS
 
     def late(*_: int) -> None:
-        if time.monotonic() > end:
+        if time.thread_time() > end:
             raise _Late
 
     beta, turn = np.zeros(len(_ALPHAS)), 0
