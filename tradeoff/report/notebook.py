@@ -248,7 +248,7 @@ def picture(curve: Any) -> str | None:
     style = 'fill="none" stroke="currentColor"'
     return (
         '<div style="display:flex;align-items:center;gap:1em">'
-        f'<svg width="{_SIZE}" height="{_SIZE}" viewBox="-2 -2 {_SIZE + 4} {_SIZE + 4}" role="img">'
+        f'<svg style="flex:none" width="{_SIZE}" height="{_SIZE}" viewBox="-2 -2 {_SIZE + 4} {_SIZE + 4}" role="img">'
         "<title>type II error against type I error</title>"
         f'<path d="M0 0V{_SIZE}H{_SIZE}" {style} stroke-width="1"/>'
         f'<path d="M0 0L{_SIZE} {_SIZE}" {style} stroke-width="0.7" stroke-dasharray="4 3" opacity="0.5"/>'
