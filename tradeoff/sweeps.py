@@ -76,13 +76,7 @@ class Table(Displayed):
         return text.getvalue()
 
     def to_pandas(self) -> Any:
-        """Return a ``pandas.DataFrame``.
-
-        Raises
-        ------
-        MissingExtraError
-            If pandas is not installed.
-        """
+        """Return a ``pandas.DataFrame``; raise ``MissingExtraError`` if pandas is not installed."""
         try:
             import pandas as pd
         except ImportError as error:

@@ -24,7 +24,7 @@ TABLES = {
     "f.gdp(failure=0.01)": "regret at most",
     "to.Plan({m.Gaussian(noise_multiplier=2): 3})": "Gaussian(noise_multiplier=2.0)",
     "to.calibrate(lambda s: to.Gaussian(1 / s), {'epsilon': 1, 'delta': 1e-2}, tol=0.1)": "crossed in",
-    "to.allocate([m.Gaussian(noise_multiplier=1)], {'mu': 1, 'failure': 0})": "optimal scales: 1",
+    "to.allocate([m.Gaussian(noise_multiplier=1)], {'mu': 1, 'failure': 0})": "scales: 1",
     "f.explain(delta=1e-5)": "no engine was asked",
     "f.sensitivities(delta=1e-5)": "per 1%",
     "(proof := to.certify(f, 'delta', 0.1))": "method",

@@ -28,7 +28,7 @@ from tradeoff.display import Displayed, Grid
 from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, shown
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.rounding import TINY, Array
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
@@ -153,9 +153,9 @@ class Allocation(Displayed):
     table: Table
 
     def grid(self) -> Grid:
-        shown = [f"{scale:.6g}" for scale in self.scales[:_SHOWN]]
+        shown = [decimal(scale, ".6g", up=True) for scale in self.scales[:_SHOWN]]
         more = f", ... {len(self.scales) - _SHOWN} more" if len(self.scales) > _SHOWN else ""
-        return self.table.grid()._replace(notes=[f"optimal scales: {', '.join(shown)}{more}"])
+        return self.table.grid()._replace(notes=[f"scales: {', '.join(shown)}{more}"])
 
 
 class _Problem:

@@ -43,26 +43,22 @@ def latex(curve: Any) -> str:
     if type(curve) in _FORMS:
         return _FORMS[type(curve)](curve)
     if isinstance(curve, Derived):
-        return rf"\operatorname{{{curve.name}}}{_inside(*map(_part, (*curve.operands, *curve.parameters)))}"
+        inside = [*map(latex, curve.operands), *(_text(str(each)) for each in curve.parameters)]
+        return rf"\operatorname{{{curve.name}}}{_inside(*inside)}"
     return _text(repr(curve))
 
 
 def equation(curve: Any) -> str:
     """Return the normal form, and f(alpha) where that is a closed form, as LaTeX without dollars."""
     if isinstance(curve, Symbolic):
-        import sympy
-
-        return rf"f\left({sympy.latex(curve.alpha)}\right) = {latex(curve)}"
+        return rf"f\left({_number(curve.alpha)}\right) = {latex(curve)}"
     f, delta = _without_leak(curve)
     if type(f) not in _BETA:
         return latex(curve)
     if delta is None:
         beta = _BETA[type(f)](f, r"\alpha")
     elif isinstance(f, PureDP):
-        e, d = _number(f.epsilon_0), _number(delta)
-        beta = (
-            rf"\max\left\{{0, 1 - {d} - e^{{{e}}} \alpha, e^{{-{e}}} \left(1 - {d} - \alpha\right)\right\}}"
-        )
+        beta = _lines(f, r"\alpha", f"1 - {_number(delta)}", "0, ")
     else:
         kept = f"1 - {_number(delta)}"
         inner = _BETA[type(f)](f, rf"\frac{{\alpha}}{{{kept}}}")
@@ -79,13 +75,13 @@ def _without_leak(curve: Any) -> tuple[Any, Any]:
     return curve, None
 
 
-def _number(value: Any) -> str:
-    """Return a parameter with six digits, or as SymPy writes it."""
+def _number(value: Any, *, bracket: bool = True) -> str:
+    """Return a parameter with six digits, or as SymPy writes it, a sum in brackets."""
     if getattr(value, "free_symbols", ()):
         import sympy
 
         written = str(sympy.latex(value))
-        return _inside(written) if value.is_Add else written
+        return _inside(written) if value.is_Add and bracket else written
     digits, _, power = f"{float(value):.6g}".partition("e")
     if not power:
         return digits.replace("inf", r"\infty")
@@ -102,10 +98,6 @@ def _text(words: str) -> str:
 
 _SIGNS = {"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim "}
 """What stands for signs that a backslash does not make plain."""
-
-
-def _part(value: Any) -> str:
-    return latex(value) if hasattr(value, "beta_bounds") else _text(str(value))
 
 
 def _inside(*parts: str) -> str:
@@ -151,12 +143,6 @@ def _set(name: str, curve: Derived) -> str:
     return rf"{name}\left\{{{', '.join(map(latex, curve.operands))}\right\}}"
 
 
-def _symbolic(curve: Symbolic) -> str:
-    import sympy
-
-    return str(sympy.latex(curve.expr))
-
-
 _FORMS: Mapping[type, Form] = {
     Identity: lambda _: r"\mathrm{Id}",
     Gaussian: lambda f: rf"G_{{{_number(f.mu)}}}",
@@ -164,7 +150,7 @@ _FORMS: Mapping[type, Form] = {
     PureDP: lambda f: rf"f_{{{_number(f.epsilon_0)}, 0}}",
     TotalVariation: lambda f: rf"f_{{0, {_number(f.delta_0)}}}",
     BoundedRange: lambda f: rf"\mathrm{{BR}}_{{{_number(f.epsilon_0)}}}",
-    Symbolic: _symbolic,
+    Symbolic: lambda f: _number(f.expr, bracket=False),
     Tensor: _product,
     Subsampled: _subsampled,
     Envelope: _envelope,
@@ -192,16 +178,16 @@ def _laplace(f: Laplace, a: str) -> str:
     return r"\begin{cases} " + r" \\ ".join(cases) + r" \end{cases}"
 
 
-def _pure(f: PureDP, a: str) -> str:
+def _lines(f: PureDP, a: str, kept: str = "1", floor: str = "") -> str:
     e = _number(f.epsilon_0)
-    return rf"\max\left\{{1 - e^{{{e}}} {a}, e^{{-{e}}} \left(1 - {a}\right)\right\}}"
+    return rf"\max\left\{{{floor}{kept} - e^{{{e}}} {a}, e^{{-{e}}} \left({kept} - {a}\right)\right\}}"
 
 
 _BETA: Mapping[type, Callable[[Any, str], str]] = {
     Identity: lambda _, a: f"1 - {a}",
     Gaussian: lambda f, a: rf"\Phi\left(\Phi^{{-1}}\left(1 - {a}\right) - {_number(f.mu)}\right)",
     Laplace: _laplace,
-    PureDP: _pure,
+    PureDP: _lines,
     TotalVariation: lambda f, a: rf"\max\left\{{0, 1 - {_number(f.delta_0)} - {a}\right\}}",
 }
 """Closed forms of f at an argument."""
@@ -225,15 +211,10 @@ _FACTORS = 16
 """Distinct factors up to which one question is quick."""
 
 
-class _Late(Exception):  # noqa: N818 - it never leaves
-    """The time is over."""
-
-
 def picture(curve: Any) -> str | None:
     """Return a picture of the curve beside its name, as HTML; None where it has symbols, or takes long.
 
-    The line is drawn through 61 points, each a certified lower bound: the largest of lines 1 - delta(eps) -
-    e^eps alpha.
+    Its 61 points lie on the largest of certified lines 1 - delta(eps) - e^eps alpha below the curve.
     """
     try:
         beta = None if _is_slow(curve) else _points(curve)
@@ -248,7 +229,7 @@ def picture(curve: Any) -> str | None:
     style = 'fill="none" stroke="currentColor"'
     return (
         '<div style="display:flex;align-items:center;gap:1em">'
-        f'<svg style="flex:none" width="{_SIZE}" height="{_SIZE}" viewBox="-2 -2 {_SIZE + 4} {_SIZE + 4}" role="img">'
+        f'<svg style="flex:none;width:{_SIZE}px" viewBox="-2 -2 {_SIZE + 4} {_SIZE + 4}" role="img">'
         "<title>type II error against type I error</title>"
         f'<path d="M0 0V{_SIZE}H{_SIZE}" {style} stroke-width="1"/>'
         f'<path d="M0 0L{_SIZE} {_SIZE}" {style} stroke-width="0.7" stroke-dasharray="4 3" opacity="0.5"/>'
@@ -274,7 +255,7 @@ def _points(curve: Any) -> Any:
 
     def late(*_: int) -> None:
         if time.thread_time() > end:
-            raise _Late
+            raise TimeoutError
 
     beta, turn = np.zeros(len(_ALPHAS)), 0
     try:
@@ -287,6 +268,6 @@ def _points(curve: Any) -> Any:
                 beta = np.maximum(beta, np.maximum(c - s * _ALPHAS, mirrored))
             turn += 1
             late()
-    except _Late:
+    except TimeoutError:
         pass
     return beta if turn >= _ENOUGH else None
