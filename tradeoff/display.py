@@ -60,7 +60,7 @@ class Grid(NamedTuple):
         return f"<div><table>{head}{columns}<tbody>{body}</tbody></table>{notes}</div>"
 
     def latex(self) -> str:
-        r"""Return a tabular of LaTeX with the rules of booktabs; Greek names and powers of ten are typeset.
+        r"""Return a tabular of LaTeX with the rules of booktabs, notes as comments; Greek names and powers of ten are typeset.
 
         >>> print(Grid([("-1e-05",)], ("epsilon",)).latex())
         \begin{tabular}{l}
@@ -73,7 +73,8 @@ class Grid(NamedTuple):
         """
         head, *body = [" & ".join(map(_typeset, line)) + r" \\" for line in [self.columns, *self.rows]]
         begin = rf"\begin{{tabular}}{{{self._sides.translate(_LETTERS)}}}"
-        lines = [begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+        notes = (f"% {' '.join(note.split())}" for note in self.notes)
+        lines = [*notes, begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
         return "\n".join(lines)
 
     @property

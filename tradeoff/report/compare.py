@@ -97,9 +97,11 @@ class Comparison(Displayed):
             self._numbers(row, count) for row in self.rows
         ]
         errors = (f"error of {question}" for question in questions)
-        return Table(
-            ("method", "verdict", *questions, *errors, "largest error of beta", "alpha there"), tuple(rows)
-        )
+        columns = ("method", "verdict", *questions, *errors, "largest error of beta", "alpha there")
+        if not self.curve.assumptions:
+            return Table(columns, tuple(rows))
+        assumed = "; ".join(self.curve.assumptions)
+        return Table((*columns, "assumes"), tuple((*row, assumed) for row in rows))
 
     @staticmethod
     def _numbers(row: Row, count: int) -> tuple[Any, ...]:
