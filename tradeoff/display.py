@@ -60,7 +60,7 @@ class Grid(NamedTuple):
         return f"<div><table>{head}{columns}<tbody>{body}</tbody></table>{notes}</div>"
 
     def latex(self) -> str:
-        r"""Return a tabular of LaTeX with the rules of booktabs, notes as comments; Greek names and powers of ten are typeset.
+        r"""Return a tabular for booktabs, notes as comments; Greek names and powers of ten are typeset.
 
         >>> print(Grid([("-1e-05",)], ("epsilon",)).latex())
         \begin{tabular}{l}

@@ -11,6 +11,7 @@ import tradeoff as to
 from tradeoff.__main__ import main
 from tradeoff.cli.compare import blocks
 from tradeoff.errors import DomainError, KindError, MissingExtraError
+from tradeoff.operators.assumed import assumed
 from tradeoff.report.answers import Answer
 from tradeoff.report.compare import compare
 from tradeoff.report.methods import METHODS, Claim
@@ -373,3 +374,11 @@ def test_the_table_leaves_in_numbers_and_for_papers(laplace, tmp_path, monkeypat
 def test_a_comparison_prints_as_its_table(laplace):
     assert repr(laplace) == str(laplace)
     assert "Claim(" not in repr(laplace)
+
+
+def test_what_is_assumed_leaves_with_the_numbers():
+    found = compare(
+        assumed(to.Gaussian(1), ["the noise is as stated"]), [], delta=[], epsilon=[], alpha=[0.1]
+    )
+    assert found.to_dict()["assumes"] == ["the noise is as stated"] * 2
+    assert "% assumes: the noise is as stated" in found.to_latex().splitlines()
