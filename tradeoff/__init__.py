@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from tradeoff.report.plot import plot
     from tradeoff.sweeps import sweep
 
+    __version__: str
+
 __all__ = [
     "Bounds",
     "Gaussian",
@@ -126,7 +128,9 @@ if not TYPE_CHECKING:  # a type checker knows the names above, and no others
 
     def __getattr__(name: str) -> Any:
         """Load a public name, or a public module, on first use."""
-        if name in _HOME_OF:
+        if name == "__version__":
+            value = import_module("importlib.metadata").version("tradeoff")
+        elif name in _HOME_OF:
             value = getattr(import_module(_HOME_OF[name]), name)
         elif name in __all__:
             value = import_module(f"tradeoff.{name}")

@@ -40,7 +40,7 @@ class PrecisionError(TradeOffError, ArithmeticError):
 
 
 class Undecided(TradeOffError, ArithmeticError):  # noqa: N818 - the public name is part of the contract
-    """Bounds overlap, so an order between two curves can be neither proved nor refuted; ``at`` is where."""
+    """Bounds overlap, so an order of curves, or numbers, is neither proved nor refuted; ``at`` is where."""
 
     def __init__(self, message: str, at: float) -> None:
         super().__init__(message, at)

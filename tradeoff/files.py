@@ -6,16 +6,38 @@ from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
+from tradeoff.audits import OneRun, Refutation
+from tradeoff.baselines import Baseline
+from tradeoff.design.allocate import Allocation
+from tradeoff.design.calibration import Calibration
+from tradeoff.design.sensitivities import Sensitivities
 from tradeoff.errors import DomainError
-from tradeoff.exchange import CURVES, Codec, Form, attributes, document
+from tradeoff.exchange import CURVES, Codec, Form, attributes, document, record
+from tradeoff.gdp.reduction import Reduction
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import KINDS, Mechanism, Plan
-from tradeoff.report.answers import ASKED, Answer, Answers
+from tradeoff.report.answers import Answer, Answers
 from tradeoff.report.saving import write_text
 from tradeoff.spec import QUESTIONS, PlanFile
+from tradeoff.sweeps import Table
 
 _LARGEST = 2**28
 """Most letters that are read, so that an endless file is refused."""
+
+
+RESULTS = (
+    Answer,
+    Answers,
+    Reduction,
+    Calibration,
+    Allocation,
+    Table,
+    Sensitivities,
+    Baseline,
+    OneRun,
+    Refutation,
+)
+"""Results of questions, kept by their fields."""
 
 
 def _plan(mechanisms: Any, counts: Any, adjacency: Any) -> Plan:
@@ -45,27 +67,29 @@ CODEC = Codec(
             ("mechanisms", "counts", "adjacency"),
         ),
         "plan-file": attributes(PlanFile, None, **{name: name for name in ("title", "plan", *QUESTIONS)}),
-        "answer": attributes(Answer, asked="asked", lower="lower", upper="upper"),
-        "answers": attributes(Answers, None, **{name: name for name in ASKED}),
+        **{kind.__name__.lower(): record(kind) for kind in RESULTS},
     }
 )
 """Everything that a file holds, by the name it has there."""
 
 
 def save(thing: Any, path: str | Path) -> None:
-    """Write a curve, a plan, a plan file with its questions, answers or bounds as JSON: whole, or not at all.
+    """Write a curve, a plan, a plan file, bounds or a result as JSON: whole, or not at all.
 
     Parameters
     ----------
     thing
-        What to write; lists of them, too.
+        What to write; lists of them, too. Results are answers, reductions, calibrations, allocations, tables
+        of sweeps and sensitivities, baselines, audits in one run and refutations.
     path
         Where to; an existing file is replaced.
 
     Raises
     ------
     DomainError
-        If it has no form in a file (formulas are code, and have none), or the file cannot be written.
+        If it has no form in a file, or the file cannot be written. None have formulas, densities and laws of
+        SciPy that are no closed form (save their ``.lower``), estimates, bands, scores and filters;
+        comparisons have ``to_csv``, certificates ``to_json``, filters a ledger.
 
     Notes
     -----
@@ -94,7 +118,7 @@ def load(path: str | Path) -> Any:
 
     Returns
     -------
-    TradeOff, Plan, PlanFile, Answers, Answer, Bounds or tuple
+    TradeOff, Plan, PlanFile, Bounds, a result or tuple
         An object equal to the one that was saved; a list comes back as a tuple.
 
     Raises

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tradeoff.composition.cache import Cache, sharing
+from tradeoff.display import Displayed, Grid
 from tradeoff.errors import DomainError, MissingExtraError, SweepError
 from tradeoff.intervals.bounds import Bounds
 
@@ -30,7 +31,7 @@ seconds."""
 
 
 @dataclass(frozen=True, repr=False)
-class Table:
+class Table(Displayed):
     """Named columns and rows that do not change; prints aligned.
 
     Examples
@@ -74,12 +75,26 @@ class Table:
             Path(path).write_text(text.getvalue(), encoding="utf-8", newline="")
         return text.getvalue()
 
-    def __repr__(self) -> str:
-        shown = [self.columns, *([_shown(value) for value in row] for row in self.rows[:_SHOWN])]
-        widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-        lines = ["  ".join(map(str.rjust, cells, widths)) for cells in shown]
+    def to_pandas(self) -> Any:
+        """Return a ``pandas.DataFrame``; raise ``MissingExtraError`` if pandas is not installed."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingExtraError('a DataFrame needs pandas: pip install "tradeoff[pandas]"') from error
+        return pd.DataFrame(self.to_dict())
+
+    def to_latex(self) -> str:
+        """Return all rows as a tabular of LaTeX, for the package booktabs."""
+        return self._texts(self.rows).latex()
+
+    def grid(self) -> Grid:
         hidden = len(self.rows) - _SHOWN
-        return "\n".join([*lines, f"... {hidden} more rows ..."] if hidden > 0 else lines)
+        notes = [f"... {hidden} more rows ..."] if hidden > 0 else []
+        return self._texts(self.rows[:_SHOWN])._replace(notes=notes)
+
+    def _texts(self, rows: Iterable[tuple[Any, ...]]) -> Grid:
+        texts = [[_shown(value) for value in row] for row in rows]
+        return Grid(texts, self.columns, sides=">" * len(self.columns))
 
 
 def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1) -> Table:

@@ -294,7 +294,7 @@ def test_help_is_about_the_command(run):
 
 
 def test_version(run):
-    assert run("--version")[1].strip() == version("tradeoff")
+    assert run("--version")[1].strip() == version("tradeoff") == to.__version__
 
 
 def test_a_missing_extra_is_named(run, monkeypatch):

@@ -18,7 +18,15 @@ import tradeoff as to
 from tests.strategies import curves, exact_curves, float_curves
 from tradeoff import files
 from tradeoff.errors import DomainError
-from tradeoff.mechanisms import KINDS, DiscreteGaussian, DiscreteLaplace, Laplace, SubsampledGaussian
+from tradeoff.mechanisms import (
+    KINDS,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Laplace,
+    RandomAllocation,
+    ShuffledRandomizers,
+    SubsampledGaussian,
+)
 from tradeoff.report.answers import ask
 
 STEP = to.subsample(to.Gaussian(1 / 1.1), 0.01)
@@ -33,6 +41,8 @@ FAMILIES = [
     to.TotalVariation(1e-17) ** 3,
     DiscreteGaussian(3, 2).curve(),
     DiscreteLaplace(3, 2).curve(),
+    RandomAllocation(noise_multiplier=1.0, steps=10).curve(),
+    ShuffledRandomizers(epsilon=1.0, records=100).curve(),
     to.LocationShift(scipy.stats.gumbel_r(scale=2), 1),
     to.LocationShift(scipy.stats.gennorm(1.5, scale=2), -1),
     to.PiecewiseLinear([0, Fraction(1, 3), 1], [1, Fraction(1, 3), 0]),
@@ -63,6 +73,17 @@ OTHERS = [
     Fraction(-1, 3),
     None,
 ]
+RESULTS = [
+    to.PureDP(1).gdp(),
+    to.Laplace(1).gdp(failure=1),  # nothing is tight
+    to.calibrate(lambda s: to.Gaussian(1 / s), {"epsilon": 1, "delta": 1e-2}, tol=0.1),
+    to.allocate([Laplace(1), Laplace(2)], {"epsilon": 1, "delta": 0}),
+    to.sweep(lambda x: to.Bounds(x, x + 1), {"x": [1, 2]}),
+    to.Laplace(0.5).sensitivities(delta=1e-5),
+    to.baselines.basic_composition(0.1, n=3),
+    to.audits.one_run(90, 100, 1000),
+    to.audits.one_run(90, 100, 1000).refutes(to.Gaussian(0.5)),
+]
 
 
 def around(thing: object, folder: Path) -> object:
@@ -70,7 +91,9 @@ def around(thing: object, folder: Path) -> object:
     return to.load(folder / "it.json")
 
 
-@pytest.mark.parametrize("thing", [*FAMILIES, *OPERATORS, *OTHERS], ids=lambda thing: repr(thing)[:40])
+@pytest.mark.parametrize(
+    "thing", [*FAMILIES, *OPERATORS, *OTHERS, *RESULTS], ids=lambda thing: repr(thing)[:40]
+)
 def test_what_is_saved_comes_back_equal(thing: object, tmp_path: Path) -> None:
     assert around(thing, tmp_path) == thing
 

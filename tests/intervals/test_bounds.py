@@ -15,6 +15,7 @@ from flint import arb
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tradeoff.errors import Undecided
 from tradeoff.intervals import functions
 from tradeoff.intervals.bounds import Bounds
 
@@ -171,3 +172,57 @@ def test_a_root_that_rounds_to_its_argument_is_not_exact(x: float) -> None:
     for found in (functions.sqrt(x), functions.sqrt(np.array([x]))):
         low, high = float(np.ravel(found.lower)[0]), float(np.ravel(found.upper)[0])
         assert Fraction(low) ** 2 <= Fraction(x) <= Fraction(high) ** 2
+
+
+@given(x=BOUNDS, spec=st.sampled_from([".3f", ".5g", ".0e", "g", "+.2%"]))
+def test_a_format_rounds_outward(x, spec):
+    written = f"{x:{spec}}"
+    assert written[0] == "[" and written[-1] == "]"  # noqa: PT018 - one bracket is as bad as none
+    low, high = (Fraction(side.rstrip("%")) for side in written[1:-1].split(", "))
+    scale = 100 if spec.endswith("%") else 1
+    assert low <= scale * Fraction(x.lower)
+    assert scale * Fraction(x.upper) <= high
+    if x.lower == x.upper == 0.5:
+        assert low == high
+
+
+def test_formats_of_infinities_and_arrays():
+    assert f"{Bounds(-math.inf, 1 / 3):.2f}" == "[-inf, 0.34]"
+    assert f"{Bounds(np.array([0.25, 1 / 3]), np.array([0.25, 2 / 3])):.2f}" == "[[0.25, 0.25], [0.33, 0.67]]"
+    assert f"{Bounds(0.25, 0.5)}" == "Bounds(lower=0.25, upper=0.5)"
+
+
+@given(x=BOUNDS, y=BOUNDS | NUMBERS)
+def test_an_order_is_answered_where_it_is_certain(x, y):
+    other = Bounds.of(y)
+    corners = [(a, b) for a in x for b in other]
+    for relation in (operator.lt, operator.le, operator.gt, operator.ge):
+        truths = {relation(a, b) for a, b in corners}
+        if len(truths) == 1:
+            assert relation(x, y) is truths.pop()
+        else:
+            with pytest.raises(Undecided, match="smaller tol"):
+                relation(x, y)
+
+
+def test_an_order_of_arrays_names_the_first_entry_it_cannot_tell():
+    x = Bounds(np.array([0.0, 1.0]), np.array([0.5, 2.0]))
+    assert (x < 3).tolist() == [True, True]
+    assert (np.array([0.5, 2.0]) >= x).tolist() == [True, True]
+    with pytest.raises(Undecided) as error:
+        operator.lt(x, np.array([0.75, 1.5]))
+    assert error.value.at == 1.5
+
+
+@given(x=BOUNDS)
+def test_the_middle_lies_inside(x):
+    assert x.lower <= x.mid <= x.upper
+    exact = (Fraction(x.lower) + Fraction(x.upper)) / 2
+    assert abs(Fraction(x.mid) - exact) <= max(abs(exact), Fraction(5e-324)) * Fraction(2) ** -51
+
+
+def test_the_middle_of_infinities():
+    assert Bounds(math.inf, math.inf).mid == math.inf
+    assert Bounds(0.0, math.inf).mid == math.inf
+    assert math.isnan(Bounds(-math.inf, math.inf).mid)
+    assert Bounds(np.array([0.0, 1.0]), np.array([1.0, 1.0])).mid.tolist() == [0.5, 1.0]

@@ -2,6 +2,7 @@
 refusals."""
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -9,7 +10,8 @@ import pytest
 import tradeoff as to
 from tradeoff.__main__ import main
 from tradeoff.cli.compare import blocks
-from tradeoff.errors import DomainError, KindError
+from tradeoff.errors import DomainError, KindError, MissingExtraError
+from tradeoff.operators.assumed import assumed
 from tradeoff.report.answers import Answer
 from tradeoff.report.compare import compare
 from tradeoff.report.methods import METHODS, Claim
@@ -350,3 +352,35 @@ def test_a_route_answers_delta_where_it_answers_epsilon(laplace, method):
     claim = laplace[method].claim
     at = np.array([1e-9, 1e-5, 1e-2])
     np.testing.assert_allclose(claim.delta(claim.epsilon(at)), at, rtol=2e-3)
+
+
+def test_the_table_leaves_in_numbers_and_for_papers(laplace, tmp_path, monkeypatch):
+    pandas = pytest.importorskip("pandas")
+    found, frame = laplace.to_dict(), laplace.to_pandas()
+    assert list(frame.columns) == list(found)
+    clt = laplace["clt"]
+    row = frame[frame["method"] == clt.claim.name].iloc[0]
+    assert row["epsilon at delta = 1e-05"] == clt.entries["epsilon"][0].value
+    assert row["error of epsilon at delta = 1e-05"] == clt.entries["epsilon"][0].error
+    assert frame["beta at alpha = 0.1"][0] == laplace.exact.beta[1].lower
+    again = pandas.read_csv(tmp_path / "table.csv") if laplace.to_csv(tmp_path / "table.csv") else None
+    pandas.testing.assert_frame_equal(again, frame, check_exact=True)
+    latex = laplace.to_latex()
+    assert r"$\varepsilon$ at $\delta$ = $10^{-5}$" in latex
+    assert latex.count(r"\\") == len(laplace.table()) + 1
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(MissingExtraError, match=r"tradeoff\[pandas\]"):
+        laplace.to_pandas()
+
+
+def test_a_comparison_prints_as_its_table(laplace):
+    assert repr(laplace) == str(laplace)
+    assert "Claim(" not in repr(laplace)
+
+
+def test_what_is_assumed_leaves_with_the_numbers():
+    found = compare(
+        assumed(to.Gaussian(1), ["the noise is as stated"]), [], delta=[], epsilon=[], alpha=[0.1]
+    )
+    assert found.to_dict()["assumes"] == ["the noise is as stated"] * 2
+    assert "% assumes: the noise is as stated" in found.to_latex().splitlines()

@@ -16,6 +16,7 @@ from tradeoff.audits.refutation import Refutation, allowance, claimed
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import Number, Numbers, number, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.display import Displayed, Grid
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log
@@ -60,7 +61,7 @@ class Decisions(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Empirical:
+class Empirical(Displayed):
     """What independent scores under P and under Q say of f = T(P, Q).
 
     A score is any function of the output: larger speaks for the alternative Q. Its tests "reject where the
@@ -253,11 +254,11 @@ class Empirical:
         least = [(1 - Bounds.of(most(k, size, level))).lower for k, size in ((kept, n), (m - missed, m))]
         return Bounds(least[0], most(rejected, n, level)), Bounds(least[1], most(missed, m, level))
 
-    def __repr__(self) -> str:
+    def grid(self) -> Grid:
         n, m = self._sizes
+        rows = [(f"  ε({delta:g}) ≥ {self.epsilon(delta):.4g}",) for delta in _SHOWN]
         head = f"Empirical: {n} null and {m} alternative scores, confidence {self.confidence:g}"
-        rows = [f"ε({delta:g}) ≥ {self.epsilon(delta):.4g}" for delta in _SHOWN]
-        return "\n  ".join([head, *rows, f"μ ≥ {self.mu():.4g}"])
+        return Grid([*rows, (f"  μ ≥ {self.mu():.4g}",)], head=head)
 
 
 def empirical(

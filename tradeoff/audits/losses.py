@@ -38,6 +38,10 @@ class LossSample:
     under_q: Array
     confidence: float
 
+    def __repr__(self) -> str:
+        sizes = f"{len(self.under_p)} losses under P and {len(self.under_q)} under Q"
+        return f"LossSample: {sizes}, confidence {self.confidence:g}"
+
     @cached_property
     def estimate(self) -> ApproximateCurve:
         """Return the hull of the empirical errors of all tests "reject where the loss is large": no bound."""

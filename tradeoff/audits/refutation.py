@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.display import Displayed, Grid
+from tradeoff.intervals.bounds import Bounds, decimal
 
 
-@dataclass(frozen=True)
-class Refutation:
+@dataclass(frozen=True, repr=False)
+class Refutation(Displayed):
     """Outcome of testing the claim f >= ``claim``; true where the data refute it.
 
     Parameters
@@ -43,6 +44,13 @@ class Refutation:
 
     def __bool__(self) -> bool:
         return bool(self.p_value <= allowance(self.confidence))
+
+    def grid(self) -> Grid:
+        told = {"at alpha": self.at, "rejecting above": self.threshold}
+        where = [(name, f"{value:.4g}") for name, value in told.items() if value is not None]
+        rows = [("p-value", decimal(self.p_value, ".4g", up=True)), *where]
+        verdict = "refuted" if self else "not refuted"
+        return Grid(rows, head=f"f >= {self.claim!r} is {verdict} at confidence {self.confidence:g}")
 
 
 def allowance(confidence: float) -> float:

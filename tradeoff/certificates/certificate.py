@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.evidence import KINDS, Evidence
+from tradeoff.display import Displayed, Grid
 from tradeoff.errors import DomainError
 
 Question = Literal["delta", "epsilon", "beta"]
@@ -42,7 +43,7 @@ class Claim:
 
 
 @dataclass(frozen=True, repr=False)
-class Certificate:
+class Certificate(Displayed):
     """Bounds on one number, with everything needed to prove them again from scratch.
 
     Parameters
@@ -97,21 +98,19 @@ class Certificate:
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise DomainError(f"the text is no certificate: {error!r}") from error
 
-    def __repr__(self) -> str:
-        head = [
+    def grid(self) -> Grid:
+        rows: list[tuple[str, str]] = [
             ("curve", self.curve),
             ("question", f"{self.question} at {self.value!r}"),
             ("bounds", f"[{self.lower!r}, {self.upper!r}]"),
             ("method", self.method),
         ]
-        lines = [f"{name:<12}{text}" for name, text in head]
         for k, one in enumerate(self.evidence):
             mine = [claim for claim in self.claims if claim.evidence == k]
-            lines += [f"{name:<12}{text}" for name, text in one.rows()]
-            lines += [f"{'claim':<12}{_claimed(claim)}" for claim in mine[:3]]
-            lines += [f"{'':<12}and {len(mine) - 3} more claims"] if len(mine) > 3 else []
-            lines += [f"  {name:<12}{value:.3g}" for name, value in (mine[0].terms if mine else {}).items()]
-        return "\n".join(lines)
+            rows += [*one.rows(), *(("claim", _claimed(claim)) for claim in mine[:3])]
+            rows += [("", f"and {len(mine) - 3} more claims")] if len(mine) > 3 else []
+            rows += [(f"  {name}", f"{value:.3g}") for name, value in (mine[0].terms if mine else {}).items()]
+        return Grid(rows)
 
 
 def ulps(lower: float, upper: float) -> float:

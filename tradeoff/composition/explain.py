@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tradeoff.composition.budget import Question
+from tradeoff.display import Displayed, Grid
 from tradeoff.intervals.bounds import Bounds
 
 
@@ -22,8 +23,8 @@ class Step(NamedTuple):
     seconds: float
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Displayed):
     """How a question is answered: prints as a short table.
 
     Attributes
@@ -40,19 +41,14 @@ class Explanation:
     bounds: Bounds
     steps: tuple[Step, ...]
 
-    def __repr__(self) -> str:
+    def grid(self) -> Grid:
         head = f"{self.question} in [{self.bounds.lower!r}, {self.bounds.upper!r}]"
         if not self.steps:
-            return f"{head}\nclosed form: no engine was asked"
+            return Grid([], head=head, notes=["closed form: no engine was asked"])
         rows = [
             (s.engine, s.question, f"{s.width:.1e}", f"{1e3 * s.seconds:.1f} ms", s.why) for s in self.steps
         ]
-        table = [("engine", "asked", "width", "time", "why"), *rows]
-        wide = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = [
-            "  ".join(cell.ljust(w) for cell, w in zip(row, wide, strict=True)).rstrip() for row in table
-        ]
-        return "\n".join([head, *lines])
+        return Grid(rows, ("engine", "asked", "width", "time", "why"), head)
 
 
 _LISTENING: ContextVar[list[Step] | None] = ContextVar("listening", default=None)

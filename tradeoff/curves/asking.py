@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
@@ -36,6 +37,9 @@ _MOST_JOBS = 1024
 
 _NORMAL = 2.0**-1022
 """The least float with all its digits."""
+
+_ANSWERS = {"epsilon": "delta", "delta": "epsilon", "alpha": "beta"}
+"""What is answered, by what it is asked at."""
 
 Hook = Callable[["TradeOff", Array, float | None], Pair]
 
@@ -77,6 +81,9 @@ class Certified:
 
     def __init__(self, curve: TradeOff) -> None:
         self._curve = curve
+
+    def __repr__(self) -> str:
+        return f"bounds of {self._curve!r}"
 
     @overload
     def __call__(self, alpha: Number, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[float]: ...
@@ -200,7 +207,21 @@ class Certified:
             lower, upper = hook(curve, flat, tol)
         if array.ndim == 0:
             return Bounds(float(lower[0]), float(upper[0]))
-        return Bounds(lower.reshape(array.shape), upper.reshape(array.shape))
+        return Bounds(
+            *(_labelled(side.reshape(array.shape), value, _ANSWERS[name]) for side in (lower, upper))
+        )
+
+
+def _labelled(answer: Array, asked: Any, name: str) -> Any:
+    """Return the answer to a Series or a DataFrame with its labels; pandas is not imported to find out."""
+    pandas = sys.modules.get("pandas")
+    if type(asked) is np.ndarray or pandas is None:
+        return answer
+    if isinstance(asked, pandas.Series):
+        return pandas.Series(answer, asked.index, name=name)
+    if isinstance(asked, pandas.DataFrame):
+        return pandas.DataFrame(answer, asked.index, asked.columns)
+    return answer
 
 
 def certified_beta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
@@ -290,5 +311,4 @@ def explained(curve: TradeOff, given: Mapping[str, float | None], tol: float | N
             bounds = curve.bounds.epsilon(value, tol=tol, **how)
         else:
             bounds = curve.bounds(value, tol=tol, **how)
-    answer = {"epsilon": "delta", "delta": "epsilon", "alpha": "beta"}[name]
-    return Explanation(f"{answer} at {name} = {value!r}", bounds, tuple(steps))
+    return Explanation(f"{_ANSWERS[name]} at {name} = {value!r}", bounds, tuple(steps))

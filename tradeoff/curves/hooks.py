@@ -168,6 +168,22 @@ class Hooks(ABC):
                 f"{self!r} has free symbols {names}; substitute numbers first, with .subs({{...}})"
             )
 
+    def _repr_html_(self) -> str | None:
+        from tradeoff.report.notebook import picture
+
+        return picture(self)
+
+    def _repr_latex_(self) -> str:
+        from tradeoff.report.notebook import equation
+
+        return rf"$\displaystyle {equation(self)}$"
+
+    def _latex(self, printer: Any) -> str:
+        """Return what SymPy prints for the curve inside a formula."""
+        from tradeoff.report.notebook import latex
+
+        return latex(self)
+
     def __getstate__(self) -> dict[str, Any]:
         """Return the curve without what it remembers: tables weigh megabytes, and can be made again."""
         return {name: value for name, value in vars(self).items() if name not in self._remembered()}

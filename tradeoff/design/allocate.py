@@ -24,10 +24,11 @@ from tradeoff.curves.parameters import count, number
 from tradeoff.curves.tensor import tensor
 from tradeoff.design.sensitivities import STEP, Integral, integral
 from tradeoff.design.target import read_target
+from tradeoff.display import Displayed, Grid
 from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, shown
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.rounding import TINY, Array
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
@@ -45,6 +46,7 @@ _APART = 1e-3  # step in log-scales of differences of certified answers, and of 
 _SOLVED = 1e-6  # residual at which prices are equal: the cost is flat there, and off by its square
 _MARGIN = 1e-6  # share of the target that the certified answer may stay below it: more questions gain less
 _NEAR = 0.5  # longest step in log-scales from which the steps to come are extrapolated
+_SHOWN = 8  # scales that are printed
 _ROUNDS, _FARTHEST = 40, 60.0  # most questions in a row; most that a logarithm of a scale moves
 
 
@@ -133,7 +135,7 @@ def _rho(curve: TradeOff) -> float:
 
 
 @dataclass(frozen=True, repr=False)
-class Allocation:
+class Allocation(Displayed):
     """Scales, one a part, that meet a target at the least ``cost`` found; prints as its table.
 
     ``achieved`` are certified bounds on the guarantee ``curve``: the upper one meets the target.
@@ -150,8 +152,10 @@ class Allocation:
     evaluations: int
     table: Table
 
-    def __repr__(self) -> str:
-        return repr(self.table)
+    def grid(self) -> Grid:
+        shown = [decimal(scale, ".6g", up=True) for scale in self.scales[:_SHOWN]]
+        more = f", ... {len(self.scales) - _SHOWN} more" if len(self.scales) > _SHOWN else ""
+        return self.table.grid()._replace(notes=[f"scales: {', '.join(shown)}{more}"])
 
 
 class _Problem:

@@ -11,6 +11,7 @@ from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.design.search import Search
 from tradeoff.design.target import read_target
+from tradeoff.display import Displayed, Grid
 from tradeoff.errors import DomainError, KindError, PrecisionError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms.base import Mechanism
@@ -18,7 +19,7 @@ from tradeoff.mechanisms.plan import Plan
 
 
 @dataclass(frozen=True, repr=False)
-class Calibration:
+class Calibration(Displayed):
     """A number whose guarantee meets a target, and how near it is to the number where the target is crossed.
 
     Parameters
@@ -49,6 +50,11 @@ class Calibration:
     def __repr__(self) -> str:
         low, high = self.bounds
         return f"{self.value!r}: {self.target}, crossed in [{low!r}, {high!r}]"
+
+    def grid(self) -> Grid:
+        both = {"crossed in": self.bounds, "answer there": self.achieved}
+        held = [(name, f"[{low!r}, {high!r}]") for name, (low, high) in both.items()]
+        return Grid([("value", repr(self.value)), *held, ("tried", str(self.evaluations))], head=self.target)
 
 
 def calibrate(

@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, TradeOffError, shown
 
 _FRACTION = re.compile(r"-?\d{1,4000}/\d{1,4000}")
 """No more digits than Python reads."""
+
+_REMEDY = "save the curves, plans and numbers that it holds"
+"""What can be done where an object that is no curve has no form."""
 
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
@@ -52,6 +56,18 @@ def attributes(kind: type, make: Callable[..., Any] | None = None, **names: str)
     )
 
 
+def record(kind: type) -> Form:
+    """Return the form of a dataclass by its fields; a number that is NaN is left out."""
+    optional = tuple(each.name for each in fields(kind) if each.default is not MISSING)
+
+    def given(found: Any) -> dict[str, Any]:
+        values = {each.name: getattr(found, each.name) for each in fields(kind)}
+        unknown = [name for name in optional if isinstance(values[name], float) and math.isnan(values[name])]
+        return {name: value for name, value in values.items() if name not in unknown}
+
+    return Form(kind, given, kind, tuple(each.name for each in fields(kind)), optional)
+
+
 @dataclass(frozen=True)
 class Codec:
     """A table of forms by the name that stands in the data; it writes and reads whatever is made of them.
@@ -83,9 +99,10 @@ class Codec:
         for kind, form in self.forms.items():
             if type(value) is form.type:
                 return {"kind": kind} | {name: self.encode(each) for name, each in form.fields(value).items()}
-        raise DomainError(
-            f"{shown(value)} has no form in a file; of a curve save .lower, which is below it and does"
+        remedy = (
+            "of a curve save .lower, which is below it and does" if isinstance(value, TradeOff) else _REMEDY
         )
+        raise DomainError(f"{shown(value)} has no form in a file; {remedy}")
 
     def decode(self, data: Any, where: str = "it") -> Any:
         """Return what plain data stand for; ``where`` names the place in errors.

@@ -12,7 +12,8 @@ from tradeoff.curves.parameters import count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import DomainError, shown
-from tradeoff.exchange.codec import Codec, Form, attributes
+from tradeoff.exchange.codec import Codec, Form, attributes, record
+from tradeoff.families.allocated import AllocatedCurve
 from tradeoff.families.bounded_range import BoundedRange
 from tradeoff.families.counts import BinomialCurve, SkellamCurve
 from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
@@ -22,6 +23,7 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.location_shift import LocationShift, LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
+from tradeoff.families.shuffled import ShuffledCurve
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import Truncated
 from tradeoff.intervals.polygon import ONE
@@ -164,6 +166,8 @@ CURVES = Codec(
         "total-variation": Form(TotalVariation, _leak, _leaking, ("delta", "kept"), ("delta", "kept")),
         "discrete-gaussian-curve": attributes(DiscreteGaussianCurve, sigma="sigma", shift="shift"),
         "bounded-range": attributes(BoundedRange, epsilon="epsilon_0"),
+        "allocated-curve": record(AllocatedCurve),
+        "shuffled-curve": record(ShuffledCurve),
         "skellam-curve": attributes(SkellamCurve, variance="variance", shift="shift"),
         "binomial-curve": attributes(BinomialCurve, coins="coins", shift="shift"),
         "truncated": attributes(Truncated, scale="scale", shift="shift", cut="cut", normal="normal"),

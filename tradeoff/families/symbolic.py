@@ -340,11 +340,6 @@ class Symbolic(TradeOff):
     def __repr__(self) -> str:
         return f"Symbolic({self.expr}, {self.alpha})"
 
-    def _repr_latex_(self) -> str:
-        import sympy
-
-        return rf"$\displaystyle f\left({sympy.latex(self.alpha)}\right) = {sympy.latex(self.expr)}$"
-
 
 def symbolic(curve: TradeOff, alpha: Any = None) -> Symbolic:
     """Return a curve with closed forms as a formula in the symbol ``alpha``."""

@@ -9,13 +9,14 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
+from tradeoff.display import Displayed, Grid
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.gdp.regret import best_mu, reaching, regret
 from tradeoff.gdp.search import FAR, by_lines, start
 from tradeoff.gdp.structure import best_case, cap, floor, lost, without_leak
 from tradeoff.gdp.trials import by_tests
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.operators.assumed import assumed
 from tradeoff.operators.profile_nodes import Nodes, end, orders
 
@@ -24,8 +25,8 @@ _SAME = 1 - 1e-12  # a floor so close to the cap is the cap
 _APART, _NEAR_ONE = 1.01, 1 - 1e-6  # beyond, 1 - delta has lost the digits that lines need
 
 
-@dataclass(frozen=True)
-class Reduction:
+@dataclass(frozen=True, repr=False)
+class Reduction(Displayed):
     """One Gaussian parameter for a whole curve, valid at every alpha but for an event of mass ``failure``.
 
     Parameters
@@ -85,6 +86,17 @@ class Reduction:
         if np.isinf(self.mu):
             return TotalVariation(1.0)
         return assumed(Gaussian(self.mu) @ TotalVariation(self.failure), self.of.assumptions)
+
+    def grid(self) -> Grid:
+        rows = [
+            ("mu", decimal(self.mu, ".10g", up=True)),
+            ("no mu below", decimal(self.bounds.lower, ".10g", up=False)),
+            ("regret at most", decimal(self.regret, ".6g", up=True)),
+            ("mu of the best case", decimal(self.mu_minus, ".6g", up=False)),
+            ("tight at alpha", "-" if np.isnan(self.tight_at) else f"{self.tight_at:.6g}"),
+        ]
+        notes = [self.reason] if self.reason else []
+        return Grid(rows, head=f"{self.of!r} >= G_mu ⊗ f_{{0,{self.failure:g}}}", notes=notes)
 
 
 def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from functools import partial, reduce
 from itertools import product
 from math import inf
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tradeoff.errors import Undecided, shown
 from tradeoff.intervals.rounding import Array
 
 if TYPE_CHECKING:
@@ -33,6 +36,11 @@ class Bounds(Generic[Side_co]):
     bounds, numbers and arrays, and round outward: whatever truths lie inside the operands, the result holds
     what they make. An operation that floats do exactly widens nothing.
 
+    ``< <= > >=`` answer where they are certain, entry by entry, and elsewhere raise ``Undecided``, as the
+    order of curves does (mpmath's None and Arb's False would both make ``not bounds < 3`` read as
+    ``bounds >= 3``); ``==`` compares both sides. A format such as ``f"{bounds:.4f}"`` rounds each side
+    outward in decimal.
+
     Parameters
     ----------
     lower, upper
@@ -48,6 +56,8 @@ class Bounds(Generic[Side_co]):
     >>> third = Bounds(1.0, 1.0) / 3
     >>> third.lower < third.upper
     True
+    >>> third < 0.34, third >= 0.34, f"{third:.4f}", third.mid
+    (True, False, '[0.3333, 0.3334]', 0.3333333333333333)
     """
 
     lower: Side_co
@@ -70,6 +80,34 @@ class Bounds(Generic[Side_co]):
         with np.errstate(invalid="ignore"):
             width = np.where(lower == upper, 0.0, upper - lower)
         return width if width.ndim else float(width)
+
+    @property
+    def mid(self) -> Any:
+        """Return (lower + upper)/2, rounded: an estimate that bounds nothing; NaN between both infinities."""
+        lower, upper = _array(self.lower), _array(self.upper)
+        with np.errstate(invalid="ignore"):
+            mid = np.clip(np.where(lower == upper, lower, lower / 2 + upper / 2), lower, upper)
+        return mid if mid.ndim else float(mid)
+
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return str(self)
+        if np.ndim(self.lower):
+            pairs = zip(_array(self.lower), _array(self.upper), strict=True)
+            return f"[{', '.join(format(Bounds(*pair), spec) for pair in pairs)}]"
+        return f"[{decimal(self.lower, spec, up=False)}, {decimal(self.upper, spec, up=True)}]"
+
+    def __lt__(self, other: Bounds | ArrayLike) -> Any:
+        return _certain(self, other, "<", operator.lt, operator.ge)
+
+    def __le__(self, other: Bounds | ArrayLike) -> Any:
+        return _certain(self, other, "<=", operator.le, operator.gt)
+
+    def __gt__(self, other: Bounds | ArrayLike) -> Any:
+        return Bounds.of(other) < self
+
+    def __ge__(self, other: Bounds | ArrayLike) -> Any:
+        return Bounds.of(other) <= self
 
     def __contains__(self, value: Any) -> bool:
         return bool(np.all((np.asarray(self.lower) <= value) & (np.asarray(self.upper) >= value)))
@@ -120,6 +158,34 @@ Operation = Callable[[Kernel, Side, Side], tuple[Side, Any]]
 
 Pair = tuple[Array, Array]
 """Lower and upper arrays of the same shape: what the hooks of a curve return."""
+
+
+def decimal(value: Any, spec: str, *, up: bool) -> str:
+    """Write a float by a format of floats such as ".4f", rounded up or down in exact decimal arithmetic.
+
+    >>> decimal(0.1, ".1f", up=True), decimal(0.1, ".1f", up=False)
+    ('0.2', '0.1')
+    """
+    if not math.isfinite(value):
+        return format(float(value), spec)
+    if "." not in spec and spec[-1] in "eEfFgG%":  # of floats that is six digits, of decimals all
+        spec = f"{spec[:-1]}.6{spec[-1]}"
+    with localcontext(Context(rounding=ROUND_CEILING if up else ROUND_FLOOR)):
+        return format(Decimal(float(value)), spec)
+
+
+def _certain(
+    x: Bounds, y: Bounds | ArrayLike, sign: str, holds: Callable[..., Any], fails: Callable[..., Any]
+) -> Any:
+    """Whether x stands so to y whatever truths lie inside; ``Undecided`` where that depends on them."""
+    y = Bounds.of(y)
+    yes = np.asarray(holds(_array(x.upper), _array(y.lower)))
+    unknown = ~(yes | fails(_array(x.lower), _array(y.upper)))
+    if unknown.any():
+        at = float(np.broadcast_to(_array(y.lower), unknown.shape)[unknown][0])
+        said = f"{shown(x)} {sign} {shown(y)} depends on where inside the truth lies"
+        raise Undecided(f"{said}; ask with a smaller tol, or compare .lower or .upper", at)
+    return yes if yes.ndim else bool(yes)
 
 
 def held(lower: ArrayLike, upper: ArrayLike) -> Bounds:

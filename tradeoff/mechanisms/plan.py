@@ -10,6 +10,7 @@ from typing import Any, get_args
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count
 from tradeoff.curves.tensor import tensor
+from tradeoff.display import Displayed, Grid
 from tradeoff.errors import KindError, PlanError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
@@ -18,7 +19,7 @@ from tradeoff.mechanisms.base import Adjacency, Mechanism
 
 
 @dataclass(frozen=True, repr=False)
-class Plan:
+class Plan(Displayed):
     """Mechanisms with how often each runs: the product of their curves, valid for every pair of neighbours.
 
     Parameters
@@ -80,7 +81,12 @@ class Plan:
 
     def __repr__(self) -> str:
         tail = "" if self.adjacency == "add-remove" else f", adjacency={self.adjacency!r}"
-        return f"Plan({dict(self.mechanisms)!r}{tail})"
+        counts = ",\n      ".join(f"{mechanism!r}: {n}" for mechanism, n in self.mechanisms.items())
+        return f"Plan({{{counts}}}{tail})"
+
+    def grid(self) -> Grid:
+        rows = [(str(n), repr(mechanism)) for mechanism, n in self.mechanisms.items()]
+        return Grid(rows, ("count", "mechanism"), f"{self.adjacency} neighbours", sides="><")
 
     def curve(self) -> TradeOff:
         """Product of all curves in one order of the pair; what may turn freely enters as its own envelope.

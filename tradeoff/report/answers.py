@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.display import Displayed, Grid
 from tradeoff.errors import TradeOffError
 from tradeoff.intervals.bounds import Bounds
+from tradeoff.report.digits import rounded
 
 ASKED = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}
 """What is answered, and by what it is asked."""
@@ -34,8 +36,8 @@ class Answer:
     upper: float
 
 
-@dataclass(frozen=True)
-class Answers:
+@dataclass(frozen=True, repr=False)
+class Answers(Displayed):
     """Answers by what they say: epsilon at each delta, delta at each epsilon, beta at each alpha."""
 
     epsilon: tuple[Answer, ...] = ()
@@ -49,6 +51,14 @@ class Answers:
         for name, question in ASKED.items():
             for answer in getattr(self, name):
                 yield name, question, answer
+
+    def grid(self) -> Grid:
+        rows = [
+            (f"{name} at {question} = {a.asked:g}", rounded(a.lower, "lower"), rounded(a.upper, "upper"))
+            for name, question, a in self
+        ]
+        notes = [f"assumes: {each}" for each in self.assumptions]
+        return Grid(rows, ("question", "at least", "at most"), notes=notes)
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data in which infinity is the string ``"inf"``, as JSON has none.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import reals
+from tradeoff.display import Displayed, Grid
 from tradeoff.errors import DomainError, KindError, TradeOffError, shown
 from tradeoff.report import textbook as _textbook  # noqa: F401 - enters its methods
 from tradeoff.report.answers import ASKED, Answers, ask
@@ -18,13 +20,14 @@ from tradeoff.report.digits import rounded
 from tradeoff.report.figures import comparison_figure
 from tradeoff.report.methods import METHODS, Claim, claim_of
 from tradeoff.report.rows import ALPHAS, DECLINED, Entry, Row, row_of
+from tradeoff.sweeps import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Displayed):
     """Exact answers with those of every method; prints as a table.
 
     Parameters
@@ -83,21 +86,59 @@ class Comparison:
         """Return plain data: the exact answers and one object a method."""
         return {"exact": self.exact.as_json(), "methods": [row.as_json() for row in self.rows]}
 
+    def numbers(self) -> Table:
+        """Return answers and signed errors as a table of numbers; None where a method says nothing."""
+        questions, count = self.header()[2:-2], len(list(self.exact))
+        exact = [
+            (f"exact, at {name}", "certified", *(getattr(a, side) for *_, a in self.exact))
+            for name, side in (("least", "lower"), ("most", "upper"))
+        ]
+        rows = [(*row, *[None] * (count + 2)) for row in exact] + [
+            self._numbers(row, count) for row in self.rows
+        ]
+        errors = (f"error of {question}" for question in questions)
+        columns = ("method", "verdict", *questions, *errors, "largest error of beta", "alpha there")
+        if not self.curve.assumptions:
+            return Table(columns, tuple(rows))
+        assumed = "; ".join(self.curve.assumptions)
+        return Table((*columns, "assumes"), tuple((*row, assumed) for row in rows))
+
+    @staticmethod
+    def _numbers(row: Row, count: int) -> tuple[Any, ...]:
+        name = row.method if row.claim is None else row.claim.name
+        found = [each for asked in ASKED for each in row.entries.get(asked, ())]
+        said = (
+            [each.value for each in found] + [each.error for each in found] if found else [np.nan] * 2 * count
+        )
+        told = [None if np.isnan(x) else float(x) for x in (*said, row.sup_error, row.sup_error_at)]
+        return name, row.verdict, *told
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return ``numbers()`` as ``{column: values}``."""
+        return self.numbers().to_dict()
+
+    def to_csv(self, path: str | PathLike[str] | None = None) -> str:
+        """Return ``numbers()`` as comma-separated text, every digit; write it to ``path`` if given."""
+        return self.numbers().to_csv(path)
+
+    def to_pandas(self) -> Any:
+        """Return ``numbers()`` as a ``pandas.DataFrame``; ``MissingExtraError`` where there is no pandas."""
+        return self.numbers().to_pandas()
+
+    def to_latex(self) -> str:
+        """Return the table that is printed, each bound rounded to its safe side, as a tabular of booktabs."""
+        return self.grid().latex()
+
     def figure(self) -> Figure:
         """Draw errors with an inset, and profiles: the exact curve black, its band grey, methods dashed."""
         claims = {row.claim.name: row.claim for row in self.rows if row.claim is not None}
         worst = next((row.worst for row in self.rows if row.worst is not None), None)
         return comparison_figure(self.curve, claims, worst)
 
-    def __str__(self) -> str:
-        lines = [self.header(), *self.table()]
-        widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]))]
-        table = [
-            "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
-            for line in lines
-        ]
+    def grid(self) -> Grid:
         declined = (f"{method} declined: {why}" for method, why in self.declined.items())
-        return "\n".join([*table, *declined, *(f"assumes: {each}" for each in self.curve.assumptions)])
+        notes = [*declined, *(f"assumes: {each}" for each in self.curve.assumptions)]
+        return Grid(self.table(), self.header(), notes=notes)
 
 
 def compare(

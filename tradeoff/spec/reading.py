@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from tradeoff.curves.parameters import count
+from tradeoff.display import Displayed, Grid
 from tradeoff.errors import DomainError, PlanError
 from tradeoff.mechanisms import KINDS, Adjacency, Mechanism, Plan
 from tradeoff.spec import curves
@@ -28,8 +29,8 @@ MOST = 2**63 - 1
 """Greatest count of a mechanism: the greatest integer that TOML holds."""
 
 
-@dataclass(frozen=True)
-class PlanFile:
+@dataclass(frozen=True, repr=False)
+class PlanFile(Displayed):
     """What a plan file holds: a title, a plan, and the questions asked of it.
 
     Parameters
@@ -52,6 +53,12 @@ class PlanFile:
         text("title", self.title)
         for name, span in QUESTIONS.items():
             object.__setattr__(self, name, numbers(name, getattr(self, name), *span))
+
+    def grid(self) -> Grid:
+        asked = {name: getattr(self, name) for name in QUESTIONS}
+        notes = [f"{name}: {', '.join(f'{x:g}' for x in at)}" for name, at in asked.items() if at]
+        head = ", ".join(filter(None, [self.title, f"{self.plan.adjacency} neighbours"]))
+        return self.plan.grid()._replace(head=head, notes=notes)
 
 
 def load(path: str | Path) -> PlanFile:

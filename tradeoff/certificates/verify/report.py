@@ -7,6 +7,7 @@ from typing import Any
 
 from tradeoff.certificates.certificate import Claim
 from tradeoff.certificates.verify.arithmetic import EPS
+from tradeoff.display import Displayed, Grid
 from tradeoff.errors import VerificationError
 
 PLATFORM = (
@@ -38,7 +39,7 @@ class Check:
 
 
 @dataclass(frozen=True, repr=False)
-class Verification:
+class Verification(Displayed):
     """Report of a certificate that holds: every check that was made, and what was taken on trust.
 
     Parameters
@@ -52,10 +53,13 @@ class Verification:
     checks: tuple[Check, ...]
     trusted: tuple[str, ...]
 
-    def __repr__(self) -> str:
-        rows = [f"{'check':<34}{'recorded':>26}{'recomputed':>26}{'allowed':>12}"]
-        rows += [f"{c.name:<34}{c.recorded!r:>26}{c.recomputed!r:>26}{c.allowed:>12.3g}" for c in self.checks]
-        return "\n".join([*rows, *(f"trusted: {text}" for text in self.trusted)])
+    def grid(self) -> Grid:
+        rows = [(c.name, repr(c.recorded), repr(c.recomputed), f"{c.allowed:.3g}") for c in self.checks]
+        columns, notes = (
+            ("check", "recorded", "recomputed", "allowed"),
+            [f"trusted: {text}" for text in self.trusted],
+        )
+        return Grid(rows, columns, notes=notes, sides="<>>>")
 
 
 class Log:

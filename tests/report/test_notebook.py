@@ -1,0 +1,115 @@
+"""Objects in a notebook: a kernel shows each once, as a table, a formula or a picture."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sympy
+
+import tradeoff as to
+from tradeoff.errors import TradeOffError
+from tradeoff.report.notebook import equation, latex, picture
+
+ROOT = Path(__file__).resolve().parents[2]
+START = """
+import numpy as np, tradeoff as to
+f, m = to.Laplace(0.5), to.mechanisms
+scores = np.linspace(-3, 3, 50)
+"""
+TABLES = {
+    "to.compare(f ** 2, ['basic'], delta=[1e-3], epsilon=[], alpha=[])": "exact, at least",
+    "f.gdp(failure=0.01)": "regret at most",
+    "to.Plan({m.Gaussian(noise_multiplier=2): 3})": "Gaussian(noise_multiplier=2.0)",
+    "to.calibrate(lambda s: to.Gaussian(1 / s), {'epsilon': 1, 'delta': 1e-2}, tol=0.1)": "crossed in",
+    "to.allocate([m.Gaussian(noise_multiplier=1)], {'mu': 1, 'failure': 0})": "scales: 1",
+    "f.explain(delta=1e-5)": "no engine was asked",
+    "f.sensitivities(delta=1e-5)": "per 1%",
+    "(proof := to.certify(f, 'delta', 0.1))": "method",
+    "to.verify(proof)": "recomputed",
+    "to.empirical(scores, scores + 2)": "50 null and 50 alternative scores",
+    "to.empirical(scores, scores + 2).refutes(f)": "p-value",
+    "to.sweep(lambda x: x, {'x': [1, 2]})": "value",
+    "to.spec.load('examples/mixed.toml')": "add-remove neighbours",
+}
+PLAIN = {"f.bounds": "bounds of Lap_{0.5}", "f.bounds(0.5)": "Bounds(lower=", "f(0.5)": "0."}
+FORMULAS = [
+    to.Identity(),
+    to.Gaussian(sympy.Symbol("mu") + 1) @ to.TotalVariation(1e-7),
+    to.approximate_dp(1, 0.01),
+    to.Laplace(sympy.Symbol("epsilon")),
+    to.Gaussian(1) @ to.Laplace(0.1) ** 50,
+    to.subsample(to.Gaussian(1), 0.1).symmetrise(assume="either-order"),
+    ~(to.subsample(to.Gaussian(1), 0.1) ** 3),
+    to.mixture({to.Laplace(0.1) ** 2: 0.25, to.Gaussian(1): 0.75}).symmetrise(assume="profile"),
+    to.maximum(to.minimum(to.Gaussian(1), to.PureDP(1)), to.Laplace(1)).group(3),
+    to.mechanisms.Skellam(variance=3).curve() ** 2,
+    to.PiecewiseLinear([0, 1], [0.5, 0]),
+]
+
+
+def test_a_kernel_shows_each():
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    asked = {**TABLES, **PLAIN, "f": "<svg", "f.symbolic()": r"\alpha"}
+    cells = [nbformat.v4.new_code_cell(code) for code in (START, *asked)]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    where = {"metadata": {"path": ROOT}}
+    nbclient.NotebookClient(notebook, kernel_name="python3", startup_timeout=300, resources=where).execute()
+    for cell, (code, told) in zip(cells[1:], asked.items(), strict=True):
+        (output,) = cell.outputs  # no warning beside it
+        data = output["data"]
+        if code in PLAIN:
+            assert told in data["text/plain"]
+            continue
+        kind = "text/latex" if "symbolic" in code else "text/html"
+        assert told in data[kind], code
+        if code in TABLES:
+            assert "<table>" in data[kind]
+            assert len(data["text/plain"].splitlines()) < 60
+
+
+@pytest.mark.parametrize("curve", FORMULAS, ids=repr)
+def test_formulas_are_balanced(curve):
+    written = equation(curve)
+    depth = 0
+    for brace in re.findall(r"(?<!\\)[{}]", written):
+        depth += 1 if brace == "{" else -1
+        assert depth >= 0
+    assert depth == 0
+    assert written.count(r"\left") == written.count(r"\right")
+    assert not re.search(r"\^\{[^{}]*\}\^", written)  # a double superscript is an error
+    assert written.isascii()
+    assert f"${sympy.latex(curve)}$" == f"${latex(curve)}$"
+
+
+def test_closed_forms_stand_beside_the_name():
+    assert equation(to.Gaussian(2)) == (
+        r"G_{2}:\quad f(\alpha) = \Phi\left(\Phi^{-1}\left(1 - \alpha\right) - 2\right)"
+    )
+    assert latex(to.approximate_dp(1, 0.01)) == "f_{1, 0.01}"
+    assert equation(to.Laplace(1) ** 2) == r"\mathrm{Lap}_{1}^{\otimes 2}"
+
+
+@pytest.mark.parametrize(
+    "curve", [to.Gaussian(1), to.subsample(to.PureDP(2), 0.3), to.Gaussian(1) ** 0], ids=repr
+)
+def test_the_points_of_a_picture_lie_below_the_curve_and_near(curve):
+    ((points,),) = [re.findall(r'points="([^"]*)"', str(picture(curve)))]
+    x, y = np.array([pair.split(",") for pair in points.split()], dtype=float).T / 120
+    beta = curve(np.clip(x, 0, 1))
+    assert np.all(1 - y <= beta + 2e-3)  # a tenth of a pixel
+    assert np.all(1 - y >= beta - 2e-2)
+
+
+def test_a_picture_never_raises(monkeypatch):
+    assert to.Gaussian(sympy.Symbol("mu"))._repr_html_() is None
+    assert to.Gaussian(1).symbolic()._repr_html_() is None
+    assert (to.Laplace(0.1) ** 3).group(2)._repr_html_() is None
+
+    def broken(*_: object) -> None:
+        raise TradeOffError("broken")
+
+    monkeypatch.setattr(to.Laplace, "delta_bounds", broken)
+    assert to.Laplace(1)._repr_html_() is None

@@ -1,0 +1,117 @@
+"""Tables that results print as: one grid of texts, written for terminals and as HTML for notebooks."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Sequence
+from html import escape
+from typing import NamedTuple
+
+_SIDES = {"<": "left", ">": "right"}
+_LETTERS = str.maketrans("<>", "lr")
+_SIGNS = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
+_LETTER = {"epsilon": r"\varepsilon", "ε": r"\varepsilon", "μ": r"\mu", "⊗": r"\otimes", "≥": r"\ge"}
+_GREEK = re.compile(r"\b(?:alpha|beta|delta|epsilon|mu)\b|[εμ⊗≥]")
+_POWER = re.compile(r"([+-]?)(\d[\d.]*)e([+-]\d+)")
+
+
+class Grid(NamedTuple):
+    """Texts in rows, below the names of the columns and a line in words, above lines of notes.
+
+    ``sides`` has one letter a column, ``"<"`` or ``">"``, for where its texts stand; default: all left.
+
+    Examples
+    --------
+    >>> print(Grid([("mu", "1.25")], ("name", "value"), "one curve", sides="<>").text())
+    one curve
+    name  value
+    mu     1.25
+    """
+
+    rows: Sequence[Sequence[str]]
+    columns: Sequence[str] = ()
+    head: str = ""
+    notes: Sequence[str] = ()
+    sides: str = ""
+
+    def text(self) -> str:
+        """Return aligned lines."""
+        lines = [*([self.columns] if self.columns else []), *self.rows]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        table = [
+            "  ".join(
+                f"{cell:{side}{width}}" for cell, side, width in zip(line, self._sides, widths, strict=True)
+            )
+            for line in lines
+        ]
+        return "\n".join([*([self.head] if self.head else []), *map(str.rstrip, table), *self.notes])
+
+    def html(self) -> str:
+        """Return a table of HTML."""
+        head = (
+            f'<caption style="white-space:nowrap;text-align:left">{escape(self.head)}</caption>'
+            if self.head
+            else ""
+        )
+        columns = f"<thead>{self._row('th', self.columns)}</thead>" if self.columns else ""
+        body = "".join(self._row("td", row) for row in self.rows)
+        notes = "".join(f"<div>{escape(note)}</div>" for note in self.notes)
+        return f"<div><table>{head}{columns}<tbody>{body}</tbody></table>{notes}</div>"
+
+    def latex(self) -> str:
+        r"""Return a tabular for booktabs, notes as comments; Greek names and powers of ten are typeset.
+
+        >>> print(Grid([("-1e-05",)], ("epsilon",)).latex())
+        \begin{tabular}{l}
+        \toprule
+        $\varepsilon$ \\
+        \midrule
+        $-10^{-5}$ \\
+        \bottomrule
+        \end{tabular}
+        """
+        head, *body = [" & ".join(map(_typeset, line)) + r" \\" for line in [self.columns, *self.rows]]
+        begin = rf"\begin{{tabular}}{{{self._sides.translate(_LETTERS)}}}"
+        notes = (f"% {' '.join(note.split())}" for note in self.notes)
+        lines = [*notes, begin, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+        return "\n".join(lines)
+
+    @property
+    def _sides(self) -> str:
+        return self.sides or "<" * len(next(iter([*self.rows, self.columns])))
+
+    def _row(self, tag: str, cells: Sequence[str]) -> str:
+        written = (
+            f'<{tag} style="text-align:{_SIDES[side]}">{escape(cell)}</{tag}>'
+            for cell, side in zip(cells, self._sides, strict=True)
+        )
+        return f"<tr>{''.join(written)}</tr>"
+
+
+def _typeset(text: str) -> str:
+    """Return a text as LaTeX writes it."""
+    plain = re.sub(r"[\\{}_^$&#%~]", lambda sign: _SIGNS.get(sign[0], f"\\{sign[0]}"), text)
+    return re.sub(
+        _POWER, _ten, re.sub(_GREEK, lambda name: f"${_LETTER.get(name[0], chr(92) + name[0])}$", plain)
+    )
+
+
+def _ten(number: re.Match[str]) -> str:
+    sign, digits, power = number.groups()
+    times = "" if digits == "1" else rf"{digits} \cdot "
+    return f"${sign}{times}10^{{{int(power)}}}$" if int(power) else f"${sign}{digits}$"
+
+
+class Displayed:
+    """What prints as a table, in a notebook as one of HTML: a subclass says which."""
+
+    @abstractmethod
+    def grid(self) -> Grid:
+        """Return what is printed."""
+
+    def __repr__(self) -> str:
+        return self.grid().text()
+
+    def _repr_html_(self) -> str:
+        return self.grid().html()
