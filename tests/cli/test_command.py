@@ -144,7 +144,7 @@ def test_latex_rounds_outward(run, plan):
     code, out, err = run("compose", plan, "--latex")
     assert (code, err) == (0, "")
     assert out.startswith("\\begin{tabular}")
-    cells = re.findall(r"\\delta = 1 \\cdot 10\^\{-5\}\$ & \$([0-9.]+)\$ & \$([0-9.]+)\$", out)
+    cells = re.findall(r"\\delta\$ = \$10\^\{-5\}\$ & ([0-9.]+) & ([0-9.]+)", out)
     lower, upper = to.Gaussian(1).bounds.epsilon(1e-5)
     assert [float(cell) for cell in cells[0]] == [
         pytest.approx(lower, abs=1e-5),

@@ -6,6 +6,7 @@ import csv as _csv
 import io
 from collections.abc import Iterable
 
+from tradeoff.display import Grid
 from tradeoff.report.answers import Answer
 from tradeoff.report.digits import rounded
 from tradeoff.report.plain import plain
@@ -29,29 +30,22 @@ def latex(lines: Lines, assumptions: Iterable[str] = ()) -> str:
 
     Examples
     --------
-    >>> print(latex([("delta", "epsilon", Answer(1.0, 0.5, 2e-5))]), end="")
+    >>> print(latex([("delta", "epsilon", Answer(1.0, 0.5, 0.75))]), end="")
     \begin{tabular}{lrr}
     \toprule
-    & at least & at most \\
+     & at least & at most \\
     \midrule
-    $\delta$ at $\varepsilon = 1$ & $0.5$ & $2 \cdot 10^{-5}$ \\
+    $\delta$ at $\varepsilon$ = 1 & 0.5 & 0.75 \\
     \bottomrule
     \end{tabular}
     """
-    head = [r"\begin{tabular}{lrr}", r"\toprule", r"& at least & at most \\", r"\midrule"]
-    body = [
-        f"${_sign(name)}$ at ${_sign(question)} = {_number(f'{a.asked:.12g}')}$ & "
-        f"${_number(rounded(a.lower, 'lower', 6))}$ & ${_number(rounded(a.upper, 'upper', 6))}$ \\\\"
+    rows = [
+        (
+            f"{name} at {question} = {a.asked:.12g}",
+            rounded(a.lower, "lower", 6),
+            rounded(a.upper, "upper", 6),
+        )
         for name, question, a in lines
     ]
-    assumed = (f"% Assumes: {plain(each)}" for each in assumptions)
-    return "\n".join([*assumed, *head, *body, r"\bottomrule", r"\end{tabular}", ""])
-
-
-def _sign(name: str) -> str:
-    return {"epsilon": r"\varepsilon", "failure": r"\mathrm{failure}"}.get(name, f"\\{name}")
-
-
-def _number(text: str) -> str:
-    digits, _, power = text.replace("inf", r"\infty").partition("e")
-    return rf"{digits} \cdot 10^{{{int(power)}}}" if power else digits
+    assumed = "".join(f"% Assumes: {plain(each)}\n" for each in assumptions)
+    return f"{assumed}{Grid(rows, ('', 'at least', 'at most'), sides='<>>').latex()}\n"
