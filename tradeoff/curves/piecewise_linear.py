@@ -270,6 +270,12 @@ class PiecewiseLinear(TradeOff):
         error += TINY * (x > 0)  # a product below the normal floats
         return float(np.max(gain - error)), float(np.max(gain + error))
 
+    def exact_beta(self, alpha: Fraction) -> Fraction | None:
+        return Fraction(self.at(alpha)) if self.exact else None
+
+    def exact_delta(self, epsilon: Fraction) -> Fraction | None:
+        return Fraction(self.hockey_stick(1)) if self.exact and epsilon == 0 else None
+
     def hockey_stick(self, ratio: Number) -> Fraction | float:
         """Hockey-stick divergence sup_alpha 1 - f(alpha) - ratio alpha = delta(log ratio), in fractions.
 
