@@ -30,7 +30,7 @@ class Symbolic(FormulaHooks):
         SymPy expression, or what ``sympify`` takes; its other symbols are parameters, declared positive.
     alpha
         Symbol of the type I error; ``Symbol("alpha")`` by default.
-    known, profile
+    known, form
         Closed forms that came with the formula; ``curve.symbolic`` hands them over.
 
     Raises

@@ -68,7 +68,7 @@ def clt(curve: TradeOff) -> ApproximateCurve:
         return max(
             (clt(order) for order in curve.operands), key=lambda estimate: estimate.mu or 0.0
         ).envelope(curve)
-    if curve.free_symbols:
+    if isinstance(curve, TradeOff) and curve.free_symbols:
         from tradeoff.families.symbolic_answers import clt_mu
 
         shape = _gaussian(clt_mu(curve))

@@ -136,7 +136,7 @@ def _summed(
     curve: TradeOff, field: str, exact: Callable[[Moments], Bounds], between: Callable[[Between], Bounds]
 ) -> Bounds:
     """Add a functional over the factors: of the exact law of each, or of what is known between two."""
-    if curve.free_symbols:
+    if isinstance(curve, TradeOff) and curve.free_symbols:
         from tradeoff.families.symbolic_answers import summed
 
         formula = summed(curve, field)
