@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import scipy.stats as st
 import sympy as sp
-from hypothesis import given
+from flint import arb
+from hypothesis import given, settings
 from hypothesis import strategies as some
 
 import tradeoff as to
@@ -18,6 +19,7 @@ ALPHA, MU, NU, EPS, DELTA, P, K = sp.symbols("alpha mu nu epsilon delta p k", po
 LOSS = sp.Symbol("x", real=True)
 ALPHAS = np.array([0.0, 1e-12, 0.04, 0.2, 0.31, 0.5, 0.77, 0.999, 1.0])
 LOSSES = np.array([-3.0, -0.6, -0.1, 0.0, 0.2, 0.71, 2.0])
+AGREE, RIGHT = "Two precisions agree to twenty digits on", "only where both are right."
 LOGISTIC = (1 - ALPHA) / (1 - ALPHA + K * ALPHA)
 
 FAMILIES = [
@@ -40,8 +42,10 @@ def agree(one, two, rtol=1e-11):
 @by_family
 def test_value_profile_and_inverse_of_the_families(curve, values):
     formula, numbers = curve.symbolic(ALPHA), curve.subs(values)
-    agree(formula.subs(values).bounds(ALPHAS), numbers.bounds(ALPHAS))
-    agree(formula.subs(values).bounds.delta(LOSSES), numbers.bounds.delta(LOSSES))
+    alone = Symbolic(formula.subs(values).expr, ALPHA)  # which has forgotten the family
+    agree(alone.bounds(ALPHAS), numbers.bounds(ALPHAS))
+    agree(alone.bounds.delta(LOSSES), numbers.bounds.delta(LOSSES))
+    assert alone.assumptions == (() if curve != to.Gaussian(MU) else (f"{AGREE} {alone.expr} {RIGHT}",))
     agree(formula.inverse().subs(values).bounds(ALPHAS), numbers.inverse().bounds(ALPHAS))
     agree(formula.subs(values).bounds.epsilon([0.15, 0.4]), numbers.bounds.epsilon([0.15, 0.4]))
     assert formula.free_symbols == curve.free_symbols == set(values)
@@ -135,7 +139,7 @@ def test_products_with_total_variation_scale_both_axes(left):
 
 def test_products_without_a_closed_form_say_so():
     f = Symbolic(LOGISTIC, ALPHA)
-    for make in (lambda: f @ to.Gaussian(MU), lambda: f**2, lambda: to.PureDP(EPS).symbolic(ALPHA) ** 2):
+    for make in (lambda: f @ to.Gaussian(MU), lambda: f**2, lambda: to.Laplace(EPS).symbolic(ALPHA) ** 2):
         with pytest.raises(NoClosedForm, match="substitute numbers"):
             make()
 
@@ -266,10 +270,11 @@ def test_parameters_are_checked_when_they_become_numbers():
         Symbolic(LOGISTIC, 2 * ALPHA)
 
 
+@settings(max_examples=8)
 @given(mu=some.floats(0.01, 40), alpha=some.floats(1e-300, 1 - 1e-12), epsilon=some.floats(-30, 30))
 def test_numeric_formulas_and_float_families_hold_each_other(mu, alpha, epsilon):
     family = to.Gaussian(mu)
-    formula = family.symbolic(ALPHA)
+    formula = Symbolic(family.symbolic(ALPHA).expr, ALPHA)
     one, two = formula.bounds(alpha), family.bounds(alpha)
     assert one.lower <= two.upper
     assert one.upper >= two.lower
@@ -311,11 +316,49 @@ def test_largest_losses_of_a_formula_and_its_inverse(expr, steepest, flattest):
         assert found.upper == curve.sup_loss
 
 
-def test_a_supremum_that_is_not_known_is_no_lower_bound():
-    """Difference quotients of 1 - 2 a + a/(1 - log a) approach 2 so slowly that at 1e-90 they still move."""
+def test_a_supremum_is_a_limit_of_slopes_or_unknown():
+    """Slopes of 1 - 2 a + a/(1 - log a) approach -2 as slowly as 1/log; balls with infinite ends see it."""
     found = Symbolic(1 - 2 * ALPHA + ALPHA / (1 - sp.log(ALPHA)), ALPHA).bounds.epsilon(0.0)
-    assert 0.69 < found.lower <= sp.log(2)
-    assert found.upper == np.inf
+    assert found.lower <= sp.log(2) <= found.upper <= 0.7
+    turned = Symbolic(1 - 2 * ALPHA + ALPHA**2 * (1 - sp.log(ALPHA) / 2), ALPHA).bounds.epsilon(
+        0.0
+    )  # 0 times infinity
+    assert turned.lower <= sp.log(2)
+    assert turned.upper == np.inf
+
+
+FAR = np.array([-300.0, -30.0, -1.0, -1e-9, 0.0, 0.3, 2.0, 30.0, 300.0])
+
+
+@pytest.mark.parametrize(
+    ("expr", "truth"),
+    [
+        ((1 - sp.sqrt(ALPHA)) ** 2, lambda s: 1 / (1 + s)),
+        ((1 - ALPHA) ** 2, lambda s: (1 - s / 2) ** 2 if s < 2 else arb(0)),
+        ((1 - ALPHA) / 2, lambda s: max(arb("0.5"), 1 - s)),  # all finite losses are negative
+        (sp.Max(0, 1 - 3 * ALPHA, (1 - 2 * ALPHA) / 2), lambda s: max(arb(0), (3 - s) / 4, 1 - s / 2)),
+        (
+            sp.Piecewise((1 - 2 * ALPHA, 3 * ALPHA < 1), ((1 - ALPHA) / 2, True)),
+            lambda s: max(arb(0), (2 - s) / 3, 1 - s),
+        ),
+    ],
+    ids=str,
+)
+def test_profiles_of_formulas_hold_the_truth_to_the_last_digits(expr, truth):
+    f = Symbolic(expr, ALPHA)
+    assert f.assumptions == ()
+    for loss, low, high in zip(FAR, *f.bounds.delta(FAR), strict=True):
+        wanted = truth(arb(float(loss)).exp())
+        assert arb(low) <= wanted or wanted.contains(arb(low))
+        assert wanted <= arb(high) or wanted.contains(arb(high))
+        assert high - low <= 3e-15 * high
+
+
+def test_functions_without_balls_are_two_precisions_that_agree():
+    shifted = Symbolic(sp.erfc(sp.Rational(1, 2) - sp.erfcinv(2 * ALPHA)) / 2, ALPHA)
+    assert len(shifted.assumptions) == len((shifted @ to.Laplace(1)).assumptions) == 1
+    assert repr(shifted).endswith("(assumes 1 thing: see .assumptions)")
+    agree(shifted.bounds.delta(LOSSES), to.Gaussian(np.sqrt(0.5)).bounds.delta(LOSSES))
 
 
 @pytest.mark.parametrize(

@@ -153,4 +153,5 @@ def renyi_divergence(curve: TradeOff, order: float) -> float:
             f"{shown(curve)} is not a trade-off function; ask a mechanism for its .curve(), "
             "a plan for its .guarantee()"
         )
+    curve.require_numbers()
     return curve.inverse().bounds.renyi(order).upper

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
@@ -19,7 +20,7 @@ from tradeoff.composition.options import (
     answering,
     query_options,
 )
-from tradeoff.curves.parameters import Number, Numbers, count, number, reals
+from tradeoff.curves.parameters import Number, Numbers, count, is_symbol, number, reals
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain, shown
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip, log, log1p
@@ -64,7 +65,8 @@ class Certified:
 
     Each takes ``tol``, the width its bounds must reach (absolute for epsilon, relative for delta, and for
     beta relative to min(beta, 1 - alpha - beta)), and the keywords of ``How``. Without ``tol`` the answer is
-    as good as a second or so allows.
+    as good as a second or so allows. A ``Fraction`` asked of a curve in fractions is answered by one, which
+    is both sides; a symbol is answered by a formula.
 
     Examples
     --------
@@ -111,6 +113,10 @@ class Certified:
 
     def renyi(self, order: Number) -> Bounds[float]:
         """Bound the Renyi divergence D_a(P || Q), a in (0, inf], in nats (van Erven, Harremoes 2014)."""
+        if is_symbol(order) or self._curve.free_symbols:
+            from tradeoff.families.symbolic_answers import summed
+
+            return Bounds(*[summed(self._curve, "renyi", order)] * 2)
         from tradeoff.operators.renyi import renyi
 
         self._curve.require_numbers()
@@ -133,6 +139,10 @@ class Certified:
         It is (1 - prior)(1 - delta(log(prior/(1 - prior)))), as sup 1 - f - s alpha = delta(log s) (Dong,
         Roth, Su 2022, Proposition 2.12), and below 1/2 the same of f^-1, where no 1 - delta cancels.
         """
+        if is_symbol(prior):
+            from tradeoff.families.symbolic_answers import bayes_risk
+
+            return Bounds(*[bayes_risk(self._curve, prior)] * 2)
         p = reals("prior", prior)
         if not np.all((p >= 0) & (p <= 1)):
             raise domain("prior", prior, "[0, 1]", "give the probability of the null hypothesis")
@@ -190,6 +200,10 @@ class Certified:
         how: How,
         hook: Hook,
     ) -> Bounds:
+        if is_symbol(value):
+            from tradeoff.families.symbolic_answers import answer
+
+            return Bounds(*[answer(self._curve, name, value)] * 2)
         limits, method = self._limits(how), how.get("method")
         self._curve.require_numbers()
         tol = None if tol is None else number("tol", tol, 0, open_low=True)
@@ -203,6 +217,15 @@ class Certified:
             more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
             raise DomainError(f"{listed}{more} outside [{span[0]:g}, {span[1]:g}]")
         curve = self._seen_by(method)
+        if (
+            isinstance(value, Fraction)
+            and name in _EXACTLY
+            and method is None
+            and span[0] <= value <= span[1]
+        ):
+            exactly = _EXACTLY[name](curve, value)
+            if exactly is not None:
+                return Bounds(exactly, exactly)
         with answering(limits):
             lower, upper = hook(curve, flat, tol)
         if array.ndim == 0:
@@ -222,6 +245,13 @@ def _labelled(answer: Array, asked: Any, name: str) -> Any:
     if isinstance(asked, pandas.DataFrame):
         return pandas.DataFrame(answer, asked.index, asked.columns)
     return answer
+
+
+_EXACTLY: Mapping[str, Callable[[TradeOff, Fraction], Fraction | None]] = {
+    "alpha": lambda curve, alpha: curve.exact_beta(alpha),
+    "epsilon": lambda curve, epsilon: curve.exact_delta(epsilon),
+}
+"""Questions whose answers to a fraction may be fractions."""
 
 
 def certified_beta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:

@@ -11,7 +11,7 @@ from tradeoff.composition.explain import Explanation
 from tradeoff.composition.options import query_options
 from tradeoff.curves.asking import Certified, How
 from tradeoff.curves.hooks import Hooks
-from tradeoff.curves.parameters import Number, Numbers, count
+from tradeoff.curves.parameters import Number, Numbers
 from tradeoff.errors import KindError, NoClosedForm, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
@@ -266,10 +266,10 @@ class TradeOff(Hooks):
         return tensor([(self, 1), (operand(other), 1)])
 
     def __pow__(self, n: int) -> TradeOff:
-        """n-fold tensor power, n a whole number from 0; ``f ** 0`` is the identity."""
-        from tradeoff.curves.tensor import tensor
+        """n-fold tensor power, n a whole number from 0, or a symbol; ``f ** 0`` is the identity."""
+        from tradeoff.operators.power import power
 
-        return tensor([(self, count("n", n))])
+        return power(self, n)
 
     def __invert__(self) -> TradeOff:
         """Inverse T(Q, P)."""

@@ -14,7 +14,6 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import gathered
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import SymbolError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.concave import conjugate
@@ -30,9 +29,6 @@ _LOG_STEP = 4.0
 
 _FAR = 40.0
 """log s up to which points are laid out: e^-40 is nothing beside 1, and one line does beyond."""
-
-_SIDES = 400
-"""Nodes of whole curves made of beta, for which every node is dear."""
 
 _UNITS = 10
 """Units of 2^-53 by which NumPy's log and exp may miss, 8, and what is made of them by two roundings more."""
@@ -165,10 +161,3 @@ def delta_from_beta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
     # lies at infinity.
     low = np.where(epsilon > _STEEPEST, 0.0, found.lower)
     return np.maximum(low, curve.mass_at_infinity.lower), np.minimum(found.upper, 1.0)
-
-
-def sides(curve: TradeOff) -> tuple[PiecewiseLinear, PiecewiseLinear]:
-    """Return piecewise-linear curves below and above, from few questions on beta."""
-    tails = np.geomspace(1e-12, 0.5, _SIDES // 2)
-    lower, upper = curve.tabulate(np.concatenate([tails, 1 - tails]))
-    return lower, upper

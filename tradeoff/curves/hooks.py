@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -82,6 +83,14 @@ class Hooks(ABC):
             A lower and an upper bound for each entry, each a function of its own entry alone.
         """
         return bracket_sides(lambda epsilon: self.delta_bounds(epsilon, None), delta)
+
+    def exact_beta(self, alpha: Fraction) -> Fraction | None:
+        """Return f(alpha) where it is rational and known exactly: what ``f(Fraction(1, 3))`` answers."""
+        return None
+
+    def exact_delta(self, epsilon: Fraction) -> Fraction | None:
+        """Return delta(epsilon) where it is rational and known exactly, as at epsilon = 0 it may be."""
+        return None
 
     @property
     @abstractmethod
@@ -165,7 +174,8 @@ class Hooks(ABC):
         if self.free_symbols:
             names = ", ".join(sorted(map(str, self.free_symbols)))
             raise SymbolError(
-                f"{self!r} has free symbols {names}; substitute numbers first, with .subs({{...}})"
+                f"{self!r} has free symbols {names}; substitute numbers first, with .subs({{...}}); "
+                "a symbol asked of it, or .symbolic(), gives a formula"
             )
 
     def _repr_html_(self) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.errors import DomainError, domain, shown
+from tradeoff.errors import DomainError, SymbolError, domain, shown
 from tradeoff.intervals.rounding import Array
 
 
@@ -168,6 +168,10 @@ def losses(epsilon: Any, delta: Any) -> tuple[Array, Array]:
 
 def count(name: str, value: Any, low: int = 0, high: float = math.inf) -> int:
     """Return ``value`` as an integer from ``low`` to ``high``; floats are taken only if they are whole."""
+    if is_symbol(value):
+        raise SymbolError(
+            f"{name} = {shown(value)} is a symbol where a number is needed; put one in, with .subs({{...}})"
+        )
     allowed = f"the integers from {low}" + (f" to {high}" if high < math.inf else "")
     try:
         whole = operator.index(value)

@@ -51,21 +51,17 @@ class PiecewiseLinear(TradeOff):
     Raises
     ------
     CurveError
-        Naming the property violated and the place: shape, range, order, monotonicity, convexity, f <= 1 -
-        alpha.
+        Naming the property violated and the place: shape, range, order, convexity, f <= 1 - alpha.
 
     Notes
     -----
-    Vertices in canonical form: only true corners, sorted. A segment from (a, b) to (a', b') is an atom with
-    P-mass a' - a and Q-mass b - b' (Dong, Roth, Su 2022, Proposition 2.2).
+    Only true corners. A segment is an atom: P-mass its width, Q-mass its fall (Dong, Roth, Su 2022, 2.2).
 
     Examples
     --------
     >>> from fractions import Fraction as F
     >>> f = PiecewiseLinear([0, F(1, 3), 1], [1, F(1, 3), 0])
     >>> f.hockey_stick(1)
-    Fraction(1, 3)
-    >>> (f @ f).hockey_stick(1)
     Fraction(1, 3)
     """
 
@@ -84,8 +80,7 @@ class PiecewiseLinear(TradeOff):
     @classmethod
     def from_lines(cls, slopes: Array, intercepts: Array) -> PiecewiseLinear:
         """Return max_k (intercept_k - slope_k alpha)_+; slopes positive, decreasing."""
-        # The upper envelope of lines is the lower hull of their dual points (s, -c); the line 0 is one of
-        # them.
+        # The upper envelope of lines is the lower hull of their dual points (s, -c).
         s, c = np.append(slopes, 0.0), np.append(intercepts, 0.0)
         order = np.argsort(s, kind="stable")
         s, minus_c = lower_hull(s[order], -c[order])
@@ -269,6 +264,12 @@ class PiecewiseLinear(TradeOff):
         error = UNIT * np.where(left, 8 * power + units * s * x, units * s * rest + 8 * y + 8 * abs(fold))
         error += TINY * (x > 0)  # a product below the normal floats
         return float(np.max(gain - error)), float(np.max(gain + error))
+
+    def exact_beta(self, alpha: Fraction) -> Fraction | None:
+        return Fraction(self.at(alpha)) if self.exact else None
+
+    def exact_delta(self, epsilon: Fraction) -> Fraction | None:
+        return Fraction(self.hockey_stick(1)) if self.exact and epsilon == 0 else None
 
     def hockey_stick(self, ratio: Number) -> Fraction | float:
         """Hockey-stick divergence sup_alpha 1 - f(alpha) - ratio alpha = delta(log ratio), in fractions.

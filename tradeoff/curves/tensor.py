@@ -194,6 +194,24 @@ class Tensor(TradeOff):
         low, high = below.epsilon(delta, tol)
         return (low if above is below else above.epsilon(delta, tol)[0]), high
 
+    def exact_beta(self, alpha: Fraction) -> Fraction | None:
+        """Return kept g(alpha/kept) for g (x) f_{0,1-kept}, where g and kept are exact."""
+        if self._leak is None or (kept := self._exactly_kept()) is None:
+            return None
+        inner = self._leak[2].exact_beta(min(alpha / kept, Fraction(1))) if kept else Fraction(0)
+        return None if inner is None else kept * inner
+
+    def exact_delta(self, epsilon: Fraction) -> Fraction | None:
+        if self._leak is None or (kept := self._exactly_kept()) is None:
+            return None
+        inner = self._leak[2].exact_delta(epsilon)
+        return None if inner is None else 1 - kept + kept * inner
+
+    def _exactly_kept(self) -> Fraction | None:
+        """Return what the factor f_{0,delta} keeps, if it is exact."""
+        kept = [f.exact_beta(Fraction(0)) for f, n in self.factors.items() if f.leak is not None and n == 1]
+        return kept[0] if kept else None
+
     @staticmethod
     def _lost(factors: Iterable[tuple[TradeOff, int]]) -> Bounds:
         """Bound 1 - prod (1 - q)^n; the mass of a single factor as it is."""

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Parameter, Value, count, real
+from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real
 from tradeoff.errors import DomainError, shown
 from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
 from tradeoff.families.identity import Identity
@@ -110,19 +110,15 @@ class Gaussian(SymmetricFamily):
         return GaussianLaw(self.mu)
 
     def group(self, k: int) -> TradeOff:
-        if not (k := count("k", k)):
+        if not (k := k if is_symbol(k) else count("k", k)):
             return Identity()
-        if self.free_symbols or np.isinf(self.mu):
+        if is_symbol(k) or self.free_symbols or np.isinf(self.mu):
             return Gaussian(k * self.mu)
         return self._finite(square_root((k * Fraction(self.mu)) ** 2), [(self, k)])
 
     def kl(self) -> Value:
         """Kullback-Leibler divergence KL(P || Q) = mu^2/2, in nats."""
         return self.mu * self.mu / 2
-
-    def renyi(self, order: float) -> Value:
-        """Return the Renyi divergence, with symbols as the formula order mu^2/2, in nats."""
-        return order * self.mu**2 / 2 if self.free_symbols else super().renyi(order)
 
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Renyi divergence of the given order, order mu^2/2, in nats."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 
 from tradeoff.families._symmetric import SymmetricFamily
@@ -30,6 +32,12 @@ class Identity(SymmetricFamily):
 
     def _tail(self, epsilon: Array) -> Pair:
         return np.zeros_like(epsilon), np.zeros_like(epsilon)
+
+    def exact_beta(self, alpha: Fraction) -> Fraction:
+        return 1 - alpha
+
+    def exact_delta(self, epsilon: Fraction) -> Fraction | None:
+        return Fraction(0) if epsilon >= 0 else None
 
     @property
     def sup_loss(self) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Parameter, Value, count, real
+from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real
 from tradeoff.families._symmetric import SymmetricFamily, grown, numeric, symbols_of, written
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair, held
@@ -90,9 +90,9 @@ class Laplace(SymmetricFamily):
 
     def group(self, k: int) -> TradeOff:
         # The limit of f_{eps/m,0}^(o km) is closed under groups.
-        if count("k", k) == 0:
+        if not is_symbol(k) and count("k", k) == 0:
             return Identity()
-        if self.free_symbols:
+        if is_symbol(k) or self.free_symbols:
             return Laplace(k * self.epsilon_0)
         least, most = rational(k * Fraction(self.epsilon_0))
         group = Laplace(most)

@@ -4,38 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, Unpack
+from typing import Any
 
-import numpy as np
-
-from tradeoff.curves.asking import How
 from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.derived import delta_from_beta, sides
-from tradeoff.curves.hooks import rounded_down
+from tradeoff.curves.hooks import assuming
 from tradeoff.curves.parameters import count, is_symbol, real
 from tradeoff.curves.tensor import Factors, rule
 from tradeoff.errors import DomainError, NoClosedForm, shown
 from tradeoff.families import symbolic_forms as forms
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.laplace import Laplace
 from tradeoff.families.substitution import resolved, substitute
-from tradeoff.families.symbolic_numbers import (
-    Evaluator,
-    check,
-    compiled,
-    digits_for,
-    flattest,
-    lost,
-    mass_of_zeros,
-    steepest,
-)
-from tradeoff.families.symbolic_solve import inverse_expression, own_inverse, profile_expression
-from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.rounding import Array
-from tradeoff.loss.law import LossLaw
-
-Profile = Callable[[Any], Any]
+from tradeoff.families.symbolic_forms import Form, Formula
+from tradeoff.families.symbolic_hooks import FormulaHooks
+from tradeoff.families.symbolic_numbers import check, compiled
+from tradeoff.families.symbolic_solve import inverse_expression, profile_expression
 
 
-class Symbolic(TradeOff):
+class Symbolic(FormulaHooks):
     """Trade-off function given by an expression f(alpha): algebra on formulas, numbers once none is left.
 
     Parameters
@@ -44,7 +30,7 @@ class Symbolic(TradeOff):
         SymPy expression, or what ``sympify`` takes; its other symbols are parameters, declared positive.
     alpha
         Symbol of the type I error; ``Symbol("alpha")`` by default.
-    known, profile
+    known, form
         Closed forms that came with the formula; ``curve.symbolic`` hands them over.
 
     Raises
@@ -55,8 +41,10 @@ class Symbolic(TradeOff):
     Notes
     -----
     SymPy's solutions are compared with numbers at random parameters, and ``NoClosedForm`` is raised rather
-    than a doubtful one. Numbers are evaluated with two precisions that agree to twenty digits, and rounded
-    outward. Formulas without parameters are looked at on a grid of 125 points.
+    than a doubtful one. Numbers come from interval arithmetic; formulas with other functions than exp, log,
+    powers, Max, Min and pieces are evaluated with two precisions that agree to twenty digits, which
+    ``assumptions`` says. Formulas without parameters are looked at on a grid of 125 points. A ``Fraction`` is
+    answered by one where f is rational.
 
     Examples
     --------
@@ -71,7 +59,7 @@ class Symbolic(TradeOff):
     """
 
     def __init__(
-        self, expr: Any, alpha: Any = None, *, known: TradeOff | None = None, profile: Profile | None = None
+        self, expr: Any, alpha: Any = None, *, known: TradeOff | None = None, form: Form | None = None
     ) -> None:
         import sympy
 
@@ -79,25 +67,15 @@ class Symbolic(TradeOff):
         if not isinstance(self.alpha, sympy.Symbol):
             raise DomainError(f"alpha = {shown(alpha)} is not a SymPy symbol")
         self.expr = forms.parsed(expr)
-        self.known, self._profile = known, profile
+        self.known, self._given = known, form
         if known is None and not self.free_symbols:
-            check(self._evaluator, shown(self.expr))
+            check(self.evaluator, shown(self.expr))
 
-    @property
-    def free_symbols(self) -> frozenset[Any]:
-        return frozenset(self.expr.free_symbols - {self.alpha})
+    def diff(self, *symbols: Any) -> Any:
+        """Return the derivative of f(alpha) as an expression, by alpha unless symbols are given."""
+        return self.expr.diff(*(symbols or (self.alpha,)))
 
     # Formulas.
-
-    def __call__(self, alpha: Any, *, tol: float | None = None, **how: Unpack[How]) -> Any:
-        """Least type II error: a formula for a symbolic ``alpha``, else a lower bound on the number."""
-        if is_symbol(alpha):
-            return self.expr.subs(self.alpha, alpha)
-        return super().__call__(alpha, tol=tol, **how)
-
-    def delta(self, epsilon: Any, *, tol: float | None = None, **how: Unpack[How]) -> Any:
-        """Privacy profile: a formula for a symbolic ``epsilon``, else an upper bound on the number."""
-        return self.symbolic_delta(epsilon) if is_symbol(epsilon) else super().delta(epsilon, tol=tol, **how)
 
     def symbolic_delta(self, epsilon: Any) -> Any:
         """Privacy profile sup_alpha 1 - f(alpha) - e^eps alpha as an expression, for every real epsilon.
@@ -109,10 +87,8 @@ class Symbolic(TradeOff):
         """
         import sympy
 
-        if self.known is not None:
-            return forms.profile(self.known, sympy.sympify(epsilon))
-        if self._profile is not None:
-            return self._profile(sympy.sympify(epsilon))
+        if self.form.profile is not None:
+            return self.form.profile(sympy.sympify(epsilon))
         variable, found = self._solved_profile
         return found.subs(variable, sympy.sympify(epsilon))
 
@@ -153,7 +129,7 @@ class Symbolic(TradeOff):
             if self.free_symbols:
                 raise
             return super().inverse()  # bounds turn it round
-        return Symbolic(found, self.alpha, profile=None if self._profile is None else self._turned)
+        return Symbolic(found, self.alpha, form=self.form.profile and Form(None, self._turned))
 
     def _turned(self, epsilon: Any) -> Any:
         import sympy
@@ -162,10 +138,11 @@ class Symbolic(TradeOff):
 
     def group(self, k: int) -> TradeOff:
         """Guarantee for groups of k, 1 - (1 - f)^(o k), for symmetric f."""
+        if isinstance(self.known, Gaussian | Laplace):
+            return symbolic(self.known.group(k), self.alpha)
         k = count("k", k, 1)
-        if self.known is not None:
-            expression, known = forms.group(self.known, self.alpha, k)
-            return Symbolic(expression, self.alpha, known=known)
+        if self.known is not None and (both := forms.two_lines(self.known)) is not None:
+            return Symbolic(forms.lines_group(*both, self.alpha, k), self.alpha)
         if not self.symmetric:
             raise NoClosedForm(
                 "group needs f = f^-1, which SymPy does not confirm here; "
@@ -180,19 +157,10 @@ class Symbolic(TradeOff):
         """Subsampled curve f_p = p f + (1 - p)(1 - alpha), one order (record absent under P)."""
         real("p", p, 0, 1)
         p = forms.exact(p)  # kept as it is given: 1/3 stays 1/3
-
-        def thinned(epsilon: Any) -> Any:
-            # delta_(f_p)(eps) = p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p; 1 - e^eps where there is none.
-            import sympy
-
-            ratio = (sympy.exp(epsilon) - 1 + p) / p
-            return sympy.Piecewise(
-                (1 - sympy.exp(epsilon), ratio <= 0), (p * self.symbolic_delta(sympy.log(ratio)), True)
-            )
-
         if p == 0:
             return Symbolic(1 - self.alpha, self.alpha)
-        return Symbolic(p * self.expr + (1 - p) * (1 - self.alpha), self.alpha, profile=thinned)
+        thinned = forms.thinned(forms.form(self), p)
+        return Symbolic(p * self.expr + (1 - p) * (1 - self.alpha), self.alpha, form=thinned)
 
     def __matmul__(self, other: TradeOff) -> TradeOff:
         product = product_of(self, operand(other))
@@ -204,7 +172,7 @@ class Symbolic(TradeOff):
         )
 
     def __pow__(self, n: int) -> TradeOff:
-        n = count("n", n)
+        n = n if is_symbol(n) else count("n", n)
         if n == 1:
             return self
         power = _formula(self.known**n, self.alpha) if self.known is not None else None
@@ -219,117 +187,29 @@ class Symbolic(TradeOff):
         """Replace symbols; floats are taken as the rational numbers they are."""
         replaced = {key: forms.exact(value) for key, value in resolved(self, values).items()}
         known = substitute(self.known, values, strict=False) if self.known is not None else None
-        profile = self._profile
 
-        def substituted(epsilon: Any) -> Any:
+        def substituted(of: Formula, x: Any) -> Any:
             import sympy
 
-            if profile is None:
-                raise NoClosedForm("no profile is known")
-            inner = sympy.Dummy("epsilon", real=True)  # the question's own symbols must not be replaced
-            return profile(inner).subs(replaced).subs(inner, epsilon)
+            inner = sympy.Dummy(real=True)  # the question's own symbols must not be replaced
+            return of(inner).subs(replaced).subs(inner, x)
 
-        new = None if profile is None else substituted
-        return Symbolic(self.expr.subs(replaced), self.alpha, known=known, profile=new)
+        form = self._given and self._given.changed(substituted, substituted, substituted)
+        return Symbolic(self.expr.subs(replaced), self.alpha, known=known, form=form)
 
     def lambdify(self) -> Callable[..., Any]:
         """Return f as a NumPy function of alpha, then of the parameters by name; floats, without bounds."""
         return compiled(self.expr, [self.alpha, *sorted(self.free_symbols, key=str)])
 
-    # Numbers.
-
-    @cached_property
-    def _evaluator(self) -> Evaluator:
-        return Evaluator(forms.exact(self.expr), self.alpha)
-
-    @cached_property
-    def _profile_evaluator(self) -> Evaluator | None:
-        import sympy
-
-        if self.known is None and self._profile is None:
-            return None
-        variable = sympy.Dummy("epsilon", real=True)
-        return Evaluator(forms.exact(self.symbolic_delta(variable)), variable)
-
-    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        low, high = self._evaluator.bounds(alpha, digits_for(alpha))
-        at_zero = alpha == 0
-        low[at_zero], high[at_zero] = 1 - Bounds(*self._lost)
-        return np.where(np.isnan(low), 0.0, low), np.where(np.isnan(high), 1.0, high)
-
-    @cached_property
-    def _lost(self) -> tuple[float, float]:
-        return lost(forms.exact(self.expr), self.alpha, self._evaluator)
-
-    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        if self._profile_evaluator is None:
-            return delta_from_beta(self, epsilon, tol)
-        return self._profile_evaluator.bounds(epsilon, np.ceil(np.abs(epsilon)))
-
-    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        if self._profile_evaluator is not None:
-            return super().epsilon_bounds(delta, tol)
-        # Each question to the formula is dear: start from piecewise-linear curves on both sides, then halve.
-        below, above = sides(self)
-        low, high = above.bounds.epsilon(delta).lower, below.bounds.epsilon(delta).upper
-        for _ in range(30):
-            middle = np.where(np.isfinite(low) & np.isfinite(high), (low + high) / 2, 0.0)
-            least, most = self.delta_bounds(middle, None)
-            inside = np.isfinite(low) & np.isfinite(high)
-            low = np.where(inside & (least > delta), middle, low)
-            high = np.where(inside & (most <= delta), middle, high)
-        return low, high
-
-    @cached_property
-    def symmetric(self) -> bool:
-        return self.known.symmetric if self.known is not None else own_inverse(self.expr, self.alpha)
-
-    @property
-    def q_plus(self) -> float:
-        low, high = self._lost
-        return (low + high) / 2 if low > 0 else 0.0
-
-    @cached_property
-    def p_minus(self) -> float:
-        return self.q_plus if self.symmetric else mass_of_zeros(self._evaluator)
-
-    @cached_property
-    def sup_loss(self) -> float:
-        if self.known is None:
-            return float(self._steepest.upper)
-        return float(np.nextafter(self.known.sup_loss, np.inf))
-
-    @property
-    def least_sup_loss(self) -> float:
-        return rounded_down(self.known.sup_loss) if self.known is not None else self._steepest.lower
-
-    @cached_property
-    def _steepest(self) -> Bounds:
-        return steepest(self._evaluator)
-
-    @cached_property
-    def inf_loss(self) -> Bounds:
-        """Bounds on inf L over the finite losses, in nats: log -f'(1-) where f is positive below 1."""
-        return flattest(self._evaluator) if self.p_minus == 0 else Bounds(-np.inf, np.inf)
-
-    def loss_law(self) -> LossLaw:
-        return self.laws()[0]
-
-    def laws(self) -> tuple[LossLaw, LossLaw]:
-        if self.known is not None:
-            return self.known.laws()
-        lower, upper = sides(self)
-        return lower.loss_law(), upper.loss_law()
-
     def symbolic(self, alpha: Any = None) -> Symbolic:
         """Return the same formula, in the symbol ``alpha``."""
         if alpha is None or alpha == self.alpha:
             return self
-        return Symbolic(self.expr.subs(self.alpha, alpha), alpha, known=self.known, profile=self._profile)
+        return Symbolic(self.expr.subs(self.alpha, alpha), alpha, known=self.known, form=self._given)
 
     def __getstate__(self) -> dict[str, Any]:
         # Compiled formulas cannot be pickled, and are made again from the expression.
-        return {name: vars(self)[name] for name in ("expr", "alpha", "known", "_profile")}
+        return {name: vars(self)[name] for name in ("expr", "alpha", "known", "_given")}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Symbolic) and (self.expr, self.alpha) == (other.expr, other.alpha)
@@ -338,7 +218,7 @@ class Symbolic(TradeOff):
         return hash((self.expr, self.alpha))
 
     def __repr__(self) -> str:
-        return f"Symbolic({self.expr}, {self.alpha})"
+        return f"Symbolic({self.expr}, {self.alpha}){assuming(self.assumptions)}"
 
 
 def symbolic(curve: TradeOff, alpha: Any = None) -> Symbolic:
@@ -352,10 +232,16 @@ def symbolic(curve: TradeOff, alpha: Any = None) -> Symbolic:
 def _formula(curve: TradeOff, alpha: Any) -> Symbolic | None:
     import sympy
 
-    if not forms.has_form(curve):
+    value = forms.form(curve).value
+    if value is None:
         return None
     alpha = sympy.Symbol("alpha", positive=True) if alpha is None else alpha
-    return Symbolic(forms.value(curve, alpha), alpha, known=curve)
+    return Symbolic(value(alpha), alpha, known=curve)
+
+
+@forms.form.register
+def _(curve: Symbolic) -> Form:
+    return Form(lambda alpha: curve.expr.subs(curve.alpha, alpha), curve.symbolic_delta, curve.form.epsilon)
 
 
 def product_of(f: Symbolic, other: TradeOff) -> TradeOff | None:
@@ -376,9 +262,8 @@ def _leaking(f: Symbolic, delta: Any) -> Symbolic:
     """Return f (x) f_{0,delta}: both axes of f scaled by 1 - delta."""
     if delta == 0:
         return f
-    kept = 1 - delta
-    expression = forms.scaled(f.expr, f.alpha, kept)
-    return Symbolic(expression, f.alpha, profile=lambda epsilon: delta + kept * f.symbolic_delta(epsilon))
+    form = forms.leaking(forms.form(f), delta)
+    return Symbolic(form.value and form.value(f.alpha), f.alpha, form=form)
 
 
 @rule

@@ -1,9 +1,10 @@
-"""Closed forms of the families as SymPy expressions: value, profile and groups, with symbolic parameters."""
+"""The table of closed forms as SymPy expressions, with symbolic parameters: one rule a kind of curve."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import partial, singledispatch
+from typing import Any, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.tensor import Tensor
@@ -13,6 +14,28 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
+
+Formula = Callable[[Any], Any]
+"""An expression of one argument."""
+
+
+class Form(NamedTuple):
+    """f(alpha), delta at every real epsilon, and epsilon(delta) of one curve; None where none is known."""
+
+    value: Formula | None
+    profile: Formula | None
+    epsilon: Formula | None = None
+
+    def changed(self, *changes: Callable[[Formula, Any], Any]) -> Form:
+        """Return what each change makes of the closed forms there are."""
+        return Form(*(of and partial(change, of) for change, of in zip(changes, self, strict=True)))
+
+
+@singledispatch
+def form(curve: TradeOff) -> Form:
+    """Return the closed forms of a curve; operators add their own rules where they are defined."""
+    del curve
+    return Form(None, None)
 
 
 def exact(value: Any) -> Any:
@@ -59,29 +82,148 @@ def two_lines(curve: TradeOff) -> tuple[Any, Any] | None:
     return None
 
 
-def has_form(curve: TradeOff) -> bool:
-    """Whether value, profile and groups of the curve are in this table."""
-    return isinstance(curve, Gaussian | Laplace) or two_lines(curve) is not None
-
-
-def value(curve: TradeOff, alpha: Any) -> Any:
-    """Return f(alpha) as an expression."""
+@form.register
+def _(curve: Gaussian) -> Form:
     import sympy
 
-    if isinstance(curve, Gaussian):
-        return sympy.erfc(exact(curve.mu) / sympy.sqrt(2) - sympy.erfcinv(2 * alpha)) / 2
-    if isinstance(curve, Laplace):
-        grow, shrink = sympy.exp(exact(curve.epsilon_0)), sympy.exp(-exact(curve.epsilon_0))
-        return sympy.Piecewise(
-            (1 - grow * alpha, alpha < shrink / 2),
-            (shrink / (4 * alpha), alpha <= sympy.Rational(1, 2)),
-            (shrink * (1 - alpha), True),
+    mu, root = exact(curve.mu), sympy.sqrt(2)
+
+    def profile(epsilon: Any) -> Any:
+        first, second = (sympy.erfc((epsilon / mu + sign * mu / 2) / root) / 2 for sign in (-1, 1))
+        return first - sympy.exp(epsilon) * second
+
+    return Form(lambda alpha: sympy.erfc(mu / root - sympy.erfcinv(2 * alpha)) / 2, profile)
+
+
+@form.register
+def _(curve: Laplace) -> Form:
+    import sympy
+
+    e, half = exact(curve.epsilon_0), sympy.Rational(1, 2)
+
+    def value(alpha: Any) -> Any:
+        middle, last = sympy.exp(-e) / (4 * alpha), sympy.exp(-e) * (1 - alpha)
+        first = (1 - sympy.exp(e) * alpha, alpha < sympy.exp(-e) / 2)
+        return sympy.Piecewise(first, (middle, alpha <= half), (last, True))
+
+    return Form(
+        value,
+        lambda epsilon: sympy.Max(0, 1 - sympy.exp(epsilon), 1 - sympy.exp((epsilon - e) / 2)),
+        lambda delta: sympy.log(sympy.Max(1 - delta, sympy.exp(e) * (1 - delta) ** 2)),
+    )
+
+
+@form.register(Identity)
+@form.register(PureDP)
+@form.register(TotalVariation)
+def _(curve: TradeOff) -> Form:
+    return lines(*(two_lines(curve) or (0, 0)))
+
+
+def lines(top: Any, delta: Any) -> Form:
+    """Return the forms of f_{top,delta}: delta(eps) is the largest of three pieces, linear in e^eps."""
+    import sympy
+
+    def profile(epsilon: Any) -> Any:
+        middle = delta + (1 - delta) * (sympy.exp(top) - sympy.exp(epsilon)) / (1 + sympy.exp(top))
+        return sympy.Max(delta, 1 - (1 - delta) * sympy.exp(epsilon), middle if top != 0 else delta)
+
+    def epsilon(d: Any) -> Any:
+        share = (d - delta) / (1 - delta)  # of what does not leak
+        ratio = sympy.Max(1 - share, sympy.exp(top) - share * (1 + sympy.exp(top)))
+        return (
+            sympy.log(ratio)
+            if delta == 0
+            else sympy.Piecewise((sympy.oo, d < delta), (sympy.log(ratio), True))
         )
-    return lines_group(curve, alpha, 1)
+
+    return Form(lambda alpha: lines_group(top, delta, alpha, 1), profile, epsilon)
 
 
-def lines_group(curve: TradeOff, alpha: Any, k: int) -> Any:
-    """Return 1 - (1 - f)^(o k) for f = f_{eps,delta}.
+@form.register
+def _(curve: Tensor) -> Form:
+    both = two_lines(curve)
+    if both is not None:
+        return lines(*both)
+    leaks = [factor for factor in curve.factors if isinstance(factor, TotalVariation)]
+    rest = [(factor, n) for factor, n in curve.factors.items() if factor not in leaks]
+    if len(rest) != 1:
+        return Form(None, None)
+    ((factor, n),) = rest
+    inner = (
+        form(factor)
+        if n == 1
+        else responses(factor.epsilon_0, n)
+        if isinstance(factor, PureDP)
+        else Form(None, None)
+    )
+    return leaking(inner, exact(leaks[0].delta_0)) if leaks else inner
+
+
+def leaking(f: Form, delta: Any) -> Form:
+    """Return f (x) f_{0,delta}: both axes are scaled by 1 - delta."""
+    import sympy
+
+    kept = 1 - delta
+
+    def value(of: Formula, alpha: Any) -> Any:
+        return sympy.Piecewise((kept * of(alpha / kept), alpha < kept), (0, True))
+
+    def epsilon(of: Formula, d: Any) -> Any:
+        return sympy.Piecewise((sympy.oo, d < delta), (of((d - delta) / kept), True))
+
+    return f.changed(value, lambda of, e: delta + kept * of(e), epsilon)
+
+
+def thinned(f: Form, p: Any) -> Form:
+    """Return one order of sampling: delta_(f_p)(eps) = p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p."""
+    import sympy
+
+    def value(of: Formula, alpha: Any) -> Any:
+        return p * of(alpha) + (1 - p) * (1 - alpha)
+
+    def profile(of: Formula, e: Any) -> Any:
+        ratio = (sympy.exp(e) - 1 + p) / p
+        return sympy.Piecewise((1 - sympy.exp(e), ratio <= 0), (p * of(sympy.log(ratio)), True))
+
+    def epsilon(of: Formula, d: Any) -> Any:
+        inside = sympy.log(1 - p + p * sympy.exp(of(d / p)))
+        return sympy.Piecewise((inside, d < p), (sympy.log(1 - d), True))
+
+    return f.changed(value, profile, epsilon)
+
+
+def responses(epsilon: Any, n: Any) -> Form:
+    """Return the forms of f_{epsilon,0}^n: losses (2k - n) epsilon, k ~ Bin(n, 1/(1 + e^epsilon)) under P.
+
+    A test rejects the largest losses first; n may be a symbol (Kairouz, Oh, Viswanath 2015, Theorem 3.3).
+    """
+    import sympy
+
+    e = exact(epsilon)
+    k, j = (
+        sympy.Symbol("k", integer=True, nonnegative=True),
+        sympy.Symbol("j", integer=True, nonnegative=True),
+    )
+
+    def mass(of: Any, sign: int) -> Any:
+        times = of if sign > 0 else n - of
+        return sympy.binomial(n, of) * sympy.exp(times * e) / (1 + sympy.exp(e)) ** n
+
+    def value(alpha: Any) -> Any:
+        # From 0, not from k + 1: such sums SymPy writes out, and does not look for their closed forms.
+        before = sympy.Sum(mass(j, -1) * sympy.Heaviside(j - k - sympy.Rational(1, 2)), (j, 0, n))
+        accepted = 1 - sympy.Min(1, sympy.Max(0, (alpha - before) / mass(k, -1)))
+        return sympy.Sum(mass(k, 1) * accepted, (k, 0, n))
+
+    def profile(x: Any) -> Any:
+        return sympy.Sum(sympy.Max(0, mass(k, 1) - sympy.exp(x) * mass(k, -1)), (k, 0, n))
+
+    return Form(value, profile)
+
+
+def lines_group(epsilon: Any, delta: Any, alpha: Any, k: int) -> Any:
+    """Return 1 - (1 - f)^(o k) for f = f_{epsilon,delta}.
 
     1 - f is the least of two increasing lines and 1, so its powers are the least of all words in the two;
     exchanging neighbours so that the steep line acts first never increases a word, which leaves one word for
@@ -89,7 +231,6 @@ def lines_group(curve: TradeOff, alpha: Any, k: int) -> Any:
     """
     import sympy
 
-    epsilon, delta = two_lines(curve) or (0, 0)
     words = []
     for a in range(k, -1, -1):
         b = k - a
@@ -101,36 +242,6 @@ def lines_group(curve: TradeOff, alpha: Any, k: int) -> Any:
     return sympy.Max(*distinct) if delta == 0 else sympy.Max(0, *distinct)
 
 
-def group(curve: TradeOff, alpha: Any, k: int) -> tuple[Any, TradeOff | None]:
-    """Return the group curve's value, and the family it belongs to if it stays in one."""
-    family = (
-        curve.group(k)
-        if isinstance(curve, Gaussian)
-        else Laplace(k * curve.epsilon_0)
-        if isinstance(curve, Laplace)
-        else None
-    )
-    if family is not None:
-        return value(family, alpha), family
-    return lines_group(curve, alpha, k), None
-
-
-def profile(curve: TradeOff, epsilon: Any) -> Any:
-    """Return delta(epsilon) for every real epsilon as an expression."""
-    import sympy
-
-    if isinstance(curve, Gaussian):
-        mu = exact(curve.mu)
-        first, second = (sympy.erfc((epsilon / mu + sign * mu / 2) / sympy.sqrt(2)) / 2 for sign in (-1, 1))
-        return first - sympy.exp(epsilon) * second
-    if isinstance(curve, Laplace):
-        return sympy.Max(0, 1 - sympy.exp(epsilon), 1 - sympy.exp((epsilon - exact(curve.epsilon_0)) / 2))
-    # Three pieces, linear in e^epsilon, of a convex function: the largest is the right one.
-    top, delta = two_lines(curve) or (0, 0)
-    middle = delta + (1 - delta) * (sympy.exp(top) - sympy.exp(epsilon)) / (1 + sympy.exp(top))
-    return sympy.Max(delta, 1 - (1 - delta) * sympy.exp(epsilon), middle if top != 0 else delta)
-
-
 PARAMETERS: Mapping[type, str] = {
     Gaussian: "mu",
     Laplace: "epsilon_0",
@@ -138,10 +249,3 @@ PARAMETERS: Mapping[type, str] = {
     TotalVariation: "delta_0",
 }
 """Where a family keeps the parameter that may be a symbol."""
-
-
-def scaled(expression: Any, alpha: Any, kept: Any) -> Any:
-    """Return the curve with both axes scaled by ``kept``."""
-    import sympy
-
-    return sympy.Piecewise((kept * expression.subs(alpha, alpha / kept), alpha < kept), (0, True))

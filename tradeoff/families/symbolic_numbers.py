@@ -1,15 +1,16 @@
-"""Numbers out of expressions: evaluated with enough digits, compared with twice as many, rounded outward."""
+"""Numbers out of expressions: evaluated in balls, or with two precisions that agree, and rounded outward."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from tradeoff.errors import CurveError, NoClosedForm
-from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.rounding import Array
 
 _DIGITS = 30
@@ -28,7 +29,7 @@ _AGREE = 1e-20
 """Relative difference of two precisions that agree: far below the rounding of a float."""
 
 _FAR_DIGITS = 200
-"""Digits with which difference quotients over 1e-60 and 1e-90 still have a hundred."""
+"""Digits in which 1 - 10^-60 still has a hundred below its first nines."""
 
 _SLACK = 1e-12
 """Violation of a property of trade-off functions that rounding explains."""
@@ -59,15 +60,74 @@ def _erfcinv(y: Any) -> Any:
     return x
 
 
+@lru_cache(maxsize=1)
+def balls() -> Any:
+    """Return mpmath's interval arithmetic, in which a comparison that is undecided is an error, not False."""
+    from mpmath.ctx_iv import MPIntervalContext
+
+    context = MPIntervalContext()
+    for name in ("__lt__", "__le__", "__gt__", "__ge__"):
+        setattr(context.mpf, name, _decided(getattr(context.mpf, name)))
+    return context
+
+
+def _decided(compare: Callable[[Any, Any], bool | None]) -> Callable[[Any, Any], bool]:
+    def compared(x: Any, y: Any) -> bool:
+        found = compare(x, y)
+        if found is None:
+            raise ValueError("balls overlap")
+        return found
+
+    return compared
+
+
+def ends(ball: Any) -> tuple[Any, Any]:
+    """Return the ends of a ball as plain numbers, exactly."""
+    import mpmath
+
+    return mpmath.mpmathify(ball.a), mpmath.mpmathify(ball.b)
+
+
+@lru_cache(maxsize=1)
+def _ball_functions() -> dict[str, Any]:
+    """Return what formulas are compiled to where every function has a proved ball."""
+    own = balls()
+
+    def extreme(choose: Callable[..., Any]) -> Callable[..., Any]:
+        def of(*each: Any) -> Any:
+            lower, upper = zip(*(ends(own.convert(x)) for x in each), strict=True)
+            return own.mpf([choose(lower), choose(upper)])
+
+        return of
+
+    names = ("mpf", "exp", "log", "sqrt", "pi", "e")
+    return {"max": extreme(max), "min": extreme(min)} | {name: getattr(own, name) for name in names}
+
+
+def proved(expression: Any) -> bool:
+    """Whether all that the expression is made of has balls: arithmetic, exp, log, Max, Min, pieces."""
+    import sympy
+
+    kinds = (sympy.Function, sympy.Max, sympy.Min, sympy.NumberSymbol)
+    known = (sympy.exp, sympy.log, sympy.Max, sympy.Min, sympy.Piecewise, sympy.Heaviside)
+    return all(isinstance(part, known) or part in {sympy.pi, sympy.E} for part in expression.atoms(*kinds))
+
+
 class Evaluator:
-    """Bounds on a one-variable expression, by two precisions that must agree to twenty digits."""
+    """Bounds on a one-variable expression: by balls, else by two precisions that agree to twenty digits."""
 
     def __init__(self, expression: Any, variable: Any) -> None:
         import sympy
+        from sympy.printing.pycode import MpmathPrinter
 
+        self.proved = proved(expression)
         self.function: Callable[[Any], Any] = sympy.lambdify(
             variable, expression, modules=[{"erfcinv": _erfcinv}, "mpmath"]
         )
+        if self.proved:
+            # Printed as for mpmath: its fractions are no quotients of floats.
+            printer = MpmathPrinter({"fully_qualified_modules": False, "inline": True})
+            self._of_ball = sympy.lambdify(variable, expression, modules=[_ball_functions()], printer=printer)
         self._known: dict[float, tuple[float, float]] = {}
 
     def at(self, x: float, digits: int) -> Any:
@@ -97,42 +157,50 @@ class Evaluator:
         pairs = [self._one(float(v), int(d)) for v, d in zip(x, digits, strict=True)]
         return np.array([low for low, _ in pairs]), np.array([high for _, high in pairs])
 
+    def ball(self, x: Any, digits: int) -> Any | None:
+        """Enclose the value at a number that so many digits hold; None where it is not a finite real."""
+        import mpmath
+
+        own = balls()
+        own.dps = digits
+        if self.proved:
+            try:
+                found = own.convert(self._of_ball(own.mpf(x)))
+                low, high = ends(found)
+            except (ArithmeticError, AttributeError, NameError, TypeError, ValueError):
+                return None
+            return found if mpmath.isfinite(low) and mpmath.isfinite(high) else None
+        coarse, fine = self.at(x, digits), self.at(x, 2 * digits)
+        with mpmath.workdps(2 * digits):
+            # Terms of order one may cancel to the same rounded number twice, so an absolute error remains.
+            error = abs(fine - coarse) + mpmath.mpf(10) ** (_SPARE - 2 * digits)
+            return own.mpf([fine - error, fine + error]) if mpmath.isfinite(error) else None
+
     def _one(self, x: float, digits: int) -> tuple[float, float]:
         if x not in self._known:
-            import mpmath
-
             digits += _DIGITS
-            fine = self.at(x, digits)
             while True:
-                coarse, digits = fine, 2 * digits
-                fine = self.at(x, digits)
-                # Terms of order one may have cancelled to the same rounded number twice, so an absolute error
-                # remains.
-                error = abs(fine - coarse) + mpmath.mpf(10) ** (_SPARE - digits)
-                if (
-                    mpmath.isnan(error)
-                    or error <= _AGREE * abs(fine)
-                    or abs(fine) + error < _LEAST
-                    or digits > _MOST_DIGITS
-                ):
+                found = self.ball(x, digits)
+                low, high = (np.nan, np.nan) if found is None else ends(found)
+                if found is None or narrow(low, high) or digits > _MOST_DIGITS:
                     break
-            self._known[x] = outward(fine, error)
+                digits *= 2
+            self._known[x] = outward(low, high)
         return self._known[x]
 
 
-def outward(value: Any, error: Any) -> tuple[float, float]:
-    """Return floats below value - error and above value + error."""
-    import mpmath
+def narrow(low: Any, high: Any) -> bool:
+    """Whether twenty digits are known, or that the number is below all floats."""
+    size = max(abs(low), abs(high))
+    return bool(high - low <= _AGREE * size or size < _LEAST)
 
-    if mpmath.isnan(value):
-        return np.nan, np.nan
-    least, most = (
-        mpmath.fsub(value, error, exact=True),
-        mpmath.fadd(value, error, exact=True),
-    )  # no digit of 1 - 1e-70 is lost
-    low, high = float(least), float(most)
-    return low if low <= least else float(np.nextafter(low, -np.inf)), high if high >= most else float(
-        np.nextafter(high, np.inf)
+
+def outward(low: Any, high: Any) -> tuple[float, float]:
+    """Return floats at or below, and at or above."""
+    below, above = float(low), float(high)
+    return (
+        float(np.nextafter(below, -np.inf)) if below > low else below,
+        float(np.nextafter(above, np.inf)) if above < high else above,
     )
 
 
@@ -208,50 +276,6 @@ def least_preimage(evaluator: Evaluator, level: float) -> Any:
         return high
 
 
-def supremum(evaluator: Evaluator, slope: Any) -> Any:
-    """Return sup_alpha 1 - f(alpha) - slope alpha by ternary search, against which a profile is checked."""
-    import mpmath
-
-    def gain(x: Any) -> Any:
-        return 1 - evaluator.at(x, _DIGITS) - slope * x
-
-    with mpmath.workdps(_DIGITS):
-        low, high = mpmath.mpf(10) ** -25, mpmath.mpf(1) - mpmath.mpf(10) ** -25
-        for _ in range(110):
-            first, second = (2 * low + high) / 3, (low + 2 * high) / 3
-            low, high = (first, high) if gain(first) < gain(second) else (low, second)
-        return gain((low + high) / 2)
-
-
-def steepest(evaluator: Evaluator) -> Bounds:
-    """Bound log -f'(0+), sup L: at least any difference quotient's, and what two far out agree on."""
-    import mpmath
-
-    with mpmath.workdps(_FAR_DIGITS):
-        start = evaluator.at(0.0, _FAR_DIGITS)
-        low, high, agree = _log_slopes(lambda h: start - evaluator.at(h, _FAR_DIGITS))
-        return Bounds(low, high if agree else np.inf)
-
-
-def flattest(evaluator: Evaluator) -> Bounds:
-    """Bound log -f'(1-), inf L, for f positive below 1: from the other end, with quotients above."""
-    low, high, agree = _log_slopes(lambda h: evaluator.at(1 - h, _FAR_DIGITS))
-    return Bounds(low if agree else -np.inf, high)
-
-
-def _log_slopes(rise: Callable[[Any], Any]) -> tuple[float, float, bool]:
-    """Bound the log of the farther of two difference quotients; say whether both agree to twenty digits."""
-    import mpmath
-
-    with mpmath.workdps(_FAR_DIGITS):
-        far, farther = (rise(h) / h for h in (mpmath.mpf(10) ** -60, mpmath.mpf(10) ** -90))
-        if not (mpmath.isfinite(far) and mpmath.isfinite(farther) and farther > 0):
-            return -np.inf, np.inf, False
-        slope = float(mpmath.log(farther))
-        agree = bool(abs(farther - far) <= _AGREE * farther)
-        return float(np.nextafter(slope, -np.inf)), float(np.nextafter(slope, np.inf)), agree
-
-
 def mass_of_zeros(evaluator: Evaluator) -> float:
     """Return 1 - inf{alpha : f(alpha) = 0} to the last digit; 0 where f is positive up to 1 - 10^-60."""
     import mpmath
@@ -260,6 +284,9 @@ def mass_of_zeros(evaluator: Evaluator) -> float:
     with mpmath.workdps(digits):
         least, noise = mpmath.mpf(10) ** -60, mpmath.mpf(10) ** (_FAR_DIGITS - digits)
         low, high = least, mpmath.mpf(1)
+        last = evaluator.ball(1 - least, _FAR_DIGITS)
+        if last is not None and ends(last)[0] > 0:
+            return 0.0
         while high > low * (1 + mpmath.mpf(_AGREE)):
             middle = mpmath.sqrt(low * high)
             low, high = (low, middle) if evaluator.at(1 - middle, digits) > noise else (middle, high)

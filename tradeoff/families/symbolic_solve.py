@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
+
 from tradeoff.errors import NoClosedForm
-from tradeoff.families.symbolic_numbers import Evaluator, least_preimage, supremum, trials
+from tradeoff.families.symbolic_numbers import Evaluator, least_preimage, trials
+from tradeoff.families.symbolic_tangents import Tangents
 
 _CLOSE = 1e-9
 """Difference from a number found by search, to about twelve digits, that refutes a formula."""
@@ -122,12 +125,15 @@ def profile_expression(expression: Any, alpha: Any, epsilon: Any) -> Any:
 
 
 def _maximises(candidate: Any, expression: Any, alpha: Any, epsilon: Any) -> bool:
-    import mpmath
-
+    losses = np.array(_LOSSES)
     return all(
-        _agree(Evaluator(candidate.xreplace(values), epsilon), loss, supremum(curve, mpmath.exp(loss)))
+        _agree(Evaluator(candidate.xreplace(values), epsilon), loss, truth)
         for values, curve in trials(expression, alpha)
-        for loss in _LOSSES
+        for loss, truth in zip(
+            _LOSSES,
+            Tangents(expression.xreplace(values), alpha, curve).profile(losses)[0].tolist(),
+            strict=True,
+        )
     )
 
 

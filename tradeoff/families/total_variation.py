@@ -48,7 +48,8 @@ class TotalVariation(SymmetricFamily):
 
     def __init__(self, delta: Parameter) -> None:
         object.__setattr__(self, "delta_0", real("delta", delta, 0, 1))
-        object.__setattr__(self, "kept_0", None if is_symbol(delta) else 1 - Fraction(self.delta_0))
+        given = delta if isinstance(delta, Fraction) else self.delta_0
+        object.__setattr__(self, "kept_0", None if is_symbol(delta) else 1 - Fraction(given))
 
     @classmethod
     def keeping(cls, kept: Fraction, *, exact: bool) -> TradeOff:
@@ -89,6 +90,12 @@ class TotalVariation(SymmetricFamily):
         low, high = self.mass_at_infinity
         return np.full_like(epsilon, low), np.full_like(epsilon, high)
 
+    def exact_beta(self, alpha: Fraction) -> Fraction | None:
+        return max(Fraction(0), self.kept_0 - alpha) if self.exact and self.kept_0 is not None else None
+
+    def exact_delta(self, epsilon: Fraction) -> Fraction | None:
+        return 1 - self.kept_0 if self.exact and self.kept_0 is not None and epsilon >= 0 else None
+
     @property
     def q_plus(self) -> float:
         return float(self.delta_0)
@@ -124,11 +131,10 @@ class TotalVariation(SymmetricFamily):
         return AtomicLaw(np.zeros(1)[keep], log_p[keep], self.delta_0, self.delta_0)
 
     def group(self, k: int) -> TradeOff:
-        k = count("k", k)
-        if k == 0:
-            return Identity()
-        if self.kept_0 is None:
+        if self.kept_0 is None or is_symbol(k):
             return super().group(k)
+        if (k := count("k", k)) == 0:
+            return Identity()
         return TotalVariation.keeping(max(Fraction(0), 1 - k * (1 - self.kept_0)), exact=self.exact)
 
     def kl(self) -> float:

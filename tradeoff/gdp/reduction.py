@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import number
+from tradeoff.curves.parameters import is_symbol, number
 from tradeoff.display import Displayed, Grid
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
@@ -73,7 +73,7 @@ class Reduction(Displayed):
     @property
     def mu(self) -> float:
         """Certified mu: an upper bound on the least one."""
-        return float(self.bounds.upper)
+        return self.bounds.upper if is_symbol(self.bounds.upper) else float(self.bounds.upper)
 
     @property
     def regret(self) -> float:
@@ -83,7 +83,7 @@ class Reduction(Displayed):
     @property
     def curve(self) -> TradeOff:
         """The curve reported, G_mu (x) f_{0,failure}: at or below f everywhere."""
-        if np.isinf(self.mu):
+        if not is_symbol(self.mu) and np.isinf(self.mu):
             return TotalVariation(1.0)
         return assumed(Gaussian(self.mu) @ TotalVariation(self.failure), self.of.assumptions)
 
@@ -127,7 +127,11 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     decided by convexity.
     """
     failure = number("failure", failure, 0, 1)
-    f.bounds.delta(0.0)  # a curve with free symbols says so here
+    if f.free_symbols:
+        from tradeoff.families.symbolic_answers import least_mu
+
+        mu = least_mu(f)  # at failure = 0; a larger one asks for no more
+        return Reduction(f, failure, Bounds(mu if failure == 0 else 0.0, mu), Bounds(0.0, 1.0))
     why = lost(f, failure)
     if why is not None:
         return _finished(f, failure, Bounds(np.inf, np.inf), np.nan, why)

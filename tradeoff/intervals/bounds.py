@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
+from fractions import Fraction
 from functools import partial, reduce
 from itertools import product
 from math import inf
@@ -217,8 +218,18 @@ def outward(formula: Callable[..., Bounds], *each: Bounds) -> Bounds:
         if math.isfinite(sum(floats)):
             with suppress(ZeroDivisionError):
                 return formula(_FLOATS, *floats)
+    if Fraction in set(map(type, sides)):  # the answers to questions in fractions
+        return outward(formula, *(Bounds(*_beside(*x)) for x in each))
     with np.errstate(all="ignore"):
         return formula(np, *map(_array, sides))
+
+
+def _beside(lower: Side, upper: Side) -> tuple[Side, Side]:
+    """Return floats at or below, and at or above, where sides are fractions."""
+    low = float(lower) if isinstance(lower, Fraction) else lower
+    high = float(upper) if isinstance(upper, Fraction) else upper
+    low = math.nextafter(low, -inf) if isinstance(lower, Fraction) and low > lower else low
+    return low, math.nextafter(high, inf) if isinstance(upper, Fraction) and high < upper else high
 
 
 def _rounded(kernel: Kernel, value: Side, exact: Any, toward: float) -> Side:

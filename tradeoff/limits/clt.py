@@ -12,9 +12,10 @@ from scipy.special import ndtr
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, choice, count, is_symbol, losses, real
 from tradeoff.curves.tensor import tensor
-from tradeoff.errors import PrecisionError, SymbolError
+from tradeoff.errors import PrecisionError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
+from tradeoff.families.symbolic_forms import exact
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.limits.approximate import ApproximateCurve
@@ -46,8 +47,8 @@ def clt(curve: TradeOff) -> ApproximateCurve:
 
     Raises
     ------
-    SymbolError
-        If the curve has free symbols.
+    NoClosedForm
+        If the curve has free symbols, and no closed moments.
     PrecisionError
         If the losses are too small, or too large, for floats to hold their moments.
 
@@ -67,6 +68,15 @@ def clt(curve: TradeOff) -> ApproximateCurve:
         return max(
             (clt(order) for order in curve.operands), key=lambda estimate: estimate.mu or 0.0
         ).envelope(curve)
+    if isinstance(curve, TradeOff) and curve.free_symbols:
+        from tradeoff.families.symbolic_answers import clt_mu
+
+        shape = _gaussian(clt_mu(curve))
+        for factor, n in curve.factors.items():
+            shape = shape @ factor**n if isinstance(factor, TotalVariation) else shape
+        return ApproximateCurve(
+            shape, "CLT", "Dong, Roth, Su 2022, Theorem 3.5", _ASYMPTOTIC, curve, clt_mu(curve)
+        )
     gap = low = high = 0.0
     for factor, n in factors(curve).items():
         null = moments(factor)[0]
@@ -107,10 +117,15 @@ def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
     >>> to.limits.epsilon_delta_clt(0.1, 1e-6, n=100)
     ≈ G_{1} ⊗ f_{0,9.9995e-05} by (epsilon, delta) CLT
     """
-    n = count("n", n, 1, MOST)
-    e, d = losses(epsilon, delta)
-    mu = math.sqrt(n) * math.hypot(*e.tolist())
-    lost = -math.expm1(-n * math.fsum(d.tolist()))
+    if any(map(is_symbol, (epsilon, delta, n))):
+        import sympy
+
+        mu, lost = sympy.sqrt(n) * epsilon, 1 - sympy.exp(-n * exact(delta))
+    else:
+        n = count("n", n, 1, MOST)
+        e, d = losses(epsilon, delta)
+        mu = math.sqrt(n) * math.hypot(*e.tolist())
+        lost = -math.expm1(-n * math.fsum(d.tolist()))
     return ApproximateCurve(
         _gaussian(mu) @ TotalVariation(lost),
         "(epsilon, delta) CLT",
@@ -158,14 +173,12 @@ def dp_sgd_clt(
         real("sample_rate", sample_rate, 0, 1),
         real("noise_multiplier", noise_multiplier, 0, open_low=True),
     )
-    if is_symbol(p) or is_symbol(sigma):
-        raise SymbolError(
-            f"sample_rate = {p!r}, noise_multiplier = {sigma!r}: the formula answers with a number; give "
-            "numbers"
-        )
-    c = p * math.sqrt(count("steps", steps, 0, MOST))
     choice("scheme", scheme, get_args(Scheme))
-    mu = c * _chi(1 / sigma) if scheme == "poisson" else math.sqrt(2) * c * _fixed_size(1 / sigma)
+    if any(map(is_symbol, (p, sigma, steps))):
+        mu = _dp_sgd(exact(p), exact(sigma), steps, scheme)
+    else:
+        c = p * math.sqrt(count("steps", steps, 0, MOST))
+        mu = c * _chi(1 / sigma) if scheme == "poisson" else math.sqrt(2) * c * _fixed_size(1 / sigma)
     source = "Bu, Dong, Long, Su 2020" if scheme == "poisson" else "Dong, Roth, Su 2022, Corollary 5.4"
     return ApproximateCurve(
         _gaussian(mu),
@@ -175,6 +188,19 @@ def dp_sgd_clt(
         None,
         mu,
     )
+
+
+def _dp_sgd(p: Any, sigma: Any, steps: Any, scheme: Scheme) -> Any:
+    """Return mu as a formula."""
+    import sympy
+
+    def phi(x: Any) -> Any:
+        return sympy.erfc(-x / sympy.sqrt(2)) / 2
+
+    c, grown = p * sympy.sqrt(steps), sympy.exp(1 / sigma**2)
+    if scheme == "poisson":
+        return c * sympy.sqrt(grown - 1)
+    return c * sympy.sqrt(2 * (grown * phi(3 / (2 * sigma)) + 3 * phi(-1 / (2 * sigma)) - 2))
 
 
 def _chi(s: float) -> float:
@@ -195,4 +221,4 @@ def _fixed_size(s: float) -> float:
 
 
 def _gaussian(mu: float) -> TradeOff:
-    return Gaussian(mu) if mu > 0 else Identity()
+    return Gaussian(mu) if is_symbol(mu) or mu > 0 else Identity()

@@ -40,7 +40,7 @@ def kl(curve: TradeOff) -> Bounds:
     >>> round(to.limits.kl(to.Gaussian(1) @ to.PureDP(1)).upper, 6)
     0.962117
     """
-    return _summed(curve, lambda m: m.kl + m.shift, lambda f: f.moment(Power(1)))
+    return _summed(curve, "kl", lambda m: m.kl + m.shift, lambda f: f.moment(Power(1)))
 
 
 def kappa2(curve: TradeOff) -> Bounds:
@@ -68,7 +68,9 @@ def kappa2(curve: TradeOff) -> Bounds:
     >>> round(to.limits.kappa2(to.PureDP(0.5) ** 8).upper, 12)
     2.0
     """
-    return _summed(curve, lambda m: m.variance + (m.kl + m.shift) ** 2, lambda f: f.moment(Power(2)))
+    return _summed(
+        curve, "kappa2", lambda m: m.variance + (m.kl + m.shift) ** 2, lambda f: f.moment(Power(2))
+    )
 
 
 def kappa3(curve: TradeOff) -> Bounds:
@@ -93,7 +95,7 @@ def kappa3(curve: TradeOff) -> Bounds:
     >>> round(to.limits.kappa3(to.PureDP(0.5) ** 8).upper, 12)
     1.0
     """
-    return _summed(curve, lambda m: m.kappa3, lambda f: f.moment(Power(3)))
+    return _summed(curve, "kappa3", lambda m: m.kappa3, lambda f: f.moment(Power(3)))
 
 
 def kappa3bar(curve: TradeOff) -> Bounds:
@@ -118,7 +120,7 @@ def kappa3bar(curve: TradeOff) -> Bounds:
     >>> round(to.limits.kappa3bar(to.Gaussian(1.0)).upper, 6)
     1.595769
     """
-    return _summed(curve, lambda m: m.third, _central)
+    return _summed(curve, "kappa3bar", lambda m: m.third, _central)
 
 
 def _central(f: Between) -> Bounds:
@@ -131,9 +133,14 @@ def _central(f: Between) -> Bounds:
 
 
 def _summed(
-    curve: TradeOff, exact: Callable[[Moments], Bounds], between: Callable[[Between], Bounds]
+    curve: TradeOff, field: str, exact: Callable[[Moments], Bounds], between: Callable[[Between], Bounds]
 ) -> Bounds:
     """Add a functional over the factors: of the exact law of each, or of what is known between two."""
+    if isinstance(curve, TradeOff) and curve.free_symbols:
+        from tradeoff.families.symbolic_answers import summed
+
+        formula = summed(curve, field)
+        return Bounds(formula, formula)
     terms = []
     for factor, n in factors(curve).items():
         below, above = moments(factor)

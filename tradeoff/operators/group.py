@@ -9,9 +9,11 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import OfBeta
-from tradeoff.curves.parameters import count
+from tradeoff.curves.parameters import count, is_symbol
 from tradeoff.errors import DomainError, shown
+from tradeoff.families._symmetric import symbols_of
 from tradeoff.families.identity import Identity
+from tradeoff.families.symbolic_forms import Form, form, lines_group, two_lines
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, whole
 from tradeoff.intervals.rounding import Array
@@ -25,7 +27,7 @@ class Group(OfBeta):
 
     name = "group"
 
-    def __init__(self, f: TradeOff, k: int) -> None:
+    def __init__(self, f: TradeOff, k: Any) -> None:
         self.operands, self.parameters, self.k = (f,), (k,), k
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
@@ -42,7 +44,11 @@ class Group(OfBeta):
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         base: TradeOff = change(self.operands[0])
-        return base.group(self.k)
+        return base.group(change(self.k))
+
+    @property
+    def free_symbols(self) -> frozenset[Any]:
+        return super().free_symbols | symbols_of(self.k)
 
     @property
     def q_plus(self) -> float:
@@ -66,7 +72,15 @@ class Group(OfBeta):
         return float((whole(self.k) * least).lower)
 
 
-def group(f: TradeOff, k: int) -> TradeOff:
+@form.register
+def _(curve: Group) -> Form:
+    lines = two_lines(curve.operands[0])
+    if lines is None or is_symbol(curve.k):
+        return Form(None, None)
+    return Form(lambda alpha: lines_group(*lines, alpha, curve.k), None)
+
+
+def group(f: TradeOff, k: Any) -> TradeOff:
     """Guarantee for groups of ``k`` records, for a symmetric curve (Dong, Roth, Su 2022, Theorem 2.14).
 
     For a curve of one order the formula covers k changes in the same direction only, so it is refused: take
@@ -77,13 +91,13 @@ def group(f: TradeOff, k: int) -> TradeOff:
     DomainError
         If f is not symmetric, or k is not a whole number from 0 to 10 000.
     """
-    k = count("k", k)
+    k = k if is_symbol(k) else count("k", k)
     if k == 0:
         return Identity()
     if not f.symmetric:
         raise DomainError("group needs a symmetric curve; take f.symmetrise(assume='either-order').group(k)")
     base, steps = (f.operands[0], f.k * k) if isinstance(f, Group) else (f, k)
-    if steps > _MOST:
+    if not is_symbol(steps) and steps > _MOST:
         raise DomainError(
             f"k = {shown(steps)} is above {_MOST}, the most compositions of a curve without a closed form"
         )

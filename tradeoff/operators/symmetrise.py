@@ -10,6 +10,7 @@ from tradeoff.curves.derived import Derived, beta_from_delta
 from tradeoff.curves.parameters import choice
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.polygons import pointwise
+from tradeoff.families.symbolic_forms import Form, Formula, exact, form, thinned, two_lines
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.roots import turned
@@ -87,6 +88,37 @@ class Envelope(HullOfMinimum):
 
     def __repr__(self) -> str:
         return f"either-order envelope of [{self.operands[0]!r}]"
+
+
+@form.register
+def _(curve: Envelope) -> Form:
+    """C_p(f) of a symmetric f: where eps >= 0 its profile is that of f_p, and elsewhere the mirror image."""
+    import sympy
+
+    one = curve.operands[0]
+    if not isinstance(one, Subsampled) or one.flipped or not one.operands[0].symmetric:
+        return Form(None, None)
+    p, base = exact(one.p), one.operands[0]
+
+    def profile(of: Formula, epsilon: Any) -> Any:
+        size = sympy.Abs(epsilon)
+        mirrored = 1 - sympy.exp(-size) + sympy.exp(-size) * of(size)
+        return sympy.Piecewise((of(size), epsilon >= 0), (mirrored, True))
+
+    def inverse(of: Formula, delta: Any) -> Any:
+        """Return epsilon(delta) where that is not negative; elsewhere none is known."""
+        return sympy.Piecewise((of(delta), of(delta) >= 0), (sympy.nan, True))
+
+    def value(alpha: Any) -> Any:
+        """Return the largest of the lines that the corners of the profile of f_{e,delta} leave."""
+        lost, steep = p * delta, 1 - p + p * sympy.exp(top)
+        flat = 1 - alpha - p * (delta + (1 - delta) * sympy.tanh(top / 2))
+        return sympy.Max(0, 1 - lost - steep * alpha, (1 - lost - alpha) / steep, flat)
+
+    lines = two_lines(base)
+    top, delta = lines or (0, 0)
+    f = thinned(form(base), p).changed(lambda of, x: of(x), profile, inverse)
+    return Form(value if lines else None, f.profile, f.epsilon)
 
 
 class ProfileSymmetrised(Derived):

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import is_symbol
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.tensor import Factors, Tensor, tensor
 from tradeoff.families.discrete import DiscreteLaplaceCurve
@@ -146,7 +147,7 @@ def thinned(f: TradeOff, g: TradeOff) -> Verdict:
 
 def grouped(f: TradeOff, g: TradeOff) -> Verdict:
     """1 - (1 - f)^(o k) falls as k grows and rises with f; k = 1 is f, and Lap_{k eps} is that of Lap_eps."""
-    if not isinstance(g, Group):
+    if not isinstance(g, Group) or is_symbol(g.k):
         return None
     base = g.operands[0]
     if isinstance(f, Laplace) and isinstance(base, PureDP):  # Lap_eps >= f_{eps,0}

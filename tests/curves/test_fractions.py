@@ -1,0 +1,79 @@
+"""Fractions in, fractions out: what is rational is answered exactly, and floats stay floats."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy
+
+import tradeoff as to
+
+F = Fraction
+
+alpha = sympy.Symbol("alpha", positive=True)
+RESPONSE = to.from_masses([F(3, 4), F(1, 4)], [F(1, 4), F(3, 4)])
+LEAK = to.TotalVariation(F(1, 3))
+
+
+@pytest.mark.parametrize(
+    ("f", "at", "value"),
+    [
+        (to.Symbolic((1 - sympy.sqrt(alpha)) ** 2, alpha), F(1, 25), F(16, 25)),
+        (RESPONSE, F(1, 7), F(4, 7)),
+        (RESPONSE, F(1, 2), F(1, 6)),
+        (RESPONSE @ RESPONSE, F(1, 32), F(23, 32)),
+        (~RESPONSE, 1 - F(1, 10**30), F(1, 3 * 10**30)),
+        (to.Identity(), F(1, 3), F(2, 3)),
+        (LEAK, F(1, 7), F(11, 21)),
+        (LEAK @ LEAK, F(1, 9), F(1, 3)),
+        (RESPONSE @ LEAK, F(1, 7), F(5, 21)),
+        (to.TotalVariation(0.25), F(1, 3), F(5, 12)),
+        (to.subsample(RESPONSE, F(1, 2)), F(1, 7), F(5, 7)),
+    ],
+    ids=repr,
+)
+def test_values(f, at, value):
+    assert f(at) == value
+    assert type(f(at)) is F
+    assert (f.bounds(at).lower, f.bounds(at).upper) == (value, value)
+    assert f.bounds(at).width == 0
+    assert type(f(float(at))) is float
+    assert f([at]).dtype == float
+
+
+@pytest.mark.parametrize(
+    ("f", "value"),
+    [(RESPONSE, F(1, 2)), (to.Identity(), F(0)), (LEAK, F(1, 3)), (RESPONSE @ LEAK, F(2, 3))],
+    ids=repr,
+)
+def test_distances(f, value):
+    assert f.delta(F(0)) == value
+    assert type(f.delta(F(0))) is F
+    assert type(f.delta(0)) is float
+
+
+def test_what_is_irrational_is_bounded():
+    formula = to.Symbolic((1 - sympy.sqrt(alpha)) ** 2, alpha)
+    for answer in (
+        formula(F(1, 3)),
+        RESPONSE.delta(F(1)),
+        to.Gaussian(1)(F(1, 3)),
+        (RESPONSE**2).floats()(F(1, 3)),
+    ):
+        assert type(answer) is float
+    assert to.PureDP(1)(F(1, 25)) == to.PureDP(1)(0.04)
+    with pytest.raises(to.errors.DomainError):
+        RESPONSE(F(-1, 3))
+
+
+def test_arithmetic_on_exact_answers_rounds_outward():
+    third = RESPONSE.bounds(F(1, 9))
+    assert (third.lower, third.upper) == (F(2, 3), F(2, 3))
+    for found, truth in (
+        (third + 0.0, F(2, 3)),
+        (third * 3, F(2)),
+        (1 - third, F(1, 3)),
+        (third / third, F(1)),
+    ):
+        assert F(found.lower) <= truth <= F(found.upper)
+        assert np.nextafter(np.nextafter(found.lower, 9), 9) >= found.upper - 1e-15

@@ -1,0 +1,157 @@
+"""Questions with symbols: what the table answers agrees with certified numbers, what it does not is named."""
+
+import mpmath
+import numpy as np
+import pytest
+import sympy as sp
+
+import tradeoff as to
+from tradeoff.errors import NoClosedForm, SymbolError
+
+A, MU, EPS, DELTA, P, S, T, D = sp.symbols("alpha mu epsilon delta p sigma T d", positive=True)
+N, K = sp.symbols("n k", integer=True, positive=True)
+X = sp.Symbol("x", real=True)
+NUMBERS = {MU: 1.5, EPS: 0.75, DELTA: 0.125, P: 0.25, N: 5, K: 3}
+G, LAP, PURE, TV, BOTH = (
+    to.Gaussian(MU),
+    to.Laplace(EPS),
+    to.PureDP(EPS),
+    to.TotalVariation(DELTA),
+    to.approximate_dp(EPS, DELTA),
+)
+CURVES = {
+    "Gaussian": G,
+    "Laplace": LAP,
+    "pure": PURE,
+    "total variation": TV,
+    "approximate": BOTH,
+    "Gaussian that leaks": G @ TV,
+    "Gaussian, n": G**N,
+    "Laplace, group of k": LAP.group(K),
+    "Gaussian, group of k": G.group(K),
+    "responses, 3": PURE**3,
+    "responses, n": PURE**N,
+    "approximate, n": BOTH**N,
+    "total variation, n": TV**N,
+    "pure, group": PURE.group(2),
+    "approximate, group": BOTH.group(3),
+    "one order": to.subsample(PURE, P),
+    "C_p of approximate": to.subsample(BOTH, P, scheme="without-replacement"),
+    "C_p of pure": to.subsample(PURE, P, scheme="without-replacement"),
+    "C_p of Gaussian": to.subsample(G, P, scheme="without-replacement"),
+    "Laplace, n": LAP**N,
+}
+QUESTIONS = {
+    "value": (lambda f, x: f(x), lambda f, x: f.bounds(x), (0.04, 0.3, 0.77)),
+    "profile": (lambda f, x: f.delta(x), lambda f, x: f.bounds.delta(x), (-0.4, 0.0, 0.05, 0.7)),
+    "epsilon": (lambda f, x: f.epsilon(x), lambda f, x: f.bounds.epsilon(x), (0.03, 0.13, 0.2)),
+    "Bayes risk": (lambda f, x: f.bayes_risk(x), lambda f, x: f.bounds.bayes_risk(x), (0.3, 0.6)),
+}
+UNKNOWN = {
+    "value": {"C_p of Gaussian", "Laplace, n"},
+    "profile": {"pure, group", "approximate, group", "Laplace, n"},
+    "epsilon": {
+        "Gaussian",
+        "Gaussian that leaks",
+        "Gaussian, n",
+        "Gaussian, group of k",
+        "responses, 3",
+        "responses, n",
+        "approximate, n",
+        "pure, group",
+        "approximate, group",
+        "C_p of Gaussian",
+        "Laplace, n",
+    },
+    "Bayes risk": {"pure, group", "approximate, group", "Laplace, n"},
+}
+
+
+def number(formula, values):
+    """Evaluate in thirty digits, erfcinv by the inverse of erf."""
+    functions = [{"erfcinv": lambda y: mpmath.erfinv(1 - y)}, "mpmath"]
+    with mpmath.workdps(30):
+        given = [int(x) if isinstance(x, int) else mpmath.mpf(x) for x in values.values()]
+        return float(sp.lambdify(list(values), formula, functions)(*given))
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("name", CURVES)
+def test_a_symbol_is_answered_by_the_formula_of_the_number(name, question):
+    ask, bound, places = QUESTIONS[question]
+    curve, x = CURVES[name], D if question == "epsilon" else X if question == "profile" else A
+    if name in UNKNOWN[question]:
+        with pytest.raises(NoClosedForm, match=r"\.subs"):
+            ask(curve, x)
+        return
+    formula, numbers = ask(curve, x), curve.subs({s: NUMBERS[s] for s in curve.free_symbols})
+    for place in places:
+        found, truth = number(formula, NUMBERS | {x: place}), bound(numbers, place)
+        if not np.isnan(found):  # below epsilon = 0 a C_p has none
+            slack = 1e-12 if not numbers.composed else max(1e-9, 2 * truth.width if found < np.inf else 0)
+            assert found == truth.upper or truth.lower - slack <= found <= truth.upper + slack
+
+
+FUNCTIONALS = {
+    "kl": to.limits.kl,
+    "kappa2": to.limits.kappa2,
+    "kappa3": to.limits.kappa3,
+    "kappa3bar": to.limits.kappa3bar,
+    "Renyi 3": lambda f: f.bounds.renyi(3),
+    "Renyi 1/4": lambda f: f.bounds.renyi(0.25),
+}
+
+
+@pytest.mark.parametrize("question", FUNCTIONALS)
+@pytest.mark.parametrize("curve", [G, LAP, PURE, PURE**3 @ LAP, PURE**N @ G], ids=repr)
+def test_functionals(curve, question):
+    formula = FUNCTIONALS[question](curve).upper
+    truth = FUNCTIONALS[question](curve.subs({s: NUMBERS[s] for s in curve.free_symbols}))
+    assert truth.lower - 1e-12 <= number(formula, NUMBERS) <= truth.upper + 1e-12
+
+
+@pytest.mark.parametrize("curve", [G, G**N, PURE, LAP, LAP.group(K)], ids=repr)
+def test_least_mu(curve):
+    found = curve.gdp(failure=0)
+    truth = curve.subs({s: NUMBERS[s] for s in curve.free_symbols}).gdp(failure=0).bounds
+    assert truth.lower - 1e-9 <= number(sp.sympify(found.mu), NUMBERS) <= truth.upper + 1e-9
+    assert found.curve.free_symbols == curve.free_symbols
+    with pytest.raises(NoClosedForm, match=r"least mu .*\.subs"):
+        (PURE @ LAP).gdp()
+
+
+def test_mu_of_central_limit_theorems():
+    for curve in (PURE**N, PURE**4 @ LAP, G**N @ PURE, BOTH**N):
+        numbers = curve.subs({s: NUMBERS[s] for s in curve.free_symbols})
+        assert number(to.limits.clt(curve).mu, NUMBERS) == pytest.approx(to.limits.clt(numbers).mu, rel=1e-12)
+    values = {P: 0.01, S: 0.8, T: 1000}
+    for scheme in ("poisson", "fixed-size"):
+        formula = to.limits.dp_sgd_clt(P, S, T, scheme=scheme)
+        wanted = to.limits.dp_sgd_clt(0.01, 0.8, 1000, scheme=scheme).mu
+        assert number(formula.mu, values) == pytest.approx(wanted, rel=1e-12)
+        assert formula.shape(A).free_symbols == {A, P, S, T}
+    estimate = to.limits.epsilon_delta_clt(EPS, DELTA, n=N)
+    wanted = to.limits.epsilon_delta_clt(0.75, 0.125, n=5)
+    assert number(estimate.delta(X), NUMBERS | {X: 0.5}) == pytest.approx(wanted.delta(0.5), rel=1e-9)
+
+
+def test_derivatives():
+    assert sp.simplify(G.symbolic(A).diff() - sp.diff(G(A), A)) == 0
+    assert sp.diff(LAP.delta(X), EPS).free_symbols == {X, EPS}
+    slope = number(G.symbolic(A).diff(MU), {MU: 1, A: 0.25})
+    with mpmath.workdps(30):
+        quantile = -mpmath.sqrt(2) * mpmath.erfinv(mpmath.mpf("-0.5"))
+        assert slope == pytest.approx(-float(mpmath.npdf(quantile - 1)), rel=1e-12)
+
+
+def test_numbers_come_back_from_powers_and_groups():
+    assert (PURE**N).subs({N: 4}) == PURE**4
+    assert ((PURE @ LAP) ** N @ G).subs({N: 2, EPS: 0.5}) == (to.PureDP(0.5) @ to.Laplace(0.5)) ** 2 @ G
+    assert ((LAP**N) ** K).subs({N: 2, K: 3}) == LAP**6
+    assert PURE.group(K).subs({K: 2, EPS: 0.5}) == to.PureDP(0.5).group(2)
+    assert to.TotalVariation(DELTA).group(K).free_symbols == {DELTA, K}
+    assert (to.Identity() ** N, G.symbolic(A) ** N) == (to.Identity(), (G**N).symbolic(A))
+    with pytest.raises(SymbolError, match=r"\.subs"):
+        (PURE**N)(0.3)
+    with pytest.raises(SymbolError, match=r"k = k is a symbol.*\.subs"):
+        to.from_masses([0.5, 0.5], [0.25, 0.75]).group(K)

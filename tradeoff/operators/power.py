@@ -1,0 +1,62 @@
+"""Powers whose exponent is a symbol."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.derived import Derived
+from tradeoff.curves.parameters import count, is_symbol
+from tradeoff.curves.tensor import tensor
+from tradeoff.families._symmetric import symbols_of
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.identity import Identity
+from tradeoff.families.pure_dp import PureDP
+from tradeoff.families.symbolic_forms import Form, exact, form, responses
+from tradeoff.families.total_variation import TotalVariation
+
+
+class Power(Derived):
+    """f^n for a symbol n: waits for a number, and has the closed forms of the table until then."""
+
+    name = "power"
+
+    def __init__(self, f: TradeOff, n: Any) -> None:
+        self.operands, self.parameters, self.each = (f,), (n,), (f, n)
+
+    @property
+    def free_symbols(self) -> frozenset[Any]:
+        return super().free_symbols | symbols_of(*self.parameters)
+
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        base: TradeOff = change(self.operands[0])
+        return power(base, change(self.parameters[0]))
+
+    def __repr__(self) -> str:
+        return f"({self.operands[0]!r})^{self.parameters[0]}"
+
+
+@form.register
+def _(curve: Power) -> Form:
+    f, n = curve.each
+    return responses(f.epsilon_0, n) if isinstance(f, PureDP) else Form(None, None)
+
+
+def power(f: TradeOff, n: Any) -> TradeOff:
+    """n-fold tensor power; with a symbol n it is a family where that is closed under products."""
+    if not is_symbol(n):
+        return tensor([(f, count("n", n))])
+    return tensor((_one(factor, times * n), 1) for factor, times in f.factors.items())
+
+
+def _one(f: TradeOff, n: Any) -> TradeOff:
+    import sympy
+
+    if isinstance(f, Identity):
+        return f
+    if isinstance(f, Gaussian):
+        return Gaussian(sympy.sqrt(n) * f.mu)
+    if isinstance(f, TotalVariation):
+        return TotalVariation(1 - (1 - exact(f.delta_0)) ** n)
+    return Power(f.each[0], f.each[1] * n) if isinstance(f, Power) else Power(f, n)
