@@ -1,6 +1,6 @@
 """Certificates: answers with their proof, and a verifier that shares no code with what it checks.
 
-``certificate`` and ``evidence`` are the records, ``description`` says which laws they speak of,
+``certificate`` is the record, ``description`` says which laws it speaks of,
 ``conclusion`` joins claims to bounds. ``issue`` draws claims from the engines; ``verify`` derives them again
 and imports nothing that answers questions.
 """

@@ -1,23 +1,26 @@
-"""The certificate: what is claimed, and the numbers that prove it. Nothing but data."""
+"""The certificate: what is claimed of which laws. Nothing but data, and no more than a proof needs."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 from tradeoff.certificates.description import Description
-from tradeoff.certificates.evidence import KINDS, Evidence
 from tradeoff.display import Displayed, Grid
 from tradeoff.errors import DomainError
 
 Question = Literal["delta", "epsilon", "beta"]
 Quantity = Literal["delta", "1 - delta", "beta"]
 
+FORMAT = 2
+"""Of the text. The first held what one engine had computed, which no verifier needs."""
+
 
 @dataclass(frozen=True)
 class Claim:
-    """``lower <= quantity(at) <= upper`` for one order of the pair, proved by ``evidence`` of that number.
+    """``lower <= quantity(at) <= upper`` for one order of the pair.
 
     Parameters
     ----------
@@ -27,10 +30,6 @@ class Claim:
         Whether it is of the other order of the pair.
     lower, upper
         Bounds on the quantity.
-    evidence
-        Index of the evidence that proves them.
-    terms
-        The errors that the bounds contain, by name, in the units of the evidence.
     """
 
     quantity: Quantity
@@ -38,13 +37,15 @@ class Claim:
     at: float
     lower: float
     upper: float
-    evidence: int
-    terms: dict[str, float]
+
+    def __str__(self) -> str:
+        of = "f^-1" if self.reverse else "f"
+        return f"{self.lower!r} <= {self.quantity} of {of} at {self.at!r} <= {self.upper!r}"
 
 
 @dataclass(frozen=True, repr=False)
 class Certificate(Displayed):
-    """Bounds on one number, with everything needed to prove them again from scratch.
+    """Bounds on one number, reduced to claims that can be proved again from the laws alone.
 
     Parameters
     ----------
@@ -53,15 +54,15 @@ class Certificate(Displayed):
     question, value
         ``delta`` at an epsilon, ``epsilon`` at a delta, or ``beta`` at an alpha.
     lower, upper
-        The bounds on the answer, in nats for epsilon.
+        The bounds, in nats for epsilon: what the claims imply, rounded outwards.
     method
-        Which engine answered.
+        How the claims were found, and are proved: by closed forms, sums, or inversion integrals.
     factors
         Laws of L by their parameters, with multiplicities.
-    evidence
-        Lines, lattices or sums, with all their error terms.
     claims
         Pointwise bounds that imply ``lower`` and ``upper``.
+    digest
+        Of all the rest, so that no number is changed unseen; not part of the proof.
     """
 
     curve: str
@@ -71,15 +72,17 @@ class Certificate(Displayed):
     upper: float
     method: str
     factors: tuple[Description, ...]
-    evidence: tuple[Evidence, ...]
     claims: tuple[Claim, ...]
+    digest: str = ""
+
+    def sealed(self) -> Certificate:
+        """Return the certificate with the digest of its content."""
+        text = json.dumps(asdict(replace(self, digest="")), sort_keys=True)
+        return replace(self, digest=hashlib.sha256(text.encode()).hexdigest())
 
     def to_json(self) -> str:
         """Write the certificate as JSON; floats keep every bit, infinities are written as JavaScript does."""
-        content = {field.name: getattr(self, field.name) for field in fields(self)}
-        content["evidence"] = [{"kind": one.kind, **asdict(one)} for one in self.evidence]
-        content["claims"] = [asdict(claim) for claim in self.claims]
-        return json.dumps(content, indent=1)
+        return json.dumps({"format": FORMAT, **asdict(self)}, indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> Certificate:
@@ -88,40 +91,28 @@ class Certificate(Displayed):
         Raises
         ------
         DomainError
-            If the text is no certificate.
+            If the text is no certificate, or one of another format.
         """
         try:
             content: dict[str, Any] = json.loads(text)
-            evidence = tuple(_evidence(dict(one)) for one in content.pop("evidence"))
+            known = content.pop("format", 1)
+            if known != FORMAT:
+                raise DomainError(f"format = {known!r} is not {FORMAT}, which is read here; certify again")
             claims = tuple(Claim(**claim) for claim in content.pop("claims"))
-            return cls(factors=tuple(content.pop("factors")), evidence=evidence, claims=claims, **content)
+            return cls(factors=tuple(content.pop("factors")), claims=claims, **content)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if isinstance(error, DomainError):
+                raise
             raise DomainError(f"the text is no certificate: {error!r}") from error
 
     def grid(self) -> Grid:
-        rows: list[tuple[str, str]] = [
+        rows = [
             ("curve", self.curve),
             ("question", f"{self.question} at {self.value!r}"),
             ("bounds", f"[{self.lower!r}, {self.upper!r}]"),
             ("method", self.method),
+            *(("factor", f"{factor['count']} x {factor['law']}") for factor in self.factors[:3]),
+            *(("claim", str(claim)) for claim in self.claims[:3]),
         ]
-        for k, one in enumerate(self.evidence):
-            mine = [claim for claim in self.claims if claim.evidence == k]
-            rows += [*one.rows(), *(("claim", _claimed(claim)) for claim in mine[:3])]
-            rows += [("", f"and {len(mine) - 3} more claims")] if len(mine) > 3 else []
-            rows += [(f"  {name}", f"{value:.3g}") for name, value in (mine[0].terms if mine else {}).items()]
-        return Grid(rows)
-
-
-def ulps(lower: float, upper: float) -> float:
-    """Return how far apart two bounds are, in units of the last place of the upper one."""
-    return (upper - lower) / max(abs(upper) * 2.0**-52, 5e-324) if upper > 0 else 0.0
-
-
-def _claimed(claim: Claim) -> str:
-    of = "f^-1" if claim.reverse else "f"
-    return f"{claim.lower!r} <= {claim.quantity} of {of} at {claim.at!r} <= {claim.upper!r}"
-
-
-def _evidence(content: dict[str, Any]) -> Evidence:
-    return KINDS[content.pop("kind")].read(content)
+        more = [(len(self.factors) - 3, "factors"), (len(self.claims) - 3, "claims")]
+        return Grid([*rows, *(("", f"and {n} more {what}") for n, what in more if n > 0)])

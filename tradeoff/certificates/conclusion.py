@@ -8,15 +8,14 @@ epsilon: delta falls, so delta(upper) <= value <= delta(lower) encloses the leas
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tradeoff.certificates.certificate import Certificate, Claim
+from tradeoff.certificates.verify.report import Log, require
 
-if TYPE_CHECKING:
-    from tradeoff.certificates.verify.report import Log
-
-_DIGITS = 60
+DIGITS = 60
 """Of claims about the same number up to forty agree, and doubles hold sixteen more."""
 
 Sample = tuple[Any, Any, Any]
@@ -24,13 +23,26 @@ Sample = tuple[Any, Any, Any]
 
 
 def follows(certificate: Certificate, log: Log) -> None:
-    """Require the bounds to follow from the claims."""
-    import mpmath
-
-    with mpmath.workdps(_DIGITS):
-        low, high = implied(certificate.question, certificate.value, certificate.claims)
+    """Require the bounds to be what the claims imply, rounded outwards."""
+    low, high = concluded(certificate.question, certificate.value, certificate.claims)
     log.below("lower bound", certificate.lower, low)
     log.above("upper bound", certificate.upper, high)
+    for name, bound, found in (("lower", certificate.lower, low), ("upper", certificate.upper, high)):
+        require(f"{name} bound", bound == found, f"recorded {bound!r}, the claims imply {found!r}")
+
+
+def concluded(question: str, value: float, claims: Sequence[Claim]) -> tuple[float, float]:
+    """Return the bounds that the claims imply, rounded outwards."""
+    import mpmath
+
+    with mpmath.workdps(DIGITS):
+        low, high = implied(question, value, claims)
+        return _outwards(low, -math.inf), _outwards(high, math.inf)
+
+
+def _outwards(bound: Any, end: float) -> float:
+    number = float(bound)
+    return number if number == bound else math.nextafter(number, end)
 
 
 def implied(question: str, value: float, claims: Sequence[Claim]) -> tuple[Any, Any]:

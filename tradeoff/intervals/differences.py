@@ -47,7 +47,7 @@ def logarithm(x: Array) -> Array:
     """Return log x for x > 0, to 2 units of itself; of fractions that are no normal floats, too."""
     floats = np.asarray(x, dtype=float)
     with np.errstate(divide="ignore"):
-        found = np.log(floats)
+        found: Array = np.log(floats)
     for i in np.flatnonzero(floats < _SMALL) if x.dtype == object else ():
         found[i] = _log(x[i])
     return found

@@ -194,7 +194,9 @@ class ShiftLaw(LossLaw):
 
     def _place(self, loss: Array) -> tuple[Array, Array]:
         x, error = self.shape.locate(loss)
-        return np.clip(x, *self.shape.span), error
+        (first, last), (low, high) = self.shape.span, self.support
+        # Where L is flat to the last digit many x have its least or largest value: all lie inside.
+        return np.where(loss <= low, first, np.where(loss >= high, last, np.clip(x, first, last))), error
 
     def _fine(self, x: Array) -> tuple[Array, _Panels]:
         """Cut at every point of ``x`` and of the skeleton between its ends; measure each panel."""
@@ -273,7 +275,9 @@ class ShiftLaw(LossLaw):
         # delta >= 1 - e^eps, equal below all losses; expm1 costs 8 units.
         outside, folded = epsilon < bottom, -np.expm1(np.minimum(epsilon, 0.0))
         low = np.where(outside, folded * (1 - 16 * UNIT), value * (1 - relative) - 2 * moved)
-        high = np.where(outside, folded * (1 + 16 * UNIT), value * (1 + relative) + 2 * moved) + TINY
+        # Every term of every panel may lose half of the least float.
+        high = np.where(outside, folded * (1 + 16 * UNIT), value * (1 + relative) + 2 * moved)
+        high += TINY * _NODES_WIDE * len(self._skeleton)
         over = epsilon >= self.shape.sup_loss
         return np.where(over | (epsilon >= top), 0.0, np.maximum(low, 0.0)), np.where(over, 0.0, high)
 

@@ -1,18 +1,14 @@
-"""Claims that contours prove, drawn from the engine with all the terms of their bounds."""
+"""Claims that contours prove, drawn from the engine."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from tradeoff.certificates.certificate import Claim, Question
-from tradeoff.certificates.evidence import Line as Record
+from tradeoff.certificates.certificate import Claim, Quantity, Question
 from tradeoff.certificates.issue.source import Source
-from tradeoff.composition.contour.line import ContourLine
-from tradeoff.composition.contour.strip import Strip
 from tradeoff.composition.planner import Composition
 from tradeoff.errors import PrecisionError
 from tradeoff.loss.cumulant import epsilon_for_alpha, log_delta_for_epsilon
@@ -29,7 +25,6 @@ class Lines(Source):
     def __init__(self, composition: Composition, tol: float | None) -> None:
         self.contour, self.tol = composition.contour, tol
         self.cumulant = self.contour.tail.cumulant
-        self._lines: list[ContourLine] = []
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
         low, high = getattr(self.contour, question)(np.array([value]), self.tol)
@@ -47,31 +42,8 @@ class Lines(Source):
         line = strip.near(sign * x, *contour.first(self.tol)[:2])
         if line is None:
             raise PrecisionError(f"no contour could be drawn at epsilon = {x!r}; leave method out", math.inf)
-        return [self._claim(strip, line, sign * float(each), reverse=sign < 0) for each in at]
-
-    def _claim(self, strip: Strip, line: ContourLine, x: float, *, reverse: bool) -> Claim:
-        at = np.array([x])
-        low, high = strip.small(line, at)
-        terms = line.terms(at)
-        said: dict[str, Any] = {
-            "sum": terms.total,
-            "nodes": terms.nodes,
-            "rounding": terms.rounding,
-            "truncation": terms.truncation,
-        }
-        said |= {"left": terms.left, "right": terms.right, "blur": terms.smoothing, "slack": terms.slack}
-        listed = {name: float(np.max(value)) for name, value in said.items()}
-        quantity, upper = "1 - delta" if strip.middle else "delta", min(float(high[0]), 1.0)
-        return Claim(quantity, reverse, x, float(low[0]), upper, self._place(line), listed)  # type: ignore[arg-type]  # one of two literals
-
-    def _place(self, line: ContourLine) -> int:
-        """Return the number of the line among the evidence."""
-        for place, known in enumerate(self._lines):
-            if known is line:
-                return place
-        left, right = ((float(side.c), float(side.log_m)) for side in (line.left, line.right))
-        numbers = float(line.log_m), float(line.log_m_error), float(line.cut), float(line.tau)
-        record = Record(float(line.c), float(line.step), len(line.log), *numbers, left, right)
-        self._lines.append(line)
-        self.evidence = (*self.evidence, record)
-        return len(self.evidence) - 1
+        quantity: Quantity = "1 - delta" if strip.middle else "delta"
+        moved = np.array([sign * float(each) for each in at])
+        low, high = strip.small(line, moved)
+        bounds = zip(moved.tolist(), low.tolist(), np.minimum(high, 1.0).tolist(), strict=True)
+        return [Claim(quantity, sign < 0, *each) for each in bounds]

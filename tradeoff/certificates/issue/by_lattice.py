@@ -1,4 +1,4 @@
-"""Claims that the tilted lattice proves, with the discretised laws themselves."""
+"""Claims that the tilted lattice proves."""
 
 from __future__ import annotations
 
@@ -8,10 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tradeoff.certificates.certificate import Claim, Question
-from tradeoff.certificates.evidence import Lattice, OnNodes, packed
 from tradeoff.certificates.issue.source import Source
-from tradeoff.composition.lattice import place as planner
-from tradeoff.composition.lattice.convolve import TiltedFactor, compose
 from tradeoff.composition.lattice.engine import Order
 from tradeoff.composition.lattice.place import Effort, first_effort
 from tradeoff.composition.planner import Composition
@@ -61,37 +58,9 @@ class Lattices(Source):
     ) -> tuple[list[Claim], bool]:
         """Return claims from one lattice, and whether memory allows no finer one."""
         x = abs(at[len(at) // 2])
-        aimed = min(x, 0.98 * order.reach) if order.reach > 0 else x
-        table = order.at(aimed, effort)
+        table = order.at(min(x, 0.98 * order.reach) if order.reach > 0 else x, effort)
         if table is None:
             raise PrecisionError("the losses lie too far apart for a lattice; leave method out", math.inf)
-        grid = planner.plan(order.views, order.counts, order.sketches, aimed, effort)
-        factors = planner.factors(grid, order.laws, order.views, order.counts, reverse=order.reverse)
-        over = compose(factors, [factor.over for factor in factors], grid.h, grid.window)
-        under = compose(factors, [factor.under for factor in factors], grid.h, grid.window)
-        errors = (float(over.error), float(under.error)), under.low_tail, under.high_tail, over.high_tail
-        window = grid.window.low, grid.window.size
-        self.evidence = (
-            *self.evidence,
-            Lattice(float(grid.theta), float(grid.h), window, tuple(map(_recorded, factors)), *errors),
-        )
         low, high = table.delta(np.array(at))
-        place = len(self.evidence) - 1
-        return [
-            Claim("delta", reverse, each, float(below), float(above), place, {"width": float(above - below)})
-            for each, below, above in zip(at, low, high, strict=True)
-        ], table.capped
-
-
-def _recorded(factor: TiltedFactor) -> OnNodes:
-    return OnNodes(
-        nodes=len(factor.index),
-        index=packed(factor.index, "<i8"),
-        over=packed(factor.over, "<f8"),
-        under=packed(factor.under, "<f8"),
-        offset=float(factor.offset),
-        count=int(factor.count),
-        top=float(factor.top),
-        shift=float(factor.shift),
-        log_scale=float(factor.log_scale),
-    )
+        bounds = zip(at, low.tolist(), high.tolist(), strict=True)
+        return [Claim("delta", reverse, *each) for each in bounds], table.capped

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import get_args
 
-import numpy as np
-
 from tradeoff.certificates.certificate import Certificate, Claim, Question
-from tradeoff.certificates.conclusion import implied
+from tradeoff.certificates.conclusion import concluded
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.issue.by_contour import Lines
 from tradeoff.certificates.issue.by_lattice import Lattices
 from tradeoff.certificates.issue.direct import Adding, Formulas
-from tradeoff.certificates.issue.source import DIGITS, Source
+from tradeoff.certificates.issue.source import Source
 from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.lattice.engine import LatticeEngine
 from tradeoff.composition.planner import Composition
@@ -35,7 +32,7 @@ METHODS = ("closed-form", "exact", "contour", "lattice")
 def certify(
     curve: TradeOff, question: Question, value: float, *, tol: float | None = None, method: str | None = None
 ) -> Certificate:
-    """Bounds on one answer with their proof: every number that ``verify`` needs to derive them again.
+    """Bounds on one answer with their proof: the claims that ``verify`` proves again.
 
     Parameters
     ----------
@@ -55,7 +52,7 @@ def certify(
     Returns
     -------
     Certificate
-        Data only: factors by their parameters, evidence, claims, and the bounds that follow from them.
+        Data only: factors by their parameters, claims, and the bounds that follow from them.
 
     Raises
     ------
@@ -176,21 +173,12 @@ def _concluded(
     claims: list[Claim],
     factors: tuple[Description, ...],
 ) -> Certificate:
-    """Return the certificate, its bounds rounded outwards from what the claims imply."""
-    import mpmath
-
-    used = sorted({claim.evidence for claim in claims})
-    moved = tuple(replace(claim, evidence=used.index(claim.evidence)) for claim in claims)
-    with mpmath.workdps(DIGITS):
-        low, high = implied(question, value, claims)
-        lower, upper = _outwards(low, -math.inf), _outwards(high, math.inf)
-    evidence = tuple(source.evidence[k] for k in used)
-    return Certificate(repr(curve), question, value, lower, upper, source.method, factors, evidence, moved)
-
-
-def _outwards(bound: object, end: float) -> float:
-    number = float(bound)  # type: ignore[arg-type]  # a float or an mpf
-    return number if number == bound else float(np.nextafter(number, end))
+    """Return the certificate, without claims that its bounds do not need."""
+    bounds = concluded(question, value, claims)
+    for claim in list(claims):
+        others = [each for each in claims if each is not claim]
+        claims = others if concluded(question, value, others) == bounds else claims
+    return Certificate(repr(curve), question, value, *bounds, source.method, factors, tuple(claims)).sealed()
 
 
 def _width(certificate: Certificate) -> float:

@@ -10,13 +10,9 @@ import mpmath
 import numpy as np
 
 from tradeoff.certificates.certificate import Claim, Question
-from tradeoff.certificates.conclusion import gain, implied
-from tradeoff.certificates.evidence import Evidence
+from tradeoff.certificates.conclusion import DIGITS, gain, implied
 from tradeoff.errors import PrecisionError
 from tradeoff.intervals.rounding import UNIT
-
-DIGITS = 60
-"""Of the arithmetic that joins claims, as in the verifier."""
 
 _ATTEMPTS = 8
 """Most times that samples are moved, spread or drawn closer."""
@@ -35,7 +31,6 @@ class Source(ABC):
     """One way to prove bounds on delta at given losses."""
 
     method: str
-    evidence: tuple[Evidence, ...] = ()
 
     @abstractmethod
     def guess(self, question: Question, value: float) -> tuple[float, float]:

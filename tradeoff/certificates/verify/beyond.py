@@ -1,125 +1,146 @@
-"""How small the product stays beyond the last node: factors far out, and intervals cleared until there."""
+"""How small a product stays beyond a frequency: intervals cleared one by one, a bound for the rest."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from functools import cached_property
+from itertools import pairwise
 
-import numpy as np
-from numpy.typing import NDArray
+from flint import acb, arb, arb_series, ctx
 
-from tradeoff.certificates.description import Description
-from tradeoff.certificates.verify.laws import Nodes
-from tradeoff.certificates.verify.moments import GaussianTransform, Moments, moments
+from tradeoff.certificates.verify.laws import Law
+from tradeoff.certificates.verify.parts import Density, Nodes, dot
+from tradeoff.certificates.verify.product import Product, gathered, sums
 
-Array = NDArray[np.float64]
+_COARSE = 40
+"""Bits of M(c), and of the mass where densities are bounded from below."""
 
-_ROUGH = 40.0
-"""Frequency that the quadratures serve on whose nodes variations are summed."""
-
-_BATCH = 2**21
-"""Most pairs of a frequency and a point at a time: 32 mebibytes an array."""
-
-_DEPTH = 14
-"""Halvings of an interval that is not cleared at once."""
-
-_DOUBLINGS = 60
+_DOUBLINGS = 40
 """Octaves in which the bounds of the factors far out must take over."""
 
-_INTERVALS = 32
-"""Intervals an octave is cleared in."""
+_INTERVALS, _DEPTH = 16, 8
+"""Intervals that an octave is cut in, and how often halves of what is left are cut in as many."""
 
-_RAISED = 1.02
-"""What a variation summed over nodes is raised by."""
+Step = tuple[arb, arb]
+"""The mass and the variation of a step function."""
 
 
-class Product:
-    """The factors at tilt c, for frequencies as high as they are asked, and an added Gaussian of mu = tau."""
+class Beyond:
+    """|M(c + iy)/M(c)| of all factors of a product but the Gaussians, at high frequencies."""
 
-    def __init__(self, factors: Sequence[Description], c: float, tau: float) -> None:
-        self.factors, self.c, self.tau = factors, c, tau
-        self.counts = [float(factor["count"]) for factor in factors]
-        self._made: dict[float, list[Moments]] = {}
-
-    def at(self, y: float) -> list[Moments]:
-        """Return all moments with quadratures that serve frequencies up to y."""
-        top = 2.0 ** np.ceil(np.log2(max(y, 1.0)))
-        if top not in self._made:
-            self._made[top] = [moments(factor["law"], self.c, top) for factor in self.factors]
-        return self._made[top]
+    def __init__(self, product: Product, c: float, level: float) -> None:
+        self.product, self.c, self.level = product, arb(c), level
 
     @cached_property
     def tails(self) -> list[_Tail]:
-        return [_Tail(each) for each in self.at(_ROUGH)]
+        rounds = sum(n for _, n in self.product.factors)
+        cells = int(min(max(64 * math.exp(min(-self.level / max(rounds, 1), 6.0)), 256), 8192))
+        return [_Tail(parts, self.c, cells) for parts, _ in self.product.factors]
 
-    def far(self, y: float) -> float:
+    def far(self, y: float) -> arb:
         """Bound log of the product at all frequencies above y."""
-        each = sum(n * tail.far(y) for n, tail in zip(self.counts, self.tails, strict=True))
-        return float(each - (self.tau * y) ** 2 / 2)
+        each = [n * tail.far(y) for (_, n), tail in zip(self.product.factors, self.tails, strict=True)]
+        gauss = self.product.square * arb(y) ** 2 / 2 if self.product.square > 0 else arb(0)
+        return sum(each, arb(0)) - gauss
 
-    def stays_below(self, level: float, start: float) -> bool:
-        """Whether log of the product is proved to be at most ``level`` everywhere beyond ``start``."""
+    def stays_below(self, start: float) -> bool:
+        """Whether log of the product is proved to be at most the level everywhere beyond ``start``."""
+        if not self.far(math.inf) < self.level and self.product.square == 0:
+            return False
         low = start
         for _ in range(_DOUBLINGS):
-            if self.far(low) <= level:
+            if self.far(low) <= self.level:
                 return True
-            if not self._cleared(low, 2 * low, level):
+            if not self._cleared(low):
                 return False
             low *= 2
         return False
 
-    def _cleared(self, low: float, high: float, level: float) -> bool:
-        """Clear an interval, by halves where one evaluation is not enough."""
-        ends = np.linspace(low, high, _INTERVALS + 1)
-        left, right = ends[:-1], ends[1:]
-        for _ in range(_DEPTH):
-            open_ = self._bound(left, right) > level
-            if not open_.any():
-                return True
-            left, right = left[open_], right[open_]
-            middle = (left + right) / 2
-            if (self._bound(middle, middle) > level).any():
-                return False  # it does not stay below
-            left, right = np.concatenate([left, middle]), np.concatenate([middle, right])
-        return False
+    def _cleared(self, low: float) -> bool:
+        """Clear an octave in intervals, cut again where they are too long."""
+        known = [gathered(parts, self.c, 2 * low, self.product.bits) for parts, _ in self.product.factors]
+        return self._short(list(map(_centred, known)), low, 2 * low, _DEPTH)
 
-    def _bound(self, left: Array, right: Array) -> Array:
-        total = -((self.tau * left) ** 2) / 2
-        middle, radius = (left + right) / 2, (right - left) / 2 * (1 + 1e-9)
-        for n, each in zip(self.counts, self.at(float(right[-1])), strict=True):
-            step = max(1, _BATCH // each.size)
-            batches = [slice(k, k + step) for k in range(0, len(left), step)]
-            total = total + n * np.concatenate([each.reaches(middle[k], radius[k]) for k in batches])
-        return total
+    def _short(self, known: list[Nodes], low: float, high: float, depth: int) -> bool:
+        radius = (high - low) / (2 * _INTERVALS)
+        each = [_reaches(nodes, low + radius, radius * (1 + 1e-9)) for nodes in known]
+        left = []
+        for k in range(_INTERVALS):
+            start = arb(low + 2 * k * radius)
+            log = -self.product.square * start**2 / 2
+            log += sum((n * logs[k] for (_, n), logs in zip(self.product.factors, each, strict=True)), arb(0))
+            left += [] if log <= self.level else [k]
+        if not left or depth == 0:
+            return not left
+        ends = [low + 2 * k * radius for k in (left[0], (left[0] + left[-1] + 1) / 2, left[-1] + 1)]
+        return all(self._short(known, a, b, depth - 1) for a, b in pairwise(ends))
+
+
+def _centred(nodes: Nodes) -> Nodes:
+    """Return the nodes of a law less the mean of its loss, in units of M(c) from below."""
+    total = sum(nodes.weight, arb(0)) - nodes.error
+    centre = (dot(nodes.weight, nodes.loss) / total).mid()
+    return Nodes([w / total for w in nodes.weight], [x - centre for x in nodes.loss], nodes.error / total)
+
+
+def _reaches(nodes: Nodes, first: float, radius: float) -> list[arb]:
+    """Bound log |rho| within ``radius`` of first + 2 k radius, by Taylor's formula of second order."""
+    weight, loss, error = nodes
+    slopes = [w * x for w, x in zip(weight, loss, strict=True)]
+    more = arb(radius) ** 2 / 2 * dot(slopes, loss) + error
+    found = []
+    for value, slope in zip(*sums([weight, slopes], loss, 2 * radius, _INTERVALS, first), strict=True):
+        turn = slope * acb(0, radius)
+        size = arb(abs(value + turn)).max(abs(value - turn)) + more
+        found.append(size.upper().log() if size < 1 else arb(0))
+    return found
 
 
 class _Tail:
-    """|M(c + iy)/M(c)| far out: a density gives 1 - mass + variation/y of any part of the line, by parts."""
+    """One law far out.
 
-    def __init__(self, each: Moments) -> None:
-        self.mu = each.mu if isinstance(each, GaussianTransform) else None
-        self.parts = [] if self.mu is not None else [_variation(nodes, each) for nodes in each.nodes]
-
-    def far(self, y: float) -> float:
-        if self.mu is not None:
-            return -((self.mu * y) ** 2) / 2
-        turning = sum(max(0.0, float(np.max(mass - variation / y))) for mass, variation in self.parts)
-        return float(np.log1p(-min(turning, 1 - 1e-16)))
-
-
-def _variation(nodes: Nodes, each: Moments) -> tuple[Array, Array]:
-    """Return the tilted mass right of every node, and the variation of the density of L there.
-
-    The jump at the left end is part of it. The density of L is that of x over |dL/dx|; its variation is
-    summed over the nodes.
+    Below the density of L under the tilted law lies a step function. Its transform is at most its variation
+    over |y|, and what lies above it, with all atoms, at most its mass.
     """
-    lean = each.c * nodes.loss - each.log_m
-    mass = np.exp(np.clip((nodes.log_p + lean).astype(float), -700.0, 0.0))
-    height = np.exp(np.clip((nodes.log_density + lean - nodes.log_rise).astype(float), -700.0, 600.0))
-    turns = _summed(np.abs(np.diff(height, append=height[-1:])))
-    return _summed(mass) * (1 - 1e-6) - mass, _RAISED * (turns + height + height[-1])
+
+    def __init__(self, parts: Law, c: arb, cells: int) -> None:
+        nodes = gathered(parts, c, 0.0, _COARSE)
+        total = sum(nodes.weight, arb(0)) + nodes.error
+        self.parts = [_steps(part, c, total, cells) for part in parts if isinstance(part, Density)]
+
+    def far(self, y: float) -> arb:
+        """Bound log of its modulus at all frequencies above y."""
+        held = arb(0)
+        for part in self.parts:
+            mass, turns = max(part, key=lambda step: float(step[0]) - float(step[1]) / y)
+            held += (mass - turns / y if y < math.inf else mass).max(arb(0))
+        return (1 - held.lower()).log() if held < 1 else arb(0)
 
 
-def _summed(value: Array) -> Array:
-    """Return sums from every entry to the last."""
-    return np.asarray(np.cumsum(value[::-1])[::-1])
+def _steps(part: Density, c: arb, total: arb, cells: int) -> list[Step]:
+    """Return step functions that begin or end at any cell."""
+    low, high = part.bulk(c, _COARSE)
+    edges = [arb(low + (high - low) * k / cells) for k in range(cells + 1)]
+    at = [part.tilted(x, c)[1] for x in edges]
+    lengths = [abs(b - a) for a, b in pairwise(at)]
+    heights = [_least(part, c, a, b) / total for a, b in pairwise(edges)]
+    return [*_summed(heights, lengths), *_summed(heights[::-1], lengths[::-1])]
+
+
+def _least(part: Density, c: arb, low: arb, high: arb) -> arb:
+    """Bound the density of L between two points from below, by the mean value theorem."""
+    middle, half = (low + high) / 2, (high - low) / 2
+    cap, ctx.cap = ctx.cap, 2
+    slope = part.log_height(arb_series([low.union(high), 1]), c)[1]
+    ctx.cap = cap
+    log = part.log_height(middle, c) - abs(slope) * half
+    return log.exp().lower() if log.is_finite() else arb(0)
+
+
+def _summed(heights: list[arb], lengths: list[arb]) -> list[Step]:
+    """Return mass and variation, the fall at the end among it, of what begins at each cell or after."""
+    found, mass, turns, last = [], arb(0), heights[-1], heights[-1]
+    for height, length in zip(heights[::-1], lengths[::-1], strict=True):
+        mass, turns, last = mass + height * length, turns + abs(height - last), height
+        found.append((mass.lower(), (turns + height).upper()))
+    return found

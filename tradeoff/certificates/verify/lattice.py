@@ -1,265 +1,151 @@
-"""A lattice and the claims it proves: its laws against the truth, and their sum by another transform."""
+"""delta of a few rounds from their laws put on a lattice of losses, above the truth and below it.
+
+With h(s) = E_P (e^L - s)_+, above: the masses of a cell go to its ends so that P and Q are kept, which
+spreads e^L and so raises h (Doroshenko et al. 2022). Below: Q(set) - s P(set) is at most h(s) whatever the
+set; take one such line a cell, {L > its middle}, at each node the lesser of both beside it, and join them by
+chords, each of which lies below the line of its cell. Products of measures stay above and below, for
+int r h_1(s/r) dP_2(r) grows with h_1. Polynomials in balls multiply them.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import NamedTuple
 
-import numpy as np
-from scipy import fft, optimize
+from flint import arb, arb_poly
 
-from tradeoff.certificates.certificate import Claim
 from tradeoff.certificates.description import Description
-from tradeoff.certificates.evidence import Lattice, OnNodes, unpacked
-from tradeoff.certificates.verify.arithmetic import EPS, LARGEST, REAL, TINY, UNIT, Long, log_of, log_sum
-from tradeoff.certificates.verify.formula import truth
-from tradeoff.certificates.verify.laws import law
-from tradeoff.certificates.verify.moments import lost
-from tradeoff.certificates.verify.report import Log
+from tradeoff.certificates.verify.laws import Law, at_infinity, law
+from tradeoff.certificates.verify.parts import Comb, Density, Pair, Part, gained
+from tradeoff.certificates.verify.product import Product
+from tradeoff.certificates.verify.report import require
 
-_SAMPLES = 24
-"""Losses of each discretised law where it is compared with the truth."""
+_MOST = 2**20
+"""Most nodes of a product."""
 
-_INSIDE = REAL(0.37)
-"""Where in a cell the lower law is compared, besides its ends."""
-
-_NOTHING = REAL(1e-110)
-"""Deltas below which nothing is compared: nothing of a tilted mass is left there."""
-
-_EXACT = np.maximum(REAL(1e-16), 64 * EPS)
-"""Relative accuracy of comparisons: the vectors are doubles."""
-
-_UNDERFLOW = REAL(1e-320)
-"""What doubles lose below their normal range."""
-
-_STEEPER = 1.001
-"""The second tilt, theta - 1 times this: another, and near enough to serve deltas as small."""
-
-_LEAST = REAL(1e-6)
-"""Least variance, in nodes, that a sum is taken to have: rates stay finite where all mass is on one node."""
-
-_RATES = np.linspace(-24.0, 12.0, 73)
-"""Logarithms of Chernoff rates a node among which the best is looked for, before it is refined."""
+_SURE = 40.0
+"""Losses so far above the one asked count like infinite ones, but for e^-40 of their mass."""
 
 
-class _Side(NamedTuple):
-    """One discretised law where it has mass: node numbers, losses, logarithms of masses under P and Q."""
+class _Sides(NamedTuple):
+    """P-masses at ``offset + k step`` above and below.
 
-    index: Any
-    loss: Long
-    log_p: Long
-    log_q: Long
-    tilted: Long
+    ``whole`` is the mass of Q, ``top`` what of it the first leaves at infinity, ``slip`` bounds by how much
+    the second is too high.
+    """
 
-
-class _Factor(NamedTuple):
-    """A factor with its law above and below."""
-
-    record: OnNodes
-    rounds: Any
-    loss: Long
-    over: _Side
-    under: _Side
+    offset: arb
+    over: list[arb]
+    under: list[arb]
+    whole: arb
+    top: arb
+    slip: arb
 
 
-class _Sum(NamedTuple):
-    """Sum of a side at the second tilt: losses, masses, the 2-norm of their error, what lies outside."""
+class Lattice:
+    """A product on ``size`` nodes a law, for losses up to ``far`` and delta as small as ``least``."""
 
-    loss: Long
-    mass: Long
-    error: Any
-    outside: Any
-    scale: Any
+    def __init__(self, factors: Sequence[Description], size: int, far: float, least: float) -> None:
+        self.leak = Product(factors, -1.0).lost(1)
+        laws = [(law(factor["law"]), factor["count"]) for factor in factors]
+        rounds = sum(n for _, n in laws)
+        require("factors", rounds * size <= _MOST, "too many rounds for a lattice")
+        bits = 40 + math.ceil(-1.5 * math.log(max(least, 1e-300)))
+        ranges = [_range(parts, bits) for parts, _ in laws]
+        most = far + _SURE - sum(n * min(low, 0.0) for (_, n), (low, _) in zip(laws, ranges, strict=True))
+        ends = [(low, min(high, most)) for low, high in ranges]
+        self.step = max(high - low for low, high in ends) / size
+        self.offset, self.slip, whole, finite = arb(0), arb(0), arb(1), arb(1)
+        over, under = arb_poly([1]), arb_poly([1])
+        for (parts, n), (low, high) in zip(laws, ends, strict=True):
+            sides = _sides(parts, low, high, self.step)
+            over, under = over * arb_poly(sides.over) ** n, under * arb_poly(sides.under) ** n
+            self.offset += n * sides.offset
+            whole, finite = whole * sides.whole**n, finite * (sides.whole - sides.top) ** n
+            self.slip += 2 * n * sides.slip
+        self.top = whole - finite
+        self.over, self.under = over.coeffs(), under.coeffs()
 
-
-class CheckedLattice:
-    """The recorded lattice, recomputed."""
-
-    def __init__(self, lattice: Lattice, factors: Sequence[Description], log: Log) -> None:
-        self.lattice, self.log = lattice, log
-        self.h = REAL(lattice.h)
-        theta, size = lattice.theta, lattice.window[1]
-        log.holds("theta", theta > 1 and np.isfinite(theta), f"{theta!r} is not above 1")
-        log.holds("h", 0 < lattice.h < np.inf, f"{lattice.h!r} is not positive")
-        log.holds("window", 2 <= size <= 2**23, f"{size!r} nodes are outside [2, 2^23]")
-        log.holds("factors", len(factors) == len(lattice.factors), "not one discretised law for every factor")
-        log.trust(
-            f"discretised laws between the {_SAMPLES} losses of each where they are compared with the truth"
+    def delta(self, x: float) -> tuple[arb, arb]:
+        """Bound delta(x)."""
+        at = [(self.offset + k * arb(self.step)).exp() for k in range(max(len(self.over), len(self.under)))]
+        over, under = (
+            gained(((p, p * s) for p, s in zip(side, at, strict=False)), arb(x).exp())
+            for side in (self.over, self.under)
         )
-        self.parts = [self._unpacked(record) for record in lattice.factors]
-        for part, factor in zip(self.parts, factors, strict=True):
-            what, count = _one(part.record.count, factor)
-            said = f"{part.record.count!r} rounds where the factor has {factor['count']!r}"
-            log.holds("count", part.record.count == count, said)
-            self._sides(part, what)
-        self.q_plus = lost(factors, "q_plus")
-        self.top = -np.expm1(sum(part.rounds * np.log1p(-REAL(part.record.top)) for part in self.parts))
-        self.theta = 1 + (REAL(theta) - 1) * REAL(_STEEPER)
-        self.sums = {"over": self._sum("over"), "under": self._sum("under")}
-        self._window()
+        return under - self.slip + self.leak, over + self.top
 
-    def _unpacked(self, record: OnNodes) -> _Factor:
-        index = unpacked(record.index, "<i8")
-        over, under = unpacked(record.over, "<f8"), unpacked(record.under, "<f8")
-        same = len(index) == len(over) == len(under) == record.nodes
-        ordered = same and bool(np.all(np.diff(index) > 0))
-        self.log.holds("nodes", ordered, "vectors of unequal length, or nodes out of order")
-        loss = REAL(record.offset) + self.h * index.astype(REAL)
-        sides = [
-            self._side(name, each, index, loss, record) for name, each in (("over", over), ("under", under))
-        ]
-        return _Factor(record, REAL(record.count), loss, *sides)
-
-    def _side(self, name: str, tilted: Any, index: Any, loss: Long, record: OnNodes) -> _Side:
-        fine = bool(np.all(tilted >= 0) and np.all(np.isfinite(tilted)))
-        self.log.holds(name, fine, "a mass is negative or not finite")
-        kept = tilted > 0
-        log, at = np.log(tilted[kept].astype(REAL)), loss[kept]
-        theta, scale = REAL(self.lattice.theta), REAL(record.log_scale)
-        # A double was tilted by an exponent that was rounded: above it may be less by that, below more.
-        rounded = UNIT * (np.abs(theta * at) + abs(scale)) * (1 if name == "over" else -1)
-        log_p = log + scale - theta * at + rounded
-        return _Side(index[kept], at, log_p, log_p + at, log)
-
-    def _sides(self, part: _Factor, what: Description) -> None:
-        """Compare hockey-sticks: above the truth at nodes is above between; below, compare in cells too."""
-        q_plus, shift, top = law(what).q_plus, REAL(part.record.shift), part.record.top
-        whole = np.sum(_mass(part.over.log_q)) + top
-        self.log.above("over, mass", whole * (1 + 1e-15), REAL(1))
-        last = len(part.loss) - 1
-        for k in np.unique(np.linspace(0, last, _SAMPLES).astype(int)):
-            x = part.loss[k]
-            least = truth(what, x + shift)[0]
-            self.log.above("over", _stick(part.over, x) + top, least * (1 - _EXACT) - _NOTHING)
-            inside = x if k == last else x + _INSIDE * (part.loss[k + 1] - x)
-            for at in (x, inside):
-                most = truth(what, at - shift)[1] - q_plus
-                self.log.below("under", _stick(part.under, at), most * (1 + _EXACT) + _NOTHING)
-
-    def _sum(self, name: str) -> _Sum:
-        """Add up all rounds on a window of twice the length, at the second tilt."""
-        low, size = self.lattice.window
-        first, length = low - size // 2, 2 * size
-        product = np.ones(length // 2 + 1, np.clongdouble)
-        scale, centre, slip = REAL(0), 0, REAL(0)
-        tilted = []
-        for part in self.parts:
-            n, side = part.rounds, getattr(part, name)
-            if not len(side.index):
-                return _Sum(np.zeros(1, REAL), np.zeros(1, REAL), REAL(0), REAL(0), REAL(0))
-            log_w = side.log_p + self.theta * side.loss
-            peak = log_sum(log_w)
-            w = np.exp(log_w - peak)
-            middle = int(np.round(float(np.sum(w * side.index))))
-            wrapped = np.zeros(length, REAL)
-            np.add.at(wrapped, (side.index - middle) % length, w)
-            spectrum = fft.rfft(wrapped)
-            log = np.log(np.maximum(np.abs(spectrum), TINY)) + 1j * np.angle(spectrum)
-            product = product * np.exp(n * log)
-            slip += n * EPS * (16 * np.log2(length) + 64)
-            scale, centre = scale + n * peak, centre + part.record.count * middle
-            tilted.append((n, w, side.index))
-        mass = np.roll(np.maximum(fft.irfft(product, length), 0), (centre - first) % length)
-        offset = sum(part.rounds * REAL(part.record.offset) for part in self.parts)
-        loss = offset + self.h * (first + np.arange(length)).astype(REAL)
-        outside = self._outside(tilted, first + length, +1)
-        if name == "under":  # above, what lies below the window and is added inside is no harm
-            outside += self._outside(tilted, first, -1)
-        return _Sum(loss, mass, np.expm1(slip) + 8 * EPS * np.log2(length), outside, scale)
-
-    def _outside(self, tilted: list[tuple[Any, Long, Any]], edge: int, sign: int) -> Any:
-        """Bound the tilted mass beyond an edge by the best of a few Chernoff exponents."""
-        variance = sum(n * np.sum(w * (index - np.sum(w * index)) ** 2) for n, w, index in tilted)
-        logs = [(n, log_of(w), index) for n, w, index in tilted]
-        rates = np.geomspace(1e-3, 60, 32) / float(np.sqrt(np.maximum(variance, _LEAST)))
-        return np.exp(np.minimum(min(_chernoff(logs, edge, sign * REAL(rate)) for rate in rates), 0))
-
-    def _least_tail(self, name: str, sign: int) -> Any:
-        """Return the least Chernoff bound on the mass beyond one end of the window, at the recorded tilt."""
-        low, size = self.lattice.window
-        edge = low if sign < 0 else low + size
-        sides = [(part.rounds, getattr(part, name)) for part in self.parts]
-        if not all(len(side.index) for _, side in sides):
-            return REAL(0)
-        logs = [(n, side.tilted, side.index) for n, side in sides]
-
-        def exponent(log_rate: float) -> float:  # of the rate a node, convex in it
-            return float(_chernoff(logs, edge, sign * REAL(np.exp(log_rate))))
-
-        start = int(np.argmin([exponent(step) for step in _RATES]))
-        ends = _RATES[max(start - 1, 0)], _RATES[min(start + 1, len(_RATES) - 1)]
-        best = optimize.minimize_scalar(exponent, bounds=ends, method="bounded", options={"xatol": 1e-7})
-        return np.exp(REAL(min(best.fun, exponent(_RATES[start]))))
-
-    def _window(self) -> None:
-        """Compare with the mass outside the recorded window and the least that a transform in double errs."""
-        lattice, size = self.lattice, self.lattice.window[1]
-        for name in ("low_tail", "high_tail", "over_tail"):
-            tail = getattr(lattice, name)
-            self.log.holds(name, 0 <= tail < 1, f"{tail!r} is outside [0, 1)")
-            side, sign = ("over" if name == "over_tail" else "under"), (-1 if name == "low_tail" else 1)
-            found = self._least_tail(side, sign)
-            self.log.above(f"{name}, Chernoff", tail * (1 + 1e-5) + _UNDERFLOW, found)
-        least = 16 * np.log2(size) * UNIT
-        for side, rounding in zip(("over", "under"), lattice.rounding, strict=True):
-            mass = self._recorded_tilt(self.sums[side])
-            inside = np.sqrt(np.sum(mass[size // 2 : size // 2 + size] ** 2))
-            self.log.above(f"rounding {side}", rounding, least * inside * (1 - 1e-6))
-            after, before = np.sum(mass[size // 2 + size :]), np.sum(mass[: size // 2])
-            if side == "over":
-                self.log.above("over_tail", lattice.over_tail + _UNDERFLOW, after)
-            else:
-                self.log.above("high_tail", lattice.high_tail + _UNDERFLOW, after)
-                self.log.above("low_tail", lattice.low_tail + _UNDERFLOW, before)
-
-    def _recorded_tilt(self, known: _Sum) -> Long:
-        """Return the masses of a sum, from below, under the tilt and the scale of the certificate."""
-        recorded = sum(part.rounds * REAL(part.record.log_scale) for part in self.parts)
-        lean = known.scale - recorded + (REAL(self.lattice.theta) - self.theta) * known.loss
-        return np.asarray(np.exp(log_of(known.mass - known.error) + lean))
-
-    def claim(self, claim: Claim) -> None:
-        """Verify the bounds of one claim."""
-        x, shift = REAL(claim.at), sum(part.rounds * REAL(part.record.shift) for part in self.parts)
-        said = f"{claim.quantity!r} is not what a lattice holds"
-        self.log.holds("quantity", claim.quantity == "delta", said)
-        self.log.close("width", claim.terms["width"], claim.upper - claim.lower, 0.0)
-        low = self._bound("under", x + shift)[0] + self.q_plus
-        high = self._bound("over", x - shift)[1] + self.top
-        self.log.below("delta lower", claim.lower, np.maximum(low, -np.expm1(np.minimum(x, 0))))
-        self.log.above("delta upper", claim.upper, np.minimum(high, 1))
-
-    def _bound(self, side: str, x: Any) -> tuple[Any, Any]:
-        loss, mass, error, outside, scale = self.sums[side]
-        t, over = self.theta, loss > x
-        part = np.sum(mass[over] * np.exp(-(t - 1) * (loss[over] - x)) * -np.expm1(x - loss[over]))
-        kappa = np.exp((t - 1) * np.log(t - 1) - t * np.log(t))
-        norm = np.sqrt(2 / ((2 * t - 2) * (2 * t - 1) * (2 * t)) / self.h + kappa**2)
-        size = np.exp(np.minimum(scale - (t - 1) * x, LARGEST))
-        off = error * norm + kappa * outside
-        return size * (part - off), size * (part + off)
+    def said(self) -> str:
+        """Return how it proves, for a reader."""
+        return f"lattice of step {self.step:.3g}, {len(self.over)} nodes in all"
 
 
-def _one(recorded: int, factor: Description) -> tuple[Description, int]:
-    """Return what one copy of a factor is: rounds of randomised response may be written out as one law."""
-    what, count = factor["law"], factor["count"]
-    inner = what["base"] if what["kind"] == "reversed" else what
-    if recorded == count or inner["kind"] != "response":
-        return what, count
-    return {"kind": "rounds", "epsilon": inner["epsilon"], "rounds": count}, 1  # a symmetric law
+def _range(parts: Law, bits: int) -> tuple[float, float]:
+    """Return between which losses all but 2^-bits of P and Q lie, about."""
+    found = []
+    for part in parts:
+        require("factors", not isinstance(part, Comb), "integer noise of no lattice")
+        if isinstance(part, Density):
+            ends = part.bulk(arb(0), bits)[0], part.bulk(arb(1), bits)[1]
+            found += [float(part.tilted(arb(x), arb(0))[1]) for x in ends]
+        else:
+            found += [float(loss) for loss in part.nodes(arb(0), 0.0, bits).loss]
+    return min(found), max(found)
 
 
-def _stick(side: _Side, x: Any) -> Any:
-    """Return E_P (e^L - e^x)_+."""
-    above = side.loss > x
-    return np.sum(_mass(side.log_q[above]) * -np.expm1(x - side.loss[above]))
+def _centre(parts: Law, low: float) -> float:
+    """Return a loss where much of P lies."""
+    for part in parts:
+        if isinstance(part, Density):
+            weights = [float(w) for w in part.p]
+            middle = sum(w * float(m) for w, m in zip(weights, part.slopes(), strict=True)) / sum(weights)
+            return float(part.tilted(arb(middle), arb(0))[1])
+    return low
 
 
-def _mass(log: Long) -> Long:
-    """Return exponentials; least doubles may stand for masses beyond all numbers, which bound nothing."""
-    return np.asarray(np.exp(np.minimum(log, LARGEST)))
+def _sides(parts: Law, low: float, high: float, step: float) -> _Sides:
+    """Put a law on nodes, one of them where much of it lies."""
+    centre = _centre(parts, low)
+    first, last = int((low - centre) / step) - 2, int((high - centre) / step) + 2
+    x = [arb(centre) + k * arb(step) for k in range(first, last + 1)]
+    s = [at.exp() for at in x]
+    nodes, cuts = [_above(parts, at) for at in x], [_above(parts, at + arb(step) / 2) for at in x[:-1]]
+    whole, infinite = sum((_whole(part) for part in parts), arb(0)), at_infinity(parts, 1)
+    over = [arb(0)] * len(x)
+    over[0] += (whole - nodes[0][1]) / s[0]
+    for k, ((p0, q0), (p1, q1)) in enumerate(pairwise(nodes)):
+        right = (q0 - q1 - s[k] * (p0 - p1)) / (s[k + 1] - s[k])
+        over[k], over[k + 1] = over[k] + (p0 - p1) - right, over[k + 1] + right
+    over[-1] += nodes[-1][0]
+    top = nodes[-1][1] - s[-1] * nodes[-1][0]
+    lines = [(p, q - infinite) for p, q in cuts]
+    value = [_least(lines[max(k - 1, 0)], lines[min(k, len(cuts) - 1)], s[k]) for k in range(len(x))]
+    value[-1] = value[-1].min(arb(0))
+    slope = [
+        -lines[0][0],
+        *((b - a) / (t - r) for (a, b), (r, t) in zip(pairwise(value), pairwise(s), strict=True)),
+        arb(0),
+    ]
+    exact = [b - a for a, b in pairwise(slope)]
+    under = [mass.mid() if mass.mid() > 0 else arb(0) for mass in exact]
+    slip = sum((abs(a - b) * at for a, b, at in zip(exact, under, s, strict=True)), arb(0)) + abs(value[-1])
+    return _Sides(x[0], over, under, whole, top, slip)
 
 
-def _chernoff(logs: list[tuple[Any, Long, Any]], edge: int, rate: Any) -> Any:
-    """Return log of Chernoff's bound on what lies beyond a node, at a rate a node."""
-    return sum(n * log_sum(log + rate * index) for n, log, index in logs) - rate * edge
+def _above(parts: Law, x: arb) -> Pair:
+    """Return P(L > x) and Q(L > x)."""
+    each = [part.masses(x)[0] for part in parts]
+    return sum((p for p, _ in each), arb(0)), sum((q for _, q in each), arb(0))
+
+
+def _whole(part: Part) -> arb:
+    """Return the mass of Q."""
+    above, below = part.masses(arb(0))
+    return above[1] + below[1]
+
+
+def _least(one: Pair, two: Pair, s: arb) -> arb:
+    """Return the lesser of two lines at s."""
+    return (one[1] - s * one[0]).min(two[1] - s * two[0])

@@ -5,61 +5,58 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from tradeoff.certificates.certificate import Claim
-from tradeoff.certificates.verify.arithmetic import EPS
 from tradeoff.display import Displayed, Grid
 from tradeoff.errors import VerificationError
-
-PLATFORM = (
-    "; on this platform long double is a double, whose rounding is counted: verify where it has 64 bits"
-    if EPS > 2.0**-60
-    else ""
-)
-"""What a refusal adds where extended precision is none."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One number of the certificate beside the same number computed again.
+    """One number of the certificate beside what was found of it.
 
     Parameters
     ----------
     name
-        Which term it is.
+        Which number it is.
     recorded, recomputed
-        The two numbers, in the units of the term.
-    allowed
-        How far apart they may be.
+        The two numbers, in its units.
+    side
+        ``"<="`` or ``">="``: on which side of the second the first must lie.
     """
 
     name: str
     recorded: float
     recomputed: float
-    allowed: float
+    side: str
 
 
 @dataclass(frozen=True, repr=False)
 class Verification(Displayed):
-    """Report of a certificate that holds: every check that was made, and what was taken on trust.
+    """Report of a certificate that holds: every check that was made, how, and what was taken on trust.
 
     Parameters
     ----------
     checks
         In the order in which they were made.
+    proofs
+        Sentences: how the claims were proved.
     trusted
         Sentences: what no check can see.
     """
 
     checks: tuple[Check, ...]
+    proofs: tuple[str, ...]
     trusted: tuple[str, ...]
 
     def grid(self) -> Grid:
-        rows = [(c.name, repr(c.recorded), repr(c.recomputed), f"{c.allowed:.3g}") for c in self.checks]
-        columns, notes = (
-            ("check", "recorded", "recomputed", "allowed"),
-            [f"trusted: {text}" for text in self.trusted],
-        )
-        return Grid(rows, columns, notes=notes, sides="<>>>")
+        rows = [(c.name, repr(c.recorded), c.side, repr(c.recomputed)) for c in self.checks]
+        notes = [*(f"proof: {text}" for text in self.proofs), *(f"trusted: {text}" for text in self.trusted)]
+        return Grid(rows, ("check", "recorded", "", "recomputed"), notes=notes, sides="<><>")
+
+
+def require(term: str, good: Any, said: str) -> None:
+    """Require a condition."""
+    if not bool(good):
+        raise VerificationError(f"{term}: {said}", term)
 
 
 class Log:
@@ -67,6 +64,7 @@ class Log:
 
     def __init__(self) -> None:
         self.checks: list[Check] = []
+        self.proofs: list[str] = []
         self.trusted: list[str] = []
 
     def trust(self, text: str) -> None:
@@ -74,46 +72,23 @@ class Log:
         if text not in self.trusted:
             self.trusted.append(text)
 
-    def holds(self, term: str, good: Any, said: str) -> None:
-        """Require a condition."""
-        if not bool(good):
-            raise VerificationError(f"{term}: {said}{PLATFORM}", term)
+    def proved(self, text: str) -> None:
+        """Note how something was proved."""
+        if text not in self.proofs:
+            self.proofs.append(text)
 
-    def close(self, term: str, recorded: Any, recomputed: Any, allowed: Any) -> None:
-        """Require ``|recorded - recomputed| <= allowed``."""
-        self._noted(term, recorded, recomputed, allowed)
-        self.holds(
-            term,
-            abs(recorded - recomputed) <= allowed,
-            f"recorded {float(recorded)!r}, found {float(recomputed)!r} +- {float(allowed):.3g}",
-        )
-
-    def above(self, term: str, recorded: Any, recomputed: Any) -> None:
+    def above(self, term: str, recorded: float, recomputed: Any) -> None:
         """Require a recorded upper bound to be at or above the number."""
-        self._noted(term, recorded, recomputed, 0.0)
-        self.holds(
-            term,
-            recorded >= recomputed,
-            f"recorded {float(recorded)!r}, an upper bound, is below {float(recomputed)!r}",
-        )
+        self.checks.append(Check(term, float(recorded), float(recomputed), ">="))
+        said = f"recorded {recorded!r}, an upper bound, is below {float(recomputed)!r}"
+        require(term, recorded >= recomputed, said)
 
-    def below(self, term: str, recorded: Any, recomputed: Any) -> None:
+    def below(self, term: str, recorded: float, recomputed: Any) -> None:
         """Require a recorded lower bound to be at or below the number."""
-        self._noted(term, recorded, recomputed, 0.0)
-        self.holds(
-            term,
-            recorded <= recomputed,
-            f"recorded {float(recorded)!r}, a lower bound, is above {float(recomputed)!r}",
-        )
-
-    def encloses(self, claim: Claim, least: Any, most: Any) -> None:
-        """Require a claim to reach as low as the most, and as high as the least, that its quantity can be."""
-        self.below(f"{claim.quantity} lower", claim.lower, most)
-        self.above(f"{claim.quantity} upper", claim.upper, least)
-
-    def _noted(self, term: str, recorded: Any, recomputed: Any, allowed: Any) -> None:
-        self.checks.append(Check(term, float(recorded), float(recomputed), float(allowed)))
+        self.checks.append(Check(term, float(recorded), float(recomputed), "<="))
+        said = f"recorded {recorded!r}, a lower bound, is above {float(recomputed)!r}"
+        require(term, recorded <= recomputed, said)
 
     def report(self) -> Verification:
         """Return what was seen."""
-        return Verification(tuple(self.checks), tuple(self.trusted))
+        return Verification(tuple(self.checks), tuple(self.proofs), tuple(self.trusted))

@@ -1,0 +1,400 @@
+"""The parts of laws, in balls: masses on both sides of a loss, and transforms.
+
+P and Q of a part are sums of the same positive terms,
+
+    P = sum_j p_j e_j(x),    Q = sum_j q_j e_j(x),    p_j, q_j >= 0,    L = log Q/P:
+
+indicators of atoms, e^(m x - m^2/2) against a normal law or integer noise, and 1, e^(2x - epsilon) against
+e^-x/2 on (0, epsilon). Thinning, reversal and mixture change the coefficients alone.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import combinations
+from typing import Any, NamedTuple, Self
+
+from flint import acb, arb, ctx
+
+from tradeoff.certificates.verify.report import require
+
+RULE = 40
+"""Nodes of a Gauss-Legendre panel, which errs by about r^-80, r = 6 that of its ellipse."""
+
+_PANEL = 2.5
+"""How far a phase turns on a panel, about."""
+
+MOST = 2**21
+"""Most atoms or nodes of one law: a gigabyte of balls."""
+
+_FEW = 64
+"""Steps that find a threshold: each halves or does better, from digits of a float on."""
+
+Pair = tuple[arb, arb]
+"""Numbers of P and of Q."""
+
+
+class Nodes(NamedTuple):
+    """M(c + iy) = sum w e^(iy loss), to an absolute error, for all frequencies |y| up to the one asked."""
+
+    weight: list[arb]
+    loss: list[arb]
+    error: arb
+
+
+@dataclass(frozen=True)
+class Part(ABC):
+    """A part of a law, by its coefficients; ``rising`` says that L rises along x."""
+
+    p: tuple[arb, ...]
+    q: tuple[arb, ...]
+
+    def changed(self, change: Callable[[arb, arb], Pair]) -> Self:
+        """Return the part whose P and Q are made of these."""
+        pairs = [change(a, b) for a, b in zip(self.p, self.q, strict=True)]
+        return replace(self, p=tuple(a for a, _ in pairs), q=tuple(b for _, b in pairs))
+
+    def turned(self) -> Self:
+        """Return the other order."""
+        return replace(self, p=self.q, q=self.p)
+
+    @abstractmethod
+    def masses(self, x: arb) -> tuple[Pair, Pair]:
+        """Return the masses where L > x, and those where not."""
+
+    def excess(self, x: arb) -> arb:
+        """Return E_P (e^L - e^x)_+, with the mass of Q at infinity."""
+        (p, q), _ = self.masses(x)
+        return q - x.exp() * p
+
+    @abstractmethod
+    def nodes(self, c: arb, top: float, bits: int) -> Nodes:
+        """Return M(c + iy) for |y| <= top, to about 2^-bits of M(c)."""
+
+
+@dataclass(frozen=True)
+class Atoms(Part):
+    """Atoms; of those at infinity one coefficient is 0."""
+
+    def masses(self, x: arb) -> tuple[Pair, Pair]:
+        return divided(zip(self.p, self.q, strict=True), x)
+
+    def excess(self, x: arb) -> arb:
+        return gained(zip(self.p, self.q, strict=True), x.exp())
+
+    def nodes(self, c: arb, top: float, bits: int) -> Nodes:
+        finite = [(a, b) for a, b in zip(self.p, self.q, strict=True) if not (a.is_zero() or b.is_zero())]
+        loss = [(b / a).log() for a, b in finite]
+        return Nodes([a * (c * at).exp() for (a, _), at in zip(finite, loss, strict=True)], loss, arb(0))
+
+
+def gained(atoms: Iterable[Pair], slope: arb) -> arb:
+    """Return the sum of (q - slope p)_+."""
+    return sum(((b - slope * a).max(arb(0)) for a, b in atoms), arb(0))
+
+
+def divided(atoms: Iterable[Pair], x: arb) -> tuple[Pair, Pair]:
+    """Return the masses of atoms where L > x, and of the others; where it is not known, of both from 0 on."""
+    slope, sums = x.exp(), [arb(0)] * 4
+    for a, b in atoms:
+        gain = b - slope * a
+        for k, mass, sure, never in ((0, a, gain > 0, gain <= 0), (1, b, gain > 0, gain <= 0)):
+            if not never:
+                sums[k] += mass if sure else mass.union(arb(0))
+            if not sure:
+                sums[k + 2] += mass if never else mass.union(arb(0))
+    return (sums[0], sums[1]), (sums[2], sums[3])
+
+
+@dataclass(frozen=True)
+class Density(Part):
+    """A density along a line, with terms e_j; L is monotone."""
+
+    rising: bool
+
+    def turned(self) -> Self:
+        return replace(super().turned(), rising=not self.rising)
+
+    @abstractmethod
+    def logs(self, x: Any) -> Any:
+        """Return the logarithms of all terms, and of the density that they multiply."""
+
+    @abstractmethod
+    def slopes(self) -> Sequence[arb]:
+        """Return d log e_j/dx."""
+
+    @abstractmethod
+    def root(self, gain: list[arb]) -> arb:
+        """Return where sum gain_j e_j changes its sign, from that of its first coefficient."""
+
+    @abstractmethod
+    def beyond(self, t: arb | None, side: int) -> list[arb]:
+        """Return the integrals of the terms right (1) or left (-1) of t; of all where t is None."""
+
+    def masses(self, x: arb) -> tuple[Pair, Pair]:
+        gain = [b - x.exp() * a for a, b in zip(self.p, self.q, strict=True)]
+        nothing, every = [arb(0)] * len(gain), self.beyond(None, 1)
+        if all(g >= 0 for g in gain):
+            above, below = every, nothing
+        elif all(g <= 0 for g in gain):
+            above, below = nothing, every
+        else:
+            t, side = self.root(gain), 1 if self.rising else -1
+            above, below = self.beyond(t, side), self.beyond(t, -side)
+        return (dot(self.p, above), dot(self.q, above)), (dot(self.p, below), dot(self.q, below))
+
+    def tilted(self, x: Any, c: arb) -> tuple[Any, Any]:
+        """Return log of the density times e^(cL), and L, at a point, a ball or a series."""
+        logs, base = self.logs(x)
+        log_p, log_q = _mixed(self.p, logs), _mixed(self.q, logs)
+        return base + (1 - c) * log_p + c * log_q, log_q - log_p
+
+    @abstractmethod
+    def bulk(self, c: arb, bits: int) -> tuple[float, float]:
+        """Return between which x all but 2^-bits of the tilted mass lies, about."""
+
+    def log_height(self, x: Any, c: arb) -> Any:
+        """Return log of the tilted density of L itself.
+
+        With slopes m of log e dL/dx is the sum over i < j of (m_j - m_i)(q_j p_i - q_i p_j) e_i e_j/PQ.
+        """
+        (logs, base), slope, sign = self.logs(x), self.slopes(), 1 if self.rising else -1
+        pairs = list(combinations(range(len(logs)), 2))
+        turns = [
+            sign * (slope[j] - slope[i]) * (self.q[j] * self.p[i] - self.q[i] * self.p[j]) for i, j in pairs
+        ]
+        rise = _mixed(turns, [logs[i] + logs[j] for i, j in pairs])
+        return base + (2 - c) * _mixed(self.p, logs) + (1 + c) * _mixed(self.q, logs) - rise
+
+
+def dot(a: Sequence[arb], b: Sequence[arb]) -> arb:
+    """Return the sum of products."""
+    return sum((x * y for x, y in zip(a, b, strict=True)), arb(0))
+
+
+def _mixed(weights: Sequence[arb], logs: Sequence[Any]) -> Any:
+    """Return log of a sum of weights times exponentials."""
+    held = [(w, log) for w, log in zip(weights, logs, strict=True) if not w.is_zero()]
+    if len(held) == 1:
+        return held[0][1] + held[0][0].log()
+    total = held[0][0] * held[0][1].exp()
+    for w, log in held[1:]:
+        total = total + w * log.exp()
+    return total.log()
+
+
+@dataclass(frozen=True)
+class Bell(Density):
+    """Terms e^(m x - m^2/2) against a normal law: normal laws about the means m, which rise."""
+
+    means: tuple[arb, ...]
+
+    def logs(self, x: Any) -> Any:
+        return [m * x - m * m / 2 for m in self.means], -x * x / 2 - (2 * arb.pi()).log() / 2
+
+    def slopes(self) -> Sequence[arb]:
+        return self.means
+
+    def root(self, gain: list[arb]) -> arb:
+        def value(t: arb) -> arb:
+            near = min(self.means, key=lambda m: abs(float(t - m)))
+            return dot(gain, [((m - near) * (t - (m + near) / 2)).exp() for m in self.means])
+
+        held = [(g, m) for g, m in zip(gain, self.means, strict=True) if not g.is_zero()]
+        if len(held) == 2:
+            (g, m), (k, n) = held
+            return ((-g / k).log() + (n * n - m * m) / 2) / (n - m)
+        first = 1 if held[0][0] > 0 else -1
+        low, high = self.means[0].mid() - 1, self.means[-1].mid() + 1
+        for _ in range(_FEW):
+            low = low if value(low) * first > 0 else low - 2 * (high - low)
+            high = high if value(high) * first < 0 else high + 2 * (high - low)
+        return _narrowed(value, low, high, first)
+
+    def beyond(self, t: arb | None, side: int) -> list[arb]:
+        if t is None:
+            return [arb(1)] * len(self.means)
+        return [(side * (t - m) / arb(2).sqrt()).erfc() / 2 for m in self.means]
+
+    def _held(self) -> list[list[arb]]:
+        """Return the means of the terms of P, and of those of Q."""
+        sides = self.p, self.q
+        return [[m for w, m in zip(side, self.means, strict=True) if not w.is_zero()] for side in sides]
+
+    def _grid(self, c: arb, top: float, bits: int) -> tuple[arb, arb]:
+        """Return the spacing of the trapezoid rule, and its error relative to M(c).
+
+        On Im x = b the normal density grows by e^(b^2/2). The terms of P lie in a sector of the angle b
+        spread_P, so that |P| is between cos(b spread_P/2) P(Re x) and P(Re x), as with Q; e^(iyL) grows by at
+        most e^(|y| b spread). The rule then errs by 2/(e^(2 pi a/h) - 1) of the integral of the bound
+        (Trefethen, Weideman 2014, Theorem 5.1).
+        """
+        whole, of_p, of_q = (float((m[-1] - m[0]).upper()) for m in (self.means, *self._held()))
+        nats = bits * math.log(2)
+        a = min(math.sqrt(2 * nats), 2.8 / whole if whole else math.inf)
+        narrowed = (max(float(c) - 1, 0.0), of_p), (max(-float(c), 0.0), of_q)
+        log = arb(a) ** 2 / 2 + arb(top) * whole * a
+        for power, spread in narrowed:
+            log -= arb(power) * (arb(spread) * a / 2).cos().log()
+        h = float(f"{2 * math.pi * a / (nats + 1 + float(log)):.3g}")
+        return arb(h), 2 * log.exp() / (2 * arb.pi() * a / h).expm1()
+
+    def nodes(self, c: arb, top: float, bits: int) -> Nodes:
+        return self._sampled(c, bits, *self._grid(c, top, bits))
+
+    def _leans(self, c: arb) -> Pair:
+        """Return between which x the tilted density turns: P'/P lies between the means of P, as Q'/Q."""
+        powers = zip((1 - c, c), self._held(), strict=True)
+        held = [sorted((power * m[0], power * m[-1]), key=float) for power, m in powers]
+        return held[0][0] + held[1][0], held[0][1] + held[1][1]
+
+    def bulk(self, c: arb, bits: int) -> tuple[float, float]:
+        low, high = self._leans(c)
+        reach = math.sqrt(2 * math.log(2) * (bits + 8)) + 1
+        return float(low) - reach, float(high) + reach
+
+    def _sampled(self, c: arb, bits: int, h: arb, relative: arb) -> Nodes:
+        """Return nodes a step h apart, but for what lies beyond the last, a geometric series at most.
+
+        The derivative of the tilted density's logarithm at x is -x and what lies between the leans.
+        """
+        low, high = self._leans(c)
+        first, last = (round(end / float(h)) for end in self.bulk(c, bits))
+        require("laws", last - first < MOST, f"a law needs {last - first} nodes, more than {MOST}")
+        held = [self.tilted(k * h, c) for k in range(first, last + 1)]
+        weight = [log.exp() * h for log, _ in held]
+        ends = (weight[0], (first * h - low) * h), (weight[-1], (high - last * h) * h)
+        error = sum((w * r.exp() / -r.expm1() for w, r in ends), arb(0))
+        total = sum(weight, arb(0)) + error
+        error += total * relative / (1 - relative)
+        least = total * arb(2) ** (-bits - 20)
+        kept = [(w, loss) for w, (_, loss) in zip(weight, held, strict=True) if not w < least]
+        error += sum((w for w in weight if w < least), arb(0))
+        return Nodes([w for w, _ in kept], [loss for _, loss in kept], error)
+
+
+@dataclass(frozen=True)
+class Comb(Bell):
+    """The same terms at the multiples of a step: integer noise, in units of its sigma."""
+
+    step: arb
+    log_total: arb
+
+    def logs(self, x: Any) -> Any:
+        return [m * x - m * m / 2 for m in self.means], -x * x / 2 - self.log_total
+
+    def nodes(self, c: arb, top: float, bits: int) -> Nodes:
+        nodes = self._sampled(c, bits, self.step, arb(0))
+        return Nodes([w / self.step for w in nodes.weight], nodes.loss, nodes.error / self.step)
+
+    def listed(self) -> tuple[list[Pair], Pair]:
+        """Return atoms, and bounds on the masses of what is left out."""
+        reach = math.ceil((2 * ctx.prec) ** 0.5 / float(self.step)) + 2
+        end = math.ceil(float(self.means[-1] / self.step)) + reach
+        require("laws", end + reach < MOST, f"integer noise of {end + reach} atoms is more than {MOST}")
+        found = []
+        for k in range(-reach, end + 1):
+            logs, base = self.logs(k * self.step)
+            terms = [(log + base).exp() for log in logs]
+            found.append((dot(self.p, terms), dot(self.q, terms)))
+        ratio = (-(reach * self.step) * self.step).exp()
+        rest = [arb(0).union((found[0][k] + found[-1][k]) * ratio / (1 - ratio)) for k in (0, 1)]
+        return found, (rest[0], rest[1])
+
+    def masses(self, x: arb) -> tuple[Pair, Pair]:
+        atoms, rest = self.listed()
+        above, below = divided(atoms, x)
+        return (above[0] + rest[0], above[1] + rest[1]), (below[0] + rest[0], below[1] + rest[1])
+
+    def excess(self, x: arb) -> arb:
+        atoms, rest = self.listed()
+        return gained(atoms, x.exp()) + rest[1]
+
+
+@dataclass(frozen=True)
+class Slab(Density):
+    """Terms 1 and e^(2x - epsilon) against e^-x/2 on (0, epsilon): where two Laplace laws overlap."""
+
+    epsilon: arb
+
+    def logs(self, x: Any) -> Any:
+        return [x * 0, 2 * x - self.epsilon], -x - arb(2).log()
+
+    def slopes(self) -> Sequence[arb]:
+        return arb(0), arb(2)
+
+    def root(self, gain: list[arb]) -> arb:
+        t = ((-gain[0] / gain[1]).log() + self.epsilon) / 2
+        return t.max(arb(0)).min(self.epsilon)
+
+    def beyond(self, t: arb | None, side: int) -> list[arb]:
+        low, high = arb(0) if t is None or side < 0 else t, self.epsilon if t is None or side > 0 else t
+        width = high - low
+        return [-((-low).exp() * (-width).expm1()) / 2, (low - self.epsilon).exp() * width.expm1() / 2]
+
+    def bulk(self, c: arb, bits: int) -> tuple[float, float]:
+        return 0.0, float(self.epsilon)
+
+    @property
+    def plain(self) -> bool:
+        """Whether P and Q are single terms, and the transform has a closed form."""
+        return all(sum(not w.is_zero() for w in side) == 1 for side in (self.p, self.q))
+
+    def transform(self, z: acb) -> acb:
+        """Return M(z) of a plain slab: int e^((a + bz) x)/2 with what the terms hold besides."""
+        k, n = (next(j for j, w in enumerate(side) if not w.is_zero()) for side in (self.p, self.q))
+        fixed = (1 - z) * self.p[k].log() + z * self.q[n].log() - self.epsilon * ((1 - z) * k + z * n)
+        half = ((1 - z) * (2 * k) + z * (2 * n) - 1) * self.epsilon / 2
+        return (fixed + half).exp() * (half * acb(0, 1)).sinc() * self.epsilon / 2
+
+    def nodes(self, c: arb, top: float, bits: int) -> Nodes:
+        """Gauss-Legendre panels, analytic in ellipses: (64/15) M r^-2N/(1 - r^-2), half a width of it."""
+        e = float(self.epsilon)
+        panels = math.ceil(e * (top + 2 * max(abs(float(c)), abs(1 - float(c))) + 4) / _PANEL)
+        require("laws", panels * RULE < MOST, f"a law needs {panels} panels, too many")
+        half, r = self.epsilon / (2 * panels), arb(6)
+        weight, loss, error, width = [], [], arb(0), half * arb(0, 1)
+        for k in range(panels):
+            middle = half * (2 * k + 1)
+            for at, share in legendre(ctx.prec):
+                log, there = self.tilted(middle + half * at, c)
+                weight.append(log.exp() * share * half)
+                loss.append(there)
+            around = acb(middle + width * (r + 1 / r) / 2, width * (r - 1 / r) / 2)
+            log, there = self.tilted(around, c)
+            size = (log.real.upper() + top * there.imag.abs_upper()).exp()
+            error += half * size * arb(64) / 15 * r ** (-2 * RULE) / (1 - r**-2)
+        return Nodes(weight, loss, error)
+
+
+@cache
+def legendre(prec: int) -> list[tuple[arb, arb]]:
+    """Return a Gauss-Legendre rule on (-1, 1)."""
+    del prec  # of the context
+    return [arb.legendre_p_root(RULE, k, weight=True) for k in range(RULE)]
+
+
+def theta(step: arb) -> arb:
+    """Return sum over all k of e^(-(k step)^2/2)."""
+    last = math.ceil((2 * ctx.prec) ** 0.5 / float(step)) + 2
+    terms = [(-((k * step) ** 2) / 2).exp() for k in range(1, last + 1)]
+    ratio = (-(last * step) * step).exp()
+    return 1 + 2 * (sum(terms, arb(0)) + arb(0).union(terms[-1] * ratio / (1 - ratio)))
+
+
+def _narrowed(value: Callable[[arb], arb], low: arb, high: arb, first: int) -> arb:
+    """Return a ball around the change of sign, halved as long as signs are known."""
+    for _ in range(ctx.prec + _FEW):
+        middle = ((low + high) / 2).mid()
+        found = value(middle) * first
+        if found > 0:
+            low = middle
+        elif found < 0:
+            high = middle
+        else:
+            break
+    return low.union(high)
