@@ -19,7 +19,7 @@ from tradeoff.errors import NoClosedForm, TradeOffError
 many = settings(max_examples=2 * settings.default.max_examples)
 """Closed forms and sums of atoms, cheap to ask."""
 
-PATIENCE = 0.5
+PATIENCE = 0.3
 """Seconds of CPU after which an answer, or the oracle's, is given up."""
 
 
