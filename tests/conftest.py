@@ -66,9 +66,9 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.hypothesis_seed = str(random.getrandbits(32))
 
 
-def pytest_report_header(config: pytest.Config) -> str:
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Tell the seed."""
-    return f"--hypothesis-seed={config.getoption('--hypothesis-seed', None)}"
+    terminalreporter.write_line(f"Drawn with --hypothesis-seed={config.getoption('--hypothesis-seed', None)}")
 
 
 @pytest.fixture(autouse=True)
