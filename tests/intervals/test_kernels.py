@@ -114,6 +114,8 @@ class TestRemainders:
         within(*remainder.raised(Bounds(-800.0, -800.0), Bounds(900.0, 900.0)), [arb(100).exp()], 1e4)
         assert remainder.summed(Bounds(np.array([1e308, 1e308]), np.array([1e308, 1e308]))).upper == math.inf
         within(*remainder.summed(Bounds(np.full(10, 0.1), np.full(10, 0.1))), [10 * arb(0.1)], 4)
+        low, high = remainder.summed(Bounds(np.array([0.1, 0.2]), np.array([0.5, 0.5])))
+        assert (low, high) == (pytest.approx(0.3), pytest.approx(1.0))
 
     @pytest.mark.parametrize("x", [1e-300, 1e-9, 0.3, 1.0, 1.5, 40.0, 900.0])
     def test_logarithms(self, x: float) -> None:
@@ -227,6 +229,25 @@ class TestPolygons:
         assert Fraction(low) < Fraction(1, 3) < Fraction(high)
         assert math.nextafter(low, 1) == high
         assert polygon.directed(3, 4, up=True) == polygon.directed(3, 4, up=False) == 0.75
+        assert (
+            Fraction(polygon.directed(1, 10, up=False))
+            < Fraction(1, 10)
+            < Fraction(polygon.directed(1, 10, up=True))
+        )
+
+    def test_lines_with_a_common_power_of_two_and_parallel_ones(self) -> None:
+        found = polygon.envelope([(3, 1, 2), (1, 3, 2), (2, 6, 3), (6, 2, 4)])
+        assert [(Fraction(x, d), Fraction(y, d)) for x, y, d in found] == [
+            (0, 2),
+            (Fraction(1, 2), Fraction(1, 2)),
+            (2, 0),
+        ]
+
+    def test_kinks_of_lines_without_a_common_point(self) -> None:
+        eighth = polygon.ONE // 8
+        steep, flat = ((0, 8 * eighth), (eighth, 5 * eighth)), ((4 * eighth, eighth), (8 * eighth, 0))
+        down = (polygon.directed(3, 11, up=False), polygon.directed(2, 11, up=False))
+        assert polygon.kink(steep, flat) == polygon.kink(flat, steep) == down
 
     def test_hull_and_kink(self) -> None:
         one = polygon.ONE
@@ -240,13 +261,14 @@ class TestPolygons:
 
 class TestConjugates:
     @pytest.mark.parametrize("tol", [None, 1e-6])
-    def test_of_a_parabola(self, tol: float | None) -> None:
+    @pytest.mark.parametrize("reach", [1.0, 100.0])
+    def test_of_a_parabola(self, tol: float | None, reach: float) -> None:
         # sup 1 - (1 - x)^2 - s x = x (2 - x) - s x at x = 1 - s/2: (1 - s/2)^2
         slopes = np.array([0.0, 0.3, 1.0, 1.99, 2.5])
         below, above = concave.conjugate(
-            lambda x: (np.maximum(1 - x, 0) ** 2 * (1 - 1e-12), np.maximum(1 - x, 0) ** 2),
-            slopes,
-            np.linspace(0, 1, 5),
+            lambda x: (np.maximum(1 - x / reach, 0) ** 2 * (1 - 1e-12), np.maximum(1 - x / reach, 0) ** 2),
+            slopes / reach,
+            np.linspace(0, reach, 5),
             tol,
         )
         truth = np.maximum(1 - slopes / 2, 0) ** 2
