@@ -86,16 +86,19 @@ def docs(session: nox.Session) -> None:
     session.run("sphinx-build", "-W", "docs", "docs/_build")
 
 
+DRAWN = ("tests/truth", "tests/laws", "tests/intervals")
+"""Tests that draw curves and numbers."""
+
 SEARCHES = {
     "relations": ("-m", "tests.fuzz", "--seconds", "3600", "--seed"),
-    "properties": ("-m", "pytest", "-q", "--hypothesis-profile=thorough", "tests", "--hypothesis-seed"),
+    "properties": ("-m", "pytest", "-q", "--hypothesis-profile=thorough", *DRAWN, "--hypothesis-seed"),
     "trusted": ("-m", "tests.truth.trusted", "--seconds", "600", "--seed"),
 }
 """What searches without end, up to its seed."""
 
 
 @nox.session
-@nox.parametrize("search", SEARCHES)
+@nox.parametrize("search", [*SEARCHES])
 def fuzz(session: nox.Session, search: str) -> None:
     """Search for broken promises, each time from another seed, or from that after ``--``."""
     session.install(".[test]")

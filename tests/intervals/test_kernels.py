@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 
-from tests.truth.balls import cumulative, quantile
+from tests.truth.balls import ball, cumulative, quantile
 from tradeoff.errors import SizeError
 from tradeoff.intervals import (
     binomial,
@@ -83,7 +83,18 @@ class TestDifferences:
         found = differences.log_ratio((np.array([1e-300]), np.zeros(1)), (np.array([1e300]), np.zeros(1)))
         assert found[0] == pytest.approx(600 * math.log(10), rel=1e-15)
 
+    def test_of_ends_that_differ_beyond_floats(self) -> None:
+        ends = np.array([0.7, 0.6, 0.9]), np.array([1e-17, 3e-20, 0.25])
+        found = differences.log_ratio(ends, (ends[0], 3 * ends[1]))
+        p, q = ([ball(Fraction(a) - n * Fraction(b)) for a, b in zip(*ends, strict=True)] for n in (1, 3))
+        error = np.abs(found) * 8 * UNIT + 16 * UNIT**2
+        within(found - error, found + error, [(y / x).log() for x, y in zip(p, q, strict=True)])
+        for a, b in DRAW.normal(size=(20, 2)) * [[1.0, 1e-9]]:
+            exact = Fraction(a) - Fraction(b)
+            assert sum(map(Fraction, map(float, differences.two_difference(a, b)))) == exact
+
     def test_slack_of_positions(self) -> None:
+        assert differences.position_slack(np.array([0.0, 0.5]), np.array([0.1, 0.0])).tolist() == [0.4]
         slack = differences.position_slack(np.array([0.0, 1.0, 1.0, 3.0]), np.array([0.1, 0.2, 0.0, 9.0]))
         assert slack.tolist() == pytest.approx([0.6, 0.0, 1.0])
 
