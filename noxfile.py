@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -83,3 +84,23 @@ def docs(session: nox.Session) -> None:
     """Build the pages; a warning is an error."""
     session.install(".[docs]")
     session.run("sphinx-build", "-W", "docs", "docs/_build")
+
+
+DRAWN = ("tests/truth", "tests/laws", "tests/intervals")
+"""Tests that draw curves and numbers."""
+
+SEARCHES = {
+    "relations": ("-m", "tests.fuzz", "--seconds", "3600", "--seed"),
+    "properties": ("-m", "pytest", "-q", "--hypothesis-profile=thorough", *DRAWN, "--hypothesis-seed"),
+    "trusted": ("-m", "tests.truth.trusted", "--seconds", "600", "--seed"),
+}
+"""What searches without end, up to its seed."""
+
+
+@nox.session
+@nox.parametrize("search", [*SEARCHES])
+def fuzz(session: nox.Session, search: str) -> None:
+    """Search for broken promises, each time from another seed, or from that after ``--``."""
+    session.install(".[test]")
+    seed = session.posargs[0] if session.posargs else str(int(time.time()))
+    session.run("python", *SEARCHES[search], seed)

@@ -1,6 +1,11 @@
-"""Hypothesis profiles: the default is quick and repeatable, ``--hypothesis-profile=thorough`` searches."""
+"""Hypothesis profiles: the default is quick, ``--hypothesis-profile=thorough`` searches.
+
+Where ``CI`` is set the quick one repeats itself; elsewhere every run draws anew and prints its seed, from
+which ``--hypothesis-seed`` draws it again.
+"""
 
 import os
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,16 +45,30 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return Sharing(config, log)
 
 
-settings.register_profile(
-    "default", max_examples=25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.register_profile(
-    "thorough",
-    max_examples=1000,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+REPEATED = bool(os.environ.get("CI"))
+"""Whether every run draws the same: a merge waits for the change at hand, not for luck."""
+
+for name, examples, repeated in (("default", 25, REPEATED), ("thorough", 1000, False)):
+    settings.register_profile(
+        name,
+        max_examples=examples,
+        derandomize=repeated,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+    )
 settings.load_profile("default")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose a seed where none is given, so that it can be told."""
+    if not REPEATED and config.getoption("--hypothesis-seed", None) is None:
+        config.option.hypothesis_seed = str(random.getrandbits(32))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Tell the seed."""
+    terminalreporter.write_line(f"Drawn with --hypothesis-seed={config.getoption('--hypothesis-seed', None)}")
 
 
 @pytest.fixture(autouse=True)

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+from hypothesis import assume
 from hypothesis import strategies as st
 
 import tradeoff as to
-from tests.truth.atoms import DiscreteLaplace, PureDP, TotalVariation
-from tests.truth.continuous import Gaussian, Laplace
-from tests.truth.operators import Mixture, Product, Reversed, Subsampled
-from tests.truth.polygons import Polygon
+from tests.fuzz.draw import Drawer
+from tests.truth.built import built
 from tests.truth.spec import Spec
+from tradeoff.errors import TradeOffError
 
 
 def log_uniform(low: float, high: float) -> st.SearchStrategy[float]:
@@ -67,67 +67,35 @@ factors = st.one_of(symmetric_families, subsampled, subsampled.map(lambda f: ~f)
 products = st.tuples(factors, st.integers(1, 3), factors, st.integers(0, 2)).map(
     lambda a: a[0] ** a[1] @ a[2] ** a[3]
 )
-curves = st.one_of(factors, factors, products)
+
+drawers = st.randoms(use_true_random=False).map(Drawer)
+"""The generator of ``tests.fuzz``, which Hypothesis draws for and shrinks."""
+
+
+def made(spec: Spec) -> to.TradeOff:
+    """Return the curve of a description, unless it is refused."""
+    try:
+        return built(spec)
+    except TradeOffError:
+        assume(False)
+        raise
+
+
+drawn = st.one_of(
+    st.one_of(*map(drawers.map, (Drawer.pair, Drawer.hull, Drawer.shift))).map(made),
+    st.tuples(st.one_of(gaussians, laplaces, pure_dps), log_uniform(1e-4, 0.9)).map(
+        lambda a: to.subsample(*a, scheme="without-replacement")
+    ),
+)
+"""Masses, hulls, shifts, samples of fixed size; mixtures of normal laws, dear ones, ``specs`` alone draw."""
+
+curves = st.one_of(factors, factors, factors, drawn, products)
 """Curves of any kind, composed ones among them."""
 
 # Descriptions, for which balls answer; their parameters and points lean to the ends of the floats.
 
-NEAREST_ONE = 1 - 2.0**-53
-
-edge_alphas = st.one_of(alphas, st.sampled_from([0.0, 5e-324, 1e-300, 1e-17, NEAREST_ONE, 1.0]))
-edge_epsilons = st.one_of(
-    epsilons, st.floats(-50, 50), st.sampled_from([-745.0, 5e-324, 37.0, 700.0, 745.0, float("inf")])
-)
-edge_deltas = st.one_of(
-    log_uniform(1e-300, 1.0), st.floats(0, 1), st.sampled_from([0.0, 5e-324, 1e-300, NEAREST_ONE])
-)
-edge_losses = st.one_of(
-    log_uniform(1e-3, 8.0), st.sampled_from([1e-300, 1e-170, 1e-16, 20.0, 37.0, 50.0, 300.0, 700.0])
-)
-edge_rates = st.one_of(
-    log_uniform(1e-8, 1.0),
-    log_uniform(1e-9, 0.5).map(lambda p: 1 - p),
-    st.sampled_from([1e-300, 1e-16, NEAREST_ONE]),
-)
-edge_masses = st.one_of(log_uniform(1e-17, 0.9), st.sampled_from([0.0, 5e-324, 1e-300, 0.5, NEAREST_ONE]))
-edge_counts = st.one_of(st.integers(1, 5), st.sampled_from([30, 200]))
-
-polygon_specs = vertices(most=4).flatmap(
-    lambda v: st.sampled_from(
-        [Polygon(*map(tuple, v)), Polygon(*(tuple(float(x) for x in side) for side in v))]
-    )
-)
-flat_specs = log_uniform(1e-12, 1e-3).map(lambda gap: Polygon((0.0, 0.5, 1.0), (1.0, 0.5 - gap, 0.0)))
-"""Polygons that hug the identity: their losses are logarithms of ratios near 1."""
-
-atomic_specs = st.one_of(
-    edge_losses.map(PureDP),
-    edge_masses.map(TotalVariation),
-    st.builds(DiscreteLaplace, edge_losses.map(lambda x: 1 / x), st.integers(1, 4)),
-    polygon_specs,
-    flat_specs,
-)
-family_specs = st.one_of(atomic_specs, atomic_specs, edge_losses.map(Gaussian), edge_losses.map(Laplace))
-leaky_specs = st.tuples(atomic_specs, edge_masses).map(
-    lambda a: Product(((a[0], 1), (TotalVariation(a[1]), 1)))
-)
-
-
-def operated(inner: st.SearchStrategy[Spec]) -> st.SearchStrategy[Spec]:
-    """Put one more operator on descriptions."""
-    return st.one_of(
-        st.builds(Subsampled, inner, edge_rates),
-        st.builds(Subsampled, inner, edge_rates).map(Reversed),
-        inner.map(Reversed),
-        st.tuples(inner, atomic_specs)
-        .filter(lambda a: a[0] != a[1])
-        .map(lambda a: Mixture(((0.25, a[0]), (0.75, a[1])))),
-        st.tuples(inner, edge_counts).map(lambda a: Product((a,))),
-    )
-
-
-specs = st.one_of(
-    family_specs, leaky_specs, operated(family_specs), operated(leaky_specs), operated(operated(leaky_specs))
-)
-few_atoms = st.one_of(atomic_specs, leaky_specs, operated(atomic_specs), operated(leaky_specs))
-"""Descriptions of curves of few atoms, which the exact engine can compose."""
+specs = drawers.map(lambda draw: draw.spec(draw.random.choice([0, 1, 1, 2])))
+edge_alphas = drawers.map(lambda draw: draw.alpha([]))
+edge_epsilons = drawers.map(lambda draw: draw.epsilon([]))
+edge_deltas = drawers.map(lambda draw: draw.delta(0.0))
+edge_rates = drawers.map(Drawer.rate)

@@ -12,16 +12,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from flint import arb
 
 from tests.fuzz.draw import Drawer
 from tests.fuzz.relations import RELATIONS, ask
+from tests.fuzz.shrink import as_test
 from tests.truth.atoms import TooMany
 from tests.truth.built import built, written
 from tests.truth.claims import refuted
 from tests.truth.spec import Spec
+from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import TradeOffError
 
 LIMIT, PATIENCE = 20.0, 0.3
@@ -34,6 +36,22 @@ PREAMBLE = (
     "import tradeoff as to; import scipy.stats as st; from fractions import Fraction as F; "
     "from tradeoff.families.discrete import *"
 )
+
+
+class Asked(NamedTuple):
+    """A question, where, and the assertion of a test that asks it."""
+
+    name: str
+    at: object
+    check: str
+
+    @classmethod
+    def of(cls, question: str, at: float) -> Asked:
+        """Ask one of the three questions."""
+        return cls(question, at, f"answers(spec, built(spec), {question!r}, at) is None")
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.at!r})"
 
 
 class Slow(BaseException):
@@ -82,38 +100,39 @@ class Search:
         draw = Drawer(random.Random(seed))  # noqa: S311 - a search, not a secret
         spec = draw.description()
         self.counts["compositions"] += 1
-        curve = self.safely(spec, seed, "built", lambda: built(spec))
+        built_at = Asked("built", None, "built(spec)")
+        curve = self.safely(spec, seed, built_at, lambda: built(spec))
         if curve is None:
             return
         alphas, losses = self.oracle(lambda: draw.kinks(spec)) or ([], [])
         lost = self.oracle(lambda: float(spec.q_plus().mid())) or 0.0
-        for question, at in (
-            ("beta", draw.alpha(alphas)),
-            ("delta", draw.epsilon(losses)),
-            ("epsilon", draw.delta(lost)),
+        for asked in (
+            Asked.of("beta", draw.alpha(alphas)),
+            Asked.of("delta", draw.epsilon(losses)),
+            Asked.of("epsilon", draw.delta(lost)),
         ):
-            claim = self.safely(spec, seed, f"{question}({at!r})", lambda: ask(curve, question, at))  # noqa: B023 - called at once
-            if claim is None:
-                continue
-            self.counts["questions"] += 1
-            truth = self.oracle(lambda: getattr(spec, question)(at))  # noqa: B023 - called at once
-            self.counts["truths"] += truth is not None
-            wrong = refuted(claim, arb.nan() if truth is None else truth)
-            if wrong:
-                self.found(
-                    "refuted",
-                    spec,
-                    seed,
-                    f"f.bounds{'' if question == 'beta' else '.' + question}({at!r})  # {wrong}",
-                    question,
-                )
+            self.question(spec, seed, curve, asked)
         if draw.chance(0.5):
             return
         relation = draw.random.choices(list(RELATIONS), weights=list(RELATIONS.values()))[0]
-        name = relation.__name__
+        name, at = relation.__name__, f"{seed}:{relation.__name__}"
+        asked = Asked(name, at, f"not [*{name}(spec, Drawer(Random(at)))]")
         self.counts[f"relation {name}"] += 1
-        for wrong in self.safely(spec, seed, name, lambda: list(relation(spec, draw))) or []:
-            self.found(name, spec, seed, wrong, name)
+        again = Drawer(random.Random(at))  # noqa: S311 - a search, not a secret
+        for wrong in self.safely(spec, seed, asked, lambda: list(relation(spec, again))) or []:
+            self.found(name, spec, seed, wrong, asked)
+
+    def question(self, spec: Spec, seed: str, curve: TradeOff, asked: Asked) -> None:
+        """Ask a question, and hold its answer against the oracle's."""
+        claim = self.safely(spec, seed, asked, lambda: ask(curve, asked.name, asked.at))
+        if claim is None:
+            return
+        self.counts["questions"] += 1
+        truth = self.oracle(lambda: getattr(spec, asked.name)(asked.at))
+        self.counts["truths"] += truth is not None
+        wrong = refuted(claim, arb.nan() if truth is None else truth)
+        if wrong:
+            self.found("refuted", spec, seed, f"f.bounds.{asked}  # {wrong}".replace(".beta(", "("), asked)
 
     def oracle(self, question: Callable[[], Any]) -> Any | None:
         """Return what the oracle answers, None where it has no answer in time."""
@@ -127,7 +146,7 @@ class Search:
         finally:
             self.spent["oracle"] += time.process_time() - start
 
-    def safely(self, spec: Spec, seed: str, what: str, question: Callable[[], Any]) -> Any | None:
+    def safely(self, spec: Spec, seed: str, asked: Asked, question: Callable[[], Any]) -> Any | None:
         """Return the answer; refusals are counted, whatever else escapes is a finding."""
         start = time.process_time()
         try:
@@ -136,27 +155,21 @@ class Search:
         except TradeOffError as error:
             self.counts[f"refused: {type(error).__name__}"] += 1
         except Slow:
-            self.found("slow", spec, seed, f"{what}  # above {LIMIT:g} s of CPU", what)
-        except Warning as error:
-            self.found("warning", spec, seed, f"{what}  # {type(error).__name__}: {error}", f"{what} {error}")
+            self.found("slow", spec, seed, f"{asked}  # above {LIMIT:g} s of CPU", asked)
         except Exception as error:  # noqa: BLE001 - whatever escapes is what this looks for
-            self.found(
-                "crash",
-                spec,
-                seed,
-                f"{what}  # {type(error).__name__}: {error}",
-                f"{what} {type(error).__name__} {error}",
-            )
+            kind = "warning" if isinstance(error, Warning) else "crash"
+            self.found(kind, spec, seed, f"{asked}  # {type(error).__name__}: {error}", asked, str(error))
         finally:
-            self.spent[what.partition("(")[0]] += time.process_time() - start
+            self.spent[asked.name] += time.process_time() - start
         return None
 
-    def found(self, kind: str, spec: Spec, seed: str, line: str, group: str) -> None:
-        """Print a finding, unless enough of its kind were."""
-        shape = re.sub(
-            r"[-+]?\b\d+(\.\d*)?(e[-+]?\d+)?\b", "#", f"{kind} | {group.partition('(')[0]} | {written(spec)}"
-        )
+    def found(self, kind: str, spec: Spec, seed: str, line: str, asked: Asked, said: str = "") -> None:
+        """Print a finding and a test of it, made small, unless enough of its kind were."""
+        shape = f"{kind} | {asked.name} {said.partition('(')[0]} | {written(spec)}"
+        shape = re.sub(r"[-+]?\b\d+(\.\d*)?(e[-+]?\d+)?\b", "#", shape)
         self.kinds[shape] += 1
         self.counts[f"FOUND {kind}"] += 1
         if self.kinds[shape] <= SHOWN:
             print(f"# {kind} (seed {seed})\nf = {written(spec)}\n{line}\n", flush=True)  # noqa: T201 - a command
+        if self.kinds[shape] == 1 and kind != "slow":
+            print(as_test(spec, asked.at, asked.check), flush=True)  # noqa: T201 - a command

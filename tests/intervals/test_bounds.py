@@ -155,6 +155,19 @@ def test_infinities_and_zeros():
     assert not any(map(np.signbit, Bounds(-0.0, -0.0) * 1))
 
 
+def test_infinite_factors_and_zeros_over_anything_are_exact():
+    top, zero, some = Bounds(np.inf, np.inf), Bounds(0.0, 0.0), Bounds(1.0, 3.0)
+    assert top * some == some * top == top * top == top
+    assert zero / some == zero * top == zero
+    assert some / 1 == some
+
+
+def test_what_lies_inside():
+    inside = Bounds(0.25, 0.5)
+    assert [x in inside for x in (0.2, 0.25, 0.3, 0.5, 0.6)] == [False, True, True, True, False]
+    assert Bounds(np.array([1.0, -np.inf]), np.array([3.0, -np.inf])).width.tolist() == [2.0, 0.0]
+
+
 def test_arrays_meet_bounds_from_either_side():
     found = np.array([1.0, 2.0]) * Bounds(0.5, 1.0) - np.array([0.0, 1.0])
     assert found.lower.tolist() == [0.5, 0.0]

@@ -102,8 +102,9 @@ class TestMonoid:
     def test_the_identity_is_the_unit(self, f: to.TradeOff) -> None:
         assert f @ to.Identity() == to.Identity() @ f == f**1
         assert f**0 == to.Identity()
-        # What loses nothing is told apart until it is multiplied.
-        assert f**1 == f or (f**1 == to.Identity() and f.bounds.delta(0.0) == to.Bounds(0.0, 0.0))
+        # What loses nothing, or all, is told apart until it is multiplied.
+        named = (to.Identity(), to.TotalVariation(1))
+        assert f**1 == f or (f**1 in named and meets(f.bounds.delta(0.0), (f**1).bounds.delta(0.0)))
 
     @given(factors, epsilons)
     def test_no_privacy_absorbs(self, f: to.TradeOff, epsilon: float) -> None:
@@ -406,7 +407,7 @@ class TestSubsample:
     @given(factors)
     def test_its_ends(self, f: to.TradeOff) -> None:
         assert to.subsample(f, 0) == to.Identity()
-        assert to.subsample(f, 1) == f
+        assert to.subsample(f, 1) == f @ to.Identity()
 
     @given(symmetric_families, st.floats(0.01, 0.99), st.floats(0.01, 0.99), epsilons)
     def test_more_sampling_is_less_private(self, f: to.TradeOff, p: float, q: float, epsilon: float) -> None:
@@ -499,6 +500,7 @@ class TestEngineAgainstClosedForms:
         self, f: to.PiecewiseLinear, g: to.PiecewiseLinear, ratio: Fraction
     ) -> None:
         exact, floats = f @ g, f.floats() @ g.floats()
+        assume(isinstance(exact, to.PiecewiseLinear))  # else both lose nothing
         value = exact.hockey_stick(ratio)
         assert isinstance(value, Fraction)
         p, q = f.atoms()

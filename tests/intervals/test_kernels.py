@@ -1,0 +1,314 @@
+"""Kernels that count their roundings by hand, against balls and fractions: the truth inside, little else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+
+from tests.truth.balls import ball, cumulative, quantile
+from tradeoff.errors import SizeError
+from tradeoff.intervals import (
+    binomial,
+    concave,
+    differences,
+    hull,
+    leaks,
+    normal,
+    polygon,
+    quadrature,
+    remainder,
+    roots,
+    rounding,
+)
+from tradeoff.intervals.bounds import Bounds
+
+UNIT = 2.0**-53
+DRAW = np.random.default_rng(1)
+
+
+def within(low: object, high: object, truths: list[arb], units: float = 1e12) -> None:
+    """Assert that the truths lie between both sides, which are this many units apart at most."""
+    for least, most, truth in zip(np.ravel(low).tolist(), np.ravel(high).tolist(), truths, strict=True):  # type: ignore[arg-type]
+        assert not truth < arb(least), (least, most, truth)
+        assert not truth > arb(most), (least, most, truth)
+        assert most - least <= units * UNIT * abs(float(truth.mid())) + 1e-322
+
+
+class TestRounding:
+    @pytest.mark.parametrize("x", [0.0, 1.0, -1.0, 3.7, -5e-324, 1e300])
+    def test_units_go_outward(self, x: float) -> None:
+        (low, high), size = rounding.around(x, 8), abs(Fraction(x))
+        assert Fraction(float(low)) < Fraction(x) - 8 * size / 2**53
+        assert Fraction(float(high)) > Fraction(x) + 8 * size / 2**53
+        assert high - low <= 22 * UNIT * abs(x) + 1e-323
+        assert (rounding.down(x), rounding.up(x)) == rounding.around(x, 4)
+
+    @pytest.mark.parametrize("low", [1e-20, 0.2, 0.5, 0.8, 1 - 1e-15])
+    @pytest.mark.parametrize("high", [1e-19, 0.3, 0.5, 0.9, 1 - 1e-16])
+    def test_distances_keep_their_digits(self, low: float, high: float) -> None:
+        found = rounding.distance(*(np.array([x]) for x in (low, 1 - low, high, 1 - high)))
+        assert found[0] == pytest.approx(max(high - low, 0.0), rel=1e-15, abs=2.0**-52)
+
+    @pytest.mark.parametrize(
+        "x", [Fraction(2), Fraction(1, 3), Fraction(9, 4), Fraction(10) ** 400, 0.1, 5e-324]
+    )
+    def test_roots_of_fractions_are_rounded_once(self, x: Fraction | float) -> None:
+        root = Fraction(rounding.square_root(x))
+        beside = [Fraction(math.nextafter(float(root), toward)) for toward in (0.0, math.inf)]
+        assert ((root + beside[0]) / 2) ** 2 <= x <= ((root + beside[1]) / 2) ** 2
+        assert rounding.square_root(math.inf) == rounding.square_root(Fraction(10) ** 700) == math.inf
+
+    def test_products_know_their_error(self) -> None:
+        for x, y in DRAW.normal(size=(50, 2)):
+            product, error = rounding.exact_product(x, y)
+            assert Fraction(float(product)) + Fraction(float(error)) == Fraction(x) * Fraction(y)
+
+
+class TestDifferences:
+    def test_of_differences_near_and_far(self) -> None:
+        for size in (1e-15, 1e-8, 0.1, 0.7, 5.0, 1e3):
+            p = 0.3 + DRAW.random((2, 40)) * np.array([[1.0], [1e-3]])
+            q = p[0] * (1 + size * (1 + DRAW.random(40))), np.zeros(40)
+            found = differences.log_ratio((p[0], np.zeros(40)), q)
+            error = np.abs(found) * 8 * UNIT + 16 * UNIT**2
+            truths = [(arb(b) / arb(a)).log() for a, b in zip(p[0].tolist(), q[0].tolist(), strict=True)]
+            within(found - error, found + error, truths)
+
+    def test_of_numbers_whose_ratio_is_no_float(self) -> None:
+        found = differences.log_ratio((np.array([1e-300]), np.zeros(1)), (np.array([1e300]), np.zeros(1)))
+        assert found[0] == pytest.approx(600 * math.log(10), rel=1e-15)
+
+    def test_of_ends_that_differ_beyond_floats(self) -> None:
+        ends = np.array([0.7, 0.6, 0.9]), np.array([1e-17, 3e-20, 0.25])
+        found = differences.log_ratio(ends, (ends[0], 3 * ends[1]))
+        p, q = ([ball(Fraction(a) - n * Fraction(b)) for a, b in zip(*ends, strict=True)] for n in (1, 3))
+        error = np.abs(found) * 8 * UNIT + 16 * UNIT**2
+        within(found - error, found + error, [(y / x).log() for x, y in zip(p, q, strict=True)])
+        for a, b in DRAW.normal(size=(20, 2)) * [[1.0, 1e-9]]:
+            exact = Fraction(a) - Fraction(b)
+            assert sum(map(Fraction, map(float, differences.two_difference(a, b)))) == exact
+
+    def test_slack_of_positions(self) -> None:
+        assert differences.position_slack(np.array([0.0, 0.5]), np.array([0.1, 0.0])).tolist() == [0.4]
+        slack = differences.position_slack(np.array([0.0, 1.0, 1.0, 3.0]), np.array([0.1, 0.2, 0.0, 9.0]))
+        assert slack.tolist() == pytest.approx([0.6, 0.0, 1.0])
+
+
+@pytest.mark.parametrize(("q", "n"), [(1e-20, 10**30), (0.5, 3), (1e-300, 1), (0.999, 10**400), (0.0, 5)])
+def test_leaks_are_kept_to_their_digits(q: float, n: int) -> None:
+    truth = 2 * arb(n) * (-arb(q)).log1p()
+    found = leaks.log_kept([q, 0.0, q], [n, 7, n])
+    assert found == -math.inf if truth < -1e308 else abs(arb(found) - truth) <= 4 * UNIT * abs(truth)
+
+
+class TestRemainders:
+    X = np.concatenate(
+        [DRAW.uniform(-3, 3, 60), DRAW.normal(size=20) * 1e-9, [0.0, 0.5, -0.5, 5e-200, -40.0]]
+    )
+
+    def test_of_the_exponential(self) -> None:
+        found = remainder.raised(Bounds(0.0, 0.0), Bounds(self.X, self.X))
+        with ctx.workprec(3000):
+            within(*found, [x.expm1() - x for x in map(arb, self.X.tolist())], 400)
+
+    def test_of_an_interval_that_holds_0(self) -> None:
+        found = remainder.raised(Bounds(-1.0, -0.5), Bounds(-0.3, 0.2))
+        assert found.lower == 0
+        assert found.upper >= math.exp(-0.5) * (math.expm1(-0.3) + 0.3) * (1 - 1e-15)
+
+    def test_far_out_and_in_sums(self) -> None:
+        within(*remainder.raised(Bounds(-800.0, -800.0), Bounds(900.0, 900.0)), [arb(100).exp()], 1e4)
+        assert remainder.summed(Bounds(np.array([1e308, 1e308]), np.array([1e308, 1e308]))).upper == math.inf
+        within(*remainder.summed(Bounds(np.full(10, 0.1), np.full(10, 0.1))), [10 * arb(0.1)], 4)
+        low, high = remainder.summed(Bounds(np.array([0.1, 0.2]), np.array([0.5, 0.5])))
+        assert (low, high) == (pytest.approx(0.3), pytest.approx(1.0))
+
+    @pytest.mark.parametrize("x", [1e-300, 1e-9, 0.3, 1.0, 1.5, 40.0, 900.0])
+    def test_logarithms(self, x: float) -> None:
+        within(*remainder.log_expm1(x), [arb(x).expm1().log()], 100 * (1 + x))
+        both = remainder.log_one_plus(Bounds(np.array([-x, x]), np.array([-x, x])))
+        within(*both, [(1 + arb(x).exp() + (-arb(x)).exp()).log()], 100)
+
+
+class TestNormal:
+    @pytest.mark.parametrize("mu", [0.0, 1e-3, 1.0, 8.0, 37.0])
+    def test_shifted_tails(self, mu: float) -> None:
+        alpha = np.concatenate([10.0 ** DRAW.uniform(-300, 0, 30), DRAW.random(30), [0.5, 1 - UNIT]])
+        truths = [cumulative(-quantile(a) - arb(mu)) for a in map(arb, alpha.tolist())]
+        within(*normal.shifted_tail(alpha, mu), truths)
+        low, high = normal.shifted_tail(np.array([0.0, 1.0]), mu)
+        assert low[0] < 1 <= high[0]
+        assert high[1] <= 5e-324
+
+    @pytest.mark.parametrize("off", [0.0, 1e-12])
+    def test_tails(self, off: float) -> None:
+        x = np.concatenate([DRAW.uniform(-45, 45, 80), [0.0, 37.0, 38.5]])
+        found = normal.tail_above(x, np.full(len(x), off))
+        within(*found, [cumulative(-arb(at)) for at in x.tolist()], 1e6 if off else 2e4)
+
+    @pytest.mark.parametrize("mu", [1e-3, 0.3, 1.0, 5.0])
+    def test_hockey_sticks(self, mu: float) -> None:
+        epsilon = np.concatenate([DRAW.uniform(0, 8 * mu + mu * mu, 40), [0.0, 1e-12]])
+        m = arb(mu)
+        truths = [
+            cumulative(m / 2 - e / m) - e.exp() * cumulative(-m / 2 - e / m)
+            for e in map(arb, epsilon.tolist())
+        ]
+        within(*normal.hockey_stick(epsilon, mu), truths)
+        low, high = normal.hockey_stick(np.array([1e200]), mu)
+        assert (low[0], bool(high[0] < 1e-300)) == (0.0, True)
+
+    @pytest.mark.parametrize("y", [math.log(2), 0.7, 3.0, 40.0, 999.0, 1001.0, 1e6, 1e20, 1e40])
+    def test_quantiles_are_above(self, y: float) -> None:
+        truth = arb(2).sqrt() * (2 * (-arb(y)).exp()).erfcinv()
+        found = arb(normal.quantile_above(y))
+        assert truth <= found
+        assert found < truth * (1 + arb(1e-13 if y < 1e3 else 1e-13 + 2 / y**2)) + 1e-14
+
+
+class TestRoots:
+    def test_brackets_are_neighbours(self) -> None:
+        level = np.array([0.3, 1e-9, -2.0, 1e5, 1e30])
+        above, at_most = roots.bracket_root(lambda x: -(x**3), level)
+        assert (-(above[:4] ** 3) > level[:4]).all()
+        assert (-(at_most**3) <= level).all()
+        assert (np.nextafter(above[:4], np.inf) == at_most[:4]).all()
+
+    def test_nothing_is_claimed_beyond_the_search(self) -> None:
+        above, at_most = roots.bracket_root(np.zeros_like, np.array([1.0, -1.0]), farthest=1e3)
+        assert (above[0], at_most[1]) == (-np.inf, np.inf)
+
+    def test_sides_are_searched_each(self) -> None:
+        sides = lambda t: (1 - t - 0.1, 1 - t + 0.1)  # noqa: E731 - a band
+        low, high = roots.bracket_sides(sides, np.array([0.5]))
+        assert (low[0], high[0]) == pytest.approx((0.4, 0.6))
+        low, high = roots.turned(sides, np.array([0.5, 1.2]))
+        assert (low.tolist(), high.tolist()) == (pytest.approx([0.4, 0.0]), pytest.approx([0.6, 0.0]))
+
+    def test_arguments_and_crossings(self) -> None:
+        assert roots.largest(lambda x: x <= 0.7, 0.0, 1.0) == pytest.approx(0.7)
+        assert roots.find_root(lambda x: x**3 - 2, 0.0, 5.0) == pytest.approx(2 ** (1 / 3), abs=1e-9)
+        assert (roots.find_root(lambda x: x - 9, 0.0, 5.0), roots.find_root(lambda x: x + 9, 0.0, 5.0)) == (
+            5.0,
+            0.0,
+        )
+        assert roots.find_root(lambda x: math.nan if x > 1 else x - 0.5, 0.0, 5.0) == pytest.approx(
+            0.5, abs=1e-9
+        )
+
+
+class TestPolygons:
+    def test_hulls_keep_the_corners(self) -> None:
+        x, y = (
+            np.array([*map(Fraction, side)], dtype=object)
+            for side in ((0, 1, 1, 2, 3, 4), (4, 3, 2, 1, 1, 0))
+        )
+        assert [list(side) for side in hull.lower_hull(x, y)] == [[0, 1, 2, 4], [4, 2, 1, 0]]
+
+    @pytest.mark.parametrize("up", [False, True])
+    def test_corners_are_rounded_to_one_side(self, up: bool) -> None:  # noqa: FBT001 - a side
+        lines = [(3, 1, 1), (1, 3, 1), (4, 4, 1), (3, 1, 0)]
+        exact = [(0, 1), (Fraction(1, 4), Fraction(1, 4)), (1, 0)]
+        found = polygon.corners(lines, up=up)
+        assert [(Fraction(a, polygon.ONE), Fraction(b, polygon.ONE)) for a, b in found] == exact
+        third = polygon.settled([(polygon.ONE // 3, polygon.ONE // 3)], up=up)[0][0]
+        assert (third > polygon.ONE // 3) == up
+        assert abs(third - polygon.ONE // 3) <= polygon.ONE >> 53
+
+    @pytest.mark.parametrize(
+        ("n", "d"), [(1, 3), (1, 10**20), (10**20 - 1, 10**20), (2, 3), (1, 2), (1, 10**330)]
+    )
+    def test_coordinates_hold_both_ends(self, n: int, d: int) -> None:
+        low, high = (
+            Fraction(polygon.settled([(n * polygon.ONE // d, 0)], up=up)[0][0], polygon.ONE)
+            for up in (False, True)
+        )
+        assert low <= Fraction(n * polygon.ONE // d, polygon.ONE) <= high
+        near = min(Fraction(n, d), 1 - Fraction(n, d))
+        assert high - low <= (
+            Fraction(1, 2**53) if near > Fraction(1, 1024) else near / 2**52 + Fraction(1, polygon.ONE)
+        )
+        assert all(Fraction(float(x)) == x or Fraction(float(1 - x)) == 1 - x for x in (low, high))
+
+    def test_directed(self) -> None:
+        low, high = polygon.directed(1, 3, up=False), polygon.directed(1, 3, up=True)
+        assert Fraction(low) < Fraction(1, 3) < Fraction(high)
+        assert math.nextafter(low, 1) == high
+        assert polygon.directed(3, 4, up=True) == polygon.directed(3, 4, up=False) == 0.75
+        assert (
+            Fraction(polygon.directed(1, 10, up=False))
+            < Fraction(1, 10)
+            < Fraction(polygon.directed(1, 10, up=True))
+        )
+
+    def test_lines_with_a_common_power_of_two_and_parallel_ones(self) -> None:
+        found = polygon.envelope([(3, 1, 2), (1, 3, 2), (2, 6, 3), (6, 2, 4)])
+        assert [(Fraction(x, d), Fraction(y, d)) for x, y, d in found] == [
+            (0, 2),
+            (Fraction(1, 2), Fraction(1, 2)),
+            (2, 0),
+        ]
+
+    def test_kinks_of_lines_without_a_common_point(self) -> None:
+        eighth = polygon.ONE // 8
+        steep, flat = ((0, 8 * eighth), (eighth, 5 * eighth)), ((4 * eighth, eighth), (8 * eighth, 0))
+        down = (polygon.directed(3, 11, up=False), polygon.directed(2, 11, up=False))
+        assert polygon.kink(steep, flat) == polygon.kink(flat, steep) == down
+
+    def test_hull_and_kink(self) -> None:
+        one = polygon.ONE
+        curve = [(0, one), (one // 4, one // 4), (one // 2, one // 2), (one, 0)]
+        assert polygon.hull(curve) == [(0, one), (one // 4, one // 4), (one, 0)]
+        assert polygon.kink((curve[0], curve[1]), (curve[1], curve[3])) == (0.25, 0.25)
+        assert polygon.kink((curve[0], curve[1]), (curve[0], curve[1])) is None
+        assert polygon.kink(((0, one), (one, one // 2)), ((one // 8, one), (one, one // 8))) is not None
+        assert polygon.floats([one // 4, one]).tolist() == [0.25, 1.0]
+
+
+class TestConjugates:
+    @pytest.mark.parametrize("tol", [None, 1e-6])
+    @pytest.mark.parametrize("reach", [1.0, 100.0])
+    def test_of_a_parabola(self, tol: float | None, reach: float) -> None:
+        # sup 1 - (1 - x)^2 - s x = x (2 - x) - s x at x = 1 - s/2: (1 - s/2)^2
+        slopes = np.array([0.0, 0.3, 1.0, 1.99, 2.5])
+        below, above = concave.conjugate(
+            lambda x: (np.maximum(1 - x / reach, 0) ** 2 * (1 - 1e-12), np.maximum(1 - x / reach, 0) ** 2),
+            slopes / reach,
+            np.linspace(0, reach, 5),
+            tol,
+        )
+        truth = np.maximum(1 - slopes / 2, 0) ** 2
+        assert (below <= truth + 1e-15).all()
+        assert (above >= truth).all()
+        assert (above - below <= 1e-6).all()
+
+
+def positive(scale: float) -> Callable[..., tuple[np.ndarray, np.ndarray]]:
+    return lambda x, rise, fall: (np.exp(-x / scale), rise * fall)
+
+
+@pytest.mark.parametrize("ends", [[0.0, 0.01], [0.0, 0.5], [0.0, 3.0], [-1.0, 7.0, 7.5]])
+def test_cells_are_integrated(ends: list[float]) -> None:
+    start, stop = np.array(ends[:-1]), np.array(ends[1:])
+    first, second = quadrature.integrate(positive(1.0), start, stop, np.ones(len(start)))
+    assert first == pytest.approx(np.exp(-start) - np.exp(-stop), rel=4e-15)
+    assert second == pytest.approx((stop - start) ** 3 / 6, rel=4e-15)
+    with pytest.raises(SizeError, match="too many"):
+        quadrature.integrate(positive(1.0), start, stop, np.full(len(start), 1e9))
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(1, 0.3), (7, 0.0), (40, 2.0), (10**6, 1.0), (1000, 30.0)])
+def test_binomial_probabilities(n: int, epsilon: float) -> None:
+    k = np.unique(np.linspace(0, min(n, 2000), 23).astype(int))
+    logs, error = binomial.log_pmf(k, n, epsilon)
+    p, truths = 1 / (1 + arb(epsilon).exp()), []
+    for x in k.tolist():
+        ways = arb(n + 1).lgamma() - arb(x + 1).lgamma() - arb(n - x + 1).lgamma()
+        truths.append(ways + x * p.log() + (n - x) * (-p).log1p())
+    within(logs - error, logs + error, truths, 1e16)
+    assert (error <= UNIT * (100 + 60 * np.abs(logs) + 12 * n)).all()

@@ -1,0 +1,47 @@
+"""A fault put in is found, made small and told as a test that fails."""
+
+from __future__ import annotations
+
+import pytest
+
+import tradeoff as to
+from tests.fuzz.run import Asked, Search
+from tests.fuzz.shrink import NAMES, shrunk, smaller
+from tests.truth.atoms import PureDP
+from tests.truth.continuous import Gaussian, Laplace
+from tests.truth.operators import Product, Reversed, Subsampled
+from tests.truth.polygons import Polygon
+
+ANSWERS = "answers(spec, built(spec), 'beta', at) is None"
+
+
+@pytest.fixture
+def _halved(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = to.Laplace.beta_bounds
+    monkeypatch.setattr(to.Laplace, "beta_bounds", lambda *a: tuple(x / 2 for x in right(*a)))
+
+
+@pytest.mark.usefixtures("_halved")
+def test_a_fault_is_made_small() -> None:
+    spec = Subsampled(Reversed(Subsampled(Laplace(1.2345), 0.3127)), 0.7)
+    assert shrunk(spec, 0.73123, ANSWERS) == (Laplace(1.0), 0.5)
+
+
+@pytest.mark.usefixtures("_halved")
+def test_a_finding_is_told_as_a_test_that_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    Search(1).question(Laplace(1.2345), "1:0", to.Laplace(1.2345), Asked.of("beta", 0.731))
+    told = capsys.readouterr().out
+    namespace = {**NAMES, "Laplace": Laplace}
+    exec(told[told.index("def test") :], namespace)  # noqa: S102 - what was printed
+    with pytest.raises(AssertionError):
+        namespace["test_found"]()
+
+
+def test_factors_counts_vertices_and_digits_go() -> None:
+    one, two = Gaussian(0.777), Laplace(0.31)
+    trials = list(smaller(Product(((one, 12), (two, 3)))))
+    assert trials[:3] == [PureDP(1.0), one, two]
+    assert {Product(((two, 3),)), Product(((one, 6), (two, 3))), Product(((one, 12), (Laplace(1.0), 3)))} <= {
+        *trials
+    }
+    assert Polygon((0.0, 1.0), (1.0, 0.0)) in smaller(Polygon((0.0, 0.3, 1.0), (1.0, 0.2, 0.0)))
