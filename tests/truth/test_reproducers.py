@@ -13,7 +13,7 @@ import mpmath
 import numpy as np
 import pytest
 import sympy
-from scipy.stats import gumbel_r
+from scipy.stats import gennorm, gumbel_r
 
 import tradeoff as to
 from tests.truth.atoms import Atomic, DiscreteGaussian, DiscreteLaplace, Masses, PureDP, TotalVariation
@@ -559,3 +559,28 @@ def test_a_mass_in_fractions_below_the_floats(mass: F) -> None:
     for epsilon in (loss - 0.05, loss - 0.01, loss, loss + 0.01, 700.0):
         assert answers(spec, built(spec), "delta", epsilon) is None
     check_range(built(spec), spec)
+
+
+@pytest.mark.parametrize("sigma", [0.05])
+@pytest.mark.parametrize("method", ["lattice", None])
+def test_all_mass_lies_inside_the_edges_of_a_flat_loss(sigma: float, method: str | None) -> None:
+    """Of a mixture of separated normal laws L is flat to the last digit over nine tenths of P."""
+    curve = to.GaussianMixtures({0: 1}, {0: 0.9, 1: 0.1}, sigma) ** 2
+    found = curve.bounds.delta(1.0, method=method)
+    assert found.lower <= 0.19 * (1 + 1e-12)
+    assert found.upper >= 0.19 - 1e-7
+
+
+def test_tails_of_powers_near_a_normal_law() -> None:
+    """SciPy's incomplete gamma function errs by 900 units there."""
+    shift = to.LocationShift(gennorm(1.9996370122067444), 0.002717678484146232)
+    assert shift.bounds(0.06873969007334392).lower <= 0.93075007779527157
+    shift = to.LocationShift(gennorm(1.999144373737342), 1.048782707324428)
+    assert shift.bounds(0.5).upper >= 0.0690518609080845
+
+
+def test_terms_below_the_floats_are_counted() -> None:
+    """The loss at which delta is the least float lies beyond 397.66."""
+    reverse = ~to.LocationShift(gumbel_r(scale=3.0), 1.2865868277382095)
+    with pytest.raises(TradeOffError, match="no finite epsilon can be certified"):
+        reverse.bounds.epsilon(5e-324)
