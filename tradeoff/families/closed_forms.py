@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -24,7 +23,6 @@ _UNITS = (
     Laplace(0.0),
     TotalVariation(0.0),
     PiecewiseLinear([0.0, 1.0], [1.0, 0.0]),
-    PiecewiseLinear([Fraction(0), Fraction(1)], [Fraction(1), Fraction(0)]),
 )
 """Whatever loses nothing."""
 
