@@ -112,6 +112,20 @@ def test_the_sliver_of_a_subsampled_gaussian(rate: float, sigma: float, h: float
         check(*pair, h * (np.arange(-20, 60) + offset))
 
 
+@pytest.mark.parametrize("mu", [8.0, 10.0, 14.0])
+@pytest.mark.parametrize("h", [1e-3, 0.02, 0.3])
+def test_a_crowd_is_cut_out_and_its_tail_kept(mu: float, h: float) -> None:
+    """Nearly all of P lies in one cell where no tangents meet, above a node; a hundredth of Q far off."""
+    law, true = thinned(gaussian(mu), 0.01)
+    nodes = float(np.log(0.99)) - 1e-9 + h * np.concatenate([np.arange(-5, 40), 40 * 1.02 ** np.arange(460)])
+    nodes = nodes[nodes < 300]
+    check(law, true, nodes)
+    found = discretise(law, nodes)
+    with mp.workdps(DIGITS):
+        lacking = true.delta(mp.mpf(1)) - Measure(nodes, found.under).delta(mp.mpf(1))
+    assert lacking < 1e-4
+
+
 @pytest.mark.parametrize(
     ("pair", "reach"), [(gaussian(1.0), 8.0), (laplace(0.7), 0.7)], ids=["gaussian", "laplace"]
 )

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeoff.composition.lattice.atoms import Lean, moved, spread
-from tradeoff.composition.lattice.tangents import gathered, lifted
+from tradeoff.composition.lattice.tangents import Run, gathered, lifted
 from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.loss.law import Cells, LossLaw, masses
@@ -52,14 +52,10 @@ def discretise(law: LossLaw, nodes: Array, slope: float = 0.0, log_scale: float 
         over += _weighed(_spread_cells(cells, nodes), lean)
         top += cells.excess[-1] * (1 + cells.slack[-1])
         bottom += cells.deficit[0] * (1 + cells.slack[0])
-        polygon = gathered(law, Cells(*(part[1:-1] for part in cells)), nodes)
-        if polygon is None:
-            under += moved(_merged(law, nodes, down=True), nodes, lean, down=True)
-            under_reversed += moved(_merged(law, nodes, down=False), nodes, lean, down=False)
-        else:
-            polygon = _weighed(polygon, lean, down=True)
-            under += polygon
-            under_reversed += polygon
+        polygon, crowds = gathered(law, Cells(*(part[1:-1] for part in cells)), nodes)
+        polygon = _weighed(polygon, lean, down=True)
+        under += polygon + moved(_merged(law, nodes, crowds, down=True), nodes, lean, down=True)
+        under_reversed += polygon + moved(_merged(law, nodes, crowds, down=False), nodes, lean, down=False)
     grow = 1 + 16 * UNIT  # two sums of at most three terms, each times 1 + slack
     # 6 units of 1 + |L| for an atom taken to be on a node, 2 of |L| for a node's own rounding (what its
     # offset adds to that is charged where offsets are added up).
@@ -79,7 +75,7 @@ def _loss_error(law: LossLaw, nodes: Array) -> float:
 def _weighed(mass: Array, lean: Lean, *, down: bool = False) -> Array:
     """Return mass times e^lean, rounded to one side.
 
-    16 units for the exponential, the products and a sum after it.
+    16 units for the exponential, the products and two sums after it.
     """
     weight, error = np.exp(np.minimum(lean.value, 700.0)), lean.error + 16 * UNIT
     if down:
@@ -104,18 +100,22 @@ def _spread_cells(cells: Cells, nodes: Array) -> Array:
     return np.nextafter(p, np.inf)
 
 
-def _merged(law: LossLaw, nodes: Array, *, down: bool) -> AtomicLaw:
-    """Return one atom with all the mass between the nodes: a garbling, for laws narrower than the spacing.
+def _merged(law: LossLaw, nodes: Array, runs: list[Run], *, down: bool) -> AtomicLaw:
+    """Return an atom for each run of cells, with all their mass: a garbling, for crowds within a spacing.
 
     Its loss a + log1p(x), x = e^-a excess/P, is known to x/(1 + x) times the slack of both masses and 32
     units, and to 4 units of its terms; it is rounded against the direction in which it will be moved.
     """
-    edges = nodes[[0, -1]]
-    cell = law.cells(edges)
-    p = masses(cell, edges)[0]
-    if not p[0] > 0:
+    if not runs:
         return AtomicLaw(np.zeros(0), np.zeros(0))
-    x = lifted(edges[:1], cell.excess) / p
-    loss = edges[0] + np.log1p(x)
-    off = x / (1 + x) * (2 * cell.slack + 32 * UNIT) + 4 * UNIT * (np.abs(edges[0]) + np.abs(loss))
-    return AtomicLaw(loss - off if down else loss + off, np.log(p), slack=cell.slack + 64 * UNIT + off)
+    edges = nodes[np.array(runs).ravel()]
+    cells = law.cells(edges)
+    p = masses(cells, edges)[0]
+    with np.errstate(divide="ignore", invalid="ignore"):  # of an empty run
+        x = lifted(edges[:-1], cells.excess) / p
+    loss = edges[:-1] + np.log1p(x)
+    off = x / (1 + x) * (2 * cells.slack + 32 * UNIT) + 4 * UNIT * (np.abs(edges[:-1]) + np.abs(loss))
+    loss = loss - off if down else loss + off
+    # Every other cell is a run; one with a loss beyond the floats is left out.
+    held = np.isfinite(loss) & (p > 0) & (np.arange(len(p)) % 2 == 0)
+    return AtomicLaw(loss[held], np.log(p[held]), slack=(cells.slack + 64 * UNIT + off)[held])

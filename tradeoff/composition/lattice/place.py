@@ -43,6 +43,9 @@ _NEGLIGIBLE = 1e-14
 _STEEPEST = 690.0
 """Most a mass may be tilted up, as a logarithm: beyond, floats no longer hold what is tilted."""
 
+_UNKNOWN = 16
+"""Spacings, times the slack of its cell, that a barycentre may be off: runs are some spacings wide."""
+
 _MAX_LEVEL = 12
 """Levels of coarser cells: from the twelfth on they are too few to matter."""
 
@@ -137,9 +140,9 @@ def _offset(law: LossLaw, sketch: Sketch, h: float) -> float:
         if not p * np.exp(a) > 0 or abs(a) > 600:
             return 0.0
         centre = a + float(np.log1p(cells.excess[0] / (np.exp(a) * p)))
-    return (
-        centre - 1e-13 * h
-    )  # a node just below the barycentre: moved down to it, the bin loses next to nothing
+    # A node just below the barycentre, farther than that is unknown: moved down to it, the bin loses next to
+    # nothing.
+    return centre - h * float(max(1e-13, _UNKNOWN * cells.slack[0]))
 
 
 def _reach(

@@ -5,6 +5,9 @@ One tangent a cell, lowered where two disagree at a node.
 
 from __future__ import annotations
 
+from itertools import chain
+from typing import NamedTuple
+
 import numpy as np
 
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
@@ -14,7 +17,10 @@ _REPAIRS = 40
 """Rounds of moving cuts before a node counts as beyond repair; a dozen do where any do."""
 
 _ATTEMPTS = 12
-"""Times a tail that falls too steeply for its cells is dropped before there is no polygon."""
+"""Polygons tried before the rest is left without: most laws need one, a crowd in a tail three."""
+
+_RUNS = 8
+"""Most runs of cells that are cut out of a polygon at once, more or less."""
 
 _KNOWN = 1 / 32
 """Slack of a cell worth a tangent: one whose ends are hardly apart for floats would spoil its neighbours'."""
@@ -29,32 +35,61 @@ def lifted(loss: Array, q: Array) -> Array:
         return np.where(q > 0, np.exp(-loss) * q, 0.0)
 
 
-def gathered(law: LossLaw, inner: Cells, nodes: Array) -> Array | None:
-    """Return the masses of the tangent polygon, rounded down, or None if there is none.
+class Run(NamedTuple):
+    """Consecutive cells: those between the nodes ``first`` and ``last``."""
 
-    What lies outside is dropped.
+    first: int
+    last: int
 
-    Where a tail falls too steeply for its cells the polygon cannot be bent there: the tail is dropped as
-    well.
+
+def gathered(law: LossLaw, inner: Cells, nodes: Array) -> tuple[Array, list[Run]]:
+    """Return the masses of tangent polygons, rounded down, and the runs of cells that have none.
+
+    Where mass crowds in a cell or two, or a tail falls too steeply for its cells, no polygon can be bent:
+    such a run is cut out, the longer the later where it is about one node, and what is left and right of it
+    has polygons of its own. Cells of unknown masses at the ends are in neither, unless a run reaches them.
     """
+    found, without, size = np.zeros(len(nodes)), list[Run](), len(nodes) - 1
     filled = np.flatnonzero((inner.excess + inner.deficit > 0) & (inner.slack < _KNOWN))
-    found = np.zeros(len(nodes))
     first, last = (int(filled[0]), int(filled[-1]) + 1) if len(filled) else (0, 0)
-    for _ in range(_ATTEMPTS):
-        if last - first < 2:
+    waiting = [Run(first, last)]
+    for attempt in range(_ATTEMPTS):
+        if not waiting:
             break
-        polygon = _Polygon(law, Cells(*(values[first:last] for values in inner)), nodes[first : last + 1])
-        mass, lacking = _convex(polygon)
+        run = waiting.pop()
+        if run.last - run.first < 2:
+            without.append(run)
+            continue
+        here = nodes[run.first : run.last + 1]
+        mass, lacking = _convex(_Polygon(law, Cells(*(part[run.first : run.last] for part in inner)), here))
         if len(lacking) == 0:
-            found[first : last + 1] = np.maximum(mass, 0.0)
-            return found
-        if 2 * lacking[0] > last - first:
-            last = first + int(lacking[0])
-        elif 2 * lacking[-1] < last - first:
-            first += int(lacking[-1])
+            found[run.first : run.last + 1] = np.maximum(mass, 0.0)
         else:
-            break
-    return None
+            cut = _around(lacking, run, 1 << attempt if len(lacking) == 1 else 1)
+            without += cut
+            ends = [run.first, *chain.from_iterable(cut), run.last]
+            between = zip(ends[::2], ends[1::2], strict=True)
+            waiting += [Run(a, b) for a, b in between if a < b]
+    whole = [Run(0 if a == first else a, size if b == last else b) for a, b in without + waiting]
+    return found, _joined(whole)
+
+
+def _around(lacking: Index, run: Run, spare: int) -> list[Run]:
+    """Return the runs of cells around nodes that cannot be bent, with ``spare`` on both sides."""
+    near = max((run.last - run.first) // _RUNS, 2 * spare + 2)
+    groups = np.split(lacking + run.first, np.flatnonzero(np.diff(lacking) > near) + 1)
+    return [Run(max(int(g[0]) - spare, run.first), min(int(g[-1]) + spare, run.last)) for g in groups]
+
+
+def _joined(runs: list[Run]) -> list[Run]:
+    """Return the runs in order, neighbours as one."""
+    found = list[Run]()
+    for run in sorted(runs):
+        if found and found[-1].last >= run.first:
+            found[-1] = Run(found[-1].first, run.last)
+        else:
+            found.append(run)
+    return found
 
 
 def _convex(polygon: _Polygon) -> tuple[Array, Index]:
