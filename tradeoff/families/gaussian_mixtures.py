@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.derived import beta_from_delta
 from tradeoff.curves.law_curve import LawCurve
 from tradeoff.curves.parameters import Number, number
 from tradeoff.errors import DomainError, KindError, shown
@@ -110,14 +111,17 @@ class GaussianMixtures(LawCurve):
         return Thresholds(pair) if pair.monotone else None
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        return self._tests.beta(alpha) if self._tests else super().beta_bounds(alpha, tol)
+        return self._tests.beta(alpha) if self._tests else beta_from_delta(self, alpha, tol)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        return self._tests.delta(epsilon) if self._tests else super().delta_bounds(epsilon, tol)
+        if self._tests:
+            return self._tests.delta(epsilon)
+        low, high = self._law.tail(epsilon)
+        return low, np.where(epsilon >= self.sup_loss, 0.0, high)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         if not self._tests:
-            return super().epsilon_bounds(delta, tol)
+            return TradeOff.epsilon_bounds(self, delta, tol)
         low, high = self._tests.epsilon(delta)
         far = np.isinf(high) & (delta > 0)  # thresholds where densities are no floats
         if far.any():

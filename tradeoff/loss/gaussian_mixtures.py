@@ -12,6 +12,7 @@ import numpy as np
 
 from tradeoff.errors import NoClosedForm, SizeError
 from tradeoff.intervals.differences import position_slack
+from tradeoff.intervals.functions import expm1
 from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes, Tail
 from tradeoff.loss.law import Cells, LossLaw, Sketch
@@ -214,6 +215,9 @@ class MixtureShape(Shape):
     def loss(self, x: Array) -> Array:
         return self.pair.logs(x).loss
 
+    def loss_error(self, x: Array) -> Array:
+        return self.pair.logs(x).error
+
     def slope(self, x: Array) -> Array:
         return np.maximum(self.pair.slopes(x.ravel())[0], 0.0).reshape(x.shape)
 
@@ -239,6 +243,7 @@ class MixtureShape(Shape):
         x = self.panels()
         return np.maximum.accumulate(self.loss(x)), x
 
+    @np.errstate(over="ignore")  # of steps where L is flat: they leave the bracket
     def locate(self, loss: Array) -> tuple[Array, Array]:
         low, high = (np.full(loss.shape, end) for end in self.span)
         x = np.clip(np.interp(loss, *self._table), low, high)
@@ -299,6 +304,18 @@ class MixtureLaw(LossLaw):
         known = self.pair.logs(x)
         order = np.argsort(known.loss, kind="stable")
         return Sketch(known.loss[order], known.log_p[order] + math.log(x[1] - x[0]))
+
+    def tail(self, epsilon: Array) -> tuple[Array, Array]:
+        """Bound delta(eps), the sum of what the pieces add, in which L rises up to its error e.
+
+        At eps - 2e nothing with L > eps is left out, and all that is in has L > eps - 4e.
+        """
+        e = 2 * np.max([piece.shape.loss_error(piece.place(epsilon)[0]) for piece in self.pieces], axis=0)
+        lows, highs = ([piece.share(at, 2 * e) for piece in self.pieces] for at in (epsilon, epsilon - 2 * e))
+        # Sums of as many terms as there are pieces.
+        grow = len(self.pieces) * UNIT
+        low, high = sum(low for low, _ in lows) * (1 - grow), sum(high for _, high in highs) * (1 + grow)
+        return np.maximum(low, (-expm1(epsilon)).lower), high
 
     def components(self) -> list[Component]:
         return [Component(MixtureBase(self.pair))]

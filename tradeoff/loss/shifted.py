@@ -83,6 +83,10 @@ class Shape(ABC):
     stiffness: float = 8.0
     """Rounding of a log-density, in units, for each unit of its size."""
 
+    def loss_error(self, x: Array) -> Array:
+        """Bound the error of L where it is known to rise only up to that."""
+        return np.zeros(len(x))
+
     def steepness(self, x: Array, size: Array) -> Array:
         """Bound the logarithmic derivatives of both densities between neighbouring points.
 
@@ -192,7 +196,8 @@ class ShiftLaw(LossLaw):
         keep = (width > 0) & (np.maximum(self.shape.log_p(middle), self.shape.log_q(middle)) > -LEAST)
         return Sketch(self.shape.loss(middle[keep]), np.log(width[keep]) + self.shape.log_p(middle[keep]))
 
-    def _place(self, loss: Array) -> tuple[Array, Array]:
+    def place(self, loss: Array) -> tuple[Array, Array]:
+        """Return where L has the losses, the nearest end where it has not, and the error of the place."""
         x, error = self.shape.locate(loss)
         (first, last), (low, high) = self.shape.span, self.support
         # Where L is flat to the last digit many x have its least or largest value: all lie inside.
@@ -208,7 +213,7 @@ class ShiftLaw(LossLaw):
         return points, _measure(self.shape, points, narrow)
 
     def _cells(self, edges: Array) -> Cells:
-        x, error = self._place(edges)
+        x, error = self.place(edges)
         x = np.maximum.accumulate(x)
         zero = np.zeros(len(x) - 1)
         if x[-1] <= x[0]:
@@ -252,8 +257,19 @@ class ShiftLaw(LossLaw):
         return delta, rest
 
     def tail(self, epsilon: Array) -> tuple[Array, Array]:
-        """Bound delta(eps) = Q(L > eps) - e^eps P(L > eps); its slope is -R, which prices the error of x."""
-        x, error = self._place(epsilon)
+        """Bound delta(eps), of a law that is the whole of P and Q: 1 - e^eps below all losses."""
+        outside, folded = epsilon < self.support[0], -np.expm1(np.minimum(epsilon, 0.0))
+        low, high = self.share(epsilon, np.zeros(len(epsilon)))
+        # expm1 costs 8 units.
+        low = np.where(outside, folded * (1 - 16 * UNIT), low)
+        return low, np.where(outside, folded * (1 + 16 * UNIT) + self._underflow, high)
+
+    def share(self, epsilon: Array, off: Array) -> tuple[Array, Array]:
+        """Bound Q(L > eps) - e^eps P(L > eps) of a law that may be a part.
+
+        Its slope is -R, R = e^eps P(L > eps), which prices the error of x, and ``off``, that of losses.
+        """
+        x, error = self.place(epsilon)
         following = np.clip(np.searchsorted(self._skeleton, x, side="right"), 1, len(self._skeleton) - 1)
         ends = self._skeleton[following]
         at, weight, integral = _rule(_NODES_WIDE)
@@ -272,14 +288,18 @@ class ShiftLaw(LossLaw):
             self.shape.log_q(x)
         )
         bottom, top = self.support
-        # delta >= 1 - e^eps, equal below all losses; expm1 costs 8 units.
-        outside, folded = epsilon < bottom, -np.expm1(np.minimum(epsilon, 0.0))
-        low = np.where(outside, folded * (1 - 16 * UNIT), value * (1 - relative) - 2 * moved)
-        # Every term of every panel may lose half of the least float.
-        high = np.where(outside, folded * (1 + 16 * UNIT), value * (1 + relative) + 2 * moved)
-        high += TINY * _NODES_WIDE * len(self._skeleton)
+        # Below all losses of a piece the reference moves, e^bottom P - e^eps P; ends are losses like others.
+        value -= np.expm1(np.minimum(epsilon - bottom, 0.0)) * carried
+        moved += off * carried
         over = epsilon >= self.shape.sup_loss
-        return np.where(over | (epsilon >= top), 0.0, np.maximum(low, 0.0)), np.where(over, 0.0, high)
+        low = np.where(over | (epsilon >= top), 0.0, np.maximum(value * (1 - relative) - 2 * moved, 0.0))
+        over |= epsilon > top + np.where(off > 0, off, np.inf)
+        return low, np.where(over, 0.0, value * (1 + relative) + 2 * moved + self._underflow)
+
+    @property
+    def _underflow(self) -> float:
+        """Every term of every panel may lose half of the least float."""
+        return TINY * _NODES_WIDE * len(self._skeleton)
 
 
 def _merge(panels: _Panels) -> tuple[Array, Array]:
