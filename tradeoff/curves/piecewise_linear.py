@@ -19,7 +19,7 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.differences import log_ratio, logarithm
 from tradeoff.intervals.functions import log_quotient, rational
 from tradeoff.intervals.hull import lower_hull
-from tradeoff.intervals.polygon import ONE, floats, hull, whole
+from tradeoff.intervals.polygon import ONE, Lines, floats, hull, whole
 from tradeoff.intervals.rounding import TINY, UNIT, Array, distance, down, up
 from tradeoff.loss.discrete import AtomicLaw
 
@@ -221,10 +221,7 @@ class PiecewiseLinear(TradeOff):
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self.exact:
-            low, high = (
-                np.array([tuple(rational(self.at(Fraction(a)))) for a in alpha.tolist()]).reshape(-1, 2).T
-            )
-            return low, high
+            return self._lines.at(alpha)
         x, y, rest, power = self.points
         left = 1 - alpha
         k = (
@@ -243,9 +240,8 @@ class PiecewiseLinear(TradeOff):
         value = np.where(before > 0, y[after] + (y[k] - y[after]) * share, y[k])
         held = ((x <= 0.5) | (1 - x == rest)) & ((y <= 0.5) | (1 - y == power))
         corner = np.isin(alpha, x[held]) | (y[k] == 0)  # a vertex that floats hold loses nothing
-        return np.where(corner, value, np.maximum(down(value, 16), 0.0)), np.where(
-            corner, value, up(value, 16)
-        )
+        low, high = np.maximum(down(value, 16), 0.0), up(value, 16)
+        return np.where(corner, value, low), np.where(corner, value, high)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         bounds = np.array([self._gain(e) for e in np.clip(epsilon, -_STEEPEST, _STEEPEST)]).T
@@ -349,6 +345,10 @@ class PiecewiseLinear(TradeOff):
             return self.beta[-1]
         a0, a1, b0, b1 = self.alpha[k - 1], self.alpha[k], self.beta[k - 1], self.beta[k]
         return b0 + (b1 - b0) * (alpha - a0) / (a1 - a0)
+
+    @cached_property
+    def _lines(self) -> Lines:
+        return Lines(self.vertices)
 
     def _preimage(self, beta: Any) -> Any | None:
         """Return the alpha with f(alpha) = beta where f still falls, or None."""

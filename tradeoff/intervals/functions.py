@@ -91,14 +91,19 @@ def whole(n: int) -> Bounds:
 
 def rational(x: Fraction) -> Bounds:
     """Bound a fraction by the floats next to it, which are one where it is a float."""
+    return quotient(*x.as_integer_ratio())
+
+
+def quotient(p: int, q: int) -> Bounds:
+    """Bound p/q, q > 0, by the floats next to it, which are one where it is a float."""
     try:
-        near = float(x)
+        near = p / q
     except OverflowError:
-        return Bounds(float(np.finfo(float).max), inf) if x > 0 else Bounds(-inf, float(np.finfo(float).min))
-    exact = Fraction(near)
+        return Bounds(float(np.finfo(float).max), inf) if p > 0 else Bounds(-inf, float(np.finfo(float).min))
+    n, d = near.as_integer_ratio()
     return Bounds(
-        near if exact <= x else math.nextafter(near, -inf),
-        near if exact >= x else math.nextafter(near, inf),
+        near if n * q <= p * d else math.nextafter(near, -inf),
+        near if n * q >= p * d else math.nextafter(near, inf),
     )
 
 

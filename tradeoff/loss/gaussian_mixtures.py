@@ -312,10 +312,9 @@ class MixtureLaw(LossLaw):
         """
         e = 2 * np.max([piece.shape.loss_error(piece.place(epsilon)[0]) for piece in self.pieces], axis=0)
         lows, highs = ([piece.share(at, 2 * e) for piece in self.pieces] for at in (epsilon, epsilon - 2 * e))
-        # Sums of as many terms as there are pieces.
-        grow = len(self.pieces) * UNIT
-        low, high = sum(low for low, _ in lows) * (1 - grow), sum(high for _, high in highs) * (1 + grow)
-        return np.maximum(low, (-expm1(epsilon)).lower), high
+        grow = len(self.pieces) * UNIT  # of a sum of as many terms
+        low, high = np.sum([low for low, _ in lows], axis=0), np.sum([high for _, high in highs], axis=0)
+        return np.maximum(low * (1 - grow), (-expm1(epsilon)).lower), high * (1 + grow)
 
     def components(self) -> list[Component]:
         return [Component(MixtureBase(self.pair))]
