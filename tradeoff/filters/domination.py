@@ -32,14 +32,13 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import expit
 
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.filters.costs import REMEMBERED, gdp_mu, square
 from tradeoff.filters.responses import Bounded, Responses, log_delta, responses
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import log, sqrt
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.functions import exp, expm1, log, minimum, sqrt
+from tradeoff.intervals.rounding import Array
 
 _MOST_WORK = 10_000_000
 """Pairs of a point and a label looked at before a check gives up: about a second's work."""
@@ -58,6 +57,9 @@ _LEAST = 1e-3
 
 _TABLE = 200_000
 """Pairs of a point and a label in memory at once: 1.6 MB, and a few times that."""
+
+_CLOSEST = 1e-13
+"""Logarithms nearer than that take more cells to tell apart than there are."""
 
 _CELLS, _AGAIN = 64, 12
 """Cells that a check begins with, and how often a point that fails it is tried: twice in practice."""
@@ -100,18 +102,18 @@ def by_envelope(mu: float, r: float) -> float:
 
 def pure_residual(epsilon: float, r: float) -> float:
     """Return r' from (R): tanh(eps/2) + 2 delta_{G_r'}(eps)/(1 + e^eps) <= 2 Phi(r/2) - 1; 0.0 if none."""
-    share, goal = 2 * expit(-epsilon), math.erf(r / math.sqrt(8))
+    share, sure = 2 / (1 + exp(epsilon)), -expm1(-epsilon) / (1 + exp(-epsilon))
+    missed = sure - exp(log_delta(0.0, r))
 
     def excess(mu: float) -> float:
-        return math.tanh(epsilon / 2) + share * math.exp(log_delta(np.array([epsilon]), mu)[0]) - goal
+        return float((missed + share * exp(log_delta(epsilon, mu))).upper)
 
     low = _LEAST * r
     if not excess(low) < 0 < excess(r):
         return 0.0
     root = float(brentq(excess, low, r, xtol=1e-15 * r, rtol=1e-14))
-    # Terms below the goal, good to ten units, but delta to 90 + 16 a^2 + 80 a: times e^(-a^2/2), under 200.
     proved = (root * (1 - m) for m in (1e-13, 1e-12, 1e-10, 1e-8, 1e-6))
-    return next((found for found in proved if excess(found) < -512 * UNIT * goal), 0.0)
+    return next((found for found in proved if excess(found) < 0), 0.0)
 
 
 def residual(f: Responses, r: float) -> float:
@@ -137,7 +139,7 @@ def residual(f: Responses, r: float) -> float:
 def _equal(f: Responses, r: float, at: float) -> float:
     """Return the r' with D = delta_{G_r} at one epsilon."""
     epsilon = np.array([at])
-    goal = float(log_delta(epsilon, r)[0])
+    goal = float(log_delta(at, r).lower)
 
     def excess(mu: float) -> float:
         return float(f.log_delta(epsilon, mu)[0]) - goal
@@ -152,27 +154,26 @@ def _violation(f: Responses, mu: float, r: float) -> float | None:
     work = 0
     gaps = _gap(f, edges, mu, r)
     while True:
-        if np.max(gaps) > 0:
+        if np.max(gaps) > -_CLOSEST:
             return float(edges[np.argmax(gaps)])
-        width = np.diff(edges)
-        open_ = np.flatnonzero(np.maximum(gaps[:-1], gaps[1:]) + width**2 / (8 * mu**2) > 0)
+        rate = expm1(-log_delta(edges[1:], mu))
+        bow = (Bounds.of(edges[1:]) - edges[:-1]) ** 2 / 8 * minimum(1 / Bounds.of(mu) ** 2, rate * (1 + rate))
+        open_ = np.flatnonzero((np.maximum(gaps[:-1], gaps[1:]) + bow).upper > 0)
         if len(open_) == 0:
             return None
         work += len(open_) * len(f.loss)
         if work > _MOST_WORK:
             return float(edges[np.argmax(gaps)])
-        middle = edges[open_] + width[open_] / 2
+        middle = (edges[open_] + edges[open_ + 1]) / 2
         edges = np.insert(edges, open_ + 1, middle)
         gaps = np.insert(gaps, open_ + 1, _gap(f, middle, mu, r))
 
 
 def _gap(f: Responses, epsilon: Array, mu: float, r: float) -> Array:
-    """Return log D - log delta_{G_r}, rounded up: by eight times what ``log_delta`` may miss."""
+    """Return log D - log delta_{G_r}, rounded up."""
     chunks = np.array_split(epsilon, 1 + len(epsilon) * len(f.loss) // _TABLE)
     mine = np.concatenate([f.log_delta(chunk, mu) for chunk in chunks])
-    theirs = log_delta(epsilon, r)
-    units = (epsilon + f.largest) / mu**2 + np.abs(mine) + np.abs(theirs)
-    return np.asarray(mine - theirs + 1e-13 + 64 * UNIT * units)
+    return np.asarray((mine - log_delta(epsilon, r)).upper)
 
 
 def reach(loss: float, mu: float, r: float) -> float:

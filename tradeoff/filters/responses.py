@@ -6,14 +6,17 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import erfcx, expit, logsumexp
+from numpy.typing import ArrayLike
+from scipy.special import expit
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.filters.costs import pure_loss
 from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, minimum, where
 from tradeoff.intervals.hull import lower_hull
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.normal import mills
+from tradeoff.intervals.rounding import UNIT, Array, around, up
 
 _MOST_LOSSES = 2000
 """Labels of a mixture, at most: a look at one point then takes some 0.1 ms."""
@@ -23,6 +26,14 @@ _RESOLUTION = 2e-3
 
 _SMALL, _FAR = 0.1, 40.0
 """Below this mu the difference of two Mills ratios is integrated; from this t on 1 - t R(t) is a series."""
+
+_NODES = [
+    (Bounds(*around((1 + node) / 2)), Bounds(*around(weight / 2, 64)))
+    for node, weight in zip(*np.polynomial.legendre.leggauss(5), strict=True)
+]
+"""Gauss-Legendre on [0, 1]; the weights hold the remainder, mu^10 (5!)^4/(11 (10!)^3) -R^(11)/R' < 2e-19, too."""
+
+_LOG_SQRT_2PI = log(2 * math.pi) / 2
 
 
 @dataclass(frozen=True)
@@ -40,48 +51,46 @@ class Responses:
     def delta(self, epsilon: Array) -> Array:
         """Return the profile sum of nu_k (e^l_k - e^eps)_+/(1 + e^l_k) at epsilon >= 0, rounded down."""
         gap = np.maximum(self.loss - epsilon[:, None], 0.0)
-        units = len(self.loss) + 16  # a sum of positive terms, and of each its two functions and products
+        units = len(self.loss) + 20  # a sum of positive terms, and of each its two functions and products
         return (-np.expm1(-gap) * expit(self.loss)) @ self.weight * (1 - units * UNIT)
 
     def log_delta(self, epsilon: Array, mu: float) -> Array:
-        """Return log D at epsilon >= 0, of the mixture times G_mu."""
-        x = epsilon[:, None]
-        both = np.logaddexp(self.loss + log_delta(x - self.loss, mu), log_delta(x + self.loss, mu))
-        with np.errstate(divide="ignore"):
-            terms = np.log(self.weight) - np.logaddexp(0.0, self.loss) + both
-        return np.asarray(logsumexp(terms, axis=1))
+        """Return log D at epsilon >= 0, of the mixture times G_mu, rounded up.
+
+        As public labels, losses -l share the weight of l by 1 to e^l: D is a sum of nu_k delta/(1 + e^-l).
+        """
+        loss = np.append(self.loss, -self.loss)
+        share = log(np.append(self.weight, self.weight)) - log1p(exp(-loss))
+        terms = (share + log_delta((Bounds.of(epsilon[:, None]) - loss).lower, mu)).upper
+        most = np.max(terms, axis=1)
+        powers = exp(Bounds.of(terms) - most[:, None]).upper
+        return np.asarray((most + log(up(np.sum(powers, axis=1), len(loss)))).upper)
 
 
-def log_delta(epsilon: Array, mu: float) -> Array:
-    """Return log delta_{G_mu}(eps), however small, to 1e-14 + 8 units of |eps|/mu^2 and of the logarithm.
+def log_delta(epsilon: ArrayLike, mu: float) -> Bounds:
+    """Bound log delta_{G_mu}(eps), however small, as -a^2/2 - log sqrt(2 pi) + log(R(a) - R(a + mu)).
 
-    -a^2/2 is good to 2 a^2 units, four of the logarithm, and the difference of two Mills ratios, each good to
-    6 units, to 6 a/mu of itself; where it is integrated, to 6 a^2 up to a = 40, which is less than 4 a^2 + 8
-    a/mu, and then to 1e-14.
+    For small mu the difference of Mills' ratios is the integral of -R' = 1 - t R(t), the transform of s
+    e^(-s^2/2): as its derivatives have alternating signs, five nodes miss it from below, by less than a unit.
     """
     x = np.abs(epsilon)
-    a = x / mu - mu / 2
+    a = Bounds.of(x) / mu - mu / 2
     if mu < _SMALL:
-        nodes, weights = np.polynomial.legendre.leggauss(14)
-        gain = (mu / 2) * (_shortfall(a[..., None] + mu * (nodes + 1) / 2) @ weights)
+        gain = sum((_shortfall(a + mu * at) * weight for at, weight in _NODES), Bounds(0.0, 0.0)) * mu
     else:
-        gain = _mills(a) - _mills(a + mu)
-    tail = -a * a / 2 - 0.5 * math.log(2 * math.pi) + np.log(gain)
-    with np.errstate(divide="ignore"):
-        folded = np.log(-np.expm1(-x) + np.exp(tail - x))  # delta(-x) = 1 - e^-x + e^-x delta(x)
-    return np.where(epsilon < 0, folded, tail)
+        gain = mills(a) - mills(a + mu)
+    tail = minimum(log(gain) - a * a / 2 - _LOG_SQRT_2PI, 0.0)
+    return where(np.less(epsilon, 0), log(exp(tail - x) - expm1(-x)), tail)  # delta(-x) = 1 - e^-x + e^-x delta
 
 
-def _mills(t: Array) -> Array:
-    """Return Phi(-t)/phi(t)."""
-    return math.sqrt(math.pi / 2) * np.asarray(erfcx(t / math.sqrt(2)))
-
-
-def _shortfall(t: Array) -> Array:
-    """Return 1 - t Mills(t), which cancels far out: there by its asymptotic series."""
-    u = 1 / np.maximum(t, _FAR) ** 2
-    series = u * (1 - u * (3 - u * (15 - u * (105 - u * (945 - u * 10395)))))
-    return np.where(t > _FAR, series, 1 - t * _mills(t))
+def _shortfall(t: Bounds) -> Bounds:
+    """Bound 1 - t R(t), which cancels far out: there between two sums of its asymptotic series."""
+    near = 1 - t * mills(t)
+    if np.max(t.upper) <= _FAR:
+        return near
+    u = 1 / maximum(t, _FAR) ** 2
+    series = u * (1 - u * (3 - u * (15 - u * (105 - u * (945 - u * Bounds(0.0, 10395.0))))))
+    return where(np.greater(t.lower, _FAR), series, near)
 
 
 def responses(f: Bounded, r: float) -> Responses | None:
