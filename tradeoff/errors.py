@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 _LONGEST = 240
@@ -108,6 +110,16 @@ def domain(name: str, value: Any, allowed: str, remedy: str = "") -> DomainError
     """Build the one-sentence domain error: value, limit, remedy."""
     tail = f"; {remedy}" if remedy else ""
     return DomainError(f"{name} = {shown(value)} is outside {allowed}{tail}")
+
+
+def file_name(path: Any) -> Path:
+    """Return a path, or say that the value names no file."""
+    try:
+        with suppress(OSError):  # there may be none yet
+            Path(path).stat()
+        return Path(path)
+    except (TypeError, ValueError):
+        raise DomainError(f"path = {shown(path)} names no file; give a text or a pathlib.Path") from None
 
 
 def shown(value: Any) -> str:

@@ -11,7 +11,7 @@ from tradeoff.baselines import Baseline
 from tradeoff.design.allocate import Allocation
 from tradeoff.design.calibration import Calibration
 from tradeoff.design.sensitivities import Sensitivities
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, file_name
 from tradeoff.exchange import CURVES, Codec, Form, attributes, document, record
 from tradeoff.gdp.reduction import Reduction
 from tradeoff.intervals.bounds import Bounds
@@ -135,8 +135,9 @@ def load(path: str | Path) -> Any:
     ...     to.load(pathlib.Path(folder) / "curve.json")
     G_{1}
     """
+    place = file_name(path)
     try:
-        with Path(path).open(encoding="utf-8") as file:
+        with place.open(encoding="utf-8") as file:
             content = file.read(_LARGEST + 1)
         if len(content) > _LARGEST:
             raise DomainError(f"holds more than {_LARGEST} letters, which is no curve")

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, product
 from operator import mul
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from tradeoff.composition.cache import Cache, sharing
 from tradeoff.display import Displayed, Grid
-from tradeoff.errors import DomainError, MissingExtraError, SweepError
+from tradeoff.errors import DomainError, MissingExtraError, SweepError, file_name
 from tradeoff.intervals.bounds import Bounds
 
 _SHOWN = 20
@@ -72,7 +71,7 @@ class Table(Displayed):
         text = io.StringIO(newline="")
         csv.writer(text, lineterminator="\n").writerows([self.columns, *self.rows])
         if path is not None:
-            Path(path).write_text(text.getvalue(), encoding="utf-8", newline="")
+            file_name(path).write_text(text.getvalue(), encoding="utf-8", newline="")
         return text.getvalue()
 
     def to_pandas(self) -> Any:

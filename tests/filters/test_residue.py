@@ -13,7 +13,7 @@ import tradeoff as to
 from tests.strategies import exact_curves, log_uniform
 from tradeoff.errors import BudgetExceeded, DomainError
 from tradeoff.filters.domination import by_envelope, by_variance, charge
-from tradeoff.filters.responses import bounded, log_delta, responses
+from tradeoff.filters.responses import Responses, bounded, log_delta, responses
 
 few = settings(max_examples=max(6, settings.default.max_examples // 3))
 
@@ -52,9 +52,13 @@ def worst(atoms, left, r):
 
 
 def binds(f, left, r):
-    """Whether some epsilon refutes f (x) G_left >= G_r."""
-    epsilon = np.linspace(0, 10 * r, 2001)
-    return np.any(responses(f, r).log_delta(epsilon, left) > log_delta(epsilon, r) + 1e-11)
+    """Whether some epsilon refutes f (x) G_left >= G_r, looked for where it is closest to it."""
+    mixture, epsilon = responses(f, r), np.linspace(0, 10 * r, 501)
+    for _ in range(3):
+        gaps = mixture.log_delta(epsilon, left) - log_delta(epsilon, r).upper
+        near, step = epsilon[np.argmax(gaps)], 2 * epsilon[1] - 2 * epsilon[0]
+        epsilon = np.linspace(max(near - step, 0.0), near + step, 101)
+    return np.max(gaps) > 1e-11
 
 
 @pytest.mark.parametrize(("epsilon", "naive", "residue"), [(0.1, 63, 98), (0.2, 15, 23)])
@@ -71,14 +75,30 @@ def test_counts_of_randomised_response_under_1_gdp(epsilon, naive, residue):
     assert np.any((to.PureDP(epsilon) ** (residue + 2)).bounds.delta(at).lower > to.Gaussian(1).delta(at))
 
 
-@pytest.mark.parametrize("mu", [1e-3, 0.05, 0.099, 0.1, 0.7, 1.0, 3.0])
-@pytest.mark.parametrize("ratio", [0.0, 1e-6, 0.3, 5.0, 39.9, 40.1, 300.0])
-def test_logarithms_of_profiles(mu, ratio):
-    for epsilon in {ratio * mu, -ratio * mu}:
-        with mpmath.workdps(80):
-            truth = float(mpmath.log(profile(mpmath.mpf(epsilon), mpmath.mpf(mu))))
-        error = abs(float(log_delta(np.array([epsilon]), mu)[0]) - truth)
-        assert error <= 1e-14 + 8 * 2.0**-53 * (abs(epsilon) / mu**2 + abs(truth))
+MU = [1e-6, 1e-3, 0.05, 0.099, 0.1, 0.17, 0.3, 0.7, 1.0, 3.0, 20.0, 50.0, 73.0]
+RATIO = np.array([0.0, 1e-6, 0.3, 5.0, 20.0, 36.4, 39.9, 40.1, 300.0])
+
+
+@pytest.mark.parametrize("mu", MU)
+def test_logarithms_of_profiles_lie_between_their_bounds(mu):
+    epsilon = np.concatenate([RATIO, -RATIO]) * mu
+    found, units = log_delta(epsilon, mu), 1e3 * (2 + np.abs(epsilon) / mu + mu) ** 2 + 1e2 * np.abs(epsilon) / mu**2
+    with mpmath.workdps(100):
+        for e, low, high in zip(map(mpmath.mpf, epsilon.tolist()), *found, strict=True):
+            assert low <= mpmath.log(profile(e, mpmath.mpf(mu))) <= high
+    assert np.all(found.width <= 2.0**-53 * units)
+    assert log_delta(epsilon[3], mu).lower == found.lower[3]
+
+
+@pytest.mark.parametrize("mu", MU[1:])
+def test_logarithms_of_mixtures_are_rounded_up(mu):
+    loss, weight, at = np.array([0.0, 0.1, 0.7]) * mu, np.array([0.0, 0.25, 0.75]), RATIO[:6] * mu
+    with mpmath.workdps(100):
+        atoms = [(x, w * q) for k, w in zip(loss, weight, strict=True) for x, q in response(float(k)) for w in [mpmath.mpf(w)]]
+        truth = [mpmath.log(composed(atoms, mpmath.mpf(e), mpmath.mpf(mu))) for e in at.tolist()]
+    found = Responses(loss, weight).log_delta(at, mu)
+    for high, exact in zip(found.tolist(), truth, strict=True):
+        assert 0 <= high - exact <= 1e-9 * (1 + abs(exact))
 
 
 @pytest.mark.parametrize("r", [0.3, 1.0, 4.0])
@@ -121,10 +141,10 @@ def test_what_a_curve_leaves_is_enough_and_all(curve, r):
 @given(log_uniform(0.05, 5.0), st.floats(0.0, 0.49))
 def test_the_charge_by_variance_is_always_enough(r, share):
     epsilon = share * r
-    assume(epsilon > 0)
+    assume(epsilon > 1e-30)
     taken = by_variance(epsilon**2, r)
     assert taken >= epsilon**2
-    with mpmath.workdps(40):
+    with mpmath.workdps(100):
         left = mpmath.sqrt(mpmath.mpf(r) ** 2 - mpmath.mpf(taken))
         assert worst(response(epsilon), left, mpmath.mpf(r)) <= 0
 

@@ -99,11 +99,11 @@ class TestDifferences:
         assert slack.tolist() == pytest.approx([0.6, 0.0, 1.0])
 
 
-@pytest.mark.parametrize(("q", "n"), [(1e-20, 10**30), (0.5, 3), (1e-300, 1), (0.999, 10**400), (0.0, 5)])
+@pytest.mark.parametrize(("q", "n"), [(1e-20, 10**30), (0.3942981765619552, 2**60 + 99), (0.5, 3), (1e-300, 1), (0.999, 10**400), (0.0, 5)])
 def test_leaks_are_kept_to_their_digits(q: float, n: int) -> None:
     truth = 2 * arb(n) * (-arb(q)).log1p()
     found = leaks.log_kept([q, 0.0, q], [n, 7, n])
-    assert found == -math.inf if truth < -1e308 else abs(arb(found) - truth) <= 4 * UNIT * abs(truth)
+    assert found == -math.inf if truth < -1e308 else abs(arb(found) - truth) <= 5 * UNIT * abs(truth)
 
 
 class TestRemainders:
@@ -145,11 +145,19 @@ class TestNormal:
         assert low[0] < 1 <= high[0]
         assert high[1] <= 5e-324
 
-    @pytest.mark.parametrize("off", [0.0, 1e-12])
+    @pytest.mark.parametrize("off", [0.0, 1e-12, 1e-3])
     def test_tails(self, off: float) -> None:
-        x = np.concatenate([DRAW.uniform(-45, 45, 80), [0.0, 37.0, 38.5]])
-        found = normal.tail_above(x, np.full(len(x), off))
-        within(*found, [cumulative(-arb(at)) for at in x.tolist()], 1e6 if off else 2e4)
+        x = np.concatenate([DRAW.uniform(-45, 45, 80), [0.0, 22.709593196403418, 37.0, 38.5]])
+        found = normal.tail_above(Bounds(x - off, x + off))
+        for ends in (x - off, x + off):
+            truths = [cumulative(-arb(at)) for at in ends.tolist()]
+            within(*found, truths, 3e4 + off * 1e18)
+
+    def test_ratios_of_mills(self) -> None:
+        x = np.concatenate([DRAW.uniform(-37, 5, 80), 10.0 ** DRAW.uniform(0, 6, 20), [0.0, -0.3, 92767.00145686779]])
+        truths = [cumulative(-t) * (arb.pi() * 2).sqrt() * (t * t / 2).exp() for t in map(arb, x.tolist())]
+        within(*normal.mills(Bounds(x, x)), truths, 1.2e4)
+        assert normal.mills(Bounds(-50.0, -40.0)).upper == math.inf
 
     @pytest.mark.parametrize("mu", [1e-3, 0.3, 1.0, 5.0])
     def test_hockey_sticks(self, mu: float) -> None:

@@ -204,12 +204,12 @@ def log_sum(*terms: arb) -> arb:
 
 def near_tail(t: float) -> float:
     """Units of Mills' ratio R: where 1 - t R(t) is integrated, 64 and 8 (t + 2)^2 of it."""
-    return 8 + 64 / (2 + t * t)
+    return 8 + 64 / (2 + t * t) if t > 0 else 40 + 4 * t * t
 
 
 def below(x: float) -> float:
     """Units of Phi."""
-    return 16 + 2 * max(-x, 0.0) * (max(-x, 0.0) + 2)
+    return 16 + 3 * max(-x, 0.0) * (max(-x, 0.0) + 2)
 
 
 def powered(x: float, p: float) -> float:
@@ -226,7 +226,6 @@ BOX, SIZES = [(-2.0, 2.0), (-2.0, 2.0)], [(6.0, 20.99), (0.0, 1.0), (0.0, 1.0)]
 BOUNDS, NORMAL, PAIR = "intervals/functions.py", "intervals/normal.py", "limits/normal_pair.py"
 POWER, LOG, FFT = "lattice/convolve.py `_power`", "loss/transform.py `logarithm`", "lattice/fft.py `error`"
 SMOOTH, SHAPES, ATOMS = "limits/smoothing.py", "loss/log_concave.py", "composition/exact.py"
-FILTERS = "filters/domination.py"
 
 # fmt: off
 TRUSTED = [
@@ -264,12 +263,12 @@ TRUSTED = [
     Trusted("numpy.arctanh", np.arctanh, arb.atanh, [(0.0, 0.5)], 16, "loss/shuffled.py `shuffled_law`"),
     Trusted("math.hypot", floats(math.hypot), lambda x, y: (x * x + y * y).sqrt(),
             [(0.0, 1e3)] * 2, 2, "gdp/structure.py"),
-    Trusted("math.tanh", floats(math.tanh), arb.tanh, [(0.0, 400.0)], 10, f"{FILTERS} `pure_residual`"),
-    Trusted("math.erf", floats(math.erf), arb.erf, [(0.0, 30.0)], 10, f"{FILTERS} `pure_residual`"),
+    Trusted("math.tanh", floats(math.tanh), arb.tanh, [(0.0, 400.0)], 10, "filters/costs.py `_pure_mu`"),
     Trusted("ndtr", special.ndtr, cumulative, [(-37.0, 10.0)], below, f"{NORMAL} `tail_above`",
-            "16, below 0 also 2 abs(x) (abs(x) + 2)", near=(-22.7, -11.4)),
+            "16, below 0 also 3 abs(x) (abs(x) + 2)", near=(-22.7, -11.4)),
     Trusted("erfcx as Mills' ratio", lambda t: 1.2533141373155003 * special.erfcx(t * math.sqrt(0.5)), mills,
-            [(0.0, 3e5)], near_tail, f"{NORMAL} `hockey_stick`", "8 + 64/(2 + t²)", near=(1.0, 5.0, 37.0)),
+            [(-37.0, 3e5)], near_tail, f"{NORMAL} `hockey_stick`, `mills`",
+            "8 + 64/(2 + t²), below 0 40 + 4 t²", near=(1.0, 5.0, 37.0)),
     Trusted("ndtri", special.ndtri, quantile, [(TINY, 1 - UNIT)], 16, f"{PAIR} `quantile`",
             "16 of 1 + abs(z)", beside_one, (0.5, 0.1353, 0.8647)),
     Trusted("ndtri_exp(-y), z <= 0", lambda y: special.ndtri_exp(-y), tail_quantile,
@@ -289,8 +288,6 @@ TRUSTED = [
             [(0.0, 7.0), (0.0, 1.0), (-8.0, 8.0)], 1e-10 / UNIT, "audits/rates.py `SLACK`", "1e-10"),
     Trusted("expit", special.expit, lambda x: 1 / (1 + (-x).exp()), [(-700.0, 700.0)],
             5, "intervals/binomial.py `log_pmf`"),
-    Trusted("logsumexp", lambda *x: special.logsumexp(np.array(x), axis=0), log_sum, [(-700.0, 700.0)] * 3,
-            8, f"{FILTERS} `_gap`", "8 of 1 and the arguments", beside_all),
     Trusted("dawsn", special.dawsn, lambda x: (-x * x).exp() * x.erfi() * arb.pi().sqrt() / 2,
             [(-30.0, 30.0)], 16, f"{SMOOTH} `probability`", "16 of 1", one),
     Trusted("exp1", special.exp1, lambda x: x.expint(1), [(1e-3, 700.0)],

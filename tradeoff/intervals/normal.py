@@ -25,10 +25,11 @@ def _mills(x: Array) -> Array:
 
 
 def mills(x: Bounds) -> Bounds:
-    """Bound Phi(-x)/phi(x), which falls; e^(x^2/2) below 0 errs by 2 x^2 units, and overflows at -37.6."""
-    low, high = (40 + 4 * np.minimum(side, 0.0) ** 2 for side in x)
+    """Bound R(x) = Phi(-x)/phi(x), which falls; e^(x^2/2) errs by 2 x^2 units below 0, and overflows at -37.6."""
+    near, far = np.maximum(x.upper, _FLUSHED), x.lower
+    low, high = (40 + 4 * np.minimum(side, 0.0) ** 2 for side in (near, far))
     with np.errstate(over="ignore"):
-        return held(down(_mills(x.upper), high), up(_mills(x.lower), low))
+        return held(down(_mills(near), low), up(_mills(far), high))
 
 
 def shifted_tail(alpha: Array, mu: float) -> tuple[Array, Array]:
@@ -48,11 +49,12 @@ def _below(x: Array) -> Array:
     return np.asarray(np.where(x < _FLUSHED, np.exp(-far * far / 2 - _LOG_SQRT_2PI) * _mills(-far), ndtr(x)))
 
 
-def tail_above(x: Array, off: Array) -> Bounds:
-    """Bound Phi(-x), x known to ``off``; x^2/2 errs by 2 x^2 units, and Phi by |x| + 2 times what moves x."""
-    near, far = x - off, x + off
-    ulps = 16 + 2 * np.abs(x) * (np.abs(x) + 2)
-    return Bounds(np.maximum(down(_below(-far), ulps), 0.0), np.minimum(up(_below(-near), ulps) + TINY, 1.0))
+def tail_above(x: Bounds) -> Bounds:
+    """Bound Phi(-x), which falls; ``ndtr`` errs by some 2 x^2 units where exponents are that large."""
+    low, high = (16 + 3 * np.abs(side) * (np.abs(side) + 2) for side in x)
+    return held(
+        np.maximum(down(_below(-x.upper), high), 0.0), np.minimum(up(_below(-x.lower), low) + TINY, 1.0)
+    )
 
 
 def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:

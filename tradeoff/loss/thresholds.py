@@ -17,7 +17,7 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import exp, expm1, log1p, maximum, meet, rational
 from tradeoff.intervals.normal import tail_above
 from tradeoff.intervals.roots import bracket_root, bracket_sides
-from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.intervals.rounding import TINY, UNIT, Array, around
 from tradeoff.loss.normal_mixtures import MixturePair
 
 _OUTSIDE = 60.0
@@ -45,11 +45,10 @@ class Thresholds:
 
     def _mass(self, weight: Bounds, x: Array, side: float) -> Bounds:
         """Bound sum_i w_i Phi(side (m_i - x)): the mass above x for ``side`` 1, below it for -1."""
-        m = self.pair.means[:, None]
-        z = side * (x - m)
-        each = weight * tail_above(z, 2 * UNIT * (np.abs(z) + np.abs(m)))  # means and differences round once
+        m = Bounds(*around(self.pair.means[:, None], 1))  # they round once
+        each = weight * tail_above(side * (Bounds.of(x) - m))
         low, high = (np.sum(side, axis=0) for side in each)
-        off = len(m) * UNIT * np.sum(np.maximum(np.abs(each.lower), np.abs(each.upper)), axis=0)
+        off = (len(m.lower) + 1) * UNIT * np.sum(np.maximum(np.abs(each.lower), np.abs(each.upper)), axis=0)
         return Bounds(low - off, high + off)
 
     def _loss(self, x: Array) -> Bounds:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, file_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,7 +41,7 @@ def check_target(path: str | Path, endings: tuple[str, ...] = FORMATS) -> Path:
         If the ending is another, the name is too long, the path is a folder, pipe or device or is read-only,
         or its folder is missing or read-only.
     """
-    target = Path(path)
+    target = file_name(path)
     if target.suffix.lower() not in endings:
         raise DomainError(
             f"{target}: no {_kind(endings)} has the ending {target.suffix!r}; allowed: {', '.join(endings)}"
@@ -72,7 +72,7 @@ def save(figure: Figure, path: str | Path) -> None:
 
     from tradeoff.report.styles import OUTPUT
 
-    ending = Path(path).suffix.lower()
+    ending = file_name(path).suffix.lower()
 
     def draw(draft: Path) -> None:
         with mpl.rc_context(OUTPUT), warnings.catch_warnings():  # type: ignore[arg-type]  # the stubs want every name spelt as a literal
@@ -84,7 +84,7 @@ def save(figure: Figure, path: str | Path) -> None:
 
 def write_text(text: str, path: str | Path) -> None:
     """Write a text in one piece, as ``save`` writes a figure."""
-    _replace(Path(path), lambda draft: draft.write_text(text, encoding="utf-8"))
+    _replace(file_name(path), lambda draft: draft.write_text(text, encoding="utf-8"))
 
 
 def _replace(target: Path, write: Callable[[Path], Any]) -> None:

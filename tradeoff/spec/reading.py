@@ -11,7 +11,7 @@ from typing import Any, cast, get_args
 
 from tradeoff.curves.parameters import count
 from tradeoff.display import Displayed, Grid
-from tradeoff.errors import DomainError, PlanError
+from tradeoff.errors import DomainError, PlanError, file_name
 from tradeoff.mechanisms import KINDS, Adjacency, Mechanism, Plan
 from tradeoff.spec import curves
 from tradeoff.spec.entries import known, number, numbers, table, text, wrong
@@ -90,14 +90,15 @@ def load(path: str | Path) -> PlanFile:
     ...     load(path).plan.guarantee()
     Lap_{0.1}
     """
+    place = file_name(path)
     try:
-        with Path(path).open(encoding="utf-8") as file:
+        with place.open(encoding="utf-8") as file:
             content = file.read(limit("letters") + 1)  # enough to refuse an endless file
     except OSError as error:
         raise PlanError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise PlanError(f"{path}: is not UTF-8 text, so it is no TOML file") from error
-    return loads(content, name=str(path), folder=Path(path).parent)
+    return loads(content, name=str(path), folder=place.parent)
 
 
 def loads(content: str, *, name: str = "plan", folder: str | Path = ".") -> PlanFile:
@@ -128,7 +129,7 @@ def loads(content: str, *, name: str = "plan", folder: str | Path = ".") -> Plan
     Plan({Laplace(scale=10.0, sensitivity=1.0): 5})
     """
     try:
-        found = _parsed(readable(content))
+        found = _parsed(readable(text("content", content)))
     except PlanError as error:
         raise PlanError(f"{name}: {error}") from error
     try:

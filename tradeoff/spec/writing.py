@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.errors import PlanError
+from tradeoff.errors import PlanError, file_name
 from tradeoff.mechanisms import KINDS, Mechanism
 from tradeoff.spec.curves import written
 from tradeoff.spec.entries import wrong
@@ -85,7 +85,7 @@ def dump(content: PlanFile, path: str | Path) -> None:
     'title = "five counts"'
     """
     text = dumps(content)
-    target = Path(os.path.realpath(path))
+    target = Path(os.path.realpath(file_name(path)))
     try:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".tradeoff-") as folder:
             (Path(folder) / target.name).write_text(text, encoding="utf-8")

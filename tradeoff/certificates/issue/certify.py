@@ -17,6 +17,7 @@ from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.lattice.engine import LatticeEngine
 from tradeoff.composition.planner import Composition
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import number
 from tradeoff.curves.tensor import Tensor, law_pair
 from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, SymbolError
 from tradeoff.intervals.rounding import UNIT
@@ -108,23 +109,16 @@ def _checked(curve: TradeOff, question: str, value: float, tol: float | None, me
         raise DomainError(f"question = {question!r} is none of {', '.join(get_args(Question))}")
     if method is not None and method not in METHODS:
         raise DomainError(f"method = {method!r} is none of {', '.join(METHODS)}")
-    if tol is not None and not tol > 0:
-        raise DomainError(f"tol = {tol!r} is outside (0, inf); leave it out for the usual width")
-    try:
-        number = float(value)
-    except (TypeError, ValueError) as error:
-        raise DomainError(f"value = {value!r} is not a real number") from error
+    if tol is not None:
+        number("tol", tol, 0.0, open_low=True, open_high=True)
     low, high = (-math.inf, math.inf) if question == "delta" else (0.0, 1.0)
-    if not low < number < high:
+    asked = number("value", value, low, high, open_low=True, open_high=True)
+    if question == "epsilon" and asked <= curve.q_plus * (1 + 8 * UNIT):
         raise DomainError(
-            f"value = {value!r} is outside ({low:g}, {high:g}), where {question} needs a certificate"
-        )
-    if question == "epsilon" and number <= curve.q_plus * (1 + 8 * UNIT):
-        raise DomainError(
-            f"delta = {number!r} is not above Q(L = inf) = {curve.q_plus!r}: "
+            f"delta = {asked!r} is not above Q(L = inf) = {curve.q_plus!r}: "
             "epsilon is infinite or the supremum of L"
         )
-    return number
+    return asked
 
 
 def _factors(curve: TradeOff) -> tuple[list[LossLaw], list[int]]:

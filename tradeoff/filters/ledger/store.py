@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tradeoff.curves.parameters import number
-from tradeoff.errors import LedgerError
+from tradeoff.errors import LedgerError, file_name
 from tradeoff.filters.ledger.entries import GENESIS, Flaw, Row
 
 if sys.platform != "win32":
@@ -166,7 +166,7 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str], wait: float = 60.0) -> None:
-        self.path, self.wait = Path(path), number("wait", wait, 0, open_high=True)
+        self.path, self.wait = file_name(path), number("wait", wait, 0, open_high=True)
         if sys.platform == "win32":
             raise LedgerError(
                 f"{path}: a ledger needs the file locks of POSIX systems, such as Linux and macOS"
