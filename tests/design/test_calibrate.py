@@ -189,3 +189,8 @@ def test_what_is_no_guarantee_is_refused():
 def test_integer_is_a_truth_value(integer):
     with pytest.raises(KindError, match="neither True nor False"):
         to.calibrate(to.Gaussian, {"advantage": 0.2}, integer=integer)
+
+
+def test_nothing_is_left_for_a_gaussian_up_to_the_total_variation():
+    found = to.calibrate(to.PureDP, {"mu": 0, "failure": 0.999999}, tol=1e-4)
+    assert found.bounds.lower <= float(2 * mpmath.atanh(0.999999)) <= found.bounds.upper

@@ -66,7 +66,12 @@ def _epsilon(epsilon: Any, delta: Any) -> Target:
 
 def _mu(mu: Any, failure: Any = 0.0) -> Target:
     m, q = number("mu", mu, 0, math.inf, open_high=True), number("failure", failure, 0, 1, open_high=True)
-    return Target(f"mu at failure = {q:g}", m, lambda f, _: f.gdp(q).bounds, float)
+
+    def least(f: TradeOff, _: float | None) -> Bounds[float]:
+        """Return 0 at once where f >= f_{0,q}, which is to say that its total variation is at most q."""
+        return Bounds(0.0, 0.0) if 0 < q and f.bounds.delta(0.0).upper <= q else f.gdp(q).bounds
+
+    return Target(f"mu at failure = {q:g}", m, least, float)
 
 
 def _beta(beta: Any, alpha: Any) -> Target:
