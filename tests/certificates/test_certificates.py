@@ -363,3 +363,14 @@ def test_a_file_is_verified_by_a_process_that_loads_nothing_that_answers(tmp_pat
         found = subprocess.run(run, capture_output=True, text=True, check=True)  # noqa: S603
         assert found.stdout.strip().endswith(said)
         assert ("refused" in found.stderr) == said.endswith("1")
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), None, "x", {}, [1], math.nan, 1j, b"1"])
+@pytest.mark.parametrize("question", ["delta", "epsilon", "beta"])
+def test_what_is_no_number_is_one_sentence(question: Any, value: Any) -> None:
+    with pytest.raises(DomainError, match=r"^value = .* is outside \("):
+        to.certify(to.Gaussian(1), question, value)
+    with pytest.raises(DomainError, match=r"^tol = .* is outside \(0, inf\)"):
+        to.certify(to.Gaussian(1), question, 0.1, tol=math.nan if value is None else value)
+    with pytest.raises(DomainError, match="is not a certificate"):
+        to.verify(value)

@@ -82,7 +82,10 @@ RATIO = np.array([0.0, 1e-6, 0.3, 5.0, 20.0, 36.4, 39.9, 40.1, 300.0])
 @pytest.mark.parametrize("mu", MU)
 def test_logarithms_of_profiles_lie_between_their_bounds(mu):
     epsilon = np.concatenate([RATIO, -RATIO]) * mu
-    found, units = log_delta(epsilon, mu), 1e3 * (2 + np.abs(epsilon) / mu + mu) ** 2 + 1e2 * np.abs(epsilon) / mu**2
+    found, units = (
+        log_delta(epsilon, mu),
+        1e3 * (2 + np.abs(epsilon) / mu + mu) ** 2 + 1e2 * np.abs(epsilon) / mu**2,
+    )
     with mpmath.workdps(100):
         for e, low, high in zip(map(mpmath.mpf, epsilon.tolist()), *found, strict=True):
             assert low <= mpmath.log(profile(e, mpmath.mpf(mu))) <= high
@@ -94,7 +97,12 @@ def test_logarithms_of_profiles_lie_between_their_bounds(mu):
 def test_logarithms_of_mixtures_are_rounded_up(mu):
     loss, weight, at = np.array([0.0, 0.1, 0.7]) * mu, np.array([0.0, 0.25, 0.75]), RATIO[:6] * mu
     with mpmath.workdps(100):
-        atoms = [(x, w * q) for k, w in zip(loss, weight, strict=True) for x, q in response(float(k)) for w in [mpmath.mpf(w)]]
+        atoms = [
+            (x, w * q)
+            for k, w in zip(loss, weight, strict=True)
+            for x, q in response(float(k))
+            for w in [mpmath.mpf(w)]
+        ]
         truth = [mpmath.log(composed(atoms, mpmath.mpf(e), mpmath.mpf(mu))) for e in at.tolist()]
     found = Responses(loss, weight).log_delta(at, mu)
     for high, exact in zip(found.tolist(), truth, strict=True):

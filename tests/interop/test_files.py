@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -240,3 +241,17 @@ def test_files_that_cannot_be_read_or_written(tmp_path: Path) -> None:
     (tmp_path / "it.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(DomainError):
         to.load(tmp_path / "it.json")
+
+
+@pytest.mark.parametrize("path", [3, None, {}, [], b"curve.json", b"\xff", 1.5, "a\0b", object()])
+@pytest.mark.parametrize("door", [to.load, partial(to.save, to.Gaussian(1)), to.spec.load])
+def test_what_names_no_file_is_one_sentence(door, path):
+    with pytest.raises(DomainError, match=r"^path = .* names no file; give a text or a pathlib\.Path$"):
+        door(path)
+
+
+@pytest.mark.parametrize("name", [".", "missing/curve.json"])
+def test_folders_and_what_is_missing_are_one_sentence(name, tmp_path):
+    for door in (to.load, partial(to.save, to.Gaussian(1))):
+        with pytest.raises(DomainError, match=r"cannot be read|cannot be written|is no plain file"):
+            door(tmp_path / name)

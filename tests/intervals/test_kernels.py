@@ -99,7 +99,10 @@ class TestDifferences:
         assert slack.tolist() == pytest.approx([0.6, 0.0, 1.0])
 
 
-@pytest.mark.parametrize(("q", "n"), [(1e-20, 10**30), (0.3942981765619552, 2**60 + 99), (0.5, 3), (1e-300, 1), (0.999, 10**400), (0.0, 5)])
+@pytest.mark.parametrize(
+    ("q", "n"),
+    [(1e-20, 10**30), (0.3942981765619552, 2**60 + 99), (0.5, 3), (1e-300, 1), (0.999, 10**400), (0.0, 5)],
+)
 def test_leaks_are_kept_to_their_digits(q: float, n: int) -> None:
     truth = 2 * arb(n) * (-arb(q)).log1p()
     found = leaks.log_kept([q, 0.0, q], [n, 7, n])
@@ -154,7 +157,9 @@ class TestNormal:
             within(*found, truths, 3e4 + off * 1e18)
 
     def test_ratios_of_mills(self) -> None:
-        x = np.concatenate([DRAW.uniform(-37, 5, 80), 10.0 ** DRAW.uniform(0, 6, 20), [0.0, -0.3, 92767.00145686779]])
+        x = np.concatenate(
+            [DRAW.uniform(-37, 5, 80), 10.0 ** DRAW.uniform(0, 6, 20), [0.0, -0.3, 92767.00145686779]]
+        )
         truths = [cumulative(-t) * (arb.pi() * 2).sqrt() * (t * t / 2).exp() for t in map(arb, x.tolist())]
         within(*normal.mills(Bounds(x, x)), truths, 1.2e4)
         assert normal.mills(Bounds(-50.0, -40.0)).upper == math.inf

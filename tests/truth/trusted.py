@@ -237,7 +237,10 @@ TRUSTED = [
             ("exp", EXPONENTS, (0.0, -708.4)), ("expm1", EXPONENTS, (0.0,)),
             ("log", POSITIVE, (1.0,)), ("log1p", [(-1 + UNIT, HUGE)], (0.0,)),
         )
+        if lender is np or name != "log1p"
     ),
+    Trusted("math.log1p", floats(math.log1p), arb.log1p, [(-1 + UNIT, HUGE)], 2,
+            "intervals/leaks.py `log_kept`", near=(0.0,)),
     Trusted("numpy.exp, extended", longer, arb.exp, EXPONENTS, 8, f"{ATOMS} `_slacks`"),
     Trusted("numpy.sqrt", np.sqrt, arb.sqrt, POSITIVE, 1, f"{BOUNDS} `_roots`"),
     Trusted("numpy.sin", np.sin, arb.sin, PHASES, 8, POWER, "8 of min(1, abs(x))",

@@ -69,7 +69,7 @@ def _mu(mu: Any, failure: Any = 0.0) -> Target:
 
     def least(f: TradeOff, _: float | None) -> Bounds[float]:
         """Return 0 at once where f >= f_{0,q}, which is to say that its total variation is at most q."""
-        return Bounds(0.0, 0.0) if 0 < q and f.bounds.delta(0.0).upper <= q else f.gdp(q).bounds
+        return Bounds(0.0, 0.0) if q > 0 and f.bounds.delta(0.0).upper <= q else f.gdp(q).bounds
 
     return Target(f"mu at failure = {q:g}", m, least, float)
 

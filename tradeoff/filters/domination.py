@@ -157,7 +157,9 @@ def _violation(f: Responses, mu: float, r: float) -> float | None:
         if np.max(gaps) > -_CLOSEST:
             return float(edges[np.argmax(gaps)])
         rate = expm1(-log_delta(edges[1:], mu))
-        bow = (Bounds.of(edges[1:]) - edges[:-1]) ** 2 / 8 * minimum(1 / Bounds.of(mu) ** 2, rate * (1 + rate))
+        bow = (
+            (Bounds.of(edges[1:]) - edges[:-1]) ** 2 / 8 * minimum(1 / Bounds.of(mu) ** 2, rate * (1 + rate))
+        )
         open_ = np.flatnonzero((np.maximum(gaps[:-1], gaps[1:]) + bow).upper > 0)
         if len(open_) == 0:
             return None

@@ -25,7 +25,7 @@ def _mills(x: Array) -> Array:
 
 
 def mills(x: Bounds) -> Bounds:
-    """Bound R(x) = Phi(-x)/phi(x), which falls; e^(x^2/2) errs by 2 x^2 units below 0, and overflows at -37.6."""
+    """Bound R(x) = Phi(-x)/phi(x), which falls; below 0 e^(x^2/2) errs by 2 x^2 units, and soon overflows."""
     near, far = np.maximum(x.upper, _FLUSHED), x.lower
     low, high = (40 + 4 * np.minimum(side, 0.0) ** 2 for side in (near, far))
     with np.errstate(over="ignore"):
