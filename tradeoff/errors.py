@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -114,12 +114,9 @@ def domain(name: str, value: Any, allowed: str, remedy: str = "") -> DomainError
 
 def file_name(path: Any) -> Path:
     """Return a path, or say that the value names no file."""
-    try:
-        with suppress(OSError):  # there may be none yet
-            Path(path).stat()
+    if isinstance(path, str | PathLike) and "\0" not in str(path):
         return Path(path)
-    except (TypeError, ValueError):
-        raise DomainError(f"path = {shown(path)} names no file; give a text or a pathlib.Path") from None
+    raise DomainError(f"path = {shown(path)} names no file; give a text or a pathlib.Path")
 
 
 def shown(value: Any) -> str:

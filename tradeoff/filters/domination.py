@@ -40,8 +40,8 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, minimum, sqrt
 from tradeoff.intervals.rounding import Array
 
-_MOST_WORK = 10_000_000
-"""Pairs of a point and a label looked at before a check gives up: about a second's work."""
+_MOST_WORK = 5_000_000
+"""Pairs of a point and a label looked at before a check gives up: some seconds' work."""
 
 _MARGIN = 2e-7
 """Share of r given up so that the order is strict, and seen through rounding."""
@@ -57,9 +57,6 @@ _LEAST = 1e-3
 
 _TABLE = 200_000
 """Pairs of a point and a label in memory at once: 1.6 MB, and a few times that."""
-
-_CLOSEST = 1e-13
-"""Logarithms nearer than that take more cells to tell apart than there are."""
 
 _CELLS, _AGAIN = 64, 12
 """Cells that a check begins with, and how often a point that fails it is tried: twice in practice."""
@@ -154,12 +151,11 @@ def _violation(f: Responses, mu: float, r: float) -> float | None:
     work = 0
     gaps = _gap(f, edges, mu, r)
     while True:
-        if np.max(gaps) > -_CLOSEST:
+        if np.max(gaps) > -1e-13:  # nearer logarithms take too many cells to tell apart
             return float(edges[np.argmax(gaps)])
         rate = expm1(-log_delta(edges[1:], mu))
-        bow = (
-            (Bounds.of(edges[1:]) - edges[:-1]) ** 2 / 8 * minimum(1 / Bounds.of(mu) ** 2, rate * (1 + rate))
-        )
+        bend = minimum(1 / Bounds.of(mu) ** 2, rate * (1 + rate))
+        bow = (Bounds.of(edges[1:]) - edges[:-1]) ** 2 / 8 * bend
         open_ = np.flatnonzero((np.maximum(gaps[:-1], gaps[1:]) + bow).upper > 0)
         if len(open_) == 0:
             return None

@@ -16,7 +16,7 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, minimum, where
 from tradeoff.intervals.hull import lower_hull
 from tradeoff.intervals.normal import mills
-from tradeoff.intervals.rounding import UNIT, Array, around, up
+from tradeoff.intervals.rounding import UNIT, Array, around, down, up
 
 _MOST_LOSSES = 2000
 """Labels of a mixture, at most: a look at one point then takes some 0.1 ms."""
@@ -57,11 +57,8 @@ class Responses:
         return (-np.expm1(-gap) * expit(self.loss)) @ self.weight * (1 - units * UNIT)
 
     def log_delta(self, epsilon: Array, mu: float) -> Array:
-        """Return log D at epsilon >= 0, of the mixture times G_mu, rounded up.
-
-        As public labels, losses -l share the weight of l by 1 to e^l: D is a sum of nu_k delta/(1 + e^-l).
-        """
-        loss = np.append(self.loss, -self.loss)
+        """Return log D at epsilon >= 0, of the mixture times G_mu, rounded up."""
+        loss = np.append(self.loss, -self.loss)  # of two labels each, by 1 to e^-l
         share = log(np.append(self.weight, self.weight)) - log1p(exp(-loss))
         terms = (share + log_delta((Bounds.of(epsilon[:, None]) - loss).lower, mu)).upper
         most = np.max(terms, axis=1)
@@ -82,9 +79,8 @@ def log_delta(epsilon: ArrayLike, mu: float) -> Bounds:
     else:
         gain = mills(a) - mills(a + mu)
     tail = minimum(log(gain) - a * a / 2 - _LOG_SQRT_2PI, 0.0)
-    return where(
-        np.less(epsilon, 0), log(exp(tail - x) - expm1(-x)), tail
-    )  # delta(-x) = 1 - e^-x + e^-x delta
+    folded = log(exp(tail - x) - expm1(-x))  # delta(-x) = 1 - e^-x + e^-x delta(x)
+    return where(np.less(epsilon, 0), folded, tail)
 
 
 def _shortfall(t: Bounds) -> Bounds:
@@ -113,9 +109,10 @@ def responses(f: Bounded, r: float) -> Responses | None:
     total = max(1.0, float(np.sum(weight)) * (1 + 1e-12))
     # Weights above 1 are scaled down, and losses up by as much as makes good for it at eps = 0.
     stretch = 1 + 1e-12 + 4 * (total - 1) * math.sinh(f.top) / f.top
+    rest = max(0.0, (1 - Bounds.of(down(np.sum(weight / total), len(weight)))).upper)  # none is lost
     found = Responses(
         np.append(0.0, np.log(s[1:]) * stretch),
-        np.append(max(0.0, 1 - np.sum(weight / total)), weight / total),
+        np.append(rest, weight / total),
     )
     return found if found.largest >= f.top and np.all(found.delta(found.loss) >= f.at(found.loss)) else None
 

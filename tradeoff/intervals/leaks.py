@@ -12,8 +12,7 @@ def log_kept(each: Sequence[float], counts: Sequence[int]) -> float:
 
     What is left may be far below the float 1 - q tells apart.
 
-    Each term is known to 4 units (two of log1p, a count beyond 2^53, their product), their sum to one more,
-    as none is positive.
+    Each term is known to 4 (two of log1p, a count beyond 2^53, their product), and none is positive.
     """
     return math.fsum(_times(n, math.log1p(-q)) for q, n in zip(each, counts, strict=True) if q > 0)
 

@@ -52,9 +52,8 @@ def _below(x: Array) -> Array:
 def tail_above(x: Bounds) -> Bounds:
     """Bound Phi(-x), which falls; ``ndtr`` errs by some 2 x^2 units where exponents are that large."""
     low, high = (16 + 3 * np.abs(side) * (np.abs(side) + 2) for side in x)
-    return held(
-        np.maximum(down(_below(-x.upper), high), 0.0), np.minimum(up(_below(-x.lower), low) + TINY, 1.0)
-    )
+    most = np.minimum(up(_below(-x.lower), low) + TINY, 1.0)
+    return held(np.maximum(down(_below(-x.upper), high), 0.0), most)
 
 
 def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
