@@ -7,9 +7,9 @@ nu. With D(eps) = delta of f (x) G_r', the order f (x) G_r' >= G_r says D <= del
 Between two points where it is known, D is held by its curvature. D(eps) = E delta_f(eps - Y) with Y normal of
 variance r'^2, so (log D)'' = -1/r'^2 + Var/r'^4 >= -1/r'^2, with the variance of the posterior of Y; and log
 delta_{G_r} is concave, as a convolution of log-concave functions is log-concave (Prekopa). So log D - log
-delta_{G_r} exceeds its chord over a cell of width h by at most h^2/(8 r'^2); nor by more than h^2 (v + v^2)/8, v
-= 1/delta_{G_r'} - 1 at the cell's end: D' = -R and D'' >= -R, R = e^eps P(L > eps), so -(log D)'' <= R/D +
-(R/D)^2; and R/D <= (1 - D)/D, which grows with eps and is at most v, as D >= delta_{G_r'}.
+delta_{G_r} exceeds its chord over a cell of width h by at most h^2/(8 r'^2); nor by more than h^2 (v + v^2)/8
+with v = 1/delta_{G_r'} - 1 at the cell's end: D' = -R and D'' >= -R, R = e^eps P(L > eps), so -(log D)'' <=
+R/D + (R/D)^2; and R/D <= (1 - D)/D, which grows with eps and is at most v, as D >= delta_{G_r'}.
 
 Far out the densities decide. With e^{l/2} dP as reference they are even, and their log-ratio is at most -a
 l^2/2 + b l + c, a = 1/r'^2 - 1/r^2, b = max loss/r'^2, c = (r^2 - r'^2)/8 + log(r/r'). Where that is negative
