@@ -26,10 +26,13 @@ from tradeoff.loss.transform import Complex, logarithm
 
 _HIGHEST, _ANGLE = 1.0, 1.4
 """Distance of the path, and its argument of e^l, at most: farther, moduli and so the rounding grow by more
-than nodes fall."""
+than nodes fall; and by at most e^(1/2) for negative powers."""
 
 _MOST = 0.5
 """Shares above one half leave densities that nearly vanish: what is near 0 there is not 1 + v."""
+
+_NODES = 4000
+"""Most nodes: tilts that need more are rare, and their lines of few frequencies."""
 
 _LARGEST = 300.0
 """Squares of e^300 are floats."""
@@ -45,19 +48,20 @@ class _Log(NamedTuple):
 def nodes(mu: float, part: Component, c: float, digits: float) -> QuadratureNodes | None:
     """Return complex nodes, Im L >= 0, for E e^((c' + iy') L), |c' - c| <= MARGIN, at all y' >= 0.
 
-    None where a share is above one half, or e^l no float.
+    None where a share is above one half, they are too many, or e^l is no float.
     """
     powers, g = (c - MARGIN, c + MARGIN), abs(part.g)
     least, most = sorted((part.b.part, part.d.part))
-    a = min(_HIGHEST, _ANGLE / mu)
     falling = max(0.0, -powers[0]) * (part.b.part > 0) + max(0.0, powers[1] - 1) * (part.d.part > 0)
+    a = min(_HIGHEST, _ANGLE / mu, 2 / (mu * math.sqrt(1 + falling)))
     growth = 2 * a * a - falling * math.log(math.cos(mu * a))
     step = 2 * math.pi * a / (digits + growth)
     (low, high), spare = slopes(part, powers), math.sqrt(2 * digits) + 1.5
-    t = step * np.arange(math.floor((mu * low - spare) / step), math.ceil((mu * high + spare) / step) + 1.0)
-    base = mu * t - mu * mu / 2
-    if most > _MOST or base[-1] > _LARGEST:
+    first, last = math.floor((mu * low - spare) / step), math.ceil((mu * high + spare) / step)
+    if most > _MOST or last - first > _NODES or mu * step * last > _LARGEST:
         return None
+    t = step * np.arange(first, last + 1.0)
+    base = mu * t - mu * mu / 2
     moved = 4 * UNIT * (np.abs(mu * t) + mu * mu)
     # On the line the moduli are those under the tilts of ``powers``; what is left out there, times what they
     # grow by, is left out here.

@@ -104,7 +104,8 @@ class QuadratureTransform(Transform):
 
     def far(self, y: float) -> float:
         turning = sum(max(0.0, float(np.max(known.mass - known.variation / y))) for known in self._tails)
-        return float(np.log1p(-min(turning, 1 - UNIT)))
+        beside = 0.0 if self._paths is None else self._level(_BESIDE).far(y)
+        return min(float(np.log1p(-min(turning, 1 - UNIT))), beside)
 
     def cost(self, y: float) -> int:
         return self._level(int(self._which(np.array([y]))[0])).size
@@ -242,6 +243,14 @@ class _Level:
         error += radius**2 / 2 * variance
         slope *= radius
         return np.maximum(logarithm(u + slope, error).ceiling, logarithm(u - slope, error).ceiling)
+
+
+    def far(self, y: float) -> float:
+        """Bound log |rho| from y on by the sum of |w_j| e^(-y Im L_j), as all Im L_j >= 0."""
+        with np.errstate(under="ignore", over="ignore"):
+            left = float(np.sum(np.abs(self.w) * np.exp(-y * np.maximum(self.d.imag - self.at, 0.0))))
+        off = self.uneven + self.slack * self.mass + self.quadrature
+        return min(math.log(left * (1 + 1e-9) + off) + 1e-9, 0.0)
 
 
 def _turned(half: Any) -> Complex:

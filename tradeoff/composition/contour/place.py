@@ -22,8 +22,8 @@ ALIAS = 1e-14
 GOAL = 1e-13
 """Share of an answer that may lie beyond the last node; more nodes gain less than rounding takes."""
 
-_GIVEN, _SHORTER = 3.0, 2.0
-"""A lower tilt may lose a factor of e^3 against the saddle if its period is at most half as long."""
+_GIVEN, _SHORTER = 3.0, 3.5
+"""A lower tilt may lose a factor of e^3 against the saddle if its period is 3.5 times shorter at least."""
 
 _FARTHEST_LOGIT = 36.0
 """Saddles of the middle strip are at least e^-36 from its ends: nearer, floats no longer tell them from 0 and
