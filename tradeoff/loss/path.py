@@ -1,13 +1,14 @@
 """The transform of a thinned normal pair at every frequency from one set of nodes: a path beside the line.
 
-On Im x = s the base loss l = mu x - mu^2/2 has the argument u = mu s. Let h > g be the shares of e^l in both
-densities. 1 - s + s e^l moves on a segment from 1 to e^l as s grows, so for 0 < u < pi its argument grows in
-s, and arg of the ratio of both densities is in [0, u): above the line if h is that of Q, below it if it is
-that of P, Im L >= 0 and |e^(iyL)| <= 1, whatever y >= 0. There |phi| is e^(s^2/2) times, and a density between
+On Im x = s the base loss l = mu x - mu^2/2 has the imaginary part u = mu s. A density 1 - b + b e^l of share
+b moves on a segment from 1 to e^l as b grows, so for 0 < u < pi its argument grows with b, from 0 to u, and
+that of the greater share over the other is in [0, u). So above the line if Q has the greater share, and below
+it if P has, Im L >= 0 and |e^(iyL)| <= 1 for all y >= 0. |phi| is e^(s^2/2) times, and a density between
 cos(u/2) and 1 times, what it is on the line at the same Re x.
 
-Hence on every line between Im x = 0 and 2a, 2 mu a < pi, the integrand of M(c + iy) is integrable, with a
-modulus that integrates to at most e^(2 a^2) cos(mu a)^-falling M(c); ``falling`` adds up the negative powers.
+Hence on every line between Im x = 0 and 2a, 2 mu a < pi, the integrand phi P^(1-z) Q^z, z = c + iy, has a
+modulus that integrates to at most e^(2 a^2) cos(mu a)^-falling M(c); ``falling`` adds up the negative ones of
+the powers 1 - c of P and c of Q.
 Its integral over Im x = a is that over the line (Cauchy), and the trapezoid rule on it errs by at most
 2/(e^(2 pi a/step) - 1) times that bound (Trefethen, Weideman 2014, Theorem 5.1, of a strip of half-width a).
 The step does not depend on y.
@@ -85,7 +86,9 @@ def nodes(mu: float, part: Component, c: float, digits: float) -> QuadratureNode
     off_odds = (g * off + (part.units + 32) * UNIT * np.abs(g * excess)) / np.abs(under) + 4 * TINY
     ratio = _log1p(odds, off_odds + np.abs(odds) * lower.error)
     loss, log_p, p_error = ratio.value, lower.value, lower.error
-    if part.g < 0:  # P has the greater share: its logarithm is the sum of both, and the path is below the line
+    if (
+        part.g < 0
+    ):  # P has the greater share: its logarithm is the sum of both, and the path is below the line
         loss, log_p, p_error = -loss.conj(), (log_p + loss).conj(), lower.error + ratio.error
     loss.imag = np.maximum(loss.imag, 0.0)  # as the truth is
     width = math.log(step * part.k)

@@ -59,7 +59,7 @@ class QuadratureTransform(Transform):
     def _level(self, j: int) -> _Level:
         if j not in self._levels:
             y = _FINER**j / self._pace
-            parts = self._paths if j >= _BESIDE else None
+            parts = self._beside if j >= _BESIDE else None
             parts = parts or [part.base.nodes(part, self.c, y, self.digits) for part in self.smooth]
             if len(self.atoms.loss):
                 parts = [*parts, of_atoms(self.atoms, self.loss_error, self.c, cut=self.cut)]
@@ -67,7 +67,7 @@ class QuadratureTransform(Transform):
         return self._levels[j]
 
     @cached_property
-    def _paths(self) -> list[QuadratureNodes] | None:
+    def _beside(self) -> list[QuadratureNodes] | None:
         """Return nodes that serve all frequencies, where every component has a path."""
         found = [part.base.path(part, self.c, self.digits) for part in self.smooth]
         known = [nodes for nodes in found if nodes is not None]
@@ -96,7 +96,7 @@ class QuadratureTransform(Transform):
         if not self.smooth:
             return np.zeros(len(y), np.int64)
         found = np.ceil(np.log2(np.maximum(y * self._pace, 1.0)) / math.log2(_FINER)).astype(np.int64)
-        return found if self._paths is None else np.minimum(found, _BESIDE)
+        return found if self._beside is None else np.minimum(found, _BESIDE)
 
     @cached_property
     def _tails(self) -> list[Tail]:
@@ -104,7 +104,7 @@ class QuadratureTransform(Transform):
 
     def far(self, y: float) -> float:
         turning = sum(max(0.0, float(np.max(known.mass - known.variation / y))) for known in self._tails)
-        beside = 0.0 if self._paths is None else self._level(_BESIDE).far(y)
+        beside = 0.0 if self._beside is None else self._level(_BESIDE).far(y)
         return min(float(np.log1p(-min(turning, 1 - UNIT))), beside)
 
     def cost(self, y: float) -> int:
@@ -114,22 +114,26 @@ class QuadratureTransform(Transform):
 class _Level:
     """One quadrature: masses under the tilt, and sums that bound their errors.
 
-    Of complex nodes Im d >= 0. Beside a unit or two of exponents, as of real ones, their masses make 20 of
-    an exponential, cosine and sine; e^(iyd) - 1 is known to 40, and a sum of n complex products to sqrt(2) n:
-    twice what is said of real ones.
+    Complex ones, ``aside``, have Im d >= 0. Their masses take an exponential, a cosine and a sine, 24 units
+    more; e^(iyd) - 1 is known to 40 units of |yd|, and a sum of n complex products to sqrt(2) n: together
+    below twice what is said of real ones.
     """
+
+    log_m: float
+    log_m_error: float
+    mean: float
 
     def __init__(self, nodes: QuadratureNodes, c: float, p_minus: float, first: _Level | None) -> None:
         loss, log_p, slack, error, self.quadrature = nodes
         log_w = log_p + c * loss
-        # The exponent is a product and two sums; exp costs 8.
         self.aside, self.size = np.iscomplexobj(loss), len(loss)
+        # The exponent is a product and two sums; exp costs 8.
         slack_w = slack + abs(c) * error + UNIT * (8 + 4 * np.abs(c * loss) + 4 * np.abs(log_p))
         slack_w += 24 * UNIT if self.aside else 0.0
         if self.aside and first is not None:
             self.log_m, self.log_m_error = first.log_m, first.log_m_error
         else:
-            self.log_m, self.log_m_error = _moment(nodes, c, p_minus, log_w, slack_w)
+            self.log_m, self.log_m_error = _moment(nodes, c, p_minus, log_w.real, slack_w)
         self.w = np.exp(log_w.real - self.log_m) * (_unit(log_w.imag) if self.aside else 1.0)
         self.slack = float(self.log_m_error) + 4 * UNIT * (1 + abs(self.log_m))
         self.mean = float(np.sum(self.w * loss)) if first is None else first.mean
@@ -147,8 +151,8 @@ class _Level:
         # by Cauchy's estimate on a circle of radius MARGIN, which may reach that much above the frequencies
         # served: e^(MARGIN mu a) < 2, twice over.
         self.slope_error = self.drift + self.uneven_distance + self._summed() * self.distance
-        grown = self._grown() if first is None or not self.aside else first._grown()
-        self.slope_error += self.slack * self.distance + 4 * self.quadrature / MARGIN * grown
+        self.grown: float = first.grown if self.aside and first is not None else self._grown()
+        self.slope_error += self.slack * self.distance + 4 * self.quadrature / MARGIN * self.grown
         self.slope_drift = float(np.sum(distance * self.at)) * grow
 
     def _summed(self) -> float:
@@ -189,7 +193,7 @@ class _Level:
         """
         turned = np.minimum(2 * self.mass, y * self.distance)
         masses = np.minimum(2 * self.uneven, y * self.uneven_distance)
-        error = times * (self._summed() * turned + y * self.drift) + masses
+        error: Array = times * (self._summed() * turned + y * self.drift) + masses
         return error + np.abs(u) * self.slack + 2.01 * self.quadrature
 
     def ratio(self, y: Array, *, even: bool) -> AffineRatio:
@@ -243,7 +247,6 @@ class _Level:
         error += radius**2 / 2 * variance
         slope *= radius
         return np.maximum(logarithm(u + slope, error).ceiling, logarithm(u - slope, error).ceiling)
-
 
     def far(self, y: float) -> float:
         """Bound log |rho| from y on by the sum of |w_j| e^(-y Im L_j), as all Im L_j >= 0."""
