@@ -15,6 +15,7 @@ import numpy as np
 
 from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss.thinning import Share, thinned_loss, thinned_loss_error, thinned_slope
+from tradeoff.loss.transform import Complex
 
 _STEEP = 30.0
 """Densities at base losses beyond this one are compared as logarithms: if they differ, it is by much."""
@@ -35,8 +36,8 @@ class QuadratureNodes(NamedTuple):
     one asked.
     """
 
-    loss: Array
-    log_p: Array
+    loss: Array | Complex
+    log_p: Array | Complex
     slack: Array
     error: Array
     quadrature: float
@@ -97,6 +98,10 @@ class Base(ABC):
 
         Raises SizeError where they are too many.
         """
+
+    def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
+        """Return complex nodes that do it for all y' >= 0, with Im L >= 0, or None where there are none."""
+        return None
 
 
 @dataclass(frozen=True)

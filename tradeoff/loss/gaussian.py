@@ -12,6 +12,7 @@ from tradeoff.errors import SizeError
 from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.quadrature import integrate
 from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.loss import path
 from tradeoff.loss.components import MARGIN, MAX_NODES, Component, QuadratureNodes, exponents, slopes
 from tradeoff.loss.half_normal import HalfNormalBase
 from tradeoff.loss.law import Cells, LossLaw, Sketch
@@ -158,6 +159,9 @@ class NormalBase(AffineBase):
         kept = np.max(weights, axis=0) > -digits - 20
         lost = 3 * math.exp(-digits) + tails + len(x) * math.exp(-digits - 20)
         return QuadratureNodes(logs.loss[kept], log_p[kept], slack[kept], logs.error[kept], lost)
+
+    def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
+        return path.nodes(self.mu, component, c, digits)
 
 
 class GaussianTransform(Transform):

@@ -21,6 +21,10 @@ from tradeoff.errors import DomainError, TradeOffError, VerificationError
 _DIGITS = (128, 512, 4096)
 """Bits of the balls, more of them where a claim is neither proved nor refuted."""
 
+_DEEPER = 4.0, 16.0
+"""What is left out is e^-4 of the width of a claim; where rare large losses make delta 1e-5 of its integrand,
+e^-16."""
+
 _ATTEMPTS = 4
 """Most Gaussians added to one product, each narrower by half than the one before."""
 
@@ -185,10 +189,21 @@ def _lattices(factors: Sequence[Description], claims: Sequence[Claim], log: Log)
 
 
 def _lines(factors: Sequence[Description], claims: Sequence[Claim], log: Log) -> Prover:
+    """Draw lines near the claims, and deeper ones for those they do not decide."""
+    first, deeper = (_lines_of(factors, claims, log, depth) for depth in _DEEPER)
+
+    def prove(claim: Claim) -> tuple[arb, arb]:
+        found = first(claim)
+        return found if _decided(claim, *found) else deeper(claim)
+
+    return prove
+
+
+def _lines_of(factors: Sequence[Description], claims: Sequence[Claim], log: Log, depth: float) -> Prover:
     """Draw lines near the claims; where a product does not decay, with Gaussians narrow enough for them."""
     width = {claim: (claim.upper - claim.lower) / claim.upper if claim.upper > 0 else 1.0 for claim in claims}
     require("claim", all(w > 0 for w in width.values()), "a claim has no width")
-    product = Product(factors, math.log(min(width.values())) - 4)
+    product = Product(factors, math.log(min(width.values())) - depth)
     drawn: list[Line] = []
 
     def near(claim: Claim, tau: float) -> Line:

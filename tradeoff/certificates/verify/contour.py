@@ -31,6 +31,9 @@ _MOST = 2**20
 _WIDER = 1.5
 """By how much a period is lengthened that is too short."""
 
+_GIVEN, _SHORTER = 3.0, 3.0
+"""A lower tilt may lose a factor of e^3 against the saddle if its period is at most a third."""
+
 _STEPS = 60
 """Most times that it is; halvings that find a saddle point; and doublings that bracket it."""
 
@@ -42,6 +45,8 @@ class Line:
         self.product, self.x, self.middle, self.tau = product, x, middle, tau
         self.c, self.spread = self._saddle()
         self.period, self.left, self.right = self._period()
+        if not middle:
+            self._lower()
         self.step = float((2 * arb.pi() / self.period).mid())
         self.holds = self._drawn()
 
@@ -89,6 +94,15 @@ class Line:
                 break
             period *= _WIDER
         return period, best[0][1], best[1][1]
+
+    def _lower(self) -> None:
+        """Tilt less where that is worth it: K may soar beyond the saddle, and the period with it."""
+        saddle = self.c, self.spread, self.period, self.left, self.right
+        self.c -= min((self.c - 1) / 2, _GIVEN / max(self.x, _GIVEN / self.c))
+        self.spread = math.sqrt(self._slope(self.c)[1])
+        self.period, self.left, self.right = self._period()
+        if self.period * _SHORTER > saddle[2]:
+            self.c, self.spread, self.period, self.left, self.right = saddle
 
     def _best(self, points: list[float], period: float) -> tuple[arb, float]:
         """Return the least logarithm of an alias, and its point; they fall and then rise along the points."""

@@ -113,10 +113,12 @@ class ContourLine:
         size = np.abs(values)
         # A sum of terms known to 32 units: exponential, cosine and sine 12 each at most, kernel and products
         # the rest. In rows a turn is a product of two: 44 units; the sums of a row and of all rows err by
-        # sqrt(2) (2 64 + 2 len/64 + 6) more, all together by less than one sum of len > 2048 terms.
-        rounding = (len(y) + 32) * UNIT * float(np.sum(size))
+        # sqrt(2) (2 64 + 2 len/64 + 6) more.
+        rows = len(y) > _MANY
+        units = 1.5 * (2 * _BLOCK + 2 * len(y) / _BLOCK + 44) if rows else len(y) + 32
+        rounding = units * UNIT * float(np.sum(size)) * (1 + 1e-9)
         error, moment = float(np.sum(np.abs(weight) * self.error)) * (1 + 1e-9), float(np.sum(size * y))
-        if len(values) > _MANY:
+        if rows:
             values = np.append(values, np.zeros(-len(values) % _BLOCK)).reshape(-1, _BLOCK)
         return Sum(self.step, values, error, rounding, moment)
 

@@ -6,6 +6,7 @@ Validity does not rest on them.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -20,6 +21,9 @@ ALIAS = 1e-14
 
 GOAL = 1e-13
 """Share of an answer that may lie beyond the last node; more nodes gain less than rounding takes."""
+
+_GIVEN, _SHORTER = 3.0, 3.5
+"""A lower tilt may lose a factor of e^3 against the saddle if its period is 3.5 times shorter at least."""
 
 _FARTHEST_LOGIT = 36.0
 """Saddles of the middle strip are at least e^-36 from its ends: nearer, floats no longer tell them from 0 and
@@ -49,9 +53,35 @@ def least_tau(c: float, accuracy: float) -> float:
 
 
 def aim(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Placement:
-    """Placement a line at the loss x, in the strip 0 < c < 1 or in c > 1."""
+    """Placement a line at the loss x, in the strip 0 < c < 1 or in c > 1.
+
+    Where rare rounds lose much, K is nearly 0 up to c and soars beyond: the integrand has a second bump far
+    to the right, which only a tilt well below c keeps out of a short period.
+    """
     c = middle_tilt(cumulant, x) if middle else tilt_for_epsilon(cumulant, x)
     value, _, variance = cumulant(c)
+    reach = np.geomspace(0.05, 60, 16) / math.sqrt(max(variance, 1e-300))
+    floor, ceiling = (0.0, 1.0) if middle else (1.0, math.inf)
+    above, below = [min(c + t, ceiling) for t in reach], [max(c - t, floor) for t in reach]
+    there = _between(cumulant, x, most, (c, value, variance), below, above)
+    if middle:
+        return there
+    lower = c - min((c - 1) / 2, _GIVEN / x if x > 0 else math.inf)
+    value, _, variance = cumulant(lower)
+    found = _between(cumulant, x, most, (lower, value, variance), [1.0], [c])
+    return found if found.step > _SHORTER * there.step else there
+
+
+def _between(
+    cumulant: Cumulant,
+    x: float,
+    most: float,
+    tilt: tuple[float, float, float],
+    below: Sequence[float],
+    above: Sequence[float],
+) -> Placement:
+    """Placement a line at the tilt c, of K(c) and K''(c), with the best Chernoff points of those given."""
+    c, value, variance = tilt
     spread = math.sqrt(variance + c**-2 + (c - 1) ** -2)
     log_size = -math.log(abs(c * (c - 1))) - math.log(math.sqrt(2 * math.pi) * spread)
 
@@ -63,9 +93,6 @@ def aim(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Placement
         excess = cumulant(other)[0] - value - gap * x + log_kappa - log_size - math.log(ALIAS)
         return excess / abs(gap) + spread  # it serves questions within so much of its aim
 
-    reach = np.geomspace(0.05, 60, 16) / math.sqrt(max(variance, 1e-300))
-    floor, ceiling = (0.0, 1.0) if middle else (1.0, math.inf)
-    right = min((min(c + t, ceiling) for t in reach), key=period)
-    left = min((max(c - t, floor) for t in reach), key=period)
+    left, right = min(below, key=period), min(above, key=period)
     step = 2 * math.pi / max(period(left), period(right))
     return Placement(c, left, right, step, GOAL * math.exp(log_size), most, 0.0, spread)
