@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tradeoff as to
-from tradeoff.__main__ import main
+from tests.cli.outcomes import refused
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PLAN = """
@@ -30,25 +30,6 @@ def plan(tmp_path):
     path = tmp_path / "plan.toml"
     path.write_text(PLAN, encoding="utf-8")
     return path
-
-
-@pytest.fixture
-def run(capsys):
-    def runner(*arguments):
-        code = main([str(each) for each in arguments])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return runner
-
-
-def refused(outcome):
-    code, out, err = outcome
-    assert code == 2
-    assert out == ""
-    assert err.startswith("tradeoff: ")
-    assert err.count("\n") == 1
-    return err
 
 
 def test_json_has_its_documented_shape(run, plan):

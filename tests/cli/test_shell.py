@@ -28,17 +28,6 @@ def plan(tmp_path):
     return path
 
 
-@pytest.fixture
-def run(capsys):
-    def runner(*arguments):
-        code = main([str(each) for each in arguments])
-        out, err = capsys.readouterr()
-        assert err == "" if code == 0 else err.startswith("tradeoff: ") and err.count("\n") == 1
-        return code, out, err
-
-    return runner
-
-
 class TestText:
     """No text of a file or of a name steers the terminal."""
 

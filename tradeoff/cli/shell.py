@@ -12,6 +12,7 @@ from typing import TextIO
 
 from tradeoff.report.plain import folded
 
+REFUTED = 1  # a certificate that does not prove what it says
 BAD_INPUT = 2  # as argparse and most commands: what was given is wrong
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h: a mistake of ours
 UNPRINTED = 74  # EX_IOERR of sysexits.h: the answer was found and could not be printed

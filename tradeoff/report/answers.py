@@ -19,6 +19,10 @@ ASKED = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}
 """What is answered, and by what it is asked."""
 
 
+COLUMNS = ("question", "at least", "at most")
+"""Heads of a table of answers, whose lines are ``row``."""
+
+
 @dataclass(frozen=True)
 class Answer:
     """One question and its answer: ``lower <= truth <= upper``.
@@ -53,12 +57,8 @@ class Answers(Displayed):
                 yield name, question, answer
 
     def grid(self) -> Grid:
-        rows = [
-            (f"{name} at {question} = {a.asked:g}", rounded(a.lower, "lower"), rounded(a.upper, "upper"))
-            for name, question, a in self
-        ]
         notes = [f"assumes: {each}" for each in self.assumptions]
-        return Grid(rows, ("question", "at least", "at most"), notes=notes)
+        return Grid([row(*each) for each in self], COLUMNS, notes=notes)
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data in which infinity is the string ``"inf"``, as JSON has none.
@@ -76,6 +76,12 @@ class Answers(Displayed):
             for name, question in ASKED.items()
         }
         return {**found, "assumptions": list(self.assumptions)} if self.assumptions else found
+
+
+def row(name: str, question: str, answer: Answer, digits: int = 10) -> tuple[str, str, str]:
+    """Return a question and both bounds as a table has them, rounded outward to so many digits."""
+    bounds = rounded(answer.lower, "lower", digits), rounded(answer.upper, "upper", digits)
+    return f"{name} at {question} = {answer.asked:.12g}", *bounds
 
 
 def finite(value: float) -> float | str:

@@ -114,4 +114,4 @@ def _place(target: Path) -> Path:
 
 
 def _kind(endings: tuple[str, ...]) -> str:
-    return "figure" if endings == FORMATS else "report"
+    return "figure" if endings == FORMATS else "file of this kind"

@@ -7,8 +7,7 @@ import io
 from collections.abc import Iterable
 
 from tradeoff.display import Grid
-from tradeoff.report.answers import Answer
-from tradeoff.report.digits import rounded
+from tradeoff.report.answers import Answer, row
 from tradeoff.report.plain import plain
 
 Lines = Iterable[tuple[str, str, Answer]]
@@ -39,13 +38,6 @@ def latex(lines: Lines, assumptions: Iterable[str] = ()) -> str:
     \bottomrule
     \end{tabular}
     """
-    rows = [
-        (
-            f"{name} at {question} = {a.asked:.12g}",
-            rounded(a.lower, "lower", 6),
-            rounded(a.upper, "upper", 6),
-        )
-        for name, question, a in lines
-    ]
+    rows = [row(*line, digits=6) for line in lines]
     assumed = "".join(f"% Assumes: {plain(each)}\n" for each in assumptions)
     return f"{assumed}{Grid(rows, ('', 'at least', 'at most'), sides='<>>').latex()}\n"
