@@ -56,7 +56,7 @@ def certify(
     write_text(written(found), target)
     notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
     notes += [f"Certificates written to {target}"]
-    rows = [row(*answer) for *answer, _ in found]
+    rows = [row(name, question, answer) for name, question, answer, _ in found]
     show(Grid(rows, COLUMNS, content.title, notes, "<>>"))
 
 

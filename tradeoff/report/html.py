@@ -152,7 +152,7 @@ def _proofs(plan: Plan, answers: Answers) -> str:
     """Attach a certificate for each answer and order of the pair, or say why there is none."""
     asked = {by: [each.asked for each in getattr(answers, name)] for name, by in ASKED.items()}
     try:
-        text = written(certified(plan, **asked))
+        text = written(certified(plan, None, **asked))
     except TradeOffError as error:
         return f"<p>No proof is attached: {escape(str(error))}.</p>"
     file = "certificates.json"

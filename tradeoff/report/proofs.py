@@ -15,7 +15,7 @@ Proved = tuple[str, str, Answer, list[Certificate]]
 """What is answered, by what it is asked, the answer for the worse order, and the proof for each."""
 
 
-def certified(plan: Plan, tol: float | None = None, **asked: Sequence[float]) -> Iterator[Proved]:
+def certified(plan: Plan, tol: float | None, **asked: Sequence[float]) -> Iterator[Proved]:
     """Yield answers for every ordered pair of neighbours, in the order of ``Answers``, with their proofs.
 
     Where the orders differ, epsilon and delta are the larger of the two, beta is the lesser.
