@@ -295,7 +295,7 @@ class TestProcess:
             if module
             else [str(Path(sys.executable).with_name("tradeoff"))]
         )
-        return subprocess.run(  # noqa: S603 - our own command
+        return subprocess.run(
             [*head, *map(str, arguments)], capture_output=True, text=True, encoding="utf-8", check=False
         )
 
@@ -315,7 +315,7 @@ class TestProcess:
         heavy = ("numpy", "scipy", "mpmath", "sympy", "matplotlib")
         code = f"import sys, tradeoff.cli.app; print([m for m in {heavy} if m in sys.modules])"
         command = [sys.executable, "-c", code]
-        found = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own interpreter
+        found = subprocess.run(command, capture_output=True, text=True, check=True)
         assert found.stdout == "[]\n"
 
     @pytest.mark.skipif(shutil.which("bash") is None, reason="completes in bash")
@@ -332,7 +332,7 @@ class TestProcess:
 
     def test_a_reader_that_leaves_is_no_error(self, plan):
         command = [sys.executable, "-m", "tradeoff", "compose", str(plan), "--json"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - our own command
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdout.close()
         with process.stderr as err:
             assert err.read() == b""

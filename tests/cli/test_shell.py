@@ -128,7 +128,7 @@ class TestTargets:
 
     @posix
     def test_a_link_stays_and_leads_to_the_figure(self, run, plan, tmp_path, tmp_path_factory):
-        shared = Path("/dev/shm")  # noqa: S108 - another disk, where there is one
+        shared = Path("/dev/shm")
         folder = tmp_path_factory.mktemp("elsewhere") if not os.access(shared, os.W_OK) else shared
         place, link = folder / f"tradeoff-{os.getpid()}.svg", tmp_path / "link.svg"
         link.symlink_to(place)
@@ -172,7 +172,7 @@ class TestProcess:
     @staticmethod
     def call(redirection, *arguments, program=("-m", "tradeoff"), **environment):
         words = [sys.executable, *program, *map(str, arguments)]
-        return subprocess.run(  # noqa: S603 - our own command
+        return subprocess.run(
             ["/bin/sh", "-c", f'exec "$@" {redirection}', "sh", *words],
             capture_output=True,
             env={**os.environ, **environment},
@@ -216,7 +216,7 @@ class TestProcess:
         assert rb"\u03b5 and \u4e2d" in found.stdout
 
     def test_a_reader_that_leaves_a_table(self, plan):
-        process = subprocess.Popen(  # noqa: S603 - our own command
+        process = subprocess.Popen(
             [sys.executable, "-m", "tradeoff", "compose", str(plan)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -355,7 +355,7 @@ def test_a_route_answers_delta_where_it_answers_epsilon(laplace, method):
 
 
 def test_the_table_leaves_in_numbers_and_for_papers(laplace, tmp_path, monkeypatch):
-    pandas = pytest.importorskip("pandas")
+    pandas = pytest.importorskip("pandas", reason="pandas, an extra, is not installed")
     found, frame = laplace.to_dict(), laplace.to_pandas()
     assert list(frame.columns) == list(found)
     clt = laplace["clt"]

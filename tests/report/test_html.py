@@ -192,7 +192,7 @@ def test_a_browser_draws_it(page, tmp_path):
         "--virtual-time-budget=20000",
         "--dump-dom",
     ]
-    run = subprocess.run(  # noqa: S603 - the browser that was found, and our own page
+    run = subprocess.run(
         [browser, *flags, probed.as_uri()], capture_output=True, text=True, timeout=120, check=True
     )
     answer = re.search(r'<pre id="probe">(.*?)</pre>', run.stdout, flags=re.DOTALL)

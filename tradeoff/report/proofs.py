@@ -25,7 +25,7 @@ def certified(plan: Plan, tol: float | None, **asked: Sequence[float]) -> Iterat
     for name, question in ASKED.items():
         worse = min if name == "beta" else max
         for at in asked[question]:
-            found = [certify(order, name, at, tol=tol) for order in orders]  # type: ignore[arg-type]  # its three
+            found = [certify(order, name, at, tol=tol) for order in orders]  # type: ignore[arg-type]  # one of three
             lower, upper = (worse(getattr(each, side) for each in found) for side in ("lower", "upper"))
             yield name, question, Answer(at, lower, upper), found
 
