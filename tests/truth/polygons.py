@@ -110,4 +110,3 @@ def of(vertices: Iterable[Vertex]) -> Polygon:
     return Polygon(tuple(a for a, _ in points), tuple(b for _, b in points))
 
 
-IDENTITY = Polygon((Fraction(0), Fraction(1)), (Fraction(1), Fraction(0)))
