@@ -19,20 +19,7 @@ from tradeoff.operators.symmetrise import Envelope
 
 Conversion = Literal["bun-steinke", "optimal"]
 
-ORDERS = (
-    1.25,
-    1.5,
-    1.75,
-    2.0,
-    2.5,
-    3.0,
-    4.0,
-    5.0,
-    6.0,
-    8.0,
-    10.0,
-    *(4.0 * i for i in (3, 4, 5, 6, 8, 12, 16, 32, 64)),
-)
+ORDERS = (1.25, 1.5, 1.75, 2.0, 2.5, *map(float, (3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128, 256)))
 """Orders tried by default: every one gives a valid epsilon, the least of them is reported."""
 
 _CKS = "Canonne, Kamath, Steinke 2020, Proposition 12"
@@ -77,9 +64,8 @@ def zcdp_route(rho: Any, delta: Any, *, conversion: Conversion = "optimal") -> B
         bounds=(start - 6, start + 6),
         method="bounded",
     )
-    return Baseline(
-        min(simple, max(float(best.fun), 0.0)), target, "zCDP, optimal conversion", _CKS, ("rho-zCDP",)
-    )
+    least = min(simple, max(float(best.fun), 0.0))
+    return Baseline(least, target, "zCDP, optimal conversion", _CKS, ("rho-zCDP",))
 
 
 def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS) -> Baseline:
@@ -115,14 +101,8 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
     if not checked:
         raise DomainError("orders is empty; give at least one order above 1")
     found = min(_converted(renyi_divergence(curve, a), a - 1, target) for a in checked)
-    return Baseline(
-        max(found, 0.0),
-        target,
-        "Renyi route",
-        _CKS,
-        ("divergences of fixed mechanisms add",),
-        one_order=not curve.symmetric,
-    )
+    asked = ("divergences of fixed mechanisms add",)
+    return Baseline(max(found, 0.0), target, "Renyi route", _CKS, asked, one_order=not curve.symmetric)
 
 
 def _converted(divergence: Bounds | float, k: float, delta: float) -> float:

@@ -50,9 +50,7 @@ def at_signals(end: Callable[[int], object]) -> None:
 
 def unwind(code: int) -> None:
     """End the command with ``code``, and clear up on the way out."""
-    signal.signal(
-        code - 128, signal.SIG_IGN
-    )  # timeout(1) sends it twice, and clearing up must come to its end
+    signal.signal(code - 128, signal.SIG_IGN)  # timeout(1) sends it twice, and clearing up must finish
     raise SystemExit(code)
 
 

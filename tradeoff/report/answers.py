@@ -132,20 +132,13 @@ def ask(
     for name, (at, question) in given.items():
         if len(at):
             step(f"{name} at {len(at)} {ASKED[name]}{'s' if len(at) > 1 else ''}")
-            found[name] = _answers(
-                at, question(np.asarray(at, dtype=float), tol=tol), 0.0 if name == "epsilon" else -math.inf
-            )
+            floor = 0.0 if name == "epsilon" else -math.inf
+            found[name] = _answers(at, question(np.asarray(at, dtype=float), tol=tol), floor)
     return Answers(**found, assumptions=curve.assumptions)
 
 
 def _answers(asked: Sequence[float], bounds: Bounds, floor: float) -> tuple[Answer, ...]:
     if not np.all(bounds.lower <= bounds.upper):  # NaN lands here too, and must never pass for a small loss
         raise TradeOffError(f"no bounds found at {list(asked)}: {bounds}; please report this")
-    lower, upper = (
-        np.maximum(bounds.lower, floor) + 0.0,
-        np.maximum(bounds.upper, floor) + 0.0,
-    )  # + 0.0: no -0.0
-    return tuple(
-        Answer(float(at), low, high)
-        for at, low, high in zip(asked, lower.tolist(), upper.tolist(), strict=True)
-    )
+    lower, upper = ((np.maximum(side, floor) + 0.0).tolist() for side in bounds)  # + 0.0: no -0.0
+    return tuple(map(Answer, map(float, asked), lower, upper))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv as _csv
-import io
 from collections.abc import Iterable
 
 from tradeoff.display import Grid
 from tradeoff.report.answers import Answer, row
 from tradeoff.report.plain import plain
+from tradeoff.sweeps import Table
 
 Lines = Iterable[tuple[str, str, Answer]]
 """What is answered, by what it is asked, and the answer; as ``Answers`` are gone through."""
@@ -16,12 +15,9 @@ Lines = Iterable[tuple[str, str, Answer]]
 
 def csv(lines: Lines, assumptions: Iterable[str] = ()) -> str:
     """Write answers as CSV, every number to its last bit; infinity is inf."""
-    text = io.StringIO()
-    writer = _csv.writer(text, lineterminator="\n")
-    writer.writerow(["answered", "question", "at", "lower", "upper", "assumes"])
     assumed = "; ".join(map(plain, assumptions))
-    writer.writerows([name, question, a.asked, a.lower, a.upper, assumed] for name, question, a in lines)
-    return text.getvalue()
+    rows = ((name, question, a.asked, a.lower, a.upper, assumed) for name, question, a in lines)
+    return Table(("answered", "question", "at", "lower", "upper", "assumes"), tuple(rows)).to_csv()
 
 
 def latex(lines: Lines, assumptions: Iterable[str] = ()) -> str:
