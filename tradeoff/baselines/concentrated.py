@@ -112,19 +112,9 @@ def _converted(divergence: Bounds | float, k: float, delta: float) -> float:
 
 
 def renyi_divergence(curve: TradeOff, order: float) -> float:
-    """Bound the Renyi divergence D_a(Q || P) from above, the direction that delta of T(P, Q) follows.
+    """Bound D_a(Q || P), a > 1, from above in nats: the direction that delta of T(P, Q) follows.
 
-    Parameters
-    ----------
-    curve
-        T(P, Q), a product, or an either-order envelope.
-    order
-        a > 1.
-
-    Returns
-    -------
-    float
-        An upper bound in nats; +inf where Q has mass that P has not.
+    It is +inf where Q has mass that P has not; of an envelope the larger of both orders is taken.
     """
     if isinstance(curve, Envelope):
         return max(renyi_divergence(order_of, order) for order_of in curve.operands)

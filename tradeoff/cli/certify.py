@@ -5,11 +5,8 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated
 
-from cyclopts import Parameter
-
-from tradeoff.cli.questions import UNASKED, Questions, asked, read
+from tradeoff.cli.questions import UNASKED, Output, Questions, Source, asked, read
 from tradeoff.cli.terminal import progress, show
 from tradeoff.errors import DomainError
 from tradeoff.report.plain import plain
@@ -20,9 +17,9 @@ _MOST = 2**26
 
 
 def certify(
-    plan: Path,
+    plan: Source,
     *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    output: Output,
     questions: Questions = UNASKED,
     tol: float | None = None,
 ) -> None:
@@ -33,8 +30,6 @@ def certify(
 
     Parameters
     ----------
-    plan
-        Plan file, in TOML; - reads it from stdin.
     output
         JSON file to write.
     questions

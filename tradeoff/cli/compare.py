@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from tradeoff.cli.questions import UNASKED, Flag, Questions, asked, composed, read
+from tradeoff.cli.questions import UNASKED, Json, Questions, Source, asked, composed, read
 from tradeoff.cli.terminal import print_json, progress, screen
 from tradeoff.report.plain import folded, plain
 from tradeoff.report.saving import check_target, save
@@ -29,19 +29,17 @@ _NOTE = (
 
 
 def compare(
-    plan: Path,
+    plan: Source,
     *,
     method: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     questions: Questions = UNASKED,
     plot: Path | None = None,
-    as_json: Annotated[Flag, Parameter(name="--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Compare the exact answers of a plan with those of other methods, each error with its sign.
 
     Parameters
     ----------
-    plan
-        Plan file, in TOML; - reads it from stdin.
     method
         Methods to compare, one after each flag; default: all that apply.
     questions

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from tradeoff.cli.questions import UNASKED, Flag, Questions, asked, composed, read
+from tradeoff.cli.questions import UNASKED, Flag, Json, Questions, Source, asked, composed, read
 from tradeoff.cli.terminal import print_json, progress, show
 from tradeoff.display import Grid
 from tradeoff.errors import DomainError
@@ -16,14 +16,14 @@ from tradeoff.report.saving import check_target, save
 
 
 def compose(
-    plan: Path,
+    plan: Source,
     *,
     questions: Questions = UNASKED,
     mu: Flag = False,
     failure: float = 1e-10,
     tol: float | None = None,
     plot: Path | None = None,
-    as_json: Annotated[Flag, Parameter(name="--json")] = False,
+    as_json: Json = False,
     as_csv: Annotated[Flag, Parameter(name="--csv")] = False,
     as_latex: Annotated[Flag, Parameter(name="--latex")] = False,
 ) -> None:
@@ -34,8 +34,6 @@ def compose(
 
     Parameters
     ----------
-    plan
-        Plan file, in TOML; - reads it from stdin.
     questions
         What is asked.
     mu

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from tradeoff.cli.questions import Flag
+from tradeoff.cli.questions import Json
 from tradeoff.errors import DomainError
 from tradeoff.report.digits import rounded
 from tradeoff.report.plain import plain
@@ -18,12 +18,16 @@ if TYPE_CHECKING:
     from tradeoff.filters import Entry, Filter
     from tradeoff.mechanisms import Mechanism, Plan
 
+Held = Annotated[Path, Parameter(help="A ledger.")]
+
+New = Annotated[Path, Parameter(help="File to make; it must not exist.")]
+
 app = App(name="ledger", help_format="markdown", help="A shared privacy budget that no crash can cheat.")
 
 
 @app.command
 def init(
-    file: Path,
+    file: New,
     *,
     mu: float | None = None,
     rho: float | None = None,
@@ -38,8 +42,6 @@ def init(
 
     Parameters
     ----------
-    file
-        File to make; it must not exist.
     mu
         Budget of Gaussian differential privacy: squares of mu add up.
     rho
@@ -51,8 +53,12 @@ def init(
         Failure probability of the whole.
     order
         Order of a Renyi divergence, above 1.
-    noise_multiplier, sample_rate, rounds
-        Of DP-SGD with so many rounds, composed exactly: spend them with --kind subsampled-gaussian.
+    noise_multiplier
+        Of DP-SGD, composed exactly: its rounds are spent with --kind subsampled-gaussian.
+    sample_rate
+        Of DP-SGD: the chance of a record to be in a round.
+    rounds
+        Of DP-SGD.
     """
     from tradeoff.filters import Ledger
 
@@ -87,7 +93,7 @@ def _filter(
 
 @app.command
 def spend(
-    file: Path,
+    file: Held,
     *,
     kind: str,
     count: int = 1,
@@ -99,8 +105,6 @@ def spend(
 
     Parameters
     ----------
-    file
-        A ledger.
     kind
         Kind of mechanism, as in plan files.
     count
@@ -131,13 +135,11 @@ def _step(kind: str, count: int, adjacency: str, parameters: dict[str, float]) -
 
 
 @app.command
-def status(file: Path, *, as_json: Annotated[Flag, Parameter(name="--json")] = False) -> None:
+def status(file: Held, *, as_json: Json = False) -> None:
     """Print what was spent and what is left.
 
     Parameters
     ----------
-    file
-        A ledger.
     as_json
         Print it as JSON.
     """
@@ -159,13 +161,11 @@ def status(file: Path, *, as_json: Annotated[Flag, Parameter(name="--json")] = F
 
 
 @app.command
-def verify(file: Path, *, head: str | None = None) -> None:
+def verify(file: Held, *, head: str | None = None) -> None:
     """Check every entry and the chain of hashes.
 
     Parameters
     ----------
-    file
-        A ledger.
     head
         A head known from before: a file put back to an earlier state is found only with it.
     """
@@ -177,14 +177,12 @@ def verify(file: Path, *, head: str | None = None) -> None:
 
 @app.command
 def export(
-    file: Path, *, form: Annotated[Literal["json", "csv"], Parameter(name="--format")] = "json"
+    file: Held, *, form: Annotated[Literal["json", "csv"], Parameter(name="--format")] = "json"
 ) -> None:
     """Print all entries as JSON or CSV.
 
     Parameters
     ----------
-    file
-        A ledger.
     form
         json or csv.
     """
@@ -200,17 +198,10 @@ def export(
 
 
 @app.command
-def backup(file: Path, copy: Path) -> None:
+def backup(file: Held, copy: New) -> None:
     """Write a copy, with every entry checked, while others go on spending.
 
     It is a second budget: never spend from both.
-
-    Parameters
-    ----------
-    file
-        A ledger.
-    copy
-        File to make; it must not exist.
     """
     from tradeoff.filters import Ledger
 
@@ -218,7 +209,7 @@ def backup(file: Path, copy: Path) -> None:
 
 
 @app.command
-def convert(file: Path, new: Path) -> None:
+def convert(file: Path, new: New) -> None:
     """Write a ledger of the first format, an SQLite file, anew.
 
     The same entries, checked, with the same head.
@@ -227,8 +218,6 @@ def convert(file: Path, new: Path) -> None:
     ----------
     file
         A ledger of the first format, with the files -wal and -shm beside it.
-    new
-        File to make; it must not exist.
     """
     from tradeoff.filters import Ledger
 

@@ -21,6 +21,12 @@ DEFAULT = {"delta": (1e-5,)}
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
+Json = Annotated[bool, Parameter(name="--json", negative="", show_default=False)]
+
+Source = Annotated[Path, Parameter(help="Plan file, in TOML; - reads it from stdin.")]
+
+Output = Annotated[Path, Parameter(name=["--output", "-o"])]
+
 Numbers = Annotated[tuple[float, ...], Parameter(negative="", show_default=False)]
 
 

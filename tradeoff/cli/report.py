@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
-
-from tradeoff.cli.questions import UNASKED, Questions, asked, composed, read
+from tradeoff.cli.questions import UNASKED, Output, Questions, Source, asked, composed, read
 from tradeoff.cli.terminal import progress
 from tradeoff.report.plain import plain
 from tradeoff.report.saving import check_target, write_text
 
 
 def report(
-    plan: Path,
+    plan: Source,
     *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])],
+    output: Output,
     failure: float = 1e-10,
     questions: Questions = UNASKED,
 ) -> None:
@@ -24,8 +19,6 @@ def report(
 
     Parameters
     ----------
-    plan
-        Plan file, in TOML; - reads it from stdin.
     output
         HTML file to write; it opens without a network.
     failure

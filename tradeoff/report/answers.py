@@ -100,28 +100,7 @@ def ask(
 ) -> Answers:
     """Ask a curve for epsilon at each delta, delta at each epsilon and beta at each alpha.
 
-    Parameters
-    ----------
-    curve
-        The guarantee.
-    delta, epsilon, alpha
-        Where to ask: probabilities in [0, 1], losses in nats, type I errors in [0, 1].
-    tol
-        Width the bounds must reach: absolute for epsilon, relative for delta and beta.
-    step
-        Called with what comes next, before each kind of question.
-
-    Returns
-    -------
-    Answers
-        Bounds on both sides; epsilon is clamped at 0 from below.
-
-    Raises
-    ------
-    DomainError
-        If a question is out of range.
-    PrecisionError
-        If ``tol`` cannot be reached.
+    Epsilon is clamped at 0 from below; ``step`` is called with what comes next, before each kind of question.
     """
     given: dict[str, tuple[Sequence[float], Callable[..., Bounds]]] = {
         "epsilon": (delta, curve.bounds.epsilon),

@@ -54,30 +54,9 @@ class Strong(str):
 
 
 def report(title: str, plan: Plan, answers: Answers, found: Reduction, comparison: Comparison) -> str:
-    """Write a report of a plan as one HTML page.
+    """Write a report of a plan as one HTML page that opens without a network: script and style are inside.
 
-    Parameters
-    ----------
-    title
-        Heading; default: a plain one.
-    plan
-        The plan.
-    answers
-        Questions with their bounds.
-    found
-        The reduction of the plan's guarantee to one mu.
-    comparison
-        The exact answers beside other methods.
-
-    Returns
-    -------
-    str
-        HTML with its script and style inside: it opens without a network.
-
-    Raises
-    ------
-    MissingExtraError
-        If plotly is not installed.
+    ``found`` is the reduction of the plan's guarantee to one mu.
     """
     curve = found.of
     script = library("offline").get_plotlyjs()

@@ -211,20 +211,7 @@ def _set_axes(axes: Axes, view: View, ylim: tuple[float, float]) -> None:
 
 
 def figure(curve: TradeOff, *, title: str = "") -> Figure:
-    """Draw one trade-off curve on a figure of its own, for writing to a file: no window and no pyplot state.
-
-    Parameters
-    ----------
-    curve
-        The curve.
-    title
-        Text above it.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure.
-    """
+    """Draw one curve on a figure of its own, for writing to a file: no window and no pyplot state."""
     made: Figure = canvas()()
     axes = plot(curve, ax=made.subplots())
     axes.set_title(textwrap.fill(folded(title), 54))

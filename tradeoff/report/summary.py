@@ -11,21 +11,7 @@ from tradeoff.report.answers import finite
 
 
 def summary(title: str, plan: Plan) -> dict[str, Any]:
-    """Return a plan under the keys its file has.
-
-    Title, adjacency, and the list of mechanisms with their counts.
-
-    Parameters
-    ----------
-    title
-        Any text.
-    plan
-        The plan.
-
-    Returns
-    -------
-    dict
-        Text, numbers, lists and dictionaries; infinity is the string ``"inf"``.
+    """Return a plan under the keys its file has; infinity is the string ``"inf"``.
 
     Examples
     --------
