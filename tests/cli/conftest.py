@@ -1,4 +1,4 @@
-"""The command in this process."""
+"""The command in this process, and the plans it reads."""
 
 import pytest
 
@@ -14,3 +14,18 @@ def run(capsys):
         return code, out, err
 
     return runner
+
+
+@pytest.fixture
+def write(tmp_path):
+    def writer(text):
+        path = tmp_path / "plan.toml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return writer
+
+
+@pytest.fixture
+def plan(write, request):
+    return write(request.module.PLAN)

@@ -22,13 +22,6 @@ count = 1000
 
 
 @pytest.fixture
-def plan(tmp_path):
-    path = tmp_path / "plan.toml"
-    path.write_text(PLAN, encoding="utf-8")
-    return path
-
-
-@pytest.fixture
 def certified(run, plan):
     target = plan.with_name("certificates.json")
     assert run("certify", plan, "-o", target)[0] == 0
@@ -49,9 +42,9 @@ def test_each_question_and_order_has_a_certificate_that_proves_the_guarantee(run
     assert out.splitlines()[-1].startswith("Verified. Trusted: the laws listed are those of the curve")
 
 
-def test_one_question_of_a_symmetric_plan_is_one_certificate(run, tmp_path, monkeypatch):
-    plan, target = tmp_path / "plan.toml", tmp_path / "certificate.json"
-    plan.write_text('[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 2\n', encoding="utf-8")
+def test_one_question_of_a_symmetric_plan_is_one_certificate(run, write, monkeypatch):
+    plan = write('[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 2\n')
+    target = plan.with_suffix(".json")
     out = run("certify", plan, "--epsilon", "1", "-o", target)[1]
     assert "delta at epsilon = 1" in out
     text = target.read_text(encoding="utf-8")
