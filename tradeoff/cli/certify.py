@@ -17,11 +17,7 @@ _MOST = 2**26
 
 
 def certify(
-    plan: Source,
-    *,
-    output: Output,
-    questions: Questions = UNASKED,
-    tol: float | None = None,
+    plan: Source, *, output: Output, questions: Questions = UNASKED, tol: float | None = None
 ) -> None:
     """Write the answers of a plan with their proof, which `tradeoff verify` makes again by other means.
 

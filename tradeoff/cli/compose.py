@@ -59,8 +59,7 @@ def compose(
     given = asked(content, questions)
 
     from tradeoff.families.gaussian import Gaussian
-    from tradeoff.report import tables
-    from tradeoff.report.answers import COLUMNS, Answer, ask, finite, row
+    from tradeoff.report.answers import COLUMNS, Answer, ask, csv, finite, latex, row
     from tradeoff.report.summary import rows
 
     with progress() as step:
@@ -82,7 +81,7 @@ def compose(
         one = {name: finite(value) for name, value in reduced.items()} if reduced else None
         print_json(plan, content, {"tol": tol, **answers.as_json(), "mu": one})
     elif as_csv or as_latex:
-        sys.stdout.write((tables.csv if as_csv else tables.latex)(lines, answers.assumptions))
+        sys.stdout.write((csv if as_csv else latex)(lines, answers.assumptions))
     else:
         show(Grid([*rows(content.plan)], ("count", "mechanism", "parameters"), content.title, sides="><<"))
         notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]

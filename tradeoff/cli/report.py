@@ -8,13 +8,7 @@ from tradeoff.report.plain import plain
 from tradeoff.report.saving import check_target, write_text
 
 
-def report(
-    plan: Source,
-    *,
-    output: Output,
-    failure: float = 1e-10,
-    questions: Questions = UNASKED,
-) -> None:
+def report(plan: Source, *, output: Output, failure: float = 1e-10, questions: Questions = UNASKED) -> None:
     """Write a report of a plan: answers, one mu with its regret, interactive curves, assumptions in words.
 
     Parameters

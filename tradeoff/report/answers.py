@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ from tradeoff.display import Displayed, Grid
 from tradeoff.errors import TradeOffError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.report.digits import rounded
+from tradeoff.report.plain import plain
+from tradeoff.sweeps import Table
 
 ASKED = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}
 """What is answered, and by what it is asked."""
@@ -78,10 +80,40 @@ class Answers(Displayed):
         return {**found, "assumptions": list(self.assumptions)} if self.assumptions else found
 
 
+Lines = Iterable[tuple[str, str, Answer]]
+"""What is answered, by what it is asked, and the answer; as ``Answers`` are gone through."""
+
+
 def row(name: str, question: str, answer: Answer, digits: int = 10) -> tuple[str, str, str]:
     """Return a question and both bounds as a table has them, rounded outward to so many digits."""
     bounds = rounded(answer.lower, "lower", digits), rounded(answer.upper, "upper", digits)
     return f"{name} at {question} = {answer.asked:.12g}", *bounds
+
+
+def csv(lines: Lines, assumptions: Iterable[str]) -> str:
+    """Write answers as CSV, every number to its last bit; infinity is inf."""
+    assumed = "; ".join(map(plain, assumptions))
+    rows = ((name, question, a.asked, a.lower, a.upper, assumed) for name, question, a in lines)
+    return Table(("answered", "question", "at", "lower", "upper", "assumes"), tuple(rows)).to_csv()
+
+
+def latex(lines: Lines, assumptions: Iterable[str]) -> str:
+    r"""Write answers as a table for LaTeX with booktabs, bounds rounded outward to 6 digits.
+
+    Examples
+    --------
+    >>> print(latex([("delta", "epsilon", Answer(1.0, 0.5, 0.75))], ["the noise is as stated"]), end="")
+    % Assumes: the noise is as stated
+    \begin{tabular}{lrr}
+    \toprule
+     & at least & at most \\
+    \midrule
+    $\delta$ at $\varepsilon$ = 1 & 0.5 & 0.75 \\
+    \bottomrule
+    \end{tabular}
+    """
+    notes = [f"Assumes: {plain(each)}" for each in assumptions]
+    return Grid([row(*each, digits=6) for each in lines], ("", *COLUMNS[1:]), "", notes, "<>>").latex() + "\n"
 
 
 def finite(value: float) -> float | str:
