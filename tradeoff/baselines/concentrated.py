@@ -60,7 +60,7 @@ def zcdp_route(rho: Any, delta: Any, *, conversion: Conversion = "optimal") -> B
     # At a - 1 = sqrt(log(1/delta)/rho) the simple bound is met; the optimum is not far from it.
     start = 0.5 * (math.log(-math.log(target)) - math.log(rho))
     best = minimize_scalar(
-        lambda u: _converted(rho * (1 + Bounds.of(math.exp(u))), math.exp(u), target),
+        lambda u: converted(rho * (1 + Bounds.of(math.exp(u))), math.exp(u), target),
         bounds=(start - 6, start + 6),
         method="bounded",
     )
@@ -100,15 +100,15 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
     checked = [number("order", a, 1, math.inf, open_low=True) for a in orders]
     if not checked:
         raise DomainError("orders is empty; give at least one order above 1")
-    found = min(_converted(renyi_divergence(curve, a), a - 1, target) for a in checked)
+    found = min(converted(renyi_divergence(curve, a), a - 1, target) for a in checked)
     asked = ("divergences of fixed mechanisms add",)
     return Baseline(max(found, 0.0), target, "Renyi route", _CKS, asked, one_order=not curve.symmetric)
 
 
-def _converted(divergence: Bounds | float, k: float, delta: float) -> float:
-    """Return epsilon from D_a, k = a - 1, rounded up."""
+def converted(divergence: Any, k: Any, delta: float) -> Any:
+    """Return epsilon from D_a, k = a - 1, rounded up; one for each entry of an array."""
     higher = log1p(k)
-    return float((divergence + log(k) - higher - (log(delta) + higher) / k).upper)
+    return (divergence + log(k) - higher - (log(delta) + higher) / k).upper
 
 
 def renyi_divergence(curve: TradeOff, order: float) -> float:

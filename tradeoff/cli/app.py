@@ -45,7 +45,7 @@ def install_completion(shell: Literal["bash", "fish", "zsh"] | None = None) -> N
     shell
         Whose files to write; default: the shell that runs the command.
     """
-    print(f"Completion written to {plain(app.install_completion(shell=shell))}")  # noqa: T201 - the answer
+    print(f"Completion written to {plain(app.install_completion(shell=shell))}")
 
 
 def run(tokens: Sequence[str]) -> int:

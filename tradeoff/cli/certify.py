@@ -77,4 +77,4 @@ def verify(certificate: Path) -> None:
             head = f"{each.question} at {each.value!r} of {each.curve}: {each.lower!r} to {each.upper!r}"
             show(found.grid()._replace(head=head, notes=found.proofs))
             trusted |= dict.fromkeys(found.trusted)
-    print(f"Verified. Trusted: {plain('; '.join(trusted))}.")  # noqa: T201 - the answer
+    print(f"Verified. Trusted: {plain('; '.join(trusted))}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -62,29 +63,27 @@ def init(
     """
     from tradeoff.filters import Ledger
 
-    sampled = noise_multiplier, sample_rate, rounds
-    ledger = Ledger.create(file, _filter((mu, rho, epsilon, delta, order), sampled))
+    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta, "order": order}
+    given |= {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "rounds": rounds}
+    budget = _filter({name: value for name, value in given.items() if value is not None})
+    ledger = Ledger.create(file, budget)
     _say(f"{file}: {_told(ledger.entries()[0])}")
 
 
-def _filter(
-    budget: tuple[float | None, ...], sampled: tuple[float | None, float | None, int | None]
-) -> Filter:
+def _filter(given: dict[str, float]) -> Filter:
     from tradeoff import filters
 
-    match (*budget, *sampled):
-        case (float(mu), None, None, None, None, None, None, None):
-            return filters.GDPFilter(mu)
-        case (None, float(rho), None, None, None, None, None, None):
-            return filters.RhoFilter(rho)
-        case (None, None, float(epsilon), None, None, None, None, None):
-            return filters.PureDPFilter(epsilon)
-        case (None, None, float(epsilon), float(delta), None, None, None, None):
-            return filters.ZCDPFilter(epsilon, delta)
-        case (None, None, float(epsilon), None, float(order), None, None, None):
-            return filters.RenyiFilter(order, epsilon)
-        case (None, None, None, None, None, float(noise), float(rate), int(rounds)):
-            return filters.SampledFilter(noise, rate, rounds)
+    kinds: dict[tuple[str, ...], Callable[..., Filter]] = {
+        ("mu",): filters.GDPFilter,
+        ("rho",): filters.RhoFilter,
+        ("epsilon",): filters.PureDPFilter,
+        ("epsilon", "delta"): filters.ZCDPFilter,
+        ("order", "epsilon"): filters.RenyiFilter,
+        ("noise_multiplier", "sample_rate", "rounds"): filters.SampledFilter,
+    }
+    for names, kind in kinds.items():
+        if given.keys() == set(names):
+            return kind(*(given[name] for name in names))
     raise DomainError(
         "a ledger has one budget: give --mu, or --rho, or --epsilon, or --epsilon and --delta, "
         "or --epsilon and --order, or --noise-multiplier, --sample-rate and --rounds"
@@ -244,4 +243,4 @@ def _written(value: Any, side: Literal["lower", "upper"]) -> str:
 
 
 def _say(text: str) -> None:
-    print(*map(plain, text.split("\n")), sep="\n", flush=True)  # noqa: T201 - the answer
+    print(*map(plain, text.split("\n")), sep="\n", flush=True)

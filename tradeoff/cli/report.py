@@ -36,4 +36,4 @@ def report(plan: Source, *, output: Output, failure: float = 1e-10, questions: Q
         comparison = compare(curve, None, **given, step=step)
         step("drawing")
         write_text(written(content.title, content.plan, comparison.exact, found, comparison), target)
-    print(f"Report written to {plain(target)}")  # noqa: T201 - the answer
+    print(f"Report written to {plain(target)}")

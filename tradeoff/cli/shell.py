@@ -29,7 +29,7 @@ def refuse(message: str, code: int = BAD_INPUT) -> int:
     """Say in one line on stderr why the command ends, and return its exit code."""
     line = folded(message)[:_LONGEST]
     try:
-        print("tradeoff:", line, file=sys.stderr, flush=True)  # noqa: T201 - a command speaks on stderr
+        print("tradeoff:", line, file=sys.stderr, flush=True)
     except OSError:
         discard(sys.stderr)
     return code

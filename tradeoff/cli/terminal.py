@@ -66,7 +66,7 @@ def print_json(plan: Path, content: PlanFile, found: Mapping[str, Any]) -> None:
     from tradeoff.report.summary import summary
 
     head = {"file": str(plan), **summary(content.title, content.plan)}
-    print(json.dumps({"tradeoff": version(), "plan": head, **found}, allow_nan=False), flush=True)  # noqa: T201 - the answer
+    print(json.dumps({"tradeoff": version(), "plan": head, **found}, allow_nan=False), flush=True)
 
 
 def version() -> str:

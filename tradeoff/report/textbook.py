@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tradeoff import baselines
-from tradeoff.baselines.concentrated import ORDERS, renyi_divergence
+from tradeoff.baselines.concentrated import ORDERS, converted, renyi_divergence
 from tradeoff.baselines.result import raised
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, NoClosedForm, TradeOffError
@@ -176,10 +176,7 @@ def _renyi(curve: TradeOff) -> Claim:
     bounds = np.array([max(renyi_divergence(f, a) for f in both) for a in ORDERS])
 
     def least(delta: float) -> float:
-        """Turn every divergence into (epsilon, delta), and take the best."""
-        terms = bounds, np.log1p(-1 / orders), -math.log(delta) / (orders - 1), -np.log(orders) / (orders - 1)
-        slack = 64 * UNIT * sum(np.abs(term) for term in terms)
-        return max(float(np.min(sum(terms) + slack)), 0.0)
+        return max(float(np.min(converted(bounds, orders - 1, delta))), 0.0)
 
     return by_pairs(
         "Renyi", _CKS, lambda deltas: [least(delta) for delta in deltas], smooth=by_orders(orders, bounds)
