@@ -3,6 +3,7 @@
 import io
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -62,6 +63,12 @@ def test_what_is_not_proved_is_refused_with_code_1(run, certified, place):
     assert code == 1
     assert "Verified" not in out
     assert err.startswith("tradeoff: upper bound: recorded")
+
+
+def test_an_answer_to_one_question_does_not_pass_for_that_to_another(run, certified):
+    beta = Certificate.from_json(json.dumps(json.loads(certified.read_text("utf-8"))[2]))
+    certified.write_text(replace(beta, question="epsilon ").sealed().to_json(), encoding="utf-8")
+    assert "question = 'epsilon ' is none of" in refused(run("verify", certified))
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", "[1]", "[" * 10_000])

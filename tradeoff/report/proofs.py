@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from tradeoff.certificates import Certificate
 from tradeoff.certificates.issue import certify
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, shown
 from tradeoff.mechanisms import Plan
 from tradeoff.report.answers import ASKED, Answer
 
@@ -45,4 +45,8 @@ def read(text: str) -> list[Certificate]:
     entries = found if isinstance(found, list) else [found]
     if not entries:  # nothing would be proved of it
         raise DomainError("the text is no certificate: it is an empty list")
-    return [Certificate.from_json(json.dumps(each)) for each in entries]
+    certificates = [Certificate.from_json(json.dumps(each)) for each in entries]
+    for each in certificates:
+        if each.question not in ASKED:  # a reader would take bounds on beta for those on "epsilon "
+            raise DomainError(f"question = {shown(each.question)} is none of {', '.join(ASKED)}")
+    return certificates
