@@ -89,7 +89,7 @@ class Table(Displayed):
         return self._texts(self.rows[:_SHOWN])._replace(notes=notes)
 
     def _texts(self, rows: Iterable[tuple[Any, ...]]) -> Grid:
-        texts = [[_shown(value) for value in row] for row in rows]
+        texts = [[f"{each:.6g}" if isinstance(each, float) else str(each) for each in row] for row in rows]
         return Grid(texts, self.columns, sides=">" * len(self.columns))
 
 
@@ -239,7 +239,3 @@ def _answer(function: Callable[..., Any], point: dict[str, Any], memory: Cache[A
 
 def _named(point: dict[str, Any]) -> str:
     return f"the point {', '.join(f'{name} = {value!r}' for name, value in point.items())}"
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -131,17 +131,11 @@ def split(curve: TradeOff) -> Callable[[list[float]], list[tuple[Release, ...]]]
         if math.isfinite(e):
             return [Release(e, d, n)] * len(budgets)
         shares = np.array(budgets) / unbounded
-        return [
-            Release(loss, share, n)
-            for loss, share in zip(_worse(factor, shares), shares.tolist(), strict=True)
-        ]
+        losses = np.maximum(factor.epsilon(shares), factor.inverse().epsilon(shares))
+        pairs = zip(np.maximum(losses, 0.0).tolist(), shares.tolist(), strict=True)
+        return [Release(loss, share, n) for loss, share in pairs]
 
     return lambda budgets: list(zip(*(of(*part, budgets) for part in parts), strict=True))
-
-
-def _worse(factor: TradeOff, delta: Array) -> list[float]:
-    either = np.maximum(factor.epsilon(delta), factor.inverse().epsilon(delta))
-    return [float(each) for each in np.maximum(either, 0.0)]
 
 
 def _failures(releases: Sequence[Release]) -> list[float]:
