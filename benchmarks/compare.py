@@ -96,7 +96,7 @@ def asked(
     command = [str(python), "-P", str(HERE / "peers" / "harness.py"), str(setting.library.adapter)]
     answer: dict[str, Any] = {}
     try:
-        done = subprocess.run(  # noqa: S603
+        done = subprocess.run(
             command,
             input=json.dumps(question).encode(),
             capture_output=True,

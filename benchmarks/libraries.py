@@ -49,7 +49,7 @@ def install(home: Path, python: Path, requirements: tuple[str, ...]) -> None:
     try:
         venv.create(home, with_pip=True, clear=True)
         command = [str(python), "-m", "pip", "install", "--quiet", *requirements]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)  # noqa: S603 - our own list
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     except (OSError, subprocess.SubprocessError) as error:
         raise NotInstalledError(f"{type(error).__name__} while making its environment") from error
     if done.returncode:

@@ -106,7 +106,7 @@ def asked(checkout: str, row: Row, factors: tuple[dict[str, Any], ...]) -> Row:
     """Run one question in its own process."""
     command = [sys.executable, "-W", "ignore", str(HERE / "widths.py"), "--answer", checkout]
     try:
-        done = subprocess.run(  # noqa: S603 - this script itself
+        done = subprocess.run(
             command,
             input=json.dumps({**asdict(row), "factors": factors}).encode(),
             capture_output=True,

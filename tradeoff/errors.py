@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,14 @@ class SweepError(TradeOffError, RuntimeError):
     def __init__(self, message: str, point: dict[str, Any]) -> None:
         super().__init__(message, point)
         self.point = point
+
+
+def needed(module: str, remedy: str) -> Any:
+    """Import a module of an extra, or say how to have it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(remedy) from error
 
 
 def domain(name: str, value: Any, allowed: str, remedy: str = "") -> DomainError:

@@ -15,7 +15,7 @@ from typing import Any
 
 from tradeoff.composition.cache import Cache, sharing
 from tradeoff.display import Displayed, Grid
-from tradeoff.errors import DomainError, MissingExtraError, SweepError, file_name
+from tradeoff.errors import DomainError, SweepError, file_name, needed
 from tradeoff.intervals.bounds import Bounds
 
 _SHOWN = 20
@@ -76,11 +76,8 @@ class Table(Displayed):
 
     def to_pandas(self) -> Any:
         """Return a ``pandas.DataFrame``; raise ``MissingExtraError`` if pandas is not installed."""
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise MissingExtraError('a DataFrame needs pandas: pip install "tradeoff[pandas]"') from error
-        return pd.DataFrame(self.to_dict())
+        pandas = needed("pandas", 'a DataFrame needs pandas: pip install "tradeoff[pandas]"')
+        return pandas.DataFrame(self.to_dict())
 
     def to_latex(self) -> str:
         """Return all rows as a tabular of LaTeX, for the package booktabs."""
@@ -92,7 +89,7 @@ class Table(Displayed):
         return self._texts(self.rows[:_SHOWN])._replace(notes=notes)
 
     def _texts(self, rows: Iterable[tuple[Any, ...]]) -> Grid:
-        texts = [[_shown(value) for value in row] for row in rows]
+        texts = [[f"{each:.6g}" if isinstance(each, float) else str(each) for each in row] for row in rows]
         return Grid(texts, self.columns, sides=">" * len(self.columns))
 
 
@@ -194,17 +191,14 @@ def _answers(
     if n_jobs == 1:
         memory: Cache[Any] = Cache(_KEPT)
         return (_answer(function, point, memory) for point in points)
+    joblib = needed("joblib", 'more than one job needs joblib: pip install "tradeoff[parallel]"')
     try:
-        from joblib import Parallel, delayed, effective_n_jobs
-    except ImportError as error:
-        raise MissingExtraError('more than one job needs joblib: pip install "tradeoff[parallel]"') from error
-    try:
-        parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+        parallel = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
     except ValueError:  # some backends, that of Ray among them, hand over everything at the end
-        parallel = Parallel(n_jobs=n_jobs)
-    size = _together(lengths, effective_n_jobs(n_jobs))
+        parallel = joblib.Parallel(n_jobs=n_jobs)
+    size = _together(lengths, joblib.effective_n_jobs(n_jobs))
     starts = range(0, len(points), size)
-    batches = parallel(delayed(_batch)(function, points[start : start + size]) for start in starts)
+    batches = parallel(joblib.delayed(_batch)(function, points[start : start + size]) for start in starts)
     return _until_left(batches)
 
 
@@ -245,7 +239,3 @@ def _answer(function: Callable[..., Any], point: dict[str, Any], memory: Cache[A
 
 def _named(point: dict[str, Any]) -> str:
     return f"the point {', '.join(f'{name} = {value!r}' for name, value in point.items())}"
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -123,7 +123,7 @@ def test_a_certificate_survives_json_and_verifies_in_another_process(tmp_path: P
     path.write_text(certificate.to_json(), encoding="utf-8")
     code = "import sys, pathlib, tradeoff as to; from tradeoff.certificates import Certificate as C; "
     code += "print(len(to.verify(C.from_json(pathlib.Path(sys.argv[1]).read_text())).checks))"
-    found = subprocess.run(  # noqa: S603
+    found = subprocess.run(
         [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
     )
     assert int(found.stdout) == len(to.verify(certificate).checks)
@@ -360,7 +360,7 @@ def test_a_file_is_verified_by_a_process_that_loads_nothing_that_answers(tmp_pat
     for made, said in ((LINE, "[] 0"), (replace(LINE, upper=0.0), "[] 1")):
         path.write_text(made.to_json(), encoding="utf-8")
         run = [sys.executable, "-c", code, str(path)]
-        found = subprocess.run(run, capture_output=True, text=True, check=True)  # noqa: S603
+        found = subprocess.run(run, capture_output=True, text=True, check=True)
         assert found.stdout.strip().endswith(said)
         assert ("refused" in found.stderr) == said.endswith("1")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import tradeoff as to
-from tradeoff.__main__ import main
+from tests.cli.outcomes import refused
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PLAN = """
@@ -23,32 +23,6 @@ kind = "gaussian"
 noise_multiplier = 2
 count = 4
 """
-
-
-@pytest.fixture
-def plan(tmp_path):
-    path = tmp_path / "plan.toml"
-    path.write_text(PLAN, encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def run(capsys):
-    def runner(*arguments):
-        code = main([str(each) for each in arguments])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return runner
-
-
-def refused(outcome):
-    code, out, err = outcome
-    assert code == 2
-    assert out == ""
-    assert err.startswith("tradeoff: ")
-    assert err.count("\n") == 1
-    return err
 
 
 def test_json_has_its_documented_shape(run, plan):
@@ -100,9 +74,8 @@ def test_negative_and_infinite_losses(run, plan):
     assert (found[2]["lower"], found[2]["upper"]) == (1.0, 1.0)
 
 
-def test_infinity_is_a_string_and_losses_below_0_are_0(run, tmp_path):
-    path = tmp_path / "leak.toml"
-    path.write_text('[[mechanism]]\nkind = "approximate-dp"\nepsilon = 1\ndelta = 0.01\n', encoding="utf-8")
+def test_infinity_is_a_string_and_losses_below_0_are_0(run, write):
+    path = write('[[mechanism]]\nkind = "approximate-dp"\nepsilon = 1\ndelta = 0.01\n')
     found = json.loads(run("compose", path, "--delta", "1e-3", "0.9", "--json")[1])["epsilon"]
     assert found[0] == {"delta": 1e-3, "lower": "inf", "upper": "inf"}
     assert found[1] == {"delta": 0.9, "lower": 0.0, "upper": 0.0}
@@ -119,9 +92,8 @@ noise_multiplier = 2
 """
 
 
-def test_mu_is_asked_by_a_flag(run, tmp_path):
-    path = tmp_path / "plan.toml"
-    path.write_text(MIXED, encoding="utf-8")
+def test_mu_is_asked_by_a_flag(run, write):
+    path = write(MIXED)
     assert json.loads(run("compose", path, "--json")[1])["mu"] is None
     assert "For mu, one number for the whole curve: --mu" in run("compose", path)[1]
     found = json.loads(run("compose", path, "--json", "--mu", "--failure", "1e-6", "--tol", "1e-3")[1])
@@ -169,9 +141,8 @@ def test_a_plan_comes_through_a_pipe(run, monkeypatch, command):
     assert "stdin cannot be read" in refused(run(command, "-"))
 
 
-def test_without_questions_epsilon_is_asked_at_1e_5(run, tmp_path):
-    path = tmp_path / "plan.toml"
-    path.write_text('[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 1\n', encoding="utf-8")
+def test_without_questions_epsilon_is_asked_at_1e_5(run, write):
+    path = write('[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 1\n')
     found = json.loads(run("compose", path, "--json")[1])
     assert [each["delta"] for each in found["epsilon"]] == [1e-5]
     assert found["delta"] == found["beta"] == []
@@ -267,10 +238,9 @@ def test_unknown_commands(run):
     refused(run("decompose"))
 
 
-def test_bad_plans(run, tmp_path):
-    assert "missing.toml: cannot be read" in refused(run("compose", tmp_path / "missing.toml"))
-    path = tmp_path / "bad.toml"
-    path.write_text('[[mechanism]]\nkind = "laplace"\nscale = -1\n', encoding="utf-8")
+def test_bad_plans(run, write):
+    assert "missing.toml: cannot be read" in refused(run("compose", "missing.toml"))
+    path = write('[[mechanism]]\nkind = "laplace"\nscale = -1\n')
     assert f"{path}: line 3: mechanism[1].scale = -1 is outside (0, inf]" in refused(run("compose", path))
     path.write_text("title = [\n", encoding="utf-8")
     assert "is not valid TOML" in refused(run("compose", path))
@@ -314,7 +284,7 @@ class TestProcess:
             if module
             else [str(Path(sys.executable).with_name("tradeoff"))]
         )
-        return subprocess.run(  # noqa: S603 - our own command
+        return subprocess.run(
             [*head, *map(str, arguments)], capture_output=True, text=True, encoding="utf-8", check=False
         )
 
@@ -334,7 +304,7 @@ class TestProcess:
         heavy = ("numpy", "scipy", "mpmath", "sympy", "matplotlib")
         code = f"import sys, tradeoff.cli.app; print([m for m in {heavy} if m in sys.modules])"
         command = [sys.executable, "-c", code]
-        found = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own interpreter
+        found = subprocess.run(command, capture_output=True, text=True, check=True)
         assert found.stdout == "[]\n"
 
     @pytest.mark.skipif(shutil.which("bash") is None, reason="completes in bash")
@@ -351,7 +321,7 @@ class TestProcess:
 
     def test_a_reader_that_leaves_is_no_error(self, plan):
         command = [sys.executable, "-m", "tradeoff", "compose", str(plan), "--json"]
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # noqa: S603 - our own command
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdout.close()
         with process.stderr as err:
             assert err.read() == b""
@@ -365,6 +335,32 @@ class TestProcess:
         assert "missing.toml" in found.stderr
 
 
+FOUR = """
+title = "four [counts]"
+delta = [1e-3]
+[[mechanism]]
+kind = "laplace"
+scale = 2
+count = 4
+"""
+
+
+def test_methods_are_compared(run, write):
+    plan = write(FOUR)
+    picture = plan.with_suffix(".svg")
+    code, out, _ = run("compare", plan, "--method", "clt", "--method", "basic", "--plot", picture)
+    assert code == 0
+    for words in ("four [counts]", "at delta = 0.001", "composition"):
+        assert words in out
+    assert picture.read_text(encoding="utf-8").startswith("<?xml")
+    found = json.loads(run("compare", plan, "--method", "basic", "--delta", "1e-4", "--json")[1])
+    assert found["plan"]["title"] == "four [counts]"
+    (entry,) = found["methods"][0]["epsilon"]
+    assert (entry["delta"], entry["value"], entry["under_reports"]) == (1e-4, pytest.approx(2.0), False)
+    assert found["exact"]["epsilon"][0]["upper"] < 2.0
+    assert "'ctl'" in refused(run("compare", plan, "--method", "ctl"))
+
+
 TWO = """# our training
 [[mechanism]]  # one count
 kind = "laplace"
@@ -375,9 +371,8 @@ noise_multiplier = 1  # to be found
 """
 
 
-def test_a_number_is_calibrated_and_written(run, tmp_path):
-    path = tmp_path / "plan.toml"
-    path.write_text(TWO, encoding="utf-8")
+def test_a_number_is_calibrated_and_written(run, write):
+    path = write(TWO)
     flags = ("--vary", "mechanism[2].noise_multiplier", "--epsilon", "1", "--delta", "1e-6")
     code, out, err = run("calibrate", path, *flags)
     assert (code, err) == (0, "")
@@ -390,9 +385,8 @@ def test_a_number_is_calibrated_and_written(run, tmp_path):
     assert path.read_text(encoding="utf-8") == TWO.replace("multiplier = 1", f"multiplier = {sigma!r}")
 
 
-def test_counts_and_keys_left_out_are_calibrated(run, tmp_path):
-    path = tmp_path / "plan.toml"
-    path.write_text('[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 4', encoding="utf-8")
+def test_counts_and_keys_left_out_are_calibrated(run, write):
+    path = write('[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 4')
     code, out, _ = run("calibrate", path, "--vary", "mechanism[1].count", "--mu", "1.1")
     assert (code, out.splitlines()[1]) == (0, "count = 19")
 
@@ -412,8 +406,7 @@ def test_counts_and_keys_left_out_are_calibrated(run, tmp_path):
         ('title = """\n[[mechanism]]"""\n' + TWO, "mechanism[1].scale", "on a line of its own"),
     ],
 )
-def test_places_that_cannot_be_calibrated(run, tmp_path, content, place, says):
-    path = tmp_path / "plan.toml"
-    path.write_text(content, encoding="utf-8")
+def test_places_that_cannot_be_calibrated(run, write, content, place, says):
+    path = write(content)
     assert says in refused(run("calibrate", path, "--vary", place, "--mu", "1", "--write"))
     assert path.read_text(encoding="utf-8") == content

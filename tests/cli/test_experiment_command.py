@@ -1,32 +1,17 @@
 import json
+from functools import partial
 from importlib import import_module
 
 import pytest
 
 from examples.relative_error import METHODS
-from tradeoff.__main__ import main
+from tests.cli.outcomes import refused
 
 
 @pytest.fixture
-def run(capsys):
-    def runner(*arguments):
-        code = main(
-            [
-                "experiment",
-                "relative-error",
-                "--table",
-                "doctor-visits",
-                "--runs",
-                "2",
-                "--error",
-                "0.3",
-                *map(str, arguments),
-            ]
-        )
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return runner
+def run(run):
+    flags = ("--table", "doctor-visits", "--runs", "2", "--error", "0.3")
+    return partial(run, "experiment", "relative-error", *flags)
 
 
 def test_the_table_and_its_figure(run, tmp_path):
@@ -65,13 +50,9 @@ def test_json_repeats_with_its_seed(run):
     ],
 )
 def test_what_is_out_of_range_is_one_line(run, flags):
-    code, out, err = run(*flags)
-    assert (code, out) == (2, "")
-    assert err.count("\n") == 1
+    refused(run(*flags))
 
 
 def test_without_the_examples_it_says_where_they_are(run, monkeypatch, tmp_path):
     monkeypatch.setattr(import_module("tradeoff.cli.experiment"), "EXAMPLES", tmp_path)
-    code, out, err = run()
-    assert (code, out) == (2, "")
-    assert "examples/relative_error.py" in err
+    assert "examples/relative_error.py" in refused(run())

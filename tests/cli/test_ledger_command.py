@@ -3,35 +3,23 @@ import io
 import json
 import sqlite3
 from contextlib import closing
+from functools import partial
 
 import pytest
 
-from tradeoff.__main__ import main
+from tests.cli.outcomes import refused
 from tradeoff.filters import GDPFilter, Ledger, PureDPFilter, RhoFilter, ZCDPFilter
 from tradeoff.mechanisms import Gaussian, Plan
 
 
 @pytest.fixture
-def run(capsys):
-    def runner(*arguments):
-        code = main(["ledger", *map(str, arguments)])
-        out, err = capsys.readouterr()
-        return code, out, err
-
-    return runner
+def run(run):
+    return partial(run, "ledger")
 
 
 @pytest.fixture
 def file(tmp_path):
     return tmp_path / "budget.ledger"
-
-
-def refused(outcome):
-    code, out, err = outcome
-    assert (code, out) == (2, "")
-    assert err.startswith("tradeoff: ")
-    assert err.count("\n") == 1
-    return err
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from xml.parsers import expat
 import pytest
 
 import tradeoff as to
+from tests.cli.outcomes import refused
 from tradeoff.__main__ import main
 from tradeoff.report.plain import folded, plain
 
@@ -19,24 +20,6 @@ PLAN = '[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 2\ncount = 4\n'
 STEERING = "a\x1b]0;owned\x07\x9b31m\u202eb"
 HARMLESS = r"a\x1b]0;owned\x07\x9b31m\u202eb"
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and devices of POSIX")
-
-
-@pytest.fixture
-def plan(tmp_path):
-    path = tmp_path / "plan.toml"
-    path.write_text(PLAN, encoding="utf-8")
-    return path
-
-
-@pytest.fixture
-def run(capsys):
-    def runner(*arguments):
-        code = main([str(each) for each in arguments])
-        out, err = capsys.readouterr()
-        assert err == "" if code == 0 else err.startswith("tradeoff: ") and err.count("\n") == 1
-        return code, out, err
-
-    return runner
 
 
 class TestText:
@@ -74,9 +57,7 @@ class TestText:
 
     def test_complaints_are_short(self, run, plan):
         plan.write_text(f"{'x' * 10**5} = 1\n{'x' * 10**5} = 1", encoding="utf-8")
-        code, _, err = run("compose", plan)
-        assert code == 2
-        assert len(err) < 2100
+        assert len(refused(run("compose", plan))) < 2100
 
 
 class TestLimits:
@@ -90,9 +71,8 @@ class TestLimits:
             ["compare", plan],
             ["report", plan, "-o", plan.with_suffix(".html")],
         ):
-            code, _, err = run(*command)
-            assert code == 2
-            assert "more than 1,000 different mechanisms are refused; set TRADEOFF_MAX_MECHANISMS" in err
+            said = refused(run(*command))
+            assert "more than 1,000 different mechanisms are refused; set TRADEOFF_MAX_MECHANISMS" in said
         plan.write_text("".join(entries[:3]), encoding="utf-8")
         monkeypatch.setenv("TRADEOFF_MAX_MECHANISMS", "2")
         assert run("compose", plan)[0] == 2
@@ -103,9 +83,8 @@ class TestLimits:
         assert run("compose", plan, "--json")[0] == 0
 
     def test_words(self, run, plan):
-        code, _, err = run("compose", plan, "--delta", *["0.1"] * 1000)
-        assert code == 2
-        assert "more than 1,000 words on the command line" in err
+        said = refused(run("compose", plan, "--delta", *["0.1"] * 1000))
+        assert "more than 1,000 words on the command line" in said
 
 
 class TestTargets:
@@ -117,29 +96,24 @@ class TestTargets:
             monkeypatch.setattr(to.Plan, "guarantee", lambda _: pytest.fail("computed"))
 
     def test_long_names_are_refused(self, run, plan):
-        code, _, err = run("compose", plan, "--plot", plan.with_name("a" * 300 + ".png"))
-        assert code == 2
-        assert "File name too long" in err
+        target = plan.with_name("a" * 300 + ".png")
+        assert "File name too long" in refused(run("compose", plan, "--plot", target))
 
     def test_read_only_files_are_refused(self, run, plan):
         target = plan.with_name("old.svg")
         target.write_text("old", encoding="utf-8")
         target.chmod(0o444)
-        code, _, err = run("compose", plan, "--plot", target)
-        assert code == 2
-        assert "is read-only, so it is not replaced" in err
+        assert "is read-only, so it is not replaced" in refused(run("compose", plan, "--plot", target))
         assert target.read_text(encoding="utf-8") == "old"
 
     @posix
     def test_pipes_are_refused(self, run, plan):
         os.mkfifo(target := plan.with_name("pipe.svg"))
-        code, _, err = run("compose", plan, "--plot", target)
-        assert code == 2
-        assert "is no plain file" in err
+        assert "is no plain file" in refused(run("compose", plan, "--plot", target))
 
     @posix
     def test_a_link_stays_and_leads_to_the_figure(self, run, plan, tmp_path, tmp_path_factory):
-        shared = Path("/dev/shm")  # noqa: S108 - another disk, where there is one
+        shared = Path("/dev/shm")
         folder = tmp_path_factory.mktemp("elsewhere") if not os.access(shared, os.W_OK) else shared
         place, link = folder / f"tradeoff-{os.getpid()}.svg", tmp_path / "link.svg"
         link.symlink_to(place)
@@ -183,7 +157,7 @@ class TestProcess:
     @staticmethod
     def call(redirection, *arguments, program=("-m", "tradeoff"), **environment):
         words = [sys.executable, *program, *map(str, arguments)]
-        return subprocess.run(  # noqa: S603 - our own command
+        return subprocess.run(
             ["/bin/sh", "-c", f'exec "$@" {redirection}', "sh", *words],
             capture_output=True,
             env={**os.environ, **environment},
@@ -227,7 +201,7 @@ class TestProcess:
         assert rb"\u03b5 and \u4e2d" in found.stdout
 
     def test_a_reader_that_leaves_a_table(self, plan):
-        process = subprocess.Popen(  # noqa: S603 - our own command
+        process = subprocess.Popen(
             [sys.executable, "-m", "tradeoff", "compose", str(plan)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -97,7 +97,7 @@ def _thinned(base: Whole, rate: mp.mpf) -> Whole:
         return mp.log1p(rate * mp.expm1(x))
 
     lost = [(mp.log1p(-rate), mp.log(base.p_minus))] if base.p_minus > 0 and rate < 1 else []
-    parts = [part._replace(loss=lambda x, of=part.loss: thin(of(x))) for part in base.parts]  # type: ignore[misc]  # a default of a lambda has no type
+    parts = [part._replace(loss=lambda x, of=part.loss: thin(of(x))) for part in base.parts]
     return Whole(
         [(thin(x), v) for x, v in base.atoms] + lost,
         parts,
@@ -110,7 +110,7 @@ def _reversed(base: Whole) -> Whole:
     parts = [
         part._replace(
             loss=lambda x, part=part: -part.loss(x), log_p=lambda x, part=part: part.log_p(x) + part.loss(x)
-        )  # type: ignore[misc]  # binds part
+        )
         for part in base.parts
     ]
     return Whole([(-x, v + x) for x, v in base.atoms], parts, base.q_plus, base.p_minus)
@@ -122,7 +122,7 @@ def _mixed(pairs: list[tuple[mp.mpf, Whole]]) -> Whole:
         part._replace(log_p=lambda x, part=part, w=w: part.log_p(x) + mp.log(w))
         for w, one in pairs
         for part in one.parts
-    ]  # type: ignore[misc]  # binds part, w
+    ]
     return Whole(
         atoms,
         parts,

@@ -120,7 +120,7 @@ class TestTransforms:
         mu: float,
         rate: float,
         n: int,
-        turned: bool,  # noqa: FBT001 - drawn
+        turned: bool,
     ) -> None:
         law: LossLaw = Thinned(GaussianLaw(mu), rate)
         found = drawn(Reversed(law) if turned else law, 2.0)
@@ -203,7 +203,7 @@ def binary_power(epsilon: float, n: int) -> Case:
     return [binomial_law(epsilon, 1)], [n], epsilon * n**0.5, lambda e: oracle.delta_of_atoms(atoms, e)
 
 
-def thinned(mu: float, rate: float, turned: bool) -> Case:  # noqa: FBT001 - drawn
+def thinned(mu: float, rate: float, turned: bool) -> Case:
     law, order = Thinned(GaussianLaw(mu), rate), "add" if turned else "remove"
     return (
         [Reversed(law) if turned else law],

@@ -370,8 +370,8 @@ def test_errors_name_value_limit_and_remedy() -> None:
             lambda: to.baselines.basic_composition(0.1, n=2**63),
             "9007199254740992, the most that floats count exactly",
         ),
-        (lambda: to.subsample(f, 0.1, scheme=[]), "not one of 'poisson'"),  # type: ignore[arg-type]  # on purpose
-        (lambda: to.PiecewiseLinear(0.5, 0.5), "not a list of vertices"),  # type: ignore[arg-type]  # on purpose
+        (lambda: to.subsample(f, 0.1, scheme=[]), "not one of 'poisson'"),
+        (lambda: to.PiecewiseLinear(0.5, 0.5), "not a list of vertices"),
     ):
         with pytest.raises(DomainError, match=said):
             call()

@@ -83,5 +83,5 @@ def test_the_vision_is_three_lines():
 def test_importing_the_library_loads_nothing_optional():
     heavy = ("matplotlib", "sympy", "rich", "cyclopts")
     command = [sys.executable, "-c", f"import sys, tradeoff; print([m for m in {heavy} if m in sys.modules])"]
-    found = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 - our own interpreter
+    found = subprocess.run(command, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"

@@ -96,7 +96,7 @@ def test_tutorials_run(page, monkeypatch):
         r"^```\{code-cell\} python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
     assert cells
-    exec("\n".join(cells), {})  # noqa: S102 - our own page
+    exec("\n".join(cells), {})
 
 
 def test_the_table_of_mechanisms_is_filled():

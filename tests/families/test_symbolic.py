@@ -382,4 +382,4 @@ def test_small_masses_at_infinity_keep_their_digits(lost):
 
 def test_importing_the_library_does_not_import_sympy():
     code = "import sys, tradeoff; sys.exit('sympy' in sys.modules or 'mpmath' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603 - our own interpreter
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

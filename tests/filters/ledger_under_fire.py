@@ -27,7 +27,7 @@ SLACK = Fraction(1, 10**12)
 
 def hammer(path, log, seed, capacity):
     """Spend random steps until the smallest is refused; note each grant once it has returned."""
-    rng = random.Random(seed)  # noqa: S311 - the fight is random, not secret
+    rng = random.Random(seed)
     ledger = Ledger(path)
     handle = os.open(log, os.O_CREAT | os.O_APPEND | os.O_WRONLY)
     smallest = (2 * capacity) ** 0.5
@@ -48,7 +48,7 @@ def hammer(path, log, seed, capacity):
 def fire(folder, *, processes=16, kills=300, seed=0, volley=8, links=1):
     """Run the fight and return what was seen."""
     folder, fork, capacity = Path(folder), multiprocessing.get_context("fork"), 12 * kills
-    rng = random.Random(seed)  # noqa: S311 - as above
+    rng = random.Random(seed)
     path, codes, started, begun = folder / "budget.ledger", [], 0, time.perf_counter()
     Ledger.create(path, GDPFilter(1))
     names = [path, *(folder / f"link-{i}" for i in range(1, links))]

@@ -234,7 +234,7 @@ def test_export_holds_a_few_entries_at_a_time(path):
 @pytest.mark.parametrize("links", [1, 2])
 def test_sixteen_processes_under_kill_9(links):
     command = [sys.executable, str(FIRE), "--kills", "20", "--seed", "1", "--links", str(links)]
-    done = subprocess.run(  # noqa: S603 - our own script
+    done = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=FIRE.parents[2], timeout=300
     )
     assert done.returncode == 0, done.stderr
@@ -320,7 +320,7 @@ def test_a_grant_that_is_killed_at_any_moment_is_there_or_not(spent, torn):
 def test_whatever_a_killed_process_left_behind_the_seal_is_nothing(spent):
     whole, before = spent.read_bytes(), Ledger(spent).entries()
     left = Entry.following(before[-1], STEP, GDPFilter(1)).row().line()
-    rng = random.Random(0)  # noqa: S311 - any bytes will do
+    rng = random.Random(0)
     flipped = [
         left[:at] + bytes([left[at] ^ 1 << rng.randrange(8)]) + left[at + 1 :]
         for at in range(0, len(left), 17)
@@ -767,7 +767,7 @@ def test_another_libm_verifies_the_same_ledger(path, monkeypatch):
 
 def test_every_flipped_bit_is_found(spent):
     whole = spent.read_bytes()
-    rng = random.Random(0)  # noqa: S311 - any bit will do
+    rng = random.Random(0)
     for at in range(len(whole)):
         spent.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << rng.randrange(8)]) + whole[at + 1 :])
         with pytest.raises(LedgerError):
@@ -810,7 +810,7 @@ try:
 except LedgerError as error:
     print(error)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)  # noqa: S603 - our own
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     *granted, told = done.stdout.splitlines()
     assert "disk is full; nothing was granted" in told
     assert len(granted) >= 2

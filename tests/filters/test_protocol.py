@@ -114,7 +114,7 @@ def test_refusal_says_what_is_left_and_leaves_no_trace(build):
     found = refusal.value
     assert (found.spent, found.remaining, found.budget) == (budget.spent, budget.remaining, budget.budget)
     assert found.requested > found.remaining
-    assert pickle.loads(pickle.dumps(found)).requested == found.requested  # noqa: S301 - our own bytes
+    assert pickle.loads(pickle.dumps(found)).requested == found.requested
 
 
 @every_filter

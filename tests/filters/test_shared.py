@@ -149,7 +149,7 @@ def test_threads_refine_one_after_the_other(make, levels):
     assert len(till.paid) == len(seen)
 
 
-COPIES = [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))]  # noqa: S301 - our own bytes
+COPIES = [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))]
 
 
 @pytest.mark.parametrize("copied", COPIES, ids=["copy", "deepcopy", "pickle"])

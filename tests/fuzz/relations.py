@@ -230,7 +230,7 @@ def certificates_verify(spec: Spec, draw: Drawer) -> Iterator[str]:
     """What is certified verifies, and shares a point with the answer."""
     (question, at), f = one_question(draw), built(spec)
     try:
-        made = to.certify(f, question, at)  # type: ignore[arg-type]  # one of three
+        made = to.certify(f, question, at)
     except to.errors.TradeOffError:
         return
     try:

@@ -97,7 +97,7 @@ class Search:
 
     def composition(self, seed: str) -> None:
         """Draw one description; ask it the three questions and, every second time, one relation."""
-        draw = Drawer(random.Random(seed))  # noqa: S311 - a search, not a secret
+        draw = Drawer(random.Random(seed))
         spec = draw.description()
         self.counts["compositions"] += 1
         built_at = Asked("built", None, "built(spec)")
@@ -118,7 +118,7 @@ class Search:
         name, at = relation.__name__, f"{seed}:{relation.__name__}"
         asked = Asked(name, at, f"not [*{name}(spec, Drawer(Random(at)))]")
         self.counts[f"relation {name}"] += 1
-        again = Drawer(random.Random(at))  # noqa: S311 - a search, not a secret
+        again = Drawer(random.Random(at))
         for wrong in self.safely(spec, seed, asked, lambda: list(relation(spec, again))) or []:
             self.found(name, spec, seed, wrong, asked)
 

@@ -107,7 +107,7 @@ def test_extremes(history: list[tuple[float, float, int]], epsilon: float) -> No
 def test_a_bad_state_is_one_sentence_and_changes_nothing(state: object) -> None:
     accountant = stepped((1.0, 0.1, 1))
     with pytest.raises(DomainError) as error:
-        accountant.load_state_dict(state)  # type: ignore[arg-type]  # what is no state is refused
+        accountant.load_state_dict(state)
     assert "\n" not in str(error.value)
     assert accountant.history == [(1.0, 0.1, 1)]
 

@@ -33,7 +33,7 @@ DRAW = np.random.default_rng(1)
 
 def within(low: object, high: object, truths: list[arb], units: float = 1e12) -> None:
     """Assert that the truths lie between both sides, which are this many units apart at most."""
-    for least, most, truth in zip(np.ravel(low).tolist(), np.ravel(high).tolist(), truths, strict=True):  # type: ignore[arg-type]
+    for least, most, truth in zip(np.ravel(low).tolist(), np.ravel(high).tolist(), truths, strict=True):
         assert not truth < arb(least), (least, most, truth)
         assert not truth > arb(most), (least, most, truth)
         assert most - least <= units * UNIT * abs(float(truth.mid())) + 1e-322
@@ -224,7 +224,7 @@ class TestPolygons:
         assert [list(side) for side in hull.lower_hull(x, y)] == [[0, 1, 2, 4], [4, 2, 1, 0]]
 
     @pytest.mark.parametrize("up", [False, True])
-    def test_corners_are_rounded_to_one_side(self, up: bool) -> None:  # noqa: FBT001 - a side
+    def test_corners_are_rounded_to_one_side(self, up: bool) -> None:
         lines = [(3, 1, 1), (1, 3, 1), (4, 4, 1), (3, 1, 0)]
         exact = [(0, 1), (Fraction(1, 4), Fraction(1, 4)), (1, 0)]
         found = polygon.corners(lines, up=up)

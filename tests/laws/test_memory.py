@@ -106,7 +106,7 @@ def test_an_entry_of_an_array_is_a_scalar(name: str, fresh: Fresh) -> None:
 def test_a_pickled_copy_and_threads_say_the_same(name: str, fresh: Fresh) -> None:
     curve = CURVES[name]()
     asked(curve, "delta", 0.69)
-    copy = pickle.loads(pickle.dumps(curve))  # noqa: S301 - of our own making
+    copy = pickle.loads(pickle.dumps(curve))
     with ThreadPoolExecutor(4) as pool:
         answers = list(pool.map(lambda each: asked(copy, *each), QUESTIONS))
     assert dict(zip(QUESTIONS, answers, strict=True)) == fresh(name)

@@ -206,5 +206,5 @@ def test_an_estimate_answers_and_knows_where_it_comes_from():
 
 
 def test_an_estimate_can_be_copied_and_sent():
-    for twin in (copy.copy(ESTIMATE), pickle.loads(pickle.dumps(ESTIMATE))):  # noqa: S301 - our own bytes
+    for twin in (copy.copy(ESTIMATE), pickle.loads(pickle.dumps(ESTIMATE))):
         assert twin == ESTIMATE

@@ -17,6 +17,7 @@ import tradeoff as to
 from tradeoff.__main__ import main
 from tradeoff.errors import MissingExtraError
 from tradeoff.report.compare import compare
+from tradeoff.report.proofs import read
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
 # A browser on its own looks for updates, certificates and news.
@@ -108,6 +109,14 @@ def test_the_numbers_are_those_of_the_library(page):
     assert float(found[2]) == pytest.approx(bounds.upper, rel=1e-4)
 
 
+def test_the_proof_of_every_answer_comes_with_the_page(page):
+    text = page.read_text(encoding="utf-8")
+    data = re.search(r"download=certificates.json href='data:application/json;base64,([^']+)'", text)[1]
+    found = read(base64.b64decode(data).decode())
+    assert [each.question for each in found] == ["epsilon"] * 2 + ["beta"] * 2
+    assert all(to.verify(each).checks for each in found)
+
+
 def test_the_page_loads_nothing(page):
     text = page.read_text(encoding="utf-8")
     outside = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
@@ -192,7 +201,7 @@ def test_a_browser_draws_it(page, tmp_path):
         "--virtual-time-budget=20000",
         "--dump-dom",
     ]
-    run = subprocess.run(  # noqa: S603 - the browser that was found, and our own page
+    run = subprocess.run(
         [browser, *flags, probed.as_uri()], capture_output=True, text=True, timeout=120, check=True
     )
     answer = re.search(r'<pre id="probe">(.*?)</pre>', run.stdout, flags=re.DOTALL)

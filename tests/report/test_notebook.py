@@ -51,7 +51,8 @@ FORMULAS = [
 
 
 def test_a_kernel_shows_each():
-    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    missing = "nbclient and nbformat, of the extra [test], are not installed"
+    nbclient, nbformat = (pytest.importorskip(name, reason=missing) for name in ("nbclient", "nbformat"))
     asked = {**TABLES, **PLAIN, "f": "<svg", "f.symbolic()": r"\alpha"}
     cells = [nbformat.v4.new_code_cell(code) for code in (START, *asked)]
     notebook = nbformat.v4.new_notebook(cells=cells)

@@ -65,7 +65,7 @@ def test_it_prints_aligned_and_not_without_end():
 
 def test_tables_are_values():
     table = to.sweep(product, {"x": [1], "y": [2]})
-    assert table == to.sweep(product, {"x": [1], "y": [2]}) == pickle.loads(pickle.dumps(table))  # noqa: S301 - our own bytes
+    assert table == to.sweep(product, {"x": [1], "y": [2]}) == pickle.loads(pickle.dumps(table))
     with pytest.raises(AttributeError):
         table.rows = ()
 
@@ -236,7 +236,7 @@ STEP = to.mechanisms.SubsampledGaussian(noise_multiplier=1.1, sample_rate=0.01)
 )
 def test_curves_travel_even_after_questions(thing):
     thing(0.05)
-    copy = pickle.loads(pickle.dumps(thing))  # noqa: S301 - our own bytes
+    copy = pickle.loads(pickle.dumps(thing))
     assert copy == thing
     mine, theirs = thing.bounds.delta(0.5), copy.bounds.delta(0.5)
     assert mine.lower <= theirs.upper
@@ -249,7 +249,7 @@ def test_curves_travel_even_after_questions(thing):
     ids=["mechanism", "plan", "guarantee"],
 )
 def test_plans_travel(thing):
-    assert pickle.loads(pickle.dumps(thing)) == thing  # noqa: S301 - our own bytes
+    assert pickle.loads(pickle.dumps(thing)) == thing
 
 
 @pytest.mark.parametrize(
@@ -258,6 +258,6 @@ def test_plans_travel(thing):
     ids=repr,
 )
 def test_errors_travel_with_what_they_know(error, value):
-    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
+    copy = pickle.loads(pickle.dumps(error))
     assert str(copy) == str(error)
     assert getattr(copy, value) == 0.25

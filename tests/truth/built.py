@@ -90,5 +90,5 @@ def by_mean(weights: Iterable[tuple[object, object]]) -> str:
 
 def built(spec: Spec) -> to.TradeOff:
     """Return the curve of the library."""
-    curve: to.TradeOff = eval(written(spec), dict(NAMES))  # noqa: S307 - an expression written above
+    curve: to.TradeOff = eval(written(spec), dict(NAMES))
     return curve

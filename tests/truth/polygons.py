@@ -108,6 +108,3 @@ def of(vertices: Iterable[Vertex]) -> Polygon:
     """Return the polygon of the hull of these vertices and (1, 0)."""
     points = hull([*vertices, (Fraction(1), Fraction(0))])
     return Polygon(tuple(a for a, _ in points), tuple(b for _, b in points))
-
-
-IDENTITY = Polygon((Fraction(0), Fraction(1)), (Fraction(1), Fraction(0)))

@@ -130,7 +130,7 @@ def test_tests_of_several_intervals_by_integration(epsilon: float) -> None:
     with ctx.workprec(100):
         p, q = [(ball(epsilon).exp() / -3 * w, m) for m, w in null], [(arb(w) / 4, m) for m, w in alternative]
 
-        def loss(x: acb, analytic: bool) -> acb:  # noqa: FBT001 - as the integrator calls it
+        def loss(x: acb, analytic: bool) -> acb:
             return sum(c * density(m, x) for c, m in p + q).real_abs(analytic=analytic)
 
         parts = [acb.integral(loss, k, k + 1).real for k in range(-20, 24)]

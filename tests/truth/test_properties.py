@@ -77,7 +77,7 @@ def test_the_supremum_of_the_loss(spec: Spec) -> None:
 
 
 @given(curves, st.booleans())
-def test_the_range_of_every_curve(curve: to.TradeOff, turn: bool) -> None:  # noqa: FBT001 - drawn
+def test_the_range_of_every_curve(curve: to.TradeOff, turn: bool) -> None:
     try:
         check_range(~curve if turn else curve)
     except NoClosedForm:

@@ -32,7 +32,7 @@ def test_a_finding_is_told_as_a_test_that_fails(capsys: pytest.CaptureFixture[st
     Search(1).question(Laplace(1.2345), "1:0", to.Laplace(1.2345), Asked.of("beta", 0.731))
     told = capsys.readouterr().out
     namespace = {**NAMES, "Laplace": Laplace}
-    exec(told[told.index("def test") :], namespace)  # noqa: S102 - what was printed
+    exec(told[told.index("def test") :], namespace)
     with pytest.raises(AssertionError):
         namespace["test_found"]()
 

@@ -48,16 +48,8 @@ class OneRun:
 
     Parameters
     ----------
-    correct
-        Right guesses, a whole number from 0 to ``guesses``.
-    guesses
-        Guesses made; a number fixed beforehand, the auditor abstains from all other canaries.
-    canaries
-        Number of records that were each included or not by a fair coin of their own.
-    delta
-        The delta in [0, 1] at which ``epsilon`` is stated.
-    confidence
-        Probability in (0, 1) with which the bounds hold.
+    correct, guesses, canaries, delta, confidence
+        As ``one_run`` takes them.
 
     Notes
     -----
@@ -240,9 +232,9 @@ def one_run(
     correct
         Right guesses, a whole number from 0 to ``guesses``.
     guesses
-        Guesses made, a number fixed beforehand: the highest and lowest scores, say.
+        Guesses made, a number fixed beforehand: at the highest and lowest scores, say, and at no others.
     canaries
-        Canaries, guessed or not, a whole number from ``guesses``.
+        Records each included or not by a fair coin of its own, guessed or not: from ``guesses``.
     delta
         The delta in [0, 1] at which epsilon is bounded.
     confidence

@@ -19,20 +19,7 @@ from tradeoff.operators.symmetrise import Envelope
 
 Conversion = Literal["bun-steinke", "optimal"]
 
-ORDERS = (
-    1.25,
-    1.5,
-    1.75,
-    2.0,
-    2.5,
-    3.0,
-    4.0,
-    5.0,
-    6.0,
-    8.0,
-    10.0,
-    *(4.0 * i for i in (3, 4, 5, 6, 8, 12, 16, 32, 64)),
-)
+ORDERS = (1.25, 1.5, 1.75, 2.0, 2.5, *map(float, (3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128, 256)))
 """Orders tried by default: every one gives a valid epsilon, the least of them is reported."""
 
 _CKS = "Canonne, Kamath, Steinke 2020, Proposition 12"
@@ -73,13 +60,12 @@ def zcdp_route(rho: Any, delta: Any, *, conversion: Conversion = "optimal") -> B
     # At a - 1 = sqrt(log(1/delta)/rho) the simple bound is met; the optimum is not far from it.
     start = 0.5 * (math.log(-math.log(target)) - math.log(rho))
     best = minimize_scalar(
-        lambda u: _converted(rho * (1 + Bounds.of(math.exp(u))), math.exp(u), target),
+        lambda u: converted(rho * (1 + Bounds.of(math.exp(u))), math.exp(u), target),
         bounds=(start - 6, start + 6),
         method="bounded",
     )
-    return Baseline(
-        min(simple, max(float(best.fun), 0.0)), target, "zCDP, optimal conversion", _CKS, ("rho-zCDP",)
-    )
+    least = min(simple, max(float(best.fun), 0.0))
+    return Baseline(least, target, "zCDP, optimal conversion", _CKS, ("rho-zCDP",))
 
 
 def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS) -> Baseline:
@@ -114,37 +100,21 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
     checked = [number("order", a, 1, math.inf, open_low=True) for a in orders]
     if not checked:
         raise DomainError("orders is empty; give at least one order above 1")
-    found = min(_converted(renyi_divergence(curve, a), a - 1, target) for a in checked)
-    return Baseline(
-        max(found, 0.0),
-        target,
-        "Renyi route",
-        _CKS,
-        ("divergences of fixed mechanisms add",),
-        one_order=not curve.symmetric,
-    )
+    found = min(converted(renyi_divergence(curve, a), a - 1, target) for a in checked)
+    asked = ("divergences of fixed mechanisms add",)
+    return Baseline(max(found, 0.0), target, "Renyi route", _CKS, asked, one_order=not curve.symmetric)
 
 
-def _converted(divergence: Bounds | float, k: float, delta: float) -> float:
-    """Return epsilon from D_a, k = a - 1, rounded up."""
+def converted(divergence: Any, k: Any, delta: float) -> Any:
+    """Return epsilon from D_a, k = a - 1, rounded up; one for each entry of an array."""
     higher = log1p(k)
-    return float((divergence + log(k) - higher - (log(delta) + higher) / k).upper)
+    return (divergence + log(k) - higher - (log(delta) + higher) / k).upper
 
 
 def renyi_divergence(curve: TradeOff, order: float) -> float:
-    """Bound the Renyi divergence D_a(Q || P) from above, the direction that delta of T(P, Q) follows.
+    """Bound D_a(Q || P), a > 1, from above in nats: the direction that delta of T(P, Q) follows.
 
-    Parameters
-    ----------
-    curve
-        T(P, Q), a product, or an either-order envelope.
-    order
-        a > 1.
-
-    Returns
-    -------
-    float
-        An upper bound in nats; +inf where Q has mass that P has not.
+    It is +inf where Q has mass that P has not; of an envelope the larger of both orders is taken.
     """
     if isinstance(curve, Envelope):
         return max(renyi_divergence(order_of, order) for order_of in curve.operands)

@@ -10,15 +10,15 @@ from typing import Literal
 from cyclopts import App, CycloptsError
 
 import tradeoff
-from tradeoff.cli import experiment, ledger
+from tradeoff.cli import experiment, ledger, shell
 from tradeoff.cli.calibrate import calibrate
+from tradeoff.cli.certify import certify, verify
 from tradeoff.cli.compare import compare
 from tradeoff.cli.compose import compose
 from tradeoff.cli.report import report
-from tradeoff.cli.shell import INTERNAL, INTERRUPTED, NO_READER, UNPRINTED, discard, raise_signal, refuse
 from tradeoff.cli.terminal import Screen, version
 from tradeoff.cli.tokens import spread
-from tradeoff.errors import TradeOffError
+from tradeoff.errors import TradeOffError, VerificationError
 from tradeoff.report.plain import plain
 from tradeoff.spec.limits import within
 
@@ -32,7 +32,7 @@ app = App(
 )
 app.command(experiment.app)
 app.command(ledger.app)
-for command in (calibrate, compare, compose, report):
+for command in (calibrate, certify, compare, compose, report, verify):
     app.command(command, help_format="markdown")  # reflows, and takes longer to load
 
 
@@ -45,7 +45,7 @@ def install_completion(shell: Literal["bash", "fish", "zsh"] | None = None) -> N
     shell
         Whose files to write; default: the shell that runs the command.
     """
-    print(f"Completion written to {plain(app.install_completion(shell=shell))}")  # noqa: T201 - the answer
+    print(f"Completion written to {plain(app.install_completion(shell=shell))}")
 
 
 def run(tokens: Sequence[str]) -> int:
@@ -56,19 +56,23 @@ def run(tokens: Sequence[str]) -> int:
         command(*given.args, **given.kwargs)
         sys.stdout.flush()
     except (TradeOffError, CycloptsError) as error:
-        return refuse(str(error))
+        return shell.refuse(
+            str(error), shell.REFUTED if isinstance(error, VerificationError) else shell.BAD_INPUT
+        )
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return shell.INTERRUPTED
     except BrokenPipeError:
-        discard(sys.stdout)
-        return NO_READER
+        shell.discard(sys.stdout)
+        return shell.NO_READER
     except OSError as error:
-        discard(sys.stdout)
-        return refuse(f"the answer could not be printed: {error.strerror or error}", UNPRINTED)
+        shell.discard(sys.stdout)
+        return shell.refuse(f"the answer could not be printed: {error.strerror or error}", shell.UNPRINTED)
     except Exception as error:
-        raise_signal(error)
+        shell.raise_signal(error)
         if os.environ.get("TRADEOFF_DEBUG"):
             raise
         said = f"internal error: {type(error).__name__}: {error}"
-        return refuse(f"{said}; please report it, with the traceback that TRADEOFF_DEBUG=1 shows", INTERNAL)
+        return shell.refuse(
+            f"{said}; please report it, with the traceback that TRADEOFF_DEBUG=1 shows", shell.INTERNAL
+        )
     return 0

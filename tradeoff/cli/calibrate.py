@@ -80,7 +80,7 @@ def calibrate(
     if write:
         write_text(f"{text}\n", place)
     else:
-        print(text)  # noqa: T201 - the answer
+        print(text)
     low, high = found.achieved
-    print(f"# {vary} = {found.value!r}: {found.target}, reached in [{low!r}, {high!r}]")  # noqa: T201 - as above
-    print(f"# the target is crossed between {found.bounds.lower!r} and {found.bounds.upper!r}")  # noqa: T201 - as above
+    print(f"# {vary} = {found.value!r}: {found.target}, reached in [{low!r}, {high!r}]")
+    print(f"# the target is crossed between {found.bounds.lower!r} and {found.bounds.upper!r}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from tradeoff.cli.questions import Flag, Numbers, asked, composed, read
+from tradeoff.cli.questions import UNASKED, Json, Questions, Source, asked, composed, read
 from tradeoff.cli.terminal import print_json, progress, screen
 from tradeoff.report.plain import folded, plain
 from tradeoff.report.saving import check_target, save
@@ -29,29 +29,21 @@ _NOTE = (
 
 
 def compare(
-    plan: Path,
+    plan: Source,
     *,
     method: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
-    delta: Numbers = (),
-    epsilon: Numbers = (),
-    alpha: Numbers = (),
+    questions: Questions = UNASKED,
     plot: Path | None = None,
-    as_json: Annotated[Flag, Parameter(name="--json")] = False,
+    as_json: Json = False,
 ) -> None:
     """Compare the exact answers of a plan with those of other methods, each error with its sign.
 
     Parameters
     ----------
-    plan
-        Plan file, in TOML; - reads it from stdin.
     method
         Methods to compare, one after each flag; default: all that apply.
-    delta
-        Probabilities at which to answer with epsilon; one or more.
-    epsilon
-        Losses in nats at which to answer with delta; one or more.
-    alpha
-        Type I errors at which to answer with the least type II error beta; one or more.
+    questions
+        What is asked.
     plot
         Draw all methods into this file: .png, .svg or .pdf.
     as_json
@@ -59,13 +51,13 @@ def compare(
     """
     target = check_target(plot) if plot is not None else None
     content = read(plan)
-    questions = asked(content, delta=delta, epsilon=epsilon, alpha=alpha)
+    given = asked(content, questions)
 
     from tradeoff.report.compare import compare as compared
 
     with progress() as step:
         step("composing")
-        found = compared(composed(content.plan), method or None, **questions, step=step)
+        found = compared(composed(content.plan), method or None, **given, step=step)
         if target is not None:
             step("drawing")
             save(found.figure(), target)

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
-from tradeoff.cli.questions import Flag, Numbers, asked, composed, read
-from tradeoff.cli.terminal import print_json, progress, screen
+from tradeoff.cli.questions import UNASKED, Flag, Json, Questions, Source, asked, composed, read
+from tradeoff.cli.terminal import print_json, progress, show
+from tradeoff.display import Grid
 from tradeoff.errors import DomainError
-from tradeoff.report.plain import folded, plain
 from tradeoff.report.saving import check_target, save
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from tradeoff.report.tables import Lines
-    from tradeoff.spec import PlanFile
 
 
 def compose(
-    plan: Path,
+    plan: Source,
     *,
-    delta: Numbers = (),
-    epsilon: Numbers = (),
-    alpha: Numbers = (),
+    questions: Questions = UNASKED,
     mu: Flag = False,
     failure: float = 1e-10,
     tol: float | None = None,
     plot: Path | None = None,
-    as_json: Annotated[Flag, Parameter(name="--json")] = False,
+    as_json: Json = False,
     as_csv: Annotated[Flag, Parameter(name="--csv")] = False,
     as_latex: Annotated[Flag, Parameter(name="--latex")] = False,
 ) -> None:
@@ -43,14 +34,8 @@ def compose(
 
     Parameters
     ----------
-    plan
-        Plan file, in TOML; - reads it from stdin.
-    delta
-        Probabilities at which to answer with epsilon; one or more.
-    epsilon
-        Losses in nats at which to answer with delta; one or more.
-    alpha
-        Type I errors at which to answer with the least type II error beta; one or more.
+    questions
+        What is asked.
     mu
         Answer with the least mu of a Gaussian bound on the whole curve, too. Where all mechanisms are
         Gaussian it is exact and needs no asking; elsewhere it takes longer than other questions.
@@ -71,16 +56,16 @@ def compose(
         raise DomainError("an answer has one form: give one of --json, --csv and --latex")
     target = check_target(plot) if plot is not None else None
     content = read(plan)
-    questions = asked(content, delta=delta, epsilon=epsilon, alpha=alpha)
+    given = asked(content, questions)
 
     from tradeoff.families.gaussian import Gaussian
-    from tradeoff.report import tables
-    from tradeoff.report.answers import Answer, ask, finite
+    from tradeoff.report.answers import COLUMNS, Answer, ask, csv, finite, latex, row
+    from tradeoff.report.summary import rows
 
     with progress() as step:
         step("composing")
         curve = composed(content.plan)
-        answers = ask(curve, **questions, tol=tol, step=step)
+        answers = ask(curve, **given, tol=tol, step=step)
         lines, reduced = list(answers), None
         if mu or isinstance(curve, Gaussian):
             step("reducing to one mu")
@@ -96,39 +81,11 @@ def compose(
         one = {name: finite(value) for name, value in reduced.items()} if reduced else None
         print_json(plan, content, {"tol": tol, **answers.as_json(), "mu": one})
     elif as_csv or as_latex:
-        sys.stdout.write((tables.csv if as_csv else tables.latex)(lines, answers.assumptions))
+        sys.stdout.write((csv if as_csv else latex)(lines, answers.assumptions))
     else:
-        console = screen()
-        for table in _tables(content, lines):
-            console.print(table)
+        show(Grid([*rows(content.plan)], ("count", "mechanism", "parameters"), content.title, sides="><<"))
         notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
-        notes += [f"Assumes: {plain(each)}" for each in answers.assumptions]
+        notes += [f"Assumes: {each}" for each in answers.assumptions]
         notes += [] if reduced else ["For mu, one number for the whole curve: --mu"]
-        notes += [f"Plot written to {plain(target)}"] if target is not None else []
-        for note in notes:
-            console.print(note, style="dim", soft_wrap=True, markup=False)
-
-
-def _tables(content: PlanFile, lines: Lines) -> Iterator[Table]:
-    """Make the table of what was composed, and that of the answers with their bounds."""
-    from rich.markup import escape
-    from rich.table import Table
-
-    from tradeoff.report.digits import rounded
-    from tradeoff.report.summary import parameters
-
-    table = Table(title=escape(folded(content.title)) or None, title_justify="left", title_style="bold")
-    table.add_column("count", justify="right")
-    table.add_column("mechanism")
-    table.add_column("parameters")
-    for mechanism, n in content.plan.mechanisms.items():
-        given = ", ".join(f"{name} = {value}" for name, value in parameters(mechanism).items())
-        table.add_row(f"{n:,}", mechanism.kind, given)
-    yield table
-    table = Table("question")
-    for side in ("at least", "at most"):
-        table.add_column(side, justify="right", no_wrap=True)
-    for name, question, answer in lines:
-        said = f"{name} at {question} = {answer.asked:.12g}"
-        table.add_row(said, rounded(answer.lower, "lower"), rounded(answer.upper, "upper"))
-    yield table
+        notes += [f"Plot written to {target}"] if target is not None else []
+        show(Grid([row(*each) for each in lines], COLUMNS, notes=notes, sides="<>>"))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
-from tradeoff.cli.questions import Flag
+from tradeoff.cli.questions import Json
 from tradeoff.errors import DomainError
 from tradeoff.report.digits import rounded
 from tradeoff.report.plain import plain
@@ -18,12 +19,16 @@ if TYPE_CHECKING:
     from tradeoff.filters import Entry, Filter
     from tradeoff.mechanisms import Mechanism, Plan
 
+Held = Annotated[Path, Parameter(help="A ledger.")]
+
+New = Annotated[Path, Parameter(help="File to make; it must not exist.")]
+
 app = App(name="ledger", help_format="markdown", help="A shared privacy budget that no crash can cheat.")
 
 
 @app.command
 def init(
-    file: Path,
+    file: New,
     *,
     mu: float | None = None,
     rho: float | None = None,
@@ -38,8 +43,6 @@ def init(
 
     Parameters
     ----------
-    file
-        File to make; it must not exist.
     mu
         Budget of Gaussian differential privacy: squares of mu add up.
     rho
@@ -51,34 +54,36 @@ def init(
         Failure probability of the whole.
     order
         Order of a Renyi divergence, above 1.
-    noise_multiplier, sample_rate, rounds
-        Of DP-SGD with so many rounds, composed exactly: spend them with --kind subsampled-gaussian.
+    noise_multiplier
+        Of DP-SGD, composed exactly: its rounds are spent with --kind subsampled-gaussian.
+    sample_rate
+        Of DP-SGD: the chance of a record to be in a round.
+    rounds
+        Of DP-SGD.
     """
     from tradeoff.filters import Ledger
 
-    sampled = noise_multiplier, sample_rate, rounds
-    ledger = Ledger.create(file, _filter((mu, rho, epsilon, delta, order), sampled))
+    given = {"mu": mu, "rho": rho, "epsilon": epsilon, "delta": delta, "order": order}
+    given |= {"noise_multiplier": noise_multiplier, "sample_rate": sample_rate, "rounds": rounds}
+    budget = _filter({name: value for name, value in given.items() if value is not None})
+    ledger = Ledger.create(file, budget)
     _say(f"{file}: {_told(ledger.entries()[0])}")
 
 
-def _filter(
-    budget: tuple[float | None, ...], sampled: tuple[float | None, float | None, int | None]
-) -> Filter:
+def _filter(given: dict[str, float]) -> Filter:
     from tradeoff import filters
 
-    match (*budget, *sampled):
-        case (float(mu), None, None, None, None, None, None, None):
-            return filters.GDPFilter(mu)
-        case (None, float(rho), None, None, None, None, None, None):
-            return filters.RhoFilter(rho)
-        case (None, None, float(epsilon), None, None, None, None, None):
-            return filters.PureDPFilter(epsilon)
-        case (None, None, float(epsilon), float(delta), None, None, None, None):
-            return filters.ZCDPFilter(epsilon, delta)
-        case (None, None, float(epsilon), None, float(order), None, None, None):
-            return filters.RenyiFilter(order, epsilon)
-        case (None, None, None, None, None, float(noise), float(rate), int(rounds)):
-            return filters.SampledFilter(noise, rate, rounds)
+    kinds: dict[tuple[str, ...], Callable[..., Filter]] = {
+        ("mu",): filters.GDPFilter,
+        ("rho",): filters.RhoFilter,
+        ("epsilon",): filters.PureDPFilter,
+        ("epsilon", "delta"): filters.ZCDPFilter,
+        ("order", "epsilon"): filters.RenyiFilter,
+        ("noise_multiplier", "sample_rate", "rounds"): filters.SampledFilter,
+    }
+    for names, kind in kinds.items():
+        if given.keys() == set(names):
+            return kind(*(given[name] for name in names))
     raise DomainError(
         "a ledger has one budget: give --mu, or --rho, or --epsilon, or --epsilon and --delta, "
         "or --epsilon and --order, or --noise-multiplier, --sample-rate and --rounds"
@@ -87,7 +92,7 @@ def _filter(
 
 @app.command
 def spend(
-    file: Path,
+    file: Held,
     *,
     kind: str,
     count: int = 1,
@@ -99,8 +104,6 @@ def spend(
 
     Parameters
     ----------
-    file
-        A ledger.
     kind
         Kind of mechanism, as in plan files.
     count
@@ -131,13 +134,11 @@ def _step(kind: str, count: int, adjacency: str, parameters: dict[str, float]) -
 
 
 @app.command
-def status(file: Path, *, as_json: Annotated[Flag, Parameter(name="--json")] = False) -> None:
+def status(file: Held, *, as_json: Json = False) -> None:
     """Print what was spent and what is left.
 
     Parameters
     ----------
-    file
-        A ledger.
     as_json
         Print it as JSON.
     """
@@ -159,13 +160,11 @@ def status(file: Path, *, as_json: Annotated[Flag, Parameter(name="--json")] = F
 
 
 @app.command
-def verify(file: Path, *, head: str | None = None) -> None:
+def verify(file: Held, *, head: str | None = None) -> None:
     """Check every entry and the chain of hashes.
 
     Parameters
     ----------
-    file
-        A ledger.
     head
         A head known from before: a file put back to an earlier state is found only with it.
     """
@@ -177,14 +176,12 @@ def verify(file: Path, *, head: str | None = None) -> None:
 
 @app.command
 def export(
-    file: Path, *, form: Annotated[Literal["json", "csv"], Parameter(name="--format")] = "json"
+    file: Held, *, form: Annotated[Literal["json", "csv"], Parameter(name="--format")] = "json"
 ) -> None:
     """Print all entries as JSON or CSV.
 
     Parameters
     ----------
-    file
-        A ledger.
     form
         json or csv.
     """
@@ -200,17 +197,10 @@ def export(
 
 
 @app.command
-def backup(file: Path, copy: Path) -> None:
+def backup(file: Held, copy: New) -> None:
     """Write a copy, with every entry checked, while others go on spending.
 
     It is a second budget: never spend from both.
-
-    Parameters
-    ----------
-    file
-        A ledger.
-    copy
-        File to make; it must not exist.
     """
     from tradeoff.filters import Ledger
 
@@ -218,7 +208,7 @@ def backup(file: Path, copy: Path) -> None:
 
 
 @app.command
-def convert(file: Path, new: Path) -> None:
+def convert(file: Path, new: New) -> None:
     """Write a ledger of the first format, an SQLite file, anew.
 
     The same entries, checked, with the same head.
@@ -227,8 +217,6 @@ def convert(file: Path, new: Path) -> None:
     ----------
     file
         A ledger of the first format, with the files -wal and -shm beside it.
-    new
-        File to make; it must not exist.
     """
     from tradeoff.filters import Ledger
 
@@ -255,4 +243,4 @@ def _written(value: Any, side: Literal["lower", "upper"]) -> str:
 
 
 def _say(text: str) -> None:
-    print(*map(plain, text.split("\n")), sep="\n", flush=True)  # noqa: T201 - the answer
+    print(*map(plain, text.split("\n")), sep="\n", flush=True)

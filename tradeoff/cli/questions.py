@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +21,37 @@ DEFAULT = {"delta": (1e-5,)}
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
+Json = Annotated[bool, Parameter(name="--json", negative="", show_default=False)]
+
+Source = Annotated[Path, Parameter(help="Plan file, in TOML; - reads it from stdin.")]
+
+Output = Annotated[Path, Parameter(name=["--output", "-o"])]
+
 Numbers = Annotated[tuple[float, ...], Parameter(negative="", show_default=False)]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Questions:
+    """Questions on the command line, which replace those of a plan file.
+
+    Parameters
+    ----------
+    delta
+        Probabilities at which to answer with epsilon; one or more.
+    epsilon
+        Losses in nats at which to answer with delta; one or more.
+    alpha
+        Type I errors at which to answer with the least type II error beta; one or more.
+    """
+
+    delta: Numbers = ()
+    epsilon: Numbers = ()
+    alpha: Numbers = ()
+
+
+UNASKED = Questions()
+"""Where no flag asks anything: the file does, or epsilon is asked at ``DEFAULT``."""
 
 
 def read(plan: Path) -> PlanFile:
@@ -36,11 +67,12 @@ def read(plan: Path) -> PlanFile:
         raise PlanError(f"stdin cannot be read: {error}") from error
 
 
-def asked(content: PlanFile, **flags: tuple[float, ...]) -> dict[str, tuple[float, ...]]:
+def asked(content: PlanFile, questions: Questions) -> dict[str, tuple[float, ...]]:
     """Return the questions of the command line if it has any, else those of the file, else the default."""
     from tradeoff.spec import QUESTIONS
     from tradeoff.spec.entries import numbers
 
+    flags = asdict(questions)
     if any(flags.values()):
         for name, values in flags.items():
             numbers(f"--{name}", values, *QUESTIONS[name])

@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter
-
-from tradeoff.cli.questions import Numbers, asked, composed, read
+from tradeoff.cli.questions import UNASKED, Output, Questions, Source, asked, composed, read
 from tradeoff.cli.terminal import progress
 from tradeoff.report.plain import plain
 from tradeoff.report.saving import check_target, write_text
 
 
-def report(
-    plan: Path,
-    *,
-    output: Annotated[Path, Parameter(name=["--output", "-o"])],
-    failure: float = 1e-10,
-    delta: Numbers = (),
-    epsilon: Numbers = (),
-    alpha: Numbers = (),
-) -> None:
+def report(plan: Source, *, output: Output, failure: float = 1e-10, questions: Questions = UNASKED) -> None:
     """Write a report of a plan: answers, one mu with its regret, interactive curves, assumptions in words.
 
     Parameters
     ----------
-    plan
-        Plan file, in TOML; - reads it from stdin.
     output
         HTML file to write; it opens without a network.
     failure
         Probability that the reported mu may leave out.
-    delta
-        Probabilities at which to answer with epsilon; one or more.
-    epsilon
-        Losses in nats at which to answer with delta; one or more.
-    alpha
-        Type I errors at which to answer with the least type II error beta; one or more.
+    questions
+        What is asked.
     """
     from tradeoff.report.compare import compare
     from tradeoff.report.html import report as written
@@ -46,13 +27,13 @@ def report(
     library("offline")  # said before anything is computed, if it is missing
     target = check_target(output, (".html", ".htm"))
     content = read(plan)
-    questions = asked(content, delta=delta, epsilon=epsilon, alpha=alpha)
+    given = asked(content, questions)
     with progress() as step:
         step("composing")
         curve = composed(content.plan)
         step("reducing to one mu")
         found = curve.gdp(failure)
-        comparison = compare(curve, None, **questions, step=step)
+        comparison = compare(curve, None, **given, step=step)
         step("drawing")
         write_text(written(content.title, content.plan, comparison.exact, found, comparison), target)
-    print(f"Report written to {plain(target)}")  # noqa: T201 - the answer
+    print(f"Report written to {plain(target)}")

@@ -12,6 +12,7 @@ from typing import TextIO
 
 from tradeoff.report.plain import folded
 
+REFUTED = 1  # a certificate that does not prove what it says
 BAD_INPUT = 2  # as argparse and most commands: what was given is wrong
 INTERNAL = 70  # EX_SOFTWARE of sysexits.h: a mistake of ours
 UNPRINTED = 74  # EX_IOERR of sysexits.h: the answer was found and could not be printed
@@ -28,7 +29,7 @@ def refuse(message: str, code: int = BAD_INPUT) -> int:
     """Say in one line on stderr why the command ends, and return its exit code."""
     line = folded(message)[:_LONGEST]
     try:
-        print("tradeoff:", line, file=sys.stderr, flush=True)  # noqa: T201 - a command speaks on stderr
+        print("tradeoff:", line, file=sys.stderr, flush=True)
     except OSError:
         discard(sys.stderr)
     return code
@@ -49,9 +50,7 @@ def at_signals(end: Callable[[int], object]) -> None:
 
 def unwind(code: int) -> None:
     """End the command with ``code``, and clear up on the way out."""
-    signal.signal(
-        code - 128, signal.SIG_IGN
-    )  # timeout(1) sends it twice, and clearing up must come to its end
+    signal.signal(code - 128, signal.SIG_IGN)  # timeout(1) sends it twice, and clearing up must finish
     raise SystemExit(code)
 
 

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from tradeoff.display import Grid
+from tradeoff.report.plain import folded, plain
+
 if TYPE_CHECKING:
     from tradeoff.spec import PlanFile
 
@@ -42,12 +45,28 @@ def progress() -> Iterator[Callable[[str], None]]:
         yield lambda step: bar.update(task, description=step)
 
 
+def show(grid: Grid) -> None:
+    """Print a table on stdout, its notes below it."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = screen()
+    table = Table(title=escape(folded(grid.head)) or None, title_justify="left", title_style="bold")
+    for name, side in zip(grid.columns, grid.sides, strict=True):
+        table.add_column(name, justify="right" if side == ">" else "left", no_wrap=side == ">")
+    for row in grid.rows:
+        table.add_row(*map(escape, row))
+    console.print(table)
+    for note in grid.notes:
+        console.print(plain(note), style="dim", soft_wrap=True, markup=False)
+
+
 def print_json(plan: Path, content: PlanFile, found: Mapping[str, Any]) -> None:
     """Print what was found of a plan as JSON, with the version of the library that found it."""
     from tradeoff.report.summary import summary
 
     head = {"file": str(plan), **summary(content.title, content.plan)}
-    print(json.dumps({"tradeoff": version(), "plan": head, **found}, allow_nan=False), flush=True)  # noqa: T201 - the answer
+    print(json.dumps({"tradeoff": version(), "plan": head, **found}, allow_nan=False), flush=True)
 
 
 def version() -> str:

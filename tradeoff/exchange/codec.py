@@ -80,13 +80,7 @@ class Codec:
     forms: Mapping[str, Form]
 
     def encode(self, value: Any) -> Any:
-        """Return plain data.
-
-        Raises
-        ------
-        DomainError
-            If it, or a part of it, has no form.
-        """
+        """Return plain data; ``DomainError`` if a part of it has no form."""
         match value:
             case None | bool() | int() | str():
                 return value
@@ -105,13 +99,7 @@ class Codec:
         raise DomainError(f"{shown(value)} has no form in a file; {remedy}")
 
     def decode(self, data: Any, where: str = "it") -> Any:
-        """Return what plain data stand for; ``where`` names the place in errors.
-
-        Raises
-        ------
-        DomainError
-            At the first entry that is not allowed: its place, its value, and what is.
-        """
+        """Return what plain data stand for; ``DomainError`` names the first place that is not allowed."""
         match data:
             case None | bool() | int():
                 return data

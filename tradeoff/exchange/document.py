@@ -13,24 +13,12 @@ SCHEMA = 1
 
 
 def written(codec: Codec, thing: Any, *, indent: int | None = None) -> str:
-    """Return the text of a document that holds ``thing``.
-
-    Raises
-    ------
-    DomainError
-        If it, or a part of it, has no form.
-    """
+    """Return the text of a document that holds ``thing``; ``DomainError`` if a part of it has no form."""
     return json.dumps({"schema": SCHEMA, "tradeoff": codec.encode(thing)}, indent=indent, ensure_ascii=False)
 
 
 def read(codec: Codec, content: str) -> Any:
-    """Return what a document holds.
-
-    Raises
-    ------
-    ValueError
-        If the text is no JSON, of another schema (``DomainError``), or an entry is not allowed.
-    """
+    """Return what a document holds; ``ValueError`` if it is no JSON, else ``DomainError`` says why not."""
     try:
         return codec.decode(_body(json.loads(content, object_pairs_hook=_table, parse_constant=_refuse)))
     except RecursionError:

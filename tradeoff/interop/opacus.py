@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from copy import deepcopy
-from importlib import import_module
 from typing import Any
 
 from tradeoff.curves.parameters import count, number
-from tradeoff.errors import DomainError, MissingExtraError, shown
+from tradeoff.errors import DomainError, needed, shown
 from tradeoff.mechanisms import ApproximateDP, Mechanism, Plan, SubsampledGaussian
 
 NAME = "tradeoff"
@@ -184,9 +183,7 @@ def register() -> None:
     MissingExtraError
         If Opacus is not installed.
     """
-    try:
-        accountants, registry = (import_module(f"opacus.accountants{name}") for name in ("", ".registry"))
-    except ImportError as error:
-        raise MissingExtraError('Opacus is not installed: pip install "tradeoff[opacus]"') from error
+    remedy = 'Opacus is not installed: pip install "tradeoff[opacus]"'
+    accountants, registry = (needed(f"opacus.accountants{name}", remedy) for name in ("", ".registry"))
     accountants.IAccountant.register(Accountant)
     registry.register_accountant(NAME, Accountant, force=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,9 +14,15 @@ from tradeoff.display import Displayed, Grid
 from tradeoff.errors import TradeOffError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.report.digits import rounded
+from tradeoff.report.plain import plain
+from tradeoff.sweeps import Table
 
 ASKED = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}
 """What is answered, and by what it is asked."""
+
+
+COLUMNS = ("question", "at least", "at most")
+"""Heads of a table of answers, whose lines are ``row``."""
 
 
 @dataclass(frozen=True)
@@ -53,12 +59,8 @@ class Answers(Displayed):
                 yield name, question, answer
 
     def grid(self) -> Grid:
-        rows = [
-            (f"{name} at {question} = {a.asked:g}", rounded(a.lower, "lower"), rounded(a.upper, "upper"))
-            for name, question, a in self
-        ]
         notes = [f"assumes: {each}" for each in self.assumptions]
-        return Grid(rows, ("question", "at least", "at most"), notes=notes)
+        return Grid([row(*each) for each in self], COLUMNS, notes=notes)
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data in which infinity is the string ``"inf"``, as JSON has none.
@@ -78,6 +80,42 @@ class Answers(Displayed):
         return {**found, "assumptions": list(self.assumptions)} if self.assumptions else found
 
 
+Lines = Iterable[tuple[str, str, Answer]]
+"""What is answered, by what it is asked, and the answer; as ``Answers`` are gone through."""
+
+
+def row(name: str, question: str, answer: Answer, digits: int = 10) -> tuple[str, str, str]:
+    """Return a question and both bounds as a table has them, rounded outward to so many digits."""
+    bounds = rounded(answer.lower, "lower", digits), rounded(answer.upper, "upper", digits)
+    return f"{name} at {question} = {answer.asked:.12g}", *bounds
+
+
+def csv(lines: Lines, assumptions: Iterable[str]) -> str:
+    """Write answers as CSV, every number to its last bit; infinity is inf."""
+    assumed = "; ".join(map(plain, assumptions))
+    rows = ((name, question, a.asked, a.lower, a.upper, assumed) for name, question, a in lines)
+    return Table(("answered", "question", "at", "lower", "upper", "assumes"), tuple(rows)).to_csv()
+
+
+def latex(lines: Lines, assumptions: Iterable[str]) -> str:
+    r"""Write answers as a table for LaTeX with booktabs, bounds rounded outward to 6 digits.
+
+    Examples
+    --------
+    >>> print(latex([("delta", "epsilon", Answer(1.0, 0.5, 0.75))], ["the noise is as stated"]), end="")
+    % Assumes: the noise is as stated
+    \begin{tabular}{lrr}
+    \toprule
+     & at least & at most \\
+    \midrule
+    $\delta$ at $\varepsilon$ = 1 & 0.5 & 0.75 \\
+    \bottomrule
+    \end{tabular}
+    """
+    notes = [f"Assumes: {plain(each)}" for each in assumptions]
+    return Grid([row(*each, digits=6) for each in lines], ("", *COLUMNS[1:]), "", notes, "<>>").latex() + "\n"
+
+
 def finite(value: float) -> float | str:
     """Return ``value``, or its name if it is infinite."""
     return f"{value:g}" if math.isinf(value) else value
@@ -94,28 +132,7 @@ def ask(
 ) -> Answers:
     """Ask a curve for epsilon at each delta, delta at each epsilon and beta at each alpha.
 
-    Parameters
-    ----------
-    curve
-        The guarantee.
-    delta, epsilon, alpha
-        Where to ask: probabilities in [0, 1], losses in nats, type I errors in [0, 1].
-    tol
-        Width the bounds must reach: absolute for epsilon, relative for delta and beta.
-    step
-        Called with what comes next, before each kind of question.
-
-    Returns
-    -------
-    Answers
-        Bounds on both sides; epsilon is clamped at 0 from below.
-
-    Raises
-    ------
-    DomainError
-        If a question is out of range.
-    PrecisionError
-        If ``tol`` cannot be reached.
+    Epsilon is clamped at 0 from below; ``step`` is called with what comes next, before each kind of question.
     """
     given: dict[str, tuple[Sequence[float], Callable[..., Bounds]]] = {
         "epsilon": (delta, curve.bounds.epsilon),
@@ -126,20 +143,13 @@ def ask(
     for name, (at, question) in given.items():
         if len(at):
             step(f"{name} at {len(at)} {ASKED[name]}{'s' if len(at) > 1 else ''}")
-            found[name] = _answers(
-                at, question(np.asarray(at, dtype=float), tol=tol), 0.0 if name == "epsilon" else -math.inf
-            )
+            floor = 0.0 if name == "epsilon" else -math.inf
+            found[name] = _answers(at, question(np.asarray(at, dtype=float), tol=tol), floor)
     return Answers(**found, assumptions=curve.assumptions)
 
 
 def _answers(asked: Sequence[float], bounds: Bounds, floor: float) -> tuple[Answer, ...]:
     if not np.all(bounds.lower <= bounds.upper):  # NaN lands here too, and must never pass for a small loss
         raise TradeOffError(f"no bounds found at {list(asked)}: {bounds}; please report this")
-    lower, upper = (
-        np.maximum(bounds.lower, floor) + 0.0,
-        np.maximum(bounds.upper, floor) + 0.0,
-    )  # + 0.0: no -0.0
-    return tuple(
-        Answer(float(at), low, high)
-        for at, low, high in zip(asked, lower.tolist(), upper.tolist(), strict=True)
-    )
+    lower, upper = ((np.maximum(side, floor) + 0.0).tolist() for side in bounds)  # + 0.0: no -0.0
+    return tuple(map(Answer, map(float, asked), lower, upper))

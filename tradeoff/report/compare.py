@@ -230,7 +230,6 @@ def _cell(entry: Entry, answered: str, kind: str) -> str:
     if np.isnan(entry.value):
         return "-"
     safe: Literal["lower", "upper"] = "lower" if answered == "beta" else "upper"
-    value = (
-        rounded(entry.value, safe, 5) if kind == "bound" else f"{entry.value:.5g}"
-    )  # proved also when printed
+    # What is proved is so when printed, too.
+    value = rounded(entry.value, safe, 5) if kind == "bound" else f"{entry.value:.5g}"
     return f"{value} ({entry.error:+.1e}){'!' if entry.under_reports else '?' if entry.undecided else ''}"

@@ -8,21 +8,7 @@ from typing import Literal
 
 
 def rounded(value: float, side: Literal["lower", "upper"], digits: int = 10) -> str:
-    """Write a bound with so many significant digits, rounded away from the truth it bounds.
-
-    Parameters
-    ----------
-    value
-        The bound, any float but NaN.
-    side
-        ``"lower"`` rounds down, ``"upper"`` rounds up.
-    digits
-        Significant digits, from 1.
-
-    Returns
-    -------
-    str
-        The decimal number, at most (lower) or at least (upper) ``value``.
+    """Write a bound, any float but NaN, with so many significant digits, rounded away from the truth.
 
     Examples
     --------

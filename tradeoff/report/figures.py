@@ -69,15 +69,9 @@ def shared_legend(figure: Figure, *panels: Axes) -> None:
         legend = axes.get_legend()
         if legend is not None:
             legend.remove()
-    columns = int(
-        figure.get_figwidth() / (0.6 + 0.065 * max(map(len, handles), default=0))
-    )  # inches of a sample and of a letter
-    figure.legend(
-        list(handles.values()),
-        list(handles),
-        loc="outside lower center",
-        ncols=max(min(len(handles), columns, 5), 1),
-    )
+    inches = 0.6 + 0.065 * max(map(len, handles), default=0)  # of a sample and of letters
+    columns = max(min(len(handles), int(figure.get_figwidth() / inches), 5), 1)
+    figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
 
 
 def supporting_lines(axes: Axes, curve: TradeOff, epsilons: Sequence[float], *, label: str = "exact") -> Axes:
@@ -113,9 +107,8 @@ def families(axes: Axes, curves: Mapping[str, TradeOff]) -> Axes:
     """Draw several curves of one family, told apart by grey and dashes."""
     claims = claims_of(list(curves.values()), list(curves))
     view = view_of("tradeoff", "linear", claims)
-    return paint(
-        axes, view, list(drawn(view, claims)), looks=[family(i, len(claims)) for i in range(len(claims))]
-    )
+    looks = [family(i, len(claims)) for i in range(len(claims))]
+    return paint(axes, view, list(drawn(view, claims)), looks=looks)
 
 
 def comparison_figure(
@@ -125,10 +118,9 @@ def comparison_figure(
     exact = claim_of("exact", curve)
     others = [outline(claim_of(name, each)) for name, each in claims.items()]
     with paper(PAGE, 3.8, columns=2) as (figure, (left, right)):
-        for axes, view in (
-            (left, view_of("tradeoff", "linear", [exact])),
-            (right, view_of("profile", "linear", [exact])),
-        ):
+        kinds: tuple[tuple[Axes, Kind], ...] = ((left, "tradeoff"), (right, "profile"))
+        for axes, kind in kinds:
+            view = view_of(kind, "linear", [exact])
             paint(axes, view, list(known(view, [exact, *others])))
         if worst is not None:
             inset(left, curve, claims, centre=worst[0], width=_zoom(curve, *worst))

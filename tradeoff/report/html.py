@@ -13,9 +13,10 @@ from string import Template
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
 from tradeoff.mechanisms import Plan
-from tradeoff.report.answers import Answers
+from tradeoff.report.answers import ASKED, COLUMNS, Answers, row
 from tradeoff.report.compare import Comparison
 from tradeoff.report.digits import rounded
 from tradeoff.report.interactive import figure_of, library, to_html
@@ -23,9 +24,10 @@ from tradeoff.report.methods import claim_of
 from tradeoff.report.page import PAGE
 from tradeoff.report.plain import folded
 from tradeoff.report.plot import mu_name
+from tradeoff.report.proofs import certified, written
 from tradeoff.report.rows import DECLINED, UNDER
 from tradeoff.report.series import known, outline
-from tradeoff.report.summary import parameters
+from tradeoff.report.summary import rows
 
 _NEIGHBOURS = {
     "add-remove": "Two data sets are neighbours if one of them has a single record more than the other.",
@@ -52,30 +54,9 @@ class Strong(str):
 
 
 def report(title: str, plan: Plan, answers: Answers, found: Reduction, comparison: Comparison) -> str:
-    """Write a report of a plan as one HTML page.
+    """Write a report of a plan as one HTML page that opens without a network: script and style are inside.
 
-    Parameters
-    ----------
-    title
-        Heading; default: a plain one.
-    plan
-        The plan.
-    answers
-        Questions with their bounds.
-    found
-        The reduction of the plan's guarantee to one mu.
-    comparison
-        The exact answers beside other methods.
-
-    Returns
-    -------
-    str
-        HTML with its script and style inside: it opens without a network.
-
-    Raises
-    ------
-    MissingExtraError
-        If plotly is not installed.
+    ``found`` is the reduction of the plan's guarantee to one mu.
     """
     curve = found.of
     script = library("offline").get_plotlyjs()
@@ -87,8 +68,9 @@ def report(title: str, plan: Plan, answers: Answers, found: Reduction, compariso
         title=escape(folded(title) or "A privacy guarantee"),
         words="".join(f"<li>{escape(each)}</li>" for each in (*assumptions(plan), *curve.assumptions)),
         reading="".join(f"<li>{escape(each)}</li>" for each in readings(curve)),
-        mechanisms=_table(("count", "mechanism", "parameters"), _mechanisms(plan)),
-        answers=_table(("question", "at least", "at most"), _answers(answers)),
+        mechanisms=_table(("count", "mechanism", "parameters"), rows(plan)),
+        answers=_table(COLUMNS, _answers(answers)),
+        proofs=_proofs(plan, answers),
         gdp=_gdp(found),
         comparison=_table(comparison.header(), (row for row in comparison.table() if row[1] != DECLINED)),
         declined=_declined(comparison),
@@ -139,20 +121,22 @@ def readings(curve: TradeOff) -> list[str]:
     ]
 
 
-def _mechanisms(plan: Plan) -> Iterable[Sequence[str]]:
-    for mechanism, n in plan.mechanisms.items():
-        yield (
-            f"{n:,}",
-            mechanism.kind,
-            ", ".join(f"{name} = {value}" for name, value in parameters(mechanism).items()),
-        )
-
-
 def _answers(answers: Answers) -> Iterable[Sequence[str]]:
-    for name, question, answer in answers:
-        lower, upper = rounded(answer.lower, "lower"), rounded(answer.upper, "upper")
-        sides = (Strong(lower), upper) if name == "beta" else (lower, Strong(upper))
-        yield f"{name} at {question} = {answer.asked:.12g}", *sides
+    for line in answers:
+        said, lower, upper = row(*line)
+        yield (said, Strong(lower), upper) if line[0] == "beta" else (said, lower, Strong(upper))
+
+
+def _proofs(plan: Plan, answers: Answers) -> str:
+    """Attach a certificate for each answer and order of the pair, or say why there is none."""
+    asked = {by: [each.asked for each in getattr(answers, name)] for name, by in ASKED.items()}
+    try:
+        text = written(certified(plan, None, **asked))
+    except TradeOffError as error:
+        return f"<p>No proof is attached: {escape(str(error))}.</p>"
+    file = "certificates.json"
+    link = f"<a download={file} href='data:application/json;base64,{b64encode(text.encode()).decode()}'>"
+    return f"<p>Their proof is in {link}{file}</a>; <code>tradeoff verify {file}</code> makes it again.</p>"
 
 
 def _gdp(found: Reduction) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, cycle
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.errors import MissingExtraError
+from tradeoff.errors import needed
 from tradeoff.intervals.rounding import Array
 from tradeoff.report.digits import rounded
 from tradeoff.report.methods import Claim
@@ -27,24 +26,17 @@ from tradeoff.report.series import (
     span,
     view_of,
 )
-from tradeoff.report.styles import COLOURS
+from tradeoff.report.styles import COLOURS, DASHES
 
 State = tuple[list[dict[str, Any]], dict[str, Any]]
 """Traces, and what their axes are."""
 
-# As in print: neighbours are unlike in length and rhythm.
-_DASHES = (
-    "dash",
-    "dot",
-    "dashdot",
-    "longdash",
-    "longdashdot",
-    "9px,2px,2px,2px,2px,2px",
-    "2px,6px",
-    "14px,3px",
-    "6px,6px",
-    "10px,2px,4px,2px",
-)
+_WIDTH = 1.8
+"""Of a line, in pixels."""
+
+_DASHES = [",".join(f"{_WIDTH * length:.3g}px" for length in dash) for dash in DASHES]
+"""As in print."""
+
 _ALPHA = np.unique(
     np.concatenate([np.geomspace(1e-8, 0.5, 120), 1 - np.geomspace(1e-6, 0.5, 80), np.linspace(0, 1, 101)])
 )
@@ -54,13 +46,9 @@ _SIGN = {"lower": "≥ ", "upper": "≤ ", "": ""}  # what a bound is led by
 
 
 def library(name: str) -> Any:
-    """Return a module of plotly, or say how to install it."""
-    try:
-        return importlib.import_module(f"plotly.{name}")
-    except ImportError as error:
-        raise MissingExtraError(
-            'reports and interactive plots need plotly: pip install "tradeoff[report]"'
-        ) from error
+    """Import a module of plotly."""
+    remedy = 'reports and interactive plots need plotly: pip install "tradeoff[report]"'
+    return needed(f"plotly.{name}", remedy)
 
 
 def figure_of(
@@ -105,7 +93,7 @@ def _traces(view: View, found: Sequence[Series | None], style: Mapping[str, Any]
     """Return bands and lines as plotly wants them: the first exact one solid, the others in dashes."""
     if view.chance is not None:
         chance = Series("perfect privacy", "", view.grid, view.chance)
-        yield _trace(chance, view.symbol, {"color": "#999999", "dash": "1px,3px", "width": 1.8})
+        yield _trace(chance, view.symbol, {"color": "#999999", "dash": "1px,3px", "width": _WIDTH})
     first = [("#000000", "solid")] if led_by_exact(found) else []
     looks = chain(first, cycle(zip(COLOURS, _DASHES, strict=True)))
     for each, (colour, dash) in zip(found, looks, strict=False):
@@ -113,7 +101,7 @@ def _traces(view: View, found: Sequence[Series | None], style: Mapping[str, Any]
             continue
         if each.band is not None:
             yield from _band(each.x, *each.band, colour)
-        line = {"color": colour, "dash": dash, "width": 1.8, **style}
+        line = {"color": colour, "dash": dash, "width": _WIDTH, **style}
         if each.y is not None:
             yield _trace(each, view.symbol, line)
         if each.unsafe is not None and np.isfinite(each.unsafe).any():

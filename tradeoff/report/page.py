@@ -53,6 +53,7 @@ there is.</dd>
 </dl>
 <h2>Answers</h2>
 $answers
+$proofs
 <h2>What an attacker can do who knows every record but one</h2>
 <ul>$reading</ul>
 <h2>One number</h2>

@@ -22,6 +22,5 @@ def folded(text: str) -> str:
 
 
 def _is_visible(letter: str) -> bool:
-    return (
-        letter.isprintable() or unicodedata.category(letter) == "Zs"
-    )  # a space, such as one that breaks no line
+    # A space may be one that breaks no line.
+    return letter.isprintable() or unicodedata.category(letter) == "Zs"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from tradeoff.baselines.result import Baseline
 from tradeoff.curves.contract import TradeOff
-from tradeoff.errors import DomainError, MissingExtraError
+from tradeoff.errors import DomainError, needed
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.limits import ApproximateCurve
@@ -212,20 +211,7 @@ def _set_axes(axes: Axes, view: View, ylim: tuple[float, float]) -> None:
 
 
 def figure(curve: TradeOff, *, title: str = "") -> Figure:
-    """Draw one trade-off curve on a figure of its own, for writing to a file: no window and no pyplot state.
-
-    Parameters
-    ----------
-    curve
-        The curve.
-    title
-        Text above it.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The figure.
-    """
+    """Draw one curve on a figure of its own, for writing to a file: no window and no pyplot state."""
     made: Figure = canvas()()
     axes = plot(curve, ax=made.subplots())
     axes.set_title(textwrap.fill(folded(title), 54))
@@ -233,11 +219,8 @@ def figure(curve: TradeOff, *, title: str = "") -> Figure:
 
 
 def module(name: str) -> Any:
-    """Import a part of matplotlib, or say how to have it."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise MissingExtraError('plots need matplotlib: pip install "tradeoff[plot]"') from error
+    """Import a part of matplotlib."""
+    return needed(name, 'plots need matplotlib: pip install "tradeoff[plot]"')
 
 
 def canvas() -> Any:

@@ -34,10 +34,8 @@ class Entry:
 
     Parameters
     ----------
-    asked
-        The value asked at.
-    value
-        The method's answer.
+    asked, value
+        The value asked at, and the method's answer.
     error
         Its difference to the middle of the exact bounds, or to the lower one where the upper is infinite.
     under_reports

@@ -21,25 +21,9 @@ _TIMELESS = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same
 
 
 def check_target(path: str | Path, endings: tuple[str, ...] = FORMATS) -> Path:
-    """Return the path of a file if it can be written there, leaving nothing behind.
+    """Return the path of a file if it can be written there, leaving nothing behind; else ``DomainError``.
 
-    Parameters
-    ----------
-    path
-        A file name in a folder that exists.
-    endings
-        What it may end in; default: .png, .svg or .pdf.
-
-    Returns
-    -------
-    Path
-        The same path.
-
-    Raises
-    ------
-    DomainError
-        If the ending is another, the name is too long, the path is a folder, pipe or device or is read-only,
-        or its folder is missing or read-only.
+    Refused are other endings, long names, folders, pipes, devices, and what is missing or read-only.
     """
     target = file_name(path)
     if target.suffix.lower() not in endings:
@@ -56,17 +40,7 @@ def check_target(path: str | Path, endings: tuple[str, ...] = FORMATS) -> Path:
 def save(figure: Figure, path: str | Path) -> None:
     """Write a figure in one piece: into a folder beside the target, then into its place.
 
-    Parameters
-    ----------
-    figure
-        A matplotlib figure.
-    path
-        Where to write; an existing file is replaced, and a link stays and leads to the figure.
-
-    Raises
-    ------
-    DomainError
-        If it cannot be written; an existing file is then left as it was.
+    An existing file is replaced, or left as it was where that fails; a link stays and leads to the figure.
     """
     import matplotlib as mpl
 
@@ -114,4 +88,4 @@ def _place(target: Path) -> Path:
 
 
 def _kind(endings: tuple[str, ...]) -> str:
-    return "figure" if endings == FORMATS else "report"
+    return "figure" if endings == FORMATS else "file of this kind"

@@ -52,21 +52,14 @@ def unset(settings: dict[Any, Any]) -> dict[Any, Any]:
 
 EXACT: dict[str, Any] = {"color": "black", "linestyle": "-", "zorder": 3}  # above all but its Gaussian bound
 BAND: dict[str, Any] = {"alpha": 0.25, "linewidth": 0, "zorder": 1.5}  # light, behind every line
-CHANCE: dict[str, Any] = {
-    "color": "0.55",
-    "linestyle": (0, (1, 2)),
-    "linewidth": 0.8,
-    "zorder": 1,
-}  # thin dots at the very back
-REPORTED: dict[str, Any] = {
-    "color": "0.35",
-    "linestyle": (0, (7, 1.5, 1.5, 1.5)),
-    "zorder": 3.1,
-}
+CHANCE: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 2)), "linewidth": 0.8, "zorder": 1}
+"""Thin dots at the very back."""
+
+REPORTED: dict[str, Any] = {"color": "0.35", "linestyle": (0, (7, 1.5, 1.5, 1.5)), "zorder": 3.1}
 """The reported Gaussian: broken, so that the exact curve is seen under it."""
 
-# Ordered so that neighbours are unlike in length and rhythm.
-_DASHES = (
+# Ordered so that neighbours are unlike in length and rhythm; in units of the width of the line.
+DASHES = (
     (5, 2),
     (1.4, 1.4),
     (5, 1.5, 1.4, 1.5),
@@ -95,10 +88,10 @@ COLOURS = (
 
 def dashed(i: int) -> dict[str, Any]:
     """Return the style of the i-th approximation: broken, above the exact line, unlike its neighbours'."""
-    round_ = i // len(_DASHES)  # after the last dashes the first come again, in another colour
+    round_ = i // len(DASHES)  # after the last dashes the first come again, in another colour
     return {
         "color": COLOURS[(i + round_) % len(COLOURS)],
-        "linestyle": (0, _DASHES[i % len(_DASHES)]),
+        "linestyle": (0, DASHES[i % len(DASHES)]),
         "zorder": 3.2 + 0.01 * i,
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff
@@ -10,21 +11,7 @@ from tradeoff.report.answers import finite
 
 
 def summary(title: str, plan: Plan) -> dict[str, Any]:
-    """Return a plan under the keys its file has.
-
-    Title, adjacency, and the list of mechanisms with their counts.
-
-    Parameters
-    ----------
-    title
-        Any text.
-    plan
-        The plan.
-
-    Returns
-    -------
-    dict
-        Text, numbers, lists and dictionaries; infinity is the string ``"inf"``.
+    """Return a plan under the keys its file has; infinity is the string ``"inf"``.
 
     Examples
     --------
@@ -39,6 +26,12 @@ def summary(title: str, plan: Plan) -> dict[str, Any]:
 def parameters(mechanism: Mechanism) -> dict[str, Any]:
     """Return the parameters of a mechanism by name."""
     return {name: _plain(value) for name, value in mechanism.parameters().items()}
+
+
+def rows(plan: Plan) -> Iterator[tuple[str, str, str]]:
+    """Yield the count, the kind and the parameters of each mechanism, as a table has them."""
+    for each, n in plan.mechanisms.items():
+        yield f"{n:,}", each.kind, ", ".join(f"{name} = {value}" for name, value in parameters(each).items())
 
 
 def _plain(value: Any) -> Any:

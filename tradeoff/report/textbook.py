@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tradeoff import baselines
-from tradeoff.baselines.concentrated import ORDERS, renyi_divergence
+from tradeoff.baselines.concentrated import ORDERS, converted, renyi_divergence
 from tradeoff.baselines.result import raised
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, NoClosedForm, TradeOffError
@@ -44,15 +44,11 @@ def by_pairs(name: str, source: str, least: Rule, size: int = _CHEAP, smooth: Pr
     @cache
     def pairs() -> tuple[Array, Array]:
         deltas = np.geomspace(1e-12, 0.3, size).tolist()
-        found = [
-            (e, delta)
-            for e, delta in zip(_where_known(epsilon, deltas), deltas, strict=True)
-            if math.isfinite(e)
-        ]
-        if not found:
+        found = np.array([_where_known(epsilon, deltas), deltas])
+        found = found[:, np.isfinite(found[0])]
+        if not found.size:
             raise DomainError(f"{name} has no finite epsilon at any delta")
-        first, second = zip(*found, strict=True)
-        return np.array(first)[:, None], np.array(second)[:, None]
+        return found[0][:, None], found[1][:, None]
 
     def profile(at: Array) -> Array:
         e, d = pairs()
@@ -103,11 +99,9 @@ def _where_known(epsilon: Rule, deltas: list[float]) -> list[float]:
     try:
         return epsilon(deltas)
     except TradeOffError:
-        return (
-            [math.inf]
-            if len(deltas) == 1
-            else [e for delta in deltas for e in _where_known(epsilon, [delta])]
-        )
+        if len(deltas) == 1:
+            return [math.inf]
+        return [e for delta in deltas for e in _where_known(epsilon, [delta])]
 
 
 def _pure(factor: TradeOff) -> tuple[float, float]:
@@ -124,6 +118,10 @@ class Release(NamedTuple):
     n: int
 
 
+Least = Callable[[float, Sequence[Release]], float]
+"""Least epsilon of releases at a delta."""
+
+
 def split(curve: TradeOff) -> Callable[[list[float]], list[tuple[Release, ...]]]:
     """Return a product's releases as a function of the delta that those of unbounded loss share equally."""
     parts = [(*_pure(factor), factor, n) for factor, n in factors(curve).items()]
@@ -133,19 +131,11 @@ def split(curve: TradeOff) -> Callable[[list[float]], list[tuple[Release, ...]]]
         if math.isfinite(e):
             return [Release(e, d, n)] * len(budgets)
         shares = np.array(budgets) / unbounded
-        return [
-            Release(loss, share, n)
-            for loss, share in zip(_worse(factor, shares), shares.tolist(), strict=True)
-        ]
+        losses = np.maximum(factor.epsilon(shares), factor.inverse().epsilon(shares))
+        pairs = zip(np.maximum(losses, 0.0).tolist(), shares.tolist(), strict=True)
+        return [Release(loss, share, n) for loss, share in pairs]
 
     return lambda budgets: list(zip(*(of(*part, budgets) for part in parts), strict=True))
-
-
-def _worse(factor: TradeOff, delta: Array) -> list[float]:
-    found: list[float] = np.maximum(
-        np.maximum(factor.epsilon(delta), factor.inverse().epsilon(delta)), 0.0
-    ).tolist()
-    return found
 
 
 def _failures(releases: Sequence[Release]) -> list[float]:
@@ -175,28 +165,32 @@ def _zcdp(curve: TradeOff) -> Claim:
 
 @method("renyi")
 def _renyi(curve: TradeOff) -> Claim:
-    both = {
-        curve,
-        curve.inverse(),
-    }  # a pair (epsilon, delta) is drawn as f_{epsilon,delta}, which speaks for both orders
+    both = {curve, curve.inverse()}  # a pair is drawn as f_{epsilon,delta}, which speaks for both orders
     orders = np.array(ORDERS)
     bounds = np.array([max(renyi_divergence(f, a) for f in both) for a in ORDERS])
 
     def least(delta: float) -> float:
-        """Turn every divergence into (epsilon, delta), and take the best."""
-        terms = bounds, np.log1p(-1 / orders), -math.log(delta) / (orders - 1), -np.log(orders) / (orders - 1)
-        slack = 64 * UNIT * sum(np.abs(term) for term in terms)
-        return max(float(np.min(sum(terms) + slack)), 0.0)
+        return max(float(np.min(converted(bounds, orders - 1, delta))), 0.0)
 
     return by_pairs(
         "Renyi", _CKS, lambda deltas: [least(delta) for delta in deltas], smooth=by_orders(orders, bounds)
     )
 
 
-@method("advanced")
-def _advanced(curve: TradeOff) -> Claim:
+def _by_releases(name: str, source: str, curve: TradeOff, share: float, least: Least) -> Claim:
+    """Return what a rule of releases says, where those of unbounded loss have this share of delta."""
     releases = split(curve)
 
+    def rule(deltas: list[float]) -> list[float]:
+        found = releases([delta * share for delta in deltas])
+        return [least(delta, each) for delta, each in zip(deltas, found, strict=True)]
+
+    bounded = all(math.isfinite(_pure(factor)[0]) for factor in factors(curve))
+    return by_pairs(name, source, rule, _CHEAP if bounded else _DEAR)
+
+
+@method("advanced")
+def _advanced(curve: TradeOff) -> Claim:
     def least(delta: float, found: Sequence[Release]) -> float:
         failures = _failures(found)
         slack = delta - math.fsum(failures)
@@ -206,33 +200,15 @@ def _advanced(curve: TradeOff) -> Claim:
         epsilon = [raised(each.epsilon * math.sqrt(each.n)) for each in found]
         return baselines.advanced_composition(epsilon, failures, slack=slack * (1 - 1e-12)).epsilon
 
-    def rule(deltas: list[float]) -> list[float]:
-        return [
-            least(delta, found)
-            for delta, found in zip(deltas, releases([delta / 2 for delta in deltas]), strict=True)
-        ]
-
-    return by_pairs("advanced composition", "Bun, Steinke 2016", rule, _size(curve))
+    return _by_releases("advanced composition", "Bun, Steinke 2016", curve, 0.5, least)
 
 
 @method("basic")
 def _basic(curve: TradeOff) -> Claim:
-    releases = split(curve)
-
     def least(delta: float, found: Sequence[Release]) -> float:
-        total = baselines.basic_composition(
-            [raised(each.n * each.epsilon) for each in found], _failures(found)
-        )
+        losses = [raised(each.n * each.epsilon) for each in found]
+        total = baselines.basic_composition(losses, _failures(found))
         return total.epsilon if total.delta <= delta else math.inf
 
-    def rule(deltas: list[float]) -> list[float]:
-        return [
-            least(delta, found)
-            for delta, found in zip(deltas, releases([delta * (1 - 1e-12) for delta in deltas]), strict=True)
-        ]
-
-    return by_pairs("basic composition", "Dwork, Roth 2014, Theorem 3.16", rule, _size(curve))
-
-
-def _size(curve: TradeOff) -> int:
-    return _CHEAP if all(math.isfinite(_pure(factor)[0]) for factor in factors(curve)) else _DEAR
+    source = "Dwork, Roth 2014, Theorem 3.16"
+    return _by_releases("basic composition", source, curve, 1 - 1e-12, least)

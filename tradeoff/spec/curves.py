@@ -13,12 +13,7 @@ from tradeoff.spec.limits import limit, within
 
 
 def written(curve: TradeOff) -> str:
-    """Write a curve as a line of JSON, as ``tradeoff.save`` does; ``read`` makes an equal one of it.
-
-    Raises
-    ------
-    PlanError
-        If the curve has no form in a file.
+    """Write a curve as a line of JSON, as ``tradeoff.save`` does; ``PlanError`` if it has no form there.
 
     Examples
     --------

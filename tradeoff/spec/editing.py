@@ -17,21 +17,10 @@ _NUMBER = re.compile(r"\b(int|float)\b")
 
 
 def replaced(content: str, place: str, value: float) -> str:
-    r"""Return the text of a plan with another number in one place.
+    r"""Return the text of a plan with another number in one place, ``mechanism[k].key``, k from 1.
 
-    Parameters
-    ----------
-    content
-        TOML text that ``loads`` reads.
-    place
-        ``mechanism[k].key``, the tables counted from 1; a key that is left out in the text is added to it.
-    value
-        The number, written to its last digit.
-
-    Raises
-    ------
-    PlanError
-        If there is no such place, or its value is no number on a line of its own.
+    A key left out in the text is added. Raises ``PlanError`` if there is no such place, or its value is no
+    number on a line of its own.
 
     Examples
     --------

@@ -109,7 +109,7 @@ def _mixed_laws(what: Description) -> Law:
     for weight, each in what["parts"]:
         w = arb(weight)
         require("parts", w > 0, f"{weight!r} is no weight")
-        found += [part.changed(lambda a, b, w=w: (w * a, w * b)) for part in law(each)]  # type: ignore[misc]
+        found += [part.changed(lambda a, b, w=w: (w * a, w * b)) for part in law(each)]  # type: ignore[misc]  # a default of a lambda has no type
     return tuple(found)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from importlib import import_module
 from typing import Any, get_args
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import count, number
-from tradeoff.errors import MissingExtraError, PlanError, shown
+from tradeoff.errors import MissingExtraError, PlanError, needed, shown
 from tradeoff.interop.dp_accounting.rules import RULES, Concentrated, Reader, Relation, concentrated
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Adjacency, Mechanism, Plan
@@ -151,7 +150,9 @@ def to_event(curve: TradeOff, *, failure: float) -> Any:
     -----
     f >= G_mu (x) f_{0,failure} at every alpha; both factors are symmetric, so the event covers both orders.
     """
-    f, left_out, events = operand(curve), number("failure", failure, 0, 1), _events()
+    f, left_out = operand(curve), number("failure", failure, 0, 1)
+    remedy = "an event is an object of dp_accounting, which is not installed: pip install dp-accounting"
+    events = needed("dp_accounting.dp_event", remedy)
     if left_out and not hasattr(events, "EpsilonDeltaDpEvent"):
         raise MissingExtraError(
             "this dp_accounting has no EpsilonDeltaDpEvent to hold a failure; "
@@ -164,12 +165,3 @@ def to_event(curve: TradeOff, *, failure: float) -> Any:
     if not left_out:
         return gaussian
     return events.ComposedDpEvent([gaussian, events.EpsilonDeltaDpEvent(0.0, left_out)])
-
-
-def _events() -> Any:
-    try:
-        return import_module("dp_accounting.dp_event")
-    except ImportError as error:
-        raise MissingExtraError(
-            "an event is an object of dp_accounting, which is not installed: pip install dp-accounting"
-        ) from error

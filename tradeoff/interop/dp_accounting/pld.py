@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib import import_module
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -12,7 +11,7 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import DomainError, MissingExtraError, shown
+from tradeoff.errors import DomainError, needed, shown
 from tradeoff.intervals.bounds import Bounds, held
 from tradeoff.intervals.functions import clip, exp, expm1, log_quotient, rational
 from tradeoff.intervals.functions import maximum as maximum_of
@@ -171,21 +170,11 @@ def to_pld(curve: TradeOff, discretization: float = 1e-3) -> Any:
     itself.
     """
     f, step = operand(curve), number("discretization", discretization, 0, 100, open_low=True)
-    try:
-        pmf, pld = (
-            import_module(f"dp_accounting.pld.{name}") for name in ("pld_pmf", "privacy_loss_distribution")
-        )
-    except ImportError as error:
-        raise MissingExtraError(
-            "a PLD is an object of dp_accounting, which is not installed: pip install dp-accounting"
-        ) from error
-    orders = [f] if f.symmetric else [f, f.inverse()]
-    return pld.PrivacyLossDistribution(
-        *(
-            pmf.create_pmf(masses, step, lost, True)
-            for masses, lost in (_masses(g.lower, step) for g in orders)
-        )
-    )
+    remedy = "a PLD is an object of dp_accounting, which is not installed: pip install dp-accounting"
+    names = ("pld_pmf", "privacy_loss_distribution")
+    pmf, pld = (needed(f"dp_accounting.pld.{name}", remedy) for name in names)
+    found = [_masses(g.lower, step) for g in ([f] if f.symmetric else [f, f.inverse()])]
+    return pld.PrivacyLossDistribution(*(pmf.create_pmf(masses, step, lost, True) for masses, lost in found))
 
 
 def _masses(g: PiecewiseLinear, step: float) -> tuple[dict[int, float], float]:

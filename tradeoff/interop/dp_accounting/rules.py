@@ -96,11 +96,7 @@ def _discrete_gaussian(_reader: Reader, sigma: Any, sensitivity: Any, dimension:
     if d == 1:
         return mechanisms.DiscreteGaussian(sigma, math.floor(most))
     if square <= _MOST_SQUARE:
-        return mechanisms.DiscreteGaussianVector(
-            sigma=sigma,
-            squared_sensitivity=square,
-            dimension=d,
-        )
+        return mechanisms.DiscreteGaussianVector(sigma=sigma, squared_sensitivity=square, dimension=d)
     return Concentrated(float(rational(square / (2 * Fraction(sigma) ** 2)).upper), 0.0)
 
 
@@ -164,10 +160,7 @@ def _drawn(reader: Reader, source_dataset_size: Any, sample_size: Any, event: An
     n, draws = count("source_dataset_size", source_dataset_size, 1), count("sample_size", sample_size, 1)
     sigma = _doubled_noise("SampledWithReplacementDpEvent", reader.plan(event))
     return mechanisms.SubsampledGaussian(
-        noise_multiplier=sigma,
-        sample_rate=ratio(draws, n),
-        scheme="with-replacement",
-        batch_size=draws,
+        noise_multiplier=sigma, sample_rate=ratio(draws, n), scheme="with-replacement", batch_size=draws
     )
 
 
@@ -197,9 +190,7 @@ def _mixture(reader: Reader, standard_deviation: Any, sensitivities: Any, sampli
     if not sigma:
         return _OPEN
     return mechanisms.MixtureOfGaussians(
-        sigma=sigma,
-        sensitivities=tuple(sensitivities),
-        probabilities=tuple(sampling_probs),
+        sigma=sigma, sensitivities=tuple(sensitivities), probabilities=tuple(sampling_probs)
     )
 
 

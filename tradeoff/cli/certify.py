@@ -1,0 +1,80 @@
+"""``tradeoff certify`` and ``tradeoff verify``: answers with their proof, and the proof made again."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+from tradeoff.cli.questions import UNASKED, Output, Questions, Source, asked, read
+from tradeoff.cli.terminal import progress, show
+from tradeoff.errors import DomainError
+from tradeoff.report.plain import plain
+from tradeoff.report.saving import check_target, write_text
+
+_MOST = 2**26
+"""Letters that are read of certificates, of which one has some 1500, so that an endless file ends."""
+
+
+def certify(
+    plan: Source, *, output: Output, questions: Questions = UNASKED, tol: float | None = None
+) -> None:
+    """Write the answers of a plan with their proof, which `tradeoff verify` makes again by other means.
+
+    The answers hold for every ordered pair of neighbours: where the two orders differ there is a certificate
+    for each, and beta is the lesser of both.
+
+    Parameters
+    ----------
+    output
+        JSON file to write.
+    questions
+        What is asked.
+    tol
+        Width the bounds must reach: absolute for epsilon, relative for delta and beta.
+    """
+    target = check_target(output, (".json",))
+    content = read(plan)
+    given = asked(content, questions)
+
+    from tradeoff.display import Grid
+    from tradeoff.report.answers import COLUMNS, row
+    from tradeoff.report.proofs import certified, written
+
+    with progress() as step:
+        step("certifying")
+        found = list(certified(content.plan, tol, **given))
+    write_text(written(found), target)
+    notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
+    notes += [f"Certificates written to {target}"]
+    rows = [row(name, question, answer) for name, question, answer, _ in found]
+    show(Grid(rows, COLUMNS, content.title, notes, "<>>"))
+
+
+def verify(certificate: Path) -> None:
+    """Prove certificates again from the laws they list, or end with code 1 and say what is not proved.
+
+    Parameters
+    ----------
+    certificate
+        What `tradeoff certify` wrote, or Certificate.to_json; - reads it from stdin.
+    """
+    from tradeoff.certificates.verify import verify as verified
+    from tradeoff.report.proofs import read as certificates
+
+    try:
+        with (
+            nullcontext(sys.stdin) if str(certificate) == "-" else certificate.open(encoding="utf-8") as file
+        ):
+            text = file.read(_MOST)
+    except (OSError, UnicodeDecodeError) as error:
+        raise DomainError(f"{certificate}: cannot be read: {error}") from error
+    trusted: dict[str, None] = {}
+    with progress() as step:
+        for each in certificates(text):
+            step(f"proving {each.question} at {each.value!r}")
+            found = verified(each)
+            head = f"{each.question} at {each.value!r} of {each.curve}: {each.lower!r} to {each.upper!r}"
+            show(found.grid()._replace(head=head, notes=found.proofs))
+            trusted |= dict.fromkeys(found.trusted)
+    print(f"Verified. Trusted: {plain('; '.join(trusted))}.")

@@ -1,0 +1,52 @@
+"""Answers of a plan with their proof: a certificate for each question, and for each order of the pair."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+from tradeoff.certificates import Certificate
+from tradeoff.certificates.issue import certify
+from tradeoff.errors import DomainError, shown
+from tradeoff.mechanisms import Plan
+from tradeoff.report.answers import ASKED, Answer
+
+Proved = tuple[str, str, Answer, list[Certificate]]
+"""What is answered, by what it is asked, the answer for the worse order, and the proof for each."""
+
+
+def certified(plan: Plan, tol: float | None, **asked: Sequence[float]) -> Iterator[Proved]:
+    """Yield answers for every ordered pair of neighbours, in the order of ``Answers``, with their proofs.
+
+    Where the orders differ, epsilon and delta are the larger of the two, beta is the lesser.
+    """
+    curve = plan.curve()
+    orders = [curve] if curve.symmetric else [curve, curve.inverse()]
+    for name, question in ASKED.items():
+        worse = min if name == "beta" else max
+        for at in asked[question]:
+            found = [certify(order, name, at, tol=tol) for order in orders]  # type: ignore[arg-type]  # one of three
+            lower, upper = (worse(getattr(each, side) for each in found) for side in ("lower", "upper"))
+            yield name, question, Answer(at, lower, upper), found
+
+
+def written(found: Iterable[Proved]) -> str:
+    """Return one certificate as its JSON, several as a list."""
+    texts = [each.to_json() for *_, proofs in found for each in proofs]
+    return texts[0] if len(texts) == 1 else "[" + ",\n".join(texts) + "]"
+
+
+def read(text: str) -> list[Certificate]:
+    """Return the certificates of a text that ``written`` made."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DomainError(f"the text is no certificate: {error}") from error
+    entries = found if isinstance(found, list) else [found]
+    if not entries:  # nothing would be proved of it
+        raise DomainError("the text is no certificate: it is an empty list")
+    certificates = [Certificate.from_json(json.dumps(each)) for each in entries]
+    for each in certificates:
+        if each.question not in ASKED:  # a reader would take bounds on beta for those on "epsilon "
+            raise DomainError(f"question = {shown(each.question)} is none of {', '.join(ASKED)}")
+    return certificates
