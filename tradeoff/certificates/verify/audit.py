@@ -31,15 +31,7 @@ _ATTEMPTS = 4
 _SIZES = (2**10, 2**12, 2**14)
 """Nodes of lattices: one law on 2^14 takes seconds."""
 
-_MALFORMED = (
-    LookupError,
-    TypeError,
-    ValueError,
-    AttributeError,
-    ArithmeticError,
-    MemoryError,
-    RecursionError,
-)
+_MALFORMED = ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError
 """What is raised where a certificate holds other things than it should."""
 
 _ASKED = {"delta": (-math.inf, math.inf), "epsilon": (0.0, 1.0), "beta": (0.0, 1.0)}
@@ -79,9 +71,6 @@ def verify(certificate: Certificate) -> Verification:
     log.trust("Arb: that its balls contain what they enclose; so mpmath's intervals, which join the claims")
     saved = ctx.prec, ctx.cap
     try:
-        for factor in certificate.factors:
-            count = factor["count"]
-            require("count", type(count) is int and count > 0, f"{count!r} is not a positive integer")
         _formed(certificate)
         for order in (False, True):
             claims = [claim for claim in certificate.claims if claim.reverse is order]
@@ -100,15 +89,16 @@ def verify(certificate: Certificate) -> Verification:
 
 def _formed(certificate: Certificate) -> None:
     """Require a question that has an answer, and of every claim that it is one: none is left unproved."""
-    low, high = _ASKED[certificate.question]
-    require(
-        "value", real(certificate.value, "value", low) < high, f"{certificate.value!r} is not below {high}"
-    )
+    (low, high), value = _ASKED[certificate.question], certificate.value
+    require("value", real(value, "value", low) < high, f"{value!r} is not below {high}")
+    for factor in certificate.factors:
+        n = factor["count"]
+        require("count", type(n) is int and n > 0, f"{n!r} is not a positive integer")
     for claim in certificate.claims:
+        known = claim.quantity in {"delta", "1 - delta", "beta"} and type(claim.reverse) is bool
         require(
-            "quantity", claim.quantity in {"delta", "1 - delta", "beta"}, f"{claim.quantity!r} is not proved"
+            "quantity", known, f"{claim.quantity!r} of the order {claim.reverse!r} is none that is proved"
         )
-        require("reverse", type(claim.reverse) is bool, f"{claim.reverse!r} is no order of the pair")
         for number in (claim.at, claim.lower, claim.upper):
             real(number, "claim")
 
