@@ -11,9 +11,13 @@ from flint import acb, acb_mat, arb
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.verify.laws import Law, at_infinity, law, real
 from tradeoff.certificates.verify.parts import Nodes, Slab, dot
+from tradeoff.certificates.verify.report import require
 
 _POINTS = 1024
 """Points of a quadrature whose turns are held at a time."""
+
+_WORK = 2**28
+"""Most turns of a quadrature, nodes times frequencies: a minute or two."""
 
 _COARSE = 40
 """Bits of the moments that place a line and bound its aliases."""
@@ -83,6 +87,8 @@ class Product:
             plain = [part for part in parts if isinstance(part, Slab) and part.plain]
             rest = tuple(part for part in parts if part not in plain)
             nodes = gathered(rest, arb(c), step * count, self.bits)
+            said = f"it takes {len(nodes.loss)} nodes at {count} frequencies, which is too long; certify wider"
+            require("claim", len(nodes.loss) * count <= _WORK, said)
             unknown = nodes.error * acb(arb(0, 1), arb(0, 1))
             each = [value + unknown for value in sums([nodes.weight], nodes.loss, step, count)[0]]
             for slab in plain:
