@@ -4,7 +4,8 @@ With h(s) = E_P (e^L - s)_+, above: the masses of a cell go to its ends so that 
 spreads e^L and so raises h (Doroshenko et al. 2022). Below: Q(set) - s P(set) is at most h(s) whatever the
 set; take one such line a cell, {L > its middle}, at each node the lesser of both beside it, and join them by
 chords, each of which lies below the line of its cell. Products of measures stay above and below, for
-int r h_1(s/r) dP_2(r) grows with h_1. Polynomials in balls multiply them.
+int r h_1(s/r) dP_2(r) grows with h_1. One too high by ``slip`` has a mass of Q of at most whole + slip, and a
+product is too high by at most prod (whole + slip) - prod whole. Polynomials in balls multiply them.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import Any
 
-from flint import arb, fmpq
+from flint import arb, ctx, fmpq
 
 from tradeoff.certificates.description import Description
-from tradeoff.certificates.verify.parts import MOST, Atoms, Bell, Comb, Part, Slab, theta
+from tradeoff.certificates.verify.parts import MOST, Atoms, Bell, Comb, Part, Slab
 from tradeoff.certificates.verify.report import require
 
 Law = tuple[Part, ...]
@@ -89,7 +89,16 @@ def _discrete_gaussian(what: Description) -> Law:
     sigma, shift = real(what["sigma"], "sigma", 0.0), what["shift"]
     require("shift", isinstance(shift, int) and shift > 0, f"{shift!r} is not a positive integer")
     means, step = (arb(0), shift / sigma), 1 / sigma
-    return (Comb((arb(1), arb(0)), (arb(0), arb(1)), True, means, step, theta(step).log()),)
+    return (Comb((arb(1), arb(0)), (arb(0), arb(1)), True, means, step, _theta(step).log()),)
+
+
+def _theta(step: arb) -> arb:
+    """Return sum over all k of e^(-(k step)^2/2)."""
+    last = math.ceil((2 * ctx.prec) ** 0.5 / float(step)) + 2
+    require("sigma", last < MOST, f"integer noise of {2 * last} atoms is more than {2 * MOST}")
+    terms = [(-((k * step) ** 2) / 2).exp() for k in range(1, last + 1)]
+    ratio = (-(last * step) * step).exp()
+    return 1 + 2 * (sum(terms, arb(0)) + arb(0).union(terms[-1] * ratio / (1 - ratio)))
 
 
 def _written(what: Description) -> Law:

@@ -87,7 +87,7 @@ class Product:
             plain = [part for part in parts if isinstance(part, Slab) and part.plain]
             rest = tuple(part for part in parts if part not in plain)
             nodes = gathered(rest, arb(c), step * count, self.bits)
-            said = f"it takes {len(nodes.loss)} nodes at {count} frequencies, which is too long; certify wider"
+            said = f"{len(nodes.loss)} nodes at {count} frequencies take too long; certify wider bounds"
             require("claim", len(nodes.loss) * count <= _WORK, said)
             unknown = nodes.error * acb(arb(0, 1), arb(0, 1))
             each = [value + unknown for value in sums([nodes.weight], nodes.loss, step, count)[0]]
