@@ -19,9 +19,9 @@ from tradeoff.errors import VerificationError
 def made(method: str, n: int, law: Any, at: float, lower: float, upper: float, **changed: Any) -> Certificate:
     """Return a certificate as a forger writes it, with the bounds that follow and a digest of them."""
     claim = Claim("delta", changed.pop("reverse", False), at, lower, upper)
-    asked = {"question": "delta", "value": at, **changed}
-    bounds = concluded(asked["question"], asked["value"], [claim])
-    return Certificate("", *asked.values(), *bounds, method, ({"law": law, "count": n},), (claim,)).sealed()
+    question, value = changed.get("question", "delta"), changed.get("value", at)
+    bounds = concluded(question, value, [claim])
+    return Certificate("", question, value, *bounds, method, ({"law": law, "count": n},), (claim,)).sealed()
 
 
 def gaussian(mu: Any) -> dict[str, Any]:

@@ -25,8 +25,8 @@ from tradeoff.certificates.verify.product import Product
 _FIRST, _LAST = 64, 2**13
 """Nodes of a line without an added Gaussian, doubled until the rest is proved to be nothing."""
 
-_MOST = 2**18
-"""Nodes of any line: a minute, and a quarter of a gigabyte."""
+_MOST = 2**20
+"""Nodes of any line: minutes, and a gigabyte."""
 
 _WIDER = 1.5
 """By how much a period is lengthened that is too short."""
