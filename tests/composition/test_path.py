@@ -31,7 +31,7 @@ def moment(law: LossLaw, z: acb) -> acb:
     (part,) = law.components() or []
     mu, d, b = arb(part.base.scale), arb(part.d.part), arb(part.b.part)
 
-    def density(x: acb, analytic: bool) -> acb:  # noqa: FBT001 - as python-flint calls it
+    def density(x: acb, analytic: bool) -> acb:
         lift = (mu * x - mu * mu / 2).exp() - 1
         log_p, log_q = ((1 + share * lift).log(analytic=analytic) for share in (d, b))
         return ((1 - z) * log_p + z * log_q - x * x / 2).exp() / (2 * arb.pi()).sqrt()

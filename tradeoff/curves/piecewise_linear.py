@@ -13,7 +13,7 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import assuming
 from tradeoff.curves.parameters import Number, count, number
-from tradeoff.curves.vertices import canonical, checked, lowest, read, scattered
+from tradeoff.curves.vertices import canonical, checked, lowest, masses, read, scattered
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.differences import log_ratio, logarithm
@@ -310,7 +310,8 @@ class PiecewiseLinear(TradeOff):
         p_ends = np.where(of_p, rest[:-1], x[1:])[keep], np.where(of_p, rest[1:], x[:-1])[keep]
         q_ends = np.where(of_q, power[1:], y[:-1])[keep], np.where(of_q, power[:-1], y[1:])[keep]
         loss, log_p = log_ratio(p_ends, q_ends), logarithm(p[keep])
-        return AtomicLaw(loss[::-1], log_p[::-1], self.p_minus + float(np.sum(p[~keep])), self.q_plus)
+        ends = self.p_minus + float(np.sum(p[~keep])), self.q_plus
+        return AtomicLaw(loss[::-1], log_p[::-1], *ends, fractions=masses(self.vertices))
 
     def group(self, k: int) -> TradeOff:
         """Guarantee for groups of k, 1 - (1 - f)^(o k), exact in fractions while k is at most 32."""
@@ -382,8 +383,7 @@ class PiecewiseLinear(TradeOff):
             for a, b in zip(self.alpha, self.beta, strict=True)
         ]
         shown = pairs if len(pairs) <= 6 else [*pairs[:3], f"... {len(pairs) - 5} more ...", *pairs[-2:]]
-        order = "" if self.symmetric else " (one order)"
-        return f"PL[{', '.join(shown)}]{order}{assuming(self.assumptions)}"
+        return f"PL[{', '.join(shown)}]{'' if self.symmetric else ' (one order)'}{assuming(self.assumptions)}"
 
 
 def capped(size: int) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -150,3 +151,10 @@ def canonical(alpha: Any, beta: Any) -> tuple[Any, Any]:
     """Drop what follows the first zero."""
     stop = int(np.argmax(beta == 0)) + 1
     return alpha[:stop], beta[:stop]
+
+
+def masses(vertices: Sequence[tuple[Fraction, Fraction]]) -> tuple[tuple[Fraction, ...], ...]:
+    """Return the masses of all segments under P and under Q, from Q(L = inf) to P(L = -inf)."""
+    ends = (Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))
+    steps = [(c - a, b - d) for (a, b), (c, d) in pairwise([ends[0], *vertices, ends[1]])]
+    return tuple(zip(*(step for step in steps if any(step)), strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,8 @@ class AtomicLaw(LossLaw):
 
     ``position`` bounds the error of every loss; unless said, it is 8 units of the loss and 16 of the square
     of a unit, which is what a logarithm of a ratio costs whose masses are differences of floats
-    (``intervals.differences.log_ratio``).
+    (``intervals.differences.log_ratio``). ``fractions`` are all masses under P and under Q, those at infinite
+    losses too, where they are known.
     """
 
     loss: Array
@@ -43,6 +45,7 @@ class AtomicLaw(LossLaw):
     slack: Array | None = None
     lost: float = 0.0
     position: float | None = None
+    fractions: tuple[tuple[Fraction, ...], ...] | None = None
 
     @property
     def support(self) -> tuple[float, float]:
@@ -95,6 +98,10 @@ class AtomicLaw(LossLaw):
                 f"{len(self.loss)} atoms are more than a certificate writes out ({MOST_DESCRIBED}); "
                 "certify fewer at a time"
             )
+        if self.fractions is not None:
+            return {"kind": "masses"} | {
+                k: list(map(str, v)) for k, v in zip("pq", self.fractions, strict=True)
+            }
         ends = {"p_minus": self.p_minus, "q_plus": self.q_plus}
         return {"kind": "atoms", "loss": self.loss.tolist(), "log_p": self.log_p.tolist(), **ends}
 

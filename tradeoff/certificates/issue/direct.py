@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -16,10 +17,17 @@ class Direct(Source):
     """Claims of what answers delta and beta at any point."""
 
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
-        return [Claim("delta", False, float(x), *self.guess("delta", float(x))) for x in at]
+        return [self._claim("delta", float(x)) for x in at]
 
     def beta(self, alpha: float, tol: float) -> list[Claim]:
-        return [Claim("beta", False, alpha, *self.guess("beta", alpha))]
+        return [self._claim("beta", alpha)]
+
+    def _claim(self, question: Literal["delta", "beta"], at: float) -> Claim:
+        """Claim an exact answer to a float on either side: balls never prove that numbers are equal."""
+        low, high = self.guess(question, at)
+        if low == high:
+            low, high = max(np.nextafter(low, -1.0), 0.0), np.nextafter(high, 2.0)
+        return Claim(question, False, at, float(low), float(high))
 
 
 class Adding(Direct):

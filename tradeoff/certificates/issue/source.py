@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from operator import itemgetter
 
 import mpmath
 import numpy as np
@@ -75,7 +76,7 @@ class Source(ABC):
         for attempt in range(_ATTEMPTS):
             claims = self.points(list(np.clip(x, -_FARTHEST, _FARTHEST) + pace * _OFFSETS), steep=True)
             with mpmath.workdps(DIGITS):
-                low, high = implied("beta", alpha, claims)
+                low, high = map(mpmath.mpf, implied("beta", alpha, claims))
                 width = float((high - low) / max(min(high, 1 - alpha - low), mpmath.mpf("1e-320")))
                 fenced = high < 1 - mpmath.mpf(alpha)
                 x, peaked = _top(claims, alpha)
@@ -95,8 +96,8 @@ class Source(ABC):
 
 def _top(claims: Sequence[Claim], alpha: float) -> tuple[float, bool]:
     """Return the top of the parabola through the best sample and its neighbours, and whether there is one."""
-    gains = sorted((-claim.at if claim.reverse else claim.at, *gain(claim, alpha)[1:]) for claim in claims)
-    at, value = [x for x, _, _ in gains], [(low + high) / 2 for _, low, high in gains]
+    gains = sorted((gain(claim, alpha) for claim in claims), key=itemgetter(0))
+    at, value = [x for x, *_ in gains], [(mpmath.mpf(low) + mpmath.mpf(high)) / 2 for *_, low, high in gains]
     k = max(range(len(value)), key=value.__getitem__)
     if k in {0, len(at) - 1}:
         return at[k], False

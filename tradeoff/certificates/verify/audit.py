@@ -13,7 +13,7 @@ from tradeoff.certificates.description import Description, turned
 from tradeoff.certificates.verify.contour import Line
 from tradeoff.certificates.verify.direct import Single, Sums
 from tradeoff.certificates.verify.lattice import Lattice
-from tradeoff.certificates.verify.laws import at_infinity, law
+from tradeoff.certificates.verify.laws import real
 from tradeoff.certificates.verify.product import Product
 from tradeoff.certificates.verify.report import Log, Verification, require
 from tradeoff.errors import DomainError, TradeOffError, VerificationError
@@ -31,8 +31,11 @@ _ATTEMPTS = 4
 _SIZES = (2**10, 2**12, 2**14)
 """Nodes of lattices: one law on 2^14 takes seconds."""
 
-_WRITTEN = 2.0**-53
-"""Relative rounding of numbers in a certificate."""
+_MALFORMED = ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError
+"""What is raised where a certificate holds other things than it should."""
+
+_ASKED = {"delta": (-math.inf, math.inf), "epsilon": (0.0, 1.0), "beta": (0.0, 1.0)}
+"""The questions, and between which values they have answers."""
 
 
 def verify(certificate: Certificate) -> Verification:
@@ -64,13 +67,11 @@ def verify(certificate: Certificate) -> Verification:
         raise DomainError(f"{certificate!r} is not a certificate; read one with Certificate.from_json")
     log = Log()
     log.trust("the laws listed are those of the curve, and numbers of a law are meant as they are written")
-    log.trust("Arb: that its balls contain what they enclose; mpmath's 60 digits, which join the claims")
-    bits = ctx.prec
+    log.trust("masses and losses that a law lists, and weights of a mixture, to the rounding of a double")
+    log.trust("Arb: that its balls contain what they enclose; so mpmath's intervals, which join the claims")
+    saved = ctx.prec, ctx.cap
     try:
-        for factor in certificate.factors:
-            count = factor["count"]
-            require("count", isinstance(count, int) and count > 0, f"{count!r} is not a positive integer")
-            _balanced(factor["law"], log)
+        _formed(certificate)
         for order in (False, True):
             claims = [claim for claim in certificate.claims if claim.reverse is order]
             _claims(certificate, claims, log)
@@ -79,19 +80,27 @@ def verify(certificate: Certificate) -> Verification:
         require("digest", certificate.sealed().digest == certificate.digest, said)
     except TradeOffError:
         raise
-    except (
-        KeyError,
-        IndexError,
-        TypeError,
-        ValueError,
-        OverflowError,
-        ArithmeticError,
-        MemoryError,
-    ) as error:
+    except _MALFORMED as error:
         raise VerificationError(f"the certificate is malformed: {error!r}", "form") from error
     finally:
-        ctx.prec = bits
+        ctx.prec, ctx.cap = saved
     return log.report()
+
+
+def _formed(certificate: Certificate) -> None:
+    """Require a question that has an answer, and of every claim that it is one: none is left unproved."""
+    (low, high), value = _ASKED[certificate.question], certificate.value
+    require("value", real(value, "value", low) < high, f"{value!r} is not below {high}")
+    for factor in certificate.factors:
+        n = factor["count"]
+        require("count", type(n) is int and n > 0, f"{n!r} is not a positive integer")
+    for claim in certificate.claims:
+        known = claim.quantity in {"delta", "1 - delta", "beta"} and type(claim.reverse) is bool
+        require(
+            "quantity", known, f"{claim.quantity!r} of the order {claim.reverse!r} is none that is proved"
+        )
+        for number in (claim.at, claim.lower, claim.upper):
+            real(number, "claim")
 
 
 def _claims(certificate: Certificate, claims: Sequence[Claim], log: Log) -> None:
@@ -99,10 +108,6 @@ def _claims(certificate: Certificate, claims: Sequence[Claim], log: Log) -> None
     ways: dict[str, list[Way]] = {"closed-form": [_formula], "exact": [_sums], "contour": [_sums, _lines]}
     ways["lattice"] = [_sums, _lattices, _lines]
     require("method", certificate.method in ways, f"{certificate.method!r} is none of {', '.join(ways)}")
-    known = {"delta", "1 - delta", "beta"}
-    require(
-        "quantity", all(claim.quantity in known for claim in claims), "a claim is of none that are proved"
-    )
     for bits in _DIGITS if claims else ():
         ctx.prec = bits
         factors = turned(certificate.factors) if claims[0].reverse else list(certificate.factors)
@@ -233,27 +238,3 @@ def _lines_of(factors: Sequence[Description], claims: Sequence[Claim], log: Log,
         return low, high
 
     return prove
-
-
-def _balanced(what: Description, log: Log) -> None:
-    """Require of masses written out that both orders have mass 1, sum p (e^loss - 1) = P(-inf) - Q(inf).
-
-    Small losses are differences of masses, which the masses alone do not hold: a loss known to units of log p
-    only, not of itself, shows here. Allowed are a few units of every number written.
-    """
-    for inner in [what["base"]] if "base" in what else [part for _, part in what.get("parts", ())]:
-        _balanced(inner, log)
-    if what["kind"] != "atoms":
-        return
-    ctx.prec = _DIGITS[1]
-    parts = law(what)
-    p_minus, q_plus = at_infinity(parts, 0), at_infinity(parts, 1)
-    difference, allowed = q_plus - p_minus, 64 * (p_minus + q_plus)
-    for log_p, loss in zip(what["log_p"], what["loss"], strict=True):
-        p = arb(log_p).exp()
-        change = p * arb(loss).expm1()
-        difference += change
-        allowed += abs(change) * (16 + 4 * abs(arb(log_p))) + 16 * abs(arb(loss)) * (p + change)
-    said = f"both orders differ in mass by {float(difference)!r}"
-    require("loss", abs(difference) <= allowed * _WRITTEN + arb(1e-290), said)
-    log.trust("masses and losses that a law lists, to the rounding of a double")

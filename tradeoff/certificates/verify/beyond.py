@@ -9,7 +9,7 @@ from itertools import pairwise
 from flint import acb, arb, arb_series, ctx
 
 from tradeoff.certificates.verify.laws import Law
-from tradeoff.certificates.verify.parts import Density, Nodes, dot
+from tradeoff.certificates.verify.parts import Comb, Density, Nodes, dot
 from tradeoff.certificates.verify.product import Product, gathered, sums
 
 _COARSE = 40
@@ -59,14 +59,14 @@ class Beyond:
     def _cleared(self, low: float) -> bool:
         """Clear an octave in intervals, cut again where they are too long."""
         known = [gathered(parts, self.c, 2 * low, self.product.bits) for parts, _ in self.product.factors]
-        return self._short(list(map(_centred, known)), low, 2 * low, _DEPTH)
+        return self._short(list(map(_centred, known)), arb(low), arb(2 * low), _DEPTH)
 
-    def _short(self, known: list[Nodes], low: float, high: float, depth: int) -> bool:
+    def _short(self, known: list[Nodes], low: arb, high: arb, depth: int) -> bool:
         radius = (high - low) / (2 * _INTERVALS)
-        each = [_reaches(nodes, low + radius, radius * (1 + 1e-9)) for nodes in known]
+        each = [_reaches(nodes, low + radius, radius) for nodes in known]
         left = []
         for k in range(_INTERVALS):
-            start = arb(low + 2 * k * radius)
+            start = low + 2 * k * radius
             log = -self.product.square * start**2 / 2
             log += sum((n * logs[k] for (_, n), logs in zip(self.product.factors, each, strict=True)), arb(0))
             left += [] if log <= self.level else [k]
@@ -83,11 +83,11 @@ def _centred(nodes: Nodes) -> Nodes:
     return Nodes([w / total for w in nodes.weight], [x - centre for x in nodes.loss], nodes.error / total)
 
 
-def _reaches(nodes: Nodes, first: float, radius: float) -> list[arb]:
+def _reaches(nodes: Nodes, first: arb, radius: arb) -> list[arb]:
     """Bound log |rho| within ``radius`` of first + 2 k radius, by Taylor's formula of second order."""
     weight, loss, error = nodes
     slopes = [w * x for w, x in zip(weight, loss, strict=True)]
-    more = arb(radius) ** 2 / 2 * dot(slopes, loss) + error
+    more = radius**2 / 2 * dot(slopes, loss) + error
     found = []
     for value, slope in zip(*sums([weight, slopes], loss, 2 * radius, _INTERVALS, first), strict=True):
         turn = slope * acb(0, radius)
@@ -106,7 +106,8 @@ class _Tail:
     def __init__(self, parts: Law, c: arb, cells: int) -> None:
         nodes = gathered(parts, c, 0.0, _COARSE)
         total = sum(nodes.weight, arb(0)) + nodes.error
-        self.parts = [_steps(part, c, total, cells) for part in parts if isinstance(part, Density)]
+        smooth = [part for part in parts if isinstance(part, Density) and not isinstance(part, Comb)]
+        self.parts = [_steps(part, c, total, cells) for part in smooth]
 
     def far(self, y: float) -> arb:
         """Bound log of its modulus at all frequencies above y."""
@@ -120,7 +121,7 @@ class _Tail:
 def _steps(part: Density, c: arb, total: arb, cells: int) -> list[Step]:
     """Return step functions that begin or end at any cell."""
     low, high = part.bulk(c, _COARSE)
-    edges = [arb(low + (high - low) * k / cells) for k in range(cells + 1)]
+    edges = [arb(min(low + (high - low) * k / cells, high)) for k in range(cells + 1)]
     at = [part.tilted(x, c)[1] for x in edges]
     lengths = [abs(b - a) for a, b in pairwise(at)]
     heights = [_least(part, c, a, b) / total for a, b in pairwise(edges)]

@@ -159,6 +159,7 @@ class Line:
             total += term / (z * (z - 1)) * sign
             bump += term
         scale, last = size * step / arb.pi(), step * (len(self.values) - 1)
+        # |z (z - 1)| >= y^2, and the sum over k > K of 1/(k step)^2 is less than 1/(K step^2).
         rest = size * self.values[0].real * self.cut / (arb.pi() * last)
         aliases = self._alias(self.left, loss) + self._alias(self.right, loss)
         low, high = scale * total.real - rest - aliases, scale * total.real + rest
@@ -169,7 +170,7 @@ class Line:
         return low.max(arb(0)), high.max(arb(0))
 
     def _alias(self, c: float, x: arb) -> arb:
-        """Bound what the periods on one side add."""
+        """Bound what the periods on one side add, each e^-gap of the one before it."""
         gap = abs(arb(c) - arb(self.c)) * 2 * arb.pi() / arb(self.step)
         return (self._exponent(c, x) - gap).exp() / -(-gap).expm1()
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from flint import arb, arb_poly, ctx
 
 from tradeoff.certificates.description import Description
-from tradeoff.certificates.verify.laws import Law, binomial, law
+from tradeoff.certificates.verify.laws import Law, binomial, law, real
 from tradeoff.certificates.verify.parts import Atoms, Comb, Pair, gained
 from tradeoff.certificates.verify.product import Product
 from tradeoff.certificates.verify.report import require
@@ -18,7 +18,7 @@ _MOST = 2**20
 """Most atoms of a product: a gigabyte of balls."""
 
 _FAINT = 1e-30
-"""A Gaussian of a smaller mu changes delta by less than any double shows: it is an error and no factor."""
+"""Gaussians of a smaller sum of mu change delta by less than most doubles show: an error and no factor."""
 
 _FARTHEST = 400
 """Doublings after which no loss is larger: 2^400."""
@@ -80,10 +80,12 @@ class Sums:
         self.rest, self.q_plus = arb(0), Product(factors, -1.0).lost(1)
         self.apart = 0.0
         for factor in factors:
-            if factor["law"]["kind"] == "gaussian" and arb(factor["law"]["mu"]) < _FAINT:
-                self.rest += factor["count"] * arb(factor["law"]["mu"])  # above its total variation
+            what, n = factor["law"], factor["count"]
+            mu = n * real(what["mu"], "mu", 0.0) if what["kind"] == "gaussian" else arb(1)
+            if mu < _FAINT:
+                self.rest += arb(0).union(mu)  # from nothing to its total variation, which is less than n mu
                 continue
-            power, rest = _power(law(factor["law"]), factor["count"])
+            power, rest = _power(law(what), n)
             power, apart = _joined(power, 0.0)
             require("factors", len(self.atoms) * len(power) <= _MOST, "too many atoms to add up")
             both = [(a * c, b * d) for a, b in self.atoms for c, d in power]

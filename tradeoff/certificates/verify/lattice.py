@@ -4,7 +4,8 @@ With h(s) = E_P (e^L - s)_+, above: the masses of a cell go to its ends so that 
 spreads e^L and so raises h (Doroshenko et al. 2022). Below: Q(set) - s P(set) is at most h(s) whatever the
 set; take one such line a cell, {L > its middle}, at each node the lesser of both beside it, and join them by
 chords, each of which lies below the line of its cell. Products of measures stay above and below, for
-int r h_1(s/r) dP_2(r) grows with h_1. Polynomials in balls multiply them.
+int r h_1(s/r) dP_2(r) grows with h_1. One too high by ``slip`` has a mass of Q of at most whole + slip, and a
+product is too high by at most prod (whole + slip) - prod whole. Polynomials in balls multiply them.
 """
 
 from __future__ import annotations
@@ -57,15 +58,15 @@ class Lattice:
         most = far + _SURE - sum(n * min(low, 0.0) for (_, n), (low, _) in zip(laws, ranges, strict=True))
         ends = [(low, min(high, most)) for low, high in ranges]
         self.step = max(high - low for low, high in ends) / size
-        self.offset, self.slip, whole, finite = arb(0), arb(0), arb(1), arb(1)
+        self.offset, slipped, whole, finite = arb(0), arb(1), arb(1), arb(1)
         over, under = arb_poly([1]), arb_poly([1])
         for (parts, n), (low, high) in zip(laws, ends, strict=True):
             sides = _sides(parts, low, high, self.step)
             over, under = over * arb_poly(sides.over) ** n, under * arb_poly(sides.under) ** n
             self.offset += n * sides.offset
             whole, finite = whole * sides.whole**n, finite * (sides.whole - sides.top) ** n
-            self.slip += 2 * n * sides.slip
-        self.top = whole - finite
+            slipped *= (sides.whole + sides.slip) ** n
+        self.top, self.slip = whole - finite, slipped - whole
         self.over, self.under = over.coeffs(), under.coeffs()
 
     def delta(self, x: float) -> tuple[arb, arb]:

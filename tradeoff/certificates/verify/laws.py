@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import Any
 
-from flint import arb, fmpq
+from flint import arb, ctx, fmpq
 
 from tradeoff.certificates.description import Description
-from tradeoff.certificates.verify.parts import MOST, Atoms, Bell, Comb, Part, Slab, theta
+from tradeoff.certificates.verify.parts import MOST, Atoms, Bell, Comb, Part, Slab
 from tradeoff.certificates.verify.report import require
 
 Law = tuple[Part, ...]
+
+_WRITTEN = 2.0**-53
+"""Relative rounding of numbers in a certificate."""
 
 
 def law(what: Description) -> Law:
@@ -27,19 +31,20 @@ def at_infinity(parts: Law, side: int) -> arb:
     return sum((pair[side] for pair in pairs if pair[1 - side].is_zero()), arb(0))
 
 
+def real(number: Any, name: str, low: float = -math.inf) -> arb:
+    """Return a number above ``low`` that is one: no text, of which Arb makes balls, and not infinite."""
+    good = isinstance(number, int | float) and math.isfinite(number) and number > low
+    require(name, good, f"{number!r} is no finite number above {low:g}")
+    return arb(number)
+
+
 def _rational(text: Any) -> arb:
     value = Fraction(text)
     return arb(fmpq(value.numerator, value.denominator))
 
 
-def _positive(what: Description, name: str) -> arb:
-    value = arb(what[name])
-    require(name, value > 0 and value.is_finite(), f"{what[name]!r} is not positive")
-    return value
-
-
 def _gaussian(what: Description) -> Law:
-    return (Bell((arb(1), arb(0)), (arb(0), arb(1)), True, (arb(0), _positive(what, "mu"))),)
+    return (Bell((arb(1), arb(0)), (arb(0), arb(1)), True, (arb(0), real(what["mu"], "mu", 0.0))),)
 
 
 def _mixtures(what: Description) -> Law:
@@ -53,14 +58,14 @@ def _mixtures(what: Description) -> Law:
 
 
 def _laplace(what: Description) -> Law:
-    e = _positive(what, "epsilon")
+    e = real(what["epsilon"], "epsilon", 0.0)
     far = (-e).exp() / 2
     slab = Slab((arb(1), arb(0)), (arb(0), arb(1)), True, e)
     return Atoms((arb(1) / 2, far), (far, arb(1) / 2)), slab
 
 
 def _response(what: Description) -> Law:
-    far = (-_positive(what, "epsilon")).exp()
+    far = (-real(what["epsilon"], "epsilon", 0.0)).exp()
     near = 1 / (1 + far)
     return (Atoms((near, far * near), (far * near, near)),)
 
@@ -81,21 +86,53 @@ def binomial(masses: Sequence[arb], n: int) -> Iterator[arb]:
 
 
 def _discrete_gaussian(what: Description) -> Law:
-    sigma, shift = _positive(what, "sigma"), what["shift"]
+    sigma, shift = real(what["sigma"], "sigma", 0.0), what["shift"]
     require("shift", isinstance(shift, int) and shift > 0, f"{shift!r} is not a positive integer")
     means, step = (arb(0), shift / sigma), 1 / sigma
-    return (Comb((arb(1), arb(0)), (arb(0), arb(1)), True, means, step, theta(step).log()),)
+    return (Comb((arb(1), arb(0)), (arb(0), arb(1)), True, means, step, _theta(step).log()),)
+
+
+def _theta(step: arb) -> arb:
+    """Return sum over all k of e^(-(k step)^2/2)."""
+    last = math.ceil((2 * ctx.prec) ** 0.5 / float(step)) + 2
+    require("sigma", last < MOST, f"integer noise of {2 * last} atoms is more than {2 * MOST}")
+    terms = [(-((k * step) ** 2) / 2).exp() for k in range(1, last + 1)]
+    ratio = (-(last * step) * step).exp()
+    return 1 + 2 * (sum(terms, arb(0)) + arb(0).union(terms[-1] * ratio / (1 - ratio)))
 
 
 def _written(what: Description) -> Law:
-    logs = list(zip(what["log_p"], what["loss"], strict=True))
-    p = [arb(a).exp() for a, _ in logs] + [arb(what["p_minus"]), arb(0)]
-    q = [(arb(a) + arb(loss)).exp() for a, loss in logs] + [arb(0), arb(what["q_plus"])]
+    """Return atoms; their masses under P add to 1, and under Q: sum p (e^loss - 1) = P(-inf) - Q(inf).
+
+    Small losses are differences of masses, which the masses alone do not hold: a loss known to units of log p
+    only, not of itself, shows here. Allowed are a few units of every number written.
+    """
+    p_minus, q_plus = real(what["p_minus"], "p_minus"), real(what["q_plus"], "q_plus")
+    require("q_plus", p_minus >= 0 and q_plus >= 0, "a mass at infinity is negative")
+    p, q, lost, change = [p_minus, arb(0)], [arb(0), q_plus], 1 - p_minus, q_plus - p_minus
+    unsure, allowed = 64 * p_minus, 64 * (p_minus + q_plus)
+    for written, at in zip(what["log_p"], what["loss"], strict=True):
+        log_p, loss = real(written, "log_p"), real(at, "loss")
+        p, q, units = [*p, log_p.exp()], [*q, (log_p + loss).exp()], 16 + 4 * abs(log_p)
+        lost, change = lost - p[-1], change + p[-1] * loss.expm1()
+        unsure += p[-1] * units
+        allowed += abs(p[-1] * loss.expm1()) * units + 16 * abs(loss) * (p[-1] + q[-1])
+    for name, off, most in (("log_p", lost, unsure), ("loss", change, allowed)):
+        require(name, abs(off) <= most * _WRITTEN + arb(1e-290), f"masses are off by {float(off)!r}")
     return (Atoms(tuple(p), tuple(q)),)
 
 
+def _masses(what: Description) -> Law:
+    """Return atoms with fractions for masses, which add to 1 under P and under Q."""
+    for side in ("p", "q"):
+        each = [Fraction(mass) for mass in what[side]]
+        require(side, min(each) >= 0 and sum(each) == 1, "the masses are no law")
+    p, q = zip(*zip(what["p"], what["q"], strict=True), strict=True)
+    return (Atoms(tuple(map(_rational, p)), tuple(map(_rational, q))),)
+
+
 def _thinned(what: Description) -> Law:
-    r = _positive(what, "p")
+    r = real(what["p"], "p", 0.0)
     require("p", r <= 1, f"{what['p']!r} is above 1")
     return tuple(part.changed(lambda a, b: (a, (1 - r) * a + r * b)) for part in law(what["base"]))
 
@@ -106,9 +143,10 @@ def _reversed(what: Description) -> Law:
 
 def _mixed_laws(what: Description) -> Law:
     found: list[Part] = []
-    for weight, each in what["parts"]:
-        w = arb(weight)
-        require("parts", w > 0, f"{weight!r} is no weight")
+    weights = [real(weight, "parts", 0.0) for weight, _ in what["parts"]]
+    off = abs(sum(weights, arb(0)) - 1)
+    require("parts", off <= 4 * len(weights) * _WRITTEN, f"the weights are off by {float(off)!r}")
+    for w, (_, each) in zip(weights, what["parts"], strict=True):
         found += [part.changed(lambda a, b, w=w: (w * a, w * b)) for part in law(each)]  # type: ignore[misc]  # a default of a lambda has no type
     return tuple(found)
 
@@ -121,6 +159,7 @@ _MAKE: dict[str, Callable[[Description], Law]] = {
     "rounds": _rounds,
     "discrete gaussian": _discrete_gaussian,
     "atoms": _written,
+    "masses": _masses,
     "thinned": _thinned,
     "reversed": _reversed,
     "mixed": _mixed_laws,

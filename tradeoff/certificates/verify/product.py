@@ -9,11 +9,15 @@ from typing import NamedTuple
 from flint import acb, acb_mat, arb
 
 from tradeoff.certificates.description import Description
-from tradeoff.certificates.verify.laws import Law, at_infinity, law
+from tradeoff.certificates.verify.laws import Law, at_infinity, law, real
 from tradeoff.certificates.verify.parts import Nodes, Slab, dot
+from tradeoff.certificates.verify.report import require
 
 _POINTS = 1024
 """Points of a quadrature whose turns are held at a time."""
+
+_WORK = 2**28
+"""Most turns of a quadrature, nodes times frequencies: a minute or two."""
 
 _COARSE = 40
 """Bits of the moments that place a line and bound its aliases."""
@@ -41,7 +45,7 @@ class Product:
             what, n = factor["law"], factor["count"]
             same = what["base"] if what["kind"] == "reversed" else what
             if same["kind"] == "gaussian":
-                self.square += n * arb(same["mu"]) ** 2
+                self.square += n * real(same["mu"], "mu", 0.0) ** 2
             else:
                 self.factors.append((law(what), n))
         many = max((n for _, n in self.factors), default=1)
@@ -83,6 +87,8 @@ class Product:
             plain = [part for part in parts if isinstance(part, Slab) and part.plain]
             rest = tuple(part for part in parts if part not in plain)
             nodes = gathered(rest, arb(c), step * count, self.bits)
+            said = f"{len(nodes.loss)} nodes at {count} frequencies take too long; certify wider bounds"
+            require("claim", len(nodes.loss) * count <= _WORK, said)
             unknown = nodes.error * acb(arb(0, 1), arb(0, 1))
             each = [value + unknown for value in sums([nodes.weight], nodes.loss, step, count)[0]]
             for slab in plain:
@@ -99,7 +105,7 @@ def gathered(parts: Law, c: arb, top: float, bits: int) -> Nodes:
 
 
 def sums(
-    weights: Sequence[list[arb]], loss: list[arb], step: float, count: int, start: float = 0.0
+    weights: Sequence[list[arb]], loss: list[arb], step: float | arb, count: int, start: float | arb = 0.0
 ) -> list[list[acb]]:
     """Return sum w e^(iy loss) at y = start + k step for each list of weights.
 
@@ -113,7 +119,7 @@ def sums(
         x = loss[block]
         begun = [acb(0, start * at).exp() for at in x]
         within = _powers(begun, [acb(0, step * at).exp() for at in x], row)
-        between = _powers([acb(1)] * len(x), [acb(0, step * row * at).exp() for at in x], rows)
+        between = _powers([acb(1)] * len(x), [acb(0, step * at * row).exp() for at in x], rows)
         weighed = [
             [a * w for a, w in zip(line, each[block], strict=True)] for each in weights for line in within
         ]
