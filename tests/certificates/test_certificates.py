@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -306,12 +307,22 @@ def test_losses_written_out_must_balance(method: str) -> None:
         to.PiecewiseLinear([0.0, 0.5, 1.0], [1.0, low, 0.0]) ** 30, "delta", 0.0, method=method
     )
     to.verify(certificate)
-    (factor,) = certificate.factors
+    assert certificate.factors[0]["law"] == {
+        "kind": "masses",
+        "p": ["1/2"] * 2,
+        "q": [str(1 - Fraction(low)), str(Fraction(low))],
+    }
     rough = [math.log(low) - math.log(0.5), math.log(1 - low) - math.log(0.5)]
-    assert (
-        refused(replace(certificate, factors=({**factor, "law": {**factor["law"], "loss": rough}},)))
-        == "loss"
-    )
+    written = {"kind": "atoms", "loss": rough, "log_p": [math.log(0.5)] * 2, "p_minus": 0.0, "q_plus": 0.0}
+    assert refused(replace(certificate, factors=({"law": written, "count": 30},))) == "loss"
+
+
+@pytest.mark.parametrize("masses", [["1/2", "1/3"], ["3/2", "-1/2"]])
+@pytest.mark.parametrize("side", ["p", "q"])
+def test_masses_that_are_no_law(masses: list[str], side: str) -> None:
+    certificate = to.certify(to.PiecewiseLinear([0, Fraction(1, 2), 1], [1, Fraction(1, 3), 0]), "delta", 0.1)
+    (factor,) = certificate.factors
+    assert refused(replace(certificate, factors=({**factor, "law": factor["law"] | {side: masses}},))) == side
 
 
 DELICATE: dict[str, tuple[to.TradeOff, str, float]] = {
