@@ -317,6 +317,13 @@ def test_losses_written_out_must_balance(method: str) -> None:
     assert refused(replace(certificate, factors=({"law": written, "count": 30},))) == "loss"
 
 
+def test_losses_that_agree_are_joined_at_their_own_distance() -> None:
+    """Losses of 1e-300 and -1e-300 are as good as one."""
+    certificate = to.certify(to.PureDP(1e-300) @ to.TotalVariation(1.2914347615284268e-05), "beta", 1e-3)
+    to.verify(certificate)
+    assert certificate.upper - certificate.lower < 1e-12
+
+
 @pytest.mark.parametrize("masses", [["1/2", "1/3"], ["3/2", "-1/2"]])
 @pytest.mark.parametrize("side", ["p", "q"])
 def test_masses_that_are_no_law(masses: list[str], side: str) -> None:

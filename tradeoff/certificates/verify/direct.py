@@ -123,17 +123,21 @@ class Sums:
 def _joined(atoms: list[Pair], apart: float) -> tuple[list[Pair], float]:
     """Return atoms joined, unless they stay as many, and how far apart the losses of one are at most.
 
-    Two that each hold losses within ``apart`` are joined where their own differ by at most two multiples.
+    Each may hold losses within ``apart``, about its own; those of about the same multiple are joined.
     """
     found: dict[int, Pair] = {}
+    ends: dict[int, Pair] = {}
     for p, q in atoms:
-        loss = (q / p).log().mid() / _CLOSE
-        key = round(float(loss)) if abs(loss) < 2**53 else len(found) + 2**60
+        loss = (q / p).log()
+        near = loss.mid() / _CLOSE
+        key = round(float(near)) if abs(near) < 2**53 else len(found) + 2**60
         a, b = found.get(key, (arb(0), arb(0)))
-        found[key] = p + a, q + b
+        low, high = ends.get(key, (loss, loss))
+        found[key], ends[key] = (p + a, q + b), (low.min(loss), high.max(loss))
     if len(found) == len(atoms):
         return atoms, apart
-    return list(found.values()), 2 * apart + 2 * _CLOSE
+    spread = max(float((high - low).upper()) for low, high in ends.values())
+    return list(found.values()), (2 * apart + spread) * (1 + _CLOSE)
 
 
 def _power(parts: Law, n: int) -> tuple[list[Pair], arb]:

@@ -111,11 +111,11 @@ def _merged(law: LossLaw, nodes: Array, runs: list[Run], *, down: bool) -> Atomi
     edges = nodes[np.array(runs).ravel()]
     cells = law.cells(edges)
     p = masses(cells, edges)[0]
-    with np.errstate(divide="ignore", invalid="ignore"):  # of an empty run
+    with np.errstate(divide="ignore", invalid="ignore"):  # of an empty run, or a loss beyond the floats
         x = lifted(edges[:-1], cells.excess) / p
-    loss = edges[:-1] + np.log1p(x)
-    off = x / (1 + x) * (2 * cells.slack + 32 * UNIT) + 4 * UNIT * (np.abs(edges[:-1]) + np.abs(loss))
+        loss = edges[:-1] + np.log1p(x)
+        off = x / (1 + x) * (2 * cells.slack + 32 * UNIT) + 4 * UNIT * (np.abs(edges[:-1]) + np.abs(loss))
     loss = loss - off if down else loss + off
-    # Every other cell is a run; one with a loss beyond the floats is left out.
+    # Every other cell is a run; those two are left out.
     held = np.isfinite(loss) & (p > 0) & (np.arange(len(p)) % 2 == 0)
     return AtomicLaw(loss[held], np.log(p[held]), slack=(cells.slack + 64 * UNIT + off)[held])
