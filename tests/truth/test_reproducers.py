@@ -26,6 +26,7 @@ from tests.truth.operators import Maximum, Minimum, Mixture, Product, Reversed, 
 from tests.truth.polygons import Hull, Polygon
 from tests.truth.spec import Spec
 from tradeoff.errors import TradeOffError
+from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.loss import log_concave
 
 
@@ -584,3 +585,17 @@ def test_terms_below_the_floats_are_counted() -> None:
     reverse = ~to.LocationShift(gumbel_r(scale=3.0), 1.2865868277382095)
     with pytest.raises(TradeOffError, match="no finite epsilon can be certified"):
         reverse.bounds.epsilon(5e-324)
+
+
+@pytest.mark.parametrize("epsilon", [1e150, 1e300, 1.7e308])
+def test_no_line_is_aimed_where_its_numbers_overflow(epsilon: float) -> None:
+    curve = DiscreteGaussianCurve(0.05, 3)
+    assert curve.bounds.delta(epsilon).upper < 1e-12
+    assert (curve @ to.Laplace(0.5)).bounds.delta(epsilon).upper < 1e-12
+
+
+def test_a_run_beyond_the_floats_is_left_out_in_silence() -> None:
+    shift = to.LocationShift(gumbel_r(scale=3.0), 22.555907753146244)
+    curve = shift**2 @ DiscreteGaussianCurve(6.191670588441155, 2) ** 5 @ to.PureDP(0.3425673270733994)
+    found = curve.bounds(0.999999999999)
+    assert 0 <= found.lower <= found.upper <= 1.0000000001e-12

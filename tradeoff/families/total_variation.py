@@ -128,7 +128,16 @@ class TotalVariation(SymmetricFamily):
     def loss_law(self) -> AtomicLaw:
         log_p = np.array([-self.weight])
         keep = log_p > -np.inf
-        return AtomicLaw(np.zeros(1)[keep], log_p[keep], self.delta_0, self.delta_0)
+        ends = self.delta_0, self.delta_0
+        return AtomicLaw(np.zeros(1)[keep], log_p[keep], *ends, fractions=self._masses)
+
+    @property
+    def _masses(self) -> tuple[tuple[Fraction, ...], ...] | None:
+        """Masses under P and under Q at the losses 0, -inf and inf, where they are exact."""
+        if not (self.exact and self.kept_0):
+            return None
+        kept, lost, none = self.kept_0, 1 - self.kept_0, Fraction(0)
+        return (kept, lost, none), (kept, none, lost)
 
     def group(self, k: int) -> TradeOff:
         if self.kept_0 is None or is_symbol(k):

@@ -227,7 +227,9 @@ def _lines_of(factors: Sequence[Description], claims: Sequence[Claim], log: Log,
         leak = arb(0) if line.middle else product.lost(1)
         for attempt in range(_ATTEMPTS):
             if tau or not line.holds:
-                narrow = 0.3 * min(width.values()) * claim.upper / line.blur()
+                blur = line.blur()
+                require("claim", 0 < blur < math.inf, "no contour could be drawn that is narrow enough")
+                narrow = 0.3 * min(width.values()) * claim.upper / blur
                 tau = 2.0 ** (math.floor(math.log2(narrow) / 2) - attempt)  # one line for many claims
                 line = near(claim, tau)
                 require("claim", line.holds, "no contour could be drawn that is narrow enough")

@@ -114,9 +114,10 @@ def _written(what: Description) -> Law:
     for written, at in zip(what["log_p"], what["loss"], strict=True):
         log_p, loss = real(written, "log_p"), real(at, "loss")
         p, q, units = [*p, log_p.exp()], [*q, (log_p + loss).exp()], 16 + 4 * abs(log_p)
-        lost, change = lost - p[-1], change + p[-1] * loss.expm1()
+        more = q[-1] - p[-1] if loss > 1 else p[-1] * loss.expm1()  # e^loss may be too large for its product
+        lost, change = lost - p[-1], change + more
         unsure += p[-1] * units
-        allowed += abs(p[-1] * loss.expm1()) * units + 16 * abs(loss) * (p[-1] + q[-1])
+        allowed += abs(more) * units + 16 * abs(loss) * (p[-1] + q[-1])
     for name, off, most in (("log_p", lost, unsure), ("loss", change, allowed)):
         require(name, abs(off) <= most * _WRITTEN + arb(1e-290), f"masses are off by {float(off)!r}")
     return (Atoms(tuple(p), tuple(q)),)

@@ -140,7 +140,7 @@ class Strip:
 
         Where the product does not decay a Gaussian is added, for a ``share`` of the cost.
         """
-        if self.too_far:
+        if self.too_far or abs(x) > _FARTHEST:
             return None
         sharp = self._remembered(x, terms, 0.0)
         if sharp.line is None or not sharp.leaves(10 * GOAL):
