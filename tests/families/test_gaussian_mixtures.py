@@ -14,7 +14,9 @@ from hypothesis import strategies as some
 import tradeoff as to
 from tradeoff import GaussianMixtures
 from tradeoff.errors import DomainError, KindError, NoClosedForm
+from tradeoff.loss.gaussian_mixtures import MixtureShape
 from tradeoff.loss.law import masses
+from tradeoff.loss.normal_mixtures import MixturePair
 
 DIGITS = 50
 RATE = Fraction(1, 100)
@@ -445,3 +447,34 @@ def test_far_frequencies_are_as_faint_as_is_said(pair, c):
             assert size(y) - whole <= rho.far(y) < -0.02
     assert rho.far(1e4) < -15
     assert rho.far(1e100) < -20
+
+
+def test_beyond_the_last_loss_that_floats_see_delta_is_not_0() -> None:
+    """L has no supremum: delta(1) is 1e-8688."""
+    null, alternative = (
+        {0: Fraction(1, 2), Fraction(1, 100): Fraction(1, 2)},
+        {Fraction(k, 100): Fraction(1, 3) for k in (-1, 0, 2)},
+    )
+    for epsilon in (0.5, 1.0, 3.0):
+        found = to.GaussianMixtures(null, alternative, 1).bounds.delta(epsilon)
+        assert found.lower == 0 < found.upper < 1e-300
+
+
+@pytest.mark.parametrize("scale", [Fraction(1), Fraction(1, 10**6)])
+def test_slopes_are_differences_known_to_what_is_said(scale: Fraction) -> None:
+    """Odd means are those of P, even ones those of Q: nearly all of L' = E_Q m - E_P m cancels."""
+    means = [scale * k / 21 for k in range(21)]
+    null, alternative = ({m: Fraction(1, len(means[a::2])) for m in means[a::2]} for a in (1, 0))
+    pair, x = MixturePair.of(null, alternative, Fraction(1)), np.linspace(-4.9, 4.9, 15)
+    found, off = pair.slopes(x)[0], MixtureShape(pair, (-5.0, 5.0)).slope_error(x)
+    with mpmath.workdps(50):
+        at = [mpmath.mpf(m.numerator) / m.denominator for m in pair.at]
+        for where, slope, error in zip(map(mpmath.mpf, x), found, off, strict=True):
+            bells = [mpmath.exp(m * where - m * m / 2) for m in at]
+            p, q = (
+                mpmath.fdot(zip(map(float, side), map(mpmath.fmul, bells, at), strict=True))
+                / mpmath.fdot(zip(map(float, side), bells, strict=True))
+                for side in (pair.p_weights, pair.q_weights)
+            )
+            assert abs(q - p - mpmath.mpf(slope)) <= error
+    assert np.all(off < 1e-10 * float(scale))

@@ -218,6 +218,18 @@ class MixtureShape(Shape):
     def loss_error(self, x: Array) -> Array:
         return self.pair.logs(x).error
 
+    def slope_error(self, x: Array) -> Array:
+        """Return the units of a double sum of k terms e^(u_i + u_j), known as ``MixturePair.logs`` says.
+
+        That is times the sum n of the moduli, of which L' is a difference; |n'| <= 2 s n, and no panel is
+        wider than 1/(2 s): n grows less than threefold.
+        """
+        if self.pair.monotone:
+            return np.zeros(len(x))
+        farthest = float(np.max(np.abs(self.pair.means)))
+        units = 64 + 8 * len(self.pair.means) + 24 * farthest * (3 * farthest + _REACH)
+        return 3 * UNIT * units * self.pair.slopes(x)[1]
+
     def slope(self, x: Array) -> Array:
         return np.maximum(self.pair.slopes(x.ravel())[0], 0.0).reshape(x.shape)
 

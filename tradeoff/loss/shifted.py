@@ -87,6 +87,10 @@ class Shape(ABC):
         """Bound the error of L where it is known to rise only up to that."""
         return np.zeros(len(x))
 
+    def slope_error(self, x: Array) -> Array:
+        """Bound the error of ``slope`` up to the next point of ``panels``, where it is not relative."""
+        return np.zeros(len(x))
+
     def steepness(self, x: Array, size: Array) -> Array:
         """Bound the logarithmic derivatives of both densities between neighbouring points.
 
@@ -245,16 +249,21 @@ class ShiftLaw(LossLaw):
         return np.where(width > 0, np.minimum(slack, 1.0), 0.0)
 
     @cached_property
-    def _tails(self) -> tuple[Array, Array]:
-        """Return delta at every skeleton point, and R = e^loss P(L > loss) there, by positive sums."""
+    def _tails(self) -> tuple[Array, Array, Array]:
+        """Return delta at every skeleton point, and R = e^loss P(L > loss) there, by positive sums.
+
+        The third bounds what errors n of the slope make of delta: int n(t) e^-(L(t) - loss) R(t) dt.
+        """
         x = self._skeleton
         panels = _measure(self.shape, x, np.zeros(len(x) - 1, dtype=bool))
-        delta, rest = np.zeros(len(x)), np.zeros(len(x))
+        delta, rest, drift = np.zeros((3, len(x)))
         keep, lift = np.exp(-panels.rise), -np.expm1(-panels.rise)
+        wrong = self.shape.slope_error(x[:-1]) * np.diff(x)
         for k in range(len(x) - 2, -1, -1):
             rest[k] = panels.carried[k] + keep[k] * rest[k + 1]
             delta[k] = panels.excess[k] + delta[k + 1] + lift[k] * rest[k + 1]
-        return delta, rest
+            drift[k] = wrong[k] * rest[k] + keep[k] * drift[k + 1]
+        return delta, rest, drift
 
     def tail(self, epsilon: Array) -> tuple[Array, Array]:
         """Bound delta(eps), of a law that is the whole of P and Q: 1 - e^eps below all losses."""
@@ -278,7 +287,7 @@ class ShiftLaw(LossLaw):
         slope = self.shape.slope(point) * width
         log_q = self.shape.log_q(point)
         q, rise, total = np.exp(log_q) * width, slope @ integral.T, slope @ weight
-        delta, rest = (values[following] for values in self._tails)
+        delta, rest, drift = (values[following] for values in self._tails)
         value = (q * -np.expm1(-rise)) @ weight + delta - np.expm1(-total) * rest
         carried = (q * np.exp(-rise)) @ weight + np.exp(-total) * rest
         size = np.minimum(np.abs(self.shape.log_q(x)) + np.abs(self.shape.log_p(x)), 2 * LEAST)
@@ -290,11 +299,12 @@ class ShiftLaw(LossLaw):
         bottom, top = self.support
         # Below all losses of a piece the reference moves, e^bottom P - e^eps P; ends are losses like others.
         value -= np.expm1(np.minimum(epsilon - bottom, 0.0)) * carried
-        moved += off * carried
-        over = epsilon >= self.shape.sup_loss
+        begun = self.shape.slope_error(self._skeleton[following - 1]) * np.diff(self._skeleton)[following - 1]
+        moved += off * carried + begun * carried + np.exp(-total) * drift
+        over, past = epsilon >= self.shape.sup_loss, epsilon > top + np.where(off > 0, off, np.inf)
         low = np.where(over | (epsilon >= top), 0.0, np.maximum(value * (1 - relative) - 2 * moved, 0.0))
-        over |= epsilon > top + np.where(off > 0, off, np.inf)
-        return low, np.where(over, 0.0, value * (1 + relative) + 2 * moved + self._underflow)
+        high = np.where(past, 0.0, value * (1 + relative) + 2 * moved) + self._underflow
+        return low, np.where(over, 0.0, high)
 
     @property
     def _underflow(self) -> float:

@@ -104,7 +104,7 @@ def _merged(law: LossLaw, nodes: Array, runs: list[Run], *, down: bool) -> Atomi
     """Return an atom for each run of cells, with all their mass: a garbling, for crowds within a spacing.
 
     Its loss a + log1p(x), x = e^-a excess/P, is known to x/(1 + x) times the slack of both masses and 32
-    units, and to 4 units of its terms; it is rounded against the direction in which it will be moved.
+    units, over 1 less a slack, and to 4 units of its terms; it is rounded against its later move.
     """
     if not runs:
         return AtomicLaw(np.zeros(0), np.zeros(0))
@@ -114,7 +114,8 @@ def _merged(law: LossLaw, nodes: Array, runs: list[Run], *, down: bool) -> Atomi
     with np.errstate(divide="ignore", invalid="ignore"):  # of an empty run, or a loss beyond the floats
         x = lifted(edges[:-1], cells.excess) / p
         loss = edges[:-1] + np.log1p(x)
-        off = x / (1 + x) * (2 * cells.slack + 32 * UNIT) + 4 * UNIT * (np.abs(edges[:-1]) + np.abs(loss))
+        unsure = (2 * cells.slack + 32 * UNIT) / np.maximum(1 - cells.slack, UNIT)
+        off = x / (1 + x) * unsure + 4 * UNIT * (np.abs(edges[:-1]) + np.abs(loss))
     loss = loss - off if down else loss + off
     # Every other cell is a run; those two are left out.
     held = np.isfinite(loss) & (p > 0) & (np.arange(len(p)) % 2 == 0)

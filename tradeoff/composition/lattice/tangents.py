@@ -133,8 +133,8 @@ class _Polygon:
         self.chord[:-1] += inner.deficit * self.to_left
         self.own[:-1] += self.to_right
         self.own[1:] += self.to_left
+        self.whole = inner.slack
         self.measure(np.arange(size - 1))
-        np.maximum.at(self.slack, np.arange(size - 1), inner.slack)
 
     def measure(self, which: Index) -> None:
         """Integrate both halves of the chosen cells."""
@@ -147,7 +147,7 @@ class _Polygon:
         excess, deficit, slack = (np.where(filled, part[place], 0.0) for part in cells)
         self.rise[which] = lifted(self.nodes[which], excess[::3])
         self.fall[which + 1] = deficit[1::3]
-        self.slack[which] = np.maximum(slack[::3], slack[1::3])
+        self.slack[which] = np.maximum.reduce([self.whole[which], slack[::3], slack[1::3]])
 
     def masses(self) -> tuple[Array, Array]:
         """Return the second differences of the polygon and a bound on their rounding.
