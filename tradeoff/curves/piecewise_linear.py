@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Rational
 from typing import Any
 
@@ -311,7 +311,7 @@ class PiecewiseLinear(TradeOff):
         q_ends = np.where(of_q, power[1:], y[:-1])[keep], np.where(of_q, power[:-1], y[1:])[keep]
         loss, log_p = log_ratio(p_ends, q_ends), logarithm(p[keep])
         ends = self.p_minus + float(np.sum(p[~keep])), self.q_plus
-        return AtomicLaw(loss[::-1], log_p[::-1], *ends, fractions=masses(self.vertices))
+        return AtomicLaw(loss[::-1], log_p[::-1], *ends, fractions=partial(masses, self.vertices))
 
     def group(self, k: int) -> TradeOff:
         """Guarantee for groups of k, 1 - (1 - f)^(o k), exact in fractions while k is at most 32."""

@@ -131,7 +131,6 @@ class TotalVariation(SymmetricFamily):
         ends = self.delta_0, self.delta_0
         return AtomicLaw(np.zeros(1)[keep], log_p[keep], *ends, fractions=self._masses)
 
-    @property
     def _masses(self) -> tuple[tuple[Fraction, ...], ...] | None:
         """Masses under P and under Q at the losses 0, -inf and inf, where they are exact."""
         if not (self.exact and self.kept_0):

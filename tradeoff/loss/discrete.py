@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -34,8 +35,8 @@ class AtomicLaw(LossLaw):
 
     ``position`` bounds the error of every loss; unless said, it is 8 units of the loss and 16 of the square
     of a unit, which is what a logarithm of a ratio costs whose masses are differences of floats
-    (``intervals.differences.log_ratio``). ``fractions`` are all masses under P and under Q, those at infinite
-    losses too, where they are known.
+    (``intervals.differences.log_ratio``). ``fractions`` gives all masses under P and under Q, those at
+    infinite losses too, where they are known; only certificates ask.
     """
 
     loss: Array
@@ -45,7 +46,7 @@ class AtomicLaw(LossLaw):
     slack: Array | None = None
     lost: float = 0.0
     position: float | None = None
-    fractions: tuple[tuple[Fraction, ...], ...] | None = None
+    fractions: Callable[[], tuple[tuple[Fraction, ...], ...] | None] | None = None
 
     @property
     def support(self) -> tuple[float, float]:
@@ -98,10 +99,9 @@ class AtomicLaw(LossLaw):
                 f"{len(self.loss)} atoms are more than a certificate writes out ({MOST_DESCRIBED}); "
                 "certify fewer at a time"
             )
-        if self.fractions is not None:
-            return {"kind": "masses"} | {
-                k: list(map(str, v)) for k, v in zip("pq", self.fractions, strict=True)
-            }
+        fractions = self.fractions() if self.fractions else None
+        if fractions is not None:
+            return {"kind": "masses"} | {k: list(map(str, v)) for k, v in zip("pq", fractions, strict=True)}
         ends = {"p_minus": self.p_minus, "q_plus": self.q_plus}
         return {"kind": "atoms", "loss": self.loss.tolist(), "log_p": self.log_p.tolist(), **ends}
 

@@ -219,16 +219,21 @@ class MixtureShape(Shape):
         return self.pair.logs(x).error
 
     def slope_error(self, x: Array) -> Array:
-        """Return the units of a double sum of k terms e^(u_i + u_j), known as ``MixturePair.logs`` says.
+        """Return the units of a double sum of k terms, known as ``logs`` says, times the sum of their moduli.
 
-        That is times the sum n of the moduli, of which L' is a difference; |n'| <= 2 s n, and no panel is
+        Of a term w_i w_j e^(u_i + u_j) two logarithms cost 20 units each and exponents what their means do;
+        where sums are of logarithms, each of six takes k steps of their size. The factor 1/PQ, common to rise
+        and fall, is charged with the densities. With n the sum of the moduli, |n'| <= 2 s n, and no panel is
         wider than 1/(2 s): n grows less than threefold.
         """
-        if self.pair.monotone:
+        pair = self.pair
+        if pair.monotone:
             return np.zeros(len(x))
-        farthest = float(np.max(np.abs(self.pair.means)))
-        units = 64 + 8 * len(self.pair.means) + 24 * farthest * (3 * farthest + _REACH)
-        return 3 * UNIT * units * self.pair.slopes(x)[1]
+        k, farthest = len(pair.means), float(np.max(np.abs(pair.means)))
+        log = max(float(np.max(np.abs(side[np.isfinite(side)]))) for side in pair.log_weights)
+        exponent = 2 * farthest * (2 * farthest + _REACH)
+        units = 64 + 8 * k + 40 * log + 24 * farthest * (3 * farthest + _REACH) + 6 * k * (log + exponent)
+        return 3 * UNIT * units * pair.slopes(x)[1]
 
     def slope(self, x: Array) -> Array:
         return np.maximum(self.pair.slopes(x.ravel())[0], 0.0).reshape(x.shape)

@@ -21,7 +21,7 @@ from numpy.polynomial import legendre
 
 from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import TINY, UNIT, Array
-from tradeoff.loss.law import Cells, LossLaw, Sketch
+from tradeoff.loss.law import Cells, LossLaw, Sketch, masses
 
 LEAST = 750.0
 """Densities below e^-LEAST are zero: no float holds them."""
@@ -234,7 +234,9 @@ class ShiftLaw(LossLaw):
         for cell in np.flatnonzero(stops - starts > _TOGETHER):
             row = np.arange(starts[cell], stops[cell])[None, :]
             excess[[cell]], deficit[[cell]] = _merge(_Panels(*(values[row] for values in panels)))
-        return Cells(excess, deficit, self._slack(x, error))
+        slope_error = self.shape.slope_error(points[:-1])
+        drift = np.bincount(owner, slope_error * np.diff(points), len(zero)).astype(float)
+        return _drifted(Cells(excess, deficit, self._slack(x, error)), edges, drift)
 
     def _slack(self, x: Array, error: Array) -> Array:
         shape, width = self.shape, np.diff(x)
@@ -320,6 +322,23 @@ def _merge(panels: _Panels) -> tuple[Array, Array]:
     excess = np.sum(panels.excess - np.expm1(-before) * panels.carried, axis=1)
     deficit = np.sum(panels.deficit * np.exp(-after) - np.expm1(-after) * panels.p, axis=1)
     return excess, deficit
+
+
+def _drifted(cells: Cells, edges: Array, drift: Array) -> Cells:
+    """Charge what errors of the slope make of the rise in cells: at most ``drift``.
+
+    As 1 - e^-t grows no faster than t, that is ``drift`` Q of the excess, and ``drift`` P of the deficit.
+    """
+    if not drift.any():
+        return cells
+    p, q = masses(cells, edges)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        each = [
+            np.where(mass > 0, drift * mass / part, 0.0)
+            for mass, part in ((q, cells.excess), (p, cells.deficit))
+        ]
+    # Masses and parts are themselves known to the slack only, as long as that is below 1/4: twice.
+    return cells._replace(slack=np.minimum(cells.slack + 2 * np.maximum(*each), 1.0))
 
 
 def walk(start: float, stop: float, step: Callable[[float], float]) -> Array:
