@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import mpmath as mp
@@ -133,6 +134,19 @@ class TestTransforms:
             n * np.concatenate([found.ratio(part).log.real for part in np.array_split(y, 20)])
             <= -12.0 * (1 - 1e-9)
         )
+
+    @pytest.mark.parametrize(("mu", "rate", "c"), [(2.0, 1e-5, 70.3), (0.5, 1e-3, 300.0), (6.0, 1e-9, 25.0)])
+    @pytest.mark.parametrize("y", [10.0, 1e3, 1e4])
+    def test_rules_hold_all_mass_however_few_of_their_nodes_matter(
+        self, mu: float, rate: float, c: float, y: float
+    ) -> None:
+        (piece,) = Reversed(Thinned(GaussianLaw(mu), rate)).components() or []
+        nodes = piece.base.nodes(piece, c, y, NATS)
+        step = 2.0**-10
+        x = step * np.arange(int((-c * mu - 40) / step), int((c * mu + 40) / step))
+        ratio = np.logaddexp(np.log1p(-rate), math.log(rate) + mu * x - mu**2 / 2)
+        whole = np.sum(np.exp((1 - c) * ratio - x * x / 2)) * step / math.sqrt(2 * math.pi)
+        assert np.sum(np.exp(nodes.log_p + c * nodes.loss)) == pytest.approx(whole, rel=1e-11)
 
     @given(log_uniform(0.01, 12.0), rates, rates, st.floats(-60, 60))
     def test_losses_of_a_piece(self, mu: float, rate: float, other: float, base_loss: float) -> None:
@@ -407,3 +421,15 @@ def test_the_greatest_of_a_concave_function(
     if found is not None:
         assert found.low <= true + 1e-3 * width + 1e-12
         assert found.high >= true - 1e-12
+
+
+@pytest.mark.parametrize(
+    ("mu", "rate", "n", "epsilon"),
+    [(2.0, 1e-4, 10**5, 1.0), (2.0, 1e-5, 10**6, 0.2), (2.5, 1e-4, 10**4, 0.2)],
+)
+def test_other_order_of_rare_steps_that_need_far_frequencies(
+    mu: float, rate: float, n: int, epsilon: float
+) -> None:
+    law = Reversed(Thinned(GaussianLaw(mu), rate))
+    low, high = ContourEngine([law], [n]).delta(np.array([epsilon]), 1e-8)
+    assert 0 < high[0] - low[0] <= 1e-8 * high[0]

@@ -305,6 +305,18 @@ def test_cells_hold_all_mass() -> None:
         assert [np.sum(p), np.sum(q)] == pytest.approx([1, 1], abs=1e-9)
 
 
+def test_cells_of_masses_below_all_normal_floats_have_a_slack() -> None:
+    # the other order of the weights turns L; beyond it masses times what slopes err by are no floats
+    p, q = (Fraction(1), Fraction(3, 10**10), Fraction(1)), (Fraction(1), Fraction(1), Fraction(1, 10**10))
+    weights = [{k - 1: w / sum(side) for k, w in enumerate(side)} for side in (p, q)]
+    law = GaussianMixtures(*weights, 4).loss_law()
+    low, high = law.support
+    for cells in (1000, 4000):
+        assert not any(
+            np.isnan(part).any() for part in law.cells(np.linspace(low - 1e-3, high + 1e-3, cells))
+        )
+
+
 # Vectors.
 
 

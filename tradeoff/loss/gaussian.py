@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,8 +139,13 @@ class NormalBase(AffineBase):
         low, high = slopes(component, powers)
         spare = math.sqrt(2 * digits) + 1.5
         first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
-        if last - first > MAX_NODES:
-            raise SizeError(f"the quadrature of {self!r} needs {last - first:.3g} nodes, above {MAX_NODES}")
+        # Log-weights turn by at most 1 in a stride: their derivatives lie between mu low - x and mu high - x.
+        stride = max(1, int(1 / (h * (mu * (high - low) + spare + h))))
+        _within((last - first) / stride, self)
+        looked = np.append(np.arange(first, last, stride, dtype=float), last)
+        if stride > 1:
+            first, last = self._held(component, h, looked, (*powers, c, 0.0), digits)
+        _within(last - first, self)
         x = h * np.arange(first, last + 1, dtype=float)
         # l is two products and a difference, of a node that is a product itself.
         logs = component.logs(self.loss(x), 4 * UNIT * (np.abs(mu * x) + mu * mu))
@@ -155,13 +161,34 @@ class NormalBase(AffineBase):
         weights = np.array([log_p + power * logs.loss for power in (*powers, c, 0.0)])
         weights -= np.max(weights, axis=1, keepdims=True)
         tails = 2 * float(np.max(np.exp(weights[:, [0, -1]]))) * (1 + 1 / (h * spare))
-        # What is left out is below e^-(digits + 20), each, of the largest term.
+        # What is left out is below e^-(digits + 20), each, of the largest term; so are tails beyond it.
         kept = np.max(weights, axis=0) > -digits - 20
-        lost = 3 * math.exp(-digits) + tails + len(x) * math.exp(-digits - 20)
+        out = looked[-1] - looked[0] + 2 * (1 + 1 / (h * spare))
+        lost = 3 * math.exp(-digits) + tails + out * math.exp(-digits - 20)
         return QuadratureNodes(logs.loss[kept], log_p[kept], slack[kept], logs.error[kept], lost)
+
+    def _held(
+        self, component: Component, h: float, looked: Array, powers: Sequence[float], digits: float
+    ) -> tuple[int, int]:
+        """Return the first and last node beyond which all hold less than e^-(digits + 20) of the largest.
+
+        Between nodes ``looked`` at log-weights are above neither neighbour's by more than 1/2.
+        """
+        x = h * looked
+        logs = component.logs(self.loss(x), np.zeros(len(x)))
+        weights = np.array([self.log_density(x) + logs.p + power * logs.loss for power in powers])
+        weights -= np.max(weights, axis=1, keepdims=True)
+        near = np.flatnonzero(np.max(weights, axis=0) > -digits - 21)
+        return int(looked[max(near[0] - 1, 0)]), int(looked[min(near[-1] + 1, len(x) - 1)])
 
     def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
         return path.nodes(self.mu, component, c, digits)
+
+
+def _within(nodes: float, base: NormalBase) -> None:
+    """Refuse a quadrature of more nodes than allowed."""
+    if nodes > MAX_NODES:
+        raise SizeError(f"the quadrature of {base!r} needs {nodes:.3g} nodes, above {MAX_NODES}")
 
 
 class GaussianTransform(Transform):

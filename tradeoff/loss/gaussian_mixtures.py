@@ -222,17 +222,19 @@ class MixtureShape(Shape):
         """Return the units of a double sum of k terms, known as ``logs`` says, times the sum of their moduli.
 
         Of a term w_i w_j e^(u_i + u_j) two logarithms cost 20 units each and exponents what their means do;
-        where sums are of logarithms, each of six takes k steps of their size. The factor 1/PQ, common to rise
-        and fall, is charged with the densities. With n the sum of the moduli, |n'| <= 2 s n, and no panel is
-        wider than 1/(2 s): n grows less than threefold.
+        where sums are of logarithms, those of steps and gaps among them, each of ten takes k steps of their
+        size. The factor 1/PQ, common to rise and fall, is charged with the densities. With n the sum of the
+        moduli, |n'| <= 2 s n, and no panel is wider than 1/(2 s): n grows less than threefold.
         """
         pair = self.pair
         if pair.monotone:
             return np.zeros(len(x))
         k, farthest = len(pair.means), float(np.max(np.abs(pair.means)))
-        log = max(float(np.max(np.abs(side[np.isfinite(side)]))) for side in pair.log_weights)
+        weights = np.concatenate(pair.log_weights)
+        steps = np.log([step for step in np.concatenate([*pair.steps, pair.gaps]) if step > 0])
+        log = float(np.max(np.abs([*weights[np.isfinite(weights)], *steps])))
         exponent = 2 * farthest * (2 * farthest + _REACH)
-        units = 64 + 8 * k + 40 * log + 24 * farthest * (3 * farthest + _REACH) + 6 * k * (log + exponent)
+        units = 64 + 8 * k + 40 * log + 24 * farthest * (3 * farthest + _REACH) + 10 * k * (log + exponent)
         return 3 * UNIT * units * pair.slopes(x)[1]
 
     def slope(self, x: Array) -> Array:

@@ -21,7 +21,7 @@ from numpy.polynomial import legendre
 
 from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import TINY, UNIT, Array
-from tradeoff.loss.law import Cells, LossLaw, Sketch, masses
+from tradeoff.loss.law import Cells, LossLaw, Sketch
 
 LEAST = 750.0
 """Densities below e^-LEAST are zero: no float holds them."""
@@ -148,6 +148,7 @@ class _Panels(NamedTuple):
     deficit: Array
     carried: Array
     p: Array
+    q: Array
 
 
 def _measure(shape: Shape, x: Array, narrow: Array) -> _Panels:
@@ -173,7 +174,7 @@ def _measure(shape: Shape, x: Array, narrow: Array) -> _Panels:
             found.excess[which] = (q * -np.expm1(-rise)) @ weight
             found.deficit[which] = (p * -np.expm1(-fall)) @ weight
             found.carried[which] = (q * np.exp(-rise)) @ weight
-            found.p[which] = p @ weight
+            found.p[which], found.q[which] = p @ weight, q @ weight
     return found
 
 
@@ -234,9 +235,11 @@ class ShiftLaw(LossLaw):
         for cell in np.flatnonzero(stops - starts > _TOGETHER):
             row = np.arange(starts[cell], stops[cell])[None, :]
             excess[[cell]], deficit[[cell]] = _merge(_Panels(*(values[row] for values in panels)))
-        slope_error = self.shape.slope_error(points[:-1])
-        drift = np.bincount(owner, slope_error * np.diff(points), len(zero)).astype(float)
-        return _drifted(Cells(excess, deficit, self._slack(x, error)), edges, drift)
+        slope_error = self.shape.slope_error(points[:-1]) * np.diff(points)
+        q, p, drift = (
+            np.bincount(owner, each, len(zero)).astype(float) for each in (panels.q, panels.p, slope_error)
+        )
+        return _drifted(Cells(excess, deficit, self._slack(x, error)), (q, p), drift)
 
     def _slack(self, x: Array, error: Array) -> Array:
         shape, width = self.shape, np.diff(x)
@@ -324,21 +327,18 @@ def _merge(panels: _Panels) -> tuple[Array, Array]:
     return excess, deficit
 
 
-def _drifted(cells: Cells, edges: Array, drift: Array) -> Cells:
+def _drifted(cells: Cells, masses: tuple[Array, Array], drift: Array) -> Cells:
     """Charge what errors of the slope make of the rise in cells: at most ``drift``.
 
     As 1 - e^-t grows no faster than t, that is ``drift`` Q of the excess, and ``drift`` P of the deficit.
+    What underflows is below TINY, and of no cell worth more.
     """
     if not drift.any():
         return cells
-    p, q = masses(cells, edges)
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        each = [
-            np.where(mass > 0, drift * mass / part, 0.0)
-            for mass, part in ((q, cells.excess), (p, cells.deficit))
-        ]
+    with np.errstate(over="ignore"):  # of parts far below what they may lack: the slack is 1
+        off = [drift * mass / np.maximum(part, TINY) for mass, part in zip(masses, cells[:2], strict=True)]
     # Masses and parts are themselves known to the slack only, as long as that is below 1/4: twice.
-    return cells._replace(slack=np.minimum(cells.slack + 2 * np.maximum(*each), 1.0))
+    return cells._replace(slack=np.minimum(cells.slack + 2 * np.maximum(*off), 1.0))
 
 
 def walk(start: float, stop: float, step: Callable[[float], float]) -> Array:

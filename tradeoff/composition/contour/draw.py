@@ -118,7 +118,7 @@ def _decayed(
     """
     stop = DEEP / aim.tau if aim.tau > 0 else math.inf
     lasting = -far(transforms, counts, 1e100, _RAREST)  # what atoms leave for ever
-    log, error, size, spent = [], [], 0, 0
+    log, error, size, spent = [], [], 0, 0.0
     while True:
         block: Array = aim.step * np.arange(size, max(2 * size, _BLOCK), dtype=float)
         values, off, ceiling = _product(transforms, counts, block)
@@ -129,7 +129,8 @@ def _decayed(
         moved = 4 * UNIT * smooth * (off + np.exp(values.real))
         error.append((off + moved) * np.exp(-smooth) * (1 + 16 * UNIT))
         size, last = size + len(block), float(block[-1])
-        spent, price = spent + len(block) * _cost(transforms, last), len(block) * _cost(transforms, 2 * last)
+        spent += len(block) * _cost(transforms, last)
+        price = len(block) * _cost(transforms, 2 * (last + aim.step))
         level = -math.log(aim.goal * math.pi * last)
         if last >= stop:
             cut = math.exp(-((aim.tau * last) ** 2) / 2)
@@ -151,8 +152,12 @@ def _decayed(
         return np.concatenate(log), np.concatenate(error), cut * (1 + 1e-9)
 
 
-def _cost(transforms: Sequence[Transform], y: float) -> int:
-    return max(NODE_TERMS, sum(t.cost(y) for t in transforms))
+def _cost(transforms: Sequence[Transform], y: float) -> float:
+    """Return the terms of the product at y: infinitely many where a quadrature grows beyond its cap."""
+    try:
+        return max(NODE_TERMS, sum(t.cost(y) for t in transforms))
+    except SizeError:
+        return math.inf
 
 
 def _product(
