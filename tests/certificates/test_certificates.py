@@ -78,6 +78,44 @@ def test_beta_is_certified_within_the_bounds_of_the_curve(name: str, alpha: floa
     )
 
 
+THOUSAND, ONE_STEP = thinned(0.01, 1.0) ** 1000, thinned(0.01, 1.0)
+TWO_KINDS = thinned(0.02, 0.8) ** 200 @ to.Laplace(0.05) ** 3
+
+
+@pytest.mark.parametrize(
+    ("f", "question", "value"),
+    [
+        (THOUSAND, "delta", 0.7),
+        (THOUSAND, "delta", -0.3),
+        (THOUSAND, "epsilon", 1e-4),
+        (THOUSAND, "beta", 1e-3),
+        (THOUSAND, "beta", 0.6),
+        (ONE_STEP, "epsilon", 1e-4),
+        (ONE_STEP, "beta", 0.2),
+        (TWO_KINDS, "beta", 0.2),
+    ],
+)
+def test_the_worse_of_both_orders_is_certified(f: to.TradeOff, question: Any, value: float) -> None:
+    curve = f.symmetrise(assume="either-order")
+    certificate = to.certify(curve, question, value)
+    to.verify(Certificate.from_json(certificate.to_json()))
+    asked = curve.bounds if question == "beta" else getattr(curve.bounds, question)
+    lower, upper = asked(value)
+    assert certificate.lower <= upper
+    assert lower <= certificate.upper
+    assert certificate.upper - certificate.lower <= 1e-4
+    # Neither order alone says as much.
+    with pytest.raises(VerificationError, match=r"bound|digest"):
+        to.verify(replace(certificate, orders="first"))
+
+
+@pytest.mark.parametrize("orders", ["both", None, 2, ["either"]])
+def test_orders_that_are_none_are_refused(orders: Any) -> None:
+    certificate = to.certify(thinned(0.01, 1.0).symmetrise(assume="either-order"), "delta", 0.5)
+    with pytest.raises(VerificationError, match=r"orders|malformed"):
+        to.verify(replace(certificate, orders=orders).sealed())
+
+
 @pytest.mark.parametrize("delta", [0.4, 1e-5, 1e-100])
 def test_epsilon_is_enclosed_by_two_claims(delta: float) -> None:
     certificate = to.certify(CURVES["sgm p=.01 s=1 n=1000"], "epsilon", delta)
@@ -209,7 +247,7 @@ def test_no_number_is_changed_unseen(certificate: Certificate) -> None:
 
     content = json.loads(certificate.to_json())
     content.pop("format")
-    copies = [json.dumps({"format": 2, **copy}) for copy in changed(content)]
+    copies = [json.dumps({"format": 3, **copy}) for copy in changed(content)]
     assert len(copies) >= 6
     for text in copies:
         other = Certificate.from_json(text)

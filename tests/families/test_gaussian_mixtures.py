@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 
 import tradeoff as to
 from tradeoff import GaussianMixtures
-from tradeoff.errors import DomainError, KindError, NoClosedForm
+from tradeoff.errors import DomainError, KindError, NoClosedForm, SizeError
 from tradeoff.loss.gaussian_mixtures import MixtureShape
 from tradeoff.loss.law import masses
 from tradeoff.loss.normal_mixtures import MixturePair
@@ -303,6 +303,13 @@ def test_cells_hold_all_mass() -> None:
         edges = np.linspace(*law.support, 2001)
         p, q = masses(law.cells(edges), edges)
         assert [np.sum(p), np.sum(q)] == pytest.approx([1, 1], abs=1e-9)
+
+
+def test_losses_whose_parts_cancel_far_and_wide_are_refused_soon() -> None:
+    rare = Fraction(1, 10**6)
+    f = GaussianMixtures({-1: 0.5, 1: 0.5}, {0: rare, 60: 1 - rare}, 1)
+    with pytest.raises(SizeError, match="cancel in more than 1000000 cells"):
+        f.delta(1.0)
 
 
 def test_cells_of_masses_below_all_normal_floats_have_a_slack() -> None:

@@ -13,9 +13,10 @@ from tradeoff.errors import DomainError
 
 Question = Literal["delta", "epsilon", "beta"]
 Quantity = Literal["delta", "1 - delta", "beta"]
+Orders = Literal["first", "either"]
 
-FORMAT = 2
-"""Of the text. The first held what one engine had computed, which no verifier needs."""
+FORMAT = 3
+"""Of the text. The first held what one engine had computed, the second knew no pairs in either order."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,11 @@ class Claim:
     at: float
     lower: float
     upper: float
+
+    @property
+    def turned(self) -> Claim:
+        """The same claim of the other order."""
+        return replace(self, reverse=not self.reverse)
 
     def __str__(self) -> str:
         of = "f^-1" if self.reverse else "f"
@@ -61,6 +67,8 @@ class Certificate(Displayed):
         Laws of L by their parameters, with multiplicities.
     claims
         Pointwise bounds that imply ``lower`` and ``upper``.
+    orders
+        Of which pairs: of (P, Q), or of the worse of (P, Q) and (Q, P), whose profile is the larger.
     digest
         Of all the rest, so that no number is changed unseen; not part of the proof.
     """
@@ -73,6 +81,7 @@ class Certificate(Displayed):
     method: str
     factors: tuple[Description, ...]
     claims: tuple[Claim, ...]
+    orders: Orders = "first"
     digest: str = ""
 
     def sealed(self) -> Certificate:

@@ -2,6 +2,7 @@
 
 beta:    f(alpha) = sup over s = e^x of g = 1 - delta(x) - s alpha, concave in s; one s gives a lower bound,
          and between neighbouring samples g lies below the chords of the pairs beside them, extended;
+either:  the hull of min{f, f^-1} has the larger profile, so the larger epsilon and the lesser g at every s;
 epsilon: delta falls, so delta(upper) <= value < delta(lower) encloses the least epsilon with
          delta(epsilon) <= value; where delta is flat, a claim that equals the value says nothing of it.
 """
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from tradeoff.certificates.certificate import Certificate, Claim
+from tradeoff.certificates.certificate import Certificate, Claim, Orders
 from tradeoff.certificates.verify.report import Log, require
 
 DIGITS = 60
@@ -25,16 +26,18 @@ Sample = tuple[float, Any, Any, Any]
 
 def follows(certificate: Certificate, log: Log) -> None:
     """Require the bounds to be what the claims imply, rounded outwards."""
-    low, high = concluded(certificate.question, certificate.value, certificate.claims)
+    low, high = concluded(certificate.question, certificate.value, certificate.claims, certificate.orders)
     log.below("lower bound", certificate.lower, low)
     log.above("upper bound", certificate.upper, high)
     for name, bound, found in (("lower", certificate.lower, low), ("upper", certificate.upper, high)):
         require(f"{name} bound", bound == found, f"recorded {bound!r}, the claims imply {found!r}")
 
 
-def concluded(question: str, value: float, claims: Sequence[Claim]) -> tuple[float, float]:
+def concluded(
+    question: str, value: float, claims: Sequence[Claim], orders: Orders = "first"
+) -> tuple[float, float]:
     """Return the bounds that the claims imply, rounded outwards."""
-    low, high = implied(question, value, claims)
+    low, high = implied(question, value, claims) if orders == "first" else _worse(question, value, claims)
     return _outwards(low, -math.inf), _outwards(high, math.inf)
 
 
@@ -53,6 +56,17 @@ def implied(question: str, value: float, claims: Sequence[Claim]) -> tuple[Any, 
         claim for claim in claims if claim.quantity == "beta" and claim.at == value and not claim.reverse
     ]
     return (direct[0].lower, direct[0].upper) if direct else _beta(value, claims)
+
+
+def _worse(question: str, value: float, claims: Sequence[Claim]) -> tuple[Any, Any]:
+    """Return the bounds that the claims imply for the worse of both orders."""
+    each = [claims, [claim.turned for claim in claims]]
+    if question != "beta":
+        lows, highs = zip(*(implied(question, value, mine) for mine in each), strict=True)
+        return max(lows), max(highs)
+    mine, theirs = ({sample[0]: sample for sample in _samples(value, these)} for these in each)
+    both = [(mine[x], theirs[x]) for x in sorted(mine.keys() & theirs.keys())]
+    return _supremum(value, [(x, s, min(a, c), min(b, d)) for (x, s, a, b), (_, _, c, d) in both])
 
 
 @cache
@@ -104,7 +118,14 @@ def gain(claim: Claim, alpha: float) -> Sample:
 
 
 def _beta(alpha: float, claims: Sequence[Claim]) -> tuple[Any, Any]:
-    samples = _joined([gain(claim, alpha) for claim in claims if claim.quantity != "beta"])
+    return _supremum(alpha, _samples(alpha, claims))
+
+
+def _samples(alpha: float, claims: Sequence[Claim]) -> list[Sample]:
+    return _joined([gain(claim, alpha) for claim in claims if claim.quantity != "beta"])
+
+
+def _supremum(alpha: float, samples: Sequence[Sample]) -> tuple[Any, Any]:
     low = max((least for _, _, least, _ in samples), default=0.0)
     return max(low, 0.0), min(_greatest(samples), (1 - _intervals().mpf(alpha)).b)
 

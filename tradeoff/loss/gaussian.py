@@ -142,7 +142,7 @@ class NormalBase(AffineBase):
         # Log-weights turn by at most 1 in a stride: their derivatives lie between mu low - x and mu high - x.
         stride = max(1, int(1 / (h * (mu * (high - low) + spare + h))))
         _within((last - first) / stride, self)
-        looked = np.append(np.arange(first, last, stride, dtype=float), last)
+        looked = np.append(np.arange(first, last, stride, dtype=float), float(last))
         if stride > 1:
             first, last = self._held(component, h, looked, (*powers, c, 0.0), digits)
         _within(last - first, self)

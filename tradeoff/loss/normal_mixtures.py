@@ -40,6 +40,9 @@ _CLEAR, _APART = 1e-100, 600.0
 _MOST_CELLS = 200_000
 """Cells in which a turn of L is looked for at first: of means 400 deviations apart, in half a second."""
 
+_MOST_HALVED = 1_000_000
+"""Cells there may be in the end: few are halved but where parts of L' cancel to a millionth far and wide."""
+
 _HALVINGS, _SURE = 34, 1e-9
 """Halvings of a cell about a turn of L, to 1e-10, where L varies by 1e-20; and more than rounding of L'."""
 
@@ -279,6 +282,11 @@ class MixturePair:
             sure = (size[1:] > steep[1:] * grown) | (size[:-1] > steep[:-1] * grown) | (parts[1:] == 0)
             if sure.all():
                 break
+            if len(x) > _MOST_HALVED:
+                raise SizeError(
+                    f"rise and fall of the loss of these mixtures cancel in more than {_MOST_HALVED} cells, "
+                    "so that its turns are not found; give weights less far apart, or a larger sigma"
+                )
             x = np.insert(x, np.flatnonzero(~sure) + 1, ((x[1:] + x[:-1]) / 2)[~sure])
         signs = np.sign(self.slopes(x)[0])
         points, signs = x[signs != 0], signs[signs != 0]

@@ -11,7 +11,7 @@ from tradeoff.certificates.certificate import Claim, Quantity, Question
 from tradeoff.certificates.issue.source import Source
 from tradeoff.composition.planner import Composition
 from tradeoff.errors import PrecisionError
-from tradeoff.loss.cumulant import epsilon_for_alpha, log_delta_for_epsilon
+from tradeoff.loss.cumulant import Cumulant, log_delta_for_epsilon
 
 _HALF = math.log(0.3)
 """Deltas below 0.3 come from the tail strip, whose relative accuracy they need."""
@@ -24,15 +24,14 @@ class Lines(Source):
 
     def __init__(self, composition: Composition, tol: float | None) -> None:
         self.contour, self.tol = composition.contour, tol
-        self.cumulant = self.contour.tail.cumulant
+
+    @property
+    def cumulant(self) -> Cumulant:
+        return self.contour.tail.cumulant
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
         low, high = getattr(self.contour, question)(np.array([value]), self.tol)
         return float(low[0]), float(high[0])
-
-    def start(self, alpha: float) -> tuple[float, float]:
-        x = epsilon_for_alpha(self.cumulant, alpha)
-        return x, 1e-2 * min(1.0, math.sqrt(self.cumulant(0.5)[2]))
 
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
         contour, x = self.contour, float(at[len(at) // 2])

@@ -13,7 +13,7 @@ from tradeoff.composition.lattice.engine import Order
 from tradeoff.composition.lattice.place import Effort, first_effort
 from tradeoff.composition.planner import Composition
 from tradeoff.errors import PrecisionError
-from tradeoff.loss.cumulant import epsilon_for_alpha
+from tradeoff.loss.cumulant import Cumulant
 
 _FINER = 8.0
 """How much finer the next lattice is: a width falls by about as much."""
@@ -29,14 +29,14 @@ class Lattices(Source):
 
     def __init__(self, composition: Composition, tol: float | None, goal: float) -> None:
         self.tables, self.tol, self.goal = composition.tables, tol, goal
-        self.cumulant = self.tables.forward.cumulant
+
+    @property
+    def cumulant(self) -> Cumulant:
+        return self.tables.forward.cumulant
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
         low, high = getattr(self.tables, question)(np.array([value]), self.tol)
         return float(low[0]), float(high[0])
-
-    def start(self, alpha: float) -> tuple[float, float]:
-        return epsilon_for_alpha(self.cumulant, alpha), 1e-2 * min(1.0, math.sqrt(self.cumulant(0.5)[2]))
 
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
         x = float(at[len(at) // 2])

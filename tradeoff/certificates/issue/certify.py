@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import get_args
 
-from tradeoff.certificates.certificate import Certificate, Claim, Question
+from tradeoff.certificates.certificate import Certificate, Claim, Orders, Question
 from tradeoff.certificates.conclusion import concluded
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.issue.by_contour import Lines
 from tradeoff.certificates.issue.by_lattice import Lattices
 from tradeoff.certificates.issue.direct import Adding, Formulas
+from tradeoff.certificates.issue.either import Either
 from tradeoff.certificates.issue.source import Source
 from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.lattice.engine import LatticeEngine
@@ -22,6 +23,7 @@ from tradeoff.curves.tensor import Tensor, law_pair
 from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, SymbolError
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.law import LossLaw
+from tradeoff.operators.symmetrise import Envelope
 
 _USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3}
 """Widths with which a certificate without tolerance is content: what any one line or lattice reaches."""
@@ -38,7 +40,8 @@ def certify(
     Parameters
     ----------
     curve
-        A family, a thinned, reversed or mixed family, or a product of these.
+        A family, a thinned, reversed or mixed family, a product of these, or its ``symmetrise``, the worse of
+        both orders.
     question
         ``"delta"``, ``"epsilon"`` or ``"beta"``.
     value
@@ -73,9 +76,9 @@ def certify(
     """
     value = _checked(curve, question, value, tol, method)
     goal, best = _USUAL[question] if tol is None else tol, None
-    laws, counts = _factors(curve)
-    factors = tuple(law.described(n) for law, n in zip(laws, counts, strict=True))
-    for source in _sources(curve, laws, counts, tol, goal, method):
+    one, sources = (curve.operands[0], _both) if isinstance(curve, Envelope) else (curve, _sources)
+    factors = tuple(law.described(n) for law, n in zip(*_factors(one), strict=True))
+    for source in sources(one, tol, goal, method):
         try:
             claims = source.claims(question, value, goal)
         except PrecisionError:
@@ -132,15 +135,16 @@ def _factors(curve: TradeOff) -> tuple[list[LossLaw], list[int]]:
     return [low for low, _, _ in found], [n for _, _, n in found]
 
 
-def _sources(
-    curve: TradeOff,
-    laws: list[LossLaw],
-    counts: Sequence[int],
-    tol: float | None,
-    goal: float,
-    method: str | None,
-) -> Iterator[Source]:
+def _both(curve: TradeOff, tol: float | None, goal: float, method: str | None) -> Iterator[Source]:
+    """Yield the ways to prove an answer of both orders; that of two which proves more names them."""
+    orders = (_sources(each, tol, goal, method) for each in (curve, curve.inverse()))
+    for one, other in zip(*orders, strict=False):  # an engine may serve one order alone
+        yield Either(max(one.method, other.method, key=METHODS.index), one, other)
+
+
+def _sources(curve: TradeOff, tol: float | None, goal: float, method: str | None) -> Iterator[Source]:
     """Yield the ways to prove an answer, in the order of the planner."""
+    laws, counts = _factors(curve)
     single = len(laws) == 1 and counts[0] == 1
     if method in {None, "closed-form"} and single and not isinstance(curve, Tensor):
         yield Formulas(curve)
@@ -168,11 +172,13 @@ def _concluded(
     factors: tuple[Description, ...],
 ) -> Certificate:
     """Return the certificate, without claims that its bounds do not need."""
-    bounds = concluded(question, value, claims)
+    orders: Orders = "either" if isinstance(curve, Envelope) else "first"
+    bounds = concluded(question, value, claims, orders)
     for claim in list(claims):
         others = [each for each in claims if each is not claim]
-        claims = others if concluded(question, value, others) == bounds else claims
-    return Certificate(repr(curve), question, value, *bounds, source.method, factors, tuple(claims)).sealed()
+        claims = others if concluded(question, value, others, orders) == bounds else claims
+    made = Certificate(repr(curve), question, value, *bounds, source.method, factors, tuple(claims), orders)
+    return made.sealed()
 
 
 def _width(certificate: Certificate) -> float:

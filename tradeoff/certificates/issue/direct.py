@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -11,6 +12,7 @@ from tradeoff.certificates.certificate import Claim, Question
 from tradeoff.certificates.issue.source import Source
 from tradeoff.composition import exact
 from tradeoff.curves.contract import TradeOff
+from tradeoff.loss.cumulant import Cumulant
 
 
 class Direct(Source):
@@ -19,7 +21,7 @@ class Direct(Source):
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
         return [self._claim("delta", float(x)) for x in at]
 
-    def beta(self, alpha: float, tol: float) -> list[Claim]:
+    def _beta(self, alpha: float, tol: float) -> list[Claim]:
         return [self._claim("beta", alpha)]
 
     def _claim(self, question: Literal["delta", "beta"], at: float) -> Claim:
@@ -38,6 +40,10 @@ class Adding(Direct):
     def __init__(self, sums: exact.ExactEngine) -> None:
         self.sums = sums
 
+    @property
+    def cumulant(self) -> Cumulant:
+        return self.sums.cumulant
+
     def guess(self, question: Question, value: float) -> tuple[float, float]:
         low, high = getattr(self.sums, question)(np.array([value]), None)
         return float(low[0]), float(high[0])
@@ -50,6 +56,10 @@ class Formulas(Direct):
 
     def __init__(self, curve: TradeOff) -> None:
         self.curve = curve
+
+    @cached_property
+    def cumulant(self) -> Cumulant:
+        return Cumulant([(self.curve.loss_law().sketch(), 1)])
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
         bounds = (

@@ -14,6 +14,7 @@ from tradeoff.certificates.certificate import Claim, Question
 from tradeoff.certificates.conclusion import DIGITS, gain, implied
 from tradeoff.errors import PrecisionError
 from tradeoff.intervals.rounding import UNIT
+from tradeoff.loss.cumulant import Cumulant, epsilon_for_alpha
 
 _ATTEMPTS = 8
 """Most times that samples are moved, spread or drawn closer."""
@@ -24,7 +25,10 @@ _SAME = 3
 _FARTHEST = 600.0
 """Losses sampled at most: e^600 and e^-600 are floats, and so are their products with masses."""
 
-_OFFSETS = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])
+_PACE = 1e-2
+"""Between samples at first, over the spread of a loss or 1."""
+
+OFFSETS = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])
 """Samples about a supremum, in paces: close where it is looked for, far enough to fence it in."""
 
 
@@ -32,6 +36,11 @@ class Source(ABC):
     """One way to prove bounds on delta at given losses."""
 
     method: str
+
+    @property
+    @abstractmethod
+    def cumulant(self) -> Cumulant:
+        """The cumulant function of the product."""
 
     @abstractmethod
     def guess(self, question: Question, value: float) -> tuple[float, float]:
@@ -43,13 +52,14 @@ class Source(ABC):
 
     def start(self, alpha: float) -> tuple[float, float]:
         """Return where the supremum that gives f(alpha) lies, about, and how far from it to sample."""
-        raise NotImplementedError
+        spread = math.sqrt(self.cumulant(0.5)[2])
+        return epsilon_for_alpha(self.cumulant, alpha), _PACE * min(1.0, spread)
 
     def claims(self, question: Question, value: float, tol: float) -> list[Claim]:
         """Return claims that imply an answer, as narrow as the engine's."""
         if question == "delta":
             return self.points([value])
-        return self._epsilon(value) if question == "epsilon" else self.beta(value, tol)
+        return self._epsilon(value) if question == "epsilon" else self._beta(value, tol)
 
     def _epsilon(self, value: float) -> list[Claim]:
         """Claim at both ends of the engine's answer, moved outwards where rounding undid the claim."""
@@ -69,12 +79,15 @@ class Source(ABC):
             f"no claims enclose epsilon at delta = {value!r}; leave method out, or ask a wider tol", math.inf
         )
 
-    def beta(self, alpha: float, tol: float) -> list[Claim]:
+    def _beta(self, alpha: float, tol: float) -> list[Claim]:
+        return self.sampled(alpha, tol)
+
+    def sampled(self, alpha: float, tol: float) -> list[Claim]:
         """Sample 1 - delta(log s) - s alpha about its supremum, closer until the bounds are narrow enough."""
         x, pace = self.start(alpha)
         best: tuple[float, list[Claim]] = (math.inf, [])
         for attempt in range(_ATTEMPTS):
-            claims = self.points(list(np.clip(x, -_FARTHEST, _FARTHEST) + pace * _OFFSETS), steep=True)
+            claims = self.points(list(np.clip(x, -_FARTHEST, _FARTHEST) + pace * OFFSETS), steep=True)
             with mpmath.workdps(DIGITS):
                 low, high = map(mpmath.mpf, implied("beta", alpha, claims))
                 width = float((high - low) / max(min(high, 1 - alpha - low), mpmath.mpf("1e-320")))

@@ -91,6 +91,8 @@ def _formed(certificate: Certificate) -> None:
     """Require a question that has an answer, and of every claim that it is one: none is left unproved."""
     (low, high), value = _ASKED[certificate.question], certificate.value
     require("value", real(value, "value", low) < high, f"{value!r} is not below {high}")
+    known = certificate.orders in {"first", "either"}
+    require("orders", known, f"{certificate.orders!r} is neither 'first' nor 'either'")
     for factor in certificate.factors:
         n = factor["count"]
         require("count", type(n) is int and n > 0, f"{n!r} is not a positive integer")
