@@ -109,6 +109,28 @@ def test_the_worse_of_both_orders_is_certified(f: to.TradeOff, question: Any, va
         to.verify(replace(certificate, orders="first"))
 
 
+@pytest.mark.parametrize(
+    ("f", "at"),
+    [
+        (to.Gaussian(1.0), 1e300),
+        (to.Gaussian(1e8), 1e17),
+        (GaussianMixtures({0: 1}, {0: 0.25, 0.6: 0.75}, 0.3), 1e300),
+    ],
+)
+def test_losses_beyond_all_floats_are_verified(f: to.TradeOff, at: float) -> None:
+    certificate = to.certify(f, "delta", at)
+    to.verify(certificate)
+    assert certificate.lower == 0
+
+
+def test_laws_whose_masses_are_written_rounded_are_summed_as_they_are_written() -> None:
+    # The curve knows its corners exactly, and so closer than the masses a verifier reads.
+    f = to.subsample(to.PureDP(0.077328) @ to.TotalVariation(0.44949334366996463), 0.00049926114734346)
+    certificate = to.certify(f, "beta", 0.9443059732697008)
+    assert certificate.method == "exact"
+    to.verify(certificate)
+
+
 @pytest.mark.parametrize("orders", ["both", None, 2, ["either"]])
 def test_orders_that_are_none_are_refused(orders: Any) -> None:
     certificate = to.certify(thinned(0.01, 1.0).symmetrise(assume="either-order"), "delta", 0.5)

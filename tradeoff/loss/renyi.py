@@ -65,7 +65,8 @@ def divergence(law: LossLaw, order: float) -> Bounds:
     D_a(P || Q) = a/(1 - a) D_{1-a}(Q || P) (van Erven, Harremoes 2014, Proposition 2). Divergences grow with
     the order (Theorem 3 there).
     """
-    if order >= 1 and law.p_minus > 0:
+    nothing = not law.continuous and len(law.atoms.loss) == 0  # that P and Q have in common
+    if nothing or (order >= 1 and law.p_minus > 0):
         return Bounds(math.inf, math.inf)
     if order < 0.5:
         return _mirrored(law, order)

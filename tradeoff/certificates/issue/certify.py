@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import get_args
+from typing import Any, get_args
 
 from tradeoff.certificates.certificate import Certificate, Claim, Orders, Question
 from tradeoff.certificates.conclusion import concluded
@@ -145,7 +145,8 @@ def _both(curve: TradeOff, tol: float | None, goal: float, method: str | None) -
 def _sources(curve: TradeOff, tol: float | None, goal: float, method: str | None) -> Iterator[Source]:
     """Yield the ways to prove an answer, in the order of the planner."""
     laws, counts = _factors(curve)
-    single = len(laws) == 1 and counts[0] == 1
+    # Masses that are written rounded are summed as they are written, not as the curve knows them.
+    single = len(laws) == 1 and counts[0] == 1 and not _rounded(laws[0].description())
     if method in {None, "closed-form"} and single and not isinstance(curve, Tensor):
         yield Formulas(curve)
         if method is None:
@@ -161,6 +162,13 @@ def _sources(curve: TradeOff, tol: float | None, goal: float, method: str | None
             yield Lattices(composition, tol, goal)
         elif composition.sums is not None:
             yield Adding(composition.sums)
+
+
+def _rounded(description: Any) -> bool:
+    """Whether a law lists masses and losses atom by atom, in floats."""
+    if isinstance(description, dict):
+        return description.get("kind") == "atoms" or any(map(_rounded, description.values()))
+    return isinstance(description, list | tuple) and any(map(_rounded, description))
 
 
 def _concluded(

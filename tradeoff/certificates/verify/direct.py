@@ -24,6 +24,10 @@ _FARTHEST = 400
 """Doublings after which no loss is larger: 2^400."""
 
 
+_HUGE = 1e30
+"""Losses beyond which e^L may be no ball: delta is no larger there."""
+
+
 class Single:
     """One round of one law."""
 
@@ -33,7 +37,9 @@ class Single:
         self.law = law(factors[0]["law"])
 
     def delta(self, x: float) -> arb:
-        """Return delta(x)."""
+        """Return delta(x), which falls."""
+        if x > _HUGE:
+            return self.delta(_HUGE).union(arb(0))
         return sum((part.excess(arb(x)) for part in self.law), arb(0))
 
     def beta(self, alpha: float) -> tuple[arb, arb]:
