@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, product
 from operator import mul
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from tradeoff.composition.cache import Cache, sharing
@@ -66,12 +67,12 @@ class Table(Displayed):
     def to_csv(self, path: str | PathLike[str] | None = None) -> str:
         """Return the table as comma-separated text with a header, numbers to the last digit.
 
-        Write it to ``path`` if given.
+        Write it to ``path`` if given; raise ``DomainError`` if it cannot be written there.
         """
         text = io.StringIO(newline="")
         csv.writer(text, lineterminator="\n").writerows([self.columns, *self.rows])
         if path is not None:
-            file_name(path).write_text(text.getvalue(), encoding="utf-8", newline="")
+            _write(text.getvalue(), file_name(path))
         return text.getvalue()
 
     def to_pandas(self) -> Any:
@@ -91,6 +92,13 @@ class Table(Displayed):
     def _texts(self, rows: Iterable[tuple[Any, ...]]) -> Grid:
         texts = [[f"{each:.6g}" if isinstance(each, float) else str(each) for each in row] for row in rows]
         return Grid(texts, self.columns, sides=">" * len(self.columns))
+
+
+def _write(text: str, path: Path) -> None:
+    try:
+        path.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise DomainError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1) -> Table:

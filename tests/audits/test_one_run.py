@@ -127,6 +127,17 @@ def test_claims_are_tested_by_the_sharper_bound():
     assert not audit.refutes(to.Gaussian(audit.mu * 1.01))
 
 
+def test_it_shows_itself_with_bounds_rounded_down():
+    audit = one_run(75, 100, 1000, delta=1e-4)
+    head, epsilon, mu = repr(audit).splitlines()
+    assert head == "OneRun: 75 of 100 guesses right at 1000 canaries, confidence 0.95"
+    for line, name, least in ((epsilon, "ε(0.0001)", audit.epsilon), (mu, "μ", audit.mu)):
+        assert line.startswith(f"  {name} ≥ ")
+        assert least * 0.999 < float(line.split("≥")[1]) <= least
+    assert audit._repr_html_().count("<tr>") == 2
+    assert "ε(0.0001) ≥ 0.6729" in audit._repr_html_()
+
+
 def test_claims_of_one_order_count_for_both():
     step = to.subsample(to.Gaussian(1.0), 0.2)
     audit = one_run(80, 100, 100)

@@ -410,3 +410,10 @@ def test_places_that_cannot_be_calibrated(run, write, content, place, says):
     path = write(content)
     assert says in refused(run("calibrate", path, "--vary", place, "--mu", "1", "--write"))
     assert path.read_text(encoding="utf-8") == content
+
+
+@pytest.mark.parametrize(
+    ("words", "missing"), [("compose", "PLAN"), ("verify", "CERTIFICATE"), ("ledger status", "FILE")]
+)
+def test_what_is_missing_has_the_name_of_the_help(run, words, missing):
+    assert f"{words} needs {missing}: see tradeoff {words} --help" in refused(run(*words.split()))

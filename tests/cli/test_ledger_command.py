@@ -182,7 +182,7 @@ def test_backup_and_convert_make_new_files(run, file, tmp_path):
 
 @pytest.mark.parametrize("command", ["status", "verify", "export"])
 def test_a_file_that_is_no_ledger_is_one_line(run, tmp_path, command):
-    assert "cannot be read" in refused(run(command, tmp_path / "missing"))
+    assert "cannot be read: no such file; tradeoff ledger init" in refused(run(command, tmp_path / "missing"))
     (tmp_path / "text").write_text("budget " * 500, encoding="utf-8")
     assert "is no ledger" in refused(run(command, tmp_path / "text"))
 

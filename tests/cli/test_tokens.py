@@ -1,6 +1,7 @@
 import pytest
 
 from tradeoff.cli.tokens import spread
+from tradeoff.errors import DomainError
 
 
 @pytest.mark.parametrize(
@@ -19,3 +20,9 @@ from tradeoff.cli.tokens import spread
 )
 def test_numbers_belong_to_the_flag_before_them(given, expected):
     assert spread(given) == expected
+
+
+def test_numbers_with_commas_between_are_told_to_stand_apart():
+    with pytest.raises(DomainError, match=r"--delta 1e-5 1e-6$"):
+        spread(["compose", "p.toml", "--delta", "1e-5,1e-6"])
+    assert spread(["--delta", "1e-5", "a,b.toml"]) == ["--delta=1e-5", "a,b.toml"]

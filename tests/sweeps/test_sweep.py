@@ -55,6 +55,13 @@ def test_a_table_goes_to_other_tools(tmp_path):
         table["x"]
 
 
+@pytest.mark.parametrize("name", ["", "missing/table.csv", "x" * 300])
+def test_where_a_table_cannot_be_written_one_sentence_says_so(tmp_path, name):
+    table = Table(("value",), ((0.1,),))
+    with pytest.raises(DomainError, match="cannot be written: "):
+        table.to_csv(tmp_path / name)
+
+
 def test_it_prints_aligned_and_not_without_end():
     table = to.sweep(product, {"x": range(100), "y": [1e-9]})
     lines = repr(table).splitlines()

@@ -15,8 +15,9 @@ from scipy.special import ndtr, ndtri
 from tradeoff.audits.refutation import Refutation, allowance, both_orders, claimed
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.display import Displayed, Grid
 from tradeoff.intervals.binomial import log_pmf
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.roots import find_root, largest
 from tradeoff.intervals.rounding import UNIT, up
 
@@ -42,8 +43,8 @@ _DOWN, _UP = 1 - 8 * UNIT, 1 + 8 * UNIT
 """Room for the few roundings of one step of a recursion among positive numbers."""
 
 
-@dataclass(frozen=True)
-class OneRun:
+@dataclass(frozen=True, repr=False)
+class OneRun(Displayed):
     """Guesses at the coins that included canaries or left them out, and how many were right.
 
     Parameters
@@ -171,6 +172,12 @@ class OneRun:
         by_curve = math.exp(high) * (1 + 1e-12)
         return Refutation(f, min(by_curve, self._by_profile(table), 1.0), self.confidence)
 
+    def grid(self) -> Grid:
+        known = {f"ε({self.delta:g})": self.epsilon, "μ": self.mu}
+        rows = [(f"  {name} ≥ {decimal(least, '.4g', up=False)}",) for name, least in known.items()]
+        guesses = f"{self.correct} of {self.guesses} guesses right at {self.canaries} canaries"
+        return Grid(rows, head=f"OneRun: {guesses}, confidence {self.confidence:g}")
+
     def _by_profile(self, table: PiecewiseLinear) -> float:
         top = min(float(table.epsilon(max(1e-12, min(2 * table.q_plus, 1.0)))), _STEEPEST)
         losses = np.linspace(0.0, max(top, 0.0), _LOSSES)
@@ -253,7 +260,9 @@ def one_run(
     Examples
     --------
     >>> from tradeoff.audits import one_run
-    >>> round(one_run(75, 100, 1000, delta=1e-4).epsilon, 3)
-    0.673
+    >>> one_run(75, 100, 1000, delta=1e-4)
+    OneRun: 75 of 100 guesses right at 1000 canaries, confidence 0.95
+      ε(0.0001) ≥ 0.6729
+      μ ≥ 0.2694
     """
     return OneRun(correct, guesses, canaries, delta, confidence)

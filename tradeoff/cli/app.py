@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Literal
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, MissingArgumentError
 
 import tradeoff
 from tradeoff.cli import experiment, ledger, shell
@@ -57,7 +57,7 @@ def run(tokens: Sequence[str]) -> int:
         sys.stdout.flush()
     except (TradeOffError, CycloptsError) as error:
         return shell.refuse(
-            str(error), shell.REFUTED if isinstance(error, VerificationError) else shell.BAD_INPUT
+            _said(error), shell.REFUTED if isinstance(error, VerificationError) else shell.BAD_INPUT
         )
     except KeyboardInterrupt:
         return shell.INTERRUPTED
@@ -76,3 +76,11 @@ def run(tokens: Sequence[str]) -> int:
             f"{said}; please report it, with the traceback that TRADEOFF_DEBUG=1 shows", shell.INTERNAL
         )
     return 0
+
+
+def _said(error: TradeOffError | CycloptsError) -> str:
+    """Return what is wrong; a missing file has the name of the help, not that of a flag nobody types."""
+    if not isinstance(error, MissingArgumentError) or error.argument is None or error.argument.index is None:
+        return str(error)
+    command = " ".join(error.command_chain or ())
+    return f"{command} needs {error.argument.name.lstrip('-').upper()}: see tradeoff {command} --help"

@@ -16,7 +16,7 @@ from tradeoff.report.digits import rounded
 from tradeoff.report.plain import plain
 
 if TYPE_CHECKING:
-    from tradeoff.filters import Entry, Filter
+    from tradeoff.filters import Entry, Filter, Ledger
     from tradeoff.mechanisms import Mechanism, Plan
 
 Held = Annotated[Path, Parameter(help="A ledger.")]
@@ -115,9 +115,7 @@ def spend(
     parameters
         Parameters of the kind, as in plan files: --noise-multiplier 10.
     """
-    from tradeoff.filters import Ledger
-
-    entry = Ledger(file).spend(_step(kind, count, adjacency, parameters), head=head)
+    entry = _ledger(file).spend(_step(kind, count, adjacency, parameters), head=head)
     _say(f"{file}: {_told(entry)}")
 
 
@@ -142,9 +140,7 @@ def status(file: Held, *, as_json: Json = False) -> None:
     as_json
         Print it as JSON.
     """
-    from tradeoff.filters import Ledger
-
-    entry = Ledger(file).last
+    entry = _ledger(file).last
     if as_json:
         told = {
             "file": str(file),
@@ -168,9 +164,7 @@ def verify(file: Held, *, head: str | None = None) -> None:
     head
         A head known from before: a file put back to an earlier state is found only with it.
     """
-    from tradeoff.filters import Ledger
-
-    found = Ledger(file).verify(head)
+    found = _ledger(file).verify(head)
     _say(f"{file}: every entry is as it was written\nhead {found}")
 
 
@@ -185,9 +179,7 @@ def export(
     form
         json or csv.
     """
-    from tradeoff.filters import Ledger
-
-    ledger = Ledger(file)
+    ledger = _ledger(file)
     if form == "csv":
         ledger.to_csv(sys.stdout)
     else:
@@ -202,9 +194,7 @@ def backup(file: Held, copy: New) -> None:
 
     It is a second budget: never spend from both.
     """
-    from tradeoff.filters import Ledger
-
-    _say(f"{copy}: a copy of {file}\nhead {Ledger(file).backup(copy)}")
+    _say(f"{copy}: a copy of {file}\nhead {_ledger(file).backup(copy)}")
 
 
 @app.command
@@ -221,6 +211,21 @@ def convert(file: Path, new: New) -> None:
     from tradeoff.filters import Ledger
 
     _say(f"{new}: {_told(Ledger.convert(file, new).last)}")
+
+
+def _ledger(file: Path) -> Ledger:
+    """Return the ledger in a file; where there is none, say which command makes one."""
+    from tradeoff.filters import Ledger
+
+    try:
+        file.stat()
+    except FileNotFoundError:
+        raise DomainError(
+            f"{file}: cannot be read: no such file; tradeoff ledger init makes a new ledger"
+        ) from None
+    except OSError:
+        pass  # the ledger itself says why it cannot be read
+    return Ledger(file)
 
 
 def _told(entry: Entry) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from tradeoff.errors import DomainError, shown
+
 SEVERAL = ("--delta", "--epsilon", "--alpha")
 """Flags that take several numbers."""
 
@@ -26,6 +28,9 @@ def _spread(tokens: Sequence[str]) -> Iterator[str]:
             if waiting:
                 yield flag
             flag, waiting = token, True
+        elif flag and "," in token and all(map(_is_number, token.split(","))):
+            apart = " ".join(token.split(","))
+            raise DomainError(f"{flag} {shown(token)}: numbers stand apart, and have points: {flag} {apart}")
         elif flag and (_is_number(token) or (waiting and not token.startswith("--"))):
             yield f"{flag}={token}"
             waiting = False
