@@ -305,6 +305,11 @@ def test_cells_hold_all_mass() -> None:
         assert [np.sum(p), np.sum(q)] == pytest.approx([1, 1], abs=1e-9)
 
 
+@pytest.mark.parametrize("epsilon", [1e4, 1e20, 1e300])
+def test_beyond_all_thresholds_delta_is_below_all_floats(epsilon: float) -> None:
+    assert GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, 1).bounds.delta(epsilon).upper < 1e-300
+
+
 def test_losses_whose_parts_cancel_far_and_wide_are_refused_soon() -> None:
     rare = Fraction(1, 10**6)
     f = GaussianMixtures({-1: 0.5, 1: 0.5}, {0: rare, 60: 1 - rare}, 1)

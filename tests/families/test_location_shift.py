@@ -361,3 +361,23 @@ def test_a_foreign_law_holds_the_known_one(shift):
     wide, narrow = (foreign**5).bounds.epsilon(1e-3), (known**5).bounds.epsilon(1e-3)
     assert wide.lower <= narrow.upper
     assert wide.upper >= narrow.lower
+
+
+class Unsearchable(st.rv_continuous):
+    """What SciPy's search makes of some cdf by quadrature."""
+
+    def _pdf(self, x):
+        return np.exp(-np.abs(x)) / 2
+
+    def _cdf(self, x):
+        return np.where(x < 0, np.exp(np.minimum(x, 0)) / 2, 1 - np.exp(-np.maximum(x, 0)) / 2)
+
+    def _isf(self, q):
+        raise ValueError("The function value at x=nan is NaN; solver cannot continue.")
+
+
+def test_quantiles_that_scipy_does_not_find_are_asked_for():
+    with pytest.raises(
+        DomainError, match=r"finds no quantiles of .*: The function value.*; give its law a _ppf"
+    ):
+        LocationShift(Unsearchable()(), 1, assume_log_concave=True).bounds(0.05)

@@ -239,3 +239,10 @@ def test_the_middle_of_infinities():
     assert Bounds(0.0, math.inf).mid == math.inf
     assert math.isnan(Bounds(-math.inf, math.inf).mid)
     assert Bounds(np.array([0.0, 1.0]), np.array([1.0, 1.0])).mid.tolist() == [0.5, 1.0]
+
+
+def test_a_notebook_shows_a_row_an_entry_and_of_many_the_first():
+    assert Bounds(0.1, 0.2)._repr_html_().count("<td") == 2
+    many = Bounds(np.zeros(60), np.ones(60))._repr_html_()
+    assert many.count("<td") == 100
+    assert "and 10 more" in many

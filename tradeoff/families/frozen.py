@@ -42,11 +42,13 @@ class Frozen:
         tail = np.geomspace(_LEAST_TAIL, 0.5, _QUANTILES)
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of quantiles that SciPy does not find, which are left out
-            left, right = (
-                np.asarray(quantile(tail), dtype=float)
-                for quantile in (self.distribution.ppf, self.distribution.isf)
-            )
-        found = np.concatenate([left, right])
+            try:
+                tails = [quantile(tail) for quantile in (self.distribution.ppf, self.distribution.isf)]
+            except (ValueError, RuntimeError) as error:  # of SciPy's search in a cdf by quadrature
+                raise DomainError(
+                    f"SciPy finds no quantiles of {self}: {str(error).rstrip('.')}; give its law a _ppf and an _isf"
+                ) from error
+        found = np.concatenate([np.asarray(each, dtype=float) for each in tails])
         found = np.clip(found[np.isfinite(found)], -REACH, REACH)
         low, high = (float(x) for x in np.quantile(found, [0.25, 0.75]))
         return np.unique(np.concatenate([found, np.linspace(low, high, _QUANTILES)]))

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tradeoff.display import Grid
 from tradeoff.errors import Undecided, shown
 from tradeoff.intervals.rounding import Array
 
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     Side_co = Defaulting("Side_co", bound=ArrayLike, covariant=True, default=Any)
 else:  # a default is for type checkers: Python takes it from 3.13 on
     Side_co = TypeVar("Side_co", covariant=True)
+
+
+_ROWS = 50
+"""Most rows of bounds that a notebook shows."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,15 @@ class Bounds(Generic[Side_co]):
             pairs = zip(_array(self.lower), _array(self.upper), strict=True)
             return f"[{', '.join(format(Bounds(*pair), spec) for pair in pairs)}]"
         return f"[{decimal(self.lower, spec, up=False)}, {decimal(self.upper, spec, up=True)}]"
+
+    def _repr_html_(self) -> str:
+        """Return a table for notebooks, an entry a row, to the last digit; of many the first."""
+        lower, upper = (_array(side).ravel() for side in self)
+        rows = [
+            tuple(map(repr, row)) for row in zip(*(s[:_ROWS].tolist() for s in (lower, upper)), strict=True)
+        ]
+        notes = [f"and {lower.size - _ROWS} more"] if lower.size > _ROWS else []
+        return Grid(rows, ("lower", "upper"), notes=notes, sides=">>").html()
 
     def __lt__(self, other: Bounds | ArrayLike) -> Any:
         return _certain(self, other, "<", operator.lt, operator.ge)

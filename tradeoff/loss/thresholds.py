@@ -86,7 +86,9 @@ class Thresholds:
         Besides, delta is at most Q(X > x), e^(sup L) - e^eps, and 1 - e^eps + (e^eps - e^(inf L))_+.
         """
         bottom, top = self.pair.limits
-        x = bracket_root(lambda x: -self._loss(x).upper, -epsilon)[0]
+        # Farther out no float holds a mass, and no bracket a threshold.
+        last = self._loss(self.pair.means[-1:] + _OUTSIDE).upper
+        x = bracket_root(lambda x: -self._loss(x).upper, -np.minimum(epsilon, last))[0]
         x = np.maximum(x, self.pair.means[0] - _OUTSIDE)
         t, rise = Bounds.of(epsilon), expm1(epsilon)
         found = self._test(x, rise)
