@@ -45,8 +45,9 @@ class Frozen:
             try:
                 tails = [quantile(tail) for quantile in (self.distribution.ppf, self.distribution.isf)]
             except (ValueError, RuntimeError) as error:  # of SciPy's search in a cdf by quadrature
+                said = str(error).rstrip(".")
                 raise DomainError(
-                    f"SciPy finds no quantiles of {self}: {str(error).rstrip('.')}; give its law a _ppf and an _isf"
+                    f"SciPy finds no quantiles of {self}: {said}; give its law a _ppf and an _isf"
                 ) from error
         found = np.concatenate([np.asarray(each, dtype=float) for each in tails])
         found = np.clip(found[np.isfinite(found)], -REACH, REACH)
