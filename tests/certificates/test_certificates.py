@@ -123,6 +123,19 @@ def test_losses_beyond_all_floats_are_verified(f: to.TradeOff, at: float) -> Non
     assert certificate.lower == 0
 
 
+@pytest.mark.parametrize(
+    ("f", "question", "value"),
+    [
+        (to.subsample(to.Gaussian(1e8), 0.305, scheme="without-replacement"), "epsilon", 0.00236),
+        (to.subsample(to.Gaussian(1e6), 0.1), "delta", 5.000003e11),
+        # delta is the rate to all digits, which no ball proves
+        (to.subsample(GaussianMixtures({0.3: 1}, {-0.3: 0.25, 0: 0.75}, 0.001), 1e-9), "delta", 0.2),
+    ],
+)
+def test_pairs_hardly_any_float_tells_apart_are_verified(f: to.TradeOff, question: Any, value: float) -> None:
+    to.verify(to.certify(f, question, value))
+
+
 def test_laws_whose_masses_are_written_rounded_are_summed_as_they_are_written() -> None:
     # The curve knows its corners exactly, and so closer than the masses a verifier reads.
     f = to.subsample(to.PureDP(0.077328) @ to.TotalVariation(0.44949334366996463), 0.00049926114734346)
@@ -296,7 +309,7 @@ def test_the_digest_is_of_the_content() -> None:
 
 
 def test_earlier_formats_are_refused_in_a_sentence() -> None:
-    for text in ('{"claims": []}', '{"format": 1}', '{"format": 3}'):
+    for text in ('{"claims": []}', '{"format": 1}', '{"format": 2}', '{"format": 4}'):
         with pytest.raises(DomainError, match="certify again"):
             Certificate.from_json(text)
 

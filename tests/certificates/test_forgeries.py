@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from flint import acb, arb, ctx
@@ -12,6 +13,7 @@ from flint import acb, arb, ctx
 import tradeoff as to
 from tradeoff.certificates import Certificate, Claim
 from tradeoff.certificates.conclusion import concluded
+from tradeoff.certificates.verify.parts import above
 from tradeoff.certificates.verify.product import sums
 from tradeoff.errors import VerificationError
 
@@ -92,3 +94,18 @@ def test_the_noise_on_integers_is_as_it_says() -> None:
     above, pmf = np.arange(2**12), np.fft.ifft((np.cos(np.outer(t, k)) @ (mass / mass.sum())) ** 30000).real
     gain = -np.expm1(np.minimum(BETWEEN - (above + 15000) / 1.05**2, 0.0))
     assert float(np.sum(pmf[above] * gain)) == pytest.approx(0.1795563, abs=1e-7)
+
+
+@pytest.mark.parametrize("x", [2.0**24, 1.7e7, 1e8, 3e9])
+def test_normal_tails_far_out_hold_those_of_60_digits(x: float) -> None:
+    with mpmath.workdps(60):
+        z = mpmath.mpf(x) + mpmath.mpf("0.3")
+        # the continued fraction of Mills' ratio, whose tenth convergent errs by less than z^-20
+        ratio = z
+        for k in range(10, 0, -1):
+            ratio = z + k / ratio
+        true = -z * z / 2 - mpmath.log(2 * mpmath.pi) / 2 - mpmath.log(ratio)
+        ctx.prec = 256
+        found = above(arb(x) + arb("0.3")).log()
+        assert found.contains(arb(mpmath.nstr(true, 50)))
+        assert float(found.rad()) < 1e-14 + 1e-30 * x * x

@@ -25,10 +25,9 @@ class Direct(Source):
         return [self._claim("beta", alpha)]
 
     def _claim(self, question: Literal["delta", "beta"], at: float) -> Claim:
-        """Claim an exact answer to a float on either side: balls never prove that numbers are equal."""
+        """Claim an answer to a float beyond either side: balls never prove that numbers are equal."""
         low, high = self.guess(question, at)
-        if low == high:
-            low, high = max(np.nextafter(low, -1.0), 0.0), np.nextafter(high, 2.0)
+        low, high = max(np.nextafter(low, -1.0), 0.0), np.nextafter(high, 2.0)
         return Claim(question, False, at, float(low), float(high))
 
 

@@ -187,6 +187,21 @@ def _mixed(weights: Sequence[arb], logs: Sequence[Any]) -> Any:
     return total.log()
 
 
+_FAR = 2.0**24
+"""Deviations from which Arb's erfc is held from above alone, and 1/x^2 below 2^-48."""
+
+
+def above(x: arb) -> arb:
+    """Return P(X > x) of a normal law.
+
+    Far out phi(x)/x (1 - 1/x^2) <= P(X > x) <= phi(x)/x (Gordon 1941).
+    """
+    if not x > _FAR:
+        return (x / arb(2).sqrt()).erfc() / 2
+    most = (-x * x / 2).exp() / ((2 * arb.pi()).sqrt() * x)
+    return most.union(most * (1 - 1 / (x * x)))
+
+
 @dataclass(frozen=True)
 class Bell(Density):
     """Terms e^(m x - m^2/2) against a normal law: normal laws about the means m, which rise."""
@@ -218,7 +233,7 @@ class Bell(Density):
     def beyond(self, t: arb | None, side: int) -> list[arb]:
         if t is None:
             return [arb(1)] * len(self.means)
-        return [(side * (t - m) / arb(2).sqrt()).erfc() / 2 for m in self.means]
+        return [above(side * (t - m)) for m in self.means]
 
     def _held(self) -> list[list[arb]]:
         """Return the means of the terms of P, and of those of Q."""
