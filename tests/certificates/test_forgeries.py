@@ -13,7 +13,7 @@ from flint import acb, arb, ctx
 import tradeoff as to
 from tradeoff.certificates import Certificate, Claim
 from tradeoff.certificates.conclusion import concluded
-from tradeoff.certificates.verify.parts import above
+from tradeoff.certificates.verify.balls import above
 from tradeoff.certificates.verify.product import sums
 from tradeoff.errors import VerificationError
 

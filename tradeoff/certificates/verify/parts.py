@@ -20,6 +20,7 @@ from typing import Any, NamedTuple, Self
 
 from flint import acb, arb, ctx
 
+from tradeoff.certificates.verify.balls import above, dot
 from tradeoff.certificates.verify.report import require
 
 RULE = 40
@@ -171,11 +172,6 @@ class Density(Part):
         return base + (2 - c) * _mixed(self.p, logs) + (1 + c) * _mixed(self.q, logs) - rise
 
 
-def dot(a: Sequence[arb], b: Sequence[arb]) -> arb:
-    """Return the sum of products."""
-    return sum((x * y for x, y in zip(a, b, strict=True)), arb(0))
-
-
 def _mixed(weights: Sequence[arb], logs: Sequence[Any]) -> Any:
     """Return log of a sum of weights times exponentials."""
     held = [(w, log) for w, log in zip(weights, logs, strict=True) if not w.is_zero()]
@@ -185,21 +181,6 @@ def _mixed(weights: Sequence[arb], logs: Sequence[Any]) -> Any:
     for w, log in held[1:]:
         total = total + w * log.exp()
     return total.log()
-
-
-_FAR = 2.0**24
-"""Deviations from which Arb's erfc is held from above alone, and 1/x^2 below 2^-48."""
-
-
-def above(x: arb) -> arb:
-    """Return P(X > x) of a normal law.
-
-    Far out phi(x)/x (1 - 1/x^2) <= P(X > x) <= phi(x)/x (Gordon 1941).
-    """
-    if not x > _FAR:
-        return (x / arb(2).sqrt()).erfc() / 2
-    most = (-x * x / 2).exp() / ((2 * arb.pi()).sqrt() * x)
-    return most.union(most * (1 - 1 / (x * x)))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from flint import acb, acb_mat, arb
 
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.verify.laws import Law, at_infinity, law, real
-from tradeoff.certificates.verify.parts import Nodes, Slab, dot
+from tradeoff.certificates.verify.balls import dot
+from tradeoff.certificates.verify.parts import Nodes, Slab
 from tradeoff.certificates.verify.report import require
 
 _POINTS = 1024
