@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from flint import acb, arb, arb_series, ctx
 
-from tradeoff.certificates.verify.laws import Law
 from tradeoff.certificates.verify.balls import dot
+from tradeoff.certificates.verify.laws import Law
 from tradeoff.certificates.verify.parts import Comb, Density, Nodes
 from tradeoff.certificates.verify.product import Product, gathered, sums
 

@@ -9,8 +9,8 @@ from typing import NamedTuple
 from flint import acb, acb_mat, arb
 
 from tradeoff.certificates.description import Description
-from tradeoff.certificates.verify.laws import Law, at_infinity, law, real
 from tradeoff.certificates.verify.balls import dot
+from tradeoff.certificates.verify.laws import Law, at_infinity, law, real
 from tradeoff.certificates.verify.parts import Nodes, Slab
 from tradeoff.certificates.verify.report import require
 
