@@ -31,6 +31,9 @@ _USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3}
 METHODS = ("closed-form", "exact", "contour", "lattice")
 """The ways to prove an answer, in the order they are tried."""
 
+_OF_ATOMS = {"atoms", "masses", "thinned", "reversed", "mixed"}
+"""What laws of atoms are written as, by themselves and changed."""
+
 
 def certify(
     curve: TradeOff, question: Question, value: float, *, tol: float | None = None, method: str | None = None
@@ -165,10 +168,17 @@ def _sources(curve: TradeOff, tol: float | None, goal: float, method: str | None
 
 
 def _rounded(description: Any) -> bool:
-    """Whether a law lists masses and losses atom by atom, in floats."""
+    """Whether a law is of listed atoms, some of them in floats, and of nothing else."""
+    kinds = set(_kinds(description))
+    return "atoms" in kinds and kinds <= _OF_ATOMS
+
+
+def _kinds(description: Any) -> Iterator[str]:
     if isinstance(description, dict):
-        return description.get("kind") == "atoms" or any(map(_rounded, description.values()))
-    return isinstance(description, list | tuple) and any(map(_rounded, description))
+        yield description["kind"]
+    for each in description.values() if isinstance(description, dict) else description:
+        if isinstance(each, dict | list | tuple):
+            yield from _kinds(each)
 
 
 def _concluded(
