@@ -118,6 +118,7 @@ class Certificate(Displayed):
         rows = [
             ("curve", self.curve),
             ("question", f"{self.question} at {self.value!r}"),
+            *([("orders", "the worse of (P, Q) and (Q, P)")] if self.orders == "either" else []),
             ("bounds", f"[{self.lower!r}, {self.upper!r}]"),
             ("method", self.method),
             *(("factor", f"{factor['count']} x {factor['law']}") for factor in self.factors[:3]),

@@ -20,6 +20,9 @@ from tradeoff.certificates.verify.report import Log, require
 DIGITS = 60
 """Of claims about the same number up to forty agree, and doubles hold sixteen more; fewer only widen."""
 
+_APART = 1e-10
+"""Losses nearer to each other than this have chords of rounding alone: others bound a supremum closer."""
+
 Sample = tuple[float, Any, Any, Any]
 """A loss x, the slope e^x, and the ends of bounds on g there."""
 
@@ -66,7 +69,11 @@ def _worse(question: str, value: float, claims: Sequence[Claim]) -> tuple[Any, A
         return max(lows), max(highs)
     mine, theirs = ({sample[0]: sample for sample in _samples(value, these)} for these in each)
     both = [(mine[x], theirs[x]) for x in sorted(mine.keys() & theirs.keys())]
-    return _supremum(value, [(x, s, min(a, c), min(b, d)) for (x, s, a, b), (_, _, c, d) in both])
+    samples = [(x, s, min(a, c), min(b, d)) for (x, s, a, b), (_, _, c, d) in both]
+    spread = [sample for k, sample in enumerate(samples) if k == 0 or sample[0] - samples[k - 1][0] > _APART]
+    found = (_supremum(value, those) for those in (samples, spread))
+    lows, highs = zip(*found, strict=True)
+    return max(lows), min(highs)
 
 
 @cache

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from flint import arb, arb_poly, ctx
 
 from tradeoff.certificates.description import Description
-from tradeoff.certificates.verify.laws import Law, binomial, law, real
+from tradeoff.certificates.verify.laws import Law, at_infinity, binomial, law, real
 from tradeoff.certificates.verify.parts import Atoms, Comb, Pair, gained
 from tradeoff.certificates.verify.product import Product
 from tradeoff.certificates.verify.report import require
@@ -25,7 +25,7 @@ _FARTHEST = 400
 
 
 _HUGE = 1e30
-"""Losses beyond which e^L may be no ball: delta is no larger there."""
+"""Losses beyond which e^L may be no ball: delta is no larger there, and not below Q(L = inf)."""
 
 
 class Single:
@@ -39,7 +39,7 @@ class Single:
     def delta(self, x: float) -> arb:
         """Return delta(x), which falls."""
         if x > _HUGE:
-            return self.delta(_HUGE).union(arb(0))
+            return self.delta(_HUGE).union(at_infinity(self.law, 1))
         return sum((part.excess(arb(x)) for part in self.law), arb(0))
 
     def beta(self, alpha: float) -> tuple[arb, arb]:
