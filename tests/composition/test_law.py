@@ -23,24 +23,27 @@ def half_open(true: Truth, a: mp.mpf, b: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
     return true.p_above(a) - true.p_above(b), true.q_above(a) - true.q_above(b)
 
 
+def parts(true: Truth, low: mp.mpf, high: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
+    p, q = half_open(true, low, max(low, high))
+    return q - mp.exp(low) * p, p - mp.exp(-high) * q
+
+
 def check_cells(law: LossLaw, true: Truth, edges: np.ndarray) -> None:
     cells = law.cells(edges)
+    moved = mp.mpf(float(np.max(law.edge_error(edges))))
+    assert moved <= 1e-11 * (1 + np.max(np.abs(edges)))
     assert all(np.all(np.isfinite(part)) and np.all(part >= 0) for part in cells)
     atoms = law.atoms
     with mp.workdps(420):  # masses down to 1e-300 as differences of half-lines near 1
         for k, (a, b) in enumerate(pairwise(edges)):
             low, high = mp.mpf(a), mp.mpf(b)
-            p, q = half_open(true, low, high)
             inside = [x for x in true.atoms if low < x <= high]
             if inside or any(abs(float(x) - e) < 1e-9 for x in true.atoms for e in (a, b)):
                 continue  # cells speak of the part without atoms
-            excess, deficit = q - mp.exp(low) * p, p - mp.exp(-high) * q
-            for computed, truth in ((cells.excess[k], excess), (cells.deficit[k], deficit)):
-                assert abs(computed - truth) <= mp.mpf(float(cells.slack[k])) * truth + mp.mpf("1e-305"), (
-                    a,
-                    b,
-                    float(cells.slack[k]),
-                )
+            least, most = (parts(true, low - m, high + m) for m in (-moved, moved))
+            slack = mp.mpf(float(cells.slack[k]))
+            for computed, lower, upper in zip((cells.excess[k], cells.deficit[k]), least, most, strict=True):
+                assert lower * (1 - slack) - 1e-305 <= computed <= upper * (1 + slack) + 1e-305, (a, b, slack)
     assert len(atoms.loss) == len(atoms.log_p) == len(atoms.slack)
 
 

@@ -141,8 +141,8 @@ class TotalVariation(SymmetricFamily):
     def group(self, k: int) -> TradeOff:
         if self.kept_0 is None or is_symbol(k):
             return super().group(k)
-        if (k := count("k", k)) == 0:
-            return Identity()
+        if (k := count("k", k)) < 2:
+            return self if k else Identity()
         return TotalVariation.keeping(max(Fraction(0), 1 - k * (1 - self.kept_0)), exact=self.exact)
 
     def kl(self) -> float:

@@ -14,7 +14,14 @@ from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.components import Component
 from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch, View
-from tradeoff.loss.thinning import Share, base_loss, base_loss_error, thinned_loss, thinned_loss_error
+from tradeoff.loss.thinning import (
+    Share,
+    base_loss,
+    base_loss_error,
+    thinned_loss,
+    thinned_loss_error,
+    thinned_slope,
+)
 from tradeoff.loss.transform import Transform
 
 _LARGEST = 700.0
@@ -114,6 +121,11 @@ class Thinned(LossLaw):
     def view(self) -> View:
         return View(self.base, self.forward, turned=False)
 
+    def edge_error(self, edges: Array) -> Array:
+        inner = np.clip(base_loss(self.share, edges), *self.base.span)
+        off = base_loss_error(self.share, edges, inner) + super().edge_error(edges)
+        return off + thinned_slope(self.share, inner, edges) * self.base.edge_error(inner)
+
     def _cells(self, edges: Array) -> Cells:
         (low, high), (base_low, base_high) = self.span, self.base.span
         found = np.clip(base_loss(self.share, edges), base_low, base_high)
@@ -209,6 +221,9 @@ class Reversed(LossLaw):
         base, forward, turned = self.base.view()
         return View(base, forward, turned=not turned)
 
+    def edge_error(self, edges: Array) -> Array:
+        return self.base.edge_error(-edges)
+
     def _cells(self, edges: Array) -> Cells:
         excess, deficit, slack = self.base.cells(-edges[::-1])
         return Cells(deficit[::-1], excess[::-1], slack[::-1])
@@ -282,6 +297,10 @@ class Mixed(LossLaw):
         each = [_each(law, partial(Component.weighted, weight=w)) for w, law in self.parts]
         known = [parts for parts in each if parts is not None]
         return [part for parts in known for part in parts] if len(known) == len(each) else None
+
+    def edge_error(self, edges: Array) -> Array:
+        each = [law.edge_error(edges) for _, law in self.parts if law.continuous]
+        return np.asarray(super().edge_error(edges) + np.maximum.reduce(each))
 
     def _cells(self, edges: Array) -> Cells:
         excess, deficit, slack = (np.zeros(len(edges) - 1) for _ in range(3))

@@ -97,6 +97,9 @@ class Above(LossLaw):
         halves = [None] if parts is None else [part.above() for part in parts]
         return None if None in halves else [part for half in halves for part in half or ()]
 
+    def edge_error(self, edges: Array) -> Array:
+        return super().edge_error(edges) + self.base.edge_error(edges)
+
     def _cells(self, edges: Array) -> Cells:
         return self.base.cells(edges)
 

@@ -67,6 +67,13 @@ class GaussianLaw(LossLaw):
     def description(self) -> dict[str, Any]:
         return {"kind": "gaussian", "mu": self.mu}
 
+    def edge_error(self, edges: Array) -> Array:
+        return super().edge_error(edges) + self._cut_error(edges)
+
+    def _cut_error(self, edges: Array) -> Array:
+        """Bound the error of an edge by 4 units of a and mu^2: a quotient and a sum."""
+        return 4 * UNIT * (np.abs(edges) + self.mu * self.mu)
+
     def _cells(self, edges: Array) -> Cells:
         mu = self.mu
         x = edges / mu + mu / 2
@@ -80,11 +87,9 @@ class GaussianLaw(LossLaw):
         steepest = np.maximum(np.abs(x[:-1]), np.abs(x[1:]))
         excess, deficit = integrate(gaps, x[:-1], x[1:], steepest + mu + 1)
         # With z = |x| + mu: point and difference, known to 3 units of z, and a square move the exponent by 4
-        # z^2; exp, expm1, weights and a sum of 12 terms cost less than 64. An edge is a quotient and a sum: 4
-        # units of a and mu^2 in L.
+        # z^2; exp, expm1, weights and a sum of 12 terms cost less than 64.
         density = (64 + 4 * (steepest + mu) ** 2) * UNIT
-        edge = 4 * UNIT * (np.abs(edges) + mu * mu)
-        return Cells(excess, deficit, density + position_slack(edges, edge))
+        return Cells(excess, deficit, density + position_slack(edges, self._cut_error(edges)))
 
 
 @dataclass(frozen=True)

@@ -342,12 +342,15 @@ class MixtureLaw(LossLaw):
         narrow = self.pair.monotone and self.pair.spread <= WIDEST
         return MixtureTransform(self, self.pair, c, digits) if narrow else super().transform(c, digits)
 
+    def edge_error(self, edges: Array) -> Array:
+        each = [piece.edge_error(edges) for piece in self.pieces]
+        return np.asarray(np.maximum.reduce(each) + _cut_error(edges))
+
     def _cells(self, edges: Array) -> Cells:
         each = [piece.cells(edges) for piece in self.pieces]
         excess, deficit = np.sum([cells[:2] for cells in each], axis=0)
         slack = np.max([cells.slack for cells in each], axis=0) + len(each) * UNIT
-        # Losses at the cuts are known as all losses are.
-        return Cells(excess, deficit, slack + position_slack(edges, 16 * UNIT * np.abs(edges)))
+        return Cells(excess, deficit, slack + position_slack(edges, _cut_error(edges)))
 
     def description(self) -> dict[str, Any]:
         """Return the pair in units of sigma, in quotients of whole numbers."""
@@ -359,3 +362,8 @@ class MixtureLaw(LossLaw):
             )
         numbers = {"means": pair.at, "p": pair.p_weights, "q": pair.q_weights}
         return {"kind": "gaussian mixtures"} | {name: list(map(str, each)) for name, each in numbers.items()}
+
+
+def _cut_error(edges: Array) -> Array:
+    """Bound the errors of losses at cuts, which are known as all losses are."""
+    return 16 * UNIT * np.abs(edges)

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tradeoff.errors import NoClosedForm
+from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.leaks import log_kept
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.components import Component
@@ -28,8 +29,16 @@ _FULL = 700.0
 """Exponents are cut here, short of where floats end: beyond is no mass a float can hold, or all."""
 
 
+_NEAR = 2.0**-40
+"""Share of an end of the span within which edges count as the end: 2^13 units, four times what losses next to
+an end are known to. No cell is cut whose width is not known to a quarter."""
+
+
 class Cells(NamedTuple):
-    """Excess and deficit >= 0 of consecutive cells; the truth is within a factor 1 +- slack of each."""
+    """Excess and deficit >= 0 of consecutive cells, each within a factor 1 +- slack of the truth.
+
+    The truth is that of losses an ``edge_error`` away from their own.
+    """
 
     excess: Array
     deficit: Array
@@ -189,18 +198,44 @@ class LossLaw(ABC):
         """Return the law over which moments are taken."""
         return View(self, np.asarray, turned=False)
 
+    @property
+    def next_to_ends(self) -> tuple[float, float]:
+        """How near to an end of the span an edge counts as that end."""
+        low, high = self.span
+        return _NEAR * abs(low), _NEAR * abs(high)
+
+    def edge_error(self, edges: Array) -> Array:
+        """Bound how far from ``edges`` losses are that ``cells`` takes to be on the wrong side of them.
+
+        What lies between an edge and an end next to it counts as beyond the edge, and the end is known to
+        less than that; other edges are exact, unless a law says more. Edges are looked for twice as far out
+        as they are moved.
+        """
+        sides = [
+            np.where(np.abs(edges - end) <= 2 * near, 2 * near, 0.0)
+            for end, near in zip(self.span, self.next_to_ends, strict=True)
+        ]
+        return np.maximum(*sides)
+
     def cells(self, edges: Array) -> Cells:
-        """Return excess and deficit of the continuous part between ``edges``, which may be infinite."""
-        clipped = np.clip(edges, *self.span)
+        """Return excess and deficit of the continuous part between ``edges``, which may be infinite.
+
+        They are those of a law whose losses lie within the largest ``edge_error`` of the true ones. A cell
+        [a, b] that is measured to an end at distance s from b has losses a + t at a + t (1 +- s/(b - a)).
+        """
+        (low, high), (near_low, near_high) = self.span, self.next_to_ends
+        clipped = np.where(edges <= low + near_low, low, np.where(edges >= high - near_high, high, edges))
         inner = self._cells(clipped)
         if np.array_equal(clipped, edges):
             return inner
+        inside = np.where((edges > low) & (edges < high), np.abs(edges - clipped), 0.0)
         # Outside the support nothing is added but the reference moves: Q - e^a P = (Q - e^a' P) + (e^a' -
         # e^a) P. Masses cost less than 32 units, and so do the exponentials.
         p, q = masses(inner, clipped)
         below = _moved(p, clipped[:-1], clipped[:-1] - edges[:-1])
         above = _moved(q, -clipped[1:], edges[1:] - clipped[1:])
-        return Cells(inner.excess + below, inner.deficit + above, inner.slack + 64 * UNIT)
+        slack = inner.slack + 64 * UNIT + position_slack(edges, inside)
+        return Cells(inner.excess + below, inner.deficit + above, slack)
 
     @abstractmethod
     def _cells(self, edges: Array) -> Cells:

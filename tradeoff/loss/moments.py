@@ -61,8 +61,8 @@ class FiniteLaw:
         return 32 * UNIT * sum(p / (1 - p) for p in (self.law.p_minus, self.law.q_plus))
 
     @cached_property
-    def _cells(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Return ends of cells, the P-mass at each end in the chord's expectation, and relative slack."""
+    def _cells(self) -> tuple[Array, Array, Array, Array, Array, Array]:
+        """Return ends of cells, the P-mass at each in the chord's expectation, slack, and errors of ends."""
         view = self.law.view()
         if max(np.abs(view.base.support)) > _SQUARE:
             raise PrecisionError(
@@ -74,14 +74,19 @@ class FiniteLaw:
         whole = -np.expm1(np.maximum(a - b, -_FAR))
         loss = view.forward(edges)
         x, y = loss[:-1], loss[1:]
+        off = view.base.edge_error(edges)
+        off = np.maximum(view.forward(edges + off) - loss, loss - view.forward(edges - off))
+        off = np.maximum(off[:-1], off[1:])
         if not view.turned:
             # An exponential, expm1 of a difference and two products.
-            return x, y, deficit / whole, np.exp(np.clip(-b, -_FAR, _FAR)) * excess / whole, slack + 32 * UNIT
+            at_y = np.exp(np.clip(-b, -_FAR, _FAR)) * excess / whole
+            return x, y, deficit / whole, at_y, slack + 32 * UNIT, off
         # Under Q every mass at an end is e^L times that under P, and the loss changes sign.
         at_y = np.exp(np.clip(y - b, -_FAR, _FAR)) * excess / whole
         at_x = np.exp(np.clip(x, -_FAR, _FAR)) * deficit / whole
         # A thinned loss is known to 24 units of itself and, where large, 11 + 8 more.
-        return -y, -x, at_y, at_x, slack + 40 * UNIT * (1 + np.abs(x) + np.abs(y) + np.abs(b))
+        slack = slack + off + 40 * UNIT * (1 + np.abs(x) + np.abs(y) + np.abs(b))
+        return -y, -x, at_y, at_x, slack, off
 
     @cached_property
     def _left_out(self) -> float:
@@ -115,15 +120,15 @@ class FiniteLaw:
         return max(low, 0.0), high + self._left_out
 
     def _over_cells(self, phi: Function, bend: Function, steep: Function) -> tuple[float, float]:
-        a, b, at_a, at_b, slack = self._cells
+        a, b, at_a, at_b, slack, off = self._cells
         x, y = a + self.shift, b + self.shift
         mass, chord = at_a + at_b, at_a * phi(x) + at_b * phi(y)
         with np.errstate(over="ignore", invalid="ignore"):
             bow = mass * np.expm1(np.minimum(b - a, 300.0)) ** 2 / 8 * np.maximum(bend(x), bend(y))
             bow = np.nan_to_num(bow, nan=np.inf)
         most = mass * np.maximum(phi(x), phi(y))  # phi is convex: nothing inside the cell is above its ends
-        # Ends are thinned losses, known to 35 units of themselves, and shifted.
-        off = 40 * UNIT * (np.maximum(np.abs(a), np.abs(b)) + abs(self.shift)) + self._shift_error
+        # Ends are thinned losses, each known to 35 units of itself, and shifted; so are those beside them.
+        off = off + 110 * UNIT * (np.maximum(np.abs(a), np.abs(b)) + abs(self.shift)) + self._shift_error
         moved = mass * np.maximum(steep(x), steep(y)) * off
         low = np.maximum(chord * (1 - slack) - bow * (1 + slack), 0.0) - moved
         high = np.minimum(chord + bow, most) * (1 + slack) + moved
@@ -134,7 +139,7 @@ class FiniteLaw:
         loss, log_p, _ = self.law.atoms
         total = float(np.sum(np.exp(log_p) * phi(loss + self.shift)))
         if self.law.continuous:
-            a, b, at_a, at_b, _ = self._cells
+            a, b, at_a, at_b, _, _ = self._cells
             total += float(np.sum(at_a * phi(a + self.shift) + at_b * phi(b + self.shift)))
         return total / self._whole
 

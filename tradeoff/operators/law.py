@@ -195,12 +195,18 @@ def _single_cdf(law: LossLaw, at: Array, under: Under) -> tuple[Array, Array]:
         weight = np.exp(log_p + (loss if under == "Q" else 0.0)) * (1 + sign * (atom_slack + _ROUNDED))
         earliest = loss - sign * law.loss_error  # the truth of an atom lies between both
         atoms = np.array([np.sum(weight[earliest <= t]) for t in at])
-        rest = np.array(
-            [_continuous(law, t + sign * _ASIDE * (1 + abs(t)), sign, under) for t in at.tolist()]
-        )
+        rest = np.array([_continuous(law, _beside(law, t, sign), sign, under) for t in at.tolist()])
         lowest = law.p_minus * (1 + sign * _ROUNDED) if under == "P" else 0.0
         sides.append((lowest + atoms + rest) * (1 + sign * _ROUNDED))
     return np.maximum(sides[0], 0.0), np.minimum(sides[1] + law.lost + _BEYOND, 1.0)
+
+
+def _beside(law: LossLaw, t: float, sign: float) -> float:
+    """Return a loss beside t whose cut is beyond t for certain."""
+    step = _ASIDE * (1 + abs(t))
+    while law.continuous and float(law.edge_error(np.array([t + sign * step]))[0]) > step:
+        step *= 2
+    return t + sign * step
 
 
 def _continuous(law: LossLaw, t: float, sign: float, under: Under) -> float:

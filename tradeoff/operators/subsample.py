@@ -67,12 +67,12 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
     if symbolic and scheme == "poisson":
         return f.symbolic().subsample(p)
     # P = Q, where no loss is positive
-    if rate == 0 or (not symbolic and f.sup_loss == 0 and f.mass_at_infinity.upper == 0):
+    if rate == 0 or (not symbolic and rate < 1 and f.sup_loss == 0 and f.mass_at_infinity.upper == 0):
         return Identity()
     if isinstance(f, PiecewiseLinear) and f.exact and isinstance(p, Rational):
         one_order: TradeOff = _exactly(f, p)
     else:
-        one_order = f if rate == 1 else Subsampled(f, rate)
+        one_order = f @ Identity() if rate == 1 else Subsampled(f, rate)
     if scheme == "poisson":
         return one_order
     if not f.symmetric:

@@ -60,6 +60,8 @@ def discretise(law: LossLaw, nodes: Array, slope: float = 0.0, log_scale: float 
     # 6 units of 1 + |L| for an atom taken to be on a node, 2 of |L| for a node's own rounding (what its
     # offset adds to that is charged where offsets are added up).
     shift = 8 * UNIT * (1 + float(np.max(np.abs(nodes)))) + _loss_error(law, nodes)
+    if law.continuous:
+        shift += float(np.max(law.edge_error(nodes)))
     return DiscretisedLaw(
         nodes, over, (top + law.q_plus) * grow, (bottom + law.p_minus) * grow, under, under_reversed, shift
     )
