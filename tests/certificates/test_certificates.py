@@ -440,6 +440,12 @@ def test_what_is_right_verifies_however_delicate(name: str) -> None:
         refused(on_claim(certificate, upper=lambda high: high - gap, lower=lambda low: low - gap))
 
 
+def test_no_contour_is_certified_over_losses_that_balls_do_not_hold() -> None:
+    curve = to.PureDP(1e100) @ to.Laplace(1e-16) ** 325
+    with pytest.raises(NoClosedForm, match="ask its bounds instead"):
+        to.certify(curve, "delta", -40.0)
+
+
 @pytest.mark.parametrize("path", sorted(Path(__file__).parent.glob("*.json")), ids=lambda path: path.stem)
 def test_certificates_of_other_platforms_verify(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

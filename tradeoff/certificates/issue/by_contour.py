@@ -17,6 +17,10 @@ _HALF = math.log(0.3)
 """Deltas below 0.3 come from the tail strip, whose relative accuracy they need."""
 
 
+_LARGEST = 1e30
+"""Losses beyond which balls of some hundred bits know no e^L, and no power of it."""
+
+
 class Lines(Source):
     """Claims about one composition from its contours."""
 
@@ -24,6 +28,7 @@ class Lines(Source):
 
     def __init__(self, composition: Composition, tol: float | None) -> None:
         self.contour, self.tol = composition.contour, tol
+        self.largest = max(abs(end) for law in composition.laws for end in law.support)
 
     @property
     def cumulant(self) -> Cumulant:
@@ -34,6 +39,12 @@ class Lines(Source):
         return float(low[0]), float(high[0])
 
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
+        if self.largest > _LARGEST:
+            raise PrecisionError(
+                f"losses of {self.largest:g} are above {_LARGEST:g}, beyond which no contour is verified; "
+                "leave method out",
+                math.inf,
+            )
         contour, x = self.contour, float(at[len(at) // 2])
         far = x >= 0 and log_delta_for_epsilon(self.cumulant, x) < _HALF
         other = steep and x < 0 and log_delta_for_epsilon(contour.other.cumulant, -x) < _HALF

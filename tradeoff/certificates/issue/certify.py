@@ -20,7 +20,7 @@ from tradeoff.composition.planner import Composition
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.curves.tensor import Tensor, law_pair
-from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, SymbolError
+from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, SymbolError, shown
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.law import LossLaw
 from tradeoff.operators.symmetrise import Envelope
@@ -93,9 +93,8 @@ def certify(
         if _width(best) <= goal:
             return best
     if best is None:
-        raise NoClosedForm(
-            f"no engine certifies {question} of {curve!r} by method {method!r}; leave method out"
-        )
+        remedy = "ask its bounds instead" if method is None else f"with method = {method!r}; leave method out"
+        raise NoClosedForm(f"no engine certifies {question} of {shown(curve)}; {remedy}")
     if tol is not None:
         raise PrecisionError(f"tol = {tol:g} not reached; reachable here: {_width(best):.3g}", _width(best))
     return best
