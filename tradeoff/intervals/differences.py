@@ -64,7 +64,10 @@ def _log(x: Fraction) -> float:
 
 
 def position_slack(edges: Array, error: Array) -> Array:
-    """Relative slack of cells whose edges are preimages known to ``error``: e/(b - a), both ends, twice."""
+    """Relative slack of cells whose edges are preimages known to ``error``: e/(b - a), both ends, twice.
+
+    No engine cuts cells so narrow that it reaches 1, but at ends and turns, where edges count as the end.
+    """
     width = np.diff(edges)
     with np.errstate(divide="ignore", invalid="ignore"):
         slack = 2 * (error[:-1] + error[1:]) / width

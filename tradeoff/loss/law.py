@@ -220,8 +220,9 @@ class LossLaw(ABC):
     def cells(self, edges: Array) -> Cells:
         """Return excess and deficit of the continuous part between ``edges``, which may be infinite.
 
-        They are those of a law whose losses lie within the largest ``edge_error`` of the true ones. A cell
-        [a, b] that is measured to an end at distance s from b has losses a + t at a + t (1 +- s/(b - a)).
+        They are those of a law whose losses lie within the largest ``edge_error`` of the true ones, while
+        each cell keeps its mass under P or under Q. A cell [a, b] that is measured to an end at distance s
+        from b has losses a + t at a + t (1 +- s/(b - a)).
         """
         (low, high), (near_low, near_high) = self.span, self.next_to_ends
         clipped = np.where(edges <= low + near_low, low, np.where(edges >= high - near_high, high, edges))
