@@ -425,6 +425,16 @@ DELICATE: dict[str, tuple[to.TradeOff, str, float]] = {
     "many rounds": (to.PureDP(0.1) ** 10**4, "beta", 1e-6),
     "hardly any loss": (to.Gaussian(1e-300) ** 181 @ to.PureDP(1.0), "delta", 0.3),
     "losses beyond all numbers": (to.PureDP(1e8) ** 3 @ to.PureDP(1), "delta", 0.1),
+    "masses that miss 1 by a unit, in 325 rounds": (
+        to.subsample(to.PureDP(0.0022165378) @ to.TotalVariation(0.0133859387), 0.00038126380338) ** 325,
+        "beta",
+        5.321082132506698e-13,
+    ),
+    "masses that miss 1 by a unit, where beta is 1e-8": (
+        to.subsample(to.PureDP(0.0015288) @ to.TotalVariation(5.1e-7), 3.4967e-5),
+        "beta",
+        0.9999999897826574,
+    ),
     "a mixture with such losses": (to.mixture({to.PureDP(1e100): 0.5, to.Gaussian(1): 0.5}), "beta", 0.1),
 }
 

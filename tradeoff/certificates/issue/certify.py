@@ -163,7 +163,7 @@ def _sources(curve: TradeOff, tol: float | None, goal: float, method: str | None
         elif isinstance(engine, LatticeEngine):
             yield Lattices(composition, tol, goal)
         elif composition.sums is not None:
-            yield Adding(composition.sums)
+            yield Adding(composition.sums, sum(composition.counts))
 
 
 def _rounded(description: Any) -> bool:

@@ -12,7 +12,11 @@ from tradeoff.certificates.certificate import Claim, Question
 from tradeoff.certificates.issue.source import Source
 from tradeoff.composition import exact
 from tradeoff.curves.contract import TradeOff
+from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.cumulant import Cumulant
+
+_WRITTEN = 64 * UNIT
+"""What masses are written to: logarithms down to -30 in floats; fainter ones are a part of others."""
 
 
 class Direct(Source):
@@ -36,8 +40,8 @@ class Adding(Direct):
 
     method = "exact"
 
-    def __init__(self, sums: exact.ExactEngine) -> None:
-        self.sums = sums
+    def __init__(self, sums: exact.ExactEngine, rounds: int) -> None:
+        self.sums, self.rounds = sums, rounds
 
     @property
     def cumulant(self) -> Cumulant:
@@ -45,7 +49,17 @@ class Adding(Direct):
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
         low, high = getattr(self.sums, question)(np.array([value]), None)
-        return float(low[0]), float(high[0])
+        off = self._written(value, float(high[0])) if question == "beta" else 0.0
+        return max(float(low[0]) - off, 0.0), float(high[0]) + off
+
+    def _written(self, alpha: float, high: float) -> float:
+        """Bound what beta is off by for masses as they are written, in floats: some units of each a round.
+
+        Masses accepted under Q move beta by as much of themselves, those rejected under P by as much times
+        the slope, which is at most f(alpha/2)/(alpha/2).
+        """
+        most = float(self.sums.beta(np.array([alpha / 2]), None)[1][0])
+        return _WRITTEN * self.rounds * (high + 2 * most)
 
 
 class Formulas(Direct):
