@@ -163,7 +163,8 @@ def _sources(curve: TradeOff, tol: float | None, goal: float, method: str | None
         elif isinstance(engine, LatticeEngine):
             yield Lattices(composition, tol, goal)
         elif composition.sums is not None:
-            yield Adding(composition.sums, sum(composition.counts))
+            written = [n for law, n in zip(laws, counts, strict=True) if "atoms" in _kinds(law.description())]
+            yield Adding(composition.sums, sum(written))
 
 
 def _rounded(description: Any) -> bool:

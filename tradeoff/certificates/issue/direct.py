@@ -16,7 +16,7 @@ from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.cumulant import Cumulant
 
 _WRITTEN = 64 * UNIT
-"""What masses are written to: logarithms down to -30 in floats; fainter ones are a part of others."""
+"""What masses are written to in each round: logarithms down to -30 in floats; fainter masses add little."""
 
 
 class Direct(Source):
@@ -48,18 +48,20 @@ class Adding(Direct):
         return self.sums.cumulant
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
-        low, high = getattr(self.sums, question)(np.array([value]), None)
-        off = self._written(value, float(high[0])) if question == "beta" else 0.0
-        return max(float(low[0]) - off, 0.0), float(high[0]) + off
+        ends = getattr(self.sums, question)(np.array([value]), None)
+        low, high = float(ends[0][0]), float(ends[1][0])
+        if question == "epsilon":
+            return low, high
+        off = _WRITTEN * self.rounds * (high if question == "delta" else self._moved(value, high))
+        return max(low - off, 0.0), high + off
 
-    def _written(self, alpha: float, high: float) -> float:
-        """Bound what beta is off by for masses as they are written, in floats: some units of each a round.
+    def _moved(self, alpha: float, high: float) -> float:
+        """Bound what beta moves by for each unit that all masses are off by.
 
-        Masses accepted under Q move beta by as much of themselves, those rejected under P by as much times
-        the slope, which is at most f(alpha/2)/(alpha/2).
+        Those accepted under Q move it by a unit of themselves, and those rejected under P by a unit of alpha
+        times the slope, which is at most f(alpha/2)/(alpha/2).
         """
-        most = float(self.sums.beta(np.array([alpha / 2]), None)[1][0])
-        return _WRITTEN * self.rounds * (high + 2 * most)
+        return high + 2 * float(self.sums.beta(np.array([alpha / 2]), None)[1][0])
 
 
 class Formulas(Direct):
