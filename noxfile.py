@@ -39,8 +39,7 @@ def lowest(session: nox.Session) -> None:
     names = ("arrow", "parallel", "plot", "pandas", "dp-accounting", "verify", "cli")
     allowed = [*project["dependencies"], *(each for name in names for each in extras[name])]
     oldest = [each.replace(">=", "==") for each in allowed if ">=" in each]
-    # matplotlib 3.8 asks pyparsing for names that its 3.3 warns of.
-    session.install(".[test]", "pyparsing<3.3", *oldest)
+    session.install(".[test]", *oldest)
     session.run("python", "-m", "pytest", "-q", *session.posargs)
 
 

@@ -33,8 +33,7 @@ def _within(value, interval):
 
 
 def overlap(one, two):
-    # Boxes hold room above and below the ink; two pixels of it is what releases of matplotlib differ by.
-    return min(one.x1, two.x1) - max(one.x0, two.x0) > 2 and min(one.y1, two.y1) - max(one.y0, two.y0) > 2
+    return min(one.x1, two.x1) - max(one.x0, two.x0) > 0.5 and min(one.y1, two.y1) - max(one.y0, two.y0) > 0.5
 
 
 def check_layout(figure):

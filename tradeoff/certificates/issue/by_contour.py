@@ -16,7 +16,6 @@ from tradeoff.loss.cumulant import Cumulant, log_delta_for_epsilon
 _HALF = math.log(0.3)
 """Deltas below 0.3 come from the tail strip, whose relative accuracy they need."""
 
-
 _LARGEST = 1e30
 """Losses beyond which balls of some hundred bits know no e^L, and no power of it."""
 
