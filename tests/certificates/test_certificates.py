@@ -149,6 +149,14 @@ def test_laws_whose_masses_are_written_rounded_are_summed_as_they_are_written() 
     to.verify(to.certify(g, "epsilon", 1e-4))
 
 
+def test_what_delta_lacks_of_one_is_proved_where_it_is_faint() -> None:
+    # The masses of an atom add up to 1 but for a rounding: 1 - delta is a sum that needs no such 1.
+    f = (to.PureDP(0.5068786468945591) @ to.TotalVariation(5.9595887830375786e-08)) ** 10000
+    certificate = to.certify(f @ to.TotalVariation(0.0035483725227764924) ** 4, "delta", 2.835024600790213)
+    assert [claim.quantity for claim in certificate.claims] == ["1 - delta"]
+    to.verify(certificate)
+
+
 @pytest.mark.parametrize("orders", ["both", None, 2, ["either"]])
 def test_orders_that_are_none_are_refused(orders: Any) -> None:
     certificate = to.certify(thinned(0.01, 1.0).symmetrise(assume="either-order"), "delta", 0.5)

@@ -117,3 +117,43 @@ def test_beta_beside_a_vertex(epsilon: float, n: int, vertex: int, steps: int) -
     assert sums is not None
     (low,), (high,) = sums.beta(np.array([alpha]), None)
     assert low <= oracle.beta_of_atoms(atoms, alpha) <= high
+
+
+@given(
+    st.integers(2, 40),
+    log_uniform(1e-16, 0.5),
+    st.booleans(),
+    log_uniform(1e-17, 1e-3),
+    st.floats(-200, -1),
+    st.floats(0.01, 1),
+    st.floats(-1, 1),
+    st.floats(-1, 1),
+)
+@example(5, 0.011, False, 1e-17, -150.0, 0.2, 1.0, 0.5)
+@example(5, 0.011, True, 1e-17, -150.0, 0.2, -1.0, -0.5)
+def test_beta_beside_a_vertex_between_atoms_of_about_the_same_loss(
+    many: int, beyond: float, near_one: bool, faint: float, loss: float, share: float, off: float, at: float
+) -> None:
+    """Sums of equal losses differ by a unit; a steeper atom lies just behind some that are faint.
+
+    Masses are known to 1e-13 of themselves: the truth has ``off`` of that more in the steepest.
+    """
+    slack, some = 1e-13, beyond / 2
+    first, last = (some, 1 - 2 * beyond) if near_one else (0.9 - beyond, beyond)
+    masses = [first, *[min(faint, 0.01 / many)] * many, last]
+    losses = [loss - 1, *(loss + 64 * np.spacing(loss) * np.arange(-many, 0)), loss - share * loss]
+    with mp.workdps(60):
+        log_p = [float(mp.log(mass)) for mass in masses]
+        p = [mp.exp(mp.mpf(v)) for v in log_p]
+        infinite = [1 - mp.fsum(p), 1 - mp.fsum(mp.exp(x) * v for x, v in zip(losses, p, strict=True))]
+        moved = off * slack * min(first, last)
+        p[0], p[-1] = p[0] - moved, p[-1] + moved
+        truth = list(zip(map(mp.mpf, losses), p, strict=True))
+    alpha = last * (1 + at * slack)
+    if min(infinite) < 1e-3 or not 0 < alpha < 1:
+        return
+    # The rest of both is at infinite losses, which leaves beta to the atoms alone.
+    p_minus, q_plus = map(float, infinite)
+    law = AtomicLaw(np.array(losses), np.array(log_p), p_minus, q_plus, np.full(len(losses), slack))
+    (low,), (high,) = ExactEngine(law, q_plus).beta(np.array([alpha]), None)
+    assert low <= oracle.beta_of_atoms(truth, alpha) <= high

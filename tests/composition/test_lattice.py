@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from fractions import Fraction as F  # noqa: N817 - masses are read more easily
+
 import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tradeoff as to
 from tests.golden import oracle
 from tests.strategies import log_uniform
 from tradeoff.composition.lattice.engine import LatticeEngine
@@ -226,3 +229,11 @@ def test_a_fence_stands_on_its_own_side_of_the_best_node() -> None:
     alpha = np.array([0.007835340822706564, 0.9988176844514438])
     (low, high), (below, above) = product.tables.beta(alpha, None), product.contour.beta(alpha, None)
     assert np.all(np.maximum(low, below) <= np.minimum(high, above))
+
+
+def test_a_law_that_has_next_to_no_finite_loss() -> None:
+    """The mass of its rounds is far from 1, however small their losses are."""
+    seen = to.from_masses([1 / 3, 0.0, 2 / 3], [F(0), F(1, 3), F(2, 3)])
+    f = seen**93 @ to.subsample(to.Laplace(2000.0), 1.1196403383307067e-06) ** 4
+    assert 1 - f.bounds.delta(2.4859).lower < 1e-14
+    assert f.bounds(2.44e-12).upper < 1e-14

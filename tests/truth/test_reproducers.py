@@ -147,6 +147,11 @@ CASES: dict[str, tuple[Spec, str, list[float]]] = {
     "exact-beta-near-1": (power(PureDP(0.01), 100), "beta", [1 - 2.0**-53, 1 - 2.0**-50]),
     "exact-beta-near-1-deep": (power(PureDP(0.3), 1000), "beta", [1 - 2.0**-53, 1 - 1e-12]),
     "exact-beta-near-1-thinned": (power(Subsampled(PureDP(3e-5), 1e-12), 30), "beta", [1 - 2.0**-53]),
+    "exact-beta-between-atoms-of-about-the-same-loss": (
+        power(Reversed(DiscreteGaussian(0.3, 3)), 3),
+        "beta",
+        [0.011376889690811617, 0.01137688969081162],
+    ),
     "leak-near-1": (
         Product(((PureDP(1.0), 1), (TotalVariation(0.1), 300))),
         "beta",

@@ -86,9 +86,10 @@ def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
     for power in powers:
         if power is None or len(found.loss) * len(power.loss) > MAX_PRODUCT:
             return None
-        found = merged(
-            *(np.add.outer(mine, theirs).ravel() for mine, theirs in zip(found, power, strict=True))
+        loss, log_p, slack = (
+            np.add.outer(mine, theirs).ravel() for mine, theirs in zip(found, power, strict=True)
         )
+        found = merged(loss, log_p, slack + np.multiply.outer(found.slack, power.slack).ravel())
     lost = float(sum(count * law.lost for law, count in zip(laws, counts, strict=True)))
     p_minus = lost_mass([min(law.p_minus, 1 - UNIT) for law in laws], counts)
     # A loss brings its own error n times; a power adds up to min(k, n) terms and rounds n, the product adds
@@ -117,9 +118,10 @@ def _power(atoms: Atoms, n: int) -> Atoms | None:
     shares = _shares(n, k)
     log_ways = gammaln(n + 1.0) - np.sum(gammaln(shares + 1.0), axis=1)
     terms = min(k, n) + 8  # a row has no more entries that are not 0, and log 0! = log 1! = 0 are exact
-    slack = shares @ (atoms.slack + UNIT * terms * np.abs(atoms.log_p)) + UNIT * 2 * terms * (
-        1 + math.lgamma(n + 1)
-    )
+    known = np.log1p(atoms.slack) + UNIT * terms * np.abs(atoms.log_p)
+    rounded = UNIT * 2 * terms * (1 + math.lgamma(n + 1))
+    # A mass known to no more than itself is so faint that e^600 times its 600th power is none.
+    slack = np.expm1(np.minimum(shares @ known + rounded, 600.0))
     return merged(shares @ atoms.loss, shares @ atoms.log_p + log_ways, slack)
 
 
@@ -191,14 +193,17 @@ def beta(law: AtomicLaw, q_plus: float, alpha: Array) -> Pair:
     kept_off = below.off[k] + share * (below.off[k + 1] - below.off[k]) + 16 * UNIT * kept
     rejected_off = power.off[k] + 16 * UNIT * (rejected + q_plus) + 4 * UNIT
     inside = np.where(near_one, rest > left[0], alpha < above.value[0])
-    small = (rejected < 0.5) & inside  # there beta is near 1, and its distance from it is the accurate sum
+    # There beta is near 1, and its distance from it is the accurate sum.
+    small = (rejected + q_plus < 0.5) & inside
     value = np.where(small, (1 - q_plus) - rejected, kept)
-    # An error of the abscissa moves f along its slope, e^l_k; just right of a vertex, maybe along the steeper
-    # one before it.
-    rest_off = under.off[k + 1] + 8 * UNIT * (rest + law.p_minus)
-    moved = np.where(near_one, rest_off, above.off[k] + 4 * UNIT * alpha)
-    beside = np.where(near_one, rest >= left[k + 1] - moved, alpha <= above.value[k + 1] + moved)
-    steep = law.loss[np.where(beside, np.minimum(k + 1, last), k)]
+    # Abscissas are known to ``moved``; f moves along its steepest slope so near, e^l of the farthest atom.
+    moved_left = above.off[k + 1] + taken * (above.off[k] - above.off[k + 1]) + 4 * UNIT * alpha
+    moved_right = under.off[k] + share * (under.off[k + 1] - under.off[k]) + 8 * UNIT * (rest + law.p_minus)
+    moved = np.where(near_one, moved_right, moved_left)
+    nearest = np.minimum.accumulate((left - under.off - 8 * UNIT * left)[::-1])[::-1]
+    far_by_rest = np.searchsorted(nearest, rest + moved, side="right")
+    far_by_alpha = np.searchsorted(-above.value, 2 * moved - alpha, side="right")
+    steep = law.loss[np.clip(np.where(near_one, far_by_rest, far_by_alpha) - 1, k, last)]
     along = np.where(steep > _STEEPEST, 1.0, np.exp(np.minimum(steep, _STEEPEST)) * moved)
     error = np.where(small, rejected_off, kept_off) + along + law.lost + SUBNORMAL
     return np.maximum(value - error, 0.0), value + error

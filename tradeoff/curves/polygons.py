@@ -10,6 +10,7 @@ import numpy as np
 from tradeoff.curves.hooks import gathered
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, capped
 from tradeoff.intervals.hull import lower_hull
+from tradeoff.intervals.rounding import Array
 
 
 def product(f: PiecewiseLinear, g: PiecewiseLinear) -> PiecewiseLinear:
@@ -39,7 +40,19 @@ def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -
 
 def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> PiecewiseLinear:
     """Return max{f, g}, or the convex hull of min{f, g}: corners of both, and crossings in fractions."""
-    one, two = f.rational(), g.rational()
+    points = _maximum(f.rational(), g.rational()) if largest else _hull(f.rational(), g.rational())
+    return _as_given(PiecewiseLinear(*(v.tolist() for v in points)), f, g).assuming(*gathered((f, g)))
+
+
+def _hull(one: PiecewiseLinear, two: PiecewiseLinear) -> tuple[Array, Array]:
+    """Return the vertices of the hull of min{f, g}: no crossing is one, as it lies between corners of f."""
+    alpha, beta = (np.concatenate(each) for each in ((one.alpha, two.alpha), (one.beta, two.beta)))
+    order = np.argsort(alpha, kind="stable")
+    return lower_hull(alpha[order], beta[order])
+
+
+def _maximum(one: PiecewiseLinear, two: PiecewiseLinear) -> tuple[Array, Array]:
+    """Return the corners of max{f, g}: of both, and where they cross, in fractions."""
     alpha = np.unique(np.concatenate([one.alpha, two.alpha]))
     first, second = (np.array([curve.at(a) for a in alpha], dtype=alpha.dtype) for curve in (one, two))
     gap = first - second
@@ -47,8 +60,7 @@ def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> Piece
     crossing = alpha[k] + (alpha[k + 1] - alpha[k]) * gap[k] / (gap[k] - gap[k + 1])
     alpha = np.unique(np.concatenate([alpha, crossing]))
     first, second = (np.array([curve.at(a) for a in alpha], dtype=alpha.dtype) for curve in (one, two))
-    points = (alpha, np.maximum(first, second)) if largest else lower_hull(alpha, np.minimum(first, second))
-    return _as_given(PiecewiseLinear(*(v.tolist() for v in points)), f, g).assuming(*gathered((f, g)))
+    return alpha, np.maximum(first, second)
 
 
 def _as_given(result: PiecewiseLinear, *sources: PiecewiseLinear) -> PiecewiseLinear:

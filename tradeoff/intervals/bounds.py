@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal, localcontext
 from fractions import Fraction
-from functools import partial, reduce
+from functools import partial
 from itertools import product
 from math import inf
 from types import ModuleType, SimpleNamespace
@@ -156,6 +156,8 @@ class Bounds(Generic[Side_co]):
         """Return the n-th power, n >= 0, by squaring: about n units wide."""
         if n == 0:
             return held(np.ones_like(_array(self.lower)), np.ones_like(_array(self.upper)))
+        if n == 1:
+            return self
         half = self ** (n // 2)
         square = half * half
         even = held(np.maximum(square.lower, 0.0), square.upper)
@@ -274,11 +276,15 @@ def _quotient(kernel: Kernel, a: Side, b: Side, c: Side, d: Side) -> Bounds:
 
 def _extremes(operation: Operation, kernel: Kernel, a: Side, b: Side, c: Side, d: Side) -> Bounds:
     """Bound an operation monotone in each operand: extremes lie at ends, at known ones from 0 up."""
-    known = kernel.all((a >= 0) & (kernel.minimum(c, d) > 0))
-    found = [operation(kernel, *ends) for ends in ([(a, c), (b, d)] if known else product((a, b), (c, d)))]
-    lower = [_rounded(kernel, *each, -inf) for each in (found[:1] if known else found)]
-    upper = [_rounded(kernel, *each, inf) for each in (found[1:] if known else found)]
-    return held(reduce(kernel.minimum, lower), reduce(kernel.maximum, upper))
+    if kernel.all((a >= 0) & (kernel.minimum(c, d) > 0)):
+        least, most = operation(kernel, a, c), operation(kernel, b, d)
+        return held(_rounded(kernel, *least, -inf), _rounded(kernel, *most, inf))
+    if kernel is np:  # one array costs less than four
+        ends = np.stack(np.broadcast_arrays(a, c, a, d, b, c, b, d))
+        found = operation(np, ends[::2], ends[1::2])
+        return held(np.min(_rounded(np, *found, -inf), axis=0), np.max(_rounded(np, *found, inf), axis=0))
+    each = [operation(kernel, *ends) for ends in product((a, b), (c, d))]
+    return held(min(_rounded(kernel, *x, -inf) for x in each), max(_rounded(kernel, *x, inf) for x in each))
 
 
 def _times(kernel: Kernel, x: Side, y: Side) -> tuple[Side, Any]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tradeoff.intervals.rounding import TINY, Array
+from tradeoff.intervals.rounding import Array
+
+Reals = Array | np.float64
+"""One number or many."""
 
 _HALVINGS = 120
 """Most points in a bracket: halves lead from 1e18 to neighbouring floats of 1e-18."""
 
 _FARTHEST = 1e18
 """Arguments beyond are not searched: no loss, quantile or level asked here lies there."""
-
-_TRUNCATED = 0.2
-"""Share of a bracket, times what is left of the first one, by which its chord's zero is moved to the middle:
-the next point lies beyond the root, and both ends come near."""
 
 
 def bracket_root(
@@ -39,15 +39,24 @@ def bracket_root(
         ``above`` with function(above) > level, or -inf; ``at_most`` with function(at_most) <= level, or +inf.
         Both were evaluated, so they hold whatever the function does between.
     """
-    low, high = np.full(level.shape, -1.0), np.full(level.shape, 1.0)
-    for _ in range(70):
-        grow_low, grow_high = function(low) <= level, function(high) > level
-        if not (grow_low.any() or grow_high.any()) or np.max(np.abs([low, high])) > farthest:
-            break
-        low, high = np.where(grow_low, 2 * low, low), np.where(grow_high, 2 * high, high)
-    at_low, at_high = function(low), function(high)
+    low, at_low = _farther(function, np.full(level.shape, -1.0), lambda at: at <= level, farthest)
+    high, at_high = _farther(function, np.full(level.shape, 1.0), lambda at: at > level, farthest)
     low, high = np.where(at_low > level, low, -np.inf), np.where(at_high <= level, high, np.inf)
     return _narrow(function, level, low, high, at_low, at_high)
+
+
+def _farther(
+    function: Callable[[Array], Array],
+    x: Array,
+    within: Callable[[Array], NDArray[np.bool_]],
+    farthest: float,
+) -> tuple[Array, Array]:
+    """Double the arguments whose values are still within; return them with their values."""
+    at = function(x)
+    while (more := within(at)).any() and np.max(np.abs(x)) <= farthest:
+        x = np.where(more, 2 * x, x)
+        at = np.where(more, function(x), at)
+    return x, at
 
 
 def bracket_sides(
@@ -74,36 +83,46 @@ def turned(sides: Callable[[Array], Iterable[Array]], level: Array) -> tuple[Arr
 def _narrow(
     function: Callable[[Array], Array], level: Array, low: Array, high: Array, at_low: Array, at_high: Array
 ) -> tuple[Array, Array]:
-    """Interpolate, truncate and project (Oliveira, Takahashi 2021): at most a step more than halves take."""
+    """Follow Chandrupatla (1997) until no float is left between: halves, or inverse quadratic steps."""
     both = np.isfinite(low) & np.isfinite(high)
+    # The newest point a, the one b on the other side, and c, the one before.
     a, b = np.where(both, low, 0.0), np.where(both, high, 0.0)
-    first = np.maximum(b - a, TINY)
-    fine = np.spacing(np.maximum(np.abs(a), np.abs(b)))
-    halves = np.ceil(np.log2(first / fine + 1))
-    for step in range(_HALVINGS):
-        middle, width = (a + b) / 2, b - a
-        moving = both & (middle > a) & (middle < b)
+    f_a, f_b, above = _gap(at_low, level), _gap(at_high, level), np.ones(level.shape, dtype=bool)
+    c, f_c, share = a, f_a, np.full(level.shape, 0.5)
+    for _ in range(_HALVINGS):
+        left, right = np.minimum(a, b), np.maximum(a, b)
+        inside = np.nextafter(left, np.inf), np.nextafter(right, -np.inf)
+        moving = both & (inside[0] < right)
         if not moving.any():
             break
-        off = (_chord(at_low, at_high, level) - 0.5) * width  # from the middle
-        off -= np.sign(off) * np.minimum(np.abs(off), _TRUNCATED * width * (width / first))
-        most = np.maximum(fine * np.exp2(halves - step) - width / 2, 0.0)
-        trial = middle + np.clip(off, -most, most)
-        x = np.where(moving, np.clip(trial, np.nextafter(a, np.inf), np.nextafter(b, -np.inf)), middle)
+        unit = np.spacing(np.maximum(-left, right)) / np.where(moving, right - left, 1.0)
+        least = np.sqrt(np.minimum(unit, 0.25))
+        x = a + np.clip(share, least, 1 - least) * (b - a)
+        x = np.where(moving, np.clip(x, *inside), a)
         found = function(x)
-        above, below = moving & (found > level), moving & ~(found > level)
-        a, at_low = np.where(above, x, a), np.where(above, found, at_low)
-        b, at_high = np.where(below, x, b), np.where(below, found, at_high)
-    return np.where(both, a, low), np.where(both, b, high)
+        f_x, over = _gap(found, level), np.where(moving, found > level, above)
+        same = over == above
+        c, f_c = np.where(same, a, b), np.where(same, f_a, f_b)
+        b, f_b = np.where(same, b, a), np.where(same, f_b, f_a)
+        a, f_a, above = x, f_x, over
+        share = _shares(a, b, c, f_a, f_b, f_c)
+    return np.where(both, np.where(above, a, b), low), np.where(both, np.where(above, b, a), high)
 
 
-def _chord(at_low: Array, at_high: Array, level: Array) -> Array:
-    """Return the share of the way where a chord meets the level: of logarithms, where all are positive."""
+def _gap(value: Array, level: Array) -> Array:
+    """Return how far values are above a level, in logarithms where both are positive: where to look only."""
     with np.errstate(all="ignore"):
-        plain = (at_low - level) / (at_low - at_high)
-        logs = np.log(at_low / level) / np.log(at_low / at_high)
-    share = np.where((level > 0) & (at_high > 0), logs, plain)
-    return np.where((share >= 0) & (share <= 1), share, 0.5)
+        logs, plain = np.log(value / level), (value - level) / np.where(level > 0, level, 1.0)
+    return np.where((level > 0) & (value > level), logs, plain)
+
+
+def _shares(a: Reals, b: Reals, c: Reals, f_a: Reals, f_b: Reals, f_c: Reals) -> Array:
+    """Return the share of the way from a to b: inverse quadratic where it is monotone, else a half."""
+    with np.errstate(all="ignore"):
+        xi, phi = (a - b) / (c - b), (f_a - f_b) / (f_c - f_b)
+        quadratic = f_a / (f_b - f_a) * f_c / (f_b - f_c)
+        quadratic += (c - a) / (b - a) * f_a / (f_c - f_a) * f_b / (f_c - f_b)
+        return np.where((phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi), quadratic, 0.5)
 
 
 def largest(holds: Callable[[float], bool], low: float, high: float, halvings: int = 50) -> float:
@@ -139,20 +158,7 @@ def find_root(function: Callable[[float], float], low: float, high: float, toler
         a, f_a = x, f_x
         if f_a == 0 or abs(b - a) <= 2 * tolerance:
             break
-        with np.errstate(all="ignore"):
-            t = _step(*map(np.float64, (a, b, c, f_a, f_b, f_c)))
+        t = float(_shares(*map(np.float64, (a, b, c, f_a, f_b, f_c))))
         least = tolerance / abs(b - a)
         t = min(max(t, least), 1 - least)
     return a
-
-
-def _step(
-    a: np.float64, b: np.float64, c: np.float64, f_a: np.float64, f_b: np.float64, f_c: np.float64
-) -> float:
-    """Return the share of the way from a to b: inverse quadratic where it is monotone, else a half."""
-    xi, phi = (a - b) / (c - b), (f_a - f_b) / (f_c - f_b)
-    if not (phi**2 < xi and (1 - phi) ** 2 < 1 - xi):
-        return 0.5
-    return float(
-        f_a / (f_b - f_a) * f_c / (f_b - f_c) + (c - a) / (b - a) * f_a / (f_c - f_a) * f_b / (f_c - f_b)
-    )

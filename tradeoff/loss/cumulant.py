@@ -79,16 +79,15 @@ class Cumulant:
         return np.where(np.abs(missing) < _ROUNDED, 0.0, missing)
 
     def _logs(self, t: float, plain: Array) -> Array:
-        """Return log E e^(t L_i); where all t L_i are small, from E (e^(t L_i) - 1), for many rounds."""
-        near = np.maximum.reduceat(np.abs(t * self.loss), self.starts) < _SMALL
+        """Return log E e^(t L_i); from E (e^(t L_i) - 1), for many rounds, where that is near 0."""
+        near = (np.maximum.reduceat(np.abs(t * self.loss), self.starts) < _SMALL) & (self._missing < _SMALL)
         if not near.any():
             return plain
         change = (
             np.add.reduceat(self._p * np.expm1(np.clip(t * self.loss, -1.0, 1.0)), self.starts)
             - self._missing
         )
-        with np.errstate(divide="ignore"):  # a sketch of no mass
-            return np.where(near, np.log1p(np.where(near, np.maximum(change, -1.0), 0.0)), plain)
+        return np.where(near, np.log1p(np.where(near, change, 0.0)), plain)
 
     def __call__(self, t: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at t."""

@@ -182,8 +182,10 @@ def merged(loss: Array, log_p: Array, slack: Array) -> Atoms:
     starts = np.flatnonzero(np.append(True, np.diff(loss) > 0))
     top = np.maximum.reduceat(log_p, starts)
     share = np.exp((log_p - np.repeat(top, np.diff(np.append(starts, len(loss))))).astype(np.longdouble))
-    total = top + np.log(np.add.reduceat(share, starts)).astype(float)
-    return Atoms(loss[starts], total, np.maximum.reduceat(slack, starts) + UNIT * (8 + 2 * np.abs(total)))
+    mass = np.add.reduceat(share, starts)
+    total = top + np.log(mass).astype(float)
+    off = (np.add.reduceat(share * slack, starts) / mass).astype(float)
+    return Atoms(loss[starts], total, off + UNIT * (8 + 2 * np.abs(total)))
 
 
 def settled(law: LossLaw) -> LossLaw:

@@ -161,8 +161,8 @@ def _direct(engine: Single | Sums) -> Prover:
     def prove(claim: Claim) -> tuple[arb, arb]:
         if claim.quantity == "beta":
             return _clipped(*engine.beta(claim.at))
-        delta = engine.delta(claim.at)
-        return _said(claim, delta, delta)
+        at = engine.delta(claim.at) if claim.quantity == "delta" else engine.short_of_one(claim.at)
+        return _clipped(at, at)
 
     return prove
 

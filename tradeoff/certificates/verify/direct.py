@@ -42,6 +42,10 @@ class Single:
             return self.delta(_HUGE).union(at_infinity(self.law, 1))
         return sum((part.excess(arb(x)) for part in self.law), arb(0))
 
+    def short_of_one(self, x: float) -> arb:
+        """Return 1 - delta(x)."""
+        return 1 - self.delta(x)
+
     def beta(self, alpha: float) -> tuple[arb, arb]:
         """Bound f(alpha) by lines of slope -e^x where P(L > x) is near alpha, and by tests there."""
         level, low, high = arb(alpha), arb(-1.1), arb(0.9)
@@ -108,6 +112,11 @@ class Sums:
         """Return delta(x)."""
         slope = arb(x).exp()
         return self.q_plus + gained(self.atoms, slope) + self._garbled(slope) + self.rest
+
+    def short_of_one(self, x: float) -> arb:
+        """Return 1 - delta(x), the sum of the lesser of q and e^x p: no difference where delta is near 1."""
+        slope = arb(x).exp()
+        return sum((b.min(slope * a) for a, b in self.atoms), arb(0)) - self._garbled(slope) - self.rest
 
     def beta(self, alpha: float) -> tuple[arb, arb]:
         """Bound f(alpha), by the test that rejects where q/p is greatest, and the line at its last atom."""
