@@ -67,7 +67,7 @@ class Engine(ABC, Generic[Place, Effort]):
     name: str
 
     @abstractmethod
-    def first(self, tol: float | None) -> Effort:
+    def first(self, question: Question, tol: float | None) -> Effort:
         """Return the effort of a first enclosure."""
 
     def finer(self, effort: Effort, by: float) -> Effort:
@@ -137,7 +137,7 @@ class Engine(ABC, Generic[Place, Effort]):
         """Answer every entry, and again more finely while it is wider than wanted, each by its own need."""
         goal = self.goal(question) if tol is None else tol
         low, high = np.full(len(at), -np.inf), np.full(len(at), np.inf)
-        waiting = {self.first(tol): np.arange(len(at))}
+        waiting = {self.first(question, tol): np.arange(len(at))}
         for _ in range(_ROUNDS):
             finer: dict[Effort, Index] = {}
             for effort, which in waiting.items():

@@ -42,7 +42,7 @@ class ExactEngine(Engine[None, None]):
     def __init__(self, law: AtomicLaw, q_plus: float) -> None:
         self.law, self.q_plus, self.table = law, q_plus, profile(law, q_plus)
 
-    def first(self, tol: float | None) -> None:
+    def first(self, question: Question, tol: float | None) -> None:
         """Return nothing: there is one table, as fine as it gets."""
 
     def goal(self, question: Question) -> float:

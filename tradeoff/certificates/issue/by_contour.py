@@ -48,7 +48,7 @@ class Lines(Source):
         far = x >= 0 and log_delta_for_epsilon(self.cumulant, x) < _HALF
         other = steep and x < 0 and log_delta_for_epsilon(contour.other.cumulant, -x) < _HALF
         strip, sign = (contour.tail, 1) if far else (contour.other, -1) if other else (contour.middle, 1)
-        line = strip.near(sign * x, *contour.first(self.tol)[:2])
+        line = strip.near(sign * x, *contour.first("delta", self.tol)[:2])
         if line is None:
             raise PrecisionError(f"no contour could be drawn at epsilon = {x!r}; leave method out", math.inf)
         quantity: Quantity = "1 - delta" if strip.middle else "delta"

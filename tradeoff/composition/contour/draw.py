@@ -120,7 +120,10 @@ def _decayed(
     lasting = -far(transforms, counts, 1e100, _RAREST)  # what atoms leave for ever
     log, error, size, spent = [], [], 0, 0.0
     while True:
-        block: Array = aim.step * np.arange(size, max(2 * size, _BLOCK), dtype=float)
+        end = max(2 * size, _BLOCK)
+        if end * aim.step > stop:
+            end = max(math.ceil(stop / aim.step) + 1, size + 1)
+        block: Array = aim.step * np.arange(size, end, dtype=float)
         values, off, ceiling = _product(transforms, counts, block)
         smooth = (aim.tau * block) ** 2 / 2
         log.append(values - smooth)

@@ -43,12 +43,14 @@ follows."""
 class Cost(NamedTuple):
     """Most terms summed for a line.
 
-    Where a Gaussian is added, the relative width it may leave, and its share of the terms.
+    Where a Gaussian is added, the width it may leave, and its share of the terms. The width is that of psi,
+    relative, or in nats that of the loss where psi takes a value.
     """
 
     terms: float
     accuracy: float
     share: float = 1.0
+    in_nats: bool = False
 
 
 class ContourEngine(Engine[tuple[Strip, float], Cost]):
@@ -74,16 +76,21 @@ class ContourEngine(Engine[tuple[Strip, float], Cost]):
         """Whether all densities are known in closed form."""
         return all(law.has_transform for law in self.tail.laws)
 
-    def first(self, tol: float | None) -> Cost:
+    @property
+    def terms(self) -> float:
+        """Most terms summed for a line while no tolerance is asked."""
+        return max(LINE_TERMS, LINE_TERMS_EACH * len(self.tail.laws))
+
+    def first(self, question: Question, tol: float | None) -> Cost:
         if tol is None:
-            return Cost(max(LINE_TERMS, LINE_TERMS_EACH * len(self.tail.laws)), SMOOTHING, 1 / SMOOTHED)
-        return Cost(PATIENT_TERMS, min(SMOOTHING, tol / _SHARE))
+            return Cost(self.terms, SMOOTHING, 1 / SMOOTHED)
+        return Cost(PATIENT_TERMS, min(SMOOTHING, tol / _SHARE), in_nats=question == "epsilon")
 
     def finer(self, effort: Cost, by: float) -> Cost:
         return effort._replace(accuracy=effort.accuracy / by)
 
     def rough(self, effort: Cost) -> Cost | None:
-        return effort._replace(share=1 / LOOKING)
+        return effort._replace(share=min(self.terms / effort.terms, 1.0) / LOOKING)
 
     def goal(self, question: Question) -> float:
         return USUAL[question].line
@@ -102,7 +109,8 @@ class ContourEngine(Engine[tuple[Strip, float], Cost]):
 
     def enclose(self, place: tuple[Strip, float], effort: Cost) -> Drawn | None:
         strip, aim = place
-        return strip.enclose(aim, *effort[:2], share=effort.share)
+        slope = strip.slope(aim) if effort.in_nats else 1.0
+        return strip.enclose(aim, effort.terms, slope * effort.accuracy, share=effort.share)
 
     def loss_at_delta(self, delta: Array) -> Array:
         if self.tail.too_far:

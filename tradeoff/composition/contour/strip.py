@@ -49,7 +49,7 @@ _NEARLY = 1 - 1e-9
 """Saddles of the middle strip stay away from its end, where they are of losses beyond 1e9."""
 
 
-class _Drawn(NamedTuple):
+class _Aimed(NamedTuple):
     """A line, or None where none can be drawn, as it was aimed."""
 
     aim: Placement
@@ -74,7 +74,7 @@ class Strip:
         self.laws, self.counts, self.kind = laws, counts, kind
         self.middle = kind == "rest"
         self.q_plus = q_plus
-        self.drawn: Cache[_Drawn] = Cache(
+        self.drawn: Cache[_Aimed] = Cache(
             _REMEMBERED, lambda drawn: 0 if drawn.line is None else len(drawn.line.log)
         )
 
@@ -119,48 +119,52 @@ class Strip:
         """Whether delta(x) is so small that it is answered as such and not as what is left of 1."""
         return np.zeros(len(x), bool) if self.too_far else (x >= 0) & (self.saddles.at(x).log < HALF)
 
-    def near(self, x: float, terms: float, accuracy: float, *, share: float = 1.0) -> ContourLine | None:
+    def slope(self, x: float) -> float:
+        """Estimate by how much psi changes a nat about x, relative to itself."""
+        return abs(float(self.saddles.at(np.array([x])).c[0]) - 1)
+
+    def near(self, x: float, terms: float, accuracy: float) -> ContourLine | None:
         """Return the line that serves the loss x of this order."""
-        return self.at(float(self.anchors(np.array([x]))[0]), terms, accuracy, share=share)
+        found = self.at(float(self.anchors(np.array([x]))[0]), terms, accuracy)
+        return None if found is None else found.line
 
     def enclose(self, x: float, terms: float, accuracy: float, *, share: float = 1.0) -> Drawn | None:
         """Return what the line aimed at the loss x of this order bounds."""
-        line = self.at(x, terms, accuracy, share=share)
-        if line is None:
+        found = self.at(x, terms, accuracy, share=share)
+        if found is None or (line := found.line) is None:
             return None
-        finer = 0 < line.tau < 1.01 * least_tau(line.c, accuracy)
+        # A narrower Gaussian gains nothing where the nodes end before it takes over.
+        finer = 0 < line.tau < 1.01 * least_tau(line.c, accuracy) and not found.leaves(10 * accuracy)
         return Drawn(self, line, -x if self.kind == "other" else x, capped=not finer)
 
     def small(self, line: ContourLine, x: Array) -> Bounds:
         """Bound 1 - delta(x) in the middle strip, else delta(x), at losses x of this order."""
         return self.leak + Bounds(*line.psi(x))
 
-    def at(self, x: float, terms: float, accuracy: float, *, share: float = 1.0) -> ContourLine | None:
+    def at(self, x: float, terms: float, accuracy: float, *, share: float = 1.0) -> _Aimed | None:
         """Return the line aimed at the loss x.
 
         Where the product does not decay a Gaussian is added, for a ``share`` of the cost.
         """
         if self.too_far or abs(x) > _FARTHEST:
             return None
-        sharp = self._remembered(x, terms, 0.0)
+        choices = query_options().choices[1:]  # whichever method asks for it
+        sharp = self.drawn.of(
+            (x, terms, 0.0, *choices), lambda: self._drawn(aim(self.cumulant, x, terms, middle=self.middle))
+        )
         if sharp.line is None or not sharp.leaves(10 * GOAL):
-            return sharp.line
-        return self._remembered(x, terms * share, accuracy).line or sharp.line
+            return sharp
+        each = max(NODE_TERMS, len(self.laws))
+        where = smoothed(sharp.aim._replace(most=terms * share), accuracy, each)
+        blurred = self.drawn.of((x, where.most, where.tau, *choices), lambda: self._drawn(where))
+        return sharp if blurred.line is None else blurred
 
-    def _remembered(self, x: float, most: float, accuracy: float) -> _Drawn:
-        key = (x, most, accuracy, *query_options().choices[1:])  # whichever method asks for it
-        return self.drawn.of(key, lambda: self._drawn(x, most, accuracy))
-
-    def _drawn(self, x: float, most: float, accuracy: float) -> _Drawn:
-        where = aim(self.cumulant, x, most, middle=self.middle)
-        if not where.drawable:
-            return _Drawn(where, None)
-        if accuracy > 0:
-            where = smoothed(where, accuracy, max(NODE_TERMS, len(self.laws)))
+    def _drawn(self, where: Placement) -> _Aimed:
         try:
-            return _Drawn(where, draw(self.laws, self.counts, where) if where.tau <= _WIDEST else None)
+            drawable = where.drawable and where.tau <= _WIDEST
+            return _Aimed(where, draw(self.laws, self.counts, where) if drawable else None)
         except SizeError:
-            return _Drawn(where, None)
+            return _Aimed(where, None)
 
     def chernoff(
         self, question: Callable[[Sequence[LossLaw], Sequence[int], Cumulant, float], float], x: float

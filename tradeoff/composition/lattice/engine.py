@@ -148,7 +148,7 @@ class LatticeEngine(Engine[tuple[Order, float], Effort]):
         self.forward = Order(list(laws), list(counts), reverse=False)
         self.backward = self.forward if symmetric else Order(list(laws), list(counts), reverse=True)
 
-    def first(self, tol: float | None) -> Effort:
+    def first(self, question: Question, tol: float | None) -> Effort:
         return first_effort(len(self.forward.laws), tol)
 
     def finer(self, effort: Effort, by: float) -> Effort:
