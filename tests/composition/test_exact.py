@@ -157,3 +157,48 @@ def test_beta_beside_a_vertex_between_atoms_of_about_the_same_loss(
     law = AtomicLaw(np.array(losses), np.array(log_p), p_minus, q_plus, np.full(len(losses), slack))
     (low,), (high,) = ExactEngine(law, q_plus).beta(np.array([alpha]), None)
     assert low <= oracle.beta_of_atoms(truth, alpha) <= high
+
+
+@pytest.mark.parametrize(
+    ("law", "q_plus", "alpha", "truth"),
+    [
+        pytest.param(
+            AtomicLaw(
+                np.array([-20.0, 0.0]),
+                np.log([3e-17, 0.75]),
+                0.25,
+                0.25,
+                np.array([1e-16, 5.3e-16]),
+            ),
+            0.25,
+            0.7499999999999999,
+            5.223e-16,
+            id="mass at -inf known to 16 units",
+        ),
+        pytest.param(
+            AtomicLaw(
+                np.array([-1.0]), np.log([2 / 3]), 1 / 3, 0.6321205588281902, np.array([0.5]), position=1e-12
+            ),
+            0.6321205588281902,
+            1e-20,
+            0.36787944117180985,
+            id="errors of mass and loss multiply",
+        ),
+    ],
+)
+def test_errors_that_a_law_states_are_charged_whole(
+    law: AtomicLaw, q_plus: float, alpha: float, truth: float
+) -> None:
+    (low,), (high,) = ExactEngine(law, q_plus).beta(np.array([alpha]), None)
+    assert low <= truth <= high
+
+
+def test_masses_known_to_no_more_than_themselves() -> None:
+    laws = [
+        AtomicLaw(np.array([loss, 0.0]), np.log([1.0, 1e-16]), slack=np.array([1e-15, 1.0]))
+        for loss in (-1e-3, -1.3e-3)
+    ]
+    sums = Composition(laws, [800, 800]).sums
+    assert sums is not None
+    (low,), (high,) = sums.beta(np.array([0.5]), None)
+    assert 0 <= low <= high <= np.inf

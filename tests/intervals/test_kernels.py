@@ -26,6 +26,7 @@ from tradeoff.intervals import (
     rounding,
 )
 from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.rounding import Array
 
 UNIT = 2.0**-53
 DRAW = np.random.default_rng(1)
@@ -195,6 +196,17 @@ class TestRoots:
     def test_nothing_is_claimed_beyond_the_search(self) -> None:
         above, at_most = roots.bracket_root(np.zeros_like, np.array([1.0, -1.0]), farthest=1e3)
         assert (above[0], at_most[1]) == (-np.inf, np.inf)
+
+    def test_steps_of_values_next_to_the_largest_float(self) -> None:
+        def steps(x: Array) -> Array:
+            return np.where(x <= -1, 1.79e308, np.where(x < 0.9, 0.9e308, np.where(x < 1, 1e303, 0.0)))
+
+        above, at_most = roots.bracket_root(steps, np.array([0.0]))
+        assert (float(above[0]), float(at_most[0])) == (math.nextafter(1.0, 0.0), 1.0)
+
+    def test_a_search_without_an_end_ends(self) -> None:
+        above, at_most = roots.bracket_root(np.ones_like, np.array([0.5]), farthest=math.inf)
+        assert (above[0], at_most[0]) == (-1, np.inf)
 
     def test_sides_are_searched_each(self) -> None:
         sides = lambda t: (1 - t - 0.1, 1 - t + 0.1)  # noqa: E731 - a band

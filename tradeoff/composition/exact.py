@@ -31,6 +31,9 @@ _FARTHEST = 5000.0
 _STEEPEST = 650.0
 """Such slopes lie left of every alpha above e^-650."""
 
+_UNKNOWN = 1e100
+"""Masses known to no more than themselves are below 1e-14: no float holds 330 of them multiplied."""
+
 _FINE = float(np.finfo(np.longdouble).eps)
 
 
@@ -89,7 +92,8 @@ def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
         loss, log_p, slack = (
             np.add.outer(mine, theirs).ravel() for mine, theirs in zip(found, power, strict=True)
         )
-        found = merged(loss, log_p, slack + np.multiply.outer(found.slack, power.slack).ravel())
+        slack += np.multiply.outer(found.slack, power.slack).ravel()
+        found = merged(loss, log_p, np.minimum(slack, _UNKNOWN))
     lost = float(sum(count * law.lost for law, count in zip(laws, counts, strict=True)))
     p_minus = lost_mass([min(law.p_minus, 1 - UNIT) for law in laws], counts)
     # A loss brings its own error n times; a power adds up to min(k, n) terms and rounds n, the product adds
@@ -120,9 +124,8 @@ def _power(atoms: Atoms, n: int) -> Atoms | None:
     terms = min(k, n) + 8  # a row has no more entries that are not 0, and log 0! = log 1! = 0 are exact
     known = np.log1p(atoms.slack) + UNIT * terms * np.abs(atoms.log_p)
     rounded = UNIT * 2 * terms * (1 + math.lgamma(n + 1))
-    # A mass known to no more than itself is so faint that e^600 times its 600th power is none.
-    slack = np.expm1(np.minimum(shares @ known + rounded, 600.0))
-    return merged(shares @ atoms.loss, shares @ atoms.log_p + log_ways, slack)
+    slack = np.expm1(np.minimum(shares @ known + rounded, math.log(_UNKNOWN)))
+    return merged(shares @ atoms.loss, shares @ atoms.log_p + log_ways, np.minimum(slack, _UNKNOWN))
 
 
 def _shares(n: int, k: int) -> Array:
@@ -196,14 +199,16 @@ def beta(law: AtomicLaw, q_plus: float, alpha: Array) -> Pair:
     # There beta is near 1, and its distance from it is the accurate sum.
     small = (rejected + q_plus < 0.5) & inside
     value = np.where(small, (1 - q_plus) - rejected, kept)
+    # P(L = -inf) is known to 16 units of itself, which is at most the rest; sums round.
     # Abscissas are known to ``moved``; f moves along its steepest slope so near, e^l of the farthest atom.
     moved_left = above.off[k + 1] + taken * (above.off[k] - above.off[k + 1]) + 4 * UNIT * alpha
-    moved_right = under.off[k] + share * (under.off[k + 1] - under.off[k]) + 8 * UNIT * (rest + law.p_minus)
+    moved_right = under.off[k] + share * (under.off[k + 1] - under.off[k]) + 12 * UNIT * (rest + law.p_minus)
     moved = np.where(near_one, moved_right, moved_left)
-    nearest = np.minimum.accumulate((left - under.off - 8 * UNIT * left)[::-1])[::-1]
+    nearest = np.minimum.accumulate((left - under.off - 20 * UNIT * left)[::-1])[::-1]
     far_by_rest = np.searchsorted(nearest, rest + moved, side="right")
     far_by_alpha = np.searchsorted(-above.value, 2 * moved - alpha, side="right")
-    steep = law.loss[np.clip(np.where(near_one, far_by_rest, far_by_alpha) - 1, k, last)]
+    farthest = np.clip(np.where(near_one, far_by_rest, far_by_alpha) - 1, k, last)
+    steep = law.loss[farthest] + np.max(law.loss_error)
     along = np.where(steep > _STEEPEST, 1.0, np.exp(np.minimum(steep, _STEEPEST)) * moved)
     error = np.where(small, rejected_off, kept_off) + along + law.lost + SUBNORMAL
     return np.maximum(value - error, 0.0), value + error
@@ -212,8 +217,9 @@ def beta(law: AtomicLaw, q_plus: float, alpha: Array) -> Pair:
 def _slacks(law: AtomicLaw) -> tuple[Array, Array]:
     """Return the relative errors of masses under P and under Q, with the rounding of their sums."""
     fine = 4 * len(law.loss) * _FINE + 8 * UNIT
-    slack = law.atoms.slack + fine
-    return slack, slack + law.loss_error + UNIT * (np.abs(law.log_p) + np.abs(law.loss))
+    slack = law.atoms.slack + fine * (1 + law.atoms.slack)
+    turned = np.expm1(law.loss_error + UNIT * (np.abs(law.log_p) + np.abs(law.loss)))
+    return slack, slack + (1 + slack) * turned
 
 
 def profile(law: AtomicLaw, q_plus: float) -> ProfileTable:

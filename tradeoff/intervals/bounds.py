@@ -157,7 +157,7 @@ class Bounds(Generic[Side_co]):
         if n == 0:
             return held(np.ones_like(_array(self.lower)), np.ones_like(_array(self.upper)))
         if n == 1:
-            return self
+            return self * 1.0
         half = self ** (n // 2)
         square = half * half
         even = held(np.maximum(square.lower, 0.0), square.upper)

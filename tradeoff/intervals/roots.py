@@ -53,7 +53,7 @@ def _farther(
 ) -> tuple[Array, Array]:
     """Double the arguments whose values are still within; return them with their values."""
     at = function(x)
-    while (more := within(at)).any() and np.max(np.abs(x)) <= farthest:
+    while (more := within(at)).any() and np.max(np.abs(x)) <= min(farthest, _FARTHEST**2):
         x = np.where(more, 2 * x, x)
         at = np.where(more, function(x), at)
     return x, at
@@ -122,7 +122,8 @@ def _shares(a: Reals, b: Reals, c: Reals, f_a: Reals, f_b: Reals, f_c: Reals) ->
         xi, phi = (a - b) / (c - b), (f_a - f_b) / (f_c - f_b)
         quadratic = f_a / (f_b - f_a) * f_c / (f_b - f_c)
         quadratic += (c - a) / (b - a) * f_a / (f_c - f_a) * f_b / (f_c - f_b)
-        return np.where((phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi), quadratic, 0.5)
+        good = (phi**2 < xi) & ((1 - phi) ** 2 < 1 - xi) & np.isfinite(quadratic)
+        return np.where(good, quadratic, 0.5)
 
 
 def largest(holds: Callable[[float], bool], low: float, high: float, halvings: int = 50) -> float:

@@ -115,8 +115,8 @@ class Sums:
 
     def short_of_one(self, x: float) -> arb:
         """Return 1 - delta(x), the sum of the lesser of q and e^x p: no difference where delta is near 1."""
-        slope = arb(x).exp()
-        return sum((b.min(slope * a) for a, b in self.atoms), arb(0)) - self._garbled(slope) - self.rest
+        slope, rest = arb(x).exp(), self.rest.union(-self.rest)
+        return sum((b.min(slope * a) for a, b in self.atoms), arb(0)) - self._garbled(slope) + rest
 
     def beta(self, alpha: float) -> tuple[arb, arb]:
         """Bound f(alpha), by the test that rejects where q/p is greatest, and the line at its last atom."""
