@@ -157,6 +157,12 @@ def test_what_delta_lacks_of_one_is_proved_where_it_is_faint() -> None:
     to.verify(certificate)
 
 
+def test_a_claim_of_one_side_is_proved_however_near_the_truth_it_is() -> None:
+    certificate = to.certify(to.Gaussian(5.0) @ to.PureDP(1.0), "epsilon", 1.4296886250768923e-231)
+    assert [claim.lower for claim in certificate.claims] == [0.0]
+    to.verify(certificate)
+
+
 @pytest.mark.parametrize("orders", ["both", None, 2, ["either"]])
 def test_orders_that_are_none_are_refused(orders: Any) -> None:
     certificate = to.certify(thinned(0.01, 1.0).symmetrise(assume="either-order"), "delta", 0.5)
