@@ -144,6 +144,9 @@ def test_laws_whose_masses_are_written_rounded_are_summed_as_they_are_written() 
     certificate = to.certify(f, "beta", 0.9443059732697008)
     assert certificate.method == "exact"
     to.verify(certificate)
+    # one round of noise on all integers is listed, but for tails
+    h = to.mixture({to.PureDP(1.0): 1e-6, DiscreteGaussianCurve(1.0, 1): 1 - 1e-6}) @ to.PureDP(1.0)
+    to.verify(to.certify(h, "delta", -3.743325714109676))
     # beside noise on all integers nothing can be summed
     g = to.mixture({DiscreteGaussianCurve(0.55, 2): 0.25, to.Identity(): 0.75})
     to.verify(to.certify(g, "epsilon", 1e-4))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction as F  # noqa: N817 - weights are read more easily
 
 import mpmath as mp
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import tradeoff as to
 from tests.composition.laws import atomic
 from tests.composition.moments import DIGITS, Moment, nearest
 from tests.golden import oracle
@@ -433,3 +435,15 @@ def test_other_order_of_rare_steps_that_need_far_frequencies(
     law = Reversed(Thinned(GaussianLaw(mu), rate))
     low, high = ContourEngine([law], [n]).delta(np.array([epsilon]), 1e-8)
     assert 0 < high[0] - low[0] <= 1e-8 * high[0]
+
+
+def test_rounds_beyond_what_logarithms_are_known_for() -> None:
+    """The logarithm of a line of 2^63 rounds may be off by thousands of nats; bounds are off by no less."""
+    shares = {F(0): 201427, F(1, 4): 106670, F(3, 4): 1, F(1): 403930, F(3, 2): 127181}
+    law = to.GaussianMixtures(
+        {F(0): F(1)}, {at: F(w, 839209) for at, w in shares.items()}, 3.9071826124739375
+    )
+    n, divergence = 2**63, 0.018040028951094052774  # KL(Q || P) by quadrature in 30 digits
+    found = (law**n).bounds.epsilon(2e-8)
+    assert found.lower / n <= divergence * (1 + 1e-6)
+    assert found.upper / n >= divergence * (1 - 1e-6)

@@ -331,9 +331,22 @@ def test_cells_are_integrated(ends: list[float]) -> None:
 def test_binomial_probabilities(n: int, epsilon: float) -> None:
     k = np.unique(np.linspace(0, min(n, 2000), 23).astype(int))
     logs, error = binomial.log_pmf(k, n, epsilon)
-    p, truths = 1 / (1 + arb(epsilon).exp()), []
-    for x in k.tolist():
-        ways = arb(n + 1).lgamma() - arb(x + 1).lgamma() - arb(n - x + 1).lgamma()
-        truths.append(ways + x * p.log() + (n - x) * (-p).log1p())
-    within(logs - error, logs + error, truths, 1e16)
+    within(logs - error, logs + error, [log_binomial(x, n, epsilon) for x in k.tolist()], 1e16)
     assert (error <= UNIT * (100 + 60 * np.abs(logs) + 12 * n)).all()
+
+
+@pytest.mark.parametrize(
+    ("n", "epsilon"),
+    [(2, 459.0), (2, 461.0), (3, 700.0), (50, 709.5), (2, 745.0), (4, 5000.0), (10**6, 800.0)],
+)
+def test_binomial_probabilities_of_rare_answers(n: int, epsilon: float) -> None:
+    k = np.unique(np.linspace(0, min(n, 2000), 23).astype(int))
+    logs, error = binomial.log_pmf(k, n, epsilon)
+    for x, log, off in zip(k.tolist(), logs.tolist(), error.tolist(), strict=True):
+        assert abs(log_binomial(x, n, epsilon) - log) <= off
+
+
+def log_binomial(k: int, n: int, epsilon: float) -> arb:
+    p = 1 / (1 + arb(epsilon).exp())
+    ways = arb(n + 1).lgamma() - arb(k + 1).lgamma() - arb(n - k + 1).lgamma()
+    return ways + k * p.log() + (n - k) * (-p).log1p()

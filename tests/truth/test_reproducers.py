@@ -152,6 +152,8 @@ CASES: dict[str, tuple[Spec, str, list[float]]] = {
         "beta",
         [0.011376889690811617, 0.01137688969081162],
     ),
+    "rare-answers-of-randomised-response": (power(PureDP(700.0), 2), "beta", [2e-304, 1.9e-304, 1e-304]),
+    "rare-answers-of-three": (power(PureDP(720.0), 3), "delta", [0.0, 719.0, 721.0, 1e3]),
     "leak-near-1": (
         Product(((PureDP(1.0), 1), (TotalVariation(0.1), 300))),
         "beta",

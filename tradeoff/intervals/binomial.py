@@ -10,6 +10,9 @@ from scipy.special import expit, factorial
 from tradeoff.intervals.rounding import UNIT, Array
 
 _LOG_2PI = math.log(2 * math.pi)  # to nearest
+_RARE = math.log(1e-200)
+"""Means below this are lost beside 1, and their logarithms beside those of x >= 1 cancel nothing."""
+
 _FACTORIAL = factorial(np.arange(17))  # all are floats
 
 
@@ -25,8 +28,8 @@ def _stirling_error(n: Array) -> Array:
     return np.where(n < 16.0, exact, series)
 
 
-def _deviance(x: Array, m: Array) -> Array:
-    """Return x log(x/m) + m - x, by a series where x is close to m."""
+def _deviance(x: Array, m: float) -> Array:
+    """Return x log(x/m) + m - x for x >= 1, by a series where x is close to m."""
     d = (x - m) / (x + m)
     direct = x * np.log(x / m) + m - x
     near = np.abs(d) < 0.1
@@ -36,6 +39,11 @@ def _deviance(x: Array, m: Array) -> Array:
     # Probabilities.
     tail = sum(square**j / (2 * j + 1) for j in range(1, 10))
     return np.where(near, (x - m) * d + 2 * x * d * tail, direct)
+
+
+def _deviance_of_rare(x: Array, log_m: float) -> Array:
+    """Return x log(x/m) - x for x >= 1 and a mean m below 1e-200, which is lost beside x."""
+    return x * (np.log(x) - log_m) - x
 
 
 def log_pmf(k: Array, n: int, epsilon: float) -> tuple[Array, Array]:
@@ -50,7 +58,10 @@ def log_pmf(k: Array, n: int, epsilon: float) -> tuple[Array, Array]:
     p, q = float(expit(-epsilon)), float(expit(epsilon))
     inner = np.clip(k, 1, max(n - 1, 1))
     rest = np.maximum(n - inner, 1.0)
-    first, second = _deviance(inner, np.array(max(n * p, 1e-300))), _deviance(rest, np.array(n * q))
+    # Floats lose digits of p from epsilon = 708 on, and p itself; those of its logarithm they hold.
+    log_mean = math.log(n) - epsilon - math.log1p(math.exp(-epsilon))
+    first = _deviance(inner, n * p) if log_mean > _RARE else _deviance_of_rare(inner, log_mean)
+    second = _deviance(rest, n * q)
     log_inner = (
         _stirling_error(np.array(float(max(n, 1))))
         - _stirling_error(inner)

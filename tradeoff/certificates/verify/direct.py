@@ -9,7 +9,7 @@ from flint import arb, arb_poly, ctx
 
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.verify.laws import Law, at_infinity, binomial, law, real
-from tradeoff.certificates.verify.parts import Atoms, Comb, Pair, gained
+from tradeoff.certificates.verify.parts import Atoms, Comb, Pair, Part, gained
 from tradeoff.certificates.verify.product import Product
 from tradeoff.certificates.verify.report import require
 from tradeoff.errors import VerificationError
@@ -158,20 +158,30 @@ def _joined(atoms: list[Pair], apart: float) -> tuple[list[Pair], float]:
 def _power(parts: Law, n: int) -> tuple[list[Pair], arb]:
     """Return all finite atoms of n rounds, and a bound on the mass of what is left out of P and of Q."""
     if all(isinstance(part, Atoms) for part in parts):
-        pairs = [pair for part in parts for pair in zip(part.p, part.q, strict=True)]
-        finite = [pair for pair in pairs if not (pair[0].is_zero() or pair[1].is_zero())]
-        return _shared(finite, n), arb(0)
+        return _shared([pair for part in parts for pair in _listed(part)[0]], n), arb(0)
+    if n == 1:
+        each = [_listed(part) for part in parts]
+        return [pair for atoms, _ in each for pair in atoms], sum((rest for _, rest in each), arb(0))
     comb = parts[0]
     if len(parts) > 1 or not isinstance(comb, Comb):
-        raise VerificationError("factors: a law with a density has no exact sums", "factors")
+        raise VerificationError("factors: such rounds have no exact sums", "factors")
     atoms, rest = comb.listed()
-    if n == 1:
-        return atoms, rest[0].union(rest[1])
     single = all(sum(not w.is_zero() for w in side) == 1 for side in (comb.p, comb.q))
     require("factors", single and len(atoms) * n <= _MOST, "losses of integer noise that are no lattice")
     powers = [(arb_poly([pair[k] for pair in atoms]) ** n).coeffs() for k in (0, 1)]
     left = arb(0).union(n * (rest[0] + rest[1]) * (1 + rest[0] + rest[1]) ** n)
     return list(zip(*powers, strict=True)), left
+
+
+def _listed(part: Part) -> tuple[list[Pair], arb]:
+    """Return the finite atoms of one round, and a bound on the mass of what is left out of P and of Q."""
+    if isinstance(part, Comb):
+        atoms, rest = part.listed()
+        return atoms, rest[0].union(rest[1])
+    if not isinstance(part, Atoms):
+        raise VerificationError("factors: a law with a density has no exact sums", "factors")
+    pairs = zip(part.p, part.q, strict=True)
+    return [pair for pair in pairs if not (pair[0].is_zero() or pair[1].is_zero())], arb(0)
 
 
 def _shared(atoms: list[Pair], n: int) -> list[Pair]:

@@ -128,11 +128,10 @@ class ContourLine:
         off = t.nodes + t.rounding + t.truncation
         low = t.total - off - t.left - t.right - (t.smoothing if self.c > 1 else 0.0)
         high = t.total + off + (0.0 if self.c > 1 else t.smoothing)
-        scale = np.exp(np.minimum(t.exponent, 500.0))  # beyond, the bounds say nothing: psi <= 1
-        high = np.minimum(high, 1e40)
-        with np.errstate(over="ignore"):  # an infinite upper bound is one, and says nothing
-            upper = high * scale * np.exp(np.minimum(t.slack, 100.0)) + SUBNORMAL
-            return np.maximum(np.maximum(low, 0.0) * scale * (1 - t.slack) - SUBNORMAL, 0.0), upper
+        # Beyond e^500, where rounding alone is more than 1, bounds say nothing; 1e40 keeps them finite.
+        least, most = (np.exp(np.minimum(each, 500.0)) for each in (t.exponent, t.exponent + t.slack))
+        lower = np.maximum(low, 0.0) * least * (1 - t.slack) - SUBNORMAL
+        return np.maximum(lower, 0.0), np.minimum(high, 1e40) * most + SUBNORMAL
 
     def terms(self, x: Array) -> Terms:
         """Return what the bounds at losses x are made of."""

@@ -18,9 +18,12 @@ class Lean(NamedTuple):
 
     @classmethod
     def of(cls, slope: float, nodes: Array, log_scale: float) -> Lean:
-        """Lean by ``slope``: a unit of slope L for the product, one for the difference, two for the node."""
+        """Lean by ``slope``: a unit of slope L for the product, one for the difference, two for the node.
+
+        One more is for the sum of the value and its error.
+        """
         tilted = slope * nodes
-        return cls(tilted - log_scale, 4 * UNIT * (np.abs(tilted) + abs(log_scale)))
+        return cls(tilted - log_scale, 5 * UNIT * (np.abs(tilted) + abs(log_scale)))
 
 
 def _locate(loss: Array, nodes: Array) -> tuple[Index, Array]:
@@ -37,12 +40,14 @@ def _locate(loss: Array, nodes: Array) -> tuple[Index, Array]:
 def _weigh(log_p: Array, lean: Lean, at: Index, slack: Array, sign: int) -> Array:
     """Return e^(log_p + lean) at the nodes, rounded up or down; taken together so that neither underflows.
 
-    The sum is rounded to a unit of each term; 48 units: 8 for each of four exponentials, and products.
+    Sums are rounded to two units of each term; 48 units: 8 for each of four exponentials, and products.
     """
     exponent = log_p + lean.value[at]
-    error = slack + lean.error[at] + UNIT * (48 + np.abs(log_p) + np.abs(lean.value[at]))
-    weighed = np.exp(np.minimum(exponent, 700.0)) * np.maximum(1 + sign * error, 0.0)
-    return np.asarray(np.where((exponent > 700.0) & (sign > 0), np.inf, weighed))
+    error = slack + lean.error[at] + UNIT * (48 + 2 * np.abs(log_p) + 2 * np.abs(lean.value[at]))
+    if sign < 0:
+        return np.asarray(np.exp(np.minimum(exponent, 700.0)) * np.maximum(1 - error, 0.0))
+    exponent = exponent + error
+    return np.where(exponent > 700.0, np.inf, np.exp(np.minimum(exponent, 700.0)))
 
 
 def _added(at: Index, mass: Array, size: int, sign: int) -> Array:

@@ -152,7 +152,7 @@ def profile(
     under = compose(factors, [f.under for f in factors], h, window)
     offsets = [f.count * f.offset for f in factors]
     loss = math.fsum(offsets) + h * np.arange(window.low, window.low + window.size, dtype=float)
-    scale, more, less = _scale(factors, theta, loss)
+    least, most = _scale(factors, theta, loss)
     # |sum e_k g_k| <= ||e||_2 ||g||_2, and a sum over a lattice is at most integral/h + maximum: g is
     # unimodal, its maximum kappa, and the integral of its square 2/(a (a + 1) (a + 2)) with a = 2 theta - 2.
     kappa = np.exp((theta - 1) * np.log(theta - 1) - theta * np.log(theta))
@@ -164,7 +164,7 @@ def profile(
         upper = _tail(over.mass, h, theta) * (1 + exact) + over.error * norm + over.high_tail
         lower = _tail(under.mass, h, theta) * (1 - exact) - under.error * norm
         outside = kappa * (under.low_tail + under.high_tail)
-        upper, lower = scale * more * upper, scale * less * lower - scale * more * outside
+        upper, lower = most * upper, least * lower - most * outside
     # A loss moves by what each factor's may, and by at most 4 units of what its place is added up from.
     shift = math.fsum(f.count * f.shift for f in factors)
     shift += 8 * UNIT * (float(np.max(np.abs(loss))) + math.fsum(map(abs, offsets)))
@@ -179,8 +179,8 @@ def profile(
     return ProfileTable(loss + shift, upper, loss - shift, lower, q_plus)
 
 
-def _scale(factors: Sequence[TiltedFactor], theta: float, loss: Array) -> tuple[Array, Array, Array]:
-    """Return e^(K - (theta - 1) loss) and the factors 1 +- error that make it an upper and a lower bound.
+def _scale(factors: Sequence[TiltedFactor], theta: float, loss: Array) -> tuple[Array, Array]:
+    """Return bounds on e^(K - (theta - 1) loss).
 
     Units: one for each product that makes up K and one for their exact sum; of (theta - 1) loss one for each
     of two differences and the product, and two for the loss itself, whose sum of offsets and steps costs a
@@ -195,7 +195,9 @@ def _scale(factors: Sequence[TiltedFactor], theta: float, loss: Array) -> tuple[
         + theta * math.fsum(abs(f.count * f.offset) for f in factors)
     )
     error = 8 * UNIT * (8 + size + np.abs(slope))
-    return np.exp(np.minimum(log_scale - slope, 700.0)), 1 + error, np.maximum(1 - error, 0.0)
+    # Beyond 1e16 nats the exponent is known to no nat: what it is off by is not small.
+    least, most = (np.exp(np.minimum(each, 700.0)) for each in (log_scale - slope, log_scale - slope + error))
+    return least * np.maximum(1 - error, 0.0), most
 
 
 def _rounding_of_tail(size: int, reach: float) -> float:

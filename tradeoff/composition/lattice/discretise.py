@@ -79,11 +79,12 @@ def _weighed(mass: Array, lean: Lean, *, down: bool = False) -> Array:
 
     16 units for the exponential, the products and two sums after it.
     """
-    weight, error = np.exp(np.minimum(lean.value, 700.0)), lean.error + 16 * UNIT
+    error = lean.error + 16 * UNIT
     if down:
-        return np.asarray(mass * weight * np.maximum(1 - error, 0.0))
+        return np.asarray(mass * np.exp(np.minimum(lean.value, 700.0)) * np.maximum(1 - error, 0.0))
+    exponent = lean.value + error
     with np.errstate(invalid="ignore"):  # an overflow makes the upper side infinite: nothing is claimed
-        return np.where(lean.value > 700.0, np.inf, mass * weight * (1 + error))
+        return np.where(exponent > 700.0, np.inf, mass * np.exp(np.minimum(exponent, 700.0)))
 
 
 def _spread_cells(cells: Cells, nodes: Array) -> Array:
