@@ -134,7 +134,7 @@ def _decayed(
         size, last = size + len(block), float(block[-1])
         spent += len(block) * _cost(transforms, last)
         price = len(block) * _cost(transforms, 2 * (last + aim.step))
-        level = -math.log(aim.goal * math.pi * last)
+        level = -math.fsum(map(math.log, (aim.goal, math.pi, last)))  # the product may underflow
         if last >= stop:
             cut = math.exp(-((aim.tau * last) ** 2) / 2)
         elif (

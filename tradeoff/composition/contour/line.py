@@ -129,9 +129,10 @@ class ContourLine:
         low = t.total - off - t.left - t.right - (t.smoothing if self.c > 1 else 0.0)
         high = t.total + off + (0.0 if self.c > 1 else t.smoothing)
         # Beyond e^500, where rounding alone is more than 1, bounds say nothing; 1e40 keeps them finite.
-        least, most = (np.exp(np.minimum(each, 500.0)) for each in (t.exponent, t.exponent + t.slack))
-        lower = np.maximum(low, 0.0) * least * (1 - t.slack) - SUBNORMAL
-        return np.maximum(lower, 0.0), np.minimum(high, 1e40) * most + SUBNORMAL
+        with np.errstate(invalid="ignore"):  # where an exponent is known to nothing
+            least, most = (np.exp(np.fmin(each, 500.0)) for each in (t.exponent, t.exponent + t.slack))
+            lower = np.maximum(low, 0.0) * least * (1 - t.slack) - SUBNORMAL
+        return np.fmax(lower, 0.0), np.minimum(high, 1e40) * most + SUBNORMAL
 
     def terms(self, x: Array) -> Terms:
         """Return what the bounds at losses x are made of."""
