@@ -449,7 +449,7 @@ def test_rounds_beyond_what_logarithms_are_known_for() -> None:
     assert found.upper / n >= divergence * (1 - 1e-6)
 
 
-@pytest.mark.parametrize("n", [10**21, 10**150, 10**290, 10**308])
+@pytest.mark.parametrize("n", [10**21, 10**150, 10**290])
 def test_counts_whose_lines_floats_hardly_hold(n: int) -> None:
     for law in (to.Laplace(0.1), to.subsample(to.Gaussian(1.0), 0.01)):
         for found in ((law**n).bounds.delta(1.0), (law**n).bounds.delta(1e200)):
