@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -62,7 +63,7 @@ class LineNodes:
     last: tuple[float, float]
 
     @classmethod
-    def of(cls, f: TradeOff) -> LineNodes:
+    def of(cls, f: TradeOff) -> Self:
         """Choose nodes: to where the tail ends, closer where the bounds stay apart."""
         top = _top(f)
         scale = np.concatenate([np.geomspace(2.0**-20, 1.0, 41), np.linspace(0.0, 1.0, 33)[1:]]) * top
@@ -71,10 +72,7 @@ class LineNodes:
             np.concatenate([[-positive[0], 0.0], positive]) if len(positive) else np.array([-_CLOSEST, 0.0])
         )
         nodes = nodes[np.append(True, np.diff(nodes) >= _CLOSEST / 2)]
-        empty = np.empty(0)
-        last = f.bounds.delta(np.inf)
-        profile = cls(f, empty, empty, empty, (last.lower, last.upper))
-        profile.ask(nodes)
+        profile = cls.about(f, nodes)
         for _ in range(_ROUNDS):
             fresh = profile.wanted()
             if len(fresh) == 0:
@@ -82,14 +80,27 @@ class LineNodes:
             profile.ask(fresh[: _MOST - len(profile.epsilon)])
         return profile
 
-    def ask(self, fresh: Array) -> None:
-        """Add nodes; delta falls, so that a bound holds on one side of its node too."""
-        low, high = self.f.bounds.delta(fresh)
+    @classmethod
+    def about(cls, f: TradeOff, nodes: Array) -> Self:
+        """Take the nodes given."""
+        empty, last = np.empty(0), f.bounds.delta(np.inf)
+        profile = cls(f, empty, empty, empty, (last.lower, last.upper))
+        profile.ask(np.unique(nodes))
+        return profile
+
+    def ask(self, fresh: Array, tol: float | None = None) -> None:
+        """Add nodes; delta falls, so that a bound holds on one side of its node too.
+
+        A node may be asked again, to the relative width ``tol``.
+        """
+        low, high = self.f.bounds.delta(fresh, tol=tol)
         high = np.where(fresh >= self.f.sup_loss, np.minimum(high, self.last[1]), high)
-        order = np.argsort(np.append(self.epsilon, fresh))
-        self.epsilon = np.append(self.epsilon, fresh)[order]
-        self.low = np.maximum.accumulate(np.append(self.low, low)[order][::-1])[::-1]
-        self.high = np.minimum.accumulate(np.append(self.high, high)[order])
+        self.epsilon, at = np.unique(np.append(self.epsilon, fresh), return_inverse=True)
+        below, above = np.zeros(len(self.epsilon)), np.ones(len(self.epsilon))
+        np.maximum.at(below, at, np.append(self.low, low))
+        np.minimum.at(above, at, np.append(self.high, high))
+        self.low = np.maximum.accumulate(below[::-1])[::-1]
+        self.high = np.minimum.accumulate(above)
 
     def wanted(self) -> Array:
         """Return the middles of cells whose sides are too far apart for their nodes, the worst first."""
@@ -145,6 +156,11 @@ class LineNodes:
             if meet is not None:
                 found.append(meet)
         return [_line(s, d) for s, d in found]
+
+    def flattest(self) -> Line:
+        """Return the line above f where it is flatter than those of ``covering``: delta(log s) >= 1 - s."""
+        (s,) = _ratio(self.epsilon[1:2], above=False)
+        return whole(s), ONE, whole(s)
 
 
 def _meet(

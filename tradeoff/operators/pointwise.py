@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.derived import Derived, OfBeta
+from tradeoff.curves.derived import Derived, OfBeta, delta_from_beta
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.polygons import pointwise
 from tradeoff.errors import DomainError
@@ -16,6 +16,9 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.functions import minimum as minimum_of
 from tradeoff.intervals.rounding import Array
+from tradeoff.operators.line_nodes import STEEPEST
+from tradeoff.operators.tabulate import Tabulated, of_lines, segments
+from tradeoff.operators.zoom import delta_of_maximum, epsilon_of_maximum
 
 
 class Maximum(OfBeta):
@@ -33,6 +36,30 @@ class Maximum(OfBeta):
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = zip(*(f.bounds(alpha, tol=tol) for f in self.operands), strict=True)
         return np.maximum.reduce(low), np.maximum.reduce(high)
+
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
+        if self._plain:
+            return delta_from_beta(self, epsilon, tol)
+        low = self.upper.bounds.delta(epsilon).lower
+        high = np.minimum.reduce([f.bounds.delta(epsilon).upper for f in (self.lower, *self.operands)])
+        if tol is not None:
+            for k in np.flatnonzero((high - low > tol * high) & (np.abs(epsilon) < STEEPEST)):
+                known = Bounds(float(low[k]), float(high[k]))
+                low[k], high[k] = delta_of_maximum(self.operands, float(epsilon[k]), known, tol)
+        return low, high
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        low, high = super().epsilon_bounds(delta, tol)
+        if tol is not None:
+            for k in np.flatnonzero((high - low > tol) & (np.abs(high) < STEEPEST)):
+                known = Bounds(float(low[k]), float(high[k]))
+                low[k], high[k] = epsilon_of_maximum(self.operands, float(delta[k]), known, tol)
+        return low, high
+
+    def _tabulated(self) -> Tabulated:
+        below = [line for f in self.operands for line in segments(f.lower)]
+        above = [line for f in self.operands for line in segments(f.upper)]
+        return of_lines(below, above)
 
     @property
     def q_plus(self) -> float:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
+from math import lcm
 from typing import NamedTuple
 
 import numpy as np
@@ -79,9 +81,25 @@ def of_orders(*curves: TradeOff) -> Tabulated:
     """Return the sides of the maximum of all lines of slope <= -1 of f, and those of the last, mirrored."""
     orders = [LineNodes.of(f) for f in curves]
     below, above = [order.supporting() for order in orders], [order.covering() for order in orders]
-    return Tabulated(
-        _curve(corners(_both(below), up=False)), _curve([*corners(_both(above), up=True), *_ENDS])
-    )
+    return of_lines(_both(below), _both(above))
+
+
+def of_lines(below: Iterable[Line], above: Iterable[Line]) -> Tabulated:
+    """Return the largest of lines below a curve, and the largest of lines one of which is above, anywhere."""
+    upper = corners(above, up=True)
+    # A flat line may end beyond alpha = 1, where a chord to the end of every curve does.
+    return Tabulated(_curve(corners(below, up=False)), _curve([*(p for p in upper if p[0] < ONE), *_ENDS]))
+
+
+def segments(f: PiecewiseLinear) -> list[Line]:
+    """Return the lines of a polygon, which is the largest of them and 0."""
+    found = []
+    for (a, b), (c, d) in pairwise(f.vertices):
+        slope = (b - d) / (c - a)
+        start = b + slope * a
+        scale = lcm(slope.denominator, start.denominator)
+        found.append((int(slope * scale), scale, int(start * scale)))
+    return found
 
 
 def _both(orders: list[list[Line]]) -> list[Line]:
