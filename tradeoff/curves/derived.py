@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,9 +20,6 @@ from tradeoff.intervals.concave import conjugate
 from tradeoff.intervals.functions import clip, where
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.law import LossLaw
-
-if TYPE_CHECKING:
-    from tradeoff.operators.tabulate import Tabulated
 
 _LOG_STEP = 4.0
 """Step in log s of the points to begin with; cells that matter are halved."""
@@ -89,37 +86,6 @@ class Derived(TradeOff):
     def __repr__(self) -> str:
         inner = ", ".join(map(repr, (*self.operands, *self.parameters)))
         return f"{self.name}({inner}){'' if self.symmetric else ' (one order)'}"
-
-
-class OfBeta(Derived):
-    """Node that knows beta: of composed operands one delta takes hundreds, so whole curves answer."""
-
-    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        if self._plain:
-            return delta_from_beta(self, epsilon, tol)
-        low, high = (
-            self._of("upper").bounds.delta(epsilon).lower,
-            self._of("lower").bounds.delta(epsilon).upper,
-        )
-        wide = np.zeros(len(low), bool) if tol is None else ~(high - low <= tol * high)
-        if wide.any():
-            low[wide], high[wide] = delta_from_beta(self, epsilon[wide], tol)
-        return low, high
-
-    def _tabulated(self) -> Tabulated:
-        return (
-            super()._tabulated()
-            if self._plain
-            else self._of("lower").tabulate()._replace(upper=self._of("upper").upper)
-        )
-
-    @property
-    def _plain(self) -> bool:
-        return not any(operand.composed for operand in self.operands)
-
-    def _of(self, side: str) -> TradeOff:
-        """Return the operator on whole curves below or above its operands."""
-        return type(self)(*(getattr(operand, side) for operand in self.operands), *self.parameters)
 
 
 def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None, *, steep: bool = False) -> Pair:

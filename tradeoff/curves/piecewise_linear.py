@@ -13,7 +13,7 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import assuming
 from tradeoff.curves.parameters import Number, count, number
-from tradeoff.curves.vertices import canonical, checked, lowest, masses, read, scattered
+from tradeoff.curves.vertices import canonical, checked, interpolate, lowest, masses, read, scattered
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.differences import log_ratio, logarithm
@@ -321,7 +321,7 @@ class PiecewiseLinear(TradeOff):
             return super().group(k)
         result = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
         for _ in range(k):
-            result = result._after(self)
+            result = result.after(self)
         return result.assuming(*self.assumptions)
 
     @property
@@ -329,37 +329,25 @@ class PiecewiseLinear(TradeOff):
         """Return the binary digits of the longest vertex."""
         return max(v.denominator.bit_length() for vertex in self.vertices for v in vertex)
 
-    def _after(self, f: PiecewiseLinear) -> PiecewiseLinear:
-        """Return g with 1 - g = (1 - self) o (1 - f): corners of f, and preimages of the corners of self."""
-        preimages = [f._preimage(1 - a) for a in self.alpha]
-        alpha = np.unique(
-            np.array([*f.alpha, *(a for a in preimages if a is not None)], dtype=self.alpha.dtype)
-        )
-        beta = [self.at(1 - f.at(a)) for a in alpha]
+    def after(self, f: PiecewiseLinear) -> PiecewiseLinear:
+        """Return g with 1 - g = (1 - self) o (1 - f): corners of f, and preimages of the corners of self.
+
+        Both in fractions.
+        """
+        middle = 1 - self.alpha
+        reached = middle[(middle >= f.beta[-1]) & (middle <= f.beta[0])]
+        alpha = np.unique(np.append(f.alpha, interpolate(reached, f.beta[::-1], f.alpha[::-1])))
+        beta = interpolate(1 - interpolate(alpha, f.alpha, f.beta), self.alpha, self.beta)
         capped(len(alpha))
-        return PiecewiseLinear(alpha.tolist(), beta)
+        return self.of_checked(*canonical(*lower_hull(alpha, beta)), exact=True)
 
     def at(self, alpha: Any) -> Any:
         """Return f(alpha), alpha in [0, 1], in the curve's own arithmetic, by linear interpolation."""
-        k = int(np.searchsorted(self.alpha, alpha, side="right"))
-        if k == len(self.alpha):
-            return self.beta[-1]
-        a0, a1, b0, b1 = self.alpha[k - 1], self.alpha[k], self.beta[k - 1], self.beta[k]
-        return b0 + (b1 - b0) * (alpha - a0) / (a1 - a0)
+        return interpolate(np.array([alpha]), self.alpha, self.beta)[0]
 
     @cached_property
     def _lines(self) -> Lines:
         return Lines(self.vertices)
-
-    def _preimage(self, beta: Any) -> Any | None:
-        """Return the alpha with f(alpha) = beta where f still falls, or None."""
-        if not self.beta[-1] <= beta <= self.beta[0] or len(self.alpha) == 1:
-            return None
-        k = int(np.argmax(self.beta <= beta))
-        if k == 0:
-            return self.alpha[0]
-        a0, a1, b0, b1 = self.alpha[k - 1], self.alpha[k], self.beta[k - 1], self.beta[k]
-        return a0 + (a1 - a0) * (b0 - beta) / (b0 - b1)
 
     def __eq__(self, other: object) -> bool:
         return (

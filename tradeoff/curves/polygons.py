@@ -9,6 +9,7 @@ import numpy as np
 
 from tradeoff.curves.hooks import gathered
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, capped
+from tradeoff.curves.vertices import interpolate
 from tradeoff.intervals.hull import lower_hull
 from tradeoff.intervals.rounding import Array
 
@@ -54,12 +55,12 @@ def _hull(one: PiecewiseLinear, two: PiecewiseLinear) -> tuple[Array, Array]:
 def _maximum(one: PiecewiseLinear, two: PiecewiseLinear) -> tuple[Array, Array]:
     """Return the corners of max{f, g}: of both, and where they cross, in fractions."""
     alpha = np.unique(np.concatenate([one.alpha, two.alpha]))
-    first, second = (np.array([curve.at(a) for a in alpha], dtype=alpha.dtype) for curve in (one, two))
+    first, second = (interpolate(alpha, curve.alpha, curve.beta) for curve in (one, two))
     gap = first - second
     k = np.flatnonzero(gap[:-1] * gap[1:] < 0)
     crossing = alpha[k] + (alpha[k + 1] - alpha[k]) * gap[k] / (gap[k] - gap[k + 1])
     alpha = np.unique(np.concatenate([alpha, crossing]))
-    first, second = (np.array([curve.at(a) for a in alpha], dtype=alpha.dtype) for curve in (one, two))
+    first, second = (interpolate(alpha, curve.alpha, curve.beta) for curve in (one, two))
     return alpha, np.maximum(first, second)
 
 

@@ -104,7 +104,7 @@ def checked(alpha: Any, beta: Any, *, rounded: bool) -> tuple[Any, Any]:
     repeated = np.append(
         np.diff(alpha) == 0, False
     )  # the upper end of a vertical start is no vertex of the curve
-    above = (beta - _interpolate(alpha, *hull) > slack) & ~repeated
+    above = (beta - interpolate(alpha, *hull) > slack) & ~repeated
     _refuse(
         above,
         lambda k: (
@@ -130,7 +130,7 @@ def _refuse(wrong: Any, message: Callable[[int], str]) -> None:
         raise CurveError(message(int(places[0])))
 
 
-def _interpolate(at: Any, x: Any, y: Any) -> Any:
+def interpolate(at: Any, x: Any, y: Any) -> Any:
     """Interpolate linearly in the arithmetic of the arguments; constant outside."""
     if len(x) == 1:
         return y[0] + 0 * at

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.derived import OfBeta
 from tradeoff.curves.parameters import count, is_symbol
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
 from tradeoff.families._symmetric import symbols_of
 from tradeoff.families.identity import Identity
@@ -17,9 +17,14 @@ from tradeoff.families.symbolic_forms import Form, form, lines_group, two_lines
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, whole
 from tradeoff.intervals.rounding import Array
+from tradeoff.operators.of_beta import OfBeta
+from tradeoff.operators.tabulate import largest, segments
 
 _MOST = 10_000
 """Compositions of a curve without a closed form: each is a question, and together they take seconds."""
+
+_VERTICES = 10_000
+"""Vertices of a group of a polygon that are computed, in seconds; beyond, lines are laid below and above."""
 
 
 class Group(OfBeta):
@@ -41,6 +46,22 @@ class Group(OfBeta):
     def _of_base(self, power: Bounds) -> Bounds:
         f = self.operands[0].bounds
         return Bounds(f(power.upper).lower, f(power.lower).upper)
+
+    def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
+        (f,) = curves
+        if self.k * len(f.alpha) > _VERTICES:
+            found = Group(f, self.k)
+            return found.upper if up else found.lower
+        result, base = f, f.rational()
+        for _ in range(self.k - 1):
+            result = largest(segments(result.rational().after(base)), up=up)
+        return result
+
+    def reached(self, at: tuple[float, float], curves: Sequence[PiecewiseLinear]) -> list[list[float]]:
+        places = [at[0]]
+        for _ in range(self.k - 1):
+            places.append(1 - curves[0](places[-1]))
+        return [places]
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         base: TradeOff = change(self.operands[0])

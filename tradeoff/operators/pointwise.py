@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.derived import Derived, OfBeta, delta_from_beta
+from tradeoff.curves.derived import Derived
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.polygons import pointwise
 from tradeoff.errors import DomainError
@@ -16,9 +16,8 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.functions import minimum as minimum_of
 from tradeoff.intervals.rounding import Array
-from tradeoff.operators.line_nodes import STEEPEST
-from tradeoff.operators.tabulate import Tabulated, of_lines, segments
-from tradeoff.operators.zoom import delta_of_maximum, epsilon_of_maximum
+from tradeoff.operators.of_beta import OfBeta
+from tradeoff.operators.tabulate import largest, segments
 
 
 class Maximum(OfBeta):
@@ -38,28 +37,12 @@ class Maximum(OfBeta):
         return np.maximum.reduce(low), np.maximum.reduce(high)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        if self._plain:
-            return delta_from_beta(self, epsilon, tol)
-        low = self.upper.bounds.delta(epsilon).lower
-        high = np.minimum.reduce([f.bounds.delta(epsilon).upper for f in (self.lower, *self.operands)])
-        if tol is not None:
-            for k in np.flatnonzero((high - low > tol * high) & (np.abs(epsilon) < STEEPEST)):
-                known = Bounds(float(low[k]), float(high[k]))
-                low[k], high[k] = delta_of_maximum(self.operands, float(epsilon[k]), known, tol)
-        return low, high
+        low, high = super().delta_bounds(epsilon, tol)
+        # No less private than any of them: mostly it is one of them.
+        return low, np.minimum.reduce([high, *(f.bounds.delta(epsilon).upper for f in self.operands)])
 
-    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        low, high = super().epsilon_bounds(delta, tol)
-        if tol is not None:
-            for k in np.flatnonzero((high - low > tol) & (np.abs(high) < STEEPEST)):
-                known = Bounds(float(low[k]), float(high[k]))
-                low[k], high[k] = epsilon_of_maximum(self.operands, float(delta[k]), known, tol)
-        return low, high
-
-    def _tabulated(self) -> Tabulated:
-        below = [line for f in self.operands for line in segments(f.lower)]
-        above = [line for f in self.operands for line in segments(f.upper)]
-        return of_lines(below, above)
+    def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
+        return largest([line for f in curves for line in segments(f)], up=up)
 
     @property
     def q_plus(self) -> float:

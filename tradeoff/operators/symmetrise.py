@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 from tradeoff.curves.contract import Hypothesis, TradeOff
-from tradeoff.curves.derived import Derived, beta_from_delta
+from tradeoff.curves.derived import beta_from_delta
 from tradeoff.curves.parameters import choice
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.polygons import pointwise
@@ -17,9 +17,10 @@ from tradeoff.intervals.roots import turned
 from tradeoff.intervals.rounding import Array
 from tradeoff.loss.law import LossLaw
 from tradeoff.operators.inverse import inverse
+from tradeoff.operators.of_beta import OfBeta
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.operators.tabulate import Tabulated, of_orders
+from tradeoff.operators.tabulate import largest, segments
 
 
 def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
@@ -121,10 +122,11 @@ def _(curve: Envelope) -> Form:
     return Form(value if lines else None, f.profile, f.epsilon)
 
 
-class ProfileSymmetrised(Derived):
+class ProfileSymmetrised(OfBeta):
     """Symm(f) = max{h, h^-1} with h(alpha) = sup over eps >= 0 of (1 - delta(eps) - e^eps alpha)_+."""
 
     name = "profile-symmetrised"
+    direct = False  # beta is a supremum itself
 
     def __init__(self, f: TradeOff) -> None:
         self.operands = (f,)
@@ -136,12 +138,16 @@ class ProfileSymmetrised(Derived):
     def symmetric(self) -> bool:
         return True
 
-    def _tabulated(self) -> Tabulated:
-        # h is the maximum of the lines with eps >= 0, h^-1 that of their mirror images.
-        return of_orders(self.operands[0])
+    def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
+        """Return the largest of the lines with eps >= 0, 0 among them, and of their mirror images."""
+        (f,) = curves
+        least = min(alpha + beta for alpha, beta in f.vertices)
+        level = least.denominator, least.denominator, least.numerator
+        lines = [level, *(line for line in segments(f) if line[0] >= line[1])]
+        return largest([*lines, *((a, b, c) for b, a, c in lines)], up=up)
 
-    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        return self.upper.bounds.delta(epsilon).lower, self.lower.bounds.delta(epsilon).upper
+    def reached(self, at: tuple[float, float], curves: Sequence[PiecewiseLinear]) -> list[list[float]]:
+        return [list(at)]
 
     def _steep(self, alpha: Array) -> Pair:
         return beta_from_delta(self.operands[0], alpha, None, steep=True)

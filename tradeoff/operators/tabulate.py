@@ -81,14 +81,14 @@ def of_orders(*curves: TradeOff) -> Tabulated:
     """Return the sides of the maximum of all lines of slope <= -1 of f, and those of the last, mirrored."""
     orders = [LineNodes.of(f) for f in curves]
     below, above = [order.supporting() for order in orders], [order.covering() for order in orders]
-    return of_lines(_both(below), _both(above))
+    return Tabulated(largest(_both(below), up=False), largest(_both(above), up=True))
 
 
-def of_lines(below: Iterable[Line], above: Iterable[Line]) -> Tabulated:
-    """Return the largest of lines below a curve, and the largest of lines one of which is above, anywhere."""
-    upper = corners(above, up=True)
+def largest(lines: Iterable[Line], *, up: bool) -> PiecewiseLinear:
+    """Return the largest of lines below a curve, or of lines one of which is above it, anywhere."""
+    found = corners(lines, up=up)
     # A flat line may end beyond alpha = 1, where a chord to the end of every curve does.
-    return Tabulated(_curve(corners(below, up=False)), _curve([*(p for p in upper if p[0] < ONE), *_ENDS]))
+    return _curve([*(point for point in found if point[0] < ONE), *_ENDS] if up else found)
 
 
 def segments(f: PiecewiseLinear) -> list[Line]:

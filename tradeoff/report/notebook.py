@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.curves.derived import Derived, OfBeta
+from tradeoff.curves.derived import Derived
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.tensor import Tensor
 from tradeoff.families.bounded_range import BoundedRange
@@ -28,6 +28,7 @@ from tradeoff.operators.assumed import Assumed
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture
+from tradeoff.operators.of_beta import OfBeta
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised

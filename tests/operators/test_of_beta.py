@@ -1,4 +1,4 @@
-"""max{f, g} of composed curves, held against the supremum itself in 40 digits."""
+"""Operators that know beta (maxima, groups, Symm) of composed curves: against 40 digits."""
 
 from __future__ import annotations
 
@@ -136,3 +136,57 @@ def test_extremes_of_a_maximum_are_answered(epsilon):
         except to.PrecisionError:
             continue
         assert 0 <= low <= high <= 1
+
+
+def test_groups_of_a_composition_take_a_tolerance():
+    """The group of a Gaussian is one; beside randomised response of 1e-13 it is composed, and the same."""
+    f, g = (to.Gaussian(0.7) @ to.PureDP(1e-13)).group(2), to.Gaussian(1.4)
+    for epsilon in (-2.0, 0.0, 0.5, 4.0):
+        low, high = f.bounds.delta(epsilon, tol=1e-7)
+        assert high - low <= 1e-7 * high
+        assert low <= g.bounds.delta(epsilon).upper + 1e-12
+        assert g.bounds.delta(epsilon).lower <= high
+    low, high = f.bounds.epsilon(1e-6, tol=1e-7)
+    assert high - low <= 1e-7
+    assert low <= g.epsilon(1e-6) + 1e-10
+    assert g.bounds.epsilon(1e-6).lower <= high
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_group_of_randomised_response_is_its_composition(k):
+    f, beta = to.PureDP(0.4) ** 3, responses(0.4, 3)
+    for epsilon in (0.1, 0.8, 2.0):
+        with mp.workdps(45):
+            s, top = mp.exp(mpf(epsilon)), mpf(0)
+            for i in range(1, 20_000):  # a concave function: where it is largest, 20,000 points miss 1e-4
+                a = mpf(i) / 20_000
+                power = a
+                for _ in range(k):
+                    power = 1 - beta(power)
+                top = max(top, power - s * a)
+        low, high = f.group(k).bounds.delta(epsilon, tol=1e-6)
+        assert top <= high
+        assert low <= top + mpf("1e-4") * s
+
+
+@pytest.mark.parametrize("f", [to.subsample(to.Gaussian(2), 0.3), to.subsample(to.Gaussian(1), 0.01) ** 100])
+def test_symm_has_the_profile_it_was_made_of(f):
+    g = f.symmetrise(assume="profile")
+    for epsilon in (0.0, 0.1, 0.4):
+        low, high = g.bounds.delta(epsilon, tol=1e-7)
+        truth = f.bounds.delta(epsilon)
+        assert low <= truth.upper
+        assert truth.lower <= high
+    low, high = g.bounds.epsilon(1e-3, tol=1e-8)
+    assert low <= f.bounds.epsilon(1e-3).upper
+    assert f.bounds.epsilon(1e-3).lower <= high
+    assert high - low <= 1e-8
+
+
+def test_epsilon_of_a_mixture_of_products_takes_a_tolerance():
+    f, g = to.subsample(to.Gaussian(1), 0.01) ** 1000, to.subsample(to.Gaussian(0.8), 0.02) ** 500
+    both = to.mixture({f: 0.25, g: 0.75})
+    low, high = both.bounds.epsilon(1e-5, tol=1e-8)
+    assert high - low <= 1e-8
+    assert 0.25 * f.bounds.delta(high).lower + 0.75 * g.bounds.delta(high).lower <= 1e-5
+    assert 0.25 * f.bounds.delta(low).upper + 0.75 * g.bounds.delta(low).upper >= 1e-5 * (1 - 1e-15)
