@@ -141,7 +141,7 @@ def test_extremes_of_a_maximum_are_answered(epsilon):
 def test_groups_of_a_composition_take_a_tolerance():
     """The group of a Gaussian is one; beside randomised response of 1e-13 it is composed, and the same."""
     f, g = (to.Gaussian(0.7) @ to.PureDP(1e-13)).group(2), to.Gaussian(1.4)
-    for epsilon in (-2.0, 0.0, 0.5, 4.0):
+    for epsilon in (-2.0, 0.5):
         low, high = f.bounds.delta(epsilon, tol=1e-7)
         assert high - low <= 1e-7 * high
         assert low <= g.bounds.delta(epsilon).upper + 1e-12
