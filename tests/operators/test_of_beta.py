@@ -183,6 +183,35 @@ def test_symm_has_the_profile_it_was_made_of(f):
     assert high - low <= 1e-8
 
 
+def test_beta_of_symm_is_f_the_line_and_f_mirrored():
+    """Its beta was a root of suprema, and took minutes where losses are in the hundreds."""
+    f, beta = to.subsample(to.Gaussian(2), 0.3), thinned(gaussian(2), 0.3)
+    g = f.symmetrise(assume="profile")
+    with mp.workdps(40):
+        # f' = -1 where .3 phi-ratio + .7 = 1, at a likelihood ratio of 1: z = mu/2
+        turn = mp.ncdf(-1)
+        level = turn + beta(turn)
+        mirrored = level - turn
+        for alpha in (1e-9, 0.05, float(turn), 0.3, float(mirrored), 0.7, 0.99, 1 - 1e-9):
+            a = mpf(alpha)
+            if a <= turn:
+                truth = beta(a)
+            elif a <= mirrored:
+                truth = level - a
+            else:
+                truth = mp.findroot(
+                    lambda t, a=a: beta(t) - a, (mpf(10) ** -60, turn), solver="anderson", tol=1e-60
+                )
+            low, high = g.bounds(alpha)
+            assert low <= truth * (1 + mpf("1e-30"))
+            assert truth <= high * (1 + mpf("1e-30"))
+            assert high - low <= 1e-8 * min(high, 1 - alpha - low) + 1e-18
+    far = (to.subsample(to.Gaussian(1), 0.01) ** 1000 @ to.Gaussian(40) @ to.Laplace(30)).symmetrise(
+        assume="profile"
+    )
+    assert far(0.1) <= far.bounds(0.1).upper <= 1e-290
+
+
 def test_epsilon_of_a_mixture_of_products_takes_a_tolerance():
     f, g = to.subsample(to.Gaussian(1), 0.01) ** 1000, to.subsample(to.Gaussian(0.8), 0.02) ** 500
     both = to.mixture({f: 0.25, g: 0.75})

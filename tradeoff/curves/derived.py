@@ -88,11 +88,10 @@ class Derived(TradeOff):
         return f"{self.name}({inner}){'' if self.symmetric else ' (one order)'}"
 
 
-def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None, *, steep: bool = False) -> Pair:
-    """Bound f(alpha) = sup_s 1 - delta(log s) - s alpha (Dong, Roth, Su 2022, 2.12); ``steep``: s >= 1."""
+def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
+    """Bound f(alpha) = sup_s 1 - delta(log s) - s alpha (Dong, Roth, Su 2022, 2.12)."""
     top = 1 + np.clip(curve.sup_loss, 0.0, _FAR)
-    points = np.exp(np.arange(0.0 if steep else -_FAR, top + _LOG_STEP, _LOG_STEP))
-    points = points if steep else np.append(0.0, points)
+    points = np.append(0.0, np.exp(np.arange(-_FAR, top + _LOG_STEP, _LOG_STEP)))
     low, high = conjugate(partial(_in_ratio, curve), alpha, points, tol)
     # Beyond the last point delta is at least Q(L = inf), and s alpha only grows.
     start = 1 - curve.mass_at_infinity

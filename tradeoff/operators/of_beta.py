@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived, delta_from_beta
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import PrecisionError
@@ -103,8 +104,7 @@ class _About:
     """A node of polygons below and above the operands, fine where an answer is reached."""
 
     def __init__(self, node: OfBeta, place: float) -> None:
-        first = np.clip(place + _OFFSETS, -STEEPEST, STEEPEST)
-        self._node, self._lines = node, [_Lines.about(f, first) for f in node.operands]
+        self._node, self._lines = node, [CloseLines.near(f, place) for f in node.operands]
         self._make()
 
     def _make(self) -> None:
@@ -128,8 +128,13 @@ class _About:
         return any(asked)
 
 
-class _Lines(LineNodes):
+class CloseLines(LineNodes):
     """Lines of a curve, close where they were asked to be."""
+
+    @classmethod
+    def near(cls, f: TradeOff, place: float) -> CloseLines:
+        """Begin with lines about a loss in nats, and far from it."""
+        return cls.about(f, np.clip(place + _OFFSETS, -STEEPEST, STEEPEST))
 
     def side(self, *, up: bool) -> PiecewiseLinear:
         """Return the polygon that the lines leave below the curve, or above it."""
@@ -139,7 +144,7 @@ class _Lines(LineNodes):
         """Ask beside the line that is highest at ``alpha``; return whether more is known than was.
 
         Where neighbours lie farther from it than its own bounds are apart, cells are divided. Then the bounds
-        count, and are asked for again to ``tol``.
+        count, and are asked for again to ``tol``, or left as they are if that is 0.
         """
         epsilon, sag, own = self._beside(alpha)
         if max(sag, own) <= tol or epsilon[2] - epsilon[0] < _CLOSEST:
@@ -147,11 +152,22 @@ class _Lines(LineNodes):
         if sag > _BLUR * own:
             self.ask(np.linspace(epsilon[:-1], epsilon[1:], _PARTS + 1)[1:-1].ravel())
             return True
+        if tol == 0:
+            return False
         try:
             self.ask(epsilon if sag <= tol else np.linspace(epsilon[0], epsilon[2], 5), tol)
         except PrecisionError:
             return False
         return True
+
+    def turn(self) -> tuple[float, float]:
+        """Return a point beside the curve, about where its slope is -1: asked until bounds blur it."""
+        for _ in range(_ROUNDS):
+            alpha, beta, *_ = self.side(up=False).points
+            k = int(np.argmin(alpha + beta))
+            if not self.closer(float(alpha[k]), 0.0):
+                break
+        return float(alpha[k]), float(beta[k])
 
     def _beside(self, alpha: float) -> tuple[Array, float, float]:
         """Return the node whose line is highest at ``alpha``, between two others, and what it is unsure of.

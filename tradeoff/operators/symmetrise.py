@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
-from tradeoff.curves.contract import Hypothesis, TradeOff
-from tradeoff.curves.derived import beta_from_delta
+import numpy as np
+
+from tradeoff.composition.cache import own
+from tradeoff.composition.options import query_options
+from tradeoff.curves.contract import CHOICES, Hypothesis, TradeOff
 from tradeoff.curves.parameters import choice
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.polygons import pointwise
 from tradeoff.families.symbolic_forms import Form, Formula, exact, form, thinned, two_lines
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
-from tradeoff.intervals.roots import turned
 from tradeoff.intervals.rounding import Array
 from tradeoff.loss.law import LossLaw
 from tradeoff.operators.inverse import inverse
-from tradeoff.operators.of_beta import OfBeta
+from tradeoff.operators.of_beta import CloseLines, OfBeta
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.tabulate import largest, segments
@@ -149,11 +151,14 @@ class ProfileSymmetrised(OfBeta):
     def reached(self, at: tuple[float, float], curves: Sequence[PiecewiseLinear]) -> list[list[float]]:
         return [list(at)]
 
-    def _steep(self, alpha: Array) -> Pair:
-        return beta_from_delta(self.operands[0], alpha, None, steep=True)
-
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        low, high = maximum_of(Bounds(*self._steep(alpha)), Bounds(*turned(self._steep, alpha)))
+        f, level = self.operands[0], 1 - self.operands[0].bounds.delta(0.0)
+        place, height = own(("turn", self), CHOICES).of(
+            query_options().choices, lambda: CloseLines.near(f, 0.0).turn()
+        )
+        h = _up_to(f, alpha, place, level, tol)
+        turned = _up_to(f.inverse(), alpha, height, level, tol, beyond=True)
+        low, high = maximum_of(h, turned)
         return low, high
 
     # h is f at alpha = 0 and steep there, and h^-1(0) = 1 - delta(0) is not above f(0).
@@ -173,6 +178,23 @@ class ProfileSymmetrised(OfBeta):
     @property
     def least_sup_loss(self) -> float:
         return max(self.operands[0].least_sup_loss, 0.0)
+
+
+def _up_to(
+    f: TradeOff, alpha: Array, turn: float, level: Bounds, tol: float | None, *, beyond: bool = False
+) -> Bounds:
+    """Bound f up to where its slope is -1, or beyond, about ``turn``, and the line of that slope elsewhere.
+
+    f(alpha) + alpha is convex and least there: where it is more than at ``turn``, the least is on that side.
+    Elsewhere f is hardly above the line, whose ``level`` is the least itself.
+    """
+    value, line = f.bounds(alpha, tol=tol), maximum_of(level - alpha, 0.0)
+    above = (value + alpha).lower > (f.bounds(turn) + turn).upper
+    on_side = alpha > turn if beyond else alpha < turn
+    return Bounds(
+        np.where(above & on_side, value.lower, line.lower),
+        np.where(above & ~on_side, line.upper, value.upper),
+    )
 
 
 def _by_profile(f: PiecewiseLinear) -> PiecewiseLinear:
