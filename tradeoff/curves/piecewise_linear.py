@@ -13,7 +13,7 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import assuming
 from tradeoff.curves.parameters import Number, count, number
-from tradeoff.curves.vertices import canonical, checked, interpolate, lowest, masses, read, scattered
+from tradeoff.curves.vertices import canonical, chained, checked, interpolate, lowest, masses, read, scattered
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.differences import log_ratio, logarithm
@@ -319,27 +319,16 @@ class PiecewiseLinear(TradeOff):
         short = self.exact and k <= _LARGEST_GROUP and k * self.bits <= _LONGEST
         if not (short and self.symmetric):
             return super().group(k)
-        result = PiecewiseLinear([0, Fraction(1)], [Fraction(1), 0])
+        vertices = np.array([0, Fraction(1)]), np.array([Fraction(1), 0])
         for _ in range(k):
-            result = result.after(self)
-        return result.assuming(*self.assumptions)
+            vertices = chained(vertices, (self.alpha, self.beta))
+            capped(len(vertices[0]))
+        return self.of_checked(*vertices, exact=True).assuming(*self.assumptions)
 
     @property
     def bits(self) -> int:
         """Return the binary digits of the longest vertex."""
         return max(v.denominator.bit_length() for vertex in self.vertices for v in vertex)
-
-    def after(self, f: PiecewiseLinear) -> PiecewiseLinear:
-        """Return g with 1 - g = (1 - self) o (1 - f): corners of f, and preimages of the corners of self.
-
-        Both in fractions.
-        """
-        middle = 1 - self.alpha
-        reached = middle[(middle >= f.beta[-1]) & (middle <= f.beta[0])]
-        alpha = np.unique(np.append(f.alpha, interpolate(reached, f.beta[::-1], f.alpha[::-1])))
-        beta = interpolate(1 - interpolate(alpha, f.alpha, f.beta), self.alpha, self.beta)
-        capped(len(alpha))
-        return self.of_checked(*canonical(*lower_hull(alpha, beta)), exact=True)
 
     def at(self, alpha: Any) -> Any:
         """Return f(alpha), alpha in [0, 1], in the curve's own arithmetic, by linear interpolation."""

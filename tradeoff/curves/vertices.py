@@ -139,6 +139,18 @@ def interpolate(at: Any, x: Any, y: Any) -> Any:
     return np.where(at > x[-1], y[-1], value)
 
 
+def chained(g: tuple[Any, Any], f: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Return the vertices, in fractions, of h with 1 - h = (1 - g) o (1 - f).
+
+    Corners of f, and preimages of the corners of g.
+    """
+    middle = 1 - g[0]
+    reached = middle[(middle >= f[1][-1]) & (middle <= f[1][0])]
+    alpha = np.unique(np.append(f[0], interpolate(reached, f[1][::-1], f[0][::-1])))
+    beta = interpolate(1 - interpolate(alpha, *f), *g)
+    return canonical(*lower_hull(alpha, beta))
+
+
 def lowest(alpha: Any, beta: Any) -> tuple[Any, Any]:
     """Return the vertices of the greatest convex curve below points in fractions and 1 - alpha."""
     ends = [(Fraction(0), Fraction(1)), (Fraction(1), Fraction(0))]

@@ -10,6 +10,7 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count, is_symbol
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.curves.vertices import chained
 from tradeoff.errors import DomainError, shown
 from tradeoff.families._symmetric import symbols_of
 from tradeoff.families.identity import Identity
@@ -52,9 +53,10 @@ class Group(OfBeta):
         if self.k * len(f.alpha) > _VERTICES:
             found = Group(f, self.k)
             return found.upper if up else found.lower
-        result, base = f, f.rational()
+        result, base = f, _vertices(f)
         for _ in range(self.k - 1):
-            result = largest(segments(result.rational().after(base)), up=up)
+            longer = PiecewiseLinear.of_checked(*chained(_vertices(result), base), exact=True)
+            result = largest(segments(longer), up=up)
         return result
 
     def reached(self, at: tuple[float, float], curves: Sequence[PiecewiseLinear]) -> list[list[float]]:
@@ -91,6 +93,11 @@ class Group(OfBeta):
         # The slope at 0 is that of f to the k-th power where f starts at 1; else it is taken elsewhere.
         least = self.operands[0].least_sup_loss if self.operands[0].mass_at_infinity.upper == 0 else -np.inf
         return float((whole(self.k) * least).lower)
+
+
+def _vertices(f: PiecewiseLinear) -> tuple[Any, Any]:
+    exact = f.rational()
+    return exact.alpha, exact.beta
 
 
 @form.register
