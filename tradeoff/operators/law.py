@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args, overload
@@ -36,6 +37,9 @@ _BEYOND = 1e-300
 
 _FARTHEST = 690.0
 """Loss whose e^t is still a float."""
+
+_MOST = 1e300
+"""Loss, in nats, beyond which no quantile is looked for."""
 
 
 @dataclass(frozen=True)
@@ -156,9 +160,21 @@ class Law:
             return -np.inf
         if under == "Q" and level > 1 - self.curve.q_plus:
             return np.inf
+        if level > 0.5:  # floats tell 1e-300 from 0, and not from 1: ask the law of -L
+            return -Law(self.curve.inverse()).quantile(1 - level, under="P" if under == "Q" else "Q")
+
+        def before(t: float) -> bool:
+            return sum(self.cdf(t, under=under)) < 2 * level
+
         mean, variance = self.cumulants(under=under)
-        reach = 12 * np.sqrt(variance) + 1e-9
-        return largest(lambda t: sum(self.cdf(t, under=under)) < 2 * level, mean - reach, mean + reach)
+        reach = math.sqrt(variance) + 1e-9
+        low, high = mean - reach, mean + reach
+        # Rare losses lie any number of standard deviations away.
+        while not before(low) and low > -_MOST:
+            low, high = low - 2 * (high - low), low
+        while before(high) and high < _MOST:
+            low, high = high, high + 2 * (high - low)
+        return largest(before, low, high)
 
     def sample(self, size: int, rng: np.random.Generator, *, under: Under = "P") -> Array:
         """Draw ``size`` losses, in nats, infinite ones included. Cost: size times the number of rounds."""

@@ -1,0 +1,82 @@
+"""Quantiles, cumulants, atoms and samples of L, against closed forms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from mpmath import mp, mpf
+
+import tradeoff as to
+
+
+def normal_quantile(level: float) -> float:
+    """Return z with Phi(z) = level, by Newton's method on log Phi in 50 digits."""
+    with mp.workdps(50):
+        z = -mp.sqrt(-2 * mp.log(mpf(level))) if level < 0.3 else mpf(0)
+        for _ in range(80):
+            z -= (mp.log(mp.ncdf(z)) - mp.log(mpf(level))) * mp.ncdf(z) / mp.npdf(z)
+        return float(z)
+
+
+@pytest.mark.parametrize("level", [1e-250, 1e-40, 1e-10, 0.3, 0.5])
+def test_quantiles_of_a_gaussian_reach_into_both_tails(level):
+    """They ended twelve standard deviations from the mean, and at a level of 1 - 1e-12."""
+    law, z = to.Gaussian(1).law, normal_quantile(level)
+    assert law.quantile(level) == pytest.approx(z - 0.5, rel=1e-9, abs=1e-9)
+    assert law.quantile(level, under="Q") == pytest.approx(z + 0.5, rel=1e-9, abs=1e-9)
+    if 1 - level < 1:
+        assert law.quantile(1 - level) == pytest.approx(
+            -normal_quantile(1 - (1 - level)) - 0.5, rel=1e-9, abs=1e-9
+        )
+
+
+@pytest.mark.parametrize("tail", [1e-7, 1e-9, 1e-14])
+def test_quantiles_of_rare_steps_find_rare_losses(tail):
+    """Of a sampled Gaussian, L = log(1 - p + p e^(mu z - mu^2/2)) rises with z: a hundred deviations away."""
+    mu, p = 5.0, 1e-6
+    law, rest = to.subsample(to.Gaussian(mu), p).law, 1 - (1 - tail)
+    z = -normal_quantile(rest)
+    expected = math.log1p(p * math.expm1(mu * z - mu**2 / 2))
+    assert law.quantile(1 - tail) == pytest.approx(expected, rel=1e-6)
+
+
+def test_quantiles_at_infinite_losses_are_infinite():
+    law = to.approximate_dp(1, 0.1).law
+    assert law.quantile(0.05) == -math.inf
+    assert law.quantile(0.95, under="Q") == math.inf
+    assert law.mass_at_infinity == law.mass_at_minus_infinity == 0.1
+
+
+def test_atoms_are_listed_for_a_single_law_only():
+    loss, p, q = to.PureDP(1).law.atoms
+    assert loss == pytest.approx([-1, 1])
+    assert p == pytest.approx(q[::-1])
+    assert q / p == pytest.approx(np.exp(loss))
+    with pytest.raises(to.errors.DomainError, match="of a product are not listed"):
+        _ = (to.PureDP(1) ** 2 @ to.Gaussian(1)).law.atoms
+
+
+@pytest.mark.parametrize("under", ["P", "Q"])
+def test_samples_have_the_mean_and_variance_of_the_law(under):
+    curve = to.PureDP(0.5) ** 3 @ to.Gaussian(0.7)
+    law = curve.law
+    drawn = law.sample(40_000, np.random.default_rng(1), under=under)
+    sign = 1 if under == "Q" else -1
+    mean = 3 * 0.5 * math.tanh(0.25) + 0.7**2 / 2  # KL of either, by symmetry
+    variance = 3 * (0.25 - (0.5 * math.tanh(0.25)) ** 2) + 0.7**2
+    assert law.mean(under) == pytest.approx(sign * mean, rel=1e-6)
+    assert law.variance(under) == pytest.approx(variance, rel=1e-6)
+    assert np.mean(drawn) == pytest.approx(sign * mean, abs=5 * math.sqrt(variance / len(drawn)))
+    assert np.var(drawn) == pytest.approx(variance, rel=0.05)
+
+
+def test_samples_hold_infinite_losses():
+    law = to.approximate_dp(1, 0.25).law
+    assert np.mean(np.isneginf(law.sample(10_000, np.random.default_rng(2)))) == pytest.approx(0.25, abs=0.03)
+    assert np.mean(np.isposinf(law.sample(10_000, np.random.default_rng(3), under="Q"))) == pytest.approx(
+        0.25, abs=0.03
+    )
+    nothing = to.PiecewiseLinear([0], [0]).law
+    assert np.all(np.isneginf(nothing.sample(3, np.random.default_rng(4))))
