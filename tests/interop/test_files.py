@@ -44,6 +44,7 @@ FAMILIES = [
     DiscreteLaplace(3, 2).curve(),
     RandomAllocation(noise_multiplier=1.0, steps=10).curve(),
     ShuffledRandomizers(epsilon=1.0, records=100).curve(),
+    to.GaussianMixtures({0: 1}, {0: Fraction(9, 10), 1: Fraction(1, 10)}, 0.7),
     to.LocationShift(scipy.stats.gumbel_r(scale=2), 1),
     to.LocationShift(scipy.stats.gennorm(1.5, scale=2), -1),
     to.PiecewiseLinear([0, Fraction(1, 3), 1], [1, Fraction(1, 3), 0]),

@@ -80,3 +80,11 @@ def test_samples_hold_infinite_losses():
     )
     nothing = to.PiecewiseLinear([0], [0]).law
     assert np.all(np.isneginf(nothing.sample(3, np.random.default_rng(4))))
+
+
+def test_cumulants_of_many_atoms_are_taken_from_fewer():
+    """A polygon of 5000 segments below f(a) = (1 - sqrt a)^2, the mean of whose loss under P is -1."""
+    alpha = np.linspace(0, 1, 5001)[1:-1]
+    law = to.PiecewiseLinear.hull(alpha, (1 - np.sqrt(alpha)) ** 2).law
+    # L = log(1/sqrt a - 1), a uniform: E log(1/sqrt a - 1) = E log(1 - u) - E log u, u = sqrt a of density 2 u
+    assert law.mean() == pytest.approx(-1, abs=2e-3)
