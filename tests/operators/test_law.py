@@ -86,5 +86,5 @@ def test_cumulants_of_many_atoms_are_taken_from_fewer():
     """A polygon of 5000 segments below f(a) = (1 - sqrt a)^2, the mean of whose loss under P is -1."""
     alpha = np.linspace(0, 1, 5001)[1:-1]
     law = to.PiecewiseLinear.hull(alpha, (1 - np.sqrt(alpha)) ** 2).law
-    # L = log(1/sqrt a - 1), a uniform: E log(1/sqrt a - 1) = E log(1 - u) - E log u, u = sqrt a of density 2 u
+    # L = log(1/u - 1) with u = sqrt a, of density 2 u: E log(1 - u) = -3/2, E log u = -1/2
     assert law.mean() == pytest.approx(-1, abs=2e-3)
