@@ -99,3 +99,26 @@ def test_bars():
 def test_questions_that_are_refused(asked):
     with pytest.raises(DomainError):
         (mix() @ to.TotalVariation(1e-7)).sensitivities(**asked)
+
+
+def test_operators_that_know_beta_are_differenced_too():
+    """Whole curves, 1e-3 wide, told nothing of a hundredth of a parameter: they were refused."""
+
+    def epsilon(mu: float) -> float:
+        return to.maximum(to.Gaussian(mu) @ to.Laplace(0.5), to.PureDP(2)).epsilon(1e-3, tol=1e-8)
+
+    curve = to.maximum(to.Gaussian(1) @ to.Laplace(0.5), to.PureDP(2))
+    slopes = {
+        row["value"]: row["d epsilon"]
+        for row in curve.sensitivities(delta=1e-3)
+        if row["parameter"] != "count"
+    }
+    step = 1e-3
+    assert slopes[1.0] == pytest.approx((epsilon(1 + step) - epsilon(1 - step)) / (2 * step), rel=1e-2)
+
+
+def test_a_parameter_that_does_not_count_has_the_slope_0():
+    rows = to.mixture({to.Gaussian(1) @ to.Laplace(0.5): 0.5, to.PureDP(0.3): 0.5}).sensitivities(delta=1e-3)
+    slopes = {row["value"]: row["d epsilon"] for row in rows if row["parameter"] != "count"}
+    assert slopes[0.3] == 0
+    assert slopes[1.0] > slopes[0.5] > 0

@@ -45,6 +45,7 @@ STEP = 2.0**-16
 1e-9; its curvature adds STEP^2 D^2/6 if K_i goes as theta^D, below 1e-6 up to D = 160."""
 
 _COARSE, _COARSEST = 1e-4, 1e-2  # of certified answers: the square is an error, and so is their width over it
+_CLOSE = 1e-7  # relative width of answers to be differenced that need not be asked again
 _KNOWN = 1e-2  # share of a difference that its bounds may leave open: beyond, it is no estimate
 _SILENT = 25.0  # the product is followed to e^-25: with the factor added, 1e-10 of the integral is left out
 _DIGITS = 27.0  # quadratures err by e^-27, over all rounds: 1e-7 after a division by STEP, at worst
@@ -357,7 +358,8 @@ def _differences(order: TradeOff, name: str, value: float) -> Slopes:
     def difference(below: TradeOff, above: TradeOff) -> float:
         low, high = _answer(below, name, value), _answer(above, name, value)
         gain, unknown = (sum(high) - sum(low)) / 2, low.width + high.width
-        if not unknown <= _KNOWN * abs(gain):
+        # A gain of nothing is known where the answer changes by less than 1e-4 of what the parameter does.
+        if not unknown <= max(_KNOWN * abs(gain), _KNOWN**2 * share * abs(here.upper)):
             known = f"certified answers at {name} = {value!r} differ by {gain:.3g} and are {unknown:.3g} wide"
             raise PrecisionError(f"{known}; ask elsewhere", unknown)
         return gain
@@ -376,4 +378,12 @@ def _differences(order: TradeOff, name: str, value: float) -> Slopes:
 
 
 def _answer(curve: TradeOff, name: str, value: float) -> Bounds[float]:
-    return curve.bounds.epsilon(value) if name == "delta" else curve.bounds.delta(value)
+    """Ask again, more closely, where whole curves answered."""
+    ask = curve.bounds.epsilon if name == "delta" else curve.bounds.delta
+    found = ask(value)
+    if found.width <= _CLOSE * abs(found.upper):
+        return found
+    try:
+        return ask(value, tol=_CLOSE * min(abs(found.upper), 1.0))
+    except PrecisionError:
+        return found
