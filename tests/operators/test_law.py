@@ -88,3 +88,32 @@ def test_cumulants_of_many_atoms_are_taken_from_fewer():
     law = to.PiecewiseLinear.hull(alpha, (1 - np.sqrt(alpha)) ** 2).law
     # L = log(1/u - 1) with u = sqrt a, of density 2 u: E log(1 - u) = -3/2, E log u = -1/2
     assert law.mean() == pytest.approx(-1, abs=2e-3)
+
+
+@pytest.mark.parametrize("rest", [1e-20, 1e-12, 1e-3])
+def test_quantiles_of_a_product_are_those_of_its_density(rest):
+    """P(L > t) of G_1 and Lap_1, integrated in 30 digits over the Laplace part."""
+    law = (to.Gaussian(1) @ to.Laplace(1)).law
+
+    def above(t: float) -> mpf:
+        # Under P the loss of Laplace noise shifted by 1 is -1 with probability 1/2, 1 with e^-1/2, and
+        # 2 x - 1 at an x in (0, 1) of density e^-x/2; that of the Gaussian is added to it.
+        def tail(loss: mpf) -> mpf:
+            return mp.ncdf(-(mpf(t) - loss + mpf(1) / 2))
+
+        inner = mp.quad(lambda x: tail(2 * x - 1) * mp.exp(-x) / 2, [0, 1])
+        return tail(mpf(-1)) / 2 + tail(mpf(1)) * mp.exp(-1) / 2 + inner
+
+    with mp.workdps(30):
+        expected = float(
+            mp.findroot(lambda t: mp.log(above(t) / mpf(rest)), (2.0, 9.0), solver="anderson", tol=1e-12)
+        )
+    assert law.left_above(rest) == pytest.approx(expected, abs=2e-3)
+    assert law.quantile(rest, under="Q") == pytest.approx(-expected, abs=2e-3)  # L under P is -L under Q
+
+
+def test_quantiles_that_no_number_tells_are_refused():
+    with pytest.raises(to.errors.DomainError, match="is below 1e-290"):
+        to.Gaussian(1).law.quantile(1e-300)
+    with pytest.raises(to.errors.DomainError, match="beyond 690 nats"):
+        (to.Gaussian(60) @ to.Laplace(1)).law.quantile(0.5, under="Q")

@@ -38,8 +38,10 @@ _BEYOND = 1e-300
 _FARTHEST = 690.0
 """Loss whose e^t is still a float."""
 
-_MOST = 1e300
-"""Loss, in nats, beyond which no quantile is looked for."""
+_MOST, _LEAST = 1e300, 1e-290
+"""Loss, in nats, beyond which no quantile is looked for, and mass below which none is told from 0."""
+
+_OTHER: dict[Under, Under] = {"P": "Q", "Q": "P"}
 
 
 @dataclass(frozen=True)
@@ -116,17 +118,25 @@ class Law:
         )
 
     def _cdf(self, at: Array, under: Under) -> tuple[Array, Array]:
-        if len(self._pairs) == 1 and self._pairs[0][0] is self._pairs[0][1] and self._pairs[0][2] == 1:
-            return _single_cdf(self._pairs[0][0], at, under)
+        if (single := self._single) is not None:
+            return _single_cdf(single, at, under)
         # Where e^t is no float: P(L > t) and Q(L <= -t) are at most e^-t.
         low = np.where((at >= _FARTHEST) & (under == "P"), 1 - UNIT, 0.0)  # the float below 1
         high = np.where((at <= -_FARTHEST) & (under == "Q"), 1e-290, 1.0)
         within = np.abs(at) < _FARTHEST
-        low[within], high[within] = self._from_profile(at[within], under)
+        low[within], high[within] = 1 - self._above(at[within], under)
         return low, high
 
-    def _from_profile(self, at: Array, under: Under) -> tuple[Array, Array]:
-        """Bound P(L > t) by the slopes of delta's chords in s = e^eps, a step to either side."""
+    @property
+    def _single(self) -> LossLaw | None:
+        """Return the law of a single round that is known as such."""
+        if len(self._pairs) != 1:
+            return None
+        ((low, high, n),) = self._pairs
+        return low if low is high and n == 1 else None
+
+    def _above(self, at: Array, under: Under) -> Bounds[Array]:
+        """Bound P(L > t), or Q(L > t), by slopes of delta's chords in s = e^eps, a step to either side."""
         t = Bounds.of(at)
         before, here, after = (self.curve.bounds.delta(x) for x in (at - _STEP, at, at + _STEP))
         fall, rise = (
@@ -135,8 +145,7 @@ class Law:
         )
         more = clip(Bounds(fall.lower, rise.upper) / exp(at), 0.0, 1.0)  # P(L > t)
         # Q(L > t) = delta(t) + e^t P(L > t)
-        low, high = clip(1 - more if under == "P" else 1 - here - exp(at) * more, 0.0, 1.0)
-        return low, high
+        return more if under == "P" else clip(here + exp(at) * more, 0.0, 1.0)
 
     def cumulants(self, *, under: Under = "P") -> tuple[float, float]:
         """Return mean and variance of the finite part of L, in nats: sums over the factors."""
@@ -160,21 +169,41 @@ class Law:
             return -np.inf
         if under == "Q" and level > 1 - self.curve.q_plus:
             return np.inf
-        if level > 0.5:  # floats tell 1e-300 from 0, and not from 1: ask the law of -L
-            return -Law(self.curve.inverse()).quantile(1 - level, under="P" if under == "Q" else "Q")
+        if level > 0.5:
+            return self.left_above(1 - level, under=under)
+        return -Law(self.curve.inverse()).left_above(level, under=_OTHER[under])
 
-        def before(t: float) -> bool:
-            return sum(self.cdf(t, under=under)) < 2 * level
+    def left_above(self, rest: float, *, under: Under = "P") -> float:
+        """Return about the loss, in nats, above which the mass ``rest`` lies; small ones keep their digits.
+
+        Of a product to 1e-3 nats, the step of the chords that tell it.
+
+        Raises
+        ------
+        DomainError
+            If ``rest`` is below 1e-290, or the loss of a product is beyond 690 nats.
+        """
+        single, other = self._single, _OTHER[under]
+        end = _FARTHEST if single is None else _MOST
+
+        def more(t: float) -> bool:
+            at = np.array([t])
+            sides = self._above(at, under) if single is None else _single_cdf(Reversed(single), -at, other)
+            low, high = sides
+            return bool(low[0] + high[0] > 2 * rest)
 
         mean, variance = self.cumulants(under=under)
         reach = math.sqrt(variance) + 1e-9
         low, high = mean - reach, mean + reach
         # Rare losses lie any number of standard deviations away.
-        while not before(low) and low > -_MOST:
+        while not more(low) and low > -end:
             low, high = low - 2 * (high - low), low
-        while before(high) and high < _MOST:
+        while more(high) and high < end:
             low, high = high, high + 2 * (high - low)
-        return largest(before, low, high)
+        if rest < _LEAST or not (more(low) and not more(high)):
+            where = f"a mass of {rest!r} is below {_LEAST:g}, or ends beyond {end:g} nats"
+            raise DomainError(f"{where}, where no quantile is known; ask a level nearer to 1/2")
+        return largest(more, low, high)
 
     def sample(self, size: int, rng: np.random.Generator, *, under: Under = "P") -> Array:
         """Draw ``size`` losses, in nats, infinite ones included. Cost: size times the number of rounds."""
