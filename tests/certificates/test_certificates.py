@@ -106,8 +106,8 @@ def test_the_worse_of_both_orders_is_certified(f: to.TradeOff, question: Any, va
     assert lower <= certificate.upper
     assert certificate.upper - certificate.lower <= 1e-4
     # Neither order alone says as much.
-    with pytest.raises(VerificationError, match=r"bound|digest"):
-        to.verify(replace(certificate, orders="first"))
+    with pytest.raises(VerificationError, match=r"bound"):
+        to.verify(replace(certificate, parts=certificate.parts[:1]).sealed())
 
 
 @pytest.mark.parametrize(
@@ -164,13 +164,6 @@ def test_a_claim_of_one_side_is_proved_however_near_the_truth_it_is() -> None:
     certificate = to.certify(to.Gaussian(5.0) @ to.PureDP(1.0), "epsilon", 1.4296886250768923e-231)
     assert [claim.lower for claim in certificate.claims] == [0.0]
     to.verify(certificate)
-
-
-@pytest.mark.parametrize("orders", ["both", None, 2, ["either"]])
-def test_orders_that_are_none_are_refused(orders: Any) -> None:
-    certificate = to.certify(thinned(0.01, 1.0).symmetrise(assume="either-order"), "delta", 0.5)
-    with pytest.raises(VerificationError, match=r"orders|malformed"):
-        to.verify(replace(certificate, orders=orders).sealed())
 
 
 @pytest.mark.parametrize("delta", [0.4, 1e-5, 1e-100])
@@ -304,7 +297,7 @@ def test_no_number_is_changed_unseen(certificate: Certificate) -> None:
 
     content = json.loads(certificate.to_json())
     content.pop("format")
-    copies = [json.dumps({"format": 3, **copy}) for copy in changed(content)]
+    copies = [json.dumps({"format": 4, **copy}) for copy in changed(content)]
     assert len(copies) >= 6
     for text in copies:
         other = Certificate.from_json(text)
@@ -331,7 +324,7 @@ def test_the_digest_is_of_the_content() -> None:
 
 
 def test_earlier_formats_are_refused_in_a_sentence() -> None:
-    for text in ('{"claims": []}', '{"format": 1}', '{"format": 2}', '{"format": 4}'):
+    for text in ('{"claims": []}', '{"format": 1}', '{"format": 2}', '{"format": 3}'):
         with pytest.raises(DomainError, match="certify again"):
             Certificate.from_json(text)
 

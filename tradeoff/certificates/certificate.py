@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from tradeoff.certificates.description import Description
@@ -13,10 +13,10 @@ from tradeoff.errors import DomainError
 
 Question = Literal["delta", "epsilon", "beta"]
 Quantity = Literal["delta", "1 - delta", "beta"]
-Orders = Literal["first", "either"]
 
-FORMAT = 3
-"""Of the text. The first held what one engine had computed, the second knew no pairs in either order."""
+FORMAT = 4
+"""Of the text. The first held what one engine had computed, the second knew one order alone, the third had no
+parts."""
 
 
 @dataclass(frozen=True)
@@ -62,13 +62,15 @@ class Certificate(Displayed):
     lower, upper
         The bounds, in nats for epsilon: what the claims imply, rounded outwards.
     method
-        How the claims were found, and are proved: by closed forms, sums, or inversion integrals.
+        How the claims were found, and are proved: by closed forms, sums, or inversion integrals; ``"parts"``
+        where they follow from other answers.
     factors
         Laws of L by their parameters, with multiplicities.
     claims
         Pointwise bounds that imply ``lower`` and ``upper``.
-    orders
-        Of which pairs: of (P, Q), or of the worse of (P, Q) and (Q, P), whose profile is the larger.
+    rule, parts
+        An operator on other curves (``rules``), and certificates of those, and of this one, that imply
+        ``lower`` and ``upper``.
     digest
         Of all the rest, so that no number is changed unseen; not part of the proof.
     """
@@ -81,8 +83,14 @@ class Certificate(Displayed):
     method: str
     factors: tuple[Description, ...]
     claims: tuple[Claim, ...]
-    orders: Orders = "first"
+    rule: Description = field(default_factory=dict)
+    parts: tuple[Certificate, ...] = ()
     digest: str = ""
+
+    @property
+    def about(self) -> Description:
+        """Which curve it is about: an operator, or a product of laws."""
+        return self.rule or {"kind": "product", "of": list(self.factors)}
 
     def sealed(self) -> Certificate:
         """Return the certificate with the digest of its content."""
@@ -107,22 +115,35 @@ class Certificate(Displayed):
             known = content.pop("format", 1)
             if known != FORMAT:
                 raise DomainError(f"format = {known!r} is not {FORMAT}, which is read here; certify again")
-            claims = tuple(Claim(**claim) for claim in content.pop("claims"))
-            return cls(factors=tuple(content.pop("factors")), claims=claims, **content)
+            return cls._read(content)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if isinstance(error, DomainError):
                 raise
             raise DomainError(f"the text is no certificate: {error!r}") from error
 
+    def said(self) -> str:
+        """Return the answer in a line."""
+        return f"{self.lower!r} <= {self.question} of {self.curve} at {self.value!r} <= {self.upper!r}"
+
+    @classmethod
+    def _read(cls, content: dict[str, Any]) -> Certificate:
+        claims = tuple(Claim(**claim) for claim in content["claims"])
+        parts = tuple(map(cls._read, content["parts"]))
+        return cls(**content | {"factors": tuple(content["factors"]), "claims": claims, "parts": parts})
+
     def grid(self) -> Grid:
         rows = [
             ("curve", self.curve),
             ("question", f"{self.question} at {self.value!r}"),
-            *([("orders", "the worse of (P, Q) and (Q, P)")] if self.orders == "either" else []),
             ("bounds", f"[{self.lower!r}, {self.upper!r}]"),
             ("method", self.method),
             *(("factor", f"{factor['count']} x {factor['law']}") for factor in self.factors[:3]),
             *(("claim", str(claim)) for claim in self.claims[:3]),
+            *([("rule", f"{self.rule['kind']} of {len(self.rule['of'])}")] if self.rule else []),
+            *(("part", part.said()) for part in self.parts[:3]),
         ]
-        more = [(len(self.factors) - 3, "factors"), (len(self.claims) - 3, "claims")]
+        more = [
+            (len(each) - 3, name)
+            for name, each in (("factors", self.factors), ("claims", self.claims), ("parts", self.parts))
+        ]
         return Grid([*rows, *(("", f"and {n} more {what}") for n, what in more if n > 0)])

@@ -1,8 +1,7 @@
-"""From pointwise claims to bounds on the answer, in intervals of 60 digits: the only step that joins claims.
+"""From pointwise claims to bounds on the answer, in intervals of 60 digits.
 
 beta:    f(alpha) = sup over s = e^x of g = 1 - delta(x) - s alpha, concave in s; one s gives a lower bound,
          and between neighbouring samples g lies below the chords of the pairs beside them, extended;
-either:  the hull of min{f, f^-1} has the larger profile, so the larger epsilon and the lesser g at every s;
 epsilon: delta falls, so delta(upper) <= value < delta(lower) encloses the least epsilon with
          delta(epsilon) <= value; where delta is flat, a claim that equals the value says nothing of it.
 """
@@ -14,37 +13,23 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from tradeoff.certificates.certificate import Certificate, Claim, Orders
-from tradeoff.certificates.verify.report import Log, require
+from tradeoff.certificates.certificate import Claim
 
 DIGITS = 60
 """Of claims about the same number up to forty agree, and doubles hold sixteen more; fewer only widen."""
-
-_APART = 1e-10
-"""Losses nearer to each other than this have chords of rounding alone: others bound a supremum closer."""
 
 Sample = tuple[float, Any, Any, Any]
 """A loss x, the slope e^x, and the ends of bounds on g there."""
 
 
-def follows(certificate: Certificate, log: Log) -> None:
-    """Require the bounds to be what the claims imply, rounded outwards."""
-    low, high = concluded(certificate.question, certificate.value, certificate.claims, certificate.orders)
-    log.below("lower bound", certificate.lower, low)
-    log.above("upper bound", certificate.upper, high)
-    for name, bound, found in (("lower", certificate.lower, low), ("upper", certificate.upper, high)):
-        require(f"{name} bound", bound == found, f"recorded {bound!r}, the claims imply {found!r}")
-
-
-def concluded(
-    question: str, value: float, claims: Sequence[Claim], orders: Orders = "first"
-) -> tuple[float, float]:
+def concluded(question: str, value: float, claims: Sequence[Claim]) -> tuple[float, float]:
     """Return the bounds that the claims imply, rounded outwards."""
-    low, high = implied(question, value, claims) if orders == "first" else _worse(question, value, claims)
-    return _outwards(low, -math.inf), _outwards(high, math.inf)
+    low, high = implied(question, value, claims)
+    return outwards(low, -math.inf), outwards(high, math.inf)
 
 
-def _outwards(bound: Any, end: float) -> float:
+def outwards(bound: Any, end: float) -> float:
+    """Return a number as a float, towards an end where it is none."""
     number = float(bound)
     return number if number == bound else math.nextafter(number, end)
 
@@ -61,23 +46,8 @@ def implied(question: str, value: float, claims: Sequence[Claim]) -> tuple[Any, 
     return (direct[0].lower, direct[0].upper) if direct else _beta(value, claims)
 
 
-def _worse(question: str, value: float, claims: Sequence[Claim]) -> tuple[Any, Any]:
-    """Return the bounds that the claims imply for the worse of both orders."""
-    each = [claims, [claim.turned for claim in claims]]
-    if question != "beta":
-        lows, highs = zip(*(implied(question, value, mine) for mine in each), strict=True)
-        return max(lows), max(highs)
-    mine, theirs = ({sample[0]: sample for sample in _samples(value, these)} for these in each)
-    both = [(mine[x], theirs[x]) for x in sorted(mine.keys() & theirs.keys())]
-    samples = [(x, s, min(a, c), min(b, d)) for (x, s, a, b), (_, _, c, d) in both]
-    spread = [sample for k, sample in enumerate(samples) if k == 0 or sample[0] - samples[k - 1][0] > _APART]
-    found = (_supremum(value, those) for those in (samples, spread))
-    lows, highs = zip(*found, strict=True)
-    return max(lows), min(highs)
-
-
 @cache
-def _intervals() -> Any:
+def intervals() -> Any:
     """Return intervals of their own precision."""
     from mpmath import MPIntervalContext
 
@@ -88,7 +58,7 @@ def _intervals() -> Any:
 
 def _profile(claim: Claim) -> tuple[Any, Any]:
     """Enclose delta(at) of the claim's own order, and 1 - delta."""
-    known = _intervals().mpf([claim.lower, claim.upper])
+    known = intervals().mpf([claim.lower, claim.upper])
     return (known, 1 - known) if claim.quantity == "delta" else (1 - known, known)
 
 
@@ -99,7 +69,7 @@ def _known(claims: Sequence[Claim]) -> list[tuple[float, Any]]:
         if claim.quantity != "beta":
             delta, rest = _profile(claim)
             x = -claim.at if claim.reverse else claim.at
-            found.append((x, 1 - _intervals().exp(x) * rest if claim.reverse else delta))
+            found.append((x, 1 - intervals().exp(x) * rest if claim.reverse else delta))
     return found
 
 
@@ -119,22 +89,15 @@ def gain(claim: Claim, alpha: float) -> Sample:
     """Return x, s = e^x, and bounds on g(s) = 1 - delta(x) - s alpha = s (1 - delta_{f^-1}(-x) - alpha)."""
     _, rest = _profile(claim)
     x = -claim.at if claim.reverse else claim.at
-    s = _intervals().exp(x)
+    s = intervals().exp(x)
     value = s * (rest - alpha) if claim.reverse else rest - s * alpha
     return x, s, value.a, value.b
 
 
 def _beta(alpha: float, claims: Sequence[Claim]) -> tuple[Any, Any]:
-    return _supremum(alpha, _samples(alpha, claims))
-
-
-def _samples(alpha: float, claims: Sequence[Claim]) -> list[Sample]:
-    return _joined([gain(claim, alpha) for claim in claims if claim.quantity != "beta"])
-
-
-def _supremum(alpha: float, samples: Sequence[Sample]) -> tuple[Any, Any]:
+    samples = _joined([gain(claim, alpha) for claim in claims if claim.quantity != "beta"])
     low = max((least for _, _, least, _ in samples), default=0.0)
-    return max(low, 0.0), min(_greatest(samples), (1 - _intervals().mpf(alpha)).b)
+    return max(low, 0.0), min(_greatest(samples), (1 - intervals().mpf(alpha)).b)
 
 
 def _joined(samples: Sequence[Sample]) -> list[Sample]:

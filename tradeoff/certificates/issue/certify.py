@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
-from tradeoff.certificates.certificate import Certificate, Claim, Orders, Question
+from tradeoff.certificates.certificate import Certificate, Claim, Question
 from tradeoff.certificates.conclusion import concluded
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.issue.by_contour import Lines
 from tradeoff.certificates.issue.by_lattice import Lattices
 from tradeoff.certificates.issue.direct import Adding, Formulas
-from tradeoff.certificates.issue.either import Either
+from tradeoff.certificates.issue.parts import Parts, parts_of
 from tradeoff.certificates.issue.source import Source
+from tradeoff.certificates.rules import ruled
 from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.lattice.engine import LatticeEngine
 from tradeoff.composition.planner import Composition
@@ -23,10 +25,12 @@ from tradeoff.curves.tensor import Tensor, law_pair
 from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, SymbolError, shown
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.law import LossLaw
-from tradeoff.operators.symmetrise import Envelope
 
 _USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3}
 """Widths with which a certificate without tolerance is content: what any one line or lattice reaches."""
+
+_SHARE = 8
+"""Parts are asked for this share of the width of the whole, which several of them add to."""
 
 METHODS = ("closed-form", "exact", "contour", "lattice")
 """The ways to prove an answer, in the order they are tried."""
@@ -43,8 +47,8 @@ def certify(
     Parameters
     ----------
     curve
-        A family, a thinned, reversed or mixed family, a product of these, or its ``symmetrise``, the worse of
-        both orders.
+        A family, a thinned, reversed or mixed family, a product of these; and what ``symmetrise`` (either or
+        both orders), ``maximum``, ``minimum``, ``mixture``, ``group`` and ``subsample`` make of any of them.
     question
         ``"delta"``, ``"epsilon"`` or ``"beta"``.
     value
@@ -78,26 +82,81 @@ def certify(
     ('contour', 1.82823667)
     """
     value = _checked(curve, question, value, tol, method)
-    goal, best = _USUAL[question] if tol is None else tol, None
-    one, sources = (curve.operands[0], _both) if isinstance(curve, Envelope) else (curve, _sources)
-    factors = tuple(law.described(n) for law, n in zip(*_factors(one), strict=True))
-    for source in sources(one, tol, goal, method):
-        try:
-            claims = source.claims(question, value, goal)
-        except PrecisionError:
-            if method is not None:
-                raise
-            continue
-        made = _concluded(curve, question, value, source, claims, factors)
-        best = made if best is None or _width(made) < _width(best) else best
-        if _width(best) <= goal:
-            return best
-    if best is None:
-        remedy = "ask its bounds instead" if method is None else f"with method = {method!r}; leave method out"
-        raise NoClosedForm(f"no engine certifies {question} of {shown(curve)}; {remedy}")
-    if tol is not None:
+    best = _Issuer(tol, method).best(curve, question, value, _USUAL[question] if tol is None else tol)
+    if tol is not None and _width(best) > tol:
         raise PrecisionError(f"tol = {tol:g} not reached; reachable here: {_width(best):.3g}", _width(best))
     return best
+
+
+@dataclass(frozen=True)
+class _Issuer:
+    """What was asked for, and what is certified already: parts are asked more than once."""
+
+    tol: float | None
+    method: str | None
+    known: dict[tuple[TradeOff, Question, float], Certificate] = field(default_factory=dict)
+
+    def best(self, curve: TradeOff, question: Question, value: float, goal: float) -> Certificate:
+        """Return the first certificate that is narrow enough, or the narrowest."""
+        asked = curve, question, value
+        if asked not in self.known:
+            if not _described(curve) and (parts := parts_of(curve)) is not None:
+                self.known[asked] = self._of_parts(parts, question, value)
+            else:
+                self.known[asked] = self._of_laws(curve, question, value, goal)
+        return self.known[asked]
+
+    def part(self, curve: TradeOff, question: Question, value: float) -> Certificate:
+        """Certify a part as closely as it usually is, or a little closer than the whole."""
+        usual = _USUAL[question] / _SHARE
+        return self.best(curve, question, value, usual if self.tol is None else min(usual, self.tol / _SHARE))
+
+    def _of_parts(self, parts: Parts, question: Question, value: float) -> Certificate:
+        found: list[Certificate] = []
+
+        def ask(curve: TradeOff, what: Question, at: float) -> Certificate:
+            made = self.part(curve, what, at)
+            found.extend([] if made in found else [made])
+            return made
+
+        replace(parts, ask=ask).asked(question, value)
+        rule = _about(parts.curve)
+        ends = ruled(question, value, rule, found)
+        needed = list(found)
+        for part in found:
+            others = [each for each in needed if each is not part]
+            needed = others if ruled(question, value, rule, others) == ends else needed
+        made = Certificate(
+            repr(parts.curve), question, value, *ends, "parts", (), (), rule=rule, parts=tuple(needed)
+        )
+        return made.sealed()
+
+    def _of_laws(self, curve: TradeOff, question: Question, value: float, goal: float) -> Certificate:
+        factors, best = tuple(_about(curve)["of"]), None
+        for source in _sources(curve, self.tol, goal, self.method):
+            try:
+                claims = source.claims(question, value, goal)
+            except PrecisionError:
+                if self.method is not None:
+                    raise
+                continue
+            made = _concluded(curve, question, value, source, claims, factors)
+            best = made if best is None or _width(made) < _width(best) else best
+            if _width(best) <= goal:
+                return best
+        if best is None:
+            how = f"with method = {self.method!r}; leave method out"
+            remedy = "ask its bounds instead" if self.method is None else how
+            raise NoClosedForm(f"no engine certifies {question} of {shown(curve)}; {remedy}")
+        return best
+
+
+def _about(curve: TradeOff) -> Description:
+    """Describe what is certified of a curve: laws, or an operator on what is described."""
+    parts = None if _described(curve) else parts_of(curve)
+    if parts is None:
+        return {"kind": "product", "of": [law.described(n) for law, n in zip(*_factors(curve), strict=True)]}
+    return {"kind": parts.kind, "of": [_about(f) for f in parts.operands], **parts.parameters}
 
 
 def _checked(curve: TradeOff, question: str, value: float, tol: float | None, method: str | None) -> float:
@@ -137,11 +196,17 @@ def _factors(curve: TradeOff) -> tuple[list[LossLaw], list[int]]:
     return [low for low, _, _ in found], [n for _, _, n in found]
 
 
-def _both(curve: TradeOff, tol: float | None, goal: float, method: str | None) -> Iterator[Source]:
-    """Yield the ways to prove an answer of both orders; that of two which proves more names them."""
-    orders = (_sources(each, tol, goal, method) for each in (curve, curve.inverse()))
-    for one, other in zip(*orders, strict=False):  # an engine may serve one order alone
-        yield Either(max(one.method, other.method, key=METHODS.index), one, other)
+def _described(curve: TradeOff) -> bool:
+    """Whether a curve is a product of laws that have descriptions."""
+    if isinstance(curve, Tensor):
+        return all(map(_described, curve.factors))
+    if (parts := parts_of(curve)) is not None:  # whole curves, which have laws, are not asked for
+        return parts.changes_laws and all(_described(f) and not isinstance(f, Tensor) for f in parts.operands)
+    try:
+        law, _, _ = law_pair(curve, 1)
+        return bool(law.described(1))
+    except NoClosedForm:
+        return False
 
 
 def _sources(curve: TradeOff, tol: float | None, goal: float, method: str | None) -> Iterator[Source]:
@@ -190,12 +255,11 @@ def _concluded(
     factors: tuple[Description, ...],
 ) -> Certificate:
     """Return the certificate, without claims that its bounds do not need."""
-    orders: Orders = "either" if isinstance(curve, Envelope) else "first"
-    bounds = concluded(question, value, claims, orders)
+    bounds = concluded(question, value, claims)
     for claim in list(claims):
         others = [each for each in claims if each is not claim]
-        claims = others if concluded(question, value, others, orders) == bounds else claims
-    made = Certificate(repr(curve), question, value, *bounds, source.method, factors, tuple(claims), orders)
+        claims = others if concluded(question, value, others) == bounds else claims
+    made = Certificate(repr(curve), question, value, *bounds, source.method, factors, tuple(claims))
     return made.sealed()
 
 

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from flint import arb, ctx
 
 from tradeoff.certificates.certificate import Certificate, Claim
-from tradeoff.certificates.conclusion import follows
+from tradeoff.certificates.conclusion import concluded
 from tradeoff.certificates.description import Description, turned
+from tradeoff.certificates.rules import ruled
 from tradeoff.certificates.verify.contour import Line
 from tradeoff.certificates.verify.direct import Single, Sums
 from tradeoff.certificates.verify.lattice import Lattice
@@ -71,11 +72,7 @@ def verify(certificate: Certificate) -> Verification:
     log.trust("Arb: that its balls contain what they enclose; so mpmath's intervals, which join the claims")
     saved = ctx.prec, ctx.cap
     try:
-        _formed(certificate)
-        for order in (False, True):
-            claims = [claim for claim in certificate.claims if claim.reverse is order]
-            _claims(certificate, claims, log)
-        follows(certificate, log)
+        _proved(certificate, log)
         said = "something was changed since it was issued, though all that it says was proved"
         require("digest", certificate.sealed().digest == certificate.digest, said)
     except TradeOffError:
@@ -87,12 +84,36 @@ def verify(certificate: Certificate) -> Verification:
     return log.report()
 
 
+def _proved(certificate: Certificate, log: Log) -> None:
+    """Prove the parts, or the claims, and what follows from them."""
+    _formed(certificate)
+    for part in certificate.parts:
+        _proved(part, log)
+    for order in () if certificate.rule else (False, True):
+        claims = [claim for claim in certificate.claims if claim.reverse is order]
+        _claims(certificate, claims, log)
+    _follows(certificate, log)
+
+
+def _follows(certificate: Certificate, log: Log) -> None:
+    """Require the bounds to be what is implied, rounded outwards."""
+    c = certificate
+    found = (
+        ruled(c.question, c.value, c.rule, c.parts) if c.rule else concluded(c.question, c.value, c.claims)
+    )
+    log.below("lower bound", c.lower, found[0])
+    log.above("upper bound", c.upper, found[1])
+    for name, bound, end in (("lower", c.lower, found[0]), ("upper", c.upper, found[1])):
+        require(f"{name} bound", bound == end, f"recorded {bound!r}, what it rests on implies {end!r}")
+
+
 def _formed(certificate: Certificate) -> None:
     """Require a question that has an answer, and of every claim that it is one: none is left unproved."""
     (low, high), value = _ASKED[certificate.question], certificate.value
     require("value", real(value, "value", low) < high, f"{value!r} is not below {high}")
-    known = certificate.orders in {"first", "either"}
-    require("orders", known, f"{certificate.orders!r} is neither 'first' nor 'either'")
+    ruled, claimed = certificate.rule or certificate.parts, certificate.factors or certificate.claims
+    require("rule", not (ruled and claimed), "a rule joins its parts, and no claims")
+    require("rule", certificate.rule or not certificate.parts, "parts without a rule say nothing")
     for factor in certificate.factors:
         n = factor["count"]
         require("count", type(n) is int and n > 0, f"{n!r} is not a positive integer")
