@@ -606,3 +606,18 @@ def test_a_run_beyond_the_floats_is_left_out_in_silence() -> None:
     curve = shift**2 @ DiscreteGaussianCurve(6.191670588441155, 2) ** 5 @ to.PureDP(0.3425673270733994)
     found = curve.bounds(0.999999999999)
     assert 0 <= found.lower <= found.upper <= 1.0000000001e-12
+
+
+def test_delta_is_nothing_only_where_no_loss_is_larger() -> None:
+    """Of 2e-923 the least float is above, and 0 below."""
+    base = ~to.LocationShift(gumbel_r(scale=0.25), 0.0170466007120545) @ to.PureDP(20.0) ** 5
+    for curve, epsilon in ((base, 233.44), (to.subsample(base, 1e-100), 3.186446185355199)):
+        found = curve.bounds.delta(epsilon)
+        assert (found.lower, found.upper) == (0.0, 5e-324)
+    assert to.PureDP(1.0).bounds.delta(1.0).upper == 0
+
+
+def test_divergences_of_losses_whose_powers_overflow_are_found_in_silence() -> None:
+    shift = ~to.LocationShift(gumbel_r(), 10.0)
+    found = (shift**3).bounds.renyi(2.0)
+    assert found.lower <= found.upper

@@ -24,7 +24,7 @@ from tradeoff.curves.parameters import Number, Numbers, count, is_symbol, number
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain, shown
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip, log, log1p
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import TINY, Array
 
 if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
@@ -285,6 +285,9 @@ def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
     if finite.any():
         low, high = curve.delta_bounds(epsilon[finite], tol)
         lower[finite], upper[finite] = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+    # Nothing is left only where no loss is larger, however little it is.
+    if (nothing := upper == 0).any():
+        upper[nothing & (epsilon < curve.sup_loss)] = TINY
     # Below the normal floats no bound is narrow beside itself.
     return _reached("epsilon", epsilon, lower, upper, tol, np.where(upper < _NORMAL, np.inf, upper))
 

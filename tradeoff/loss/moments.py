@@ -126,11 +126,12 @@ class FiniteLaw:
         with np.errstate(over="ignore", invalid="ignore"):
             bow = mass * np.expm1(np.minimum(b - a, 300.0)) ** 2 / 8 * np.maximum(bend(x), bend(y))
             bow = np.nan_to_num(bow, nan=np.inf)
+            at_most = bow * (1 + slack)
         most = mass * np.maximum(phi(x), phi(y))  # phi is convex: nothing inside the cell is above its ends
         # Ends are thinned losses, each known to 35 units of itself, and shifted; so are those beside them.
         off = off + 110 * UNIT * (np.maximum(np.abs(a), np.abs(b)) + abs(self.shift)) + self._shift_error
         moved = mass * np.maximum(steep(x), steep(y)) * off
-        low = np.maximum(chord * (1 - slack) - bow * (1 + slack), 0.0) - moved
+        low = np.maximum(chord * (1 - slack) - at_most, 0.0) - moved
         high = np.minimum(chord + bow, most) * (1 + slack) + moved
         return float(np.sum(low)), float(np.sum(high))
 

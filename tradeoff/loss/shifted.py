@@ -37,6 +37,9 @@ _NODES_NARROW, _NODES_WIDE = 9, 20
 """Gauss-Legendre nodes of narrow and of wide panels; the remainder of either is below 2^-53 (see
 ``_rule``)."""
 
+_STEEP, _PIECES = 4.0, 32
+"""Rise of L above which a panel is cut: at either end into as many pieces of half that rise, 64 nats."""
+
 _SKETCH = 4001
 """Points of a sketch: as many as a plan looks at in a millisecond."""
 
@@ -151,21 +154,44 @@ class _Panels(NamedTuple):
     q: Array
 
 
-def _measure(shape: Shape, x: Array, narrow: Array) -> _Panels:
-    """Integrate between consecutive points.
+def _measure(shape: Shape, start: Array, stop: Array, narrow: Array) -> _Panels:
+    """Integrate over panels, in pieces where L rises steeply.
 
-    Panels keep every integrand within a factor e^6 on the ellipse rho = 8, where twenty nodes interpolate to
+    A panel is made for the densities that floats hold. Where one of them is nothing beside the other,
+    e^-rise falls as fast as their quotient, and all that is left of it lies next to an end.
+    """
+    found = _integrated(shape, start, stop, narrow)
+    steep = np.flatnonzero(found.rise > _STEEP)
+    if len(steep):
+        share = np.minimum(_STEEP / 2 / found.rise[steep], 0.5 / _PIECES)[:, None]
+        near = share * np.arange(_PIECES + 1)
+        first, last = start[steep][:, None], stop[steep][:, None]
+        points = np.concatenate([first + (last - first) * near, last - (last - first) * near[:, ::-1]], axis=1)
+        ends = points[:, :-1].ravel(), points[:, 1:].ravel()
+        pieces = _integrated(shape, *ends, np.zeros(len(ends[0]), dtype=bool))
+        rows = _Panels(*(values.reshape(len(steep), -1) for values in pieces))
+        far = np.flatnonzero(rows.rise[:, _PIECES] > _STEEP)  # the middle, which has e^-64 of it
+        rows.excess[far, _PIECES], rows.deficit[far, _PIECES] = rows.q[far, _PIECES], rows.p[far, _PIECES]
+        rows.carried[far, _PIECES] = 0.0
+        found.excess[steep], found.deficit[steep], found.carried[steep] = _merge(rows)
+    return found
+
+
+def _integrated(shape: Shape, start: Array, stop: Array, narrow: Array) -> _Panels:
+    """Integrate over panels.
+
+    They keep every integrand within a factor e^6 on the ellipse rho = 8, where twenty nodes interpolate to
     8^-20; a panel sixteen times narrower has rho = 128 and needs nine (Trefethen, Approximation Theory,
     Theorem 8.2).
     """
-    found = _Panels(*(np.zeros(len(x) - 1) for _ in _Panels._fields))
+    found = _Panels(*(np.zeros(len(start)) for _ in _Panels._fields))
     for chosen, nodes in ((narrow, _NODES_NARROW), (np.logical_not(narrow), _NODES_WIDE)):
         which = np.flatnonzero(chosen)
         if len(which) == 0:
             continue
         at, weight, integral = _rule(nodes)
-        width = (x[which + 1] - x[which])[:, None]
-        point = x[which][:, None] + width * at
+        width = (stop - start)[which][:, None]
+        point = start[which][:, None] + width * at
         slope = shape.slope(point) * width
         rise, fall = slope @ integral.T, (slope[:, ::-1] @ integral.T)[:, ::-1]
         with np.errstate(under="ignore"):
@@ -215,7 +241,7 @@ class ShiftLaw(LossLaw):
         middle = (points[1:] + points[:-1]) / 2
         at = np.clip(np.searchsorted(self._skeleton, middle) - 1, 0, len(self._skeleton) - 2)
         narrow = np.diff(points) <= _NARROW * np.diff(self._skeleton)[at]
-        return points, _measure(self.shape, points, narrow)
+        return points, _measure(self.shape, points[:-1], points[1:], narrow)
 
     @property
     def next_to_ends(self) -> tuple[float, float]:
@@ -242,10 +268,10 @@ class ShiftLaw(LossLaw):
         for pieces in range(1, _TOGETHER + 1):  # most cells are one panel or two: merge them all at once
             cells = np.flatnonzero(stops - starts == pieces)
             rows = starts[cells][:, None] + np.arange(pieces)
-            excess[cells], deficit[cells] = _merge(_Panels(*(values[rows] for values in panels)))
+            excess[cells], deficit[cells], _ = _merge(_Panels(*(values[rows] for values in panels)))
         for cell in np.flatnonzero(stops - starts > _TOGETHER):
             row = np.arange(starts[cell], stops[cell])[None, :]
-            excess[[cell]], deficit[[cell]] = _merge(_Panels(*(values[row] for values in panels)))
+            excess[[cell]], deficit[[cell]], _ = _merge(_Panels(*(values[row] for values in panels)))
         slope_error = self.shape.slope_error(points[:-1]) * np.diff(points)
         q, p, drift = (
             np.bincount(owner, each, len(zero)).astype(float) for each in (panels.q, panels.p, slope_error)
@@ -271,7 +297,7 @@ class ShiftLaw(LossLaw):
         The third bounds what errors n of the slope make of delta: int n(t) e^-(L(t) - loss) R(t) dt.
         """
         x = self._skeleton
-        panels = _measure(self.shape, x, np.zeros(len(x) - 1, dtype=bool))
+        panels = _measure(self.shape, x[:-1], x[1:], np.zeros(len(x) - 1, dtype=bool))
         delta, rest, drift = np.zeros((3, len(x)))
         keep, lift = np.exp(-panels.rise), -np.expm1(-panels.rise)
         wrong = self.shape.slope_error(x[:-1]) * np.diff(x)
@@ -297,26 +323,21 @@ class ShiftLaw(LossLaw):
         x, error = self.place(epsilon)
         following = np.clip(np.searchsorted(self._skeleton, x, side="right"), 1, len(self._skeleton) - 1)
         ends = self._skeleton[following]
-        at, weight, integral = _rule(_NODES_WIDE)
-        width = (ends - x)[:, None]
-        point = x[:, None] + width * at
-        slope = self.shape.slope(point) * width
-        log_q = self.shape.log_q(point)
-        q, rise, total = np.exp(log_q) * width, slope @ integral.T, slope @ weight
+        panel = _measure(self.shape, x, ends, np.zeros(len(x), dtype=bool))
         delta, rest, drift = (values[following] for values in self._tails)
-        value = (q * -np.expm1(-rise)) @ weight + delta - np.expm1(-total) * rest
-        carried = (q * np.exp(-rise)) @ weight + np.exp(-total) * rest
+        value = panel.excess + delta - np.expm1(-panel.rise) * rest
+        carried = panel.carried + np.exp(-panel.rise) * rest
         size = np.minimum(np.abs(self.shape.log_q(x)) + np.abs(self.shape.log_p(x)), 2 * LEAST)
         # The recursion sums positive terms, one a point, on integrals known as those of cells are.
         relative = UNIT * (512 + 2 * len(self._skeleton) + 2 * self.shape.stiffness * size)
-        moved = self.shape.slope(x) * error * carried + 4 * UNIT * self.shape.theta * np.exp(
-            self.shape.log_q(x)
-        )
+        density, steep = np.exp(self.shape.log_q(x)), panel.rise > _STEEP
+        moved = self.shape.slope(x) * error * carried + 4 * UNIT * self.shape.theta * density
+        moved += np.where(steep, error * density, 0.0)  # no float lies where all of the rest is carried
         bottom, top = self.support
         # Below all losses of a piece the reference moves, e^bottom P - e^eps P; ends are losses like others.
         value -= np.expm1(np.minimum(epsilon - bottom, 0.0)) * carried
         begun = self.shape.slope_error(self._skeleton[following - 1]) * np.diff(self._skeleton)[following - 1]
-        moved += off * carried + begun * carried + np.exp(-total) * drift
+        moved += off * carried + begun * carried + np.exp(-panel.rise) * drift
         over, past = epsilon >= self.shape.sup_loss, epsilon > top + np.where(off > 0, off, np.inf)
         low = np.where(over | (epsilon >= top), 0.0, np.maximum(value * (1 - relative) - 2 * moved, 0.0))
         high = np.where(past, 0.0, value * (1 + relative) + 2 * moved) + self._underflow
@@ -328,14 +349,14 @@ class ShiftLaw(LossLaw):
         return TINY * _NODES_WIDE * len(self._skeleton)
 
 
-def _merge(panels: _Panels) -> tuple[Array, Array]:
-    """Return excess and deficit of cells made of the panels in each row."""
+def _merge(panels: _Panels) -> tuple[Array, Array, Array]:
+    """Return excess and deficit of cells made of the panels in each row, and what they carry."""
     zero = np.zeros((len(panels.rise), 1))
     before = np.concatenate([zero, np.cumsum(panels.rise, axis=1)[:, :-1]], axis=1)
     after = np.concatenate([np.cumsum(panels.rise[:, ::-1], axis=1)[:, ::-1][:, 1:], zero], axis=1)
     excess = np.sum(panels.excess - np.expm1(-before) * panels.carried, axis=1)
     deficit = np.sum(panels.deficit * np.exp(-after) - np.expm1(-after) * panels.p, axis=1)
-    return excess, deficit
+    return excess, deficit, np.sum(np.exp(-before) * panels.carried, axis=1)
 
 
 def _drifted(cells: Cells, masses: tuple[Array, Array], drift: Array) -> Cells:

@@ -32,8 +32,8 @@ Ask = Callable[[TradeOff, Question, float], Certificate]
 _STEPS = np.arange(-2.0, 3.0)
 """Places of a descent, in paces about the best so far."""
 
-_MOST_STEPS, _CLOSE = 80, 1e-3
-"""When a descent ends: at a pace that costs its square."""
+_MOST_STEPS, _CLOSE = 80, 1e-6
+"""When a descent ends: at a pace that costs its square, or itself about a kink."""
 
 _NOISE = 1e-5
 """Widths of what a descent compares."""
@@ -345,7 +345,8 @@ def _descended(value: Callable[[Any], Any], at: float) -> float:
     pace = 0.5
     for _ in range(_MOST_STEPS):
         places = np.clip(at + pace * _STEPS, -_FARTHEST, _FARTHEST)
-        k = int(np.argmin(value(places)))
+        heights = value(places)
+        k = int(np.flatnonzero(heights == heights.min())[-1])  # far on the left all are alike
         at, pace = float(places[k]), pace * (2.0 if k in {0, len(places) - 1} else 0.25)
         if pace < _CLOSE:
             break

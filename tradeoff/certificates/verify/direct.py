@@ -57,16 +57,19 @@ class Single:
         while high - low > (1 + abs(low)) * arb(2) ** (20 - ctx.prec):
             middle = ((low + high) / 2).mid()
             size = self._masses(middle)[0]
-            if not (size > level or size <= level):
+            if not (size > level or size <= level):  # a corner is at this level, and between them
                 break
             low, high = (middle, high) if size > level else (low, middle)
-        (more, less), (fewer, rest) = self._masses(low), self._masses(high)
-        least = arb(0)
-        for x, (size, accepted) in ((low, (more, less)), (high, (fewer, rest))):
-            least = least.max(accepted + x.exp() * (size - level))
+        x = low, ((low + high) / 2).mid(), high
+        (more, less), (near, held), (fewer, rest) = each = [self._masses(at) for at in x]
+        lines = [accepted + at.exp() * (size - level) for at, (size, accepted) in zip(x, each, strict=True)]
+        least = arb(0).max(lines[0]).max(lines[1]).max(lines[2])
         if not fewer <= level:
             return least, arb(1)
-        return least, rest + (less - rest) * (level - fewer) / (more - fewer) if more > level else rest
+        most = rest + (less - rest) * (level - fewer) / (more - fewer) if more > level else rest
+        if near > fewer:  # on the chord to the corner, or beyond it
+            most = most.min(held.max(rest + (held - rest) * (level - fewer) / (near - fewer)))
+        return least, most
 
     def _masses(self, x: arb) -> Pair:
         """Return P(L > x) and Q(L <= x)."""

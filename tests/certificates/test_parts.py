@@ -1,0 +1,214 @@
+"""Certificates of operators, by those of their operands."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import tradeoff as to
+from tradeoff.certificates import Certificate
+from tradeoff.errors import NoClosedForm, PrecisionError, VerificationError
+from tradeoff.operators.group import Group
+from tradeoff.operators.mixture import Mixture
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum
+from tradeoff.operators.subsample import Subsampled
+
+STEPS = to.subsample(to.Gaussian(1.0), 0.01) ** 1000
+PRODUCT = to.Gaussian(1.0) @ to.Laplace(0.3) ** 5
+
+CURVES: dict[str, to.TradeOff] = {
+    "either order": STEPS.symmetrise(assume="either-order"),
+    "both orders": STEPS.symmetrise(assume="both-orders"),
+    "the better of two": to.maximum(STEPS, to.Gaussian(0.5) @ to.PureDP(0.1) ** 2),
+    "the worse of three": to.minimum(to.Gaussian(1.2), PRODUCT, to.PureDP(2.0)),
+    "one of two, named": to.mixture({STEPS: 0.25, PRODUCT: 0.75}),
+    "two neighbours": STEPS.symmetrise(assume="either-order").group(2),
+    "five neighbours": PRODUCT.group(5),
+    "a sampled product": to.subsample(PRODUCT, 0.1),
+    "its other order": to.subsample(PRODUCT, 0.1).inverse(),
+    "a sampled maximum": to.subsample(to.maximum(to.Gaussian(1.0), to.Laplace(1.0)), 0.1),
+    "three deep": to.maximum(to.minimum(to.Gaussian(1), to.Laplace(1)).group(2), to.PureDP(2.5)),
+}
+ASKED: list[tuple[Any, float]] = [
+    ("delta", 0.7),
+    ("delta", -0.3),
+    ("epsilon", 1e-4),
+    ("beta", 0.01),
+    ("beta", 0.5),
+]
+
+
+def asked(curve: to.TradeOff, question: Any, value: float) -> to.Bounds[float]:
+    return curve.bounds(value) if question == "beta" else getattr(curve.bounds, question)(value)
+
+
+@pytest.mark.parametrize(("question", "value"), ASKED)
+@pytest.mark.parametrize("name", CURVES)
+def test_answers_of_operators_verify_from_their_text(name: str, question: Any, value: float) -> None:
+    certificate = to.certify(CURVES[name], question, value)
+    read = Certificate.from_json(certificate.to_json())
+    assert read.to_json() == certificate.to_json()
+    assert to.verify(read).checks
+    found = asked(CURVES[name], question, value)
+    assert certificate.lower <= found.upper
+    assert found.lower <= certificate.upper
+    assert certificate.upper - certificate.lower <= 2e-4
+
+
+def polygon(masses: list[tuple[int, int]]) -> to.PiecewiseLinear:
+    """Return the curve of two laws on few outcomes."""
+    pairs = sorted(masses, key=lambda pair: Fraction(pair[1], pair[0]) if pair[0] else 10**9, reverse=True)
+    alpha, beta = [Fraction(0)], [Fraction(1)]
+    p, q = (sum(side) for side in zip(*pairs, strict=True))
+    for a, b in pairs:
+        alpha.append(alpha[-1] + Fraction(a, p))
+        beta.append(beta[-1] - Fraction(b, q))
+    points = dict(sorted(zip(alpha, beta, strict=True), key=lambda point: (point[0], -point[1])))
+    return to.PiecewiseLinear(list(points), list(points.values()))
+
+
+POLYGONS = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 9)), min_size=2, max_size=5).filter(
+    lambda pairs: sum(a for a, _ in pairs) > 0
+)
+
+
+def made_and_true(name: str, f: Any, g: Any) -> tuple[to.TradeOff, to.TradeOff]:
+    """Return an operator as a node, and the polygon that it makes in fractions."""
+    even = f.symmetrise(assume="both-orders")
+    return {
+        "maximum": lambda: (Maximum(f, g), to.maximum(f, g)),
+        "minimum": lambda: (HullOfMinimum(f, g), to.minimum(f, g)),
+        "group": lambda: (Group(even, 3), even.group(3)),
+        "thinned": lambda: (Subsampled(f @ to.Identity(), 0.25), to.subsample(f, Fraction(1, 4))),
+        "turned": lambda: (Subsampled(f, 0.25, flipped=True), to.subsample(f, Fraction(1, 4)).inverse()),
+        "mixture": lambda: (Mixture({f: 0.25, g: 0.75}), None),
+    }[name]()
+
+
+@pytest.mark.parametrize("name", ["maximum", "minimum", "group", "thinned", "turned"])
+@settings(max_examples=8, deadline=None)
+@given(one=POLYGONS, two=POLYGONS, at=st.sampled_from([0.0, 0.125, 0.3, 0.5, 0.875, 0.999, -0.5, 1.25]))
+def test_truth_in_fractions_is_held(
+    name: str, one: list[tuple[int, int]], two: list[tuple[int, int]], at: float
+) -> None:
+    f, g = polygon(one), polygon(two)
+    node, true = made_and_true(name, f, g)
+    if type(node) is not type(true) and isinstance(true, to.PiecewiseLinear):
+        for question in ("delta", "beta") if 0 < at < 1 else ("delta",):
+            certificate = to.certify(node, question, at)  # type: ignore[arg-type]  # one of three
+            to.verify(certificate)
+            with mpmath.workdps(60):
+                if question == "beta":
+                    value = mpmath.mpf(true.exact_beta(Fraction(at)).numerator) / true.exact_beta(
+                        Fraction(at)
+                    ).denominator
+                else:
+                    value = max(
+                        1 - mpmath.mpf(b.numerator) / b.denominator - mpmath.exp(at) * a.numerator / a.denominator
+                        for a, b in true.vertices
+                    )
+                assert certificate.lower <= value <= certificate.upper
+            assert certificate.upper - certificate.lower <= 1e-3
+
+
+def test_a_mixture_is_the_sum_of_profiles() -> None:
+    f, g = polygon([(3, 1), (1, 3)]), polygon([(9, 1), (1, 9)])
+    noise = to.Gaussian(0.3)
+    certificate = to.certify(Mixture({f @ noise: 0.25, g @ noise: 0.75}), "delta", 0.5)
+    to.verify(certificate)
+    parts = [to.certify(h @ noise, "delta", 0.5) for h in (f, g)]
+    assert certificate.upper >= 0.25 * parts[0].lower + 0.75 * parts[1].lower
+    assert certificate.lower <= 0.25 * parts[0].upper + 0.75 * parts[1].upper
+
+
+BETTER = to.certify(CURVES["the better of two"], "delta", 0.7)
+NAMED = to.certify(CURVES["one of two, named"], "beta", 0.5)
+NEIGHBOURS = to.certify(CURVES["two neighbours"], "delta", 0.7)
+SAMPLED = to.certify(CURVES["a sampled maximum"], "epsilon", 1e-4)
+EITHER = to.certify(CURVES["either order"], "beta", 0.5)
+ALL = [BETTER, NAMED, NEIGHBOURS, SAMPLED, EITHER]
+
+
+def refused(certificate: Certificate) -> str:
+    """Return the term that is named, which the digest is not: whoever changes a number renews it."""
+    with pytest.raises(VerificationError) as caught:
+        to.verify(certificate.sealed())
+    return caught.value.term
+
+
+@pytest.mark.parametrize("certificate", ALL, ids=lambda c: f"{c.rule['kind']} {c.question}")
+def test_no_part_can_be_left_out_moved_or_exchanged(certificate: Certificate) -> None:
+    parts = certificate.parts
+    for k, part in enumerate(parts):
+        others = parts[:k] + parts[k + 1 :]
+        assert refused(replace(certificate, parts=others)) in {"lower bound", "upper bound"}
+        width = max(part.upper - part.lower, 1e-9)
+        moved = replace(part, lower=part.lower + 2 * width, upper=part.upper + 2 * width)
+        assert refused(replace(certificate, parts=(*others, moved))) in {"lower bound", "upper bound"}
+        if part.factors:
+            better = to.certify(to.Gaussian(0.01), part.question, part.value)
+            refused(replace(certificate, parts=(*others, better)))
+            named = replace(better, factors=part.factors).sealed()
+            refused(replace(certificate, parts=(*others, named)))
+
+
+@pytest.mark.parametrize("certificate", ALL, ids=lambda c: f"{c.rule['kind']} {c.question}")
+def test_no_rule_can_be_changed(certificate: Certificate) -> None:
+    rule = certificate.rule
+    assert refused(replace(certificate, rule=rule | {"kind": "product"})) == "rule"
+    assert refused(replace(certificate, rule=rule | {"kind": "unheard of"})) == "rule"
+    assert refused(replace(certificate, rule={})) == "rule"
+    assert refused(replace(certificate, factors=({"law": {"kind": "gaussian", "mu": 1.0}, "count": 1},))) == "rule"
+    assert refused(replace(certificate, rule=rule | {"of": []})) in {"form", "weights", "lower bound", "upper bound"}
+    bound = {"lower bound", "upper bound"}
+    width = certificate.upper - certificate.lower
+    assert refused(replace(certificate, upper=certificate.upper - width / 2)) in bound
+    assert refused(replace(certificate, lower=certificate.lower + width / 2)) in bound
+
+
+def test_parameters_of_rules_are_checked() -> None:
+    for k in (0, -1, 1.5, "2", True):
+        assert refused(replace(NEIGHBOURS, rule=NEIGHBOURS.rule | {"k": k})) == "k"
+    for weights in ([0.5, 0.6], [1.0], [-0.5, 1.5], [0.25, 0.25]):
+        assert refused(replace(NAMED, rule=NAMED.rule | {"weights": weights})) == "weights"
+    thinned = SAMPLED.rule | {"p": 0.05}
+    refused(replace(SAMPLED, rule=thinned, parts=tuple(replace(part, rule=thinned) for part in SAMPLED.parts)))
+    for p in (0, 2.0, "0.1", "[0.1, 0.2]", None, True):
+        wrong = SAMPLED.rule | {"p": p}
+        assert refused(replace(SAMPLED.parts[0], rule=wrong)) in {"p", "form"}
+
+
+def test_tails_keep_the_safe_side() -> None:
+    curve = CURVES["the better of two"]
+    certificate = to.certify(curve, "delta", 4.0)
+    to.verify(certificate)
+    upper = curve.bounds.delta(4.0).upper
+    assert certificate.upper <= upper * (1 + 1e-3)
+
+
+def test_a_width_that_is_not_reached_is_said() -> None:
+    certificate = to.certify(CURVES["the better of two"], "epsilon", 1e-4, tol=1e-3)
+    assert certificate.upper - certificate.lower <= 1e-3
+    with pytest.raises(PrecisionError, match="reachable here"):
+        to.certify(CURVES["the better of two"], "beta", 0.3, tol=1e-12)
+
+
+def test_what_has_no_rule_is_refused_in_a_sentence() -> None:
+    with pytest.raises(NoClosedForm, match="certify"):
+        to.certify(to.maximum(to.Gaussian(1), to.Laplace(1)) ** 3, "delta", 0.5)
+    with pytest.raises(NoClosedForm, match="certify"):
+        to.certify(STEPS.symmetrise(assume="profile"), "delta", 0.5)
+
+
+def test_tables_show_the_rule_and_its_parts() -> None:
+    shown = repr(BETTER)
+    for word in ("rule", "maximum of 2", "part", "method", "parts"):
+        assert word in shown
+    assert json.loads(BETTER.to_json())["parts"][0]["factors"]
