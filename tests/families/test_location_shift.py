@@ -386,7 +386,7 @@ def test_quantiles_that_scipy_does_not_find_are_asked_for():
 @pytest.mark.parametrize("shift", [1e-6, 0.3, 3.0, 5.880542111178187, 8.0, 14.0, 100.0, 400.0])
 @pytest.mark.parametrize("z", [1e-9, 0.1, 2.5, 5.2, 20.0, 300.0])
 def test_losses_that_rise_steeply_where_a_density_is_nothing(shift: float, z: float) -> None:
-    """Of the left Gumbel law P(Z > z) = e^-z, and L = (e^shift - 1) Z - shift: delta = e^-z (1 - e^-shift)."""
+    """P(Z > z) = e^-z, and L = (e^shift - 1) Z - shift: delta = e^-z (1 - e^-shift)."""
     with mpmath.workdps(DIGITS):
         theta = mpmath.mpf(shift)
         epsilon = float(z * mpmath.expm1(theta) - theta)

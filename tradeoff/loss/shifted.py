@@ -166,7 +166,9 @@ def _measure(shape: Shape, start: Array, stop: Array, narrow: Array) -> _Panels:
         share = np.minimum(_STEEP / 2 / found.rise[steep], 0.5 / _PIECES)[:, None]
         near = share * np.arange(_PIECES + 1)
         first, last = start[steep][:, None], stop[steep][:, None]
-        points = np.concatenate([first + (last - first) * near, last - (last - first) * near[:, ::-1]], axis=1)
+        points = np.concatenate(
+            [first + (last - first) * near, last - (last - first) * near[:, ::-1]], axis=1
+        )
         ends = points[:, :-1].ravel(), points[:, 1:].ravel()
         pieces = _integrated(shape, *ends, np.zeros(len(ends[0]), dtype=bool))
         rows = _Panels(*(values.reshape(len(steep), -1) for values in pieces))

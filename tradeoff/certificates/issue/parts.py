@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -152,7 +152,7 @@ class OfMaximum(Parts):
         least = min(self.operands, key=lambda f: f.bounds.delta(x).upper)
         alpha = levels_at(least, x)[0]
         if least.bounds(alpha).upper < self.curve.bounds(alpha).lower:  # another is better there
-            alpha = level_at(self.curve, x, alpha)
+            alpha = level_at(self.curve, x, [level for f in self.operands for level in levels_at(f, x)])
         best = 1 - max(self.ask(f, "beta", alpha).upper for f in self.operands) - math.exp(x) * alpha
         if self.ask(least, "delta", x).upper > best * (1 + _APART):
             for f in self.operands:
@@ -213,9 +213,9 @@ class OfGroup(Parts):
         """Ask f along the way of a type I error, at both ends of what is known of it."""
         f, most, least = self.operands[0], alpha, alpha
         for _ in range(self.curve.k):
-            if most < 1:
+            if 0 < most < 1:
                 most = math.nextafter(1 - self.ask(f, "beta", most).lower, 2.0)
-            if least < 1:
+            if 0 < least < 1:
                 least = math.nextafter(1 - self.ask(f, "beta", least).upper, 0.0)
 
     def delta(self, x: float) -> None:
@@ -232,8 +232,13 @@ class OfGroup(Parts):
         while lacks(low) < 0 and low > _TOP:
             low -= max(1.0, middle - low)
         t = brentq(lacks, low, high, xtol=_CLOSE) if lacks(low) > 0 > lacks(high) else middle
-        slopes = np.array(self._slopes(t, x / k))
-        slopes += (x - math.fsum(slopes)) / k - 4 * UNIT * (1 + np.abs(slopes).max())
+        # At a corner of f any slope between its lines will do: those on either side are mixed.
+        slopes, flat = (np.array(self._slopes(t + off, x / k)) for off in (-2 * _CLOSE, 2 * _CLOSE))
+        fall = math.fsum(slopes - flat)
+        share = min(max((math.fsum(slopes) - x) / fall, 0.0), 1.0) if fall > 0 else 0.0
+        slopes += share * (flat - slopes)
+        slopes += (x - math.fsum(slopes)) / k
+        slopes -= 4 * UNIT * (1 + np.abs(slopes).max()) * np.arange(1, k + 1)  # each a line of its own
         for each in slopes:
             self.ask(f, "delta", float(each))
         self.beta(float(np.clip(expit(t), _SMALLEST, 1 - UNIT)))
@@ -322,14 +327,16 @@ def slope_at(curve: TradeOff, alpha: float, start: float | None = None) -> float
     return _descended(value, min(max(begun, -_FARTHEST), _FARTHEST))
 
 
-def level_at(curve: TradeOff, x: float, start: float) -> float:
-    """Return the level alpha at which f(alpha) + e^x alpha is least, about."""
+def level_at(curve: TradeOff, x: float, starts: Sequence[float]) -> float:
+    """Return the level alpha at which f(alpha) + e^x alpha is least, about, from the best start."""
 
     def value(t: Any) -> Any:
         alpha = np.clip(expit(t), _SMALLEST, 1 - UNIT)
         return _about(curve.bounds, alpha) + np.exp(x) * alpha
 
-    return float(np.clip(expit(_descended(value, float(logit(start)))), _SMALLEST, 1 - UNIT))
+    begun = logit(np.array(starts))
+    best = float(begun[np.argmin(value(begun))])
+    return float(np.clip(expit(_descended(value, best)), _SMALLEST, 1 - UNIT))
 
 
 def _about(asked: Any, at: Any) -> Any:
