@@ -216,6 +216,19 @@ def test_what_has_no_rule_is_refused_in_a_sentence() -> None:
     with pytest.raises(NoClosedForm, match="certify"):
         to.certify(STEPS.symmetrise(assume="profile"), "delta", 0.5)
 
+    with pytest.raises(NoClosedForm, match="certify"):
+        to.certify(STEPS.symmetrise(assume="either-order").group(40), "delta", 0.5)
+
+
+@pytest.mark.parametrize("epsilon", [1e300, -1e300, 650.0, -650.0])
+def test_far_ends_are_certified_in_silence(epsilon: float) -> None:
+    curve = to.maximum(to.Gaussian(1.0), to.PureDP(1.0) ** 3)
+    certificate = to.certify(curve, "delta", epsilon)
+    to.verify(certificate)
+    found = curve.bounds.delta(epsilon)
+    assert certificate.lower <= found.upper
+    assert found.lower <= certificate.upper
+
 
 def test_tables_show_the_rule_and_its_parts() -> None:
     shown = repr(BETTER)

@@ -19,7 +19,7 @@ from scipy.special import expit, logit
 from tradeoff.certificates.certificate import Certificate, Question
 from tradeoff.certificates.description import Description
 from tradeoff.curves.contract import TradeOff
-from tradeoff.errors import PrecisionError
+from tradeoff.errors import NoClosedForm, PrecisionError
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.operators.group import Group
 from tradeoff.operators.mixture import Mixture
@@ -49,6 +49,9 @@ _TOP = float(logit(_SMALLEST))
 
 _APART = 1e-5
 """Losses between which a level is taken as a difference quotient of delta."""
+
+_NEIGHBOURS = 64
+"""Most neighbours of a group of what has a law, each a line and two levels; of operators a sixteenth."""
 
 _ATTEMPTS = 12
 """Times that an end of an epsilon is moved outwards, by what delta lacks there over its slope."""
@@ -149,6 +152,9 @@ class OfMaximum(Parts):
 
     def delta(self, x: float) -> None:
         """Ask for the test that does best at e^x, and for the lines through it."""
+        if abs(x) > _FARTHEST:  # where any line says as much
+            self.ask(self.operands[0], "delta", x)
+            return
         least = min(self.operands, key=lambda f: f.bounds.delta(x).upper)
         alpha = levels_at(least, x)[0]
         if least.bounds(alpha).upper < self.curve.bounds(alpha).lower:  # another is better there
@@ -209,6 +215,16 @@ class OfGroup(Parts):
     def parameters(self) -> Description:
         return {"k": int(self.curve.k)}
 
+    def asked(self, question: Question, value: float) -> None:
+        f, k = self.operands[0], self.curve.k
+        most = _NEIGHBOURS if parts_of(f) is None else _NEIGHBOURS // 16
+        if k > most:
+            raise NoClosedForm(
+                f"a group of k = {k} takes minutes to certify, above {most}; "
+                "certify curve.lower and curve.upper instead"
+            )
+        super().asked(question, value)
+
     def beta(self, alpha: float) -> None:
         """Ask f along the way of a type I error, at both ends of what is known of it."""
         f, most, least = self.operands[0], alpha, alpha
@@ -221,6 +237,8 @@ class OfGroup(Parts):
     def delta(self, x: float) -> None:
         """Ask for the lines of f on the way of a type I error whose slopes make e^x, and for that test."""
         f, k = self.operands[0], self.curve.k
+        if abs(x) > _FARTHEST:  # where nothing is certified but that delta is a mass
+            return
         middle = float(logit(levels_at(f, x / k)[0]))
 
         def lacks(t: float) -> float:
