@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tradeoff.certificates import Certificate
-from tradeoff.errors import NoClosedForm, PrecisionError, VerificationError
+from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, VerificationError
 from tradeoff.operators.group import Group
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
@@ -182,7 +182,7 @@ def test_no_rule_can_be_changed(certificate: Certificate) -> None:
 
 
 def test_parameters_of_rules_are_checked() -> None:
-    for k in (0, -1, 1.5, "2", True):
+    for k in (0, -1, 1.5, "2", True, 10**18):
         assert refused(replace(NEIGHBOURS, rule=NEIGHBOURS.rule | {"k": k})) == "k"
     for weights in ([0.5, 0.6], [1.0], [-0.5, 1.5], [0.25, 0.25]):
         assert refused(replace(NAMED, rule=NAMED.rule | {"weights": weights})) == "weights"
@@ -193,6 +193,12 @@ def test_parameters_of_rules_are_checked() -> None:
     for p in (0, 2.0, "0.1", "[0.1, 0.2]", None, True):
         wrong = SAMPLED.rule | {"p": p}
         assert refused(replace(SAMPLED.parts[0], rule=wrong)) in {"p", "form"}
+
+
+def test_parts_in_parts_without_end_are_refused_in_a_sentence() -> None:
+    deep = '{"format": 4, "claims": [], "factors": [], "parts": [' * 900 + "]}" * 900
+    with pytest.raises(DomainError, match="no certificate"):
+        Certificate.from_json(deep)
 
 
 def test_tails_keep_the_safe_side() -> None:

@@ -116,7 +116,7 @@ class Certificate(Displayed):
             if known != FORMAT:
                 raise DomainError(f"format = {known!r} is not {FORMAT}, which is read here; certify again")
             return cls._read(content)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             if isinstance(error, DomainError):
                 raise
             raise DomainError(f"the text is no certificate: {error!r}") from error

@@ -32,6 +32,9 @@ from tradeoff.errors import VerificationError
 _WRITTEN = 2.0**-51
 """Relative rounding of weights, which were divided by their sum."""
 
+_NEIGHBOURS = 10_000
+"""Most neighbours of a group: the steps of its rule, which a forged number would make endless."""
+
 _LEAST = {"delta": 0.0, "beta": 0.0, "epsilon": -math.inf}
 _MOST = {"delta": 1.0, "beta": 1.0, "epsilon": math.inf}
 """What holds of every curve."""
@@ -194,8 +197,8 @@ class Group(Rule):
     @property
     def k(self) -> int:
         k = self.rule["k"]
-        if type(k) is not int or k < 1:
-            raise VerificationError(f"k: {k!r} is not a positive integer", "k")
+        if type(k) is not int or not 1 <= k <= _NEIGHBOURS:
+            raise VerificationError(f"k: {k!r} is no integer in [1, {_NEIGHBOURS}]", "k")
         return k
 
     def beta(self, alpha: Any) -> Ends:

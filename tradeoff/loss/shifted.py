@@ -38,7 +38,8 @@ _NODES_NARROW, _NODES_WIDE = 9, 20
 ``_rule``)."""
 
 _STEEP, _PIECES = 4.0, 32
-"""Rise of L above which a panel is cut: at either end into as many pieces of half that rise, 64 nats."""
+"""Rise of L above which a panel is cut: at either end into as many pieces of about half that rise, 64 nats.
+Where slopes turn by e along a panel these are 37, and e^-37 is nothing beside the units charged."""
 
 _SKETCH = 4001
 """Points of a sketch: as many as a plan looks at in a millisecond."""
@@ -172,7 +173,7 @@ def _measure(shape: Shape, start: Array, stop: Array, narrow: Array) -> _Panels:
         ends = points[:, :-1].ravel(), points[:, 1:].ravel()
         pieces = _integrated(shape, *ends, np.zeros(len(ends[0]), dtype=bool))
         rows = _Panels(*(values.reshape(len(steep), -1) for values in pieces))
-        far = np.flatnonzero(rows.rise[:, _PIECES] > _STEEP)  # the middle, which has e^-64 of it
+        far = np.flatnonzero(rows.rise[:, _PIECES] > _STEEP)  # the middle, where it is nothing
         rows.excess[far, _PIECES], rows.deficit[far, _PIECES] = rows.q[far, _PIECES], rows.p[far, _PIECES]
         rows.carried[far, _PIECES] = 0.0
         found.excess[steep], found.deficit[steep], found.carried[steep] = _merge(rows)
