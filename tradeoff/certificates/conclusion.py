@@ -1,5 +1,6 @@
 """From pointwise claims to bounds on the answer, in intervals of 60 digits.
 
+delta:   falls, so that a claim at a lesser loss bounds it above, one at a greater loss below;
 beta:    f(alpha) = sup over s = e^x of g = 1 - delta(x) - s alpha, concave in s; one s gives a lower bound,
          and between neighbouring samples g lies below the chords of the pairs beside them, extended;
 epsilon: delta falls, so delta(upper) <= value < delta(lower) encloses the least epsilon with
@@ -74,8 +75,12 @@ def _known(claims: Sequence[Claim]) -> list[tuple[float, Any]]:
 
 
 def _delta(value: float, claims: Sequence[Claim]) -> tuple[Any, Any]:
-    here = [delta for at, delta in _known(claims) if at == value]
-    return max((delta.a for delta in here), default=0.0), min((delta.b for delta in here), default=1.0)
+    known = _known(claims)
+    low, high = (
+        [delta.a for at, delta in known if at >= value],
+        [delta.b for at, delta in known if at <= value],
+    )
+    return max(low, default=0.0), min(high, default=1.0)
 
 
 def _epsilon(value: float, claims: Sequence[Claim]) -> tuple[float, float]:

@@ -26,7 +26,8 @@ from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss import log_concave
 from tradeoff.loss.breaks import law_of
 from tradeoff.loss.law import LossLaw
-from tradeoff.loss.shifted import Shape, ShiftLaw
+from tradeoff.loss.shape import Shape
+from tradeoff.loss.shifted import ShiftLaw
 
 _MAX_POWER = 100.0
 """Power of a generalised normal law up to which its density is known to stated accuracy."""

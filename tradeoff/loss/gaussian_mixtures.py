@@ -18,7 +18,8 @@ from tradeoff.loss.components import MARGIN, MAX_NODES, Base, Component, Quadrat
 from tradeoff.loss.law import Cells, LossLaw, Sketch
 from tradeoff.loss.mixture_transform import WIDEST, MixtureTransform
 from tradeoff.loss.normal_mixtures import MixturePair
-from tradeoff.loss.shifted import Shape, ShiftLaw, walk
+from tradeoff.loss.shape import Shape, walk
+from tradeoff.loss.shifted import ShiftLaw
 from tradeoff.loss.transform import Transform
 
 _REACH = 39.0

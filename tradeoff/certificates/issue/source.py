@@ -14,7 +14,7 @@ from tradeoff.certificates.certificate import Claim, Question
 from tradeoff.certificates.conclusion import DIGITS, gain, implied
 from tradeoff.errors import PrecisionError
 from tradeoff.intervals.rounding import UNIT
-from tradeoff.loss.cumulant import Cumulant, epsilon_for_alpha
+from tradeoff.loss.cumulant import Cumulant, epsilon_for_alpha, log_delta_for_epsilon
 
 _ATTEMPTS = 8
 """Most times that samples are moved, spread or drawn closer."""
@@ -24,6 +24,9 @@ _SAME = 3
 
 _FARTHEST = 600.0
 """Losses sampled at most: e^600 and e^-600 are floats, and so are their products with masses."""
+
+_GONE = -800.0
+"""Logarithm of a delta that no float holds: e^-745 is the least one."""
 
 _PACE = 1e-2
 """Between samples at first, over the spread of a loss or 1."""
@@ -58,8 +61,14 @@ class Source(ABC):
     def claims(self, question: Question, value: float, tol: float) -> list[Claim]:
         """Return claims that imply an answer, as narrow as the engine's."""
         if question == "delta":
-            return self.points([value])
+            return self.points([self._near(value)])
         return self._epsilon(value) if question == "epsilon" else self._beta(value, tol)
+
+    def _near(self, value: float) -> float:
+        """Return a loss that tells as much of delta: halved while no float holds the delta of that."""
+        while value > _FARTHEST and log_delta_for_epsilon(self.cumulant, value / 2) < _GONE:
+            value /= 2
+        return value
 
     def _epsilon(self, value: float) -> list[Claim]:
         """Claim at both ends of the engine's answer, moved outwards where rounding undid the claim."""

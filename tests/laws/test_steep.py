@@ -1,0 +1,37 @@
+"""Losses that rise by thousands of nats within a panel of the quadrature."""
+
+import mpmath
+import pytest
+import scipy.stats as st
+
+from tradeoff import LocationShift
+
+PLACES = [(10, 1.0), (30, 0.5), (60, 1.0), (60, 1.5)]
+"""Powers and shifts: slopes of L turn by e^3 along a panel, and one float further L may rise by 10^5."""
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 50.0, 300.0, 740.0, 1500.0, 4000.0])
+@pytest.mark.parametrize(("power", "theta"), PLACES)
+def test_generalised_normal_laws_of_large_power(power: int, theta: float, epsilon: float) -> None:
+    b = LocationShift(st.gennorm(power), theta).bounds.delta(epsilon)
+    with mpmath.workdps(60):
+        at = _where(power, mpmath.mpf(theta), mpmath.mpf(epsilon))
+        truth = _above(power, at - theta) - mpmath.exp(epsilon) * _above(power, at)
+    assert b.lower <= truth <= b.upper
+    assert b.upper - b.lower <= 1e-6 * truth + 1e-300
+
+
+def _where(power: int, theta: mpmath.mpf, epsilon: mpmath.mpf) -> mpmath.mpf:
+    """Return x with |x|^power - |x - theta|^power = epsilon."""
+    low, high = theta / 2, mpmath.mpf(4)
+    for _ in range(220):
+        middle = (low + high) / 2
+        rises = abs(middle) ** power - abs(middle - theta) ** power < epsilon
+        low, high = (middle, high) if rises else (low, middle)
+    return high
+
+
+def _above(power: int, x: mpmath.mpf) -> mpmath.mpf:
+    """Return the mass above x of the law of density proportional to exp -|x|^power."""
+    tail = mpmath.gammainc(mpmath.mpf(1) / power, abs(x) ** power, regularized=True) / 2
+    return tail if x > 0 else 1 - tail
