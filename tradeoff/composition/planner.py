@@ -25,13 +25,17 @@ from tradeoff.composition.lattice.place import on_one_lattice
 from tradeoff.composition.options import Method, query_options
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.functions import expm1, log1p, minimum
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.functions import clip, expm1, log1p, minimum
+from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.loss.law import LossLaw, lost_mass
 
 _LOWEST = -745.0
 """Below it e^epsilon is no float, and delta is 1 as far as floats tell."""
+
+_NORMAL, _UNSEEN = 2.0**-960, 2**10 * TINY
+"""Masses above the first are normal floats, and the second is nothing beside a unit of them. Below, a mass at
+infinity loses TINY in each of the products it is made of: as many as a mixture has parts."""
 
 _MOST_ROUNDS = 2**1000
 """A float holds it, and times a loss of 1e7 nats; no answer of so many rounds but of closed forms is other
@@ -154,7 +158,8 @@ class Composition:
     @property
     def _leak(self) -> Bounds:
         """Bound Q(L = inf), which ``lost_mass`` gives to 16 units of itself."""
-        return Bounds(self.q_plus * (1 - 16 * UNIT), self.q_plus * (1 + 16 * UNIT))
+        known = self.q_plus * Bounds(1 - 16 * UNIT, 1 + 16 * UNIT) + Bounds(-self._unseen, self._unseen)
+        return clip(known, 0.0, 1.0) if self._unseen else known
 
     def _chord(self, alpha: Array) -> Array:
         """Bound the convex f by its chord from f(0) = Q(L < inf) to f(P(L > -inf)) = 0, and by 1 - alpha."""
@@ -165,6 +170,13 @@ class Composition:
         chord = left * (1 - Bounds.of(alpha) / right)
         return np.where(alpha < right, minimum(chord, 1 - Bounds.of(alpha)).upper, 0.0)
 
+    @cached_property
+    def _unseen(self) -> float:
+        """Bound how far off masses at infinity are that no normal float holds, and their union."""
+        ends = ((n, law.p_minus, law.q_plus) for law, n in zip(self.laws, self.counts, strict=True))
+        rounds = [n for n, *masses in ends if any(0 < mass < _NORMAL for mass in masses)]
+        return _UNSEEN * float(sum(rounds) + 4) if rounds else 0.0
+
     def _ask(
         self, question: Question, at: Array, known: Pair, waiting: NDArray[np.bool_], tol: float | None
     ) -> Pair:
@@ -174,7 +186,7 @@ class Composition:
             return known
         for engine, why in self.choices(query_options().method):
             started = perf_counter()
-            below, above = _asked(engine, question)(at[waiting], tol)
+            below, above = self._answer(engine, question, at[waiting], tol)
             # What overflowed is NaN and says nothing: fmax and fmin pass over it.
             low[waiting], high[waiting] = np.fmax(low[waiting], below), np.fmin(high[waiting], above)
             with np.errstate(invalid="ignore"):
@@ -184,6 +196,16 @@ class Composition:
             if not waiting.any():
                 break
         return low, high
+
+    def _answer(self, engine: Engine[Any, Any], question: Question, at: Array, tol: float | None) -> Pair:
+        """Ask an engine; what no float saw of masses at infinity moves delta and beta by as much."""
+        ask, off = _asked(engine, question), Bounds.of(self._unseen)
+        if off.upper == 0 or question != "epsilon":
+            low, high = ask(at, tol)
+        else:
+            low, high = ask(np.minimum((at + off).upper, 1.0), tol)[0], ask((at - off).lower, tol)[1]
+        moved = off.upper > 0 and question != "epsilon"
+        return ((low - off).lower, (high + off).upper) if moved else (low, high)
 
 
 def _asked(engine: Engine[Any, Any], question: Question) -> Any:

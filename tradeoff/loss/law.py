@@ -21,7 +21,7 @@ import numpy as np
 from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.leaks import log_kept
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss.components import Component
 from tradeoff.loss.transform import Transform
 
@@ -86,6 +86,11 @@ def masses(cells: Cells, edges: Array) -> tuple[Array, Array]:
     return p, cells.excess + np.exp(np.minimum(a, _FULL)) * p
 
 
+def weighted(weight: float, mass: float) -> float:
+    """Return a share of a mass at infinity, at least TINY where it is not 0."""
+    return max(weight * mass, TINY) if weight > 0 and mass > 0 else 0.0
+
+
 def lost_mass(each: Sequence[float], counts: Sequence[int]) -> float:
     """Return 1 - prod (1 - q_i)^n_i without cancellation."""
     if any(q >= 1 for q in each):
@@ -107,7 +112,8 @@ class LossLaw(ABC):
     Attributes
     ----------
     p_minus, q_plus
-        P(L = -inf) and Q(L = +inf), each within 16 units of 2^-53, relative.
+        P(L = -inf) and Q(L = +inf), each within 16 units of 2^-53, relative, and TINY for each product
+        they are made of; 0 only where they are.
     lost
         Bound, under P and under Q, on the mass of log-concave atoms that were left out at the ends.
     symmetric
