@@ -4,7 +4,8 @@ delta:   falls, so that a claim at a lesser loss bounds it above, one at a great
 beta:    f(alpha) = sup over s = e^x of g = 1 - delta(x) - s alpha, concave in s; one s gives a lower bound,
          and between neighbouring samples g lies below the chords of the pairs beside them, extended;
 epsilon: delta falls, so delta(upper) <= value < delta(lower) encloses the least epsilon with
-         delta(epsilon) <= value; where delta is flat, a claim that equals the value says nothing of it.
+         delta(epsilon) <= value; where delta is flat, a claim that equals the value says nothing of it;
+mu:      ``gaussian``, in balls.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from functools import cache
 from typing import Any
 
 from tradeoff.certificates.certificate import Claim
+from tradeoff.certificates.gaussian import Known, balls, least_mu
 
 DIGITS = 60
 """Of claims about the same number up to forty agree, and doubles hold sixteen more; fewer only widen."""
@@ -41,6 +43,8 @@ def implied(question: str, value: float, claims: Sequence[Claim]) -> tuple[Any, 
         return _delta(value, claims)
     if question == "epsilon":
         return _epsilon(value, claims)
+    if question == "mu":
+        return least_mu(value, [known_of(claims, reverse=order) for order in (False, True)])
     direct = [
         claim for claim in claims if claim.quantity == "beta" and claim.at == value and not claim.reverse
     ]
@@ -55,6 +59,18 @@ def intervals() -> Any:
     context = MPIntervalContext()
     context.dps = DIGITS
     return context
+
+
+def known_of(claims: Sequence[Claim], *, reverse: bool) -> list[Known]:
+    """Return what claims about one order say of its delta at losses from 0."""
+    found = []
+    with balls() as ball:
+        for claim in claims:
+            if claim.reverse is reverse and claim.quantity != "beta" and claim.at >= 0:
+                low, high = ball(claim.lower), ball(claim.upper)
+                ends = (low, high) if claim.quantity == "delta" else (1 - high, 1 - low)
+                found.append(Known(claim.at, *ends))
+    return found
 
 
 def _profile(claim: Claim) -> tuple[Any, Any]:

@@ -3,7 +3,7 @@
 =========== ==================== =====================================================================
 kind        parameters           of operands f_i, whose answers are the parts of a certificate
 =========== ==================== =====================================================================
-``minimum`` ``of``               delta and epsilon are the largest
+``minimum`` ``of``               delta, epsilon and mu are the largest
 ``maximum`` ``of``               beta is the largest
 ``mixture`` ``of``, ``weights``  delta = sum w_i delta_i
 ``group``   ``of``, ``k``        beta = 1 - (1 - f)^(o k)
@@ -15,7 +15,7 @@ kind        parameters           of operands f_i, whose answers are the parts of
 Of beta and delta one is such a formula. The other is a supremum, 1 - delta(x) - e^x alpha over x, or
 1 - beta(alpha) - e^x alpha over alpha: any one place bounds it from below. From above beta and delta(log s)
 are convex, so below chords, and rules say what tests and lines of the operands make together. What is
-known at one place is also known on one side of it, for delta, epsilon and beta all fall.
+known at one place is also known on one side of it, for delta, epsilon, beta and mu all fall.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _WRITTEN = 2.0**-51
 _NEIGHBOURS = 10_000
 """Most neighbours of a group: the steps of its rule, which a forged number would make endless."""
 
-_LEAST = {"delta": 0.0, "beta": 0.0, "epsilon": -math.inf}
-_MOST = {"delta": 1.0, "beta": 1.0, "epsilon": math.inf}
+_LEAST = {"delta": 0.0, "beta": 0.0, "epsilon": -math.inf, "mu": 0.0}
+_MOST = {"delta": 1.0, "beta": 1.0, "epsilon": math.inf, "mu": math.inf}
 """What holds of every curve."""
 
 Ends = tuple[Any, Any]
@@ -109,6 +109,10 @@ class Rule:
         below = [part.value for part in known if part.upper <= delta]
         return max(above, default=-math.inf), min(below, default=math.inf)
 
+    def mu(self, _failure: Any) -> Ends:
+        """Bound mu: nothing is known of it, unless a rule says so."""
+        return _LEAST["mu"], _MOST["mu"]
+
     def least_delta(self, x: Any) -> Any:
         """Return an upper bound on delta."""
         return self.own.upper("delta", x)
@@ -139,6 +143,9 @@ class Minimum(Rule):
 
     def epsilon(self, delta: Any) -> Ends:
         return self._largest("epsilon", delta)
+
+    def mu(self, failure: Any) -> Ends:
+        return self._largest("mu", failure)
 
     def _largest(self, question: Question, at: Any) -> Ends:
         lows, highs = zip(*(f.bounds(question, at) for f in self.of), strict=True)

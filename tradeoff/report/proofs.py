@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from typing import get_args
 
 from tradeoff.certificates import Certificate
+from tradeoff.certificates.certificate import Question
 from tradeoff.certificates.issue import certify
 from tradeoff.errors import DomainError, shown
 from tradeoff.mechanisms import Plan
 from tradeoff.report.answers import ASKED, Answer
+
+_KNOWN = get_args(Question)
+"""What certificates answer."""
 
 Proved = tuple[str, str, Answer, list[Certificate]]
 """What is answered, by what it is asked, the answer for the worse order, and the proof for each."""
@@ -47,6 +52,6 @@ def read(text: str) -> list[Certificate]:
         raise DomainError("the text is no certificate: it is an empty list")
     certificates = [Certificate.from_json(json.dumps(each)) for each in entries]
     for each in certificates:
-        if each.question not in ASKED:  # a reader would take bounds on beta for those on "epsilon "
-            raise DomainError(f"question = {shown(each.question)} is none of {', '.join(ASKED)}")
+        if each.question not in _KNOWN:  # a reader would take bounds on beta for those on "epsilon "
+            raise DomainError(f"question = {shown(each.question)} is none of {', '.join(_KNOWN)}")
     return certificates

@@ -14,6 +14,7 @@ from tradeoff.certificates.issue.by_contour import Lines
 from tradeoff.certificates.issue.by_lattice import Lattices
 from tradeoff.certificates.issue.direct import Adding, Formulas
 from tradeoff.certificates.issue.parts import Parts, parts_of
+from tradeoff.certificates.issue.reduction import reduced
 from tradeoff.certificates.issue.source import Source
 from tradeoff.certificates.rules import ruled
 from tradeoff.composition.contour.engine import ContourEngine
@@ -26,7 +27,7 @@ from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.law import LossLaw
 
-_USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3}
+_USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3, "mu": 1e-3}
 """Widths with which a certificate without tolerance is content: what any one line or lattice reaches."""
 
 _SHARE = 8
@@ -50,12 +51,12 @@ def certify(
         A family, a thinned, reversed or mixed family, a product of these; and what ``symmetrise`` (either or
         both orders), ``maximum``, ``minimum``, ``mixture``, ``group`` and ``subsample`` make of any of them.
     question
-        ``"delta"``, ``"epsilon"`` or ``"beta"``.
+        ``"delta"``, ``"epsilon"``, ``"beta"`` or ``"mu"``, the least with f >= G_mu (x) f_{0,failure}.
     value
-        The epsilon (nats, finite), the delta in (0, 1), or the alpha in (0, 1) at which it is asked.
+        The epsilon (nats, finite), the delta, the alpha, or the failure in (0, 1) at which it is asked.
     tol
-        Width the bounds must reach, as in ``curve.bounds``: relative for delta, absolute for epsilon, for
-        beta relative to min(beta, 1 - alpha - beta).
+        Width the bounds must reach, as in ``curve.bounds``: relative for delta and mu, absolute for epsilon,
+        for beta relative to min(beta, 1 - alpha - beta).
     method
         ``"closed-form"``, ``"exact"``, ``"contour"`` or ``"lattice"``; default: the first that is
         narrow enough.
@@ -68,7 +69,7 @@ def certify(
     Raises
     ------
     DomainError
-        If the question is none of the three, or the value is outside its domain.
+        If the question is none of the four, or the value is outside its domain.
     NoClosedForm
         If a factor cannot be described by parameters, or the forced method does not apply.
     PrecisionError
@@ -133,9 +134,14 @@ class _Issuer:
 
     def _of_laws(self, curve: TradeOff, question: Question, value: float, goal: float) -> Certificate:
         factors, best = tuple(_about(curve)["of"]), None
-        for source in _sources(curve, self.tol, goal, self.method):
+        orders = [curve] if curve.symmetric or question != "mu" else [curve, curve.inverse()]
+        for sources in zip(*(_sources(each, self.tol, goal, self.method) for each in orders), strict=False):
+            source, ends = sources[0], [each.sup_loss for each in orders]
             try:
-                claims = source.claims(question, value, goal)
+                if question == "mu":
+                    claims = reduced(sources, ends, value, goal)
+                else:
+                    claims = source.claims(question, value, goal)
             except PrecisionError:
                 if self.method is not None:
                     raise
@@ -177,10 +183,10 @@ def _checked(curve: TradeOff, question: str, value: float, tol: float | None, me
         number("tol", tol, 0.0, open_low=True, open_high=True)
     low, high = (-math.inf, math.inf) if question == "delta" else (0.0, 1.0)
     asked = number("value", value, low, high, open_low=True, open_high=True)
-    if question == "epsilon" and asked <= curve.q_plus * (1 + 8 * UNIT):
+    leak = {"epsilon": curve.q_plus, "mu": max(curve.q_plus, curve.p_minus)}.get(question, 0.0)
+    if asked <= leak * (1 + 8 * UNIT) and leak > 0:
         raise DomainError(
-            f"delta = {asked!r} is not above Q(L = inf) = {curve.q_plus!r}: "
-            "epsilon is infinite or the supremum of L"
+            f"{asked!r} is not above {leak!r}, the mass at infinity: {question} is infinite there"
         )
     return asked
 
@@ -254,9 +260,9 @@ def _concluded(
     claims: list[Claim],
     factors: tuple[Description, ...],
 ) -> Certificate:
-    """Return the certificate, without claims that its bounds do not need."""
+    """Return the certificate, without claims that its bounds do not need; those about mu are few."""
     bounds = concluded(question, value, claims)
-    for claim in list(claims):
+    for claim in list(claims) if question != "mu" else ():
         others = [each for each in claims if each is not claim]
         claims = others if concluded(question, value, others) == bounds else claims
     made = Certificate(repr(curve), question, value, *bounds, source.method, factors, tuple(claims))
@@ -270,5 +276,5 @@ def _width(certificate: Certificate) -> float:
         return 0.0
     if certificate.question == "epsilon":
         return high - low
-    scale = high if certificate.question == "delta" else min(high, max(1 - value - low, 0.0))
+    scale = high if certificate.question in {"delta", "mu"} else min(high, max(1 - value - low, 0.0))
     return (high - low) / scale if scale > 0 else high - low

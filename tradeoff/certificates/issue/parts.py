@@ -85,13 +85,16 @@ class Parts(ABC):
 
     def asked(self, question: Question, value: float) -> None:
         """Ask what implies an answer."""
-        {"delta": self.delta, "epsilon": self.epsilon, "beta": self.beta}[question](value)
+        {"delta": self.delta, "epsilon": self.epsilon, "beta": self.beta, "mu": self.mu}[question](value)
 
     @abstractmethod
     def delta(self, x: float) -> None: ...
 
     @abstractmethod
     def beta(self, alpha: float) -> None: ...
+
+    def mu(self, failure: float) -> None:
+        raise NoClosedForm(f"mu at failure = {failure!r} is certified of no {self.kind}; ask gdp() instead")
 
     def epsilon(self, delta: float) -> None:
         """Ask delta at both ends of the engine's answer, moved outwards until they enclose it."""
@@ -129,6 +132,10 @@ class OfMinimum(Parts):
     def epsilon(self, delta: float) -> None:
         for f in self.operands:
             self.ask(f, "epsilon", delta)
+
+    def mu(self, failure: float) -> None:
+        for f in self.operands:
+            self.ask(f, "mu", failure)
 
     def beta(self, alpha: float) -> None:
         """Ask for the line that touches at alpha, and for the tests that it touches."""

@@ -35,7 +35,7 @@ _SIZES = (2**10, 2**12, 2**14)
 _MALFORMED = ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError
 """What is raised where a certificate holds other things than it should."""
 
-_ASKED = {"delta": (-math.inf, math.inf), "epsilon": (0.0, 1.0), "beta": (0.0, 1.0)}
+_ASKED = {"delta": (-math.inf, math.inf), "epsilon": (0.0, 1.0), "beta": (0.0, 1.0), "mu": (0.0, 1.0)}
 """The questions, and between which values they have answers."""
 
 
@@ -157,14 +157,29 @@ def _first(
     ways: Sequence[Way], factors: Sequence[Description], claims: Sequence[Claim], log: Log
 ) -> tuple[Found, bool]:
     """Return bounds by the first way that applies, and whether more digits are all they could need."""
-    for way in ways:
+    past = _past(factors, claims, log)
+    claims = [claim for claim in claims if claim not in {each for each, _, _ in past}]
+    for way in ways if claims else ():
         try:
             prove = way(factors, claims, log)
-            return [(claim, *prove(claim)) for claim in claims], way in {_formula, _sums}
+            return [*past, *((claim, *prove(claim)) for claim in claims)], way in {_formula, _sums}
         except VerificationError:
             if way is ways[-1]:
                 raise
-    raise AssertionError
+    return past, True
+
+
+def _past(factors: Sequence[Description], claims: Sequence[Claim], log: Log) -> Found:
+    """Prove claims about losses that no finite one exceeds: delta is the mass at infinity."""
+    ends = [claim for claim in claims if claim.quantity == "delta" and claim.lower == 0]
+    if not ends:
+        return []
+    product = Product(factors, -1.0)
+    top, leak = product.top(), product.lost(1)
+    found = [(claim, *_clipped(leak, leak)) for claim in ends if claim.at >= top]
+    if found:
+        log.proved(f"no finite loss is above {float(top):.6g}")
+    return found
 
 
 def _formula(factors: Sequence[Description], _claims: Sequence[Claim], log: Log) -> Prover:

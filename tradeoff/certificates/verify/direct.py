@@ -8,8 +8,9 @@ from collections.abc import Iterator, Sequence
 from flint import arb, arb_poly, ctx
 
 from tradeoff.certificates.description import Description
+from tradeoff.certificates.verify.balls import Pair, gained
 from tradeoff.certificates.verify.laws import Law, at_infinity, binomial, law, real
-from tradeoff.certificates.verify.parts import Atoms, Comb, Pair, Part, gained
+from tradeoff.certificates.verify.parts import Atoms, Comb, Part
 from tradeoff.certificates.verify.product import Product
 from tradeoff.certificates.verify.report import require
 from tradeoff.errors import VerificationError

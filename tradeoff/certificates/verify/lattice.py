@@ -18,8 +18,9 @@ from typing import NamedTuple
 from flint import arb, arb_poly
 
 from tradeoff.certificates.description import Description
+from tradeoff.certificates.verify.balls import Pair, gained
 from tradeoff.certificates.verify.laws import Law, at_infinity, law
-from tradeoff.certificates.verify.parts import Comb, Density, Pair, Part, gained
+from tradeoff.certificates.verify.parts import Comb, Density, Part
 from tradeoff.certificates.verify.product import Product
 from tradeoff.certificates.verify.report import require
 

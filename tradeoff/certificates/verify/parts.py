@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Self
 
 from flint import acb, arb, ctx
 
-from tradeoff.certificates.verify.balls import above, dot
+from tradeoff.certificates.verify.balls import Pair, above, divided, dot, gained, greatest
 from tradeoff.certificates.verify.report import require
 
 RULE = 40
@@ -34,9 +34,6 @@ MOST = 2**21
 
 _FEW = 64
 """Steps that find a threshold: each halves or does better, from digits of a float on."""
-
-Pair = tuple[arb, arb]
-"""Numbers of P and of Q."""
 
 
 class Nodes(NamedTuple):
@@ -72,6 +69,10 @@ class Part(ABC):
         (p, q), _ = self.masses(x)
         return q - x.exp() * p
 
+    def top(self) -> arb:
+        """Return a bound on the finite losses."""
+        return arb.pos_inf()
+
     @abstractmethod
     def nodes(self, c: arb, top: float, bits: int) -> Nodes:
         """Return M(c + iy) for |y| <= top, to about 2^-bits of M(c)."""
@@ -87,28 +88,17 @@ class Atoms(Part):
     def excess(self, x: arb) -> arb:
         return gained(zip(self.p, self.q, strict=True), x.exp())
 
+    def finite(self) -> tuple[list[Pair], list[arb]]:
+        """Return the atoms of finite losses, and these."""
+        found = [(a, b) for a, b in zip(self.p, self.q, strict=True) if not (a.is_zero() or b.is_zero())]
+        return found, [(b / a).log() for a, b in found]
+
+    def top(self) -> arb:
+        return greatest(self.finite()[1])
+
     def nodes(self, c: arb, top: float, bits: int) -> Nodes:
-        finite = [(a, b) for a, b in zip(self.p, self.q, strict=True) if not (a.is_zero() or b.is_zero())]
-        loss = [(b / a).log() for a, b in finite]
+        finite, loss = self.finite()
         return Nodes([a * (c * at).exp() for (a, _), at in zip(finite, loss, strict=True)], loss, arb(0))
-
-
-def gained(atoms: Iterable[Pair], slope: arb) -> arb:
-    """Return the sum of (q - slope p)_+."""
-    return sum(((b - slope * a).max(arb(0)) for a, b in atoms), arb(0))
-
-
-def divided(atoms: Iterable[Pair], x: arb) -> tuple[Pair, Pair]:
-    """Return the masses of atoms where L > x, and of the others; where it is not known, of both from 0 on."""
-    slope, sums = x.exp(), [arb(0)] * 4
-    for a, b in atoms:
-        gain = b - slope * a
-        for k, mass, sure, never in ((0, a, gain > 0, gain <= 0), (1, b, gain > 0, gain <= 0)):
-            if not never:
-                sums[k] += mass if sure else mass.union(arb(0))
-            if not sure:
-                sums[k + 2] += mass if never else mass.union(arb(0))
-    return (sums[0], sums[1]), (sums[2], sums[3])
 
 
 @dataclass(frozen=True)
@@ -335,6 +325,9 @@ class Slab(Density):
 
     def bulk(self, c: arb, bits: int) -> tuple[float, float]:
         return 0.0, float(self.epsilon)
+
+    def top(self) -> arb:
+        return greatest([self.tilted(x, arb(0))[1] for x in (arb(0), self.epsilon)])
 
     @property
     def plain(self) -> bool:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from flint import acb, acb_mat, arb
 
 from tradeoff.certificates.description import Description
-from tradeoff.certificates.verify.balls import dot
+from tradeoff.certificates.verify.balls import dot, greatest
 from tradeoff.certificates.verify.laws import Law, at_infinity, law, real
 from tradeoff.certificates.verify.parts import Nodes, Slab
 from tradeoff.certificates.verify.report import require
@@ -59,6 +59,12 @@ class Product:
         for parts, n in self.factors:
             kept *= (1 - at_infinity(parts, side)) ** n
         return 1 - kept
+
+    def top(self) -> arb:
+        """Return a bound on the finite losses."""
+        if self.square > 0:
+            return arb.pos_inf()
+        return sum((n * greatest([part.top() for part in parts]) for parts, n in self.factors), arb(0))
 
     def tilt(self, c: float) -> Tilt:
         """Return the moments at c."""

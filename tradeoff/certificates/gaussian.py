@@ -1,0 +1,128 @@
+"""The least mu with f >= g = G_mu (x) f_{0,d}, from bounds on delta at x >= 0 of both orders, in balls.
+
+Of g it is known that g(alpha) = (1 - d) G_mu(alpha/(1 - d)) and delta_g = d + (1 - d) delta_{G_mu}. As g is
+symmetric, f >= g iff delta_f <= delta_g at every x >= 0, in both orders.
+
+above:  delta_f(log s) is convex, so below the chords of upper bounds, and nothing is asked from where on it
+        is at most d. A chord A - alpha s is below delta_g wherever 1 - A >= g(alpha), which is
+        mu >= Phi^-1(1 - a) - Phi^-1(b), a = alpha/(1 - d), b = (1 - A)/(1 - d);
+below:  delta_g reaches each lower bound.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from tradeoff.errors import MissingExtraError
+
+_BITS = 256
+"""Of the balls: levels of 1e-40 beside 1 keep a float's digits."""
+
+_LARGEST, _HALVINGS = 2.0**20, 84
+"""Largest mu that a lower bound on delta is held against, and halvings of what is below it, to 2^-64."""
+
+
+class Known(NamedTuple):
+    """Bounds on delta at a loss, exact balls."""
+
+    x: float
+    lower: Any
+    upper: Any
+
+
+class Cell(NamedTuple):
+    """Two losses, and the mu that the chord between them asks for."""
+
+    first: float
+    last: float
+    mu: Any
+
+
+def least_mu(failure: float, sides: Sequence[Sequence[Known]]) -> tuple[float, float]:
+    """Return bounds on mu, rounded outwards."""
+    with balls():
+        cells = [list(chords(failure, side)) for side in sides]
+        ended = all(side and cells_end(failure, side) for side in sides)
+        most = max([0.0, *(_up(cell.mu) for each in cells for cell in each)]) if ended else math.inf
+        least = 0.0
+        for known in (each for side in sides for each in side):
+            least = max(least, _needed(failure, known)) if _short(failure, known, least) else least
+    return least, most
+
+
+@contextmanager
+def balls() -> Iterator[Any]:
+    """Give balls of the same bits to issuer and verifier, so that they find the same floats."""
+    try:
+        from flint import arb, ctx
+    except ImportError as error:
+        raise MissingExtraError("mu is certified by python-flint: pip install 'tradeoff[verify]'") from error
+    with ctx.workprec(_BITS):
+        yield arb
+
+
+def cells_end(failure: float, side: Sequence[Known]) -> bool:
+    """Whether bounds begin at x = 0, and end where nothing is asked."""
+    return min(known.x for known in side) == 0 and any(known.upper <= failure for known in side)
+
+
+def chords(failure: float, side: Sequence[Known]) -> Iterator[Cell]:
+    """Yield the cells between which delta may be above ``failure``."""
+    from flint import arb
+
+    falling: list[Known] = []
+    for known in sorted(side):
+        if not falling or known.upper < falling[-1].upper:
+            falling.append(known)
+    rest = 1 - arb(failure)
+    for one, two in pairwise(falling):
+        if one.upper <= failure:
+            break
+        s, t = arb(one.x).exp(), arb(two.x).exp()
+        alpha = (one.upper - two.upper) / (t - s)
+        a, b = alpha / rest, (1 - one.upper - alpha * s) / rest
+        inside = 0 < a < 1 and 0 < b < 1
+        yield Cell(one.x, two.x, _deviations(a) + _deviations(b) if inside else arb.pos_inf())
+
+
+def _deviations(level: Any) -> Any:
+    """Return Phi^-1(1 - level)."""
+    from flint import arb
+
+    return arb(2).sqrt() * (2 * level).erfcinv()
+
+
+def _needed(failure: float, known: Known) -> float:
+    """Return the largest mu found that is too small: the same float whatever else is known."""
+    low, high = 0.0, _LARGEST
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _short(failure, known, middle) else (low, middle)
+    return low
+
+
+def _short(failure: float, known: Known, mu: float) -> bool:
+    """Whether delta_g is below the lower bound."""
+    from flint import arb
+
+    if mu == 0:
+        return bool(known.lower > failure)
+    half, x = arb(mu) / 2, arb(known.x)
+    profile = _above(x / mu - half) - x.exp() * _above(x / mu + half)
+    return bool(failure + (1 - arb(failure)) * profile < known.lower)
+
+
+def _above(z: Any) -> Any:
+    """Return P(Z > z) of a normal law."""
+    from flint import arb
+
+    return (z / arb(2).sqrt()).erfc() / 2
+
+
+def _up(bound: Any) -> float:
+    """Return a float above a ball."""
+    return math.nextafter(float(bound.upper()), math.inf)

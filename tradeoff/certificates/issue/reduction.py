@@ -1,0 +1,84 @@
+"""Claims that imply the mu of one Gaussian: losses where cells ask for more than the answer needs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tradeoff.certificates.certificate import Claim
+from tradeoff.certificates.conclusion import known_of
+from tradeoff.certificates.gaussian import Known, balls, chords, least_mu
+from tradeoff.certificates.issue.source import Source
+from tradeoff.errors import PrecisionError
+
+_FIRST = 9
+"""Losses to begin with, a scale: a claim takes milliseconds."""
+
+_ROUNDS, _MOST = 12, 300
+"""When it ends: cells are halved twelve times, to a few hundred claims, seconds of proof."""
+
+_BEYOND = 1e-9
+"""How far beyond the engine's epsilon delta is claimed to be small enough, four times farther each time."""
+
+_SHARE = 32
+"""Claims are this much narrower than mu: what is claimed wider is proved faster."""
+
+_ATTEMPTS = 16
+"""Times that it is."""
+
+
+def reduced(sources: Sequence[Source], tops: Sequence[float], failure: float, goal: float) -> list[Claim]:
+    """Claim delta of one order, or of both, at losses that imply mu to the relative width ``goal``."""
+    sides = [_Side(source, failure, goal / _SHARE, top) for source, top in zip(sources, tops, strict=True)]
+    for _ in range(_ROUNDS):
+        least, most = least_mu(failure, [side.known for side in sides])
+        wide = [side.wide(least * (1 + goal / 2)) for side in sides]
+        if most <= least * (1 + goal) or not any(map(len, wide)) or sum(map(len, sides)) > _MOST:
+            break
+        for side, middles in zip(sides, wide, strict=True):
+            side.ask(middles)
+    claims, others = sides[0].claims, sides[-1].claims  # a symmetric curve has one side
+    return [*claims, *(claim.turned for claim in others)]
+
+
+class _Side:
+    """Claims about one order, which is the one that its source speaks of."""
+
+    def __init__(self, source: Source, failure: float, off: float, top: float) -> None:
+        self.source, self.failure, self.off, self.claims = source, failure, off, list[Claim]()
+        end = max(source.guess("epsilon", failure)[1], 0.0)
+        for k in range(_ATTEMPTS):
+            self.ask([end + 4.0**k * _BEYOND * (1 + end)])
+            if any(known.upper <= failure for known in self.known):
+                break
+            self.claims.clear()
+        if not self.claims and top < math.inf:
+            end = top * (1 + _BEYOND) + _BEYOND
+            self.claims.append(Claim("delta", False, end, 0.0, failure))
+        self.ask([0.0, *np.linspace(0.0, end, _FIRST)[1:-1], *end * np.geomspace(1e-3, 0.1, _FIRST)])
+
+    def __len__(self) -> int:
+        return len(self.claims)
+
+    def ask(self, losses: Sequence[float]) -> None:
+        for x in losses:
+            try:
+                claims = self.source.points([float(x)])
+            except PrecisionError:  # next to the largest loss no line is drawn, and others do
+                continue
+            for claim in claims:
+                low, high = claim.lower * (1 - self.off), min(claim.upper * (1 + self.off), 1.0)
+                self.claims.append(replace(claim, lower=low, upper=high))
+
+    @property
+    def known(self) -> list[Known]:
+        """What the claims say."""
+        return known_of(self.claims, reverse=False)
+
+    def wide(self, enough: float) -> list[float]:
+        """Return the middles of cells that ask for more than ``enough``."""
+        with balls():
+            return [(c.first + c.last) / 2 for c in chords(self.failure, self.known) if not c.mu <= enough]
