@@ -125,4 +125,5 @@ def _above(z: Any) -> Any:
 
 def _up(bound: Any) -> float:
     """Return a float above a ball."""
-    return math.nextafter(float(bound.upper()), math.inf)
+    found = float(bound.upper())
+    return math.nextafter(found, math.inf) if found < math.inf else math.inf  # NaN is no bound either
