@@ -236,6 +236,23 @@ def test_far_ends_are_certified_in_silence(epsilon: float) -> None:
     assert found.lower <= certificate.upper
 
 
+@pytest.mark.parametrize("delta", [1e-300, 1e-5, 0.5, 0.999])
+@pytest.mark.parametrize(
+    "curve",
+    [
+        to.PureDP(700.0).group(2),
+        to.maximum(to.PureDP(700.0), to.Gaussian(40.0)),
+        to.mixture({to.PureDP(720.0): 0.5, to.Gaussian(1.0): 0.5}),
+    ],
+)
+def test_losses_beyond_all_floats_are_certified_in_silence(curve: to.TradeOff, delta: float) -> None:
+    certificate = to.certify(curve, "epsilon", delta)
+    to.verify(certificate)
+    found = curve.bounds.epsilon(delta)
+    assert certificate.lower <= found.upper
+    assert found.lower <= certificate.upper
+
+
 def test_tables_show_the_rule_and_its_parts() -> None:
     shown = repr(BETTER)
     for word in ("rule", "maximum of 2", "part", "method", "parts"):

@@ -108,8 +108,8 @@ class Parts(ABC):
             lacks = found.upper - delta if sign > 0 else delta - found.lower
             if lacks < 0 or (lacks == 0 and sign > 0):
                 break
-            steep = math.exp(min(x, _FARTHEST)) * sum(levels_at(self.curve, x)) / 2
-            x += sign * max(2 * lacks / steep, 2.0**k * 8 * UNIT * (1 + abs(x)))
+            steep, size = max(_ratio(x) * sum(levels_at(self.curve, x)) / 2, _SMALLEST), 1 + abs(x)
+            x += sign * max(min(2 * lacks / steep, size), 2.0**k * 8 * UNIT * size)
 
     def ends(self, delta: float) -> tuple[float, float]:
         """Return epsilon(delta), about."""
@@ -364,6 +364,11 @@ def level_at(curve: TradeOff, x: float, starts: Sequence[float]) -> float:
     return float(np.clip(expit(_descended(value, best)), _SMALLEST, 1 - UNIT))
 
 
+def _ratio(x: float) -> float:
+    """Return e^x, or that of the farthest loss looked at."""
+    return math.exp(min(max(x, -_FARTHEST), _FARTHEST))
+
+
 def _about(asked: Any, at: Any) -> Any:
     """Return upper bounds that are close, or as close as can be had."""
     try:
@@ -387,7 +392,7 @@ def _descended(value: Callable[[Any], Any], at: float) -> float:
 
 def levels_at(f: TradeOff, x: float) -> tuple[float, float]:
     """Return about where f has slope -e^x: between which levels, where it has a line there."""
-    at = np.array([x + _APART, x, x - _APART])
-    low, high = np.diff(f.bounds.delta(at).upper) / -np.diff(np.exp(at))
-    least, most = np.clip([low, high], _SMALLEST, 1 - UNIT)
+    off = np.array([_APART, 0.0, -_APART])
+    slopes = np.diff(f.bounds.delta(x + off).upper) / -np.diff(np.expm1(off)) / _ratio(x)
+    least, most = np.clip(slopes, _SMALLEST, 1 - UNIT)
     return float(min(least, most)), float(max(least, most))
