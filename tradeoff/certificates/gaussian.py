@@ -71,22 +71,44 @@ def cells_end(failure: float, side: Sequence[Known]) -> bool:
 
 
 def chords(failure: float, side: Sequence[Known]) -> Iterator[Cell]:
-    """Yield the cells between which delta may be above ``failure``."""
+    """Yield the cells of the hull of upper bounds between which delta may be above ``failure``.
+
+    Of points on a line the chords of neighbours, prolonged, miss 1 by what the bounds are off; those of the
+    hull lie below it.
+    """
     from flint import arb
 
-    falling: list[Known] = []
-    for known in sorted(side):
-        if not falling or known.upper < falling[-1].upper:
-            falling.append(known)
     rest = 1 - arb(failure)
-    for one, two in pairwise(falling):
-        if one.upper <= failure:
-            break
-        s, t = arb(one.x).exp(), arb(two.x).exp()
-        alpha = (one.upper - two.upper) / (t - s)
+    for (one, s), (two, t) in pairwise(_hull(failure, side)):
+        alpha = _fall((one, s), (two, t))
         a, b = alpha / rest, (1 - one.upper - alpha * s) / rest
         inside = 0 < a < 1 and 0 < b < 1
         yield Cell(one.x, two.x, _deviations(a) + _deviations(b) if inside else arb.pos_inf())
+
+
+Point = tuple[Known, Any]
+"""What is known of delta at a loss, and its slope e^x."""
+
+
+def _hull(failure: float, side: Sequence[Known]) -> list[Point]:
+    """Return points from x = 0 to where nothing is asked, whose chords are convex; any are above delta."""
+    from flint import arb
+
+    found: list[Point] = []
+    for known in sorted(side):
+        point = known, arb(known.x).exp()
+        while len(found) > 1 and _fall(found[-2], found[-1]) < _fall(found[-1], point):
+            found.pop()
+        if not found or known.upper < found[-1][0].upper:
+            found.append(point)
+        if known.upper <= failure:
+            break
+    return found
+
+
+def _fall(one: Point, two: Point) -> Any:
+    """Return how steeply upper bounds fall."""
+    return (one[0].upper - two[0].upper) / (two[1] - one[1])
 
 
 def _deviations(level: Any) -> Any:

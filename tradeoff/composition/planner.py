@@ -203,7 +203,9 @@ class Composition:
         if off.upper == 0 or question != "epsilon":
             low, high = ask(at, tol)
         else:
-            low, high = ask(np.minimum((at + off).upper, 1.0), tol)[0], ask((at - off).lower, tol)[1]
+            above = (at + off).upper
+            low, high = ask(np.minimum(above, 1 - UNIT), tol)[0], ask((at - off).lower, tol)[1]
+            low = np.where(above < 1, low, -np.inf)
         moved = off.upper > 0 and question != "epsilon"
         return ((low - off).lower, (high + off).upper) if moved else (low, high)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -71,10 +72,16 @@ def cell_mu(nodes: Nodes, failure: float) -> Lines:
     a and c = failure + (1 - failure) b, that is mu >= Phi^-1(1 - a) + Phi^-1(b).
     """
     first, last, log_alpha = slopes(nodes)
-    # alpha is chosen freely; the line through it is then lifted over both ends.
-    ends = (nodes.upper[k] + exp(Bounds.of(nodes.epsilon[k]) + log_alpha) for k in (first, last))
-    c = maximum(*ends).upper
-    log_a = (log_alpha - log1p(-failure)).lower
+
+    def lifted(log_alpha: Array) -> Array:
+        ends = (nodes.upper[k] + exp(Bounds.of(nodes.epsilon[k]) + log_alpha) for k in (first, last))
+        return np.asarray(maximum(*ends).upper)
+
+    # alpha is chosen freely; the line through it is then lifted over both ends. No profile falls as steeply
+    # as bounds do that are wide beside a cell: there any alpha will do where g > 0.
+    steep = ((log_alpha - log1p(-failure)).upper >= 0) & (lifted(log_alpha) > 1)
+    log_alpha = np.where(steep, math.log((1 - failure) / 2), log_alpha)
+    c, log_a = lifted(log_alpha), (log_alpha - log1p(-failure)).lower
     b = ((Bounds.of(c) - failure) / (1 - Bounds.of(failure))).upper
     needed = (b > 0) & (
         log_a < 0

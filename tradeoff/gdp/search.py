@@ -71,7 +71,7 @@ def _alpha(lines: Lines, least: float, *, flipped: bool) -> float:
 
 def start(order: TradeOff, reach: float) -> Nodes:
     """Return nodes from 0 to ``reach``, closer together towards 0, and at the kinks of the profile."""
-    spread = [np.geomspace(reach * 1e-4, reach, 16), np.linspace(0.0, reach, 33), _kinks(order)]
+    spread = [reach * np.geomspace(1e-4, 1.0, 16), np.linspace(0.0, reach, 33), _kinks(order)]
     nodes = np.unique(np.concatenate(spread))
     top = order.sup_loss  # no node a rounding below it: there delta is not yet known to be 0
     nodes = np.where(np.abs(nodes - top) < 1e-12 * top, top, nodes) if top < np.inf else nodes

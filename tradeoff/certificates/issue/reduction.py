@@ -40,6 +40,8 @@ def reduced(sources: Sequence[Source], tops: Sequence[float], failure: float, go
             break
         for side, middles in zip(sides, wide, strict=True):
             side.ask(middles)
+    if most == math.inf:
+        raise PrecisionError(f"no claims bound mu at failure = {failure!r}; ask a larger one", most)
     claims, others = sides[0].claims, sides[-1].claims  # a symmetric curve has one side
     return [*claims, *(claim.turned for claim in others)]
 
@@ -50,6 +52,8 @@ class _Side:
     def __init__(self, source: Source, failure: float, off: float, top: float) -> None:
         self.source, self.failure, self.off, self.claims = source, failure, off, list[Claim]()
         end = max(source.guess("epsilon", failure)[1], 0.0)
+        if end == math.inf:
+            raise PrecisionError(f"no loss is known where delta is at most {failure!r}; ask a larger", end)
         for k in range(_ATTEMPTS):
             self.ask([end + 4.0**k * _BEYOND * (1 + end)])
             if any(known.upper <= failure for known in self.known):
@@ -70,7 +74,9 @@ class _Side:
             except PrecisionError:  # next to the largest loss no line is drawn, and others do
                 continue
             for claim in claims:
-                low, high = claim.lower * (1 - self.off), min(claim.upper * (1 + self.off), 1.0)
+                low, high = (
+                    x + sign * self.off * min(x, 1 - x) for sign, x in ((-1, claim.lower), (1, claim.upper))
+                )
                 self.claims.append(replace(claim, lower=low, upper=high))
 
     @property
