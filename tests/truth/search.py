@@ -10,6 +10,9 @@ from tests.truth.balls import ENOUGH, hull, positive
 
 Function = Callable[[arb], arb]
 
+FAR = arb(2) ** 60
+"""Places beyond which no crossing is looked for."""
+
 ROUNDS = 400
 """Halvings after which a search stops where it is; its ball is then as wide as what it has found."""
 
@@ -60,12 +63,14 @@ def greatest(g: Function, low: arb, high: arb, middle: Callable[[arb, arb], arb]
 
 
 def crossing(falling: Function, level: arb) -> arb:
-    """Enclose inf{x : g(x) <= level} of a falling g on the line, by doubling and halving."""
+    """Enclose inf{x : g(x) <= level} of a falling g on the line, by doubling and halving; NaN if far out."""
     low, high = arb(-1), arb(1)
-    while not falling(low) > level and low > -(arb(2) ** 60):
+    while not falling(low) > level and low > -FAR:
         low *= 2
-    while not falling(high) <= level and high < arb(2) ** 60:
+    while not falling(high) <= level and high < FAR:
         high *= 2
+    if not (falling(low) > level and falling(high) <= level):
+        return arb.nan()
     for _ in range(ROUNDS):
         x = arithmetic(low, high)
         value = falling(x)

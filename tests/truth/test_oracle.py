@@ -152,3 +152,9 @@ def test_a_branch_that_few_digits_do_not_decide() -> None:
     with ctx.workprec(400):
         assert found.overlaps(ball(1e-100) * (ball(0.048) / 4).tanh())
         assert found > 0
+
+
+def test_a_crossing_too_far_out_is_not_known() -> None:
+    """mu^2/2 of 2^60 rounds lies beyond all places that are looked at: it is no place among them."""
+    assert Gaussian(2.9).epsilon(5e-7).is_finite()
+    assert Product(((Gaussian(2.9), 2**60),)).epsilon(5e-7).is_nan()
