@@ -110,6 +110,19 @@ def test_a_claim_beyond_all_losses_is_proved_as_such() -> None:
         to.verify(replace(certificate, claims=claims).sealed())
 
 
+@pytest.mark.parametrize("failure", [1e-3, 1e-5])
+def test_what_only_a_lattice_claims_is_wide_enough_for_that_of_the_verifier(failure: float) -> None:
+    curve = to.PureDP(0.021) ** 2 @ to.Laplace(0.0076) ** 4
+    assert to.verify(to.certify(curve, "mu", failure)).checks
+
+
+@pytest.mark.parametrize("curve", [to.Laplace(1e100), to.PureDP(1e40)])
+def test_ratios_that_no_ball_holds_are_refused_in_a_sentence(curve: to.TradeOff) -> None:
+    to.verify(to.certify(curve, "delta", 1.0))
+    with pytest.raises(NoClosedForm, match="ask its bounds"):
+        to.certify(curve, "epsilon", 1e-9)
+
+
 def test_what_has_no_certificate_of_mu_says_so() -> None:
     with pytest.raises(DomainError, match="mass at infinity"):
         to.certify(to.approximate_dp(1.0, 1e-3), "mu", 1e-3)

@@ -8,16 +8,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tradeoff.certificates.certificate import Claim, Quantity, Question
-from tradeoff.certificates.issue.source import Source
+from tradeoff.certificates.issue.source import LARGEST, Source
 from tradeoff.composition.planner import Composition
 from tradeoff.errors import PrecisionError
 from tradeoff.loss.cumulant import Cumulant, log_delta_for_epsilon
 
 _HALF = math.log(0.3)
 """Deltas below 0.3 come from the tail strip, whose relative accuracy they need."""
-
-_LARGEST = 1e30
-"""Losses beyond which balls of some hundred bits know no e^L, and no power of it."""
 
 
 class Lines(Source):
@@ -38,9 +35,9 @@ class Lines(Source):
         return float(low[0]), float(high[0])
 
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
-        if self.largest > _LARGEST:
+        if self.largest > LARGEST:
             raise PrecisionError(
-                f"losses of {self.largest:g} are above {_LARGEST:g}, beyond which no contour is verified; "
+                f"losses of {self.largest:g} are above {LARGEST:g}, beyond which no contour is verified; "
                 "leave method out",
                 math.inf,
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal
@@ -9,9 +10,10 @@ from typing import Literal
 import numpy as np
 
 from tradeoff.certificates.certificate import Claim, Question
-from tradeoff.certificates.issue.source import Source
+from tradeoff.certificates.issue.source import LARGEST, Source
 from tradeoff.composition import exact
 from tradeoff.curves.contract import TradeOff
+from tradeoff.errors import PrecisionError
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.cumulant import Cumulant
 
@@ -75,6 +77,11 @@ class Formulas(Direct):
     @cached_property
     def cumulant(self) -> Cumulant:
         return Cumulant([(self.curve.loss_law().sketch(), 1)])
+
+    def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
+        if LARGEST < self.curve.sup_loss < math.inf and max(map(abs, at)) > LARGEST:
+            raise PrecisionError(f"no losses above {LARGEST:g} are verified; leave method out", math.inf)
+        return super().points(at)
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
         bounds = (

@@ -23,7 +23,7 @@ _ROUNDS, _MOST = 12, 300
 _BEYOND = 1e-9
 """How far beyond the engine's epsilon delta is claimed to be small enough, four times farther each time."""
 
-_SHARE = 32
+_SHARE = 8
 """Claims are this much narrower than mu: what is claimed wider is proved faster."""
 
 _ATTEMPTS = 16

@@ -31,6 +31,9 @@ _GONE = -800.0
 _PACE = 1e-2
 """Between samples at first, over the spread of a loss or 1."""
 
+LARGEST = 1e30
+"""Losses beyond which balls of some hundred bits know no e^L, and no power of it."""
+
 OFFSETS = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])
 """Samples about a supremum, in paces: close where it is looked for, far enough to fence it in."""
 
