@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import pytest
 
-from tradeoff import PureDP, TotalVariation, mixture, subsample
+from tradeoff import PiecewiseLinear, PureDP, TotalVariation, mixture, subsample
 
 RATES = [1e-16, 3e-24, 1e-30, 0.3]
 MASSES = [1e-300, 1e-310, 5e-324]
@@ -46,3 +46,18 @@ def test_powers_of_a_mixed_leak(mass: float, rate: float, n: int) -> None:
         assert b.lower <= high
         assert b.upper >= low
     assert f.bounds.epsilon(0.0).upper == math.inf
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("digits", [310, 323, 330, 400])
+def test_leaks_of_polygons_in_fractions(digits: int, n: int) -> None:
+    """The fraction 10^-k is no float, or none but 0."""
+    leak = Fraction(1, 10**digits)
+    f = PiecewiseLinear([0, Fraction(1, 2), 1], [1 - leak, (1 - leak) / 2, 0])
+    low, high = _union(leak, n)
+    for curve in (f**n, f**n @ PureDP(1e-9)):
+        for epsilon in (1.0, 5.0, 1e300):
+            b = curve.bounds.delta(epsilon)
+            assert b.lower <= high
+            assert b.upper >= low
+        assert curve.bounds.epsilon(0.0).upper == math.inf

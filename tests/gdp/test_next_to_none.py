@@ -21,6 +21,21 @@ def test_mu_is_never_below_that_of_the_corner(epsilon: float, failure: float) ->
     assert b.upper <= float(true) + 1e-14
 
 
+@pytest.mark.parametrize(
+    ("epsilon", "rounds"), [(1e-16, 5), (1e-17, 1000), (1e-15, 2), (1e-320, 7), (1e-13, 3)]
+)
+def test_mu_of_powers_is_never_below_that_of_their_total_variation(epsilon: float, rounds: int) -> None:
+    """delta_{G_mu}(0) = 2 Phi(mu/2) - 1 <= mu/sqrt(2 pi) must reach that of two binomial laws."""
+    with mpmath.workdps(400):
+        p = 1 / (1 + mpmath.exp(-mpmath.mpf(epsilon)))
+        masses = [
+            mpmath.binomial(rounds, k) * (p**k * (1 - p) ** (rounds - k) - (1 - p) ** k * p ** (rounds - k))
+            for k in range(rounds + 1)
+        ]
+        least = mpmath.sqrt(2 * mpmath.pi) * sum(mass for mass in masses if mass > 0)
+        assert (PureDP(epsilon) ** rounds).gdp(failure=0.0).bounds.upper >= least
+
+
 @pytest.mark.parametrize("failure", [0.0, 1e-300, 1e-10, 0.5])
 def test_a_rate_that_is_the_least_float(failure: float) -> None:
     found = subsample(PureDP(1.0), 5e-324).gdp(failure=failure)

@@ -92,11 +92,8 @@ def _known(claims: Sequence[Claim]) -> list[tuple[float, Any]]:
 
 def _delta(value: float, claims: Sequence[Claim]) -> tuple[Any, Any]:
     known = _known(claims)
-    low, high = (
-        [delta.a for at, delta in known if at >= value],
-        [delta.b for at, delta in known if at <= value],
-    )
-    return max(low, default=0.0), min(high, default=1.0)
+    low = max((delta.a for at, delta in known if at >= value), default=0.0)
+    return low, min((delta.b for at, delta in known if at <= value), default=1.0)
 
 
 def _epsilon(value: float, claims: Sequence[Claim]) -> tuple[float, float]:

@@ -46,7 +46,7 @@ def least_mu(failure: float, sides: Sequence[Sequence[Known]]) -> tuple[float, f
     """Return bounds on mu, rounded outwards."""
     with balls():
         cells = [list(chords(failure, side)) for side in sides]
-        ended = all(side and cells_end(failure, side) for side in sides)
+        ended = all(side and _ended(failure, side) for side in sides)
         most = max([0.0, *(_up(cell.mu) for each in cells for cell in each)]) if ended else math.inf
         least = 0.0
         for known in (each for side in sides for each in side):
@@ -65,7 +65,7 @@ def balls() -> Iterator[Any]:
         yield arb
 
 
-def cells_end(failure: float, side: Sequence[Known]) -> bool:
+def _ended(failure: float, side: Sequence[Known]) -> bool:
     """Whether bounds begin at x = 0, and end where nothing is asked."""
     return min(known.x for known in side) == 0 and any(known.upper <= failure for known in side)
 

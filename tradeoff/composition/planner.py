@@ -7,7 +7,7 @@ is reached.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -35,7 +35,7 @@ _LOWEST = -745.0
 
 _NORMAL, _UNSEEN = 2.0**-960, 2**10 * TINY
 """Masses above the first are normal floats, and the second is nothing beside a unit of them. Below, a mass at
-infinity loses TINY in each of the products it is made of: as many as a mixture has parts."""
+infinity is off by TINY for each law inside another, which Python nests a thousand deep."""
 
 _MOST_ROUNDS = 2**1000
 """A float holds it, and times a loss of 1e7 nats; no answer of so many rounds but of closed forms is other
@@ -200,17 +200,17 @@ class Composition:
     def _answer(self, engine: Engine[Any, Any], question: Question, at: Array, tol: float | None) -> Pair:
         """Ask an engine; what no float saw of masses at infinity moves delta and beta by as much."""
         ask, off = _asked(engine, question), Bounds.of(self._unseen)
-        if off.upper == 0 or question != "epsilon":
+        if off.upper == 0:
+            return ask(at, tol)
+        if question != "epsilon":
             low, high = ask(at, tol)
-        else:
-            above = (at + off).upper
-            low, high = ask(np.minimum(above, 1 - UNIT), tol)[0], ask((at - off).lower, tol)[1]
-            low = np.where(above < 1, low, -np.inf)
-        moved = off.upper > 0 and question != "epsilon"
-        return ((low - off).lower, (high + off).upper) if moved else (low, high)
+            return (low - off).lower, (high + off).upper
+        above = (at + off).upper
+        low, high = ask(np.minimum(above, 1 - UNIT), tol)[0], ask((at - off).lower, tol)[1]
+        return np.where(above < 1, low, -np.inf), high
 
 
-def _asked(engine: Engine[Any, Any], question: Question) -> Any:
+def _asked(engine: Engine[Any, Any], question: Question) -> Callable[[Array, float | None], Pair]:
     if question == "delta":
         return engine.delta
     return engine.epsilon if question == "epsilon" else engine.beta

@@ -9,6 +9,7 @@ from numbers import Rational
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import assuming
@@ -22,6 +23,7 @@ from tradeoff.intervals.hull import lower_hull
 from tradeoff.intervals.polygon import ONE, Lines, floats, hull, whole
 from tradeoff.intervals.rounding import TINY, UNIT, Array, distance, down, up
 from tradeoff.loss.discrete import AtomicLaw
+from tradeoff.loss.law import averaged
 
 MAX_VERTICES = 100_000
 """Most vertices an exact operation may make."""
@@ -156,11 +158,11 @@ class PiecewiseLinear(TradeOff):
 
     @property
     def q_plus(self) -> float:
-        return float(self.complements[1][0])
+        return averaged([(1.0, self.complements[1][0])])
 
     @property
     def p_minus(self) -> float:
-        return float(self.complements[0][-1])
+        return averaged([(1.0, self.complements[0][-1])])
 
     @property
     def sup_loss(self) -> float:
@@ -249,6 +251,12 @@ class PiecewiseLinear(TradeOff):
         low = np.where(epsilon > _STEEPEST, self.mass_at_infinity.lower, bounds[0])
         return np.maximum(low, 0.0), np.maximum(bounds[1], 0.0)
 
+    @cached_property
+    def _converted(self) -> NDArray[np.bool_]:
+        """Whether 1 - beta of a vertex is another number than its float."""
+        pairs = zip(self.complements[1].tolist(), self.points[3].tolist(), strict=True)
+        return np.array([exact != written for exact, written in pairs])
+
     def _gain(self, epsilon: float) -> tuple[float, float]:
         """Bound the largest 1 - y - s x = 1 - s + s (1 - x) - y, s = e^eps: by the terms that are small."""
         x, y, rest, power = self.points
@@ -258,7 +266,7 @@ class PiecewiseLinear(TradeOff):
         # NumPy's e^eps errs by at most 8 units and |eps| is exact; each product and sum adds one of its
         # terms.
         error = UNIT * np.where(left, 8 * power + units * s * x, units * s * rest + 8 * y + 8 * abs(fold))
-        error += TINY * (x > 0)  # a product below the normal floats
+        error += TINY * ((x > 0) | self._converted)  # a product or a fraction below the normal floats
         return float(np.max(gain - error)), float(np.max(gain + error))
 
     def exact_beta(self, alpha: Fraction) -> Fraction | None:

@@ -13,7 +13,7 @@ import numpy as np
 from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.components import Component
-from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch, View, weighted
+from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch, View, averaged
 from tradeoff.loss.thinning import (
     Share,
     base_loss,
@@ -39,7 +39,7 @@ class Thinned(LossLaw):
     lost: float = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "q_plus", weighted(self.p, self.base.q_plus))
+        object.__setattr__(self, "q_plus", averaged([(self.p, self.base.q_plus)]))
         object.__setattr__(self, "p_minus", self.base.p_minus if self.p == 1 else 0.0)
         object.__setattr__(self, "lost", self.base.lost)
 
@@ -240,11 +240,11 @@ class Mixed(LossLaw):
 
     @property
     def p_minus(self) -> float:  # type: ignore[override]  # a derived value here, a constant in the base
-        return math.fsum(weighted(w, law.p_minus) for w, law in self.parts)
+        return averaged((w, law.p_minus) for w, law in self.parts)
 
     @property
     def q_plus(self) -> float:  # type: ignore[override]  # as above
-        return math.fsum(weighted(w, law.q_plus) for w, law in self.parts)
+        return averaged((w, law.q_plus) for w, law in self.parts)
 
     @property
     def lost(self) -> float:  # type: ignore[override]  # as above

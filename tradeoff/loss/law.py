@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -86,9 +87,13 @@ def masses(cells: Cells, edges: Array) -> tuple[Array, Array]:
     return p, cells.excess + np.exp(np.minimum(a, _FULL)) * p
 
 
-def weighted(weight: float, mass: float) -> float:
-    """Return a share of a mass at infinity, at least TINY where it is not 0."""
-    return max(weight * mass, TINY) if weight > 0 and mass > 0 else 0.0
+def averaged(shares: Iterable[tuple[float, float]]) -> float:
+    """Return sum w m of masses m at infinity, rounded once; at least TINY where it is not 0.
+
+    As the weights add to 1 at most, errors of the masses do not add: each nesting costs TINY.
+    """
+    exact = sum((Fraction(w) * Fraction(m) for w, m in shares if w > 0 and m > 0), Fraction(0))
+    return max(float(exact), TINY) if exact else 0.0
 
 
 def lost_mass(each: Sequence[float], counts: Sequence[int]) -> float:
@@ -112,8 +117,8 @@ class LossLaw(ABC):
     Attributes
     ----------
     p_minus, q_plus
-        P(L = -inf) and Q(L = +inf), each within 16 units of 2^-53, relative, and TINY for each product
-        they are made of; 0 only where they are.
+        P(L = -inf) and Q(L = +inf), each within 16 units of 2^-53, relative, and TINY for each law that
+        it is made of inside another; 0 only where they are.
     lost
         Bound, under P and under Q, on the mass of log-concave atoms that were left out at the ends.
     symmetric

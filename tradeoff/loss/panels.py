@@ -29,7 +29,8 @@ _FLOATS = 8
 """Floats in a piece, so that roundings of its ends turn its rise by a quarter at most."""
 
 _NOTHING = 48.0
-"""Nats between a middle and the ends: densities turn by e^6 at most, and e^(6 - 48) < 2^-60."""
+"""Nats between a middle and the ends: what is carried past it is e^-48 of its mass of Q, at most, and that
+mass is whole in the excess that it is added to; so for the deficit."""
 
 
 @cache

@@ -183,11 +183,13 @@ def _checked(curve: TradeOff, question: str, value: float, tol: float | None, me
         number("tol", tol, 0.0, open_low=True, open_high=True)
     low, high = (-math.inf, math.inf) if question == "delta" else (0.0, 1.0)
     asked = number("value", value, low, high, open_low=True, open_high=True)
-    leak = {"epsilon": curve.q_plus, "mu": max(curve.q_plus, curve.p_minus)}.get(question, 0.0)
-    if asked <= leak * (1 + 8 * UNIT) and leak > 0:
-        raise DomainError(
-            f"{asked!r} is not above {leak!r}, the mass at infinity: {question} is infinite there"
-        )
+    infinite = {
+        "epsilon": (curve.q_plus, "infinite or the supremum of L"),
+        "mu": (max(curve.q_plus, curve.p_minus), "infinite, or that of the curve without it"),
+    }
+    leak, said = infinite.get(question, (0.0, ""))
+    if leak > 0 and asked <= leak * (1 + 8 * UNIT):
+        raise DomainError(f"{asked!r} is not above {leak!r}, the mass at infinity: {question} is {said}")
     return asked
 
 

@@ -53,7 +53,7 @@ class _Side:
         self.source, self.failure, self.off, self.claims = source, failure, off, list[Claim]()
         end = max(source.guess("epsilon", failure)[1], 0.0)
         if end == math.inf:
-            raise PrecisionError(f"no loss is known where delta is at most {failure!r}; ask a larger", end)
+            raise PrecisionError(f"no loss is known where delta is at most {failure!r}: ask a larger", end)
         for k in range(_ATTEMPTS):
             self.ask([end + 4.0**k * _BEYOND * (1 + end)])
             if any(known.upper <= failure for known in self.known):

@@ -158,7 +158,8 @@ def _first(
 ) -> tuple[Found, bool]:
     """Return bounds by the first way that applies, and whether more digits are all they could need."""
     past = _past(factors, claims, log)
-    claims = [claim for claim in claims if claim not in {each for each, _, _ in past}]
+    proved = {claim for claim, _, _ in past}
+    claims = [claim for claim in claims if claim not in proved]
     for way in ways if claims else ():
         try:
             prove = way(factors, claims, log)
