@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.composition.laws import Truth, bounded_range, gaussian, laplace, mixed, pairs, reverse, thinned
 from tests.strategies import log_uniform
+from tradeoff import PureDP
 from tradeoff.composition.planner import Composition
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
 from tradeoff.loss.discrete import AtomicLaw
@@ -58,6 +59,15 @@ def edges_around(draw: st.DrawFn) -> np.ndarray:
 @given(pairs, edges_around())
 def test_cells_are_within_their_slack(pair: tuple[LossLaw, Truth], edges: np.ndarray) -> None:
     check_cells(*pair, edges)
+
+
+def test_mixtures_of_atoms_alone_have_empty_cells() -> None:
+    """Where no part is continuous nothing is unsure of its place but the edges themselves."""
+    atoms, edges = PureDP(1.0).loss_law(), np.array([1.0, 2.0])
+    law = Mixed([(0.25, atoms), (0.75, Mixed([(1.0, atoms)]))])
+    assert law.edge_error(edges).max() <= 1e-14
+    cells = law.cells(edges)
+    assert cells.excess.tolist() == cells.deficit.tolist() == [0.0]
 
 
 LISTED = {

@@ -38,6 +38,10 @@ PREAMBLE = (
 )
 
 
+_LOST = {"gc_callback", "_remove"}
+"""What is called back, by Hypothesis and by weak references: an exception raised there reaches nobody."""
+
+
 class Asked(NamedTuple):
     """A question, where, and the assertion of a test that asks it."""
 
@@ -63,7 +67,7 @@ def limited(seconds: float) -> Iterator[None]:
     """Raise ``Slow`` inside after so much CPU time of the process."""
 
     def stop(_number: int, frame: FrameType | None) -> None:
-        if frame is not None and frame.f_code.co_name == "gc_callback":  # of Hypothesis, which loses it
+        if frame is not None and frame.f_code.co_name in _LOST:
             signal.setitimer(signal.ITIMER_VIRTUAL, 0.01)
             return
         raise Slow

@@ -23,7 +23,7 @@ from tradeoff.composition.options import (
 from tradeoff.curves.parameters import Number, Numbers, count, is_symbol, number, reals
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain, shown
 from tradeoff.intervals.bounds import Bounds, Pair, held
-from tradeoff.intervals.functions import clip, log, log1p
+from tradeoff.intervals.functions import clip, log, log1p, minimum
 from tradeoff.intervals.rounding import TINY, Array
 
 if TYPE_CHECKING:
@@ -153,7 +153,9 @@ class Certified:
             if chosen.any():
                 ends = [np.asarray(end)[chosen] for end in odds]
                 delta = Bounds(curve.bounds.delta(ends[1]).lower, curve.bounds.delta(ends[0]).upper)
-                low[chosen], high[chosen] = clip((1 - delta) * less[chosen], 0.0, 1.0)
+                # To decide by the prior alone errs as often as the lesser.
+                risk = minimum((1 - delta) * less[chosen], less[chosen])
+                low[chosen], high[chosen] = clip(risk, 0.0, 1.0)
         return held(low, high)
 
     @staticmethod

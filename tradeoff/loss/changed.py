@@ -300,7 +300,7 @@ class Mixed(LossLaw):
 
     def edge_error(self, edges: Array) -> Array:
         each = [law.edge_error(edges) for _, law in self.parts if law.continuous]
-        return np.asarray(super().edge_error(edges) + np.maximum.reduce(each))
+        return np.asarray(super().edge_error(edges) + np.maximum.reduce([np.zeros_like(edges), *each]))
 
     def _cells(self, edges: Array) -> Cells:
         excess, deficit, slack = (np.zeros(len(edges) - 1) for _ in range(3))
