@@ -5,6 +5,7 @@ Their values in closed form, and what the order allows.
 
 from __future__ import annotations
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -43,18 +44,17 @@ def test_groups_of_randomised_response(epsilon: float) -> None:
 @given(epsilon=st.floats(0.1, 3), p=st.floats(0.01, 0.9))
 def test_envelopes_of_sampled_randomised_response(epsilon: float, p: float) -> None:
     step = to.subsample(to.PureDP(epsilon), p)
-    high, low = np.log1p(p * np.expm1([epsilon, -epsilon]))
-    assert (
-        -low < high
-    )  # removing a record is the worse order for small alpha, adding for large: the hull has a middle piece
-    # The supporting lines of both orders: vertices of one at small alpha, of its mirror image at large alpha.
-    kink = 1 / (1 + np.exp(epsilon))
-    start, end = (kink, 1 - np.exp(high) * kink), (1 - np.exp(high) * kink, kink)
-    mass = np.array([start[0], end[0] - start[0], 1 - end[0]])
-    ratio = np.array(
-        [(1 - start[1]) / start[0], (start[1] - end[1]) / (end[0] - start[0]), end[1] / (1 - end[0])]
-    )
-    hold(step.symmetrise(assume="either-order"), of_losses(mass, np.log(ratio)))
+    with mpmath.workdps(50):  # losses are logarithms of quotients next to 1
+        high, low = (mpmath.log1p(p * mpmath.expm1(x)) for x in (epsilon, -epsilon))
+        # Removing a record is the worse order for small alpha, adding for large: the hull has a middle piece.
+        assert -low < high
+        # The supporting lines of both orders: vertices of one at small alpha, of its mirror image at large.
+        kink = 1 / (1 + mpmath.exp(epsilon))
+        (a, b), (c, d) = (kink, 1 - mpmath.exp(high) * kink), (1 - mpmath.exp(high) * kink, kink)
+        mass, other = (a, c - a, 1 - c), (1 - b, b - d, d)
+        loss = [mpmath.log(q / p) for p, q in zip(mass, other, strict=True)]
+        truth = of_losses(np.array(mass, dtype=float), np.array(loss, dtype=float))
+    hold(step.symmetrise(assume="either-order"), truth)
 
 
 def test_gaussian_hulls_are_between_their_operands() -> None:
