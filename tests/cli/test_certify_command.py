@@ -54,6 +54,23 @@ def test_one_question_of_a_symmetric_plan_is_one_certificate(run, write, monkeyp
     assert run("verify", "-")[0] == 0
 
 
+def test_mu_of_both_orders_is_one_certificate(run, plan):
+    target = plan.with_name("mu.json")
+    out = run("certify", plan, "--delta", "1e-5", "--mu", "--failure", "1e-5", "-o", target)[1]
+    found = [Certificate.from_json(json.dumps(each)) for each in json.loads(target.read_text("utf-8"))]
+    assert [each.question for each in found] == ["epsilon", "epsilon", "mu"]
+    known = to.spec.loads(PLAN).plan.guarantee().gdp(failure=1e-5).bounds
+    assert found[2].lower <= known.upper
+    assert known.lower <= found[2].upper
+    assert "mu at failure = 1e-05" in out
+    assert run("verify", target)[0] == 0
+
+
+def test_mu_without_a_failure_is_refused_in_a_sentence(run, plan):
+    target = plan.with_name("mu.json")
+    assert "value = 0" in refused(run("certify", plan, "--mu", "--failure", "0", "-o", target))
+
+
 @pytest.mark.parametrize("place", [0, 1])
 def test_what_is_not_proved_is_refused_with_code_1(run, certified, place):
     found = json.loads(certified.read_text("utf-8"))

@@ -6,7 +6,7 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
-from tradeoff.cli.questions import UNASKED, Output, Questions, Source, asked, read
+from tradeoff.cli.questions import UNASKED, Flag, Output, Questions, Source, asked, read
 from tradeoff.cli.terminal import progress, show
 from tradeoff.errors import DomainError
 from tradeoff.report.plain import plain
@@ -17,7 +17,13 @@ _MOST = 2**26
 
 
 def certify(
-    plan: Source, *, output: Output, questions: Questions = UNASKED, tol: float | None = None
+    plan: Source,
+    *,
+    output: Output,
+    questions: Questions = UNASKED,
+    mu: Flag = False,
+    failure: float = 1e-10,
+    tol: float | None = None,
 ) -> None:
     """Write the answers of a plan with their proof, which `tradeoff verify` makes again by other means.
 
@@ -30,8 +36,12 @@ def certify(
         JSON file to write.
     questions
         What is asked.
+    mu
+        Prove the least mu of a Gaussian bound on the whole curve, too.
+    failure
+        Probability that mu may leave out, above 0.
     tol
-        Width the bounds must reach: absolute for epsilon, relative for delta and beta.
+        Width the bounds must reach: absolute for epsilon, relative for delta, beta and mu.
     """
     target = check_target(output, (".json",))
     content = read(plan)
@@ -43,7 +53,7 @@ def certify(
 
     with progress() as step:
         step("certifying")
-        found = list(certified(content.plan, tol, **given))
+        found = list(certified(content.plan, tol, failure=(failure,) if mu else (), **given))
     write_text(written(found), target)
     notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
     notes += [f"Certificates written to {target}"]

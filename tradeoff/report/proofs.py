@@ -21,16 +21,17 @@ Proved = tuple[str, str, Answer, list[Certificate]]
 
 
 def certified(plan: Plan, tol: float | None, **asked: Sequence[float]) -> Iterator[Proved]:
-    """Yield answers for every ordered pair of neighbours, in the order of ``Answers``, with their proofs.
+    """Yield answers for every ordered pair of neighbours, in the order of ``Answers``, then mu, with proofs.
 
-    Where the orders differ, epsilon and delta are the larger of the two, beta is the lesser.
+    Where the orders differ, epsilon and delta are the larger of the two, beta is the lesser; mu is that of
+    both.
     """
     curve = plan.curve()
-    orders = [curve] if curve.symmetric else [curve, curve.inverse()]
-    for name, question in ASKED.items():
+    for name, question in {**ASKED, "mu": "failure"}.items():
         worse = min if name == "beta" else max
-        for at in asked[question]:
-            found = [certify(order, name, at, tol=tol) for order in orders]  # type: ignore[arg-type]  # one of three
+        orders = [curve] if curve.symmetric or name == "mu" else [curve, curve.inverse()]
+        for at in asked.get(question, ()):
+            found = [certify(order, name, at, tol=tol) for order in orders]  # type: ignore[arg-type]  # one of four
             lower, upper = (worse(getattr(each, side) for each in found) for side in ("lower", "upper"))
             yield name, question, Answer(at, lower, upper), found
 
