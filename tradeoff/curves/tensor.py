@@ -242,7 +242,12 @@ class Tensor(TradeOff):
         return float(total(whole(n) * factor.least_sup_loss for factor, n in self.factors.items()).lower)
 
     def inverse(self) -> TradeOff:
-        return self if self.symmetric else tensor((factor.inverse(), n) for factor, n in self.factors.items())
+        return self if self.symmetric else self._inverse
+
+    @cached_property
+    def _inverse(self) -> TradeOff:
+        """The other order, multiplied out once: a root search asks it a hundred times."""
+        return tensor((factor.inverse(), n) for factor, n in self.factors.items())
 
     def kl(self) -> Value:
         """Kullback-Leibler divergence KL(P || Q): the sum over the factors, in nats."""
