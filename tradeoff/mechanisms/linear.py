@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, count
+from tradeoff.curves.parameters import MOST
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, sqrt, whole
 from tradeoff.intervals.rounding import Array
-from tradeoff.mechanisms.base import Mechanism, number, ratio, root
+from tradeoff.mechanisms.base import POSITIVE, SHARE, Mechanism, ratio, root, wholes, within
 
 _PLACES = 400
 """Numbers of last steps tried, even in logarithm: each gives a bound, and all near the best alike."""
@@ -24,11 +24,7 @@ _PLACES = 400
 class NoisySums(Mechanism):
     """Sums with normal noise."""
 
-    noise_multiplier: float
-
-    def __post_init__(self) -> None:
-        noise = number("noise_multiplier", self.noise_multiplier, 0, open_low=True)
-        object.__setattr__(self, "noise_multiplier", noise)
+    noise_multiplier: float = field(metadata=POSITIVE)
 
 
 @dataclass(frozen=True)
@@ -63,11 +59,7 @@ class TreeAggregation(NoisySums):
 
     kind = "tree-aggregation"
 
-    steps: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "steps", count("steps", self.steps, 1))
+    steps: int = field(metadata=wholes(1, math.inf))
 
     def curve(self) -> TradeOff:
         return Gaussian(ratio(root(Fraction(self.steps.bit_length())), self.noise_multiplier))
@@ -104,12 +96,7 @@ class MatrixMechanism(NoisySums):
 
     kind = "matrix-mechanism"
 
-    sensitivity: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        sensitivity = number("sensitivity", self.sensitivity, 0, open_high=True)
-        object.__setattr__(self, "sensitivity", sensitivity)
+    sensitivity: float = field(metadata=within(0, open_high=True))
 
     def curve(self) -> TradeOff:
         return Gaussian(ratio(self.sensitivity, self.noise_multiplier))
@@ -159,15 +146,9 @@ class LastIterate(NoisySums):
 
     kind = "last-iterate"
 
-    steps: int
-    contraction: float = 1.0
-    diameter: float = math.inf
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "steps", count("steps", self.steps, 1))
-        object.__setattr__(self, "contraction", number("contraction", self.contraction, 0, 1))
-        object.__setattr__(self, "diameter", number("diameter", self.diameter, 0))
+    steps: int = field(metadata=wholes(1, math.inf))
+    contraction: float = field(default=1.0, metadata=SHARE)
+    diameter: float = field(default=math.inf, metadata=within(0))
 
     def curve(self) -> TradeOff:
         every = self._shift(whole(self.steps), 0.0)
