@@ -1,4 +1,4 @@
-"""SymPy and mpmath, each imported when a name of it is first used: most sessions ask for no formula."""
+"""SymPy, imported when a name of it is first used: most sessions ask for no formula."""
 
 from __future__ import annotations
 
@@ -6,17 +6,13 @@ from importlib import import_module
 from typing import Any
 
 
-class _Later:
-    """A module that is not imported yet; the names asked of it are kept."""
-
-    def __init__(self, module: str) -> None:
-        self._module = module
+class _SymPy:
+    """The module, before it is imported; the names asked of it are kept."""
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(import_module(self._module), name)
+        found = getattr(import_module("sympy"), name)
         setattr(self, name, found)
         return found
 
 
-mpmath: Any = _Later("mpmath")
-sympy: Any = _Later("sympy")
+sympy: Any = _SymPy()

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
+import mpmath
 import numpy as np
 from scipy.special import erfcinv
 
 from tradeoff.errors import CurveError, NoClosedForm
-from tradeoff.families.later import mpmath, sympy
+from tradeoff.families.later import sympy
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.rounding import Array
 

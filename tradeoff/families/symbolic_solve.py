@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import mpmath
 import numpy as np
 
 from tradeoff.errors import NoClosedForm
-from tradeoff.families.later import mpmath, sympy
+from tradeoff.families.later import sympy
 from tradeoff.families.symbolic_numbers import Evaluator, least_preimage, trials
 from tradeoff.families.symbolic_tangents import Tangents
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import mpmath
 import numpy as np
 from scipy.special import expit
 
-from tradeoff.families.later import mpmath, sympy
+from tradeoff.families.later import sympy
 from tradeoff.families.symbolic_numbers import Evaluator, balls, compiled, digits_for, ends, narrow, outward
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import meet
@@ -80,9 +81,8 @@ class Tangents:
     def steepest(self) -> Bounds:
         """Bound sup L = log -f'(0+); where f has no finite slope at 0, by that at 1e-90 from below."""
         near = self._log_slope("1e-90")
-        settled = not self._slope.proved and near == self._log_slope(
-            "1e-60"
-        )  # which is assumed to say enough
+        # The same slope at both places is assumed to say enough.
+        settled = not self._slope.proved and near == self._log_slope("1e-60")
         return meet(self._log_slope(0), near if settled else Bounds(near.lower, np.inf))
 
     def flattest(self) -> Bounds:
@@ -102,9 +102,7 @@ class Tangents:
 
     def profile(self, epsilon: Array) -> Pair:
         """Bound delta at losses of at most ``STEEPEST`` in size."""
-        found = [
-            self._supremum(loss, x) for loss, x in zip(epsilon.tolist(), self._guesses(epsilon), strict=True)
-        ]
+        found = list(map(self._supremum, epsilon.tolist(), self._guesses(epsilon)))
         return np.array([low for low, _ in found]), np.array([high for _, high in found])
 
     def _guesses(self, epsilon: Array) -> Iterator[Any]:
@@ -137,8 +135,7 @@ class Tangents:
         own = balls()
         own.dps = digits
         s = own.exp(epsilon)
-        left: Tangent | None = None
-        right: Tangent | None = None
+        left = right = None
         low, high, best = mpmath.mpf(0), mpmath.mpf(1), x
         with mpmath.workdps(digits):
             for step in range(_STEPS):
