@@ -98,10 +98,8 @@ class TruncatedSubsampledGaussian(Mechanism):
         return SubsampledGaussian(self.noise_multiplier, self.sample_rate, adjacency=self.adjacency).curve()
 
     def _moved(self, rate: float) -> TradeOff:
-        twice = Gaussian(ratio(2.0, self.noise_multiplier))
-        return subsample(
-            twice, rate, scheme="poisson" if self.adjacency == "add-remove" else "without-replacement"
-        )
+        twice, added = Gaussian(ratio(2.0, self.noise_multiplier)), self.adjacency == "add-remove"
+        return subsample(twice, rate, scheme="poisson" if added else "without-replacement")
 
 
 @dataclass(frozen=True, repr=False)
@@ -218,9 +216,8 @@ class BandedFactorization(Mechanism):
     bands: int = field(metadata=wholes(1))
 
     def curve(self) -> TradeOff:
-        return SubsampledGaussian(self.noise_multiplier, self.sample_rate).curve() ** -(
-            -self.steps // self.bands
-        )
+        rounds = -(-self.steps // self.bands)
+        return SubsampledGaussian(self.noise_multiplier, self.sample_rate).curve() ** rounds
 
 
 _RARE = 1e-300

@@ -21,14 +21,7 @@ _PLACES = 400
 
 
 @dataclass(frozen=True)
-class NoisySums(Mechanism):
-    """Sums with normal noise."""
-
-    noise_multiplier: float = field(metadata=POSITIVE)
-
-
-@dataclass(frozen=True)
-class TreeAggregation(NoisySums):
+class TreeAggregation(Mechanism):
     """All running sums of a stream by a binary tree of noisy sums, each record in one step (DP-FTRL).
 
     Parameters
@@ -59,6 +52,7 @@ class TreeAggregation(NoisySums):
 
     kind = "tree-aggregation"
 
+    noise_multiplier: float = field(metadata=POSITIVE)
     steps: int = field(metadata=wholes(1, math.inf))
 
     def curve(self) -> TradeOff:
@@ -66,7 +60,7 @@ class TreeAggregation(NoisySums):
 
 
 @dataclass(frozen=True)
-class MatrixMechanism(NoisySums):
+class MatrixMechanism(Mechanism):
     """Linear queries A x = B C x released as B (C x + z), z normal: matrix factorisation, DP-FTRL, BandMF.
 
     Parameters
@@ -96,6 +90,7 @@ class MatrixMechanism(NoisySums):
 
     kind = "matrix-mechanism"
 
+    noise_multiplier: float = field(metadata=POSITIVE)
     sensitivity: float = field(metadata=within(0, open_high=True))
 
     def curve(self) -> TradeOff:
@@ -103,7 +98,7 @@ class MatrixMechanism(NoisySums):
 
 
 @dataclass(frozen=True)
-class LastIterate(NoisySums):
+class LastIterate(Mechanism):
     """Noisy gradient descent over all data whose last iterate alone is released.
 
     Parameters
@@ -146,6 +141,7 @@ class LastIterate(NoisySums):
 
     kind = "last-iterate"
 
+    noise_multiplier: float = field(metadata=POSITIVE)
     steps: int = field(metadata=wholes(1, math.inf))
     contraction: float = field(default=1.0, metadata=SHARE)
     diameter: float = field(default=math.inf, metadata=within(0))
@@ -159,8 +155,7 @@ class LastIterate(NoisySums):
         most = float(min(self.steps, MOST))
         best = min(max(self.diameter, 1.0), most)  # of convex losses: (diameter + m)^2/m is least there
         places = np.append(np.geomspace(1.0, most, _PLACES), [np.floor(best), np.ceil(best)])
-        found: Array = np.minimum(np.floor(places), most)
-        return found
+        return np.asarray(np.minimum(np.floor(places), most))
 
     def _shift(self, m: Bounds, diameter: float) -> Bounds:
         """Bound (c^m diameter + sum of c^j)/sqrt(sum of c^2j), j < m: mu times the noise multiplier."""

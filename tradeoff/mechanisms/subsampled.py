@@ -192,5 +192,4 @@ class Subsampled(Sampled):
 
     def _base(self) -> TradeOff:
         curve = self.mechanism.curve()
-        one_order = self.mechanism.order == "tied" or curve.symmetric
-        return curve if one_order else curve.symmetrise(assume="either-order")
+        return curve if self.mechanism.order == "tied" else curve.symmetrise(assume="either-order")
