@@ -311,12 +311,8 @@ def empirical(
     """
     confidence = number("confidence", confidence, 0, 1, open_low=True, open_high=True)
     given = None if thresholds is None else _sorted("thresholds", thresholds)
-    return Empirical(
-        _sorted("null_scores", null_scores),
-        _sorted("alternative_scores", alternative_scores),
-        confidence,
-        given,
-    )
+    null, alternative = _sorted("null_scores", null_scores), _sorted("alternative_scores", alternative_scores)
+    return Empirical(null, alternative, confidence, given)
 
 
 def _sorted(name: str, values: Numbers) -> Array:

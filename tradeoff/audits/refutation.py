@@ -63,8 +63,7 @@ def claimed(claim: Any) -> TradeOff:
     for name in ("guarantee", "curve"):
         found = None if isinstance(claim, TradeOff) else getattr(claim, name, None)
         if found is not None:
-            curve = operand(found if isinstance(found, TradeOff) else found())
-            return both_orders(curve)
+            return both_orders(operand(found if isinstance(found, TradeOff) else found()))
     curve = operand(claim)
     curve.require_numbers()
     return curve
@@ -73,4 +72,4 @@ def claimed(claim: Any) -> TradeOff:
 def both_orders(curve: TradeOff) -> TradeOff:
     """Return what the curve guarantees for either order of the pair."""
     curve.require_numbers()
-    return curve if curve.symmetric else curve.symmetrise(assume="either-order")
+    return curve.symmetrise(assume="either-order")

@@ -13,6 +13,7 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log, sqrt, whole
+from tradeoff.intervals.roots import largest
 
 
 @dataclass(frozen=True)
@@ -130,9 +131,7 @@ def _largest_mu(epsilon: float, delta: float) -> float:
         low, high = high, 2 * high
     while not enough(low):
         low, high = low / 2, low
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if enough(middle) else (low, middle)
-    return low
+    return largest(enough, low, high, halvings=60)  # to a float, as both are within a factor of 2
 
 
 def laplace_basic(epsilon: Any, *, n: Any = 1, sensitivity: Any = 1.0) -> Calibration:

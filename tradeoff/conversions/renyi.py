@@ -85,8 +85,7 @@ def from_zcdp(rho: Number, xi: Number = 0.0) -> TradeOff:
 @lru_cache(maxsize=64)
 def _from_zcdp(rho: float, xi: float) -> TradeOff:
     def bound(orders: Array) -> Array:
-        found: Array = (xi + Bounds.of(orders) * rho).upper
-        return found
+        return np.asarray((xi + Bounds.of(orders) * rho).upper)
 
     if rho == xi == 0:
         return Identity()
@@ -204,8 +203,7 @@ def _bernoulli(k: Array, w: Array) -> Array:
         small = np.log1p(np.maximum(x * np.expm1(k * u) + rest * np.expm1(-k * v), -0.5))
         large = np.logaddexp(log_x + k * u, log_rest - k * v)
         of_order = np.where(k * u < 0.5, small, large) / k
-    found: Array = np.where(k == 0, x * u - rest * v, of_order)
-    return found
+    return np.asarray(np.where(k == 0, x * u - rest * v, of_order))
 
 
 def _curve(

@@ -38,9 +38,8 @@ Release = TradeOff | Mechanism | Plan
 Cost = Callable[[Sequence[float]], float]
 
 _SCALES = ("noise_multiplier", "sigma", "scale")  # names of the one number that is a mechanism's noise
-_POWER = (
-    4.0  # prices over savings go as scale^-4 for Gaussian noise and squared errors: the step is exact there
-)
+# Prices over savings go as scale^-4 for Gaussian noise and squared errors: the step is exact there.
+_POWER = 4.0
 _ACCURACY = 1e-3  # what a Gaussian added to a product of atoms may move delta by: only prices are asked of it
 _APART = 1e-3  # step in log-scales of differences of certified answers, and of a cost
 _SOLVED = 1e-6  # residual at which prices are equal: the cost is flat there, and off by its square
@@ -105,11 +104,9 @@ def _listed(parts: Iterable[Any]) -> list[Part]:
         raise KindError(f"parts = {shown(parts)} is no list of functions, mechanisms or to.Part") from error
     if not given:
         raise DomainError("there are no parts to allocate; give at least one")
-    short = [isinstance(p, tuple) and 1 <= len(p) <= len(fields(Part)) for p in given]
-    return [
-        p if isinstance(p, Part) else Part(*p) if tupled else Part(p)
-        for p, tupled in zip(given, short, strict=True)
-    ]
+    few = range(1, len(fields(Part)) + 1)
+    made = [Part(*p) if isinstance(p, tuple) and len(p) in few else p for p in given]
+    return [p if isinstance(p, Part) else Part(p) for p in made]
 
 
 def _rescaled(mechanism: Mechanism, scale: float) -> Mechanism:
@@ -194,17 +191,15 @@ class _Problem:
         adjacencies: set[str] = set()
         found = [p.curve(scale, adjacencies) for p, scale in zip(self.parts, np.exp(x).tolist(), strict=True)]
         if len(adjacencies) > 1:
-            raise PlanError(
-                f"parts are stated for {' and '.join(sorted(adjacencies))} neighbours; choose one"
-            )
+            named = " and ".join(sorted(adjacencies))
+            raise PlanError(f"parts are stated for {named} neighbours; choose one")
         return found
 
     def order(self, x: Array) -> TradeOff:
         return tensor(zip(self.curves(x), self.counts.astype(int).tolist(), strict=True))
 
     def guarantee(self, x: Array) -> TradeOff:
-        order = self.order(x)
-        return order if order.symmetric else order.symmetrise(assume="either-order")
+        return self.order(x).symmetrise(assume="either-order")
 
     def ask(self, x: Array) -> Bounds[float]:
         self.asked += 1

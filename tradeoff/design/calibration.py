@@ -14,8 +14,6 @@ from tradeoff.design.target import read_target
 from tradeoff.display import Displayed, Grid
 from tradeoff.errors import DomainError, KindError, PrecisionError, shown
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.mechanisms.base import Mechanism
-from tradeoff.mechanisms.plan import Plan
 
 
 @dataclass(frozen=True, repr=False)
@@ -131,9 +129,8 @@ def calibrate(
     met, unmet = search.run(ends)
     value = int(met.x) if integer else met.x
     low, high = sorted((value, int(unmet.x) if integer else unmet.x))
-    return Calibration(
-        value, Bounds(low, high), met.answer, len(search.points) + len(search.walls), str(goal)
-    )
+    asked = len(search.points) + len(search.walls)
+    return Calibration(value, Bounds(low, high), met.answer, asked, str(goal))
 
 
 def _ends(between: Any, *, integer: bool) -> tuple[float, float]:
@@ -155,10 +152,7 @@ def _guarantee(build: Callable[[Any], object], x: float) -> TradeOff:
         built = build(x)
     except Exception as error:
         raise DomainError(f"build({x!r}) raised {type(error).__name__}: {error}") from error
-    if isinstance(built, Mechanism):
-        built = Plan({built: 1}, built.adjacency or "add-remove")
-    for name in ("guarantee", "curve"):  # of plans and reports, of reductions and marginals
+    for name in ("guarantee", "curve"):  # of plans and reports, of mechanisms, reductions and marginals
         found = getattr(built, name, None)
         built = found if isinstance(found, TradeOff) else found() if callable(found) else built
-    curve = operand(built)
-    return curve if curve.symmetric else curve.symmetrise(assume="either-order")
+    return operand(built).symmetrise(assume="either-order")

@@ -23,10 +23,7 @@ _STARTS = (1.0, 0.5, 2.0, 0.1, 10.0, 0.01, 100.0)  # most parameters are of the 
 _FARTHEST = math.log(1e12)  # without ``between``, nothing beyond 1e12 or below its inverse is looked at
 _BLIND = [sign * 4**k * math.log(2.0) for k in range(4) for sign in (1, -1)]  # while no estimate helps
 _LONGEST = math.log(1000.0)  # of an estimate: a power law need not hold farther from what was asked
-_BEYOND, _LEAST = (
-    0.1,
-    1e-3,
-)  # share of a step by which it passes the estimate to reach its other side, at least
+_BEYOND, _LEAST = 0.1, 1e-3  # share of a step by which it passes the estimate to its other side, at least
 _AT_WALL = 1e-6  # distance to where nothing is answered, within which no root is looked for
 _WIDE = 0.3  # width of an undecided answer that says nothing about where the root is
 
@@ -209,11 +206,8 @@ class Search:
         first, *_, last = sorted(self.points * 2)
         known = f"{self.target.question} is {first.answer} at {first.x:.12g}, {last.answer} at {last.x:.12g}"
         if first.answer == last.answer:
-            known += (
-                ": infinite"
-                if math.isinf(first.answer.lower)
-                else ": the same, so does build use its number?"
-            )
+            endless = math.isinf(first.answer.lower)
+            known += ": infinite" if endless else ": the same, so does build use its number?"
         if any(p.met is None for p in self.points):
             return DomainError(f"whether {self.target} is undecided: {known}{walls}; give another between")
         which, remedy = ("every", "less") if first.met else ("no", "more")

@@ -368,12 +368,8 @@ def _differences(order: TradeOff, name: str, value: float) -> Slopes:
         rest = tensor((each, power) for each, power in order.factors.items() if each != factor)
         for parameter in parameters(factor):
             below, above, apart = parameter.pair(share)
-            yield (
-                factor,
-                parameter.name,
-                parameter.value,
-                difference(rest @ below**n, rest @ above**n) / apart,
-            )
+            slope = difference(rest @ below**n, rest @ above**n) / apart
+            yield factor, parameter.name, parameter.value, slope
         yield factor, "count", n, difference(rest @ factor ** (n - 1), rest @ factor ** (n + 1)) / 2
 
 

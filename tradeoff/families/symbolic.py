@@ -14,6 +14,7 @@ from tradeoff.errors import DomainError, NoClosedForm, shown
 from tradeoff.families import symbolic_forms as forms
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
+from tradeoff.families.later import sympy
 from tradeoff.families.substitution import resolved, substitute
 from tradeoff.families.symbolic_forms import Form, Formula
 from tradeoff.families.symbolic_hooks import FormulaHooks
@@ -61,8 +62,6 @@ class Symbolic(FormulaHooks):
     def __init__(
         self, expr: Any, alpha: Any = None, *, known: TradeOff | None = None, form: Form | None = None
     ) -> None:
-        import sympy
-
         self.alpha = sympy.Symbol("alpha") if alpha is None else alpha
         if not isinstance(self.alpha, sympy.Symbol):
             raise DomainError(f"alpha = {shown(alpha)} is not a SymPy symbol")
@@ -85,8 +84,6 @@ class Symbolic(FormulaHooks):
         NoClosedForm
             If SymPy finds no closed form, or none that agrees with numbers at random parameters.
         """
-        import sympy
-
         if self.form.profile is not None:
             return self.form.profile(sympy.sympify(epsilon))
         variable, found = self._solved_profile
@@ -94,8 +91,6 @@ class Symbolic(FormulaHooks):
 
     @cached_property
     def _solved_profile(self) -> tuple[Any, Any]:
-        import sympy
-
         variable = sympy.Dummy("epsilon", real=True)
         return variable, profile_expression(self.expr, self.alpha, variable)
 
@@ -104,8 +99,6 @@ class Symbolic(FormulaHooks):
 
         It is delta(log(-y)) - 1 for y < 0 (Dong, Roth, Su 2022, Proposition 2.12), else y, as f(1) = 0.
         """
-        import sympy
-
         y = sympy.sympify(y)
         if y.is_nonnegative:
             return y
@@ -132,8 +125,6 @@ class Symbolic(FormulaHooks):
         return Symbolic(found, self.alpha, form=self.form.profile and Form(None, self._turned))
 
     def _turned(self, epsilon: Any) -> Any:
-        import sympy
-
         return 1 - sympy.exp(epsilon) + sympy.exp(epsilon) * self.symbolic_delta(-epsilon)
 
     def group(self, k: int) -> TradeOff:
@@ -189,8 +180,6 @@ class Symbolic(FormulaHooks):
         known = substitute(self.known, values, strict=False) if self.known is not None else None
 
         def substituted(of: Formula, x: Any) -> Any:
-            import sympy
-
             inner = sympy.Dummy(real=True)  # the question's own symbols must not be replaced
             return of(inner).subs(replaced).subs(inner, x)
 
@@ -230,8 +219,6 @@ def symbolic(curve: TradeOff, alpha: Any = None) -> Symbolic:
 
 
 def _formula(curve: TradeOff, alpha: Any) -> Symbolic | None:
-    import sympy
-
     value = forms.form(curve).value
     if value is None:
         return None

@@ -12,6 +12,7 @@ from tradeoff.errors import NoClosedForm
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
+from tradeoff.families.later import sympy
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.symbolic_forms import PARAMETERS, exact, form
 from tradeoff.families.total_variation import TotalVariation
@@ -28,8 +29,6 @@ def answer(curve: TradeOff, name: str, at: Any) -> Any:
     NoClosedForm
         If the table has no closed form.
     """
-    import sympy
-
     found = getattr(form(curve), FIELDS[name])
     if found is None:
         raise unknown(f"{FIELDS[name]} at {name} = {at}", curve)
@@ -45,8 +44,6 @@ def unknown(what: str, curve: TradeOff) -> NoClosedForm:
 
 def bayes_risk(curve: TradeOff, prior: Any) -> Any:
     """Return min over alpha of prior alpha + (1 - prior) f(alpha): the profile at log(prior/(1 - prior))."""
-    import sympy
-
     return (1 - prior) * (1 - answer(curve, "epsilon", sympy.log(prior / (1 - prior))))
 
 
@@ -63,8 +60,6 @@ class Closed(NamedTuple):
 
 def _gaussian(mu: Any) -> Any:
     """Return E|L|^3, as of a normal law."""
-    import sympy
-
     a = mu / 2
     density = sympy.exp(-(a**2) / 2) / sympy.sqrt(2 * sympy.pi)
     return mu**3 * ((a**3 + 3 * a) * sympy.erf(a / sympy.sqrt(2)) + 2 * (a**2 + 2) * density)
@@ -72,8 +67,6 @@ def _gaussian(mu: Any) -> Any:
 
 def _laplace(e: Any, centre: Any = 0) -> Any:
     """Return E|L + centre|^3, L = 2 x - e with density e^-x/2 in (0, e) and atoms 1/2 at -e, e^-e/2 at e."""
-    import sympy
-
     low, high = centre - e, centre + e
     first, last = (v**3 + 6 * v**2 + 24 * v + 48 for v in (low, high))
     between = 96 * sympy.exp(low / 2) - first - sympy.exp(-e) * last
@@ -82,15 +75,12 @@ def _laplace(e: Any, centre: Any = 0) -> Any:
 
 def _fixed_point(alpha: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return mu = 2 Phi^-1(1 - alpha), f(alpha) = alpha, where f >= G_mu is decided."""
-    import sympy
-
     return lambda parameter: 2 * sympy.sqrt(2) * sympy.erfinv(1 - 2 * alpha(parameter))
 
 
 @lru_cache(maxsize=1)
 def table() -> Mapping[type, Closed]:
     """Return the closed forms of the families of one parameter (Dong, Roth, Su 2022, Section 3.2)."""
-    import sympy
 
     def zero(_: Any) -> Any:
         return sympy.Integer(0)
@@ -146,9 +136,8 @@ def closed(curve: TradeOff, field: str, *at: Any) -> Any:
     """Return a field of the table for a family of one parameter."""
     if type(curve) not in table():
         raise unknown(field, curve)
-    return getattr(table()[type(curve)], field)(
-        exact(getattr(curve, PARAMETERS.get(type(curve), ""), 0)), *at
-    )
+    parameter = exact(getattr(curve, PARAMETERS.get(type(curve), ""), 0))
+    return getattr(table()[type(curve)], field)(parameter, *at)
 
 
 def summed(curve: TradeOff, field: str, *at: Any) -> Any:
@@ -166,15 +155,7 @@ def least_mu(curve: TradeOff) -> Any:
 
 def clt_mu(curve: TradeOff) -> Any:
     """Return 2 sum kl/sqrt(sum kappa2 - sum kl^2) of symmetric factors, but for what leaks (Theorem 3.5)."""
-    import sympy
-
-    moments = [
-        (closed(f, "kl"), closed(f, "kappa2"), n)
-        for f, n in members(curve)
-        if not isinstance(f, TotalVariation)
-    ]
-    gap, variance = (
-        2 * sum(n * kl for kl, _, n in moments),
-        sum(n * (square - kl**2) for kl, square, n in moments),
-    )
+    kept = [(f, n) for f, n in members(curve) if not isinstance(f, TotalVariation)]
+    gap = 2 * sum(n * closed(f, "kl") for f, n in kept)
+    variance = sum(n * (closed(f, "kappa2") - closed(f, "kl") ** 2) for f, n in kept)
     return gap / sympy.sqrt(variance) if gap != 0 else sympy.Integer(0)

@@ -12,6 +12,7 @@ from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
+from tradeoff.families.later import sympy
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 
@@ -40,8 +41,6 @@ def form(curve: TradeOff) -> Form:
 
 def exact(value: Any) -> Any:
     """Return a SymPy expression with every float in it replaced by the rational number it is."""
-    import sympy
-
     expression = sympy.sympify(value)
     return expression.xreplace(
         {number: sympy.Rational(number) for number in expression.atoms(sympy.Float) if number.is_finite}
@@ -50,13 +49,10 @@ def exact(value: Any) -> Any:
 
 def parsed(value: Any) -> Any:
     """Return ``value`` as a SymPy expression; raise ``DomainError`` if it is none."""
-    import sympy
-
     try:
         expression = sympy.sympify(value)
-        str(
-            expression
-        )  # formulas are compiled from their text, and Python prints no integer of more than 4300 digits
+        # Formulas are compiled from their text, and Python prints no integer of more than 4300 digits.
+        str(expression)
     except (sympy.SympifyError, ArithmeticError, AttributeError, SyntaxError, TypeError, ValueError) as error:
         raise DomainError(f"expr = {shown(value)} is not a SymPy expression") from error
     if not isinstance(expression, sympy.Expr):
@@ -72,11 +68,8 @@ def two_lines(curve: TradeOff) -> tuple[Any, Any] | None:
         return exact(curve.epsilon_0), 0
     if isinstance(curve, TotalVariation):
         return 0, exact(curve.delta_0)
-    if isinstance(curve, Tensor) and sorted(map(str, map(type, curve.factors))) == sorted(
-        map(str, (PureDP, TotalVariation))
-    ):
-        if set(curve.factors.values()) != {1}:
-            return None
+    pair = isinstance(curve, Tensor) and list(curve.factors.values()) == [1, 1]
+    if pair and set(map(type, curve.factors)) == {PureDP, TotalVariation}:
         parts = [two_lines(factor) or (0, 0) for factor in curve.factors]
         return parts[0][0] + parts[1][0], parts[0][1] + parts[1][1]
     return None
@@ -84,8 +77,6 @@ def two_lines(curve: TradeOff) -> tuple[Any, Any] | None:
 
 @form.register
 def _(curve: Gaussian) -> Form:
-    import sympy
-
     mu, root = exact(curve.mu), sympy.sqrt(2)
 
     def profile(epsilon: Any) -> Any:
@@ -97,8 +88,6 @@ def _(curve: Gaussian) -> Form:
 
 @form.register
 def _(curve: Laplace) -> Form:
-    import sympy
-
     e, half = exact(curve.epsilon_0), sympy.Rational(1, 2)
 
     def value(alpha: Any) -> Any:
@@ -122,7 +111,6 @@ def _(curve: TradeOff) -> Form:
 
 def lines(top: Any, delta: Any) -> Form:
     """Return the forms of f_{top,delta}: delta(eps) is the largest of three pieces, linear in e^eps."""
-    import sympy
 
     def profile(epsilon: Any) -> Any:
         middle = delta + (1 - delta) * (sympy.exp(top) - sympy.exp(epsilon)) / (1 + sympy.exp(top))
@@ -131,11 +119,8 @@ def lines(top: Any, delta: Any) -> Form:
     def epsilon(d: Any) -> Any:
         share = (d - delta) / (1 - delta)  # of what does not leak
         ratio = sympy.Max(1 - share, sympy.exp(top) - share * (1 + sympy.exp(top)))
-        return (
-            sympy.log(ratio)
-            if delta == 0
-            else sympy.Piecewise((sympy.oo, d < delta), (sympy.log(ratio), True))
-        )
+        found = sympy.log(ratio)
+        return found if delta == 0 else sympy.Piecewise((sympy.oo, d < delta), (found, True))
 
     return Form(lambda alpha: lines_group(top, delta, alpha, 1), profile, epsilon)
 
@@ -150,20 +135,15 @@ def _(curve: Tensor) -> Form:
     if len(rest) != 1:
         return Form(None, None)
     ((factor, n),) = rest
-    inner = (
-        form(factor)
-        if n == 1
-        else responses(factor.epsilon_0, n)
-        if isinstance(factor, PureDP)
-        else Form(None, None)
-    )
+    if n == 1:
+        inner = form(factor)
+    else:
+        inner = responses(factor.epsilon_0, n) if isinstance(factor, PureDP) else Form(None, None)
     return leaking(inner, exact(leaks[0].delta_0)) if leaks else inner
 
 
 def leaking(f: Form, delta: Any) -> Form:
     """Return f (x) f_{0,delta}: both axes are scaled by 1 - delta."""
-    import sympy
-
     kept = 1 - delta
 
     def value(of: Formula, alpha: Any) -> Any:
@@ -177,7 +157,6 @@ def leaking(f: Form, delta: Any) -> Form:
 
 def thinned(f: Form, p: Any) -> Form:
     """Return one order of sampling: delta_(f_p)(eps) = p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p."""
-    import sympy
 
     def value(of: Formula, alpha: Any) -> Any:
         return p * of(alpha) + (1 - p) * (1 - alpha)
@@ -198,13 +177,8 @@ def responses(epsilon: Any, n: Any) -> Form:
 
     A test rejects the largest losses first; n may be a symbol (Kairouz, Oh, Viswanath 2015, Theorem 3.3).
     """
-    import sympy
-
     e = exact(epsilon)
-    k, j = (
-        sympy.Symbol("k", integer=True, nonnegative=True),
-        sympy.Symbol("j", integer=True, nonnegative=True),
-    )
+    k, j = sympy.symbols("k j", integer=True, nonnegative=True)
 
     def mass(of: Any, sign: int) -> Any:
         times = of if sign > 0 else n - of
@@ -229,8 +203,6 @@ def lines_group(epsilon: Any, delta: Any, alpha: Any, k: int) -> Any:
     exchanging neighbours so that the steep line acts first never increases a word, which leaves one word for
     each a of k.
     """
-    import sympy
-
     words = []
     for a in range(k, -1, -1):
         b = k - a

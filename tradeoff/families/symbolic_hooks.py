@@ -12,6 +12,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import delta_from_beta
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.families import symbolic_forms as forms
+from tradeoff.families.later import sympy
 from tradeoff.families.symbolic_forms import Form
 from tradeoff.families.symbolic_numbers import Evaluator, digits_for, lost, mass_of_zeros, proved
 from tradeoff.families.symbolic_solve import own_inverse
@@ -51,8 +52,6 @@ class FormulaHooks(TradeOff):
 
     @cached_property
     def _profile_evaluator(self) -> Evaluator | None:
-        import sympy
-
         if self.form.profile is None:
             return None
         variable = sympy.Dummy("epsilon", real=True)
@@ -60,8 +59,6 @@ class FormulaHooks(TradeOff):
 
     def exact_beta(self, alpha: Fraction) -> Fraction | None:
         """Return f(alpha) where SymPy finds a rational: (1 - sqrt(alpha))^2 at 1/25 is 16/25."""
-        import sympy
-
         found = forms.exact(self.expr).subs(self.alpha, sympy.Rational(alpha.numerator, alpha.denominator))
         return Fraction(int(found.p), int(found.q)) if found.is_Rational else None
 
@@ -97,11 +94,8 @@ class FormulaHooks(TradeOff):
         return low, high
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        return (
-            super().epsilon_bounds(delta, tol)
-            if self.known is None
-            else self.known.epsilon_bounds(delta, tol)
-        )
+        bounds = super().epsilon_bounds if self.known is None else self.known.epsilon_bounds
+        return bounds(delta, tol)
 
     @cached_property
     def symmetric(self) -> bool:

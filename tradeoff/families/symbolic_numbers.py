@@ -7,9 +7,12 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
+import mpmath
 import numpy as np
+from scipy.special import erfcinv
 
 from tradeoff.errors import CurveError, NoClosedForm
+from tradeoff.families.later import sympy
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.rounding import Array
 
@@ -43,9 +46,6 @@ _WANTED = 4
 
 def _erfcinv(y: Any) -> Any:
     """Inverse complementary error function, by Newton's method on log erfc, or on erf near 1."""
-    import mpmath
-    from scipy.special import erfcinv
-
     if not 0 < y < 2:
         return mpmath.inf if y == 0 else -mpmath.inf if y == 2 else mpmath.nan
     if y > 1:
@@ -63,9 +63,7 @@ def _erfcinv(y: Any) -> Any:
 @lru_cache(maxsize=1)
 def balls() -> Any:
     """Return mpmath's interval arithmetic, in which a comparison that is undecided is an error, not False."""
-    from mpmath.ctx_iv import MPIntervalContext
-
-    context = MPIntervalContext()
+    context = mpmath.ctx_iv.MPIntervalContext()
     for name in ("__lt__", "__le__", "__gt__", "__ge__"):
         setattr(context.mpf, name, _decided(getattr(context.mpf, name)))
     return context
@@ -83,8 +81,6 @@ def _decided(compare: Callable[[Any, Any], bool | None]) -> Callable[[Any, Any],
 
 def ends(ball: Any) -> tuple[Any, Any]:
     """Return the ends of a ball as plain numbers, exactly."""
-    import mpmath
-
     return mpmath.mpmathify(ball.a), mpmath.mpmathify(ball.b)
 
 
@@ -106,8 +102,6 @@ def _ball_functions() -> dict[str, Any]:
 
 def proved(expression: Any) -> bool:
     """Whether all that the expression is made of has balls: arithmetic, exp, log, Max, Min, pieces."""
-    import sympy
-
     kinds = (sympy.Function, sympy.Max, sympy.Min, sympy.NumberSymbol)
     known = (sympy.exp, sympy.log, sympy.Max, sympy.Min, sympy.Piecewise, sympy.Heaviside)
     return all(isinstance(part, known) or part in {sympy.pi, sympy.E} for part in expression.atoms(*kinds))
@@ -117,7 +111,6 @@ class Evaluator:
     """Bounds on a one-variable expression: by balls, else by two precisions that agree to twenty digits."""
 
     def __init__(self, expression: Any, variable: Any) -> None:
-        import sympy
         from sympy.printing.pycode import MpmathPrinter
 
         self.proved = proved(expression)
@@ -132,25 +125,14 @@ class Evaluator:
 
     def at(self, x: float, digits: int) -> Any:
         """Return the value with so many digits, or NaN where it is not a real number."""
-        import mpmath
-
         with mpmath.workdps(digits):
             try:
                 value = mpmath.mpmathify(self.function(mpmath.mpf(x)))
             # The last: unknown to mpmath.
-            except (
-                ZeroDivisionError,
-                ValueError,
-                TypeError,
-                OverflowError,
-                NameError,
-            ):
+            except (ZeroDivisionError, ValueError, TypeError, OverflowError, NameError):
                 return mpmath.nan
-            return (
-                mpmath.re(value)
-                if abs(mpmath.im(value)) <= abs(value) * mpmath.mpf(10) ** (5 - digits)
-                else mpmath.nan
-            )
+            is_real = abs(mpmath.im(value)) <= abs(value) * mpmath.mpf(10) ** (5 - digits)
+            return mpmath.re(value) if is_real else mpmath.nan
 
     def bounds(self, x: Array, digits: Array) -> Pair:
         """Bound the expression at every x, starting from so many digits."""
@@ -159,8 +141,6 @@ class Evaluator:
 
     def ball(self, x: Any, digits: int) -> Any | None:
         """Enclose the value at a number that so many digits hold; None where it is not a finite real."""
-        import mpmath
-
         own = balls()
         own.dps = digits
         if self.proved:
@@ -239,8 +219,6 @@ def check(evaluator: Evaluator, shown: str) -> None:
 
 def trials(expression: Any, alpha: Any) -> Iterator[tuple[dict[Any, Any], Evaluator]]:
     """Yield random parameters with which the expression is a trade-off function, and its evaluator."""
-    import sympy
-
     source = random.Random(20220101)  # noqa: S311 - points of a check that must repeat
     parameters = sorted(expression.free_symbols - {alpha}, key=str)
     found = 0
@@ -264,8 +242,6 @@ def trials(expression: Any, alpha: Any) -> Iterator[tuple[dict[Any, Any], Evalua
 
 def least_preimage(evaluator: Evaluator, level: float) -> Any:
     """Return inf{t : f(t) <= level} by bisection, the number an inverse is checked against."""
-    import mpmath
-
     with mpmath.workdps(_DIGITS):
         low, high = mpmath.mpf(0), mpmath.mpf(1)
         if evaluator.at(1e-30, _DIGITS) <= level:
@@ -278,8 +254,6 @@ def least_preimage(evaluator: Evaluator, level: float) -> Any:
 
 def mass_of_zeros(evaluator: Evaluator) -> float:
     """Return 1 - inf{alpha : f(alpha) = 0} to the last digit; 0 where f is positive up to 1 - 10^-60."""
-    import mpmath
-
     digits = 5 * _FAR_DIGITS
     with mpmath.workdps(digits):
         least, noise = mpmath.mpf(10) ** -60, mpmath.mpf(10) ** (_FAR_DIGITS - digits)
@@ -295,8 +269,6 @@ def mass_of_zeros(evaluator: Evaluator) -> float:
 
 def lost(expression: Any, alpha: Any, value: Evaluator) -> tuple[float, float]:
     """Bound 1 - f(0): the formula's value or, where it has none, its limit; else at least 0."""
-    import sympy
-
     rest = 1 - expression
     low, high = (float(side[0]) for side in Evaluator(rest, alpha).bounds(np.zeros(1), np.zeros(1)))
     if np.isnan(low):
@@ -309,8 +281,6 @@ def lost(expression: Any, alpha: Any, value: Evaluator) -> tuple[float, float]:
 
 def compiled(expression: Any, arguments: list[Any]) -> Callable[..., Any]:
     """Return a NumPy function of an expression; pieces are evaluated everywhere, then chosen."""
-    import sympy
-
     function = sympy.lambdify(arguments, expression, modules=["scipy", "numpy"])
 
     def evaluate(*values: Any) -> Any:

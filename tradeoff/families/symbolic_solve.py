@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from typing import Any
 
+import mpmath
 import numpy as np
 
 from tradeoff.errors import NoClosedForm
+from tradeoff.families.later import sympy
 from tradeoff.families.symbolic_numbers import Evaluator, least_preimage, trials
 from tradeoff.families.symbolic_tangents import Tangents
 
@@ -25,8 +26,6 @@ _LOSSES = (-2.5, -0.4, 0.0, 0.3, 1.1, 3.0)
 
 
 def _solutions(equation: Any, unknown: Any) -> list[Any]:
-    import sympy
-
     try:
         found = sympy.solve(equation, unknown)
     except (NotImplementedError, ValueError, TypeError, RecursionError):
@@ -36,8 +35,6 @@ def _solutions(equation: Any, unknown: Any) -> list[Any]:
 
 def _candidates(expression: Any, t: Any, level: Any) -> list[Any]:
     """Return expressions that may be inf{t : f(t) <= level}; of a maximum, the maximum of the inverses."""
-    import sympy
-
     if isinstance(expression, sympy.Max):
         parts = [_candidates(part, t, level) for part in expression.args if part.has(t)]
         choices: list[list[Any]] = [[]]
@@ -49,44 +46,28 @@ def _candidates(expression: Any, t: Any, level: Any) -> list[Any]:
 
 def own_inverse(expression: Any, alpha: Any) -> bool:
     """Whether f(f(alpha)) = alpha, refuted by a number or proved by SymPy; False where it can do neither."""
-    import sympy
-
     try:
-        if not all(
-            _agree(Evaluator(expression.xreplace(values), alpha), level, least_preimage(f, level))
-            for values, f in trials(expression, alpha)
-            for level in _LEVELS
-        ):
+        if not _inverts(expression, expression, alpha):
             return False
     except NoClosedForm:
         return False
     # Constants such as e^(long fraction) would make huge polynomials: what holds for any number holds for
     # them.
-    constants = {
-        c
-        for c in expression.atoms(sympy.exp, sympy.Rational)
-        if c.is_number and (not c.is_Rational or c.q > _PLAIN)
-    }
+    numbers = [c for c in expression.atoms(sympy.exp, sympy.Rational) if c.is_number]
+    constants = [c for c in numbers if not c.is_Rational or c.q > _PLAIN]
     x = sympy.Dummy("x", positive=True)
     general = expression.xreplace(
-        {
-            c: sympy.Dummy("c", positive=True) if c.is_positive else sympy.Dummy("c", real=True)
-            for c in constants
-        }
+        {c: sympy.Dummy("c", **{"positive" if c.is_positive else "real": True}) for c in constants}
     )
     return bool(sympy.simplify(general.subs(alpha, general.subs(alpha, x)) - x) == 0)
 
 
 def inverse_expression(expression: Any, alpha: Any) -> Any:
     """Return a verified formula for f^-1 in the symbol ``alpha``."""
-    import sympy
-
     t, level = sympy.Dummy("t", positive=True), sympy.Dummy("level", positive=True)
     raw = [solution.subs(level, alpha) for solution in _candidates(expression.subs(alpha, t), t, level)]
-    found = _first(
-        raw + [sympy.Max(0, solution) for solution in raw],
-        lambda candidate: _inverts(candidate, expression, alpha),
-    )
+    tried = raw + [sympy.Max(0, solution) for solution in raw]
+    found = next((each for each in tried if _inverts(each, expression, alpha)), None)
     if found is None:
         raise NoClosedForm(
             f"no closed form of the inverse of {expression} was found and verified; "
@@ -108,14 +89,12 @@ def profile_expression(expression: Any, alpha: Any, epsilon: Any) -> Any:
 
     The gain is concave, so its supremum over [0, 1] is its value where f' = -e^eps, or at the nearer end.
     """
-    import sympy
-
     x = sympy.Dummy("x", positive=True)
     f = expression.subs(alpha, x)
     stationary = [sympy.simplify(point) for point in _solutions(sympy.diff(f, x) + sympy.exp(epsilon), x)]
     places = [place for point in stationary for place in (point, sympy.Max(0, sympy.Min(1, point)))]
     raw = [1 - f.subs(x, place) - sympy.exp(epsilon) * place for place in places]
-    found = _first(raw, lambda candidate: _maximises(candidate, expression, alpha, epsilon))
+    found = next((each for each in raw if _maximises(each, expression, alpha, epsilon)), None)
     if found is None:
         raise NoClosedForm(
             f"no closed form of the profile of {expression} was found and verified; "
@@ -130,22 +109,11 @@ def _maximises(candidate: Any, expression: Any, alpha: Any, epsilon: Any) -> boo
         _agree(Evaluator(candidate.xreplace(values), epsilon), loss, truth)
         for values, curve in trials(expression, alpha)
         for loss, truth in zip(
-            _LOSSES,
-            Tangents(expression.xreplace(values), alpha, curve).profile(losses)[0].tolist(),
-            strict=True,
+            _LOSSES, Tangents(expression.xreplace(values), alpha, curve).profile(losses)[0], strict=True
         )
     )
 
 
 def _agree(candidate: Evaluator, at: float, truth: Any) -> bool:
-    import mpmath
-
     value = candidate.at(at, 30)
     return bool(mpmath.isfinite(value) and abs(value - truth) <= _CLOSE)
-
-
-def _first(candidates: Iterable[Any], right: Callable[[Any], bool]) -> Any | None:
-    for candidate in candidates:
-        if right(candidate):
-            return candidate
-    return None

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import mpmath
 import numpy as np
 from scipy.special import expit
 
+from tradeoff.families.later import sympy
 from tradeoff.families.symbolic_numbers import Evaluator, balls, compiled, digits_for, ends, narrow, outward
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import meet
@@ -63,8 +65,6 @@ class Tangents:
     """
 
     def __init__(self, expression: Any, alpha: Any, value: Evaluator) -> None:
-        import sympy
-
         slope = sympy.diff(expression, alpha)
         self._value, self._slope = value, Evaluator(slope, alpha)
         self._bend = Evaluator(sympy.diff(slope, alpha), alpha)
@@ -81,9 +81,8 @@ class Tangents:
     def steepest(self) -> Bounds:
         """Bound sup L = log -f'(0+); where f has no finite slope at 0, by that at 1e-90 from below."""
         near = self._log_slope("1e-90")
-        settled = not self._slope.proved and near == self._log_slope(
-            "1e-60"
-        )  # which is assumed to say enough
+        # The same slope at both places is assumed to say enough.
+        settled = not self._slope.proved and near == self._log_slope("1e-60")
         return meet(self._log_slope(0), near if settled else Bounds(near.lower, np.inf))
 
     def flattest(self) -> Bounds:
@@ -94,8 +93,6 @@ class Tangents:
 
     def _log_slope(self, place: Any, *, rest: bool = False) -> Bounds:
         """Bound log -f' at a place, or as far from 1; without a finite slope nothing is known."""
-        import mpmath
-
         with mpmath.workdps(4 * _DIGITS):
             x = mpmath.mpf(place)
             found = self._slope.ball(1 - x if rest else x, 4 * _DIGITS)
@@ -105,15 +102,11 @@ class Tangents:
 
     def profile(self, epsilon: Array) -> Pair:
         """Bound delta at losses of at most ``STEEPEST`` in size."""
-        found = [
-            self._supremum(loss, x) for loss, x in zip(epsilon.tolist(), self._guesses(epsilon), strict=True)
-        ]
+        found = list(map(self._supremum, epsilon.tolist(), self._guesses(epsilon)))
         return np.array([low for low, _ in found]), np.array([high for _, high in found])
 
     def _guesses(self, epsilon: Array) -> Iterator[Any]:
         """Yield about where f' = -e^eps, by halving in floats."""
-        import mpmath
-
         low, high = np.full(len(epsilon), -_FARTHEST), np.full(len(epsilon), _FARTHEST)
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
@@ -139,13 +132,10 @@ class Tangents:
 
     def _searched(self, epsilon: float, x: Any, digits: int) -> tuple[Any, Any, Any]:
         """Return bounds on the largest gain, and the best place, from a few tangents of so many digits."""
-        import mpmath
-
         own = balls()
         own.dps = digits
         s = own.exp(epsilon)
-        left: Tangent | None = None
-        right: Tangent | None = None
+        left = right = None
         low, high, best = mpmath.mpf(0), mpmath.mpf(1), x
         with mpmath.workdps(digits):
             for step in range(_STEPS):
@@ -178,8 +168,6 @@ class Tangents:
 
     def polygons(self) -> tuple[list[Point], list[Point]]:
         """Return vertices of a curve below, made of tangents, and of one above, made of chords."""
-        import mpmath
-
         tails = np.concatenate([np.geomspace(1e-40, 1e-13, 28), np.geomspace(1e-12, 0.5, _NODES)]).tolist()
         lines: list[Line] = []
         points: list[Point] = [(0, ONE), (ONE, 0)]
@@ -197,8 +185,6 @@ class Tangents:
 
 def _line(x: Any, value: Any, slope: Any, digits: int) -> Line:
     """Return a line below f(x) + f'(x) (alpha - x): a slope that floats nearly hold, and what it leaves."""
-    import mpmath
-
     own = balls()
     own.dps = digits
     with mpmath.workdps(digits):
@@ -210,16 +196,12 @@ def _line(x: Any, value: Any, slope: Any, digits: int) -> Line:
 
 def _whole(x: Any, *, up: bool) -> int:
     """Return x as a multiple of 2^-1074, rounded to one side."""
-    import mpmath
-
     scaled = mpmath.ldexp(x, _SCALE)
     return int(mpmath.ceil(scaled, prec=0) if up else mpmath.floor(scaled, prec=0))
 
 
 def _peak(left: Tangent | None, right: Tangent | None) -> tuple[Any, Any]:
     """Return where tangents of either side meet, at the ends of [0, 1] if one is missing, and how high."""
-    import mpmath
-
     meeting = None
     if left and right and left is not right:
         cross = left.rise - right.rise

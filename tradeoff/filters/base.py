@@ -151,16 +151,13 @@ class Filter(Shared, ABC):
             adjacency = adjacency_of(step, self.adjacency)
             asked = self._asked(read)
             if not self._fits(asked):
-                raise self._refusal(asked)
+                amounts = self.spent, self._shown(asked), self.remaining, self.budget
+                spent, requested, remaining, budget = map(_written, amounts)
+                there = f"{remaining} of {budget} remains ({spent} spent in {self.steps} steps)"
+                raise BudgetExceeded(f"the step asks for {requested}, and {there}", *amounts)
             self._record(asked)
             self.steps, self.adjacency = self.steps + 1, adjacency
             self.assumptions = tuple(dict.fromkeys((*self.assumptions, *getattr(read, "assumptions", ()))))
-
-    def _refusal(self, asked: Any) -> BudgetExceeded:
-        amounts = self.spent, self._shown(asked), self.remaining, self.budget
-        spent, requested, remaining, budget = map(_written, amounts)
-        there = f"{remaining} of {budget} remains ({spent} spent in {self.steps} steps)"
-        return BudgetExceeded(f"the step asks for {requested}, and {there}", *amounts)
 
     def state(self) -> dict[str, Any]:
         """Return all that the filter knows as plain data that JSON holds without loss."""
@@ -219,7 +216,6 @@ class AdditiveFilter(Filter):
         return [list(total.partials) for total in self.totals]
 
     def restore(self, sums: Any) -> None:
-        """Take over the sums of a stored state, as ``from_state`` does."""
         if len(sums) != len(self.limits) or not all(math.isfinite(x) for partials in sums for x in partials):
             raise DomainError(f"{sums!r} are not {len(self.limits)} finite sums")
         totals = tuple(ExactSum(map(float, partials)) for partials in sums)

@@ -75,16 +75,13 @@ def charge(f: Bounded, r: float) -> float:
 
 def by_search(f: Bounded, r: float) -> float:
     """Return the charge with the largest r' that a search proves."""
-    known = f.top <= _FARTHEST and _BUDGETS[0] <= r <= _BUDGETS[1]
-    left = _searched(f, r) if known else 0.0
+    left = 0.0
+    if f.top <= _FARTHEST and _BUDGETS[0] <= r <= _BUDGETS[1]:
+        if isinstance(f.curve, PureDP):
+            left = pure_residual(f.top, r)
+        elif mixture := responses(f, r):
+            left = residual(mixture, r)
     return float(((Bounds.of(r) - left) * (Bounds.of(r) + left)).upper) if left > 0 else math.inf
-
-
-def _searched(f: Bounded, r: float) -> float:
-    if isinstance(f.curve, PureDP):
-        return pure_residual(f.top, r)
-    mixture = responses(f, r)
-    return residual(mixture, r) if mixture else 0.0
 
 
 def by_variance(variance: float, r: float) -> float:

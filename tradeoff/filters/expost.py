@@ -109,7 +109,10 @@ class ExPostFilter(AdditiveFilter):
             return step
         epsilon, delta = pure_loss(curve_of(step))
         if delta > 0 or math.isinf(epsilon):
-            raise KindError(_no_bound(step))
+            raise KindError(
+                f"{step!r} has no bound on its loss that holds for every output: refine it in a session with "
+                "a boundary (LinearBoundary, MixtureBoundary), or state what the output tells as an ExPost"
+            )
         return ExPost(epsilon)
 
     def _asked(self, loss: Any) -> tuple[float, float]:
@@ -123,10 +126,3 @@ class ExPostFilter(AdditiveFilter):
     def guarantee(self) -> TradeOff:
         """Curve of the whole interaction: f_{epsilon,delta}, widened by the slack of the sum if delta = 0."""
         return approximate_dp(self.epsilon, self.delta) if self.delta > 0 else PureDP(widened(self.epsilon))
-
-
-def _no_bound(step: object) -> str:
-    return (
-        f"{step!r} has no bound on its loss that holds for every output: refine it in a session with "
-        "a boundary (LinearBoundary, MixtureBoundary), or state what the output tells as an ExPost"
-    )

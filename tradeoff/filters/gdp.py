@@ -54,7 +54,11 @@ class GDPFilter(AdditiveFilter):
     def _asked(self, curve: TradeOff) -> tuple[float]:
         mu = gdp_mu(curve)
         if math.isinf(mu):
-            raise KindError(_no_envelope(curve))
+            raise KindError(
+                f"no finite mu with f >= G_mu is proved for {curve!r}: its losses reach further than those "
+                "of any Gaussian known to bound it; spend it in a ResidueFilter or an ApproximateDPFilter, "
+                "or give a Gaussian that bounds it"
+            )
         return (share(mu, self.mu),)
 
     def _shown(self, asked: tuple[float, ...]) -> float:
@@ -94,11 +98,3 @@ def share(mu: float, budget: float) -> float:
     if mu in (0, budget):
         return float(mu > 0)
     return float(((Bounds.of(mu) / budget) ** 2).upper)
-
-
-def _no_envelope(curve: TradeOff) -> str:
-    return (
-        f"no finite mu with f >= G_mu is proved for {curve!r}: its losses reach further than those of any "
-        "Gaussian known to bound it; spend it in a ResidueFilter or an ApproximateDPFilter, "
-        "or give a Gaussian that bounds it"
-    )

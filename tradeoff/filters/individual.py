@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count, real
-from tradeoff.errors import DomainError, KindError, MissingExtraError, domain
+from tradeoff.errors import DomainError, KindError, domain, needed
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import SLACK
 from tradeoff.filters.costs import gdp_mu
@@ -73,7 +72,10 @@ class IndividualGDPFilter(Shared):
 
     def __init__(self, mu: float, records: int, *, jobs: int | None = 1) -> None:
         self.mu = float(real("mu", mu, 1e-150, 1e150))
-        self.jobs = _jobs(jobs)
+        if not (jobs is None or (isinstance(jobs, int) and not isinstance(jobs, bool) and jobs != 0)):
+            remedy = "give 1 for one thread, or None to leave it to joblib"
+            raise domain("jobs", jobs, "None and the integers but 0", remedy)
+        self.jobs = jobs
         self.steps = 0
         self._used: Used = _unspent(count("records", records))
 
@@ -135,7 +137,7 @@ class IndividualGDPFilter(Shared):
         return granted
 
     def _spend_in_pieces(self, mu: Array) -> Mask:
-        joblib = _extra("joblib", 'jobs other than 1 need joblib: pip install "tradeoff[parallel]"')
+        joblib = needed("joblib", 'jobs other than 1 need joblib: pip install "tradeoff[parallel]"')
         size = max(_BLOCK, -(-self.records // _PIECES))
         parts = [slice(start, start + size) for start in range(0, self.records, size)]
         work = (joblib.delayed(_grant_apart)(self._used[part], mu[part], self.mu) for part in parts)
@@ -182,14 +184,6 @@ class IndividualGDPFilter(Shared):
         return f"IndividualGDPFilter(mu={self.mu:g}, records={self.records}): {self.steps} steps"
 
 
-def _jobs(jobs: int | None) -> int | None:
-    """Return a number of jobs that joblib knows: None, from 1 up, or from -1 down, counted from all cores."""
-    if jobs is None or (isinstance(jobs, int) and not isinstance(jobs, bool) and jobs != 0):
-        return jobs
-    remedy = "give 1 for one thread, or None to leave it to joblib"
-    raise domain("jobs", jobs, "None and the integers but 0", remedy)
-
-
 def _unspent(records: int) -> Used:
     try:
         return np.zeros(records, dtype=np.uint64)
@@ -232,7 +226,7 @@ def _grant_apart(used: Used, mu: Array, budget: float) -> tuple[Used, Mask]:
 
 def read_column(path: str | Path, column: str, rows: int) -> Array:
     """Return a column of a Parquet file as floats; memory beyond the answer is that of one piece."""
-    parquet = _extra("pyarrow.parquet", 'Parquet files need pyarrow: pip install "tradeoff[arrow]"')
+    parquet = needed("pyarrow.parquet", 'Parquet files need pyarrow: pip install "tradeoff[arrow]"')
     try:
         file = parquet.ParquetFile(path)
     except (OSError, ValueError) as error:
@@ -250,10 +244,3 @@ def read_column(path: str | Path, column: str, rows: int) -> Array:
             raise DomainError(f"{path}: column {column!r} {why}") from error
         start = end
     return values
-
-
-def _extra(module: str, remedy: str) -> Any:
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise MissingExtraError(remedy) from error

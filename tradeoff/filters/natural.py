@@ -40,19 +40,11 @@ class FDPFilter:
 
     def __new__(cls, target: Any) -> Self:
         """Refuse."""
-        raise KindError(_why(target))
-
-
-def _why(target: Any) -> str:
-    hint = (
-        f"GDPFilter({target.mu:g}) or ResidueFilter({target.mu:g})"
-        if isinstance(target, Gaussian)
-        else "GDPFilter or ResidueFilter"
-    )
-    other = "" if isinstance(target, TradeOff) else f" ({target!r} is not even a curve)"
-    return (
-        f"a filter for an arbitrary f-DP target is not private{other}: the curves composed along each path "
-        "may all stay above the target while the adaptive whole does not (two answers, delta(1) = 0.01 along "
-        f"either path, 0.01495 together); a Gaussian target has none of this: use {hint}, "
-        "or a filter in epsilon, rho or Renyi divergence"
-    )
+        mu = f"({target.mu:g})" if isinstance(target, Gaussian) else ""
+        other = "" if isinstance(target, TradeOff) else f" ({target!r} is not even a curve)"
+        raise KindError(
+            f"a filter for an arbitrary f-DP target is not private{other}: the curves composed along each "
+            "path may all stay above the target while the adaptive whole does not (two answers, delta(1) = "
+            "0.01 along either path, 0.01495 together); a Gaussian target has none of this: use "
+            f"GDPFilter{mu} or ResidueFilter{mu}, or a filter in epsilon, rho or Renyi divergence"
+        )

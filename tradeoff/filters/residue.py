@@ -17,6 +17,7 @@ from tradeoff.filters.costs import gdp_mu, square
 from tradeoff.filters.domination import charge
 from tradeoff.filters.gdp import share, widened_mu
 from tradeoff.filters.responses import bounded
+from tradeoff.filters.sums import ExactSum
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import expm1, log1p, sqrt, total, whole
 
@@ -99,7 +100,10 @@ class ResidueFilter(AdditiveFilter):
         for piece in pieces:
             taken, given_up = self._taken(piece, r)
             if math.isinf(given_up):
-                raise KindError(_unbounded(piece))
+                raise KindError(
+                    f"{piece!r} has unbounded losses, and no finite mu with f >= G_mu is proved for it: "
+                    "give the filter a delta and a step_delta, the mass that such a step may give up"
+                )
             shares.append(Bounds.of(taken) / self.mu / self.mu)
             lost.append(Bounds.of(given_up))
             r = sqrt(Bounds.of(r) * r - taken).lower
@@ -130,11 +134,9 @@ class ResidueFilter(AdditiveFilter):
 
     @property
     def remaining(self) -> Residue:
-        left = tuple(
-            Bounds.of(each.left(limit)) for each, limit in zip(self.totals, self.limits, strict=True)
-        )
-        mu, delta = self._bounds((left[0], left[1] * _FITTING))
-        return Residue(mu.lower, self.delta if left[1].lower == self.limits[1] else delta.lower)
+        left, rest = map(ExactSum.left, self.totals, self.limits)
+        mu, delta = self._bounds((Bounds.of(left), Bounds.of(rest) * _FITTING))
+        return Residue(mu.lower, self.delta if rest == self.limits[1] else delta.lower)
 
     def guarantee(self) -> TradeOff:
         """Curve of the whole interaction: G_mu (x) f_{0,delta}, mu widened by the slack of the sum."""
@@ -154,10 +156,3 @@ def _parts(curve: TradeOff) -> tuple[Counted, Counted, list[TradeOff]]:
     if sum(n for _, n in rest) <= _SHORT and all(math.isfinite(f.sup_loss) for f, _ in rest):
         return gaussians, leaks, [f for f, n in rest for _ in range(n)]
     return gaussians, leaks, [tensor(rest)]
-
-
-def _unbounded(curve: TradeOff) -> str:
-    return (
-        f"{curve!r} has unbounded losses, and no finite mu with f >= G_mu is proved for it: "
-        "give the filter a delta and a step_delta, the mass that such a step may give up"
-    )

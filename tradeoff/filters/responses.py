@@ -110,10 +110,7 @@ def responses(f: Bounded, r: float) -> Responses | None:
     # Weights above 1 are scaled down, and losses up by as much as makes good for it at eps = 0.
     stretch = 1 + 1e-12 + 4 * (total - 1) * math.sinh(f.top) / f.top
     rest = max(0.0, (1 - Bounds.of(down(np.sum(weight / total), len(weight)))).upper)  # none is lost
-    found = Responses(
-        np.append(0.0, np.log(s[1:]) * stretch),
-        np.append(rest, weight / total),
-    )
+    found = Responses(np.append(0.0, np.log(s[1:]) * stretch), np.append(rest, weight / total))
     return found if found.largest >= f.top and np.all(found.delta(found.loss) >= f.at(found.loss)) else None
 
 

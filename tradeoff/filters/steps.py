@@ -23,25 +23,21 @@ def curve_of(step: object) -> TradeOff:
     """
     if isinstance(step, Mechanism | Plan):
         step = step.curve()
-    if not isinstance(step, TradeOff) or hasattr(step, "trusted"):
-        raise KindError(_why_not(step))
+    if hasattr(step, "trusted"):
+        raise KindError(
+            f"{step!r} is an approximation: it can under-report the loss, and a filter built on it would "
+            "prove nothing; spend the curve it approximates, or .trusted() to insist"
+        )
+    if not isinstance(step, TradeOff):
+        raise KindError(
+            f"{step!r} is no step: a filter takes a curve, such as Gaussian(0.1), "
+            "or a mechanism, such as mechanisms.Gaussian(10)"
+        )
     if step.free_symbols:
         names = ", ".join(sorted(map(str, step.free_symbols)))
         remedy = "a step takes numbers: substitute them first, with .subs({...})"
         raise SymbolError(f"{step!r} has free symbols {names}; {remedy}")
     return step
-
-
-def _why_not(step: object) -> str:
-    if hasattr(step, "trusted"):
-        return (
-            f"{step!r} is an approximation: it can under-report the loss, and a filter built on it would "
-            "prove nothing; spend the curve it approximates, or .trusted() to insist"
-        )
-    return (
-        f"{step!r} is no step: a filter takes a curve, such as Gaussian(0.1), "
-        "or a mechanism, such as mechanisms.Gaussian(10)"
-    )
 
 
 def adjacency_of(step: object, seen: str | None) -> str | None:

@@ -107,9 +107,8 @@ def proved(curve: TradeOff) -> tuple[float, float]:
 @lru_cache(maxsize=REMEMBERED)
 def rho_for(epsilon: float, delta: float, step_delta: float) -> float:
     """Return the rho that, with the slack of both sums, is (epsilon, delta)-DP."""
-    rest = (
-        delta - Bounds.of(step_delta) * (1 + 2 * SLACK)
-    ).lower  # more than any way to round the sum lets through
+    # Twice the slack: more than any way to round the sum lets through.
+    rest = (delta - Bounds.of(step_delta) * (1 + 2 * SLACK)).lower
     if not rest > 0:
         raise domain(
             "step_delta", step_delta, f"[0, delta = {delta!r})", "leave a share of delta for the conversion"

@@ -44,8 +44,8 @@ def from_history(history: Iterable[Any]) -> Plan:
     2.381597
     """
     found: Counter[Mechanism] = Counter()
-    for step in _triples(history):
-        found[_mechanism(*step)] += step[2]
+    for sigma, rate, n in _triples(history):
+        found[SubsampledGaussian(sigma, rate) if sigma else ApproximateDP(0.0, 1.0 if rate else 0.0)] += n
     return Plan(found)
 
 
@@ -61,10 +61,6 @@ def _triples(history: Any) -> list[Step]:
         raise DomainError(
             f"history = {shown(history)} is no list of (noise_multiplier, sample_rate, steps)"
         ) from error
-
-
-def _mechanism(sigma: float, rate: float, _steps: int) -> Mechanism:
-    return SubsampledGaussian(sigma, rate) if sigma else ApproximateDP(0.0, 1.0 if rate else 0.0)
 
 
 class Accountant:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count
 from tradeoff.curves.tensor import tensor
 from tradeoff.errors import DomainError
 from tradeoff.families.allocated import MOST_STEPS, AllocatedCurve
@@ -13,7 +12,7 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.shuffled import MOST_RECORDS, ShuffledCurve
 from tradeoff.loss.allocation import STEEPEST
-from tradeoff.mechanisms.base import Mechanism, number, ratio
+from tradeoff.mechanisms.base import POSITIVE, Mechanism, ratio, wholes, within
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,12 +48,8 @@ class ShuffledRandomizers(Mechanism):
     scheme = "shuffled"
     adjacency = "replace-one"
 
-    epsilon: float
-    records: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0, 700))
-        object.__setattr__(self, "records", count("records", self.records, 1, MOST_RECORDS))
+    epsilon: float = field(metadata=within(0, 700))
+    records: int = field(metadata=wholes(1, MOST_RECORDS))
 
     def curve(self) -> TradeOff:
         return ShuffledCurve(self.epsilon, self.records) if self.epsilon else Identity()
@@ -97,17 +92,12 @@ class RandomAllocation(Mechanism):
     adjacency = "add-remove"
     order = "tied"
 
-    noise_multiplier: float
-    steps: int
-    participations: int = 1
+    noise_multiplier: float = field(metadata=POSITIVE)
+    steps: int = field(metadata=wholes(1, MOST_STEPS))
+    participations: int = field(default=1, metadata=wholes(1, MOST_STEPS))
 
     def __post_init__(self) -> None:
-        sigma = number("noise_multiplier", self.noise_multiplier, 0, open_low=True)
-        object.__setattr__(self, "noise_multiplier", sigma)
-        object.__setattr__(self, "steps", count("steps", self.steps, 1, MOST_STEPS))
-        object.__setattr__(
-            self, "participations", count("participations", self.participations, 1, MOST_STEPS)
-        )
+        super().__post_init__()
         if self.participations > self.steps:
             raise DomainError(
                 f"participations = {self.participations} is above steps = {self.steps}; give at most so many"

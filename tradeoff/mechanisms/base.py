@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import fields
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 import numpy as np
@@ -29,6 +30,13 @@ class Mechanism(ABC):
 
     kind: ClassVar[str]
     """Name of the mechanism in a plan file."""
+
+    def __post_init__(self) -> None:
+        """Check the fields that have a range as metadata, and keep each as the number it stands for."""
+        for each in fields(self):  # type: ignore[arg-type]  # a dataclass
+            value = getattr(self, each.name)
+            if "checked" in each.metadata and not (value is None and each.default is None):
+                object.__setattr__(self, each.name, each.metadata["checked"](each.name, value))
 
     @property
     def adjacency(self) -> Adjacency | None:
@@ -93,6 +101,23 @@ def number(
     return float(real(name, value, low, high, open_low=open_low, open_high=open_high))
 
 
+def within(
+    low: float, high: float = math.inf, *, open_low: bool = False, open_high: bool = False
+) -> dict[str, Any]:
+    """Return the metadata of a field that holds a number of the range."""
+    return {"checked": partial(number, low=low, high=high, open_low=open_low, open_high=open_high)}
+
+
+def wholes(low: int, high: float = MOST) -> dict[str, Any]:
+    """Return the metadata of a field that holds a whole number of the range."""
+    return {"checked": partial(count, low=low, high=high)}
+
+
+POSITIVE, SIZE = within(0, open_low=True), within(0, open_low=True, open_high=True)
+LOSS, SHARE = within(0, open_high=True), within(0, 1)
+"""Ranges of most fields: (0, inf], (0, inf), [0, inf) and [0, 1]."""
+
+
 def numbers(
     name: str, value: Any, low: float, *, open_low: bool = False, open_high: bool = False
 ) -> float | tuple[float, ...]:
@@ -105,11 +130,6 @@ def numbers(
         number(f"{name}[{k}]", each, low, open_low=open_low, open_high=open_high)
         for k, each in enumerate(value)
     )
-
-
-def whole(name: str, value: Any, low: int) -> int:
-    """Return ``value`` as an integer of at least ``low``."""
-    return count(name, value, low, MOST)
 
 
 def ratio(above: float, below: float) -> float:

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, get_args
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import choice, count
+from tradeoff.curves.parameters import choice
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures, Weights
-from tradeoff.mechanisms.base import Adjacency, Mechanism, Order, number, ratio, whole
+from tradeoff.mechanisms.base import POSITIVE, SHARE, Adjacency, Mechanism, Order, number, ratio, wholes
 from tradeoff.mechanisms.hits import capped
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.mixture import mixture
 from tradeoff.operators.subsample import subsample
+
+MOST_RECORDS = 10**10
+"""Most records: the tail of a binomial law takes a few standard deviations of additions, a million here."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,19 +66,15 @@ class TruncatedSubsampledGaussian(Mechanism):
     kind = "truncated-subsampled-gaussian"
     scheme = "poisson"
 
-    noise_multiplier: float
-    sample_rate: float
-    batch_size: int
-    dataset_size: int
+    noise_multiplier: float = field(metadata=POSITIVE)
+    sample_rate: float = field(metadata=SHARE)
+    batch_size: int = field(metadata=wholes(1, MOST_RECORDS))
+    dataset_size: int = field(metadata=wholes(1, MOST_RECORDS))
     adjacency: Adjacency | None = "add-remove"
 
     def __post_init__(self) -> None:
         choice("adjacency", self.adjacency, get_args(Adjacency))
-        object.__setattr__(self, "sample_rate", number("sample_rate", self.sample_rate, 0, 1))
-        sigma = number("noise_multiplier", self.noise_multiplier, 0, open_low=True)
-        object.__setattr__(self, "noise_multiplier", sigma)
-        for name in ("batch_size", "dataset_size"):
-            object.__setattr__(self, name, count(name, getattr(self, name), 1, MOST_RECORDS))
+        super().__post_init__()
 
     @property
     def order(self) -> Order:
@@ -99,10 +98,8 @@ class TruncatedSubsampledGaussian(Mechanism):
         return SubsampledGaussian(self.noise_multiplier, self.sample_rate, adjacency=self.adjacency).curve()
 
     def _moved(self, rate: float) -> TradeOff:
-        twice = Gaussian(ratio(2.0, self.noise_multiplier))
-        return subsample(
-            twice, rate, scheme="poisson" if self.adjacency == "add-remove" else "without-replacement"
-        )
+        twice, added = Gaussian(ratio(2.0, self.noise_multiplier)), self.adjacency == "add-remove"
+        return subsample(twice, rate, scheme="poisson" if added else "without-replacement")
 
 
 @dataclass(frozen=True, repr=False)
@@ -139,12 +136,12 @@ class MixtureOfGaussians(Mechanism):
     adjacency = "add-remove"
     order = "tied"
 
-    sigma: float
+    sigma: float = field(metadata=POSITIVE)
     sensitivities: tuple[float, ...]
     probabilities: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", number("sigma", self.sigma, 0, open_low=True))
+        super().__post_init__()
         object.__setattr__(self, "sensitivities", _each("sensitivities", self.sensitivities, math.inf))
         object.__setattr__(self, "probabilities", _each("probabilities", self.probabilities, 1.0))
         if len(self.sensitivities) != len(self.probabilities):
@@ -213,26 +210,15 @@ class BandedFactorization(Mechanism):
     adjacency = "add-remove"
     order = "tied"
 
-    noise_multiplier: float
-    sample_rate: float
-    steps: int
-    bands: int
-
-    def __post_init__(self) -> None:
-        sigma = number("noise_multiplier", self.noise_multiplier, 0, open_low=True)
-        object.__setattr__(self, "noise_multiplier", sigma)
-        object.__setattr__(self, "sample_rate", number("sample_rate", self.sample_rate, 0, 1))
-        for name in ("steps", "bands"):
-            object.__setattr__(self, name, whole(name, getattr(self, name), 1))
+    noise_multiplier: float = field(metadata=POSITIVE)
+    sample_rate: float = field(metadata=SHARE)
+    steps: int = field(metadata=wholes(1))
+    bands: int = field(metadata=wholes(1))
 
     def curve(self) -> TradeOff:
-        return SubsampledGaussian(self.noise_multiplier, self.sample_rate).curve() ** -(
-            -self.steps // self.bands
-        )
+        rounds = -(-self.steps // self.bands)
+        return SubsampledGaussian(self.noise_multiplier, self.sample_rate).curve() ** rounds
 
-
-MOST_RECORDS = 10**10
-"""Most records: the tail of a binomial law takes a few standard deviations of additions, a million here."""
 
 _RARE = 1e-300
 """Least share of a mixture: what is rarer counts as so rare, and at its worst."""

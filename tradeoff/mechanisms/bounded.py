@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import ClassVar
 
@@ -12,7 +12,7 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import Truncated
 from tradeoff.intervals.functions import expm1, log1p, rational
-from tradeoff.mechanisms.base import Mechanism, number, ratio
+from tradeoff.mechanisms.base import POSITIVE, SIZE, Mechanism, number, ratio
 from tradeoff.mechanisms.noise import check_scale
 
 
@@ -50,15 +50,13 @@ class TruncatedLaplace(Mechanism):
     kind = "truncated-laplace"
     normal: ClassVar[bool] = False
 
-    scale: float
-    bound: float
-    sensitivity: float = 1.0
+    scale: float = field(metadata=SIZE)
+    bound: float = field(metadata=SIZE)
+    sensitivity: float = field(default=1.0, metadata=SIZE)
 
     def __post_init__(self) -> None:
-        number("scale", self.scale, 0, open_low=True, open_high=True)
-        check_scale(self)
-        bound = number("bound", self.bound, 0, open_low=True, open_high=True)
-        object.__setattr__(self, "bound", bound)
+        super().__post_init__()
+        check_scale(self.scale, self.sensitivity)
 
     def curve(self) -> TradeOff:
         if 2 * Fraction(self.bound) <= Fraction(self.sensitivity):
@@ -130,13 +128,13 @@ class BoundedLaplace(Mechanism):
 
     kind = "bounded-laplace"
 
-    scale: float
+    scale: float = field(metadata=SIZE)
     width: float
-    sensitivity: float = 1.0
+    sensitivity: float = field(default=1.0, metadata=SIZE)
 
     def __post_init__(self) -> None:
-        number("scale", self.scale, 0, open_low=True, open_high=True)
-        check_scale(self)
+        super().__post_init__()
+        check_scale(self.scale, self.sensitivity)
         width = number("width", self.width, self.sensitivity, open_high=True)
         object.__setattr__(self, "width", width)
 
@@ -177,11 +175,7 @@ class BoundedGaussian(Mechanism):
 
     kind = "bounded-gaussian"
 
-    noise_multiplier: float
-
-    def __post_init__(self) -> None:
-        noise = number("noise_multiplier", self.noise_multiplier, 0, open_low=True)
-        object.__setattr__(self, "noise_multiplier", noise)
+    noise_multiplier: float = field(metadata=POSITIVE)
 
     def curve(self) -> TradeOff:
         return Gaussian(ratio(1.0, self.noise_multiplier))

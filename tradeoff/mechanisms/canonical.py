@@ -10,6 +10,7 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import reals
 from tradeoff.errors import DomainError, domain
+from tradeoff.intervals.roots import largest
 from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import Mechanism, number
 from tradeoff.mechanisms.custom import stated
@@ -78,11 +79,7 @@ class CanonicalNoise(Mechanism):
     @property
     def _middle(self) -> float:
         """Return c = f(c), to rounding."""
-        low, high = 0.0, 0.5
-        for _ in range(60):
-            c = (low + high) / 2
-            low, high = (c, high) if self._above(np.array([c]))[0] > c else (low, c)
-        return low
+        return largest(lambda c: bool(self._above(np.array([c]))[0] > c), 0.0, 0.5, halvings=60)
 
     def quantile(self, probability: Any) -> Array:
         """Return the quantiles of the noise, in the units of the query, to the accuracy of f.

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count
 from tradeoff.curves.tensor import tensor
 from tradeoff.families.counts import BinomialCurve, SkellamCurve
 from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.mechanisms.base import Mechanism, number, ratio, whole
+from tradeoff.mechanisms.base import SIZE, Mechanism, ratio, wholes, within
 from tradeoff.operators.pointwise import minimum
 
 _MOST_SQUARE = 32
@@ -50,12 +49,8 @@ class DiscreteGaussian(Mechanism):
 
     kind = "discrete-gaussian"
 
-    sigma: float
-    sensitivity: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", number("sigma", self.sigma, 0, open_low=True, open_high=True))
-        object.__setattr__(self, "sensitivity", whole("sensitivity", self.sensitivity, 1))
+    sigma: float = field(metadata=SIZE)
+    sensitivity: int = field(default=1, metadata=wholes(1))
 
     def curve(self) -> TradeOff:
         return DiscreteGaussianCurve(self.sigma, self.sensitivity)
@@ -90,12 +85,8 @@ class DiscreteLaplace(Mechanism):
 
     kind = "discrete-laplace"
 
-    scale: float
-    sensitivity: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", number("scale", self.scale, 1e-300, open_high=True))
-        object.__setattr__(self, "sensitivity", whole("sensitivity", self.sensitivity, 1))
+    scale: float = field(metadata=within(1e-300, open_high=True))
+    sensitivity: int = field(default=1, metadata=wholes(1))
 
     def curve(self) -> TradeOff:
         if self.sensitivity == 1:
@@ -140,15 +131,9 @@ class DiscreteGaussianVector(Mechanism):
 
     kind = "discrete-gaussian-vector"
 
-    sigma: float
-    squared_sensitivity: int
-    dimension: int
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", number("sigma", self.sigma, 0, open_low=True, open_high=True))
-        square = count("squared_sensitivity", self.squared_sensitivity, 1, _MOST_SQUARE)
-        object.__setattr__(self, "squared_sensitivity", square)
-        object.__setattr__(self, "dimension", whole("dimension", self.dimension, 1))
+    sigma: float = field(metadata=SIZE)
+    squared_sensitivity: int = field(metadata=wholes(1, _MOST_SQUARE))
+    dimension: int = field(metadata=wholes(1))
 
     def curve(self) -> TradeOff:
         return minimum(
@@ -201,13 +186,8 @@ class Skellam(Mechanism):
 
     kind = "skellam"
 
-    variance: float
-    sensitivity: int = 1
-
-    def __post_init__(self) -> None:
-        variance = number("variance", self.variance, 0, open_low=True, open_high=True)
-        object.__setattr__(self, "variance", variance)
-        object.__setattr__(self, "sensitivity", whole("sensitivity", self.sensitivity, 1))
+    variance: float = field(metadata=SIZE)
+    sensitivity: int = field(default=1, metadata=wholes(1))
 
     def curve(self) -> TradeOff:
         return SkellamCurve(self.variance, self.sensitivity)
@@ -242,12 +222,8 @@ class BinomialNoise(Mechanism):
 
     kind = "binomial-noise"
 
-    coins: int
-    sensitivity: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "coins", whole("coins", self.coins, 1))
-        object.__setattr__(self, "sensitivity", whole("sensitivity", self.sensitivity, 1))
+    coins: int = field(metadata=wholes(1))
+    sensitivity: int = field(default=1, metadata=wholes(1))
 
     def curve(self) -> TradeOff:
         if self.sensitivity > self.coins:

@@ -7,6 +7,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from mpmath import exp, log, log1p, loggamma, mpf, workdps
+
 from tradeoff.errors import DomainError
 from tradeoff.intervals.functions import total
 
@@ -24,7 +26,6 @@ _DIGITS = 50
 
 _TILT = 2.0**-50
 """Relative step of weights from j to j + 1 hits: four times what the rounding of both may take away."""
-
 
 _BITS, _LEAST_BITS = 200, 40
 """Bits of the first term of a tail, and of the last that counts: 10^9 terms lose 30 of them."""
@@ -67,15 +68,12 @@ def hits(draws: int, chance: float) -> Hits:
     if chance in (0.0, 1.0):
         return Hits({round(draws * chance): 1.0}, 0.0)
     if draws == 1:  # the chance as it was given, and no more beside it than remains
-        return Hits(
-            {0: 1 - chance if 1 - (1 - chance) >= chance else math.nextafter(1 - chance, 0), 1: chance}, 0.0
-        )
+        rest = 1 - chance if 1 - (1 - chance) >= chance else math.nextafter(1 - chance, 0)
+        return Hits({0: rest, 1: chance}, 0.0)
     return _listed(draws, chance)
 
 
 def _listed(draws: int, chance: float) -> Hits:
-    from mpmath import exp, log1p, mpf, workdps
-
     with workdps(_DIGITS):
         p, found = mpf(chance), {}
         weight, odds = exp(draws * log1p(-p)), p / (1 - p)
@@ -83,9 +81,8 @@ def _listed(draws: int, chance: float) -> Hits:
             found[j] = float(weight * (1 + j * mpf(_TILT)))
             ratio = odds * (draws - j) / (j + 1)
             if ratio <= 1 / 2 and weight <= LEFT_OUT:  # ratios fall: what follows is at most 2 ratio weight
-                return Hits(
-                    _coarse(found), math.nextafter(float(2 * ratio * weight), math.inf) if ratio else 0.0
-                )
+                beyond = math.nextafter(float(2 * ratio * weight), math.inf) if ratio else 0.0
+                return Hits(_coarse(found), beyond)
             weight *= ratio
     if draws > MOST_HITS:
         raise DomainError(
@@ -128,8 +125,6 @@ def capped(records: int, chance: float, most: int) -> Capped:
     >>> capped(3, 0.5, 2)
     Capped(odds=0.3333333333333333, rate=0.33333333333333337, certain=None)
     """
-    from mpmath import workdps
-
     with workdps(_DIGITS):
         p = Fraction(chance)
         full, free = _tail(records - 1, p, most), _tail(records - 1, 1 - p, records - most)
@@ -142,8 +137,6 @@ def capped(records: int, chance: float, most: int) -> Capped:
 
 def _tail(n: int, p: Fraction, k: int) -> Any:
     """Return P(Bin(n, p) >= k) to some 40 digits, by the side of the mean that is small."""
-    from mpmath import mpf
-
     if k <= 0 or k > n or p in (0, 1):
         return mpf(k <= (n if p else 0))
     return 1 - _sum(n, 1 - p, n - k + 1) if k <= n * p else _sum(n, p, k)
@@ -151,8 +144,6 @@ def _tail(n: int, p: Fraction, k: int) -> Any:
 
 def _sum(n: int, p: Fraction, k: int) -> Any:
     """Return the sum of probabilities from k >= n p on: ratios fall, and integers keep bits enough."""
-    from mpmath import exp, log, loggamma, mpf
-
     odds, first = p / (1 - p), 1 << _BITS
     weight, found = first, 0
     for j in range(k, n + 1):

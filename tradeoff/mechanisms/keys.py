@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import choice
+from tradeoff.curves.parameters import MOST, choice, count
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import normal_tail
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, rational
-from tradeoff.mechanisms.base import Mechanism, number, root, whole
+from tradeoff.mechanisms.base import SIZE, Mechanism, number, root, wholes
 from tradeoff.mechanisms.discrete import DiscreteLaplace
 from tradeoff.mechanisms.noise import Gaussian, Laplace
 
@@ -59,21 +59,18 @@ class ThresholdedKeys(Mechanism):
 
     kind = "thresholded-keys"
 
-    scale: float
+    scale: float = field(metadata=SIZE)
     threshold: float
     noise: str = "laplace"
-    keys: int = 1
-    contribution: float = 1.0
+    keys: int = field(default=1, metadata=wholes(1))
+    contribution: float = field(default=1.0, metadata=SIZE)
 
     def __post_init__(self) -> None:
         choice("noise", self.noise, _NOISES)
-        object.__setattr__(self, "scale", number("scale", self.scale, 0, open_low=True, open_high=True))
-        object.__setattr__(self, "keys", whole("keys", self.keys, 1))
-        least = number("contribution", self.contribution, 0, open_low=True, open_high=True)
+        super().__post_init__()
         if self.noise == "geometric":
-            least = float(whole("contribution", least, 1))
-        object.__setattr__(self, "contribution", least)
-        threshold = number("threshold", self.threshold, least, open_low=True)
+            count("contribution", self.contribution, 1, MOST)
+        threshold = number("threshold", self.threshold, self.contribution, open_low=True)
         object.__setattr__(self, "threshold", threshold)
         self._noisy()
 

@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, count
+from tradeoff.curves.parameters import MOST
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, sqrt, whole
 from tradeoff.intervals.rounding import Array
-from tradeoff.mechanisms.base import Mechanism, number, ratio, root
+from tradeoff.mechanisms.base import POSITIVE, SHARE, Mechanism, ratio, root, wholes, within
 
 _PLACES = 400
 """Numbers of last steps tried, even in logarithm: each gives a bound, and all near the best alike."""
 
 
 @dataclass(frozen=True)
-class NoisySums(Mechanism):
-    """Sums with normal noise."""
-
-    noise_multiplier: float
-
-    def __post_init__(self) -> None:
-        noise = number("noise_multiplier", self.noise_multiplier, 0, open_low=True)
-        object.__setattr__(self, "noise_multiplier", noise)
-
-
-@dataclass(frozen=True)
-class TreeAggregation(NoisySums):
+class TreeAggregation(Mechanism):
     """All running sums of a stream by a binary tree of noisy sums, each record in one step (DP-FTRL).
 
     Parameters
@@ -63,18 +52,15 @@ class TreeAggregation(NoisySums):
 
     kind = "tree-aggregation"
 
-    steps: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "steps", count("steps", self.steps, 1))
+    noise_multiplier: float = field(metadata=POSITIVE)
+    steps: int = field(metadata=wholes(1, math.inf))
 
     def curve(self) -> TradeOff:
         return Gaussian(ratio(root(Fraction(self.steps.bit_length())), self.noise_multiplier))
 
 
 @dataclass(frozen=True)
-class MatrixMechanism(NoisySums):
+class MatrixMechanism(Mechanism):
     """Linear queries A x = B C x released as B (C x + z), z normal: matrix factorisation, DP-FTRL, BandMF.
 
     Parameters
@@ -104,19 +90,15 @@ class MatrixMechanism(NoisySums):
 
     kind = "matrix-mechanism"
 
-    sensitivity: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        sensitivity = number("sensitivity", self.sensitivity, 0, open_high=True)
-        object.__setattr__(self, "sensitivity", sensitivity)
+    noise_multiplier: float = field(metadata=POSITIVE)
+    sensitivity: float = field(metadata=within(0, open_high=True))
 
     def curve(self) -> TradeOff:
         return Gaussian(ratio(self.sensitivity, self.noise_multiplier))
 
 
 @dataclass(frozen=True)
-class LastIterate(NoisySums):
+class LastIterate(Mechanism):
     """Noisy gradient descent over all data whose last iterate alone is released.
 
     Parameters
@@ -159,15 +141,10 @@ class LastIterate(NoisySums):
 
     kind = "last-iterate"
 
-    steps: int
-    contraction: float = 1.0
-    diameter: float = math.inf
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "steps", count("steps", self.steps, 1))
-        object.__setattr__(self, "contraction", number("contraction", self.contraction, 0, 1))
-        object.__setattr__(self, "diameter", number("diameter", self.diameter, 0))
+    noise_multiplier: float = field(metadata=POSITIVE)
+    steps: int = field(metadata=wholes(1, math.inf))
+    contraction: float = field(default=1.0, metadata=SHARE)
+    diameter: float = field(default=math.inf, metadata=within(0))
 
     def curve(self) -> TradeOff:
         every = self._shift(whole(self.steps), 0.0)
@@ -178,8 +155,7 @@ class LastIterate(NoisySums):
         most = float(min(self.steps, MOST))
         best = min(max(self.diameter, 1.0), most)  # of convex losses: (diameter + m)^2/m is least there
         places = np.append(np.geomspace(1.0, most, _PLACES), [np.floor(best), np.ceil(best)])
-        found: Array = np.minimum(np.floor(places), most)
-        return found
+        return np.asarray(np.minimum(np.floor(places), most))
 
     def _shift(self, m: Bounds, diameter: float) -> Bounds:
         """Bound (c^m diameter + sum of c^j)/sqrt(sum of c^2j), j < m: mu times the noise multiplier."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count
@@ -11,7 +11,7 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp
-from tradeoff.mechanisms.base import Mechanism, number, ratio, whole
+from tradeoff.mechanisms.base import SHARE, Mechanism, ratio, wholes, within
 
 MOST_LOSS = 700.0
 """Losses up to here have e^eps and e^-eps among the floats."""
@@ -52,13 +52,12 @@ class SubsetSelection(Mechanism):
 
     kind = "subset-selection"
 
-    epsilon: float
-    categories: int
+    epsilon: float = field(metadata=within(0, MOST_LOSS))
+    categories: int = field(metadata=wholes(2))
     size: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0, MOST_LOSS))
-        object.__setattr__(self, "categories", whole("categories", self.categories, 2))
+        super().__post_init__()
         object.__setattr__(self, "size", count("size", self.size, 1, self.categories - 1))
 
     def curve(self) -> TradeOff:
@@ -98,12 +97,8 @@ class Rappor(Mechanism):
 
     kind = "rappor"
 
-    epsilon: float
-    hashes: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0, MOST_LOSS))
-        object.__setattr__(self, "hashes", whole("hashes", self.hashes, 1))
+    epsilon: float = field(metadata=within(0, MOST_LOSS))
+    hashes: int = field(default=1, metadata=wholes(1))
 
     def curve(self) -> TradeOff:
         return PureDP(ratio(self.epsilon, 2 * self.hashes)) ** (2 * self.hashes)
@@ -142,13 +137,8 @@ class Staircase(Mechanism):
 
     kind = "staircase"
 
-    epsilon: float
-    gamma: float | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0, MOST_LOSS))
-        if self.gamma is not None:
-            object.__setattr__(self, "gamma", number("gamma", self.gamma, 0, 1))
+    epsilon: float = field(metadata=within(0, MOST_LOSS))
+    gamma: float | None = field(default=None, metadata=SHARE)
 
     def curve(self) -> TradeOff:
         if self.gamma == 0.5:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import domain
 from tradeoff.families.gaussian import Gaussian as GaussianCurve
 from tradeoff.families.laplace import Laplace as LaplaceCurve
-from tradeoff.mechanisms.base import Mechanism, norm, number, numbers, ratio
+from tradeoff.mechanisms.base import POSITIVE, SIZE, Mechanism, norm, numbers, ratio
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,23 +102,19 @@ class Laplace(Mechanism):
 
     kind = "laplace"
 
-    scale: float
-    sensitivity: float = 1.0
+    scale: float = field(metadata=POSITIVE)
+    sensitivity: float = field(default=1.0, metadata=SIZE)
 
     def __post_init__(self) -> None:
-        check_scale(self)
+        super().__post_init__()
+        check_scale(self.scale, self.sensitivity)
 
     def curve(self) -> TradeOff:
         return LaplaceCurve(ratio(self.sensitivity, self.scale))
 
 
-def check_scale(mechanism: Mechanism) -> None:
-    """Check the scale and the sensitivity of a mechanism with Laplace noise, and their ratio."""
-    for name, open_high in (("scale", False), ("sensitivity", True)):
-        object.__setattr__(
-            mechanism, name, number(name, getattr(mechanism, name), 0, open_low=True, open_high=open_high)
-        )
-    scale, sensitivity = mechanism.scale, mechanism.sensitivity  # type: ignore[attr-defined]  # the callers are those that have them
+def check_scale(scale: float, sensitivity: float) -> None:
+    """Check the ratio of the sensitivity and the scale of a mechanism with Laplace noise."""
     if ratio(sensitivity, scale) > 1e300:
         raise domain(
             "scale", scale, f"the scales with sensitivity/scale at most 1e300 (sensitivity = {sensitivity!r})"

@@ -78,10 +78,8 @@ class Plan(Displayed):
         return hash((self.adjacency, frozenset(self.mechanisms.items())))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (
-            dict(self.mechanisms),
-            self.adjacency,
-        )  # the read-only view of the counts cannot be pickled
+        # The read-only view of the counts cannot be pickled.
+        return type(self), (dict(self.mechanisms), self.adjacency)
 
     def __repr__(self) -> str:
         tail = "" if self.adjacency == "add-remove" else f", adjacency={self.adjacency!r}"
@@ -129,17 +127,12 @@ class Plan(Displayed):
         TradeOff
             A symmetric curve: ``curve()`` where it is symmetric, else the hull of the minimum of both orders.
         """
-        curve = self.curve()
-        return curve if curve.symmetric else curve.symmetrise(assume="either-order")
+        return self.curve().symmetrise(assume="either-order")
 
 
 def _factor(mechanism: Mechanism) -> TradeOff:
     curve = mechanism.curve()
-    return (
-        curve.symmetrise(assume="either-order")
-        if mechanism.order == "free" and not curve.symmetric
-        else curve
-    )
+    return curve.symmetrise(assume="either-order") if mechanism.order == "free" else curve
 
 
 def _mechanism(key: Any) -> Mechanism:

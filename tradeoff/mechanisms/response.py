@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -10,7 +10,7 @@ from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP as PureDPCurve
 from tradeoff.intervals.functions import exp
-from tradeoff.mechanisms.base import Mechanism, number, whole
+from tradeoff.mechanisms.base import LOSS, SHARE, Mechanism, wholes, within
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,8 @@ class RandomizedResponse(Mechanism):
 
     kind = "randomized-response"
 
-    epsilon: float
-    categories: int = 2
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0, 700))
-        object.__setattr__(self, "categories", whole("categories", self.categories, 2))
+    epsilon: float = field(metadata=within(0, 700))
+    categories: int = field(default=2, metadata=wholes(2))
 
     def curve(self) -> TradeOff:
         if self.epsilon == 0:
@@ -90,10 +86,7 @@ class PureDP(Mechanism):
 
     kind = "pure-dp"
 
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0, open_high=True))
+    epsilon: float = field(metadata=LOSS)
 
     def curve(self) -> TradeOff:
         return PureDPCurve(self.epsilon)
@@ -127,12 +120,8 @@ class ApproximateDP(Mechanism):
 
     kind = "approximate-dp"
 
-    epsilon: float
-    delta: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0, open_high=True))
-        object.__setattr__(self, "delta", number("delta", self.delta, 0, 1))
+    epsilon: float = field(metadata=LOSS)
+    delta: float = field(metadata=SHARE)
 
     def curve(self) -> TradeOff:
         return approximate_dp(self.epsilon, self.delta)

@@ -6,12 +6,12 @@ from abc import abstractmethod
 from typing import Any, Literal, get_args
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import choice
+from tradeoff.curves.parameters import MOST, choice, count
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.functions import total
-from tradeoff.mechanisms.base import Adjacency, Mechanism, Order, number, ratio, whole
+from tradeoff.mechanisms.base import Adjacency, Mechanism, Order, number, ratio
 from tradeoff.mechanisms.hits import Hits, hits
 from tradeoff.operators.mixture import mixture
 from tradeoff.operators.subsample import subsample
@@ -68,16 +68,17 @@ class Sampled(Mechanism):
         draws = self.batch_size or self.group_size
         return hits(draws, self.sample_rate if self.batch_size is None else ratio(self.sample_rate, draws))
 
-    def _check(self) -> None:
-        """Check the shared fields, and settle the adjacency."""
+    def __post_init__(self) -> None:
+        """Check the fields, and settle the adjacency."""
+        super().__post_init__()
         choice("scheme", self.scheme, get_args(Scheme))
         if self.adjacency is None:
             object.__setattr__(self, "adjacency", natural(self.scheme))
         choice("adjacency", self.adjacency, get_args(Adjacency))
         object.__setattr__(self, "sample_rate", number("sample_rate", self.sample_rate, 0, 1))
-        object.__setattr__(self, "group_size", whole("group_size", self.group_size, 1))
+        object.__setattr__(self, "group_size", count("group_size", self.group_size, 1, MOST))
         if self.batch_size is not None:
-            object.__setattr__(self, "batch_size", whole("batch_size", self.batch_size, 1))
+            object.__setattr__(self, "batch_size", count("batch_size", self.batch_size, 1, MOST))
         if conflict := self._conflict():
             raise DomainError(conflict)
 

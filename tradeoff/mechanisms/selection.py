@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tradeoff.curves.contract import TradeOff
@@ -11,7 +11,7 @@ from tradeoff.families.bounded_range import BoundedRange
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.functions import rational
-from tradeoff.mechanisms.base import Mechanism, number
+from tradeoff.mechanisms.base import LOSS, Mechanism, number, within
 
 _LEAST, _MOST = 1e-12, 700.0
 """Losses outside are too small to matter, or have no e^eps among the floats: there f_{eps,0} serves."""
@@ -23,10 +23,7 @@ _NOISES = ("gumbel", "laplace", "exponential")
 class Selection(Mechanism):
     """A choice that is epsilon-DP, and of which no more is known."""
 
-    epsilon: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0, open_high=True))
+    epsilon: float = field(metadata=LOSS)
 
     def curve(self) -> TradeOff:
         return PureDP(self.epsilon)
@@ -196,12 +193,10 @@ class RepeatAndSelect(Selection):
 
     kind = "repeat-and-select"
 
-    shape: float = 1.0
+    shape: float = field(default=1.0, metadata=within(-1, open_low=True, open_high=True))
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        shape = number("shape", self.shape, -1, open_low=True, open_high=True)
-        object.__setattr__(self, "shape", shape)
         number("(2 + shape) epsilon", self._loss, 0, open_high=True)
 
     @property

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures, Weights
 from tradeoff.families.laplace import Laplace
-from tradeoff.mechanisms.base import Adjacency, Mechanism, number, ratio
+from tradeoff.mechanisms.base import POSITIVE, SIZE, Adjacency, Mechanism, ratio
 from tradeoff.mechanisms.noise import check_scale
 from tradeoff.mechanisms.sampled import Sampled, Scheme, leaking
 
@@ -51,17 +51,12 @@ class SubsampledGaussian(Sampled):
 
     kind = "subsampled-gaussian"
 
-    noise_multiplier: float
+    noise_multiplier: float = field(metadata=POSITIVE)
     sample_rate: float
     scheme: Scheme = "poisson"
     adjacency: Adjacency | None = None
     batch_size: int | None = None
     group_size: int = 1
-
-    def __post_init__(self) -> None:
-        sigma = number("noise_multiplier", self.noise_multiplier, 0, open_low=True)
-        object.__setattr__(self, "noise_multiplier", sigma)
-        self._check()
 
     def curve(self) -> TradeOff:
         replaced = self.adjacency == "replace-one"
@@ -112,17 +107,17 @@ class SubsampledLaplace(Sampled):
 
     kind = "subsampled-laplace"
 
-    scale: float
+    scale: float = field(metadata=POSITIVE)
     sample_rate: float
-    sensitivity: float = 1.0
+    sensitivity: float = field(default=1.0, metadata=SIZE)
     scheme: Scheme = "poisson"
     adjacency: Adjacency | None = None
     batch_size: int | None = None
     group_size: int = 1
 
     def __post_init__(self) -> None:
-        check_scale(self)
-        self._check()
+        super().__post_init__()
+        check_scale(self.scale, self.sensitivity)
 
     def _base(self) -> TradeOff:
         moved = 2 if self.adjacency == "replace-one" else 1
@@ -188,7 +183,7 @@ class Subsampled(Sampled):
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Mechanism):
             raise KindError(f"mechanism = {shown(self.mechanism)} is none of tradeoff.mechanisms; give one")
-        self._check()
+        super().__post_init__()
         if self.mechanism.adjacency not in (None, self.adjacency):
             raise DomainError(
                 f"mechanism = {self.mechanism!r} is stated for {self.mechanism.adjacency} neighbours, "
@@ -197,5 +192,4 @@ class Subsampled(Sampled):
 
     def _base(self) -> TradeOff:
         curve = self.mechanism.curve()
-        one_order = self.mechanism.order == "tied" or curve.symmetric
-        return curve if one_order else curve.symmetrise(assume="either-order")
+        return curve if self.mechanism.order == "tied" else curve.symmetrise(assume="either-order")

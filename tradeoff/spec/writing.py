@@ -53,9 +53,7 @@ def dumps(content: PlanFile) -> str:
         raise PlanError("the plan has no mechanism, and a plan file holds at least one")
     head = [("title", content.title), ("adjacency", content.plan.adjacency)]
     asked = [(name, list(getattr(content, name))) for name in QUESTIONS if getattr(content, name)]
-    tables = [
-        "[[mechanism]]\n" + _lines(_entries(mechanism, n)) for mechanism, n in content.plan.mechanisms.items()
-    ]
+    tables = ["[[mechanism]]\n" + _lines(_entries(*each)) for each in content.plan.mechanisms.items()]
     return "\n".join([_lines([*head, *asked]), *tables])
 
 

@@ -119,12 +119,8 @@ class Opened(NamedTuple):
     def last(self) -> tuple[Row, str]:
         """Return the last row, and the hash of the one before."""
         start, end, _ = self.seal
-        before = (
-            _read(self.file, start - _TAIL, start)[1:-3].decode("ascii", "replace")
-            if start > WIDTH
-            else GENESIS
-        )
-        return Row.read(_read(self.file, start, end)), before
+        before = _read(self.file, start - _TAIL, start)[1:-3].decode("ascii", "replace")
+        return Row.read(_read(self.file, start, end)), before if start > WIDTH else GENESIS
 
     def rows(self) -> Iterator[Row]:
         """Go through all rows, the first one first, in flat memory."""
@@ -205,10 +201,7 @@ class Store:
             if name is not None:
                 Path(name).unlink(missing_ok=True)
         # Put the name on the disk, where the system can.
-        with (
-            suppress(OSError),
-            _closing(os.open(folder, os.O_RDONLY)) as handle,
-        ):
+        with suppress(OSError), _closing(os.open(folder, os.O_RDONLY)) as handle:
             os.fsync(handle)
 
     @contextmanager

@@ -8,6 +8,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from inspect import GEN_CLOSED, getgeneratorstate
+from itertools import accumulate, repeat, takewhile
+from operator import truediv
 from threading import RLock
 from typing import Any, Protocol
 
@@ -122,7 +124,13 @@ class NoiseReduction:
         KindError
             In a forked child, or after a draw was interrupted; nothing is paid and nothing drawn.
         """
-        self._check_process()
+        # Before the lock, which a thread of the parent may have held at the fork.
+        if os.getpid() != self._process:
+            raise KindError(
+                f"a {type(self).__name__} goes on in the process that opened it, {self._process}, and this "
+                f"is a fork of it, {os.getpid()}, that would draw the same noise; open a session here, with "
+                "a budget and a generator of its own"
+            )
         with self._lock:
             if getgeneratorstate(self._noisy) == GEN_CLOSED:
                 raise KindError(
@@ -137,16 +145,6 @@ class NoiseReduction:
             release = Release(float(drawn) if self._scalar else drawn, float(level), total)
             self._releases = (*self._releases, release)
             return release
-
-    def _check_process(self) -> None:
-        """Refuse before the lock, which a thread of the parent may have held at the fork."""
-        if os.getpid() != self._process:
-            raise KindError(
-                f"a {type(self).__name__} goes on in the process that opened it, {self._process}, and this "
-                f"is a fork of it, {os.getpid()}, "
-                "that would draw the same noise; open a session here, with a budget and a generator of its "
-                "own"
-            )
 
     def run(self, rule: Callable[[tuple[Release, ...]], object], levels: Iterable[float]) -> Release | None:
         """Refine level after level until a rule that sees the releases says stop.
@@ -208,13 +206,7 @@ def geometric(start: float, factor: float) -> Iterator[float]:
     """
     level = float(real("start", start, 0.0, open_low=True, open_high=True))
     ratio = float(real("factor", factor, 1.0, open_low=True, open_high=True))
-    return _falling(level, ratio)
-
-
-def _falling(level: float, ratio: float) -> Iterator[float]:
-    while level > 0:
-        yield level
-        level /= ratio
+    return takewhile(bool, accumulate(repeat(ratio), truediv, initial=level))
 
 
 def query(value: ArrayLike) -> Array:
@@ -223,13 +215,10 @@ def query(value: ArrayLike) -> Array:
         raise DomainError("the value of the query is a masked array; drop or fill its masked entries first")
     try:
         raw = np.asarray(value)
-        found = (
-            np.array(raw, dtype=float) if raw.dtype.kind in "biufO" else np.array(math.nan)
-        )  # no text, though float() takes it
-    except (TypeError, ValueError, OverflowError):
-        raise DomainError(
-            "the value of the query is not an array of real numbers"
-        ) from None  # the cause would tell the value
+        # No text, though float() takes it.
+        found = np.array(raw, dtype=float) if raw.dtype.kind in "biufO" else np.array(math.nan)
+    except (TypeError, ValueError, OverflowError):  # which would tell the value
+        raise DomainError("the value of the query is not an array of real numbers") from None
     if not np.all(np.abs(found) <= _LARGEST):  # NaN lands here too
         raise DomainError(
             f"the value of the query is not made of numbers within {_LARGEST:g} of 0; clip it to a public "

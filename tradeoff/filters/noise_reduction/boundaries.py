@@ -56,7 +56,7 @@ class LinearBoundary:
     time: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", check_probability(self.delta))
+        object.__setattr__(self, "delta", check_delta(self.delta))
         object.__setattr__(self, "time", check_time(self.time))
 
     def __call__(self, time: float, sensitivity: float = 1.0) -> float:
@@ -97,7 +97,7 @@ class MixtureBoundary:
     r: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", check_probability(self.delta))
+        object.__setattr__(self, "delta", check_delta(self.delta))
         object.__setattr__(self, "r", check_time(self.r, "r"))
 
     def __call__(self, time: float, sensitivity: float = 1.0) -> float:
@@ -118,9 +118,9 @@ def check_time(value: float, name: str = "time") -> float:
     return float(real(name, value, 1e-300, 1e300))
 
 
-def check_probability(value: float, name: str = "delta") -> float:
-    """Return ``value`` if it is a number in (0, 1)."""
-    return float(real(name, value, 0.0, 1.0, open_low=True, open_high=True))
+def check_delta(value: float) -> float:
+    """Return ``value`` if it is a probability in (0, 1)."""
+    return float(real("delta", value, 0.0, 1.0, open_low=True, open_high=True))
 
 
 def _shift(time: float, sensitivity: float) -> float:

@@ -96,16 +96,12 @@ def _rising(epsilons: Iterable[float]) -> tuple[float, ...]:
     try:
         levels = list(epsilons)
     except TypeError as error:
-        raise domain(
-            "epsilons",
-            epsilons,
-            "the rising levels in (0, inf)",
-            f"give a list of them, such as [{epsilons!r}]",
-        ) from error
-    found = tuple(
-        float(real(f"epsilons[{i}]", each, 0.0, open_low=True, open_high=True))
-        for i, each in enumerate(levels)
+        remedy = f"give a list of them, such as [{epsilons!r}]"
+        raise domain("epsilons", epsilons, "the rising levels in (0, inf)", remedy) from error
+    rising = (
+        real(f"epsilons[{i}]", each, 0.0, open_low=True, open_high=True) for i, each in enumerate(levels)
     )
+    found = tuple(map(float, rising))
     if not found or any(a >= b for a, b in pairwise(found)):
         raise DomainError(
             f"epsilons = {found} do not rise; give at least one level, each above the one before"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from inspect import signature
 from typing import Any, get_args
 
 from tradeoff.curves.contract import TradeOff, operand
@@ -78,20 +79,16 @@ def _parts(event: Any, reader: Reader) -> Counter[Mechanism | Concentrated]:
         elif name == "ComposedDpEvent":
             pending.extend((part, n) for part in reversed(_fields(each, "events")[0]))
         else:
-            parameters, rule = _rule(name, each)
-            part = rule(reader, *_fields(each, *parameters))
+            if name not in RULES:
+                raise PlanError(
+                    f"{shown(each)} is no event that can be accounted for; known are ComposedDpEvent, "
+                    f"SelfComposedDpEvent, {', '.join(RULES)}"
+                )
+            _, *names = signature(RULES[name]).parameters
+            part = RULES[name](reader, *_fields(each, *names))
             if part is not None and n:
                 found[part] += n
     return found
-
-
-def _rule(name: str, event: Any) -> Any:
-    if name not in RULES:
-        raise PlanError(
-            f"{shown(event)} is no event that can be accounted for; known are ComposedDpEvent, "
-            f"SelfComposedDpEvent, {', '.join(RULES)}"
-        )
-    return RULES[name]
 
 
 def _joined(parts: Counter[Mechanism | Concentrated]) -> dict[Mechanism, int]:

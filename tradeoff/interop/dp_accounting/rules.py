@@ -194,44 +194,44 @@ def _mixture(reader: Reader, standard_deviation: Any, sensitivities: Any, sampli
     )
 
 
-def _truncated(reader: Reader, dataset_size: Any, p: Any, batch_size: Any, noise_multiplier: Any) -> Part:
+def _truncated(
+    reader: Reader,
+    dataset_size: Any,
+    sampling_probability: Any,
+    truncated_batch_size: Any,
+    noise_multiplier: Any,
+) -> Part:
     _only(reader, "TruncatedSubsampledGaussianDpEvent", "ADD_OR_REMOVE_ONE", "REPLACE_ONE")
     adjacency: Adjacency = "replace-one" if reader.relation == "REPLACE_ONE" else "add-remove"
     if not number("noise_multiplier", noise_multiplier, 0):
         return _OPEN
     return mechanisms.TruncatedSubsampledGaussian(
         noise_multiplier=noise_multiplier,
-        sample_rate=p,
-        batch_size=batch_size,
+        sample_rate=sampling_probability,
+        batch_size=truncated_batch_size,
         dataset_size=dataset_size,
         adjacency=adjacency,
     )
 
 
-RULES: dict[str, tuple[tuple[str, ...], Callable[..., Part]]] = {
-    "NoOpDpEvent": ((), lambda _: None),
-    "NonPrivateDpEvent": ((), lambda _: _OPEN),
-    "GaussianDpEvent": (("noise_multiplier",), _gaussian),
-    "LaplaceDpEvent": (("noise_multiplier",), _laplace),
-    "DiscreteLaplaceDpEvent": (("noise_parameter", "sensitivity"), _discrete_laplace),
-    "DiscreteGaussianDpEvent": (("sigma", "sensitivity", "dimension"), _discrete_gaussian),
-    "RandomizedResponseDpEvent": (("noise_parameter", "num_buckets"), _randomized_response),
-    "EpsilonDeltaDpEvent": (("epsilon", "delta"), _epsilon_delta),
-    "ZCDpEvent": (("rho", "xi"), _zcdp),
-    "ExponentialMechanismDpEvent": (
-        ("epsilon",),
-        lambda _, epsilon: mechanisms.ExponentialMechanism(epsilon),
-    ),
-    "PermuteAndFlipDpEvent": (("epsilon",), lambda _, epsilon: mechanisms.PermuteAndFlip(epsilon)),
-    "PoissonSampledDpEvent": (("sampling_probability", "event"), _poisson),
-    "SampledWithoutReplacementDpEvent": (("source_dataset_size", "sample_size", "event"), _fixed_size),
-    "SampledWithReplacementDpEvent": (("source_dataset_size", "sample_size", "event"), _drawn),
-    "SingleEpochTreeAggregationDpEvent": (("noise_multiplier", "step_counts"), _tree),
-    "RepeatAndSelectDpEvent": (("event", "mean", "shape"), _repeated),
-    "MixtureOfGaussiansDpEvent": (("standard_deviation", "sensitivities", "sampling_probs"), _mixture),
-    "TruncatedSubsampledGaussianDpEvent": (
-        ("dataset_size", "sampling_probability", "truncated_batch_size", "noise_multiplier"),
-        _truncated,
-    ),
+RULES: dict[str, Callable[..., Part]] = {
+    "NoOpDpEvent": lambda _: None,
+    "NonPrivateDpEvent": lambda _: _OPEN,
+    "GaussianDpEvent": _gaussian,
+    "LaplaceDpEvent": _laplace,
+    "DiscreteLaplaceDpEvent": _discrete_laplace,
+    "DiscreteGaussianDpEvent": _discrete_gaussian,
+    "RandomizedResponseDpEvent": _randomized_response,
+    "EpsilonDeltaDpEvent": _epsilon_delta,
+    "ZCDpEvent": _zcdp,
+    "ExponentialMechanismDpEvent": lambda _, epsilon: mechanisms.ExponentialMechanism(epsilon),
+    "PermuteAndFlipDpEvent": lambda _, epsilon: mechanisms.PermuteAndFlip(epsilon),
+    "PoissonSampledDpEvent": _poisson,
+    "SampledWithoutReplacementDpEvent": _fixed_size,
+    "SampledWithReplacementDpEvent": _drawn,
+    "SingleEpochTreeAggregationDpEvent": _tree,
+    "RepeatAndSelectDpEvent": _repeated,
+    "MixtureOfGaussiansDpEvent": _mixture,
+    "TruncatedSubsampledGaussianDpEvent": _truncated,
 }
-"""Fields of each event that can be accounted for, and the rule that reads them; compositions are walked."""
+"""What reads each event that can be accounted for, named as its fields are; compositions are walked."""
