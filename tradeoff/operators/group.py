@@ -94,7 +94,7 @@ class Group(OfBeta):
 
 
 def _chained(g: PiecewiseLinear, f: PiecewiseLinear) -> Iterator[Line]:
-    """Yield lines the largest of which is h, 1 - h = (1 - g) o (1 - f): of segments that follow on each other.
+    """Yield lines the largest of which is h, 1 - h = (1 - g) o (1 - f): of segments one after the other.
 
     As g(1 - f) grows with f it is the largest that lines of both make, a pair at a time, and at each alpha
     the segment of f there and that of g at 1 - f(alpha) make it.

@@ -95,9 +95,10 @@ def segments(f: PiecewiseLinear) -> list[Line]:
     """Return the lines of a polygon, which is the largest of them and 0."""
     found = []
     for (a, b), (c, d) in pairwise(f.vertices):
-        line = b - d, c - a, (b - d) * a + (c - a) * b
-        scale = lcm(*(x.denominator for x in line))
-        found.append((*(x.numerator * (scale // x.denominator) for x in line),))
+        rise, run, level = b - d, c - a, (b - d) * a + (c - a) * b
+        scale = lcm(*(x.denominator for x in (rise, run, level)))
+        u, v, w = (x.numerator * (scale // x.denominator) for x in (rise, run, level))
+        found.append((u, v, w))
     return found
 
 
