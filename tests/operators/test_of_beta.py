@@ -219,3 +219,29 @@ def test_epsilon_of_a_mixture_of_products_takes_a_tolerance():
     assert high - low <= 1e-8
     assert 0.25 * f.bounds.delta(high).lower + 0.75 * g.bounds.delta(high).lower <= 1e-5
     assert 0.25 * f.bounds.delta(low).upper + 0.75 * g.bounds.delta(low).upper >= 1e-5 * (1 - 1e-15)
+
+
+def test_a_group_of_more_vertices_than_are_computed_is_held_by_lines():
+    """It called itself until Python gave up."""
+    f = to.Gaussian(0.2).lower
+    g = f.group(12)
+    assert 12 * len(f.alpha) > 10_000
+    lower, upper = g.tabulate()
+    for alpha in (1e-6, 0.05, 0.5):
+        known = g.bounds(alpha)
+        assert lower(alpha) <= known.upper
+        assert known.lower <= upper.bounds(alpha).upper <= (1 + 1e-3) * lower(alpha)
+        assert lower(alpha) <= to.Gaussian(2.4).bounds(alpha).upper
+
+
+@pytest.mark.parametrize("turn", [False, True])
+def test_beta_of_a_sampled_product_takes_a_tolerance(turn):
+    """It was refused at 4e-5, where the product itself answers to 1e-9."""
+    f = to.subsample(to.subsample(to.Gaussian(1), 0.01) ** 100 @ to.Laplace(0.1) ** 10, 0.1)
+    g = ~f if turn else f
+    close = g.bounds(0.05, tol=1e-9)
+    found = g.bounds([0.05, 0.5], tol=1e-6)
+    assert found.lower[0] <= close.lower <= close.upper <= found.upper[0]
+    assert g.bounds(0.05, tol=1e-6) == (found.lower[0], found.upper[0])
+    back = (~g).bounds(close.upper, tol=1e-6)
+    assert back.lower <= 0.05

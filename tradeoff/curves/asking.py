@@ -256,8 +256,8 @@ _EXACTLY: Mapping[str, Callable[[TradeOff, Fraction], Fraction | None]] = {
 """Questions whose answers to a fraction may be fractions."""
 
 
-def certified_beta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
-    """Bound f(alpha) by the hook of the curve and what holds of every curve."""
+def certified_beta(curve: TradeOff, alpha: Array, tol: float | None, *, refuse: bool = True) -> Pair:
+    """Bound f(alpha) by the hook of the curve and what holds of every curve; refuse what is wider, or not."""
     lower, upper = curve.beta_bounds(alpha, tol)
     upper = np.minimum(upper, (1 - Bounds.of(alpha)).upper)
     lower, upper = np.clip(lower, 0.0, upper), np.clip(upper, 0.0, 1.0)
@@ -270,7 +270,7 @@ def certified_beta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
     lower, upper = np.where(last, 0.0, np.minimum(lower, upper)), np.where(last, 0.0, upper)
     # The ends are known as well as floats say 1 - q, whatever is asked of them.
     scale = np.where(first | last, np.inf, np.minimum(upper, np.maximum(1 - alpha - lower, 0.0)))
-    return _reached("alpha", alpha, lower, upper, tol, scale)
+    return _reached("alpha", alpha, lower, upper, tol if refuse else None, scale)
 
 
 def _start(curve: TradeOff) -> Bounds:
@@ -278,7 +278,7 @@ def _start(curve: TradeOff) -> Bounds:
     return clip(1 - curve.mass_at_infinity, 0.0, 1.0)
 
 
-def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
+def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None, *, refuse: bool = True) -> Pair:
     """Bound delta(epsilon) by the hook of the curve and what holds of every curve."""
     lower, upper = np.ones(len(epsilon)), np.ones(len(epsilon))
     top = epsilon == np.inf
@@ -291,10 +291,11 @@ def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None) -> Pair:
     if (nothing := upper == 0).any():
         upper[nothing & (epsilon < curve.sup_loss)] = TINY
     # Below the normal floats no bound is narrow beside itself.
-    return _reached("epsilon", epsilon, lower, upper, tol, np.where(upper < _NORMAL, np.inf, upper))
+    scale = np.where(upper < _NORMAL, np.inf, upper)
+    return _reached("epsilon", epsilon, lower, upper, tol if refuse else None, scale)
 
 
-def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None) -> Pair:
+def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None, *, refuse: bool = True) -> Pair:
     """Bound the least epsilon: infinite below Q(L = inf), sup L there, unknown where floats cannot tell."""
     leak, top = curve.mass_at_infinity, curve.sup_loss
     lower, upper = np.full(len(delta), -np.inf), np.full(len(delta), -np.inf)
@@ -313,7 +314,7 @@ def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None) -> Pair:
             raise PrecisionError(
                 f"no finite epsilon can be certified at delta = {listed}; ask a larger delta", np.inf
             )
-    return _reached("delta", delta, lower, upper, tol, np.ones(len(delta)))
+    return _reached("delta", delta, lower, upper, tol if refuse else None, np.ones(len(delta)))
 
 
 def _reached(name: str, at: Array, lower: Array, upper: Array, tol: float | None, scale: Array) -> Pair:

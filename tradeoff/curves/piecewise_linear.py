@@ -201,8 +201,8 @@ class PiecewiseLinear(TradeOff):
 
     def rational(self) -> PiecewiseLinear:
         """Return the same curve with fractions for vertices, which every operation keeps exact."""
-        points = zip(*self.vertices, strict=True)
-        return self if self.exact else PiecewiseLinear(*points).assuming(*self.assumptions)
+        x, y = (np.array(side, dtype=object) for side in zip(*self.vertices, strict=True))
+        return self if self.exact else self.of_checked(x, y, exact=True).assuming(*self.assumptions)
 
     @classmethod
     def _remembered(cls) -> set[str]:

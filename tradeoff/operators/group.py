@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,16 +10,16 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count, is_symbol
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.curves.vertices import chained
 from tradeoff.errors import DomainError, shown
 from tradeoff.families._symmetric import symbols_of
 from tradeoff.families.identity import Identity
 from tradeoff.families.symbolic_forms import Form, form, lines_group, two_lines
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, whole
+from tradeoff.intervals.polygon import Line
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.of_beta import OfBeta
-from tradeoff.operators.tabulate import largest, segments
+from tradeoff.operators.tabulate import largest, segments, tabulate
 
 _MOST = 10_000
 """Compositions of a curve without a closed form: each is a question, and together they take seconds."""
@@ -51,12 +51,10 @@ class Group(OfBeta):
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
         (f,) = curves
         if self.k * len(f.alpha) > _VERTICES:
-            found = Group(f, self.k)
-            return found.upper if up else found.lower
-        result, base = f, _vertices(f)
+            return tabulate(Group(f, self.k))[up]
+        result = f
         for _ in range(self.k - 1):
-            longer = PiecewiseLinear.of_checked(*chained(_vertices(result), base), exact=True)
-            result = largest(segments(longer), up=up)
+            result = largest(_chained(result, f), up=up)
         return result
 
     def reached(self, at: tuple[float, float], curves: Sequence[PiecewiseLinear]) -> list[list[float]]:
@@ -95,9 +93,23 @@ class Group(OfBeta):
         return float((whole(self.k) * least).lower)
 
 
-def _vertices(f: PiecewiseLinear) -> tuple[Any, Any]:
-    exact = f.rational()
-    return exact.alpha, exact.beta
+def _chained(g: PiecewiseLinear, f: PiecewiseLinear) -> Iterator[Line]:
+    """Yield lines the largest of which is h, 1 - h = (1 - g) o (1 - f): of segments one after the other.
+
+    As g(1 - f) grows with f it is the largest that lines of both make, a pair at a time, and at each alpha
+    the segment of f there and that of g at 1 - f(alpha) make it.
+    """
+    # b y = c - a alpha of f, and e z = h - d (1 - y) of g at 1 - y: b e z = b (h - d) + d c - a d alpha.
+    firsts = zip(segments(f), (1 - y for _, y in f.vertices[1:]), strict=True)
+    seconds = zip(segments(g), (x for x, _ in g.vertices[1:]), strict=True)
+    first, second = next(firsts, None), next(seconds, None)
+    while first and second:
+        ((a, b, c), end), ((d, e, h), stop) = first, second
+        yield a * d, b * e, b * (h - d) + d * c
+        if end <= stop:
+            first = next(firsts, None)
+        else:
+            second = next(seconds, None)
 
 
 @form.register

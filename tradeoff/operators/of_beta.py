@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tradeoff.curves.asking import Certified
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived, delta_from_beta
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -60,42 +61,82 @@ class OfBeta(Derived):
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         if self.direct:
             return delta_from_beta(self, epsilon, tol)
-        low, high = self.upper.bounds.delta(epsilon).lower, self.lower.bounds.delta(epsilon).upper
-        if tol is not None:
-            for k in np.flatnonzero((high - low > tol * high) & (np.abs(epsilon) < STEEPEST)):
-                known = Bounds(float(low[k]), float(high[k]))
-                low[k], high[k] = _delta(self, float(epsilon[k]), known, tol)
-        return low, high
+        if tol is None:
+            return self.upper.bounds.delta(epsilon).lower, self.lower.bounds.delta(epsilon).upper
+        return self._closely(_Delta(), epsilon, tol)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        low, high = super().epsilon_bounds(delta, tol)
-        if tol is not None:
-            for k in np.flatnonzero((high - low > tol) & (np.abs(high) < STEEPEST)):
-                known = Bounds(float(low[k]), float(high[k]))
-                low[k], high[k] = _epsilon(self, float(delta[k]), known, tol)
-        return low, high
+        return super().epsilon_bounds(delta, None) if tol is None else self._closely(_Epsilon(), delta, tol)
+
+    def _closely(self, question: _Delta | _Epsilon, at: Array, tol: float) -> Pair:
+        """Answer each from a few lines; where they lead nowhere, from some about what whole curves know."""
+        found = []
+        for x in at.tolist():
+            known = _searched(self, question, x, question.known, tol)
+            if not question.reached(known, tol):
+                known = meet(known, question.between(x, self.lower.bounds, self.upper.bounds))
+                known = _searched(self, question, x, known, tol)
+            found.append(known)
+        low, high = zip(*found, strict=True)
+        return np.array(low), np.array(high)
 
     def _tabulated(self) -> Tabulated:
         below, above = zip(*((f.lower, f.upper) for f in self.operands), strict=True)
         return Tabulated(self.of_polygons(below, up=False), self.of_polygons(above, up=True))
 
 
-def _delta(node: OfBeta, epsilon: float, known: Bounds[float], tol: float) -> Bounds[float]:
-    """Bound delta(epsilon), to the relative width ``tol`` where it can be had."""
-    about = _About(node, epsilon)
+class _Delta:
+    """delta(eps), to a relative width."""
+
+    known = Bounds(0.0, 1.0)
+
+    def between(self, epsilon: float, lower: Certified, upper: Certified) -> Bounds[float]:
+        """Bound the answer of a curve between two others."""
+        return Bounds(upper.delta(epsilon).lower, lower.delta(epsilon).upper)
+
+    def reached(self, found: Bounds[float], tol: float) -> bool:
+        """Whether bounds are close enough."""
+        return bool(found.width <= tol * found.upper)
+
+    def place(self, epsilon: float, found: Bounds[float]) -> float:
+        """Return the loss at which the answer is reached, as far as is known."""
+        del found
+        return epsilon
+
+
+class _Epsilon:
+    """epsilon(delta), to an absolute width."""
+
+    known = Bounds(-np.inf, np.inf)
+
+    def between(self, delta: float, lower: Certified, upper: Certified) -> Bounds[float]:
+        """Bound the answer of a curve between two others."""
+        return Bounds(upper.epsilon(delta).lower, lower.epsilon(delta).upper)
+
+    def reached(self, found: Bounds[float], tol: float) -> bool:
+        """Whether bounds are close enough."""
+        return bool(found.width <= tol)
+
+    def place(self, delta: float, found: Bounds[float]) -> float:
+        """Return the loss at which the answer is reached, as far as is known."""
+        del delta
+        return next((end for end in (found.upper, found.lower) if np.isfinite(end)), 0.0)
+
+
+def _searched(
+    node: OfBeta, question: _Delta | _Epsilon, at: float, known: Bounds[float], tol: float
+) -> Bounds[float]:
+    """Bound an answer, to the width ``tol`` where it can be had, by lines about the place where it is."""
+    if abs(place := question.place(at, known)) >= STEEPEST:
+        return known
+    about = _About(node, place)
     for _ in range(_ROUNDS):
-        known = meet(known, Bounds(about.upper.delta(epsilon).lower, about.lower.delta(epsilon).upper))
-        if known.width <= tol * known.upper or not about.closer(epsilon, tol):
+        try:
+            known = meet(known, question.between(at, about.lower, about.upper))
+        except PrecisionError:  # the lines say nothing there
             break
-    return known
-
-
-def _epsilon(node: OfBeta, delta: float, known: Bounds[float], tol: float) -> Bounds[float]:
-    """Bound epsilon(delta), to the width ``tol`` where it can be had."""
-    about = _About(node, known.upper)
-    for _ in range(_ROUNDS):
-        known = meet(known, Bounds(about.upper.epsilon(delta).lower, about.lower.epsilon(delta).upper))
-        if known.width <= tol or not about.closer(known.upper, tol):
+        place = question.place(at, known)
+        if question.reached(known, tol) or not about.closer(place, tol):
             break
     return known
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.parameters import Parameter, choice, is_symbol, real
@@ -113,32 +114,35 @@ class Subsampled(Derived):
         one_order = Subsampled(base, p) if base.free_symbols or is_symbol(p) else subsample(base, p)
         return one_order.inverse() if self.flipped else one_order
 
+    # What the base is off by counts p times, beside an answer that is p of the base's or more: asked to the
+    # same width it is enough, and where it cannot reach that the answer may.
+
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self.flipped:
-            return turned(Subsampled(self.operands[0], self.p).bounds, alpha)
-        low, high = self.p * self.operands[0].bounds(alpha) + (1 - Bounds.of(self.p)) * (1 - Bounds.of(alpha))
+            other = Subsampled(self.operands[0], self.p)
+            return turned(lambda t: certified_beta(other, t, tol, refuse=False), alpha)
+        base = Bounds(*certified_beta(self.operands[0], alpha, tol, refuse=False))
+        low, high = self.p * base + (1 - Bounds.of(self.p)) * (1 - Bounds.of(alpha))
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        return self._delta_flipped(epsilon) if self.flipped else self._delta_straight(epsilon)
+        return self._delta_flipped(epsilon, tol) if self.flipped else self._delta_straight(epsilon, tol)
 
-    def _delta_straight(self, epsilon: Array) -> Pair:
+    def _delta_straight(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p; 1 - e^eps where e^eps <= 1 - p, nowhere less."""
-        inner, base, least = base_bounds(self.p, Bounds.of(epsilon)), self.operands[0].bounds, -expm1(epsilon)
-        low = maximum(self.p * base.delta(inner.upper), least).lower
-        high = maximum(self.p * base.delta(inner.lower), least).upper
-        return low, high
+        inner, least = base_bounds(self.p, Bounds.of(epsilon)), -expm1(epsilon)
+        after, before = _sides(certified_delta, self.operands[0], inner, tol)
+        return maximum(self.p * after, least).lower, maximum(self.p * before, least).upper
 
-    def _delta_flipped(self, epsilon: Array) -> Pair:
+    def _delta_flipped(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound (1 - (1-p) e^eps) delta_{f^-1}(-eps'), e^eps' = (e^-eps - 1 + p)/p; else 0."""
-        inner, base = base_bounds(self.p, -Bounds.of(epsilon)), self.operands[0].inverse().bounds
+        inner = base_bounds(self.p, -Bounds.of(epsilon))
         scale = exp(np.minimum(epsilon, 700.0))
         share = maximum(
             meet(1 - (1 - Bounds.of(self.p)) * scale, self.p * scale - expm1(np.minimum(epsilon, 700.0))), 0.0
         )
-        low = share * base.delta(-np.asarray(inner.lower))
-        high = share * base.delta(-np.asarray(inner.upper))
-        return low.lower, high.upper
+        after, before = _sides(certified_delta, self.operands[0].inverse(), -inner, tol)
+        return (share * after).lower, (share * before).upper
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         if self.flipped:
@@ -147,9 +151,10 @@ class Subsampled(Derived):
         low, high = log1p(-Bounds.of(delta))
         inside = delta < self.p
         if inside.any():
-            share, base = clip(Bounds.of(delta[inside]) / self.p, 0.0, 1.0), self.operands[0].bounds
-            low[inside] = thinned_bounds(self.p, base.epsilon(share.upper)).lower
-            high[inside] = thinned_bounds(self.p, base.epsilon(share.lower)).upper
+            share = clip(Bounds.of(delta[inside]) / self.p, 0.0, 1.0)
+            after, before = _sides(certified_epsilon, self.operands[0], share, tol)
+            low[inside] = thinned_bounds(self.p, after).lower
+            high[inside] = thinned_bounds(self.p, before).upper
         return low, high
 
     @property
@@ -216,3 +221,8 @@ class Subsampled(Derived):
 
     def __repr__(self) -> str:
         return f"{'~' if self.flipped else ''}subsample({self.operands[0]!r}, {written(self.p)}) (one order)"
+
+
+def _sides(answer: Callable[..., Pair], curve: TradeOff, at: Bounds, tol: float | None) -> list[Bounds]:
+    """Return answers at the later end and at the earlier one of what a question is known to."""
+    return [Bounds(*answer(curve, np.asarray(end), tol, refuse=False)) for end in (at.upper, at.lower)]

@@ -95,10 +95,10 @@ def segments(f: PiecewiseLinear) -> list[Line]:
     """Return the lines of a polygon, which is the largest of them and 0."""
     found = []
     for (a, b), (c, d) in pairwise(f.vertices):
-        slope = (b - d) / (c - a)
-        start = b + slope * a
-        scale = lcm(slope.denominator, start.denominator)
-        found.append((int(slope * scale), scale, int(start * scale)))
+        rise, run, level = b - d, c - a, (b - d) * a + (c - a) * b
+        scale = lcm(*(x.denominator for x in (rise, run, level)))
+        u, v, w = (x.numerator * (scale // x.denominator) for x in (rise, run, level))
+        found.append((u, v, w))
     return found
 
 
