@@ -45,11 +45,12 @@ class Found:
     nodes: list[Nodes]
 
 
-def by_lines(orders: Sequence[TradeOff], failure: float, reach: float) -> Found:
-    """Bound the least mu for eps in [0, reach]; without an end, by a look at the nodes alone."""
-    nodes = [start(order, reach if reach < np.inf else FAR) for order in orders]
-    nodes = _refined(nodes, failure) if reach < np.inf else nodes
-    for tol in _SHARP if reach < np.inf else ():
+def by_lines(orders: Sequence[TradeOff], failure: float, reach: Sequence[float]) -> Found:
+    """Bound the least mu for eps in [0, reach] of each order; without an end, by a look at the nodes alone."""
+    ends = max(reach) < np.inf
+    nodes = [start(order, at if ends else FAR) for order, at in zip(orders, reach, strict=True)]
+    nodes = _refined(nodes, failure) if ends else nodes
+    for tol in _SHARP if ends else ():
         for _ in range(_AGAIN):
             least = max(needed(side.epsilon, side.lower, failure) for side in nodes)
             sharper = [_sharper(side, failure, least, tol) for side in nodes]
