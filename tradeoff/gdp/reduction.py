@@ -147,9 +147,7 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     most = min(most, found.most * (1 + _MARGIN)) if ends < np.inf else most
     if most > _APART * least and h.bounds.delta(0.0).lower > _NEAR_ONE:
         least, most = by_tests(both, d, Bounds(least, most))
-    tight = (
-        found.alpha * (1 - failure) / (1 - d) if found.most <= most * _APART and ends < np.inf else np.nan
-    )
+    tight = found.alpha * (1 - failure) / (1 - d) if found.most <= most * _APART and ends < np.inf else np.nan
     reason = (
         None
         if most < np.inf
@@ -164,7 +162,9 @@ def _finished(
     """Add the regret and the best case, from the nodes already asked where there are any."""
     level = min(max(f.q_plus, f.p_minus) + max(min(failure, 1e-9), 1e-15), 1.0)
     far = [min(end(order, level), FAR) or 1.0 for (order,) in orders(f)]
-    sides = [*map(reaching, known, far)] or [start(order, at) for (order,), at in zip(orders(f), far, strict=True)]
+    sides = [*map(reaching, known, far)] or [
+        start(order, at) for (order,), at in zip(orders(f), far, strict=True)
+    ]
     lower, upper, finer = zip(*(regret(side, float(mu.upper), failure) for side in sides), strict=True)
     best = min(best_mu(side, failure, float(mu.upper)) for side in finer)
     return Reduction(

@@ -24,7 +24,7 @@ _CLOSE = 1e-9
 """Relative width of mu that is good enough."""
 
 _SHARP = (1e-8, 1e-7)
-"""Relative widths of delta that are asked where wider ones decide: the second where the first is beyond reach."""
+"""Relative widths of delta that are asked where wider ones decide: the second where the first is too fine."""
 
 _FEW, _NEAREST = 24, 1e-2
 """Nodes asked at once about the worst line, and how near to it, in shares of what is open: the excess of a
@@ -50,7 +50,7 @@ class Found:
 
 
 def by_lines(orders: Sequence[TradeOff], failure: float, reach: Sequence[float]) -> Found:
-    """Bound the least mu for eps in [0, reach] of each order; without an end, by a look at the nodes alone."""
+    """Bound the least mu for eps in [0, reach] of each order; without ends, by a look at the nodes alone."""
     ends = max(reach) < np.inf
     nodes = [start(order, at if ends else FAR) for order, at in zip(orders, reach, strict=True)]
     nodes = _refined(nodes, failure) if ends else nodes
@@ -125,7 +125,7 @@ def _corners(nodes: Nodes) -> Index:
 
 
 def _sharper(nodes: Nodes, failure: float, least: float, tol: float) -> Nodes:
-    """Ask to the width ``tol`` where corners may ask for more than ``least``, closer together at the worst."""
+    """Ask to the width ``tol`` where corners may ask for more than ``least``, closest at the worst."""
     corners = _corners(nodes)
     short = nodes.upper[corners] > goal(least, failure, nodes.epsilon[corners]).lower
     wide = nodes.epsilon[corners[short & ~_known(nodes, tol)[corners]]]

@@ -31,8 +31,8 @@ from tradeoff.loss.law import LossLaw
 from tradeoff.loss.saddle_table import SaddleTable
 
 _REMEMBERED = 2**21 + 2**19
-"""Most nodes of lines kept for later questions, 180 MiB: a long one where atoms last, and the shorter ones that
-led to it, for a line that is dropped before it is asked again is drawn for every question."""
+"""Most nodes of lines kept for later questions, 180 MiB: a long one where atoms last, and the shorter one
+that led to it. Were there room for one alone, each would drive the other out, at every question."""
 
 _WIDEST = 1.0
 """A Gaussian of a larger mu tells nothing of the product it is added to."""
