@@ -134,9 +134,11 @@ def _sharper(nodes: Nodes, failure: float, least: float, tol: float) -> Nodes:
     lines = cell_mu(nodes, failure)
     peak = np.clip(lines.touch[np.argmax(lines.mu)], wide[0], wide[-1])
     paces = np.append(0.0, np.geomspace(_NEAREST, _BEYOND, _FEW // 2))
-    at = np.unique(np.concatenate([peak + (end - peak) * paces for end in (wide[0], wide[-1])]))
-    found = nodes.more(at[at > 0], tol)
-    return found if _known(found, tol)[np.searchsorted(found.epsilon, at[at > 0])].any() else nodes
+    asked = np.concatenate([peak + (end - peak) * paces for end in (wide[0], wide[-1])])
+    at = np.unique(np.maximum(asked, 0.0))
+    found = nodes.more(at, tol)
+    found = found.sharper(np.zeros(1, int), tol) if at[0] == 0 else found  # no other corner hides the first
+    return found if _known(found, tol)[np.searchsorted(found.epsilon, at)].any() else nodes
 
 
 def _known(nodes: Nodes, tol: float) -> Mask:
