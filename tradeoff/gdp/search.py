@@ -138,7 +138,8 @@ def _sharper(nodes: Nodes, failure: float, least: float, tol: float) -> Nodes:
     at = np.unique(np.maximum(asked, 0.0))
     found = nodes.more(at, tol)
     found = found.sharper(np.zeros(1, int), tol) if at[0] == 0 else found  # no other corner hides the first
-    return found if _known(found, tol)[np.searchsorted(found.epsilon, at)].any() else nodes
+    gained = _known(found, tol)[np.searchsorted(found.epsilon, at)].any()
+    return found.some(_corners(found)) if gained else nodes  # what the sharper ones hide is in the way
 
 
 def _known(nodes: Nodes, tol: float) -> Mask:
