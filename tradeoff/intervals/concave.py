@@ -31,7 +31,7 @@ def conjugate(
     slopes
         Values of s.
     points
-        Starting points, increasing; the supremum is taken over [points[0], infinity).
+        Starting points, increasing from 0.
     tol
         Relative width to stop at.
 
