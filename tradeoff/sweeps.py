@@ -23,7 +23,7 @@ _SHOWN = 20
 """Rows that a printed table shows, so that it fits a screen."""
 
 _KEPT = 8
-"""Products whose lines and tables are kept for the points that follow: a few MB each, 160 MiB at worst."""
+"""Products whose lines and tables are kept for the points that follow: a few MB each, 180 MiB at worst."""
 
 _BATCHES, _MOST = 8, 64
 """Batches for each job at least, as points differ in cost, of at most 64 points, which answer within

@@ -92,11 +92,12 @@ def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
     """Bound f(alpha) = sup_s 1 - delta(log s) - s alpha (Dong, Roth, Su 2022, 2.12)."""
     top = 1 + np.clip(curve.sup_loss, 0.0, _FAR)
     points = np.append(0.0, np.exp(np.arange(-_FAR, top + _LOG_STEP, _LOG_STEP)))
-    low, high = conjugate(partial(_in_ratio, curve), alpha, points, tol)
-    # Beyond the last point delta is at least Q(L = inf), and s alpha only grows.
     start = 1 - curve.mass_at_infinity
-    beyond = (start - points[-1] * Bounds.of(alpha)).upper
-    high = np.where(alpha == 0, start.upper, np.maximum(high, beyond))
+    low, high = (np.where(alpha == 0, side, 0.0) for side in start)  # f(0), and f(1) = 0
+    inside = (alpha > 0) & (alpha < 1)
+    low[inside], high[inside] = conjugate(partial(_in_ratio, curve), alpha[inside], points, tol)
+    # Beyond the last point delta is at least Q(L = inf), and s alpha only grows.
+    high = np.maximum(high, (start - points[-1] * Bounds.of(alpha)).upper)
     return np.maximum(low, 0.0), np.maximum(high, 0.0)
 
 

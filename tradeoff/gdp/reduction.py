@@ -137,19 +137,17 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
         return _finished(f, failure, Bounds(np.inf, np.inf), np.nan, why)
     h, d = without_leak(f, failure)
     both = [order for (order,) in orders(h)]
-    reach, most = max(end(order, d) for order in both), cap(h)
-    if d == 1 or reach <= 0:
+    reach, most = [end(order, d) for order in both], cap(h)
+    if d == 1 or min(reach) <= 0:  # delta(0), the total variation, is that of both orders
         return _finished(f, failure, Bounds(0.0, 0.0), 0.5, None)
     if d == 0 and floor(h) >= most * _SAME:
         return _finished(f, failure, Bounds(min(floor(h), most), most), np.nan, None)
-    found = by_lines(both, d, reach)
+    found, ends = by_lines(both, d, reach), max(reach)
     least = min(max(found.least, floor(h) if d == 0 else 0.0), most)
-    most = min(most, found.most * (1 + _MARGIN)) if reach < np.inf else most
+    most = min(most, found.most * (1 + _MARGIN)) if ends < np.inf else most
     if most > _APART * least and h.bounds.delta(0.0).lower > _NEAR_ONE:
         least, most = by_tests(both, d, Bounds(least, most))
-    tight = (
-        found.alpha * (1 - failure) / (1 - d) if found.most <= most * _APART and reach < np.inf else np.nan
-    )
+    tight = found.alpha * (1 - failure) / (1 - d) if found.most <= most * _APART and ends < np.inf else np.nan
     reason = (
         None
         if most < np.inf
@@ -163,8 +161,10 @@ def _finished(
 ) -> Reduction:
     """Add the regret and the best case, from the nodes already asked where there are any."""
     level = min(max(f.q_plus, f.p_minus) + max(min(failure, 1e-9), 1e-15), 1.0)
-    far = min(max(end(order, level) for (order,) in orders(f)), FAR) or 1.0
-    sides = [reaching(nodes, far) for nodes in known] or [start(order, far) for (order,) in orders(f)]
+    far = [min(end(order, level), FAR) or 1.0 for (order,) in orders(f)]
+    sides = [*map(reaching, known, far)] or [
+        start(order, at) for (order,), at in zip(orders(f), far, strict=True)
+    ]
     lower, upper, finer = zip(*(regret(side, float(mu.upper), failure) for side in sides), strict=True)
     best = min(best_mu(side, failure, float(mu.upper)) for side in finer)
     return Reduction(

@@ -10,7 +10,7 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.gdp.profile import Mask, gaps, goal, stays_above
 from tradeoff.gdp.search import FAR
 from tradeoff.intervals.functions import exp, maximum
-from tradeoff.intervals.roots import largest
+from tradeoff.intervals.roots import find_root, largest
 from tradeoff.operators.profile_nodes import Floor, Nodes, under
 
 _ROUNDS = 8
@@ -25,8 +25,8 @@ _REGRET_CLOSE = 1e-6
 _BEST_CLOSE = 1e-4
 """Relative width of the best case, which is shown with four digits."""
 
-_HALVINGS = 20
-"""Halvings for six digits of mu, more than are shown."""
+_HALVINGS, _FINER = 20, 6
+"""Halvings for six digits of mu, more than are shown; and from four digits on."""
 
 _SHARP = 1e-6
 """Relative width of delta at nodes whose own bounds would hide a regret, half of theirs, of a millionth."""
@@ -57,29 +57,31 @@ def regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float, Nodes
 
 def best_mu(nodes: Nodes, failure: float, most: float) -> float:
     """Return a mu, large, with delta_{G_mu} <= failure + (1 - failure) delta_f on every cell and beyond."""
-    low, most = 0.0, most if np.isfinite(most) else FAR
     # Without failure the tail of f must be heavier than any Gaussian's: no node can say that.
-    for _ in range(_ROUNDS if max(failure, nodes.curve.mass_at_infinity.lower) > 0 else 0):
-        floor = under(nodes)
-        low = largest(partial(_holds, nodes, floor, failure), low, most, _HALVINGS)
-        high = largest(partial(_may_hold, nodes, failure), low, most, _HALVINGS)
-        open_ = ~_below(nodes, floor, failure, (low + 3 * high) / 4)
-        if high - low <= _BEST_CLOSE * high or not open_.any() or len(nodes.epsilon) > _MOST_NODES:
+    if max(failure, nodes.curve.mass_at_infinity.lower) <= 0:
+        return 0.0
+    high = most if np.isfinite(most) else FAR
+    for _ in range(_ROUNDS):
+        high = find_root(partial(_excess, nodes, failure), 0.0, high, _BEST_CLOSE * high / 16)
+        floor, close = under(nodes), (1 - _BEST_CLOSE / 4) * high
+        open_ = ~_below(nodes, floor, failure, close)
+        if not open_.any() or len(nodes.epsilon) > _MOST_NODES:
             break
         beyond = nodes.epsilon[-1:] * (1.1 if open_[-1] else 1.0)
         nodes = nodes.more(np.append(nodes.middle(np.flatnonzero(open_[:-1])), beyond))
-    return low
+    known = 0.0 if open_.any() else close
+    return largest(partial(_holds, nodes, under(nodes), failure), known, high, _FINER if known else _HALVINGS)
 
 
 def _holds(nodes: Nodes, floor: Floor, failure: float, mu: float) -> bool:
     return bool(_below(nodes, floor, failure, mu).all())
 
 
-def _may_hold(nodes: Nodes, failure: float, mu: float) -> bool:
-    """Whether no node refutes it."""
-    return bool(
-        np.all(Gaussian(mu).bounds.delta(nodes.epsilon).lower <= failure + (1 - failure) * nodes.upper)
-    )
+def _excess(nodes: Nodes, failure: float, mu: float) -> float:
+    """Return the log of what mu gives over what is there, at the worst node: above 0 where one refutes it."""
+    with np.errstate(divide="ignore"):
+        found = np.log(Gaussian(mu).bounds.delta(nodes.epsilon).lower)
+    return float(np.max(found - np.log(failure + (1 - failure) * nodes.upper)))
 
 
 def _below(nodes: Nodes, floor: Floor, failure: float, mu: float) -> Mask:

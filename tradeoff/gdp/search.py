@@ -9,8 +9,8 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import NoClosedForm
-from tradeoff.gdp.profile import Lines, cell_mu, needed, slopes
-from tradeoff.intervals.rounding import Array
+from tradeoff.gdp.profile import Lines, Mask, cell_mu, goal, needed, slopes
+from tradeoff.intervals.rounding import Array, Index
 from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.operators.profile_nodes import Nodes
 
@@ -23,11 +23,15 @@ _MOST_NODES = 1000
 _CLOSE = 1e-9
 """Relative width of mu that is good enough."""
 
-_SHARP = (1e-7, 1e-8)
-"""Relative widths of delta that are asked in turn, where wider ones decide: the last costs ten times more."""
+_SHARP = (1e-8, 1e-7)
+"""Relative widths of delta that are asked where wider ones decide: the second where the first is too fine."""
 
-_FEW = 24
-"""Nodes asked again at once: what is between them is then asked where it is needed."""
+_FEW, _NEAREST = 24, 1e-2
+"""Nodes asked at once about the worst line, and how near to it, in shares of what is open: the excess of a
+smooth cell grows as its square, and so does what its mu lacks to the worst."""
+
+_BEYOND = 1.1
+"""The same for the farthest: past the ends of what is open, which are not asked again."""
 
 _AGAIN = 8
 """Rounds of asking again for each width."""
@@ -45,11 +49,12 @@ class Found:
     nodes: list[Nodes]
 
 
-def by_lines(orders: Sequence[TradeOff], failure: float, reach: float) -> Found:
-    """Bound the least mu for eps in [0, reach]; without an end, by a look at the nodes alone."""
-    nodes = [start(order, reach if reach < np.inf else FAR) for order in orders]
-    nodes = _refined(nodes, failure) if reach < np.inf else nodes
-    for tol in _SHARP if reach < np.inf else ():
+def by_lines(orders: Sequence[TradeOff], failure: float, reach: Sequence[float]) -> Found:
+    """Bound the least mu for eps in [0, reach] of each order; without ends, by a look at the nodes alone."""
+    ends = max(reach) < np.inf
+    nodes = [start(order, at if ends else FAR) for order, at in zip(orders, reach, strict=True)]
+    nodes = _refined(nodes, failure) if ends else nodes
+    for tol in _SHARP if ends else ():
         for _ in range(_AGAIN):
             least = max(needed(side.epsilon, side.lower, failure) for side in nodes)
             sharper = [_sharper(side, failure, least, tol) for side in nodes]
@@ -91,7 +96,7 @@ def _kinks(order: TradeOff) -> Array:
 
 def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> list[Nodes]:
     """Ask inside the cells that need more than any node does, while there are some and asking helps."""
-    before, close = np.inf, max(_CLOSE, 0.1 * (tol or 0.0))  # cells need not be closer than nodes are known
+    before, close = np.inf, _CLOSE if tol is None else 0.03 * tol  # cells need not be closer than nodes are
     for _ in range(_ROUNDS):
         lines = [cell_mu(side, failure) for side in nodes]
         level = max(_asks(side, failure) for side in nodes) * (1 + close)
@@ -103,22 +108,51 @@ def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> li
             or before - now < close * now
         ):
             break
-        nodes, before = [side.more(at, tol) for side, at in zip(nodes, fresh, strict=True)], now
+        nodes, before = [_inside(side, at, tol) for side, at in zip(nodes, fresh, strict=True)], now
     return nodes
 
 
 def _asks(nodes: Nodes, failure: float) -> float:
     """Return the mu that the corners of the upper bounds ask for: a node known widely sticks out."""
-    first, last, _ = slopes(nodes)
-    corners = np.append(first, last[-1:])
+    corners = _corners(nodes)
     return needed(nodes.epsilon[corners], nodes.upper[corners], failure)
 
 
+def _corners(nodes: Nodes) -> Index:
+    """Return the nodes of the lower hull of the upper bounds."""
+    first, last, _ = slopes(nodes)
+    return np.append(first, last[-1:])
+
+
 def _sharper(nodes: Nodes, failure: float, least: float, tol: float) -> Nodes:
-    """Ask again, to the width ``tol``, at a few ends of the cells that need more than ``least``."""
-    lines, (first, last, _) = cell_mu(nodes, failure), slopes(nodes)
-    worst = lines.mu > least * (1 + _CLOSE)
-    ends = np.union1d(first[worst], last[worst])
-    wide = ends[(nodes.upper - nodes.lower > 2 * tol * nodes.upper)[ends]]
-    again = wide[np.unique(np.linspace(0, len(wide) - 1, _FEW).astype(int))] if len(wide) else wide
-    return nodes.sharper(again, tol) if len(again) else nodes
+    """Ask to the width ``tol`` where corners may ask for more than ``least``, closest at the worst."""
+    corners = _corners(nodes)
+    short = nodes.upper[corners] > goal(least, failure, nodes.epsilon[corners]).lower
+    wide = nodes.epsilon[corners[short & ~_known(nodes, tol)[corners]]]
+    if not len(wide):
+        return nodes
+    lines = cell_mu(nodes, failure)
+    peak = np.clip(lines.touch[np.argmax(lines.mu)], wide[0], wide[-1])
+    paces = np.append(0.0, np.geomspace(_NEAREST, _BEYOND, _FEW // 2))
+    asked = np.concatenate([peak + (end - peak) * paces for end in (wide[0], wide[-1])])
+    at = np.unique(np.maximum(asked, 0.0))
+    found = nodes.more(at, tol)
+    found = found.sharper(np.zeros(1, int), tol) if at[0] == 0 else found  # no other corner hides the first
+    gained = _known(found, tol)[np.searchsorted(found.epsilon, at)].any()
+    return found.some(_corners(found)) if gained else nodes  # what the sharper ones hide is in the way
+
+
+def _known(nodes: Nodes, tol: float) -> Mask:
+    """Whether nodes are known to the width ``tol``, as far as floats go."""
+    known: Mask = nodes.upper - nodes.lower <= 2 * tol * nodes.upper
+    return known
+
+
+def _inside(nodes: Nodes, at: Array, tol: float | None) -> Nodes:
+    """Ask inside cells, to the width ``tol`` in those of which an end is known to it."""
+    if tol is None:
+        return nodes.more(at)
+    corners = _corners(nodes)
+    sharp, k = _known(nodes, tol)[corners], np.searchsorted(nodes.epsilon[corners], at)
+    either = sharp[k - 1] | sharp[k]
+    return nodes.more(at[~either]).more(at[either], tol)

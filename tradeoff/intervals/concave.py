@@ -31,7 +31,7 @@ def conjugate(
     slopes
         Values of s.
     points
-        Starting points, increasing; the supremum is taken over [points[0], infinity).
+        Starting points, increasing from 0.
     tol
         Relative width to stop at.
 
@@ -44,8 +44,12 @@ def conjugate(
     matter.
     """
     goal = _CLOSE if tol is None else tol / 4
+    # Of all points, those that each slope asked for. From x = 1/s on 1 - g - s x <= 0, and the supremum is
+    # not below 0: two points there give the cell of 1/s a neighbour on the right.
+    with np.errstate(divide="ignore", over="ignore"):
+        own = [np.arange(min(k, len(points))) for k in np.searchsorted(points, 1 / slopes) + 2]
+    points = points[: max(map(len, own), default=0)]
     values = np.array(g(points))
-    own = [np.arange(len(points))] * len(slopes)  # of all points, those that each slope asked for
     low, high = np.empty(len(slopes)), np.empty(len(slopes))
     going = list(range(len(slopes)))
     for _ in range(_ROUNDS):

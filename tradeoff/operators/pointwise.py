@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
@@ -80,6 +81,13 @@ class Maximum(OfBeta):
         return self if self.symmetric else maximum(*(f.inverse() for f in self.operands))
 
 
+_LOOKED_AT = 2.0 ** np.arange(10)
+"""Losses at which a profile is looked at, to spare rarer ones; few, as each may take a line of its own."""
+
+_RARE = 1e-5
+"""Below it a profile is dear to ask about, and may be nothing beside another."""
+
+
 class HullOfMinimum(Derived):
     """Greatest trade-off function below all operands: its profile is the largest of theirs."""
 
@@ -93,8 +101,13 @@ class HullOfMinimum(Derived):
         return all(f.inverse() in self.operands for f in self.operands)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        low, high = zip(*(f.bounds.delta(epsilon, tol=tol) for f in self.operands), strict=True)
-        return np.maximum.reduce(low), np.maximum.reduce(high)
+        first, *others = self.operands
+        low, high = first.bounds.delta(epsilon, tol=tol)
+        for f in others:
+            if (seen := ~_hidden(f, epsilon, low)).any():
+                found = f.bounds.delta(epsilon[seen], tol=tol)
+                low[seen], high[seen] = maximum_of(Bounds(low[seen], high[seen]), found)
+        return low, high
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         low, high = zip(*(f.bounds.epsilon(delta, tol=tol) for f in self.operands), strict=True)
@@ -170,3 +183,17 @@ def minimum(*curves: TradeOff) -> TradeOff:
     True
     """
     return _pooled(curves, largest=False)
+
+
+def _hidden(f: TradeOff, epsilon: Array, level: Array) -> NDArray[np.bool_]:
+    """Whether delta_f is at most ``level`` at a smaller loss already, and so at epsilon, as it falls.
+
+    Each entry is decided by itself alone.
+    """
+    hidden, dear = np.zeros(len(epsilon), bool), (level < _RARE) & (epsilon < f.sup_loss)
+    for loss in _LOOKED_AT:
+        beyond = dear & ~hidden & (epsilon > loss)
+        if not beyond.any():
+            break
+        hidden |= beyond & (f.bounds.delta(loss).upper <= level)
+    return hidden

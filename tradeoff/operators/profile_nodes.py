@@ -57,6 +57,10 @@ class Nodes:
             *_monotone(np.append(self.lower, low)[order], np.append(self.upper, high)[order]),
         )
 
+    def some(self, which: NDArray[np.intp]) -> Nodes:
+        """Return some of the nodes."""
+        return Nodes(self.curve, self.epsilon[which], self.lower[which], self.upper[which])
+
     def sharper(self, again: NDArray[np.intp], tol: float) -> Nodes:
         """Ask again at some nodes, to the relative width ``tol``, unless that cannot be reached."""
         try:

@@ -30,8 +30,9 @@ from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.law import LossLaw
 from tradeoff.loss.saddle_table import SaddleTable
 
-_REMEMBERED = 2**21 + 2**18
-"""Most nodes of lines kept for later questions, 160 MiB: a long one where atoms last, and short ones."""
+_REMEMBERED = 2**21 + 2**19
+"""Most nodes of lines kept for later questions, 180 MiB: a long one where atoms last, and the shorter one
+that led to it. Were there room for one alone, each would drive the other out, at every question."""
 
 _WIDEST = 1.0
 """A Gaussian of a larger mu tells nothing of the product it is added to."""
