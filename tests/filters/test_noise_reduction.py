@@ -356,6 +356,7 @@ def test_geometric_levels_need_a_start_and_a_factor(start, factor):
 
 def test_geometric_levels_end_where_floats_end():
     assert list(geometric(5e-324, 4)) == [5e-324]
+    assert list(geometric(1e-323, 1.5)) == [1e-323]  # a quotient of the least float is that float again
 
 
 def test_an_interrupted_draw_ends_the_session_before_it_is_paid_again():

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from inspect import GEN_CLOSED, getgeneratorstate
-from itertools import accumulate, repeat, takewhile
+from itertools import accumulate, pairwise, repeat, takewhile
 from operator import truediv
 from threading import RLock
 from typing import Any, Protocol
@@ -196,7 +196,7 @@ def geometric(start: float, factor: float) -> Iterator[float]:
     Yields
     ------
     float
-        The levels, as long as they are positive floats.
+        The levels, as long as floats fall: no quotient of the least one by less than 2 does.
 
     Examples
     --------
@@ -206,7 +206,8 @@ def geometric(start: float, factor: float) -> Iterator[float]:
     """
     level = float(real("start", start, 0.0, open_low=True, open_high=True))
     ratio = float(real("factor", factor, 1.0, open_low=True, open_high=True))
-    return takewhile(bool, accumulate(repeat(ratio), truediv, initial=level))
+    levels = accumulate(repeat(ratio), truediv, initial=level)
+    return (at for at, _ in takewhile(lambda pair: pair[1] < pair[0], pairwise(levels)))
 
 
 def query(value: ArrayLike) -> Array:
