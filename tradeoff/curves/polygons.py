@@ -58,15 +58,20 @@ def _hull(one: PiecewiseLinear, two: PiecewiseLinear) -> tuple[Array, Array]:
 def _hull_of_floats(*sources: PiecewiseLinear) -> PiecewiseLinear | None:
     """Return the same hull of curves in floats by whole multiples of 2^-1074, far cheaper than fractions."""
     known = {
-        tuple(whole(v) if v <= 0.5 else ONE - whole(rest) for v, rest in ((x, p), (y, q))): (x, y, p, q)
+        (_whole(x, p), _whole(y, q)): (x, y, p, q)
         for f in sources
         for x, y, p, q in zip(*map(np.ndarray.tolist, f.points), strict=True)
     }
     kept = [known.get(at) for at in hull(known)]
     if None in kept:  # a vertex above 1 - alpha by a rounding
         return None
-    x, y, *rests = (np.array(column) for column in zip(*kept, strict=True))
-    return PiecewiseLinear.of_checked(x, y, tuple(rests), exact=False)
+    x, y, rest, power = (np.array(column) for column in zip(*kept, strict=True))
+    return PiecewiseLinear.of_checked(x, y, (rest, power), exact=False)
+
+
+def _whole(value: float, rest: float) -> int:
+    """Return which multiple of 2^-1074 a coordinate is: of a pair that adds to 1, floats hold the smaller."""
+    return whole(value) if value <= 0.5 else ONE - whole(rest)
 
 
 def _maximum(one: PiecewiseLinear, two: PiecewiseLinear) -> tuple[Array, Array]:
