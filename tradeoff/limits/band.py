@@ -98,7 +98,7 @@ class Profiled(Protocol):
 
 
 def profile(pairs: Sequence[tuple[Profiled, Profiled]], epsilon: Array) -> tuple[Array, Array]:
-    """Bound delta, the larger of all orders, by curves above and below of each; asked once if they are one."""
+    """Bound delta, the larger of all orders, by the curves around each; one is asked once."""
     found = []
     for below, above in pairs:
         low, high = below.delta(epsilon)
