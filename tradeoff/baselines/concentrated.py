@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.optimize import minimize_scalar
 
 from tradeoff.baselines.result import Baseline, number, probability
 from tradeoff.curves.contract import TradeOff
@@ -57,6 +56,8 @@ def zcdp_route(rho: Any, delta: Any, *, conversion: Conversion = "optimal") -> B
     simple = (rho + 2 * sqrt(-rho * log(target))).upper
     if conversion == "bun-steinke" or rho == 0:
         return Baseline(simple, target, "zCDP", "Bun, Steinke 2016, Proposition 1.3", ("rho-zCDP",))
+    from scipy.optimize import minimize_scalar
+
     # At a - 1 = sqrt(log(1/delta)/rho) the simple bound is met; the optimum is not far from it.
     start = 0.5 * (math.log(-math.log(target)) - math.log(rho))
     best = minimize_scalar(

@@ -83,7 +83,7 @@ def asked(content: PlanFile, questions: Questions) -> dict[str, tuple[float, ...
 
 def composed(plan: Plan) -> TradeOff:
     """Return the guarantee of a plan, if it has few enough factors to be asked."""
-    from tradeoff.report.methods import factors
+    from tradeoff.report.summary import factors
     from tradeoff.spec.limits import within
 
     curve = plan.guarantee()

@@ -11,6 +11,7 @@ from tradeoff.curves.hooks import gathered
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, capped
 from tradeoff.curves.vertices import interpolate
 from tradeoff.intervals.hull import lower_hull
+from tradeoff.intervals.polygon import ONE, hull, whole
 from tradeoff.intervals.rounding import Array
 
 
@@ -41,6 +42,8 @@ def exact_product(factors: Sequence[tuple[PiecewiseLinear, int]], work: float) -
 
 def pointwise(f: PiecewiseLinear, g: PiecewiseLinear, *, largest: bool) -> PiecewiseLinear:
     """Return max{f, g}, or the convex hull of min{f, g}: corners of both, and crossings in fractions."""
+    if not (largest or f.exact or g.exact) and (found := _hull_of_floats(f, g)):
+        return found.assuming(*gathered((f, g)))
     points = _maximum(f.rational(), g.rational()) if largest else _hull(f.rational(), g.rational())
     return _as_given(PiecewiseLinear(*(v.tolist() for v in points)), f, g).assuming(*gathered((f, g)))
 
@@ -50,6 +53,25 @@ def _hull(one: PiecewiseLinear, two: PiecewiseLinear) -> tuple[Array, Array]:
     alpha, beta = (np.concatenate(each) for each in ((one.alpha, two.alpha), (one.beta, two.beta)))
     order = np.argsort(alpha, kind="stable")
     return lower_hull(alpha[order], beta[order])
+
+
+def _hull_of_floats(*sources: PiecewiseLinear) -> PiecewiseLinear | None:
+    """Return the same hull of curves in floats by whole multiples of 2^-1074, far cheaper than fractions."""
+    known = {
+        (_whole(x, p), _whole(y, q)): (x, y, p, q)
+        for f in sources
+        for x, y, p, q in zip(*map(np.ndarray.tolist, f.points), strict=True)
+    }
+    kept = [known.get(at) for at in hull(known)]
+    if None in kept:  # a vertex above 1 - alpha by a rounding
+        return None
+    x, y, rest, power = (np.array(column) for column in zip(*kept, strict=True))
+    return PiecewiseLinear.of_checked(x, y, (rest, power), exact=False)
+
+
+def _whole(value: float, rest: float) -> int:
+    """Return which multiple of 2^-1074 a coordinate is: of a pair that adds to 1, floats hold the smaller."""
+    return whole(value) if value <= 0.5 else ONE - whole(rest)
 
 
 def _maximum(one: PiecewiseLinear, two: PiecewiseLinear) -> tuple[Array, Array]:

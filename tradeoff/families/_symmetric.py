@@ -6,7 +6,6 @@ from abc import abstractmethod
 from functools import lru_cache
 from typing import Any
 
-import mpmath
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
@@ -37,6 +36,8 @@ class SymmetricFamily(TradeOff):
 @lru_cache(maxsize=256)  # of curves in use: a thousand questions to one of them need it once
 def grown(epsilon: float) -> tuple[float, float, int]:
     """Return e^epsilon as (high + low) 2^exponent, ½ <= high < 1; beyond 2^4000 it is 2^4000."""
+    import mpmath
+
     with mpmath.workprec(160):
         mantissa, exponent = mpmath.frexp(mpmath.exp(epsilon))
         high = float(mantissa)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -88,6 +88,23 @@ class Band(ABC):
         )
         high = np.where(flat < 1, high, -np.inf)
         return _shaped(np.minimum(low, high), high, shape)
+
+
+class Profiled(Protocol):
+    """Bounds on delta(epsilon) of a curve below another, or above it."""
+
+    def delta(self, epsilon: Array, /) -> Iterable[Array]:
+        """Return bounds on delta(epsilon)."""
+
+
+def profile(pairs: Sequence[tuple[Profiled, Profiled]], epsilon: Array) -> tuple[Array, Array]:
+    """Bound delta, the larger of all orders, by the curves around each; one is asked once."""
+    found = []
+    for below, above in pairs:
+        low, high = below.delta(epsilon)
+        found.append((low if above is below else next(iter(above.delta(epsilon))), high))
+    low, high = np.max(found, axis=0)
+    return low, high
 
 
 def supporting(epsilon: Array, delta: Callable[[Array], tuple[Array, Array]]) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import choice
 from tradeoff.intervals.rounding import Array
-from tradeoff.limits.band import Band, Hypothesis, supporting
+from tradeoff.limits.band import Band, Hypothesis, profile, supporting
 from tradeoff.limits.normal_distance import Rough, normal_distance
 from tradeoff.limits.normal_pair import NormalPair
 from tradeoff.limits.sums import Law, LossSum, deviation, per_order, rough, variance
@@ -85,8 +85,7 @@ class BerryEsseen(Band):
         return np.minimum(low, high), high
 
     def _delta(self, epsilon: Array) -> tuple[Array, Array]:
-        low = np.max([above.delta(epsilon)[0] for _, above in self.pairs], axis=0)
-        return low, np.max([below.delta(epsilon)[1] for below, _ in self.pairs], axis=0)
+        return profile(self.pairs, epsilon)
 
     def lines(self) -> tuple[Array, Array]:
         """Return the lines that delta's upper bound gives, dense where curves bend and where orders meet."""

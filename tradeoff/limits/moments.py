@@ -12,7 +12,7 @@ from tradeoff.errors import KindError, PrecisionError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, log, log1p, maximum
 from tradeoff.intervals.remainder import above_line
-from tradeoff.intervals.rounding import around
+from tradeoff.intervals.rounding import Array, around
 from tradeoff.limits.closed_forms import closed_form
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.law import LossLaw
@@ -134,10 +134,10 @@ def _shift(law: LossLaw) -> Bounds:
     return log1p(-p) - log1p(-q)
 
 
-def recentred(power: Bounds, doubt: float, order: int) -> Bounds:
+def recentred(power: Bounds, doubt: float | Array, order: int) -> Bounds:
     """Return E|L - E L|^r from E|L - c|^r: a centre off by d moves its r-th root by at most d (Minkowski)."""
     root = exp(log(power) / order) + Bounds(-doubt, doubt)
-    return Bounds(max(root.lower, 0.0), root.upper) ** order
+    return maximum(root, 0.0) ** order
 
 
 def _power(centre: float, r: int) -> tuple[Function, Function, Function]:

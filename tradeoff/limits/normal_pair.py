@@ -88,18 +88,20 @@ class NormalPair:
             return np.zeros_like(epsilon), np.ones_like(epsilon)
         inner = epsilon + log1p(-self.p_minus) - log1p(-self.q_plus)
         free = self._candidates((inner.lower + inner.upper) / 2)
-        low = np.max(self._gain(free, inner, self.gamma_p, self.gamma_q).lower, axis=0)
-        tops = [self._gain(z, inner, -self.gamma_p, -self.gamma_q).upper for z in (free, *self._ends)]
-        high = np.max(np.vstack(tops), axis=0) + _OFF_THE_TOP
+        ends = ([np.full_like(free[:1], side) for side in end] for end in self._ends)
+        gain = self._gain(Bounds(*map(np.concatenate, zip((free, free), *ends, strict=True))), inner)
+        low = np.max(gain(self.gamma_p, self.gamma_q).lower[: len(free)], axis=0)
+        high = np.max(gain(-self.gamma_p, -self.gamma_q).upper, axis=0) + _OFF_THE_TOP
         finite = clip(maximum(-expm1(inner), Bounds(low, high)), 0.0, 1.0)
         low, high = clip(self.q_plus + (1 - self.q_plus) * finite, 0.0, 1.0)
         return low, high
 
-    def _gain(self, z: Bounds | ArrayLike, epsilon: Bounds, gamma_p: float, gamma_q: float) -> Bounds:
+    def _gain(self, z: Bounds, epsilon: Bounds) -> Callable[[float, float], Bounds]:
         """Bound 1 - (Phi(y) + gamma_q)_+ - e^eps (Phi(-z) + gamma_p)_+ at y = (s_P z - gap)/s_Q."""
-        z = Bounds.of(z)
-        weighted = exp(epsilon + log_phi(-z)) + exp(epsilon) * gamma_p
-        return 1 - maximum(self._beta(z) + gamma_q, 0.0) - maximum(weighted, 0.0)
+        beta, weighted, slope = self._beta(z), exp(epsilon + log_phi(-z)), exp(epsilon)
+        return lambda gamma_p, gamma_q: (
+            1 - maximum(beta + gamma_q, 0.0) - maximum(weighted + slope * gamma_p, 0.0)
+        )
 
     @cached_property
     def _ends(self) -> tuple[Bounds, Bounds]:

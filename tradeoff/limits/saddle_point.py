@@ -23,7 +23,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.tensor import law_pair
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array
-from tradeoff.limits.band import Band, Hypothesis, supporting
+from tradeoff.limits.band import Band, Hypothesis, profile, supporting
 from tradeoff.limits.masses import lost
 from tradeoff.limits.moments import factors
 from tradeoff.limits.tilts import TiltedSum
@@ -88,8 +88,7 @@ class SaddlePoint(Band):
 
     def _delta(self, epsilon: Array) -> tuple[Array, Array]:
         with np.errstate(all="ignore"):  # as above
-            low = np.max([above.delta(epsilon).lower for _, above in self.sums], axis=0)
-            return low, np.max([below.delta(epsilon).upper for below, _ in self.sums], axis=0)
+            return profile(self.sums, epsilon)
 
     def lines(self) -> tuple[Array, Array]:
         """Return lines 1 - delta(x) - e^x alpha where the curves bend."""

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp, expm1, sqrt, total, whole
+from tradeoff.intervals.functions import exp, expm1, maximum, sqrt, total, where, whole
 from tradeoff.intervals.rounding import Array
 from tradeoff.limits.moments import NOTHING, recentred
 from tradeoff.limits.normal_distance import Rough, normal_distance
@@ -29,7 +30,6 @@ from tradeoff.loss.changed import Reversed
 from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.law import LossLaw
-from tradeoff.loss.transform import Transform
 
 _DIGITS = 60.0
 """Quadratures of transforms err by e^-60, far below their rounding."""
@@ -46,8 +46,29 @@ _PHI, _X_PHI = 0.399, 0.121
 can do."""
 
 
+class _Read(NamedTuple):
+    """What transforms say near a tilt: K and centre, log rho at two y, K at c + s and c - s, and errors."""
+
+    log_m: Any
+    log_m_error: Any
+    mean: Any
+    near: Any
+    far: Any
+    rate_near: Any
+    rate_far: Any
+    turn_near: Any
+    turn_far: Any
+    error_near: Any
+    error_far: Any
+    s: Any
+    above: Any
+    above_error: Any
+    below: Any
+    below_error: Any
+
+
 class Moments(NamedTuple):
-    """log M(c), mean, variance and E|L - E L|^3 of one law under the tilt c."""
+    """log M(c), mean, variance and E|L - E L|^3 of one law under the tilt c, or of many under many."""
 
     log_m: Bounds
     mean: Bounds
@@ -69,19 +90,26 @@ class Tilted(NamedTuple):
     gamma: Any
 
 
+_POLES = 0.0, 1.0
+"""Tilts that tell nothing."""
+
 NOWHERE = Tilted(*[math.nan] * len(Tilted._fields))
 """Of a tilt that no floats or quadratures reach: it says nothing."""
 
 
-def tilted(laws: Sequence[LossLaw], counts: Sequence[int], c: float) -> Tilted:
-    """Return the product under a tilt near c, or nothing where floats or quadratures do not reach."""
-    unit = 2.0 ** (math.frexp(max(1.0, abs(c)))[1] - _TRAILING)
-    try:
-        c = unit * round(c / unit)
-        found = _joined([moments(law, c, unit) for law in laws], counts, c)
-    except (ValueError, ArithmeticError):  # too many nodes, or a float that overflows
-        found = NOWHERE
-    return found if all(map(math.isfinite, found)) and c not in {0.0, 1.0} else NOWHERE
+def tilted(laws: Sequence[LossLaw], counts: Sequence[int], tilts: Sequence[float]) -> list[Tilted]:
+    """Return the product under tilts near these, or nothing where floats or quadratures do not reach."""
+    at = np.array(tilts)
+    unit = np.ldexp(1.0, np.frexp(np.maximum(1.0, np.abs(at)))[1] - _TRAILING)
+    at = unit * np.round(at / unit)
+    columns = np.transpose([list(each) for each in moments(laws, at, unit)]).tolist()  # a tilt, a law
+    found = []
+    for c, column in zip(at.tolist(), columns, strict=True):
+        joined = NOWHERE
+        with suppress(ArithmeticError, ValueError):  # a float that overflows
+            joined = _joined([Moments(*map(Bounds, *law)) for law in column], counts, c)
+        found.append(joined if c not in _POLES and all(map(math.isfinite, joined)) else NOWHERE)
+    return found
 
 
 def _joined(each: Sequence[Moments], counts: Sequence[int], c: float) -> Tilted:
@@ -98,53 +126,78 @@ def _joined(each: Sequence[Moments], counts: Sequence[int], c: float) -> Tilted:
     return Tilted(c, log_m.lower, log_m.upper, m, sd, gamma)
 
 
-def moments(law: LossLaw, c: float, unit: float) -> Moments:
-    """Return the moments of one law under the tilt c, a multiple of ``unit``."""
+def moments(laws: Sequence[LossLaw], c: Array, unit: Array) -> Moments:
+    """Return the moments of laws, along the first axis, under tilts c, each a multiple of its ``unit``.
+
+    All in one pass, since of so few numbers the call of an operation costs more than the operation.
+    """
+    each = [[_read(law, *at) for at in zip(c.tolist(), unit.tolist(), strict=True)] for law in laws]
+    found = _measured(_Read(*np.moveaxis(np.array(each), -1, 0)))
+    normal = np.array([[_mu(law)] for law in laws])
+    square = Bounds.of(normal) ** 2
+    closed = square * c * (Bounds.of(c) - 1) / 2, square * (Bounds.of(c) - 0.5), square, NOTHING
+    return Moments(*(where(np.isnan(normal), *both) for both in zip(found, closed, strict=True)))
+
+
+def _mu(law: LossLaw) -> float:
+    """Return mu of a Gaussian law of either order, whose moments are known; NaN of others."""
     same = law.base if isinstance(law, Reversed) else law
-    if isinstance(same, GaussianLaw):
-        square = Bounds.of(same.mu) ** 2
-        return Moments(square * c * (Bounds.of(c) - 1) / 2, square * (Bounds.of(c) - 0.5), square, NOTHING)
-    factor = law.transform(c, _DIGITS)
-    if factor is None:
-        raise NoClosedForm(f"{law!r} has no density in closed form to tilt; its curve's own bounds answer")
-    return _measured(law, factor, c, unit)
+    return float(same.mu) if isinstance(same, GaussianLaw) else math.nan
 
 
-def _measured(law: LossLaw, factor: Transform, c: float, unit: float) -> Moments:
+def _read(law: LossLaw, c: float, unit: float) -> _Read:
+    """Ask the transforms of a law; NaN where nothing is to be asked, or a quadrature takes too many nodes."""
+    nothing = _Read(*[math.nan] * len(_Read._fields))
+    if math.isfinite(_mu(law)) or not math.isfinite(c) or c in _POLES:
+        return nothing
+    try:
+        factor = law.transform(c, _DIGITS)
+        if factor is None:
+            raise NoClosedForm(
+                f"{law!r} has no density in closed form to tilt; its curve's own bounds answer"
+            )
+        fine, wide = _scales(law, factor.mean, c)
+        log, error, _ = factor.ratio(y := np.array([fine * _FINER, fine * _FINE]))
+        s = unit * max(round(_WIDE * min(wide / unit, 2.0**50)), 1)
+        beside = [law.transform(c + step, _DIGITS) for step in (s, -s)]
+    except (ValueError, ArithmeticError):
+        return nothing
+    ends = [end for at in beside for end in ((at.log_m, at.log_m_error) if at else (math.nan, math.nan))]
+    seen = (factor.log_m, factor.log_m_error, factor.mean, *y, *log.real, *log.imag, *error, s, *ends)
+    return _Read._make(seen)
+
+
+def _measured(read: _Read) -> Moments:
     """Return moments by the inequalities above.
 
-    ``sine`` and ``versine`` are Im rho and 1 - Re rho, the centre taken out.
+    ``sine`` and ``versine`` are Im rho and 1 - Re rho, the centre taken out, at the nearer and the farther y.
     """
-    fine, wide = _scales(law, factor.mean, c)
-    near, far = fine * _FINER, fine * _FINE
-    log, error, _ = factor.ratio(np.array([near, far]))
-    rate, turn = (Bounds.of(part) + _within(error) for part in (log.real, log.imag))
+    near, far, error = read.near, read.far, np.array([read.error_near, read.error_far])
+    rate = np.array([read.rate_near, read.rate_far]) + _within(error)
+    turn = np.array([read.turn_near, read.turn_far]) + _within(error)
     sine, versine = exp(rate) * _sin(turn), exp(rate) * _versine(turn) - expm1(rate)
-    least = max(float(_at(2 * versine / Bounds.of(far) ** 2, 1).lower), 0.0)
-    fourth = _fourth(law, factor, c, unit * max(round(_WIDE * min(wide / unit, 2.0**50)), 1), least)
+    least = np.maximum(_at(2 * versine / Bounds.of(far) ** 2, 1).lower, 0.0)
+    fourth = _fourth(read, least)
     most = _at(2 * versine, 1) / Bounds.of(far) ** 2 + Bounds.of(far) ** 2 / 12 * fourth
     square = Bounds(least, most.upper)
     third = sqrt(most * fourth).upper
     off = _at(sine, 0) / near + _within((Bounds.of(near) ** 2 / 6 * third).upper)
-    variance = square - off**2
     return Moments(
-        factor.log_m + _within(factor.log_m_error),
-        factor.mean + off,
-        Bounds(max(variance.lower, 0.0), variance.upper),
-        recentred(Bounds(0.0, third), _size(off), 3),
+        read.log_m + _within(read.log_m_error),
+        read.mean + off,
+        maximum(square - off**2, 0.0),
+        recentred(Bounds(np.zeros_like(third), third), _size(off), 3),
     )
 
 
-def _fourth(law: LossLaw, factor: Transform, c: float, s: float, second: float) -> float:
+def _fourth(read: _Read, second: Array) -> Array:
     """Bound E d^4 by E e^(sd) and E e^(-sd), which are K at c + s and c - s."""
-    spread = -(Bounds.of(s) ** 2) * second
-    for sign in (1, -1):
-        other = law.transform(c + sign * s, _DIGITS)
-        if other is None:
-            return math.inf
-        errors = _within(other.log_m_error) + _within(factor.log_m_error)
-        spread += expm1(Bounds.of(other.log_m) - factor.log_m - sign * Bounds.of(s) * factor.mean + errors)
-    return max(float((12 * spread / Bounds.of(s) ** 4).upper), 0.0)
+    s = Bounds.of(read.s)
+    spread = -(s**2) * second
+    for sign, log_m, error in ((1, read.above, read.above_error), (-1, read.below, read.below_error)):
+        errors = _within(error) + _within(read.log_m_error)
+        spread += expm1(Bounds.of(log_m) - read.log_m - sign * s * read.mean + errors)
+    return np.asarray(np.maximum((12 * spread / s**4).upper, 0.0))
 
 
 def _scales(law: LossLaw, centre: float, c: float) -> tuple[float, float]:
@@ -170,8 +223,8 @@ def _within(error: float | Array) -> Bounds:
     return Bounds(-error, error)
 
 
-def _size(x: Bounds) -> float:
-    return float(max(abs(x.lower), abs(x.upper)))
+def _size(x: Bounds) -> Any:
+    return np.maximum(np.abs(x.lower), np.abs(x.upper))
 
 
 def _at(x: Bounds, k: int) -> Bounds:

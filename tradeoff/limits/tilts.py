@@ -140,14 +140,12 @@ class TiltedSum:
         c, sd = self._saddles(x - np.multiply.outer(_AIMS, np.sign(x) * self.sd(x)))
         unit = np.exp2(np.floor(np.log2(_APART / spread(c, sd, _POLES))))
         tilts, which = np.unique(unit * np.round(c / unit), return_inverse=True)
-        each = np.array([self._tilted(float(c)) for c in tilts]).reshape(-1, len(Tilted._fields))
-        found = each[which.reshape(c.shape)]
-        return Tilted(*np.moveaxis(found, -1, 0))
+        return Tilted(*np.moveaxis(self._tilted(tilts.tolist())[which.reshape(c.shape)], -1, 0))
 
-    def _tilted(self, c: float) -> Tilted:
-        if c not in self._found:
-            self._found[c] = tilted(self.laws, self.counts, c)
-        return self._found[c]
+    def _tilted(self, tilts: Sequence[float]) -> Array:
+        if missing := [c for c in tilts if c not in self._found]:
+            self._found.update(zip(missing, tilted(self.laws, self.counts, missing), strict=True))
+        return np.array([self._found[c] for c in tilts]).reshape(-1, len(Tilted._fields))
 
 
 def part(at: Tilted, x: Array) -> Bounds:

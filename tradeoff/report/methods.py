@@ -14,15 +14,14 @@ from tradeoff import limits
 from tradeoff.audits.empirical import Empirical
 from tradeoff.audits.refutation import claimed
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import KindError, NoClosedForm, TradeOffError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
 from tradeoff.limits.band import Band
 from tradeoff.operators.subsample import Subsampled
-from tradeoff.operators.symmetrise import Envelope
 from tradeoff.operators.tabulate import Tabulated
+from tradeoff.report.summary import factors
 
 Kind = Literal["estimate", "bound", "curve"]
 Answer = Callable[[Array], Any]
@@ -91,12 +90,6 @@ def method(name: str) -> Callable[[Method], Method]:
         return function
 
     return enter
-
-
-def factors(curve: TradeOff) -> dict[TradeOff, int]:
-    """Return the factors of a product, in one order of an envelope; a curve is its own factor."""
-    inner = curve.operands[0] if isinstance(curve, Envelope) else curve
-    return dict(inner.factors) if isinstance(inner, Tensor) else {inner: 1}
 
 
 def claim_of(name: str, thing: Any) -> Claim:

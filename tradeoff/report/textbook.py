@@ -16,7 +16,8 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, NoClosedForm, TradeOffError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.report.methods import Claim, factors, method
+from tradeoff.report.methods import Claim, method
+from tradeoff.report.summary import factors
 
 Profile = Callable[[Array], Array]
 Rule = Callable[[list[float]], list[float]]
