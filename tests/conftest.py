@@ -20,7 +20,6 @@ BALLS = 400
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 SHARING = (
-    "certificates/test_certificates.py",
     "certificates/test_parts.py",
     "certificates/test_reduction.py",
     "golden/test_composition.py",
