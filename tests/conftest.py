@@ -20,6 +20,8 @@ BALLS = 400
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 SHARING = (
+    "certificates/test_parts.py",
+    "certificates/test_reduction.py",
     "golden/test_composition.py",
     "golden/test_deep.py",
     "golden/test_gdp.py",

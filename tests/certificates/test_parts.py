@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from dataclasses import replace
 from fractions import Fraction
@@ -44,6 +45,12 @@ ASKED: list[tuple[Any, float]] = [
 ]
 
 
+@functools.cache
+def certified(name: str, question: Any, value: float) -> Certificate:
+    """Certify when a test first needs it, not when the tests are collected."""
+    return to.certify(CURVES[name], question, value)
+
+
 def asked(curve: to.TradeOff, question: Any, value: float) -> to.Bounds[float]:
     return curve.bounds(value) if question == "beta" else getattr(curve.bounds, question)(value)
 
@@ -51,7 +58,7 @@ def asked(curve: to.TradeOff, question: Any, value: float) -> to.Bounds[float]:
 @pytest.mark.parametrize(("question", "value"), ASKED)
 @pytest.mark.parametrize("name", CURVES)
 def test_answers_of_operators_verify_from_their_text(name: str, question: Any, value: float) -> None:
-    certificate = to.certify(CURVES[name], question, value)
+    certificate = certified(name, question, value)
     read = Certificate.from_json(certificate.to_json())
     assert read.to_json() == certificate.to_json()
     assert to.verify(read).checks
@@ -128,11 +135,11 @@ def test_a_mixture_is_the_sum_of_profiles() -> None:
     assert certificate.lower <= 0.25 * parts[0].upper + 0.75 * parts[1].upper
 
 
-BETTER = to.certify(CURVES["the better of two"], "delta", 0.7)
-NAMED = to.certify(CURVES["one of two, named"], "beta", 0.5)
-NEIGHBOURS = to.certify(CURVES["two neighbours"], "delta", 0.7)
-SAMPLED = to.certify(CURVES["a sampled maximum"], "epsilon", 1e-4)
-EITHER = to.certify(CURVES["either order"], "beta", 0.5)
+BETTER = ("the better of two", "delta", 0.7)
+NAMED = ("one of two, named", "beta", 0.5)
+NEIGHBOURS = ("two neighbours", "delta", 0.7)
+SAMPLED = ("a sampled maximum", "epsilon", 1e-4)
+EITHER = ("either order", "beta", 0.5)
 ALL = [BETTER, NAMED, NEIGHBOURS, SAMPLED, EITHER]
 
 
@@ -143,8 +150,9 @@ def refused(certificate: Certificate) -> str:
     return caught.value.term
 
 
-@pytest.mark.parametrize("certificate", ALL, ids=lambda c: f"{c.rule['kind']} {c.question}")
-def test_no_part_can_be_left_out_moved_or_exchanged(certificate: Certificate) -> None:
+@pytest.mark.parametrize("of", ALL, ids=str)
+def test_no_part_can_be_left_out_moved_or_exchanged(of: tuple[str, Any, float]) -> None:
+    certificate = certified(*of)
     parts = certificate.parts
     for k, part in enumerate(parts):
         others = parts[:k] + parts[k + 1 :]
@@ -159,8 +167,9 @@ def test_no_part_can_be_left_out_moved_or_exchanged(certificate: Certificate) ->
             refused(replace(certificate, parts=(*others, named)))
 
 
-@pytest.mark.parametrize("certificate", ALL, ids=lambda c: f"{c.rule['kind']} {c.question}")
-def test_no_rule_can_be_changed(certificate: Certificate) -> None:
+@pytest.mark.parametrize("of", ALL, ids=str)
+def test_no_rule_can_be_changed(of: tuple[str, Any, float]) -> None:
+    certificate = certified(*of)
     rule = certificate.rule
     assert refused(replace(certificate, rule=rule | {"kind": "product"})) == "rule"
     assert refused(replace(certificate, rule=rule | {"kind": "unheard of"})) == "rule"
@@ -182,17 +191,18 @@ def test_no_rule_can_be_changed(certificate: Certificate) -> None:
 
 
 def test_parameters_of_rules_are_checked() -> None:
+    neighbours, named, sampled = certified(*NEIGHBOURS), certified(*NAMED), certified(*SAMPLED)
     for k in (0, -1, 1.5, "2", True, 10**18):
-        assert refused(replace(NEIGHBOURS, rule=NEIGHBOURS.rule | {"k": k})) == "k"
+        assert refused(replace(neighbours, rule=neighbours.rule | {"k": k})) == "k"
     for weights in ([0.5, 0.6], [1.0], [-0.5, 1.5], [0.25, 0.25]):
-        assert refused(replace(NAMED, rule=NAMED.rule | {"weights": weights})) == "weights"
-    thinned = SAMPLED.rule | {"p": 0.05}
+        assert refused(replace(named, rule=named.rule | {"weights": weights})) == "weights"
+    thinned = sampled.rule | {"p": 0.05}
     refused(
-        replace(SAMPLED, rule=thinned, parts=tuple(replace(part, rule=thinned) for part in SAMPLED.parts))
+        replace(sampled, rule=thinned, parts=tuple(replace(part, rule=thinned) for part in sampled.parts))
     )
     for p in (0, 2.0, "0.1", "[0.1, 0.2]", None, True):
-        wrong = SAMPLED.rule | {"p": p}
-        assert refused(replace(SAMPLED.parts[0], rule=wrong)) in {"p", "form"}
+        wrong = sampled.rule | {"p": p}
+        assert refused(replace(sampled.parts[0], rule=wrong)) in {"p", "form"}
 
 
 def test_parts_in_parts_without_end_are_refused_in_a_sentence() -> None:
@@ -254,7 +264,8 @@ def test_losses_beyond_all_floats_are_certified_in_silence(curve: to.TradeOff, d
 
 
 def test_tables_show_the_rule_and_its_parts() -> None:
-    shown = repr(BETTER)
+    better = certified(*BETTER)
+    shown = repr(better)
     for word in ("rule", "maximum of 2", "part", "method", "parts"):
         assert word in shown
-    assert json.loads(BETTER.to_json())["parts"][0]["factors"]
+    assert json.loads(better.to_json())["parts"][0]["factors"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from dataclasses import replace
@@ -27,10 +28,15 @@ CURVES: dict[str, to.TradeOff] = {
 }
 
 
+@functools.cache
+def certified(name: str, failure: float) -> Certificate:
+    return to.certify(CURVES[name], "mu", failure)
+
+
 @pytest.mark.parametrize("failure", [1e-3, 1e-10])
 @pytest.mark.parametrize("name", CURVES)
 def test_mu_verifies_from_its_text(name: str, failure: float) -> None:
-    certificate = to.certify(CURVES[name], "mu", failure)
+    certificate = certified(name, failure)
     read = Certificate.from_json(certificate.to_json())
     assert read.to_json() == certificate.to_json()
     assert to.verify(read).checks[-1].name == "upper bound"
@@ -61,7 +67,7 @@ def _numbers(claim: dict[str, Any]) -> list[tuple[str, float]]:
 
 @pytest.mark.parametrize("name", ["a few atoms", "steps"])
 def test_every_number_of_a_certificate_of_mu_counts(name: str) -> None:
-    certificate = to.certify(CURVES[name], "mu", 1e-5)
+    certificate = certified(name, 1e-5)
     content = json.loads(certificate.to_json())
     for k in range(0, len(content["claims"]), 7):
         for field, other in _numbers(content["claims"][k]):
@@ -75,7 +81,7 @@ def test_every_number_of_a_certificate_of_mu_counts(name: str) -> None:
     ("field", "shares"), [("lower", (0.99, 1.01)), ("upper", (0.99, 1.01)), ("value", (0.5,))]
 )
 def test_bounds_that_do_not_follow_are_refused(field: str, shares: tuple[float, ...]) -> None:
-    certificate = to.certify(CURVES["a few atoms"], "mu", 1e-5)
+    certificate = certified("a few atoms", 1e-5)
     for share in shares:
         forged = replace(certificate, **{field: getattr(certificate, field) * share})
         with pytest.raises(VerificationError):
@@ -84,7 +90,7 @@ def test_bounds_that_do_not_follow_are_refused(field: str, shares: tuple[float, 
 
 def test_claims_left_out_leave_no_bound() -> None:
     """Without x = 0, without an end, or with one order alone, nothing bounds mu from above."""
-    certificate = to.certify(CURVES["steps"], "mu", 1e-5)
+    certificate = certified("steps", 1e-5)
     claims = certificate.claims
     least, most = (choose(claim.at for claim in claims) for choose in (min, max))
     for kept in (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import mpmath as mp
@@ -185,24 +186,28 @@ def test_operators_take_curves_only(thing: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("thing", "remedy"),
+    ("make", "remedy"),
     [
-        (to.mechanisms.Laplace(scale=1.0), r"is a mechanism,.*write Laplace\(\.\.\.\)\.curve\(\)"),
-        (to.Laplace(1.0).gdp(), r"is a Reduction,.*write Reduction\(\.\.\.\)\.curve$"),
         (
-            to.mechanisms.Plan({to.mechanisms.Laplace(scale=1.0): 2}),
+            lambda: to.mechanisms.Laplace(scale=1.0),
+            r"is a mechanism,.*write Laplace\(\.\.\.\)\.curve\(\)",
+        ),
+        (lambda: to.Laplace(1.0).gdp(), r"is a Reduction,.*write Reduction\(\.\.\.\)\.curve$"),
+        (
+            lambda: to.mechanisms.Plan({to.mechanisms.Laplace(scale=1.0): 2}),
             r"is a Plan,.*write Plan\(\.\.\.\)\.guarantee\(\)",
         ),
         (
-            to.limits.berry_esseen(to.Laplace(0.1) ** 400),
+            lambda: to.limits.berry_esseen(to.Laplace(0.1) ** 400),
             r"is a BerryEsseen,.*write BerryEsseen\(\.\.\.\)\.guarantee$",
         ),
-        (to.limits.clt(to.Laplace(0.1) ** 400), "estimate"),
-        (0.5, r"0\.5 is not a trade-off function"),
+        (lambda: to.limits.clt(to.Laplace(0.1) ** 400), "estimate"),
+        (lambda: 0.5, r"0\.5 is not a trade-off function"),
     ],
-    ids=lambda value: type(value).__name__,
+    ids=["mechanism", "reduction", "plan", "limit", "estimate", "number"],
 )
-def test_what_leads_to_a_curve_is_told_how(thing: object, remedy: str) -> None:
+def test_what_leads_to_a_curve_is_told_how(make: Callable[[], object], remedy: str) -> None:
+    thing = make()
     for operator in (
         lambda: to.Gaussian(1.0) @ thing,
         lambda: to.Gaussian(1.0) >= thing,
