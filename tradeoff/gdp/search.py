@@ -137,7 +137,8 @@ def _sharper(nodes: Nodes, failure: float, least: float, tol: float) -> Nodes:
     asked = np.concatenate([peak + (end - peak) * paces for end in (wide[0], wide[-1])])
     at = np.unique(np.maximum(asked, 0.0))
     found = nodes.more(at, tol)
-    found = found.sharper(np.zeros(1, int), tol) if at[0] == 0 else found  # no other corner hides the first
+    again = np.searchsorted(found.epsilon, at[np.isin(at, nodes.epsilon)])  # the first is hidden by no other
+    found = found.sharper(again, tol) if len(again) else found
     gained = _known(found, tol)[np.searchsorted(found.epsilon, at)].any()
     return found.some(_corners(found)) if gained else nodes  # what the sharper ones hide is in the way
 
