@@ -138,7 +138,7 @@ class QuadratureTransform(Transform):
         return float(rows.item())
 
     def cost(self, y: float) -> int:
-        return self._level(int(self._which(np.array([y]))[0])).d.size
+        return int(np.sum(self._level(int(self._which(np.array([y]))[0])).size))
 
 
 class Level:
