@@ -44,6 +44,7 @@ def together(laws: Sequence[LossLaw], counts: Sequence[int]) -> tuple[list[Trans
         else:
             alike.setdefault(_key(part), []).append((part, law, n))
     for key in sorted(alike):
+        alike[key].sort(key=lambda row: row[0].base.scale)  # rows of one group are about as long then
         for start in range(0, len(alike[key]), _MOST):
             some = alike[key][start : start + _MOST]
             parts, each, powers = zip(*some, strict=True)
