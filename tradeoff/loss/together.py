@@ -20,8 +20,9 @@ from tradeoff.loss.quadrature import FINER, FIRST, QuadratureTransform
 from tradeoff.loss.thinning import Share
 from tradeoff.loss.transform import AffineRatio, Transformed
 
-_MOST = 64
-"""Rows at most: arrays are long enough by then, and what is left of a product is looked at between groups."""
+_MOST, _FEW = 64, 8
+"""Rows at most: arrays are long enough by then, and what is left of a product is looked at between groups;
+fewer where no path spares quadratures of a hundred thousand nodes."""
 
 _EXACT = 2**53
 """Counts up to this one are floats."""
@@ -45,8 +46,9 @@ def together(laws: Sequence[LossLaw], counts: Sequence[int]) -> tuple[list[Trans
             alike.setdefault(_key(part), []).append((part, law, n))
     for key in sorted(alike):
         alike[key].sort(key=lambda row: row[0].base.scale)  # rows of one group are about as long then
-        for start in range(0, len(alike[key]), _MOST):
-            some = alike[key][start : start + _MOST]
+        most = _FEW if _steep(alike[key][0][0]) else _MOST
+        for start in range(0, len(alike[key]), most):
+            some = alike[key][start : start + most]
             parts, each, powers = zip(*some, strict=True)
             factors += [(Rows(parts, powers), 1)] if len(some) > 1 else [(each[0], powers[0])]
     return [law for law, _ in factors], [n for _, n in factors]
@@ -86,8 +88,12 @@ def _part(law: LossLaw) -> Component | None:
 def _key(part: Component) -> tuple[Any, ...]:
     """Return what rows have in common: whole shares, which is greater, and the scale by a factor of 2."""
     kinds = [-1.0 if 0 < share.part < 1 else share.part for share in part.shares]
-    steep = max(share.part for share in part.shares) > path.MOST
-    return (*kinds, part.g > 0, part.units, part.k, steep, math.frexp(part.base.scale)[1])
+    return (*kinds, part.g > 0, part.units, part.k, _steep(part), math.frexp(part.base.scale)[1])
+
+
+def _steep(part: Component) -> bool:
+    """Whether there is no path beside the line."""
+    return max(share.part for share in part.shares) > path.MOST
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +173,12 @@ class RowsTransform(QuadratureTransform):
         first = self._level(0)
         each = zip(self.rows.parts, first.log_m.tolist(), first.log_m_error.tolist(), strict=True)
         return [[part.base.tail(part, self.c, log_m, error)] for part, log_m, error in each]
+
+    @property
+    def variance(self) -> float:
+        # Deviations add up at most (Minkowski), those of the centres from ``mean`` too.
+        deviation = math.fsum(self.powers * np.sqrt(self._level(0).variance)) + self.mean_error
+        return deviation**2 * (1 + 1e-9)
 
     def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:
         """Add up n_i log rho_i, less the phase of each centre.
