@@ -14,6 +14,7 @@ from tradeoff.loss.changed import Reversed, Thinned
 from tradeoff.loss.components import MARGIN
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.law import LossLaw
+from tradeoff.loss.together import together
 
 BOTH = Thinned(Reversed(Thinned(GaussianLaw(0.5), 0.02)), 0.3)
 CASES = [
@@ -58,6 +59,34 @@ def test_the_transform_and_what_bounds_it(law: LossLaw, c: float, y: float) -> N
     assert abs(moment(law, acb(c, y + 0.3)) / whole) <= math.exp(found.around(np.array([y]), 0.3)[0]) + 1e-15
 
 
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("y", [2.0, 90.0, 900.0])
+def test_rows_of_distinct_factors_are_their_product(turned: bool, y: float) -> None:
+    laws: list[LossLaw] = [Thinned(GaussianLaw(0.3 + 0.09 * k), 0.2 / (k + 1) ** 3) for k in range(7)]
+    laws, counts, c = [Reversed(law) if turned else law for law in laws], list(range(1, 8)), 4.5
+    factors, powers = together(laws, counts)
+    assert len(factors) < len(laws)
+    whole, at, off, value, ceiling, beyond, walked = acb(0), acb(0), 0.0, acb(0), 0.0, 0.0, 0.0
+    for law, n in zip(laws, counts, strict=True):
+        base = moment(law, acb(c))
+        whole += n * base.log()
+        at += n * (moment(law, acb(c, y)) / base).log()
+    log_m, log_m_error = 0.0, 0.0
+    for factor, n in zip(factors, powers, strict=True):
+        found = factor.transform(c, 42.0)
+        assert found is not None
+        ratio = found.ratio(np.array([0.5 * y, y]))
+        value += n * (acb(ratio.log[1].real, ratio.log[1].imag) + acb(0, y * arb(found.mean)))
+        off += n * ratio.error[1]
+        ceiling += n * ratio.ceiling[1]
+        beyond += n * min(found.far(y), found.beyond(y))
+        walked += n * found.around(np.array([y + 0.2]), 0.2)[0]
+        log_m, log_m_error = log_m + n * found.log_m, log_m_error + n * found.log_m_error
+    assert abs(whole - log_m).abs_upper() <= log_m_error + 1e-15
+    assert abs((value - at).exp() - 1).abs_upper() <= math.expm1(off)
+    assert at.real <= min(ceiling, beyond, walked) + 1e-15
+
+
 @pytest.mark.parametrize("digits", [6.0, 15.0])
 @pytest.mark.parametrize("moved", [0.0, MARGIN, -MARGIN])
 def test_the_remainder(digits: float, moved: float) -> None:
@@ -69,6 +98,11 @@ def test_the_remainder(digits: float, moved: float) -> None:
     assert abs(moment(law, acb(z.real, z.imag)) - acb(rule.real, rule.imag)) <= nodes.quadrature * abs(
         moment(law, acb(z.real))
     )
+
+
+def test_a_guess_where_a_line_holds_nothing_but_rounding() -> None:
+    f = to.subsample(to.Gaussian(1 / 1.5), 0.001) ** 100
+    assert f.bounds.epsilon(1e-8).width < 5e-9
 
 
 def test_few_rarely_sampled_steps() -> None:

@@ -181,7 +181,8 @@ def _log_with_slope(e: Enclosure, x: Array, gap: Array) -> tuple[Array, Array, A
     width = np.minimum((high - low)[: len(x)] / scale, 1.0)
     slope = (there - here) / gap
     usual = -1.0 if e.kind == "delta" else 1.0
-    return here, width, np.where(np.abs(slope) > 1e-12, slope, usual)
+    # Far from the aim all is rounding, and a slope of the wrong sign leads away from the level.
+    return here, width, np.where(slope * usual > 1e-12, slope, usual)
 
 
 def gains(e: Enclosure, x: Array, alpha: float) -> tuple[Bounds, Bounds]:

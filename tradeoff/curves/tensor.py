@@ -235,6 +235,8 @@ class Tensor(TradeOff):
 
     @cached_property
     def sup_loss(self) -> float:
+        if any(factor.sup_loss == math.inf for factor in self.factors):
+            return math.inf
         return float(total(whole(n) * factor.sup_loss for factor, n in self.factors.items()).upper)
 
     @cached_property

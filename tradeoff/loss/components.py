@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss.thinning import Share, thinned_loss, thinned_loss_error, thinned_slope
@@ -33,14 +34,36 @@ class QuadratureNodes(NamedTuple):
     """Losses (known to ``error``) with the logarithms of their P-mass (known to the relative ``slack``).
 
     ``quadrature`` bounds what is lost against the integrals, relative to them, at every frequency up to the
-    one asked.
+    one asked. There may be rows of all of them, one a factor.
     """
 
     loss: Array | Complex
     log_p: Array | Complex
     slack: Array
     error: Array
-    quadrature: float
+    quadrature: Any
+
+    def only(self, kept: NDArray[np.bool_]) -> QuadratureNodes:
+        """Return those nodes of a single row."""
+        loss, log_p, slack, error, quadrature = self
+        return QuadratureNodes(loss[kept], log_p[kept], slack[kept], error[kept], quadrature.item())
+
+
+class Trapezoid(NamedTuple):
+    """A trapezoid rule: its step, its first and last node, and what it bounds its error by.
+
+    That is the room beyond the ends, the digits, how many nodes may be left out, the distance of the rule
+    from the line, and how negative powers there are. Columns of them stand for as many rows of nodes.
+    """
+
+    h: float
+    first: float
+    last: float
+    spare: float
+    digits: float
+    reach: float
+    a: float = 0.0
+    falling: float = 0.0
 
 
 class Logs(NamedTuple):

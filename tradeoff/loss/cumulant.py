@@ -30,6 +30,8 @@ class Cumulant:
         self.log_p = np.concatenate([sketch.log_p for sketch, _ in parts])
         self.sizes = np.array([len(sketch.loss) for sketch, _ in parts])
         self.starts = np.cumsum(self.sizes) - self.sizes
+        # One number repeats at once, as many numbers do not.
+        self.repeats = self.sizes if np.any(self.sizes != self.sizes[0]) else int(self.sizes[0])
         self.counts = np.array([count for _, count in parts], dtype=float)
 
     @cached_property
@@ -55,13 +57,13 @@ class Cumulant:
         """Return e^(log_p + t loss - peak) of every point, and sum and peak of every sketch."""
         exponent = self.log_p + t * self.loss
         peak = np.maximum.reduceat(exponent, self.starts)
-        weight = np.exp(exponent - np.repeat(peak, self.sizes))
+        weight = np.exp(exponent - np.repeat(peak, self.repeats))
         return weight, np.add.reduceat(weight, self.starts), peak
 
     def weights(self, t: float) -> list[Array]:
         """Return the tilted, normalised weights of every sketch."""
         weight, total, _ = self._tilted(t)
-        return np.split(weight / np.repeat(total, self.sizes), self.starts[1:])
+        return np.split(weight / np.repeat(total, self.repeats), self.starts[1:])
 
     def each(self, t: float) -> list[float]:
         """Return log E e^(t L_i) of one copy of every factor."""
@@ -78,9 +80,14 @@ class Cumulant:
         missing: Array = 1 - np.add.reduceat(self._p, self.starts)
         return np.where(np.abs(missing) < _ROUNDED, 0.0, missing)
 
+    @cached_property
+    def _farthest(self) -> Array:
+        """Return the largest |loss| of every sketch."""
+        return np.asarray(np.maximum.reduceat(np.abs(self.loss), self.starts))
+
     def _logs(self, t: float, plain: Array) -> Array:
         """Return log E e^(t L_i); from E (e^(t L_i) - 1), for many rounds, where that is near 0."""
-        near = (np.maximum.reduceat(np.abs(t * self.loss), self.starts) < _SMALL) & (self._missing < _SMALL)
+        near = (abs(t) * self._farthest < _SMALL) & (self._missing < _SMALL)
         if not near.any():
             return plain
         change = (
@@ -89,6 +96,12 @@ class Cumulant:
         )
         return np.where(near, np.log1p(np.where(near, change, 0.0)), plain)
 
+    def value(self, t: float) -> float:
+        """Return K at t."""
+        _, total, peak = self._tilted(t)
+        with np.errstate(over="ignore", invalid="ignore"):  # as below
+            return float(self._logs(t, peak + np.log(total)) @ self.counts)
+
     def __call__(self, t: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at t."""
         weight, total, peak = self._tilted(t)
@@ -96,7 +109,8 @@ class Cumulant:
         # Losses beyond 1e150: the choices made of this are poor, and only choices.
         with np.errstate(over="ignore", invalid="ignore"):
             second = (
-                np.add.reduceat(weight * (self.loss - np.repeat(first, self.sizes)) ** 2, self.starts) / total
+                np.add.reduceat(weight * (self.loss - np.repeat(first, self.repeats)) ** 2, self.starts)
+                / total
             )
             value, mean, variance = (
                 self._logs(t, peak + np.log(total)) @ self.counts,

@@ -8,13 +8,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeoff.errors import SizeError
 from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.quadrature import integrate
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss import path
-from tradeoff.loss.components import MARGIN, MAX_NODES, Component, QuadratureNodes, exponents, slopes
+from tradeoff.loss.components import (
+    MARGIN,
+    MAX_NODES,
+    Component,
+    QuadratureNodes,
+    Trapezoid,
+    exponents,
+    slopes,
+)
 from tradeoff.loss.half_normal import HalfNormalBase
 from tradeoff.loss.law import Cells, LossLaw, Sketch
 from tradeoff.loss.smoothness import AffineBase
@@ -127,7 +136,12 @@ class NormalBase(AffineBase):
         return np.linspace(max(low, top - _DROP), high, size)
 
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
-        """Trapezoid rule over the whole line.
+        rule = self.rule(component, c, y, digits)
+        found, kept = self.points(component, c, rule, np.arange(rule.first, rule.last + 1, dtype=float))
+        return found.only(kept)
+
+    def rule(self, component: Component, c: float, y: float, digits: float) -> Trapezoid:
+        """Return the trapezoid rule over the whole line.
 
         On Im x = a the modulus of phi grows by e^(a^2/2), that of e^(iyL) by at most e^(y mu a), since arg
         e^l = mu a bounds the difference of the two arguments; a negative power of 1 - p + p e^l grows by at
@@ -151,7 +165,17 @@ class NormalBase(AffineBase):
         if stride > 1:
             first, last = self._held(component, h, looked, (*powers, c, 0.0), digits)
         _within(last - first, self)
-        x = h * np.arange(first, last + 1, dtype=float)
+        return Trapezoid(h, first, last, spare, digits, float(looked[-1] - looked[0]), 0.0, 0.0)
+
+    def points(
+        self, component: Component, c: float, rule: Trapezoid, at: Array
+    ) -> tuple[QuadratureNodes, NDArray[np.bool_]]:
+        """Return the nodes ``at``, from the rule's first to its last, and which of them say anything.
+
+        With columns in the base, the component and the rule it does so for rows of nodes.
+        """
+        mu, h, spare, digits = self.mu, rule.h, rule.spare, rule.digits
+        x, powers = h * at, (c - MARGIN, c + MARGIN, c, 0.0)
         # l is two products and a difference, of a node that is a product itself.
         logs = component.logs(self.loss(x), 4 * UNIT * (np.abs(mu * x) + mu * mu))
         width = np.log(h * component.k)
@@ -163,14 +187,15 @@ class NormalBase(AffineBase):
         )
         # Beyond the ends log-weights fall at least as fast as -(x - mu high)^2/2: each tail is at most its
         # end's weight over h spare.
-        weights = np.array([log_p + power * logs.loss for power in (*powers, c, 0.0)])
-        weights -= np.max(weights, axis=1, keepdims=True)
-        tails = 2 * float(np.max(np.exp(weights[:, [0, -1]]))) * (1 + 1 / (h * spare))
+        weights = np.array([log_p + power * logs.loss for power in powers])
+        weights -= np.max(weights, axis=-1, keepdims=True)
+        ends = np.max(np.exp(weights[..., [0, -1]]), axis=(0, -1), keepdims=True)[0]
+        tails = 2 * ends * (1 + 1 / (h * spare))
         # What is left out is below e^-(digits + 20), each, of the largest term; so are tails beyond it.
         kept = np.max(weights, axis=0) > -digits - 20
-        out = looked[-1] - looked[0] + 2 * (1 + 1 / (h * spare))
-        lost = 3 * math.exp(-digits) + tails + out * math.exp(-digits - 20)
-        return QuadratureNodes(logs.loss[kept], log_p[kept], slack[kept], logs.error[kept], lost)
+        out = rule.reach + 2 * (1 + 1 / (h * spare))
+        lost = np.ravel(3 * np.exp(-digits) + tails + out * np.exp(-digits - 20))
+        return QuadratureNodes(logs.loss, log_p, slack, logs.error, lost), kept
 
     def _held(
         self, component: Component, h: float, looked: Array, powers: Sequence[float], digits: float
@@ -187,7 +212,11 @@ class NormalBase(AffineBase):
         return int(looked[max(near[0] - 1, 0)]), int(looked[min(near[-1] + 1, len(x) - 1)])
 
     def path(self, component: Component, c: float, digits: float) -> QuadratureNodes | None:
-        return path.nodes(self.mu, component, c, digits)
+        rule = path.rule(component, c, digits)
+        if rule is None:
+            return None
+        found, kept = path.points(component, c, rule, np.arange(rule.first, rule.last + 1.0))
+        return found.only(kept)
 
 
 def _within(nodes: float, base: NormalBase) -> None:

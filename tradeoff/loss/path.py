@@ -20,16 +20,17 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeoff.intervals.rounding import TINY, UNIT, Array
-from tradeoff.loss.components import MARGIN, Component, QuadratureNodes, slopes
+from tradeoff.loss.components import MARGIN, Component, QuadratureNodes, Trapezoid, slopes
 from tradeoff.loss.transform import Complex, logarithm
 
 _HIGHEST, _ANGLE = 1.0, 1.4
 """Distance of the path, and its argument of e^l, at most: farther, moduli and so the rounding grow by more
 than nodes fall; and by at most e^(1/2) for negative powers."""
 
-_MOST = 0.5
+MOST = 0.5
 """Shares above one half leave densities that nearly vanish: what is near 0 there is not 1 + v."""
 
 _NODES = 4000
@@ -46,38 +47,48 @@ class _Log(NamedTuple):
     error: Array
 
 
-def nodes(mu: float, part: Component, c: float, digits: float) -> QuadratureNodes | None:
-    """Return complex nodes, Im L >= 0, for E e^((c' + iy') L), |c' - c| <= MARGIN, at all y' >= 0.
+def rule(part: Component, c: float, digits: float) -> Trapezoid | None:
+    """Return the rule for E e^((c' + iy') L), |c' - c| <= MARGIN, at all y' >= 0.
 
-    None where a share is above one half, they are too many, or e^l is no float.
+    None where a share is above one half, nodes are too many, or e^l is no float.
     """
-    powers, g = (c - MARGIN, c + MARGIN), abs(part.g)
-    least, most = sorted((part.b.part, part.d.part))
+    mu, powers = part.base.scale, (c - MARGIN, c + MARGIN)
     falling = max(0.0, -powers[0]) * (part.b.part > 0) + max(0.0, powers[1] - 1) * (part.d.part > 0)
     a = min(_HIGHEST, _ANGLE / mu, 2 / (mu * math.sqrt(1 + falling)))
     growth = 2 * a * a - falling * math.log(math.cos(mu * a))
     step = 2 * math.pi * a / (digits + growth)
     (low, high), spare = slopes(part, powers), math.sqrt(2 * digits) + 1.5
     first, last = math.floor((mu * low - spare) / step), math.ceil((mu * high + spare) / step)
-    if most > _MOST or last - first > _NODES or mu * step * last > _LARGEST:
+    if max(part.b.part, part.d.part) > MOST or last - first > _NODES or mu * step * last > _LARGEST:
         return None
-    t = step * np.arange(first, last + 1.0)
+    return Trapezoid(step, first, last, spare, digits, last - first + 1.0, a, falling)
+
+
+def points(
+    part: Component, c: float, rule: Trapezoid, at: Array
+) -> tuple[QuadratureNodes, NDArray[np.bool_]]:
+    """Return the complex nodes ``at``, Im L >= 0, and which of them say anything.
+
+    With columns in the component and the rule it does so for rows of nodes.
+    """
+    mu, g, a, digits, step = part.base.scale, np.abs(part.g), rule.a, rule.digits, rule.h
+    least, t = np.minimum(part.b.part, part.d.part), step * at
     base = mu * t - mu * mu / 2
     moved = 4 * UNIT * (np.abs(mu * t) + mu * mu)
     # On the line the moduli are those under the tilts of ``powers``; what is left out there, times what they
     # grow by, is left out here.
     real = part.logs(base, moved)
     mass = real.p - t * t / 2
-    weights = np.array([mass + power * real.loss for power in (*powers, c, 0.0)])
-    weights -= np.max(weights, axis=1, keepdims=True)
-    lift = math.exp(a * a / 2 - falling * math.log(math.cos(mu * a / 2)))
-    tails = 2 * float(np.max(np.exp(weights[:, [0, -1]]))) * (1 + 1 / (step * spare))
+    weights = np.array([mass + power * real.loss for power in (c - MARGIN, c + MARGIN, c, 0.0)])
+    weights -= np.max(weights, axis=-1, keepdims=True)
+    lift = np.exp(a * a / 2 - rule.falling * np.log(np.cos(mu * a / 2)))
+    ends = np.max(np.exp(weights[..., [0, -1]]), axis=(0, -1), keepdims=True)[0]
+    tails = 2 * ends * (1 + 1 / (step * rule.spare))
     kept = np.max(weights, axis=0) > -digits - 20
-    lost = 3 * math.exp(-digits) + lift * (tails + len(t) * math.exp(-digits - 20))
-    t, base, moved = t[kept], base[kept], moved[kept]
+    lost = np.ravel(3 * np.exp(-digits) + lift * (tails + rule.reach * np.exp(-digits - 20)))
     # e^l - 1: expm1, cosine and sine are of 8 units, a product and a sum add two; mu a may err by one.
     turn, rise = mu * a, np.exp(base)
-    excess = np.expm1(base) * math.cos(turn) - 2 * math.sin(turn / 2) ** 2 + 1j * (rise * math.sin(turn))
+    excess = np.expm1(base) * np.cos(turn) - 2 * np.sin(turn / 2) ** 2 + 1j * (rise * np.sin(turn))
     off = 32 * UNIT * (1 + rise) + rise * moved
     lower = _log1p(least * excess, least * (off + part.units * UNIT * np.abs(excess)) + TINY)
     # The greater density over the lesser is 1 + odds: a sum, a product and a quotient are less than 32 units.
@@ -86,16 +97,15 @@ def nodes(mu: float, part: Component, c: float, digits: float) -> QuadratureNode
     off_odds = (g * off + (part.units + 32) * UNIT * np.abs(g * excess)) / np.abs(under) + 4 * TINY
     ratio = _log1p(odds, off_odds + np.abs(odds) * lower.error)
     loss, log_p, p_error = ratio.value, lower.value, lower.error
-    if (
-        part.g < 0
-    ):  # P has the greater share: its logarithm is the sum of both, and the path is below the line
+    if np.all(part.g < 0):
+        # P has the greater share: its logarithm is the sum of both, and the path is below the line.
         loss, log_p, p_error = -loss.conj(), (log_p + loss).conj(), lower.error + ratio.error
     loss.imag = np.maximum(loss.imag, 0.0)  # as the truth is
-    width = math.log(step * part.k)
-    phi = (a * a - t * t) / 2 - math.log(2 * math.pi) / 2 - (1j if part.g > 0 else -1j) * a * t
+    width = np.log(step * part.k)
+    phi = (a * a - t * t) / 2 - math.log(2 * math.pi) / 2 - 1j * np.sign(part.g) * a * t
     log_p = width + phi + log_p
-    units = 24 + 4 * (t * t + a * a) + 8 * a * np.abs(t) + 12 * abs(width) + 4 * np.abs(log_p) + part.units
-    return QuadratureNodes(loss, log_p, p_error + UNIT * units, ratio.error, lost)
+    units = 24 + 4 * (t * t + a * a) + 8 * a * np.abs(t) + 12 * np.abs(width) + 4 * np.abs(log_p) + part.units
+    return QuadratureNodes(loss, log_p, p_error + UNIT * units, ratio.error, lost), kept
 
 
 def _log1p(v: Complex, error: Array) -> _Log:

@@ -22,13 +22,13 @@ from tradeoff.loss.components import MARGIN, Component, QuadratureNodes, Tail
 from tradeoff.loss.law import Atoms, LossLaw
 from tradeoff.loss.transform import AffineRatio, Complex, Transform, logarithm
 
-_FIRST = 16.0
+FIRST = 16.0
 """Frequencies the first quadrature serves, over the scale of a component."""
 
-_FINER = 4.0
+FINER = 4.0
 """Each further quadrature serves four times as many: making one costs as much as some fifty frequencies."""
 
-_BESIDE = 2
+BESIDE = 2
 """Where there is a path beside the line, the third quadrature serves all frequencies left."""
 
 _CHUNK = 2**18
@@ -51,41 +51,58 @@ class QuadratureTransform(Transform):
         self.c, self.digits, self.smooth = c, digits, smooth
         self.atoms, self.loss_error = law.atoms, law.loss_error
         self.p_minus, self.cut = law.p_minus, law.lost > 0
-        self._levels: dict[int, _Level] = {}
-        self._pace = min(max((part.base.scale for part in smooth), default=1.0), 1.0) / _FIRST
+        self._levels: dict[int, Level] = {}
+        self._pace = min(max((part.base.scale for part in smooth), default=1.0), 1.0) / FIRST
         level = self._level(0)
-        self.log_m, self.log_m_error, self.mean = level.log_m, level.log_m_error, level.mean
+        self.log_m, self.log_m_error, self.mean = (
+            each.item() for each in (level.log_m, level.log_m_error, level.mean)
+        )
 
-    def _level(self, j: int) -> _Level:
+    def _level(self, j: int) -> Level:
         if j not in self._levels:
-            y = _FINER**j / self._pace
-            parts = self._beside if j >= _BESIDE else None
-            parts = parts or [part.base.nodes(part, self.c, y, self.digits) for part in self.smooth]
-            if len(self.atoms.loss):
-                parts = [*parts, of_atoms(self.atoms, self.loss_error, self.c, cut=self.cut)]
-            self._levels[j] = _Level(_joined(parts), self.c, self.p_minus, self._levels[0] if j else None)
+            beside = self._beside if j >= BESIDE else None
+            nodes = self._on_line(j) if beside is None else beside
+            self._levels[j] = Level(nodes, self.c, self.p_minus, self._levels[0] if j else None)
         return self._levels[j]
 
+    def _on_line(self, j: int) -> QuadratureNodes:
+        """Return the nodes of a quadrature."""
+        y = FINER**j / self._pace
+        return self._with_atoms([part.base.nodes(part, self.c, y, self.digits) for part in self.smooth])
+
     @cached_property
-    def _beside(self) -> list[QuadratureNodes] | None:
+    def _beside(self) -> QuadratureNodes | None:
         """Return nodes that serve all frequencies, where every component has a path."""
         found = [part.base.path(part, self.c, self.digits) for part in self.smooth]
         known = [nodes for nodes in found if nodes is not None]
-        return known if len(known) == len(found) else None
+        return self._with_atoms(known) if known and len(known) == len(found) else None
 
-    @cached_property
+    def _with_atoms(self, parts: list[QuadratureNodes]) -> QuadratureNodes:
+        """Return all points in one row."""
+        some = len(self.atoms.loss) > 0
+        atoms = [of_atoms(self.atoms, self.loss_error, self.c, cut=self.cut)] if some else []
+        return _joined([*parts, *atoms])
+
+    @property
     def variance(self) -> float:
-        return self._level(0).variance
+        return float(self._level(0).variance.item())
 
     def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:
-        parts = [level.ratio(y[here], even=even) for level, here in self._by_level(y)]
-        return AffineRatio(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+        return AffineRatio(*(rows[0] for rows in self._ratios(y, even=even)))
 
     def around(self, y: Array, radius: float) -> Array:
-        each = self._by_level(y)
-        return np.concatenate([level.around(y[here], radius, self.variance) for level, here in each])
+        return np.asarray(self._arounds(y, radius)[0])
 
-    def _by_level(self, y: Array) -> list[tuple[_Level, NDArray[np.bool_]]]:
+    def _ratios(self, y: Array, *, even: bool) -> AffineRatio:
+        """Return rows of ratios, one a factor."""
+        parts = [level.ratio(y[here], even=even) for level, here in self._by_level(y)]
+        return AffineRatio(*(np.concatenate(column, axis=-1) for column in zip(*parts, strict=True)))
+
+    def _arounds(self, y: Array, radius: float) -> Array:
+        variance, each = self._level(0).variance, self._by_level(y)
+        return np.concatenate([level.around(y[here], radius, variance) for level, here in each], axis=-1)
+
+    def _by_level(self, y: Array) -> list[tuple[Level, NDArray[np.bool_]]]:
         """Return the quadratures for increasing frequencies, each with the frequencies it serves."""
         which = self._which(y)
         levels = range(int(which.min()), int(which.max()) + 1)
@@ -95,38 +112,51 @@ class QuadratureTransform(Transform):
         """Return the quadrature that serves each frequency: atoms alone serve all with one."""
         if not self.smooth:
             return np.zeros(len(y), np.int64)
-        found = np.ceil(np.log2(np.maximum(y * self._pace, 1.0)) / math.log2(_FINER)).astype(np.int64)
-        return found if self._beside is None else np.minimum(found, _BESIDE)
+        found = np.ceil(np.log2(np.maximum(y * self._pace, 1.0)) / math.log2(FINER)).astype(np.int64)
+        return found if self._beside is None else np.minimum(found, BESIDE)
 
     @cached_property
-    def _tails(self) -> list[Tail]:
-        return [part.base.tail(part, self.c, self.log_m, self.log_m_error) for part in self.smooth]
+    def _tails(self) -> list[list[Tail]]:
+        """Return the tails of the components, row by row."""
+        return [[part.base.tail(part, self.c, self.log_m, self.log_m_error) for part in self.smooth]]
 
     def far(self, y: float) -> float:
-        turning = sum(max(0.0, float(np.max(known.mass - known.variation / y))) for known in self._tails)
-        beside = 0.0 if self._beside is None else self._level(_BESIDE).far(y)
-        return min(float(np.log1p(-min(turning, 1 - UNIT))), beside)
+        turning = [
+            sum(max(0.0, float(np.max(known.mass - known.variation / y))) for known in row)
+            for row in self._tails
+        ]
+        return self._whole(np.minimum(np.log1p(-np.minimum(turning, 1 - UNIT)), self._beyond(y)))
+
+    def beyond(self, y: float) -> float:
+        return self.far(y) if self._beside is None else self._whole(self._beyond(y))
+
+    def _beyond(self, y: float) -> Array:
+        return np.zeros(1) if self._beside is None else self._level(BESIDE).far(y)
+
+    def _whole(self, rows: Array) -> float:
+        """Return the logarithm of the whole from those of the rows: there is one."""
+        return float(rows.item())
 
     def cost(self, y: float) -> int:
-        return self._level(int(self._which(np.array([y]))[0])).size
+        return int(np.sum(self._level(int(self._which(np.array([y]))[0])).size))
 
 
-class _Level:
-    """One quadrature: masses under the tilt, and sums that bound their errors.
+class Level:
+    """Rows of one quadrature each: masses under the tilt, and sums that bound their errors.
 
     Complex ones, ``aside``, have Im d >= 0. Their masses take an exponential, a cosine and a sine, 24 units
     more; e^(iyd) - 1 is known to 40 units of |yd|, and a sum of n complex products to sqrt(2) n: together
     below twice what is said of real ones.
     """
 
-    log_m: float
-    log_m_error: float
-    mean: float
+    log_m: Array
+    log_m_error: Array
+    mean: Array
 
-    def __init__(self, nodes: QuadratureNodes, c: float, p_minus: float, first: _Level | None) -> None:
+    def __init__(self, nodes: QuadratureNodes, c: float, p_minus: float, first: Level | None) -> None:
         loss, log_p, slack, error, self.quadrature = nodes
         log_w = log_p + c * loss
-        self.aside, self.size = np.iscomplexobj(loss), len(loss)
+        self.aside = np.iscomplexobj(loss)
         # The exponent is a product and two sums; exp costs 8.
         slack_w = slack + abs(c) * error + UNIT * (8 + 4 * np.abs(c * loss) + 4 * np.abs(log_p))
         slack_w += 24 * UNIT if self.aside else 0.0
@@ -134,34 +164,35 @@ class _Level:
             self.log_m, self.log_m_error = first.log_m, first.log_m_error
         else:
             self.log_m, self.log_m_error = _moment(nodes, c, p_minus, log_w.real, slack_w)
-        self.w = np.exp(log_w.real - self.log_m) * (_unit(log_w.imag) if self.aside else 1.0)
-        self.slack = float(self.log_m_error) + 4 * UNIT * (1 + abs(self.log_m))
-        self.mean = float(np.sum(self.w * loss)) if first is None else first.mean
-        self.d = loss - self.mean
+        self.w = np.exp(log_w.real - self.log_m[:, None]) * (_unit(log_w.imag) if self.aside else 1.0)
+        self.size = np.count_nonzero(self.w, axis=-1)  # a row may be filled up with points that weigh nothing
+        self.slack = self.log_m_error + 4 * UNIT * (1 + np.abs(self.log_m))
+        self.mean = np.sum(self.w * loss, axis=-1) if first is None else first.mean
+        self.d = loss - self.mean[:, None]
         self.at = error + 4 * UNIT * np.abs(self.d)  # two differences: this one, and of the phase y d/2
         grow = 1 + 1e-9  # above the rounding of sums of up to MAX_ATOMS positive terms, 4e6 units
         mass = np.abs(self.w)
         distance = mass * np.abs(self.d)
-        self.mass = float(np.sum(mass)) * grow if self.aside else 1 + self.slack
-        self.drift = float(np.sum(mass * self.at)) * grow
-        self.distance = float(np.sum(distance)) * grow
-        self.uneven = float(np.sum(mass * slack_w)) * grow
-        self.uneven_distance = float(np.sum(distance * slack_w)) * grow
+        self.mass = np.sum(mass, axis=-1) * grow if self.aside else 1 + self.slack
+        self.drift = np.sum(mass * self.at, axis=-1) * grow
+        self.distance = np.sum(distance, axis=-1) * grow
+        self.uneven = np.sum(mass * slack_w, axis=-1) * grow
+        self.uneven_distance = np.sum(distance * slack_w, axis=-1) * grow
         # The slope's terms are w d e^(iyd): losses, masses, summation, M(c), and the quadrature of L e^(zL)
         # by Cauchy's estimate on a circle of radius MARGIN, which may reach that much above the frequencies
         # served: e^(MARGIN mu a) < 2, twice over.
         self.slope_error = self.drift + self.uneven_distance + self._summed() * self.distance
-        self.grown: float = first.grown if self.aside and first is not None else self._grown()
+        self.grown: Array = first.grown if self.aside and first is not None else self._grown()
         self.slope_error += self.slack * self.distance + 4 * self.quadrature / MARGIN * self.grown
-        self.slope_drift = float(np.sum(distance * self.at)) * grow
+        self.slope_drift = np.sum(distance * self.at, axis=-1) * grow
 
-    def _summed(self) -> float:
+    def _summed(self) -> Array:
         """Return the relative rounding of a sum over all points of terms known to 20 units (Higham 2002)."""
-        return (self.size + 32) * (2 if self.aside else 1) * UNIT
+        return np.asarray((self.size + 32) * (2 if self.aside else 1) * UNIT)
 
-    def _grown(self, margin: float = MARGIN) -> float:
+    def _grown(self, margin: float = MARGIN) -> Array:
         """Bound M(c +- s) e^(-+s m)/M(c), s the ``margin``, by which a quadrature error grows within it."""
-        return 2 * float(np.sum(self.w * (1 + 2 * self._rise(margin))))
+        return np.asarray(2 * np.sum(self.w * (1 + 2 * self._rise(margin)), axis=-1))
 
     def _rise(self, margin: float) -> Array:
         """Return sinh^2(s d/2), s the ``margin``."""
@@ -169,45 +200,46 @@ class _Level:
         return half * half
 
     @cached_property
-    def variance(self) -> float:
+    def variance(self) -> Array:
         # The losses' own errors add to its root, the masses' are below 1e-6 where they say anything.
-        square = min(self._square(MARGIN / 4**k) for k in range(_MARGINS))
-        scatter = math.sqrt(float(np.sum(self.w * self.at * self.at)))
-        return (math.sqrt(square) + scatter) ** 2 * (1 + 1e-6 + 2 * self.uneven)
+        square = np.minimum.reduce([self._square(MARGIN / 4**k) for k in range(_MARGINS)])
+        scatter = np.sqrt(np.sum(self.w * self.at * self.at, axis=-1))
+        return np.asarray((np.sqrt(square) + scatter) ** 2 * (1 + 1e-6 + 2 * self.uneven))
 
-    def _square(self, s: float) -> float:
+    def _square(self, s: float) -> Array:
         """Bound E_c d^2 by 2 (cosh(s d) - 1)/s^2 >= d^2, whose integrand is analytic."""
-        return (float(np.sum(self.w * 4 * self._rise(s))) + 2 * self.quadrature * self._grown(s)) / s**2
+        square: Array = np.sum(self.w * 4 * self._rise(s), axis=-1) + 2 * self.quadrature * self._grown(s)
+        return square / s**2
 
     def _halves(self, y: Array) -> Iterator[tuple[slice, Any]]:
-        """Yield y d/2 in pieces of bounded size."""
-        step = max(1, _CHUNK // self.size)
+        """Yield y d/2 in pieces of bounded size: rows, each of frequencies by nodes."""
+        step = max(1, _CHUNK // self.d.size)
         for start in range(0, len(y), step):
             here = slice(start, start + step)
-            yield here, np.multiply.outer(y[here], self.d / 2)
+            yield here, y[here, None] * (self.d / 2)[:, None, :]
 
     def _error(self, y: Array, u: Complex, times: float = 1.0) -> Array:
         """Bound the errors of u: of summation (``times`` as much), masses, losses, M(c) and the quadrature.
 
         |e^(i theta) - 1| <= min(2, |theta|).
         """
-        turned = np.minimum(2 * self.mass, y * self.distance)
-        masses = np.minimum(2 * self.uneven, y * self.uneven_distance)
-        error: Array = times * (self._summed() * turned + y * self.drift) + masses
-        return error + np.abs(u) * self.slack + 2.01 * self.quadrature
+        turned = np.minimum(2 * _column(self.mass), y * _column(self.distance))
+        masses = np.minimum(2 * _column(self.uneven), y * _column(self.uneven_distance))
+        error: Array = times * (_column(self._summed()) * turned + y * _column(self.drift)) + masses
+        return error + np.abs(u) * _column(self.slack) + 2.01 * _column(self.quadrature)
 
     def ratio(self, y: Array, *, even: bool) -> AffineRatio:
         """Sum w_j (e^(iy d_j) - 1)."""
         if even and len(y) > 2 * _GROUP:
             u = self._equispaced(y)
             return logarithm(u, self._error(y, u, 4.0 if self.aside else 6.0))
-        u = np.empty(len(y), complex)
+        u = np.empty((len(self.d), len(y)), complex)
         for here, half in self._halves(y):
             if self.aside:
-                u[here] = _turned(half) @ self.w
+                u[:, here] = np.matvec(_turned(half), self.w)
             else:
                 s, co = np.sin(half), np.cos(half)
-                u[here] = (s * s) @ (-2 * self.w) + 1j * ((s * co) @ (2 * self.w))
+                u[:, here] = np.matvec(s * s, -2 * self.w) + 1j * np.matvec(s * co, 2 * self.w)
         return logarithm(u, self._error(y, u))
 
     def _equispaced(self, y: Array) -> Complex:
@@ -218,42 +250,50 @@ class _Level:
         times the rounding of one sum (of complex nodes, whose sums are charged as sqrt(2) already, 4 times),
         and the frequencies a and b are known to a few units of y.
         """
-        turn = _turned(np.multiply.outer(y[:_GROUP] - y[0], self.d / 2))  # e^(ibd) - 1
-        first = turn @ self.w
-        u = np.empty(len(y), complex)
-        together = max(1, _CHUNK // self.size)
+        half = (self.d / 2)[:, None, :]
+        turn = _turned((y[:_GROUP] - y[0])[:, None] * half)  # e^(ibd) - 1
+        first = np.matvec(turn, self.w)[:, :, None]
+        u = np.empty((len(self.d), len(y)), complex)
+        together = max(1, _CHUNK // self.d.size)
         for start in range(0, len(y), together * _GROUP):
             heads = y[start : start + together * _GROUP : _GROUP]
-            moved = _turned(np.multiply.outer(self.d / 2, heads)) * self.w[:, None]
-            block = turn @ moved + np.sum(moved, axis=0) + first[:, None]
-            flat = block.T.ravel()
-            u[start : start + len(flat)] = flat[: len(y) - start]
+            moved = _turned(half.swapaxes(1, 2) * heads) * self.w[:, :, None]
+            block = turn @ moved + np.sum(moved, axis=1, keepdims=True) + first
+            flat = block.swapaxes(1, 2).reshape(len(self.d), -1)
+            u[:, start : start + flat.shape[1]] = flat[:, : len(y) - start]
         return u
 
-    def around(self, y: Array, radius: float, variance: float) -> Array:
+    def around(self, y: Array, radius: float, variance: Array) -> Array:
         """Add the slope, sum i d_j w_j e^(iy d_j): a convex function is greatest at the ends."""
-        u, slope = np.empty(len(y), complex), np.empty(len(y), complex)
+        u, slope = (np.empty((len(self.d), len(y)), complex) for _ in range(2))
         weighted = self.w * self.d
+        still = np.sum(weighted, axis=-1, keepdims=True)
         for here, half in self._halves(y):
             if self.aside:
                 turn = _turned(half)
-                u[here], slope[here] = turn @ self.w, 1j * (np.sum(weighted) + turn @ weighted)
+                u[:, here] = np.matvec(turn, self.w)
+                slope[:, here] = 1j * (still + np.matvec(turn, weighted))
                 continue
             s, co = np.sin(half), np.cos(half)
-            sine = s * co
-            u[here] = (s * s) @ (-2 * self.w) + 1j * (sine @ (2 * self.w))
-            slope[here] = 1j * (np.sum(weighted) + (s * s) @ (-2 * weighted)) - sine @ (2 * weighted)
-        error = self._error(y, u) + radius * (self.slope_error + y * self.slope_drift)
-        error += radius**2 / 2 * variance
+            square, sine = s * s, s * co
+            u[:, here] = np.matvec(square, -2 * self.w) + 1j * np.matvec(sine, 2 * self.w)
+            slope[:, here] = 1j * (still + np.matvec(square, -2 * weighted)) - np.matvec(sine, 2 * weighted)
+        error = self._error(y, u) + radius * (_column(self.slope_error) + y * _column(self.slope_drift))
+        error += radius**2 / 2 * _column(variance)
         slope *= radius
         return np.maximum(logarithm(u + slope, error).ceiling, logarithm(u - slope, error).ceiling)
 
-    def far(self, y: float) -> float:
+    def far(self, y: float) -> Array:
         """Bound log |rho| from y on by the sum of |w_j| e^(-y Im L_j), as all Im L_j >= 0."""
         with np.errstate(under="ignore", over="ignore"):
-            left = float(np.sum(np.abs(self.w) * np.exp(-y * np.maximum(self.d.imag - self.at, 0.0))))
+            still = np.exp(-y * np.maximum(self.d.imag - self.at, 0.0))
+            left = np.sum(np.abs(self.w) * still, axis=-1)
         off = self.uneven + self.slack * self.mass + self.quadrature
-        return min(math.log(left * (1 + 1e-9) + off) + 1e-9, 0.0)
+        return np.asarray(np.minimum(np.log(left * (1 + 1e-9) + off) + 1e-9, 0.0))
+
+
+def _column(rows: Array) -> Array:
+    return rows[:, None]
 
 
 def _turned(half: Any) -> Complex:
@@ -273,33 +313,38 @@ def _unit(phase: Array) -> Complex:
 
 def _moment(
     nodes: QuadratureNodes, c: float, p_minus: float, log_w: Array, slack_w: Array
-) -> tuple[float, float]:
+) -> tuple[Array, Array]:
     """Return log M(c): as the sum, or as log1p(sum of w - w_P), as the masses under P add up to 1 - p_minus.
 
     Sums of positive terms lose at most their size in units, exp, expm1 and log 8 each. p_minus is known to 16
     units.
     """
-    size, peak = len(log_w), float(np.max(log_w))
-    share = np.exp(log_w - peak)
-    total = float(np.sum(share))
-    plain = peak + math.log(total)
-    error = float(np.sum(share * slack_w)) / total + UNIT * (size + 16 + 2 * abs(plain)) + nodes.quadrature
-    if peak > _LARGE:
-        return plain, error * 1.01
+    peak, w_p = np.max(log_w, axis=-1), np.exp(nodes.log_p)
+    share = np.exp(log_w - peak[:, None])
+    size = np.count_nonzero((share > 0) | (w_p != 0), axis=-1)
+    total = np.sum(share, axis=-1)
+    plain = peak + np.log(total)
+    error = np.sum(share * slack_w, axis=-1) / total
+    error += UNIT * (size + 16 + 2 * np.abs(plain)) + nodes.quadrature
     tilt = c * nodes.loss
     small = np.abs(tilt) < 0.5
-    w, w_p = np.exp(log_w), np.exp(nodes.log_p)
+    held = peak <= _LARGE
+    w = np.exp(np.where(held[:, None], log_w, -np.inf))
     gain = np.where(small, w_p * np.expm1(np.where(small, tilt, 0.0)), w - w_p)
     # The error of one term: the mass's own slack on e^x - 1, and the shift of the exponent on e^x < 1.65.
     shift = np.abs(c) * nodes.error + 4 * UNIT * np.abs(tilt)
     moved = np.where(small, 2 * w_p * shift, slack_w * (w + w_p))
-    change = float(np.sum(gain)) - p_minus
-    off = float(np.sum(np.abs(gain) * (nodes.slack + (size + 32) * UNIT) + moved)) + 16 * UNIT * p_minus
-    off += nodes.quadrature * (1 + math.exp(plain))
-    if change <= -0.9 or off / (1 + change) >= error:
-        return plain, error * 1.01
-    value = math.log1p(change)
-    return value, off / (1 + change) * 1.01 + 4 * UNIT * abs(value)  # 1.01 covers second orders
+    change = np.sum(gain, axis=-1) - p_minus
+    units = _column(size) + 32
+    off = np.sum(np.abs(gain) * (nodes.slack + units * UNIT) + moved, axis=-1) + 16 * UNIT * p_minus
+    off += nodes.quadrature * (1 + np.exp(np.minimum(plain, 1.1 * _LARGE)))
+    known = held & (change > -0.9)
+    change = np.where(known, change, 0.0)
+    off /= 1 + change
+    value = np.log1p(change)
+    known &= off < error
+    moved_value = off * 1.01 + 4 * UNIT * np.abs(value)  # 1.01 covers second orders
+    return np.where(known, value, plain), np.where(known, moved_value, error * 1.01)
 
 
 def of_atoms(atoms: Atoms, error: Array, c: float, *, cut: bool) -> QuadratureNodes:
@@ -317,9 +362,11 @@ def of_atoms(atoms: Atoms, error: Array, c: float, *, cut: bool) -> QuadratureNo
 
 
 def _joined(parts: Sequence[QuadratureNodes]) -> QuadratureNodes:
-    """Return all points together; errors relative to positive integrals do not add up beyond the largest."""
-    loss, log_p, slack, error = (np.concatenate([part[k] for part in parts]) for k in range(4))
-    return QuadratureNodes(loss, log_p, slack, error, max(part.quadrature for part in parts))
+    """Return all points in a row; errors relative to positive integrals do not add up beyond the largest."""
+    loss, log_p, slack, error = (np.concatenate([part[k] for part in parts])[None] for k in range(4))
+    return QuadratureNodes(
+        loss, log_p, slack, error, np.array([max(part.quadrature for part in parts)], dtype=float)
+    )
 
 
 def _log_sum(exponents: Array) -> float:

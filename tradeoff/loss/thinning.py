@@ -21,7 +21,10 @@ _FLOOR = -0.75
 
 
 class Share(NamedTuple):
-    """A number of [0, 1] and its complement, each to full relative accuracy."""
+    """A number of [0, 1] and its complement, each to full relative accuracy.
+
+    Columns of them stand for as many rows of losses: all 0, all 1 or all between.
+    """
 
     part: float
     rest: float
@@ -39,9 +42,9 @@ class Share(NamedTuple):
 def thinned_loss(share: Share, loss: Array) -> Array:
     """Return log(1 - s + s e^loss)."""
     part, rest = share
-    if rest == 0:
+    if np.all(rest == 0):
         return loss
-    if part == 0:
+    if np.all(part == 0):
         return np.zeros_like(loss)
     near = np.log1p(np.maximum(part * np.expm1(np.minimum(loss, LARGE)), _FLOOR))
     below = np.log(rest + part * np.exp(np.minimum(loss, 0.0)))
@@ -87,7 +90,8 @@ def base_loss_error(share: Share, thinned: Array, loss: Array) -> Array:
 
 def thinned_slope(share: Share, loss: Array, thinned: Array) -> Array:
     """Return s e^loss/(1 - s + s e^loss), the derivative of ``thinned_loss``."""
-    return share.part * np.exp(np.minimum(loss - thinned, -np.log(share.part) if share.part > 0 else 0.0))
+    most = -np.log(share.part) if np.all(share.part > 0) else 0.0
+    return share.part * np.exp(np.minimum(loss - thinned, most))
 
 
 def thinned_bounds(p: float, loss: Bounds) -> Bounds:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,9 +56,20 @@ class Transform(ABC):
     def far(self, y: float) -> float:
         """Upper bound on log |rho(y')| for all y' >= y."""
 
+    def beyond(self, y: float) -> float:
+        """Return such a bound that may be farther off, and is had for less."""
+        return self.far(y)
+
     def cost(self, y: float) -> int:
         """Return how many terms one frequency near y takes."""
         return 1
+
+
+class Transformed(Protocol):
+    """What has a transform: a law, or the product of some."""
+
+    def transform(self, c: float, digits: float) -> Transform | None:
+        """Return M(c + iy)/M(c), known to about e^-digits, or None."""
 
 
 def logarithm(u: Complex, error: Array) -> AffineRatio:

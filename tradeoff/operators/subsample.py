@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 from numbers import Rational
@@ -181,13 +182,15 @@ class Subsampled(Derived):
     def _sup_loss(self) -> Bounds:
         base = self.operands[0]
         if not self.flipped:
+            if base.least_sup_loss == math.inf:
+                return Bounds(math.inf, math.inf)
             return thinned_bounds(self.p, Bounds(base.least_sup_loss, base.sup_loss))
         other = base.inverse()
         mass, atom = (
             other.mass_at_infinity,
             -log1p(-Bounds.of(self.p)),
         )  # P-mass at -inf becomes an atom at log(1 - p)
-        if mass.lower > 0:
+        if mass.lower > 0 or other.least_sup_loss == math.inf:
             return atom
         finite = -thinned_bounds(self.p, Bounds(-other.sup_loss, -other.least_sup_loss))
         return finite if mass.upper == 0 else Bounds(finite.lower, atom.upper)

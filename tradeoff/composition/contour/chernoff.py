@@ -9,7 +9,7 @@ from typing import NamedTuple
 from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import TINY, UNIT
 from tradeoff.loss.cumulant import Cumulant, epsilon_for_delta, tilt_for_epsilon
-from tradeoff.loss.law import LossLaw
+from tradeoff.loss.transform import Transformed
 
 DIGITS = 42.0
 """Quadratures err by e^-DIGITS, over all rounds together."""
@@ -31,7 +31,7 @@ class Chernoff(NamedTuple):
         return self._replace(log_m=self.log_m + tau**2 * max(self.c**2 - self.c, 0.0) * (0.5 + 1e-9))
 
 
-def at(laws: Sequence[LossLaw], counts: Sequence[int], c: float) -> Chernoff:
+def at(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Chernoff:
     """Return K(c) from above; where the truth is K(0) or K(1), at most 0, use that."""
     if c in {0.0, 1.0}:
         return Chernoff(c, 0.0)
@@ -41,19 +41,19 @@ def at(laws: Sequence[LossLaw], counts: Sequence[int], c: float) -> Chernoff:
     return Chernoff(c, math.fsum(terms) + 4 * UNIT * math.fsum(map(abs, terms)))
 
 
-def delta(laws: Sequence[LossLaw], counts: Sequence[int], cumulant: Cumulant, x: float) -> float:
+def delta(laws: Sequence[Transformed], counts: Sequence[int], cumulant: Cumulant, x: float) -> float:
     """Bound psi(x) = delta(x) - Q(L = inf) from above."""
     point = _known(laws, counts, tilt_for_epsilon(cumulant, x))
     return math.exp(min(_rounded_up(point.log_m, point.log_kappa, -(point.c - 1) * x), 0.0)) + TINY
 
 
-def epsilon(laws: Sequence[LossLaw], counts: Sequence[int], cumulant: Cumulant, psi: float) -> float:
+def epsilon(laws: Sequence[Transformed], counts: Sequence[int], cumulant: Cumulant, psi: float) -> float:
     """Bound the loss x with psi(x) = ``psi`` from above."""
     point = _known(laws, counts, tilt_for_epsilon(cumulant, epsilon_for_delta(cumulant, psi)))
     return _rounded_up(point.log_m, point.log_kappa, -math.log(psi)) / (point.c - 1)
 
 
-def _known(laws: Sequence[LossLaw], counts: Sequence[int], c: float) -> Chernoff:
+def _known(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Chernoff:
     try:
         return at(laws, counts, c)
     except SizeError:  # a quadrature too large

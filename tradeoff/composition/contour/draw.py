@@ -15,8 +15,7 @@ from tradeoff.composition.contour.tail import far, stays_below
 from tradeoff.composition.options import query_options
 from tradeoff.errors import MissingExtraError, SizeError
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.law import LossLaw
-from tradeoff.loss.transform import Complex, Transform
+from tradeoff.loss.transform import Complex, Transform, Transformed
 
 BYTES = 256
 """Working memory a node of a line takes while it is drawn and asked."""
@@ -67,7 +66,7 @@ class Placement(NamedTuple):
         )
 
 
-def draw(laws: Sequence[LossLaw], counts: Sequence[int], aim: Placement) -> ContourLine | None:
+def draw(laws: Sequence[Transformed], counts: Sequence[int], aim: Placement) -> ContourLine | None:
     """Return the line, or None where some density is unknown or a quadrature too large."""
     found = [law.transform(aim.c, chernoff.DIGITS + math.log(n)) for law, n in zip(laws, counts, strict=True)]
     transforms = [t for t in found if t is not None]
@@ -117,7 +116,9 @@ def _decayed(
     bounds are wider.
     """
     stop = DEEP / aim.tau if aim.tau > 0 else math.inf
-    lasting = -far(transforms, counts, 1e100, _RAREST)  # what atoms leave for ever
+    lasting = -far(transforms, counts, 1e100, _RAREST, cheap=True)  # what atoms leave for ever
+    if lasting < _RAREST:
+        lasting = -far(transforms, counts, 1e100, _RAREST)
     log, error, size, spent = [], [], 0, 0.0
     while True:
         end = max(2 * size, _BLOCK)

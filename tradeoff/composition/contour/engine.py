@@ -56,7 +56,8 @@ class Cost(NamedTuple):
 class ContourEngine(Engine[tuple[Strip, float], Cost]):
     """Bounds from saddle-point contours, for laws whose densities have a closed form.
 
-    A first question costs 5 to 50 ms a distinct factor, later ones near it about 1 ms; counts cost nothing.
+    A first question costs 5 to 50 ms a distinct factor, of many thinned normal pairs 1 ms each, later ones
+    near it about 1 ms; counts cost nothing.
     """
 
     name = "contour"

@@ -90,7 +90,7 @@ def _between(
         gap = other - c
         if gap == 0:  # c is so large that no float is near it
             return math.inf
-        excess = cumulant(other)[0] - value - gap * x + log_kappa - log_size - math.log(ALIAS)
+        excess = cumulant.value(other) - value - gap * x + log_kappa - log_size - math.log(ALIAS)
         return excess / abs(gap) + spread  # it serves questions within so much of its aim
 
     left, right = min(below, key=period), min(above, key=period)

@@ -29,6 +29,8 @@ from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.law import LossLaw
 from tradeoff.loss.saddle_table import SaddleTable
+from tradeoff.loss.together import sketches, together
+from tradeoff.loss.transform import Transformed
 
 _REMEMBERED = 2**21 + 2**19
 """Most nodes of lines kept for later questions, 180 MiB: a long one where atoms last, and the shorter one
@@ -95,8 +97,13 @@ class Strip:
         return other
 
     @cached_property
+    def factors(self) -> tuple[list[Transformed], list[int]]:
+        """What is transformed, and how often it is taken: alike laws in one, as rows of arrays."""
+        return together(self.laws, self.counts)
+
+    @cached_property
     def cumulant(self) -> Cumulant:
-        return Cumulant([(law.sketch(), count) for law, count in zip(self.laws, self.counts, strict=True)])
+        return Cumulant(sketches(self.laws, self.counts))
 
     @cached_property
     def too_far(self) -> bool:
@@ -163,15 +170,15 @@ class Strip:
     def _drawn(self, where: Placement) -> _Aimed:
         try:
             drawable = where.drawable and where.tau <= _WIDEST
-            return _Aimed(where, draw(self.laws, self.counts, where) if drawable else None)
+            return _Aimed(where, draw(*self.factors, where) if drawable else None)
         except SizeError:
             return _Aimed(where, None)
 
     def chernoff(
-        self, question: Callable[[Sequence[LossLaw], Sequence[int], Cumulant, float], float], x: float
+        self, question: Callable[[Sequence[Transformed], Sequence[int], Cumulant, float], float], x: float
     ) -> float:
         """Answer a question by Chernoff's bound alone, from above."""
-        return math.inf if self.too_far else question(self.laws, self.counts, self.cumulant, float(x))
+        return math.inf if self.too_far else question(*self.factors, self.cumulant, float(x))
 
 
 @dataclass(frozen=True, eq=False)
