@@ -25,7 +25,7 @@ _LOG_STEP = 4.0
 """Step in log s of the points to begin with; cells that matter are halved."""
 
 _FAR = 40.0
-"""log s up to which points are laid out: e^-40 is nothing beside 1, and one line does beyond."""
+"""log s up to which points are laid out: e^40 alpha is above 1 for all but the least alphas."""
 
 _UNITS = 10
 """Units of 2^-53 by which NumPy's log and exp may miss, 8, and what is made of them by two roundings more."""
@@ -91,7 +91,7 @@ class Derived(TradeOff):
 def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
     """Bound f(alpha) = sup_s 1 - delta(log s) - s alpha (Dong, Roth, Su 2022, 2.12)."""
     top = 1 + np.clip(curve.sup_loss, 0.0, _FAR)
-    points = np.append(0.0, np.exp(np.arange(-_FAR, top + _LOG_STEP, _LOG_STEP)))
+    points = np.append(0.0, np.exp(np.arange(-_LOG_STEP, top + _LOG_STEP, _LOG_STEP)))
     start = 1 - curve.mass_at_infinity
     low, high = (np.where(alpha == 0, side, 0.0) for side in start)  # f(0), and f(1) = 0
     inside = (alpha > 0) & (alpha < 1)

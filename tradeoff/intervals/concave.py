@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from tradeoff.intervals.rounding import UNIT, Array, Index
 
-_ROUNDS = 18
-"""Halvings of a cell: from 4 to 1e-5 in log s, where smooth functions are 1e-10 from their chords."""
+_ROUNDS, _TOWARDS_0 = 24, 2.0**-17
+"""Halvings of a cell, from 12 to 1e-5 in log s, where smooth functions are 1e-10 from their chords; and the
+share at which a cell that begins at 0 is cut, to 2^-68 in four of them."""
 
 _MAX_POINTS = 6000
 """Points of one slope after which what is known is reported."""
@@ -78,7 +79,7 @@ def conjugate(
 def _middles(x: Array, cells: Index) -> Array:
     """Return the points that halve cells, on a logarithmic scale where they are wide."""
     left, right = x[cells], x[cells + 1]
-    fresh = np.where(left > 0, np.sqrt(left) * np.sqrt(right), right / 16)
+    fresh = np.where(left > 0, np.sqrt(left) * np.sqrt(right), right * _TOWARDS_0)
     fresh = np.where(right < 2 * left, (left + right) / 2, fresh)
     return np.asarray(fresh[(fresh > left) & (fresh < right)])
 
