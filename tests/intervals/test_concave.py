@@ -1,0 +1,48 @@
+"""Suprema of concave functions from points: held against closed forms, whatever is asked beside them."""
+
+import math
+
+import numpy as np
+import pytest
+
+from tradeoff.intervals.concave import conjugate
+
+POINTS = np.append(0.0, np.exp(np.arange(-4.0, 45.0, 4.0)))
+
+
+def parabola(x):
+    """Return g = (1 - x)_+^2, whose 1 - g - s x is largest at 1 - s/2, or at 0."""
+    g = np.maximum(1 - x, 0.0) ** 2
+    return g, g
+
+
+@pytest.mark.parametrize("s", [0.0, 1e-300, 1e-6, 0.5, 1.0, 1.999, 2.0, 3.0, 1e6, 1e12])
+def test_the_supremum_of_a_parabola(s):
+    (low,), (high,) = conjugate(parabola, np.array([s]), POINTS)
+    truth = (1 - s / 2) ** 2 if s <= 2 else 0.0
+    assert low <= truth <= max(high, 0.0)
+    assert max(high, 0.0) - max(low, 0.0) <= 2e-9
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-12, 1e-24])
+@pytest.mark.parametrize("k", [1e-3, 0.1, 1.0, 5.0, 20.0])
+def test_a_supremum_next_to_0_is_found(scale, k):
+    """g = e^(-x/c): with s = e^-k/c it is 1 - e^-k (1 + k), at x = c k."""
+
+    def fall(x):
+        g = np.exp(-x / scale)
+        return g * (1 - 1e-15), g * (1 + 1e-15)
+
+    (low,), (high,) = conjugate(fall, np.array([math.exp(-k) / scale]), POINTS)
+    truth = -math.expm1(-k) - k * math.exp(-k)
+    assert low <= truth + 1e-15
+    assert truth - 1e-15 <= high
+    assert high - low <= 1e-8 * truth + 1e-14
+
+
+def test_a_slope_is_answered_by_itself_alone():
+    slopes = np.array([1e-6, 0.5, 2.0, 1e3])
+    low, high = conjugate(parabola, slopes, POINTS)
+    for s, below, above in zip(slopes, low, high, strict=True):
+        alone = conjugate(parabola, np.array([s]), POINTS)
+        assert (alone[0][0], alone[1][0]) == (below, above)
