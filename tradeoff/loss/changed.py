@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -28,60 +28,64 @@ _LARGEST = 700.0
 """e^700 is a float, and masses at losses below -700 are none."""
 
 
-@dataclass(frozen=True, eq=False)
-class Thinned(LossLaw):
-    """Law of T(P, (1-p) P + p Q): the loss becomes log(1 - p + p e^L) under the same P."""
+Ends = tuple[float, float]
 
-    base: LossLaw
-    p: float
-    p_minus: float = field(init=False, default=0.0)
-    q_plus: float = field(init=False)
-    lost: float = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "q_plus", averaged([(self.p, self.base.q_plus)]))
-        object.__setattr__(self, "p_minus", self.base.p_minus if self.p == 1 else 0.0)
-        object.__setattr__(self, "lost", self.base.lost)
+class Changed(LossLaw):
+    """A law made of others: whatever bounds its losses follows from what bounds theirs."""
+
+    @abstractmethod
+    def _ends(self, of: Callable[[LossLaw], Ends]) -> Ends:
+        """Return the ends that the law has where the others have ``of``."""
 
     @property
-    def share(self) -> Share:
-        """The rate and its complement."""
-        return Share.of(self.p)
+    def support(self) -> Ends:
+        return self._ends(lambda law: law.support)
+
+    @property
+    def range(self) -> Ends:
+        return self._ends(lambda law: law.range)
+
+    @property
+    def span(self) -> Ends:
+        return self._ends(lambda law: law.span)
+
+    @property
+    def enclosure(self) -> Ends:
+        return self._ends(lambda law: law.enclosure)
+
+
+class Thinned(Changed):
+    """Law of T(P, (1-p) P + p Q): the loss becomes log(1 - p + p e^L) under the same P."""
+
+    def __init__(self, base: LossLaw, p: float) -> None:
+        self.base, self.p, self.share = base, p, Share.of(p)
+        self.continuous, self.lost = base.continuous, base.lost
+        self.p_minus = base.p_minus if p == 1 else 0.0
+        self.q_plus = averaged([(p, base.q_plus)])
+        # Mass at -infinity becomes an atom at log(1 - p).
+        self._alone = base.p_minus > 0 and p < 1
 
     def forward(self, loss: Array) -> Array:
         """Return log(1 - p + p e^loss)."""
         return thinned_loss(self.share, loss)
 
     @property
-    def _alone(self) -> bool:
-        """Whether mass at -infinity becomes an atom at log(1 - p)."""
-        return self.base.p_minus > 0 and self.p < 1
-
-    @property
     def _lowest(self) -> float:
-        """Loss of that atom."""
+        """Loss of the atom that the base's mass at -infinity leaves."""
         return math.log1p(-self.p)
 
-    def _ends(self, ends: tuple[float, float]) -> tuple[float, float]:
-        low, high = self.forward(np.array(ends))
-        return float(low), float(high)
-
-    @property
-    def support(self) -> tuple[float, float]:
-        low, high = self._ends(self.base.support)
+    def _ends(self, of: Callable[[LossLaw], Ends]) -> Ends:
+        low, high = self.forward(np.array(of(self.base))).tolist()
         return self._lowest if self._alone else low, high
 
     @property
-    def range(self) -> tuple[float, float]:
-        low, high = self._ends(self.base.range)
-        return self._lowest if self._alone else low, high
+    def span(self) -> Ends:
+        low, high = self.forward(np.array(self.base.span)).tolist()
+        return low, high  # that atom lies below it
 
     @property
-    def span(self) -> tuple[float, float]:
-        return self._ends(self.base.span)  # the atom that the base's mass at -infinity leaves lies below it
-
-    @property
-    def enclosure(self) -> tuple[float, float]:
+    def enclosure(self) -> Ends:
         base = np.array(self.base.enclosure)
         base[0] = -np.inf if self._alone else base[0]
         ends = self.forward(base)
@@ -94,7 +98,7 @@ class Thinned(LossLaw):
         error = self.base.loss_error + thinned_loss_error(loss, self.forward(loss))  # a slope of at most 1
         return np.append(-8 * UNIT * self._lowest, error) if self._alone else error
 
-    @property
+    @cached_property
     def atoms(self) -> Atoms:
         inner = self.base.atoms
         loss, log_p, slack = self.forward(inner.loss), inner.log_p, inner.slack
@@ -104,10 +108,6 @@ class Thinned(LossLaw):
             slack = np.append((16 - 8 * log_mass) * UNIT, slack)
         return Atoms(loss, log_p, slack)
 
-    @property
-    def continuous(self) -> bool:
-        return self.base.continuous
-
     def sketch(self) -> Sketch:
         loss, log_p = self.base.sketch()
         loss = self.forward(loss)
@@ -116,7 +116,8 @@ class Thinned(LossLaw):
         return Sketch(loss, log_p)
 
     def components(self) -> list[Component] | None:
-        return _each(self.base, lambda part: part.thinned(self.p))
+        parts = self.base.components()
+        return None if parts is None else [part.thinned(self.p) for part in parts]
 
     def view(self) -> View:
         return View(self.base, self.forward, turned=False)
@@ -142,46 +143,16 @@ class Thinned(LossLaw):
         return {"kind": "thinned", "p": self.p, "base": self.base.description()}
 
 
-@dataclass(frozen=True, eq=False)
-class Reversed(LossLaw):
+class Reversed(Changed):
     """Law of T(Q, P): the loss changes sign, P and Q change places."""
 
-    base: LossLaw
+    def __init__(self, base: LossLaw) -> None:
+        self.base, self.symmetric = base, base.symmetric
+        self.p_minus, self.q_plus = base.q_plus, base.p_minus
+        self.continuous, self.lost = base.continuous, base.lost
 
-    @property
-    def p_minus(self) -> float:  # type: ignore[override]  # a derived value here, a constant in the base
-        return self.base.q_plus
-
-    @property
-    def q_plus(self) -> float:  # type: ignore[override]  # as above
-        return self.base.p_minus
-
-    @property
-    def lost(self) -> float:  # type: ignore[override]  # as above
-        return self.base.lost
-
-    @property
-    def symmetric(self) -> bool:  # type: ignore[override]  # as above
-        return self.base.symmetric
-
-    @property
-    def support(self) -> tuple[float, float]:
-        low, high = self.base.support
-        return -high, -low
-
-    @property
-    def range(self) -> tuple[float, float]:
-        low, high = self.base.range
-        return -high, -low
-
-    @property
-    def enclosure(self) -> tuple[float, float]:
-        low, high = self.base.enclosure
-        return -high, -low
-
-    @property
-    def span(self) -> tuple[float, float]:
-        low, high = self.base.span
+    def _ends(self, of: Callable[[LossLaw], Ends]) -> Ends:
+        low, high = of(self.base)
         return -high, -low
 
     @property
@@ -191,20 +162,17 @@ class Reversed(LossLaw):
         slack_q = slack + self.base.loss_error + (2 + np.abs(log_p) + np.abs(loss)) * UNIT
         return Atoms(-loss[::-1], (log_p + loss)[::-1], slack_q[::-1])
 
-    @cached_property
+    @property
     def loss_error(self) -> Array:
         return self.base.loss_error[::-1]
-
-    @property
-    def continuous(self) -> bool:
-        return self.base.continuous
 
     def sketch(self) -> Sketch:
         loss, log_p = self.base.sketch()
         return Sketch(-loss[::-1], (log_p + loss)[::-1])
 
     def components(self) -> list[Component] | None:
-        return _each(self.base, Component.reversed)
+        parts = self.base.components()
+        return None if parts is None else [part.reversed() for part in parts]
 
     @property
     def has_transform(self) -> bool:
@@ -232,71 +200,49 @@ class Reversed(LossLaw):
         return {"kind": "reversed", "base": self.base.description()}
 
 
-@dataclass(frozen=True, eq=False)
-class Mixed(LossLaw):
+class Mixed(Changed):
     """Law of a mixture whose label is published: the average of the laws."""
 
-    parts: Sequence[tuple[float, LossLaw]]
+    def __init__(self, parts: Sequence[tuple[float, LossLaw]]) -> None:
+        self.parts = parts
+        self.p_minus = averaged((w, law.p_minus) for w, law in parts)
+        self.q_plus = averaged((w, law.q_plus) for w, law in parts)
+        self.continuous = any(law.continuous for _, law in parts)
+        self.lost = math.fsum(law.lost for _, law in parts)
 
-    @property
-    def p_minus(self) -> float:  # type: ignore[override]  # a derived value here, a constant in the base
-        return averaged((w, law.p_minus) for w, law in self.parts)
+    def _ends(self, of: Callable[[LossLaw], Ends]) -> Ends:
+        lows, highs = zip(*(of(law) for _, law in self.parts), strict=True)
+        return min(lows), max(highs)
 
-    @property
-    def q_plus(self) -> float:  # type: ignore[override]  # as above
-        return averaged((w, law.q_plus) for w, law in self.parts)
-
-    @property
-    def lost(self) -> float:  # type: ignore[override]  # as above
-        return math.fsum(law.lost for _, law in self.parts)
-
-    @property
-    def support(self) -> tuple[float, float]:
-        return _widest([law.support for _, law in self.parts])
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return _widest([law.range for _, law in self.parts])
-
-    @property
-    def enclosure(self) -> tuple[float, float]:
-        return _widest([law.enclosure for _, law in self.parts])
-
-    @property
-    def span(self) -> tuple[float, float]:
-        return _widest([law.span for _, law in self.parts])
+    @cached_property
+    def _listed(self) -> list[Array]:
+        """Atoms, and the errors of their losses."""
+        rows = []
+        for w, law in self.parts:
+            (loss, log_p, slack), log_w = law.atoms, np.log(w)
+            # The logarithm of a weight costs 8 units of itself and a sum one of its terms.
+            slack = slack + UNIT * (1 + 9 * abs(log_w) + np.abs(log_p))
+            rows.append((loss, log_p + log_w, slack, law.loss_error))
+        return in_order(rows)
 
     @property
     def atoms(self) -> Atoms:
-        every = [(law.atoms, np.log(w)) for w, law in self.parts]
-        loss = np.concatenate([a.loss for a, _ in every])
-        log_p = np.concatenate([a.log_p + log_w for a, log_w in every])
-        # The logarithm of a weight costs 8 units of itself and a sum one of its terms.
-        added = [a.slack + UNIT * (1 + 9 * abs(log_w) + np.abs(a.log_p)) for a, log_w in every]
-        slack = np.concatenate(added)
-        order = np.argsort(loss, kind="stable")
-        return Atoms(loss[order], log_p[order], slack[order])
-
-    @cached_property
-    def loss_error(self) -> Array:
-        order = np.argsort(np.concatenate([law.atoms.loss for _, law in self.parts]), kind="stable")
-        return np.concatenate([law.loss_error for _, law in self.parts])[order]
+        return Atoms(*self._listed[:3])
 
     @property
-    def continuous(self) -> bool:
-        return any(law.continuous for _, law in self.parts)
+    def loss_error(self) -> Array:
+        return self._listed[3]
 
     def sketch(self) -> Sketch:
-        points = [(law.sketch(), np.log(w)) for w, law in self.parts]
-        loss = np.concatenate([s.loss for s, _ in points])
-        log_p = np.concatenate([s.log_p + log_w for s, log_w in points])
-        order = np.argsort(loss, kind="stable")
-        return Sketch(loss[order], log_p[order])
+        points = [(w, law.sketch()) for w, law in self.parts]
+        return Sketch(*in_order([(known.loss, known.log_p + np.log(w)) for w, known in points]))
 
     def components(self) -> list[Component] | None:
-        each = [_each(law, partial(Component.weighted, weight=w)) for w, law in self.parts]
-        known = [parts for parts in each if parts is not None]
-        return [part for parts in known for part in parts] if len(known) == len(each) else None
+        each = [law.components() for _, law in self.parts]
+        if any(parts is None for parts in each):
+            return None
+        weighed = zip(self.parts, each, strict=True)
+        return [part.weighted(w) for (w, _), parts in weighed for part in parts or ()]
 
     def edge_error(self, edges: Array) -> Array:
         each = [law.edge_error(edges) for _, law in self.parts if law.continuous]
@@ -316,10 +262,8 @@ class Mixed(LossLaw):
         return {"kind": "mixed", "parts": [[w, law.description()] for w, law in self.parts]}
 
 
-def _widest(ends: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    return min(low for low, _ in ends), max(high for _, high in ends)
-
-
-def _each(law: LossLaw, change: Callable[[Component], Component]) -> list[Component] | None:
-    inner = law.components()
-    return None if inner is None else [change(part) for part in inner]
+def in_order(rows: Sequence[tuple[Array, ...]]) -> list[Array]:
+    """Return the columns of all rows, in the order of the first one."""
+    columns = [np.concatenate(column) for column in zip(*rows, strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    return [column[order] for column in columns]

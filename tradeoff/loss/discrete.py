@@ -52,6 +52,8 @@ class AtomicLaw(LossLaw):
     position: float | None = None
     fractions: Callable[[], tuple[tuple[Fraction, ...], ...] | None] | None = None
 
+    continuous = False
+
     @property
     def support(self) -> tuple[float, float]:
         if len(self.loss) == 0:
@@ -79,10 +81,6 @@ class AtomicLaw(LossLaw):
         low, high = self.range
         error = self.loss_error
         return low - float(error[0]), high + float(error[-1])
-
-    @property
-    def continuous(self) -> bool:
-        return False
 
     def sketch(self) -> Sketch:
         each = -(-len(self.loss) // _SKETCHED)

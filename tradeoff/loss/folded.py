@@ -14,53 +14,32 @@ of f_p for x >= 0; the hull is symmetric, and the rest follows.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, total
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.changed import Mixed, Reversed, Thinned
+from tradeoff.loss.changed import Changed, Ends, Mixed, Reversed, Thinned, in_order
 from tradeoff.loss.components import Component
 from tradeoff.loss.discrete import AtomicLaw, settled
 from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch, masses
 
 
-@dataclass(frozen=True, eq=False)
-class Above(LossLaw):
+class Above(Changed):
     """The part of a law where L > 0, infinite losses among it: not all of the mass.
 
     An atom that may be at 0, as far as its loss is known, is no part of it.
     """
 
-    base: LossLaw
+    def __init__(self, base: LossLaw) -> None:
+        self.base, self.q_plus = base, base.q_plus
+        self.continuous, self.lost = base.continuous, base.lost
 
-    @property
-    def q_plus(self) -> float:  # type: ignore[override]  # a derived value here, a constant in the base
-        return self.base.q_plus
-
-    @property
-    def lost(self) -> float:  # type: ignore[override]  # as above
-        return self.base.lost
-
-    @property
-    def support(self) -> tuple[float, float]:
-        return 0.0, max(self.base.support[1], 0.0)
-
-    @property
-    def range(self) -> tuple[float, float]:
-        return 0.0, max(self.base.range[1], 0.0)
-
-    @property
-    def enclosure(self) -> tuple[float, float]:
-        return 0.0, max(self.base.enclosure[1], 0.0)
-
-    @property
-    def span(self) -> tuple[float, float]:
-        return 0.0, max(self.base.span[1], 0.0)
+    def _ends(self, of: Callable[[LossLaw], Ends]) -> Ends:
+        return 0.0, max(of(self.base)[1], 0.0)
 
     @property
     def atoms(self) -> Atoms:
@@ -71,10 +50,6 @@ class Above(LossLaw):
     def loss_error(self) -> Array:
         error = self.base.loss_error
         return error[self.base.atoms.loss > error]
-
-    @property
-    def continuous(self) -> bool:
-        return self.base.continuous
 
     def sketch(self) -> Sketch:
         return self._sketch
@@ -89,8 +64,7 @@ class Above(LossLaw):
             held = (p > 0) & (q > 0)
             log_cell = np.log(p[held])
             loss, log_p = np.append(np.log(q[held]) - log_cell, loss), np.append(log_cell, log_p)
-        order = np.argsort(loss, kind="stable")
-        return Sketch(loss[order], log_p[order])
+        return Sketch(*in_order([(loss, log_p)]))
 
     def components(self) -> list[Component] | None:
         parts = self.base.components()
@@ -104,16 +78,11 @@ class Above(LossLaw):
         return self.base.cells(edges)
 
 
-@dataclass(frozen=True, eq=False)
 class Folded(Mixed):
     """The upper half of a law, its mirror image, and between them what is left, at 0."""
 
-    thinned: Thinned
-
     symmetric = True
-
-    def description(self) -> dict[str, Any]:
-        return LossLaw.description(self)
+    description = LossLaw.description
 
 
 def folded(law: LossLaw, p: float, advantage: Bounds[float]) -> LossLaw:
@@ -128,7 +97,7 @@ def folded(law: LossLaw, p: float, advantage: Bounds[float]) -> LossLaw:
     if whole is not law:  # sampling brings losses nearer to 0
         return whole
     upper = Thinned(Above(law), p)
-    return Folded(((1.0, upper), (1.0, Reversed(upper)), (1.0, _centre(law, p, advantage))), Thinned(law, p))
+    return Folded(((1.0, upper), (1.0, Reversed(upper)), (1.0, _centre(law, p, advantage))))
 
 
 def _centre(law: LossLaw, p: float, advantage: Bounds[float]) -> AtomicLaw:

@@ -123,8 +123,12 @@ class LossLaw(ABC):
         Bound, under P and under Q, on the mass of log-concave atoms that were left out at the ends.
     symmetric
         Whether -L under Q has the law of L under P.
+    continuous
+        Whether there is any mass outside the atoms.
 
-    Notes ----- Losses are in nats. Errors have two sides: the truth lies within ``1 +- slack`` of a mass, and
+    Notes
+    -----
+    Losses are in nats. Errors have two sides: the truth lies within ``1 +- slack`` of a mass, and
     within ``loss_error`` of the loss of an atom. Only ``sketch`` may be an estimate: engines place their
     grids and lines by it, and no bound rests on it.
     """
@@ -133,6 +137,7 @@ class LossLaw(ABC):
     q_plus: float = 0.0
     lost: float = 0.0
     symmetric: bool = False
+    continuous: bool = True
 
     @property
     @abstractmethod
@@ -164,11 +169,6 @@ class LossLaw(ABC):
         """Return bounds on all finite losses from below and above: ``range`` and 8 units of rounding."""
         low, high = self.range
         return low - 8 * UNIT * abs(low), high + 8 * UNIT * abs(high)
-
-    @property
-    def continuous(self) -> bool:
-        """Whether there is any mass outside the atoms."""
-        return True
 
     @abstractmethod
     def sketch(self) -> Sketch:
