@@ -53,11 +53,11 @@ def whole(law: LossLaw) -> Whole:  # noqa: PLR0911 - one return a law
             e = mp.mpf(epsilon)
             ends = [(-e, -mp.log(2)), (e, -mp.log(2) - e)]
             return Whole(ends, [Part("laplace", epsilon, lambda x: x, lambda _: zero)], zero, zero)
-        case Thinned(base, rate):
+        case Thinned(base=base, p=rate):
             return _thinned(whole(base), mp.mpf(rate))
-        case Reversed(base):
+        case Reversed(base=base):
             return _reversed(whole(base))
-        case Mixed(pairs):
+        case Mixed(parts=pairs):
             return _mixed([(mp.mpf(weight), whole(part)) for weight, part in pairs])
         case BinomialLaw():
             e, n = mp.mpf(law.epsilon), law.n

@@ -77,10 +77,6 @@ class UniformTransform(Transform):
         self.log_m = c * top + math.log(-math.expm1(-c * self.width) / (c * self.width))
         self.log_m_error = UNIT * (64 + 8 * abs(c * top) + 8 * abs(self.log_m))
 
-    @property
-    def variance(self) -> float:
-        return self.width**2
-
     def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:
         z, ends = self.c + 1j * y, self._ends()
         turn = np.exp(1j * y * (self.top - self.mean)), np.exp(-1j * y * (1 + self.mean))

@@ -88,13 +88,6 @@ class DiscreteGaussianTransform(Transform):
         self.log_m_error = UNIT * (8 * size + 1024 * (1 + abs(self.centre)) * self.rest)
         self.mean = (self.centre - shift / 2) * self.pace
 
-    @property
-    def variance(self) -> float:
-        # sigma^2 of the continuous law, and what the lattice adds: at most 8 pi^2 sigma^4 e^(-2 pi^2 sigma^2)
-        # of x.
-        lattice = 1 + 16 * (np.pi * self.sigma) ** 2 * math.exp(-2 * (np.pi * self.sigma) ** 2)
-        return (self.sigma * self.pace) ** 2 * lattice * (1 + 1e-6)
-
     def _reduced(self, y: Array) -> tuple[Array, Array, Array]:
         """Return turns, rest and its error of t = 2 pi turns + rest, |rest| <= pi."""
         t = y * self.pace

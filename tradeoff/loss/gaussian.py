@@ -194,7 +194,7 @@ class NormalBase(AffineBase):
         # What is left out is below e^-(digits + 20), each, of the largest term; so are tails beyond it.
         kept = np.max(weights, axis=0) > -digits - 20
         out = rule.reach + 2 * (1 + 1 / (h * spare))
-        lost = np.ravel(3 * np.exp(-digits) + tails + out * np.exp(-digits - 20))
+        lost = 3 * np.exp(-digits) + tails + out * np.exp(-digits - 20)
         return QuadratureNodes(logs.loss, log_p, slack, logs.error, lost), kept
 
     def _held(
@@ -233,10 +233,6 @@ class GaussianTransform(Transform):
         self.log_m = mu * mu * (c * c - c) / 2
         self.log_m_error = 4 * UNIT * mu * mu * (c * c + abs(c))  # four roundings, of terms that may cancel
         self.mean = mu * mu * (2 * c - 1) / 2
-
-    @property
-    def variance(self) -> float:
-        return self.mu * self.mu * (1 + 4 * UNIT)  # a square, and the rounding of this product
 
     def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:
         value = self._log(y)

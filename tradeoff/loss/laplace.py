@@ -130,7 +130,7 @@ class LaplaceTransform(QuadratureTransform):
     """The Laplace law: atoms at both ends, 2 sinh((k + iy) eps)/(k + iy) between, k = c - 1/2."""
 
     def __init__(self, law: LaplaceLaw, c: float, digits: float) -> None:
-        super().__init__(law, law.components(), c, digits)
+        super().__init__(law, c, digits)
         self.epsilon, self.k = law.epsilon, c - 0.5
 
     def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:

@@ -198,8 +198,7 @@ class LossLaw(ABC):
         """
         from tradeoff.loss.quadrature import QuadratureTransform
 
-        parts = self.components()
-        return None if parts is None else QuadratureTransform(self, parts, c, digits)
+        return QuadratureTransform(self, c, digits) if self.has_transform else None
 
     def single_rounds(self, count: int) -> tuple[LossLaw, int]:
         """Return a law and a count with the same product, the law as simple as can be."""

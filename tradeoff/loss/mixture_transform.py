@@ -59,7 +59,7 @@ class MixtureTransform(QuadratureTransform):
     """The quadrature of a pair of mixtures, and what bounds it beyond a frequency."""
 
     def __init__(self, law: LossLaw, pair: MixturePair, c: float, digits: float) -> None:
-        super().__init__(law, law.components() or [], c, digits)
+        super().__init__(law, c, digits)
         self.pair = pair
 
     def far(self, y: float) -> float:

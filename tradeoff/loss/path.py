@@ -85,7 +85,7 @@ def points(
     ends = np.max(np.exp(weights[..., [0, -1]]), axis=(0, -1), keepdims=True)[0]
     tails = 2 * ends * (1 + 1 / (step * rule.spare))
     kept = np.max(weights, axis=0) > -digits - 20
-    lost = np.ravel(3 * np.exp(-digits) + lift * (tails + rule.reach * np.exp(-digits - 20)))
+    lost = 3 * np.exp(-digits) + lift * (tails + rule.reach * np.exp(-digits - 20))
     # e^l - 1: expm1, cosine and sine are of 8 units, a product and a sum add two; mu a may err by one.
     turn, rise = mu * a, np.exp(base)
     excess = np.expm1(base) * np.cos(turn) - 2 * np.sin(turn / 2) ** 2 + 1j * (rise * np.sin(turn))

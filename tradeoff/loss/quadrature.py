@@ -10,7 +10,7 @@ errors scale with |rho - 1|, which matters when rho is raised to the power of a 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -45,18 +45,26 @@ _LARGE = 600.0
 
 
 class QuadratureTransform(Transform):
-    """A law as weighted points; finer quadratures are made as higher frequencies are asked."""
+    """A law as weighted points; finer quadratures are made as higher frequencies are asked.
 
-    def __init__(self, law: LossLaw, smooth: Sequence[Component], c: float, digits: float) -> None:
-        self.c, self.digits, self.smooth = c, digits, smooth
+    There may be rows of points, one a factor of a product; here there is one.
+    """
+
+    smooth: Sequence[Component]
+
+    def __init__(self, law: LossLaw, c: float, digits: float) -> None:
+        self.c, self.digits, self.smooth = c, digits, law.components() or []
         self.atoms, self.loss_error = law.atoms, law.loss_error
         self.p_minus, self.cut = law.p_minus, law.lost > 0
-        self._levels: dict[int, Level] = {}
-        self._pace = min(max((part.base.scale for part in smooth), default=1.0), 1.0) / FIRST
+        self._begin()
         level = self._level(0)
-        self.log_m, self.log_m_error, self.mean = (
-            each.item() for each in (level.log_m, level.log_m_error, level.mean)
-        )
+        self.log_m, self.log_m_error = level.log_m.item(), level.log_m_error.item()
+        self.mean = level.mean.item()
+
+    def _begin(self) -> None:
+        self._levels: dict[int, Level] = {}
+        self._paces = [min(part.base.scale, 1.0) / FIRST for part in self.smooth]
+        self._pace = max(self._paces, default=1 / FIRST)
 
     def _level(self, j: int) -> Level:
         if j not in self._levels:
@@ -78,14 +86,17 @@ class QuadratureTransform(Transform):
         return self._with_atoms(known) if known and len(known) == len(found) else None
 
     def _with_atoms(self, parts: list[QuadratureNodes]) -> QuadratureNodes:
-        """Return all points in one row."""
-        some = len(self.atoms.loss) > 0
-        atoms = [of_atoms(self.atoms, self.loss_error, self.c, cut=self.cut)] if some else []
-        return _joined([*parts, *atoms])
+        """Return all points in one row; errors relative to positive integrals add up to their largest."""
+        if len(self.atoms.loss):
+            parts = [*parts, of_atoms(self.atoms, self.loss_error, self.c, cut=self.cut)]
+        loss, log_p, slack, error = (np.concatenate([part[k] for part in parts])[None] for k in range(4))
+        most = np.array([[max(part.quadrature for part in parts)]])
+        return QuadratureNodes(loss, log_p, slack, error, most)
 
     @property
-    def variance(self) -> float:
-        return float(self._level(0).variance.item())
+    def variance(self) -> Array:
+        """Upper bounds on E_c (L - m)^2, a column: those of |rho''|, once the centre is taken out."""
+        return self._level(0).variance
 
     def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:
         return AffineRatio(*(rows[0] for rows in self._ratios(y, even=even)))
@@ -99,14 +110,14 @@ class QuadratureTransform(Transform):
         return AffineRatio(*(np.concatenate(column, axis=-1) for column in zip(*parts, strict=True)))
 
     def _arounds(self, y: Array, radius: float) -> Array:
-        variance, each = self._level(0).variance, self._by_level(y)
-        return np.concatenate([level.around(y[here], radius, variance) for level, here in each], axis=-1)
+        parts = [level.around(y[here], radius, self.variance) for level, here in self._by_level(y)]
+        return np.concatenate(parts, axis=-1)
 
-    def _by_level(self, y: Array) -> list[tuple[Level, NDArray[np.bool_]]]:
+    def _by_level(self, y: Array) -> list[tuple[Level, slice]]:
         """Return the quadratures for increasing frequencies, each with the frequencies it serves."""
-        which = self._which(y)
-        levels = range(int(which.min()), int(which.max()) + 1)
-        return [(self._level(j), which == j) for j in levels if np.any(which == j)]
+        levels, starts = np.unique(self._which(y), return_index=True)
+        stops = np.append(starts[1:], len(y))
+        return [(self._level(int(j)), slice(*ends)) for j, *ends in zip(levels, starts, stops, strict=True)]
 
     def _which(self, y: Array) -> NDArray[np.int64]:
         """Return the quadrature that serves each frequency: atoms alone serve all with one."""
@@ -142,7 +153,7 @@ class QuadratureTransform(Transform):
 
 
 class Level:
-    """Rows of one quadrature each: masses under the tilt, and sums that bound their errors.
+    """Rows of one quadrature each: masses under the tilt, and sums that bound their errors, as columns.
 
     Complex ones, ``aside``, have Im d >= 0. Their masses take an exponential, a cosine and a sine, 24 units
     more; e^(iyd) - 1 is known to 40 units of |yd|, and a sum of n complex products to sqrt(2) n: together
@@ -151,7 +162,6 @@ class Level:
 
     log_m: Array
     log_m_error: Array
-    mean: Array
 
     def __init__(self, nodes: QuadratureNodes, c: float, p_minus: float, first: Level | None) -> None:
         loss, log_p, slack, error, self.quadrature = nodes
@@ -164,82 +174,83 @@ class Level:
             self.log_m, self.log_m_error = first.log_m, first.log_m_error
         else:
             self.log_m, self.log_m_error = _moment(nodes, c, p_minus, log_w.real, slack_w)
-        self.w = np.exp(log_w.real - self.log_m[:, None]) * (_unit(log_w.imag) if self.aside else 1.0)
-        self.size = np.count_nonzero(self.w, axis=-1)  # a row may be filled up with points that weigh nothing
+        turn = np.cos(log_w.imag) + 1j * np.sin(log_w.imag) if self.aside else 1.0
+        self.w = np.exp(log_w.real - self.log_m) * turn
+        self.size = np.count_nonzero(self.w, axis=-1, keepdims=True)  # rows may be filled up with nothing
         self.slack = self.log_m_error + 4 * UNIT * (1 + np.abs(self.log_m))
-        self.mean = np.sum(self.w * loss, axis=-1) if first is None else first.mean
-        self.d = loss - self.mean[:, None]
+        self.mean: Array = _sum(self.w * loss) if first is None else first.mean
+        self.d = loss - self.mean
         self.at = error + 4 * UNIT * np.abs(self.d)  # two differences: this one, and of the phase y d/2
         grow = 1 + 1e-9  # above the rounding of sums of up to MAX_ATOMS positive terms, 4e6 units
         mass = np.abs(self.w)
         distance = mass * np.abs(self.d)
-        self.mass = np.sum(mass, axis=-1) * grow if self.aside else 1 + self.slack
-        self.drift = np.sum(mass * self.at, axis=-1) * grow
-        self.distance = np.sum(distance, axis=-1) * grow
-        self.uneven = np.sum(mass * slack_w, axis=-1) * grow
-        self.uneven_distance = np.sum(distance * slack_w, axis=-1) * grow
+        self.mass = _sum(mass) * grow if self.aside else 1 + self.slack
+        self.drift = _sum(mass * self.at) * grow
+        self.distance = _sum(distance) * grow
+        self.uneven = _sum(mass * slack_w) * grow
+        self.uneven_distance = _sum(distance * slack_w) * grow
+        # The relative rounding of a sum over all points of terms known to 20 units (Higham 2002).
+        self.summed = (self.size + 32) * (2 if self.aside else 1) * UNIT
         # The slope's terms are w d e^(iyd): losses, masses, summation, M(c), and the quadrature of L e^(zL)
         # by Cauchy's estimate on a circle of radius MARGIN, which may reach that much above the frequencies
         # served: e^(MARGIN mu a) < 2, twice over.
-        self.slope_error = self.drift + self.uneven_distance + self._summed() * self.distance
-        self.grown: Array = first.grown if self.aside and first is not None else self._grown()
+        self.grown: Array = first.grown if self.aside and first is not None else self._spread(MARGIN)[0]
+        self.slope_error = self.drift + self.uneven_distance + self.summed * self.distance
         self.slope_error += self.slack * self.distance + 4 * self.quadrature / MARGIN * self.grown
-        self.slope_drift = np.sum(distance * self.at, axis=-1) * grow
+        self.slope_drift = _sum(distance * self.at) * grow
 
-    def _summed(self) -> Array:
-        """Return the relative rounding of a sum over all points of terms known to 20 units (Higham 2002)."""
-        return np.asarray((self.size + 32) * (2 if self.aside else 1) * UNIT)
+    def _spread(self, s: float) -> tuple[Array, Array]:
+        """Bound M(c +- s) e^(-+s m)/M(c), by which a quadrature error grows within s, and E_c d^2.
 
-    def _grown(self, margin: float = MARGIN) -> Array:
-        """Bound M(c +- s) e^(-+s m)/M(c), s the ``margin``, by which a quadrature error grows within it."""
-        return np.asarray(2 * np.sum(self.w * (1 + 2 * self._rise(margin)), axis=-1))
-
-    def _rise(self, margin: float) -> Array:
-        """Return sinh^2(s d/2), s the ``margin``."""
-        half: Array = np.sinh(np.minimum(np.abs(margin * self.d) / 2, 300.0))
-        return half * half
+        The second by 2 (cosh(s d) - 1)/s^2 >= d^2, whose integrand is analytic.
+        """
+        half = np.sinh(np.minimum(np.abs(s * self.d) / 2, 300.0))
+        rise = half * half
+        grown = 2 * _sum(self.w * (1 + 2 * rise))
+        return grown, (_sum(self.w * 4 * rise) + 2 * self.quadrature * grown) / s**2
 
     @cached_property
     def variance(self) -> Array:
+        """Bounds on E_c d^2."""
         # The losses' own errors add to its root, the masses' are below 1e-6 where they say anything.
-        square = np.minimum.reduce([self._square(MARGIN / 4**k) for k in range(_MARGINS)])
-        scatter = np.sqrt(np.sum(self.w * self.at * self.at, axis=-1))
+        square = np.minimum.reduce([self._spread(MARGIN / 4**k)[1] for k in range(_MARGINS)])
+        scatter = np.sqrt(_sum(self.w * self.at * self.at))
         return np.asarray((np.sqrt(square) + scatter) ** 2 * (1 + 1e-6 + 2 * self.uneven))
 
-    def _square(self, s: float) -> Array:
-        """Bound E_c d^2 by 2 (cosh(s d) - 1)/s^2 >= d^2, whose integrand is analytic."""
-        square: Array = np.sum(self.w * 4 * self._rise(s), axis=-1) + 2 * self.quadrature * self._grown(s)
-        return square / s**2
-
-    def _halves(self, y: Array) -> Iterator[tuple[slice, Any]]:
-        """Yield y d/2 in pieces of bounded size: rows, each of frequencies by nodes."""
+    def _sums(self, y: Array, *weights: Any) -> list[Complex]:
+        """Return sum_j w_j (e^(iy d_j) - 1) for each of the weights, in pieces of bounded size."""
+        found = [np.empty((len(self.d), len(y)), complex) for _ in weights]
         step = max(1, _CHUNK // self.d.size)
         for start in range(0, len(y), step):
             here = slice(start, start + step)
-            yield here, y[here, None] * (self.d / 2)[:, None, :]
+            half = y[here, None] * (self.d / 2)[:, None, :]
+            if self.aside:
+                turn = _turned(half)
+                parts = [np.matvec(turn, w) for w in weights]
+            else:
+                s, co = np.sin(half), np.cos(half)
+                square, sine = s * s, s * co
+                parts = [np.matvec(square, -2 * w) + 1j * np.matvec(sine, 2 * w) for w in weights]
+            for whole, part in zip(found, parts, strict=True):
+                whole[:, here] = part
+        return found
 
     def _error(self, y: Array, u: Complex, times: float = 1.0) -> Array:
         """Bound the errors of u: of summation (``times`` as much), masses, losses, M(c) and the quadrature.
 
         |e^(i theta) - 1| <= min(2, |theta|).
         """
-        turned = np.minimum(2 * _column(self.mass), y * _column(self.distance))
-        masses = np.minimum(2 * _column(self.uneven), y * _column(self.uneven_distance))
-        error: Array = times * (_column(self._summed()) * turned + y * _column(self.drift)) + masses
-        return error + np.abs(u) * _column(self.slack) + 2.01 * _column(self.quadrature)
+        turned = np.minimum(2 * self.mass, y * self.distance)
+        masses = np.minimum(2 * self.uneven, y * self.uneven_distance)
+        error = times * (self.summed * turned + y * self.drift) + masses
+        return np.asarray(error + np.abs(u) * self.slack + 2.01 * self.quadrature)
 
     def ratio(self, y: Array, *, even: bool) -> AffineRatio:
         """Sum w_j (e^(iy d_j) - 1)."""
         if even and len(y) > 2 * _GROUP:
             u = self._equispaced(y)
             return logarithm(u, self._error(y, u, 4.0 if self.aside else 6.0))
-        u = np.empty((len(self.d), len(y)), complex)
-        for here, half in self._halves(y):
-            if self.aside:
-                u[:, here] = np.matvec(_turned(half), self.w)
-            else:
-                s, co = np.sin(half), np.cos(half)
-                u[:, here] = np.matvec(s * s, -2 * self.w) + 1j * np.matvec(s * co, 2 * self.w)
+        (u,) = self._sums(y, self.w)
         return logarithm(u, self._error(y, u))
 
     def _equispaced(self, y: Array) -> Complex:
@@ -265,35 +276,25 @@ class Level:
 
     def around(self, y: Array, radius: float, variance: Array) -> Array:
         """Add the slope, sum i d_j w_j e^(iy d_j): a convex function is greatest at the ends."""
-        u, slope = (np.empty((len(self.d), len(y)), complex) for _ in range(2))
         weighted = self.w * self.d
-        still = np.sum(weighted, axis=-1, keepdims=True)
-        for here, half in self._halves(y):
-            if self.aside:
-                turn = _turned(half)
-                u[:, here] = np.matvec(turn, self.w)
-                slope[:, here] = 1j * (still + np.matvec(turn, weighted))
-                continue
-            s, co = np.sin(half), np.cos(half)
-            square, sine = s * s, s * co
-            u[:, here] = np.matvec(square, -2 * self.w) + 1j * np.matvec(sine, 2 * self.w)
-            slope[:, here] = 1j * (still + np.matvec(square, -2 * weighted)) - np.matvec(sine, 2 * weighted)
-        error = self._error(y, u) + radius * (_column(self.slope_error) + y * _column(self.slope_drift))
-        error += radius**2 / 2 * _column(variance)
-        slope *= radius
+        u, slope = self._sums(y, self.w, weighted)
+        slope = radius * 1j * (_sum(weighted) + slope)
+        error: Array = self._error(y, u) + radius * (self.slope_error + y * self.slope_drift)
+        error += radius**2 / 2 * variance
         return np.maximum(logarithm(u + slope, error).ceiling, logarithm(u - slope, error).ceiling)
 
     def far(self, y: float) -> Array:
-        """Bound log |rho| from y on by the sum of |w_j| e^(-y Im L_j), as all Im L_j >= 0."""
+        """Bound log |rho| from y on by the sum of |w_j| e^(-y Im L_j), as all Im L_j >= 0, row by row."""
         with np.errstate(under="ignore", over="ignore"):
             still = np.exp(-y * np.maximum(self.d.imag - self.at, 0.0))
-            left = np.sum(np.abs(self.w) * still, axis=-1)
+            left = _sum(np.abs(self.w) * still)
         off = self.uneven + self.slack * self.mass + self.quadrature
-        return np.asarray(np.minimum(np.log(left * (1 + 1e-9) + off) + 1e-9, 0.0))
+        return np.ravel(np.minimum(np.log(left * (1 + 1e-9) + off) + 1e-9, 0.0))
 
 
-def _column(rows: Array) -> Array:
-    return rows[:, None]
+def _sum(each: Any) -> Any:
+    """Return the sum of every row, as a column."""
+    return np.sum(each, axis=-1, keepdims=True)
 
 
 def _turned(half: Any) -> Complex:
@@ -306,11 +307,6 @@ def _turned(half: Any) -> Complex:
     return turn
 
 
-def _unit(phase: Array) -> Complex:
-    turn: Complex = np.cos(phase) + 1j * np.sin(phase)
-    return turn
-
-
 def _moment(
     nodes: QuadratureNodes, c: float, p_minus: float, log_w: Array, slack_w: Array
 ) -> tuple[Array, Array]:
@@ -319,24 +315,23 @@ def _moment(
     Sums of positive terms lose at most their size in units, exp, expm1 and log 8 each. p_minus is known to 16
     units.
     """
-    peak, w_p = np.max(log_w, axis=-1), np.exp(nodes.log_p)
-    share = np.exp(log_w - peak[:, None])
-    size = np.count_nonzero((share > 0) | (w_p != 0), axis=-1)
-    total = np.sum(share, axis=-1)
+    peak, w_p = np.max(log_w, axis=-1, keepdims=True), np.exp(nodes.log_p)
+    share = np.exp(log_w - peak)
+    size = np.count_nonzero((share > 0) | (w_p != 0), axis=-1, keepdims=True)
+    total = _sum(share)
     plain = peak + np.log(total)
-    error = np.sum(share * slack_w, axis=-1) / total
+    error = _sum(share * slack_w) / total
     error += UNIT * (size + 16 + 2 * np.abs(plain)) + nodes.quadrature
     tilt = c * nodes.loss
     small = np.abs(tilt) < 0.5
     held = peak <= _LARGE
-    w = np.exp(np.where(held[:, None], log_w, -np.inf))
+    w = np.exp(np.where(held, log_w, -np.inf))
     gain = np.where(small, w_p * np.expm1(np.where(small, tilt, 0.0)), w - w_p)
     # The error of one term: the mass's own slack on e^x - 1, and the shift of the exponent on e^x < 1.65.
     shift = np.abs(c) * nodes.error + 4 * UNIT * np.abs(tilt)
     moved = np.where(small, 2 * w_p * shift, slack_w * (w + w_p))
-    change = np.sum(gain, axis=-1) - p_minus
-    units = _column(size) + 32
-    off = np.sum(np.abs(gain) * (nodes.slack + units * UNIT) + moved, axis=-1) + 16 * UNIT * p_minus
+    change = _sum(gain) - p_minus
+    off = _sum(np.abs(gain) * (nodes.slack + (size + 32) * UNIT) + moved) + 16 * UNIT * p_minus
     off += nodes.quadrature * (1 + np.exp(np.minimum(plain, 1.1 * _LARGE)))
     known = held & (change > -0.9)
     change = np.where(known, change, 0.0)
@@ -359,14 +354,6 @@ def of_atoms(atoms: Atoms, error: Array, c: float, *, cut: bool) -> QuadratureNo
         log_w = atoms.log_p + c * atoms.loss
         lost = 1e5 * float(np.sum(np.exp(log_w[[0, -1]] - _log_sum(log_w))))
     return QuadratureNodes(atoms.loss, atoms.log_p, atoms.slack, error, lost)
-
-
-def _joined(parts: Sequence[QuadratureNodes]) -> QuadratureNodes:
-    """Return all points in a row; errors relative to positive integrals do not add up beyond the largest."""
-    loss, log_p, slack, error = (np.concatenate([part[k] for part in parts])[None] for k in range(4))
-    return QuadratureNodes(
-        loss, log_p, slack, error, np.array([max(part.quadrature for part in parts)], dtype=float)
-    )
 
 
 def _log_sum(exponents: Array) -> float:

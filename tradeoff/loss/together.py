@@ -16,7 +16,7 @@ from tradeoff.loss.changed import Reversed, Thinned
 from tradeoff.loss.components import Component, QuadratureNodes, Tail, Trapezoid
 from tradeoff.loss.gaussian import NormalBase
 from tradeoff.loss.law import LossLaw, Sketch
-from tradeoff.loss.quadrature import FINER, FIRST, QuadratureTransform
+from tradeoff.loss.quadrature import FINER, QuadratureTransform
 from tradeoff.loss.thinning import Share
 from tradeoff.loss.transform import AffineRatio, Transformed
 
@@ -139,19 +139,17 @@ class RowsTransform(QuadratureTransform):
         self.powers = np.array(rows.counts, dtype=float)
         # The quadratures of every row serve frequencies by its own scale, and those of the widest row the
         # least: all go by that.
-        self._paces = [min(part.base.scale, 1.0) / FIRST for part in rows.parts]
-        self._pace, self._levels = max(self._paces), {}
+        self._begin()
         first = self._level(0)
         # A product and an exact sum: two roundings of all sizes.
         self.log_m, size = self._total(first.log_m)
-        self.log_m_error = math.fsum(self.powers * first.log_m_error) * (1 + 1e-9) + 2 * UNIT * size
+        self.log_m_error = self._whole(first.log_m_error[:, 0]) * (1 + 1e-9) + 2 * UNIT * size
         self.mean, size = self._total(first.mean)
         self.mean_error = 2 * UNIT * size
 
     def _total(self, each: Array) -> tuple[float, float]:
         """Return the sum of n_i times ``each``, and that of its sizes."""
-        terms = self.powers * each
-        return math.fsum(terms), math.fsum(np.abs(terms)) * (1 + 1e-9)
+        return self._whole(each[:, 0]), self._whole(np.abs(each[:, 0])) * (1 + 1e-9)
 
     def _on_line(self, j: int) -> QuadratureNodes:
         each = zip(self.rows.parts, self.rows.bases, self._paces, self.each, strict=True)
@@ -171,14 +169,8 @@ class RowsTransform(QuadratureTransform):
     @cached_property
     def _tails(self) -> list[list[Tail]]:
         first = self._level(0)
-        each = zip(self.rows.parts, first.log_m.tolist(), first.log_m_error.tolist(), strict=True)
+        each = zip(self.rows.parts, first.log_m[:, 0].tolist(), first.log_m_error[:, 0].tolist(), strict=True)
         return [[part.base.tail(part, self.c, log_m, error)] for part, log_m, error in each]
-
-    @property
-    def variance(self) -> float:
-        # Deviations add up at most (Minkowski), those of the centres from ``mean`` too.
-        deviation = math.fsum(self.powers * np.sqrt(self._level(0).variance)) + self.mean_error
-        return deviation**2 * (1 + 1e-9)
 
     def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:
         """Add up n_i log rho_i, less the phase of each centre.

@@ -36,21 +36,13 @@ class Transform(ABC):
     log_m_error: float
     mean: float
 
-    @property
-    @abstractmethod
-    def variance(self) -> float:
-        """Upper bound on E_c (L - m)^2: that of |rho''|, once the centre is taken out."""
-
     @abstractmethod
     def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:
         """Return log(rho e^(-iym)) at increasing y >= 0; ``even`` says that they are equally spaced."""
 
     @abstractmethod
     def around(self, y: Array, radius: float) -> Array:
-        """Upper bound on log |rho| within ``radius`` of each y.
-
-        |rho(y + s)| <= |rho(y) + s rho'(y)| + s^2 variance/2, by Taylor.
-        """
+        """Upper bound on log |rho| within ``radius`` of each y."""
 
     @abstractmethod
     def far(self, y: float) -> float:
