@@ -14,11 +14,10 @@ from hypothesis import strategies as st
 
 from tests.golden.oracle import normal_cdf
 from tests.strategies import log_uniform
-from tradeoff.loss.bounded_range import BoundedRangeLaw
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
 from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.loss.gaussian import GaussianLaw
-from tradeoff.loss.laplace import LaplaceLaw
+from tradeoff.loss.laplace import BoundedRangeLaw, LaplaceLaw
 from tradeoff.loss.law import LossLaw
 
 Number = mp.mpf

@@ -9,7 +9,7 @@ from tradeoff.families._symmetric import SymmetricFamily, written
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, minimum
 from tradeoff.intervals.rounding import Array
-from tradeoff.loss.bounded_range import BoundedRangeLaw
+from tradeoff.loss.laplace import BoundedRangeLaw
 
 
 @dataclass(frozen=True, repr=False)

@@ -27,16 +27,9 @@ _MOST_COINS = 2**20
 """Most coins of binomial noise, and of coins times shift: a second."""
 
 
-class SymmetricLaw(AtomicLaw):
-    """Atoms all of which are listed, the same in both orders."""
-
-    symmetric = True
-
-
 class CutLaw(AtomicLaw):
-    """Atoms whose far tails were left out, the same in both orders."""
+    """Atoms whose far tails were left out."""
 
-    symmetric = True
     description = LossLaw.description
 
     @property
@@ -54,7 +47,7 @@ def skellam_law(variance: float, shift: int) -> CutLaw:
     x = np.arange(-reach, shift + reach + 1)
     loss = np.array([float(log_p[abs(k - shift)] - log_p[abs(k)]) for k in x.tolist()])
     mass = np.array([float(log_p[abs(k)]) for k in x.tolist()])
-    return CutLaw(loss, mass, lost=LOST)
+    return CutLaw(loss, mass, lost=LOST, symmetric=True)
 
 
 def _reach(variance: float) -> int:
@@ -90,7 +83,7 @@ def _skellam(variance: float, reach: int, shift: int) -> list[mpmath.mpf]:
     return log_p
 
 
-def binomial_noise_law(coins: int, shift: int) -> SymmetricLaw:
+def binomial_noise_law(coins: int, shift: int) -> AtomicLaw:
     """Return the law of log p(x - shift)/p(x), p(x) = C(n, x)/2^n with n the coins, 0 < shift <= n."""
     if coins * shift > _MOST_COINS:
         raise too_many(f"noise of {coins} coins, shifted by {shift},", float(coins) * shift)
@@ -105,7 +98,8 @@ def binomial_noise_law(coins: int, shift: int) -> SymmetricLaw:
     terms = np.where(near, np.log1p((above - below) / below * near), np.log(above / below))
     position = 64 * UNIT * float(np.max(np.sum(np.abs(terms), axis=1)))
     beyond = _tail(coins, shift)
-    return SymmetricLaw(np.sum(terms, axis=1), log_p, beyond, beyond, slack, position=position)
+    loss = np.sum(terms, axis=1)
+    return AtomicLaw(loss, log_p, beyond, beyond, slack, position=position, symmetric=True)
 
 
 def _tail(coins: int, shift: int) -> float:

@@ -51,6 +51,7 @@ class AtomicLaw(LossLaw):
     lost: float = 0.0
     position: float | None = None
     fractions: Callable[[], tuple[tuple[Fraction, ...], ...] | None] | None = None
+    symmetric: bool = False
 
     continuous = False
 
@@ -68,11 +69,9 @@ class AtomicLaw(LossLaw):
 
     @property
     def loss_error(self) -> Array:
-        return (
-            UNIT * (8 * np.abs(self.loss) + 16 * UNIT)
-            if self.position is None
-            else np.full(len(self.loss), self.position)
-        )
+        if self.position is None:
+            return UNIT * (8 * np.abs(self.loss) + 16 * UNIT)
+        return np.full(len(self.loss), self.position)
 
     @property
     def enclosure(self) -> tuple[float, float]:
@@ -128,8 +127,6 @@ class BinomialLaw(AtomicLaw):
     epsilon: float = 0.0
     n: int = 1
 
-    symmetric = True
-
     def single_rounds(self, count: int) -> tuple[LossLaw, int]:
         return (self, count) if self.n == 1 else (binomial_law(self.epsilon, 1), count * self.n)
 
@@ -163,13 +160,9 @@ def binomial_law(epsilon: float, n: int) -> BinomialLaw:
         raise too_many(f"the {n}-fold product of f_({epsilon:.6g},0)", high - low + 1.0)
     k = np.arange(low, high + 1, dtype=float)
     log_p, slack = log_pmf(k, n, epsilon)
+    lost = 0.0 if (low, high) == (0, n) else LOST
     return BinomialLaw(
-        (2 * k - n) * epsilon,
-        log_p,
-        slack=slack,
-        lost=0.0 if (low, high) == (0, n) else LOST,
-        epsilon=epsilon,
-        n=n,
+        (2 * k - n) * epsilon, log_p, slack=slack, lost=lost, symmetric=True, epsilon=epsilon, n=n
     )
 
 

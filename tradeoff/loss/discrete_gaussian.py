@@ -31,8 +31,6 @@ class DiscreteGaussianLaw(AtomicLaw):
     sigma: float = 1.0
     shift: int = 1
 
-    symmetric = True
-
     def description(self) -> dict[str, Any]:
         return {"kind": "discrete gaussian", "sigma": self.sigma, "shift": self.shift}
 
@@ -64,7 +62,7 @@ def discrete_gaussian_law(sigma: float, shift: int) -> DiscreteGaussianLaw:
     # at most 12, to 8 units.
     slack = (160 + 8 * np.abs(log_p)) * UNIT
     loss = (x - shift / 2) * (shift / sigma**2)
-    return DiscreteGaussianLaw(loss, log_p, slack=slack, lost=LOST, sigma=sigma, shift=shift)
+    return DiscreteGaussianLaw(loss, log_p, slack=slack, lost=LOST, symmetric=True, sigma=sigma, shift=shift)
 
 
 class DiscreteGaussianTransform(Transform):

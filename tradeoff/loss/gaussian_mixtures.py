@@ -18,15 +18,13 @@ from tradeoff.loss.components import MARGIN, MAX_NODES, Base, Component, Quadrat
 from tradeoff.loss.law import Cells, LossLaw, Sketch
 from tradeoff.loss.mixture_transform import WIDEST, MixtureTransform
 from tradeoff.loss.normal_mixtures import MixturePair
+from tradeoff.loss.normal_nodes import Trapezoid, step
 from tradeoff.loss.shape import Shape, walk
 from tradeoff.loss.shifted import ShiftLaw
 from tradeoff.loss.transform import Transform
 
 _REACH = 39.0
 """Standard deviations beyond which a normal law has no mass a float can hold."""
-
-_ANGLE = 2.8
-"""Most of the half-width of the strip, times the spread of the means: short of pi, where densities vanish."""
 
 _TERMS = 3e7
 """Most means times nodes of a quadrature: a second."""
@@ -77,15 +75,12 @@ class MixtureBase(Base):
         phi, e^(m x - m^2/2), have arguments within s a of each other, s the spread of the means: while s a <
         pi the modulus of a sum is at most its value at Re x, at least cos(s a/2) of it, and arguments of q
         and p differ by at most s a. So |p^(1-z) q^z| grows by at most e^(a^2/2 + y s a), and by cos(s a/2)^-1
-        for each negative power of a sum of several terms. An integrand analytic in the strip then errs by
-        2/(e^(2 pi a/h) - 1) times its largest integral there (Trefethen, Weideman 2014, Theorem 5.1).
+        for each negative power of a sum of several terms: see ``step``.
         """
         s, powers = self.pair.spread, (c - MARGIN, c + MARGIN)
         falling = max(0.0, -powers[0]) * self._several(component.b.part, component.b.rest)
         falling += max(0.0, powers[1] - 1) * self._several(component.d.part, component.d.rest)
-        a = min(math.sqrt(2 * digits / (1 + falling * s * s / 4)), _ANGLE / s)
-        growth = a * a / 2 + (y + MARGIN) * s * a - falling * math.log(math.cos(s * a / 2))
-        h = 2 * math.pi * a / (digits + growth)
+        h = step(s, y + MARGIN, falling, digits)
         low, high = self._slopes(component, powers)
         spare = math.sqrt(2 * digits) + 1.5
         first, last = math.floor((low - spare) / h), math.ceil((high + spare) / h)
@@ -99,14 +94,10 @@ class MixtureBase(Base):
         # Each of three sums errs by its size; log(h k) by 8 of itself, and by those of k.
         slack = logs.p_error + known.p_error
         slack += UNIT * (16 + 12 * abs(width) + 4 * np.abs(logs.p) + 4 * np.abs(log_p) + component.units)
-        # Beyond the ends log-weights fall at least as fast as -(x - high)^2/2: each tail is at most its end's
-        # weight over h spare.
-        weights = np.array([log_p + power * logs.loss for power in (*powers, c, 0.0)])
-        weights -= np.max(weights, axis=1, keepdims=True)
-        tails = 2 * float(np.max(np.exp(weights[:, [0, -1]]))) * (1 + 1 / (h * spare))
-        kept = np.max(weights, axis=0) > -digits - 20
-        lost = 3 * math.exp(-digits) + tails + len(x) * math.exp(-digits - 20)
-        return QuadratureNodes(logs.loss[kept], log_p[kept], slack[kept], logs.error[kept], lost)
+        rule = Trapezoid(h, first, last, spare, digits, len(x))
+        tails, kept = rule.left_out(log_p, logs.loss, c)
+        lost = 3 * math.exp(-digits) + tails + rule.reach * math.exp(-digits - 20)
+        return QuadratureNodes(logs.loss, log_p, slack, logs.error, lost).only(kept)
 
     def _means(self, part: float, rest: float) -> tuple[float, float]:
         """Return the least and the greatest mean of rest P + part Q."""

@@ -9,8 +9,7 @@ import numpy as np
 
 from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import UNIT, Array, Index
-from tradeoff.loss.components import MARGIN, MAX_NODES, Component, QuadratureNodes, slopes
-from tradeoff.loss.smoothness import AffineBase
+from tradeoff.loss.components import MARGIN, MAX_NODES, AffineBase, Component, QuadratureNodes, slopes
 from tradeoff.loss.thinning import thinned_loss, thinned_slope
 
 _RULE = 32

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss import path
 from tradeoff.loss.changed import Reversed, Thinned
-from tradeoff.loss.components import Component, QuadratureNodes, Tail, Trapezoid
+from tradeoff.loss.components import Component, QuadratureNodes, Tail
 from tradeoff.loss.gaussian import NormalBase
 from tradeoff.loss.law import LossLaw, Sketch
+from tradeoff.loss.normal_nodes import MOST, Points, Trapezoid, line_points, line_rule, path_points, path_rule
 from tradeoff.loss.quadrature import FINER, QuadratureTransform
 from tradeoff.loss.thinning import Share
 from tradeoff.loss.transform import AffineRatio, Transformed
@@ -93,7 +93,7 @@ def _key(part: Component) -> tuple[Any, ...]:
 
 def _steep(part: Component) -> bool:
     """Whether there is no path beside the line."""
-    return max(share.part for share in part.shares) > path.MOST
+    return max(share.part for share in part.shares) > MOST
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +102,6 @@ class Rows:
 
     parts: Sequence[Component]
     counts: Sequence[int]
-
-    @property
-    def bases(self) -> list[NormalBase]:
-        """Their bases."""
-        return [part.base for part in self.parts if isinstance(part.base, NormalBase)]
 
     @cached_property
     def column(self) -> Component:
@@ -152,24 +147,22 @@ class RowsTransform(QuadratureTransform):
         return self._whole(each[:, 0]), self._whole(np.abs(each[:, 0])) * (1 + 1e-9)
 
     def _on_line(self, j: int) -> QuadratureNodes:
-        each = zip(self.rows.parts, self.rows.bases, self._paces, self.each, strict=True)
-        rules = [base.rule(part, self.c, FINER**j / pace, digits) for part, base, pace, digits in each]
-        column: Any = self.rows.column
-        return _padded(rules, lambda rule, at: column.base.points(column, self.c, rule, at))
+        each = zip(self.smooth, self._paces, self.each, strict=True)
+        rules = [line_rule(part, self.c, FINER**j / pace, digits) for part, pace, digits in each]
+        return _padded(line_points, self.rows.column, self.c, rules)
 
     @cached_property
     def _beside(self) -> QuadratureNodes | None:
-        each = zip(self.rows.parts, self.each, strict=True)
-        rules = [path.rule(part, self.c, digits) for part, digits in each]
-        known = [rule for rule in rules if rule is not None]
-        if len(known) < len(rules):
+        found = [path_rule(part, self.c, n) for part, n in zip(self.smooth, self.each, strict=True)]
+        rules = [rule for rule in found if rule is not None]
+        if len(rules) < len(found):
             return None
-        return _padded(known, lambda rule, at: path.points(self.rows.column, self.c, rule, at))
+        return _padded(path_points, self.rows.column, self.c, rules)
 
     @cached_property
     def _tails(self) -> list[list[Tail]]:
         first = self._level(0)
-        each = zip(self.rows.parts, first.log_m[:, 0].tolist(), first.log_m_error[:, 0].tolist(), strict=True)
+        each = zip(self.smooth, first.log_m[:, 0].tolist(), first.log_m_error[:, 0].tolist(), strict=True)
         return [[part.base.tail(part, self.c, log_m, error)] for part, log_m, error in each]
 
     def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:
@@ -192,16 +185,14 @@ class RowsTransform(QuadratureTransform):
         return math.fsum(self.powers * rows)
 
 
-def _padded(
-    rules: Sequence[Trapezoid], points: Callable[[Trapezoid, Array], tuple[QuadratureNodes, Any]]
-) -> QuadratureNodes:
+def _padded(points: Points, column: Component, c: float, rules: Sequence[Trapezoid]) -> QuadratureNodes:
     """Return the nodes of all rules, as many in every row.
 
     Nodes that a row does not need stay, or are its last one again, with a weight that is 0 in floats.
     """
     rule = Trapezoid(*_columns(rules))
     place = rule.first + np.arange(int(np.max(rule.last - rule.first)) + 1.0)
-    found, kept = points(rule, np.minimum(place, rule.last))
+    found, kept = points(column, c, rule, np.minimum(place, rule.last))
     kept = kept & (place <= rule.last)
     start = np.argmax(kept, axis=1)
     size = kept.shape[1] - np.argmax(kept[:, ::-1], axis=1) - start
