@@ -15,9 +15,8 @@ from tradeoff.intervals.functions import clip, exp, expm1, log1p, where
 from tradeoff.intervals.rounding import UNIT, Array, around
 from tradeoff.limits.tilted import Tilted, tilted
 from tradeoff.loss.changed import Reversed
-from tradeoff.loss.cumulant import Cumulant
+from tradeoff.loss.cumulant import Cumulant, SaddleTable, spread
 from tradeoff.loss.law import LossLaw
-from tradeoff.loss.saddle_table import SaddleTable, spread
 
 _POLES = (0.0, 1.0)
 """Of the integrand: beyond and between them tilts tell delta, 1 - delta and delta of the other order."""

@@ -140,12 +140,12 @@ class AffineBase(Base):
     def tail(self, part: Component, c: float, log_m: float, log_m_error: float) -> Tail:
         """Tabulate masses beyond points, and variations there, on a grid fine enough to bound both.
 
-        The density in L has, in the base variable, a logarithmic derivative h that is affine plus two multiples
-        of logistic functions. In t = e^l, h'' is a polynomial of degree four over a positive function: four
-        zeros, so h' has at most five and h six. For a normal base h falls from +inf to -inf and has an odd
-        number, hence five stationary points; where log phi is affine h' itself has one zero, hence two. A cell
-        without one contributes the difference of its ends, one with at most twice its maximum times e^(rate
-        width) - 1 more.
+        The density in L has, in the base variable, a logarithmic derivative h that is affine plus two
+        multiples of logistic functions. In t = e^l, h'' is a polynomial of degree four over a positive
+        function: four zeros, so h' has at most five and h six. For a normal base h falls from +inf to -inf
+        and has an odd number, hence five stationary points; where log phi is affine h' itself has one zero,
+        hence two. A cell without one contributes the difference of its ends, one with at most twice its
+        maximum times e^(rate width) - 1 more.
         """
         scale, x = self.scale, self.grid(part, c, _GRID)
         loss = self.loss(x)
@@ -159,8 +159,8 @@ class AffineBase(Base):
         # A logistic function is nowhere steeper than 1/4.
         bend = self.bend + scale**2 * (abs(c + 1) + abs(2 - c)) / 4
         growth = (np.maximum(rate[1:], rate[:-1]) + bend * width) * width
-        # A cell holds at least its width times its larger end over e^growth; log w is less steep than the height
-        # by scale.
+        # A cell holds at least its width times its larger end over e^growth; log w is less steep than the
+        # height by scale.
         least = np.maximum(log_w[1:], log_w[:-1]) - log_m_error - growth - scale * width
         log_height = np.minimum(log_height, _TALLEST)
         height = np.exp(log_height)

@@ -1,10 +1,11 @@
-"""Where to tilt: saddle points of the cumulant, from sketches of the laws. Estimates, never bounds."""
+"""Where to tilt: saddle points of the cumulant, one by one and in a table. Estimates, never bounds."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,12 @@ _SMALL = 0.1
 
 _ROUNDED = 1e-10
 """Sketches' masses add up to 1 within about 1e-13."""
+
+_RUNG, _FIRST, _LEAST = 0.4, 0.01, 1e-9
+"""A rung's height, and the first one's, over the standard deviation; 1 + u is above 1."""
+
+_FAINTEST, _MOST = 745.0, 4000
+"""Minus the logarithm of the least float, and a number of rungs that no law has been seen to need."""
 
 
 class Cumulant:
@@ -39,9 +46,9 @@ class Cumulant:
         """Return the largest theta worth trying: it reaches the last atoms, or rounds rarer than e^-600."""
         widest = float(np.max(self.loss))  # losses far below only lose their weight
         limit = max(2000 / max(widest, 1e-12), 2e-3)
-        low, high = 1e-3, limit
         if self._rarity(limit) <= _RAREST:
             return limit
+        low, high = 1e-3, limit
         for _ in range(20):
             middle = float(np.sqrt(low * high))
             low, high = (middle, high) if self._rarity(middle) <= _RAREST else (low, middle)
@@ -49,16 +56,17 @@ class Cumulant:
 
     def _rarity(self, theta: float) -> float:
         """Return the largest theta K_i' - K_i: minus the log-probability under P of what tilted rounds do."""
-        weight, total, peak = self._tilted(theta)
+        weight, total, log = self._tilted(theta)
         mean = np.add.reduceat(weight * self.loss, self.starts) / total
-        return max(0.0, float(np.max(theta * mean - peak - np.log(total))))
+        return max(0.0, float(np.max(theta * mean - log)))
 
     def _tilted(self, t: float) -> tuple[Array, Array, Array]:
-        """Return e^(log_p + t loss - peak) of every point, and sum and peak of every sketch."""
+        """Return e^(log_p + t loss) up to a factor, and its sum and log E e^(t L_i) for every sketch."""
         exponent = self.log_p + t * self.loss
         peak = np.maximum.reduceat(exponent, self.starts)
         weight = np.exp(exponent - np.repeat(peak, self.repeats))
-        return weight, np.add.reduceat(weight, self.starts), peak
+        total = np.add.reduceat(weight, self.starts)
+        return weight, total, peak + np.log(total)
 
     def weights(self, t: float) -> list[Array]:
         """Return the tilted, normalised weights of every sketch."""
@@ -67,57 +75,37 @@ class Cumulant:
 
     def each(self, t: float) -> list[float]:
         """Return log E e^(t L_i) of one copy of every factor."""
-        _, total, peak = self._tilted(t)
-        return [float(value) for value in peak + np.log(total)]
+        return [float(value) for value in self._tilted(t)[2]]
 
     @cached_property
-    def _p(self) -> Array:
-        return np.asarray(np.exp(self.log_p))
+    def _near(self) -> tuple[Array, Array, Array]:
+        """Masses; what those of a sketch lack of 1, but for the rounding of their sum; its largest |loss|."""
+        p = np.exp(self.log_p)
+        missing: Array = 1 - np.add.reduceat(p, self.starts)
+        missing = np.where(np.abs(missing) < _ROUNDED, 0.0, missing)
+        return p, missing, np.maximum.reduceat(np.abs(self.loss), self.starts)
 
-    @cached_property
-    def _missing(self) -> Array:
-        """Return what the masses of every sketch lack of 1, but for the rounding of their sum."""
-        missing: Array = 1 - np.add.reduceat(self._p, self.starts)
-        return np.where(np.abs(missing) < _ROUNDED, 0.0, missing)
-
-    @cached_property
-    def _farthest(self) -> Array:
-        """Return the largest |loss| of every sketch."""
-        return np.asarray(np.maximum.reduceat(np.abs(self.loss), self.starts))
-
-    def _logs(self, t: float, plain: Array) -> Array:
-        """Return log E e^(t L_i); from E (e^(t L_i) - 1), for many rounds, where that is near 0."""
-        near = (abs(t) * self._farthest < _SMALL) & (self._missing < _SMALL)
-        if not near.any():
-            return plain
-        change = (
-            np.add.reduceat(self._p * np.expm1(np.clip(t * self.loss, -1.0, 1.0)), self.starts)
-            - self._missing
-        )
-        return np.where(near, np.log1p(np.where(near, change, 0.0)), plain)
-
-    def value(self, t: float) -> float:
-        """Return K at t."""
-        _, total, peak = self._tilted(t)
+    def value(self, t: float, plain: Array | None = None) -> float:
+        """Return K at t; from E (e^(t L_i) - 1), for many rounds, where the logarithm is near 0."""
+        logs = self._tilted(t)[2] if plain is None else plain
+        p, missing, farthest = self._near
+        near = (abs(t) * farthest < _SMALL) & (missing < _SMALL)
+        if near.any():
+            gain = p * np.expm1(np.clip(t * self.loss, -1.0, 1.0))
+            change = np.add.reduceat(gain, self.starts) - missing
+            logs = np.where(near, np.log1p(np.where(near, change, 0.0)), logs)
         with np.errstate(over="ignore", invalid="ignore"):  # as below
-            return float(self._logs(t, peak + np.log(total)) @ self.counts)
+            return float(logs @ self.counts)
 
     def __call__(self, t: float) -> tuple[float, float, float]:
         """Return K, K' and K'' at t."""
-        weight, total, peak = self._tilted(t)
+        weight, total, log = self._tilted(t)
         first = np.add.reduceat(weight * self.loss, self.starts) / total
         # Losses beyond 1e150: the choices made of this are poor, and only choices.
         with np.errstate(over="ignore", invalid="ignore"):
-            second = (
-                np.add.reduceat(weight * (self.loss - np.repeat(first, self.repeats)) ** 2, self.starts)
-                / total
-            )
-            value, mean, variance = (
-                self._logs(t, peak + np.log(total)) @ self.counts,
-                first @ self.counts,
-                second @ self.counts,
-            )
-        return float(value), float(mean), float(variance)
+            square = weight * (self.loss - np.repeat(first, self.repeats)) ** 2
+            second = np.add.reduceat(square, self.starts) / total
+            return self.value(t, log), float(first @ self.counts), float(second @ self.counts)
 
     def edge(self, theta: float, sign: int, log_eta: float) -> tuple[float, float]:
         """Return (loss, t): by Chernoff at t, tilted mass e^log_eta is beyond the loss."""
@@ -128,47 +116,117 @@ class Cumulant:
         return sign * reaches[best], float(steps[best])
 
 
-def _find_root(function: Callable[[float], float], low: float, high: float) -> float:
-    """Return the crossing of an increasing function, on a logarithmic scale."""
-    return math.exp(find_root(lambda log: function(math.exp(log)), math.log(low), math.log(high)))
+def _find_root(function: Callable[[float], float], high: float) -> float:
+    """Return the crossing u > 0 of an increasing function, on a logarithmic scale."""
+    return math.exp(find_root(lambda log: function(math.exp(log)), math.log(1e-6), math.log(high)))
 
 
 def tilt_for_epsilon(cumulant: Cumulant, epsilon: float) -> float:
     """Return theta > 1 at the saddle of e^(K - (theta-1) eps)/(theta (theta-1))."""
-    return 1 + _find_root(
-        lambda u: cumulant(1 + u)[1] - 1 / (1 + u) - 1 / u - epsilon, 1e-6, cumulant.steepest
-    )
-
-
-def _log_delta(cumulant: Cumulant, theta: float) -> tuple[float, float]:
-    value, mean, variance = cumulant(theta)
-    u = theta - 1
-    epsilon = mean - 1 / theta - 1 / u
-    spread = variance + theta**-2 + u**-2
-    return epsilon, value - u * epsilon - np.log(theta * u) - 0.5 * np.log(2 * np.pi * spread)
+    return 1 + _find_root(lambda u: cumulant(1 + u)[1] - 1 / (1 + u) - 1 / u - epsilon, cumulant.steepest)
 
 
 def epsilon_for_delta(cumulant: Cumulant, delta: float) -> float:
     """Estimate epsilon(delta); negative values mean delta > delta(0)."""
-    goal = np.log(delta)
-    return _log_delta(
-        cumulant, 1 + _find_root(lambda u: goal - _log_delta(cumulant, 1 + u)[1], 1e-6, cumulant.steepest)
-    )[0]
+    goal = math.log(delta)
+    u = _find_root(lambda u: goal - saddle(cumulant, 1 + u, (0, 1)).log, cumulant.steepest)
+    return saddle(cumulant, 1 + u, (0, 1)).x
 
 
 def log_delta_for_epsilon(cumulant: Cumulant, epsilon: float) -> float:
     """Estimate log delta(epsilon)."""
-    return _log_delta(cumulant, tilt_for_epsilon(cumulant, epsilon))[1]
+    return saddle(cumulant, tilt_for_epsilon(cumulant, epsilon), (0, 1)).log
 
 
 def epsilon_for_alpha(cumulant: Cumulant, alpha: float) -> float:
     """Estimate the loss epsilon with P(L > epsilon) = alpha."""
     sign = 1 if alpha <= 0.5 else -1
-    goal = np.log(alpha if sign > 0 else max(1 - alpha, 1e-300))
+    goal = math.log(alpha if sign > 0 else max(1 - alpha, 1e-300))
+    u = _find_root(lambda u: goal - saddle(cumulant, sign * u, (0,)).log, cumulant.steepest)
+    return saddle(cumulant, sign * u, (0,)).x
 
-    def tail(u: float) -> tuple[float, float]:
-        value, mean, variance = cumulant(sign * u)
-        epsilon = mean - sign / u
-        return epsilon, value - sign * u * epsilon - np.log(u) - 0.5 * np.log(2 * np.pi * (variance + u**-2))
 
-    return tail(_find_root(lambda u: goal - tail(u)[1], 1e-6, cumulant.steepest))[0]
+class Saddle(NamedTuple):
+    """Where e^(K(c) - c x)/prod |c - p| has its saddle: c, x, tilted deviation, log of the integral."""
+
+    c: float
+    x: float
+    sd: float
+    log: float
+
+
+def saddle(cumulant: Cumulant, c: float, poles: Sequence[float]) -> Saddle:
+    """Return the saddle at c of the integrand with these poles.
+
+    With 0 and 1 it estimates log delta(x) for c > 1 and log(1 - delta(x)) for 0 < c < 1; with 0 alone log
+    P(L > x) for c > 0 and log P(L <= x) for c < 0.
+    """
+    value, mean, variance = cumulant(c)
+    turn, bend, size = 0.0, 0.0, 0.0
+    for p in poles:
+        turn, bend, size = turn + 1 / (c - p), bend + (c - p) ** -2, size + math.log(abs(c - p))
+    x = mean - turn
+    # Of the poles 0 and 1 the second stands for e^x, which delta multiplies.
+    log = value - (c - (len(poles) - 1)) * x - size - 0.5 * math.log(2 * math.pi * (variance + bend))
+    return Saddle(c, x, math.sqrt(max(variance, 0.0)), log)
+
+
+class Saddles(NamedTuple):
+    """The saddle of each loss, the standard deviation under that tilt, and the logarithm of the integral."""
+
+    c: Array
+    sd: Array
+    log: Array
+
+
+def spread(c: Any, sd: Any, poles: Sequence[float]) -> Array:
+    """Return the root of the second derivative of K(c) - sum log |c - p|."""
+    return np.asarray(np.sqrt(sd * sd + sum([(c - p) ** -2 for p in poles])))
+
+
+class SaddleTable:
+    """The saddles c = start + sign u of growing u, up to where what they estimate is too small for floats."""
+
+    def __init__(
+        self,
+        cumulant: Cumulant,
+        poles: Sequence[float],
+        start: float = 0.0,
+        sign: int = 1,
+        last: float = math.inf,
+    ) -> None:
+        self.cumulant, self.poles, self.start, self.sign = cumulant, poles, start, sign
+        self.last = min(last, cumulant.steepest)
+        u = min(max(_FIRST / math.sqrt(1 + cumulant(start)[2]), _LEAST), self.last / 2)
+        # The last u, and the saddles so far. Replaced as a whole, and each follows from the one below:
+        # threads that climb at once write the same.
+        self._climbed = u, [saddle(cumulant, start + sign * u, poles)]
+
+    def _climb(self, x: float, log: float) -> list[Array]:
+        """Climb until beyond x, or to a smaller ``log``, and return the rungs as columns."""
+        u, known = self._climbed
+        rungs = known.copy()
+        while not ((top := rungs[-1]).x > x or top.log < log) and u < self.last and len(rungs) < _MOST:
+            if top.log < -_FAINTEST and top.log < rungs[-2:][0].log:  # near 0 it may rise first
+                break
+            u = min(u + _RUNG / float(spread(np.array(top.c), np.array(top.sd), self.poles)), self.last)
+            rungs.append(saddle(self.cumulant, self.start + self.sign * u, self.poles))
+        self._climbed = u, rungs
+        return list(np.array(rungs).T)
+
+    def at(self, x: Array) -> Saddles:
+        """Return the saddle of each x, on a ladder of growing c."""
+        c, loss, sd, log = self._climb(float(np.max(x, initial=-math.inf)), -math.inf)
+        loss = np.maximum.accumulate(loss)
+        return Saddles(*(np.interp(x, loss, each) for each in (c, sd, log)))
+
+    def spread(self, x: Array) -> Array:
+        """Return the spread of the integrand about each saddle: a tilt so far from x costs e^(1/2)."""
+        c, sd, _ = self.at(x)
+        return spread(c, sd, self.poles)
+
+    def x_for(self, log: Array) -> Array:
+        """Return the x at which the estimated logarithm is ``log``."""
+        _, loss, _, known = self._climb(math.inf, float(np.min(log, initial=math.inf)))
+        # In order, however far the climb went.
+        return np.asarray(np.interp(-log, np.maximum.accumulate(-known), loss))

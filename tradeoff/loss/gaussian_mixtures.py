@@ -153,7 +153,7 @@ class MixtureBase(Base):
         The heights at the points stand third. With n the base's L', or the sum of the moduli of its parts,
         |n'| <= 2 s n, and, as its terms e^(u_i + u_j)/(P Q) turn by m_i + m_j - E_P m - E_Q m and variances
         are at most s^2/4, the next two derivatives of L are at most 2 s n and 4.5 s^2 n. From that follow the
-        bounds on the first two derivatives of log h, whose terms are those of ``smoothness``.
+        bounds on the first two derivatives of log h, whose terms are those of ``AffineBase``.
         """
         pair, s, width = self.pair, self.pair.spread, float(x[1] - x[0])
         known = pair.logs(x)

@@ -26,9 +26,8 @@ from tradeoff.composition.options import query_options
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.cumulant import Cumulant
+from tradeoff.loss.cumulant import Cumulant, SaddleTable
 from tradeoff.loss.law import LossLaw
-from tradeoff.loss.saddle_table import SaddleTable
 from tradeoff.loss.together import sketches, together
 from tradeoff.loss.transform import Transformed
 

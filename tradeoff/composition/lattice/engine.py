@@ -18,9 +18,8 @@ from tradeoff.errors import SizeError
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.loss.changed import Reversed
-from tradeoff.loss.cumulant import Cumulant, epsilon_for_alpha
+from tradeoff.loss.cumulant import Cumulant, SaddleTable, epsilon_for_alpha
 from tradeoff.loss.law import LossLaw, Sketch, lost_mass
-from tradeoff.loss.saddle_table import SaddleTable
 
 _FARTHEST_LOSS = 1e50
 """Squares of losses beyond this, times as many rounds as floats count, are no floats."""
