@@ -258,7 +258,7 @@ TRUSTED = [
     Trusted("numpy.logaddexp(0, x)", lambda x: np.logaddexp(0.0, x), lambda x: x.exp().log1p(),
             [(-700.0, 700.0)], 3, "intervals/binomial.py `log_pmf`"),
     Trusted("numpy.logaddexp", np.logaddexp, log_sum, [(-700.0, 700.0)] * 2, 4,
-            "loss/normal_mixtures.py `_crossed_logs`", "4 of 1 and the arguments", beside_all),
+            "loss/normal_mixtures.py `_crossed`", "4 of 1 and the arguments", beside_all),
     Trusted("numpy.sinh", np.sinh, arb.sinh, [(0.0, 300.0)],
             1e-6 / UNIT, "loss/quadrature.py `variance`", "1e-6"),
     Trusted("numpy.arctan", np.arctan, arb.atan, [(0.0, 1.0)], 64, f"{SHAPES} `beta`"),

@@ -246,9 +246,6 @@ class MixtureShape(Shape):
         first, last = float(self.pair.means[0]), float(self.pair.means[-1])
         return walk(*self.span, lambda x: 0.25 / (1 + max(abs(x - first), abs(x - last))))
 
-    def beta(self, alpha: Array) -> tuple[Array, Array]:
-        raise NotImplementedError  # a piece is no curve
-
     @cached_property
     def _table(self) -> tuple[Array, Array]:
         x = self.panels()
@@ -273,11 +270,11 @@ class MixtureShape(Shape):
         return x, off + 4 * UNIT * (np.abs(x) + self.theta)
 
 
-@dataclass(frozen=True, eq=False)
 class MixtureLaw(LossLaw):
     """The law of L of a pair, by the pieces of the line along which L rises or falls."""
 
-    pair: MixturePair
+    def __init__(self, pair: MixturePair) -> None:
+        self.pair, self.symmetric = pair, pair.symmetric
 
     @cached_property
     def pieces(self) -> list[ShiftLaw]:
@@ -292,21 +289,13 @@ class MixtureLaw(LossLaw):
         return ShiftLaw(MixtureShape(self.pair.mirrored(), (-stop, -start)))
 
     @cached_property
-    def _support(self) -> tuple[float, float]:
-        ends = [piece.support for piece in self.pieces]
-        return min(low for low, _ in ends), max(high for _, high in ends)
-
-    @property
     def support(self) -> tuple[float, float]:
-        return self._support
+        lows, highs = zip(*(piece.support for piece in self.pieces), strict=True)
+        return min(lows), max(highs)
 
     @property
     def range(self) -> tuple[float, float]:
         return self.pair.limits
-
-    @property
-    def symmetric(self) -> bool:  # type: ignore[override]  # a derived value here, a constant in the base
-        return self.pair.symmetric
 
     def sketch(self) -> Sketch:
         """Return equidistant points: sums over them are as good as integrals."""

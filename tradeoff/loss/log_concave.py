@@ -39,6 +39,13 @@ def _log_quotient(x: Array, t: float) -> Array:
     return np.where(x < t / 2, -1.0, 1.0) * np.maximum(found, 0.0)
 
 
+def _log_quotient_slope(x: Array, t: float) -> Array:
+    """Return sinh(t)/(cosh x cosh(x - t)), its derivative, in exponentials that do not overflow."""
+    a, b = np.abs(x), np.abs(x - t)
+    fall = (1 + np.exp(-2 * a)) * (1 + np.exp(-2 * b))
+    return np.asarray(-2 * np.expm1(-2 * t) * np.exp(t - a - b) / fall)
+
+
 class _Even(Shape):
     """A density symmetric about 0: L(x) is odd about theta/2, and f = f^-1."""
 
@@ -91,14 +98,7 @@ class Logistic(_Even):
         return 2 * _log_quotient(x / 2, self.theta / 2)
 
     def slope(self, x: Array) -> Array:
-        # sinh(theta/2)/(cosh(x/2) cosh((x - theta)/2)) in exponentials that do not overflow
-        a, b = np.abs(x), np.abs(x - self.theta)
-        return np.asarray(
-            -2
-            * np.expm1(-self.theta)
-            * np.exp((self.theta - a - b) / 2)
-            / ((1 + np.exp(-a)) * (1 + np.exp(-b)))
-        )
+        return _log_quotient_slope(x / 2, self.theta / 2)
 
     def locate(self, loss: Array) -> tuple[Array, Array]:
         rest, passed = (self.theta - loss) / 2, (self.theta + loss) / 2
@@ -129,14 +129,7 @@ class HyperbolicSecant(_Even):
         return _log_quotient(x, self.theta)
 
     def slope(self, x: Array) -> Array:
-        # sinh(theta)/(cosh x cosh(x - theta))
-        a, b = np.abs(x), np.abs(x - self.theta)
-        return np.asarray(
-            -2
-            * np.expm1(-2 * self.theta)
-            * np.exp(self.theta - a - b)
-            / ((1 + np.exp(-2 * a)) * (1 + np.exp(-2 * b)))
-        )
+        return _log_quotient_slope(x, self.theta)
 
     def locate(self, loss: Array) -> tuple[Array, Array]:
         # e^(2x - theta) = sinh((theta + loss)/2)/sinh((theta - loss)/2)

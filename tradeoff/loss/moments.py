@@ -11,7 +11,6 @@ which falls with the square of the cell's width.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -35,30 +34,22 @@ _SQUARE = 1e150
 Function = Callable[[Array], Array]
 
 
-@dataclass(frozen=True, eq=False)
 class FiniteLaw:
-    """Law of L under P given that L is finite, shifted by a constant so that e^L has mean one."""
+    """Law of L under P given that L is finite, shifted by a constant so that e^L has mean one.
 
-    law: LossLaw
-    tilt: float = 0.0
-    """Where cells are narrow: mass is weighed with e^(tilt L); a choice, no bound rests on it."""
-    size: int = _CELLS
+    Cells are narrow where mass weighed with e^(``tilt`` L) is: a choice, no bound rests on it.
+    """
 
-    def __post_init__(self) -> None:
-        if max(self.law.p_minus, self.law.q_plus) >= 1:
+    def __init__(self, law: LossLaw, tilt: float = 0.0, size: int = _CELLS) -> None:
+        self.law, self.tilt, self.size = law, tilt, size
+        p, q = law.p_minus, law.q_plus
+        if max(p, q) >= 1:
             raise PrecisionError(
                 "the moments of this law cannot be bounded: its finite losses have no mass in floats", np.inf
             )
-
-    @cached_property
-    def shift(self) -> float:
-        """Return log((1 - p_minus)/(1 - q_plus)): what conditioning adds to every loss."""
-        return float(np.log1p(-self.law.p_minus) - np.log1p(-self.law.q_plus))
-
-    @cached_property
-    def _shift_error(self) -> float:
-        """Bound the error of the shift: masses cost 16 units, logarithms 8, and |log(1 - p)| <= p/(1 - p)."""
-        return 32 * UNIT * sum(p / (1 - p) for p in (self.law.p_minus, self.law.q_plus))
+        # What conditioning adds to every loss: masses cost 16 units, logarithms 8, |log(1 - p)| <= p/(1 - p).
+        self.shift = float(np.log1p(-p) - np.log1p(-q))
+        self._shift_error = 32 * UNIT * (p / (1 - p) + q / (1 - q))
 
     @cached_property
     def _cells(self) -> tuple[Array, Array, Array, Array, Array, Array]:
@@ -88,14 +79,6 @@ class FiniteLaw:
         slack = slack + off + 40 * UNIT * (1 + np.abs(x) + np.abs(y) + np.abs(b))
         return -y, -x, at_y, at_x, slack, off
 
-    @cached_property
-    def _left_out(self) -> float:
-        return _LEFT_OUT if self.law.continuous or self.law.lost > 0 else 0.0
-
-    @cached_property
-    def _whole(self) -> float:
-        return 1.0 - self.law.p_minus
-
     def expectation(self, phi: Function, bend: Function, steep: Function) -> tuple[float, float]:
         """Enclose E phi(L) for phi >= 0, convex in L.
 
@@ -108,16 +91,16 @@ class FiniteLaw:
             x = loss + self.shift
             mass, value = np.exp(log_p), phi(x)
             moved = 2 * self.law.loss_error + 4 * UNIT * (np.abs(loss) + abs(self.shift)) + self._shift_error
-            error = mass * (
-                value * (atom_slack + 32 * UNIT) + steep(x) * moved
-            )  # phi and mass cost 8 and more each
+            # Phi and mass cost 8 and more each.
+            error = mass * (value * (atom_slack + 32 * UNIT) + steep(x) * moved)
             low, high = float(np.sum(mass * value - error)), float(np.sum(mass * value + error))
         if self.law.continuous:
             below, above = self._over_cells(phi, bend, steep)
             low, high = low + below, high + above
         rounding = 64 * UNIT + self._shift_error  # pairwise sums of positive terms, and the division
-        low, high = low / self._whole * (1 - rounding), high / self._whole * (1 + rounding)
-        return max(low, 0.0), high + self._left_out
+        whole, left_out = 1 - self.law.p_minus, self.law.continuous or self.law.lost > 0
+        low, high = low / whole * (1 - rounding), high / whole * (1 + rounding)
+        return max(low, 0.0), high + (_LEFT_OUT if left_out else 0.0)
 
     def _over_cells(self, phi: Function, bend: Function, steep: Function) -> tuple[float, float]:
         a, b, at_a, at_b, slack, off = self._cells
@@ -142,7 +125,7 @@ class FiniteLaw:
         if self.law.continuous:
             a, b, at_a, at_b, _, _ = self._cells
             total += float(np.sum(at_a * phi(a + self.shift) + at_b * phi(b + self.shift)))
-        return total / self._whole
+        return total / (1 - self.law.p_minus)
 
     def check(self) -> None:
         """Raise unless cells hold all mass: no float holds e^L beyond 700, and cells can be too narrow."""

@@ -11,7 +11,7 @@ whose error scales with the d_i, however small a sampling rate makes them.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -56,7 +56,7 @@ class Logs(NamedTuple):
     error: Array
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class MixturePair:
     """P = sum p_i N(m_i, 1) and Q = sum q_i N(m_i, 1): increasing means ``at`` and weights as fractions."""
 
@@ -79,30 +79,17 @@ class MixturePair:
         """Return the pair with the line turned over."""
         return MixturePair(tuple(-m for m in self.at[::-1]), self.p_weights[::-1], self.q_weights[::-1])
 
-    @cached_property
-    def means(self) -> Array:
-        """Means, rounded once."""
-        return np.array([float(m) for m in self.at])
-
-    @cached_property
-    def gaps(self) -> Array:
-        """Distances of neighbouring means, rounded once."""
-        return np.array([float(b - a) for a, b in pairwise(self.at)])
-
-    @cached_property
-    def p(self) -> Array:
-        """Weights of P, rounded once."""
-        return np.array([float(p) for p in self.p_weights])
-
-    @cached_property
-    def q(self) -> Array:
-        """Weights of Q, rounded once."""
-        return np.array([float(q) for q in self.q_weights])
-
-    @cached_property
-    def d(self) -> Array:
-        """Differences q_i - p_i, rounded once."""
-        return np.array([float(q - p) for p, q in zip(self.p_weights, self.q_weights, strict=True)])
+    def __post_init__(self) -> None:
+        # Means, distances of neighbours, weights of P and Q, and their differences, each rounded once.
+        self.means, self.p, self.q = map(_floats, (self.at, self.p_weights, self.q_weights))
+        self.gaps = _floats(b - a for a, b in pairwise(self.at))
+        self.d = _floats(q - p for p, q in zip(self.p_weights, self.q_weights, strict=True))
+        # Bound on the distance of any two means: no slope of L is greater.
+        self.spread = float(self.means[-1] - self.means[0]) * (1 + 4 * UNIT)
+        # How far q_i/(p_i + q_i) rises from mean to mean, and how far it falls.
+        share = [q / (p + q) for p, q in zip(self.p_weights, self.q_weights, strict=True)]
+        rise = _floats(after - before for before, after in pairwise(share))
+        self.steps = np.maximum(rise, 0.0), np.maximum(-rise, 0.0)
 
     @cached_property
     def log_weights(self) -> tuple[Array, Array]:
@@ -113,26 +100,8 @@ class MixturePair:
     @cached_property
     def plain(self) -> bool:
         """Whether all terms, and products of two, are floats: else sums are taken of logarithms."""
-        least = min(
-            [
-                *self.p[self.p > 0],
-                *self.q[self.q > 0],
-                *(step for side in self.steps for step in side[side > 0]),
-            ]
-        )
-        return self.spread <= _NEAR and least > _LIGHT
-
-    @cached_property
-    def spread(self) -> float:
-        """Bound on the distance of any two means: no slope of L is greater."""
-        return float(self.means[-1] - self.means[0]) * (1 + 4 * UNIT)
-
-    @cached_property
-    def steps(self) -> tuple[Array, Array]:
-        """How far q_i/(p_i + q_i) rises from mean to mean, and how far it falls."""
-        share = [q / (p + q) for p, q in zip(self.p_weights, self.q_weights, strict=True)]
-        rise = np.array([float(after - before) for before, after in pairwise(share)])
-        return np.maximum(rise, 0.0), np.maximum(-rise, 0.0)
+        weighed = np.concatenate([self.p, self.q, *self.steps])
+        return self.spread <= _NEAR and float(np.min(weighed[weighed > 0])) > _LIGHT
 
     @property
     def monotone(self) -> bool:
@@ -301,10 +270,15 @@ class MixturePair:
         """
         p, q = self._log_sums(u)
         with np.errstate(under="ignore", over="ignore", invalid="ignore"):
-            found = self._crossed_floats(np.exp(self._log_both + u - (p + q) / 2), steps)
+            terms = np.exp(self._log_both + u - (p + q) / 2)
+            found = _crossed(terms, steps, self.gaps, np.add, np.multiply, 0.0)
         lost = ~((found > _CLEAR) & (np.abs(q - p) < _APART))
         if lost.any() and steps.any():
-            found[lost] = self._crossed_logs(u[:, lost], steps)
+            with np.errstate(divide="ignore"):
+                turns, gaps = np.log(steps), np.log(self.gaps)
+            # Logarithms, as products of far terms are no floats: |u_i| and k cost that many units.
+            logs = _crossed(self._log_both + u[:, lost], turns, gaps, np.logaddexp, np.add, -np.inf)
+            found[lost] = np.exp(logs - (p + q)[lost])
         return found
 
     @cached_property
@@ -312,24 +286,20 @@ class MixturePair:
         """Logarithms of p_i + q_i, as a column."""
         return np.logaddexp(*(log[:, None] for log in self.log_weights))
 
-    def _crossed_floats(self, each: Array, steps: Array) -> Array:
-        before, after = np.cumsum(each, axis=0)[:-1], np.cumsum(each[::-1], axis=0)[::-1][1:]
-        left, right = np.cumsum(steps[:, None] * before, axis=0), np.zeros_like(before)
-        right[:-1] = np.cumsum((steps[:, None] * after)[::-1], axis=0)[::-1][1:]
-        return _sum(self.gaps, left * after + before * right)
 
-    def _crossed_logs(self, u: Array, steps: Array) -> Array:
-        """Do it in logarithms, as products of far terms are no floats: |u_i| and k cost that many units."""
-        with np.errstate(divide="ignore"):
-            turn, gap = np.log(steps)[:, None], np.log(self.gaps)[:, None]
-        both = self._log_both + u
-        before = np.logaddexp.accumulate(both, axis=0)[:-1]
-        after = np.logaddexp.accumulate(both[::-1], axis=0)[::-1][1:]
-        left = np.logaddexp.accumulate(turn + before, axis=0)
-        right = np.full_like(left, -np.inf)
-        right[:-1] = np.logaddexp.accumulate((turn + after)[::-1], axis=0)[::-1][1:]
-        found = np.logaddexp.reduce(gap + np.logaddexp(left + after, before + right), axis=0)
-        return np.asarray(np.exp(found - sum(self._log_sums(u))))
+def _crossed(each: Array, steps: Array, gaps: Array, add: np.ufunc, times: np.ufunc, none: float) -> Array:
+    """Return sum_(s,t) gaps_s steps_t F_min(s,t) G_max(s,t), of terms as they are or of logarithms."""
+    turn, gap = steps[:, None], gaps[:, None]
+    before = add.accumulate(each, axis=0)[:-1]
+    after = add.accumulate(each[::-1], axis=0)[::-1][1:]
+    left, right = add.accumulate(times(turn, before), axis=0), np.full_like(before, none)
+    right[:-1] = add.accumulate(times(turn, after)[::-1], axis=0)[::-1][1:]
+    both = add(times(left, after), times(before, right))
+    return np.asarray(add.reduce(times(gap, both), axis=0))
+
+
+def _floats(numbers: Iterable[Fraction]) -> Array:
+    return np.array([float(number) for number in numbers])
 
 
 def _limit(p: Fraction, q: Fraction) -> tuple[float, float]:

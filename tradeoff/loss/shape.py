@@ -49,9 +49,9 @@ class Shape(ABC):
     def panels(self) -> Array:
         """Return increasing points over ``span``, close enough for the quadrature between neighbours."""
 
-    @abstractmethod
     def beta(self, alpha: Array) -> tuple[Array, Array]:
-        """Bound f(alpha)."""
+        """Bound f(alpha), of a shape that is a whole pair."""
+        raise NotImplementedError
 
     stiffness: float = 8.0
     """Rounding of a log-density, in units, for each unit of its size."""

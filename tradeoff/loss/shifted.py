@@ -27,9 +27,6 @@ width."""
 _SKETCH = 4001
 """Points of a sketch: as many as a plan looks at in a millisecond."""
 
-_TOGETHER = 3
-"""Panels of a cell that are merged for all cells at once; cells of more are few, and merged one by one."""
-
 
 @dataclass(frozen=True, eq=False)
 class ShiftLaw(LossLaw):
@@ -92,13 +89,10 @@ class ShiftLaw(LossLaw):
         first = np.searchsorted(owner, np.arange(len(x) - 1))
         starts, stops = np.minimum(first, len(owner)), np.append(first[1:], len(owner))
         excess, deficit = zero.copy(), zero.copy()
-        for pieces in range(1, _TOGETHER + 1):  # most cells are one panel or two: merge them all at once
+        for pieces in np.unique(stops - starts):  # most cells are one panel or two: merge all alike at once
             cells = np.flatnonzero(stops - starts == pieces)
             rows = starts[cells][:, None] + np.arange(pieces)
             excess[cells], deficit[cells], _ = merge(Panels(*(values[rows] for values in panels)))
-        for cell in np.flatnonzero(stops - starts > _TOGETHER):
-            row = np.arange(starts[cell], stops[cell])[None, :]
-            excess[[cell]], deficit[[cell]], _ = merge(Panels(*(values[row] for values in panels)))
         slope_error = self.shape.slope_error(points[:-1]) * np.diff(points)
         q, p, drift = (
             np.bincount(owner, each, len(zero)).astype(float) for each in (panels.q, panels.p, slope_error)

@@ -7,9 +7,8 @@ trusted: every answer is bounded by the tests at thresholds proved to lie on eit
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -24,24 +23,13 @@ _OUTSIDE = 60.0
 """Standard deviations beyond all means where neither law has mass a float can hold."""
 
 
-@dataclass(frozen=True, eq=False)
 class Thresholds:
     """Single questions to a pair with an increasing loss."""
 
-    pair: MixturePair
-
-    @cached_property
-    def _p(self) -> Bounds:
-        return _column(self.pair.p_weights)
-
-    @cached_property
-    def _q(self) -> Bounds:
-        return _column(self.pair.q_weights)
-
-    @cached_property
-    def _d(self) -> Bounds:
-        weights = zip(self.pair.p_weights, self.pair.q_weights, strict=True)
-        return _column([q - p for p, q in weights])
+    def __init__(self, pair: MixturePair) -> None:
+        self.pair = pair
+        gains = [q - p for p, q in zip(pair.p_weights, pair.q_weights, strict=True)]
+        self._p, self._q, self._d = map(_column, (pair.p_weights, pair.q_weights, gains))
 
     def _mass(self, weight: Bounds, x: Array, side: float) -> Bounds:
         """Bound sum_i w_i Phi(side (m_i - x)): the mass above x for ``side`` 1, below it for -1."""
