@@ -16,7 +16,7 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.line_pair import LinePair
 from tradeoff.families.location_shift import LocationShift, is_known
 from tradeoff.families.masses import from_masses
-from tradeoff.loss.breaks import law_of
+from tradeoff.loss.line import law_of
 
 _TAIL = 1e-300
 """Mass of the outcomes of a discrete law that are left out, as if they gave the other law away."""

@@ -24,9 +24,9 @@ from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.functions import rational
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss import log_concave
-from tradeoff.loss.breaks import law_of
 from tradeoff.loss.law import LossLaw
-from tradeoff.loss.shape import Shape
+from tradeoff.loss.line import law_of
+from tradeoff.loss.panels import Shape
 from tradeoff.loss.shifted import ShiftLaw
 
 _MAX_POWER = 100.0

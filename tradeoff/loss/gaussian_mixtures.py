@@ -19,7 +19,7 @@ from tradeoff.loss.law import Cells, LossLaw, Sketch
 from tradeoff.loss.mixture_transform import WIDEST, MixtureTransform
 from tradeoff.loss.normal_mixtures import MixturePair
 from tradeoff.loss.normal_nodes import Trapezoid, step
-from tradeoff.loss.shape import Shape, walk
+from tradeoff.loss.panels import Shape, walk
 from tradeoff.loss.shifted import ShiftLaw
 from tradeoff.loss.transform import Transform
 

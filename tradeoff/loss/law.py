@@ -184,17 +184,10 @@ class LossLaw(ABC):
         return self.components() is not None
 
     def transform(self, c: float, digits: float) -> Transform | None:
-        """Return M(c + iy)/M(c), M(z) = E_P e^(zL) over the finite losses, or None.
+        """Return M(c + iy)/M(c), M(z) = E_P e^(zL) over the finite losses, c neither 0 nor 1; or None.
 
-        Unless a law has a closed form, it is a quadrature of the components.
-
-        Parameters
-        ----------
-        c
-            The tilt, any real number but 0 and 1.
-        digits
-            Quadratures may err by about e^-digits, relative to M(c). Every error is in what the transform
-            says of itself.
+        Unless a law has a closed form, it is a quadrature of the components, which may err by about e^-digits
+        of M(c). Every error is in what the transform says of itself.
         """
         from tradeoff.loss.quadrature import QuadratureTransform
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import gammaincc, gammainccinv, gammaln
 
 from tradeoff.intervals.rounding import TINY, UNIT, Array, around
-from tradeoff.loss.shape import LEAST, Mirrored, Shape, walk
+from tradeoff.loss.panels import LEAST, Mirrored, Shape, walk
 
 _FINEST = 1e-13
 """Distance of the first panel from a kink, over the shift: less mass lies between than any slack says."""

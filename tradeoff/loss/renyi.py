@@ -49,17 +49,8 @@ NOTHING_KNOWN = Bounds(0.0, math.inf)
 
 
 def divergence(law: LossLaw, order: float) -> Bounds:
-    """Bound D_a(P || Q) = log E_P e^((1-a) L)/(a - 1), in nats, for a law of L = log dQ/dP.
+    """Bound D_a(P || Q) = log E_P e^((1-a) L)/(a - 1), 0 < a < inf, in nats; D_1 is Kullback and Leibler's.
 
-    Parameters
-    ----------
-    law
-        A law, with its masses at infinity.
-    order
-        a in (0, inf); 1 is the Kullback-Leibler divergence.
-
-    Notes
-    -----
     With k = a - 1, A(x) = e^x - 1 - x >= 0 and the masses q at L = inf and p at -inf, E e^-kL - 1 over the
     finite losses is E[A(-k L) + k A(L)] + k q - a p, as E e^L = 1 - q and E 1 = 1 - p. For a < 1/2,
     D_a(P || Q) = a/(1 - a) D_{1-a}(Q || P) (van Erven, Harremoes 2014, Proposition 2). Divergences grow with

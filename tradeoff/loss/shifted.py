@@ -17,8 +17,7 @@ import numpy as np
 
 from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss.law import Cells, LossLaw, Sketch
-from tradeoff.loss.panels import NODES_WIDE, STEEP, Panels, measure, merge
-from tradeoff.loss.shape import LEAST, Shape
+from tradeoff.loss.panels import LEAST, NODES_WIDE, STEEP, Panels, Shape, measure, merge
 
 _NARROW = 1 / 16
 """Share of a panel up to which fewer nodes integrate as exactly: the remainder falls with the power of the
