@@ -21,8 +21,7 @@ from tradeoff.intervals.functions import exp
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.components import MARGIN
 from tradeoff.loss.folded import Above
-from tradeoff.loss.gaussian import GaussianLaw
-from tradeoff.loss.half_normal import HalfNormalBase
+from tradeoff.loss.gaussian import GaussianLaw, HalfNormalBase
 from tradeoff.loss.laplace import LaplaceLaw
 from tradeoff.loss.law import LossLaw
 

@@ -64,16 +64,11 @@ class Thinned(Changed):
         self.p_minus = base.p_minus if p == 1 else 0.0
         self.q_plus = averaged([(p, base.q_plus)])
         # Mass at -infinity becomes an atom at log(1 - p).
-        self._alone = base.p_minus > 0 and p < 1
+        self._alone, self._lowest = base.p_minus > 0 and p < 1, math.log1p(-p) if p < 1 else -math.inf
 
     def forward(self, loss: Array) -> Array:
         """Return log(1 - p + p e^loss)."""
         return thinned_loss(self.share, loss)
-
-    @property
-    def _lowest(self) -> float:
-        """Loss of the atom that the base's mass at -infinity leaves."""
-        return math.log1p(-self.p)
 
     def _ends(self, of: Callable[[LossLaw], Ends]) -> Ends:
         low, high = self.forward(np.array(of(self.base))).tolist()

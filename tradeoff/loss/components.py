@@ -258,17 +258,24 @@ class Component:
         return Logs(log_p, log_q, loss, p_error + under_p * error, np.where(near, close, apart) + moved)
 
 
-def exponents(share: Share, power: float) -> tuple[float, float]:
-    """Return the range of power times the slope of log(1 - s + s e^l) over all losses."""
-    if share.part == 0:
-        return 0.0, 0.0
-    return (power, power) if share.rest == 0 else (min(power, 0.0), max(power, 0.0))
+def scaled(power: float, ends: tuple[float, float]) -> tuple[float, float]:
+    """Return the range of power times what lies between two ends."""
+    each = power * ends[0], power * ends[1]
+    return min(each), max(each)
+
+
+def tilted(
+    q: tuple[float, float], p: tuple[float, float], powers: tuple[float, float]
+) -> tuple[float, float]:
+    """Return the range of (1 - c) p + c q over slopes between these ends, for all the powers c and for 0."""
+    found = [*p]
+    for power in powers:
+        under_q, under_p = scaled(power, q), scaled(1 - power, p)
+        found += [under_q[0] + under_p[0], under_q[1] + under_p[1]]
+    return min(found), max(found)
 
 
 def slopes(component: Component, powers: tuple[float, float]) -> tuple[float, float]:
-    """Return bounds on d log(tilted density over phi)/dl, for all the powers and for P itself."""
-    found = [0.0, 1.0]
-    for power in powers:
-        under_q, under_p = exponents(component.b, power), exponents(component.d, 1 - power)
-        found += [under_q[0] + under_p[0], under_q[1] + under_p[1]]
-    return min(found), max(found)
+    """Return bounds on d log(tilted density over phi)/dl, for all the powers, and for both of the base."""
+    low, high = tilted(component.b.slopes, component.d.slopes, powers)
+    return min(low, 0.0), max(high, 1.0)

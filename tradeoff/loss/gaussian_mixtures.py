@@ -14,7 +14,7 @@ from tradeoff.errors import NoClosedForm, SizeError
 from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.functions import expm1
 from tradeoff.intervals.rounding import TINY, UNIT, Array
-from tradeoff.loss.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes, Tail
+from tradeoff.loss.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes, Tail, tilted
 from tradeoff.loss.law import Cells, LossLaw, Sketch
 from tradeoff.loss.mixture_transform import WIDEST, MixtureTransform
 from tradeoff.loss.normal_mixtures import MixturePair
@@ -101,10 +101,9 @@ class MixtureBase(Base):
 
     def _means(self, part: float, rest: float) -> tuple[float, float]:
         """Return the least and the greatest mean of rest P + part Q."""
-        ends = [self.pair.ends(self.pair.p_weights)] * (rest > 0) + [self.pair.ends(self.pair.q_weights)] * (
-            part > 0
-        )
-        return min(low for low, _ in ends), max(high for _, high in ends)
+        each = ((rest, self.pair.p_weights), (part, self.pair.q_weights))
+        lows, highs = zip(*(self.pair.ends(weights) for share, weights in each if share > 0), strict=True)
+        return min(lows), max(highs)
 
     def _several(self, part: float, rest: float) -> bool:
         """Whether rest P + part Q has more than one term."""
@@ -113,12 +112,7 @@ class MixtureBase(Base):
 
     def _slopes(self, component: Component, powers: tuple[float, float]) -> tuple[float, float]:
         """Return bounds on the slope of log(p^(1-c) q^c/phi), for all the powers, and those between and 0."""
-        (p_low, p_high), (q_low, q_high) = self._means(*component.d), self._means(*component.b)
-        found = [p_low, p_high]
-        for power in powers:
-            under_q, under_p = (power * q_low, power * q_high), ((1 - power) * p_low, (1 - power) * p_high)
-            found += [min(under_q) + min(under_p), max(under_q) + max(under_p)]
-        return min(found), max(found)
+        return tilted(self._means(*component.b), self._means(*component.d), powers)
 
     def tail(self, component: Component, c: float, log_m: float, log_m_error: float) -> Tail:
         """Tabulate, for one threshold of dL/dx after the other, the mass above and what its height varies.

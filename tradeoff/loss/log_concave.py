@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import gammaincc, gammainccinv, gammaln
 
 from tradeoff.intervals.rounding import TINY, UNIT, Array, around
-from tradeoff.loss.panels import LEAST, Mirrored, Shape, walk
+from tradeoff.loss.panels import LEAST, Shape, walk
 
 _FINEST = 1e-13
 """Distance of the first panel from a kink, over the shift: less mass lies between than any slack says."""
@@ -185,11 +185,34 @@ class Gumbel(Shape):
         return around(np.exp(exponent), 8 + np.minimum(-exponent, 800.0) * (8 + 4 * self.theta))
 
 
-class GumbelLeft(Mirrored):
-    """Gumbel, skewed to the left: the other order of the right one, f(alpha) = 1 - alpha^(e^-theta)."""
+class GumbelLeft(Shape):
+    """Gumbel, skewed to the left: the other order of the right one, f(alpha) = 1 - alpha^(e^-theta).
+
+    P and Q change places and the line is turned, so that L increases.
+    """
 
     def __init__(self, theta: float) -> None:
-        super().__init__(Gumbel(theta))
+        self.theta, self.base = theta, Gumbel(theta)
+        self.span = (-self.base.span[1], -self.base.span[0])
+
+    def log_p(self, x: Array) -> Array:
+        return self.base.log_q(-x)
+
+    def log_q(self, x: Array) -> Array:
+        return self.base.log_p(-x)
+
+    def loss(self, x: Array) -> Array:
+        return -self.base.loss(-x)
+
+    def slope(self, x: Array) -> Array:
+        return self.base.slope(-x)
+
+    def locate(self, loss: Array) -> tuple[Array, Array]:
+        x, error = self.base.locate(-loss)
+        return -x, error
+
+    def panels(self) -> Array:
+        return -self.base.panels()[::-1]
 
     def beta(self, alpha: Array) -> tuple[Array, Array]:
         with np.errstate(divide="ignore"):

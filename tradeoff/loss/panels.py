@@ -96,33 +96,6 @@ class Shape(ABC):
         return (size[:-1] + size[1:] + 1) * self.stiffness / np.minimum(np.diff(x), 1.0)
 
 
-class Mirrored(Shape):
-    """The other order of a pair: P and Q change places and the line is turned, so that L increases."""
-
-    def __init__(self, base: Shape) -> None:
-        self.base, self.theta, self.stiffness = base, base.theta, base.stiffness
-        self.span = (-base.span[1], -base.span[0])
-
-    def log_p(self, x: Array) -> Array:
-        return self.base.log_q(-x)
-
-    def log_q(self, x: Array) -> Array:
-        return self.base.log_p(-x)
-
-    def loss(self, x: Array) -> Array:
-        return -self.base.loss(-x)
-
-    def slope(self, x: Array) -> Array:
-        return self.base.slope(-x)
-
-    def locate(self, loss: Array) -> tuple[Array, Array]:
-        x, error = self.base.locate(-loss)
-        return -x, error
-
-    def panels(self) -> Array:
-        return -self.base.panels()[::-1]
-
-
 def walk(start: float, stop: float, step: Callable[[float], float]) -> Array:
     """Return points from ``start`` to ``stop``, a ``step`` apart; one no float sees ends at ``stop``."""
     points = [start]

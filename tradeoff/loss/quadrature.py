@@ -102,16 +102,18 @@ class QuadratureTransform(Transform):
         return AffineRatio(*(rows[0] for rows in self._ratios(y, even=even)))
 
     def around(self, y: Array, radius: float) -> Array:
-        return np.asarray(self._arounds(y, radius)[0])
+        variance, each = self._level(0).variance, self._by_level(y)
+        parts = [level.around(y[here], radius, variance) for level, here in each]
+        return self._added(np.concatenate(parts, axis=-1))
+
+    def _added(self, rows: Array) -> Array:
+        """Return n_i times the rows, added up: there is one."""
+        return np.asarray(rows[0])
 
     def _ratios(self, y: Array, *, even: bool) -> AffineRatio:
         """Return rows of ratios, one a factor."""
         parts = [level.ratio(y[here], even=even) for level, here in self._by_level(y)]
         return AffineRatio(*(np.concatenate(column, axis=-1) for column in zip(*parts, strict=True)))
-
-    def _arounds(self, y: Array, radius: float) -> Array:
-        parts = [level.around(y[here], radius, self.variance) for level, here in self._by_level(y)]
-        return np.concatenate(parts, axis=-1)
 
     def _by_level(self, y: Array) -> list[tuple[Level, slice]]:
         """Return the quadratures for increasing frequencies, each with the frequencies it serves."""

@@ -34,6 +34,11 @@ class Share(NamedTuple):
         """Return the share of a rate."""
         return cls(p, 1 - p)
 
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """Bounds on the slope of log(1 - s + s e^loss), over all losses."""
+        return float(self.rest == 0), float(self.part > 0)
+
     def turned(self) -> Share:
         """Return the complement as the share."""
         return Share(self.rest, self.part)

@@ -80,7 +80,7 @@ def _part(law: LossLaw) -> Component | None:
     while isinstance(inner, Thinned | Reversed):
         inner = inner.base
     parts = law.components() or []
-    alone = len(parts) == 1 and not parts[0].pure and isinstance(parts[0].base, NormalBase)
+    alone = len(parts) == 1 and not parts[0].pure and type(parts[0].base) is NormalBase
     plain = alone and law.p_minus == 0 == law.lost and not len(law.atoms.loss)
     return parts[0] if plain and inner is not law and parts[0].base.scale > 0 else None
 
@@ -93,7 +93,7 @@ def _key(part: Component) -> tuple[Any, ...]:
 
 def _steep(part: Component) -> bool:
     """Whether there is no path beside the line."""
-    return max(share.part for share in part.shares) > MOST
+    return max(part.b.part, part.d.part) > MOST
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,8 +178,8 @@ class RowsTransform(QuadratureTransform):
         whole = self.powers @ log.real + 1j * (self.powers @ log.imag)
         return AffineRatio(whole, slip, self.powers @ ceiling)
 
-    def around(self, y: Array, radius: float) -> Array:
-        return np.asarray(self.powers @ self._arounds(y, radius))
+    def _added(self, rows: Array) -> Array:
+        return np.asarray(self.powers @ rows)
 
     def _whole(self, rows: Array) -> float:
         return math.fsum(self.powers * rows)
