@@ -13,7 +13,7 @@ import numpy as np
 from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.components import Component
-from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch, View, averaged
+from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch, View, averaged, in_order
 from tradeoff.loss.thinning import (
     Share,
     base_loss,
@@ -255,10 +255,3 @@ class Mixed(Changed):
 
     def description(self) -> dict[str, Any]:
         return {"kind": "mixed", "parts": [[w, law.description()] for w, law in self.parts]}
-
-
-def in_order(rows: Sequence[tuple[Array, ...]]) -> list[Array]:
-    """Return the columns of all rows, in the order of the first one."""
-    columns = [np.concatenate(column) for column in zip(*rows, strict=True)]
-    order = np.argsort(columns[0], kind="stable")
-    return [column[order] for column in columns]

@@ -14,7 +14,7 @@ from scipy.special import expit
 from tradeoff.errors import NoClosedForm, SizeError
 from tradeoff.intervals.binomial import log_pmf
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch, lost_mass
+from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch, in_order, lost_mass
 
 MAX_ATOMS = 4_000_000
 """Most atoms one law may hold."""
@@ -168,8 +168,7 @@ def binomial_law(epsilon: float, n: int) -> BinomialLaw:
 
 def merged(loss: Array, log_p: Array, slack: Array) -> Atoms:
     """Sort atoms and add the masses of equal losses."""
-    order = np.argsort(loss, kind="stable")
-    loss, log_p, slack = loss[order], log_p[order], slack[order]
+    loss, log_p, slack = in_order([(loss, log_p, slack)])
     starts = np.flatnonzero(np.append(True, np.diff(loss) > 0))
     top = np.maximum.reduceat(log_p, starts)
     share = np.exp((log_p - np.repeat(top, np.diff(np.append(starts, len(loss))))).astype(np.longdouble))
@@ -202,8 +201,7 @@ def settled(law: LossLaw) -> LossLaw:
         return AtomicLaw(loss, log_p, law.p_minus, law.q_plus, slack, law.lost)
     log_mass = math.log(mass)
     off = min(error / mass + UNIT * (8 + 2 * abs(log_mass)), 1.0)
-    order = np.argsort(np.append(loss, 0.0))
-    columns = ((loss, 0.0), (log_p, log_mass), (slack, off))
-    loss, log_p, slack = (np.append(each, own)[order] for each, own in columns)
+    own = np.zeros(1), np.array([log_mass]), np.array([off])
+    loss, log_p, slack = in_order([(loss, log_p, slack), own])
     position = float(np.max(law.loss_error[far], initial=_NEAR))
     return AtomicLaw(loss, log_p, law.p_minus, law.q_plus, slack, law.lost, position)

@@ -22,10 +22,10 @@ import numpy as np
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, total
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.changed import Changed, Ends, Mixed, Reversed, Thinned, in_order
+from tradeoff.loss.changed import Changed, Ends, Mixed, Reversed, Thinned
 from tradeoff.loss.components import Component
 from tradeoff.loss.discrete import AtomicLaw, settled
-from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch, masses
+from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch, in_order, masses
 
 
 class Above(Changed):

@@ -106,6 +106,13 @@ def lost_mass(each: Sequence[float], counts: Sequence[int]) -> float:
     return abs(math.expm1(log_kept([q for q, _ in leaking], [n for _, n in leaking])))
 
 
+def in_order(rows: Sequence[tuple[Array, ...]]) -> list[Array]:
+    """Return the columns of all rows, in the order of the first one."""
+    columns = [np.concatenate(column) for column in zip(*rows, strict=True)]
+    order = np.argsort(columns[0], kind="stable")
+    return [column[order] for column in columns]
+
+
 class LossLaw(ABC):
     """Law of the finite losses L under P; Q is e^L dP, and masses at -inf (P) and +inf (Q) stand beside it.
 

@@ -83,8 +83,11 @@ class _Even(Shape):
         return np.where(edge, 1 - 4 * UNIT, np.where(alpha == 1, 0.0, low)), np.where(edge, 1.0, high)
 
 
-class Logistic(_Even):
-    """Standard logistic: |L| < theta, and f(alpha) = (1 - alpha)/(1 - alpha + e^theta alpha)."""
+class _Cosh(_Even):
+    """Density in proportion to cosh(x/scale)^-scale: |L| < theta."""
+
+    scale: float
+    log_scale: float
 
     def __init__(self, theta: float) -> None:
         self.theta = self.sup_loss = theta
@@ -92,13 +95,22 @@ class Logistic(_Even):
 
     def log_p(self, x: Array) -> Array:
         size = np.abs(x)
-        return np.asarray(-size - 2 * np.log1p(np.exp(-size)))
+        return np.asarray(-size - self.scale * np.log1p(np.exp(-2 / self.scale * size)) + self.log_scale)
 
     def loss(self, x: Array) -> Array:
-        return 2 * _log_quotient(x / 2, self.theta / 2)
+        return self.scale * _log_quotient(x / self.scale, self.theta / self.scale)
 
     def slope(self, x: Array) -> Array:
-        return _log_quotient_slope(x / 2, self.theta / 2)
+        return _log_quotient_slope(x / self.scale, self.theta / self.scale)
+
+    def panels(self) -> Array:
+        return walk(*self.span, lambda _: self.scale / 2)  # poles at distance pi/2 of the scale
+
+
+class Logistic(_Cosh):
+    """Standard logistic: f(alpha) = (1 - alpha)/(1 - alpha + e^theta alpha)."""
+
+    scale, log_scale = 2.0, 0.0
 
     def locate(self, loss: Array) -> tuple[Array, Array]:
         rest, passed = (self.theta - loss) / 2, (self.theta + loss) / 2
@@ -107,29 +119,14 @@ class Logistic(_Even):
         x = np.where(passed <= 0, self.span[0], np.where(rest <= 0, self.span[1], x))
         return x, _placed(x, self.theta)
 
-    def panels(self) -> Array:
-        return walk(*self.span, lambda _: 1.0)  # poles at distance pi
-
     def beta(self, alpha: Array) -> tuple[Array, Array]:
         return around((1 - alpha) / ((1 - alpha) + np.exp(self.theta) * alpha), 16 + 4 * self.theta)
 
 
-class HyperbolicSecant(_Even):
-    """Density sech(x)/pi: L runs from -theta to theta."""
+class HyperbolicSecant(_Cosh):
+    """Density sech(x)/pi."""
 
-    def __init__(self, theta: float) -> None:
-        self.theta = self.sup_loss = theta
-        self.span = (-LEAST, LEAST + theta)
-
-    def log_p(self, x: Array) -> Array:
-        size = np.abs(x)
-        return np.asarray(-size - np.log1p(np.exp(-2 * size)) + np.log(2 / np.pi))
-
-    def loss(self, x: Array) -> Array:
-        return _log_quotient(x, self.theta)
-
-    def slope(self, x: Array) -> Array:
-        return _log_quotient_slope(x, self.theta)
+    scale, log_scale = 1.0, float(np.log(2 / np.pi))
 
     def locate(self, loss: Array) -> tuple[Array, Array]:
         # e^(2x - theta) = sinh((theta + loss)/2)/sinh((theta - loss)/2)
@@ -138,9 +135,6 @@ class HyperbolicSecant(_Even):
             x = (self.theta + loss + np.log(-np.expm1(-passed)) - np.log(-np.expm1(-rest))) / 2
         x = np.where(passed <= 0, self.span[0], np.where(rest <= 0, self.span[1], x))
         return x, _placed(x, self.theta)
-
-    def panels(self) -> Array:
-        return walk(*self.span, lambda _: 0.5)  # poles at distance pi/2
 
     def upper_tail(self, x: Array) -> Array:
         return 2 / np.pi * np.arctan(np.exp(-x))
@@ -237,22 +231,21 @@ class GeneralisedNormal(_Even):
         return self._log_scale - np.abs(x) ** self.power
 
     def loss(self, x: Array) -> Array:
-        mirrored = np.maximum(x, self.theta - x)
-        inner = mirrored**self.power - np.maximum(self.theta - mirrored, 0.0) ** self.power
-        with np.errstate(divide="ignore"):
-            outer = -(mirrored**self.power) * np.expm1(
-                self.power * np.log1p(-self.theta / np.maximum(mirrored, self.theta))
-            )
-        return np.where(x * 2 >= self.theta, 1.0, -1.0) * np.where(mirrored <= self.theta, inner, outer)
+        return np.where(x * 2 >= self.theta, 1.0, -1.0) * self._apart(x, self.power, -1.0)
 
     def slope(self, x: Array) -> Array:
-        mirrored, less = np.maximum(x, self.theta - x), self.power - 1
-        inner = mirrored**less + np.maximum(self.theta - mirrored, 0.0) ** less
+        return self.power * self._apart(x, self.power - 1, 1.0)
+
+    def _apart(self, x: Array, power: float, sign: float) -> Array:
+        """Return y^power + sign (theta - y)^power, y the larger of x and theta - x.
+
+        Where y is beyond theta it is y^power - (y - theta)^power, by expm1.
+        """
+        y = np.maximum(x, self.theta - x)
+        inner = y**power + sign * np.maximum(self.theta - y, 0.0) ** power
         with np.errstate(divide="ignore"):
-            outer = -(mirrored**less) * np.expm1(
-                less * np.log1p(-self.theta / np.maximum(mirrored, self.theta))
-            )
-        return self.power * np.where(mirrored <= self.theta, inner, outer)
+            outer = -(y**power) * np.expm1(power * np.log1p(-self.theta / np.maximum(y, self.theta)))
+        return np.where(y <= self.theta, inner, outer)
 
     def locate(self, loss: Array) -> tuple[Array, Array]:
         goal = np.abs(loss)

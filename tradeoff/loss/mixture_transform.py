@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
 from tradeoff.intervals.rounding import Array
+from tradeoff.loss.components import scaled
 from tradeoff.loss.law import LossLaw
 from tradeoff.loss.normal_mixtures import MixturePair
 from tradeoff.loss.quadrature import QuadratureTransform
@@ -48,13 +48,6 @@ WIDEST = 100.0
 """Spread of means up to which the path is taken."""
 
 
-class _Path(NamedTuple):
-    """A distance from the line: log of what w grows by, and Im L over L' from below."""
-
-    growth: float
-    turn: float
-
-
 class MixtureTransform(QuadratureTransform):
     """The quadrature of a pair of mixtures, and what bounds it beyond a frequency."""
 
@@ -65,16 +58,17 @@ class MixtureTransform(QuadratureTransform):
     def far(self, y: float) -> float:
         rate, mass = self._cells
         with np.errstate(divide="ignore", under="ignore", invalid="ignore"):  # NaN is not below 0
-            sums = [(path, np.sum(mass * np.exp(-y * path.turn * rate))) for path in self._paths]
-            return min(0.0, *(float(np.log(found)) + path.growth + _SURE for path, found in sums))
+            sums = [(growth, np.sum(mass * np.exp(-y * turn * rate))) for growth, turn in self._paths]
+            return min(0.0, *(float(np.log(found)) + growth + _SURE for growth, found in sums))
 
     @cached_property
-    def _paths(self) -> list[_Path]:
+    def _paths(self) -> list[tuple[float, float]]:
+        """Return, of some distances from the line, log of what w grows by, and Im L over L' from below."""
         s, (p, q) = self.pair.spread, self._ends
         falling = max(0.0, -self.c) * (q[0] < q[1]) + max(0.0, self.c - 1) * (p[0] < p[1])
         distances = [min(share * math.pi / s, _HIGHEST) for share in _SHARES]
         return [
-            _Path(a * a / 2 - falling * math.log(math.cos(s * a / 2)), math.sin(s * a) / s * (1 - _SURE))
+            (a * a / 2 - falling * math.log(math.cos(s * a / 2)), math.sin(s * a) / s * (1 - _SURE))
             for a in distances
         ]
 
@@ -106,11 +100,8 @@ class MixtureTransform(QuadratureTransform):
 
     def _grid(self) -> Array:
         """Return equal steps over all slopes of log(w/phi), which are means of p and q, tilted."""
-        by_p, by_q = (
-            sorted(power * m for m in ends)
-            for power, ends in zip((1 - self.c, self.c), self._ends, strict=True)
-        )
+        p, q = self._ends
+        by_p, by_q = scaled(1 - self.c, p), scaled(self.c, q)
         low, high = by_p[0] + by_q[0] - _BEYOND, by_p[1] + by_q[1] + _BEYOND
-        return np.linspace(
-            low, high, min(int((high - low) * _FINE * (1 + self.pair.spread)), _MOST_CELLS) + 1
-        )
+        cells = min(int((high - low) * _FINE * (1 + self.pair.spread)), _MOST_CELLS)
+        return np.linspace(low, high, cells + 1)
