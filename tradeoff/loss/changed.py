@@ -13,7 +13,7 @@ import numpy as np
 from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.components import Component
-from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch, View, averaged, in_order
+from tradeoff.loss.law import FULL, Atoms, Cells, LossLaw, Sketch, View, averaged, in_order
 from tradeoff.loss.thinning import (
     Share,
     base_loss,
@@ -23,10 +23,6 @@ from tradeoff.loss.thinning import (
     thinned_slope,
 )
 from tradeoff.loss.transform import Transform
-
-_LARGEST = 700.0
-"""e^700 is a float, and masses at losses below -700 are none."""
-
 
 Ends = tuple[float, float]
 
@@ -130,7 +126,7 @@ class Thinned(Changed):
         cells = self.base.cells(inner)
         # Q' - e^a' P = p (Q - e^a P), and e^-b' (e^b' P - Q') = p e^(b-b') (P - e^-b Q): an exponential, two
         # products, a sum, a quotient and the rounding of 1 - p, then a product, are 14 units.
-        ratio = self.p / (self.p + (1 - self.p) * np.exp(np.minimum(-inner[1:], _LARGEST)))
+        ratio = self.p / (self.p + (1 - self.p) * np.exp(np.minimum(-inner[1:], FULL)))
         moved = position_slack(edges, base_loss_error(self.share, edges, inner))
         return Cells(self.p * cells.excess, ratio * cells.deficit, cells.slack + moved + 16 * UNIT)
 

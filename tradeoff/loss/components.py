@@ -31,10 +31,15 @@ MAX_NODES = 400_000
 _GRID = 1000
 """Points of the table: cells in which a density grows by a few percent."""
 
-_TALLEST = 600.0
+RULE = 32
+"""Gauss-Legendre nodes a panel."""
+
+LEGENDRE = np.polynomial.legendre.leggauss(RULE)
+
+TALLEST = 600.0
 """Heights above e^600 say nothing, and are not used: any mass is below 1."""
 
-_SURE = 1e-9
+SURE = 1e-9
 """Above the rounding of every logarithm here, a few hundred units, and of the sums over the grid."""
 
 ALL, NONE = Share(1.0, 0.0), Share(0.0, 1.0)
@@ -162,14 +167,14 @@ class AffineBase(Base):
         # A cell holds at least its width times its larger end over e^growth; log w is less steep than the
         # height by scale.
         least = np.maximum(log_w[1:], log_w[:-1]) - log_m_error - growth - scale * width
-        log_height = np.minimum(log_height, _TALLEST)
+        log_height = np.minimum(log_height, TALLEST)
         height = np.exp(log_height)
         with np.errstate(divide="ignore"):  # no growth adds nothing
             log_more = np.where(growth > 30, growth, np.log(np.expm1(np.minimum(growth, 30))))
-        wiggle = np.exp(np.minimum(np.maximum(log_height[1:], log_height[:-1]) + log_more, _TALLEST))
+        wiggle = np.exp(np.minimum(np.maximum(log_height[1:], log_height[:-1]) + log_more, TALLEST))
         worst = np.append(np.maximum.accumulate(wiggle[::-1])[::-1], 0.0)
         variation = _beyond(np.abs(np.diff(height))) + height + height[-1] + 10 * worst
-        return Tail(_beyond(np.exp(least) * width) * (1 - _SURE), variation * (1 + _SURE))
+        return Tail(_beyond(np.exp(least) * width) * (1 - SURE), variation * (1 + SURE))
 
 
 def _beyond(cells: Array) -> Array:
@@ -192,11 +197,6 @@ class Component:
     def pure(self) -> bool:
         """Whether L is plus or minus the base loss."""
         return abs(self.g) == 1
-
-    @property
-    def shares(self) -> tuple[Share, Share]:
-        """The shares of e^l in dQ and in dP."""
-        return self.b, self.d
 
     def thinned(self, p: float) -> Component:
         """Return the component with Q replaced by (1 - p) P + p Q.

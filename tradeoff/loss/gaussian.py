@@ -12,28 +12,31 @@ from tradeoff.errors import SizeError
 from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.quadrature import integrate
 from tradeoff.intervals.rounding import UNIT, Array, Index
-from tradeoff.loss.components import MARGIN, MAX_NODES, AffineBase, Component, QuadratureNodes, scaled, slopes
+from tradeoff.loss.components import (
+    LEGENDRE,
+    MARGIN,
+    MAX_NODES,
+    RULE,
+    AffineBase,
+    Component,
+    QuadratureNodes,
+    scaled,
+    slopes,
+)
 from tradeoff.loss.law import Cells, LossLaw, Sketch
-from tradeoff.loss.normal_nodes import line_points, line_rule, nodes, path_points, path_rule
+from tradeoff.loss.normal_nodes import LOG_SQRT_2PI, line_points, line_rule, nodes, path_points, path_rule
 from tradeoff.loss.thinning import thinned_loss, thinned_slope
 from tradeoff.loss.transform import AffineRatio, Transform
 
-_REACH = 39.0
+REACH = 39.0
 """Standard deviations beyond which a normal law has no mass a float can hold."""
 
 _LARGEST = 1e150
 """A sketch of a larger mu is that of this one: its losses are past all that engines represent, and squares
 are floats."""
 
-_LOG_SQRT_2PI = math.log(2 * math.pi) / 2
-
-_DROP = 9.0
+DROP = 9.0
 """Standard deviations beyond the steepest tilt: what is left of a tilted mass, e^-40, is in no bound."""
-
-_RULE = 32
-"""Gauss-Legendre nodes a panel."""
-
-_LEGENDRE = np.polynomial.legendre.leggauss(_RULE)
 
 _RHO = 4.0
 """Parameter of the Bernstein ellipse about a panel: 32 nodes leave rho^-64 = e^-88.7 of what it bounds."""
@@ -64,7 +67,7 @@ class GaussianLaw(LossLaw):
 
     @property
     def support(self) -> tuple[float, float]:
-        reach = self.mu * _REACH + self.mu * self.mu / 2
+        reach = self.mu * REACH + self.mu * self.mu / 2
         return -reach, reach
 
     @property
@@ -73,8 +76,8 @@ class GaussianLaw(LossLaw):
 
     def sketch(self) -> Sketch:
         mu = min(self.mu, _LARGEST)
-        x = np.linspace(-_REACH, mu + _REACH, 751)
-        return Sketch(mu * x - mu * mu / 2, np.log(x[1] - x[0]) - x**2 / 2 - _LOG_SQRT_2PI)
+        x = np.linspace(-REACH, mu + REACH, 751)
+        return Sketch(mu * x - mu * mu / 2, np.log(x[1] - x[0]) - x**2 / 2 - LOG_SQRT_2PI)
 
     def components(self) -> list[Component]:
         return [Component(NormalBase(self.mu))]
@@ -98,8 +101,8 @@ class GaussianLaw(LossLaw):
 
         def gaps(point: Array, rise: Array, fall: Array) -> tuple[Array, Array]:
             # e^L dP is the normal law around mu, so e^L - e^a needs no large number.
-            under_q = np.exp(-((point - mu) ** 2) / 2 - _LOG_SQRT_2PI)
-            under_p = np.exp(-point * point / 2 - _LOG_SQRT_2PI)
+            under_q = np.exp(-((point - mu) ** 2) / 2 - LOG_SQRT_2PI)
+            under_p = np.exp(-point * point / 2 - LOG_SQRT_2PI)
             return under_q * -np.expm1(-mu * rise), under_p * -np.expm1(-mu * fall)
 
         steepest = np.maximum(np.abs(x[:-1]), np.abs(x[1:]))
@@ -125,19 +128,19 @@ class NormalBase(AffineBase):
         return self.scale * x - self.scale * self.scale / 2
 
     def log_density(self, x: Array) -> Array:
-        return -x * x / 2 - _LOG_SQRT_2PI
+        return -x * x / 2 - LOG_SQRT_2PI
 
     def fall(self, x: Array) -> Array:
         return x
 
     def grid(self, component: Component, c: float, size: int) -> Array:
         q, p = scaled(c + 1, component.b.slopes), scaled(2 - c, component.d.slopes)
-        low = self.scale * (q[0] + p[0] - 1) - _DROP
-        high = self.scale * max(q[1] + p[1], 1.0) + _DROP
+        low = self.scale * (q[0] + p[0] - 1) - DROP
+        high = self.scale * max(q[1] + p[1], 1.0) + DROP
         coarse = np.linspace(low, high, size)
         logs = component.logs(self.loss(coarse), np.zeros(size))
         top = float(coarse[np.argmax((1 - c) * logs.p + c * logs.q + self.log_density(coarse))])
-        return np.linspace(max(low, top - _DROP), high, size)
+        return np.linspace(max(low, top - DROP), high, size)
 
     def nodes(self, component: Component, c: float, y: float, digits: float) -> QuadratureNodes:
         return nodes(line_points, component, c, line_rule(component, c, y, digits))
@@ -182,12 +185,12 @@ class HalfNormalBase(NormalBase):
         """
         high, spare = slopes(component, (c - MARGIN, c + MARGIN))[1], math.sqrt(2 * digits) + 1.5
         edges = self._panels(component, c, y, digits, self.scale * (high - 0.5) + spare)
-        at, weight = _LEGENDRE
+        at, weight = LEGENDRE
         a, b = edges[:-1, None], edges[1:, None]
         r = (b - a) / 2
         t = ((a + b) / 2 + r * at).ravel()
         # t is a sum of a sum and a product, 5 units of the panel's end, and l another product.
-        reach = np.repeat(edges[1:], _RULE)
+        reach = np.repeat(edges[1:], RULE)
         logs = component.logs(self.loss(t), 6 * UNIT * self.scale * reach)
         width = np.log((r * weight).ravel() * component.k)
         log_p = width + self.log_density(t) + logs.p
@@ -210,7 +213,7 @@ class HalfNormalBase(NormalBase):
 
     def _panels(self, component: Component, c: float, y: float, digits: float, end: float) -> Array:
         """Return the ends of panels from 0 to ``end``: choices only."""
-        room, most = max(_ROOM - digits, _LEAST_ROOM), MAX_NODES // _RULE
+        room, most = max(_ROOM - digits, _LEAST_ROOM), MAX_NODES // RULE
         count = end * (self.scale / _WIDEST + 0.3)
         if count < most:
             edges = np.linspace(0.0, end, math.ceil(count) + 1)
@@ -222,7 +225,7 @@ class HalfNormalBase(NormalBase):
                 pieces = np.where(over <= _AT_ONCE, np.ceil(over), 2).astype(np.int64)
                 edges = np.append(_cut(edges, pieces), end)
             count = len(edges)
-        raise SizeError(f"the quadrature of {self!r} needs {count * _RULE:.3g} nodes, above {MAX_NODES}")
+        raise SizeError(f"the quadrature of {self!r} needs {count * RULE:.3g} nodes, above {MAX_NODES}")
 
     def _share(self, component: Component, c: float, edges: Array, sums: Array | None = None) -> Array:
         """Bound log of r times the integrand in the middle over its sum, for the powers of ``_most``."""
@@ -244,7 +247,9 @@ class HalfNormalBase(NormalBase):
         mu, (across, up) = self.scale, _AXES
         r, middle = np.diff(edges) / 2, (edges[:-1] + edges[1:]) / 2
         loss, away = mu * middle, np.exp(mu * across * r)
-        s_q, s_p = (thinned_slope(share, loss, thinned_loss(share, loss)) for share in component.shares)
+        s_q, s_p = (
+            thinned_slope(share, loss, thinned_loss(share, loss)) for share in (component.b, component.d)
+        )
         turning = component.turning(loss)
         lean = np.maximum(
             np.abs(mu * (c * s_q + (1 - c) * s_p) - self.fall(middle)) + MARGIN * mu * turning,

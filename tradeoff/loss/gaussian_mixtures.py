@@ -14,7 +14,18 @@ from tradeoff.errors import NoClosedForm, SizeError
 from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.functions import expm1
 from tradeoff.intervals.rounding import TINY, UNIT, Array
-from tradeoff.loss.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes, Tail, tilted
+from tradeoff.loss.components import (
+    MARGIN,
+    MAX_NODES,
+    SURE,
+    TALLEST,
+    Base,
+    Component,
+    QuadratureNodes,
+    Tail,
+    tilted,
+)
+from tradeoff.loss.gaussian import DROP, REACH
 from tradeoff.loss.law import Cells, LossLaw, Sketch
 from tradeoff.loss.mixture_transform import WIDEST, MixtureTransform
 from tradeoff.loss.normal_mixtures import MixturePair
@@ -23,14 +34,8 @@ from tradeoff.loss.panels import Shape, walk
 from tradeoff.loss.shifted import ShiftLaw
 from tradeoff.loss.transform import Transform
 
-_REACH = 39.0
-"""Standard deviations beyond which a normal law has no mass a float can hold."""
-
 _TERMS = 3e7
 """Most means times nodes of a quadrature: a second."""
-
-_DROP = 9.0
-"""Standard deviations beyond the steepest tilt: what is left of a tilted mass, e^-40, is in no bound."""
 
 _GRID, _FINEST = 4000, 40_000
 """Points of a table of slopes: cells in which a density grows by a percent or so; and the most."""
@@ -38,12 +43,8 @@ _GRID, _FINEST = 4000, 40_000
 _FAINTER, _THRESHOLDS = 1.5, 40
 """Ratio of the slopes at which tails are tabulated, and how many: down to 1e-7 of the steepest."""
 
-_TALLEST = 600.0
-"""Heights above e^600 say nothing, and are not used: any mass is below 1."""
-
-_SURE, _UNSURE = 1e-9, 100.0
-"""Above the rounding of every logarithm here, a few hundred units; and how far the bounds on a slope may lie
-apart where it is used."""
+_UNSURE = 100.0
+"""How far the bounds on a slope may lie apart where it is used."""
 
 _STEP = 0.08
 """Standard deviations between points of a sketch."""
@@ -122,7 +123,7 @@ class MixtureBase(Base):
         """
         x = self._grid(component, c)
         rate, mass, height, varied = self._steepness(component, c, log_m, x)
-        grow = math.exp(log_m_error) * (1 + _SURE)
+        grow = math.exp(log_m_error) * (1 + SURE)
         tau = float(np.max(rate)) * _FAINTER ** -np.arange(_THRESHOLDS)
         inside = np.pad(rate >= np.maximum(tau, TINY)[:, None], ((0, 0), (1, 1)))
         ends = (inside[:, 1:] != inside[:, :-1]) @ height
@@ -132,11 +133,11 @@ class MixtureBase(Base):
         """Return equidistant points over the tilted mass, fine enough for the steepest slope."""
         low, high = self._slopes(component, (c, c))
         size = min(int(_GRID * max(1.0, self.pair.spread / 4)), _FINEST)
-        coarse = np.linspace(low - _DROP, high + _DROP, _GRID)
+        coarse = np.linspace(low - DROP, high + DROP, _GRID)
         known = self.pair.logs(coarse)
         logs = component.logs(known.loss, known.error)
         log_w = known.log_p + (1 - c) * logs.p + c * logs.q
-        held = coarse[log_w > np.max(log_w) - _DROP**2 / 2]
+        held = coarse[log_w > np.max(log_w) - DROP**2 / 2]
         return np.linspace(held[0], held[-1], size)
 
     def _steepness(
@@ -155,7 +156,7 @@ class MixtureBase(Base):
         slope, parts = pair.slopes(x)
         log_w = known.log_p + (1 - c) * logs.p + c * logs.q + math.log(component.k) - log_m
         log_turn = math.log(abs(component.g)) + known.loss - logs.p - logs.q
-        least = np.abs(slope) - parts * (math.expm1(2 * s * width) + _SURE)
+        least = np.abs(slope) - parts * (math.expm1(2 * s * width) + SURE)
         least, most = np.maximum(least[1:], least[:-1]), _larger(parts) * math.exp(2 * s * width)
         sure = (least > most / _UNSURE) & (least > 0)
         kappa = most / np.where(sure, least, most + TINY)
@@ -165,9 +166,9 @@ class MixtureBase(Base):
         second = 1 + s * s / 4 + 2 * s * most * (powers + 1) + most**2 * powers / 4
         second += s * s * kappa * (4.5 + 4 * kappa)
         with np.errstate(divide="ignore"):
-            log_height = np.minimum(log_w - log_turn - np.log(np.abs(slope)), _TALLEST)
+            log_height = np.minimum(log_w - log_turn - np.log(np.abs(slope)), TALLEST)
         height = np.exp(log_height)
-        top = np.exp(np.minimum(_larger(log_height) + first * width, _TALLEST))
+        top = np.exp(np.minimum(_larger(log_height) + first * width, TALLEST))
         # h' is within h'' |s - t| of its values at all t: on average width^2/3 of it.
         varied = np.abs(np.diff(height)) + width**2 / 3 * top * (first**2 + second)
         # log w lies at most width^2/8 of its second derivative below its chord.
@@ -219,8 +220,8 @@ class MixtureShape(Shape):
         weights = np.concatenate(pair.log_weights)
         steps = np.log([step for step in np.concatenate([*pair.steps, pair.gaps]) if step > 0])
         log = float(np.max(np.abs([*weights[np.isfinite(weights)], *steps])))
-        exponent = 2 * farthest * (2 * farthest + _REACH)
-        units = 64 + 8 * k + 40 * log + 24 * farthest * (3 * farthest + _REACH) + 10 * k * (log + exponent)
+        exponent = 2 * farthest * (2 * farthest + REACH)
+        units = 64 + 8 * k + 40 * log + 24 * farthest * (3 * farthest + REACH) + 10 * k * (log + exponent)
         return 3 * UNIT * units * pair.slopes(x)[1]
 
     def slope(self, x: Array) -> Array:
@@ -273,7 +274,7 @@ class MixtureLaw(LossLaw):
     @cached_property
     def pieces(self) -> list[ShiftLaw]:
         """The laws of the pieces: what their cells hold adds up."""
-        cuts = [self.pair.means[0] - _REACH, *self.pair.turns(_REACH), self.pair.means[-1] + _REACH]
+        cuts = [self.pair.means[0] - REACH, *self.pair.turns(REACH), self.pair.means[-1] + REACH]
         return [self._piece(float(a), float(b)) for a, b in pairwise(cuts)]
 
     def _piece(self, start: float, stop: float) -> ShiftLaw:
@@ -293,7 +294,7 @@ class MixtureLaw(LossLaw):
 
     def sketch(self) -> Sketch:
         """Return equidistant points: sums over them are as good as integrals."""
-        ends = self.pair.means[0] - _REACH, self.pair.means[-1] + _REACH
+        ends = self.pair.means[0] - REACH, self.pair.means[-1] + REACH
         x = np.linspace(*ends, min(int((ends[1] - ends[0]) / _STEP), _FINEST) + 2)
         known = self.pair.logs(x)
         order = np.argsort(known.loss, kind="stable")

@@ -10,18 +10,13 @@ import numpy as np
 
 from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.components import MARGIN, MAX_NODES, AffineBase, Component, QuadratureNodes
+from tradeoff.loss.components import LEGENDRE, MARGIN, MAX_NODES, RULE, AffineBase, Component, QuadratureNodes
 from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch
 from tradeoff.loss.quadrature import QuadratureTransform
 from tradeoff.loss.transform import AffineRatio, Transform, logarithm
 
 _FAST = 24.0
 """Frequencies, times epsilon, from which the terms of the closed form cancel a digit at most."""
-
-_RULE = 32
-"""Gauss-Legendre nodes a panel."""
-
-_LEGENDRE = np.polynomial.legendre.leggauss(_RULE)
 
 _CELLS = 800
 """Points of a sketch."""
@@ -149,11 +144,11 @@ class IntervalBase(AffineBase):
         epsilon, half = self.epsilon, (self.epsilon - self.start) / 2
         rate = y + 1 + 2 * abs(c) + 2 * abs(1 - c) + 4 * MARGIN
         panels = math.ceil(half * max(rate / 5, 2.0))
-        if panels * _RULE > MAX_NODES:
-            raise SizeError(f"the quadrature of {self!r} needs {panels * _RULE:.3g} nodes, above {MAX_NODES}")
+        if panels * RULE > MAX_NODES:
+            raise SizeError(f"the quadrature of {self!r} needs {panels * RULE:.3g} nodes, above {MAX_NODES}")
         r = half / panels
         centre = self.start + r * (2 * np.arange(panels) + 1)
-        at, weight = _LEGENDRE
+        at, weight = LEGENDRE
         loss = (centre[:, None] + r * at).ravel()
         logs = component.logs(loss, np.full(len(loss), 4 * UNIT * epsilon))  # two products and two sums
         weights = np.log(np.tile(weight, panels) * (r * component.k))

@@ -26,7 +26,7 @@ from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss.components import Component
 from tradeoff.loss.transform import Transform
 
-_FULL = 700.0
+FULL = 700.0
 """Exponents are cut here, short of where floats end: beyond is no mass a float can hold, or all."""
 
 
@@ -81,10 +81,10 @@ def masses(cells: Cells, edges: Array) -> tuple[Array, Array]:
     """Return P- and Q-mass of cells from excess and deficit; every term is positive."""
     a, b = edges[:-1], edges[1:]
     with np.errstate(divide="ignore", invalid="ignore"):
-        lifted = np.exp(np.minimum(-b, _FULL)) * cells.excess
-        p = (cells.deficit + lifted) / -np.expm1(np.maximum(a - b, -_FULL))
+        lifted = np.exp(np.minimum(-b, FULL)) * cells.excess
+        p = (cells.deficit + lifted) / -np.expm1(np.maximum(a - b, -FULL))
     p = np.where(b > a, p, 0.0)
-    return p, cells.excess + np.exp(np.minimum(a, _FULL)) * p
+    return p, cells.excess + np.exp(np.minimum(a, FULL)) * p
 
 
 def averaged(shares: Iterable[tuple[float, float]]) -> float:
@@ -266,5 +266,5 @@ class LossLaw(ABC):
 
 def _moved(mass: Array, loss: Array, by: Array) -> Array:
     """Return e^loss mass (1 - e^-by), 0 where the edge did not move; by halves, as e^loss may be no float."""
-    root = np.exp(np.clip(loss / 2, -_FULL, _FULL))
-    return np.where(by > 0, mass * root * root * -np.expm1(-np.clip(by, 0.0, _FULL)), 0.0)
+    root = np.exp(np.clip(loss / 2, -FULL, FULL))
+    return np.where(by > 0, mass * root * root * -np.expm1(-np.clip(by, 0.0, FULL)), 0.0)

@@ -17,13 +17,10 @@ import numpy as np
 
 from tradeoff.errors import PrecisionError
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.law import LossLaw, View
+from tradeoff.loss.law import FULL, LossLaw, View
 
 _CELLS = 2**15
 """Cells over the whole support: relative widths of about 1e-7."""
-
-_FAR = 700.0
-"""Exponents are cut here, short of where floats end."""
 
 _LEFT_OUT = 1e-290
 """Above what a law holds outside its support or leaves out of its atoms, weighed with any loss."""
@@ -62,7 +59,7 @@ class FiniteLaw:
         edges = _edges(view, self.tilt, self.size)
         excess, deficit, slack = view.base.cells(edges)
         a, b = edges[:-1], edges[1:]
-        whole = -np.expm1(np.maximum(a - b, -_FAR))
+        whole = -np.expm1(np.maximum(a - b, -FULL))
         loss = view.forward(edges)
         x, y = loss[:-1], loss[1:]
         off = view.base.edge_error(edges)
@@ -70,11 +67,11 @@ class FiniteLaw:
         off = np.maximum(off[:-1], off[1:])
         if not view.turned:
             # An exponential, expm1 of a difference and two products.
-            at_y = np.exp(np.clip(-b, -_FAR, _FAR)) * excess / whole
+            at_y = np.exp(np.clip(-b, -FULL, FULL)) * excess / whole
             return x, y, deficit / whole, at_y, slack + 32 * UNIT, off
         # Under Q every mass at an end is e^L times that under P, and the loss changes sign.
-        at_y = np.exp(np.clip(y - b, -_FAR, _FAR)) * excess / whole
-        at_x = np.exp(np.clip(x, -_FAR, _FAR)) * deficit / whole
+        at_y = np.exp(np.clip(y - b, -FULL, FULL)) * excess / whole
+        at_x = np.exp(np.clip(x, -FULL, FULL)) * deficit / whole
         # A thinned loss is known to 24 units of itself and, where large, 11 + 8 more.
         slack = slack + off + 40 * UNIT * (1 + np.abs(x) + np.abs(y) + np.abs(b))
         return -y, -x, at_y, at_x, slack, off

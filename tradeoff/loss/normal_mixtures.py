@@ -23,8 +23,7 @@ import numpy as np
 from tradeoff.errors import SizeError
 from tradeoff.intervals.functions import log_quotient
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
-
-_LOG_SQRT_2PI = math.log(2 * math.pi) / 2
+from tradeoff.loss.normal_nodes import LOG_SQRT_2PI
 
 _CHUNK = 2**19
 """Numbers held at once: 4 MiB, about what a cache holds."""
@@ -148,7 +147,7 @@ class MixturePair:
         """Return log P and log Q, to the errors of ``logs``."""
         log_p, log_q = np.empty(len(x)), np.empty(len(x))
         for here, r, u in self._chunks(x):
-            bell = (x[here] - self.means[r]) ** 2 / 2 + _LOG_SQRT_2PI
+            bell = (x[here] - self.means[r]) ** 2 / 2 + LOG_SQRT_2PI
             log_p[here], log_q[here] = (log - bell for log in self._log_sums(u))
         return log_p, log_q
 
@@ -166,7 +165,7 @@ class MixturePair:
         near, error = self._near(u, off)
         apart = p_error + q_error + UNIT * np.abs(q - p)
         # (x - m_r)^2/2 errs by the point's error times |x - m_r|, and 3 units of itself.
-        log_p = p - (z * z / 2 + _LOG_SQRT_2PI)
+        log_p = p - (z * z / 2 + LOG_SQRT_2PI)
         square = 4 * UNIT * np.abs(z) * (np.abs(x) + np.abs(nearest) + np.abs(z))
         total = p_error + square + UNIT * (4 + 2 * np.abs(log_p) + np.abs(p))
         return Logs(log_p, np.where(error < apart, near, q - p), total, np.minimum(error, apart))

@@ -28,6 +28,8 @@ from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes, slopes
 from tradeoff.loss.transform import AffineRatio, Complex, logarithm
 
+LOG_SQRT_2PI = math.log(2 * math.pi) / 2
+
 _STRIP = 2.8
 """Most of the half-width of a strip about the line, as an angle of e^l: short of pi, where 1 - p + p e^l may
 vanish."""
@@ -214,7 +216,7 @@ def path_points(
         loss, log_p, p_error = -loss.conj(), (log_p + loss).conj(), lower.error + ratio.error
     loss.imag = np.maximum(loss.imag, 0.0)  # as the truth is
     width = np.log(rule.h * part.k)
-    phi = (a * a - t * t) / 2 - math.log(2 * math.pi) / 2 - 1j * np.sign(part.g) * a * t
+    phi = (a * a - t * t) / 2 - LOG_SQRT_2PI - 1j * np.sign(part.g) * a * t
     log_p = width + phi + log_p
     units = 24 + 4 * (t * t + a * a) + 8 * a * np.abs(t) + 12 * np.abs(width) + 4 * np.abs(log_p) + part.units
     return QuadratureNodes(loss, log_p, p_error + UNIT * units, ratio.error, lost), kept

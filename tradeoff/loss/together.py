@@ -87,7 +87,7 @@ def _part(law: LossLaw) -> Component | None:
 
 def _key(part: Component) -> tuple[Any, ...]:
     """Return what rows have in common: whole shares, which is greater, and the scale by a factor of 2."""
-    kinds = [-1.0 if 0 < share.part < 1 else share.part for share in part.shares]
+    kinds = [-1.0 if 0 < share.part < 1 else share.part for share in (part.b, part.d)]
     return (*kinds, part.g > 0, part.units, part.k, _steep(part), math.frexp(part.base.scale)[1])
 
 
@@ -107,9 +107,8 @@ class Rows:
     def column(self) -> Component:
         """The components as one whose numbers are columns."""
         scale, g = _columns([(part.base.scale, part.g) for part in self.parts])
-        b, d = (_shares([part.shares[side] for part in self.parts]) for side in range(2))
-        base: Any = NormalBase(scale)
-        return replace(self.parts[0], base=base, g=g, b=b, d=d)
+        b, d = (_shares(side) for side in zip(*((part.b, part.d) for part in self.parts), strict=True))
+        return replace(self.parts[0], base=NormalBase(scale), g=g, b=b, d=d)
 
     def transform(self, c: float, digits: float) -> RowsTransform:
         """Return the transform of the product."""
