@@ -79,15 +79,6 @@ class Piece(NamedTuple):
         return (self.low, self.high) if self.rising else (self.high, self.low)
 
 
-class Mass(NamedTuple):
-    """P- and Q-masses with their errors."""
-
-    p: Array
-    q: Array
-    p_error: Array
-    q_error: Array
-
-
 @dataclass(frozen=True, eq=False)
 class LineLaw:
     """Law of L on its pieces; ``p_minus`` and ``q_plus`` are the masses where one density is zero.
@@ -154,19 +145,20 @@ class LineLaw:
         outer, inner = np.where(every, low, outer), np.where(every, known, inner)
         return np.where(none, sure, outer), np.where(none, high, inner)
 
-    def _mass(self, start: Array, stop: Array) -> Mass:
-        """Return the masses between pairs of points, each from whichever tails are smaller."""
+    def _mass(self, start: Array, stop: Array) -> Array:
+        """Return P- and Q-masses between points, from whichever tails are smaller, and their errors."""
         x, y = np.minimum(start, stop), np.maximum(start, stop)
         (p, p_error), (q, q_error) = (_between(side, x, y) for side in (self.first, self.second))
-        return Mass(p, q, p_error, q_error)
+        return np.array([p, q, p_error, q_error])
 
-    def beyond(self, loss: Array) -> tuple[Mass, Mass]:
-        """Return the masses of L >= loss, and those where no float tells whether it is."""
-        inside = gap = Mass(*np.zeros((4, len(loss))))
+    def beyond(self, loss: Array) -> tuple[Array, Array]:
+        """Return the masses of L >= loss, and those where no float tells whether it is, with their errors."""
+        inside, gap = np.zeros((2, 4, len(loss)))
         for k, piece in enumerate(self.pieces):
             outer, inner = self._threshold(k, loss)
-            both = self._mass(np.append(inner, outer), np.append(np.full(loss.shape, piece.ends[1]), inner))
-            inside, gap = (_sum(one, two) for one, two in zip((inside, gap), _halves(both), strict=True))
+            end = np.full(loss.shape, piece.ends[1])
+            both = self._mass(np.append(inner, outer), np.append(end, inner))
+            inside, gap = inside + both[:, : len(loss)], gap + both[:, len(loss) :]
         return inside, gap
 
     def tail(self, epsilon: Array) -> tuple[Array, Array]:
@@ -178,16 +170,17 @@ class LineLaw:
         (1 - e^(-8e)) e^eps p. Where L jumps between two floats, q is taken whole.
         """
         error, far = LOSS_ERROR * (1 + epsilon / 1000), epsilon >= _FARTHEST
-        found = self.beyond(np.append(epsilon + np.where(far, _SURE, 4 * error), epsilon - 4 * error))
-        (inside, outside), (gap, wide) = map(_halves, found)
+        asked = np.append(epsilon + np.where(far, _SURE, 4 * error), epsilon - 4 * error)
+        (inside, outside), (gap, wide) = (np.hsplit(masses, 2) for masses in self.beyond(asked))
+        (p, q, p_error, q_error), (p_out, q_out, p_off, q_off) = inside, outside
         scale = np.exp(np.minimum(epsilon, _FARTHEST))
-        value = inside.q - scale * inside.p
-        noise = inside.q_error + scale * inside.p_error + 4 * UNIT * (inside.q + scale * inside.p)
-        hidden = gap.q + gap.q_error + wide.q + wide.q_error
-        near = np.expm1(8 * error) * scale * (outside.p + outside.p_error)
-        most = outside.q + outside.q_error + wide.q + wide.q_error
+        value = q - scale * p
+        noise = q_error + scale * p_error + 4 * UNIT * (q + scale * p)
+        hidden = gap[1] + gap[3] + wide[1] + wide[3]  # masses of Q, and their errors
+        near = np.expm1(8 * error) * scale * (p_out + p_off)
+        most = q_out + q_off + wide[1] + wide[3]
         # Where e^eps p is no float, q alone bounds, from below where e^eps p is less than a unit of it.
-        low = np.where(far, (inside.q - inside.q_error) * (1 - 4 * UNIT), value - noise)
+        low = np.where(far, (q - q_error) * (1 - 4 * UNIT), value - noise)
         high = np.maximum(np.where(far, most, np.minimum(value + noise + hidden + near, most)), 0.0)
         grow = TRUST + 4 * UNIT
         low = np.maximum(low, 0.0) + self.q_plus * (1 - grow)
@@ -203,16 +196,6 @@ def _between(side: Side, x: Array, y: Array) -> tuple[Array, Array]:
     error = TRUST * np.where(right, beyond + rest, before + after) + _UNDERFLOW
     some = x < y
     return np.where(some, np.maximum(mass, 0.0), 0.0), np.where(some, error, 0.0)
-
-
-def _sum(one: Mass, two: Mass) -> Mass:
-    return Mass(*(a + b for a, b in zip(one, two, strict=True)))
-
-
-def _halves(mass: Mass) -> tuple[Mass, Mass]:
-    """Return those of the first and those of the second half of the entries."""
-    first, second = zip(*(np.split(part, 2) for part in mass), strict=True)
-    return Mass(*first), Mass(*second)
 
 
 def ordered(x: Array) -> Index:
