@@ -57,21 +57,20 @@ class Density:
         """Log-density."""
         inside = (x >= self.support[0]) & (x <= self.support[1])
         with np.errstate(divide="ignore"):
-            return np.asarray(
-                np.where(inside, np.log(self._at(np.clip(x, *self.support)) / self.total), -np.inf)
-            )
+            log = np.log(self._at(np.clip(x, *self.support)) / self.total)
+        return np.where(inside, log, -np.inf)
 
     def cdf(self, x: Array) -> Array:
         """P(X <= x)."""
         k, at = self._panel(x)
-        return np.asarray(np.minimum((self.left[k] + self._integral(self.edges[k], at)) / self.total, 1.0))
+        found = self.left[k] + self._integral(self.edges[k], at)
+        return np.asarray(np.minimum(found / self.total, 1.0))
 
     def sf(self, x: Array) -> Array:
         """P(X > x)."""
         k, at = self._panel(x)
-        return np.asarray(
-            np.minimum((self.right[k + 1] + self._integral(at, self.edges[k + 1])) / self.total, 1.0)
-        )
+        found = self.right[k + 1] + self._integral(at, self.edges[k + 1])
+        return np.asarray(np.minimum(found / self.total, 1.0))
 
     @property
     def points(self) -> Array:

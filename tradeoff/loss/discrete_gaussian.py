@@ -123,9 +123,8 @@ class DiscreteGaussianTransform(Transform):
         _, rest, slip = self._reduced(y)
         distance = np.maximum(np.abs(rest) - radius * self.pace * (1 + 4 * UNIT) - slip, 0.0)
         bell = -((self.sigma * distance) ** 2) / 2
-        bound: Array = (
-            bell + np.log1p(np.sum(np.exp(self._exponent(distance)), axis=1)) - math.log1p(self.base)
-        )
+        others = np.log1p(np.sum(np.exp(self._exponent(distance)), axis=1))
+        bound: Array = bell + others - math.log1p(self.base)
         # Exponents count near pi, where they lose 350 units of sigma^2, the bell being 4.9 of it.
         return np.minimum(bound * (1 - 128 * UNIT) + 32 * UNIT, 0.0)
 

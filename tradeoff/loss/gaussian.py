@@ -207,9 +207,8 @@ class HalfNormalBase(NormalBase):
         error = self._growth(component, c, y, edges) + self._share(component, c, edges, sums) - _ROOM
         missed = float(np.sum(np.exp(error)))
         lost = 2 * tail + len(t) * math.exp(-digits - 20) + (1.01 * missed if missed < 0.01 else math.inf)
-        return QuadratureNodes(
-            logs.loss[kept], log_p[kept], (logs.p_error + UNIT * units)[kept], logs.error[kept], lost
-        )
+        found = QuadratureNodes(logs.loss, log_p, logs.p_error + UNIT * units, logs.error, np.array(lost))
+        return found.only(kept)
 
     def _panels(self, component: Component, c: float, y: float, digits: float, end: float) -> Array:
         """Return the ends of panels from 0 to ``end``: choices only."""
@@ -247,9 +246,8 @@ class HalfNormalBase(NormalBase):
         mu, (across, up) = self.scale, _AXES
         r, middle = np.diff(edges) / 2, (edges[:-1] + edges[1:]) / 2
         loss, away = mu * middle, np.exp(mu * across * r)
-        s_q, s_p = (
-            thinned_slope(share, loss, thinned_loss(share, loss)) for share in (component.b, component.d)
-        )
+        shares = component.b, component.d
+        s_q, s_p = (thinned_slope(share, loss, thinned_loss(share, loss)) for share in shares)
         turning = component.turning(loss)
         lean = np.maximum(
             np.abs(mu * (c * s_q + (1 - c) * s_p) - self.fall(middle)) + MARGIN * mu * turning,

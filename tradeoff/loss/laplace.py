@@ -65,9 +65,8 @@ class LaplaceLaw(LossLaw):
         # Differences of edges are known to a unit, expm1 and exp to 8 each; exponents, up to epsilon, to one.
         slack = np.full(len(half), (32 + 2 * self.epsilon) * UNIT)
         low, high = edges[:-1], edges[1:]
-        return Cells(
-            np.exp((high - self.epsilon) / 2) * half, np.exp(-(low + self.epsilon) / 2) * half, slack
-        )
+        above, below = np.exp((high - self.epsilon) / 2), np.exp(-(low + self.epsilon) / 2)
+        return Cells(above * half, below * half, slack)
 
 
 @dataclass(frozen=True, eq=False)

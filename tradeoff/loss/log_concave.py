@@ -259,9 +259,8 @@ class GeneralisedNormal(_Even):
             if np.all(np.abs(fresh - x) <= 2 * UNIT * x):
                 break
             x = fresh
-        residual = np.abs(self.loss(x) - goal) + UNIT * (16 + 8 * self.power) * (
-            goal + np.minimum(x, self.theta) ** self.power
-        )
+        size = goal + np.minimum(x, self.theta) ** self.power
+        residual = np.abs(self.loss(x) - goal) + UNIT * (16 + 8 * self.power) * size
         error = residual / np.maximum(self.slope(x), 1e-300) + 4 * UNIT * (x + self.theta)
         return np.where(loss >= 0, x, self.theta - x), np.where(goal == 0, 4 * UNIT * self.theta, error)
 
@@ -278,12 +277,10 @@ class GeneralisedNormal(_Even):
     @cached_property
     def _right(self) -> Array:
         """Return the points from theta/2 to the end; the others mirror them."""
-        first = self.theta * (1 + _FINEST)
-        outer = walk(first, self.span[1], lambda x: self._step(x, self.span[1]))
-        inner = self.theta - walk(
-            self.theta * _FINEST, self.theta / 2, lambda d: self._step(self.theta - d, self.theta / 2)
-        )
-        return np.concatenate([inner[::-1], [self.theta], outer])
+        theta, end = self.theta, self.span[1]
+        outer = walk(theta * (1 + _FINEST), end, lambda x: self._step(x, end))
+        inner = theta - walk(theta * _FINEST, theta / 2, lambda d: self._step(theta - d, theta / 2))
+        return np.concatenate([inner[::-1], [theta], outer])
 
     def panels(self) -> Array:
         points = np.unique(np.concatenate([self.theta - self._right, self._right]))

@@ -155,12 +155,10 @@ def _edges(view: View, tilt: float, size: int) -> Array:
         return np.array([low, max(high, np.nextafter(low, np.inf))])
     z = np.minimum(away / deviation, 1e3)
     heavy = np.interp(knots, source[order], (weight * (1 + z**3))[order])
-    share = np.cbrt(
-        np.maximum(heavy[:-1], heavy[1:]) * np.minimum(np.diff(view.forward(knots)), _SQUARE) ** 2
-    )
+    width = np.minimum(np.diff(view.forward(knots)), _SQUARE)
+    share = np.cbrt(np.maximum(heavy[:-1], heavy[1:]) * width**2)
     pieces = 1 + np.floor(size * share / max(float(np.sum(share)), 1e-300)).astype(np.int64)
     start = np.repeat(np.cumsum(pieces) - pieces, pieces)
     inside = (np.arange(int(np.sum(pieces))) - start) / np.repeat(pieces, pieces)
-    return np.unique(
-        np.append(np.repeat(knots[:-1], pieces) + inside * np.repeat(np.diff(knots), pieces), knots[-1])
-    )
+    cuts = np.repeat(knots[:-1], pieces) + inside * np.repeat(np.diff(knots), pieces)
+    return np.unique(np.append(cuts, knots[-1]))

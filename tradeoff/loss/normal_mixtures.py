@@ -158,10 +158,8 @@ class MixturePair:
         # sums and two products, to 6 s (|x| + s) in all.
         s = np.abs(self.means[:, None]) + np.abs(nearest)
         off = others * (6 * UNIT * s * (np.abs(x) + s))
-        p, q = self._log_sums(u)
-        p_error, q_error = (
-            self._sum_error(log, value, u, off) for log, value in zip(self.log_weights, (p, q), strict=True)
-        )
+        (p, q), (log_p, log_q) = self._log_sums(u), self.log_weights
+        p_error, q_error = self._sum_error(log_p, p, u, off), self._sum_error(log_q, q, u, off)
         near, error = self._near(u, off)
         apart = p_error + q_error + UNIT * np.abs(q - p)
         # (x - m_r)^2/2 errs by the point's error times |x - m_r|, and 3 units of itself.

@@ -142,9 +142,8 @@ def measure(shape: Shape, start: Array, stop: Array, narrow: Array) -> Panels:
     found = _integrated(shape, start, stop, narrow)
     steep = np.flatnonzero(found.rise > STEEP)
     if len(steep):
-        found.excess[steep], found.deficit[steep], found.carried[steep] = _pieces(
-            shape, start[steep], stop[steep], found.rise[steep]
-        )
+        pieces = _pieces(shape, start[steep], stop[steep], found.rise[steep])
+        found.excess[steep], found.deficit[steep], found.carried[steep] = pieces
     return found
 
 
@@ -153,9 +152,8 @@ def _pieces(shape: Shape, start: Array, stop: Array, rise: Array) -> tuple[Array
     near = np.minimum(_RISE / rise, 0.5 / _PIECES)[:, None] * np.arange(_PIECES + 1)
     first, width = start[:, None], (stop - start)[:, None]
     points = np.concatenate([first + width * near, stop[:, None] - width * near[:, ::-1]], axis=1)
-    pieces = _integrated(
-        shape, points[:, :-1].ravel(), points[:, 1:].ravel(), np.zeros(rise.size * _ROW, bool)
-    )
+    first, last = points[:, :-1].ravel(), points[:, 1:].ravel()
+    pieces = _integrated(shape, first, last, np.zeros(rise.size * _ROW, bool))
     rows = Panels(*(values.reshape(len(rise), _ROW) for values in pieces))
     graded = rows.rise[:, :_PIECES], rows.rise[:, _PIECES + 1 :]
     far = rows.rise[:, _PIECES] > STEEP  # the middle, where it is nothing

@@ -134,10 +134,8 @@ class QuadratureTransform(Transform):
         return [[part.base.tail(part, self.c, self.log_m, self.log_m_error) for part in self.smooth]]
 
     def far(self, y: float) -> float:
-        turning = [
-            sum(max(0.0, float(np.max(known.mass - known.variation / y))) for known in row)
-            for row in self._tails
-        ]
+        held = [[np.max(tail.mass - tail.variation / y) for tail in row] for row in self._tails]
+        turning = np.sum(np.fmax(held, 0.0), axis=1)  # what is no number says nothing
         return self._whole(np.minimum(np.log1p(-np.minimum(turning, 1 - UNIT)), self._beyond(y)))
 
     def beyond(self, y: float) -> float:

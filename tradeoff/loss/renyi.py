@@ -78,10 +78,10 @@ def _mirrored(law: LossLaw, order: float) -> Bounds:
     rest, other = 1 - Bounds.of(order), Reversed(law)
     found = Bounds(divergence(other, rest.lower).lower, divergence(other, rest.upper).upper)
     found = Bounds.of(order) / rest * found
+    if order >= _BESIDE:
+        return found
     # Where 1 - a is 1 to all digits the divergence of order 1 may be infinite.
-    return (
-        found if order >= _BESIDE else Bounds(found.lower, min(found.upper, divergence(law, _BESIDE).upper))
-    )
+    return Bounds(found.lower, min(found.upper, divergence(law, _BESIDE).upper))
 
 
 @np.errstate(over="ignore")  # of error bounds that are not taken, and of moments too large for floats

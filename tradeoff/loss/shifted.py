@@ -43,9 +43,8 @@ class ShiftLaw(LossLaw):
         return float(low), float(min(high, self.shape.sup_loss))
 
     def sketch(self) -> Sketch:
-        ends = np.interp(
-            np.linspace(0, len(self._skeleton) - 1, _SKETCH), np.arange(len(self._skeleton)), self._skeleton
-        )
+        count = len(self._skeleton)
+        ends = np.interp(np.linspace(0, count - 1, _SKETCH), np.arange(count), self._skeleton)
         middle, width = (ends[1:] + ends[:-1]) / 2, np.diff(ends)
         keep = (width > 0) & (np.maximum(self.shape.log_p(middle), self.shape.log_q(middle)) > -LEAST)
         return Sketch(self.shape.loss(middle[keep]), np.log(width[keep]) + self.shape.log_p(middle[keep]))
@@ -93,9 +92,8 @@ class ShiftLaw(LossLaw):
             rows = starts[cells][:, None] + np.arange(pieces)
             excess[cells], deficit[cells], _ = merge(Panels(*(values[rows] for values in panels)))
         slope_error = self.shape.slope_error(points[:-1]) * np.diff(points)
-        q, p, drift = (
-            np.bincount(owner, each, len(zero)).astype(float) for each in (panels.q, panels.p, slope_error)
-        )
+        each = panels.q, panels.p, slope_error
+        q, p, drift = (np.bincount(owner, part, len(zero)).astype(float) for part in each)
         return _drifted(Cells(excess, deficit, self._slack(x, error)), (q, p), drift)
 
     def _slack(self, x: Array, error: Array) -> Array:
@@ -105,9 +103,8 @@ class ShiftLaw(LossLaw):
         density = UNIT * (256 + shape.stiffness * (size[:-1] + size[1:]))
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             turn = 1 / width + np.minimum(shape.steepness(x, size), 1e300) * (width > 0)
-            slack = (
-                density + 4 * (error[:-1] + error[1:]) * turn
-            )  # an integral of a gap: twice, and twice the end's
+            # An integral of a gap: twice, and twice the end's.
+            slack = density + 4 * (error[:-1] + error[1:]) * turn
         return np.where(width > 0, np.minimum(slack, 1.0), 0.0)
 
     @cached_property

@@ -63,15 +63,11 @@ def sketches(laws: Sequence[LossLaw], counts: Sequence[int]) -> list[tuple[Sketc
     found = [(law.sketch(), n) for law, n in zip(laws, counts, strict=True)]
     if len(laws) < _MANY:
         return found
-    parts = [_part(law) for law in laws]
-    return [
-        (sketch if part is None or part.base.scale > _MILD else _third(sketch), n)
-        for part, (sketch, n) in zip(parts, found, strict=True)
-    ]
-
-
-def _third(sketch: Sketch) -> Sketch:
-    return Sketch(sketch.loss[::3], sketch.log_p[::3] + math.log(3))
+    for k, part in enumerate(map(_part, laws)):
+        if part is not None and part.base.scale <= _MILD:
+            (loss, log_p), n = found[k]
+            found[k] = Sketch(loss[::3], log_p[::3] + math.log(3)), n
+    return found
 
 
 def _part(law: LossLaw) -> Component | None:
