@@ -268,11 +268,11 @@ def tilted(
     q: tuple[float, float], p: tuple[float, float], powers: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the range of (1 - c) p + c q over slopes between these ends, for all the powers c and for 0."""
-    found = [*p]
-    for power in powers:
-        under_q, under_p = scaled(power, q), scaled(1 - power, p)
-        found += [under_q[0] + under_p[0], under_q[1] + under_p[1]]
-    return min(found), max(found)
+    c = np.array([[0.0], *([power] for power in powers)])
+    by_q, by_p = c * q, (1 - c) * p
+    low = np.min(by_q, axis=1) + np.min(by_p, axis=1)
+    high = np.max(by_q, axis=1) + np.max(by_p, axis=1)
+    return float(np.min(low)), float(np.max(high))
 
 
 def slopes(component: Component, powers: tuple[float, float]) -> tuple[float, float]:

@@ -99,7 +99,13 @@ class QuadratureTransform(Transform):
         return self._level(0).variance
 
     def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:
-        return AffineRatio(*(rows[0] for rows in self._ratios(y, even=even)))
+        parts = [level.ratio(y[here], even=even) for level, here in self._by_level(y)]
+        log, error, ceiling = (np.concatenate(rows, axis=-1) for rows in zip(*parts, strict=True))
+        return self._product(y, AffineRatio(log, error, ceiling))
+
+    def _product(self, y: Array, rows: AffineRatio) -> AffineRatio:
+        """Return the product of the rows' n_i-th powers: there is one."""
+        return AffineRatio(*(each[0] for each in rows))
 
     def around(self, y: Array, radius: float) -> Array:
         variance, each = self._level(0).variance, self._by_level(y)
@@ -109,11 +115,6 @@ class QuadratureTransform(Transform):
     def _added(self, rows: Array) -> Array:
         """Return n_i times the rows, added up: there is one."""
         return np.asarray(rows[0])
-
-    def _ratios(self, y: Array, *, even: bool) -> AffineRatio:
-        """Return rows of ratios, one a factor."""
-        parts = [level.ratio(y[here], even=even) for level, here in self._by_level(y)]
-        return AffineRatio(*(np.concatenate(column, axis=-1) for column in zip(*parts, strict=True)))
 
     def _by_level(self, y: Array) -> list[tuple[Level, slice]]:
         """Return the quadratures for increasing frequencies, each with the frequencies it serves."""

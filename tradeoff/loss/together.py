@@ -160,13 +160,13 @@ class RowsTransform(QuadratureTransform):
         each = zip(self.smooth, first.log_m[:, 0].tolist(), first.log_m_error[:, 0].tolist(), strict=True)
         return [[part.base.tail(part, self.c, log_m, error)] for part, log_m, error in each]
 
-    def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:
+    def _product(self, y: Array, rows: AffineRatio) -> AffineRatio:
         """Add up n_i log rho_i, less the phase of each centre.
 
         A product and a sum of all rows are 1 + len(rows) units of each term; the centres add up to ``mean``
         but for ``mean_error``.
         """
-        log, error, ceiling = self._ratios(y, even=even)
+        log, error, ceiling = rows
         size = np.abs(np.where(np.isfinite(error), log, 0.0))
         units = (2 + len(self.powers)) * UNIT
         slip = self.powers @ (error + units * size) + y * self.mean_error
