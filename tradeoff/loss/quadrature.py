@@ -86,7 +86,7 @@ class QuadratureTransform(Transform):
         return self._with_atoms(known) if known and len(known) == len(found) else None
 
     def _with_atoms(self, parts: list[QuadratureNodes]) -> QuadratureNodes:
-        """Return all points in one row; errors relative to positive integrals add up to their largest."""
+        """Return all points in one row; errors relative to positive integrals do not exceed the largest."""
         if len(self.atoms.loss):
             parts = [*parts, of_atoms(self.atoms, self.loss_error, self.c, cut=self.cut)]
         loss, log_p, slack, error = (np.concatenate([part[k] for part in parts])[None] for k in range(4))
@@ -108,8 +108,7 @@ class QuadratureTransform(Transform):
         return AffineRatio(*(each[0] for each in rows))
 
     def around(self, y: Array, radius: float) -> Array:
-        variance, each = self._level(0).variance, self._by_level(y)
-        parts = [level.around(y[here], radius, variance) for level, here in each]
+        parts = [level.around(y[here], radius, self.variance) for level, here in self._by_level(y)]
         return self._added(np.concatenate(parts, axis=-1))
 
     def _added(self, rows: Array) -> Array:
