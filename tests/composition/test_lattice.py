@@ -191,7 +191,7 @@ def test_no_peak_between_nodes_is_missed() -> None:
         Thinned(GaussianLaw(0.010091388494355247), 0.007962437874756017),
         Thinned(discrete_gaussian_law(0.8566085491188444, 1), 8.336010604770457e-05),
     ]
-    lower, upper = LatticeEngine(laws, [4, 1, 17]).beta(np.array([0.9999995760033278]), None)
+    lower, upper = LatticeEngine(laws, [4, 1, 17]).answer("beta", np.array([0.9999995760033278]), None)
     assert lower[0] <= 4.2344e-07 <= upper[0]
 
 
@@ -199,7 +199,7 @@ def test_no_peak_between_nodes_is_missed() -> None:
 @pytest.mark.parametrize("mu", [30.0, 35.5, 38.0])
 def test_betas_that_floats_hardly_hold(mu: float, alpha: float) -> None:
     """The supremum of the other order lies beyond the losses whose exponential a float holds."""
-    (low,), (high,) = Composition([GaussianLaw(mu / 6)], [36]).tables.beta(np.array([alpha]), None)
+    (low,), (high,) = Composition([GaussianLaw(mu / 6)], [36]).tables.answer("beta", np.array([alpha]), None)
     assert low <= oracle.gaussian_beta(alpha, mu) <= high
 
 
@@ -207,8 +207,8 @@ def test_nodes_closer_than_floats_are_told_in_silence() -> None:
     law = Thinned(
         Thinned(discrete_gaussian_law(1.6613466874415876, 2), 7.375383132030919e-05), 2.4273557475985516e-05
     )
-    low, high = Composition([law], [5]).tables.epsilon(
-        np.array([1.968124886138712e-83, 6.931080488779152e-4]), None
+    low, high = Composition([law], [5]).tables.answer(
+        "epsilon", np.array([1.968124886138712e-83, 6.931080488779152e-4]), None
     )
     assert np.all(low <= high)
     assert np.all(np.isfinite(high))
@@ -227,7 +227,10 @@ def test_a_fence_stands_on_its_own_side_of_the_best_node() -> None:
     )
     product = Composition([Thinned(Thinned(atoms, 5.7383505275187654e-08), 1.133100903429555e-07)], [433])
     alpha = np.array([0.007835340822706564, 0.9988176844514438])
-    (low, high), (below, above) = product.tables.beta(alpha, None), product.contour.beta(alpha, None)
+    (low, high), (below, above) = (
+        product.tables.answer("beta", alpha, None),
+        product.contour.answer("beta", alpha, None),
+    )
     assert np.all(np.maximum(low, below) <= np.minimum(high, above))
 
 

@@ -153,7 +153,7 @@ def test_a_law_of_cells_alone(epsilon: float, n: int, p: float) -> None:
 def test_a_transform_of_its_own_opens_the_contour(epsilon: float) -> None:
     engine = ContourEngine([UniformLawWithTransform(0.7)], [2])
     assert engine.possible
-    lower, upper = engine.delta(np.array([epsilon]), 1e-6)
+    lower, upper = engine.answer("delta", np.array([epsilon]), 1e-6)
     assert lower[0] <= truth(0.7, epsilon, 2) <= upper[0]
     assert upper[0] - lower[0] < 1e-4
 

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 import numpy as np
 
-from tradeoff.composition.explain import Explanation, listening
 from tradeoff.composition.options import (
     MEMORY,
     METHODS,
+    Explanation,
     Method,
     Progress,
     QueryOptions,
     answering,
+    listening,
     query_options,
 )
 from tradeoff.curves.parameters import Number, Numbers, count, is_symbol, number, reals

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from tradeoff.composition.contour.draw import Placement
-from tradeoff.composition.contour.place import aim
+from tradeoff.composition.contour.place import Placement, place_line
 from tradeoff.composition.planner import Composition
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
@@ -163,20 +162,20 @@ def integral(
         return None
     closes = next(whole.choices(None), (None, ""))[0] is lines
     loss = float(lines.loss_at_delta(np.array([delta]))[0]) if epsilon is None else epsilon
-    strip = lines.tail if lines.tail.rare(np.array([loss]))[0] else lines.middle
-    place = aim(strip.cumulant, loss, math.inf, middle=strip.middle)
+    side = lines.tail if lines.tail.rare(np.array([loss]))[0] else lines.middle
+    place = place_line(side.cumulant, loss, math.inf, middle=side.middle)
     if not place.drawable:
         return None
-    digits = _DIGITS + math.log(sum(strip.counts))
+    digits = _DIGITS + math.log(sum(side.counts))
     try:
-        z, logs, product = _nodes(strip.laws, strip.counts, place, accuracy if closes else 0.0, digits)
+        z, logs, product = _nodes(side.laws, side.counts, place, accuracy if closes else 0.0, digits)
     except SizeError:
         return None
     kernel: Complex = (place.step / np.pi) * np.where(z.imag > 0, 1.0, 0.5) / (z * (z - 1))
-    terms = np.exp(product - (z - 1) * loss) * (-kernel if strip.middle else kernel)
+    terms = np.exp(product - (z - 1) * loss) * (-kernel if side.middle else kernel)
     kept = 1 - whole.q_plus
     if delta is not None:
-        goal, reach = (1 - delta if strip.middle else delta - whole.q_plus), place.scale
+        goal, reach = (1 - delta if side.middle else delta - whole.q_plus), place.scale
 
         def over(moved: float) -> float:
             return float(np.real(terms @ np.exp((1 - z) * moved))) - goal
@@ -185,7 +184,7 @@ def integral(
             return None
         moved = float(brentq(over, -reach, reach, xtol=1e-14 * reach))
         loss, terms = loss + moved, terms * np.exp((1 - z) * moved)
-    return Integral(loss, z, terms, strip.laws, logs, kept, strip.middle, digits)
+    return Integral(loss, z, terms, side.laws, logs, kept, side.middle, digits)
 
 
 def _transform(law: LossLaw, c: float, digits: float) -> Transform:

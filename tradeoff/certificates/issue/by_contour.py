@@ -31,7 +31,7 @@ class Lines(Source):
         return self.contour.tail.cumulant
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
-        low, high = getattr(self.contour, question)(np.array([value]), self.tol)
+        low, high = self.contour.answer(question, np.array([value]), self.tol)
         return float(low[0]), float(high[0])
 
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
@@ -44,12 +44,13 @@ class Lines(Source):
         contour, x = self.contour, float(at[len(at) // 2])
         far = x >= 0 and log_delta_for_epsilon(self.cumulant, x) < _HALF
         other = steep and x < 0 and log_delta_for_epsilon(contour.other.cumulant, -x) < _HALF
-        strip, sign = (contour.tail, 1) if far else (contour.other, -1) if other else (contour.middle, 1)
-        line = strip.near(sign * x, *contour.first("delta", self.tol)[:2])
+        lines, sign = (contour.tail, 1) if far else (contour.other, -1) if other else (contour.middle, 1)
+        cost = contour.first("delta", self.tol)._replace(share=1.0)
+        line = lines.enclose(float(lines.anchors(np.array([sign * x]))[0]), cost)
         if line is None:
             raise PrecisionError(f"no contour could be drawn at epsilon = {x!r}; leave method out", math.inf)
-        quantity: Quantity = "1 - delta" if strip.middle else "delta"
-        moved = np.array([sign * float(each) for each in at])
-        low, high = strip.small(line, moved)
-        bounds = zip(moved.tolist(), low.tolist(), np.minimum(high, 1.0).tolist(), strict=True)
+        quantity: Quantity = "1 - delta" if lines.middle else "delta"
+        low, high = line.small(np.array(at, dtype=float))
+        moved = [sign * float(each) for each in at]
+        bounds = zip(moved, low.tolist(), np.minimum(high, 1.0).tolist(), strict=True)
         return [Claim(quantity, sign < 0, *each) for each in bounds]

@@ -35,7 +35,7 @@ class Lattices(Source):
         return self.tables.forward.cumulant
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
-        low, high = getattr(self.tables, question)(np.array([value]), self.tol)
+        low, high = self.tables.answer(question, np.array([value]), self.tol)
         return float(low[0]), float(high[0])
 
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:

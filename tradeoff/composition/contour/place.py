@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.composition.contour.draw import BYTES, Placement
 from tradeoff.composition.contour.line import DEEP
 from tradeoff.composition.options import query_options
 from tradeoff.intervals.roots import find_root
 from tradeoff.loss.cumulant import Cumulant, tilt_for_epsilon
+
+BYTES = 256
+"""Working memory a node of a line takes while it is drawn and asked."""
 
 ALIAS = 1e-14
 """Share of an answer that the neighbouring periods of a step may add: rounding of the sum is as large."""
@@ -30,6 +33,33 @@ _FARTHEST_LOGIT = 36.0
 1."""
 
 
+class Placement(NamedTuple):
+    """A line: c, two Chernoff points beside it, step, what may be left out beyond, and the cost allowed.
+
+    ``scale`` is the spread of the integrand about the saddle: so far from the aim e^(1/2) of the accuracy is
+    lost.
+    """
+
+    c: float
+    left: float
+    right: float
+    step: float
+    goal: float
+    most: float
+    tau: float
+    scale: float
+
+    @property
+    def drawable(self) -> bool:
+        """Whether floats hold the aim: out of all proportion tilts meet, periods and goals overflow."""
+        return (
+            0 < self.goal < math.inf
+            and 0 < self.step < math.inf
+            and self.left < self.c < self.right
+            and self.scale < math.inf
+        )
+
+
 def middle_tilt(cumulant: Cumulant, x: float) -> float:
     """Return the saddle of e^(K - (c - 1) x)/(c (1 - c)) in 0 < c < 1."""
 
@@ -42,7 +72,7 @@ def middle_tilt(cumulant: Cumulant, x: float) -> float:
 
 
 def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
-    """Return the aim with a Gaussian added that moves psi by about ``accuracy``, if the cost allows."""
+    """Return the place with a Gaussian added that moves psi by about ``accuracy``, if the cost allows."""
     nodes = min(query_options().most(BYTES), sharp.most / each) / 2
     return sharp._replace(tau=max(least_tau(sharp.c, accuracy), DEEP / (sharp.step * nodes)))
 
@@ -52,8 +82,8 @@ def least_tau(c: float, accuracy: float) -> float:
     return math.sqrt(accuracy / abs(c * (c - 1)))
 
 
-def aim(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Placement:
-    """Placement a line at the loss x, in the strip 0 < c < 1 or in c > 1.
+def place_line(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Placement:
+    """Place a line at the loss x, in the strip 0 < c < 1 or in c > 1.
 
     Where rare rounds lose much, K is nearly 0 up to c and soars beyond: the integrand has a second bump far
     to the right, which only a tilt well below c keeps out of a short period.
@@ -80,7 +110,7 @@ def _between(
     below: Sequence[float],
     above: Sequence[float],
 ) -> Placement:
-    """Placement a line at the tilt c, of K(c) and K''(c), with the best Chernoff points of those given."""
+    """Place a line at the tilt c, of K(c) and K''(c), with the best Chernoff points of those given."""
     c, value, variance = tilt
     spread = math.sqrt(variance + c**-2 + (c - 1) ** -2)
     log_size = -math.log(abs(c * (c - 1))) - math.log(math.sqrt(2 * math.pi) * spread)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
-from tradeoff.composition.budget import USUAL, Question
+from tradeoff.composition.budget import Question
 from tradeoff.composition.cache import Cache, alike, anchors
-from tradeoff.composition.engine import APART, Engine
+from tradeoff.composition.engine import APART, Engine, Place
 from tradeoff.composition.lattice import place as planner
 from tradeoff.composition.lattice.convolve import profile
 from tradeoff.composition.lattice.place import Effort, first_effort
@@ -136,7 +136,7 @@ class Order:
         return bounds.served(epsilon, scale, reverse=self.reverse, capped=grid.capped)
 
 
-class LatticeEngine(Engine[tuple[Order, float], Effort]):
+class LatticeEngine(Engine[Effort]):
     """Bounds from the lattice, for any law.
 
     a first question costs an FFT a distinct factor, later ones nearby a search.
@@ -154,20 +154,10 @@ class LatticeEngine(Engine[tuple[Order, float], Effort]):
     def finer(self, effort: Effort, by: float) -> Effort:
         return effort._replace(width=effort.width / by)
 
-    def goal(self, question: Question) -> float:
-        return USUAL[question].table
-
-    def enough(self, question: Question) -> float:
-        return USUAL[question].after_tables
-
-    def places(self, x: Array, *, steep: bool = False) -> Iterator[tuple[tuple[Order, float], Index]]:
+    def places(self, x: Array, *, steep: bool = False) -> Iterator[tuple[Place[Effort], Index]]:
         for order, mine in ((self.forward, np.flatnonzero(x >= 0)), (self.backward, np.flatnonzero(x < 0))):
             for aim, which in alike(order.anchors(np.abs(x[mine]))) if len(mine) else ():
-                yield (order, aim), mine[which]
-
-    def enclose(self, place: tuple[Order, float], effort: Effort) -> ProfileTable | None:
-        order, aim = place
-        return order.at(aim, effort)
+                yield partial(order.at, aim), mine[which]
 
     def loss_at_delta(self, delta: Array) -> Array:
         x = self.forward.x_for(delta - self.forward.q_plus)
