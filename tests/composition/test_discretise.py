@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.composition.laws import DIGITS, Truth, gaussian, laplace, pairs, thinned
 from tests.strategies import log_uniform
-from tradeoff.composition.lattice.atoms import _draw_from_below
-from tradeoff.composition.lattice.discretise import discretise
+from tradeoff.composition.lattice.discretise import _draw_from_below, discretise
 from tradeoff.composition.lattice.engine import LatticeEngine
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.discrete import AtomicLaw, binomial_law

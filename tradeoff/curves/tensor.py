@@ -275,6 +275,25 @@ class Tensor(TradeOff):
         ).replace(" (x) ", " ⊗ ")
 
 
+class LawCurve(TradeOff):
+    """Curve whose every question the engines answer from ``loss_law()``: those of a product of it alone."""
+
+    composed = True
+
+    @cached_property
+    def _alone(self) -> Tensor:
+        return Tensor({self: 1})
+
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
+        return self._alone.beta_bounds(alpha, tol)
+
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
+        return self._alone.delta_bounds(epsilon, tol)
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        return self._alone.epsilon_bounds(delta, tol)
+
+
 def _product(powers: Iterable[tuple[Bounds, int]]) -> Bounds:
     """Bound prod x^n for x in [0, 1]."""
     each = [kept if n == 1 else exp(whole(n) * log(kept)) for kept, n in powers]

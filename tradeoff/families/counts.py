@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tradeoff.curves.law_curve import LawCurve
 from tradeoff.curves.parameters import MOST, count, number
+from tradeoff.curves.tensor import LawCurve
 from tradeoff.loss.counts import binomial_noise_law, skellam_law
 from tradeoff.loss.discrete import AtomicLaw
 
