@@ -164,8 +164,9 @@ class Composition:
     @property
     def _leak(self) -> Bounds:
         """Bound Q(L = inf), which ``lost_mass`` gives to 16 units of itself."""
-        known = self.q_plus * Bounds(1 - 16 * UNIT, 1 + 16 * UNIT) + Bounds(-self._unseen, self._unseen)
-        return clip(known, 0.0, 1.0) if self._unseen else known
+        known = self.q_plus * Bounds(1 - 16 * UNIT, 1 + 16 * UNIT)
+        unseen = self._unseen
+        return clip(known + Bounds(-unseen, unseen), 0.0, 1.0) if unseen else known
 
     def _chord(self, alpha: Array) -> Array:
         """Bound the convex f by its chord from f(0) = Q(L < inf) to f(P(L > -inf)) = 0, and by 1 - alpha."""

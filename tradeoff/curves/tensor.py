@@ -216,6 +216,8 @@ class Tensor(TradeOff):
     def _lost(factors: Iterable[tuple[TradeOff, int]]) -> Bounds:
         """Bound 1 - prod (1 - q)^n; the mass of a single factor as it is."""
         leaking = [(factor.mass_at_infinity, n) for factor, n in factors if factor.mass_at_infinity.upper > 0]
+        if not leaking:
+            return Bounds(0.0, 0.0)
         if len(leaking) == 1 and leaking[0][1] == 1:
             return leaking[0][0]
         kept = total(whole(n) * log1p(-mass) for mass, n in leaking)

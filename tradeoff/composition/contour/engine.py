@@ -207,7 +207,8 @@ class LineEnclosure:
 
     def small(self, x: Array) -> Bounds:
         """Bound 1 - delta in the middle strip, else delta of the order drawn, at losses of that asked."""
-        return self.lost + Bounds(*self.line.psi(-x if self.kind == "other" else x))
+        psi = Bounds(*self.line.psi(-x if self.kind == "other" else x))
+        return psi + self.lost if self.lost.upper else psi
 
     def crossing(self, delta: Array, guess: Array) -> Array:
         del delta
