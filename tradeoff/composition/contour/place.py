@@ -123,6 +123,7 @@ def _between(
         excess = cumulant.value(other) - value - gap * x + log_kappa - log_size - math.log(ALIAS)
         return excess / abs(gap) + spread  # it serves questions within so much of its aim
 
-    left, right = min(below, key=period), min(above, key=period)
-    step = 2 * math.pi / max(period(left), period(right))
+    periods = {other: period(other) for other in (*below, *above)}
+    left, right = min(below, key=periods.__getitem__), min(above, key=periods.__getitem__)
+    step = 2 * math.pi / max(periods[left], periods[right])
     return Placement(c, left, right, step, GOAL * math.exp(log_size), most, 0.0, spread)
