@@ -48,7 +48,7 @@ def test_every_node_of_a_gaussian_power(whole: float, n: int, z: float, share: f
     )
     for k in some:
         assert table.upper[k] + NEGLIGIBLE >= oracle.gaussian_delta(float(table.above[k]), truth_mu)
-        assert max(table.lower[k], table.floor) - NEGLIGIBLE <= oracle.gaussian_delta(
+        assert max(table.lower[k], table.leak) - NEGLIGIBLE <= oracle.gaussian_delta(
             float(table.below[k]), truth_mu
         )
     between = (table.above[some[:-1]] + table.above[some[1:]]) / 2

@@ -20,7 +20,7 @@ from tradeoff.composition.conjugate import Enclosure
 from tradeoff.composition.options import query_options
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import Array, Index
-from tradeoff.loss.cumulant import Cumulant
+from tradeoff.loss.cumulant import Cumulant, epsilon_for_alpha
 
 Effort = TypeVar("Effort")
 
@@ -92,9 +92,9 @@ class Engine(ABC, Generic[Effort]):
     def loss_at_delta(self, delta: Array) -> Array:
         """Estimate epsilon(delta)."""
 
-    @abstractmethod
     def loss_at_alpha(self, alpha: float) -> float:
         """Estimate the loss whose test has size alpha."""
+        return epsilon_for_alpha(self.cumulant, alpha)
 
     @property
     @abstractmethod

@@ -242,5 +242,5 @@ def profile(law: AtomicLaw, q_plus: float) -> ProfileTable:
         ended(upper, 1.0),
         fenced(loss - shift),
         ended(lower, 1 - 8 * UNIT),
-        q_plus * (1 - 16 * UNIT),
+        leak=q_plus * (1 - 16 * UNIT),
     )

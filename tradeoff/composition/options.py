@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, get_args
 
 from tradeoff.composition.budget import Question
+from tradeoff.composition.cache import during
 from tradeoff.display import Displayed, Grid
 from tradeoff.intervals.bounds import Bounds
 
@@ -58,14 +59,9 @@ def query_options() -> QueryOptions:
     return _CURRENT.get()
 
 
-@contextmanager
-def answering(limits: QueryOptions) -> Iterator[None]:
+def answering(limits: QueryOptions) -> AbstractContextManager[QueryOptions]:
     """Answer the questions inside under these limits."""
-    token = _CURRENT.set(limits)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
+    return during(_CURRENT, limits)
 
 
 class Step(NamedTuple):
@@ -116,12 +112,6 @@ def heard(step: Step) -> None:
         steps.append(step)
 
 
-@contextmanager
-def listening() -> Iterator[list[Step]]:
+def listening() -> AbstractContextManager[list[Step]]:
     """Collect the steps of all questions asked inside."""
-    steps: list[Step] = []
-    token = _LISTENING.set(steps)
-    try:
-        yield steps
-    finally:
-        _LISTENING.reset(token)
+    return during(_LISTENING, [])

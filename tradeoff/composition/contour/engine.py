@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -23,7 +22,7 @@ from tradeoff.composition.budget import (
     Question,
 )
 from tradeoff.composition.cache import Cache, alike, anchors
-from tradeoff.composition.conjugate import Kind
+from tradeoff.composition.conjugate import Enclosure, Kind
 from tradeoff.composition.contour.line import ContourLine
 from tradeoff.composition.contour.place import GOAL, Placement, least_tau, place_line, smoothed
 from tradeoff.composition.contour.product import evaluate_line
@@ -34,15 +33,15 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.loss.changed import Reversed
-from tradeoff.loss.cumulant import Cumulant, epsilon_for_alpha
+from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.law import LossLaw, lost_mass
 from tradeoff.loss.saddle_table import SaddleTable
 from tradeoff.loss.together import sketches, together
 from tradeoff.loss.transform import Transformed
 
-_REMEMBERED = 2**21 + 2**19
-"""Most nodes of lines kept for later questions, 180 MiB: a long one where atoms last, and the shorter one
-that led to it. Were there room for one alone, each would drive the other out, at every question."""
+_REMEMBERED = 2 * (2**21 + 2**19)
+"""Most nodes of lines kept for later questions, 180 MiB a strip: a long one where atoms last, and the shorter
+one that led to it. Were there room for one alone, each would drive the other out, at every question."""
 
 _WIDEST = 1.0
 """A Gaussian of a larger mu tells nothing of the product it is added to."""
@@ -98,33 +97,23 @@ class PlacedLine(NamedTuple):
 
 
 class ContourLines:
-    """All lines of one order in one strip, as they are asked.
+    """All lines of one order of the pair, as they are asked.
 
-    In 0 < c < 1 (kind "rest") a line holds 1 - delta, in c > 1 (kind "delta", or "other" for the other order)
-    delta less the mass at infinity.
+    In the strip 0 < c < 1 (kind "rest") a line holds 1 - delta, in c > 1 (kind "delta", or "other" where this
+    is the other order) delta less the mass at infinity.
     """
 
-    def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], q_plus: float, kind: Kind) -> None:
-        self.laws, self.counts, self.q_plus, self.kind = laws, counts, q_plus, kind
-        self.middle = kind == "rest"
+    def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int]) -> None:
+        self.laws, self.counts = laws, counts
+        self.q_plus = lost_mass([law.q_plus for law in laws], counts)
         self.drawn: Cache[PlacedLine] = Cache(
             _REMEMBERED, lambda drawn: 0 if drawn.line is None else len(drawn.line.log)
         )
 
-    @cached_property
+    @property
     def leak(self) -> Bounds:
-        """Return what a line leaves out of delta, Q(L = inf), known to 16 units of itself.
-
-        Of 1 - delta it leaves out nothing.
-        """
-        q = 0.0 if self.middle else self.q_plus
-        return Bounds(q * (1 - 16 * UNIT), q * (1 + 16 * UNIT))
-
-    def turned(self) -> ContourLines:
-        """Return the same lines as those of the other order, of a symmetric pair."""
-        other = copy(self)
-        other.kind = "other"
-        return other
+        """Bound Q(L = inf), which lines leave out of delta, though not of 1 - delta."""
+        return Bounds(self.q_plus * (1 - 16 * UNIT), self.q_plus * (1 + 16 * UNIT))
 
     @cached_property
     def factors(self) -> tuple[list[Transformed], list[int]]:
@@ -141,23 +130,28 @@ class ContourLines:
         return bool(np.max(np.abs(self.cumulant.loss)) > _FARTHEST)
 
     @cached_property
-    def saddles(self) -> SaddleTable:
-        """The saddle points of the strip, by loss."""
-        return (
-            SaddleTable(self.cumulant, _POLES, last=_NEARLY)
-            if self.middle
-            else SaddleTable(self.cumulant, _POLES, start=1.0)
-        )
+    def tail(self) -> SaddleTable:
+        """The saddle points of c > 1, by loss."""
+        return SaddleTable(self.cumulant, _POLES, start=1.0)
 
-    def anchors(self, x: Array) -> Array:
+    @cached_property
+    def middle(self) -> SaddleTable:
+        """The saddle points of 0 < c < 1, by loss."""
+        return SaddleTable(self.cumulant, _POLES, last=_NEARLY)
+
+    def saddles(self, kind: Kind) -> SaddleTable:
+        """Return the saddle points of the strip of a kind."""
+        return self.middle if kind == "rest" else self.tail
+
+    def anchors(self, kind: Kind, x: Array) -> Array:
         """Return where lines are placed that serve questions at losses x of this order."""
-        return x if self.too_far else anchors(x, self.saddles.spread(x), APART)
+        return x if self.too_far else anchors(x, self.saddles(kind).spread(x), APART)
 
     def rare(self, x: Array) -> NDArray[np.bool_]:
         """Whether delta(x) is so small that it is answered as such and not as what is left of 1."""
-        return np.zeros(len(x), bool) if self.too_far else (x >= 0) & (self.saddles.at(x).log < _HALF)
+        return np.zeros(len(x), bool) if self.too_far else (x >= 0) & (self.tail.at(x).log < _HALF)
 
-    def enclose(self, x: float, cost: Cost) -> LineEnclosure | None:
+    def enclose(self, kind: Kind, x: float, cost: Cost) -> LineEnclosure | None:
         """Return what the line placed at the loss x of this order bounds.
 
         Where the product does not decay a Gaussian is added, for a share of the cost.
@@ -165,21 +159,24 @@ class ContourLines:
         if self.too_far or abs(x) > _FARTHEST:
             return None
         # By how much psi changes a nat about x, relative to itself.
-        slope = abs(float(self.saddles.at(np.array([x])).c[0]) - 1) if cost.in_nats else 1.0
+        slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.in_nats else 1.0
         accuracy = slope * cost.accuracy
-        choices = query_options().choices[1:]  # whichever method asks for it
-        place = partial(place_line, self.cumulant, x, cost.terms, middle=self.middle)
-        found = sharp = self.drawn.of((x, cost.terms, 0.0, *choices), partial(self._line, place))
+        middle = kind == "rest"
+        key = (middle, x, *query_options().choices[1:])  # whichever method asks for it
+        place = partial(place_line, self.cumulant, x, cost.terms, middle=middle)
+        found = sharp = self.drawn.of((*key, cost.terms, 0.0), partial(self._line, place))
         if sharp.leaves(10 * GOAL):
             allowed = sharp.place._replace(most=cost.terms * cost.share)
             where = smoothed(allowed, accuracy, max(NODE_TERMS, len(self.laws)))
-            blurred = self.drawn.of((x, where.most, where.tau, *choices), partial(self._line, lambda: where))
+            blurred = self.drawn.of((*key, where.most, where.tau), partial(self._line, lambda: where))
             found = sharp if blurred.line is None else blurred
         if (line := found.line) is None:
             return None
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
         finer = 0 < line.tau < 1.01 * least_tau(line.c, accuracy) and not found.leaves(10 * accuracy)
-        return LineEnclosure(line, self.kind, self.leak, -x if self.kind == "other" else x, capped=not finer)
+        lost, aim = Bounds(0.0, 0.0) if middle else self.leak, -x if kind == "other" else x
+        leak = float(lost.lower)
+        return LineEnclosure(line, lost, kind=kind, aim=aim, scale=line.scale, leak=leak, capped=not finer)
 
     def _line(self, placed: Callable[[], Placement]) -> PlacedLine:
         place = placed()
@@ -188,35 +185,15 @@ class ContourLines:
 
 
 @dataclass(frozen=True, eq=False)
-class LineEnclosure:
-    """A line as bounds about its aim, which is a loss of the order asked."""
+class LineEnclosure(Enclosure):
+    """A line as bounds about its aim, which is a loss of the order asked; ``lost`` is what it leaves out."""
 
     line: ContourLine
-    kind: Kind
     lost: Bounds
-    aim: float
-    capped: bool
-
-    @property
-    def scale(self) -> float:
-        return self.line.scale
-
-    @property
-    def leak(self) -> float:
-        return float(self.lost.lower)
 
     def small(self, x: Array) -> Bounds:
-        """Bound 1 - delta in the middle strip, else delta of the order drawn, at losses of that asked."""
         psi = Bounds(*self.line.psi(-x if self.kind == "other" else x))
         return psi + self.lost if self.lost.upper else psi
-
-    def crossing(self, delta: Array, guess: Array) -> Array:
-        del delta
-        return guess
-
-    def peak(self, alpha: float, guess: float) -> float:
-        del alpha
-        return guess
 
 
 class ContourEngine(Engine[Cost]):
@@ -231,22 +208,18 @@ class ContourEngine(Engine[Cost]):
     def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], *, symmetric: bool = False) -> None:
         plain = [law.single_rounds(count) for law, count in zip(laws, counts, strict=True)]
         laws, counts = [law for law, _ in plain], [count for _, count in plain]
-        turned = [Reversed(law) for law in laws]
-        q_plus = lost_mass([law.q_plus for law in laws], counts)
-        p_minus = lost_mass([law.p_minus for law in laws], counts)
-        self.tail = ContourLines(laws, counts, q_plus, "delta")
-        self.other = self.tail.turned() if symmetric else ContourLines(turned, counts, p_minus, "other")
-        self.middle = ContourLines(laws, counts, q_plus, "rest")
+        self.forward = ContourLines(laws, counts)
+        self.backward = self.forward if symmetric else ContourLines([Reversed(law) for law in laws], counts)
 
     @cached_property
     def possible(self) -> bool:
         """Whether all densities are known in closed form."""
-        return all(law.has_transform for law in self.tail.laws)
+        return all(law.has_transform for law in self.forward.laws)
 
     @property
     def terms(self) -> float:
         """Most terms summed for a line while no tolerance is asked."""
-        return max(LINE_TERMS, LINE_TERMS_EACH * len(self.tail.laws))
+        return max(LINE_TERMS, LINE_TERMS_EACH * len(self.forward.laws))
 
     def first(self, question: Question, tol: float | None) -> Cost:
         if tol is None:
@@ -260,44 +233,48 @@ class ContourEngine(Engine[Cost]):
         return effort._replace(share=min(self.terms / effort.terms, 1.0) / LOOKING)
 
     def places(self, x: Array, *, steep: bool = False) -> Iterator[tuple[Place[Cost], Index]]:
-        far = self.tail.rare(x)
-        other = (x < 0) & self.other.rare(np.maximum(-x, 0.0)) if steep else np.zeros(len(x), bool)
-        for lines, mine in ((self.tail, far), (self.other, other), (self.middle, ~(far | other))):
+        far = self.forward.rare(x)
+        other = (x < 0) & self.backward.rare(np.maximum(-x, 0.0)) if steep else np.zeros(len(x), bool)
+        strips: list[tuple[Kind, ContourLines, NDArray[np.bool_]]] = [
+            ("delta", self.forward, far),
+            ("other", self.backward, other),
+            ("rest", self.forward, ~(far | other)),
+        ]
+        for kind, lines, mine in strips:
             at = np.flatnonzero(mine)
-            loss = -x[at] if lines is self.other else x[at]
-            for aim, which in alike(lines.anchors(loss)) if len(at) else ():
-                yield partial(lines.enclose, aim), at[which]
+            loss = -x[at] if kind == "other" else x[at]
+            for aim, which in alike(lines.anchors(kind, loss)) if len(at) else ():
+                yield partial(lines.enclose, kind, aim), at[which]
 
     def loss_at_delta(self, delta: Array) -> Array:
-        if self.tail.too_far:
+        lines = self.forward
+        if lines.too_far:
             return np.zeros(len(delta))
-        left = np.log(delta - self.tail.q_plus)
-        x = self.tail.saddles.x_for(left)
+        left = np.log(delta - lines.q_plus)
+        x = lines.tail.x_for(left)
         near = ~((x >= 0) & (left < _HALF))
         if near.any():
             goal = -np.log1p(-delta[near])
-            found = bracket_root(lambda x: -self.middle.saddles.at(x).log, goal)[1]
+            found = bracket_root(lambda x: -lines.middle.at(x).log, goal)[1]
             x[near] = np.clip(found, -_FARTHEST_MIDDLE, _FARTHEST_MIDDLE)
         return x
 
-    def loss_at_alpha(self, alpha: float) -> float:
-        return epsilon_for_alpha(self.cumulant, alpha)
-
     @property
     def cumulant(self) -> Cumulant:
-        return self.tail.cumulant
+        return self.forward.cumulant
 
     def last_resort(self, question: Question, at: Array, low: Array, high: Array) -> Array:
         """Lower upper bounds of which a line said next to nothing to Chernoff's, at one real point."""
+        lines = self.forward
+        if lines.too_far:
+            return high
         if question == "delta":
             for k in np.flatnonzero((high >= 1) & (at > 0)):
-                high[k] = min((self.tail.leak + self._chernoff(chernoff_delta, at[k])).upper, 1.0)
+                psi = chernoff_delta(*lines.factors, lines.cumulant, float(at[k]))
+                high[k] = min((lines.leak + psi).upper, 1.0)
         elif question == "epsilon":
             for k in np.flatnonzero(~(high - low < _WIDE)):
-                left = (at[k] - self.tail.leak).lower
-                high[k] = min(high[k], self._chernoff(chernoff_epsilon, left)) if left > 0 else high[k]
+                left = float((at[k] - lines.leak).lower)
+                if left > 0:
+                    high[k] = min(high[k], chernoff_epsilon(*lines.factors, lines.cumulant, left))
         return high
-
-    def _chernoff(self, question: Callable[..., float], x: float) -> float:
-        lines = self.tail
-        return math.inf if lines.too_far else question(*lines.factors, lines.cumulant, float(x))

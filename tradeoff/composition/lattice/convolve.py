@@ -178,7 +178,7 @@ def profile(
     # Where the spectrum's error overflows nothing is known; the trivial bounds say so.
     upper = np.nan_to_num(upper, nan=1.0, posinf=1.0)
     lower = np.nan_to_num(lower, nan=-_NOTHING, posinf=-_NOTHING, neginf=-_NOTHING)
-    return ProfileTable(loss + shift, upper, loss - shift, lower, q_plus)
+    return ProfileTable(loss + shift, upper, loss - shift, lower, leak=q_plus)
 
 
 def _scale(factors: Sequence[TiltedFactor], theta: float, loss: Array) -> tuple[Array, Array]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
 
 from tradeoff.composition.budget import Question
 from tradeoff.composition.cache import Cache, alike, anchors
+from tradeoff.composition.conjugate import Kind
 from tradeoff.composition.engine import APART, Engine, Place
 from tradeoff.composition.lattice import place as planner
 from tradeoff.composition.lattice.convolve import profile
@@ -18,7 +20,7 @@ from tradeoff.errors import SizeError
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.loss.changed import Reversed
-from tradeoff.loss.cumulant import Cumulant, epsilon_for_alpha
+from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.law import LossLaw, Sketch, lost_mass
 from tradeoff.loss.saddle_table import SaddleTable
 
@@ -133,7 +135,9 @@ class Order:
         factors = planner.factors(grid, self.laws, self.views, self.counts, reverse=self.reverse)
         bounds = profile(factors, grid.h, grid.theta, grid.window, self.q_plus * (1 - 16 * UNIT))
         scale = float(self.saddles.spread(np.array([epsilon]))[0])
-        return bounds.served(epsilon, scale, reverse=self.reverse, capped=grid.capped)
+        kind: Kind = "other" if self.reverse else "delta"
+        aim = -epsilon if self.reverse else epsilon
+        return replace(bounds, kind=kind, aim=aim, scale=scale, capped=grid.capped)
 
 
 class LatticeEngine(Engine[Effort]):
@@ -170,9 +174,6 @@ class LatticeEngine(Engine[Effort]):
         """Estimate delta(x) = 1 - e^x (1 - delta_{f^-1}(-x)) for x <= 0."""
         other = np.exp(np.minimum(0.0, self.backward.saddles.at(np.maximum(-x, 0.0)).log))
         return np.where(x < 0, 1 - np.exp(np.minimum(x, 0.0)) * (1 - other), 0.0)
-
-    def loss_at_alpha(self, alpha: float) -> float:
-        return epsilon_for_alpha(self.cumulant, alpha)
 
     @property
     def cumulant(self) -> Cumulant:
