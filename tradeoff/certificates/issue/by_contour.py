@@ -32,7 +32,8 @@ class Lines(Source):
         return self.contour.cumulant
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
-        low, high = self.contour.answer(question, np.array([value]), self.tol)
+        at = np.array([value])
+        low, high = self.contour.answer(question, at, self.tol)  # type: ignore[arg-type]  # a mu asks points
         return float(low[0]), float(high[0])
 
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
