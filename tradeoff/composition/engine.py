@@ -134,19 +134,20 @@ class Engine(ABC, Generic[Effort]):
         return low, self.last_resort(question, at, low, high)
 
     def _delta(self, x: Array, effort: Effort) -> _Answers:
-        found = _nothing(len(x))
-        for enclose, which in self.places(x):
-            if (e := enclose(effort)) is not None:
-                found.low[which], found.high[which] = conjugate.delta(e, x[which])
-                found.capped[which] = e.capped
-        return found
+        return self._at(x, effort, lambda e, which: conjugate.delta(e, x[which]))
 
     def _epsilon(self, delta: Array, effort: Effort) -> _Answers:
-        aimed = self._followed(delta, self.loss_at_delta(delta), self.rough(effort))
-        found = _nothing(len(delta))
-        for enclose, which in self.places(aimed):
+        x = self._followed(delta, self.loss_at_delta(delta), self.rough(effort))
+        return self._at(x, effort, lambda e, which: conjugate.epsilon(e, delta[which], x[which]))
+
+    def _at(
+        self, x: Array, effort: Effort, answer: Callable[[Enclosure, Index], Iterable[Array]]
+    ) -> _Answers:
+        """Answer by what encloses losses x; infinite bounds say nothing."""
+        found = _Answers(np.full(len(x), -np.inf), np.full(len(x), np.inf), np.ones(len(x), bool))
+        for enclose, which in self.places(x):
             if (e := enclose(effort)) is not None:
-                found.low[which], found.high[which] = conjugate.epsilon(e, delta[which], aimed[which])
+                found.low[which], found.high[which] = answer(e, which)
                 found.capped[which] = e.capped
         return found
 
@@ -210,10 +211,6 @@ class Engine(ABC, Generic[Effort]):
                 break
             pace = pace * max(min(0.5, math.sqrt(goal / width) / 2), 1e-2)
         return low, high, capped
-
-
-def _nothing(size: int) -> _Answers:
-    return _Answers(np.full(size, -np.inf), np.full(size, np.inf), np.ones(size, bool))
 
 
 def _samples(x: float, pace: float, peak: float) -> Array:

@@ -164,7 +164,9 @@ class Certified:
         return held(low, high)
 
 
-def ask(curve: TradeOff, name: At, value: Number | Numbers, tol: float | None, how: How) -> Bounds:
+def ask(
+    curve: TradeOff, name: At, value: Number | Numbers, tol: float | None, how: How
+) -> Bounds[float] | Bounds[Array]:
     """Bound beta at an alpha, delta at an epsilon, or epsilon at a delta, whichever ``name`` is given."""
     if is_symbol(value):
         from tradeoff.families.symbolic_answers import answer

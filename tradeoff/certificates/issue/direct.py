@@ -50,7 +50,8 @@ class Adding(Direct):
         return self.sums.cumulant
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
-        ends = self.sums.answer(question, np.array([value]), None)
+        at = np.array([value])
+        ends = self.sums.answer(question, at, None)  # type: ignore[arg-type]  # a mu asks points
         low, high = float(ends[0][0]), float(ends[1][0])
         if question == "epsilon":
             return low, high

@@ -164,10 +164,14 @@ def _reach(
 
 
 def plan(
-    laws: list[LossLaw], counts: list[int], sketches: list[Sketch], epsilon: float, effort: Effort
+    laws: list[LossLaw],
+    counts: list[int],
+    sketches: list[Sketch],
+    cumulant: Cumulant,
+    epsilon: float,
+    effort: Effort,
 ) -> Grid:
     """Choose the lattice for delta near ``epsilon`` with bounds about ``effort.width`` apart in epsilon."""
-    cumulant = Cumulant(list(zip(sketches, counts, strict=True)))
     theta = tilt_for_epsilon(cumulant, epsilon)
     log_delta = log_delta_for_epsilon(cumulant, epsilon)
     weights = cumulant.weights(theta)
@@ -244,7 +248,7 @@ def _graded(grid: Grid, which: int, first: int, last: int) -> Index:
     return np.append(np.concatenate(pieces), at) if pieces else np.array([first, last])
 
 
-def factors(
+def tilted_factors(
     grid: Grid, laws: list[LossLaw], views: list[LossLaw], counts: list[int], *, reverse: bool
 ) -> list[TiltedFactor]:
     """Discretise every factor; ``laws`` are in the base order, ``views`` and grid in the asked one."""
