@@ -53,7 +53,7 @@ FOUND: list[tuple[list[LossLaw], list[int], float]] = [
 
 @pytest.mark.parametrize(("laws", "counts", "delta"), FOUND)
 def test_far_tails_have_a_finite_epsilon(laws: list[LossLaw], counts: list[int], delta: float) -> None:
-    low, high = Composition(laws, counts).epsilon(np.array([delta]), None)
+    low, high = Composition(laws, counts).answer("epsilon", np.array([delta]), None)
     assert np.all(low <= high)
     assert np.all(high < 100)
 
@@ -68,7 +68,9 @@ def test_beta_lies_under_the_chord_between_lost_masses(pair: tuple[LossLaw, Trut
 
 def test_beyond_the_mass_that_is_left_beta_is_nothing() -> None:
     law, _ = atomic([-1.0, 0.5], [0.5, 0.4], 0.1)
-    low, high = Composition([Reversed(law), GaussianLaw(0.1)], [20, 1]).beta(np.array([1e-3, 0.1, 0.5]), None)
+    low, high = Composition([Reversed(law), GaussianLaw(0.1)], [20, 1]).answer(
+        "beta", np.array([1e-3, 0.1, 0.5]), None
+    )
     assert low[0] > 0
     assert high[1] == high[2] == 0
 

@@ -401,7 +401,7 @@ class TestAnswers:
             [AtomicLaw(np.array([-0.5]), np.array([0.0]), 0.0, float(-np.expm1(-0.5)))], [1]
         )
         epsilon = -0.5 * (1 + np.array([1e-15, 5e-13, 1e-12, 1e-9]))
-        low, high = composition.delta(epsilon, None)
+        low, high = composition.answer("delta", epsilon, None)
         for at, below, above in zip(epsilon, low, high, strict=True):
             assert below <= 1 - mp.exp(mp.mpf(float(at))) <= above
 

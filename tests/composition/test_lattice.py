@@ -62,16 +62,16 @@ def test_questions_to_a_gaussian_power(whole: float, n: int, z: float, w: float)
     mu = float(whole / np.sqrt(n))
     truth_mu, curve = total(mu, n), Composition([GaussianLaw(mu)], [n], symmetric=True)
     epsilon = float(whole * z + whole**2 / 2)
-    lower, upper = curve.delta(np.array([epsilon]), None)
+    lower, upper = curve.answer("delta", np.array([epsilon]), None)
     truth = oracle.gaussian_delta(epsilon, truth_mu)
     assert lower[0] <= truth <= upper[0] + NEGLIGIBLE
     alpha = float(oracle.normal_cdf(-mp.mpf(w)))
     if 0 < alpha < 1:
-        lower, upper = curve.beta(np.array([alpha]), None)
+        lower, upper = curve.answer("beta", np.array([alpha]), None)
         assert lower[0] <= oracle.gaussian_beta(alpha, truth_mu) <= upper[0]
     delta = float(truth)
     if 1e-300 < delta < 1:
-        lower, upper = curve.epsilon(np.array([delta]), None)
+        lower, upper = curve.answer("epsilon", np.array([delta]), None)
         assert lower[0] <= epsilon + 1e-9 * (1 + abs(epsilon))
         assert upper[0] >= epsilon - 1e-9 * (1 + abs(epsilon))
 
@@ -80,16 +80,18 @@ def test_questions_to_a_gaussian_power(whole: float, n: int, z: float, w: float)
 def test_randomised_response_through_the_engine(e0: float, n: int, share: float, alpha: float) -> None:
     atoms = oracle.pure_dp_power(e0, n)
     curve = Composition([binomial_law(e0, 1)], [n], symmetric=True)
-    lower, upper = curve.delta(np.array([share * e0 * n]), None)
+    lower, upper = curve.answer("delta", np.array([share * e0 * n]), None)
     assert lower[0] <= oracle.delta_of_atoms(atoms, share * e0 * n) <= upper[0]
-    lower, upper = curve.beta(np.array([alpha]), None)
+    lower, upper = curve.answer("beta", np.array([alpha]), None)
     assert lower[0] <= oracle.beta_of_atoms(atoms, alpha) <= upper[0]
 
 
 @given(log_uniform(0.01, 3.0), st.integers(2, 8), st.floats(0, 0.999))
 def test_laplace_powers(e0: float, n: int, share: float) -> None:
     epsilon = share * e0 * n
-    lower, upper = Composition([LaplaceLaw(e0)], [n], symmetric=True).delta(np.array([epsilon]), None)
+    lower, upper = Composition([LaplaceLaw(e0)], [n], symmetric=True).answer(
+        "delta", np.array([epsilon]), None
+    )
     assert lower[0] <= oracle.laplace_power_delta(epsilon, e0, n) <= upper[0]
 
 
@@ -99,8 +101,8 @@ def test_laplace_powers(e0: float, n: int, share: float) -> None:
 def test_incommensurate_randomised_responses(e0: float, e1: float, n: int, m: int, share: float) -> None:
     atoms = oracle.product_of_atoms([oracle.pure_dp_power(e0, n), oracle.pure_dp_power(e1, m)])
     epsilon = share * (n * e0 + m * e1)
-    lower, upper = Composition([binomial_law(e0, 1), binomial_law(e1, 1)], [n, m], symmetric=True).delta(
-        np.array([epsilon]), None
+    lower, upper = Composition([binomial_law(e0, 1), binomial_law(e1, 1)], [n, m], symmetric=True).answer(
+        "delta", np.array([epsilon]), None
     )
     assert lower[0] <= oracle.delta_of_atoms(atoms, epsilon) <= upper[0]
 
@@ -116,9 +118,9 @@ def test_mass_at_both_infinities(lost: float, n: int, epsilon: float, alpha: flo
     with mp.workdps(50):
         kept = (1 - mp.mpf(lost)) ** n
         mu = total(0.7, 2)
-        lower, upper = curve.delta(np.array([epsilon]), None)
+        lower, upper = curve.answer("delta", np.array([epsilon]), None)
         assert lower[0] <= 1 - kept + kept * oracle.gaussian_delta(epsilon, mu) <= upper[0]
-        lower, upper = curve.beta(np.array([alpha]), None)
+        lower, upper = curve.answer("beta", np.array([alpha]), None)
         inner = mp.mpf(alpha) / kept
         assert (
             lower[0]
@@ -132,7 +134,7 @@ def test_mass_at_both_infinities(lost: float, n: int, epsilon: float, alpha: flo
     [(1.609537870901828, 1389, 1.1169865030802019e-184), (2.5978312454094743, 533, 9.1e-244)],
 )
 def test_losses_beyond_the_range_of_exp(mu: float, n: int, alpha: float) -> None:
-    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).beta(np.array([alpha]), None)
+    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer("beta", np.array([alpha]), None)
     assert lower[0] <= oracle.gaussian_beta(alpha, total(mu, n)) <= upper[0]
 
 
@@ -142,7 +144,9 @@ def test_losses_beyond_the_range_of_exp(mu: float, n: int, alpha: float) -> None
 def test_extremes_answer_without_a_warning(mu: float, n: int, delta: float) -> None:
     if mu * np.sqrt(n) > 200:
         pytest.skip("delta = 1 to all digits")
-    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).epsilon(np.array([delta]), None)
+    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer(
+        "epsilon", np.array([delta]), None
+    )
     whole = total(mu, n)
     assert lower[0] == -np.inf or oracle.gaussian_delta(float(lower[0]), whole) >= delta
     assert upper[0] == np.inf or oracle.gaussian_delta(float(upper[0]), whole) <= delta
@@ -152,7 +156,7 @@ def test_extremes_answer_without_a_warning(mu: float, n: int, delta: float) -> N
     ("mu", "n", "alpha"), [(24.407936743978752, 6, 0.003069656313828565), (10.025359722132826, 35, 1.27e-25)]
 )
 def test_beta_beyond_the_range_of_floats(mu: float, n: int, alpha: float) -> None:
-    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).beta(np.array([alpha]), None)
+    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer("beta", np.array([alpha]), None)
     assert lower[0] <= oracle.gaussian_beta(alpha, total(mu, n)) <= upper[0]
 
 
@@ -170,8 +174,8 @@ def test_negative_epsilon_of_an_exact_table(
     with mp.workdps(60):
         one = [(mp.log1p(mp.mpf(rate) * mp.expm1(loss)), p) for loss, p in oracle.pure_dp_power(e0, n)]
         atoms = oracle.product_of_atoms([one] * copies)
-        lower, upper = Composition([Thinned(binomial_law(e0, n), rate)], [copies]).epsilon(
-            np.array([delta]), None
+        lower, upper = Composition([Thinned(binomial_law(e0, n), rate)], [copies]).answer(
+            "epsilon", np.array([delta]), None
         )
         assert lower[0] <= upper[0]
         assert oracle.delta_of_atoms(atoms, float(upper[0])) <= delta

@@ -141,25 +141,41 @@ class Composition:
 
         return on_one_lattice(self.laws)
 
-    def delta(self, epsilon: Array, tol: float | None) -> Pair:
-        """Bound delta(epsilon); ``tol`` is relative to the upper bound."""
-        over = epsilon >= self.supremum + 1e-12 * abs(self.supremum)
-        least = -expm1(minimum(epsilon, 0.0)).upper + 0.0  # delta >= 1 - e^eps
-        known = np.maximum(self._leak.lower, least), np.where(over, self._leak.upper, 1.0)
-        return self._ask("delta", epsilon, known, ~over & (epsilon > _LOWEST), tol)
+    def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
+        """Bound delta at losses, epsilon at deltas, or f at alphas in (0, 1).
 
-    def epsilon(self, delta: Array, tol: float | None) -> Pair:
-        """Bound epsilon(delta); ``tol`` is absolute."""
+        ``tol`` is a width as measured by ``budget``: without it engines are asked while they are worth it.
+        """
+        (low, high), waiting = self._known(question, at)
+        if not waiting.any():
+            return low, high
+        for engine, why in self.choices(query_options().method):
+            started = perf_counter()
+            answer = partial(self._unsure, engine) if self._unseen else engine.answer
+            below, above = answer(question, at[waiting], tol)
+            # What overflowed is NaN and says nothing: fmax and fmin pass over it.
+            low[waiting], high[waiting] = np.fmax(low[waiting], below), np.fmin(high[waiting], above)
+            with np.errstate(invalid="ignore"):
+                reached = measure(question, at, low, high)
+            heard(Step(engine.name, why, question, float(np.max(reached[waiting])), perf_counter() - started))
+            waiting = waiting & ~(reached <= (WIDTHS[engine.name][question].enough if tol is None else tol))
+            if not waiting.any():
+                break
+        return low, high
+
+    def _known(self, question: Question, at: Array) -> tuple[Pair, NDArray[np.bool_]]:
+        """Return what is known without an engine, and where one is to be asked."""
+        if question == "beta":
+            return (np.zeros(len(at)), self._chord(at)), np.ones(len(at), bool)
         leak = self._leak
-        least = log1p(-Bounds.of(delta)).lower  # as e^eps >= 1 - delta
-        low = np.where(delta < leak.lower, np.inf, least)
-        high = np.where((self.q_plus == 0) & (delta >= 0), self.supremum, np.inf)
-        return self._ask("epsilon", delta, (low, high), delta > leak.upper, tol)
-
-    def beta(self, alpha: Array, tol: float | None) -> Pair:
-        """Bound f(alpha) for alpha in (0, 1); ``tol`` is relative to min(beta, 1 - alpha - beta)."""
-        known = np.zeros(len(alpha)), self._chord(alpha)
-        return self._ask("beta", alpha, known, np.ones(len(alpha), bool), tol)
+        if question == "delta":
+            over = at >= self.supremum + 1e-12 * abs(self.supremum)
+            least = -expm1(minimum(at, 0.0)).upper + 0.0  # delta >= 1 - e^eps
+            known = np.maximum(leak.lower, least), np.where(over, leak.upper, 1.0)
+            return known, ~over & (at > _LOWEST)
+        low = np.where(at < leak.lower, np.inf, log1p(-Bounds.of(at)).lower)  # as e^eps >= 1 - delta
+        high = np.where((self.q_plus == 0) & (at >= 0), self.supremum, np.inf)
+        return (low, high), at > leak.upper
 
     @property
     def _leak(self) -> Bounds:
@@ -183,26 +199,6 @@ class Composition:
         ends = ((n, law.p_minus, law.q_plus) for law, n in zip(self.laws, self.counts, strict=True))
         rounds = [n for n, *masses in ends if any(0 < mass < _NORMAL for mass in masses)]
         return _UNSEEN * float(sum(rounds) + 4) if rounds else 0.0
-
-    def _ask(
-        self, question: Question, at: Array, known: Pair, waiting: NDArray[np.bool_], tol: float | None
-    ) -> Pair:
-        low, high = known
-        if not waiting.any():
-            return known
-        for engine, why in self.choices(query_options().method):
-            started = perf_counter()
-            answer = partial(self._unsure, engine) if self._unseen else engine.answer
-            below, above = answer(question, at[waiting], tol)
-            # What overflowed is NaN and says nothing: fmax and fmin pass over it.
-            low[waiting], high[waiting] = np.fmax(low[waiting], below), np.fmin(high[waiting], above)
-            with np.errstate(invalid="ignore"):
-                reached = measure(question, at, low, high)
-            heard(Step(engine.name, why, question, float(np.max(reached[waiting])), perf_counter() - started))
-            waiting = waiting & ~(reached <= (WIDTHS[engine.name][question].enough if tol is None else tol))
-            if not waiting.any():
-                break
-        return low, high
 
     def _unsure(self, engine: Engine[Any], question: Question, at: Array, tol: float | None) -> Pair:
         """Ask an engine where no float saw some mass at infinity: delta and beta move by as much."""

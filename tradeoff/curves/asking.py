@@ -186,8 +186,9 @@ def ask(
         raise DomainError(f"{listed}{more} outside [{first:g}, {last:g}]")
     if method is not None:
         curve = _seen_by(method, curve)
-    elif (exactly := _exactly(curve, name, value)) is not None:
-        return Bounds(exactly, exactly)
+    fraction: Any = _exactly(curve, name, value) if method is None else None
+    if fraction is not None:
+        return Bounds(fraction, fraction)
     with answering(limits):
         lower, upper = _CERTIFIED[name](curve, flat, tol)
     if array.ndim == 0:
