@@ -106,7 +106,6 @@ def _decayed(
         error.append((off + moved) * np.exp(-smooth) * (1 + 16 * UNIT))
         size, last = size + len(block), float(block[-1])
         spent += len(block) * _cost(transforms, last)
-        price = len(block) * _cost(transforms, 2 * (last + place.step))
         level = -math.fsum(map(math.log, (place.goal, math.pi, last)))  # the product may underflow
         if last >= stop:
             cut = math.exp(-((place.tau * last) ** 2) / 2)
@@ -120,7 +119,7 @@ def _decayed(
         elif (
             (lasting < _FAINT and not place.tau)
             or size >= query_options().most(BYTES)
-            or spent + 2 * price > place.most
+            or spent + 2 * len(block) * _cost(transforms, 2 * (last + place.step)) > place.most
         ):
             cut = math.exp(far(transforms, counts, last) - (place.tau * last) ** 2 / 2)
         else:
