@@ -12,7 +12,7 @@ import tradeoff as to
 from tests.composition.laws import Truth, atomic, pairs
 from tests.golden import oracle
 from tests.strategies import log_uniform
-from tradeoff.composition.contour import chernoff
+from tradeoff.composition.contour.tail import chernoff_delta, chernoff_epsilon
 from tradeoff.composition.planner import Composition
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
 from tradeoff.loss.cumulant import Cumulant
@@ -29,11 +29,11 @@ def test_a_gaussian_power(mu: float, z: float, n: int) -> None:
     cumulant = Cumulant([(laws[0].sketch(), n)])
     x = mu * z
     truth = oracle.gaussian_delta(x, mu)
-    bound = chernoff.delta(laws, counts, cumulant, x)
+    bound = chernoff_delta(laws, counts, cumulant, x)
     assert truth <= bound
     assert bound <= 1e6 * truth or bound < 1e-290
     if float(truth) > 1e-290:
-        assert chernoff.epsilon(laws, counts, cumulant, float(truth)) >= x * (1 - 1e-12)
+        assert chernoff_epsilon(laws, counts, cumulant, float(truth)) >= x * (1 - 1e-12)
 
 
 FOUND: list[tuple[list[LossLaw], list[int], float]] = [
@@ -53,7 +53,7 @@ FOUND: list[tuple[list[LossLaw], list[int], float]] = [
 
 @pytest.mark.parametrize(("laws", "counts", "delta"), FOUND)
 def test_far_tails_have_a_finite_epsilon(laws: list[LossLaw], counts: list[int], delta: float) -> None:
-    low, high = Composition(laws, counts).epsilon(np.array([delta]), None)
+    low, high = Composition(laws, counts).answer("epsilon", np.array([delta]), None)
     assert np.all(low <= high)
     assert np.all(high < 100)
 
@@ -68,7 +68,9 @@ def test_beta_lies_under_the_chord_between_lost_masses(pair: tuple[LossLaw, Trut
 
 def test_beyond_the_mass_that_is_left_beta_is_nothing() -> None:
     law, _ = atomic([-1.0, 0.5], [0.5, 0.4], 0.1)
-    low, high = Composition([Reversed(law), GaussianLaw(0.1)], [20, 1]).beta(np.array([1e-3, 0.1, 0.5]), None)
+    low, high = Composition([Reversed(law), GaussianLaw(0.1)], [20, 1]).answer(
+        "beta", np.array([1e-3, 0.1, 0.5]), None
+    )
     assert low[0] > 0
     assert high[1] == high[2] == 0
 

@@ -18,9 +18,10 @@ from tests.composition.moments import DIGITS, Moment, nearest
 from tests.golden import oracle
 from tests.strategies import log_uniform
 from tradeoff.composition import conjugate
-from tradeoff.composition.contour.draw import Placement, draw
 from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.contour.line import ContourLine
+from tradeoff.composition.contour.place import Placement
+from tradeoff.composition.contour.product import evaluate_line
 from tradeoff.composition.contour.tail import stays_below
 from tradeoff.composition.planner import Composition
 from tradeoff.intervals.bounds import Bounds
@@ -274,7 +275,7 @@ class TestLines:
     @given(cases, st.data())
     def test_no_choice_matters(self, case: Case, data: st.DataObject) -> None:
         laws, counts, size, truth = case
-        line = draw(laws, counts, data.draw(foolish(size)))
+        line = evaluate_line(laws, counts, data.draw(foolish(size)))
         if line is None:
             return
         x = np.abs(line.mean + size * np.array([-2.0, 0.0, 1.5]))
@@ -287,7 +288,7 @@ class TestLines:
     @pytest.mark.parametrize("term", NEEDED)
     def test_each_term_is_needed(self, term: str, monkeypatch: pytest.MonkeyPatch) -> None:
         laws, aim, x, mu = NEEDED[term]
-        line = draw(laws, [1], aim)
+        line = evaluate_line(laws, [1], aim)
         assert line is not None
         terms, truth = line.terms(np.array([x])), oracle.gaussian_delta(x, mu)
         low, high = line.psi(np.array([x]))
@@ -300,7 +301,7 @@ class TestLines:
     def test_nodes_of_a_great_power(self) -> None:
         """1e9 rounds of a law known by points: nodes are within their errors, not within a millionth."""
         mu, n = 1e-4, 10**9
-        line = draw(
+        line = evaluate_line(
             [Reversed(Reversed(GaussianLaw(mu)))], [n], Placement(3.0, 1.5, 8.0, 0.1, 1e-15, 1e6, 0.0, 3.0)
         )
         assert line is not None
@@ -318,7 +319,7 @@ class TestLines:
 
     def test_rounding_of_the_sum(self) -> None:
         """The sum at a loss where its terms cancel, against the same terms added in 40 digits."""
-        line = draw([GaussianLaw(1.0)], [1], Placement(2.0, 1.0, 6.0, 0.05, 1e-15, 1e6, 0.0, 1.0))
+        line = evaluate_line([GaussianLaw(1.0)], [1], Placement(2.0, 1.0, 6.0, 0.05, 1e-15, 1e6, 0.0, 1.0))
         assert line is not None
         x = np.linspace(8.0, 60.0, 20)
         terms = line.terms(x)
@@ -348,7 +349,8 @@ class TestLines:
         laws: list[LossLaw] = [binomial_law(0.5, 1), Thinned(GaussianLaw(1.0), 1e-4), GaussianLaw(0.25)]
         counts, aim = [300, 15000, 1], Placement(1.5, 1.1, 3.0, 0.002, 1e-13, 1e9, 0.0, 10.0)
         lines = [
-            draw([laws[i] for i in which], [counts[i] for i in which], aim) for which in ([1, 2, 0], order)
+            evaluate_line([laws[i] for i in which], [counts[i] for i in which], aim)
+            for which in ([1, 2, 0], order)
         ]
         (low, high), (below, above) = ends(lines[0]), ends(lines[1])
         assert low <= above
@@ -369,9 +371,9 @@ class TestAnswers:
     def test_delta_and_epsilon(self, case: Case, z: float, level: float) -> None:
         laws, counts, size, truth = case
         engine, epsilon = ContourEngine(laws, counts), size * z + size**2 / 2
-        low, high = engine.delta(np.array([epsilon]), None)
+        low, high = engine.answer("delta", np.array([epsilon]), None)
         assert low[0] <= truth(epsilon) <= high[0]
-        below, above = engine.epsilon(np.array([level]), None)
+        below, above = engine.answer("epsilon", np.array([level]), None)
         assert not below[0] >= 0 or truth(float(below[0])) >= level
         assert not 0 <= above[0] < np.inf or truth(float(above[0])) <= level
 
@@ -380,7 +382,9 @@ class TestAnswers:
         st.one_of(log_uniform(1e-12, 0.5), log_uniform(1e-12, 0.5).map(lambda a: 1 - a)),
     )
     def test_beta(self, mu: float, alpha: float) -> None:
-        low, high = ContourEngine([GaussianLaw(mu / 2)], [4], symmetric=True).beta(np.array([alpha]), None)
+        low, high = ContourEngine([GaussianLaw(mu / 2)], [4], symmetric=True).answer(
+            "beta", np.array([alpha]), None
+        )
         assert low[0] <= oracle.gaussian_beta(alpha, mu) <= high[0]
         assert high[0] - low[0] <= 1e-2 * min(high[0], 1 - alpha - low[0]) + 1e-12
 
@@ -392,7 +396,7 @@ class TestAnswers:
             for law in (GaussianLaw(mu), Reversed(GaussianLaw(mu)))
         )
         x = np.array([z * rate * np.sqrt(n * np.expm1(mu**2))])
-        (low, high), (below, above) = plain.delta(x, None), turned.delta(x, None)
+        (low, high), (below, above) = plain.answer("delta", x, None), turned.answer("delta", x, None)
         assert low[0] <= above[0]
         assert below[0] <= high[0]
 
@@ -402,7 +406,7 @@ class TestAnswers:
             [AtomicLaw(np.array([-0.5]), np.array([0.0]), 0.0, float(-np.expm1(-0.5)))], [1]
         )
         epsilon = -0.5 * (1 + np.array([1e-15, 5e-13, 1e-12, 1e-9]))
-        low, high = composition.delta(epsilon, None)
+        low, high = composition.answer("delta", epsilon, None)
         for at, below, above in zip(epsilon, low, high, strict=True):
             assert below <= 1 - mp.exp(mp.mpf(float(at))) <= above
 
@@ -438,7 +442,7 @@ def test_other_order_of_rare_steps_that_need_far_frequencies(
     mu: float, rate: float, n: int, epsilon: float
 ) -> None:
     law = Reversed(Thinned(GaussianLaw(mu), rate))
-    low, high = ContourEngine([law], [n]).delta(np.array([epsilon]), 1e-8)
+    low, high = ContourEngine([law], [n]).answer("delta", np.array([epsilon]), 1e-8)
     assert 0 < high[0] - low[0] <= 1e-8 * high[0]
 
 

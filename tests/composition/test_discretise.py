@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.composition.laws import DIGITS, Truth, gaussian, laplace, pairs, thinned
 from tests.strategies import log_uniform
-from tradeoff.composition.lattice.atoms import _draw_from_below
-from tradeoff.composition.lattice.discretise import discretise
+from tradeoff.composition.lattice.discretise import _draw_from_below, discretise
 from tradeoff.composition.lattice.engine import LatticeEngine
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.discrete import AtomicLaw, binomial_law
@@ -169,7 +168,7 @@ def test_a_huge_loss_between_coarse_nodes_is_not_lost() -> None:
     """delta(1e8) is 1 to all digits: the one loss of 2e8 has all of Q, and lies far from any node."""
     laws = [binomial_law(1e8, 2), AtomicLaw(np.array([-0.46, 0.27]), np.log([5 / 11, 6 / 11]))]
     engine = LatticeEngine(laws, [1, 4])
-    assert np.all(engine.delta(np.array([-1e7, 1e8, 1.9999e8]), None)[1] == 1)
-    low, high = engine.epsilon(np.array([0.12]), None)
+    assert np.all(engine.answer("delta", np.array([-1e7, 1e8, 1.9999e8]), None)[1] == 1)
+    low, high = engine.answer("epsilon", np.array([0.12]), None)
     assert low[0] <= high[0] <= 2.0001e8
     assert high[0] >= 1.9999e8

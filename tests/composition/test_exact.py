@@ -52,9 +52,9 @@ def test_delta_and_beta(factors: list[tuple[Spec, int]], epsilon: float, alpha: 
     found = Composition([built(one).laws()[0] for one, _ in factors], [n for _, n in factors]).sums
     if found is None:
         return
-    (low,), (high,) = found.delta(np.array([epsilon]), None)
+    (low,), (high,) = found.answer("delta", np.array([epsilon]), None)
     check(Bounds(low, high), spec.delta(epsilon))
-    (low,), (high,) = found.beta(np.array([alpha]), None)
+    (low,), (high,) = found.answer("beta", np.array([alpha]), None)
     check(Bounds(low, high), spec.beta(alpha))
 
 
@@ -62,7 +62,7 @@ def test_delta_and_beta(factors: list[tuple[Spec, int]], epsilon: float, alpha: 
 def test_epsilon_of_randomised_response(e0: float, n: int, level: float) -> None:
     atoms, found = oracle.pure_dp_power(e0, n), Composition([binomial_law(e0, 1)], [n]).sums
     assert found is not None
-    low, high = found.epsilon(np.array([level]), None)
+    low, high = found.answer("epsilon", np.array([level]), None)
     assert not np.isfinite(low[0]) or oracle.delta_of_atoms(atoms, float(low[0])) >= level
     assert not np.isfinite(high[0]) or oracle.delta_of_atoms(atoms, float(high[0])) <= level
 
@@ -81,7 +81,7 @@ def test_atoms_below_half_a_unit_of_the_tail_are_not_lost(log_mass: float, size:
         rest = float(mp.log(1 - mp.fsum(p for _, p in pairs)))
         law = AtomicLaw(np.append(-1e-3, loss), np.append(rest, log_p))
         truth = oracle.delta_of_atoms(pairs, 4.9)
-    low, high = ExactEngine(law, 0.0).delta(np.array([4.9]), None)
+    low, high = ExactEngine(law, 0.0).answer("delta", np.array([4.9]), None)
     assert low[0] <= truth <= high[0]
 
 
@@ -115,7 +115,7 @@ def test_beta_beside_a_vertex(epsilon: float, n: int, vertex: int, steps: int) -
         return
     sums = Composition([binomial_law(epsilon, n)], [1]).sums
     assert sums is not None
-    (low,), (high,) = sums.beta(np.array([alpha]), None)
+    (low,), (high,) = sums.answer("beta", np.array([alpha]), None)
     assert low <= oracle.beta_of_atoms(atoms, alpha) <= high
 
 
@@ -155,7 +155,7 @@ def test_beta_beside_a_vertex_between_atoms_of_about_the_same_loss(
     # The rest of both is at infinite losses, which leaves beta to the atoms alone.
     p_minus, q_plus = map(float, infinite)
     law = AtomicLaw(np.array(losses), np.array(log_p), p_minus, q_plus, np.full(len(losses), slack))
-    (low,), (high,) = ExactEngine(law, q_plus).beta(np.array([alpha]), None)
+    (low,), (high,) = ExactEngine(law, q_plus).answer("beta", np.array([alpha]), None)
     assert low <= oracle.beta_of_atoms(truth, alpha) <= high
 
 
@@ -189,7 +189,7 @@ def test_beta_beside_a_vertex_between_atoms_of_about_the_same_loss(
 def test_errors_that_a_law_states_are_charged_whole(
     law: AtomicLaw, q_plus: float, alpha: float, truth: float
 ) -> None:
-    (low,), (high,) = ExactEngine(law, q_plus).beta(np.array([alpha]), None)
+    (low,), (high,) = ExactEngine(law, q_plus).answer("beta", np.array([alpha]), None)
     assert low <= truth <= high
 
 
@@ -200,5 +200,5 @@ def test_masses_known_to_no_more_than_themselves() -> None:
     ]
     sums = Composition(laws, [800, 800]).sums
     assert sums is not None
-    (low,), (high,) = sums.beta(np.array([0.5]), None)
+    (low,), (high,) = sums.answer("beta", np.array([0.5]), None)
     assert 0 <= low <= high <= np.inf

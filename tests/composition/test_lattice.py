@@ -48,7 +48,7 @@ def test_every_node_of_a_gaussian_power(whole: float, n: int, z: float, share: f
     )
     for k in some:
         assert table.upper[k] + NEGLIGIBLE >= oracle.gaussian_delta(float(table.above[k]), truth_mu)
-        assert max(table.lower[k], table.floor) - NEGLIGIBLE <= oracle.gaussian_delta(
+        assert max(table.lower[k], table.leak) - NEGLIGIBLE <= oracle.gaussian_delta(
             float(table.below[k]), truth_mu
         )
     between = (table.above[some[:-1]] + table.above[some[1:]]) / 2
@@ -62,16 +62,16 @@ def test_questions_to_a_gaussian_power(whole: float, n: int, z: float, w: float)
     mu = float(whole / np.sqrt(n))
     truth_mu, curve = total(mu, n), Composition([GaussianLaw(mu)], [n], symmetric=True)
     epsilon = float(whole * z + whole**2 / 2)
-    lower, upper = curve.delta(np.array([epsilon]), None)
+    lower, upper = curve.answer("delta", np.array([epsilon]), None)
     truth = oracle.gaussian_delta(epsilon, truth_mu)
     assert lower[0] <= truth <= upper[0] + NEGLIGIBLE
     alpha = float(oracle.normal_cdf(-mp.mpf(w)))
     if 0 < alpha < 1:
-        lower, upper = curve.beta(np.array([alpha]), None)
+        lower, upper = curve.answer("beta", np.array([alpha]), None)
         assert lower[0] <= oracle.gaussian_beta(alpha, truth_mu) <= upper[0]
     delta = float(truth)
     if 1e-300 < delta < 1:
-        lower, upper = curve.epsilon(np.array([delta]), None)
+        lower, upper = curve.answer("epsilon", np.array([delta]), None)
         assert lower[0] <= epsilon + 1e-9 * (1 + abs(epsilon))
         assert upper[0] >= epsilon - 1e-9 * (1 + abs(epsilon))
 
@@ -80,16 +80,18 @@ def test_questions_to_a_gaussian_power(whole: float, n: int, z: float, w: float)
 def test_randomised_response_through_the_engine(e0: float, n: int, share: float, alpha: float) -> None:
     atoms = oracle.pure_dp_power(e0, n)
     curve = Composition([binomial_law(e0, 1)], [n], symmetric=True)
-    lower, upper = curve.delta(np.array([share * e0 * n]), None)
+    lower, upper = curve.answer("delta", np.array([share * e0 * n]), None)
     assert lower[0] <= oracle.delta_of_atoms(atoms, share * e0 * n) <= upper[0]
-    lower, upper = curve.beta(np.array([alpha]), None)
+    lower, upper = curve.answer("beta", np.array([alpha]), None)
     assert lower[0] <= oracle.beta_of_atoms(atoms, alpha) <= upper[0]
 
 
 @given(log_uniform(0.01, 3.0), st.integers(2, 8), st.floats(0, 0.999))
 def test_laplace_powers(e0: float, n: int, share: float) -> None:
     epsilon = share * e0 * n
-    lower, upper = Composition([LaplaceLaw(e0)], [n], symmetric=True).delta(np.array([epsilon]), None)
+    lower, upper = Composition([LaplaceLaw(e0)], [n], symmetric=True).answer(
+        "delta", np.array([epsilon]), None
+    )
     assert lower[0] <= oracle.laplace_power_delta(epsilon, e0, n) <= upper[0]
 
 
@@ -99,8 +101,8 @@ def test_laplace_powers(e0: float, n: int, share: float) -> None:
 def test_incommensurate_randomised_responses(e0: float, e1: float, n: int, m: int, share: float) -> None:
     atoms = oracle.product_of_atoms([oracle.pure_dp_power(e0, n), oracle.pure_dp_power(e1, m)])
     epsilon = share * (n * e0 + m * e1)
-    lower, upper = Composition([binomial_law(e0, 1), binomial_law(e1, 1)], [n, m], symmetric=True).delta(
-        np.array([epsilon]), None
+    lower, upper = Composition([binomial_law(e0, 1), binomial_law(e1, 1)], [n, m], symmetric=True).answer(
+        "delta", np.array([epsilon]), None
     )
     assert lower[0] <= oracle.delta_of_atoms(atoms, epsilon) <= upper[0]
 
@@ -116,9 +118,9 @@ def test_mass_at_both_infinities(lost: float, n: int, epsilon: float, alpha: flo
     with mp.workdps(50):
         kept = (1 - mp.mpf(lost)) ** n
         mu = total(0.7, 2)
-        lower, upper = curve.delta(np.array([epsilon]), None)
+        lower, upper = curve.answer("delta", np.array([epsilon]), None)
         assert lower[0] <= 1 - kept + kept * oracle.gaussian_delta(epsilon, mu) <= upper[0]
-        lower, upper = curve.beta(np.array([alpha]), None)
+        lower, upper = curve.answer("beta", np.array([alpha]), None)
         inner = mp.mpf(alpha) / kept
         assert (
             lower[0]
@@ -132,7 +134,7 @@ def test_mass_at_both_infinities(lost: float, n: int, epsilon: float, alpha: flo
     [(1.609537870901828, 1389, 1.1169865030802019e-184), (2.5978312454094743, 533, 9.1e-244)],
 )
 def test_losses_beyond_the_range_of_exp(mu: float, n: int, alpha: float) -> None:
-    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).beta(np.array([alpha]), None)
+    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer("beta", np.array([alpha]), None)
     assert lower[0] <= oracle.gaussian_beta(alpha, total(mu, n)) <= upper[0]
 
 
@@ -142,7 +144,9 @@ def test_losses_beyond_the_range_of_exp(mu: float, n: int, alpha: float) -> None
 def test_extremes_answer_without_a_warning(mu: float, n: int, delta: float) -> None:
     if mu * np.sqrt(n) > 200:
         pytest.skip("delta = 1 to all digits")
-    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).epsilon(np.array([delta]), None)
+    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer(
+        "epsilon", np.array([delta]), None
+    )
     whole = total(mu, n)
     assert lower[0] == -np.inf or oracle.gaussian_delta(float(lower[0]), whole) >= delta
     assert upper[0] == np.inf or oracle.gaussian_delta(float(upper[0]), whole) <= delta
@@ -152,7 +156,7 @@ def test_extremes_answer_without_a_warning(mu: float, n: int, delta: float) -> N
     ("mu", "n", "alpha"), [(24.407936743978752, 6, 0.003069656313828565), (10.025359722132826, 35, 1.27e-25)]
 )
 def test_beta_beyond_the_range_of_floats(mu: float, n: int, alpha: float) -> None:
-    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).beta(np.array([alpha]), None)
+    lower, upper = Composition([GaussianLaw(mu)], [n], symmetric=True).answer("beta", np.array([alpha]), None)
     assert lower[0] <= oracle.gaussian_beta(alpha, total(mu, n)) <= upper[0]
 
 
@@ -170,8 +174,8 @@ def test_negative_epsilon_of_an_exact_table(
     with mp.workdps(60):
         one = [(mp.log1p(mp.mpf(rate) * mp.expm1(loss)), p) for loss, p in oracle.pure_dp_power(e0, n)]
         atoms = oracle.product_of_atoms([one] * copies)
-        lower, upper = Composition([Thinned(binomial_law(e0, n), rate)], [copies]).epsilon(
-            np.array([delta]), None
+        lower, upper = Composition([Thinned(binomial_law(e0, n), rate)], [copies]).answer(
+            "epsilon", np.array([delta]), None
         )
         assert lower[0] <= upper[0]
         assert oracle.delta_of_atoms(atoms, float(upper[0])) <= delta
@@ -191,7 +195,7 @@ def test_no_peak_between_nodes_is_missed() -> None:
         Thinned(GaussianLaw(0.010091388494355247), 0.007962437874756017),
         Thinned(discrete_gaussian_law(0.8566085491188444, 1), 8.336010604770457e-05),
     ]
-    lower, upper = LatticeEngine(laws, [4, 1, 17]).beta(np.array([0.9999995760033278]), None)
+    lower, upper = LatticeEngine(laws, [4, 1, 17]).answer("beta", np.array([0.9999995760033278]), None)
     assert lower[0] <= 4.2344e-07 <= upper[0]
 
 
@@ -199,7 +203,7 @@ def test_no_peak_between_nodes_is_missed() -> None:
 @pytest.mark.parametrize("mu", [30.0, 35.5, 38.0])
 def test_betas_that_floats_hardly_hold(mu: float, alpha: float) -> None:
     """The supremum of the other order lies beyond the losses whose exponential a float holds."""
-    (low,), (high,) = Composition([GaussianLaw(mu / 6)], [36]).tables.beta(np.array([alpha]), None)
+    (low,), (high,) = Composition([GaussianLaw(mu / 6)], [36]).tables.answer("beta", np.array([alpha]), None)
     assert low <= oracle.gaussian_beta(alpha, mu) <= high
 
 
@@ -207,8 +211,8 @@ def test_nodes_closer_than_floats_are_told_in_silence() -> None:
     law = Thinned(
         Thinned(discrete_gaussian_law(1.6613466874415876, 2), 7.375383132030919e-05), 2.4273557475985516e-05
     )
-    low, high = Composition([law], [5]).tables.epsilon(
-        np.array([1.968124886138712e-83, 6.931080488779152e-4]), None
+    low, high = Composition([law], [5]).tables.answer(
+        "epsilon", np.array([1.968124886138712e-83, 6.931080488779152e-4]), None
     )
     assert np.all(low <= high)
     assert np.all(np.isfinite(high))
@@ -227,7 +231,10 @@ def test_a_fence_stands_on_its_own_side_of_the_best_node() -> None:
     )
     product = Composition([Thinned(Thinned(atoms, 5.7383505275187654e-08), 1.133100903429555e-07)], [433])
     alpha = np.array([0.007835340822706564, 0.9988176844514438])
-    (low, high), (below, above) = product.tables.beta(alpha, None), product.contour.beta(alpha, None)
+    (low, high), (below, above) = (
+        product.tables.answer("beta", alpha, None),
+        product.contour.answer("beta", alpha, None),
+    )
     assert np.all(np.maximum(low, below) <= np.minimum(high, above))
 
 

@@ -142,7 +142,7 @@ def test_thinning_keeps_the_mass_at_the_lower_end(e0: float, rate: float) -> Non
     """The lower end of a thinned law is a sliver: losses far apart in the base are neighbours there."""
     law, true = thinned(laplace(e0), rate)
     for epsilon in (-0.05, 0.9 * float(np.log1p(-rate)), 0.3):
-        lower, upper = Composition([law], [1]).delta(np.array([epsilon]), None)
+        lower, upper = Composition([law], [1]).answer("delta", np.array([epsilon]), None)
         with mp.workdps(150):
             assert lower[0] <= true.delta(mp.mpf(epsilon)) <= upper[0]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from flint import acb, arb
 
-from tradeoff.composition.contour.chernoff import Chernoff
 from tradeoff.composition.contour.line import ContourLine
+from tradeoff.composition.contour.tail import Chernoff
 
 STEP, MEAN, TAU = 0.037, 5.3, 0.02
 AT = np.array([0.3, -7.25, 41.0])

@@ -140,7 +140,9 @@ def truth(top: float, epsilon: float, n: int, *, p: float = 1.0) -> mp.mpf:
 def test_a_law_of_cells_alone(epsilon: float, n: int, p: float) -> None:
     law = UniformLaw(0.7)
     assert not law.has_transform
-    lower, upper = Composition([law if p == 1 else Thinned(law, p)], [n]).delta(np.array([epsilon]), None)
+    lower, upper = Composition([law if p == 1 else Thinned(law, p)], [n]).answer(
+        "delta", np.array([epsilon]), None
+    )
     assert lower[0] <= truth(0.7, epsilon, n, p=p) <= upper[0]
     assert upper[0] - lower[0] < 1e-5
 
@@ -149,7 +151,7 @@ def test_a_law_of_cells_alone(epsilon: float, n: int, p: float) -> None:
 def test_a_transform_of_its_own_opens_the_contour(epsilon: float) -> None:
     engine = ContourEngine([UniformLawWithTransform(0.7)], [2])
     assert engine.possible
-    lower, upper = engine.delta(np.array([epsilon]), 1e-6)
+    lower, upper = engine.answer("delta", np.array([epsilon]), 1e-6)
     assert lower[0] <= truth(0.7, epsilon, 2) <= upper[0]
     assert upper[0] - lower[0] < 1e-4
 
@@ -163,7 +165,7 @@ def test_what_has_no_transform_declines_through_every_operator() -> None:
 
 def test_both_orders_of_a_law_from_outside() -> None:
     law = UniformLaw(0.7)
-    both = Composition([Reversed(Reversed(law))], [2]).delta(np.array([0.3]), None)
+    both = Composition([Reversed(Reversed(law))], [2]).answer("delta", np.array([0.3]), None)
     assert both[0][0] <= truth(0.7, 0.3, 2) <= both[1][0]
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.strategies import log_uniform
-from tradeoff.composition.lattice.recursion import discounted
+from tradeoff.composition.lattice.convolve import discounted
 from tradeoff.intervals.rounding import UNIT
 
 masses = st.one_of(st.just(0.0), log_uniform(1e-200, 1.0))

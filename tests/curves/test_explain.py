@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 import tradeoff as to
@@ -26,6 +29,12 @@ def test_the_answer_is_the_curves_own(curve: to.TradeOff, engine: str, asked: di
     assert told.steps[0].engine == engine
     assert all(step.why and step.seconds >= 0 for step in told.steps)
     assert len(repr(told).splitlines()) == 2 + len(told.steps)
+
+
+def test_an_engine_that_is_not_asked_is_not_loaded() -> None:
+    code = "import sys, tradeoff as to; (to.subsample(to.Gaussian(1), 0.01) ** 9).epsilon(1e-5); "
+    code += "sys.exit(any('composition.lattice.' in name or name == 'mpmath' for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_both_orders_of_an_envelope_are_told() -> None:

@@ -489,7 +489,9 @@ class TestEngineAgainstClosedForms:
         """KOV: the closed power against n single copies through the seam of the engine."""
         from tradeoff.composition.planner import Composition
 
-        lower, upper = Composition([f.loss_law()], [n], symmetric=True).delta(np.array([epsilon]), None)
+        lower, upper = Composition([f.loss_law()], [n], symmetric=True).answer(
+            "delta", np.array([epsilon]), None
+        )
         known = (f**n).bounds.delta(epsilon)
         assert meets(known, to.Bounds(lower[0], upper[0]))
         assert upper[0] - lower[0] < 1e-3

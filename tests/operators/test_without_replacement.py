@@ -168,7 +168,7 @@ def test_a_single_round_is_the_closed_form(f: to.TradeOff, p: float) -> None:
     assert low.symmetric
     if p < 1e-300:
         return
-    found = to.Bounds(*Composition([low], [1], symmetric=True).delta(x, None))
+    found = to.Bounds(*Composition([low], [1], symmetric=True).answer("delta", x, None))
     assert overlap(found, curve.bounds.delta(x))
 
 

@@ -1,40 +1,38 @@
-"""What a question that states no tolerance may cost, and with what it is content.
+"""How wide an answer is, and with what width and cost a question that states no tolerance is content.
 
-One table for planner and engines.
-
-Bounds hold whatever stands here; only how wide they are, and how long they take, depends on it.
+One table for planner and engines. Bounds hold whatever stands here; only how wide they are, and how long they
+take, depends on it.
 """
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+import math
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+
+from tradeoff.intervals.rounding import UNIT, Array
 
 Question = Literal["delta", "epsilon", "beta"]
 
 
-class Usual(NamedTuple):
-    """Widths of one question, in its own unit (``widths``), while no tolerance is asked."""
+class Width(NamedTuple):
+    """Widths of one engine's answers to a question while no tolerance is asked, as ``measure`` gives them."""
 
-    line: float
-    """What samples along contour lines are refined to."""
+    goal: float
+    """What they are refined to."""
 
-    after_lines: float
-    """From which width on the lattice is asked after the contour."""
-
-    table: float
-    """What lattice tables are refined to."""
-
-    after_tables: float
-    """From which width on the contour is asked after the lattice."""
+    enough: float
+    """With which no further engine is asked."""
 
 
-USUAL: dict[Question, Usual] = {
-    "delta": Usual(1e-4, 1e-3, 1e-2, 1e-6),
-    "epsilon": Usual(1e-4, 1e-3, 3e-4, 1e-6),
-    "beta": Usual(1e-4, 1e-3, 1e-2, 1e-4),
+WIDTHS: dict[str, dict[Question, Width]] = {
+    "contour": {question: Width(1e-4, 1e-3) for question in get_args(Question)},
+    "lattice": {"delta": Width(1e-2, 1e-6), "epsilon": Width(3e-4, 1e-6), "beta": Width(1e-2, 1e-4)},
+    "exact": {question: Width(math.inf, math.inf) for question in get_args(Question)},
 }
 """The lattice gains little after a contour and takes longer; a contour gains ten digits after a lattice, if
-it closes."""
+it closes. Sums are as fine as they get."""
 
 FEW_ROUNDS = 4
 """Rounds of continuous laws up to which the lattice is the narrower engine: nearly atomic sums have slow
@@ -71,3 +69,23 @@ LATTICE_LEAST = 2**16
 
 LATTICE_WIDTH = 1e-4
 """Width in epsilon that a first lattice aims at."""
+
+_NORMAL = 2.0**-1022
+"""The least float with all its digits: a delta below is as narrow as bounds get."""
+
+_FINEST = 16 * UNIT
+"""No beta is told apart more finely: 1 - alpha is rounded already."""
+
+
+def measure(question: Question, at: Array, low: Array, high: Array) -> Array:
+    """Return how wide answers are, infinite where a side of epsilon is unknown.
+
+    Delta's is relative to the upper bound, epsilon's in nats, f's relative to min(beta, 1 - alpha - beta).
+    """
+    if question == "delta":
+        return np.where(high < _NORMAL, 0.0, (high - low) / np.maximum(high, _NORMAL))
+    if question == "epsilon":
+        known = np.isfinite(low) & np.isfinite(high)
+        return np.where(low == high, 0.0, np.where(known, high - np.where(known, low, 0.0), np.inf))
+    scale, gap = np.minimum(high, np.maximum(1 - at - low, 0.0)), high - low
+    return np.where(gap <= _FINEST, 0.0, gap / np.where(scale > 0, scale, 1.0))

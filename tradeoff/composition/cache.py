@@ -6,7 +6,7 @@ Values that are pure functions of their keys, so that no answer depends on what 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -52,13 +52,18 @@ _SHARED: ContextVar[Cache[Any] | None] = ContextVar("shared", default=None)
 
 
 @contextmanager
-def sharing(memory: Cache[Any]) -> Iterator[None]:
-    """Let equal curves that are first asked inside share what they remember."""
-    token = _SHARED.set(memory)
+def during(variable: ContextVar[Any], value: Value) -> Iterator[Value]:
+    """Hold a value in a variable of this context."""
+    token = variable.set(value)
     try:
-        yield
+        yield value
     finally:
-        _SHARED.reset(token)
+        variable.reset(token)
+
+
+def sharing(memory: Cache[Any]) -> AbstractContextManager[Cache[Any]]:
+    """Let equal curves that are first asked inside share what they remember."""
+    return during(_SHARED, memory)
 
 
 def own(owner: Hashable, most: int) -> Cache[Any]:

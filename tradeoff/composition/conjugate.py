@@ -11,8 +11,11 @@ a monotone crossing and the supremum of a concave function of s (Dong, Roth, Su 
 
 from __future__ import annotations
 
+import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Literal, NamedTuple, Protocol
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,37 +55,36 @@ _LEAST = 1e-320
 """Stands for a number that rounding or ignorance left at 0, where a logarithm is taken to aim by."""
 
 
-class Enclosure(Protocol):
-    """Bounds at every loss, sharp about ``aim``: what one table or one line proves."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Enclosure(ABC):
+    """Bounds at every loss, sharp about one: what one table or one line proves."""
 
-    @property
-    def kind(self) -> Kind:
-        """Which number ``small`` bounds: delta(x), 1 - delta(x), or the other order's delta(-x)."""
+    kind: Kind = "delta"
+    """Which number ``small`` bounds: delta(x), 1 - delta(x), or the other order's delta(-x)."""
 
-    @property
-    def aim(self) -> float:
-        """The loss it was made for."""
+    aim: float = 0.0
+    """The loss it was made for."""
 
-    @property
-    def scale(self) -> float:
-        """How far from the aim it serves as well."""
+    scale: float = math.inf
+    """How far from the aim it serves as well."""
 
-    @property
-    def leak(self) -> float:
-        """About how much of ``small`` never falls."""
+    leak: float = 0.0
+    """About how much of ``small`` never falls."""
 
-    @property
-    def capped(self) -> bool:
-        """Whether no finer one can be had."""
+    capped: bool = True
+    """Whether no finer one can be had."""
 
+    @abstractmethod
     def small(self, x: Array) -> Bounds:
         """Bound the number of its kind at losses x."""
 
     def crossing(self, delta: Array, guess: Array) -> Array:
         """Return a better guess of epsilon(delta), if it has one."""
+        return guess
 
     def peak(self, alpha: float, guess: float) -> float:
         """Return a better guess of the x at which f(alpha) is reached, if it has one."""
+        return guess
 
 
 class Supremum(NamedTuple):

@@ -13,17 +13,19 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.composition import conjugate, widths
-from tradeoff.composition.budget import Question
+from tradeoff.composition import conjugate
+from tradeoff.composition.budget import WIDTHS, Question, measure
 from tradeoff.composition.cache import alike
 from tradeoff.composition.conjugate import Enclosure
 from tradeoff.composition.options import query_options
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import Array, Index
-from tradeoff.loss.cumulant import Cumulant
+from tradeoff.loss.cumulant import Cumulant, epsilon_for_alpha
 
-Place = TypeVar("Place")
 Effort = TypeVar("Effort")
+
+Place = Callable[[Effort], Enclosure | None]
+"""What is proved about losses that are answered together, for an effort; None where nothing is."""
 
 APART = 2.0
 """Spreads of the integrand between aims: at half of it from one, e^(1/2) of its accuracy is lost."""
@@ -58,11 +60,8 @@ class _Answers(NamedTuple):
     capped: NDArray[np.bool_]
 
 
-class Engine(ABC, Generic[Place, Effort]):
-    """Bounds on delta, epsilon and beta from enclosures that a subclass draws.
-
-    A method says nothing with infinite bounds.
-    """
+class Engine(ABC, Generic[Effort]):
+    """Bounds on delta, epsilon and beta from enclosures that a subclass makes."""
 
     name: str
 
@@ -78,74 +77,52 @@ class Engine(ABC, Generic[Place, Effort]):
         """Return a cheaper effort to look for places with, if there is one."""
         return None
 
-    @abstractmethod
-    def goal(self, question: Question) -> float:
-        """Return the width that answers are refined to while no tolerance is asked."""
+    def last_resort(self, question: Question, at: Array, low: Array, high: Array) -> Array:
+        """Return the upper bounds, or better ones where enclosures said next to nothing."""
+        return high
 
     @abstractmethod
-    def enough(self, question: Question) -> float:
-        """Return the width with which no further engine is asked while no tolerance is."""
-
-    @abstractmethod
-    def places(self, x: Array, *, steep: bool = False) -> Iterable[tuple[Place, Index]]:
+    def places(self, x: Array, *, steep: bool = False) -> Iterable[tuple[Place[Effort], Index]]:
         """Yield the places that serve losses x, each with the entries that it serves.
 
         ``steep`` asks for what bounds 1 - delta - s alpha best, of small s = e^x too.
         """
 
     @abstractmethod
-    def enclose(self, place: Place, effort: Effort) -> Enclosure | None:
-        """Return what is proved about a place, or None where nothing is."""
-
-    @abstractmethod
     def loss_at_delta(self, delta: Array) -> Array:
         """Estimate epsilon(delta)."""
 
-    @abstractmethod
     def loss_at_alpha(self, alpha: float) -> float:
         """Estimate the loss whose test has size alpha."""
+        return epsilon_for_alpha(self.cumulant, alpha)
 
     @property
     @abstractmethod
     def cumulant(self) -> Cumulant:
         """The cumulant function of the whole product."""
 
-    def delta(self, epsilon: Array, tol: float | None) -> Pair:
-        """Bound delta(epsilon); ``tol`` is relative to the upper bound."""
-        return self._refined("delta", epsilon, tol, self._delta)
+    def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
+        """Bound delta at losses, epsilon at deltas above Q(L = inf), or f at alphas in (0, 1).
 
-    def epsilon(self, delta: Array, tol: float | None) -> Pair:
-        """Bound the least epsilon with delta(epsilon) <= delta, for delta > Q(L = inf).
-
-        ``tol`` is absolute.
+        Every entry again more finely while it is wider than wanted, each by its own need. ``tol`` is a width
+        as measured by ``budget``; infinite bounds say nothing.
         """
-        return self._refined("epsilon", delta, tol, self._epsilon)
-
-    def beta(self, alpha: Array, tol: float | None) -> Pair:
-        """Bound f(alpha) for alpha in (0, 1); ``tol`` is relative to min(beta, 1 - alpha - beta)."""
-        goal = self.goal("beta") if tol is None else tol
-
-        def each(at: Array, effort: Effort) -> _Answers:
-            found = [self._one_beta(alpha, effort, goal) for alpha in at.tolist()]
-            return _Answers(*map(np.array, zip(*found, strict=True)))
-
-        return self._refined("beta", alpha, tol, each)
-
-    def _refined(
-        self, question: Question, at: Array, tol: float | None, once: Callable[[Array, Effort], _Answers]
-    ) -> Pair:
-        """Answer every entry, and again more finely while it is wider than wanted, each by its own need."""
-        goal = self.goal(question) if tol is None else tol
+        goal = WIDTHS[self.name][question].goal if tol is None else tol
         low, high = np.full(len(at), -np.inf), np.full(len(at), np.inf)
         waiting = {self.first(question, tol): np.arange(len(at))}
         for _ in range(_ROUNDS):
             finer: dict[Effort, Index] = {}
             for effort, which in waiting.items():
                 query_options().tell(len(at) - sum(map(len, waiting.values())), len(at))
-                found = once(at[which], effort)
+                if question == "delta":
+                    found = self._delta(at[which], effort)
+                elif question == "epsilon":
+                    found = self._epsilon(at[which], effort)
+                else:
+                    found = self._beta(at[which], effort, goal)
                 low[which], high[which] = np.fmax(low[which], found.low), np.fmin(high[which], found.high)
                 with np.errstate(invalid="ignore"):  # of infinite bounds, or an infinite goal
-                    reached = widths.of(question, at[which])(low[which], high[which])
+                    reached = measure(question, at[which], low[which], high[which])
                     missing = np.nan_to_num(1.5 * reached / goal, nan=_LEAST_STEP)
                 wide = ~found.capped & ~(reached <= goal)
                 _, steps = np.frexp(np.clip(missing, _LEAST_STEP, _MOST_STEP))
@@ -154,22 +131,23 @@ class Engine(ABC, Generic[Place, Effort]):
                     finer[next_] = np.append(finer.get(next_, np.empty(0, np.int64)), which[wide][mine])
             if not (waiting := finer):
                 break
-        return low, high
+        return low, self.last_resort(question, at, low, high)
 
     def _delta(self, x: Array, effort: Effort) -> _Answers:
-        found = _nothing(len(x))
-        for place, which in self.places(x):
-            if (e := self.enclose(place, effort)) is not None:
-                found.low[which], found.high[which] = conjugate.delta(e, x[which])
-                found.capped[which] = e.capped
-        return found
+        return self._at(x, effort, lambda e, which: conjugate.delta(e, x[which]))
 
     def _epsilon(self, delta: Array, effort: Effort) -> _Answers:
-        aimed = self._followed(delta, self.loss_at_delta(delta), self.rough(effort))
-        found = _nothing(len(delta))
-        for place, which in self.places(aimed):
-            if (e := self.enclose(place, effort)) is not None:
-                found.low[which], found.high[which] = conjugate.epsilon(e, delta[which], aimed[which])
+        x = self._followed(delta, self.loss_at_delta(delta), self.rough(effort))
+        return self._at(x, effort, lambda e, which: conjugate.epsilon(e, delta[which], x[which]))
+
+    def _at(
+        self, x: Array, effort: Effort, answer: Callable[[Enclosure, Index], Iterable[Array]]
+    ) -> _Answers:
+        """Answer by what encloses losses x; infinite bounds say nothing."""
+        found = _Answers(np.full(len(x), -np.inf), np.full(len(x), np.inf), np.ones(len(x), bool))
+        for enclose, which in self.places(x):
+            if (e := enclose(effort)) is not None:
+                found.low[which], found.high[which] = answer(e, which)
                 found.capped[which] = e.capped
         return found
 
@@ -180,9 +158,9 @@ class Engine(ABC, Generic[Place, Effort]):
         aimed, far, going = aimed.copy(), _FAR * (1 + np.abs(aimed)), np.arange(len(delta))
         for _ in range(_ATTEMPTS):
             moved = np.zeros(len(delta), bool)
-            for place, which in self.places(aimed[going]):
+            for enclose, which in self.places(aimed[going]):
                 mine = going[which]
-                if (e := self.enclose(place, effort)) is not None:
+                if (e := enclose(effort)) is not None:
                     above = conjugate.epsilon(e, delta[mine], aimed[mine])[1]
                     away = np.abs(above - e.aim)
                     moved[mine] = (away > e.scale * APART) & (away < far[mine])
@@ -191,6 +169,10 @@ class Engine(ABC, Generic[Place, Effort]):
                 break
         return aimed
 
+    def _beta(self, alpha: Array, effort: Effort, goal: float) -> _Answers:
+        found = [self._one_beta(each, effort, goal) for each in alpha.tolist()]
+        return _Answers(*map(np.array, zip(*found, strict=True)))
+
     def _one_beta(self, alpha: float, effort: Effort, goal: float) -> tuple[float, float, bool]:
         """Sample the supremum over s where it lies.
 
@@ -198,14 +180,14 @@ class Engine(ABC, Generic[Place, Effort]):
         """
         x, low, high = self.loss_at_alpha(alpha), 0.0, float((1 - Bounds.of(alpha)).upper)
         pace = 1e-2 * min(1.0, math.sqrt(self.cumulant(0.5)[2]))
-        measure, looking, width = widths.of("beta", np.array([alpha])), self.rough(effort), math.inf
+        looking, width = self.rough(effort), math.inf
         samples_cost = looking is not None
         e: Enclosure | None = None
         peak, capped = x, True
         for _ in range(_ATTEMPTS):
             if e is None or abs(x - e.aim) > APART * e.scale:
-                e = self._near(x, effort if looking is None else looking)
-                if e is None:
+                ((enclose, _),) = self.places(np.array([x]), steep=True)
+                if (e := enclose(effort if looking is None else looking)) is None:
                     return low, high, True
                 peak = x = e.peak(alpha, x)
                 capped = e.capped
@@ -224,20 +206,11 @@ class Engine(ABC, Generic[Place, Effort]):
             peak = found.place
             low = max(low, (base + Bounds.of(found.low)).lower)
             high = min(high, (base + Bounds.of(found.high)).upper)
-            width, last = float(measure(np.array([low]), np.array([high]))[0]), width
+            width, last = float(measure("beta", *map(np.array, ([alpha], [low], [high])))[0]), width
             if width <= (goal / 2 if samples_cost else 0.0) or width > _STALLED * last:
                 break
             pace = pace * max(min(0.5, math.sqrt(goal / width) / 2), 1e-2)
         return low, high, capped
-
-    def _near(self, x: float, effort: Effort) -> Enclosure | None:
-        """Return the enclosure that serves the loss x."""
-        ((place, _),) = self.places(np.array([x]), steep=True)
-        return self.enclose(place, effort)
-
-
-def _nothing(size: int) -> _Answers:
-    return _Answers(np.full(size, -np.inf), np.full(size, np.inf), np.ones(size, bool))
 
 
 def _samples(x: float, pace: float, peak: float) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from tradeoff.composition.budget import Question
-from tradeoff.composition.engine import Engine
+from tradeoff.composition.engine import Engine, Place
 from tradeoff.composition.lattice.table import ProfileTable
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Index
@@ -37,7 +37,7 @@ _UNKNOWN = 1e100
 _FINE = float(np.finfo(np.longdouble).eps)
 
 
-class ExactEngine(Engine[None, None]):
+class ExactEngine(Engine[None]):
     """Bounds from the atoms of the product themselves."""
 
     name = "exact"
@@ -48,17 +48,8 @@ class ExactEngine(Engine[None, None]):
     def first(self, question: Question, tol: float | None) -> None:
         """Return nothing: there is one table, as fine as it gets."""
 
-    def goal(self, question: Question) -> float:
-        return np.inf
-
-    def enough(self, question: Question) -> float:
-        return np.inf
-
-    def places(self, x: Array, *, steep: bool = False) -> list[tuple[None, Index]]:
-        return [(None, np.arange(len(x)))]
-
-    def enclose(self, place: None, effort: None) -> ProfileTable:
-        return self.table
+    def places(self, x: Array, *, steep: bool = False) -> list[tuple[Place[None], Index]]:
+        return [(lambda _: self.table, np.arange(len(x)))]
 
     def loss_at_delta(self, delta: Array) -> Array:
         return self.table.crossing(delta, delta)
@@ -70,9 +61,9 @@ class ExactEngine(Engine[None, None]):
     def cumulant(self) -> Cumulant:
         return Cumulant([(self.law.sketch(), 1)])
 
-    def beta(self, alpha: Array, tol: float | None) -> Pair:
-        """Bound f(alpha) for alpha in (0, 1): the vertices of the curve itself are known."""
-        return beta(self.law, self.q_plus, alpha)
+    def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
+        """Bound f from the vertices of the curve itself, and delta and epsilon from a table."""
+        return beta(self.law, self.q_plus, at) if question == "beta" else super().answer(question, at, tol)
 
 
 def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:
@@ -251,5 +242,5 @@ def profile(law: AtomicLaw, q_plus: float) -> ProfileTable:
         ended(upper, 1.0),
         fenced(loss - shift),
         ended(lower, 1 - 8 * UNIT),
-        q_plus * (1 - 16 * UNIT),
+        leak=q_plus * (1 - 16 * UNIT),
     )

@@ -1,12 +1,17 @@
-"""What one question may use: an engine, memory, and a callback that hears how far it is."""
+"""What one question may use, engine, memory and a callback that hears how far it is; and who answered it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
+
+from tradeoff.composition.budget import Question
+from tradeoff.composition.cache import during
+from tradeoff.display import Displayed, Grid
+from tradeoff.intervals.bounds import Bounds
 
 Progress = Callable[[int, int], None]
 """Called with the number of entries settled so far, and of all entries asked."""
@@ -54,11 +59,59 @@ def query_options() -> QueryOptions:
     return _CURRENT.get()
 
 
-@contextmanager
-def answering(limits: QueryOptions) -> Iterator[None]:
+def answering(limits: QueryOptions) -> AbstractContextManager[QueryOptions]:
     """Answer the questions inside under these limits."""
-    token = _CURRENT.set(limits)
-    try:
-        yield
-    finally:
-        _CURRENT.reset(token)
+    return during(_CURRENT, limits)
+
+
+class Step(NamedTuple):
+    """One engine's part in an answer: the width it left, in the question's own unit, and its seconds."""
+
+    engine: str
+    why: str
+    question: Question
+    width: float
+    seconds: float
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation(Displayed):
+    """How a question is answered: prints as a short table.
+
+    Attributes
+    ----------
+    question
+        The question in words.
+    bounds
+        Its answer.
+    steps
+        The engines in the order asked; of several parts of a curve, one after the other.
+    """
+
+    question: str
+    bounds: Bounds
+    steps: tuple[Step, ...]
+
+    def grid(self) -> Grid:
+        head = f"{self.question} in [{self.bounds.lower!r}, {self.bounds.upper!r}]"
+        if not self.steps:
+            return Grid([], head=head, notes=["closed form: no engine was asked"])
+        rows = [
+            (s.engine, s.question, f"{s.width:.1e}", f"{1e3 * s.seconds:.1f} ms", s.why) for s in self.steps
+        ]
+        return Grid(rows, ("engine", "asked", "width", "time", "why"), head)
+
+
+_LISTENING: ContextVar[list[Step] | None] = ContextVar("listening", default=None)
+
+
+def heard(step: Step) -> None:
+    """Tell whoever listens."""
+    steps = _LISTENING.get()
+    if steps is not None:
+        steps.append(step)
+
+
+def listening() -> AbstractContextManager[list[Step]]:
+    """Collect the steps of all questions asked inside."""
+    return during(_LISTENING, [])

@@ -7,28 +7,27 @@ is reached.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.composition import exact, widths
-from tradeoff.composition.budget import FEW_ROUNDS, MOST_ATOMIC_ROUNDS, Question
+from tradeoff.composition.budget import FEW_ROUNDS, MOST_ATOMIC_ROUNDS, WIDTHS, Question, measure
 from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.engine import Engine
-from tradeoff.composition.explain import Step, heard
-from tradeoff.composition.lattice.engine import LatticeEngine
-from tradeoff.composition.lattice.place import on_one_lattice
-from tradeoff.composition.options import Method, query_options
+from tradeoff.composition.options import Method, Step, heard, query_options
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, expm1, log1p, minimum
 from tradeoff.intervals.rounding import TINY, UNIT, Array
-from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.loss.law import LossLaw, lost_mass
+
+if TYPE_CHECKING:
+    from tradeoff.composition.exact import ExactEngine
+    from tradeoff.composition.lattice.engine import LatticeEngine
 
 _LOWEST = -745.0
 """Below it e^epsilon is no float, and delta is 1 as far as floats tell."""
@@ -41,7 +40,7 @@ _MOST_ROUNDS = 2**1000
 """A float holds it, and times a loss of 1e7 nats; no answer of so many rounds but of closed forms is other
 than trivial."""
 
-Choice = tuple[Engine[Any, Any], str]
+Choice = tuple[Engine[Any], str]
 """An engine, and why it is asked."""
 
 
@@ -78,7 +77,9 @@ class Composition:
 
     @cached_property
     def tables(self) -> LatticeEngine:
-        """The lattice."""
+        """The lattice, loaded when it is asked."""
+        from tradeoff.composition.lattice.engine import LatticeEngine
+
         return LatticeEngine(self.laws, self.counts, symmetric=self.symmetric)
 
     @cached_property
@@ -87,32 +88,42 @@ class Composition:
         return ContourEngine(self.laws, self.counts, symmetric=self.symmetric)
 
     @cached_property
-    def sums(self) -> exact.ExactEngine | None:
+    def rounds(self) -> int:
+        """Return how many rounds have a continuous law."""
+        return sum(n for law, n in zip(self.laws, self.counts, strict=True) if law.continuous)
+
+    @cached_property
+    def sums(self) -> ExactEngine | None:
         """The exact sums, where the atoms of the product are few."""
-        law: AtomicLaw | None = exact.product(self.laws, self.counts)
-        return None if law is None else exact.ExactEngine(law, self.q_plus)
+        if self.rounds:
+            return None
+        from tradeoff.composition.exact import ExactEngine, product
+
+        law = product(self.laws, self.counts)
+        return None if law is None else ExactEngine(law, self.q_plus)
 
     @cached_property
     def spent(self) -> bool:
         """Whether some factor leaves no mass that floats hold: nothing is left to compose."""
         return any(not law.continuous and len(law.atoms.loss) == 0 for law in self.laws)
 
-    @property
-    def rounds(self) -> int:
-        """Return how many rounds have a continuous law."""
-        return sum(n for law, n in zip(self.laws, self.counts, strict=True) if law.continuous)
-
     def choices(self, method: Method | None) -> Iterator[Choice]:
         """Yield the engines to ask, in order, each with the reason; a method forces one."""
         if self.spent:
             return
         if method is not None:
-            yield from self._forced(method)
+            engine: Engine[Any] | None = self.sums if method == "exact" else None
+            if method == "lattice":
+                engine = self.tables
+            elif method == "contour":
+                engine = self.contour
+            if engine is not None:
+                yield engine, "asked for"
         elif self.sums is not None:
             yield self.sums, "the atoms of the product are few: they are added up"
         elif not self.contour.possible:
             yield self.tables, "a density has no closed form: only the lattice holds it"
-        elif self.rounds == 0 and sum(self.counts) <= MOST_ATOMIC_ROUNDS and on_one_lattice(self.laws):
+        elif self._on_one_lattice:
             yield self.tables, "all losses are multiples of one spacing: the lattice is exact"
             yield self.contour, "the lattice was wide"
         elif 0 < self.rounds <= FEW_ROUNDS:
@@ -122,44 +133,56 @@ class Composition:
             yield self.contour, "all densities have closed forms"
             yield self.tables, "the contour was wide"
 
-    def _forced(self, method: Method) -> Iterator[Choice]:
-        engine: Engine[Any, Any] | None = self.sums if method == "exact" else None
-        if method == "lattice":
-            engine = self.tables
-        elif method == "contour":
-            engine = self.contour
-        if engine is not None:
-            yield engine, "asked for"
+    @property
+    def _on_one_lattice(self) -> bool:
+        if self.rounds or sum(self.counts) > MOST_ATOMIC_ROUNDS:
+            return False
+        from tradeoff.composition.lattice.place import on_one_lattice
 
-    def engines(self, method: Method | None) -> Iterator[Engine[Any, Any]]:
-        """Yield the engines to ask, in order; a method forces one."""
-        return (engine for engine, _ in self.choices(method))
+        return on_one_lattice(self.laws)
 
-    def delta(self, epsilon: Array, tol: float | None) -> Pair:
-        """Bound delta(epsilon); ``tol`` is relative to the upper bound."""
-        over = epsilon >= self.supremum + 1e-12 * abs(self.supremum)
-        least = -expm1(minimum(epsilon, 0.0)).upper + 0.0  # delta >= 1 - e^eps
-        known = np.maximum(self._leak.lower, least), np.where(over, self._leak.upper, 1.0)
-        return self._ask("delta", epsilon, known, ~over & (epsilon > _LOWEST), tol)
+    def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
+        """Bound delta at losses, epsilon at deltas, or f at alphas in (0, 1).
 
-    def epsilon(self, delta: Array, tol: float | None) -> Pair:
-        """Bound epsilon(delta); ``tol`` is absolute."""
+        ``tol`` is a width as measured by ``budget``: without it engines are asked while they are worth it.
+        """
+        (low, high), waiting = self._known(question, at)
+        if not waiting.any():
+            return low, high
+        for engine, why in self.choices(query_options().method):
+            started = perf_counter()
+            answer = partial(self._unsure, engine) if self._unseen else engine.answer
+            below, above = answer(question, at[waiting], tol)
+            # What overflowed is NaN and says nothing: fmax and fmin pass over it.
+            low[waiting], high[waiting] = np.fmax(low[waiting], below), np.fmin(high[waiting], above)
+            with np.errstate(invalid="ignore"):
+                reached = measure(question, at, low, high)
+            heard(Step(engine.name, why, question, float(np.max(reached[waiting])), perf_counter() - started))
+            waiting = waiting & ~(reached <= (WIDTHS[engine.name][question].enough if tol is None else tol))
+            if not waiting.any():
+                break
+        return low, high
+
+    def _known(self, question: Question, at: Array) -> tuple[Pair, NDArray[np.bool_]]:
+        """Return what is known without an engine, and where one is to be asked."""
+        if question == "beta":
+            return (np.zeros(len(at)), self._chord(at)), np.ones(len(at), bool)
         leak = self._leak
-        least = log1p(-Bounds.of(delta)).lower  # as e^eps >= 1 - delta
-        low = np.where(delta < leak.lower, np.inf, least)
-        high = np.where((self.q_plus == 0) & (delta >= 0), self.supremum, np.inf)
-        return self._ask("epsilon", delta, (low, high), delta > leak.upper, tol)
-
-    def beta(self, alpha: Array, tol: float | None) -> Pair:
-        """Bound f(alpha) for alpha in (0, 1); ``tol`` is relative to min(beta, 1 - alpha - beta)."""
-        known = np.zeros(len(alpha)), self._chord(alpha)
-        return self._ask("beta", alpha, known, np.ones(len(alpha), bool), tol)
+        if question == "delta":
+            over = at >= self.supremum + 1e-12 * abs(self.supremum)
+            least = -expm1(minimum(at, 0.0)).upper + 0.0  # delta >= 1 - e^eps
+            known = np.maximum(leak.lower, least), np.where(over, leak.upper, 1.0)
+            return known, ~over & (at > _LOWEST)
+        low = np.where(at < leak.lower, np.inf, log1p(-Bounds.of(at)).lower)  # as e^eps >= 1 - delta
+        high = np.where((self.q_plus == 0) & (at >= 0), self.supremum, np.inf)
+        return (low, high), at > leak.upper
 
     @property
     def _leak(self) -> Bounds:
         """Bound Q(L = inf), which ``lost_mass`` gives to 16 units of itself."""
-        known = self.q_plus * Bounds(1 - 16 * UNIT, 1 + 16 * UNIT) + Bounds(-self._unseen, self._unseen)
-        return clip(known, 0.0, 1.0) if self._unseen else known
+        known = self.q_plus * Bounds(1 - 16 * UNIT, 1 + 16 * UNIT)
+        unseen = self._unseen
+        return clip(known + Bounds(-unseen, unseen), 0.0, 1.0) if unseen else known
 
     def _chord(self, alpha: Array) -> Array:
         """Bound the convex f by its chord from f(0) = Q(L < inf) to f(P(L > -inf)) = 0, and by 1 - alpha."""
@@ -177,40 +200,13 @@ class Composition:
         rounds = [n for n, *masses in ends if any(0 < mass < _NORMAL for mass in masses)]
         return _UNSEEN * float(sum(rounds) + 4) if rounds else 0.0
 
-    def _ask(
-        self, question: Question, at: Array, known: Pair, waiting: NDArray[np.bool_], tol: float | None
-    ) -> Pair:
-        low, high = known
-        measure = widths.of(question, at)
-        if not waiting.any():
-            return known
-        for engine, why in self.choices(query_options().method):
-            started = perf_counter()
-            below, above = self._answer(engine, question, at[waiting], tol)
-            # What overflowed is NaN and says nothing: fmax and fmin pass over it.
-            low[waiting], high[waiting] = np.fmax(low[waiting], below), np.fmin(high[waiting], above)
-            with np.errstate(invalid="ignore"):
-                reached = measure(low, high)
-            heard(Step(engine.name, why, question, float(np.max(reached[waiting])), perf_counter() - started))
-            waiting = waiting & ~(reached <= (engine.enough(question) if tol is None else tol))
-            if not waiting.any():
-                break
-        return low, high
-
-    def _answer(self, engine: Engine[Any, Any], question: Question, at: Array, tol: float | None) -> Pair:
-        """Ask an engine; what no float saw of masses at infinity moves delta and beta by as much."""
-        ask, off = _asked(engine, question), Bounds.of(self._unseen)
-        if off.upper == 0:
-            return ask(at, tol)
+    def _unsure(self, engine: Engine[Any], question: Question, at: Array, tol: float | None) -> Pair:
+        """Ask an engine where no float saw some mass at infinity: delta and beta move by as much."""
+        off = Bounds.of(self._unseen)
         if question != "epsilon":
-            low, high = ask(at, tol)
+            low, high = engine.answer(question, at, tol)
             return (low - off).lower, (high + off).upper
         above = (at + off).upper
-        low, high = ask(np.minimum(above, 1 - UNIT), tol)[0], ask((at - off).lower, tol)[1]
+        low = engine.answer(question, np.minimum(above, 1 - UNIT), tol)[0]
+        high = engine.answer(question, (at - off).lower, tol)[1]
         return np.where(above < 1, low, -np.inf), high
-
-
-def _asked(engine: Engine[Any, Any], question: Question) -> Callable[[Array, float | None], Pair]:
-    if question == "delta":
-        return engine.delta
-    return engine.epsilon if question == "epsilon" else engine.beta

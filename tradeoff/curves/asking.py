@@ -6,18 +6,19 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
-from tradeoff.composition.explain import Explanation, listening
 from tradeoff.composition.options import (
     MEMORY,
     METHODS,
+    Explanation,
     Method,
     Progress,
     QueryOptions,
     answering,
+    listening,
     query_options,
 )
 from tradeoff.curves.parameters import Number, Numbers, count, is_symbol, number, reals
@@ -39,10 +40,14 @@ _MOST_JOBS = 1024
 _NORMAL = 2.0**-1022
 """The least float with all its digits."""
 
-_ANSWERS = {"epsilon": "delta", "delta": "epsilon", "alpha": "beta"}
+At = Literal["alpha", "epsilon", "delta"]
+"""What a question is asked at."""
+
+_ANSWERS: dict[At, str] = {"alpha": "beta", "epsilon": "delta", "delta": "epsilon"}
 """What is answered, by what it is asked at."""
 
-Hook = Callable[["TradeOff", Array, float | None], Pair]
+_SPANS: dict[At, tuple[float, float]] = {"alpha": (0, 1), "epsilon": (-np.inf, np.inf), "delta": (0, 1)}
+"""Where a question may be asked."""
 
 
 class How(TypedDict, total=False):
@@ -93,7 +98,7 @@ class Certified:
     def __call__(self, alpha: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[Array]: ...
     def __call__(self, alpha: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
         """Bound f(alpha)."""
-        return self._ask("alpha", alpha, (0.0, 1.0), tol, how, certified_beta)
+        return ask(self._curve, "alpha", alpha, tol, how)
 
     @overload
     def delta(self, epsilon: Number, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[float]: ...
@@ -101,7 +106,7 @@ class Certified:
     def delta(self, epsilon: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[Array]: ...
     def delta(self, epsilon: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
         """Bound delta(epsilon), a probability, epsilon in nats and of any sign and shape."""
-        return self._ask("epsilon", epsilon, (-np.inf, np.inf), tol, how, certified_delta)
+        return ask(self._curve, "epsilon", epsilon, tol, how)
 
     @overload
     def epsilon(self, delta: Number, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[float]: ...
@@ -109,7 +114,7 @@ class Certified:
     def epsilon(self, delta: Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds[Array]: ...
     def epsilon(self, delta: Number | Numbers, *, tol: float | None = None, **how: Unpack[How]) -> Bounds:
         """Bound epsilon(delta), in nats, delta in [0, 1] and of any shape."""
-        return self._ask("delta", delta, (0.0, 1.0), tol, how, certified_epsilon)
+        return ask(self._curve, "delta", delta, tol, how)
 
     def renyi(self, order: Number) -> Bounds[float]:
         """Bound the Renyi divergence D_a(P || Q), a in (0, inf], in nats (van Erven, Harremoes 2014)."""
@@ -158,83 +163,81 @@ class Certified:
                 low[chosen], high[chosen] = clip(risk, 0.0, 1.0)
         return held(low, high)
 
-    @staticmethod
-    def _limits(how: How) -> QueryOptions:
-        """Return the limits asked for, checked; a question inside another inherits the rest."""
-        asked: dict[str, Any] = {"jobs" if name == "n_jobs" else name: value for name, value in how.items()}
-        method, progress, jobs = (asked.get(name) for name in ("method", "progress", "jobs"))
-        if not (method is None or (isinstance(method, str) and method in METHODS)):
-            gone = isinstance(method, str) and method == "saddle-point"
-            moved = "; saddle-point bounds are those of to.limits.saddle_point(f)" if gone else ""
-            raise DomainError(f"method = {shown(method)} is none of {', '.join(METHODS)}{moved}")
-        if asked.pop("memory", None) is not None:
-            asked["memory"] = count("memory", how["memory"], 1)
-            if asked["memory"] < MEGABYTE:
-                raise DomainError(
-                    f"memory = {asked['memory']} is below one MiB, {MEGABYTE} bytes; the usual is {MEMORY}"
-                )
-        if not (progress is None or callable(progress)):
-            raise DomainError(
-                f"progress = {shown(progress)} cannot be called; give a function of (settled, asked)"
-            )
-        if jobs is not None and count("n_jobs", jobs, -_MOST_JOBS, _MOST_JOBS) == 0:
-            raise domain("n_jobs", jobs, "the integers but 0", "give how many workers, or -1 for one a core")
-        return replace(query_options(), **asked)
 
-    def _seen_by(self, method: Method | None) -> TradeOff:
-        """Return the curve as the forced engine sees it, where it would answer by a closed form."""
-        if method == "closed-form" and self._curve.composed:
-            raise NoClosedForm(
-                f"{self._curve!r} has no closed form; leave method out, or force one of the engines"
-            )
-        if method in {None, "closed-form"} or self._curve.composed:
-            return self._curve
-        from tradeoff.curves.tensor import Tensor
+def ask(
+    curve: TradeOff, name: At, value: Number | Numbers, tol: float | None, how: How
+) -> Bounds[float] | Bounds[Array]:
+    """Bound beta at an alpha, delta at an epsilon, or epsilon at a delta, whichever ``name`` is given."""
+    if is_symbol(value):
+        from tradeoff.families.symbolic_answers import answer
 
-        return Tensor({self._curve: 1})
-
-    def _ask(
-        self,
-        name: str,
-        value: Number | Numbers,
-        span: tuple[float, float],
-        tol: float | None,
-        how: How,
-        hook: Hook,
-    ) -> Bounds:
-        if is_symbol(value):
-            from tradeoff.families.symbolic_answers import answer
-
-            return Bounds(*[answer(self._curve, name, value)] * 2)
-        limits, method = self._limits(how), how.get("method")
-        self._curve.require_numbers()
-        tol = None if tol is None else number("tol", tol, 0, open_low=True)
-        array = reals(name, value)
-        flat = array.ravel()
-        wrong = np.flatnonzero(~((flat >= span[0]) & (flat <= span[1])))
-        if len(wrong):
-            listed = ", ".join(
-                f"{name}[{i}] = {flat[i]}" if array.ndim else f"{name} = {flat[i]}" for i in wrong[:5]
-            )
-            more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
-            raise DomainError(f"{listed}{more} outside [{span[0]:g}, {span[1]:g}]")
-        curve = self._seen_by(method)
-        if (
-            isinstance(value, Fraction)
-            and name in _EXACTLY
-            and method is None
-            and span[0] <= value <= span[1]
-        ):
-            exactly = _EXACTLY[name](curve, value)
-            if exactly is not None:
-                return Bounds(exactly, exactly)
-        with answering(limits):
-            lower, upper = hook(curve, flat, tol)
-        if array.ndim == 0:
-            return Bounds(float(lower[0]), float(upper[0]))
-        return Bounds(
-            *(_labelled(side.reshape(array.shape), value, _ANSWERS[name]) for side in (lower, upper))
+        return Bounds(*[answer(curve, name, value)] * 2)
+    limits, method = _limits(how) if how else query_options(), how.get("method")
+    curve.require_numbers()
+    tol = None if tol is None else number("tol", tol, 0, open_low=True)
+    array = reals(name, value)
+    flat, (first, last) = array.ravel(), _SPANS[name]
+    wrong = np.flatnonzero(~((flat >= first) & (flat <= last)))
+    if len(wrong):
+        listed = ", ".join(
+            f"{name}[{i}] = {flat[i]}" if array.ndim else f"{name} = {flat[i]}" for i in wrong[:5]
         )
+        more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+        raise DomainError(f"{listed}{more} outside [{first:g}, {last:g}]")
+    if method is not None:
+        curve = _seen_by(method, curve)
+    fraction: Any = _exactly(curve, name, value) if method is None else None
+    if fraction is not None:
+        return Bounds(fraction, fraction)
+    with answering(limits):
+        lower, upper = _CERTIFIED[name](curve, flat, tol)
+    if array.ndim == 0:
+        return Bounds(float(lower[0]), float(upper[0]))
+    return Bounds(*(_labelled(side.reshape(array.shape), value, _ANSWERS[name]) for side in (lower, upper)))
+
+
+def _limits(how: How) -> QueryOptions:
+    """Return the limits asked for, checked; a question inside another inherits the rest."""
+    asked: dict[str, Any] = {"jobs" if name == "n_jobs" else name: value for name, value in how.items()}
+    method, progress, jobs = (asked.get(name) for name in ("method", "progress", "jobs"))
+    if not (method is None or (isinstance(method, str) and method in METHODS)):
+        gone = isinstance(method, str) and method == "saddle-point"
+        moved = "; saddle-point bounds are those of to.limits.saddle_point(f)" if gone else ""
+        raise DomainError(f"method = {shown(method)} is none of {', '.join(METHODS)}{moved}")
+    if asked.pop("memory", None) is not None:
+        asked["memory"] = count("memory", how["memory"], 1)
+        if asked["memory"] < MEGABYTE:
+            raise DomainError(
+                f"memory = {asked['memory']} is below one MiB, {MEGABYTE} bytes; the usual is {MEMORY}"
+            )
+    if not (progress is None or callable(progress)):
+        raise DomainError(
+            f"progress = {shown(progress)} cannot be called; give a function of (settled, asked)"
+        )
+    if jobs is not None and count("n_jobs", jobs, -_MOST_JOBS, _MOST_JOBS) == 0:
+        raise domain("n_jobs", jobs, "the integers but 0", "give how many workers, or -1 for one a core")
+    return replace(query_options(), **asked)
+
+
+def _seen_by(method: Method, curve: TradeOff) -> TradeOff:
+    """Return the curve as the forced engine sees it, where it would answer by a closed form."""
+    if method == "closed-form" and curve.composed:
+        raise NoClosedForm(f"{curve!r} has no closed form; leave method out, or force one of the engines")
+    if method == "closed-form" or curve.composed:
+        return curve
+    from tradeoff.curves.tensor import Tensor
+
+    return Tensor({curve: 1})
+
+
+def _exactly(curve: TradeOff, name: At, value: object) -> Fraction | None:
+    """Return the answer to a fraction where it is one."""
+    first, last = _SPANS[name]
+    if not (isinstance(value, Fraction) and first <= value <= last):
+        return None
+    if name == "alpha":
+        return curve.exact_beta(value)
+    return curve.exact_delta(value) if name == "epsilon" else None
 
 
 def _labelled(answer: Array, asked: Any, name: str) -> Any:
@@ -249,20 +252,13 @@ def _labelled(answer: Array, asked: Any, name: str) -> Any:
     return answer
 
 
-_EXACTLY: Mapping[str, Callable[[TradeOff, Fraction], Fraction | None]] = {
-    "alpha": lambda curve, alpha: curve.exact_beta(alpha),
-    "epsilon": lambda curve, epsilon: curve.exact_delta(epsilon),
-}
-"""Questions whose answers to a fraction may be fractions."""
-
-
 def certified_beta(curve: TradeOff, alpha: Array, tol: float | None, *, refuse: bool = True) -> Pair:
     """Bound f(alpha) by the hook of the curve and what holds of every curve; refuse what is wider, or not."""
     lower, upper = curve.beta_bounds(alpha, tol)
     upper = np.minimum(upper, (1 - Bounds.of(alpha)).upper)
     lower, upper = np.clip(lower, 0.0, upper), np.clip(upper, 0.0, 1.0)
     first, last = alpha == 0, alpha == 1
-    least, most = _start(curve)
+    least, most = clip(1 - curve.mass_at_infinity, 0.0, 1.0)
     lower, upper = (
         np.where(first, np.maximum(lower, least), lower),
         np.where(first, np.minimum(upper, most), upper),
@@ -271,11 +267,6 @@ def certified_beta(curve: TradeOff, alpha: Array, tol: float | None, *, refuse: 
     # The ends are known as well as floats say 1 - q, whatever is asked of them.
     scale = np.where(first | last, np.inf, np.minimum(upper, np.maximum(1 - alpha - lower, 0.0)))
     return _reached("alpha", alpha, lower, upper, tol if refuse else None, scale)
-
-
-def _start(curve: TradeOff) -> Bounds:
-    """Bound f(0) = 1 - Q(L = inf): exactly 1 where no loss is infinite."""
-    return clip(1 - curve.mass_at_infinity, 0.0, 1.0)
 
 
 def certified_delta(curve: TradeOff, epsilon: Array, tol: float | None, *, refuse: bool = True) -> Pair:
@@ -300,10 +291,10 @@ def certified_epsilon(curve: TradeOff, delta: Array, tol: float | None, *, refus
     leak, top = curve.mass_at_infinity, curve.sup_loss
     lower, upper = np.full(len(delta), -np.inf), np.full(len(delta), -np.inf)
     outside = (delta <= leak.upper) & (delta < 1)
-    lower[outside] = np.where(
-        delta[outside] < leak.lower, np.inf, curve.least_sup_loss if leak.width == 0 else -np.inf
-    )
-    upper[outside] = np.where(delta[outside] >= leak.upper, top, np.inf)
+    if outside.any():
+        least = curve.least_sup_loss if leak.width == 0 else -np.inf
+        lower[outside] = np.where(delta[outside] < leak.lower, np.inf, least)
+        upper[outside] = np.where(delta[outside] >= leak.upper, top, np.inf)
     inner = ~outside & (delta < 1)
     if inner.any():
         lower[inner], upper[inner] = curve.epsilon_bounds(delta[inner], tol)
@@ -332,19 +323,21 @@ def _reached(name: str, at: Array, lower: Array, upper: Array, tol: float | None
     return lower, upper
 
 
-def explained(curve: TradeOff, given: Mapping[str, float | None], tol: float | None, how: How) -> Explanation:
+_CERTIFIED: dict[At, Callable[[TradeOff, Array, float | None], Pair]] = {
+    "alpha": certified_beta,
+    "epsilon": certified_delta,
+    "delta": certified_epsilon,
+}
+"""How each question is answered."""
+
+
+def explained(curve: TradeOff, given: Mapping[At, float | None], tol: float | None, how: How) -> Explanation:
     """Ask the one question that is given, and return who answered it."""
-    asked = {name: value for name, value in given.items() if value is not None}
+    asked = [(name, value) for name, value in given.items() if value is not None]
     if len(asked) != 1:
-        raise DomainError(
-            f"explain was given {', '.join(asked) or 'nothing'}; give one of epsilon, delta, alpha"
-        )
-    ((name, value),) = asked.items()
+        listed = ", ".join(name for name, _ in asked) or "nothing"
+        raise DomainError(f"explain was given {listed}; give one of epsilon, delta, alpha")
+    ((name, value),) = asked
     with listening() as steps:
-        if name == "epsilon":
-            bounds = curve.bounds.delta(value, tol=tol, **how)
-        elif name == "delta":
-            bounds = curve.bounds.epsilon(value, tol=tol, **how)
-        else:
-            bounds = curve.bounds(value, tol=tol, **how)
+        bounds = ask(curve, name, value, tol, how)
     return Explanation(f"{_ANSWERS[name]} at {name} = {value!r}", bounds, tuple(steps))

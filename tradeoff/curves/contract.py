@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 from tradeoff.composition.cache import Cache, own
-from tradeoff.composition.explain import Explanation
-from tradeoff.composition.options import query_options
-from tradeoff.curves.asking import Certified, How
+from tradeoff.composition.options import Explanation, query_options
+from tradeoff.curves.asking import Certified, How, ask, explained
 from tradeoff.curves.hooks import Hooks
 from tradeoff.curves.parameters import Number, Numbers
 from tradeoff.errors import KindError, NoClosedForm, shown
@@ -101,7 +100,7 @@ class TradeOff(Hooks):
         PrecisionError
             If ``tol`` cannot be reached.
         """
-        return self.bounds(alpha, tol=tol, **how).lower
+        return ask(self, "alpha", alpha, tol, how).lower
 
     @overload
     def delta(self, epsilon: Number, *, tol: float | None = None, **how: Unpack[How]) -> float: ...
@@ -124,7 +123,7 @@ class TradeOff(Hooks):
         float or ndarray
             An upper bound on delta, shaped like ``epsilon`` (Dong, Roth, Su 2022, Proposition 2.12).
         """
-        return self.bounds.delta(epsilon, tol=tol, **how).upper
+        return ask(self, "epsilon", epsilon, tol, how).upper
 
     @overload
     def epsilon(self, delta: Number, *, tol: float | None = None, **how: Unpack[How]) -> float: ...
@@ -147,7 +146,7 @@ class TradeOff(Hooks):
         float or ndarray
             An upper bound on epsilon; +inf only if delta < Q(L = inf) truly, or no bound is known.
         """
-        return self.bounds.epsilon(delta, tol=tol, **how).upper
+        return ask(self, "delta", delta, tol, how).upper
 
     @overload
     def bayes_risk(self, prior: Number) -> float: ...
@@ -247,8 +246,6 @@ class TradeOff(Hooks):
         >>> [(step.engine, step.why) for step in steps]
         [('contour', 'all densities have closed forms')]
         """
-        from tradeoff.curves.asking import explained
-
         return explained(self, {"epsilon": epsilon, "delta": delta, "alpha": alpha}, tol, how)
 
     def sensitivities(self, *, delta: float | None = None, epsilon: float | None = None) -> Sensitivities:

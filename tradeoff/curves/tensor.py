@@ -171,9 +171,9 @@ class Tensor(TradeOff):
         low[alpha == 0], high[alpha == 0] = clip(1 - self.mass_at_infinity, 0.0, 1.0)
         if inside.any():
             below, above = self._sides
-            low[inside], high[inside] = below.beta(alpha[inside], tol)
+            low[inside], high[inside] = below.answer("beta", alpha[inside], tol)
             if above is not below:
-                high[inside] = above.beta(alpha[inside], tol)[1]
+                high[inside] = above.answer("beta", alpha[inside], tol)[1]
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
@@ -182,8 +182,8 @@ class Tensor(TradeOff):
             low, high = delta + kept * Bounds(*certified_delta(rest, epsilon, tol))
             return low, high
         below, above = self._sides  # a curve below f has a profile above delta
-        low, high = below.delta(epsilon, tol)
-        return (low if above is below else above.delta(epsilon, tol)[0]), high
+        low, high = below.answer("delta", epsilon, tol)
+        return (low if above is below else above.answer("delta", epsilon, tol)[0]), high
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         if self._leak is not None:
@@ -191,8 +191,8 @@ class Tensor(TradeOff):
             least, most = clip((delta - leak) / kept, 0.0, 1.0)
             return certified_epsilon(rest, most, tol)[0], certified_epsilon(rest, least, tol)[1]
         below, above = self._sides
-        low, high = below.epsilon(delta, tol)
-        return (low if above is below else above.epsilon(delta, tol)[0]), high
+        low, high = below.answer("epsilon", delta, tol)
+        return (low if above is below else above.answer("epsilon", delta, tol)[0]), high
 
     def exact_beta(self, alpha: Fraction) -> Fraction | None:
         """Return kept g(alpha/kept) for g (x) f_{0,1-kept}, where g and kept are exact."""
@@ -216,6 +216,8 @@ class Tensor(TradeOff):
     def _lost(factors: Iterable[tuple[TradeOff, int]]) -> Bounds:
         """Bound 1 - prod (1 - q)^n; the mass of a single factor as it is."""
         leaking = [(factor.mass_at_infinity, n) for factor, n in factors if factor.mass_at_infinity.upper > 0]
+        if not leaking:
+            return Bounds(0.0, 0.0)
         if len(leaking) == 1 and leaking[0][1] == 1:
             return leaking[0][0]
         kept = total(whole(n) * log1p(-mass) for mass, n in leaking)
@@ -273,6 +275,25 @@ class Tensor(TradeOff):
         return " (x) ".join(
             f"{factor!r}^{n}" if n > 1 else repr(factor) for factor, n in self.factors.items()
         ).replace(" (x) ", " ⊗ ")
+
+
+class LawCurve(TradeOff):
+    """Curve whose every question the engines answer from ``loss_law()``: those of a product of it alone."""
+
+    composed = True
+
+    @cached_property
+    def _alone(self) -> Tensor:
+        return Tensor({self: 1})
+
+    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
+        return self._alone.beta_bounds(alpha, tol)
+
+    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
+        return self._alone.delta_bounds(epsilon, tol)
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        return self._alone.epsilon_bounds(delta, tol)
 
 
 def _product(powers: Iterable[tuple[Bounds, int]]) -> Bounds:

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from tradeoff.composition.contour.draw import Placement
-from tradeoff.composition.contour.place import aim
+from tradeoff.composition.contour.place import Placement, place_line
 from tradeoff.composition.planner import Composition
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
@@ -158,25 +157,25 @@ def integral(
     """
     pairs = [factor.laws() for factor in curve.factors]
     whole = Composition([low for low, _ in pairs], list(curve.factors.values()))
-    lines = whole.contour
-    if any(low is not high for low, high in pairs) or not lines.possible or lines.tail.too_far:
+    contour, lines = whole.contour, whole.contour.forward
+    if any(low is not high for low, high in pairs) or not contour.possible or lines.too_far:
         return None
-    closes = next(whole.choices(None), (None, ""))[0] is lines
-    loss = float(lines.loss_at_delta(np.array([delta]))[0]) if epsilon is None else epsilon
-    strip = lines.tail if lines.tail.rare(np.array([loss]))[0] else lines.middle
-    place = aim(strip.cumulant, loss, math.inf, middle=strip.middle)
+    closes = next(whole.choices(None), (None, ""))[0] is contour
+    loss = float(contour.loss_at_delta(np.array([delta]))[0]) if epsilon is None else epsilon
+    middle = not lines.rare(np.array([loss]))[0]
+    place = place_line(lines.cumulant, loss, math.inf, middle=middle)
     if not place.drawable:
         return None
-    digits = _DIGITS + math.log(sum(strip.counts))
+    digits = _DIGITS + math.log(sum(lines.counts))
     try:
-        z, logs, product = _nodes(strip.laws, strip.counts, place, accuracy if closes else 0.0, digits)
+        z, logs, product = _nodes(lines.laws, lines.counts, place, accuracy if closes else 0.0, digits)
     except SizeError:
         return None
     kernel: Complex = (place.step / np.pi) * np.where(z.imag > 0, 1.0, 0.5) / (z * (z - 1))
-    terms = np.exp(product - (z - 1) * loss) * (-kernel if strip.middle else kernel)
+    terms = np.exp(product - (z - 1) * loss) * (-kernel if middle else kernel)
     kept = 1 - whole.q_plus
     if delta is not None:
-        goal, reach = (1 - delta if strip.middle else delta - whole.q_plus), place.scale
+        goal, reach = (1 - delta if middle else delta - whole.q_plus), place.scale
 
         def over(moved: float) -> float:
             return float(np.real(terms @ np.exp((1 - z) * moved))) - goal
@@ -185,7 +184,7 @@ def integral(
             return None
         moved = float(brentq(over, -reach, reach, xtol=1e-14 * reach))
         loss, terms = loss + moved, terms * np.exp((1 - z) * moved)
-    return Integral(loss, z, terms, strip.laws, logs, kept, strip.middle, digits)
+    return Integral(loss, z, terms, lines.laws, logs, kept, middle, digits)
 
 
 def _transform(law: LossLaw, c: float, digits: float) -> Transform:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tradeoff.curves.law_curve import LawCurve
 from tradeoff.curves.parameters import count, real
+from tradeoff.curves.tensor import LawCurve
 from tradeoff.intervals.bounds import Bounds, held
 from tradeoff.loss.allocation import STEEPEST, allocated_law
 from tradeoff.loss.discrete import AtomicLaw

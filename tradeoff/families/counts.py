@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tradeoff.curves.law_curve import LawCurve
 from tradeoff.curves.parameters import MOST, count, number
-from tradeoff.loss.counts import binomial_noise_law, skellam_law
+from tradeoff.curves.tensor import LawCurve
 from tradeoff.loss.discrete import AtomicLaw
 
 
@@ -49,6 +48,8 @@ class SkellamCurve(CountCurve):
         object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
 
     def loss_law(self) -> AtomicLaw:
+        from tradeoff.loss.counts import skellam_law  # which loads mpmath
+
         return skellam_law(self.variance, self.shift)
 
     def __repr__(self) -> str:
@@ -94,6 +95,8 @@ class BinomialCurve(CountCurve):
         return float(law.loss[-1] - law.loss_error[-1])
 
     def loss_law(self) -> AtomicLaw:
+        from tradeoff.loss.counts import binomial_noise_law
+
         return binomial_noise_law(self.coins, self.shift)
 
     def __repr__(self) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradeoff.curves.law_curve import LawCurve
 from tradeoff.curves.parameters import MOST, count, real
+from tradeoff.curves.tensor import LawCurve
 from tradeoff.intervals.functions import whole
 from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.loss.discrete_gaussian import discrete_gaussian_law

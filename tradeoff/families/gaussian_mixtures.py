@@ -12,8 +12,8 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import beta_from_delta
-from tradeoff.curves.law_curve import LawCurve
 from tradeoff.curves.parameters import Number, number
+from tradeoff.curves.tensor import LawCurve
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradeoff.curves.law_curve import LawCurve
 from tradeoff.curves.parameters import count, real
+from tradeoff.curves.tensor import LawCurve
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.rounding import Array

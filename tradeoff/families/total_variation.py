@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any, Self
 
-import mpmath
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
@@ -166,18 +166,27 @@ class TotalVariation(SymmetricFamily):
 _LONGEST = 4096
 """Binary digits up to which products stay exact fractions: 77 factors with all digits of a float."""
 
-_PRECISE = mpmath.mp.clone()  # its precision is nobody else's
-_PRECISE.prec = 400
+_DIGITS = 400
 """Binary digits of what is too long for fractions: 10^21 factors leave more than 300 of them right."""
 
 
+@cache
+def _precise() -> Any:
+    """Return an arithmetic of so many digits, which is nobody else's."""
+    from mpmath import mp  # which most questions do without
+
+    context = mp.clone()
+    context.prec = _DIGITS
+    return context
+
+
 def _real(x: Fraction) -> Any:
-    return _PRECISE.mpf(x.numerator) / x.denominator
+    return _precise().mpf(x.numerator) / x.denominator
 
 
 def _log(x: Fraction) -> Any:
     """Return log x, by its distance to 1 if small: 1 - 1e-300 has more digits than are carried."""
-    return _PRECISE.log1p(-_real(1 - x)) if 2 * x > 1 else _PRECISE.log(_real(x))
+    return _precise().log1p(-_real(1 - x)) if 2 * x > 1 else _precise().log(_real(x))
 
 
 def _bits(x: Fraction) -> int:
@@ -188,8 +197,8 @@ def _power(x: Fraction, n: int) -> Fraction:
     """Return x^n, to 400 digits of it and of 1 - x^n where it is long; 0 where it is below all floats."""
     if x == 0 or n * _bits(x) <= _LONGEST:
         return x**n
-    exponent = n * _log(x)
-    return 1 - _rounded(-_PRECISE.expm1(exponent)) if exponent > -0.5 else _rounded(_PRECISE.exp(exponent))
+    exponent, by = n * _log(x), _precise()
+    return 1 - _rounded(-by.expm1(exponent)) if exponent > -0.5 else _rounded(by.exp(exponent))
 
 
 def _short(x: Fraction) -> Fraction:
@@ -199,10 +208,7 @@ def _short(x: Fraction) -> Fraction:
     return 1 - _rounded(_real(1 - x)) if 2 * x > 1 else _rounded(_real(x))
 
 
-_BELOW = _PRECISE.mpf(2) ** -1200
-"""Less than any float: the bounds of what is rounded to 0 still hold it."""
-
-
 def _rounded(value: Any) -> Fraction:
-    mantissa, exponent = value.man_exp if value >= _BELOW else (0, 0)
+    """Return the fraction; what is less than any float as 0, whose bounds still hold it."""
+    mantissa, exponent = value.man_exp if value >= _precise().ldexp(1, -1200) else (0, 0)
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

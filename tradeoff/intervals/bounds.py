@@ -213,9 +213,7 @@ def held(lower: ArrayLike, upper: ArrayLike) -> Bounds:
     return Bounds(low, high) if low.ndim or high.ndim else Bounds(float(low), float(high))
 
 
-def _array(value: ArrayLike) -> Array:
-    return np.asarray(value, dtype=float)
-
+_array: Callable[[ArrayLike], Array] = partial(np.asarray, dtype=float)
 
 _FLOATS = SimpleNamespace(
     **vars(math), where=lambda so, x, y: x if so else y, minimum=min, maximum=max, all=bool, asarray=float

@@ -66,7 +66,9 @@ def maximum(*each: Bounds | ArrayLike) -> Bounds:
 
 def clip(x: Bounds | ArrayLike, low: float, high: float) -> Bounds:
     """Bound what is known to lie in [low, high]."""
-    return minimum(maximum(x, low), high)
+    return outward(
+        lambda by, *ends: held(*(by.minimum(by.maximum(end, low), high) for end in ends)), Bounds.of(x)
+    )
 
 
 def where(condition: ArrayLike, x: Bounds | ArrayLike, y: Bounds | ArrayLike) -> Bounds:

@@ -7,8 +7,6 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from mpmath import exp, log, log1p, loggamma, mpf, workdps
-
 from tradeoff.errors import DomainError
 from tradeoff.intervals.functions import total
 
@@ -74,6 +72,8 @@ def hits(draws: int, chance: float) -> Hits:
 
 
 def _listed(draws: int, chance: float) -> Hits:
+    from mpmath import exp, log1p, mpf, workdps
+
     with workdps(_DIGITS):
         p, found = mpf(chance), {}
         weight, odds = exp(draws * log1p(-p)), p / (1 - p)
@@ -125,6 +125,8 @@ def capped(records: int, chance: float, most: int) -> Capped:
     >>> capped(3, 0.5, 2)
     Capped(odds=0.3333333333333333, rate=0.33333333333333337, certain=None)
     """
+    from mpmath import workdps
+
     with workdps(_DIGITS):
         p = Fraction(chance)
         full, free = _tail(records - 1, p, most), _tail(records - 1, 1 - p, records - most)
@@ -138,12 +140,14 @@ def capped(records: int, chance: float, most: int) -> Capped:
 def _tail(n: int, p: Fraction, k: int) -> Any:
     """Return P(Bin(n, p) >= k) to some 40 digits, by the side of the mean that is small."""
     if k <= 0 or k > n or p in (0, 1):
-        return mpf(k <= (n if p else 0))
+        return int(k <= (n if p else 0))
     return 1 - _sum(n, 1 - p, n - k + 1) if k <= n * p else _sum(n, p, k)
 
 
 def _sum(n: int, p: Fraction, k: int) -> Any:
     """Return the sum of probabilities from k >= n p on: ratios fall, and integers keep bits enough."""
+    from mpmath import exp, log, loggamma, mpf
+
     odds, first = p / (1 - p), 1 << _BITS
     weight, found = first, 0
     for j in range(k, n + 1):

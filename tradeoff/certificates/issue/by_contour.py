@@ -9,6 +9,7 @@ import numpy as np
 
 from tradeoff.certificates.certificate import Claim, Quantity, Question
 from tradeoff.certificates.issue.source import LARGEST, Source
+from tradeoff.composition.conjugate import Kind
 from tradeoff.composition.planner import Composition
 from tradeoff.errors import PrecisionError
 from tradeoff.loss.cumulant import Cumulant, log_delta_for_epsilon
@@ -28,10 +29,11 @@ class Lines(Source):
 
     @property
     def cumulant(self) -> Cumulant:
-        return self.contour.tail.cumulant
+        return self.contour.cumulant
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
-        low, high = getattr(self.contour, question)(np.array([value]), self.tol)
+        at = np.array([value])
+        low, high = self.contour.answer(question, at, self.tol)  # type: ignore[arg-type]  # a mu asks points
         return float(low[0]), float(high[0])
 
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
@@ -43,13 +45,15 @@ class Lines(Source):
             )
         contour, x = self.contour, float(at[len(at) // 2])
         far = x >= 0 and log_delta_for_epsilon(self.cumulant, x) < _HALF
-        other = steep and x < 0 and log_delta_for_epsilon(contour.other.cumulant, -x) < _HALF
-        strip, sign = (contour.tail, 1) if far else (contour.other, -1) if other else (contour.middle, 1)
-        line = strip.near(sign * x, *contour.first("delta", self.tol)[:2])
+        other = steep and x < 0 and log_delta_for_epsilon(contour.backward.cumulant, -x) < _HALF
+        kind: Kind = "delta" if far else "other" if other else "rest"
+        lines, sign = (contour.backward, -1) if other else (contour.forward, 1)
+        cost = contour.first("delta", self.tol)._replace(share=1.0)
+        line = lines.enclose(kind, float(lines.anchors(kind, np.array([sign * x]))[0]), cost)
         if line is None:
             raise PrecisionError(f"no contour could be drawn at epsilon = {x!r}; leave method out", math.inf)
-        quantity: Quantity = "1 - delta" if strip.middle else "delta"
-        moved = np.array([sign * float(each) for each in at])
-        low, high = strip.small(line, moved)
-        bounds = zip(moved.tolist(), low.tolist(), np.minimum(high, 1.0).tolist(), strict=True)
+        quantity: Quantity = "1 - delta" if kind == "rest" else "delta"
+        low, high = line.small(np.array(at, dtype=float))
+        moved = [sign * float(each) for each in at]
+        bounds = zip(moved, low.tolist(), np.minimum(high, 1.0).tolist(), strict=True)
         return [Claim(quantity, sign < 0, *each) for each in bounds]

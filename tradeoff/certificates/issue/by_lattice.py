@@ -35,7 +35,8 @@ class Lattices(Source):
         return self.tables.forward.cumulant
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
-        low, high = getattr(self.tables, question)(np.array([value]), self.tol)
+        at = np.array([value])
+        low, high = self.tables.answer(question, at, self.tol)  # type: ignore[arg-type]  # a mu asks points
         return float(low[0]), float(high[0])
 
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:

@@ -228,7 +228,7 @@ def _sources(curve: TradeOff, tol: float | None, goal: float, method: str | None
             return
     composition = Composition(laws, list(counts), symmetric=curve.symmetric)
     forced = method if method in {"exact", "contour", "lattice"} else None
-    for engine in composition.engines(forced):  # type: ignore[arg-type]  # one of three
+    for engine, _ in composition.choices(forced):  # type: ignore[arg-type]  # one of three
         if method == "closed-form":
             return
         if isinstance(engine, ContourEngine):

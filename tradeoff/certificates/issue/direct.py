@@ -50,7 +50,8 @@ class Adding(Direct):
         return self.sums.cumulant
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
-        ends = getattr(self.sums, question)(np.array([value]), None)
+        at = np.array([value])
+        ends = self.sums.answer(question, at, None)  # type: ignore[arg-type]  # a mu asks points
         low, high = float(ends[0][0]), float(ends[1][0])
         if question == "epsilon":
             return low, high
@@ -63,7 +64,7 @@ class Adding(Direct):
         Those accepted under Q move it by a unit of themselves, and those rejected under P by a unit of alpha
         times the slope, which is at most f(alpha/2)/(alpha/2).
         """
-        return high + 2 * float(self.sums.beta(np.array([alpha / 2]), None)[1][0])
+        return high + 2 * float(self.sums.answer("beta", np.array([alpha / 2]), None)[1][0])
 
 
 class Formulas(Direct):

@@ -2,37 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeoff.composition.budget import (
     LINE_TERMS,
     LINE_TERMS_EACH,
     LOOKING,
+    NODE_TERMS,
     PATIENT_TERMS,
     SMOOTHED,
     SMOOTHING,
-    USUAL,
     Question,
 )
-from tradeoff.composition.cache import alike
-from tradeoff.composition.contour import chernoff
-from tradeoff.composition.contour.strip import HALF, Drawn, Strip
-from tradeoff.composition.engine import Engine
-from tradeoff.intervals.bounds import Pair
+from tradeoff.composition.cache import Cache, alike, anchors
+from tradeoff.composition.conjugate import Enclosure, Kind
+from tradeoff.composition.contour.line import ContourLine
+from tradeoff.composition.contour.place import GOAL, Placement, least_tau, place_line, smoothed
+from tradeoff.composition.contour.product import evaluate_line
+from tradeoff.composition.contour.tail import chernoff_delta, chernoff_epsilon
+from tradeoff.composition.engine import APART, Engine, Place
+from tradeoff.composition.options import query_options
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.roots import bracket_root
-from tradeoff.intervals.rounding import Array, Index
+from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.loss.changed import Reversed
-from tradeoff.loss.cumulant import Cumulant, epsilon_for_alpha
+from tradeoff.loss.cumulant import Cumulant, SaddleTable
 from tradeoff.loss.law import LossLaw, lost_mass
+from tradeoff.loss.together import sketches, together
+from tradeoff.loss.transform import Transformed
+
+_REMEMBERED = 2 * (2**21 + 2**19)
+"""Most nodes of lines kept for later questions, 180 MiB a strip: a long one where atoms last, and the shorter
+one that led to it. Were there room for one alone, each would drive the other out, at every question."""
+
+_WIDEST = 1.0
+"""A Gaussian of a larger mu tells nothing of the product it is added to."""
+
+_FARTHEST = 1e100
+"""Losses beyond this overflow in the numbers of a line."""
+
+_HALF = math.log(0.3)
+"""Tails rarer than this are answered for c > 1, where they lose nothing to a difference from 1."""
+
+_POLES = (0.0, 1.0)
+"""Where the integrand of delta has poles."""
+
+_NEARLY = 1 - 1e-9
+"""Saddles of the middle strip stay away from its end, where they are of losses beyond 1e9."""
 
 _WIDE = 1.0
 """Bounds on epsilon farther apart than this are set beside Chernoff's."""
 
-_FARTHEST = 1e4
+_FARTHEST_MIDDLE = 1e4
 """Losses beyond this are not looked for in the middle strip."""
 
 _SHARE = 3.0
@@ -53,7 +81,121 @@ class Cost(NamedTuple):
     in_nats: bool = False
 
 
-class ContourEngine(Engine[tuple[Strip, float], Cost]):
+class PlacedLine(NamedTuple):
+    """A line, or None where none can be drawn, and where it was placed."""
+
+    place: Placement
+    line: ContourLine | None
+
+    def leaves(self, share: float) -> bool:
+        """Whether what is beyond the last node may be more than a share of the answer."""
+        return (
+            self.line is not None
+            and self.line.cut > share * (self.place.goal / GOAL) * math.pi * self.line.last
+        )
+
+
+class ContourLines:
+    """All lines of one order of the pair, as they are asked.
+
+    In the strip 0 < c < 1 (kind "rest") a line holds 1 - delta, in c > 1 (kind "delta", or "other" where this
+    is the other order) delta less the mass at infinity.
+    """
+
+    def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int]) -> None:
+        self.laws, self.counts = laws, counts
+        self.q_plus = lost_mass([law.q_plus for law in laws], counts)
+        self.drawn: Cache[PlacedLine] = Cache(
+            _REMEMBERED, lambda drawn: 0 if drawn.line is None else len(drawn.line.log)
+        )
+
+    @property
+    def leak(self) -> Bounds:
+        """Bound Q(L = inf), which lines leave out of delta, though not of 1 - delta."""
+        return Bounds(self.q_plus * (1 - 16 * UNIT), self.q_plus * (1 + 16 * UNIT))
+
+    @cached_property
+    def factors(self) -> tuple[list[Transformed], list[int]]:
+        """What is transformed, and how often it is taken: alike laws in one, as rows of arrays."""
+        return together(self.laws, self.counts)
+
+    @cached_property
+    def cumulant(self) -> Cumulant:
+        return Cumulant(sketches(self.laws, self.counts))
+
+    @cached_property
+    def too_far(self) -> bool:
+        """Whether losses are so large that the numbers of a line overflow."""
+        return bool(np.max(np.abs(self.cumulant.loss)) > _FARTHEST)
+
+    @cached_property
+    def tail(self) -> SaddleTable:
+        """The saddle points of c > 1, by loss."""
+        return SaddleTable(self.cumulant, _POLES, start=1.0)
+
+    @cached_property
+    def middle(self) -> SaddleTable:
+        """The saddle points of 0 < c < 1, by loss."""
+        return SaddleTable(self.cumulant, _POLES, last=_NEARLY)
+
+    def saddles(self, kind: Kind) -> SaddleTable:
+        """Return the saddle points of the strip of a kind."""
+        return self.middle if kind == "rest" else self.tail
+
+    def anchors(self, kind: Kind, x: Array) -> Array:
+        """Return where lines are placed that serve questions at losses x of this order."""
+        return x if self.too_far else anchors(x, self.saddles(kind).spread(x), APART)
+
+    def rare(self, x: Array) -> NDArray[np.bool_]:
+        """Whether delta(x) is so small that it is answered as such and not as what is left of 1."""
+        return np.zeros(len(x), bool) if self.too_far else (x >= 0) & (self.tail.at(x).log < _HALF)
+
+    def enclose(self, kind: Kind, x: float, cost: Cost) -> LineEnclosure | None:
+        """Return what the line placed at the loss x of this order bounds.
+
+        Where the product does not decay a Gaussian is added, for a share of the cost.
+        """
+        if self.too_far or abs(x) > _FARTHEST:
+            return None
+        # By how much psi changes a nat about x, relative to itself.
+        slope = abs(float(self.saddles(kind).at(np.array([x])).c[0]) - 1) if cost.in_nats else 1.0
+        accuracy = slope * cost.accuracy
+        middle = kind == "rest"
+        key = (middle, x, *query_options().choices[1:])  # whichever method asks for it
+        place = partial(place_line, self.cumulant, x, cost.terms, middle=middle)
+        found = sharp = self.drawn.of((*key, cost.terms, 0.0), partial(self._line, place))
+        if sharp.leaves(10 * GOAL):
+            allowed = sharp.place._replace(most=cost.terms * cost.share)
+            where = smoothed(allowed, accuracy, max(NODE_TERMS, len(self.laws)))
+            blurred = self.drawn.of((*key, where.most, where.tau), partial(self._line, lambda: where))
+            found = sharp if blurred.line is None else blurred
+        if (line := found.line) is None:
+            return None
+        # A narrower Gaussian gains nothing where the nodes end before it takes over.
+        finer = 0 < line.tau < 1.01 * least_tau(line.c, accuracy) and not found.leaves(10 * accuracy)
+        lost, aim = Bounds(0.0, 0.0) if middle else self.leak, -x if kind == "other" else x
+        leak = float(lost.lower)
+        return LineEnclosure(line, lost, kind=kind, aim=aim, scale=line.scale, leak=leak, capped=not finer)
+
+    def _line(self, placed: Callable[[], Placement]) -> PlacedLine:
+        place = placed()
+        drawable = place.drawable and place.tau <= _WIDEST
+        return PlacedLine(place, evaluate_line(*self.factors, place) if drawable else None)
+
+
+@dataclass(frozen=True, eq=False)
+class LineEnclosure(Enclosure):
+    """A line as bounds about its aim, which is a loss of the order asked; ``lost`` is what it leaves out."""
+
+    line: ContourLine
+    lost: Bounds
+
+    def small(self, x: Array) -> Bounds:
+        psi = Bounds(*self.line.psi(-x if self.kind == "other" else x))
+        return psi + self.lost if self.lost.upper else psi
+
+
+class ContourEngine(Engine[Cost]):
     """Bounds from saddle-point contours, for laws whose densities have a closed form.
 
     A first question costs 5 to 50 ms a distinct factor, of many thinned normal pairs 1 ms each, later ones
@@ -65,22 +207,18 @@ class ContourEngine(Engine[tuple[Strip, float], Cost]):
     def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], *, symmetric: bool = False) -> None:
         plain = [law.single_rounds(count) for law, count in zip(laws, counts, strict=True)]
         laws, counts = [law for law, _ in plain], [count for _, count in plain]
-        turned = [Reversed(law) for law in laws]
-        q_plus = lost_mass([law.q_plus for law in laws], counts)
-        p_minus = lost_mass([law.p_minus for law in laws], counts)
-        self.tail = Strip(laws, counts, q_plus, "delta")
-        self.other = self.tail.turned() if symmetric else Strip(turned, counts, p_minus, "other")
-        self.middle = Strip(laws, counts, q_plus, "rest")
+        self.forward = ContourLines(laws, counts)
+        self.backward = self.forward if symmetric else ContourLines([Reversed(law) for law in laws], counts)
 
     @cached_property
     def possible(self) -> bool:
         """Whether all densities are known in closed form."""
-        return all(law.has_transform for law in self.tail.laws)
+        return all(law.has_transform for law in self.forward.laws)
 
     @property
     def terms(self) -> float:
         """Most terms summed for a line while no tolerance is asked."""
-        return max(LINE_TERMS, LINE_TERMS_EACH * len(self.tail.laws))
+        return max(LINE_TERMS, LINE_TERMS_EACH * len(self.forward.laws))
 
     def first(self, question: Question, tol: float | None) -> Cost:
         if tol is None:
@@ -93,54 +231,49 @@ class ContourEngine(Engine[tuple[Strip, float], Cost]):
     def rough(self, effort: Cost) -> Cost | None:
         return effort._replace(share=min(self.terms / effort.terms, 1.0) / LOOKING)
 
-    def goal(self, question: Question) -> float:
-        return USUAL[question].line
-
-    def enough(self, question: Question) -> float:
-        return USUAL[question].after_lines
-
-    def places(self, x: Array, *, steep: bool = False) -> Iterator[tuple[tuple[Strip, float], Index]]:
-        far = self.tail.rare(x)
-        other = (x < 0) & self.other.rare(np.maximum(-x, 0.0)) if steep else np.zeros(len(x), bool)
-        for strip, mine in ((self.tail, far), (self.other, other), (self.middle, ~(far | other))):
+    def places(self, x: Array, *, steep: bool = False) -> Iterator[tuple[Place[Cost], Index]]:
+        far = self.forward.rare(x)
+        other = (x < 0) & self.backward.rare(np.maximum(-x, 0.0)) if steep else np.zeros(len(x), bool)
+        strips: list[tuple[Kind, ContourLines, NDArray[np.bool_]]] = [
+            ("delta", self.forward, far),
+            ("other", self.backward, other),
+            ("rest", self.forward, ~(far | other)),
+        ]
+        for kind, lines, mine in strips:
             at = np.flatnonzero(mine)
-            loss = -x[at] if strip is self.other else x[at]
-            for aim, which in alike(strip.anchors(loss)) if len(at) else ():
-                yield (strip, aim), at[which]
-
-    def enclose(self, place: tuple[Strip, float], effort: Cost) -> Drawn | None:
-        strip, aim = place
-        slope = strip.slope(aim) if effort.in_nats else 1.0
-        return strip.enclose(aim, effort.terms, slope * effort.accuracy, share=effort.share)
+            loss = -x[at] if kind == "other" else x[at]
+            for aim, which in alike(lines.anchors(kind, loss)) if len(at) else ():
+                yield partial(lines.enclose, kind, aim), at[which]
 
     def loss_at_delta(self, delta: Array) -> Array:
-        if self.tail.too_far:
+        lines = self.forward
+        if lines.too_far:
             return np.zeros(len(delta))
-        left = np.log(delta - self.tail.q_plus)
-        x = self.tail.saddles.x_for(left)
-        near = ~((x >= 0) & (left < HALF))
+        left = np.log(delta - lines.q_plus)
+        x = lines.tail.x_for(left)
+        near = ~((x >= 0) & (left < _HALF))
         if near.any():
             goal = -np.log1p(-delta[near])
-            found = bracket_root(lambda x: -self.middle.saddles.at(x).log, goal)[1]
-            x[near] = np.clip(found, -_FARTHEST, _FARTHEST)
+            found = bracket_root(lambda x: -lines.middle.at(x).log, goal)[1]
+            x[near] = np.clip(found, -_FARTHEST_MIDDLE, _FARTHEST_MIDDLE)
         return x
-
-    def loss_at_alpha(self, alpha: float) -> float:
-        return epsilon_for_alpha(self.cumulant, alpha)
 
     @property
     def cumulant(self) -> Cumulant:
-        return self.tail.cumulant
+        return self.forward.cumulant
 
-    def delta(self, epsilon: Array, tol: float | None) -> Pair:
-        low, high = super().delta(epsilon, tol)
-        for k in np.flatnonzero((high >= 1) & (epsilon > 0)):
-            high[k] = min((self.tail.leak + self.tail.chernoff(chernoff.delta, epsilon[k])).upper, 1.0)
-        return low, high
-
-    def epsilon(self, delta: Array, tol: float | None) -> Pair:
-        low, high = super().epsilon(delta, tol)
-        for k in np.flatnonzero(~(high - low < _WIDE)):
-            left = (delta[k] - self.tail.leak).lower
-            high[k] = min(high[k], self.tail.chernoff(chernoff.epsilon, left)) if left > 0 else high[k]
-        return low, high
+    def last_resort(self, question: Question, at: Array, low: Array, high: Array) -> Array:
+        """Lower upper bounds of which a line said next to nothing to Chernoff's, at one real point."""
+        lines = self.forward
+        if lines.too_far:
+            return high
+        if question == "delta":
+            for k in np.flatnonzero((high >= 1) & (at > 0)):
+                psi = chernoff_delta(*lines.factors, lines.cumulant, float(at[k]))
+                high[k] = min((lines.leak + psi).upper, 1.0)
+        elif question == "epsilon":
+            for k in np.flatnonzero(~(high - low < _WIDE)):
+                left = float((at[k] - lines.leak).lower)
+                if left > 0:
+                    high[k] = min(high[k], chernoff_epsilon(*lines.factors, lines.cumulant, left))
+        return high

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.composition.contour.chernoff import Chernoff
+from tradeoff.composition.contour.tail import Chernoff
 from tradeoff.intervals.rounding import SUBNORMAL, UNIT, Array
 from tradeoff.loss.transform import Complex
 

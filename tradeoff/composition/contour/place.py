@@ -6,15 +6,19 @@ Validity does not rest on them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.composition.contour.draw import BYTES, Placement
 from tradeoff.composition.contour.line import DEEP
 from tradeoff.composition.options import query_options
 from tradeoff.intervals.roots import find_root
 from tradeoff.loss.cumulant import Cumulant, tilt_for_epsilon
+
+BYTES = 256
+"""Working memory a node of a line takes while it is drawn and asked."""
 
 ALIAS = 1e-14
 """Share of an answer that the neighbouring periods of a step may add: rounding of the sum is as large."""
@@ -25,9 +29,40 @@ GOAL = 1e-13
 _GIVEN, _SHORTER = 3.0, 3.5
 """A lower tilt may lose a factor of e^3 against the saddle if its period is 3.5 times shorter at least."""
 
+_REACH, _USUAL = np.geomspace(0.05, 60, 16), 11
+"""Distances of Chernoff points tried, in tilted deviations, and the one that is usually best: it reaches
+sqrt(2 log 1e14) = 8."""
+
 _FARTHEST_LOGIT = 36.0
 """Saddles of the middle strip are at least e^-36 from its ends: nearer, floats no longer tell them from 0 and
 1."""
+
+
+class Placement(NamedTuple):
+    """A line: c, two Chernoff points beside it, step, what may be left out beyond, and the cost allowed.
+
+    ``scale`` is the spread of the integrand about the saddle: so far from the aim e^(1/2) of the accuracy is
+    lost.
+    """
+
+    c: float
+    left: float
+    right: float
+    step: float
+    goal: float
+    most: float
+    tau: float
+    scale: float
+
+    @property
+    def drawable(self) -> bool:
+        """Whether floats hold the aim: out of all proportion tilts meet, periods and goals overflow."""
+        return (
+            0 < self.goal < math.inf
+            and 0 < self.step < math.inf
+            and self.left < self.c < self.right
+            and self.scale < math.inf
+        )
 
 
 def middle_tilt(cumulant: Cumulant, x: float) -> float:
@@ -42,7 +77,7 @@ def middle_tilt(cumulant: Cumulant, x: float) -> float:
 
 
 def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
-    """Return the aim with a Gaussian added that moves psi by about ``accuracy``, if the cost allows."""
+    """Return the place with a Gaussian added that moves psi by about ``accuracy``, if the cost allows."""
     nodes = min(query_options().most(BYTES), sharp.most / each) / 2
     return sharp._replace(tau=max(least_tau(sharp.c, accuracy), DEEP / (sharp.step * nodes)))
 
@@ -52,15 +87,15 @@ def least_tau(c: float, accuracy: float) -> float:
     return math.sqrt(accuracy / abs(c * (c - 1)))
 
 
-def aim(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Placement:
-    """Placement a line at the loss x, in the strip 0 < c < 1 or in c > 1.
+def place_line(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Placement:
+    """Place a line at the loss x, in the strip 0 < c < 1 or in c > 1.
 
     Where rare rounds lose much, K is nearly 0 up to c and soars beyond: the integrand has a second bump far
     to the right, which only a tilt well below c keeps out of a short period.
     """
     c = middle_tilt(cumulant, x) if middle else tilt_for_epsilon(cumulant, x)
     value, _, variance = cumulant(c)
-    reach = np.geomspace(0.05, 60, 16) / math.sqrt(max(variance, 1e-300))
+    reach = _REACH / math.sqrt(max(variance, 1e-300))
     floor, ceiling = (0.0, 1.0) if middle else (1.0, math.inf)
     above, below = [min(c + t, ceiling) for t in reach], [max(c - t, floor) for t in reach]
     there = _between(cumulant, x, most, (c, value, variance), below, above)
@@ -80,11 +115,12 @@ def _between(
     below: Sequence[float],
     above: Sequence[float],
 ) -> Placement:
-    """Placement a line at the tilt c, of K(c) and K''(c), with the best Chernoff points of those given."""
+    """Place a line at the tilt c, of K(c) and K''(c), with the best Chernoff points of those given."""
     c, value, variance = tilt
     spread = math.sqrt(variance + c**-2 + (c - 1) ** -2)
     log_size = -math.log(abs(c * (c - 1))) - math.log(math.sqrt(2 * math.pi) * spread)
 
+    @cache
     def period(other: float) -> float:
         log_kappa = (other - 1) * math.log1p(-1 / other) - math.log(other) if other > 1 else 0.0
         gap = other - c
@@ -93,6 +129,20 @@ def _between(
         excess = cumulant.value(other) - value - gap * x + log_kappa - log_size - math.log(ALIAS)
         return excess / abs(gap) + spread  # it serves questions within so much of its aim
 
-    left, right = min(below, key=period), min(above, key=period)
+    left, right = _least(period, below), _least(period, above)
     step = 2 * math.pi / max(period(left), period(right))
     return Placement(c, left, right, step, GOAL * math.exp(log_size), most, 0.0, spread)
+
+
+def _least(function: Callable[[float], float], points: Sequence[float]) -> float:
+    """Return the first point where a function that falls and then rises is least, from one usually near.
+
+    A period falls and rises: over the distance it is what is convex, K + log kappa and a constant.
+    """
+    points = list(dict.fromkeys(points))
+    k = min(_USUAL, len(points) - 1)
+    while k and function(points[k - 1]) <= function(points[k]):
+        k -= 1
+    while k + 1 < len(points) and function(points[k + 1]) < function(points[k]):
+        k += 1
+    return points[k]

@@ -15,7 +15,6 @@ from typing import TypeVar
 import numpy as np
 
 from tradeoff.composition.lattice import fft
-from tradeoff.composition.lattice.recursion import discounted
 from tradeoff.composition.lattice.table import ProfileTable
 from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Index
 from tradeoff.loss.law import lost_mass
@@ -24,6 +23,9 @@ Values = TypeVar("Values", Array, fft.Spectrum)
 
 _NOTHING = 1e300
 """Minus this is a lower bound that says nothing and can still be interpolated."""
+
+_STEPS = 64
+"""Entries of a block of a recursion: a level is one small matrix product, a million entries take four."""
 
 _FEW = 16
 """Powers up to this one are multiplied out: from here on an exponential is no slower."""
@@ -176,7 +178,7 @@ def profile(
     # Where the spectrum's error overflows nothing is known; the trivial bounds say so.
     upper = np.nan_to_num(upper, nan=1.0, posinf=1.0)
     lower = np.nan_to_num(lower, nan=-_NOTHING, posinf=-_NOTHING, neginf=-_NOTHING)
-    return ProfileTable(loss + shift, upper, loss - shift, lower, q_plus)
+    return ProfileTable(loss + shift, upper, loss - shift, lower, leak=q_plus)
 
 
 def _scale(factors: Sequence[TiltedFactor], theta: float, loss: Array) -> tuple[Array, Array]:
@@ -217,3 +219,24 @@ def _tail(mass: Array, h: float, theta: float) -> Array:
     heavy = discounted(mass[::-1], fast)
     driven = np.append(0.0, slow * -np.expm1(-h) * heavy[:-1])
     return discounted(driven, slow)[::-1]
+
+
+def discounted(x: Array, a: float) -> Array:
+    """Return y_k = x_k + a y_(k-1) for x >= 0 and 0 <= a <= 1, by blocks; cost grows with len(x).
+
+    Each entry is a sum of positive terms: at most 64 roundings for the sum and 18 for two powers a level, of
+    which there are log_64 len(x). A power that stands for 64 steps on the next level errs by 8 units, so a
+    term d steps back by d/63 * 8 more. Terms below the least float vanish.
+    """
+    if len(x) == 0:
+        return np.zeros(0)
+    padded = np.zeros(-(-len(x) // _STEPS) * _STEPS)
+    padded[: len(x)] = x
+    powers = a ** np.arange(_STEPS + 1.0)
+    lag = np.subtract.outer(np.arange(_STEPS), np.arange(_STEPS))
+    within = padded.reshape(-1, _STEPS) @ np.where(lag <= 0, powers[-lag], 0.0)
+    if len(within) > 1:
+        carried = discounted(within[:, -1], float(powers[-1]))
+        within[1:] += np.multiply.outer(carried[:-1], powers[1:])
+    found: Array = within.ravel()[: len(x)]
+    return found

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 
 import numpy as np
 
-from tradeoff.composition.budget import USUAL, Question
+from tradeoff.composition.budget import Question
 from tradeoff.composition.cache import Cache, alike, anchors
-from tradeoff.composition.engine import APART, Engine
-from tradeoff.composition.lattice import place as planner
+from tradeoff.composition.conjugate import Kind
+from tradeoff.composition.engine import APART, Engine, Place
 from tradeoff.composition.lattice.convolve import profile
-from tradeoff.composition.lattice.place import Effort, first_effort
+from tradeoff.composition.lattice.place import Effort, first_effort, plan, tilted_factors
 from tradeoff.composition.lattice.table import ProfileTable
 from tradeoff.errors import SizeError
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.loss.changed import Reversed
-from tradeoff.loss.cumulant import Cumulant, SaddleTable, epsilon_for_alpha
+from tradeoff.loss.cumulant import Cumulant, SaddleTable
 from tradeoff.loss.law import LossLaw, Sketch, lost_mass
 
 _FARTHEST_LOSS = 1e50
@@ -67,31 +68,24 @@ class Order:
     def cumulant(self) -> Cumulant:
         return Cumulant(list(zip(self.sketches, self.counts, strict=True)))
 
-    def x_for(self, delta: Array) -> Array:
-        """Estimate the losses where delta less the mass at infinity is as given."""
-        return self.saddles.x_for(np.log(delta)) if self.representable else np.zeros(len(delta))
-
     @cached_property
     def reach(self) -> float:
         """Return the largest loss of the sum that the sketches see; beyond it a float holds no mass."""
-        return float(
-            sum(
-                count * float(sketch.loss[-1])
-                for sketch, count in zip(self.sketches, self.counts, strict=True)
-            )
-        )
+        pairs = zip(self.sketches, self.counts, strict=True)
+        return float(sum(count * float(sketch.loss[-1]) for sketch, count in pairs))
+
+    @cached_property
+    def farthest(self) -> float:
+        """Return the largest size of a loss of one round that the sketches see."""
+        return max(float(np.max(np.abs(sketch.loss), initial=0.0)) for sketch in self.sketches)
 
     @cached_property
     def representable(self) -> bool:
         """Whether densities under P and Q fit floats together: beyond losses of 650 nats e^L does not.
 
-        Nor do any beyond 1e100.
-
         Nor is anything left of a power whose rounding, at least 48 units a round, is more than itself.
         """
-        if sum(self.counts) > _MOST_ROUNDS:
-            return False
-        if max(float(np.max(np.abs(sketch.loss), initial=0.0)) for sketch in self.sketches) > _FARTHEST_LOSS:
+        if sum(self.counts) > _MOST_ROUNDS or self.farthest > _FARTHEST_LOSS:
             return False
         typical = [law.sketch().loss[np.argmax(law.sketch().log_p)] for law in self.views if law.continuous]
         return all(abs(loss) < _LARGEST_LOSS for loss in typical)
@@ -123,19 +117,19 @@ class Order:
             return None
 
     def _made(self, epsilon: float, effort: Effort) -> ProfileTable | None:
-        grid = planner.plan(self.views, self.counts, self.sketches, epsilon, effort)
-        farthest = max(float(np.max(np.abs(sketch.loss), initial=0.0)) for sketch in self.sketches)
-        if (
-            grid.h > _COARSEST and any(law.continuous for law in self.views)
-        ) or farthest > _MOST_NODES * grid.h:
+        grid = plan(self.views, self.counts, self.sketches, self.cumulant, epsilon, effort)
+        coarse = grid.h > _COARSEST and any(law.continuous for law in self.views)
+        if coarse or self.farthest > _MOST_NODES * grid.h:
             return None
-        factors = planner.factors(grid, self.laws, self.views, self.counts, reverse=self.reverse)
+        factors = tilted_factors(grid, self.laws, self.views, self.counts, reverse=self.reverse)
         bounds = profile(factors, grid.h, grid.theta, grid.window, self.q_plus * (1 - 16 * UNIT))
         scale = float(self.saddles.spread(np.array([epsilon]))[0])
-        return bounds.served(epsilon, scale, reverse=self.reverse, capped=grid.capped)
+        kind: Kind = "other" if self.reverse else "delta"
+        aim = -epsilon if self.reverse else epsilon
+        return replace(bounds, kind=kind, aim=aim, scale=scale, capped=grid.capped)
 
 
-class LatticeEngine(Engine[tuple[Order, float], Effort]):
+class LatticeEngine(Engine[Effort]):
     """Bounds from the lattice, for any law.
 
     a first question costs an FFT a distinct factor, later ones nearby a search.
@@ -153,23 +147,15 @@ class LatticeEngine(Engine[tuple[Order, float], Effort]):
     def finer(self, effort: Effort, by: float) -> Effort:
         return effort._replace(width=effort.width / by)
 
-    def goal(self, question: Question) -> float:
-        return USUAL[question].table
-
-    def enough(self, question: Question) -> float:
-        return USUAL[question].after_tables
-
-    def places(self, x: Array, *, steep: bool = False) -> Iterator[tuple[tuple[Order, float], Index]]:
+    def places(self, x: Array, *, steep: bool = False) -> Iterator[tuple[Place[Effort], Index]]:
         for order, mine in ((self.forward, np.flatnonzero(x >= 0)), (self.backward, np.flatnonzero(x < 0))):
             for aim, which in alike(order.anchors(np.abs(x[mine]))) if len(mine) else ():
-                yield (order, aim), mine[which]
-
-    def enclose(self, place: tuple[Order, float], effort: Effort) -> ProfileTable | None:
-        order, aim = place
-        return order.at(aim, effort)
+                yield partial(order.at, aim), mine[which]
 
     def loss_at_delta(self, delta: Array) -> Array:
-        x = self.forward.x_for(delta - self.forward.q_plus)
+        if not self.forward.representable:
+            return np.zeros(len(delta))
+        x = self.forward.saddles.x_for(np.log(delta - self.forward.q_plus))
         below = x < 0
         if below.any() and self.backward.representable:
             x[below] = bracket_root(self._delta_at_loss, delta[below])[1]
@@ -179,9 +165,6 @@ class LatticeEngine(Engine[tuple[Order, float], Effort]):
         """Estimate delta(x) = 1 - e^x (1 - delta_{f^-1}(-x)) for x <= 0."""
         other = np.exp(np.minimum(0.0, self.backward.saddles.at(np.maximum(-x, 0.0)).log))
         return np.where(x < 0, 1 - np.exp(np.minimum(x, 0.0)) * (1 - other), 0.0)
-
-    def loss_at_alpha(self, alpha: float) -> float:
-        return epsilon_for_alpha(self.cumulant, alpha)
 
     @property
     def cumulant(self) -> Cumulant:

@@ -164,10 +164,14 @@ def _reach(
 
 
 def plan(
-    laws: list[LossLaw], counts: list[int], sketches: list[Sketch], epsilon: float, effort: Effort
+    laws: list[LossLaw],
+    counts: list[int],
+    sketches: list[Sketch],
+    cumulant: Cumulant,
+    epsilon: float,
+    effort: Effort,
 ) -> Grid:
     """Choose the lattice for delta near ``epsilon`` with bounds about ``effort.width`` apart in epsilon."""
-    cumulant = Cumulant(list(zip(sketches, counts, strict=True)))
     theta = tilt_for_epsilon(cumulant, epsilon)
     log_delta = log_delta_for_epsilon(cumulant, epsilon)
     weights = cumulant.weights(theta)
@@ -180,9 +184,8 @@ def plan(
     for law, count, weight, sketch in zip(laws, counts, weights, sketches, strict=True):
         atoms = np.isin(sketch.loss, law.atoms.loss)
         rounds += count * (float(np.sum(weight[~atoms])) if law.continuous else 0.0)
-    width = effort.width * min(
-        1.0, float(np.sqrt(cumulant(theta)[2]))
-    )  # a sum narrower than 1 is resolved on its own scale
+    # A sum narrower than 1 is resolved on its own scale.
+    width = effort.width * min(1.0, float(np.sqrt(cumulant(theta)[2])))
     wanted = float(np.sqrt(8 * width / (theta * rounds))) if rounds > 0 else np.inf
     wanted = min(wanted, (high - low) / 16 if high > low else 1.0)
     finest = 2 * (high - low) / effort.most
@@ -223,28 +226,19 @@ def _graded(grid: Grid, which: int, first: int, last: int) -> Index:
     above = loss[(len(loss) - 1 - np.searchsorted(right, tails)).clip(0, len(loss) - 1)]
     lows = np.clip(np.floor((below - offset) / grid.h), first, last).astype(np.int64)
     highs = np.append(np.clip(np.ceil((above - offset) / grid.h), first, last).astype(np.int64), last)
-    widest = max(
-        1 << levels, (last - first) >> 20
-    )  # never more than about a million cells, whatever the choice costs
+    # Never more than about a million cells, whatever the choice costs.
+    steps = [*(1 << j for j in range(levels)), max(1 << levels, (last - first) >> 20)]
+    # Towards the bulk a coarse cell must not reach into it.
+    ends = [(steps[j], lows[j - 1] - steps[j] + 1) for j in range(levels, 0, -1)]
     pieces, at = [], first
-    for j in range(levels, 0, -1):
-        step = widest if j == levels else 1 << j
-        steps = np.arange(
-            at, lows[j - 1] - step + 1, step
-        )  # towards the bulk a coarse cell must not reach into it
-        if len(steps):
-            pieces.append(steps)
-            at = int(steps[-1]) + step
-    for j in range(levels + 1):
-        step = widest if j == levels else 1 << j
-        steps = np.arange(at, highs[j], step)
-        if len(steps):
-            pieces.append(steps)
-            at = int(steps[-1]) + step
+    for step, end in (*ends, *zip(steps, highs, strict=True)):
+        if len(piece := np.arange(at, end, step)):
+            pieces.append(piece)
+            at = int(piece[-1]) + step
     return np.append(np.concatenate(pieces), at) if pieces else np.array([first, last])
 
 
-def factors(
+def tilted_factors(
     grid: Grid, laws: list[LossLaw], views: list[LossLaw], counts: list[int], *, reverse: bool
 ) -> list[TiltedFactor]:
     """Discretise every factor; ``laws`` are in the base order, ``views`` and grid in the asked one."""

@@ -2,50 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from tradeoff.composition.conjugate import Kind
+from tradeoff.composition.conjugate import Enclosure
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import UNIT, Array, Index
 
 
 @dataclass(frozen=True, eq=False)
-class ProfileTable:
-    """Bounds on delta at increasing losses.
+class ProfileTable(Enclosure):
+    """Bounds on delta at increasing losses, of one order.
 
-    ``upper`` at ``above``, ``lower`` at ``below``, convex in e^epsilon between.
-
-    ``floor`` bounds delta from below at every loss. A table of the other order (``reverse``) answers at -x.
+    ``upper`` at ``above``, ``lower`` at ``below``, convex in e^epsilon between; ``leak`` bounds delta from
+    below at every loss.
     """
 
     above: Array
     upper: Array
     below: Array
     lower: Array
-    floor: float
-    loss: float = 0.0
-    scale: float = np.inf
-    reverse: bool = False
-    capped: bool = True
-
-    def served(self, loss: float, scale: float, *, reverse: bool, capped: bool) -> ProfileTable:
-        """Return the table with its aim, how far around that it serves, and of which order it is."""
-        return replace(self, loss=loss, scale=scale, reverse=reverse, capped=capped)
 
     @property
-    def kind(self) -> Kind:
-        return "other" if self.reverse else "delta"
-
-    @property
-    def aim(self) -> float:
-        return -self.loss if self.reverse else self.loss
-
-    @property
-    def leak(self) -> float:
-        return self.floor
+    def reverse(self) -> bool:
+        """Whether it is of the other order, and answers at -x."""
+        return self.kind == "other"
 
     def small(self, x: Array) -> Bounds:
         return Bounds(*self.delta(-x if self.reverse else x))
@@ -55,7 +38,7 @@ class ProfileTable:
         upper = _chord(self.above, self.upper, epsilon, right=float(self.upper[-1]), left=1.0)
         lower = _chord(self.below, self.lower, epsilon, right=0.0, left=0.0)
         upper = np.minimum(upper * (1 + 16 * UNIT), 1.0)
-        least = np.maximum(-np.expm1(np.minimum(epsilon, 0.0)) * (1 - 4 * UNIT), self.floor)
+        least = np.maximum(-np.expm1(np.minimum(epsilon, 0.0)) * (1 - 4 * UNIT), self.leak)
         return np.minimum(np.maximum(lower * (1 - 16 * UNIT), least), upper), upper
 
     @cached_property
