@@ -140,8 +140,8 @@ def _corners(law: Description) -> Iterator[Ends]:
         alpha, beta = found.pop() if p == 0 else found[-1]
         if beta > 0 or p == 0:
             found.append((alpha + p, beta - q))
-    for corner in found:
-        yield tuple(arb(fmpq(each.numerator, each.denominator)) for each in corner)
+    for alpha, beta in found:
+        yield arb(fmpq(*alpha.as_integer_ratio())), arb(fmpq(*beta.as_integer_ratio()))
 
 
 def _cells(f: Side, g: Side, other: Side, sign: int) -> Iterator[Gap]:
@@ -206,7 +206,7 @@ def _gap(first: float, last: float, most: Any, sign: int) -> Gap:
     """Return a bound as a float, at most 1, as is one that is no number."""
     bound, near = most.upper(), float(most.upper())
     above = 0.0 if bound <= 0 else math.nextafter(near, math.inf) if near < 1 else 1.0
-    return Gap(*sorted((sign * first, sign * last)), above)
+    return Gap(first, last, above) if sign > 0 else Gap(-last, -first, above)
 
 
 def _reached(f: Side, g: Side) -> Iterator[float]:
