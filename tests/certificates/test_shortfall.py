@@ -164,7 +164,7 @@ def test_no_number_can_be_changed(which: int) -> None:
     assert refused(replace(certificate, value=1.0)) == "value"
     for part in certificate.parts:
         others = [each for each in certificate.parts if each is not part]
-        for k in range(0, len(part.claims), 9):
+        for k in range(0, len(part.claims), 23):
             claim = part.claims[k]
             width = max(claim.upper - claim.lower, 1e-9)
             for low, high, at in ((1, 1, 0.0), (-1, -1, 0.0), (0, 0, 0.25), (1, -1, 0.0)):

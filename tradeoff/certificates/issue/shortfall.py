@@ -58,8 +58,8 @@ _BITS = 128
 
 def shortfall(f: TradeOff, g: TradeOff, tol: float | None, method: str | None) -> Certificate:
     """Certify how far f falls short of g, to a thousandth or the width ``tol``; to 0 where that is proved."""
-    rule = {"kind": "order", "of": [about_of(f), about_of(g)]}
-    if any(each["kind"] != "product" for pair in pairs(*rule["of"]) for each in pair):
+    of = [about_of(f), about_of(g)]
+    if any(each["kind"] != "product" for pair in pairs(*of) for each in pair):
         raise NoClosedForm(f"{shown(f)} or {shown(g)} is no law; compare its piecewise-linear bounds instead")
     mine, theirs = _leaves(f, HullOfMinimum), _leaves(g, Maximum)
     written = {each for each in (*mine, *theirs) if polygon(about_of(each)) is not None}
@@ -73,22 +73,22 @@ def shortfall(f: TradeOff, g: TradeOff, tol: float | None, method: str | None) -
     far = [max(x for x in each if x < top) for top, each in zip(tops, losses, strict=True)]
     for _ in range(_ROUNDS):
         parts = [each.part() for each in asked]
-        least, most, gaps = fallen(rule["of"], parts)
+        least, most, gaps = fallen(of, parts)
         enough = least + max(least * _CLOSE, (tol or 0.0) / 2)
         middles = {(gap.first + gap.last) / 2 for gap in gaps if gap.most > enough}
         fresh = [x for x in sorted(middles - asked[0].losses) if -far[1] <= x <= far[0]]
         if not fresh or len(fresh) > _MOST:
             break
         for each in asked:
-            each.ask([x for x in fresh if x >= 0], [-x for x in fresh if x <= 0])
-    room = _room(rule["of"], parts, most)
+            each.ask([x for x in fresh if x >= 0], [-x for x in fresh if x < 0])
+    room = _room(of, parts, most)
     for share in _SHARES:
-        wider = [each.part(lambda claim, share=share: share * room(claim)) for each in asked]
-        low, high, _ = fallen(rule["of"], wider)
+        wider = [each.part(room, share) for each in asked]
+        low, high, _ = fallen(of, wider)
         if low >= least * (1 - _CLOSE) and high <= most * (1 + _CLOSE):
             least, most, parts = low, high, wider
             break
-    names = f"{f!r} against {g!r}"
+    names, rule = f"{f!r} against {g!r}", {"kind": "order", "of": of}
     made = Certificate(names, "shortfall", 0.0, least, most, "parts", (), (), rule=rule, parts=tuple(parts))
     return made.sealed()
 
@@ -107,7 +107,7 @@ def _room(of: Sequence[Description], parts: Sequence[Certificate], most: float) 
     return lambda claim: found.get((claim.reverse, claim.at), 0.0)
 
 
-def _leaves(curve: TradeOff, operator: type[TradeOff]) -> list[TradeOff]:
+def _leaves(curve: TradeOff, operator: type[HullOfMinimum | Maximum]) -> list[TradeOff]:
     """Return the curves of which it is the least or the largest."""
     if not isinstance(curve, operator):
         return [curve]
@@ -160,16 +160,17 @@ class _Product:
     def _ways(self, tol: float | None, method: str | None) -> Iterator[tuple[str, Sequence[Points]]]:
         """Yield what claims delta of either order: balls where they need no integral, as they are closest."""
         for name, engine in (("closed-form", Single), ("exact", Sums)):
+            found = list[_Balls]()
             with suppress(VerificationError), ctx.workprec(_BITS):
-                orders = [engine(factors) for factors in (self.factors, turned(self.factors))]
-                if method in {None, name}:
-                    yield name, [_Balls(order) for order in orders]
+                found = [_Balls(engine(factors)) for factors in (self.factors, turned(self.factors))]
+            if found and method in {None, name}:
+                yield name, found
         both = (sources_of(each, tol, _COARSE, method) for each in (self.curve, self.curve.inverse()))
         for sources in zip(*both, strict=False):
             if not isinstance(sources[0], Direct):
                 yield sources[0].method, sources
 
-    def ask(self, *losses: Sequence[float]) -> None:
+    def ask(self, *losses: Array | list[float]) -> None:
         """Claim delta at losses of either order; beyond all that there are, that it is a mass."""
         for side, top, each in zip(self.sides, self.tops, losses, strict=True):
             side.ask([x for x in each if x < top])
@@ -185,11 +186,11 @@ class _Product:
         """Losses claimed, of either order."""
         return {-claim.at if claim.reverse else claim.at for claim in self.claims}
 
-    def part(self, room: Callable[[Claim], float] = lambda _: 0.0) -> Certificate:
+    def part(self, room: Callable[[Claim], float] = lambda _: 0.0, share: float = 0.0) -> Certificate:
         """Return a certificate of delta(0), with all claims, made wider."""
         claims = tuple(
             replace(claim, lower=max(claim.lower - more, 0.0), upper=min(claim.upper + more, 1.0))
-            for claim, more in ((claim, room(claim)) for claim in self.claims)
+            for claim, more in ((claim, share * room(claim)) for claim in self.claims)
         )
         bounds = concluded("delta", 0.0, claims)
         return Certificate(
