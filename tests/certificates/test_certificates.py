@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tradeoff.certificates import Certificate, Claim
+from tradeoff.certificates.conclusion import concluded
 from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, VerificationError
 from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
@@ -252,11 +253,12 @@ Change = Callable[[Any], Any]
 
 
 def on_claim(certificate: Certificate, **changes: Change) -> Certificate:
-    one = certificate.claims[0]
-    return replace(
-        certificate,
-        claims=(replace(one, **{k: f(getattr(one, k)) for k, f in changes.items()}), *certificate.claims[1:]),
-    )
+    """Return a certificate with its first claim changed, and the bounds that follow where any do."""
+    one, c = certificate.claims[0], certificate
+    claims = (replace(one, **{k: f(getattr(one, k)) for k, f in changes.items()}), *c.claims[1:])
+    good = claims[0].lower <= claims[0].upper
+    lower, upper = concluded(c.question, c.value, claims) if good else (c.lower, c.upper)
+    return replace(c, claims=claims, lower=lower, upper=upper)
 
 
 def refused(certificate: Certificate) -> str:

@@ -62,6 +62,15 @@ FORGED: dict[str, Certificate] = {
 }
 
 
+def test_no_delta_passes_for_a_beta() -> None:
+    """Lattices know delta alone: 0.0154 at 0.3, where beta is 0.68."""
+    claim = Claim("beta", False, 0.3, 0.015, 0.016)
+    factors = ({"law": THINNED, "count": 2},)
+    forged = Certificate("", "beta", 0.3, 0.015, 0.016, "lattice", factors, (claim,)).sealed()
+    with pytest.raises(VerificationError, match="beta"):
+        to.verify(forged)
+
+
 @pytest.mark.parametrize("name", FORGED)
 def test_what_is_forged_is_refused(name: str) -> None:
     with pytest.raises(VerificationError):

@@ -11,7 +11,7 @@ from tradeoff.certificates.description import Description
 from tradeoff.display import Displayed, Grid
 from tradeoff.errors import DomainError
 
-Question = Literal["delta", "epsilon", "beta", "mu"]
+Question = Literal["delta", "epsilon", "beta", "mu", "shortfall"]
 Quantity = Literal["delta", "1 - delta", "beta"]
 
 FORMAT = 4
@@ -58,7 +58,8 @@ class Certificate(Displayed):
     curve
         The curve as it is written; for readers only, the claims are about ``factors``.
     question, value
-        ``delta`` at an epsilon, ``epsilon`` at a delta, ``beta`` at an alpha, or ``mu`` at a failure.
+        ``delta`` at an epsilon, ``epsilon`` at a delta, ``beta`` at an alpha, ``mu`` at a failure, or the
+        ``shortfall`` (at 0) of one curve against another, both of them named by ``rule``.
     lower, upper
         The bounds, in nats for epsilon: what the claims imply, rounded outwards.
     method

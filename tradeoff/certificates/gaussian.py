@@ -55,13 +55,15 @@ def least_mu(failure: float, sides: Sequence[Sequence[Known]]) -> tuple[float, f
 
 
 @contextmanager
-def balls() -> Iterator[Any]:
+def balls(bits: int = _BITS) -> Iterator[Any]:
     """Give balls of the same bits to issuer and verifier, so that they find the same floats."""
     try:
         from flint import arb, ctx
     except ImportError as error:
-        raise MissingExtraError("mu is certified by python-flint: pip install 'tradeoff[verify]'") from error
-    with ctx.workprec(_BITS):
+        raise MissingExtraError(
+            "curves are compared by python-flint: pip install 'tradeoff[verify]'"
+        ) from error
+    with ctx.workprec(bits):
         yield arb
 
 

@@ -10,6 +10,7 @@ kind        parameters           of operands f_i, whose answers are the parts of
 ``thinned`` ``of``, ``p``        beta = p f(alpha) + (1 - p)(1 - alpha), delta = p delta_f(y) or 1 - e^x,
                                  e^y = (e^x - 1 + p)/p
 ``turned``  ``of`` f^-1, ``p``   the other order of that
+``order``   ``of`` f, g          how far f falls short of g, by claims of parts: ``shortfall``
 =========== ==================== =====================================================================
 
 Of beta and delta one is such a formula. The other is a supremum, 1 - delta(x) - e^x alpha over x, or
@@ -269,6 +270,15 @@ class Turned(Thinned):
         return (share * low).a, (share * high).b
 
 
+class Order(Rule):
+    """Two curves; the parts are claims about each."""
+
+    def shortfall(self, _at: Any) -> Ends:
+        from tradeoff.certificates.shortfall import fallen
+
+        return fallen(self.rule["of"], self.parts)[:2]
+
+
 _RULES: dict[str, type[Rule]] = {
     "minimum": Minimum,
     "maximum": Maximum,
@@ -276,4 +286,5 @@ _RULES: dict[str, type[Rule]] = {
     "group": Group,
     "thinned": Thinned,
     "turned": Turned,
+    "order": Order,
 }

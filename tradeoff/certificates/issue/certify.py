@@ -20,7 +20,7 @@ from tradeoff.certificates.rules import ruled
 from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.lattice.engine import LatticeEngine
 from tradeoff.composition.planner import Composition
-from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import number
 from tradeoff.curves.tensor import Tensor, law_pair
 from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, SymbolError, shown
@@ -41,7 +41,12 @@ _OF_ATOMS = {"atoms", "masses", "thinned", "reversed", "mixed"}
 
 
 def certify(
-    curve: TradeOff, question: Question, value: float, *, tol: float | None = None, method: str | None = None
+    curve: TradeOff,
+    question: Question,
+    value: float | TradeOff,
+    *,
+    tol: float | None = None,
+    method: str | None = None,
 ) -> Certificate:
     """Bounds on one answer with their proof: the claims that ``verify`` proves again.
 
@@ -51,12 +56,13 @@ def certify(
         A family, a thinned, reversed or mixed family, a product of these; and what ``symmetrise`` (either or
         both orders), ``maximum``, ``minimum``, ``mixture``, ``group`` and ``subsample`` make of any of them.
     question
-        ``"delta"``, ``"epsilon"``, ``"beta"`` or ``"mu"``, the least with f >= G_mu (x) f_{0,failure}.
+        ``"delta"``, ``"epsilon"``, ``"beta"``, ``"mu"``, the least with f >= G_mu (x) f_{0,failure}, or
+        ``"shortfall"``, the least kappa with f(alpha) >= g(alpha + kappa) - kappa: f >= g iff it is 0.
     value
-        The epsilon (nats, finite), the delta, the alpha, or the failure in (0, 1) at which it is asked.
+        The epsilon (nats, finite), the delta, the alpha, the failure in (0, 1), or the curve g.
     tol
-        Width the bounds must reach, as in ``curve.bounds``: relative for delta and mu, absolute for epsilon,
-        for beta relative to min(beta, 1 - alpha - beta).
+        Width the bounds must reach, as in ``curve.bounds``: relative for delta and mu, absolute for epsilon
+        and shortfall, for beta relative to min(beta, 1 - alpha - beta).
     method
         ``"closed-form"``, ``"exact"``, ``"contour"`` or ``"lattice"``; default: the first that is
         narrow enough.
@@ -69,7 +75,7 @@ def certify(
     Raises
     ------
     DomainError
-        If the question is none of the four, or the value is outside its domain.
+        If the question is none of the five, or the value is outside its domain.
     NoClosedForm
         If a factor cannot be described by parameters, or the forced method does not apply.
     PrecisionError
@@ -81,9 +87,19 @@ def certify(
     >>> certificate = to.certify(to.subsample(to.Gaussian(1), 0.01) ** 1000, "epsilon", 1e-5)
     >>> certificate.method, round(certificate.upper, 8)
     ('contour', 1.82823667)
+    >>> to.certify(to.Gaussian(1), "shortfall", to.approximate_dp(1, 0.2)).upper  # Gaussian(1) >= that
+    0.0
     """
-    value = _checked(curve, question, value, tol, method)
-    best = _Issuer(tol, method).best(curve, question, value, _USUAL[question] if tol is None else tol)
+    if question == "shortfall":
+        from tradeoff.certificates.issue.shortfall import shortfall
+
+        goal = operand(value)
+        for each in (curve, goal):
+            _checked(each, question, 0.0, tol, method)
+        best = shortfall(curve, goal, tol, method)
+    else:
+        at = _checked(curve, question, value, tol, method)
+        best = _Issuer(tol, method).best(curve, question, at, _USUAL[question] if tol is None else tol)
     if tol is not None and _width(best) > tol:
         raise PrecisionError(f"tol = {tol:g} not reached; reachable here: {_width(best):.3g}", _width(best))
     return best
@@ -121,7 +137,7 @@ class _Issuer:
             return made
 
         replace(parts, ask=ask).asked(question, value)
-        rule = _about(parts.curve)
+        rule = about_of(parts.curve)
         ends = ruled(question, value, rule, found)
         needed = list(found)
         for part in found:
@@ -133,9 +149,9 @@ class _Issuer:
         return made.sealed()
 
     def _of_laws(self, curve: TradeOff, question: Question, value: float, goal: float) -> Certificate:
-        factors, best = tuple(_about(curve)["of"]), None
+        factors, best = tuple(about_of(curve)["of"]), None
         orders = [curve] if curve.symmetric or question != "mu" else [curve, curve.inverse()]
-        for sources in zip(*(_sources(each, self.tol, goal, self.method) for each in orders), strict=False):
+        for sources in zip(*(sources_of(each, self.tol, goal, self.method) for each in orders), strict=False):
             source, ends = sources[0], [each.sup_loss for each in orders]
             try:
                 if question == "mu":
@@ -157,15 +173,15 @@ class _Issuer:
         return best
 
 
-def _about(curve: TradeOff) -> Description:
+def about_of(curve: TradeOff) -> Description:
     """Describe what is certified of a curve: laws, or an operator on what is described."""
     parts = None if _described(curve) else parts_of(curve)
     if parts is None:
         return {"kind": "product", "of": [law.described(n) for law, n in zip(*_factors(curve), strict=True)]}
-    return {"kind": parts.kind, "of": [_about(f) for f in parts.operands], **parts.parameters}
+    return {"kind": parts.kind, "of": [about_of(f) for f in parts.operands], **parts.parameters}
 
 
-def _checked(curve: TradeOff, question: str, value: float, tol: float | None, method: str | None) -> float:
+def _checked(curve: TradeOff, question: str, value: object, tol: float | None, method: str | None) -> float:
     if not isinstance(curve, TradeOff):
         raise KindError(f"{curve!r} is not a trade-off function; a mechanism has one as .curve()")
     if curve.free_symbols:
@@ -181,7 +197,7 @@ def _checked(curve: TradeOff, question: str, value: float, tol: float | None, me
         raise DomainError(f"method = {method!r} is none of {', '.join(METHODS)}")
     if tol is not None:
         number("tol", tol, 0.0, open_low=True, open_high=True)
-    low, high = (-math.inf, math.inf) if question == "delta" else (0.0, 1.0)
+    low, high = (0.0, 1.0) if question in {"epsilon", "beta", "mu"} else (-math.inf, math.inf)
     asked = number("value", value, low, high, open_low=True, open_high=True)
     infinite = {
         "epsilon": (curve.q_plus, "infinite or the supremum of L"),
@@ -217,7 +233,7 @@ def _described(curve: TradeOff) -> bool:
         return False
 
 
-def _sources(curve: TradeOff, tol: float | None, goal: float, method: str | None) -> Iterator[Source]:
+def sources_of(curve: TradeOff, tol: float | None, goal: float, method: str | None) -> Iterator[Source]:
     """Yield the ways to prove an answer, in the order of the planner."""
     laws, counts = _factors(curve)
     # Masses that are written rounded are summed as they are written, not as the curve knows them.
@@ -276,7 +292,7 @@ def _width(certificate: Certificate) -> float:
     low, high, value = certificate.lower, certificate.upper, certificate.value
     if low == high:
         return 0.0
-    if certificate.question == "epsilon":
+    if certificate.question in {"epsilon", "shortfall"}:
         return high - low
     scale = high if certificate.question in {"delta", "mu"} else min(high, max(1 - value - low, 0.0))
     return (high - low) / scale if scale > 0 else high - low

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Protocol
 
 import numpy as np
 
@@ -30,6 +31,12 @@ _ATTEMPTS = 16
 """Times that it is."""
 
 
+class Points(Protocol):
+    """What claims bounds on delta at losses."""
+
+    def points(self, at: Sequence[float]) -> list[Claim]: ...
+
+
 def reduced(sources: Sequence[Source], tops: Sequence[float], failure: float, goal: float) -> list[Claim]:
     """Claim delta of one order, or of both, at losses that imply mu to the relative width ``goal``."""
     sides = [_Side(source, failure, goal / _SHARE, top) for source, top in zip(sources, tops, strict=True)]
@@ -46,23 +53,11 @@ def reduced(sources: Sequence[Source], tops: Sequence[float], failure: float, go
     return [*claims, *(claim.turned for claim in others)]
 
 
-class _Side:
-    """Claims about one order, which is the one that its source speaks of."""
+class Asked:
+    """Claims about one order, which is the one that its source speaks of, wider by ``off``."""
 
-    def __init__(self, source: Source, failure: float, off: float, top: float) -> None:
-        self.source, self.failure, self.off, self.claims = source, failure, off, list[Claim]()
-        end = max(source.guess("epsilon", failure)[1], 0.0)
-        if end == math.inf:
-            raise PrecisionError(f"no loss is known where delta is at most {failure!r}: ask a larger", end)
-        for k in range(_ATTEMPTS):
-            self.ask([end + 4.0**k * _BEYOND * (1 + end)])
-            if any(known.upper <= failure for known in self.known):
-                break
-            self.claims.clear()
-        if not self.claims and top < math.inf:
-            end = top * (1 + _BEYOND) + _BEYOND
-            self.claims.append(Claim("delta", False, end, 0.0, failure))
-        self.ask([0.0, *np.linspace(0.0, end, _FIRST)[1:-1], *end * np.geomspace(1e-3, 0.1, _FIRST)])
+    def __init__(self, source: Points, off: float) -> None:
+        self.source, self.off, self.claims = source, off, list[Claim]()
 
     def __len__(self) -> int:
         return len(self.claims)
@@ -78,6 +73,26 @@ class _Side:
                     x + sign * self.off * min(x, 1 - x) for sign, x in ((-1, claim.lower), (1, claim.upper))
                 )
                 self.claims.append(replace(claim, lower=low, upper=high))
+
+
+class _Side(Asked):
+    """Claims from x = 0 to where nothing is asked."""
+
+    def __init__(self, source: Source, failure: float, off: float, top: float) -> None:
+        super().__init__(source, off)
+        self.failure = failure
+        end = max(source.guess("epsilon", failure)[1], 0.0)
+        if end == math.inf:
+            raise PrecisionError(f"no loss is known where delta is at most {failure!r}: ask a larger", end)
+        for k in range(_ATTEMPTS):
+            self.ask([end + 4.0**k * _BEYOND * (1 + end)])
+            if any(known.upper <= failure for known in self.known):
+                break
+            self.claims.clear()
+        if not self.claims and top < math.inf:
+            end = top * (1 + _BEYOND) + _BEYOND
+            self.claims.append(Claim("delta", False, end, 0.0, failure))
+        self.ask([0.0, *np.linspace(0.0, end, _FIRST)[1:-1], *end * np.geomspace(1e-3, 0.1, _FIRST)])
 
     @property
     def known(self) -> list[Known]:

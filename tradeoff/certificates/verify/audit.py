@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from flint import arb, ctx
 
@@ -16,7 +16,7 @@ from tradeoff.certificates.verify.direct import Single, Sums
 from tradeoff.certificates.verify.lattice import Lattice
 from tradeoff.certificates.verify.laws import real
 from tradeoff.certificates.verify.product import Product
-from tradeoff.certificates.verify.report import Log, Verification, require
+from tradeoff.certificates.verify.report import Check, Log, Verification, require
 from tradeoff.errors import DomainError, TradeOffError, VerificationError
 
 _DIGITS = (128, 512, 4096)
@@ -36,7 +36,8 @@ _MALFORMED = ArithmeticError, AttributeError, LookupError, MemoryError, Recursio
 """What is raised where a certificate holds other things than it should."""
 
 _ASKED = {"delta": (-math.inf, math.inf), "epsilon": (0.0, 1.0), "beta": (0.0, 1.0), "mu": (0.0, 1.0)}
-"""The questions, and between which values they have answers."""
+_ASKED["shortfall"] = -5e-324, 5e-324
+"""The questions, and between which values they have answers: between those of the last there is 0 alone."""
 
 
 def verify(certificate: Certificate) -> Verification:
@@ -85,26 +86,33 @@ def verify(certificate: Certificate) -> Verification:
 
 
 def _proved(certificate: Certificate, log: Log) -> None:
-    """Prove the parts, or the claims, and what follows from them."""
-    _formed(certificate)
+    """Prove the claims of all parts, and what follows from them: that first, which takes the least."""
+    follow = {id(each): _follows(each) for each in _all(certificate)}
+    for each in _all(certificate):
+        for order in () if each.rule else (False, True):
+            _claims(each, [claim for claim in each.claims if claim.reverse is order], log)
+        log.checks += follow[id(each)]
+
+
+def _all(certificate: Certificate) -> Iterator[Certificate]:
+    """Yield a certificate after its parts."""
     for part in certificate.parts:
-        _proved(part, log)
-    for order in () if certificate.rule else (False, True):
-        claims = [claim for claim in certificate.claims if claim.reverse is order]
-        _claims(certificate, claims, log)
-    _follows(certificate, log)
+        yield from _all(part)
+    yield certificate
 
 
-def _follows(certificate: Certificate, log: Log) -> None:
+def _follows(c: Certificate) -> list[Check]:
     """Require the bounds to be what is implied, rounded outwards."""
-    c = certificate
+    _formed(c)
     found = (
         ruled(c.question, c.value, c.rule, c.parts) if c.rule else concluded(c.question, c.value, c.claims)
     )
+    log = Log()
     log.below("lower bound", c.lower, found[0])
     log.above("upper bound", c.upper, found[1])
     for name, bound, end in (("lower", c.lower, found[0]), ("upper", c.upper, found[1])):
         require(f"{name} bound", bound == end, f"recorded {bound!r}, what it rests on implies {end!r}")
+    return log.checks
 
 
 def _formed(certificate: Certificate) -> None:
@@ -124,6 +132,7 @@ def _formed(certificate: Certificate) -> None:
         )
         for number in (claim.at, claim.lower, claim.upper):
             real(number, "claim")
+        require("claim", claim.lower <= claim.upper, f"{claim} is of no number")
 
 
 def _claims(certificate: Certificate, claims: Sequence[Claim], log: Log) -> None:
@@ -206,6 +215,7 @@ def _direct(engine: Single | Sums) -> Prover:
 
 def _said(claim: Claim, low: arb, high: arb) -> tuple[arb, arb]:
     """Return bounds on the quantity of a claim from those on delta."""
+    require("quantity", claim.quantity in {"delta", "1 - delta"}, f"{claim.quantity!r} is not proved so")
     return _clipped(1 - high, 1 - low) if claim.quantity == "1 - delta" else _clipped(low, high)
 
 

@@ -30,18 +30,29 @@ _HUGE = 1e30
 
 
 class Single:
-    """One round of one law."""
+    """One round of one law, beside any that tell all or nothing.
+
+    Of such one atom (p, q) has a finite loss, and each multiplies 1 - delta by q and moves L by log q/p.
+    """
 
     def __init__(self, factors: Sequence[Description]) -> None:
-        single = len(factors) == 1 and factors[0]["count"] == 1
-        require("factors", single, "a product has no closed form")
-        self.law = law(factors[0]["law"])
+        self.alone, self.kept, self.moved = len(factors) == 1, arb(1), arb(0)
+        self.law: Law = ()
+        for factor in factors:
+            parts, n = law(factor["law"]), factor["count"]
+            finite = [pair for part in parts if isinstance(part, Atoms) for pair in part.finite()[0]]
+            if not self.alone and len(parts) == len(finite) == 1:
+                self.kept, self.moved = self.kept * finite[0][1] ** n, self.moved + n * _loss(finite[0])
+            else:
+                require("factors", not self.law and n == 1, "a product has no closed form")
+                self.law = parts
+        require("factors", self.law, "a product has no closed form")
 
     def delta(self, x: float) -> arb:
         """Return delta(x), which falls."""
         if x > _HUGE:
-            return self.delta(_HUGE).union(at_infinity(self.law, 1))
-        return sum((part.excess(arb(x)) for part in self.law), arb(0))
+            return self.delta(_HUGE).union(1 - self.kept * (1 - at_infinity(self.law, 1)))
+        return 1 - self.kept + self.kept * sum((part.excess(x - self.moved) for part in self.law), arb(0))
 
     def short_of_one(self, x: float) -> arb:
         """Return 1 - delta(x)."""
@@ -49,6 +60,7 @@ class Single:
 
     def beta(self, alpha: float) -> tuple[arb, arb]:
         """Bound f(alpha) by lines of slope -e^x where P(L > x) is near alpha, and by tests there."""
+        require("factors", self.alone, "of a product no beta has a closed form")
         level, low, high = arb(alpha), arb(-1.1), arb(0.9)
         for _ in range(_FARTHEST):
             low = low if self._masses(low)[0] > level else 2 * low
@@ -76,6 +88,10 @@ class Single:
         """Return P(L > x) and Q(L <= x)."""
         each = [part.masses(x) for part in self.law]
         return sum((above[0] for above, _ in each), arb(0)), sum((below[1] for _, below in each), arb(0))
+
+
+def _loss(atom: Pair) -> arb:
+    return (atom[1] / atom[0]).log()
 
 
 _CLOSE = 2.0**-44

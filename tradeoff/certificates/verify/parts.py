@@ -179,6 +179,11 @@ class Bell(Density):
 
     means: tuple[arb, ...]
 
+    def top(self) -> arb:
+        """Return the loss far out, where it is greatest and the outermost mean outweighs the others."""
+        p, q = self.p[-1 if self.rising else 0], self.q[-1 if self.rising else 0]
+        return arb.pos_inf() if p.is_zero() or q.is_zero() else (q / p).log()
+
     def logs(self, x: Any) -> Any:
         return [m * x - m * m / 2 for m in self.means], -x * x / 2 - (2 * arb.pi()).log() / 2
 
