@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from flint import arb, arb_poly
@@ -23,6 +23,7 @@ from tradeoff.certificates.verify.laws import Law, at_infinity, law
 from tradeoff.certificates.verify.parts import Comb, Density, Part
 from tradeoff.certificates.verify.product import Product
 from tradeoff.certificates.verify.report import require
+from tradeoff.certificates.verify.shifts import Shift
 
 _MOST = 2**20
 """Most nodes of a product."""
@@ -92,6 +93,8 @@ def _range(parts: Law, bits: int) -> tuple[float, float]:
         if isinstance(part, Density):
             ends = part.bulk(arb(0), bits)[0], part.bulk(arb(1), bits)[1]
             found += [float(part.tilted(arb(x), arb(0))[1]) for x in ends]
+        elif isinstance(part, Shift):
+            found += [float(loss) for loss in part.losses(bits)]
         else:
             found += [float(loss) for loss in part.nodes(arb(0), 0.0, bits).loss]
     return min(found), max(found)
@@ -125,15 +128,33 @@ def _sides(parts: Law, low: float, high: float, step: float) -> _Sides:
     lines = [(p, q - infinite) for p, q in cuts]
     value = [_least(lines[max(k - 1, 0)], lines[min(k, len(cuts) - 1)], s[k]) for k in range(len(x))]
     value[-1] = value[-1].min(arb(0))
-    slope = [
-        -lines[0][0],
-        *((b - a) / (t - r) for (a, b), (r, t) in zip(pairwise(value), pairwise(s), strict=True)),
-        arb(0),
-    ]
-    exact = [b - a for a, b in pairwise(slope)]
+    value = list(accumulate(value, arb.min))
+    exact = _bends([(arb(0), lines[0][1]), *zip(s, value, strict=True)])
     under = [mass.mid() if mass.mid() > 0 else arb(0) for mass in exact]
     slip = sum((abs(a - b) * at for a, b, at in zip(exact, under, s, strict=True)), arb(0)) + abs(value[-1])
     return _Sides(x[0], over, under, whole, top, slip)
+
+
+def _bends(points: Sequence[Pair]) -> list[arb]:
+    """Return by how much a chain of chords, then level, turns at all points but the first.
+
+    A point on the chord of its neighbours or above it is left out, which lowers the chain, and makes it
+    convex where the mass of a law ends on a step.
+    """
+    kept: list[tuple[int, Pair]] = []
+    slopes: list[arb] = []
+    for k, (s, value) in enumerate(points):
+        while kept:
+            slope = (value - kept[-1][1][1]) / (s - kept[-1][1][0])
+            if not slopes or not slopes[-1] >= slope:
+                slopes.append(slope)
+                break
+            kept.pop(), slopes.pop()
+        kept.append((k, (s, value)))
+    found = [arb(0)] * (len(points) - 1)
+    for (k, _), (one, two) in zip(kept[1:], pairwise([*slopes, arb(0)]), strict=True):
+        found[k - 1] = two - one
+    return found
 
 
 def _above(parts: Law, x: arb) -> Pair:
