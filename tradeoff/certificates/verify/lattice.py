@@ -2,10 +2,11 @@
 
 With h(s) = E_P (e^L - s)_+, above: the masses of a cell go to its ends so that P and Q are kept, which
 spreads e^L and so raises h (Doroshenko et al. 2022). Below: Q(set) - s P(set) is at most h(s) whatever the
-set; take one such line a cell, {L > its middle}, at each node the lesser of both beside it, and join them by
-chords, each of which lies below the line of its cell. Products of measures stay above and below, for
-int r h_1(s/r) dP_2(r) grows with h_1. One too high by ``slip`` has a mass of Q of at most whole + slip, and a
-product is too high by at most prod (whole + slip) - prod whole. Polynomials in balls multiply them.
+set; take one such line a cell, {L > its middle} or nothing, at each node the lesser of both beside it, and
+join them by chords, each of which lies below the line of its cell, or by longer ones below those. Products of
+measures stay above and below, for int r h_1(s/r) dP_2(r) grows with h_1. One too high by ``slip`` has a mass
+of Q of at most whole + slip, and a product is too high by at most prod (whole + slip) - prod whole.
+Polynomials in balls multiply them.
 """
 
 from __future__ import annotations
@@ -28,8 +29,14 @@ from tradeoff.certificates.verify.shifts import Shift
 _MOST = 2**20
 """Most nodes of a product."""
 
+_BESIDE = 2.0**-20
+"""Steps from a node to an atom where the first would be: on which side it is would not be known of equals."""
+
 _SURE = 40.0
 """Losses so far above the one asked count like infinite ones, but for e^-40 of their mass."""
+
+
+_NOTHING = arb(0), arb(0)
 
 
 class _Sides(NamedTuple):
@@ -112,12 +119,13 @@ def _centre(parts: Law, low: float) -> float:
 
 def _sides(parts: Law, low: float, high: float, step: float) -> _Sides:
     """Put a law on nodes, one of them where much of it lies."""
-    centre = _centre(parts, low)
+    centre = _centre(parts, low) - _BESIDE * step
     first, last = int((low - centre) / step) - 2, int((high - centre) / step) + 2
     x = [arb(centre) + k * arb(step) for k in range(first, last + 1)]
     s = [at.exp() for at in x]
-    nodes, cuts = [_above(parts, at) for at in x], [_above(parts, at + arb(step) / 2) for at in x[:-1]]
     whole, infinite = sum((_whole(part) for part in parts), arb(0)), at_infinity(parts, 1)
+    nodes, cuts = [_above(parts, at) for at in x], [_above(parts, at + arb(step) / 2) for at in x[:-1]]
+    cuts = [(p, q - infinite) for p, q in cuts]
     over = [arb(0)] * len(x)
     over[0] += (whole - nodes[0][1]) / s[0]
     for k, ((p0, q0), (p1, q1)) in enumerate(pairwise(nodes)):
@@ -125,7 +133,8 @@ def _sides(parts: Law, low: float, high: float, step: float) -> _Sides:
         over[k], over[k + 1] = over[k] + (p0 - p1) - right, over[k + 1] + right
     over[-1] += nodes[-1][0]
     top = nodes[-1][1] - s[-1] * nodes[-1][0]
-    lines = [(p, q - infinite) for p, q in cuts]
+    # Where a line is negative at the end of its cell nothing is a better set.
+    lines = [(p, q) if q >= end * p else _NOTHING for (p, q), end in zip(cuts, s[1:], strict=True)]
     value = [_least(lines[max(k - 1, 0)], lines[min(k, len(cuts) - 1)], s[k]) for k in range(len(x))]
     value[-1] = value[-1].min(arb(0))
     value = list(accumulate(value, arb.min))

@@ -25,8 +25,7 @@ from tradeoff.certificates.verify.parts import MOST, Atoms, Bell, Comb, Density,
 from tradeoff.certificates.verify.report import require
 from tradeoff.certificates.verify.shifts import Shift
 
-INDEPENDENT = arb("0.56")
-IDENTICAL = (("0.4690", "0"), ("0.3322", "0.429"), ("0.3031", "0.646"))
+INDEPENDENT, IDENTICAL = "0.56", (("0.4690", "0"), ("0.3322", "0.429"), ("0.3031", "0.646"))
 SOURCE = "Berry and Esseen's theorem, with the constants of Shevtsova 2010 and 2013"
 
 _CLOSE = arb(2) ** -80
@@ -64,13 +63,20 @@ class Normal:
 
     def delta(self, x: float) -> tuple[arb, arb]:
         """Bound delta(x) = Q(S > x) - e^x P(S > x): from below by any threshold, from above by that one."""
-        p, q, slope = self.p, self.q, arb(x).exp()
-        low = (1 - slope).max(1 - q.kept)
+        slope = arb(x).exp()
+        low = (1 - slope).max(1 - self.q.kept)
         for t in (arb(x), self._crossing(x)):
-            rejected, false = (q.over(t) - q.gamma).max(arb(0)), (p.over(t) + p.gamma).min(arb(1))
-            low = low.max(1 - q.kept + q.kept * rejected - slope * p.kept * false)
-        rejected, false = (q.over(arb(x)) + q.gamma).min(arb(1)), (p.over(arb(x)) - p.gamma).max(arb(0))
-        return low, 1 - q.kept + q.kept * rejected - slope * p.kept * false
+            low = low.max(self._gain(t, slope, -1))
+        return low, self._gain(arb(x), slope, 1)
+
+    def _gain(self, t: arb, slope: arb, side: int) -> arb:
+        """Bound Q(S > t) - slope P(S > t), from above (1) or below (-1)."""
+        p, q = self.p, self.q
+        detected, false = (
+            (each.over(t) + sign * each.gamma).max(arb(0)).min(arb(1))
+            for each, sign in ((q, side), (p, -side))
+        )
+        return 1 - q.kept + q.kept * detected - slope * p.kept * false
 
     def beta(self, alpha: float) -> tuple[arb, arb]:
         """Bound f(alpha), by tests whose levels are surely at least alpha, and surely at most."""
@@ -111,7 +117,7 @@ def _summed(factors: Sequence[Description], side: int) -> Sum:
         if not three.is_zero():
             rough.append((n, three / (two * two.sqrt())))
     require("factors", variance > 0, "losses that do not vary have no central limit")
-    gamma = INDEPENDENT * third / (variance * variance.sqrt())
+    gamma = arb(INDEPENDENT) * third / (variance * variance.sqrt())
     if len(rough) == 1:
         [(n, rho)] = rough
         for a, b in IDENTICAL:
@@ -162,8 +168,7 @@ def _expected(part: Part, side: int, value: Function, centre: arb) -> arb:
 
 
 def _integral(f: Function, low: arb, high: arb) -> arb:
-    found = acb.integral(f, low, high, rel_tol=_CLOSE, abs_tol=_CLOSE)
-    return found.real
+    return acb.integral(f, low, high, rel_tol=_CLOSE, abs_tol=_CLOSE).real
 
 
 def _integrand(part: Part, side: int, value: Function) -> Function:
@@ -178,7 +183,7 @@ def _integrand(part: Part, side: int, value: Function) -> Function:
 
     def f(x: acb, analytic: bool) -> acb:  # noqa: FBT001 - as Arb calls it
         each, density = terms(x)
-        p, q = (sum((w * e for w, e in zip(side, each, strict=True)), acb(0)) for side in (part.p, part.q))
+        p, q = (sum((w * e for w, e in zip(held, each, strict=True)), acb(0)) for held in (part.p, part.q))
         return (q if side else p) * density * value((q / p).log(analytic=analytic), analytic)
 
     return f

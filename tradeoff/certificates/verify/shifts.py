@@ -1,7 +1,6 @@
 """Laws X and X + theta on the line, in balls: e_0 = p(x) and e_1 = p(x - theta) are the terms of a part.
 
-A set of losses is one of ratios e_1/e_0, and its masses are tails of X: a ray where p is log-concave, for
-there the ratio rises along the line, and an interval or what is outside of one for Student's t.
+As p is log-concave e_1/e_0 rises along the line: losses above one are a ray, whose masses are tails of X.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ Cut = tuple[Pair, Pair]
 _MOST_STEPS = 1000
 """Steps of Newton: fewer than ten, and for powers up to 100 a hundredth of the way each at first."""
 
-_NOTHING, _EVERY = (arb(0), arb(0)), (arb(1), arb(1))
-_UNKNOWN = arb(0).union(arb(1))
+_NOTHING, _EVERY, _UNKNOWN = ((each, each) for each in (arb(0), arb(1), arb(0).union(arb(1))))
 
 
 @dataclass(frozen=True)
@@ -35,12 +33,12 @@ class Noise(ABC):
     def cut(self, r: arb) -> Cut:
         """Cut at a ratio r > 0."""
 
-    @abstractmethod
     def limits(self, bits: int | None = None) -> Cut:
         """Return e_0 and e_1, up to a factor, where e_1/e_0 is least, and where it is largest.
 
         With bits: where all but about 2^-bits of the mass lies between.
         """
+        return (self.theta.exp(), arb(1)), (arb(1), self.theta.exp())
 
     def ratio(self, v: acb) -> acb:
         """Return e_1/e_0 where P(X > x) = v."""
@@ -59,10 +57,6 @@ class Logistic(Noise):
     def ratio(self, v: acb) -> acb:
         return self.theta.exp() / (1 + self.theta.expm1() * v) ** 2
 
-    def limits(self, bits: int | None = None) -> Cut:
-        grown = self.theta.exp()
-        return (grown, arb(1)), (arb(1), grown)
-
 
 @dataclass(frozen=True)
 class HyperbolicSecant(Noise):
@@ -76,10 +70,6 @@ class HyperbolicSecant(Noise):
 
     def ratio(self, v: acb) -> acb:
         return self.theta.exp() / (1 + (2 * self.theta).expm1() * (v * acb.pi() / 2).sin() ** 2)
-
-    def limits(self, bits: int | None = None) -> Cut:
-        grown = self.theta.exp()
-        return (grown, arb(1)), (arb(1), grown)
 
 
 def _quotient(theta: arb, w: arb) -> Pair:
@@ -116,8 +106,9 @@ class GeneralisedNormal(Noise):
 
     def cut(self, r: arb) -> Cut:
         loss = r.log()
-        x = self._place(abs(loss))
-        x = x if loss >= 0 else self.theta - x  # the ratio is odd about theta/2
+        right = self._place(abs(loss))
+        left = self.theta - right  # the loss is odd about theta/2
+        x = right if loss >= 0 else left if loss <= 0 else left.union(right)
         y = x - self.theta
         return (self._over(x), self._over(y)), (self._over(-x), self._over(-y))
 
@@ -174,17 +165,15 @@ class Shift(Part):
     noise: Noise
 
     def masses(self, x: arb) -> Cut:
-        gain = [b - x.exp() * a for a, b in zip(self.p, self.q, strict=True)]
-        if all(g >= 0 for g in gain):
-            above, below = _EVERY, _NOTHING
-        elif all(g <= 0 for g in gain):
-            above, below = _NOTHING, _EVERY
-        elif gain[0] < 0 < gain[1]:
-            above, below = self.noise.cut(-gain[0] / gain[1])
-        elif gain[1] < 0 < gain[0]:
-            below, above = self.noise.cut(-gain[0] / gain[1])
+        g, h = (b - x.exp() * a for a, b in zip(self.p, self.q, strict=True))
+        if (g <= 0 and h <= 0) or (g >= 0 and h >= 0):
+            above, below = (_NOTHING, _EVERY) if g <= 0 and h <= 0 else (_EVERY, _NOTHING)
+        elif g < 0 < h:
+            above, below = self.noise.cut(-g / h)
+        elif h < 0 < g:
+            below, above = self.noise.cut(-g / h)
         else:
-            above, below = (_UNKNOWN, _UNKNOWN), (_UNKNOWN, _UNKNOWN)
+            above = below = _UNKNOWN
         return (dot(self.p, above), dot(self.q, above)), (dot(self.p, below), dot(self.q, below))
 
     def losses(self, bits: int | None = None) -> list[arb]:
