@@ -188,4 +188,4 @@ class Shift(Part):
         return greatest(self.losses())
 
     def nodes(self, c: arb, top: float, bits: int) -> Nodes:
-        raise VerificationError("laws: a shifted law has no transform here", "laws")
+        raise VerificationError("laws: no lattice decides this, and a shifted law has no transform", "laws")
