@@ -12,6 +12,7 @@ from tradeoff.certificates.conclusion import concluded
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.issue.by_contour import Lines
 from tradeoff.certificates.issue.by_lattice import Lattices
+from tradeoff.certificates.issue.by_normal import Normal
 from tradeoff.certificates.issue.direct import Adding, Formulas
 from tradeoff.certificates.issue.parts import Parts, parts_of
 from tradeoff.certificates.issue.reduction import reduced
@@ -33,8 +34,11 @@ _USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3, "mu": 1e-3}
 _SHARE = 8
 """Parts are asked for this share of the width of the whole, which several of them add to."""
 
-METHODS = ("closed-form", "exact", "contour", "lattice")
-"""The ways to prove an answer, in the order they are tried."""
+METHODS = ("closed-form", "exact", "contour", "lattice", "berry-esseen")
+"""The ways to prove an answer, in the order they are tried; the last only where it is asked for."""
+
+_UNMEASURED = {"gumbel", "gennorm"}
+"""Shifted densities of whose losses the verifier proves no moments."""
 
 _OF_ATOMS = {"atoms", "masses", "thinned", "reversed", "mixed"}
 """What laws of atoms are written as, by themselves and changed."""
@@ -65,7 +69,7 @@ def certify(
         and shortfall, for beta relative to min(beta, 1 - alpha - beta).
     method
         ``"closed-form"``, ``"exact"``, ``"contour"`` or ``"lattice"``; default: the first that is
-        narrow enough.
+        narrow enough. ``"berry-esseen"`` is the band of ``limits.berry_esseen``.
 
     Returns
     -------
@@ -243,6 +247,10 @@ def sources_of(curve: TradeOff, tol: float | None, goal: float, method: str | No
         if method is None:
             return
     composition = Composition(laws, list(counts), symmetric=curve.symmetric)
+    if method == "berry-esseen":
+        if not _UNMEASURED & {each for law in laws for each in _kinds(law.description(), "density")}:
+            yield Normal(curve, composition)
+        return
     forced = method if method in {"exact", "contour", "lattice"} else None
     for engine, _ in composition.choices(forced):  # type: ignore[arg-type]  # one of three
         if method == "closed-form":
@@ -262,12 +270,12 @@ def _rounded(description: Any) -> bool:
     return "atoms" in kinds and kinds <= _OF_ATOMS
 
 
-def _kinds(description: Any) -> Iterator[str]:
-    if isinstance(description, dict):
-        yield description["kind"]
+def _kinds(description: Any, name: str = "kind") -> Iterator[str]:
+    if isinstance(description, dict) and name in description:
+        yield description[name]
     for each in description.values() if isinstance(description, dict) else description:
         if isinstance(each, dict | list | tuple):
-            yield from _kinds(each)
+            yield from _kinds(each, name)
 
 
 def _concluded(

@@ -2,17 +2,18 @@
 
 With h(s) = E_P (e^L - s)_+, above: the masses of a cell go to its ends so that P and Q are kept, which
 spreads e^L and so raises h (Doroshenko et al. 2022). Below: Q(set) - s P(set) is at most h(s) whatever the
-set; take one such line a cell, {L > its middle}, at each node the lesser of both beside it, and join them by
-chords, each of which lies below the line of its cell. Products of measures stay above and below, for
-int r h_1(s/r) dP_2(r) grows with h_1. One too high by ``slip`` has a mass of Q of at most whole + slip, and a
-product is too high by at most prod (whole + slip) - prod whole. Polynomials in balls multiply them.
+set; take one such line a cell, {L > its middle} or nothing, at each node the lesser of both beside it, and
+join them by chords, each of which lies below the line of its cell, or by longer ones below those. Products of
+measures stay above and below, for int r h_1(s/r) dP_2(r) grows with h_1. One too high by ``slip`` has a mass
+of Q of at most whole + slip, and a product is too high by at most prod (whole + slip) - prod whole.
+Polynomials in balls multiply them.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from flint import arb, arb_poly
@@ -23,12 +24,19 @@ from tradeoff.certificates.verify.laws import Law, at_infinity, law
 from tradeoff.certificates.verify.parts import Comb, Density, Part
 from tradeoff.certificates.verify.product import Product
 from tradeoff.certificates.verify.report import require
+from tradeoff.certificates.verify.shifts import Shift
 
 _MOST = 2**20
 """Most nodes of a product."""
 
+_BESIDE = 2.0**-20
+"""Steps from a node to an atom where the first would be: on which side it is would not be known of equals."""
+
 _SURE = 40.0
 """Losses so far above the one asked count like infinite ones, but for e^-40 of their mass."""
+
+
+_NOTHING = arb(0), arb(0)
 
 
 class _Sides(NamedTuple):
@@ -92,6 +100,8 @@ def _range(parts: Law, bits: int) -> tuple[float, float]:
         if isinstance(part, Density):
             ends = part.bulk(arb(0), bits)[0], part.bulk(arb(1), bits)[1]
             found += [float(part.tilted(arb(x), arb(0))[1]) for x in ends]
+        elif isinstance(part, Shift):
+            found += [float(loss) for loss in part.losses(bits)]
         else:
             found += [float(loss) for loss in part.nodes(arb(0), 0.0, bits).loss]
     return min(found), max(found)
@@ -109,12 +119,13 @@ def _centre(parts: Law, low: float) -> float:
 
 def _sides(parts: Law, low: float, high: float, step: float) -> _Sides:
     """Put a law on nodes, one of them where much of it lies."""
-    centre = _centre(parts, low)
+    centre = _centre(parts, low) - _BESIDE * step
     first, last = int((low - centre) / step) - 2, int((high - centre) / step) + 2
     x = [arb(centre) + k * arb(step) for k in range(first, last + 1)]
     s = [at.exp() for at in x]
-    nodes, cuts = [_above(parts, at) for at in x], [_above(parts, at + arb(step) / 2) for at in x[:-1]]
     whole, infinite = sum((_whole(part) for part in parts), arb(0)), at_infinity(parts, 1)
+    nodes, cuts = [_above(parts, at) for at in x], [_above(parts, at + arb(step) / 2) for at in x[:-1]]
+    cuts = [(p, q - infinite) for p, q in cuts]
     over = [arb(0)] * len(x)
     over[0] += (whole - nodes[0][1]) / s[0]
     for k, ((p0, q0), (p1, q1)) in enumerate(pairwise(nodes)):
@@ -122,18 +133,37 @@ def _sides(parts: Law, low: float, high: float, step: float) -> _Sides:
         over[k], over[k + 1] = over[k] + (p0 - p1) - right, over[k + 1] + right
     over[-1] += nodes[-1][0]
     top = nodes[-1][1] - s[-1] * nodes[-1][0]
-    lines = [(p, q - infinite) for p, q in cuts]
+    # Where a line is negative at the end of its cell nothing is a better set.
+    lines = [(p, q) if q >= end * p else _NOTHING for (p, q), end in zip(cuts, s[1:], strict=True)]
     value = [_least(lines[max(k - 1, 0)], lines[min(k, len(cuts) - 1)], s[k]) for k in range(len(x))]
     value[-1] = value[-1].min(arb(0))
-    slope = [
-        -lines[0][0],
-        *((b - a) / (t - r) for (a, b), (r, t) in zip(pairwise(value), pairwise(s), strict=True)),
-        arb(0),
-    ]
-    exact = [b - a for a, b in pairwise(slope)]
+    value = list(accumulate(value, arb.min))
+    exact = _bends([(arb(0), lines[0][1]), *zip(s, value, strict=True)])
     under = [mass.mid() if mass.mid() > 0 else arb(0) for mass in exact]
     slip = sum((abs(a - b) * at for a, b, at in zip(exact, under, s, strict=True)), arb(0)) + abs(value[-1])
     return _Sides(x[0], over, under, whole, top, slip)
+
+
+def _bends(points: Sequence[Pair]) -> list[arb]:
+    """Return by how much a chain of chords, then level, turns at all points but the first.
+
+    A point on the chord of its neighbours or above it is left out, which lowers the chain, and makes it
+    convex where the mass of a law ends on a step.
+    """
+    kept: list[tuple[int, Pair]] = []
+    slopes: list[arb] = []
+    for k, (s, value) in enumerate(points):
+        while kept:
+            slope = (value - kept[-1][1][1]) / (s - kept[-1][1][0])
+            if not slopes or not slopes[-1] >= slope:
+                slopes.append(slope)
+                break
+            kept.pop(), slopes.pop()
+        kept.append((k, (s, value)))
+    found = [arb(0)] * (len(points) - 1)
+    for (k, _), (one, two) in zip(kept[1:], pairwise([*slopes, arb(0)]), strict=True):
+        found[k - 1] = two - one
+    return found
 
 
 def _above(parts: Law, x: arb) -> Pair:

@@ -13,6 +13,14 @@ from flint import arb, ctx, fmpq
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.verify.parts import MOST, Atoms, Bell, Comb, Part, Slab
 from tradeoff.certificates.verify.report import require
+from tradeoff.certificates.verify.shifts import (
+    GeneralisedNormal,
+    Gumbel,
+    HyperbolicSecant,
+    Logistic,
+    Noise,
+    Shift,
+)
 
 Law = tuple[Part, ...]
 
@@ -132,6 +140,23 @@ def _masses(what: Description) -> Law:
     return (Atoms(tuple(map(_rational, p)), tuple(map(_rational, q))),)
 
 
+def _shift(what: Description) -> Law:
+    theta, power = _rational(what["theta"]), arb(1)
+    require("theta", theta > 0, f"{what['theta']!r} is not positive")
+    if what["density"] == "gennorm":
+        power = real(what["power"], "power", 1.0)
+    return (Shift((arb(1), arb(0)), (arb(0), arb(1)), _NOISES[what["density"]](theta, power)),)
+
+
+_NOISES: dict[str, Callable[[arb, arb], Noise]] = {
+    "logistic": lambda theta, _: Logistic(theta),
+    "hypsecant": lambda theta, _: HyperbolicSecant(theta),
+    "gumbel": lambda theta, _: Gumbel(theta),
+    "gennorm": GeneralisedNormal,
+}
+"""Laws of X, by their names in SciPy, at scale 1."""
+
+
 def _thinned(what: Description) -> Law:
     r = real(what["p"], "p", 0.0)
     require("p", r <= 1, f"{what['p']!r} is above 1")
@@ -161,6 +186,7 @@ _MAKE: dict[str, Callable[[Description], Law]] = {
     "discrete gaussian": _discrete_gaussian,
     "atoms": _written,
     "masses": _masses,
+    "shift": _shift,
     "thinned": _thinned,
     "reversed": _reversed,
     "mixed": _mixed_laws,
