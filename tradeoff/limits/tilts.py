@@ -123,6 +123,12 @@ class TiltedSum:
         above, below = (tail.x_for(np.log(least)) for tail in self._tails)
         return np.where(alpha <= 0.5, above, below)
 
+    def x_for_delta(self, delta: Array) -> tuple[Array, Array]:
+        """Estimate the losses x with delta(x) = delta, 0 from a half up, and deviations under their tilts."""
+        rare = self._strips[0].x_for(np.log(np.clip(delta, 1e-300, 0.5)))
+        x = np.where(delta < 0.5, rare, 0.0)
+        return x, self.sd(x)
+
     def _saddles(self, x: Array) -> tuple[Array, Array]:
         """Return saddles and deviations: outside [0, 1] where delta of the order is below a half."""
         above, other, between = self._strips

@@ -81,7 +81,7 @@ class QuadratureTransform(Transform):
         """Return all points in one row."""
         some = len(self.atoms.loss) > 0
         atoms = [of_atoms(self.atoms, self.loss_error, self.c, cut=self.cut)] if some else []
-        return _joined([*parts, *atoms])
+        return joined([*parts, *atoms])
 
     @property
     def variance(self) -> float:
@@ -163,7 +163,7 @@ class Level:
         if self.aside and first is not None:
             self.log_m, self.log_m_error = first.log_m, first.log_m_error
         else:
-            self.log_m, self.log_m_error = _moment(nodes, c, p_minus, log_w.real, slack_w)
+            self.log_m, self.log_m_error = log_moment(nodes, c, p_minus, log_w.real, slack_w)
         self.w = np.exp(log_w.real - self.log_m[:, None]) * (_unit(log_w.imag) if self.aside else 1.0)
         self.size = np.count_nonzero(self.w, axis=-1)  # a row may be filled up with points that weigh nothing
         self.slack = self.log_m_error + 4 * UNIT * (1 + np.abs(self.log_m))
@@ -311,8 +311,8 @@ def _unit(phase: Array) -> Complex:
     return turn
 
 
-def _moment(
-    nodes: QuadratureNodes, c: float, p_minus: float, log_w: Array, slack_w: Array
+def log_moment(
+    nodes: QuadratureNodes, c: float | Array, p_minus: float, log_w: Array, slack_w: Array
 ) -> tuple[Array, Array]:
     """Return log M(c): as the sum, or as log1p(sum of w - w_P), as the masses under P add up to 1 - p_minus.
 
@@ -361,7 +361,7 @@ def of_atoms(atoms: Atoms, error: Array, c: float, *, cut: bool) -> QuadratureNo
     return QuadratureNodes(atoms.loss, atoms.log_p, atoms.slack, error, lost)
 
 
-def _joined(parts: Sequence[QuadratureNodes]) -> QuadratureNodes:
+def joined(parts: Sequence[QuadratureNodes]) -> QuadratureNodes:
     """Return all points in a row; errors relative to positive integrals do not add up beyond the largest."""
     loss, log_p, slack, error = (np.concatenate([part[k] for part in parts])[None] for k in range(4))
     return QuadratureNodes(

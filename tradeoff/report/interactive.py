@@ -13,6 +13,7 @@ from tradeoff.errors import needed
 from tradeoff.intervals.rounding import Array
 from tradeoff.report.digits import rounded
 from tradeoff.report.methods import Claim
+from tradeoff.report.rows import ALPHAS
 from tradeoff.report.series import (
     Kind,
     Scale,
@@ -37,10 +38,8 @@ _WIDTH = 1.8
 _DASHES = [",".join(f"{_WIDTH * length:.3g}px" for length in dash) for dash in DASHES]
 """As in print."""
 
-_ALPHA = np.unique(
-    np.concatenate([np.geomspace(1e-8, 0.5, 120), 1 - np.geomspace(1e-6, 0.5, 80), np.linspace(0, 1, 101)])
-)
-"""Type I errors of a curve: even on either kind of axes, close together at both ends."""
+_ALPHA = np.unique(np.concatenate([ALPHAS, np.geomspace(1e-8, 0.5, 60), 1 - np.geomspace(1e-6, 0.005, 12)]))
+"""Type I errors of a curve: those of a comparison, and more at both ends, for either kind of axes."""
 
 _SIGN = {"lower": "≥ ", "upper": "≤ ", "": ""}  # what a bound is led by
 

@@ -77,6 +77,22 @@ class Claim:
         return np.asarray(answer(at), dtype=float)
 
 
+class Remembered:
+    """Bounds on beta that are asked once at each alpha: tables, figures and sentences share the answers."""
+
+    def __init__(self, bounds: Callable[[Array], Bounds]) -> None:
+        self._bounds = bounds
+        self._known: dict[float, tuple[float, float]] = {}
+
+    def __call__(self, alpha: Array) -> Bounds[Array]:
+        """Bound f(alpha)."""
+        asked = alpha.tolist()
+        fresh = sorted(set(asked) - self._known.keys())
+        if fresh:
+            self._known.update(zip(fresh, zip(*self._bounds(np.array(fresh)), strict=True), strict=True))
+        return Bounds(*np.array([self._known[each] for each in asked]).reshape(-1, 2).T)
+
+
 Method = Callable[[TradeOff], Claim]
 METHODS: dict[str, Method] = {}
 """Methods by name. A method that does not apply raises a ``TradeOffError`` that says why."""
@@ -154,7 +170,7 @@ def _of_band(name: str, band: Any) -> Claim:
         "bound",
         band.lower,
         lambda e: band.delta(e).upper,
-        lambda d: band.epsilon(d).upper,
+        band.most_epsilon,
         band.source,
         band.bounds,
         band.delta,
