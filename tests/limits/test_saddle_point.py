@@ -341,3 +341,15 @@ def test_laws_without_a_density_are_refused():
 def test_without_finite_losses_there_is_nothing_to_tilt():
     with pytest.raises(NoClosedForm, match="no privacy"):
         to.limits.saddle_point(to.TotalVariation(1.0) @ to.Laplace(0.1))
+
+
+def test_the_other_order_shares_its_tilts():
+    one = to.subsample(to.Gaussian(1.0), 0.2) ** 3 @ to.approximate_dp(0.3, 1e-3) ** 4
+    first, second = (pair[0] for pair in to.limits.saddle_point(one.symmetrise(assume="either-order")).sums)
+    alone = to.limits.saddle_point(~one)
+    x = np.array([-2.0, -0.1, 0.4, 3.0])
+    for found, known in zip(second.delta(x), alone.delta(x), strict=True):
+        assert found == pytest.approx(known, rel=1e-7)
+    assert not second._found
+    for row in second.under([-1.5, 0.25, 7.0]):
+        assert row[0] == 1 - first.under([1 - row[0]])[0][0]

@@ -90,6 +90,8 @@ def moments(factor: TradeOff, *, reverse: bool = False) -> tuple[Moments, Moment
         exact = Moments(*known)
         return exact, exact
     low, high = factor.laws()
+    if reverse and low is high and len({*map(id, factor.inverse().laws())}) == 1:
+        return moments(factor.inverse())  # which the other order asks for, too
     below = of_law(Reversed(low) if reverse else low)
     return below, below if high is low else of_law(Reversed(high) if reverse else high)
 

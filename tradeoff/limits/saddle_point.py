@@ -146,7 +146,11 @@ def saddle_point(curve: TradeOff) -> SaddlePoint:
         Hypothesis("the losses of the factors are independent", True),
         Hypothesis("every loss has a density in closed form", True),
     )
-    return SaddlePoint(curve, tuple(map(_sums, orders)), hypotheses)
+    sums = [_sums(orders[0])]
+    for order in orders[1:]:  # the other one of exact laws is the same, turned
+        below, above = sums[0]
+        sums.append((turned := below.turned(), turned) if above is below else _sums(order))
+    return SaddlePoint(curve, tuple(sums), hypotheses)
 
 
 def _sums(order: TradeOff) -> tuple[TiltedSum, TiltedSum]:

@@ -35,9 +35,8 @@ _DIGITS = 80.0
 _RADIUS = MARGIN / 2
 """Of Cauchy's circle, and how far tilts are from the one that points were made for: together ``MARGIN``."""
 
-_FINEST, _FARTHEST = 2.0**-30, 2.0**40
-"""Unit of tilts, as nearer to a pole nothing keeps its digits, and where they end: farther out floats do not
-tell how far they are from that one."""
+_TRAILING, _FARTHEST = 30, 2.0**40
+"""Binary digits of a tilt, so that 1 - c is a float, up to where tilts end."""
 
 _CHUNK = 2**18
 """Points times tilts held at once: what a cache holds."""
@@ -82,8 +81,10 @@ NOWHERE = Tilted(*[math.nan] * len(Tilted._fields))
 
 def tilted(laws: Sequence[LossLaw], counts: Sequence[int], tilts: Sequence[float]) -> list[Tilted]:
     """Return the product under tilts near these, or nothing where floats or quadratures do not reach."""
-    c = _FINEST * np.round(np.array(tilts) / _FINEST)
+    c = np.array(tilts, dtype=float)
+    unit = np.ldexp(1.0, np.frexp(np.maximum(1.0, np.abs(c)))[1] - _TRAILING)
     with np.errstate(all="ignore"):  # what overflows says nothing
+        c = unit * np.round(c / unit)
         found = np.transpose(_joined([moments(law, c) for law in laws], counts, c))
     known = np.isfinite(found).all(axis=1) & ~np.isin(c, _POLES)
     return [Tilted(*row) if ok else NOWHERE for row, ok in zip(found.tolist(), known, strict=True)]

@@ -38,7 +38,9 @@ _WIDTH = 1.8
 _DASHES = [",".join(f"{_WIDTH * length:.3g}px" for length in dash) for dash in DASHES]
 """As in print."""
 
-_ALPHA = np.unique(np.concatenate([ALPHAS, np.geomspace(1e-8, 0.5, 60), 1 - np.geomspace(1e-6, 0.005, 12)]))
+_ALPHA = np.unique(
+    np.concatenate([ALPHAS, [1e-3], np.geomspace(1e-8, 0.5, 40), 1 - np.geomspace(1e-5, 0.005, 6)])
+)
 """Type I errors of a curve: those of a comparison, and more at both ends, for either kind of axes."""
 
 _SIGN = {"lower": "≥ ", "upper": "≤ ", "": ""}  # what a bound is led by
@@ -79,11 +81,13 @@ def figure_of(
 
 def to_html(name: str, figure: dict[str, Any]) -> str:
     """Return the HTML of a plot, under an id."""
-    made = library("graph_objects").Figure(figure)
+    io, layout = library("io"), figure["layout"]
+    template = io.templates[layout["template"]].to_plotly_json()
+    made = {**figure, "layout": {**layout, "template": template}}
     buttons = [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]]
     config = {"displaylogo": False, "responsive": True, "modeBarButtons": buttons}
-    found: str = library("io").to_html(
-        made, include_plotlyjs=False, full_html=False, div_id=name, config=config
+    found: str = io.to_html(
+        made, include_plotlyjs=False, full_html=False, div_id=name, config=config, validate=False
     )
     return found
 
