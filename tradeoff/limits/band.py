@@ -36,6 +36,11 @@ class Band(ABC):
     of: TradeOff
     hypotheses: tuple[Hypothesis, ...]
 
+    @property
+    @abstractmethod
+    def source(self) -> str:
+        """Where the theorem stands."""
+
     @abstractmethod
     def _lower(self, alpha: Array) -> Array:
         """Return a lower bound on f(alpha)."""

@@ -103,7 +103,6 @@ class SaddlePoint(Band):
         """Return lines 1 - delta(x) - e^x alpha where the curves bend."""
         middles = [below.cumulant(0.5)[1:] for below, _ in self.sums]
         x = np.concatenate([[0.0], *(mean + np.sqrt(variance) * _SLOPES for mean, variance in middles)])
-        x = np.unique(np.clip(np.nan_to_num(x), -_STEEPEST, _STEEPEST))
         return supporting(np.unique(np.clip(np.nan_to_num(x), -_STEEPEST, _STEEPEST)), self._delta)
 
     def __repr__(self) -> str:

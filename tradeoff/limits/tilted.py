@@ -38,6 +38,9 @@ _RADIUS = MARGIN / 2
 _TRAILING, _FARTHEST = 30, 2.0**40
 """Binary digits of a tilt, so that 1 - c is a float, up to where tilts end."""
 
+_LITTLE = 1e-6
+"""What points may lack, relative, so that logarithms are known to first order."""
+
 _CHUNK = 2**18
 """Points times tilts held at once: what a cache holds."""
 
@@ -152,6 +155,7 @@ def _points(law: LossLaw, c: float) -> QuadratureNodes:
 def _summed(law: LossLaw, points: QuadratureNodes, c: Array) -> Array:
     """Do so for a row of points, by the inequality above."""
     column, loss, log_p = c[:, None], points.loss.real, points.log_p.real
+    points = points._replace(quadrature=_lost(law, points, c))
     tilt = column * loss
     log_w = log_p + tilt
     # The exponent is a product and two sums; exp costs 8.
@@ -166,7 +170,7 @@ def _summed(law: LossLaw, points: QuadratureNodes, c: Array) -> Array:
     d = loss - mean[:, None]
     size = np.abs(d)
     at = points.error + 4 * UNIT * size
-    lost = _lost(law, points, c) * 2 * np.sum(np.exp(log_w + _RADIUS * size), axis=-1)
+    lost = points.quadrature * 2 * np.sum(np.exp(log_w + _RADIUS * size), axis=-1)
     order = np.array([1, 2, 4])[:, None, None]
     off = np.sum(w * (size**order * uneven + order * at * (size + at) ** (order - 1)), axis=-1) * _GROWN
     cauchy = np.array([[math.factorial(k) / _RADIUS**k] for k in (1, 2, 4)])
@@ -174,12 +178,18 @@ def _summed(law: LossLaw, points: QuadratureNodes, c: Array) -> Array:
 
 
 def _lost(law: LossLaw, points: QuadratureNodes, c: Array) -> Array:
-    """Bound what points lack, relative to M(z) at every z within ``_RADIUS`` of c."""
-    if law.lost == 0:
-        return np.asarray(points.quadrature)
-    ends = np.add.outer([-_RADIUS, 0.0, _RADIUS], c).ravel().tolist()
-    cut = [of_atoms(law.atoms, law.loss_error, each, cut=True).quadrature for each in ends]
-    return np.asarray(np.maximum(points.quadrature, np.max(np.reshape(cut, (3, len(c))), axis=0)))
+    """Bound what points lack, relative to M(z), at every z within ``_RADIUS`` of c; infinite if it is much.
+
+    Beside M(z) the last atom weighs the more the larger z, and the first the less: both at their worst ends.
+    """
+    each = np.broadcast_to(points.quadrature, c.shape)
+    if law.lost > 0:
+        ends = (
+            [of_atoms(law.atoms, law.loss_error, x, cut=True).quadrature for x in (c + side).tolist()]
+            for side in (-_RADIUS, _RADIUS)
+        )
+        each = np.maximum(each, np.sum(list(ends), axis=0))
+    return np.where(each < _LITTLE, each, np.inf)
 
 
 def _within(error: Array) -> Bounds:

@@ -116,8 +116,18 @@ def claim_of(name: str, thing: Any) -> Claim:
     match thing:
         case Claim():
             return replace(thing, name=name)
-        case Band():
-            return _of_band(name, thing)
+        case Band(source=source):
+            most = thing.most_epsilon
+            return Claim(
+                name,
+                "bound",
+                thing.lower,
+                lambda e: thing.delta(e).upper,
+                most,
+                source,
+                thing.bounds,
+                thing.delta,
+            )
         case limits.ApproximateCurve():
             return Claim(name, "estimate", thing, thing.delta, thing.epsilon, thing.source)
         case Empirical(estimate=line, band=sides):
@@ -164,22 +174,11 @@ def _between(name: str, lower: TradeOff, upper: TradeOff) -> Claim:
     )
 
 
-def _of_band(name: str, band: Any) -> Claim:
-    return Claim(
-        name,
-        "bound",
-        band.lower,
-        lambda e: band.delta(e).upper,
-        band.most_epsilon,
-        band.source,
-        band.bounds,
-        band.delta,
-    )
+def _by(name: str, theorem: Callable[[TradeOff], Any]) -> Method:
+    return lambda curve: claim_of(name, theorem(curve))
 
 
-@method("clt")
-def _clt(curve: TradeOff) -> Claim:
-    return claim_of("CLT", limits.clt(curve))
+method("clt")(_by("CLT", limits.clt))
 
 
 @method("dp-sgd-clt")
@@ -191,21 +190,7 @@ def _dp_sgd_clt(curve: TradeOff) -> Claim:
     raise NoClosedForm("the formula is for one kind of Poisson-sampled Gaussian step")
 
 
-@method("edgeworth")
-def _edgeworth(curve: TradeOff) -> Claim:
-    return claim_of("Edgeworth", limits.edgeworth(curve))
-
-
-@method("berry-esseen")
-def _berry_esseen(curve: TradeOff) -> Claim:
-    return _of_band("Berry-Esseen", limits.berry_esseen(curve))
-
-
-@method("edgeworth-bounds")
-def _edgeworth_bounds(curve: TradeOff) -> Claim:
-    return _of_band("Edgeworth bounds", limits.edgeworth_bounds(curve))
-
-
-@method("saddle-point")
-def _saddle_point(curve: TradeOff) -> Claim:
-    return _of_band("saddle-point", limits.saddle_point(curve))
+method("edgeworth")(_by("Edgeworth", limits.edgeworth))
+method("berry-esseen")(_by("Berry-Esseen", limits.berry_esseen))
+method("edgeworth-bounds")(_by("Edgeworth bounds", limits.edgeworth_bounds))
+method("saddle-point")(_by("saddle-point", limits.saddle_point))
