@@ -18,7 +18,7 @@ from tradeoff.report import textbook as _textbook  # noqa: F401 - enters its met
 from tradeoff.report.answers import ASKED, Answers, ask
 from tradeoff.report.digits import rounded
 from tradeoff.report.figures import comparison_figure
-from tradeoff.report.methods import METHODS, Claim, Remembered, claim_of
+from tradeoff.report.methods import METHODS, Claim, claim_of, remembered
 from tradeoff.report.rows import ALPHAS, DECLINED, Entry, Row, row_of
 from tradeoff.sweeps import Table
 
@@ -38,14 +38,11 @@ class Comparison(Displayed):
         Its answers, from both sides.
     rows
         One a method.
-    beta
-        Bounds on its beta, which asks at each alpha once.
     """
 
     curve: TradeOff
     exact: Answers
     rows: tuple[Row, ...]
-    beta: Remembered
 
     def __iter__(self) -> Iterator[Row]:
         return iter(self.rows)
@@ -198,9 +195,9 @@ def compare(
         epsilon=_numbers("epsilon", epsilon),
         alpha=_numbers("alpha", alpha),
     )
-    beta = Remembered(curve.bounds)
-    rows = tuple(row_of(name, claim, exact, beta(ALPHAS)) for name, claim in _claims(curve, methods, step))
-    return Comparison(curve, exact, rows, beta)
+    on_grid = remembered(curve)(ALPHAS)
+    rows = tuple(row_of(name, claim, exact, on_grid) for name, claim in _claims(curve, methods, step))
+    return Comparison(curve, exact, rows)
 
 
 def _numbers(name: str, value: ArrayLike) -> list[float]:

@@ -21,7 +21,7 @@ from tradeoff.report.answers import ASKED, COLUMNS, Answers, row
 from tradeoff.report.compare import Comparison
 from tradeoff.report.digits import rounded
 from tradeoff.report.interactive import figure_of, library, to_html
-from tradeoff.report.methods import Remembered, claim_of
+from tradeoff.report.methods import claim_of, remembered
 from tradeoff.report.page import PAGE
 from tradeoff.report.plain import folded
 from tradeoff.report.plot import mu_name
@@ -62,14 +62,14 @@ def report(title: str, plan: Plan, answers: Answers, found: Reduction, compariso
     curve = found.of
     script = library("offline").get_plotlyjs()
     methods = [outline(row.claim) for row in comparison if row.claim is not None]
-    exact = replace(claim_of("exact", curve), band=comparison.beta)
+    exact = replace(claim_of("exact", curve), band=remembered(curve))
     claims = [exact, outline(claim_of(mu_name(found), found)), *methods]
     tradeoff = to_html("tradeoff", figure_of("tradeoff", claims, series=known))
     profile = to_html("profile", figure_of("profile", claims, series=known))
     return Template(PAGE).substitute(
         title=escape(folded(title) or "A privacy guarantee"),
         words="".join(f"<li>{escape(each)}</li>" for each in (*assumptions(plan), *curve.assumptions)),
-        reading="".join(f"<li>{escape(each)}</li>" for each in readings(curve, comparison.beta)),
+        reading="".join(f"<li>{escape(each)}</li>" for each in readings(curve)),
         mechanisms=_table(("count", "mechanism", "parameters"), rows(plan)),
         answers=_table(COLUMNS, _answers(answers)),
         proofs=_proofs(plan, answers),
@@ -104,9 +104,9 @@ def assumptions(plan: Plan) -> list[str]:
     return [*said, "Everything released is in the list below, and nothing else about the data is."]
 
 
-def readings(curve: TradeOff, beta: Remembered) -> list[str]:
+def readings(curve: TradeOff) -> list[str]:
     """Say what an attacker who knows all records but one can still do."""
-    lower, _ = beta(np.array([0.001, 0.01, 0.1]))
+    lower, _ = remembered(curve)(np.array([0.001, 0.01, 0.1]))
     power = [rounded(1 - beta, "upper", 4) for beta in lower]
     said = [
         f"A test for one record that raises a false alarm in {alpha * 100:g}% of all cases finds it "

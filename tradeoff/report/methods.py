@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -77,8 +77,14 @@ class Claim:
         return np.asarray(answer(at), dtype=float)
 
 
+@lru_cache(maxsize=1)  # the curve of one report
+def remembered(curve: TradeOff) -> Remembered:
+    """Return bounds on the beta of a curve that are asked once at each alpha."""
+    return Remembered(curve.bounds)
+
+
 class Remembered:
-    """Bounds on beta that are asked once at each alpha: tables, figures and sentences share the answers."""
+    """Bounds on beta that tables, figures and sentences share."""
 
     def __init__(self, bounds: Callable[[Array], Bounds]) -> None:
         self._bounds = bounds
