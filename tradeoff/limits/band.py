@@ -54,7 +54,7 @@ class Band(ABC):
         """Return bounds on delta(epsilon): those that the bounds on f have."""
 
     def _near(self, delta: Array) -> tuple[Array, Array]:
-        """Estimate epsilon(delta), and how far off that is: where its bounds are looked for."""
+        """Estimate the upper bound on epsilon(delta), and how far off that is: where it is looked for."""
         return np.zeros_like(delta), np.ones_like(delta)
 
     @abstractmethod
@@ -107,7 +107,8 @@ class Band(ABC):
 
     def _crossing(self, level: Array, side: int) -> Array:
         """Return where one side of delta is still above a level (the lower one), or no longer above it."""
-        start, unit = self._near(level)
+        # From below a void band crosses several times, and the outermost is wanted.
+        start, unit = self._near(level) if side else (np.zeros_like(level), np.ones_like(level))
 
         def place(t: Array) -> Array:
             return np.clip(start + unit * t, -_FARTHEST, _FARTHEST)
