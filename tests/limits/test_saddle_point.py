@@ -28,7 +28,6 @@ from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.laplace import LaplaceLaw
 from tradeoff.loss.law import LossLaw
 
-UNIT = 2.0**-28
 QuadratureTransform = Sequence[tuple[mp.mpf, mp.mpf]]
 
 
@@ -75,6 +74,8 @@ def integral_moments(law: LossLaw, c: float) -> tuple[mp.mpf, mp.mpf, mp.mpf, mp
         (GaussianLaw(0.7), 2.5),
         (LaplaceLaw(0.1), 3.0),
         (LaplaceLaw(4.0), 0.5),
+        (LaplaceLaw(1e-5), 1.5),
+        (LaplaceLaw(0.3), 30.1),
         (Thinned(GaussianLaw(1.25), 0.005), 8.0),
         (Thinned(GaussianLaw(1.0), 0.3), -2.0),
         (Reversed(Thinned(GaussianLaw(1.25), 0.01)), 4.0),
@@ -82,7 +83,7 @@ def integral_moments(law: LossLaw, c: float) -> tuple[mp.mpf, mp.mpf, mp.mpf, mp
     ],
 )
 def test_moments_against_integrals(law, c):
-    found = moments([law], np.array([c]), np.array([UNIT]))
+    found = moments(law, np.array([c]))
     found = found._make(Bounds(*(side.item() for side in moment)) for moment in found)
     with mp.workdps(30):
         log_m, mean, variance, schwarz = integral_moments(law, c)
@@ -215,6 +216,30 @@ def test_holds_the_envelope_of_both_orders():
     assert np.all(band.delta(EPSILON).lower <= best)
 
 
+@given(laplaces, log_uniform(1, 1e6).map(int), st.floats(-40, 40))
+@settings(max_examples=10)
+def test_one_tilt_says_the_same_whatever_shares_its_points(f, n, c):
+    law = f.loss_law()
+    beside = c + np.array([-0.2, -0.1, 0.05, 0.1, 0.3])
+    assert tilted([law], [n], [*beside, c])[-1] == tilted([law], [n], [c])[0]
+
+
+@pytest.mark.parametrize(
+    "method", [to.limits.berry_esseen, to.limits.edgeworth_bounds, to.limits.saddle_point]
+)
+def test_one_side_is_that_of_both(method):
+    curve = (to.subsample(to.Gaussian(0.5), 0.1) ** 50 @ to.Laplace(0.1) ** 50).symmetrise(
+        assume="either-order"
+    )
+    band, at = method(curve), np.array([1e-7, 0.02, 1.0])
+    assert np.array_equal(band.most_epsilon(at), band.epsilon(at).upper)
+    assert np.all(band.most_epsilon(at)[:-1] >= curve.bounds.epsilon(at[:-1]).lower)
+    assert band.most_epsilon(0.02) == band.epsilon(0.02).upper
+    known = band.bounds(at)
+    assert np.array_equal(band.lower(at), known.lower)
+    assert np.array_equal(band.upper(at), known.upper)
+
+
 def test_the_guarantee_is_below_and_near():
     curve = to.Gaussian(0.1) ** 100 @ to.PureDP(0.05) ** 30
     band = to.limits.saddle_point(curve)
@@ -316,3 +341,15 @@ def test_laws_without_a_density_are_refused():
 def test_without_finite_losses_there_is_nothing_to_tilt():
     with pytest.raises(NoClosedForm, match="no privacy"):
         to.limits.saddle_point(to.TotalVariation(1.0) @ to.Laplace(0.1))
+
+
+def test_the_other_order_shares_its_tilts():
+    one = to.subsample(to.Gaussian(1.0), 0.2) ** 3 @ to.approximate_dp(0.3, 1e-3) ** 4
+    first, second = (pair[0] for pair in to.limits.saddle_point(one.symmetrise(assume="either-order")).sums)
+    alone = to.limits.saddle_point(~one)
+    x = np.array([-2.0, -0.1, 0.4, 3.0])
+    for found, known in zip(second.delta(x), alone.delta(x), strict=True):
+        assert found == pytest.approx(known, rel=1e-7)
+    assert not second._found
+    for row in second.under([-1.5, 0.25, 7.0]):
+        assert row[0] == 1 - first.under([1 - row[0]])[0][0]

@@ -13,7 +13,7 @@ from tradeoff.errors import DomainError, KindError, MissingExtraError
 from tradeoff.operators.assumed import assumed
 from tradeoff.report.answers import Answer
 from tradeoff.report.compare import compare
-from tradeoff.report.methods import METHODS, Claim
+from tradeoff.report.methods import METHODS, Claim, Remembered
 from tradeoff.report.rows import ELSEWHERE, UNDER, Row, _beyond, _entry, _unsafe
 from tradeoff.report.textbook import by_pairs
 
@@ -331,3 +331,12 @@ def test_what_is_assumed_leaves_with_the_numbers():
     )
     assert found.to_dict()["assumes"] == ["the noise is as stated"] * 2
     assert "% assumes: the noise is as stated" in found.to_latex().splitlines()
+
+
+def test_each_alpha_is_asked_once():
+    curve, asked = to.Laplace(0.5), []
+    beta = Remembered(lambda alpha: (asked.extend(alpha), curve.bounds(alpha))[1])
+    for alpha in (np.array([0.2, 0.1, 0.2]), np.array([0.3, 0.1]), np.array([])):
+        assert np.array_equal(beta(alpha).lower, curve.bounds(alpha).lower)
+        assert np.array_equal(beta(alpha).upper, curve.bounds(alpha).upper)
+    assert asked == [0.1, 0.2, 0.3]

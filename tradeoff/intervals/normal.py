@@ -18,6 +18,9 @@ _FLUSHED = -37.0
 _DEEP = 1e3
 """Tails e^-y up to here SciPy inverts to 17 units of z and of 1, beyond to 6000 and more (y = 2.5e5)."""
 
+_LEGENDRE = np.polynomial.legendre.leggauss(14)
+"""Nodes over [-1, 1] for integrals of Mills' ratio over at most 1, and weights."""
+
 
 def _mills(x: Array) -> Array:
     """Return Phi(-x)/phi(x) for x above about -37."""
@@ -69,7 +72,7 @@ def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
     log_density = -a * a / 2 - _LOG_SQRT_2PI
     position = (np.abs(a) + 2) * 8 * (ratio + mu + 1)
     if mu < 1:
-        nodes, weights = np.polynomial.legendre.leggauss(14)
+        nodes, weights = _LEGENDRE
         t = a[:, None] + mu * (nodes + 1) / 2
         value = (
             np.exp(log_density) * np.sum((1 - t * _mills(t)) * weights, axis=1) * (mu / 2)

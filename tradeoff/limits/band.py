@@ -15,7 +15,7 @@ from tradeoff.curves.parameters import reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.roots import bracket_sides
+from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import UNIT, Array
 
 _FARTHEST = 700.0
@@ -36,13 +36,26 @@ class Band(ABC):
     of: TradeOff
     hypotheses: tuple[Hypothesis, ...]
 
+    @property
     @abstractmethod
-    def _bounds(self, alpha: Array) -> tuple[Array, Array]:
-        """Return bounds on f(alpha)."""
+    def source(self) -> str:
+        """Where the theorem stands."""
+
+    @abstractmethod
+    def _lower(self, alpha: Array) -> Array:
+        """Return a lower bound on f(alpha)."""
+
+    @abstractmethod
+    def _upper(self, alpha: Array) -> Array:
+        """Return an upper bound on f(alpha)."""
 
     @abstractmethod
     def _delta(self, epsilon: Array) -> tuple[Array, Array]:
         """Return bounds on delta(epsilon): those that the bounds on f have."""
+
+    def _near(self, delta: Array) -> tuple[Array, Array]:
+        """Estimate the upper bound on epsilon(delta), and how far off that is: where it is looked for."""
+        return np.zeros_like(delta), np.ones_like(delta)
 
     @abstractmethod
     def lines(self) -> tuple[Array, Array]:
@@ -55,16 +68,17 @@ class Band(ABC):
 
     def lower(self, alpha: ArrayLike) -> Any:
         """Return a lower bound on f(alpha), for any alpha in [0, 1]."""
-        return self.bounds(alpha).lower
+        flat, shape = _array("alpha", alpha, 0.0, 1.0)
+        return _shaped(self._lower(flat), shape)
 
     def upper(self, alpha: ArrayLike) -> Any:
         """Return an upper bound on f(alpha), for any alpha in [0, 1]."""
-        return self.bounds(alpha).upper
+        flat, shape = _array("alpha", alpha, 0.0, 1.0)
+        return _shaped(self._upper(flat), shape)
 
     def bounds(self, alpha: ArrayLike) -> Bounds:
         """Bound f(alpha) for alpha in [0, 1]."""
-        flat, shape = _array("alpha", alpha, 0.0, 1.0)
-        return _shaped(*self._bounds(flat), shape)
+        return Bounds(self.lower(alpha), self.upper(alpha))
 
     def delta(self, epsilon: ArrayLike) -> Bounds:
         """Bound delta(epsilon), epsilon in nats.
@@ -78,16 +92,30 @@ class Band(ABC):
         least, most = self.of.mass_at_infinity
         low = np.where(flat > _FARTHEST, least, np.where(flat == -np.inf, 1.0, low))
         high = np.where(flat == np.inf, min(most, 1.0), np.where(flat < -_FARTHEST, 1.0, high))
-        return _shaped(low, high, shape)
+        return Bounds(_shaped(low, shape), _shaped(high, shape))
 
     def epsilon(self, delta: ArrayLike) -> Bounds:
         """Bound the least epsilon with delta(epsilon) <= delta, in nats; +inf where the band leaves more."""
         flat, shape = _array("delta", delta, 0.0, 1.0)
-        low, high = bracket_sides(
-            lambda e: self._delta(np.clip(e, -_FARTHEST, _FARTHEST)), flat, farthest=_FARTHEST
-        )
-        high = np.where(flat < 1, high, -np.inf)
-        return _shaped(np.minimum(low, high), high, shape)
+        low = np.where(flat < 1, self._crossing(flat, 0), -np.inf)
+        return Bounds(_shaped(low, shape), self.most_epsilon(delta))
+
+    def most_epsilon(self, delta: ArrayLike) -> Any:
+        """Return the upper side of ``epsilon`` alone, at half its cost."""
+        flat, shape = _array("delta", delta, 0.0, 1.0)
+        return _shaped(np.where(flat < 1, self._crossing(flat, 1), -np.inf), shape)
+
+    def _crossing(self, level: Array, side: int) -> Array:
+        """Return where one side of delta is still above a level (the lower one), or no longer above it."""
+        # From below a void band crosses several times, and the outermost is wanted.
+        start, unit = self._near(level) if side else (np.zeros_like(level), np.ones_like(level))
+
+        def place(t: Array) -> Array:
+            return np.clip(start + unit * t, -_FARTHEST, _FARTHEST)
+
+        reach = 2 * _FARTHEST / float(np.min(unit, initial=1.0))
+        found = bracket_root(lambda t: self._delta(place(t))[side], level, farthest=reach)[side]
+        return np.where(np.isfinite(found), place(found), found)
 
 
 class Profiled(Protocol):
@@ -123,5 +151,5 @@ def _array(name: str, value: ArrayLike, low: float, high: float) -> tuple[Array,
     return array.ravel(), array.shape
 
 
-def _shaped(low: Array, high: Array, shape: tuple[int, ...]) -> Bounds:
-    return Bounds(low.reshape(shape), high.reshape(shape)) if shape else Bounds(float(low[0]), float(high[0]))
+def _shaped(side: Array, shape: tuple[int, ...]) -> Any:
+    return side.reshape(shape) if shape else float(side[0])

@@ -76,13 +76,15 @@ class BerryEsseen(Band):
         """Return the mean gap over the null's standard deviation, the larger of two orders."""
         return max(float(below.gap.upper / below.sd_p.lower) for below, _ in self.pairs)
 
-    def _bounds(self, alpha: Array) -> tuple[Array, Array]:
-        """Bound f(alpha) by G_mu(alpha + gamma) - gamma or 0, by G_mu(alpha - gamma) + gamma or 1 - alpha."""
-        high = np.min([above.bounds(alpha)[1] for _, above in self.pairs], axis=0)
+    def _lower(self, alpha: Array) -> Array:
+        """Bound f(alpha) by G_mu(alpha + gamma) - gamma or 0."""
         # Of two orders only the hull of the lower bounds is below the envelope: the polygon of their lines.
         [(below, _), *others] = self.pairs
-        low = self.guarantee.bounds(alpha).lower if others else below.bounds(alpha)[0]
-        return np.minimum(low, high), high
+        return self.guarantee.bounds(alpha).lower if others else below.bounds(alpha)[0]
+
+    def _upper(self, alpha: Array) -> Array:
+        """Bound f(alpha) by G_mu(alpha - gamma) + gamma or 1 - alpha."""
+        return np.asarray(np.min([above.bounds(alpha)[1] for _, above in self.pairs], axis=0))
 
     def _delta(self, epsilon: Array) -> tuple[Array, Array]:
         return profile(self.pairs, epsilon)
@@ -168,4 +170,4 @@ def _pair(found: LossSum, constants: Constants) -> NormalPair:
 def _gamma_of(law: Law, constants: Constants) -> float:
     """Return a bound on the distance of a standardised sum from a normal law."""
     summands = [Rough(m.third, m.variance, n) for m, n in rough(law)]
-    return normal_distance(summands, variance(law), sharp=constants == "sharp")
+    return float(normal_distance(summands, variance(law), sharp=constants == "sharp"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import singledispatch
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,27 +15,42 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 
-Known = tuple[Bounds, Bounds, Bounds, Bounds, Bounds, Bounds, Bounds, float]
-"""kl, variance, E|L - E L|^3, E|L|^3, shift, E(L - E L)^3, E(L - E L)^4, fourth cumulant: the fields of
-``Moments``."""
+
+class Moments(NamedTuple):
+    """Of L under P, given that it is finite and shifted so that e^L has mean one.
+
+    ``cumulant4`` is an estimate.
+
+    ``kl`` = -E L, ``variance``, ``third`` = E|L - E L|^3, ``kappa3`` = E|L - shift|^3 with ``shift`` undone,
+    ``cumulant3`` = E(L - E L)^3, ``fourth`` = E(L - E L)^4.
+    """
+
+    kl: Bounds
+    variance: Bounds
+    third: Bounds
+    kappa3: Bounds
+    shift: Bounds
+    cumulant3: Bounds
+    fourth: Bounds
+    cumulant4: float
 
 
 @singledispatch
-def closed_form(curve: TradeOff) -> Known | None:
-    """Return what ``Moments`` holds of a symmetric family, or None."""
+def closed_form(curve: TradeOff) -> Moments | None:
+    """Return the moments of a symmetric family, or None."""
     del curve
     return None
 
 
 @closed_form.register
-def _(curve: Identity | TotalVariation) -> Known | None:
+def _(curve: Identity | TotalVariation) -> Moments | None:
     """Where it is finite the loss of f_{0,delta} is 0, as that of Id."""
     del curve
     return _enclosed(*[0.0] * 6)
 
 
 @closed_form.register
-def _(curve: PureDP) -> Known | None:
+def _(curve: PureDP) -> Moments | None:
     """L = -eps with probability (1 + t)/2, else eps; t = tanh(eps/2)."""
     mp, e = _digits(curve.epsilon_0)
     if e == 0:
@@ -55,7 +70,7 @@ def _(curve: PureDP) -> Known | None:
 
 
 @closed_form.register
-def _(curve: Gaussian) -> Known | None:
+def _(curve: Gaussian) -> Moments | None:
     """L is normal with mean -mu^2/2 and variance mu^2."""
     if not np.isfinite(curve.mu):
         return None
@@ -68,7 +83,7 @@ def _(curve: Gaussian) -> Known | None:
 
 
 @closed_form.register
-def _(curve: Laplace) -> Known | None:
+def _(curve: Laplace) -> Moments | None:
     """L = 2 x - eps for x in (0, eps) with density e^-x/2; atoms 1/2 at -eps and e^-eps/2 at eps."""
     mp, e = _digits(curve.epsilon_0)
     if e == 0:
@@ -107,9 +122,9 @@ def _digits(parameter: float) -> tuple[Any, Any]:
     return mp, mp.mpf(float(parameter))
 
 
-def _enclosed(kl: Any, variance: Any, third: Any, kappa3: Any, cumulant3: Any, fourth: Any) -> Known:
+def _enclosed(kl: Any, variance: Any, third: Any, kappa3: Any, cumulant3: Any, fourth: Any) -> Moments:
     a, b, c, d, e, f = (_around(v) for v in (kl, variance, third, kappa3, cumulant3, fourth))
-    return a, b, c, d, Bounds(0.0, 0.0), e, f, float(fourth - 3 * variance**2)
+    return Moments(a, b, c, d, Bounds(0.0, 0.0), e, f, float(fourth - 3 * variance**2))
 
 
 def _around(value: Any) -> Bounds:

@@ -13,9 +13,10 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.intervals.hull import lower_hull
 from tradeoff.intervals.rounding import Array
 from tradeoff.limits.approximate import ApproximateCurve
+from tradeoff.limits.closed_forms import Moments
 from tradeoff.limits.clt import clt
 from tradeoff.limits.masses import attached
-from tradeoff.limits.moments import Moments, factors, moments
+from tradeoff.limits.moments import factors, moments
 from tradeoff.operators.symmetrise import Envelope
 
 _NODES, _REACH = 8001, 9.0

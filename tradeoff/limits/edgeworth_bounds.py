@@ -148,14 +148,22 @@ class EdgeworthBounds(Band):
         """Return the half-width far from a law's mean, of order 1/n."""
         return max(pair.rest for sides in self.pairs for pair in sides)
 
-    def _bounds(self, alpha: Array) -> tuple[Array, Array]:
-        high = np.minimum(self._ceiling.bounds(alpha).upper, self.berry_esseen.bounds(alpha).upper)
-        return np.minimum(self.guarantee.bounds(alpha).lower, high), high
+    def _lower(self, alpha: Array) -> Array:
+        return self.guarantee.bounds(alpha).lower
+
+    def _upper(self, alpha: Array) -> Array:
+        return np.asarray(np.minimum(self._ceiling.bounds(alpha).upper, self.berry_esseen.upper(alpha)))
 
     def _delta(self, epsilon: Array) -> tuple[Array, Array]:
         low = np.maximum(self._ceiling.bounds.delta(epsilon).lower, self.berry_esseen.delta(epsilon).lower)
-        high = self.guarantee.bounds.delta(epsilon).upper
-        return np.minimum(low, high), high
+        return low, self.guarantee.bounds.delta(epsilon).upper
+
+    def _crossing(self, level: Array, side: int) -> Array:
+        """Return a polygon's own from above, and of two bounds from below the larger."""
+        if side:
+            return self.guarantee.bounds.epsilon(level).upper
+        both = self._ceiling.bounds.epsilon(level), self.berry_esseen.epsilon(level)
+        return np.asarray(np.maximum(*(each.lower for each in both)))
 
     @cached_property
     def _ceiling(self) -> TradeOff:

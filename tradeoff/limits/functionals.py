@@ -9,7 +9,8 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total, whole
 from tradeoff.limits.between import Between, Power
-from tradeoff.limits.moments import Moments, factors, moments, recentred
+from tradeoff.limits.closed_forms import Moments
+from tradeoff.limits.moments import factors, moments, recentred
 
 _INFINITE = Bounds(math.inf, math.inf)
 """Where f' = 0 on an interval."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 
@@ -13,30 +12,10 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, log, log1p, maximum
 from tradeoff.intervals.remainder import above_line
 from tradeoff.intervals.rounding import Array, around
-from tradeoff.limits.closed_forms import closed_form
+from tradeoff.limits.closed_forms import Moments, closed_form
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.law import LossLaw
 from tradeoff.loss.moments import FiniteLaw, Function
-
-
-class Moments(NamedTuple):
-    """Of L under P, given that it is finite and shifted so that e^L has mean one.
-
-    ``cumulant4`` is an estimate.
-
-    ``kl`` = -E L, ``variance``, ``third`` = E|L - E L|^3, ``kappa3`` = E|L - shift|^3 with ``shift`` undone,
-    ``cumulant3`` = E(L - E L)^3, ``fourth`` = E(L - E L)^4.
-    """
-
-    kl: Bounds
-    variance: Bounds
-    third: Bounds
-    kappa3: Bounds
-    shift: Bounds
-    cumulant3: Bounds
-    fourth: Bounds
-    cumulant4: float
-
 
 KNOWN = 16
 """Units to which a law knows its masses at infinity: products and sums of a few parameters."""
@@ -87,9 +66,10 @@ def moments(factor: TradeOff, *, reverse: bool = False) -> tuple[Moments, Moment
     ):  # where one alone rounds to 1, the finite losses tell the laws apart
         return CONSTANT, CONSTANT
     if known is not None:
-        exact = Moments(*known)
-        return exact, exact
+        return known, known
     low, high = factor.laws()
+    if reverse and low is high and len({*map(id, factor.inverse().laws())}) == 1:
+        return moments(factor.inverse())  # which the other order asks for, too
     below = of_law(Reversed(low) if reverse else low)
     return below, below if high is low else of_law(Reversed(high) if reverse else high)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import minimum, sqrt, total, whole
+from tradeoff.intervals.functions import minimum, sqrt, whole
 
 _INDEPENDENT = 0.56
 """sup |F - Phi| <= 0.56 sum E|X_j - E X_j|^3/V^(3/2) for independent summands of variance V in all (Shevtsova
@@ -25,19 +25,19 @@ class Rough(NamedTuple):
     times: int
 
 
-def normal_distance(rough: Sequence[Rough], variance: Bounds, *, sharp: bool = True) -> float:
+def normal_distance(rough: Sequence[Rough], variance: Bounds, *, sharp: bool = True) -> Any:
     """Bound sup |F - Phi| of a standardised sum of this variance in all, the normal summands' included.
 
-    A normal summand costs nothing: it is a sum of m narrower ones, whose third moments add up to less as m
-    grows. Nor does it move two distribution functions apart, so that identical summands may also be measured
-    on their own.
+    Of arrays it is one, of floats a float. A normal summand costs nothing: it is a sum of m narrower ones,
+    whose third moments add up to less as m grows. Nor does it move two distribution functions apart, so that
+    identical summands may also be measured on their own.
     """
     if not rough:
         return 0.0
-    third = total(whole(each.times) * each.third for each in rough)
+    third = sum((whole(each.times) * each.third for each in rough), Bounds(0.0, 0.0))
     gamma = _INDEPENDENT * third / (variance * sqrt(variance))
     if sharp and len(rough) == 1:
         [(third, own, n)] = rough
         rho = third / (own * sqrt(own))
         gamma = minimum(gamma, *(a * (rho + b) / sqrt(whole(n)) for a, b in _IDENTICAL))
-    return float(gamma.upper)
+    return gamma.upper

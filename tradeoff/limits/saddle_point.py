@@ -36,6 +36,9 @@ a deviation."""
 _REACH = 2.0
 """Standard deviations from the estimate to both sides where the top is looked for."""
 
+_SHARE, _LEAST_STEP = 0.25, 1e-9
+"""First step of a search for epsilon, in standard deviations, and the least deviation."""
+
 _SLOPES = np.linspace(-10.0, 10.0, 241)
 """Where lines touch the guarantee, in standard deviations from the middle of both laws."""
 
@@ -77,24 +80,29 @@ class SaddlePoint(Band):
     name = "saddle-point"
     source = "Alghamdi et al. 2023, the saddle-point central limit theorem, at any tilt"
 
-    def _bounds(self, alpha: Array) -> tuple[Array, Array]:
+    def _lower(self, alpha: Array) -> Array:
+        # Of two orders only the hull of the lower bounds is below the envelope: the polygon of their lines.
+        [(below, _), *others] = self.sums
         with np.errstate(all="ignore"):  # what overflows is no bound, and others hold
-            high = np.min([_test(above, alpha) for _, above in self.sums], axis=0)
-            # Of two orders only the hull of the lower bounds is below the envelope: the polygon of their
-            # lines.
-            [(below, _), *others] = self.sums
-            low = self.guarantee.bounds(alpha).lower if others else _best_line(below, alpha)
-        return np.minimum(low, high), high
+            return self.guarantee.bounds(alpha).lower if others else _best_line(below, alpha)
+
+    def _upper(self, alpha: Array) -> Array:
+        with np.errstate(all="ignore"):  # as above
+            return np.asarray(np.min([_test(above, alpha) for _, above in self.sums], axis=0))
 
     def _delta(self, epsilon: Array) -> tuple[Array, Array]:
         with np.errstate(all="ignore"):  # as above
             return profile(self.sums, epsilon)
 
+    def _near(self, delta: Array) -> tuple[Array, Array]:
+        with np.errstate(all="ignore"):  # a choice
+            x, sd = np.max([below.x_for_delta(delta) for below, _ in self.sums], axis=0)
+        return np.nan_to_num(x), _SHARE * np.clip(np.nan_to_num(sd), _LEAST_STEP, 1 / _LEAST_STEP)
+
     def lines(self) -> tuple[Array, Array]:
         """Return lines 1 - delta(x) - e^x alpha where the curves bend."""
         middles = [below.cumulant(0.5)[1:] for below, _ in self.sums]
         x = np.concatenate([[0.0], *(mean + np.sqrt(variance) * _SLOPES for mean, variance in middles)])
-        x = np.unique(np.clip(np.nan_to_num(x), -_STEEPEST, _STEEPEST))
         return supporting(np.unique(np.clip(np.nan_to_num(x), -_STEEPEST, _STEEPEST)), self._delta)
 
     def __repr__(self) -> str:
@@ -137,7 +145,11 @@ def saddle_point(curve: TradeOff) -> SaddlePoint:
         Hypothesis("the losses of the factors are independent", True),
         Hypothesis("every loss has a density in closed form", True),
     )
-    return SaddlePoint(curve, tuple(map(_sums, orders)), hypotheses)
+    sums = [_sums(orders[0])]
+    for order in orders[1:]:  # the other one of exact laws is the same, turned
+        below, above = sums[0]
+        sums.append((turned := below.turned(), turned) if above is below else _sums(order))
+    return SaddlePoint(curve, tuple(sums), hypotheses)
 
 
 def _sums(order: TradeOff) -> tuple[TiltedSum, TiltedSum]:

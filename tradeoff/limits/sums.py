@@ -9,8 +9,9 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import sqrt, total, whole
+from tradeoff.limits.closed_forms import Moments
 from tradeoff.limits.masses import lost
-from tradeoff.limits.moments import NOTHING, Moments, factors, measurable, moments
+from tradeoff.limits.moments import NOTHING, factors, measurable, moments
 from tradeoff.operators.symmetrise import Envelope
 
 T = TypeVar("T")

@@ -1,14 +1,12 @@
 """A product under the tilt e^(cL) as a normal law: mean, variance and distance, every error proved.
 
-Moments of one law around a centre m, d = L - m, come from its transform: with rho(y) e^(-iym) = E_c e^(iyd)
-at two small y, and K at two real tilts c +- s,
+A law is summed over weighted points: with w_j their tilted masses and d = L - m, m near the tilted mean,
 
-    E d^2 >= (2/y^2) (1 - Re rho),              E d^2 <= (2/y^2) (1 - Re rho) + (y^2/12) E d^4,
-    E d^4 <= (12/s^4) (E e^(sd) + E e^(-sd) - 2 - s^2 E d^2),
-    |E d - Im rho/y| <= (y^2/6) E|d|^3,         E|d|^3 <= (E d^2 E d^4)^(1/2),
+    |E_c d^k - sum w_j d_j^k| <= sum w_j (|d_j|^k u_j + k a_j (|d_j| + a_j)^(k-1)) + k!/r^k q G,
 
-by Taylor's formula for cos, cosh and sin, and by Cauchy and Schwarz. How small y and s are is taken from
-sketches.
+where masses are known to u_j, relative, and losses to a_j. A quadrature that errs by q relative to M(z), at
+every z within r of c, errs in the k-th derivative of e^(-zm) M(z) at c as in the last term, by Cauchy: G =
+E_c e^(r|d|) is at least M(c +- r) e^(-+rm)/M(c). By Cauchy and Schwarz E|d|^3 <= (E d^2 E d^4)^(1/2).
 """
 
 from __future__ import annotations
@@ -20,55 +18,42 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp, expm1, maximum, sqrt, total, where, whole
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.functions import maximum, minimum, sqrt, whole
+from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.limits.moments import NOTHING, recentred
 from tradeoff.limits.normal_distance import Rough, normal_distance
 from tradeoff.loss.changed import Reversed
-from tradeoff.loss.cumulant import Cumulant
+from tradeoff.loss.components import MARGIN, QuadratureNodes
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.law import LossLaw
+from tradeoff.loss.quadrature import joined, log_moment, of_atoms
 
-_DIGITS = 60.0
-"""Quadratures of transforms err by e^-60, far below their rounding."""
+_DIGITS = 80.0
+"""Quadratures err by e^-80: times 4!/r^4 it is far below fourth moments of losses of 1e-6."""
 
-_FINE, _FINER, _WIDE = 1e-4, 1e-6, 0.05
-"""y for the variance, y for the mean, and s, over the scale of the losses: rounding over y^r and the
-remainder are alike."""
+_RADIUS = MARGIN / 2
+"""Of Cauchy's circle, and how far tilts are from the one that points were made for: together ``MARGIN``."""
 
-_TRAILING = 30
-"""Binary digits of a tilt, so that c - s and c + s are floats."""
+_TRAILING, _FARTHEST = 30, 2.0**40
+"""Binary digits of a tilt, so that 1 - c is a float, up to where tilts end."""
+
+_LITTLE = 1e-6
+"""What points may lack, relative, so that logarithms are known to first order."""
+
+_CHUNK = 2**18
+"""Points times tilts held at once: what a cache holds."""
+
+_GROWN = 1 + 1e-9
+"""Above the rounding of sums of up to 4e6 positive terms, and of second orders of errors."""
 
 _PHI, _X_PHI = 0.399, 0.121
 """Above max phi = 0.3989..., and above half of max x phi(x) = 0.24197...: what a unit of mean and of variance
 can do."""
 
 
-class _Read(NamedTuple):
-    """What transforms say near a tilt: K and centre, log rho at two y, K at c + s and c - s, and errors."""
-
-    log_m: Any
-    log_m_error: Any
-    mean: Any
-    near: Any
-    far: Any
-    rate_near: Any
-    rate_far: Any
-    turn_near: Any
-    turn_far: Any
-    error_near: Any
-    error_far: Any
-    s: Any
-    above: Any
-    above_error: Any
-    below: Any
-    below_error: Any
-
-
 class Moments(NamedTuple):
-    """log M(c), mean, variance and E|L - E L|^3 of one law under the tilt c, or of many under many."""
+    """log M(c), mean, variance and E|L - E L|^3 of one law, under an array of tilts."""
 
     log_m: Bounds
     mean: Bounds
@@ -99,133 +84,119 @@ NOWHERE = Tilted(*[math.nan] * len(Tilted._fields))
 
 def tilted(laws: Sequence[LossLaw], counts: Sequence[int], tilts: Sequence[float]) -> list[Tilted]:
     """Return the product under tilts near these, or nothing where floats or quadratures do not reach."""
-    at = np.array(tilts)
-    unit = np.ldexp(1.0, np.frexp(np.maximum(1.0, np.abs(at)))[1] - _TRAILING)
-    at = unit * np.round(at / unit)
-    columns = np.transpose([list(each) for each in moments(laws, at, unit)]).tolist()  # a tilt, a law
-    found = []
-    for c, column in zip(at.tolist(), columns, strict=True):
-        joined = NOWHERE
-        with suppress(ArithmeticError, ValueError):  # a float that overflows
-            joined = _joined([Moments(*map(Bounds, *law)) for law in column], counts, c)
-        found.append(joined if c not in _POLES and all(map(math.isfinite, joined)) else NOWHERE)
-    return found
+    c = np.array(tilts, dtype=float)
+    unit = np.ldexp(1.0, np.frexp(np.maximum(1.0, np.abs(c)))[1] - _TRAILING)
+    with np.errstate(all="ignore"):  # what overflows says nothing
+        c = unit * np.round(c / unit)
+        found = np.transpose(_joined([moments(law, c) for law in laws], counts, c))
+    known = np.isfinite(found).all(axis=1) & ~np.isin(c, _POLES)
+    return [Tilted(*row) if ok else NOWHERE for row, ok in zip(found.tolist(), known, strict=True)]
 
 
-def _joined(each: Sequence[Moments], counts: Sequence[int], c: float) -> Tilted:
+def _joined(each: Sequence[Moments], counts: Sequence[int], c: Array) -> Tilted:
     log_m, mean, variance, _ = (
-        total(whole(n) * moment for moment, n in zip(column, counts, strict=True))
+        sum((whole(n) * moment for moment, n in zip(column, counts, strict=True)), NOTHING)
         for column in zip(*each, strict=True)
     )
-    rough = [Rough(m.third, m.variance, n) for m, n in zip(each, counts, strict=True) if m.third.upper > 0]
-    m, sd = (mean.lower + mean.upper) / 2, math.sqrt((variance.lower + variance.upper) / 2)
+    rough = [
+        Rough(m.third, m.variance, n) for m, n in zip(each, counts, strict=True) if np.any(m.third.upper > 0)
+    ]
+    m, sd = (mean.lower + mean.upper) / 2, np.sqrt((variance.lower + variance.upper) / 2)
     # Two normal laws: a unit of the mean moves Phi by phi, and |log(s/s')| <= |V - V'|/(2 min V) by x phi(x).
-    least = min(variance.lower, (Bounds.of(sd) ** 2).lower)
+    least = np.minimum(variance.lower, (Bounds.of(sd) ** 2).lower)
     apart = _PHI * _size(mean - m) / sqrt(least) + _X_PHI * _size(variance - Bounds.of(sd) ** 2) / least
-    gamma = float((normal_distance(rough, variance) + apart).upper) if least > 0 else math.inf
+    gamma = np.where(least > 0, (normal_distance(rough, variance) + apart).upper, np.inf)
     return Tilted(c, log_m.lower, log_m.upper, m, sd, gamma)
 
 
-def moments(laws: Sequence[LossLaw], c: Array, unit: Array) -> Moments:
-    """Return the moments of laws, along the first axis, under tilts c, each a multiple of its ``unit``.
-
-    All in one pass, since of so few numbers the call of an operation costs more than the operation.
-    """
-    each = [[_read(law, *at) for at in zip(c.tolist(), unit.tolist(), strict=True)] for law in laws]
-    found = _measured(_Read(*np.moveaxis(np.array(each), -1, 0)))
-    normal = np.array([[_mu(law)] for law in laws])
-    square = Bounds.of(normal) ** 2
-    closed = square * c * (Bounds.of(c) - 1) / 2, square * (Bounds.of(c) - 0.5), square, NOTHING
-    return Moments(*(where(np.isnan(normal), *both) for both in zip(found, closed, strict=True)))
-
-
-def _mu(law: LossLaw) -> float:
-    """Return mu of a Gaussian law of either order, whose moments are known; NaN of others."""
+def moments(law: LossLaw, c: Array) -> Moments:
+    """Return the moments of a law under tilts."""
     same = law.base if isinstance(law, Reversed) else law
-    return float(same.mu) if isinstance(same, GaussianLaw) else math.nan
-
-
-def _read(law: LossLaw, c: float, unit: float) -> _Read:
-    """Ask the transforms of a law; NaN where nothing is to be asked, or a quadrature takes too many nodes."""
-    nothing = _Read(*[math.nan] * len(_Read._fields))
-    if math.isfinite(_mu(law)) or not math.isfinite(c) or c in _POLES:
-        return nothing
-    try:
-        factor = law.transform(c, _DIGITS)
-        if factor is None:
-            raise NoClosedForm(
-                f"{law!r} has no density in closed form to tilt; its curve's own bounds answer"
-            )
-        fine, wide = _scales(law, factor.mean, c)
-        log, error, _ = factor.ratio(y := np.array([fine * _FINER, fine * _FINE]))
-        s = unit * max(round(_WIDE * min(wide / unit, 2.0**50)), 1)
-        beside = [law.transform(c + step, _DIGITS) for step in (s, -s)]
-    except (ValueError, ArithmeticError):
-        return nothing
-    ends = [end for at in beside for end in ((at.log_m, at.log_m_error) if at else (math.nan, math.nan))]
-    seen = (factor.log_m, factor.log_m_error, factor.mean, *y, *log.real, *log.imag, *error, s, *ends)
-    return _Read._make(seen)
-
-
-def _measured(read: _Read) -> Moments:
-    """Return moments by the inequalities above.
-
-    ``sine`` and ``versine`` are Im rho and 1 - Re rho, the centre taken out, at the nearer and the farther y.
-    """
-    near, far, error = read.near, read.far, np.array([read.error_near, read.error_far])
-    rate = np.array([read.rate_near, read.rate_far]) + _within(error)
-    turn = np.array([read.turn_near, read.turn_far]) + _within(error)
-    sine, versine = exp(rate) * _sin(turn), exp(rate) * _versine(turn) - expm1(rate)
-    least = np.maximum(_at(2 * versine / Bounds.of(far) ** 2, 1).lower, 0.0)
-    fourth = _fourth(read, least)
-    most = _at(2 * versine, 1) / Bounds.of(far) ** 2 + Bounds.of(far) ** 2 / 12 * fourth
-    square = Bounds(least, most.upper)
-    third = sqrt(most * fourth).upper
-    off = _at(sine, 0) / near + _within((Bounds.of(near) ** 2 / 6 * third).upper)
+    if isinstance(same, GaussianLaw):
+        square = Bounds.of(same.mu) ** 2
+        log_m, mean = square * c * (Bounds.of(c) - 1) / 2, square * (Bounds.of(c) - 0.5)
+        return Moments(log_m, mean, *(Bounds.of(np.ones_like(c)) * each for each in (square, NOTHING)))
+    log_m, log_m_error, mean, *powers = _sums(law, c)
+    off, square, fourth = (
+        Bounds.of(at) + _within(error) for at, error in zip(powers[:3], powers[3:], strict=True)
+    )
+    square = maximum(square, 0.0)
+    low, high = law.enclosure
+    widest = Bounds.of(np.maximum(high - mean, mean - low) * _GROWN)  # |d| <= widest
+    third = sqrt(square * minimum(fourth, widest**2 * square)).upper
     return Moments(
-        read.log_m + _within(read.log_m_error),
-        read.mean + off,
+        log_m + _within(log_m_error),
+        mean + off,
         maximum(square - off**2, 0.0),
         recentred(Bounds(np.zeros_like(third), third), _size(off), 3),
     )
 
 
-def _fourth(read: _Read, second: Array) -> Array:
-    """Bound E d^4 by E e^(sd) and E e^(-sd), which are K at c + s and c - s."""
-    s = Bounds.of(read.s)
-    spread = -(s**2) * second
-    for sign, log_m, error in ((1, read.above, read.above_error), (-1, read.below, read.below_error)):
-        errors = _within(error) + _within(read.log_m_error)
-        spread += expm1(Bounds.of(log_m) - read.log_m - sign * s * read.mean + errors)
-    return np.asarray(np.maximum((12 * spread / s**4).upper, 0.0))
+def _sums(law: LossLaw, c: Array) -> Array:
+    """Return log M(c), its error, m, the sums, k = 1, 2, 4, and their errors; cells of tilts share points."""
+    found = np.full((9, len(c)), np.nan)
+    cell = np.floor(c / (2 * _RADIUS)) if law.components() else np.zeros(len(c))  # atoms serve all tilts
+    for place in np.unique(cell[(np.abs(c) < _FARTHEST) & ~np.isin(c, _POLES)]).tolist():
+        here = np.flatnonzero(cell == place)
+        with suppress(ValueError, ArithmeticError):  # a quadrature of too many points
+            points = _points(law, 2 * _RADIUS * (place + 0.5))
+            for some in np.array_split(here, math.ceil(len(here) * points.loss.size / _CHUNK)):
+                found[:, some] = _summed(law, points, c[some])
+    return found
 
 
-def _scales(law: LossLaw, centre: float, c: float) -> tuple[float, float]:
-    """Return one over the losses that make the variance, and the fourth moment: choices only."""
-    sketch = law.sketch()
-    d = sketch.loss - centre
-    weight = Cumulant([(sketch, 1)]).weights(c)[0]
-    second, fourth, sixth = (float(np.sum(weight * d**k)) for k in (2, 4, 6))
-    return (math.sqrt(second / fourth), math.sqrt(fourth / sixth)) if second > 0 else (1.0, 1.0)
+def _points(law: LossLaw, c: float) -> QuadratureNodes:
+    """Return a law as points for all tilts within 2 ``_RADIUS`` of one."""
+    smooth = [part.base.nodes(part, c, _RADIUS, _DIGITS) for part in law.components() or ()]
+    some = len(law.atoms.loss) > 0
+    return joined([*smooth, *[of_atoms(law.atoms, law.loss_error, c, cut=False)] * some])
 
 
-def _sin(x: Bounds) -> Bounds:
-    """Bound sin x = x (1 - t x^2/6), t in [0, 1]."""
-    return x * (1 - Bounds(np.zeros_like(x.lower), (x**2 / 6).upper))
+def _summed(law: LossLaw, points: QuadratureNodes, c: Array) -> Array:
+    """Do so for a row of points, by the inequality above."""
+    column, loss, log_p = c[:, None], points.loss.real, points.log_p.real
+    lacking = _lost(law, points, c)
+    tilt = column * loss
+    log_w = log_p + tilt
+    # The exponent is a product and two sums; exp costs 8.
+    uneven = points.slack + np.abs(column) * points.error
+    uneven = uneven + UNIT * (8 + 4 * np.abs(tilt) + 4 * np.abs(log_p))
+    points = points._replace(quadrature=lacking[:, None])
+    log_m, log_m_error = log_moment(points, column, law.p_minus, log_w, uneven)
+    log_w = log_w - log_m
+    # Beside M(c) there are powers of d, 8 units each, their product with the mass, and the sum (Higham 2002).
+    uneven += log_m_error + 4 * UNIT * (1 + np.abs(log_m)) + UNIT * (loss.size + 48)
+    w = np.exp(log_w)
+    mean = np.sum(w * loss, axis=-1)
+    d = loss - mean[:, None]
+    size = np.abs(d)
+    at = points.error + 4 * UNIT * size
+    lost = lacking * 2 * np.sum(np.exp(log_w + _RADIUS * size), axis=-1)
+    order = np.array([1, 2, 4])[:, None, None]
+    off = np.sum(w * (size**order * uneven + order * at * (size + at) ** (order - 1)), axis=-1) * _GROWN
+    cauchy = np.array([[math.factorial(k) / _RADIUS**k] for k in (1, 2, 4)])
+    powers = np.sum(w * d**order, axis=-1)
+    return np.vstack([log_m[:, 0], log_m_error[:, 0], mean, powers, off + cauchy * lost])
 
 
-def _versine(x: Bounds) -> Bounds:
-    """Bound 1 - cos x = x^2/2 (1 - t x^2/12), t in [0, 1]."""
-    return x**2 / 2 * (1 - Bounds(np.zeros_like(x.lower), (x**2 / 12).upper))
+def _lost(law: LossLaw, points: QuadratureNodes, c: Array) -> Array:
+    """Bound what points lack, relative to M(z), at every z within ``_RADIUS`` of c; infinite if it is much.
+
+    Beside M(z) the last atom weighs the more the larger z, and the first the less: both at their worst ends.
+    """
+    each = np.broadcast_to(points.quadrature[0], c.shape)
+    if law.lost > 0:
+        ends = (
+            [of_atoms(law.atoms, law.loss_error, x, cut=True).quadrature for x in (c + side).tolist()]
+            for side in (-_RADIUS, _RADIUS)
+        )
+        each = np.maximum(each, np.sum(list(ends), axis=0))
+    return np.where(each < _LITTLE, each, np.inf)
 
 
-def _within(error: float | Array) -> Bounds:
+def _within(error: Array) -> Bounds:
     return Bounds(-error, error)
 
 
 def _size(x: Bounds) -> Any:
     return np.maximum(np.abs(x.lower), np.abs(x.upper))
-
-
-def _at(x: Bounds, k: int) -> Bounds:
-    return Bounds(x.lower[k], x.upper[k])

@@ -57,6 +57,13 @@ class TiltedSum:
         self.laws, self.counts = [law for law, _ in rounds], [n for _, n in rounds]
         self.q_plus, self.p_minus = q_plus, p_minus
         self._found: dict[float, Tilted] = {}
+        self._other: TiltedSum | None = None
+
+    def turned(self) -> TiltedSum:
+        """Return the other order, whose loss is -L under Q: its tilt c is 1 - c here."""
+        made = TiltedSum(list(map(Reversed, self.laws)), self.counts, self.p_minus, self.q_plus)
+        made._other = self
+        return made
 
     # What tilts prove; of all that were tried the best counts.
 
@@ -122,6 +129,12 @@ class TiltedSum:
         above, below = (tail.x_for(np.log(least)) for tail in self._tails)
         return np.where(alpha <= 0.5, above, below)
 
+    def x_for_delta(self, delta: Array) -> tuple[Array, Array]:
+        """Estimate the losses x with delta(x) = delta, 0 from a half up, and deviations under their tilts."""
+        rare = self._strips[0].x_for(np.log(np.clip(delta, 1e-300, 0.5)))
+        x = np.where(delta < 0.5, rare, 0.0)
+        return x, self.sd(x)
+
     def _saddles(self, x: Array) -> tuple[Array, Array]:
         """Return saddles and deviations: outside [0, 1] where delta of the order is below a half."""
         above, other, between = self._strips
@@ -139,9 +152,13 @@ class TiltedSum:
         c, sd = self._saddles(x - np.multiply.outer(_AIMS, np.sign(x) * self.sd(x)))
         unit = np.exp2(np.floor(np.log2(_APART / spread(c, sd, _POLES))))
         tilts, which = np.unique(unit * np.round(c / unit), return_inverse=True)
-        return Tilted(*np.moveaxis(self._tilted(tilts.tolist())[which.reshape(c.shape)], -1, 0))
+        return Tilted(*np.moveaxis(self.under(tilts.tolist())[which.reshape(c.shape)], -1, 0))
 
-    def _tilted(self, tilts: Sequence[float]) -> Array:
+    def under(self, tilts: Sequence[float]) -> Array:
+        """Return the product under each of these tilts, a row as ``Tilted`` has it."""
+        if self._other is not None:
+            c, least, most, mean, sd, gamma = self._other.under([1 - c for c in tilts]).T
+            return np.array([1 - c, least, most, -mean, sd, gamma]).T
         if missing := [c for c in tilts if c not in self._found]:
             self._found.update(zip(missing, tilted(self.laws, self.counts, missing), strict=True))
         return np.array([self._found[c] for c in tilts]).reshape(-1, len(Tilted._fields))

@@ -86,12 +86,10 @@ class QuadratureTransform(Transform):
         return self._with_atoms(known) if known and len(known) == len(found) else None
 
     def _with_atoms(self, parts: list[QuadratureNodes]) -> QuadratureNodes:
-        """Return all points in one row; errors relative to positive integrals do not exceed the largest."""
+        """Return all points in one row."""
         if len(self.atoms.loss):
             parts = [*parts, of_atoms(self.atoms, self.loss_error, self.c, cut=self.cut)]
-        loss, log_p, slack, error = (np.concatenate([part[k] for part in parts])[None] for k in range(4))
-        most = np.array([[max(part.quadrature for part in parts)]])
-        return QuadratureNodes(loss, log_p, slack, error, most)
+        return joined(parts)
 
     @property
     def variance(self) -> Array:
@@ -173,7 +171,7 @@ class Level:
         if self.aside and first is not None:
             self.log_m, self.log_m_error = first.log_m, first.log_m_error
         else:
-            self.log_m, self.log_m_error = _moment(nodes, c, p_minus, log_w.real, slack_w)
+            self.log_m, self.log_m_error = log_moment(nodes, c, p_minus, log_w.real, slack_w)
         turn = np.cos(log_w.imag) + 1j * np.sin(log_w.imag) if self.aside else 1.0
         self.w = np.exp(log_w.real - self.log_m) * turn
         self.size = np.count_nonzero(self.w, axis=-1, keepdims=True)  # rows may be filled up with nothing
@@ -307,8 +305,8 @@ def _turned(half: Any) -> Complex:
     return turn
 
 
-def _moment(
-    nodes: QuadratureNodes, c: float, p_minus: float, log_w: Array, slack_w: Array
+def log_moment(
+    nodes: QuadratureNodes, c: float | Array, p_minus: float, log_w: Array, slack_w: Array
 ) -> tuple[Array, Array]:
     """Return log M(c): as the sum, or as log1p(sum of w - w_P), as the masses under P add up to 1 - p_minus.
 
@@ -354,6 +352,12 @@ def of_atoms(atoms: Atoms, error: Array, c: float, *, cut: bool) -> QuadratureNo
         log_w = atoms.log_p + c * atoms.loss
         lost = 1e5 * float(np.sum(np.exp(log_w[[0, -1]] - _log_sum(log_w))))
     return QuadratureNodes(atoms.loss, atoms.log_p, atoms.slack, error, lost)
+
+
+def joined(parts: Sequence[QuadratureNodes]) -> QuadratureNodes:
+    """Return all points in a row; errors relative to positive integrals do not exceed the largest."""
+    loss, log_p, slack, error = (np.concatenate([part[k] for part in parts])[None] for k in range(4))
+    return QuadratureNodes(loss, log_p, slack, error, np.array([[max(part.quadrature for part in parts)]]))
 
 
 def _log_sum(exponents: Array) -> float:

@@ -18,7 +18,7 @@ from tradeoff.report import textbook as _textbook  # noqa: F401 - enters its met
 from tradeoff.report.answers import ASKED, Answers, ask
 from tradeoff.report.digits import rounded
 from tradeoff.report.figures import comparison_figure
-from tradeoff.report.methods import METHODS, Claim, claim_of
+from tradeoff.report.methods import METHODS, Claim, claim_of, remembered
 from tradeoff.report.rows import ALPHAS, DECLINED, Entry, Row, row_of
 from tradeoff.sweeps import Table
 
@@ -195,7 +195,7 @@ def compare(
         epsilon=_numbers("epsilon", epsilon),
         alpha=_numbers("alpha", alpha),
     )
-    on_grid = curve.bounds(ALPHAS)
+    on_grid = remembered(curve)(ALPHAS)
     rows = tuple(row_of(name, claim, exact, on_grid) for name, claim in _claims(curve, methods, step))
     return Comparison(curve, exact, rows)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from html import escape
 from importlib import metadata
@@ -20,7 +21,7 @@ from tradeoff.report.answers import ASKED, COLUMNS, Answers, row
 from tradeoff.report.compare import Comparison
 from tradeoff.report.digits import rounded
 from tradeoff.report.interactive import figure_of, library, to_html
-from tradeoff.report.methods import claim_of
+from tradeoff.report.methods import claim_of, remembered
 from tradeoff.report.page import PAGE
 from tradeoff.report.plain import folded
 from tradeoff.report.plot import mu_name
@@ -61,7 +62,8 @@ def report(title: str, plan: Plan, answers: Answers, found: Reduction, compariso
     curve = found.of
     script = library("offline").get_plotlyjs()
     methods = [outline(row.claim) for row in comparison if row.claim is not None]
-    claims = [claim_of("exact", curve), outline(claim_of(mu_name(found), found)), *methods]
+    exact = replace(claim_of("exact", curve), band=remembered(curve))
+    claims = [exact, outline(claim_of(mu_name(found), found)), *methods]
     tradeoff = to_html("tradeoff", figure_of("tradeoff", claims, series=known))
     profile = to_html("profile", figure_of("profile", claims, series=known))
     return Template(PAGE).substitute(
@@ -104,7 +106,7 @@ def assumptions(plan: Plan) -> list[str]:
 
 def readings(curve: TradeOff) -> list[str]:
     """Say what an attacker who knows all records but one can still do."""
-    lower, _ = curve.bounds(np.array([0.001, 0.01, 0.1]))
+    lower, _ = remembered(curve)(np.array([0.001, 0.01, 0.1]))
     power = [rounded(1 - beta, "upper", 4) for beta in lower]
     said = [
         f"A test for one record that raises a false alarm in {alpha * 100:g}% of all cases finds it "

@@ -13,6 +13,7 @@ from tradeoff.errors import needed
 from tradeoff.intervals.rounding import Array
 from tradeoff.report.digits import rounded
 from tradeoff.report.methods import Claim
+from tradeoff.report.rows import ALPHAS
 from tradeoff.report.series import (
     Kind,
     Scale,
@@ -38,9 +39,9 @@ _DASHES = [",".join(f"{_WIDTH * length:.3g}px" for length in dash) for dash in D
 """As in print."""
 
 _ALPHA = np.unique(
-    np.concatenate([np.geomspace(1e-8, 0.5, 120), 1 - np.geomspace(1e-6, 0.5, 80), np.linspace(0, 1, 101)])
+    np.concatenate([ALPHAS, [1e-3], np.geomspace(1e-8, 0.5, 40), 1 - np.geomspace(1e-5, 0.005, 6)])
 )
-"""Type I errors of a curve: even on either kind of axes, close together at both ends."""
+"""Type I errors of a curve: those of a comparison, and more at both ends, for either kind of axes."""
 
 _SIGN = {"lower": "≥ ", "upper": "≤ ", "": ""}  # what a bound is led by
 
@@ -80,11 +81,13 @@ def figure_of(
 
 def to_html(name: str, figure: dict[str, Any]) -> str:
     """Return the HTML of a plot, under an id."""
-    made = library("graph_objects").Figure(figure)
+    io, layout = library("io"), figure["layout"]
+    template = io.templates[layout["template"]].to_plotly_json()
+    made = {**figure, "layout": {**layout, "template": template}}
     buttons = [["toImage", "zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]]
     config = {"displaylogo": False, "responsive": True, "modeBarButtons": buttons}
-    found: str = library("io").to_html(
-        made, include_plotlyjs=False, full_html=False, div_id=name, config=config
+    found: str = io.to_html(
+        made, include_plotlyjs=False, full_html=False, div_id=name, config=config, validate=False
     )
     return found
 

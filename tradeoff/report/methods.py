@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -77,6 +77,28 @@ class Claim:
         return np.asarray(answer(at), dtype=float)
 
 
+@lru_cache(maxsize=1)  # the curve of one report
+def remembered(curve: TradeOff) -> Remembered:
+    """Return bounds on the beta of a curve that are asked once at each alpha."""
+    return Remembered(curve.bounds)
+
+
+class Remembered:
+    """Bounds on beta that tables, figures and sentences share."""
+
+    def __init__(self, bounds: Callable[[Array], Bounds]) -> None:
+        self._bounds = bounds
+        self._known: dict[float, tuple[float, float]] = {}
+
+    def __call__(self, alpha: Array) -> Bounds[Array]:
+        """Bound f(alpha)."""
+        asked = alpha.tolist()
+        fresh = sorted(set(asked) - self._known.keys())
+        if fresh:
+            self._known.update(zip(fresh, zip(*self._bounds(np.array(fresh)), strict=True), strict=True))
+        return Bounds(*np.array([self._known[each] for each in asked]).reshape(-1, 2).T)
+
+
 Method = Callable[[TradeOff], Claim]
 METHODS: dict[str, Method] = {}
 """Methods by name. A method that does not apply raises a ``TradeOffError`` that says why."""
@@ -100,8 +122,18 @@ def claim_of(name: str, thing: Any) -> Claim:
     match thing:
         case Claim():
             return replace(thing, name=name)
-        case Band():
-            return _of_band(name, thing)
+        case Band(source=source):
+            most = thing.most_epsilon
+            return Claim(
+                name,
+                "bound",
+                thing.lower,
+                lambda e: thing.delta(e).upper,
+                most,
+                source,
+                thing.bounds,
+                thing.delta,
+            )
         case limits.ApproximateCurve():
             return Claim(name, "estimate", thing, thing.delta, thing.epsilon, thing.source)
         case Empirical(estimate=line, band=sides):
@@ -148,22 +180,11 @@ def _between(name: str, lower: TradeOff, upper: TradeOff) -> Claim:
     )
 
 
-def _of_band(name: str, band: Any) -> Claim:
-    return Claim(
-        name,
-        "bound",
-        band.lower,
-        lambda e: band.delta(e).upper,
-        lambda d: band.epsilon(d).upper,
-        band.source,
-        band.bounds,
-        band.delta,
-    )
+def _by(name: str, theorem: Callable[[TradeOff], Any]) -> Method:
+    return lambda curve: claim_of(name, theorem(curve))
 
 
-@method("clt")
-def _clt(curve: TradeOff) -> Claim:
-    return claim_of("CLT", limits.clt(curve))
+method("clt")(_by("CLT", limits.clt))
 
 
 @method("dp-sgd-clt")
@@ -175,21 +196,7 @@ def _dp_sgd_clt(curve: TradeOff) -> Claim:
     raise NoClosedForm("the formula is for one kind of Poisson-sampled Gaussian step")
 
 
-@method("edgeworth")
-def _edgeworth(curve: TradeOff) -> Claim:
-    return claim_of("Edgeworth", limits.edgeworth(curve))
-
-
-@method("berry-esseen")
-def _berry_esseen(curve: TradeOff) -> Claim:
-    return _of_band("Berry-Esseen", limits.berry_esseen(curve))
-
-
-@method("edgeworth-bounds")
-def _edgeworth_bounds(curve: TradeOff) -> Claim:
-    return _of_band("Edgeworth bounds", limits.edgeworth_bounds(curve))
-
-
-@method("saddle-point")
-def _saddle_point(curve: TradeOff) -> Claim:
-    return _of_band("saddle-point", limits.saddle_point(curve))
+method("edgeworth")(_by("Edgeworth", limits.edgeworth))
+method("berry-esseen")(_by("Berry-Esseen", limits.berry_esseen))
+method("edgeworth-bounds")(_by("Edgeworth bounds", limits.edgeworth_bounds))
+method("saddle-point")(_by("saddle-point", limits.saddle_point))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import NamedTuple
 
@@ -36,15 +37,16 @@ def by_pairs(name: str, source: str, least: Rule, size: int = _CHEAP, smooth: Pr
 
     ``smooth`` is a bound on delta(epsilon) by the rule's own formula, for any epsilon, where there is one.
     """
+    known: dict[float, float] = {}
+    deltas = np.geomspace(1e-12, 0.3, size).tolist()
 
     def epsilon(deltas: list[float]) -> list[float]:
-        inside = [delta for delta in deltas if 0 < delta < 1]
-        found = dict(zip(inside, least(inside), strict=True))
-        return [found.get(delta, math.inf) for delta in deltas]
+        fresh = [delta for delta in deltas if 0 < delta < 1 and delta not in known]
+        known.update(zip(fresh, least(fresh) if fresh else (), strict=True))
+        return [known.get(delta, math.inf) for delta in deltas]
 
     @cache
     def pairs() -> tuple[Array, Array]:
-        deltas = np.geomspace(1e-12, 0.3, size).tolist()
         found = np.array([_where_known(epsilon, deltas), deltas])
         found = found[:, np.isfinite(found[0])]
         if not found.size:
@@ -67,6 +69,8 @@ def by_pairs(name: str, source: str, least: Rule, size: int = _CHEAP, smooth: Pr
         best: Array = np.max(np.maximum(np.maximum(steep, flat), 0.0), axis=0)
         return np.maximum(best - 16 * UNIT, 0.0)
 
+    with suppress(TradeOffError):
+        epsilon([1e-5, *deltas])  # together, which costs least
     epsilon([1e-5])  # declines here, not later
     return Claim(
         name, "bound", beta, profile, lambda delta: np.array(epsilon(np.atleast_1d(delta).tolist())), source
@@ -132,7 +136,7 @@ def split(curve: TradeOff) -> Callable[[list[float]], list[tuple[Release, ...]]]
         if math.isfinite(e):
             return [Release(e, d, n)] * len(budgets)
         shares = np.array(budgets) / unbounded
-        losses = np.maximum(factor.epsilon(shares), factor.inverse().epsilon(shares))
+        losses = np.max([each.epsilon(shares) for each in {factor, factor.inverse()}], axis=0)
         pairs = zip(np.maximum(losses, 0.0).tolist(), shares.tolist(), strict=True)
         return [Release(loss, share, n) for loss, share in pairs]
 
