@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -24,6 +24,7 @@ from tradeoff.loss.cumulant import Cumulant
 
 Place = TypeVar("Place")
 Effort = TypeVar("Effort")
+Crossing = Callable[[Enclosure, Array, Array], Pair]
 
 APART = 2.0
 """Spreads of the integrand between aims: at half of it from one, e^(1/2) of its accuracy is lost."""
@@ -165,15 +166,16 @@ class Engine(ABC, Generic[Place, Effort]):
         return found
 
     def _epsilon(self, delta: Array, effort: Effort) -> _Answers:
-        aimed = self._followed(delta, self.loss_at_delta(delta), self.rough(effort))
+        crossing = _told_once()
+        aimed = self._followed(delta, self.loss_at_delta(delta), self.rough(effort), crossing)
         found = _nothing(len(delta))
         for place, which in self.places(aimed):
             if (e := self.enclose(place, effort)) is not None:
-                found.low[which], found.high[which] = conjugate.epsilon(e, delta[which], aimed[which])
+                found.low[which], found.high[which] = crossing(e, delta[which], aimed[which])
                 found.capped[which] = e.capped
         return found
 
-    def _followed(self, delta: Array, aimed: Array, effort: Effort | None) -> Array:
+    def _followed(self, delta: Array, aimed: Array, effort: Effort | None, crossing: Crossing) -> Array:
         """Follow each answer from place to place by cheap enclosures."""
         if effort is None:
             return aimed
@@ -183,7 +185,7 @@ class Engine(ABC, Generic[Place, Effort]):
             for place, which in self.places(aimed[going]):
                 mine = going[which]
                 if (e := self.enclose(place, effort)) is not None:
-                    above = conjugate.epsilon(e, delta[mine], aimed[mine])[1]
+                    above = crossing(e, delta[mine], aimed[mine])[1]
                     away = np.abs(above - e.aim)
                     moved[mine] = (away > e.scale * APART) & (away < far[mine])
                     aimed[mine] = np.where(moved[mine], above, aimed[mine])
@@ -234,6 +236,19 @@ class Engine(ABC, Generic[Place, Effort]):
         """Return the enclosure that serves the loss x."""
         ((place, _),) = self.places(np.array([x]), steep=True)
         return self.enclose(place, effort)
+
+
+def _told_once() -> Crossing:
+    """Return ``conjugate.epsilon``, not done again where the full effort is that which found the place."""
+    told: dict[Hashable, Pair] = {}
+
+    def crossing(e: Enclosure, delta: Array, guess: Array) -> Pair:
+        key = e, delta.tobytes(), guess.tobytes()
+        if key not in told:
+            told[key] = conjugate.epsilon(e, delta, guess)
+        return told[key]
+
+    return crossing
 
 
 def _nothing(size: int) -> _Answers:

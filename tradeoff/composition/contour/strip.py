@@ -181,7 +181,7 @@ class Strip:
         return math.inf if self.too_far else question(*self.factors, self.cumulant, float(x))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Drawn:
     """A line of a strip as bounds about its aim, which is a loss of the order asked."""
 
