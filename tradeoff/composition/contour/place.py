@@ -6,7 +6,6 @@ Validity does not rest on them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from tradeoff.composition.contour.draw import BYTES, Placement
 from tradeoff.composition.contour.line import DEEP
 from tradeoff.composition.options import query_options
 from tradeoff.intervals.roots import find_root
+from tradeoff.intervals.rounding import Array
 from tradeoff.loss.cumulant import Cumulant, tilt_for_epsilon
 
 ALIAS = 1e-14
@@ -62,13 +62,13 @@ def aim(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Placement
     value, _, variance = cumulant(c)
     reach = np.geomspace(0.05, 60, 16) / math.sqrt(max(variance, 1e-300))
     floor, ceiling = (0.0, 1.0) if middle else (1.0, math.inf)
-    above, below = [min(c + t, ceiling) for t in reach], [max(c - t, floor) for t in reach]
+    above, below = np.minimum(c + reach, ceiling), np.maximum(c - reach, floor)
     there = _between(cumulant, x, most, (c, value, variance), below, above)
     if middle:
         return there
     lower = c - min((c - 1) / 2, _GIVEN / x if x > 0 else math.inf)
     value, _, variance = cumulant(lower)
-    found = _between(cumulant, x, most, (lower, value, variance), [1.0], [c])
+    found = _between(cumulant, x, most, (lower, value, variance), np.ones(1), np.array([c]))
     return found if found.step > _SHORTER * there.step else there
 
 
@@ -77,22 +77,25 @@ def _between(
     x: float,
     most: float,
     tilt: tuple[float, float, float],
-    below: Sequence[float],
-    above: Sequence[float],
+    below: Array,
+    above: Array,
 ) -> Placement:
     """Placement a line at the tilt c, of K(c) and K''(c), with the best Chernoff points of those given."""
     c, value, variance = tilt
     spread = math.sqrt(variance + c**-2 + (c - 1) ** -2)
     log_size = -math.log(abs(c * (c - 1))) - math.log(math.sqrt(2 * math.pi) * spread)
-
-    def period(other: float) -> float:
-        log_kappa = (other - 1) * math.log1p(-1 / other) - math.log(other) if other > 1 else 0.0
-        gap = other - c
-        if gap == 0:  # c is so large that no float is near it
-            return math.inf
-        excess = cumulant.value(other) - value - gap * x + log_kappa - log_size - math.log(ALIAS)
-        return excess / abs(gap) + spread  # it serves questions within so much of its aim
-
-    left, right = min(below, key=period), min(above, key=period)
-    step = 2 * math.pi / max(period(left), period(right))
-    return Placement(c, left, right, step, GOAL * math.exp(log_size), most, 0.0, spread)
+    others = np.concatenate([below, above])
+    beyond = np.maximum(others, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):  # at 1, and where c is so large that gaps vanish
+        log_kappa = np.where(beyond > 1, (beyond - 1) * np.log1p(-1 / beyond), 0.0) - np.log(beyond)
+        gap = others - c
+        excess = cumulant.values(others) - value - gap * x + log_kappa - log_size - math.log(ALIAS)
+        # It serves questions within so much of its aim.
+        periods = np.where(gap == 0, math.inf, excess / np.abs(gap) + spread)
+    left, right = (
+        int(np.argmin(periods[: len(below)])), len(below) + int(np.argmin(periods[len(below) :]))
+    )
+    step = 2 * math.pi / max(periods[left], periods[right])
+    return Placement(
+        c, float(others[left]), float(others[right]), float(step), GOAL * math.exp(log_size), most, 0.0, spread
+    )
