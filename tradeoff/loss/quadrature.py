@@ -53,17 +53,28 @@ class QuadratureTransform(Transform):
         self.p_minus, self.cut = law.p_minus, law.lost > 0
         self._levels: dict[int, Level] = {}
         self._pace = min(max((part.base.scale for part in smooth), default=1.0), 1.0) / FIRST
-        level = self._level(0)
-        self.log_m, self.log_m_error, self.mean = (
-            each.item() for each in (level.log_m, level.log_m_error, level.mean)
-        )
+        self.log_m, self.log_m_error = self._start.log_m.item(), self._start.log_m_error.item()
+
+    @cached_property
+    def _start(self) -> Level:
+        """The first quadrature, which knows log M(c)."""
+        return Level(self._on_line(0), self.c, self.p_minus)
+
+    @cached_property
+    def mean(self) -> float:
+        return float(self._level(0).mean.item())
 
     def _level(self, j: int) -> Level:
         if j not in self._levels:
-            beside = self._beside if j >= BESIDE else None
-            nodes = self._on_line(j) if beside is None else beside
-            self._levels[j] = Level(nodes, self.c, self.p_minus, self._levels[0] if j else None)
+            self._levels[j] = self._made(j)
         return self._levels[j]
+
+    def _made(self, j: int) -> Level:
+        if j == 0:
+            return self._start.filled()
+        beside = self._beside if j >= BESIDE else None
+        nodes = self._on_line(j) if beside is None else beside
+        return Level(nodes, self.c, self.p_minus, self._level(0)).filled()
 
     def _on_line(self, j: int) -> QuadratureNodes:
         """Return the nodes of a quadrature."""
@@ -142,7 +153,7 @@ class QuadratureTransform(Transform):
 
 
 class Level:
-    """Rows of one quadrature each: masses under the tilt, and sums that bound their errors.
+    """Rows of one quadrature each: masses under the tilt, and once ``filled`` sums that bound their errors.
 
     Complex ones, ``aside``, have Im d >= 0. Their masses take an exponential, a cosine and a sine, 24 units
     more; e^(iyd) - 1 is known to 40 units of |yd|, and a sum of n complex products to sqrt(2) n: together
@@ -153,7 +164,9 @@ class Level:
     log_m_error: Array
     mean: Array
 
-    def __init__(self, nodes: QuadratureNodes, c: float, p_minus: float, first: Level | None) -> None:
+    def __init__(
+        self, nodes: QuadratureNodes, c: float, p_minus: float, first: Level | None = None
+    ) -> None:
         loss, log_p, slack, error, self.quadrature = nodes
         log_w = log_p + c * loss
         self.aside = np.iscomplexobj(loss)
@@ -164,6 +177,11 @@ class Level:
             self.log_m, self.log_m_error = first.log_m, first.log_m_error
         else:
             self.log_m, self.log_m_error = _moment(nodes, c, p_minus, log_w.real, slack_w)
+        self._made_of = loss, error, log_w, slack_w, first
+
+    def filled(self) -> Level:
+        """Do what a mere log M(c) needs nothing of, and return self."""
+        loss, error, log_w, slack_w, first = self._made_of
         self.w = np.exp(log_w.real - self.log_m[:, None]) * (_unit(log_w.imag) if self.aside else 1.0)
         self.size = np.count_nonzero(self.w, axis=-1)  # a row may be filled up with points that weigh nothing
         self.slack = self.log_m_error + 4 * UNIT * (1 + np.abs(self.log_m))
@@ -185,6 +203,7 @@ class Level:
         self.grown: Array = first.grown if self.aside and first is not None else self._grown()
         self.slope_error += self.slack * self.distance + 4 * self.quadrature / MARGIN * self.grown
         self.slope_drift = np.sum(distance * self.at, axis=-1) * grow
+        return self
 
     def _summed(self) -> Array:
         """Return the relative rounding of a sum over all points of terms known to 20 units (Higham 2002)."""

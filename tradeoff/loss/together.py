@@ -141,12 +141,18 @@ class RowsTransform(QuadratureTransform):
         # least: all go by that.
         self._paces = [min(part.base.scale, 1.0) / FIRST for part in rows.parts]
         self._pace, self._levels = max(self._paces), {}
-        first = self._level(0)
         # A product and an exact sum: two roundings of all sizes.
-        self.log_m, size = self._total(first.log_m)
-        self.log_m_error = math.fsum(self.powers * first.log_m_error) * (1 + 1e-9) + 2 * UNIT * size
-        self.mean, size = self._total(first.mean)
-        self.mean_error = 2 * UNIT * size
+        self.log_m, size = self._total(self._start.log_m)
+        self.log_m_error = math.fsum(self.powers * self._start.log_m_error) * (1 + 1e-9) + 2 * UNIT * size
+
+    @cached_property
+    def mean(self) -> float:
+        return self._total(self._level(0).mean)[0]
+
+    @cached_property
+    def mean_error(self) -> float:
+        """Bound on the error of ``mean`` as the sum of all centres: two roundings of their sizes."""
+        return 2 * UNIT * self._total(self._level(0).mean)[1]
 
     def _total(self, each: Array) -> tuple[float, float]:
         """Return the sum of n_i times ``each``, and that of its sizes."""
