@@ -164,9 +164,7 @@ class Level:
     log_m_error: Array
     mean: Array
 
-    def __init__(
-        self, nodes: QuadratureNodes, c: float, p_minus: float, first: Level | None = None
-    ) -> None:
+    def __init__(self, nodes: QuadratureNodes, c: float, p_minus: float, first: Level | None = None) -> None:
         loss, log_p, slack, error, self.quadrature = nodes
         log_w = log_p + c * loss
         self.aside = np.iscomplexobj(loss)

@@ -92,10 +92,8 @@ def _between(
         excess = cumulant.values(others) - value - gap * x + log_kappa - log_size - math.log(ALIAS)
         # It serves questions within so much of its aim.
         periods = np.where(gap == 0, math.inf, excess / np.abs(gap) + spread)
-    left, right = (
-        int(np.argmin(periods[: len(below)])), len(below) + int(np.argmin(periods[len(below) :]))
-    )
-    step = 2 * math.pi / max(periods[left], periods[right])
-    return Placement(
-        c, float(others[left]), float(others[right]), float(step), GOAL * math.exp(log_size), most, 0.0, spread
-    )
+    left = int(np.argmin(periods[: len(below)]))
+    right = len(below) + int(np.argmin(periods[len(below) :]))
+    step = 2 * math.pi / float(max(periods[left], periods[right]))
+    points = float(others[left]), float(others[right])
+    return Placement(c, *points, step, GOAL * math.exp(log_size), most, 0.0, spread)
