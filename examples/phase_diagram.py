@@ -14,6 +14,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import tradeoff as to
+from tradeoff.sweeps import Table
 
 
 def epsilon(noise_multiplier: float, sample_rate: float, steps: int) -> to.Bounds:
@@ -22,12 +23,10 @@ def epsilon(noise_multiplier: float, sample_rate: float, steps: int) -> to.Bound
     return (step**steps).symmetrise(assume="either-order").bounds.epsilon(1e-5)
 
 
-def at(table: to.sweeps.Table, steps: int) -> to.sweeps.Table:
+def at(table: Table, steps: int) -> Table:
     """Return the rows of one number of steps."""
     columns = ("noise_multiplier", "sample_rate", "upper")
-    return to.sweeps.Table(
-        columns, tuple(tuple(row[c] for c in columns) for row in table if row["steps"] == steps)
-    )
+    return Table(columns, tuple(tuple(row[c] for c in columns) for row in table if row["steps"] == steps))
 
 
 def main() -> None:

@@ -89,6 +89,10 @@ def heatmap(
             text.set_path_effects([effects.withStroke(linewidth=2, foreground="white")])
         axes.set(xlabel=table.columns[0], ylabel=table.columns[1])
         axes.set(xscale=_scale(x), yscale=_scale(y))
+        for axis in (each for each in (axes.xaxis, axes.yaxis) if each.get_scale() == "log"):
+            axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+            axis.set_major_formatter(lambda value, _: f"{value:g}")
+            axis.set_minor_formatter(ticker.NullFormatter())
         axes.figure.colorbar(cells, ax=axes, label=label or named)
     return axes
 
