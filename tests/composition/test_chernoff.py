@@ -20,6 +20,7 @@ from tradeoff.loss.discrete import binomial_law
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.laplace import LaplaceLaw
 from tradeoff.loss.law import LossLaw
+from tradeoff.loss.quadrature import Level
 
 
 @given(log_uniform(1e-3, 8.0), st.floats(0.5, 30.0), st.integers(1, 10**6))
@@ -82,3 +83,22 @@ def test_losses_beyond_floats_answer_soon_and_in_silence(f: to.TradeOff) -> None
     found, beta = f.bounds.epsilon(0.9), f.bounds(0.1)
     assert found.lower <= found.upper < np.inf
     assert 0 <= beta.lower <= beta.upper <= 0.9000000000000001
+
+
+def test_many_tilts_at_once_are_what_each_is_alone() -> None:
+    """Where logarithms are near 0 too, and of several sketches, in more pieces than one."""
+    laws = [Thinned(GaussianLaw(1.0), 0.01), GaussianLaw(0.3), LaplaceLaw(1.0)]
+    k = Cumulant([(law.sketch(), n) for law, n in zip(laws, (1000, 3, 20), strict=True)])
+    tilts = np.append(np.linspace(-3.0, 9.0, 100), [1e-4, 1.0, 1e-9])
+    assert k.values(tilts) == pytest.approx([k(t)[0] for t in tilts.tolist()], rel=1e-13, abs=1e-15)
+
+
+def test_a_point_takes_no_sums_for_frequencies(monkeypatch: pytest.MonkeyPatch) -> None:
+    law = Thinned(GaussianLaw(1.0), 0.01)
+    point = chernoff.at([law], [1000], 3.5)
+    transform = law.transform(3.5, chernoff.DIGITS + math.log(1000))
+    assert transform is not None
+    transform.ratio(np.array([1.0]))
+    monkeypatch.setattr(Level, "filled", None)
+    assert chernoff.at([law], [1000], 3.5) == point
+    assert point.log_m >= 1000 * transform.log_m

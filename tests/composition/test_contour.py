@@ -454,3 +454,16 @@ def test_counts_whose_lines_floats_hardly_hold(n: int) -> None:
     for law in (to.Laplace(0.1), to.subsample(to.Gaussian(1.0), 0.01)):
         for found in ((law**n).bounds.delta(1.0), (law**n).bounds.delta(1e200)):
             assert 0 <= found.lower <= found.upper <= 1
+
+
+def test_the_line_that_found_an_epsilon_is_not_asked_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers to many questions, some of which are followed farther than others, are those of each alone."""
+    deltas = np.array([1e-12, 1e-5, 1e-5 * (1 + 1e-9), 0.2, 0.9])
+    law, asked = Thinned(GaussianLaw(1.0), 0.01), []
+    alone = [Composition([law], [1000]).epsilon(deltas[k : k + 1], None) for k in range(len(deltas))]
+    crossing = conjugate.epsilon
+    monkeypatch.setattr(conjugate, "epsilon", lambda *at: asked.append(len(at[1])) or crossing(*at))
+    assert len(Composition([law], [1000]).epsilon(deltas[1:2], None)) == 2
+    assert asked == [1]
+    together = Composition([law], [1000]).epsilon(deltas, None)
+    assert np.array_equal(np.hstack([np.stack(each) for each in alone]), np.stack(together))
