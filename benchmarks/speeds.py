@@ -105,6 +105,12 @@ TASKS = {
         "[envelope(steps(p, s, 1000)) for s in np.linspace(.7, 2, 10) for p in np.linspace(.001, .03, 10)]",
         "[each.epsilon(1e-5) for each in f]",
     ),
+    "counts": Task(
+        "ε, 20 numbers of steps in a sweep",
+        0.5,
+        "lambda n: envelope(steps(.01, 1, n)).epsilon(1e-5)",
+        "to.sweep(f, {'n': [500 * (k + 1) for k in range(20)]})",
+    ),
     "calibrate": Task(
         "σ for ε = 1 at δ = 1e-6, 1000 steps",
         1.0,

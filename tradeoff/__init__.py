@@ -7,7 +7,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tradeoff import audits, baselines, conversions, errors, filters, interop, limits, mechanisms, spec
+    from tradeoff import (
+        audits,
+        baselines,
+        conversions,
+        errors,
+        filters,
+        interop,
+        limits,
+        mechanisms,
+        spec,
+        sweeps,
+    )
     from tradeoff.audits.empirical import empirical
     from tradeoff.certificates.issue.certify import certify
     from tradeoff.certificates.verify import verify
@@ -85,6 +96,7 @@ __all__ = [
     "spec",
     "subsample",
     "sweep",
+    "sweeps",
     "verify",
 ]
 

@@ -36,6 +36,17 @@ def test_columns_levels_and_names_are_chosen(ax):
     assert ax.figure.axes[1].get_ylabel() == "at least"
 
 
+def test_a_log_axis_of_few_decades_has_plain_ticks_that_do_not_overlap(ax):
+    grid = {"noise": list(np.geomspace(0.6, 4, 5)), "delta": [1e-9, 1e-6, 1e-3]}
+    to.plot(to.sweep(lambda noise, delta: noise * delta, grid), ax=ax)
+    ax.figure.canvas.draw()
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    shown = [each.get_text() for which in ("major", "minor") for each in ax.get_xticklabels(which=which)]
+    assert {"1", "2"} <= set(shown) <= {"", "0.1", "0.2", "0.5", "1", "2", "5", "10"}
+    assert "1e-06" not in {each.get_text() for each in ax.get_yticklabels()}
+    check_layout(ax.figure)
+
+
 def test_what_is_not_finite_is_left_out(ax):
     table = to.sweep(lambda x, y: np.inf if x == y == 1 else x + y, {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.0]})
     heatmap(table, ax=ax)

@@ -2,7 +2,9 @@ import csv
 import itertools
 import os
 import pickle
+import runpy
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,8 @@ import tradeoff as to
 from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import DomainError, MissingExtraError, PrecisionError, SweepError, Undecided
 from tradeoff.sweeps import Table, _together
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def product(x, y):
@@ -214,6 +218,16 @@ def test_equal_products_are_composed_once_a_sweep(monkeypatch):
     assert len(composed) == len(set(composed)) == 4  # both orders, two counts
     epsilon(1.1, 0.01, 300, 1e-5)
     assert len(composed) == 6  # nothing outlives the sweep
+
+
+def test_the_phase_diagram_is_drawn(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib", reason="the extra 'plot' is not installed")
+    monkeypatch.setattr(sys, "argv", ["phase_diagram.py", "2", "2", "2", "--out", str(tmp_path / "phase")])
+    runpy.run_path(str(EXAMPLES / "phase_diagram.py"), run_name="__main__")
+    rows = list(csv.DictReader((tmp_path / "phase.csv").read_text(encoding="utf-8").splitlines()))
+    assert len(rows) == 8
+    assert all(0 < float(row["lower"]) <= float(row["upper"]) for row in rows)
+    assert "</svg>" in (tmp_path / "phase.svg").read_text(encoding="utf-8")
 
 
 def test_joblib_is_an_extra(monkeypatch):

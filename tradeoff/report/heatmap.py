@@ -21,6 +21,9 @@ _LEVELS = 7
 _DECADE = 30.0
 """Ratio of the largest to the least value from which colours and levels are logarithmic."""
 
+_PLAIN = 1e3
+"""Ratio of the ends of a log axis from which powers of ten are ticks enough; below, plain 1, 2 and 5 are."""
+
 
 def heatmap(
     table: Table,
@@ -89,6 +92,11 @@ def heatmap(
             text.set_path_effects([effects.withStroke(linewidth=2, foreground="white")])
         axes.set(xlabel=table.columns[0], ylabel=table.columns[1])
         axes.set(xscale=_scale(x), yscale=_scale(y))
+        for axis, along in ((axes.xaxis, x), (axes.yaxis, y)):
+            if _scale(along) == "log" and along[-1] < _PLAIN * along[0]:
+                axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+                axis.set_major_formatter(lambda value, _: f"{value:g}")
+                axis.set_minor_formatter(ticker.NullFormatter())
         axes.figure.colorbar(cells, ax=axes, label=label or named)
     return axes
 

@@ -140,6 +140,8 @@ def far(
 
 def _strongest(transforms: Sequence[Transform], counts: Sequence[int], y: float, enough: float) -> list[int]:
     """Return the factors that do most at y, as many as are needed to do ``enough``."""
+    if len(transforms) == 1:
+        return [0]
     at = np.array([y])
     strength = [-n * float(t.ratio(at).ceiling[0]) for t, n in zip(transforms, counts, strict=True)]
     order = np.argsort(strength)[::-1]
