@@ -155,6 +155,19 @@ class Composition:
         known = np.zeros(len(alpha)), self._chord(alpha)
         return self._ask("beta", alpha, known, np.ones(len(alpha), bool), tol)
 
+    def expected(self, alpha: float) -> list[tuple[float, float]]:
+        """Estimate the loss whose test has size alpha, and the spread of losses, as the first engine does."""
+        first = next(self.engines(query_options().method), None)
+        if first is None:
+            return []
+        return [(first.loss_at_alpha(alpha), math.sqrt(first.cumulant(0.5)[2]))]
+
+    def ceiling(self, epsilon: Array) -> Array:
+        """Bound delta(epsilon) from above by Chernoff's bound, where a transform is known."""
+        if self.spent or not self.contour.possible:
+            return np.ones(len(epsilon))
+        return np.minimum((self._leak + self.contour.tail.ceiling(epsilon)).upper, 1.0)
+
     @property
     def _leak(self) -> Bounds:
         """Bound Q(L = inf), which ``lost_mass`` gives to 16 units of itself."""

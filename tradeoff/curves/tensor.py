@@ -194,6 +194,12 @@ class Tensor(TradeOff):
         low, high = below.epsilon(delta, tol)
         return (low if above is below else above.epsilon(delta, tol)[0]), high
 
+    def expected(self, alpha: float) -> list[tuple[float, float]]:
+        return [] if self._leak is not None else self._sides[0].expected(alpha)
+
+    def ceiling(self, epsilon: Array) -> Array:
+        return super().ceiling(epsilon) if self._leak is not None else self._sides[0].ceiling(epsilon)
+
     def exact_beta(self, alpha: Fraction) -> Fraction | None:
         """Return kept g(alpha/kept) for g (x) f_{0,1-kept}, where g and kept are exact."""
         if self._leak is None or (kept := self._exactly_kept()) is None:

@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.composition.budget import NODE_TERMS
-from tradeoff.composition.cache import Cache, anchors
+from tradeoff.composition.cache import Cache, alike, anchors
 from tradeoff.composition.conjugate import Kind
+from tradeoff.composition.contour import chernoff
+from tradeoff.composition.contour.chernoff import Chernoff
 from tradeoff.composition.contour.draw import Placement, draw
 from tradeoff.composition.contour.line import ContourLine
 from tradeoff.composition.contour.place import GOAL, aim, least_tau, smoothed
@@ -47,6 +49,10 @@ HALF = math.log(0.3)
 
 _POLES = (0.0, 1.0)
 """Where the integrand of delta has poles."""
+
+_BESIDE, _POINTS = 0.5, 256
+"""Deviations from one of Chernoff's points to the next, which loses a tenth of its bound between; and how
+many are kept."""
 
 _NEARLY = 1 - 1e-9
 """Saddles of the middle strip stay away from its end, where they are of losses beyond 1e9."""
@@ -80,6 +86,11 @@ class Strip:
         self.drawn: Cache[_Aimed] = Cache(
             _REMEMBERED, lambda drawn: 0 if drawn.line is None else len(drawn.line.log)
         )
+
+    @cached_property
+    def points(self) -> Cache[Chernoff]:
+        """Chernoff's points, by the loss that they are best for."""
+        return Cache(_POINTS)
 
     @property
     def leak(self) -> Bounds:
@@ -173,6 +184,20 @@ class Strip:
             return _Aimed(where, draw(*self.factors, where) if drawable else None)
         except SizeError:
             return _Aimed(where, None)
+
+    def ceiling(self, x: Array) -> Array:
+        """Bound psi from above by Chernoff's bounds about losses of a lattice."""
+        found = np.ones(len(x))
+        if self.too_far:
+            return found
+        spread = np.full(len(x), math.sqrt(self.cumulant(0.5)[2]))
+        for about, which in alike(anchors(x, spread, _BESIDE)):
+            point = self.points.of(
+                (about, *query_options().choices[1:]),
+                lambda about=about: chernoff.near(*self.factors, self.cumulant, about),
+            )
+            found[which] = [point.psi(each) for each in x[which].tolist()]
+        return found
 
     def chernoff(
         self, question: Callable[[Sequence[Transformed], Sequence[int], Cumulant, float], float], x: float
