@@ -30,7 +30,7 @@ def test_the_profile_is_the_larger_one(order):
         assert tuple(envelope.bounds.delta(float(each))) == (low, high)
 
 
-@pytest.mark.parametrize("alpha", [1e-6, 0.1, 0.9, 1 - 1e-6])
+@pytest.mark.parametrize("alpha", [1e-6, 0.1, 0.9, 1 - 1e-15])
 def test_one_beta_of_an_envelope_takes_few_lines(alpha, monkeypatch):
     """Its supremum is sampled where those of the orders are expected, and each sample may take a line."""
     drawn = []
@@ -42,7 +42,7 @@ def test_one_beta_of_an_envelope_takes_few_lines(alpha, monkeypatch):
     monkeypatch.setattr(strip, "draw", counted)
     order = to.subsample(to.Gaussian(1), 0.01) ** 1000
     low, high = order.symmetrise(assume="either-order").bounds(alpha)
-    assert high - low <= 1e-9
+    assert high - low <= 1e-9 * high
     assert len(drawn) <= 4
     # f^-1 is f mirrored: beta is at most what either order says.
     assert low <= min(order.bounds(alpha).upper, (~order).bounds(alpha).upper)
@@ -64,5 +64,4 @@ def test_beta_next_to_one_keeps_its_digits(rest):
     low, high = f.bounds(1 - rest)
     truth = mpmath.exp(-1) * rest
     assert low <= truth <= high
-    assert high - low <= 1e-6 * truth + 1e-15
-    assert low >= 0.999 * truth
+    assert high - low <= 1e-6 * truth

@@ -134,12 +134,12 @@ def _search(
     below, above = line - high_g - rounding, line - low_g + rounding
     best, width = float(np.max(below)), np.diff(x)
     # The right end is the more unsure one, and 1/(1 - 2 off) <= 1 + 4 off in cells that are not closer.
-    peak = _peaks(below, above, width, (4.5 * off * x)[1:] / width)
-    peak = np.minimum(peak, 1 - (limit or 0.0)) + 2 * rounding[1:]
+    peak = _peaks(below, above, width, (4.5 * off * x)[1:] / width, 2 * rounding[1:])
+    peak = np.minimum(peak, (1 - (limit or 0.0)) * (1 + 2 * UNIT))
     ends = max(float(above[0]), float(above[-1]))
-    gap = np.maximum(above[:-1], above[1:]) + 2 * rounding[1:] - best
+    gap = np.maximum(above[:-1], above[1:]) - best
     # Where the function is flat, chords rise by half of what values are unsure of, however close they are.
-    unsure = np.maximum(above - below, 0.0)
+    unsure = np.maximum(above - below, 0.0) + 2 * rounding
     goal = _CLOSE * abs(best)
     if tol is not None:
         goal = tol / 4 * (abs(best) if limit is None else min(abs(best), max(1 - s - best, 0.0)))
@@ -148,10 +148,10 @@ def _search(
     return best, max(float(np.max(peak, initial=0.0)), ends), worth
 
 
-def _peaks(below: Array, above: Array, width: Array, slip: Array | float) -> Array:
+def _peaks(below: Array, above: Array, width: Array, slip: Array, rounding: Array) -> Array:
     """Bound a concave function on every cell by the meeting point of its neighbours' chords prolonged.
 
-    Widths and their reciprocals are known to a share ``slip`` of themselves.
+    Widths and their reciprocals are known to a share ``slip`` of themselves, chords to ``rounding``.
     """
     # At least the slope of the chord of each cell, where that is positive, and of all that follow; and minus
     # the slope, likewise for all before.
@@ -167,10 +167,10 @@ def _peaks(below: Array, above: Array, width: Array, slip: Array | float) -> Arr
     # one rises and one falls, so whatever point is taken, nothing exceeds the greater of the two there.
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         t = np.clip((b - a + from_right * width) / (from_left + from_right), 0.0, width)
-        meet = np.maximum(a + from_left * t, b + from_right * (width - t))
+        meet = np.maximum(a + from_left * t, b + from_right * (width - t)) + rounding
     inner = np.isfinite(from_left) & np.isfinite(from_right)
-    one_sided_left = np.where(from_left > 0, a + from_left * width, a)
-    one_sided_right = np.where(from_right > 0, b + from_right * width, b)
+    one_sided_left = np.where(from_left > 0, a + from_left * width + rounding, a)
+    one_sided_right = np.where(from_right > 0, b + from_right * width + rounding, b)
     single = np.where(
         np.isfinite(from_left), one_sided_left, np.where(np.isfinite(from_right), one_sided_right, np.inf)
     )
