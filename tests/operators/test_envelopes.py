@@ -6,6 +6,8 @@ import pytest
 
 import tradeoff as to
 from tradeoff.composition.contour import strip
+from tradeoff.composition.lattice.engine import LatticeEngine
+from tradeoff.errors import PrecisionError
 
 LOSSES = np.array([-3.0, 0.0, 0.7, 1.5, 3.0, 4.5, 6.0, 8.5, 12.0, 17.0, 30.0])
 
@@ -65,3 +67,20 @@ def test_beta_next_to_one_keeps_its_digits(rest):
     truth = mpmath.exp(-1) * rest
     assert low <= truth <= high
     assert high - low <= 1e-6 * truth
+
+
+def test_a_product_of_whole_curves_refuses_at_once_what_they_cannot_tell(monkeypatch):
+    """Its laws below and above are apart: no engine is asked to come closer."""
+    f = to.maximum(to.Gaussian(1), to.Laplace(0.8)) ** 2
+    usual = f.bounds.epsilon(1e-5)
+    monkeypatch.setattr(LatticeEngine, "finer", None)
+    with pytest.raises(PrecisionError) as refused:
+        f.bounds.epsilon(1e-5, tol=1e-9)
+    assert refused.value.reachable == usual.width
+
+
+def test_epsilon_of_a_mixture_is_a_root_of_its_profile():
+    f = to.mixture({to.subsample(to.Gaussian(1), 0.01) ** 1000: 0.3, to.Laplace(0.1) ** 100: 0.7})
+    low, high = f.bounds.epsilon(1e-5)
+    assert high - low <= 1e-5
+    assert f.bounds.delta(low).upper >= 1e-5 >= f.bounds.delta(high).lower

@@ -166,7 +166,8 @@ class Composition:
         """Bound delta(epsilon) from above by Chernoff's bound, where a transform is known."""
         if self.spent or not self.contour.possible:
             return np.ones(len(epsilon))
-        return np.minimum((self._leak + self.contour.tail.ceiling(epsilon)).upper, 1.0)
+        found: Array = np.minimum((self._leak + self.contour.tail.ceiling(epsilon)).upper, 1.0)
+        return found
 
     @property
     def _leak(self) -> Bounds:

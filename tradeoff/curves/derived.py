@@ -113,7 +113,7 @@ def _ratios_about(curve: TradeOff, alpha: float) -> Array:
 
     Between suprema expected on both sides of 1 there may be a corner of both orders' profiles.
     """
-    expected = curve.expected(alpha)
+    expected = [place for place in curve.expected(alpha) if np.isfinite(place).all()]
     if not expected:
         top = 1 + min(max(curve.sup_loss, 0.0), _FAR)
         losses = np.arange(-_LOG_STEP, top + _LOG_STEP, _LOG_STEP)
@@ -121,8 +121,9 @@ def _ratios_about(curve: TradeOff, alpha: float) -> Array:
     else:
         losses = np.concatenate([loss + spread * _ABOUT for loss, spread in expected])
         losses = np.append(losses, 0.0) if losses.min() < 0 < losses.max() else losses
-    s = np.append(0.0, np.exp(np.unique(np.clip(losses, -_STEEPEST, _STEEPEST))))
-    return s[np.append(True, np.diff(s) > _CLOSEST * s[1:])]
+    s: Array = np.append(0.0, np.exp(np.unique(np.clip(losses, -_STEEPEST, _STEEPEST))))
+    apart: Array = s[np.append(True, np.diff(s) > _CLOSEST * s[1:])]
+    return apart
 
 
 def _in_ratio(curve: TradeOff, s: Array) -> Pair:

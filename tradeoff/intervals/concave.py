@@ -14,8 +14,8 @@ _ROUNDS, _TOWARDS_0 = 24, 2.0**-17
 """Divisions of a cell, from 12 to 1e-5 in log s, where smooth functions are 1e-10 from their chords; and the
 share at which a cell that begins at 0 is cut, to 2^-68 in four of them."""
 
-_LEAST_REACH = 1.0 + 2.0**-20
-"""Ratio at least by which points are laid outwards: from there 24 squares reach any."""
+_LEAST_REACH = 2.0**-20
+"""Least logarithm of a ratio by which points are laid outwards."""
 
 _MAX_POINTS = 6000
 """Points of one slope after which what is known is reported."""
@@ -61,8 +61,8 @@ def conjugate(
     Any point gives a lower bound. For the upper one, a concave function lies under each of its chords
     prolonged: between two neighbours it is below the chords of the cells to the left and to the right, which
     meet in a peak. Cells whose peak exceeds the best value are quartered; cost is a few dozen points a slope.
-    Each slope is answered from points of its own, though all are
-    asked together: what else is asked does not matter.
+    Each slope is answered from points of its own, though all are asked together: what else is asked does not
+    matter.
     """
     if isinstance(points, np.ndarray):
         # From x = 1/s on 1 - g - s x <= 0, and the supremum is not below 0: two points there give the cell of
@@ -77,10 +77,10 @@ def conjugate(
     for _ in range(_ROUNDS):
         fresh: dict[int, Array] = {}
         for k in going:
-            s, known = float(slopes[k]), (every[own[k]], *values[:, own[k]])
-            ended = known if limit is None else _ended(*known, s, limit)
-            low[k], high[k], promising = _search(*ended, s, tol, limit)
-            middles = _middles(ended[0], np.flatnonzero(promising))
+            s, (low_g, high_g) = float(slopes[k]), values[:, own[k]]
+            x, low_g, high_g = _ended(every[own[k]], low_g, high_g, s, limit)
+            low[k], high[k], promising = _search(x, low_g, high_g, s, tol, limit)
+            middles = _middles(x, np.flatnonzero(promising))
             if len(middles) and len(own[k]) <= _MAX_POINTS:
                 fresh[k] = middles
         if not fresh:
@@ -96,10 +96,12 @@ def conjugate(
     return low, high
 
 
-def _ended(x: Array, low_g: Array, high_g: Array, s: float, limit: float) -> tuple[Array, Array, Array]:
-    """Add a point beyond 1/s, where of g is said no more than is known everywhere."""
-    end = min(_BEYOND / s, _LAST)
-    if end <= x[-1]:
+def _ended(
+    x: Array, low_g: Array, high_g: Array, s: float, limit: float | None
+) -> tuple[Array, Array, Array]:
+    """Add a point beyond 1/s, if there is a limit: of g no more is said there than is known everywhere."""
+    end = 0.0 if limit is None else min(_BEYOND / s, _LAST)
+    if limit is None or end <= x[-1]:
         return x, low_g, high_g
     return np.append(x, end), np.append(low_g, limit), np.append(high_g, 1.0)
 
@@ -107,11 +109,12 @@ def _ended(x: Array, low_g: Array, high_g: Array, s: float, limit: float) -> tup
 def _middles(x: Array, cells: Index) -> Array:
     """Return the points that quarter cells; those that are wide are halved on a logarithmic scale.
 
-    The outermost are cut as far from their neighbour as twice what lies between: nothing is known so far out.
+    The outermost are cut some times as far out as points reach already: about a place that was expected, and
+    farther with every one that was in vain.
     """
     left, right = x[cells], x[cells + 1]
-    span = (x[-2] / x[1]) ** 2 if len(x) > 3 else math.inf
-    reach = min(max(span, _LEAST_REACH), 1 / _TOWARDS_0)
+    reach = max(len(x) - 4, 2) * math.log(x[-2] / x[1]) if len(x) > 3 else math.inf
+    reach = math.exp(min(max(reach, _LEAST_REACH), -math.log(_TOWARDS_0)))
     fresh = np.where(left > 0, np.sqrt(left) * np.sqrt(right), right / reach)
     fresh = np.where((cells == len(x) - 2) & (left > 0), np.minimum(fresh, left * reach), fresh)
     close = (right < 2 * left) & (right - left > _CLOSEST * right)

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -192,10 +192,8 @@ class Strip:
             return found
         spread = np.full(len(x), math.sqrt(self.cumulant(0.5)[2]))
         for about, which in alike(anchors(x, spread, _BESIDE)):
-            point = self.points.of(
-                (about, *query_options().choices[1:]),
-                lambda about=about: chernoff.near(*self.factors, self.cumulant, about),
-            )
+            key = (about, *query_options().choices[1:])
+            point = self.points.of(key, partial(chernoff.near, *self.factors, self.cumulant, about))
             found[which] = [point.psi(each) for each in x[which].tolist()]
         return found
 
