@@ -12,7 +12,7 @@ import tradeoff as to
 from tests.composition.laws import Truth, atomic, pairs
 from tests.golden import oracle
 from tests.strategies import log_uniform
-from tradeoff.composition.contour.tail import chernoff_delta, chernoff_epsilon
+from tradeoff.composition.contour.tail import chernoff_epsilon, chernoff_near
 from tradeoff.composition.planner import Composition
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
 from tradeoff.loss.cumulant import Cumulant
@@ -29,7 +29,7 @@ def test_a_gaussian_power(mu: float, z: float, n: int) -> None:
     cumulant = Cumulant([(laws[0].sketch(), n)])
     x = mu * z
     truth = oracle.gaussian_delta(x, mu)
-    bound = chernoff_delta(laws, counts, cumulant, x)
+    bound = chernoff_near(laws, counts, cumulant, x).psi(x)
     assert truth <= bound
     assert bound <= 1e6 * truth or bound < 1e-290
     if float(truth) > 1e-290:

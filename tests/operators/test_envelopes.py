@@ -1,9 +1,13 @@
 """The profile of an envelope is the larger of its orders', where one of them is not asked, too."""
 
+import mpmath
 import numpy as np
 import pytest
 
 import tradeoff as to
+from tradeoff.composition.contour import engine as contour
+from tradeoff.composition.lattice.engine import LatticeEngine
+from tradeoff.errors import PrecisionError
 
 LOSSES = np.array([-3.0, 0.0, 0.7, 1.5, 3.0, 4.5, 6.0, 8.5, 12.0, 17.0, 30.0])
 
@@ -26,3 +30,57 @@ def test_the_profile_is_the_larger_one(order):
     assert np.all(np.maximum(*(each.lower for each in orders)) <= found.upper)
     for each, low, high in zip(LOSSES, *found, strict=True):
         assert tuple(envelope.bounds.delta(float(each))) == (low, high)
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 0.1, 0.9, 1 - 1e-15])
+def test_one_beta_of_an_envelope_takes_few_lines(alpha, monkeypatch):
+    """Its supremum is sampled where those of the orders are expected, and each sample may take a line."""
+    drawn = []
+
+    def counted(*args, draw=contour.evaluate_line):
+        drawn.append(args)
+        return draw(*args)
+
+    monkeypatch.setattr(contour, "evaluate_line", counted)
+    order = to.subsample(to.Gaussian(1), 0.01) ** 1000
+    low, high = order.symmetrise(assume="either-order").bounds(alpha)
+    assert high - low <= 1e-9 * high
+    assert len(drawn) <= 4
+    # f^-1 is f mirrored: beta is at most what either order says.
+    assert low <= min(order.bounds(alpha).upper, (~order).bounds(alpha).upper)
+
+
+@pytest.mark.parametrize(
+    "order", [to.subsample(to.Gaussian(1), 0.01) ** 1000, to.Laplace(0.1) ** 100], ids=repr
+)
+def test_a_ceiling_is_above_the_profile(order):
+    for f in (order, ~order):
+        assert np.all(f.ceiling(LOSSES) >= f.bounds.delta(LOSSES).lower)
+        assert np.all(f.ceiling(LOSSES)[3:6] < 1)
+
+
+@pytest.mark.parametrize("rest", [2.0**-10, 2.0**-30, 2.0**-50])
+def test_beta_next_to_one_keeps_its_digits(rest):
+    """The mean of randomised responses ends in the line through (1, 0) of its flattest slope, e^-1."""
+    f = to.mixture({to.PureDP(1.0): 0.5, to.PureDP(0.5): 0.5})
+    low, high = f.bounds(1 - rest)
+    truth = mpmath.exp(-1) * rest
+    assert low <= truth <= high
+    assert high - low <= 1e-6 * truth
+
+
+def test_a_product_of_whole_curves_refuses_at_once_what_they_cannot_tell(monkeypatch):
+    """Its laws below and above are apart: no engine is asked to come closer."""
+    f = to.maximum(to.Gaussian(1), to.Laplace(0.8)) ** 2
+    usual = f.bounds.epsilon(1e-5)
+    monkeypatch.setattr(LatticeEngine, "finer", None)
+    with pytest.raises(PrecisionError) as refused:
+        f.bounds.epsilon(1e-5, tol=1e-9)
+    assert refused.value.reachable == usual.width
+
+
+def test_epsilon_of_a_mixture_is_a_root_of_its_profile():
+    f = to.mixture({to.subsample(to.Gaussian(1), 0.01) ** 1000: 0.3, to.Laplace(0.1) ** 100: 0.7})
+    low, high = f.bounds.epsilon(1e-5)
+    assert high - low <= 1e-5
+    assert f.bounds.delta(low).upper >= 1e-5 >= f.bounds.delta(high).lower

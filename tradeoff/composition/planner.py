@@ -177,6 +177,18 @@ class Composition:
         high = np.where((self.q_plus == 0) & (at >= 0), self.supremum, np.inf)
         return (low, high), at > leak.upper
 
+    def expected(self, alpha: float) -> list[tuple[float, float]]:
+        """Estimate the loss whose test has size alpha, and the spread of losses, as the first engine does."""
+        first, _ = next(self.choices(query_options().method), (None, ""))
+        return [] if first is None else [(first.loss_at_alpha(alpha), math.sqrt(first.cumulant(0.5)[2]))]
+
+    def ceiling(self, epsilon: Array) -> Array:
+        """Bound delta(epsilon) from above by Chernoff's bound, where a transform is known."""
+        if self.spent or not self.contour.possible:
+            return np.ones(len(epsilon))
+        found: Array = np.minimum((self._leak + self.contour.forward.ceiling(epsilon)).upper, 1.0)
+        return found
+
     @property
     def _leak(self) -> Bounds:
         """Bound Q(L = inf), which ``lost_mass`` gives to 16 units of itself."""

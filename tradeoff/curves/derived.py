@@ -17,7 +17,7 @@ from tradeoff.curves.hooks import gathered
 from tradeoff.errors import SymbolError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.concave import conjugate
-from tradeoff.intervals.functions import clip, where
+from tradeoff.intervals.functions import clip
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.law import LossLaw
 
@@ -26,6 +26,12 @@ _LOG_STEP = 4.0
 
 _FAR = 40.0
 """log s up to which points are laid out: e^40 alpha is above 1 for all but the least alphas."""
+
+_CLOSEST = 1e-11
+"""Share of s by which points differ at least."""
+
+_ABOUT = np.array([-0.06, -0.02, 0.02, 0.06])
+"""Points about a supremum that is expected, in its spreads."""
 
 _UNITS = 10
 """Units of 2^-53 by which NumPy's log and exp may miss, 8, and what is made of them by two roundings more."""
@@ -47,6 +53,9 @@ class Derived(TradeOff):
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         return delta_from_beta(self, epsilon, tol)
+
+    def expected(self, alpha: float) -> list[tuple[float, float]]:
+        return [place for operand in self.operands for place in operand.expected(alpha)]
 
     @property
     def symmetric(self) -> bool:
@@ -90,24 +99,41 @@ class Derived(TradeOff):
 
 def beta_from_delta(curve: TradeOff, alpha: Array, tol: float | None) -> Pair:
     """Bound f(alpha) = sup_s 1 - delta(log s) - s alpha (Dong, Roth, Su 2022, 2.12)."""
-    top = 1 + np.clip(curve.sup_loss, 0.0, _FAR)
-    points = np.append(0.0, np.exp(np.arange(-_LOG_STEP, top + _LOG_STEP, _LOG_STEP)))
-    start = 1 - curve.mass_at_infinity
-    low, high = (np.where(alpha == 0, side, 0.0) for side in start)  # f(0), and f(1) = 0
+    leak = curve.mass_at_infinity
+    low, high = (np.where(alpha == 0, side, 0.0) for side in 1 - leak)  # f(0), and f(1) = 0
     inside = (alpha > 0) & (alpha < 1)
-    low[inside], high[inside] = conjugate(partial(_in_ratio, curve), alpha[inside], points, tol)
-    # Beyond the last point delta is at least Q(L = inf), and s alpha only grows.
-    high = np.maximum(high, (start - points[-1] * Bounds.of(alpha)).upper)
+    points = [_ratios_about(curve, each) for each in alpha[inside].tolist()]
+    found = conjugate(partial(_in_ratio, curve), alpha[inside], points, tol, limit=leak.lower)
+    low[inside], high[inside] = found
     return np.maximum(low, 0.0), np.maximum(high, 0.0)
 
 
+def _ratios_about(curve: TradeOff, alpha: float) -> Array:
+    """Return s to begin with: about where the supremum is expected, or from e^-4 up to 1/alpha.
+
+    Between suprema expected on both sides of 1 there may be a corner of both orders' profiles.
+    """
+    expected = [place for place in curve.expected(alpha) if np.isfinite(place).all()]
+    if not expected:
+        top = 1 + min(max(curve.sup_loss, 0.0), _FAR)
+        losses = np.arange(-_LOG_STEP, top + _LOG_STEP, _LOG_STEP)
+        losses = losses[losses <= _LOG_STEP - np.log(alpha)]
+    else:
+        losses = np.concatenate([loss + spread * _ABOUT for loss, spread in expected])
+        losses = np.append(losses, 0.0) if losses.min() < 0 < losses.max() else losses
+    s: Array = np.append(0.0, np.exp(np.unique(np.clip(losses, -_STEEPEST, _STEEPEST))))
+    apart: Array = s[np.append(True, np.diff(s) > _CLOSEST * s[1:])]
+    return apart
+
+
 def _in_ratio(curve: TradeOff, s: Array) -> Pair:
-    """Bound delta(log s)."""
-    epsilon = np.log(np.where(s > 0, s, 1.0))
-    found = clip(Bounds(*curve.delta_bounds(epsilon, None)), 0.0, 1.0)
-    # The rounding of log s moves epsilon, and delta falls by s P(L > eps) <= min(s, 1) a nat.
-    moved = _UNITS * UNIT * np.minimum(s, 1.0) * np.abs(epsilon)
-    low, high = where(s > 0, found + Bounds(-moved, moved), 1.0)
+    """Bound delta(log s) - (1 - s)_+, which is s delta_{f^-1}(-log s) where s < 1."""
+    low, high = np.zeros(len(s)), np.zeros(len(s))
+    for some, f in ((s >= 1, curve), ((s > 0) & (s < 1), curve.inverse())):
+        if some.any():
+            # NumPy's logarithm may miss by 8 units: so this is known at another s.
+            found = clip(Bounds(*f.delta_bounds(np.abs(np.log(s[some])), None)), 0.0, 1.0)
+            low[some], high[some] = found * np.minimum(s[some], 1.0)
     return low, high
 
 

@@ -21,7 +21,7 @@ _BEHIND = frozenset(
     {
         *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "exact_beta", "exact_delta"),
         *("q_plus", "p_minus", "least_sup_loss", "leak", "kept", "composed", "product", "require_numbers"),
-        *("laws", "loss_law", "power_law"),
+        *("laws", "loss_law", "power_law", "expected", "ceiling"),
     }
 )
 """Hooks: who writes a family finds them in the contract, who has a curve wants its questions."""
@@ -92,6 +92,14 @@ class Hooks(ABC):
             A lower and an upper bound for each entry, each a function of its own entry alone.
         """
         return bracket_sides(lambda epsilon: self.delta_bounds(epsilon, None), delta)
+
+    def expected(self, alpha: float) -> list[tuple[float, float]]:
+        """Estimate losses about which f(alpha), a supremum over losses, is reached, each with its spread."""
+        return []
+
+    def ceiling(self, epsilon: Array) -> Array:
+        """Bound delta(epsilon) from above at little cost: who takes the largest of several asks less."""
+        return np.ones(len(epsilon))
 
     def exact_beta(self, alpha: Fraction) -> Fraction | None:
         """Return f(alpha) where it is rational and known exactly: what ``f(Fraction(1, 3))`` answers."""

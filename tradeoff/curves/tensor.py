@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tradeoff.composition.budget import Question, measure
 from tradeoff.composition.cache import Cache, own
 from tradeoff.composition.options import query_options
 from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
@@ -170,10 +171,7 @@ class Tensor(TradeOff):
         low, high = np.zeros(len(alpha)), np.zeros(len(alpha))
         low[alpha == 0], high[alpha == 0] = clip(1 - self.mass_at_infinity, 0.0, 1.0)
         if inside.any():
-            below, above = self._sides
-            low[inside], high[inside] = below.answer("beta", alpha[inside], tol)
-            if above is not below:
-                high[inside] = above.answer("beta", alpha[inside], tol)[1]
+            low[inside], high[inside] = self._between("beta", self._sides, alpha[inside], tol)
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
@@ -181,18 +179,39 @@ class Tensor(TradeOff):
             delta, kept, rest = self._leak
             low, high = delta + kept * Bounds(*certified_delta(rest, epsilon, tol))
             return low, high
-        below, above = self._sides  # a curve below f has a profile above delta
-        low, high = below.answer("delta", epsilon, tol)
-        return (low if above is below else above.answer("delta", epsilon, tol)[0]), high
+        return self._between("delta", self._sides[::-1], epsilon, tol)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         if self._leak is not None:
             leak, kept, rest = self._leak
             least, most = clip((delta - leak) / kept, 0.0, 1.0)
             return certified_epsilon(rest, most, tol)[0], certified_epsilon(rest, least, tol)[1]
-        below, above = self._sides
-        low, high = below.answer("epsilon", delta, tol)
-        return (low if above is below else above.answer("epsilon", delta, tol)[0]), high
+        return self._between("epsilon", self._sides[::-1], delta, tol)
+
+    @staticmethod
+    def _between(question: Question, sides: tuple[Composition, ...], at: Array, tol: float | None) -> Pair:
+        """Bound from both sides: by two laws where none is exact, whose answers no tolerance brings closer.
+
+        A curve below f has a profile above delta. Widths only grow with the upper and shrink with the lower
+        bound, so none is less than that from the greatest answer of the lower law to the least of the upper.
+        """
+        least, most = sides
+        if least is most:
+            return least.answer(question, at, tol)
+        (lower, upper), (inner, outer) = (side.answer(question, at, None) for side in sides)
+        if tol is not None:
+            with np.errstate(invalid="ignore"):
+                near = ~((inner > upper) & (measure(question, at, upper, inner) > tol))
+            if near.any():
+                lower[near] = least.answer(question, at[near], tol)[0]
+                outer[near] = most.answer(question, at[near], tol)[1]
+        return lower, outer
+
+    def expected(self, alpha: float) -> list[tuple[float, float]]:
+        return [] if self._leak is not None else self._sides[0].expected(alpha)
+
+    def ceiling(self, epsilon: Array) -> Array:
+        return super().ceiling(epsilon) if self._leak is not None else self._sides[0].ceiling(epsilon)
 
     def exact_beta(self, alpha: Fraction) -> Fraction | None:
         """Return kept g(alpha/kept) for g (x) f_{0,1-kept}, where g and kept are exact."""

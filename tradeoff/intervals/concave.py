@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +11,11 @@ from numpy.typing import NDArray
 from tradeoff.intervals.rounding import UNIT, Array, Index
 
 _ROUNDS, _TOWARDS_0 = 24, 2.0**-17
-"""Halvings of a cell, from 12 to 1e-5 in log s, where smooth functions are 1e-10 from their chords; and the
+"""Divisions of a cell, from 12 to 1e-5 in log s, where smooth functions are 1e-10 from their chords; and the
 share at which a cell that begins at 0 is cut, to 2^-68 in four of them."""
+
+_LEAST_REACH = 2.0**-20
+"""Least logarithm of a ratio by which points are laid outwards."""
 
 _MAX_POINTS = 6000
 """Points of one slope after which what is known is reported."""
@@ -19,9 +23,20 @@ _MAX_POINTS = 6000
 _CLOSE = 1e-10
 """Relative width that is aimed at where none is asked."""
 
+_CLOSEST = 4e-12
+"""Share of x down to which cells are divided: the units to which x is known are nothing beside it."""
+
+_BEYOND, _LAST = 4.0, 1e305
+"""Last point of a supremum over all x: over 1/s, where 1 - g - s x is at most -3; or what floats hold."""
+
 
 def conjugate(
-    g: Callable[[Array], tuple[Array, Array]], slopes: Array, points: Array, tol: float | None = None
+    g: Callable[[Array], tuple[Array, Array]],
+    slopes: Array,
+    points: Array | Sequence[Array],
+    tol: float | None = None,
+    *,
+    limit: float | None = None,
 ) -> tuple[Array, Array]:
     """Bound sup_x {1 - g(x) - s x} over x >= 0 for every slope s >= 0.
 
@@ -32,97 +47,136 @@ def conjugate(
     slopes
         Values of s.
     points
-        Starting points, increasing from 0.
+        Starting points, increasing from 0; those of each slope, or of all, whose last one ends what is
+        searched.
     tol
-        Relative width to stop at.
+        Width to stop at, relative to the supremum, and with a ``limit`` to 1 - s less it if that is smaller.
+    limit
+        If given, g is nowhere less, ``g`` says how far it is above (1 - x)_+, so that small suprema keep
+        their digits, at an x whose logarithm is known to 10 units of 1 and itself; slopes are positive, and
+        all x >= 0 are searched.
 
     Notes
     -----
     Any point gives a lower bound. For the upper one, a concave function lies under each of its chords
     prolonged: between two neighbours it is below the chords of the cells to the left and to the right, which
-    meet in a peak. Cells whose peak exceeds the best value are halved; cost is a few dozen points a slope.
+    meet in a peak. Cells whose peak exceeds the best value are quartered; cost is a few dozen points a slope.
     Each slope is answered from points of its own, though all are asked together: what else is asked does not
     matter.
     """
-    goal = _CLOSE if tol is None else tol / 4
-    # Of all points, those that each slope asked for. From x = 1/s on 1 - g - s x <= 0, and the supremum is
-    # not below 0: two points there give the cell of 1/s a neighbour on the right.
-    with np.errstate(divide="ignore", over="ignore"):
-        own = [np.arange(min(k, len(points))) for k in np.searchsorted(points, 1 / slopes) + 2]
-    points = points[: max(map(len, own), default=0)]
-    values = np.array(g(points))
+    if isinstance(points, np.ndarray):
+        # From x = 1/s on 1 - g - s x <= 0, and the supremum is not below 0: two points there give the cell of
+        # 1/s a neighbour on the right.
+        with np.errstate(divide="ignore", over="ignore"):
+            points = [points[:k] for k in np.searchsorted(points, 1 / slopes) + 2]
+    # Of all points, those that each slope asked for.
+    every = np.unique(np.concatenate([np.empty(0), *points]))
+    own, values = [np.searchsorted(every, each) for each in points], np.array(g(every))
     low, high = np.empty(len(slopes)), np.empty(len(slopes))
     going = list(range(len(slopes)))
     for _ in range(_ROUNDS):
         fresh: dict[int, Array] = {}
         for k in going:
-            x = points[own[k]]
-            low[k], high[k], promising = _search(
-                x, values[0, own[k]], values[1, own[k]], float(slopes[k]), goal
-            )
+            s, (low_g, high_g) = float(slopes[k]), values[:, own[k]]
+            x, low_g, high_g = _ended(every[own[k]], low_g, high_g, s, limit)
+            low[k], high[k], promising = _search(x, low_g, high_g, s, tol, limit)
             middles = _middles(x, np.flatnonzero(promising))
-            if len(middles) and len(x) <= _MAX_POINTS:
+            if len(middles) and len(own[k]) <= _MAX_POINTS:
                 fresh[k] = middles
         if not fresh:
             break
-        more = np.setdiff1d(np.concatenate(list(fresh.values())), points)
-        every = np.concatenate([points, more])
+        more = np.setdiff1d(np.concatenate(list(fresh.values())), every)
+        asked = {k: np.concatenate([every[own[k]], middles]) for k, middles in fresh.items()}
+        every = np.concatenate([every, more])
         order = np.argsort(every, kind="stable")
         values = np.hstack([values, g(more)])[:, order] if len(more) else values
-        asked = {k: np.concatenate([points[own[k]], middles]) for k, middles in fresh.items()}
-        points, going = every[order], list(fresh)
+        every, going = every[order], list(fresh)
         for k in going:
-            own[k] = np.searchsorted(points, np.sort(asked[k]))
+            own[k] = np.searchsorted(every, np.sort(asked[k]))
     return low, high
 
 
+def _ended(
+    x: Array, low_g: Array, high_g: Array, s: float, limit: float | None
+) -> tuple[Array, Array, Array]:
+    """Add a point beyond 1/s, if there is a limit: of g no more is said there than is known everywhere."""
+    end = 0.0 if limit is None else min(_BEYOND / s, _LAST)
+    if limit is None or end <= x[-1]:
+        return x, low_g, high_g
+    return np.append(x, end), np.append(low_g, limit), np.append(high_g, 1.0)
+
+
 def _middles(x: Array, cells: Index) -> Array:
-    """Return the points that halve cells, on a logarithmic scale where they are wide."""
+    """Return the points that quarter cells; those that are wide are halved on a logarithmic scale.
+
+    The outermost are cut some times as far out as points reach already: about a place that was expected, and
+    farther with every one that was in vain.
+    """
     left, right = x[cells], x[cells + 1]
-    fresh = np.where(left > 0, np.sqrt(left) * np.sqrt(right), right * _TOWARDS_0)
-    fresh = np.where(right < 2 * left, (left + right) / 2, fresh)
-    return np.asarray(fresh[(fresh > left) & (fresh < right)])
+    reach = max(len(x) - 4, 2) * math.log(x[-2] / x[1]) if len(x) > 3 else math.inf
+    reach = math.exp(min(max(reach, _LEAST_REACH), -math.log(_TOWARDS_0)))
+    fresh = np.where(left > 0, np.sqrt(left) * np.sqrt(right), right / reach)
+    fresh = np.where((cells == len(x) - 2) & (left > 0), np.minimum(fresh, left * reach), fresh)
+    close = (right < 2 * left) & (right - left > _CLOSEST * right)
+    quarters = np.linspace(left[close], right[close], 5)[1:-1].ravel()
+    fresh = np.append(fresh[(right >= 2 * left) & (fresh > left) & (fresh < right)], quarters)
+    return np.setdiff1d(fresh, x)
 
 
 def _search(
-    x: Array, low_g: Array, high_g: Array, s: float, goal: float
+    x: Array, low_g: Array, high_g: Array, s: float, tol: float | None, limit: float | None
 ) -> tuple[float, float, NDArray[np.bool_]]:
     """Return bounds for one slope, and the cells worth halving for it."""
-    # Three roundings of terms up to 1 + s x, and as many in the peaks that are made of them.
-    rounding = 8 * UNIT * (1 + s * x)
-    below, above = 1 - high_g - s * x - rounding, 1 - low_g - s * x + rounding
-    best = float(np.max(below))
-    peak = _peaks(below, above, np.diff(x))
+    small = x < (0.0 if limit is None else 1.0)
+    line = np.where(small, (1 - s) * x, 1 - s * x)
+    # Three roundings of two terms, and what x is unsure of. A peak is made of a value and of what a chord
+    # rises over a cell, with six roundings more: where those two are above 2 sizes it is above all there is.
+    size = np.where(small, (1 - s) * x + high_g, 1 + s * x)
+    off = (0 if limit is None else 10) * UNIT * (1 + np.abs(np.log(np.where(x > 0, x, 1.0))))
+    rounding = (8 * UNIT + off) * size
+    below, above = line - high_g - rounding, line - low_g + rounding
+    best, width = float(np.max(below)), np.diff(x)
+    # The right end is the more unsure one, and 1/(1 - 2 off) <= 1 + 4 off in cells that are not closer.
+    peak = _peaks(below, above, width, (4.5 * off * x)[1:] / width, 2 * rounding[1:])
+    peak = np.minimum(peak, (1 - (limit or 0.0)) * (1 + 2 * UNIT))
     ends = max(float(above[0]), float(above[-1]))
     gap = np.maximum(above[:-1], above[1:]) - best
-    worth = (peak > max(ends, best) + goal * abs(best) + 1e-300) & (
-        peak - np.maximum(gap, 0) - best > goal * abs(best) / 2
-    )
+    # Where the function is flat, chords rise by half of what values are unsure of, however close they are.
+    unsure = np.maximum(above - below, 0.0) + 2 * rounding
+    goal = _CLOSE * abs(best)
+    if tol is not None:
+        goal = tol / 4 * (abs(best) if limit is None else min(abs(best), max(1 - s - best, 0.0)))
+    rise = np.maximum(goal / 2, np.minimum(unsure[:-1], unsure[1:]))
+    worth = (peak > max(ends, best) + goal + 1e-300) & (peak - np.maximum(gap, 0) - best > rise)
     return best, max(float(np.max(peak, initial=0.0)), ends), worth
 
 
-def _peaks(below: Array, above: Array, width: Array) -> Array:
-    """Bound a concave function on every cell by the meeting point of its neighbours' chords prolonged."""
-    rise = (
-        above[1:] - below[:-1]
-    ) / width  # at least the slope of the chord of each cell, and of all that follow
-    fall = (above[:-1] - below[1:]) / width  # minus the slope, at least, likewise for all before
-    cells = len(width)
+def _peaks(below: Array, above: Array, width: Array, slip: Array, rounding: Array) -> Array:
+    """Bound a concave function on every cell by the meeting point of its neighbours' chords prolonged.
+
+    Widths and their reciprocals are known to a share ``slip`` of themselves, chords to ``rounding``.
+    """
+    # At least the slope of the chord of each cell, where that is positive, and of all that follow; and minus
+    # the slope, likewise for all before.
+    rise = (above[1:] - below[:-1]) / width * (1 + slip)
+    fall = (above[:-1] - below[1:]) / width * (1 + slip)
+    cells, width = len(width), width * (1 + slip)
     from_left = np.full(cells, np.inf)
     from_left[1:] = rise[:-1]
     from_right = np.full(cells, np.inf)
     from_right[:-1] = fall[1:]
     a, b = above[:-1], above[1:]
-    # y <= a + r t and y <= b + f (w - t): they meet at t = (b - a + f w)/(r + f), inside the cell if at all.
+    # y <= a + r t and y <= b + f (w - t): they meet at t = (b - a + f w)/(r + f), inside the cell if at all;
+    # one rises and one falls, so whatever point is taken, nothing exceeds the greater of the two there.
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         t = np.clip((b - a + from_right * width) / (from_left + from_right), 0.0, width)
-        meet = np.minimum(a + from_left * t, b + from_right * (width - t))
+        meet = np.maximum(a + from_left * t, b + from_right * (width - t)) + rounding
     inner = np.isfinite(from_left) & np.isfinite(from_right)
-    one_sided_left = np.where(from_left > 0, a + from_left * width, a)
-    one_sided_right = np.where(from_right > 0, b + from_right * width, b)
+    one_sided_left = np.where(from_left > 0, a + from_left * width + rounding, a)
+    one_sided_right = np.where(from_right > 0, b + from_right * width + rounding, b)
     single = np.where(
         np.isfinite(from_left), one_sided_left, np.where(np.isfinite(from_right), one_sided_right, np.inf)
     )
     # When one chord falls into the cell the maximum sits at its start.
     meet = np.where(inner & (from_left <= 0), a, np.where(inner & (from_right <= 0), b, meet))
-    return np.minimum(np.where(inner, np.maximum(meet, np.maximum(np.minimum(a, b), -np.inf)), single), 1.0)
+    return np.where(inner, np.maximum(meet, np.minimum(a, b)), single)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
@@ -81,13 +80,6 @@ class Maximum(OfBeta):
         return self if self.symmetric else maximum(*(f.inverse() for f in self.operands))
 
 
-_LOOKED_AT = 2.0 ** np.arange(10)
-"""Losses at which a profile is looked at, to spare rarer ones; few, as each may take a line of its own."""
-
-_RARE = 1e-5
-"""Below it a profile is dear to ask about, and may be nothing beside another."""
-
-
 class HullOfMinimum(Derived):
     """Greatest trade-off function below all operands: its profile is the largest of theirs."""
 
@@ -104,10 +96,20 @@ class HullOfMinimum(Derived):
         first, *others = self.operands
         low, high = first.bounds.delta(epsilon, tol=tol)
         for f in others:
-            if (seen := ~_hidden(f, epsilon, low)).any():
+            if (seen := f.ceiling(epsilon) > low).any():
                 found = f.bounds.delta(epsilon[seen], tol=tol)
                 low[seen], high[seen] = maximum_of(Bounds(low[seen], high[seen]), found)
         return low, high
+
+    def expected(self, alpha: float) -> list[tuple[float, float]]:
+        """Take the farthest loss, mostly of the least private; all of them where they differ in sign."""
+        found = super().expected(alpha)
+        losses = [loss for loss, _ in found]
+        return (
+            found
+            if not found or min(losses) < 0 < max(losses)
+            else [max(found, key=lambda place: abs(place[0]))]
+        )
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         low, high = zip(*(f.bounds.epsilon(delta, tol=tol) for f in self.operands), strict=True)
@@ -183,17 +185,3 @@ def minimum(*curves: TradeOff) -> TradeOff:
     True
     """
     return _pooled(curves, largest=False)
-
-
-def _hidden(f: TradeOff, epsilon: Array, level: Array) -> NDArray[np.bool_]:
-    """Whether delta_f is at most ``level`` at a smaller loss already, and so at epsilon, as it falls.
-
-    Each entry is decided by itself alone.
-    """
-    hidden, dear = np.zeros(len(epsilon), bool), (level < _RARE) & (epsilon < f.sup_loss)
-    for loss in _LOOKED_AT:
-        beyond = dear & ~hidden & (epsilon > loss)
-        if not beyond.any():
-            break
-        hidden |= beyond & (f.bounds.delta(loss).upper <= level)
-    return hidden

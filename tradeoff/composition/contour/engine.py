@@ -26,7 +26,7 @@ from tradeoff.composition.conjugate import Enclosure, Kind
 from tradeoff.composition.contour.line import ContourLine
 from tradeoff.composition.contour.place import GOAL, Placement, least_tau, place_line, smoothed
 from tradeoff.composition.contour.product import evaluate_line
-from tradeoff.composition.contour.tail import chernoff_delta, chernoff_epsilon
+from tradeoff.composition.contour.tail import Chernoff, chernoff_epsilon, chernoff_near
 from tradeoff.composition.engine import APART, Engine, Place
 from tradeoff.composition.options import query_options
 from tradeoff.intervals.bounds import Bounds
@@ -53,6 +53,10 @@ _HALF = math.log(0.3)
 
 _POLES = (0.0, 1.0)
 """Where the integrand of delta has poles."""
+
+_BESIDE, _POINTS = 0.5, 256
+"""Deviations from one of Chernoff's points to the next, which loses a tenth of its bound between; and how
+many are kept."""
 
 _NEARLY = 1 - 1e-9
 """Saddles of the middle strip stay away from its end, where they are of losses beyond 1e9."""
@@ -108,6 +112,8 @@ class ContourLines:
         self.drawn: Cache[PlacedLine] = Cache(
             _REMEMBERED, lambda drawn: 0 if drawn.line is None else len(drawn.line.log)
         )
+
+        self.points: Cache[Chernoff] = Cache(_POINTS)  # by the loss that they are best for
 
     @property
     def leak(self) -> Bounds:
@@ -176,6 +182,18 @@ class ContourLines:
         lost, aim = Bounds(0.0, 0.0) if middle else self.leak, -x if kind == "other" else x
         leak = float(lost.lower)
         return LineEnclosure(line, lost, kind=kind, aim=aim, scale=line.scale, leak=leak, capped=not finer)
+
+    def ceiling(self, x: Array) -> Array:
+        """Bound psi from above by Chernoff's bounds about losses of a lattice."""
+        found = np.ones(len(x))
+        if self.too_far:
+            return found
+        spread = np.full(len(x), math.sqrt(self.cumulant(0.5)[2]))
+        for about, which in alike(anchors(x, spread, _BESIDE)):
+            make = partial(chernoff_near, *self.factors, self.cumulant, about)
+            point = self.points.of((about, *query_options().choices[1:]), make)
+            found[which] = [point.psi(each) for each in x[which].tolist()]
+        return found
 
     def _line(self, placed: Callable[[], Placement]) -> PlacedLine:
         place = placed()
@@ -269,7 +287,7 @@ class ContourEngine(Engine[Cost]):
             return high
         if question == "delta":
             for k in np.flatnonzero((high >= 1) & (at > 0)):
-                psi = chernoff_delta(*lines.factors, lines.cumulant, float(at[k]))
+                psi = chernoff_near(*lines.factors, lines.cumulant, float(at[k])).psi(float(at[k]))
                 high[k] = min((lines.leak + psi).upper, 1.0)
         elif question == "epsilon":
             for k in np.flatnonzero(~(high - low < _WIDE)):

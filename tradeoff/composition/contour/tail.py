@@ -45,6 +45,10 @@ class Chernoff(NamedTuple):
         """Return log sup_L (1 - e^(x-L))_+ e^((1-c)(L-x)): 1 in the middle strip."""
         return (self.c - 1) * math.log1p(-1 / self.c) - math.log(self.c) if self.c > 1 else 0.0
 
+    def psi(self, x: float) -> float:
+        """Bound psi(x) = delta(x) - Q(L = inf) from above."""
+        return math.exp(min(_rounded_up(self.log_m, self.log_kappa, -(self.c - 1) * x), 0.0)) + TINY
+
     def smoothed(self, tau: float) -> Chernoff:
         """Return the point of the product with a Gaussian of mu = tau added."""
         return self._replace(log_m=self.log_m + tau**2 * max(self.c**2 - self.c, 0.0) * (0.5 + 1e-9))
@@ -60,10 +64,11 @@ def chernoff(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Ch
     return Chernoff(c, math.fsum(terms) + 4 * UNIT * math.fsum(map(abs, terms)))
 
 
-def chernoff_delta(laws: Sequence[Transformed], counts: Sequence[int], cumulant: Cumulant, x: float) -> float:
-    """Bound psi(x) = delta(x) - Q(L = inf) from above."""
-    point = _known(laws, counts, tilt_for_epsilon(cumulant, x))
-    return math.exp(min(_rounded_up(point.log_m, point.log_kappa, -(point.c - 1) * x), 0.0)) + TINY
+def chernoff_near(
+    laws: Sequence[Transformed], counts: Sequence[int], cumulant: Cumulant, x: float
+) -> Chernoff:
+    """Return the point whose bound on psi is least about x."""
+    return _known(laws, counts, tilt_for_epsilon(cumulant, x))
 
 
 def chernoff_epsilon(
