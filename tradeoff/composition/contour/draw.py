@@ -43,7 +43,7 @@ class Placement(NamedTuple):
     """Where to draw a line: c, two Chernoff points beside it, step, what may be left out, and the cost.
 
     ``scale`` is the spread of the integrand about the saddle: so far from the aim e^(1/2) of the accuracy is
-    lost.
+    lost. ``blur`` tau^2 is about what a Gaussian of mu = tau moves psi by, relative.
     """
 
     c: float
@@ -54,6 +54,7 @@ class Placement(NamedTuple):
     most: float
     tau: float
     scale: float
+    blur: float = 1.0
 
     @property
     def drawable(self) -> bool:
@@ -115,10 +116,10 @@ def _decayed(
     The nodes go on until what is left out is below ``aim.goal``; where the cost allowed is spent before, the
     bounds are wider.
     """
-    stop = DEEP / aim.tau if aim.tau > 0 else math.inf
     lasting = -far(transforms, counts, 1e100, _RAREST, cheap=True)  # what atoms leave for ever
     if lasting < _RAREST:
         lasting = -far(transforms, counts, 1e100, _RAREST)
+    stop, gone = _ends(aim, lasting)
     log, error, size, spent = [], [], 0, 0.0
     while True:
         end = max(2 * size, _BLOCK)
@@ -136,17 +137,17 @@ def _decayed(
         spent += len(block) * _cost(transforms, last)
         price = len(block) * _cost(transforms, 2 * (last + aim.step))
         level = -math.fsum(map(math.log, (aim.goal, math.pi, last)))  # the product may underflow
-        if last >= stop:
-            cut = math.exp(-((aim.tau * last) ** 2) / 2)
-        elif (
-            lasting > level
+        if (
+            last < stop
+            and lasting > level
             and ceiling[-1] < -1.1 * level
-            and stays_below(transforms, counts, level, last, stop, aim.most) == math.inf
+            and stays_below(transforms, counts, level, last, gone, aim.most) == math.inf
         ):
             # The walk ends where tau takes over.
             cut = max(math.exp(-level), math.exp(-(DEEP**2) / 2) if aim.tau else 0.0)
         elif (
-            (lasting < _FAINT and not aim.tau)
+            last >= stop
+            or (lasting < _FAINT and not aim.tau)
             or size >= query_options().most(BYTES)
             or spent + 2 * price > aim.most
         ):
@@ -154,6 +155,17 @@ def _decayed(
         else:
             continue
         return np.concatenate(log), np.concatenate(error), cut * (1 + 1e-9)
+
+
+def _ends(aim: Placement, lasting: float) -> tuple[float, float]:
+    """Return the frequencies where nodes end at last, and where a Gaussian leaves nothing.
+
+    Beyond y = depth/tau a product of e^-lasting leaves tau e^(-lasting - depth^2/2) and less.
+    """
+    if not aim.tau:
+        return math.inf, math.inf
+    depth = math.sqrt(2 * max(math.log(aim.tau / aim.goal) - lasting, 2.0))
+    return min(depth, DEEP) / aim.tau, DEEP / aim.tau
 
 
 def _cost(transforms: Sequence[Transform], y: float) -> float:

@@ -22,7 +22,7 @@ from tradeoff.intervals.rounding import SUBNORMAL, UNIT, Array
 from tradeoff.loss.transform import Complex
 
 DEEP = 8.5
-"""Frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing."""
+"""Frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing at all."""
 
 
 class Terms(NamedTuple):
@@ -68,8 +68,8 @@ class Sum(NamedTuple):
 class ContourLine:
     """Values of the product at frequencies k step, k = 0 ... N, their errors, and what bounds the rest.
 
-    ``cut`` bounds |prod rho_i^n_i| beyond the last node; ``tau`` > 0 says that a Gaussian factor of that mu
-    was added. ``scale`` is the spread of the integrand about the saddle.
+    ``cut`` bounds |prod rho_i^n_i| beyond the last node, with the Gaussian factor of mu = ``tau`` if one was
+    added. ``scale`` is the spread of the integrand about the saddle.
     """
 
     c: float
@@ -191,10 +191,18 @@ class ContourLine:
             return np.zeros(len(x))
         known = self._smoothing_sum
         off = known.error + known.rounding + self._turned(x) * known.moment
-        # Beyond the nodes: cut up to DEEP/tau, and the Gaussian's own tail after that.
-        beyond = self.cut * max(1 / self.last, self.tau * (DEEP + 1)) * math.exp(self.tau**2 / 8) / np.pi
-        found: Array = np.maximum(self._at(known, x) + off, 0.0) + beyond
+        found: Array = np.maximum(self._at(known, x) + off, 0.0) + self._bump_beyond()
         return found
+
+    def _bump_beyond(self) -> float:
+        """Bound the bump's integral beyond the last node, where the product is below cut and e^(-tau^2 y^2/2).
+
+        The two meet at y = turn; from there int e^(-tau^2 y^2/2) dy <= e^(-tau^2 turn^2/2)/(tau^2 turn), which
+        is cut/(tau^2 turn), or less where ``turn`` is the last node.
+        """
+        cut, tau = max(self.cut, SUBNORMAL), self.tau
+        turn = max(math.sqrt(max(-2 * math.log(cut), 0.0)) / tau, self.last)
+        return cut * (tau**2 * (turn - self.last) + 1 / turn) * math.exp(tau**2 / 8) / math.pi * (1 + 1e-9)
 
 
 def _unit(phase: Array) -> Complex:

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from tradeoff.composition.contour.draw import BYTES, Placement
-from tradeoff.composition.contour.line import DEEP
 from tradeoff.composition.options import query_options
 from tradeoff.intervals.roots import find_root
 from tradeoff.loss.cumulant import Cumulant, tilt_for_epsilon
@@ -21,6 +20,12 @@ ALIAS = 1e-14
 
 GOAL = 1e-13
 """Share of an answer that may lie beyond the last node; more nodes gain less than rounding takes."""
+
+_BESIDE = 1 / 32
+"""Share of what a Gaussian moves an answer by that may lie beyond the last node."""
+
+_DEPTH = 5.0
+"""Frequencies, in units of 1/tau, at which lines with a Gaussian end for the most part."""
 
 _GIVEN, _SHORTER = 3.0, 3.5
 """A lower tilt may lose a factor of e^3 against the saddle if its period is 3.5 times shorter at least."""
@@ -44,12 +49,13 @@ def middle_tilt(cumulant: Cumulant, x: float) -> float:
 def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
     """Return the aim with a Gaussian added that moves psi by about ``accuracy``, if the cost allows."""
     nodes = min(query_options().most(BYTES), sharp.most / each) / 2
-    return sharp._replace(tau=max(least_tau(sharp.c, accuracy), DEEP / (sharp.step * nodes)))
+    tau = max(least_tau(sharp, accuracy), _DEPTH / (sharp.step * nodes))
+    return sharp._replace(tau=tau, goal=_BESIDE * sharp.blur * tau**2 * sharp.goal / GOAL)
 
 
-def least_tau(c: float, accuracy: float) -> float:
-    """Return the mu of the Gaussian that moves psi on the line at c by about ``accuracy``, relative."""
-    return math.sqrt(accuracy / abs(c * (c - 1)))
+def least_tau(aim: Placement, accuracy: float) -> float:
+    """Return the mu of the Gaussian that moves psi by about ``accuracy``, relative."""
+    return math.sqrt(accuracy / aim.blur)
 
 
 def aim(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Placement:
@@ -95,4 +101,5 @@ def _between(
 
     left, right = min(below, key=period), min(above, key=period)
     step = 2 * math.pi / max(period(left), period(right))
-    return Placement(c, left, right, step, GOAL * math.exp(log_size), most, 0.0, spread)
+    blur = abs(c * (c - 1)) * (1.0 if c > 1 else spread / math.sqrt(variance))
+    return Placement(c, left, right, step, GOAL * math.exp(log_size), most, 0.0, spread, blur)

@@ -20,7 +20,7 @@ from tradeoff.composition.cache import Cache, anchors
 from tradeoff.composition.conjugate import Kind
 from tradeoff.composition.contour.draw import Placement, draw
 from tradeoff.composition.contour.line import ContourLine
-from tradeoff.composition.contour.place import GOAL, aim, least_tau, smoothed
+from tradeoff.composition.contour.place import aim, least_tau, smoothed
 from tradeoff.composition.engine import APART
 from tradeoff.composition.options import query_options
 from tradeoff.errors import SizeError
@@ -58,12 +58,9 @@ class _Aimed(NamedTuple):
     aim: Placement
     line: ContourLine | None
 
-    def leaves(self, share: float) -> bool:
-        """Whether what is beyond the last node may be more than a share of the answer."""
-        return (
-            self.line is not None
-            and self.line.cut > share * (self.aim.goal / GOAL) * math.pi * self.line.last
-        )
+    def leaves(self, times: float) -> bool:
+        """Whether what is beyond the last node may be so many times what may be left out."""
+        return self.line is not None and self.line.cut > times * self.aim.goal * math.pi * self.line.last
 
 
 class Strip:
@@ -142,7 +139,7 @@ class Strip:
         if found is None or (line := found.line) is None:
             return None
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
-        finer = 0 < line.tau < 1.01 * least_tau(line.c, accuracy) and not found.leaves(10 * accuracy)
+        finer = 0 < line.tau < 1.01 * least_tau(found.aim, accuracy) and not found.leaves(300)
         return Drawn(self, line, -x if self.kind == "other" else x, capped=not finer)
 
     def small(self, line: ContourLine, x: Array) -> Bounds:
@@ -160,7 +157,7 @@ class Strip:
         sharp = self.drawn.of(
             (x, terms, 0.0, *choices), lambda: self._drawn(aim(self.cumulant, x, terms, middle=self.middle))
         )
-        if sharp.line is None or not sharp.leaves(10 * GOAL):
+        if sharp.line is None or not sharp.leaves(10):
             return sharp
         each = max(NODE_TERMS, len(self.laws))
         where = smoothed(sharp.aim._replace(most=terms * share), accuracy, each)
