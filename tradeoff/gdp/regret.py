@@ -6,8 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from tradeoff.families.gaussian import Gaussian
-from tradeoff.gdp.profile import Mask, gaps, goal, stays_above
+from tradeoff.gdp.profile import Mask, above, gaps, goal, stays_above
 from tradeoff.gdp.search import FAR
 from tradeoff.intervals.functions import exp, maximum
 from tradeoff.intervals.roots import find_root, largest
@@ -80,13 +79,13 @@ def _holds(nodes: Nodes, floor: Floor, failure: float, mu: float) -> bool:
 def _excess(nodes: Nodes, failure: float, mu: float) -> float:
     """Return the log of what mu gives over what is there, at the worst node: above 0 where one refutes it."""
     with np.errstate(divide="ignore"):
-        found = np.log(Gaussian(mu).bounds.delta(nodes.epsilon).lower)
+        found = np.log(above(mu, nodes.epsilon).lower)
     return float(np.max(found - np.log(failure + (1 - failure) * nodes.upper)))
 
 
 def _below(nodes: Nodes, floor: Floor, failure: float, mu: float) -> Mask:
     """Whether G_mu is above f (x) f_{0,failure} on each cell, and beyond the last."""
-    tail = Gaussian(mu).bounds.delta(nodes.epsilon[-1]).upper <= max(
+    tail = above(mu, nodes.epsilon[-1:]).upper[0] <= max(
         failure, nodes.curve.mass_at_infinity.lower
     )
     return np.append(stays_above(nodes, floor, mu, failure), bool(tail))

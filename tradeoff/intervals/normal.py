@@ -12,6 +12,7 @@ from tradeoff.intervals.rounding import TINY, UNIT, Array, around, down, up
 
 _SQRT_HALF_PI, _SQRT_HALF = 1.2533141373155003, math.sqrt(0.5)  # sqrt(pi/2) and sqrt(1/2), to nearest
 _LOG_SQRT_2PI = math.log(2 * math.pi) / 2  # to a unit
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(14)
 _FLUSHED = -37.0
 """Below, Phi leaves the normal floats, where SciPy's answers 0; above, exponents are small enough for it."""
 
@@ -69,10 +70,9 @@ def hockey_stick(epsilon: Array, mu: float) -> tuple[Array, Array]:
     log_density = -a * a / 2 - _LOG_SQRT_2PI
     position = (np.abs(a) + 2) * 8 * (ratio + mu + 1)
     if mu < 1:
-        nodes, weights = np.polynomial.legendre.leggauss(14)
-        t = a[:, None] + mu * (nodes + 1) / 2
+        t = a[:, None] + mu * (_NODES + 1) / 2
         value = (
-            np.exp(log_density) * np.sum((1 - t * _mills(t)) * weights, axis=1) * (mu / 2)
+            np.exp(log_density) * np.sum((1 - t * _mills(t)) * _WEIGHTS, axis=1) * (mu / 2)
         )  # row by row, unlike a product
         ulps = 64 + position + 8 * (b + 2) ** 2
     else:

@@ -112,10 +112,10 @@ class ContourLine:
         values = np.where(np.isfinite(self.log.real), np.exp(self.log) * weight, 0.0)
         size = np.abs(values)
         # A sum of terms known to 32 units: exponential, cosine and sine 12 each at most, kernel and products
-        # the rest. In rows a turn is a product of two: 44 units; the sums of a row and of all rows err by
-        # sqrt(2) (2 64 + 2 len/64 + 6) more.
+        # the rest. In rows a turn is a product of two: 44 units, and 3 for a row times its turn; a row's sum
+        # errs by sqrt(2) 2 64 more, that of 64 rows by 64, and that of those by their number.
         rows = len(y) > _MANY
-        units = 1.5 * (2 * _BLOCK + 2 * len(y) / _BLOCK + 44) if rows else len(y) + 32
+        units = 1.5 * (3 * _BLOCK + len(y) / _BLOCK**2 + 50) if rows else len(y) + 32
         rounding = units * UNIT * float(np.sum(size)) * (1 + 1e-9)
         error, moment = float(np.sum(np.abs(weight) * self.error)) * (1 + 1e-9), float(np.sum(size * y))
         if rows:
@@ -167,7 +167,8 @@ class ContourLine:
         # e^(i turn (y + y')) = e^(i turn y) e^(i turn y'): both phases err by what is charged for their sum.
         within, between = (turn * (known.step * np.arange(n, dtype=float)) for n in (_BLOCK, len(values)))
         rows = np.dot(values, _unit(within))
-        return float(np.dot(_unit(_BLOCK * between), rows).real)
+        parts = (_unit(_BLOCK * between) * rows).real
+        return float(np.sum(np.add.reduceat(parts, np.arange(0, len(parts), _BLOCK))))
 
     def _alias(self, side: Chernoff, x: Array) -> Array:
         """Bound what the periods on one side add to the sum, in units of e^(log_m - (c - 1) x)."""

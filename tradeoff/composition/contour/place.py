@@ -21,6 +21,10 @@ ALIAS = 1e-14
 GOAL = 1e-13
 """Share of an answer that may lie beyond the last node; more nodes gain less than rounding takes."""
 
+_ASIDE, _SPENT = (2.0, 1.0), 6.0
+"""Where a Gaussian is added, more than rounding is left: tilts so many deviations of the tilted loss beyond
+the saddle may lose a factor of e^6 against it, for a period of a half or a third."""
+
 _BESIDE = 1 / 32
 """Share of what a Gaussian moves an answer by that may lie beyond the last node."""
 
@@ -29,6 +33,9 @@ _DEPTH = 5.0
 
 _GIVEN, _SHORTER = 3.0, 3.5
 """A lower tilt may lose a factor of e^3 against the saddle if its period is 3.5 times shorter at least."""
+
+_REACH = np.geomspace(0.05, 60, 16)
+"""Distances of Chernoff points from a tilt, in spreads of its conjugate."""
 
 _FARTHEST_LOGIT = 36.0
 """Saddles of the middle strip are at least e^-36 from its ends: nearer, floats no longer tell them from 0 and
@@ -50,7 +57,7 @@ def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
     """Return the aim with a Gaussian added that moves psi by about ``accuracy``, if the cost allows."""
     nodes = min(query_options().most(BYTES), sharp.most / each) / 2
     tau = max(least_tau(sharp, accuracy), _DEPTH / (sharp.step * nodes))
-    return sharp._replace(tau=tau, goal=_BESIDE * sharp.blur * tau**2 * sharp.goal / GOAL)
+    return sharp._replace(tau=tau, goal=_BESIDE * min(sharp.blur * tau * tau, 1.0) * sharp.goal / GOAL)
 
 
 def least_tau(aim: Placement, accuracy: float) -> float:
@@ -66,7 +73,7 @@ def aim(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Placement
     """
     c = middle_tilt(cumulant, x) if middle else tilt_for_epsilon(cumulant, x)
     value, _, variance = cumulant(c)
-    reach = np.geomspace(0.05, 60, 16) / math.sqrt(max(variance, 1e-300))
+    reach = _REACH / math.sqrt(max(variance, 1e-300))
     floor, ceiling = (0.0, 1.0) if middle else (1.0, math.inf)
     above, below = [min(c + t, ceiling) for t in reach], [max(c - t, floor) for t in reach]
     there = _between(cumulant, x, most, (c, value, variance), below, above)
@@ -78,6 +85,24 @@ def aim(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Placement
     return found if found.step > _SHORTER * there.step else there
 
 
+def brief(cumulant: Cumulant, x: float, sharp: Placement) -> Placement:
+    """Return a placement of a shorter period beyond the saddle: near c = 1 aliases fall as e^-((c - 1) period)."""
+    value, _, variance = cumulant(sharp.c)
+    for ahead in _ASIDE if sharp.c > 1 and sharp.drawable else ():
+        c = sharp.c + ahead / math.sqrt(max(variance, 1e-300))
+        there, _, width = cumulant(c)
+        lost = there - value - (c - sharp.c) * x
+        if lost < _SPENT:
+            reach = _REACH / math.sqrt(max(width, 1e-300))
+            size = sharp.goal / GOAL * math.exp(-lost)
+            found = _between(
+                cumulant, x, sharp.most, (c, there, width), [1.0, *np.maximum(c - reach, 1.0)], c + reach, size
+            )
+            if found.step > sharp.step:
+                return found._replace(scale=sharp.scale, blur=sharp.blur)
+    return sharp
+
+
 def _between(
     cumulant: Cumulant,
     x: float,
@@ -85,11 +110,16 @@ def _between(
     tilt: tuple[float, float, float],
     below: Sequence[float],
     above: Sequence[float],
+    size: float | None = None,
 ) -> Placement:
-    """Placement a line at the tilt c, of K(c) and K''(c), with the best Chernoff points of those given."""
+    """Placement a line at the tilt c, of K(c) and K''(c), with the best Chernoff points of those given.
+
+    ``size`` is psi over e^(K - (c - 1) x), estimated as at a saddle where it is not given.
+    """
     c, value, variance = tilt
     spread = math.sqrt(variance + c**-2 + (c - 1) ** -2)
     log_size = -math.log(abs(c * (c - 1))) - math.log(math.sqrt(2 * math.pi) * spread)
+    log_size = log_size if size is None else math.log(size)
 
     def period(other: float) -> float:
         log_kappa = (other - 1) * math.log1p(-1 / other) - math.log(other) if other > 1 else 0.0
@@ -101,5 +131,5 @@ def _between(
 
     left, right = min(below, key=period), min(above, key=period)
     step = 2 * math.pi / max(period(left), period(right))
-    blur = abs(c * (c - 1)) * (1.0 if c > 1 else spread / math.sqrt(variance))
+    blur = abs(c * (c - 1)) * (1.0 if c > 1 else spread / math.sqrt(max(variance, 1e-300)))
     return Placement(c, left, right, step, GOAL * math.exp(log_size), most, 0.0, spread, blur)

@@ -20,7 +20,7 @@ from tradeoff.composition.cache import Cache, anchors
 from tradeoff.composition.conjugate import Kind
 from tradeoff.composition.contour.draw import Placement, draw
 from tradeoff.composition.contour.line import ContourLine
-from tradeoff.composition.contour.place import aim, least_tau, smoothed
+from tradeoff.composition.contour.place import aim, brief, least_tau, smoothed
 from tradeoff.composition.engine import APART
 from tradeoff.composition.options import query_options
 from tradeoff.errors import SizeError
@@ -36,13 +36,16 @@ _REMEMBERED = 2**21 + 2**19
 """Most nodes of lines kept for later questions, 180 MiB: a long one where atoms last, and the shorter one
 that led to it. Were there room for one alone, each would drive the other out, at every question."""
 
+_PLACES = 1024
+"""Most places remembered where a Gaussian is added."""
+
 _WIDEST = 1.0
 """A Gaussian of a larger mu tells nothing of the product it is added to."""
 
 _FARTHEST = 1e100
 """Losses beyond this overflow in the numbers of a line."""
 
-HALF = math.log(0.3)
+HALF = math.log(0.7)
 """Tails rarer than this are answered for c > 1, where they lose nothing to a difference from 1."""
 
 _POLES = (0.0, 1.0)
@@ -77,6 +80,7 @@ class Strip:
         self.drawn: Cache[_Aimed] = Cache(
             _REMEMBERED, lambda drawn: 0 if drawn.line is None else len(drawn.line.log)
         )
+        self.briefly: Cache[Placement] = Cache(_PLACES, lambda _: 1)
 
     @property
     def leak(self) -> Bounds:
@@ -160,7 +164,8 @@ class Strip:
         if sharp.line is None or not sharp.leaves(10):
             return sharp
         each = max(NODE_TERMS, len(self.laws))
-        where = smoothed(sharp.aim._replace(most=terms * share), accuracy, each)
+        near = self.briefly.of((x, terms), lambda: brief(self.cumulant, x, sharp.aim))
+        where = smoothed(near._replace(most=terms * share), accuracy, each)
         blurred = self.drawn.of((x, where.most, where.tau, *choices), lambda: self._drawn(where))
         return sharp if blurred.line is None else blurred
 
