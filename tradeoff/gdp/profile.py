@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from tradeoff.intervals.functions import exp, log1p, maximum
 from tradeoff.intervals.roots import find_root, largest
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.operators.profile_nodes import Floor, Nodes, chords, under
+
+_JUST = 1e-3
+"""How far below what cells need nodes mostly ask for less, relative."""
 
 Mask = NDArray[np.bool_]
 _ULPS = 64
@@ -104,20 +108,25 @@ def above(mu: float, epsilon: Array) -> Bounds[Array]:
     return Bounds(*Gaussian(mu).delta_bounds(epsilon, None))
 
 
-def needed(epsilon: Array, delta: Array, failure: float) -> float:
-    """Return the least mu, from below, whose profile with ``failure`` reaches delta at every node."""
+def needed(epsilon: Array, delta: Array, failure: float, near: float = math.inf) -> float:
+    """Return the least mu, from below, whose profile with ``failure`` reaches delta at every node.
+
+    It is looked for just below ``near`` first.
+    """
     asked = delta > 0
 
+    @cache
     def room(mu: float) -> float:
         """Return the least log of what mu gives over what is needed: below 0 only where it falls short."""
         with np.errstate(divide="ignore", over="ignore"):
             ratio = goal(mu, failure, epsilon[asked]).upper / delta[asked]
             return float(np.min(np.log(ratio), initial=np.inf))
 
-    high = 1.0
+    high = near if near < _MOST_MU else 1.0
     while room(high) < 0 and high < _MOST_MU:
         high = 2 * high
-    below = find_root(room, 0.0, high, _NEAR * high) - 4 * _NEAR * high
+    low = high * (1 - _JUST) if room(high * (1 - _JUST)) < 0 else 0.0
+    below = find_root(room, low, high, _NEAR * high) - 4 * _NEAR * high
     return below if below > 0 > room(below) else largest(lambda mu: room(mu) < 0, 0.0, high)
 
 

@@ -16,7 +16,7 @@ _ROUNDS = 8
 """Rounds of halving open cells: to a 256th, where the regret is known to a thousandth."""
 
 _MOST_NODES = 1000
-"""Nodes after which what is known is reported: a second for closed forms."""
+"""Further nodes after which what is known is reported: a second for closed forms."""
 
 _REGRET_CLOSE = 1e-6
 """Regret that nobody tells from none."""
@@ -39,10 +39,11 @@ def reaching(nodes: Nodes, far: float) -> Nodes:
 
 def regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float, Nodes]:
     """Bound the regret in one order, to a thousandth of it or a millionth; with the nodes that took."""
+    limit = len(nodes.epsilon) + _MOST_NODES
     for _ in range(_ROUNDS):
         least, most = gaps(nodes, mu, failure)
         open_ = np.flatnonzero(most > least + max(_REGRET_CLOSE, 1e-3 * least))
-        if len(open_) == 0 or len(nodes.epsilon) > _MOST_NODES:
+        if len(open_) == 0 or len(nodes.epsilon) > limit:
             break
         ends = np.union1d(open_, open_ + 1)
         wide = ends[(nodes.upper - nodes.lower)[ends] > _REGRET_CLOSE / 2]
@@ -59,12 +60,12 @@ def best_mu(nodes: Nodes, failure: float, most: float) -> float:
     # Without failure the tail of f must be heavier than any Gaussian's: no node can say that.
     if max(failure, nodes.curve.mass_at_infinity.lower) <= 0:
         return 0.0
-    high = most if np.isfinite(most) else FAR
+    high, limit = most if np.isfinite(most) else FAR, len(nodes.epsilon) + _MOST_NODES
     for _ in range(_ROUNDS):
         high = find_root(partial(_excess, nodes, failure), 0.0, high, _BEST_CLOSE * high / 16)
         floor, close = under(nodes), (1 - _BEST_CLOSE / 4) * high
         open_ = ~_below(nodes, floor, failure, close)
-        if not open_.any() or len(nodes.epsilon) > _MOST_NODES:
+        if not open_.any() or len(nodes.epsilon) > limit:
             break
         beyond = nodes.epsilon[-1:] * (1.1 if open_[-1] else 1.0)
         nodes = nodes.more(np.append(nodes.middle(np.flatnonzero(open_[:-1])), beyond))
@@ -85,7 +86,5 @@ def _excess(nodes: Nodes, failure: float, mu: float) -> float:
 
 def _below(nodes: Nodes, floor: Floor, failure: float, mu: float) -> Mask:
     """Whether G_mu is above f (x) f_{0,failure} on each cell, and beyond the last."""
-    tail = above(mu, nodes.epsilon[-1:]).upper[0] <= max(
-        failure, nodes.curve.mass_at_infinity.lower
-    )
+    tail = above(mu, nodes.epsilon[-1:]).upper[0] <= max(failure, nodes.curve.mass_at_infinity.lower)
     return np.append(stays_above(nodes, floor, mu, failure), bool(tail))

@@ -56,14 +56,14 @@ def by_lines(orders: Sequence[TradeOff], failure: float, reach: Sequence[float])
     nodes = _refined(nodes, failure) if ends else nodes
     for tol in _SHARP if ends else ():
         for _ in range(_AGAIN):
-            least = max(needed(side.epsilon, side.lower, failure) for side in nodes)
+            least = _least(nodes, failure)
             sharper = [_sharper(side, failure, least, tol) for side in nodes]
             if all(one is other for one, other in zip(nodes, sharper, strict=True)):
                 break
             nodes = _refined(sharper, failure, tol)
     lines = [cell_mu(side, failure) for side in nodes]
     order = int(np.argmax([one.mu.max() for one in lines]))
-    least = max(needed(side.epsilon, side.lower, failure) for side in nodes)
+    least = _least(nodes, failure)
     return Found(least, float(lines[order].mu.max()), _alpha(lines[order], least, flipped=order == 1), nodes)
 
 
@@ -99,9 +99,9 @@ def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> li
     before, close = np.inf, _CLOSE if tol is None else 0.03 * tol  # cells need not be closer than nodes are
     for _ in range(_ROUNDS):
         lines = [cell_mu(side, failure) for side in nodes]
-        level = max(_asks(side, failure) for side in nodes) * (1 + close)
-        fresh = [one.inner(side, level) for one, side in zip(lines, nodes, strict=True)]
         now = max(float(one.mu.max()) for one in lines)
+        level = max(_asks(side, failure, now) for side in nodes) * (1 + close)
+        fresh = [one.inner(side, level) for one, side in zip(lines, nodes, strict=True)]
         if (
             not any(map(len, fresh))
             or sum(len(side.epsilon) for side in nodes) > _MOST_NODES
@@ -112,10 +112,16 @@ def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> li
     return nodes
 
 
-def _asks(nodes: Nodes, failure: float) -> float:
+def _least(nodes: list[Nodes], failure: float) -> float:
+    """Return the mu that the lower bounds ask for."""
+    near = max(float(cell_mu(side, failure).mu.max()) for side in nodes)
+    return max(needed(side.epsilon, side.lower, failure, near) for side in nodes)
+
+
+def _asks(nodes: Nodes, failure: float, near: float) -> float:
     """Return the mu that the corners of the upper bounds ask for: a node known widely sticks out."""
     corners = _corners(nodes)
-    return needed(nodes.epsilon[corners], nodes.upper[corners], failure)
+    return needed(nodes.epsilon[corners], nodes.upper[corners], failure, near)
 
 
 def _corners(nodes: Nodes) -> Index:

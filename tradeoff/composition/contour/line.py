@@ -196,10 +196,11 @@ class ContourLine:
         return found
 
     def _bump_beyond(self) -> float:
-        """Bound the bump's integral beyond the last node, where the product is below cut and e^(-tau^2 y^2/2).
+        """Bound what the bump's sum lacks beyond the last node.
 
-        The two meet at y = turn; from there int e^(-tau^2 y^2/2) dy <= e^(-tau^2 turn^2/2)/(tau^2 turn), which
-        is cut/(tau^2 turn), or less where ``turn`` is the last node.
+        There the product is below cut and below e^(-tau^2 y^2/2), which meet at y = turn. From turn on the
+        integral of the latter is at most e^(-tau^2 turn^2/2)/(tau^2 turn): with cut for the exponential, or
+        less where turn is the last node.
         """
         cut, tau = max(self.cut, SUBNORMAL), self.tau
         turn = max(math.sqrt(max(-2 * math.log(cut), 0.0)) / tau, self.last)

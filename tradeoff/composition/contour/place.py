@@ -25,6 +25,9 @@ _ASIDE, _SPENT = (2.0, 1.0), 6.0
 """Where a Gaussian is added, more than rounding is left: tilts so many deviations of the tilted loss beyond
 the saddle may lose a factor of e^6 against it, for a period of a half or a third."""
 
+_APART = 1.5
+"""Deviations from its mean up to which a tilted loss is about normal."""
+
 _BESIDE = 1 / 32
 """Share of what a Gaussian moves an answer by that may lie beyond the last node."""
 
@@ -86,19 +89,20 @@ def aim(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Placement
 
 
 def brief(cumulant: Cumulant, x: float, sharp: Placement) -> Placement:
-    """Return a placement of a shorter period beyond the saddle: near c = 1 aliases fall as e^-((c - 1) period)."""
+    """Return a placement of a shorter period beyond the saddle, if there is one.
+
+    Aliases from the left fall as e^-((c - 1) period), slowly near c = 1.
+    """
     value, _, variance = cumulant(sharp.c)
     for ahead in _ASIDE if sharp.c > 1 and sharp.drawable else ():
         c = sharp.c + ahead / math.sqrt(max(variance, 1e-300))
         there, _, width = cumulant(c)
         lost = there - value - (c - sharp.c) * x
-        if lost < _SPENT:
+        if abs(lost) < _SPENT:
             reach = _REACH / math.sqrt(max(width, 1e-300))
-            size = sharp.goal / GOAL * math.exp(-lost)
-            found = _between(
-                cumulant, x, sharp.most, (c, there, width), [1.0, *np.maximum(c - reach, 1.0)], c + reach, size
-            )
-            if found.step > sharp.step:
+            below, size = [1.0, *np.maximum(c - reach, 1.0)], sharp.goal / GOAL * math.exp(-lost)
+            found = _between(cumulant, x, sharp.most, (c, there, width), below, c + reach, size)
+            if found.drawable and found.step > sharp.step:
                 return found._replace(scale=sharp.scale, blur=sharp.blur)
     return sharp
 
@@ -131,5 +135,8 @@ def _between(
 
     left, right = min(below, key=period), min(above, key=period)
     step = 2 * math.pi / max(period(left), period(right))
-    blur = abs(c * (c - 1)) * (1.0 if c > 1 else spread / math.sqrt(max(variance, 1e-300)))
+    # The density at x of the tilted loss, whose mean is 1/c + 1/(c - 1) above x, over psi.
+    deviation = math.sqrt(max(variance, 1e-300))
+    apart = min(abs(1 / c + 1 / (c - 1)) / deviation, _APART)
+    blur = abs(c * (c - 1)) * spread / deviation * math.exp(-apart * apart / 2)
     return Placement(c, left, right, step, GOAL * math.exp(log_size), most, 0.0, spread, blur)
