@@ -84,7 +84,8 @@ def _rows(points: list[Array]) -> Array:
     """Return arrays as the rows of one, each with its last number repeated."""
     sizes = np.array([len(each) for each in points])
     column = np.minimum(np.arange(np.max(sizes)), sizes[:, None] - 1)
-    return np.concatenate(points)[(np.cumsum(sizes) - sizes)[:, None] + column]
+    rows: Array = np.concatenate(points)[(np.cumsum(sizes) - sizes)[:, None] + column]
+    return rows
 
 
 def _middles(x: Array, cells: NDArray[np.bool_]) -> Array:
