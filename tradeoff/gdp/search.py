@@ -26,6 +26,9 @@ _CLOSE = 1e-9
 _SHARP = (1e-8, 1e-7)
 """Relative widths of delta that are asked where wider ones decide: the second where the first is too fine."""
 
+_WITHIN = 0.03
+"""Excess of a cell, in widths of its nodes, that narrower cells would not show."""
+
 _FEW, _NEAREST = 24, 1e-2
 """Nodes asked at once about the worst line, and how near to it, in shares of what is open: the excess of a
 smooth cell grows as its square, and so does what its mu lacks to the worst."""
@@ -96,7 +99,8 @@ def _kinks(order: TradeOff) -> Array:
 
 def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> list[Nodes]:
     """Ask inside the cells that need more than any node does, while there are some and asking helps."""
-    before, close = np.inf, _CLOSE if tol is None else 0.03 * tol  # cells need not be closer than nodes are
+    # Cells need not be closer than nodes are.
+    before, close = np.inf, max(_CLOSE, _WITHIN * _width(nodes)) if tol is None else _WITHIN * tol
     for _ in range(_ROUNDS):
         lines = [cell_mu(side, failure) for side in nodes]
         now = max(float(one.mu.max()) for one in lines)
@@ -116,6 +120,12 @@ def _least(nodes: list[Nodes], failure: float) -> float:
     """Return the mu that the lower bounds ask for."""
     near = max(float(cell_mu(side, failure).mu.max()) for side in nodes)
     return max(needed(side.epsilon, side.lower, failure, near) for side in nodes)
+
+
+def _width(nodes: list[Nodes]) -> float:
+    """Return the relative width to which most nodes are known."""
+    low, high = (np.concatenate(sides) for sides in zip(*((n.lower, n.upper) for n in nodes), strict=True))
+    return float(np.median((high - low)[high > 0] / high[high > 0])) if np.any(high > 0) else 0.0
 
 
 def _asks(nodes: Nodes, failure: float, near: float) -> float:

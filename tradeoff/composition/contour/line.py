@@ -92,6 +92,12 @@ class ContourLine:
         return self.step * (len(self.log) - 1)
 
     @cached_property
+    def _product(self) -> Complex:
+        """Return the product at the nodes; where it is nothing, only its error counts."""
+        found: Complex = np.where(np.isfinite(self.log.real), np.exp(self.log), 0.0)
+        return found
+
+    @cached_property
     def _psi_sum(self) -> Sum:
         return self._prepared(lambda z: 1 / (z * (z - 1) * (1 if self.c > 1 else -1)))
 
@@ -104,12 +110,12 @@ class ContourLine:
         )
 
     def _prepared(self, kernel: Callable[[Complex], Complex]) -> Sum:
-        """Return the terms of (1/2 pi) int prod rho^n kernel dy; where it is nothing, their error."""
+        """Return the terms of (1/2 pi) int prod rho^n kernel dy."""
         y = self.step * np.arange(len(self.log), dtype=float)
         weight: Complex = kernel((self.c + 1j * y).astype(complex)) * (
             np.where(y > 0, 1.0, 0.5) * (self.step / np.pi)
         )
-        values = np.where(np.isfinite(self.log.real), np.exp(self.log) * weight, 0.0)
+        values = self._product * weight
         size = np.abs(values)
         # A sum of terms known to 32 units: exponential, cosine and sine 12 each at most, kernel and products
         # the rest. In rows a turn is a product of two: 44 units, and 3 for a row times its turn; a row's sum
