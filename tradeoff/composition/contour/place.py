@@ -101,7 +101,7 @@ def brief(cumulant: Cumulant, x: float, sharp: Placement) -> Placement:
         if abs(lost) < _SPENT:
             reach = _REACH / math.sqrt(max(width, 1e-300))
             below, size = [1.0, *np.maximum(c - reach, 1.0)], sharp.goal / GOAL * math.exp(-lost)
-            found = _between(cumulant, x, sharp.most, (c, there, width), below, c + reach, size)
+            found = _between(cumulant, x, sharp.most, (c, there, width), below, (c + reach).tolist(), size)
             if found.drawable and found.step > sharp.step:
                 return found._replace(scale=sharp.scale, blur=sharp.blur)
     return sharp
