@@ -115,7 +115,7 @@ class ContourLine:
         weight: Complex = kernel((self.c + 1j * y).astype(complex)) * (
             np.where(y > 0, 1.0, 0.5) * (self.step / np.pi)
         )
-        values = self._product * weight
+        values: Complex = self._product * weight
         size = np.abs(values)
         # A sum of terms known to 32 units: exponential, cosine and sine 12 each at most, kernel and products
         # the rest. In rows a turn is a product of two: 44 units, and 3 for a row times its turn; a row's sum
