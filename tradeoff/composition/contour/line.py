@@ -125,7 +125,7 @@ class ContourLine:
         rounding = units * UNIT * float(np.sum(size)) * (1 + 1e-9)
         error, moment = float(np.sum(np.abs(weight) * self.error)) * (1 + 1e-9), float(np.sum(size * y))
         if rows:
-            values = np.append(values, np.zeros(-len(values) % _BLOCK)).reshape(-1, _BLOCK)
+            values = np.pad(values, (0, -len(values) % _BLOCK)).reshape(-1, _BLOCK)
         return Sum(self.step, values, error, rounding, moment)
 
     def psi(self, x: Array) -> tuple[Array, Array]:
