@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
+import mpmath as mp
 import numpy as np
 import pytest
 from flint import acb, arb
 
+from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.contour.line import ContourLine
 from tradeoff.composition.contour.tail import Chernoff
+from tradeoff.loss.laplace import LaplaceLaw
 
 STEP, MEAN, TAU = 0.037, 5.3, 0.02
 AT = np.array([0.3, -7.25, 41.0])
@@ -54,3 +58,31 @@ def test_the_sum_errs_by_no_more_than_is_charged(size: int, c: float) -> None:
 def test_a_loss_is_summed_alone_whatever_is_asked_with_it() -> None:
     line = drawn(5000, 1.5)
     assert line.terms(AT).total.tolist() == [line.terms(AT[k : k + 1]).total[0] for k in range(len(AT))]
+
+
+@pytest.mark.parametrize("last", [4.0, 6.0])
+@pytest.mark.parametrize("share", [1.0, 0.5, 1e-3, 1e-7, 1e-290, 0.0])
+def test_what_the_bump_lacks_beyond_the_last_node(share: float, last: float) -> None:
+    """The product is as large as both bounds on it allow: its integral is known."""
+    cut = share * math.exp(-(last**2) / 2)
+    line = drawn(64, 1.5)
+    line = replace(line, cut=cut, step=last / TAU / 63)
+    with mp.workdps(30):
+        tau, start = mp.mpf(TAU), mp.mpf(line.last)
+        turn = max(mp.sqrt(-2 * mp.log(cut)) / tau, start) if cut else mp.inf
+        flat = max(cut * (turn - start), 0) if cut else 0
+        true = flat + mp.sqrt(mp.pi / 2) / tau * mp.erfc(tau * turn / mp.sqrt(2))
+        true *= tau**2 * mp.exp(tau**2 / 8) / mp.pi
+    assert true <= line._bump_beyond() <= 1.1 * float(true) + 1e-300
+
+
+def test_a_gaussian_takes_few_nodes() -> None:
+    """Atoms never let the product decay; nodes end where what is left is little beside what it moves."""
+    engine = ContourEngine([LaplaceLaw(0.1)], [100], symmetric=True)
+    low, high = engine.answer("delta", np.array([0.1]), 1e-8)
+    assert high[0] - low[0] <= 1e-8 * high[0]
+    lines = engine.forward
+    aim = float(lines.anchors("delta", np.array([0.1]))[0])
+    drawn = lines.enclose("delta", aim, engine.first("delta", 1e-8))
+    assert drawn is not None
+    assert len(drawn.line.log) <= 300_000

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tests.strategies import alphas, curves, exact_curves, log_uniform, vertices
 from tradeoff.errors import DomainError, NoClosedForm
+from tradeoff.gdp.profile import needed
 
 mp.mp.dps = 40
 
@@ -236,6 +237,14 @@ def test_a_gaussian_is_itself(mu):
 def test_more_failure_needs_less(f, failure, factor):
     more = min(failure * factor, 1.0)
     assert f.gdp(more).bounds.lower <= f.gdp(failure).mu
+
+
+@pytest.mark.parametrize("near", [1e-6, 0.5, 0.7, 0.7001, 5.0, 1e9])
+def test_where_a_least_mu_is_looked_for_first_does_not_matter(near):
+    epsilon = np.linspace(0.0, 3.0, 20)
+    delta = to.Gaussian(0.7).bounds.delta(epsilon).lower
+    assert needed(epsilon, delta, 0.0, near) == pytest.approx(0.7, rel=1e-11)
+    assert needed(epsilon, delta, 0.0, near) <= 0.7
 
 
 def test_no_privacy_and_perfect_privacy():

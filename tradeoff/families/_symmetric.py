@@ -27,10 +27,13 @@ class SymmetricFamily(TradeOff):
         """Bound delta(epsilon) for epsilon >= 0."""
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        # delta(-eps) = 1 - e^-eps + e^-eps delta(eps) when f = f^-1: two positive terms.
-        below = np.minimum(epsilon, 0.0)
-        low, high = exp(below) * Bounds(*self._tail(np.abs(epsilon))) - expm1(below)
-        return low, high
+        tail = self._tail(np.abs(epsilon))
+        if (turned := epsilon < 0).any():
+            # delta(-eps) = 1 - e^-eps + e^-eps delta(eps) when f = f^-1: two positive terms.
+            below = np.minimum(epsilon, 0.0)
+            other = exp(below) * Bounds(*tail) - expm1(below)
+            tail = np.where(turned, other.lower, tail[0]), np.where(turned, other.upper, tail[1])
+        return tail
 
 
 @lru_cache(maxsize=256)  # of curves in use: a thousand questions to one of them need it once

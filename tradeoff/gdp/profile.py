@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,9 @@ from tradeoff.intervals.functions import exp, log1p, maximum
 from tradeoff.intervals.roots import find_root, largest
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.operators.profile_nodes import Floor, Nodes, chords, under
+
+_JUST = 1e-3
+"""How far below what cells need nodes mostly ask for less, relative."""
 
 Mask = NDArray[np.bool_]
 _ULPS = 64
@@ -96,23 +100,33 @@ def cell_mu(nodes: Nodes, failure: float) -> Lines:
 
 def goal(mu: float, failure: float, epsilon: Array) -> Bounds[Array]:
     """Bound failure + (1 - failure) delta_{G_mu}(eps), the profile of G_mu (x) f_{0,failure}."""
-    return failure + (1 - Bounds.of(failure)) * Gaussian(mu).bounds.delta(epsilon)
+    return failure + (1 - Bounds.of(failure)) * above(mu, epsilon)
 
 
-def needed(epsilon: Array, delta: Array, failure: float) -> float:
-    """Return the least mu, from below, whose profile with ``failure`` reaches delta at every node."""
+def above(mu: float, epsilon: Array) -> Bounds[Array]:
+    """Bound delta_{G_mu}(eps), asked some hundred times, by the closed form alone."""
+    return Bounds(*Gaussian(mu).delta_bounds(epsilon, None))
+
+
+def needed(epsilon: Array, delta: Array, failure: float, near: float = math.inf) -> float:
+    """Return the least mu, from below, whose profile with ``failure`` reaches delta at every node.
+
+    It is looked for just below ``near`` first.
+    """
     asked = delta > 0
 
+    @cache
     def room(mu: float) -> float:
         """Return the least log of what mu gives over what is needed: below 0 only where it falls short."""
         with np.errstate(divide="ignore", over="ignore"):
             ratio = goal(mu, failure, epsilon[asked]).upper / delta[asked]
             return float(np.min(np.log(ratio), initial=np.inf))
 
-    high = 1.0
+    high = near if near < _MOST_MU else 1.0
     while room(high) < 0 and high < _MOST_MU:
         high = 2 * high
-    below = find_root(room, 0.0, high, _NEAR * high) - 4 * _NEAR * high
+    low = high * (1 - _JUST) if room(high * (1 - _JUST)) < 0 else 0.0
+    below = find_root(room, low, high, _NEAR * high) - 4 * _NEAR * high
     return below if below > 0 > room(below) else largest(lambda mu: room(mu) < 0, 0.0, high)
 
 
@@ -133,7 +147,7 @@ def gaps(nodes: Nodes, mu: float, failure: float) -> tuple[float, Array]:
 
 def stays_above(nodes: Nodes, floor: Floor, mu: float, failure: float) -> Mask:
     """Whether delta_{G_mu} <= failure + (1 - failure) delta_f on all of each cell."""
-    above, (t, value) = Gaussian(mu).bounds.delta(nodes.epsilon).upper, floor
+    most, (t, value) = above(mu, nodes.epsilon).upper, floor
     least = (failure + (1 - Bounds.of(failure)) * value).lower
-    found: Mask = np.all(chords(nodes, above, t) <= least, axis=0)
+    found: Mask = np.all(chords(nodes, most, t) <= least, axis=0)
     return found

@@ -6,8 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from tradeoff.families.gaussian import Gaussian
-from tradeoff.gdp.profile import Mask, gaps, goal, stays_above
+from tradeoff.gdp.profile import Mask, above, gaps, goal, stays_above
 from tradeoff.gdp.search import FAR
 from tradeoff.intervals.functions import exp, maximum
 from tradeoff.intervals.roots import find_root, largest
@@ -17,7 +16,7 @@ _ROUNDS = 8
 """Rounds of halving open cells: to a 256th, where the regret is known to a thousandth."""
 
 _MOST_NODES = 1000
-"""Nodes after which what is known is reported: a second for closed forms."""
+"""Further nodes after which what is known is reported: a second for closed forms."""
 
 _REGRET_CLOSE = 1e-6
 """Regret that nobody tells from none."""
@@ -40,10 +39,11 @@ def reaching(nodes: Nodes, far: float) -> Nodes:
 
 def regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float, Nodes]:
     """Bound the regret in one order, to a thousandth of it or a millionth; with the nodes that took."""
+    limit = len(nodes.epsilon) + _MOST_NODES
     for _ in range(_ROUNDS):
         least, most = gaps(nodes, mu, failure)
         open_ = np.flatnonzero(most > least + max(_REGRET_CLOSE, 1e-3 * least))
-        if len(open_) == 0 or len(nodes.epsilon) > _MOST_NODES:
+        if len(open_) == 0 or len(nodes.epsilon) > limit:
             break
         ends = np.union1d(open_, open_ + 1)
         wide = ends[(nodes.upper - nodes.lower)[ends] > _REGRET_CLOSE / 2]
@@ -60,12 +60,12 @@ def best_mu(nodes: Nodes, failure: float, most: float) -> float:
     # Without failure the tail of f must be heavier than any Gaussian's: no node can say that.
     if max(failure, nodes.curve.mass_at_infinity.lower) <= 0:
         return 0.0
-    high = most if np.isfinite(most) else FAR
+    high, limit = most if np.isfinite(most) else FAR, len(nodes.epsilon) + _MOST_NODES
     for _ in range(_ROUNDS):
         high = find_root(partial(_excess, nodes, failure), 0.0, high, _BEST_CLOSE * high / 16)
         floor, close = under(nodes), (1 - _BEST_CLOSE / 4) * high
         open_ = ~_below(nodes, floor, failure, close)
-        if not open_.any() or len(nodes.epsilon) > _MOST_NODES:
+        if not open_.any() or len(nodes.epsilon) > limit:
             break
         beyond = nodes.epsilon[-1:] * (1.1 if open_[-1] else 1.0)
         nodes = nodes.more(np.append(nodes.middle(np.flatnonzero(open_[:-1])), beyond))
@@ -80,13 +80,11 @@ def _holds(nodes: Nodes, floor: Floor, failure: float, mu: float) -> bool:
 def _excess(nodes: Nodes, failure: float, mu: float) -> float:
     """Return the log of what mu gives over what is there, at the worst node: above 0 where one refutes it."""
     with np.errstate(divide="ignore"):
-        found = np.log(Gaussian(mu).bounds.delta(nodes.epsilon).lower)
+        found = np.log(above(mu, nodes.epsilon).lower)
     return float(np.max(found - np.log(failure + (1 - failure) * nodes.upper)))
 
 
 def _below(nodes: Nodes, floor: Floor, failure: float, mu: float) -> Mask:
     """Whether G_mu is above f (x) f_{0,failure} on each cell, and beyond the last."""
-    tail = Gaussian(mu).bounds.delta(nodes.epsilon[-1]).upper <= max(
-        failure, nodes.curve.mass_at_infinity.lower
-    )
+    tail = above(mu, nodes.epsilon[-1:]).upper[0] <= max(failure, nodes.curve.mass_at_infinity.lower)
     return np.append(stays_above(nodes, floor, mu, failure), bool(tail))

@@ -26,6 +26,9 @@ _CLOSE = 1e-9
 _SHARP = (1e-8, 1e-7)
 """Relative widths of delta that are asked where wider ones decide: the second where the first is too fine."""
 
+_WITHIN = 0.03
+"""Excess of a cell, in widths of its nodes, that narrower cells would not show."""
+
 _FEW, _NEAREST = 24, 1e-2
 """Nodes asked at once about the worst line, and how near to it, in shares of what is open: the excess of a
 smooth cell grows as its square, and so does what its mu lacks to the worst."""
@@ -56,14 +59,14 @@ def by_lines(orders: Sequence[TradeOff], failure: float, reach: Sequence[float])
     nodes = _refined(nodes, failure) if ends else nodes
     for tol in _SHARP if ends else ():
         for _ in range(_AGAIN):
-            least = max(needed(side.epsilon, side.lower, failure) for side in nodes)
+            least = _least(nodes, failure)
             sharper = [_sharper(side, failure, least, tol) for side in nodes]
             if all(one is other for one, other in zip(nodes, sharper, strict=True)):
                 break
             nodes = _refined(sharper, failure, tol)
     lines = [cell_mu(side, failure) for side in nodes]
     order = int(np.argmax([one.mu.max() for one in lines]))
-    least = max(needed(side.epsilon, side.lower, failure) for side in nodes)
+    least = _least(nodes, failure)
     return Found(least, float(lines[order].mu.max()), _alpha(lines[order], least, flipped=order == 1), nodes)
 
 
@@ -96,12 +99,13 @@ def _kinks(order: TradeOff) -> Array:
 
 def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> list[Nodes]:
     """Ask inside the cells that need more than any node does, while there are some and asking helps."""
-    before, close = np.inf, _CLOSE if tol is None else 0.03 * tol  # cells need not be closer than nodes are
+    # Cells need not be closer than nodes are.
+    before, close = np.inf, max(_CLOSE, _WITHIN * _width(nodes)) if tol is None else _WITHIN * tol
     for _ in range(_ROUNDS):
         lines = [cell_mu(side, failure) for side in nodes]
-        level = max(_asks(side, failure) for side in nodes) * (1 + close)
-        fresh = [one.inner(side, level) for one, side in zip(lines, nodes, strict=True)]
         now = max(float(one.mu.max()) for one in lines)
+        level = max(_asks(side, failure, now) for side in nodes) * (1 + close)
+        fresh = [one.inner(side, level) for one, side in zip(lines, nodes, strict=True)]
         if (
             not any(map(len, fresh))
             or sum(len(side.epsilon) for side in nodes) > _MOST_NODES
@@ -112,10 +116,22 @@ def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> li
     return nodes
 
 
-def _asks(nodes: Nodes, failure: float) -> float:
+def _least(nodes: list[Nodes], failure: float) -> float:
+    """Return the mu that the lower bounds ask for."""
+    near = max(float(cell_mu(side, failure).mu.max()) for side in nodes)
+    return max(needed(side.epsilon, side.lower, failure, near) for side in nodes)
+
+
+def _width(nodes: list[Nodes]) -> float:
+    """Return the relative width to which most nodes are known."""
+    low, high = (np.concatenate(sides) for sides in zip(*((n.lower, n.upper) for n in nodes), strict=True))
+    return float(np.median((high - low)[high > 0] / high[high > 0])) if np.any(high > 0) else 0.0
+
+
+def _asks(nodes: Nodes, failure: float, near: float) -> float:
     """Return the mu that the corners of the upper bounds ask for: a node known widely sticks out."""
     corners = _corners(nodes)
-    return needed(nodes.epsilon[corners], nodes.upper[corners], failure)
+    return needed(nodes.epsilon[corners], nodes.upper[corners], failure, near)
 
 
 def _corners(nodes: Nodes) -> Index:

@@ -24,7 +24,7 @@ from tradeoff.composition.budget import (
 from tradeoff.composition.cache import Cache, alike, anchors
 from tradeoff.composition.conjugate import Enclosure, Kind
 from tradeoff.composition.contour.line import ContourLine
-from tradeoff.composition.contour.place import GOAL, Placement, least_tau, place_line, smoothed
+from tradeoff.composition.contour.place import Placement, brief, least_tau, place_line, smoothed
 from tradeoff.composition.contour.product import evaluate_line
 from tradeoff.composition.contour.tail import Chernoff, chernoff_epsilon, chernoff_near
 from tradeoff.composition.engine import APART, Engine, Place
@@ -42,13 +42,16 @@ _REMEMBERED = 2 * (2**21 + 2**19)
 """Most nodes of lines kept for later questions, 180 MiB a strip: a long one where atoms last, and the shorter
 one that led to it. Were there room for one alone, each would drive the other out, at every question."""
 
+_PLACES = 1024
+"""Most places remembered where a Gaussian is added."""
+
 _WIDEST = 1.0
 """A Gaussian of a larger mu tells nothing of the product it is added to."""
 
 _FARTHEST = 1e100
 """Losses beyond this overflow in the numbers of a line."""
 
-_HALF = math.log(0.3)
+_HALF = math.log(0.7)
 """Tails rarer than this are answered for c > 1, where they lose nothing to a difference from 1."""
 
 _POLES = (0.0, 1.0)
@@ -91,12 +94,9 @@ class PlacedLine(NamedTuple):
     place: Placement
     line: ContourLine | None
 
-    def leaves(self, share: float) -> bool:
-        """Whether what is beyond the last node may be more than a share of the answer."""
-        return (
-            self.line is not None
-            and self.line.cut > share * (self.place.goal / GOAL) * math.pi * self.line.last
-        )
+    def leaves(self, times: float) -> bool:
+        """Whether what is beyond the last node may be so many times what may be left out."""
+        return self.line is not None and self.line.cut > times * self.place.goal * math.pi * self.line.last
 
 
 class ContourLines:
@@ -113,6 +113,7 @@ class ContourLines:
             _REMEMBERED, lambda drawn: 0 if drawn.line is None else len(drawn.line.log)
         )
 
+        self.briefly: Cache[Placement] = Cache(_PLACES)
         self.points: Cache[Chernoff] = Cache(_POINTS)  # by the loss that they are best for
 
     @property
@@ -170,15 +171,16 @@ class ContourLines:
         key = (middle, x, *query_options().choices[1:])  # whichever method asks for it
         place = partial(place_line, self.cumulant, x, cost.terms, middle=middle)
         found = sharp = self.drawn.of((*key, cost.terms, 0.0), partial(self._line, place))
-        if sharp.leaves(10 * GOAL):
-            allowed = sharp.place._replace(most=cost.terms * cost.share)
+        if sharp.leaves(10):
+            near = self.briefly.of((x, middle), partial(brief, self.cumulant, x, sharp.place))
+            allowed = near._replace(most=cost.terms * cost.share)
             where = smoothed(allowed, accuracy, max(NODE_TERMS, len(self.laws)))
             blurred = self.drawn.of((*key, where.most, where.tau), partial(self._line, lambda: where))
             found = sharp if blurred.line is None else blurred
         if (line := found.line) is None:
             return None
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
-        finer = 0 < line.tau < 1.01 * least_tau(line.c, accuracy) and not found.leaves(10 * accuracy)
+        finer = 0 < line.tau < 1.01 * least_tau(found.place, accuracy) and not found.leaves(300)
         lost, aim = Bounds(0.0, 0.0) if middle else self.leak, -x if kind == "other" else x
         leak = float(lost.lower)
         return LineEnclosure(line, lost, kind=kind, aim=aim, scale=line.scale, leak=leak, capped=not finer)

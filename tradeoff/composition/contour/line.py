@@ -22,7 +22,7 @@ from tradeoff.intervals.rounding import SUBNORMAL, UNIT, Array
 from tradeoff.loss.transform import Complex
 
 DEEP = 8.5
-"""Frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing."""
+"""Frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing at all."""
 
 
 class Terms(NamedTuple):
@@ -68,8 +68,8 @@ class Sum(NamedTuple):
 class ContourLine:
     """Values of the product at frequencies k step, k = 0 ... N, their errors, and what bounds the rest.
 
-    ``cut`` bounds |prod rho_i^n_i| beyond the last node; ``tau`` > 0 says that a Gaussian factor of that mu
-    was added. ``scale`` is the spread of the integrand about the saddle.
+    ``cut`` bounds |prod rho_i^n_i| beyond the last node, with the Gaussian factor of mu = ``tau`` if one was
+    added. ``scale`` is the spread of the integrand about the saddle.
     """
 
     c: float
@@ -92,6 +92,12 @@ class ContourLine:
         return self.step * (len(self.log) - 1)
 
     @cached_property
+    def _product(self) -> Complex:
+        """Return the product at the nodes; where it is nothing, only its error counts."""
+        found: Complex = np.where(np.isfinite(self.log.real), np.exp(self.log), 0.0)
+        return found
+
+    @cached_property
     def _psi_sum(self) -> Sum:
         return self._prepared(lambda z: 1 / (z * (z - 1) * (1 if self.c > 1 else -1)))
 
@@ -104,22 +110,22 @@ class ContourLine:
         )
 
     def _prepared(self, kernel: Callable[[Complex], Complex]) -> Sum:
-        """Return the terms of (1/2 pi) int prod rho^n kernel dy; where it is nothing, their error."""
+        """Return the terms of (1/2 pi) int prod rho^n kernel dy."""
         y = self.step * np.arange(len(self.log), dtype=float)
         weight: Complex = kernel((self.c + 1j * y).astype(complex)) * (
             np.where(y > 0, 1.0, 0.5) * (self.step / np.pi)
         )
-        values = np.where(np.isfinite(self.log.real), np.exp(self.log) * weight, 0.0)
+        values: Complex = self._product * weight
         size = np.abs(values)
         # A sum of terms known to 32 units: exponential, cosine and sine 12 each at most, kernel and products
-        # the rest. In rows a turn is a product of two: 44 units; the sums of a row and of all rows err by
-        # sqrt(2) (2 64 + 2 len/64 + 6) more.
+        # the rest. In rows a turn is a product of two: 44 units, and 3 for a row times its turn; a row's sum
+        # errs by sqrt(2) 2 64 more, that of 64 rows by 64, and that of those by their number.
         rows = len(y) > _MANY
-        units = 1.5 * (2 * _BLOCK + 2 * len(y) / _BLOCK + 44) if rows else len(y) + 32
+        units = 1.5 * (3 * _BLOCK + len(y) / _BLOCK**2 + 50) if rows else len(y) + 32
         rounding = units * UNIT * float(np.sum(size)) * (1 + 1e-9)
         error, moment = float(np.sum(np.abs(weight) * self.error)) * (1 + 1e-9), float(np.sum(size * y))
         if rows:
-            values = np.append(values, np.zeros(-len(values) % _BLOCK)).reshape(-1, _BLOCK)
+            values = np.pad(values, (0, -len(values) % _BLOCK)).reshape(-1, _BLOCK)
         return Sum(self.step, values, error, rounding, moment)
 
     def psi(self, x: Array) -> tuple[Array, Array]:
@@ -167,7 +173,8 @@ class ContourLine:
         # e^(i turn (y + y')) = e^(i turn y) e^(i turn y'): both phases err by what is charged for their sum.
         within, between = (turn * (known.step * np.arange(n, dtype=float)) for n in (_BLOCK, len(values)))
         rows = np.dot(values, _unit(within))
-        return float(np.dot(_unit(_BLOCK * between), rows).real)
+        parts = (_unit(_BLOCK * between) * rows).real
+        return float(np.sum(np.add.reduceat(parts, np.arange(0, len(parts), _BLOCK))))
 
     def _alias(self, side: Chernoff, x: Array) -> Array:
         """Bound what the periods on one side add to the sum, in units of e^(log_m - (c - 1) x)."""
@@ -191,10 +198,19 @@ class ContourLine:
             return np.zeros(len(x))
         known = self._smoothing_sum
         off = known.error + known.rounding + self._turned(x) * known.moment
-        # Beyond the nodes: cut up to DEEP/tau, and the Gaussian's own tail after that.
-        beyond = self.cut * max(1 / self.last, self.tau * (DEEP + 1)) * math.exp(self.tau**2 / 8) / np.pi
-        found: Array = np.maximum(self._at(known, x) + off, 0.0) + beyond
+        found: Array = np.maximum(self._at(known, x) + off, 0.0) + self._bump_beyond()
         return found
+
+    def _bump_beyond(self) -> float:
+        """Bound what the bump's sum lacks beyond the last node.
+
+        There the product is below cut and below e^(-tau^2 y^2/2), which meet at y = turn. From turn on the
+        integral of the latter is at most e^(-tau^2 turn^2/2)/(tau^2 turn): with cut for the exponential, or
+        less where turn is the last node.
+        """
+        cut, tau = max(self.cut, SUBNORMAL), self.tau
+        turn = max(math.sqrt(max(-2 * math.log(cut), 0.0)) / tau, self.last)
+        return cut * (tau**2 * (turn - self.last) + 1 / turn) * math.exp(tau**2 / 8) / math.pi * (1 + 1e-9)
 
 
 def _unit(phase: Array) -> Complex:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.composition.contour.line import DEEP
 from tradeoff.composition.options import query_options
 from tradeoff.intervals.roots import find_root
 from tradeoff.loss.cumulant import Cumulant, tilt_for_epsilon
@@ -25,6 +24,19 @@ ALIAS = 1e-14
 
 GOAL = 1e-13
 """Share of an answer that may lie beyond the last node; more nodes gain less than rounding takes."""
+
+_ASIDE, _SPENT = (2.0, 1.0), 6.0
+"""Where a Gaussian is added, more than rounding is left: tilts so many deviations of the tilted loss beyond
+the saddle may lose a factor of e^6 against it, for a period of a half or a third."""
+
+_APART = 1.5
+"""Deviations from its mean up to which a tilted loss is about normal."""
+
+_BESIDE = 1 / 32
+"""Share of what a Gaussian moves an answer by that may lie beyond the last node."""
+
+_DEPTH = 5.0
+"""Frequencies, in units of 1/tau, at which lines with a Gaussian end for the most part."""
 
 _GIVEN, _SHORTER = 3.0, 3.5
 """A lower tilt may lose a factor of e^3 against the saddle if its period is 3.5 times shorter at least."""
@@ -42,7 +54,7 @@ class Placement(NamedTuple):
     """A line: c, two Chernoff points beside it, step, what may be left out beyond, and the cost allowed.
 
     ``scale`` is the spread of the integrand about the saddle: so far from the aim e^(1/2) of the accuracy is
-    lost.
+    lost. ``blur`` tau^2 is about what a Gaussian of mu = tau moves psi by, relative.
     """
 
     c: float
@@ -53,6 +65,7 @@ class Placement(NamedTuple):
     most: float
     tau: float
     scale: float
+    blur: float = 1.0
 
     @property
     def drawable(self) -> bool:
@@ -79,12 +92,13 @@ def middle_tilt(cumulant: Cumulant, x: float) -> float:
 def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
     """Return the place with a Gaussian added that moves psi by about ``accuracy``, if the cost allows."""
     nodes = min(query_options().most(BYTES), sharp.most / each) / 2
-    return sharp._replace(tau=max(least_tau(sharp.c, accuracy), DEEP / (sharp.step * nodes)))
+    tau = max(least_tau(sharp, accuracy), _DEPTH / (sharp.step * nodes))
+    return sharp._replace(tau=tau, goal=_BESIDE * min(sharp.blur * tau * tau, 1.0) * sharp.goal / GOAL)
 
 
-def least_tau(c: float, accuracy: float) -> float:
-    """Return the mu of the Gaussian that moves psi on the line at c by about ``accuracy``, relative."""
-    return math.sqrt(accuracy / abs(c * (c - 1)))
+def least_tau(place: Placement, accuracy: float) -> float:
+    """Return the mu of the Gaussian that moves psi by about ``accuracy``, relative."""
+    return math.sqrt(accuracy / place.blur)
 
 
 def place_line(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Placement:
@@ -107,6 +121,25 @@ def place_line(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Pl
     return found if found.step > _SHORTER * there.step else there
 
 
+def brief(cumulant: Cumulant, x: float, sharp: Placement) -> Placement:
+    """Return a placement of a shorter period beyond the saddle, if there is one.
+
+    Aliases from the left fall as e^-((c - 1) period), slowly near c = 1.
+    """
+    value, _, variance = cumulant(sharp.c)
+    for ahead in _ASIDE if sharp.c > 1 and sharp.drawable else ():
+        c = sharp.c + ahead / math.sqrt(max(variance, 1e-300))
+        there, _, width = cumulant(c)
+        lost = there - value - (c - sharp.c) * x
+        if abs(lost) < _SPENT:
+            reach = _REACH / math.sqrt(max(width, 1e-300))
+            below, size = [*np.maximum(c - reach, 1.0).tolist(), 1.0], sharp.goal / GOAL * math.exp(-lost)
+            found = _between(cumulant, x, sharp.most, (c, there, width), below, (c + reach).tolist(), size)
+            if found.drawable and found.step > sharp.step:
+                return found._replace(scale=sharp.scale, blur=sharp.blur)
+    return sharp
+
+
 def _between(
     cumulant: Cumulant,
     x: float,
@@ -114,11 +147,16 @@ def _between(
     tilt: tuple[float, float, float],
     below: Sequence[float],
     above: Sequence[float],
+    size: float | None = None,
 ) -> Placement:
-    """Place a line at the tilt c, of K(c) and K''(c), with the best Chernoff points of those given."""
+    """Place a line at the tilt c, of K(c) and K''(c), with the best Chernoff points of those given.
+
+    ``size`` is psi over e^(K - (c - 1) x), estimated as at a saddle where it is not given.
+    """
     c, value, variance = tilt
     spread = math.sqrt(variance + c**-2 + (c - 1) ** -2)
     log_size = -math.log(abs(c * (c - 1))) - math.log(math.sqrt(2 * math.pi) * spread)
+    log_size = log_size if size is None else math.log(size)
 
     @cache
     def period(other: float) -> float:
@@ -131,7 +169,11 @@ def _between(
 
     left, right = _least(period, below), _least(period, above)
     step = 2 * math.pi / max(period(left), period(right))
-    return Placement(c, left, right, step, GOAL * math.exp(log_size), most, 0.0, spread)
+    # The density at x of the tilted loss, whose mean is 1/c + 1/(c - 1) above x, over psi.
+    deviation = math.sqrt(max(variance, 1e-300))
+    apart = min(abs(1 / c + 1 / (c - 1)) / deviation, _APART)
+    blur = abs(c * (c - 1)) * spread / deviation * math.exp(-apart * apart / 2)
+    return Placement(c, left, right, step, GOAL * math.exp(log_size), most, 0.0, spread, blur)
 
 
 def _least(function: Callable[[float], float], points: Sequence[float]) -> float:

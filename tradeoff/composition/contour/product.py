@@ -85,10 +85,10 @@ def _decayed(
     The nodes go on until what is left out is below ``place.goal``; where the cost allowed is spent before,
     the bounds are wider.
     """
-    stop = DEEP / place.tau if place.tau > 0 else math.inf
     lasting = -far(transforms, counts, 1e100, _RAREST, cheap=True)  # what atoms leave for ever
     if lasting < _RAREST:
         lasting = -far(transforms, counts, 1e100, _RAREST)
+    stop, gone = _ends(place, lasting)
     jobs = query_options().jobs
     sums = _sums if jobs == 1 or len(transforms) < _SHARED else partial(_shared, jobs)
     log, error, size, spent = [], [], 0, 0.0
@@ -107,17 +107,17 @@ def _decayed(
         size, last = size + len(block), float(block[-1])
         spent += len(block) * _cost(transforms, last)
         level = -math.fsum(map(math.log, (place.goal, math.pi, last)))  # the product may underflow
-        if last >= stop:
-            cut = math.exp(-((place.tau * last) ** 2) / 2)
-        elif (
-            lasting > level
+        if (
+            last < stop
+            and lasting > level
             and ceiling[-1] < -1.1 * level
-            and stays_below(transforms, counts, level, last, stop, place.most) == math.inf
+            and stays_below(transforms, counts, level, last, gone, place.most) == math.inf
         ):
             # The walk ends where tau takes over.
             cut = max(math.exp(-level), math.exp(-(DEEP**2) / 2) if place.tau else 0.0)
         elif (
-            (lasting < _FAINT and not place.tau)
+            last >= stop
+            or (lasting < _FAINT and not place.tau)
             or size >= query_options().most(BYTES)
             or spent + 2 * len(block) * _cost(transforms, 2 * (last + place.step)) > place.most
         ):
@@ -125,6 +125,17 @@ def _decayed(
         else:
             continue
         return np.concatenate(log), np.concatenate(error), cut * (1 + 1e-9)
+
+
+def _ends(place: Placement, lasting: float) -> tuple[float, float]:
+    """Return the frequencies where nodes end at last, and where a Gaussian leaves nothing.
+
+    Beyond y = depth/tau a product of e^-lasting leaves tau e^(-lasting - depth^2/2) and less.
+    """
+    if not place.tau:
+        return math.inf, math.inf
+    depth = math.sqrt(2 * max(math.log(place.tau / place.goal) - lasting, 2.0))
+    return min(depth, DEEP) / place.tau, DEEP / place.tau
 
 
 def _cost(transforms: Sequence[Transform], y: float) -> float:

@@ -108,7 +108,7 @@ def stays_below(
     try:
         chosen = _strongest(transforms, counts, start, 3 * level)
         few, powers = [transforms[i] for i in chosen], np.array([counts[i] for i in chosen], dtype=float)
-        at, step, spent = start, start / 16, 0.0
+        at, step, spent, failed = start, start / 16, 0.0, False
         for k in range(_ROUNDS):
             if at >= stop or far(few, powers, at, level, cheap=k < _CHEAP) < -level:
                 return np.inf
@@ -117,7 +117,11 @@ def stays_below(
             cleared = powers @ np.array([t.around(middle, step * (1 + 1e-9)) for t in few]) < -level
             run = _AHEAD if cleared.all() else int(np.argmin(cleared))
             at += 2 * step * run
-            step *= 2.0 if run == _AHEAD else 1.0 if run > _AHEAD // 2 else 0.5
+            grown, failed = (
+                run == _AHEAD and not failed,
+                run <= _AHEAD // 2,
+            )  # just halved, it would fail again
+            step *= 2.0 if grown else 0.5 if failed else 1.0
             spent += _AHEAD * sum(t.cost(at) for t in few)
             if step < _FINEST * start or spent > max_terms:
                 break
