@@ -107,3 +107,54 @@ def fuzz(session: nox.Session, search: str) -> None:
     session.install(".[test]")
     seed = session.posargs[0] if session.posargs else str(int(time.time()))
     session.run("python", *SEARCHES[search], seed)
+
+
+MUTATED = {
+    "intervals": ("tests/intervals",),
+    "loss": ("tests/composition", "tests/golden"),
+    "composition": ("tests/composition", "tests/golden"),
+}
+"""Rooms whose tests are tried on mutants, and the tests that see each."""
+
+CHANGES = {
+    "ReplaceBinaryOperator_.*": "Add_Sub|Sub_Add|Mul_Div|Div_Mul|Pow_Mul",
+    "ReplaceComparisonOperator_.*": "Lt_LtE|Lt_GtE|LtE_Lt|LtE_Gt|Gt_GtE|Gt_LtE|GtE_Gt|GtE_Lt|Eq_NotEq",
+    "ReplaceUnaryOperator_.*": "USub_UAdd",
+    "RemoveDecorator": "",
+    "ExceptionReplacer": "",
+}
+"""Changes that are left out, and which of their kind are made all the same: others say the same again."""
+
+MUTANTS = """[cosmic-ray]
+module-path = "tradeoff/{room}"
+timeout = 120.0
+excluded-modules = []
+test-command = "python -m pytest -q -n 0 -x -p no:cacheprovider {tests}"
+[cosmic-ray.distributor]
+name = "local"
+[cosmic-ray.filters.operators-filter]
+exclude-operators = [{without}]
+"""
+
+
+@nox.session
+@nox.parametrize("room", [*MUTATED])
+def mutants(session: nox.Session, room: str) -> None:
+    """Change a room in one place at a time, in place, and print the changes that no test notices."""
+    session.install(".[test]", "cosmic-ray")
+    session.install("--no-deps", "--editable", ".")
+    without = (
+        f"core/{kind.removesuffix('.*')}(?!({kept})$).*" if kept else f"core/{kind}"
+        for kind, kept in CHANGES.items()
+    )
+    config, found = (str(Path(session.create_tmp()) / f"{room}.{end}") for end in ("toml", "sqlite"))
+    Path(config).write_text(
+        MUTANTS.format(
+            room=room, tests=" ".join(MUTATED[room]), without=", ".join(f'"{each}"' for each in without)
+        ),
+        encoding="utf-8",
+    )
+    session.run("cosmic-ray", "init", config, found)
+    session.run("cr-filter-operators", found, config)
+    session.run("cosmic-ray", "exec", config, found, env={"CI": "true"})
+    session.run("cr-report", "--surviving-only", "--show-diff", found)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import random
 from collections.abc import Callable
 from fractions import Fraction
 
@@ -278,6 +280,23 @@ class TestPolygons:
             (Fraction(1, 2), Fraction(1, 2)),
             (2, 0),
         ]
+
+    def test_envelopes_are_the_greatest_of_their_lines(self) -> None:
+        draw = random.Random(5)
+        for _ in range(200):
+            # Few numbers, so that many lines are parallel or meet in one point.
+            lines = [(draw.randint(0, 3), draw.randint(1, 3), draw.randint(0, 6)) for _ in range(6)]
+            walls = [(draw.randint(1, 3), 0, draw.randint(0, 4)) for _ in range(2)]
+            at = [(Fraction(x, d), Fraction(y, d)) for x, y, d in polygon.envelope([*lines, *walls])]
+
+            def height(x: Fraction, lines: list[tuple[int, int, int]] = lines) -> Fraction:
+                return max(Fraction(0), *((c - a * x) / b for a, b, c in lines))
+
+            assert at[0][0] == max(Fraction(0), *(Fraction(c, a) for a, _, c in walls))
+            assert at == sorted(at)
+            for (x, y), (u, v) in itertools.pairwise([*at, at[-1]]):
+                assert (height(x), height((x + u) / 2)) == (y, (y + v) / 2)
+            assert height(at[-1][0] + 1) == height(at[-1][0])
 
     def test_kinks_of_lines_without_a_common_point(self) -> None:
         eighth = polygon.ONE // 8
