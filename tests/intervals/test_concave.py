@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -46,3 +47,27 @@ def test_a_slope_is_answered_by_itself_alone():
     for s, below, above in zip(slopes, low, high, strict=True):
         alone = conjugate(parabola, np.array([s]), POINTS)
         assert (alone[0][0], alone[1][0]) == (below, above)
+
+
+@pytest.mark.parametrize("s", [5e-324, 1e-300, 1e-150, 1e-20, 0.3, 1 - 1e-9, 1 - 2**-50])
+@pytest.mark.parametrize("seed", range(8))
+def test_suprema_over_all_x_hold_wherever_x_was_rounded_to(s, seed):
+    """delta = 1/(1 + x) is that of f = (1 - sqrt(alpha))^2, answered at any x as near as logarithms are."""
+    draw = np.random.default_rng(seed)
+
+    def above_the_corner(x):
+        off = 9 * 2.0**-53 * (1 + np.abs(np.log(np.where(x > 0, x, 1.0))))
+        x = x * (1 + off * draw.choice([-1.0, 0.0, 1.0], x.shape))
+        g = np.where(x < 1, x * np.minimum(x, 1.0), 1.0) / (1 + x)
+        return g * (1 - 1e-15), g * (1 + 1e-15)
+
+    around = (
+        (1 / math.sqrt(s) - 1) * np.exp(np.linspace(-0.1, 0.1, 5))
+        if s < 0.9
+        else (1 - s) / 2 * np.arange(0.8, 1.3, 0.1)
+    )
+    (low,), (high,) = conjugate(above_the_corner, np.array([s]), [np.append(0.0, around)], limit=0.0)
+    with mp.workdps(400):
+        truth = (1 - mp.sqrt(mp.mpf(s))) ** 2
+    assert low <= truth <= high
+    assert high - low <= 1e-9 * high + 1e-14

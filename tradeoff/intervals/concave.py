@@ -23,8 +23,8 @@ _MAX_POINTS = 6000
 _CLOSE = 1e-10
 """Relative width that is aimed at where none is asked."""
 
-_CLOSEST = 4e-12
-"""Share of x down to which cells are divided: the units to which x is known are nothing beside it."""
+_CLOSEST = 2e-11
+"""Share of x down to which cells are quartered: x is known to 1e-12 of itself, a fourth of what is left."""
 
 _BEYOND, _LAST = 4.0, 1e305
 """Last point of a supremum over all x: over 1/s, where 1 - g - s x is at most -3; or what floats hold."""
@@ -53,7 +53,7 @@ def conjugate(
         Width to stop at, relative to the supremum, and with a ``limit`` to 1 - s less it if that is smaller.
     limit
         If given, g is nowhere less, ``g`` says how far it is above (1 - x)_+, so that small suprema keep
-        their digits, at an x whose logarithm is known to 10 units of 1 and itself; slopes are positive, and
+        their digits, at an x whose logarithm is known to 10 units of 1 and itself; slopes are in (0, 1), and
         all x >= 0 are searched.
 
     Notes
@@ -101,7 +101,7 @@ def _ended(
 ) -> tuple[Array, Array, Array]:
     """Add a point beyond 1/s, if there is a limit: of g no more is said there than is known everywhere."""
     end = 0.0 if limit is None else min(_BEYOND / s, _LAST)
-    if limit is None or end <= x[-1]:
+    if limit is None or end <= x[-1] * (1 + _CLOSEST):
         return x, low_g, high_g
     return np.append(x, end), np.append(low_g, limit), np.append(high_g, 1.0)
 
@@ -129,14 +129,17 @@ def _search(
     """Return bounds for one slope, and the cells worth halving for it."""
     small = x < (0.0 if limit is None else 1.0)
     line = np.where(small, (1 - s) * x, 1 - s * x)
-    # Three roundings of two terms, and what x is unsure of. A peak is made of a value and of what a chord
-    # rises over a cell, with six roundings more: where those two are above 2 sizes it is above all there is.
-    size = np.where(small, (1 - s) * x + high_g, 1 + s * x)
+    # Three roundings of two terms, and what x is unsure of: both of them, or s x beside 1. A peak is made of
+    # a value and of what a chord rises over a cell, with six roundings more: where those are above 2 sizes
+    # it is above all there is.
+    moved = np.where(small, (1 - s) * x + high_g, s * x)
+    size = np.where(small, moved, 1 + moved)
     off = (0 if limit is None else 10) * UNIT * (1 + np.abs(np.log(np.where(x > 0, x, 1.0))))
-    rounding = (8 * UNIT + off) * size
+    rounding = 8 * UNIT * size + off * moved
     below, above = line - high_g - rounding, line - low_g + rounding
     best, width = float(np.max(below)), np.diff(x)
-    # The right end is the more unsure one, and 1/(1 - 2 off) <= 1 + 4 off in cells that are not closer.
+    # The right end is the more unsure one: of a width both take 2 o, o = off x/width <= 1/4 as cells are no
+    # closer, and 1/(1 - 2 o) <= 1 + 4 o.
     peak = _peaks(below, above, width, (4.5 * off * x)[1:] / width, 2 * rounding[1:])
     peak = np.minimum(peak, (1 - (limit or 0.0)) * (1 + 2 * UNIT))
     ends = max(float(above[0]), float(above[-1]))
