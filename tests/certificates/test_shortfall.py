@@ -62,6 +62,13 @@ def test_an_order_is_refuted_at_the_corner_that_refutes_it() -> None:
     assert true <= high <= 1.001 * true
 
 
+def test_what_leaks_is_short_of_what_does_not_where_that_ends() -> None:
+    """delta of the first is 0.01 for good, of the second 0 from 2 on: 0.01/(1 + e^2) at least."""
+    low, high = bounds(to.PureDP(0.2) @ to.TotalVariation(0.01), to.PureDP(2.0))
+    assert 0.99 * 0.01 / (1 + 2.7182818**2) <= low <= 1.01 * 0.01 / (1 + 2.7182818**2)
+    assert high <= 1.001 * low
+
+
 def test_the_regret_of_a_reduction_and_its_order_are_proved() -> None:
     """The curve reported touches to a part in 1e11, and is below nevertheless."""
     f = to.Laplace(1.0)

@@ -65,12 +65,10 @@ def shortfall(f: TradeOff, g: TradeOff, tol: float | None, method: str | None) -
     written = {each for each in (*mine, *theirs) if polygon(about_of(each)) is not None}
     # Of a polygon all is known; only to hold it against another polygon its lines are claimed.
     silent = written.difference(mine if written.intersection(theirs) else ())
-    losses = _first(f, g, mine, theirs)
+    losses, far = zip(*_first(f, g, mine, theirs), strict=True)
     asked = [
         _Product(each, losses, tol, method) for each in dict.fromkeys([*mine, *theirs]) if each not in silent
     ]
-    tops = [max(map(_beyond, side)) for side in (mine, [each.inverse() for each in mine])]
-    far = [max(x for x in each if x < top) for top, each in zip(tops, losses, strict=True)]
     for _ in range(_ROUNDS):
         parts = [each.part() for each in asked]
         least, most, gaps = fallen(of, parts)
@@ -114,22 +112,39 @@ def _leaves(curve: TradeOff, operator: type[HullOfMinimum | Maximum]) -> list[Tr
     return [leaf for each in curve.operands for leaf in _leaves(each, operator)]
 
 
-def _first(f: TradeOff, g: TradeOff, mine: Sequence[TradeOff], theirs: Sequence[TradeOff]) -> list[Array]:
-    """Return losses from 0 in both orders: those of whole curves, or as far as there is anything to see."""
-    for whole, polygon_, sign in ((f, g, "lower"), (g, f, "upper")):
-        if isinstance(polygon_, PiecewiseLinear) and polygon_ == getattr(whole, sign):
-            return [LineNodes.of(each).epsilon[1:] for each in (whole, whole.inverse())]
-    turned_ = ([each.inverse() for each in side] for side in (mine, theirs))
-    return [_grid(*sides) for sides in ((mine, theirs), tuple(turned_))]
+Asking = tuple[Array, float]
+"""Losses to begin with in one order, and how far out more are asked."""
 
 
-def _grid(mine: Sequence[TradeOff], theirs: Sequence[TradeOff]) -> Array:
-    """Return losses up to where delta_f is what g loses at infinity, or next to nothing; and beyond sup L."""
+def _first(
+    f: TradeOff, g: TradeOff, mine: Sequence[TradeOff], theirs: Sequence[TradeOff]
+) -> Iterator[Asking]:
+    """Yield losses from 0 in both orders: those of whole curves, or as far as there is anything to see."""
+    whole = [
+        one
+        for one, other, side in ((f, g, "lower"), (g, f, "upper"))
+        if isinstance(other, PiecewiseLinear) and other == getattr(one, side)
+    ]
+    for order in (False, True):
+        one, two = ([each.inverse() if order else each for each in side] for side in (mine, theirs))
+        if whole:
+            nodes = LineNodes.of(whole[0].inverse() if order else whole[0]).epsilon[1:]
+            yield nodes, float(nodes[-1])
+        else:
+            yield _grid(one, two)
+
+
+def _grid(mine: Sequence[TradeOff], theirs: Sequence[TradeOff]) -> Asking:
+    """Return losses to where delta_f is what g loses at infinity, or both what they lose; and sup L."""
     lost = min(each.mass_at_infinity.lower for each in theirs)
-    ends = [min(end(f, lost), end(f, f.mass_at_infinity.upper + _NOTHING), STEEPEST) for f in mine]
-    scale = np.concatenate([np.linspace(0.0, 1.0, _FIRST), np.geomspace(1e-3, 1.0, _FIRST), [1 + _MORE]])
+    level = [each.mass_at_infinity.upper + _NOTHING for each in (*mine, *theirs)]
+    ends = [min(end(f, lost), end(f, most)) for f, most in zip(mine, level, strict=False)]
+    if any(f.mass_at_infinity.lower > lost for f in mine):
+        ends += [end(g, most) for g, most in zip(theirs, level[len(mine) :], strict=True)]
+    reach = min(max(ends) * (1 + _MORE), STEEPEST)
+    scale = np.concatenate([np.linspace(0.0, 1.0, _FIRST), np.geomspace(1e-3, 1.0, _FIRST)])
     tops = [_beyond(f) for f in mine if f.sup_loss < STEEPEST and f.sup_loss <= end(f, lost)]
-    return np.unique(np.append(max(ends) * scale, tops))
+    return np.unique(np.append(reach * scale, tops)), reach
 
 
 def _beyond(f: TradeOff) -> float:
