@@ -110,7 +110,7 @@ def test_what_is_changed_is_refused() -> None:
         (replace(claim, lower=claim.lower + inside), "delta lower"),
         (replace(claim, upper=claim.upper - inside), "delta upper"),
     ):
-        assert refused(replace(BAND, claims=(moved,))) == term
+        assert refused(replace(BAND, claims=(moved,), lower=moved.lower, upper=moved.upper)) == term
     assert refused(replace(BAND, factors=({**factor, "count": 9000},))) != "digest"
     assert (
         refused(replace(BAND, factors=({**factor, "law": {"kind": "response", "epsilon": 0.011}},)))

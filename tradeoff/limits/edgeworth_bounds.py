@@ -149,7 +149,8 @@ class EdgeworthBounds(Band):
         return max(pair.rest for sides in self.pairs for pair in sides)
 
     def _lower(self, alpha: Array) -> Array:
-        return self.guarantee.bounds(alpha).lower
+        # The guarantee has chords where that of Berry and Esseen is curved.
+        return np.asarray(np.maximum(self.guarantee.bounds(alpha).lower, self.berry_esseen.lower(alpha)))
 
     def _upper(self, alpha: Array) -> Array:
         return np.asarray(np.minimum(self._ceiling.bounds(alpha).upper, self.berry_esseen.upper(alpha)))

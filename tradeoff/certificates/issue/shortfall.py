@@ -34,8 +34,8 @@ _FIRST = 17
 _ROUNDS, _MOST = 28, 400
 """When it ends: at cells of 1e-9, where curves touch but for a rounding; or where hundreds are open."""
 
-_CLOSE = 1e-3
-"""Relative width that is enough."""
+_CLOSE = 2.5e-4
+"""Relative width that is enough: with as much more on either side, as claims are made wider, a thousandth."""
 
 _NOTHING = 1e-15
 """What delta is above its last value where no loss is looked at."""
