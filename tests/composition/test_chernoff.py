@@ -14,6 +14,7 @@ from tests.golden import oracle
 from tests.strategies import log_uniform
 from tradeoff.composition.contour.tail import chernoff_epsilon, chernoff_near
 from tradeoff.composition.planner import Composition
+from tradeoff.families.discrete import DiscreteLaplaceCurve
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
 from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.discrete import binomial_law
@@ -77,7 +78,10 @@ def test_beyond_the_mass_that_is_left_beta_is_nothing() -> None:
 
 @pytest.mark.parametrize(
     "f",
-    [to.PureDP(1e200) ** 3, to.PureDP(700.0) ** 10, to.PureDP(1e-300) ** 10**9, to.PureDP(0.0) ** 10**9],
+    [
+        *(to.PureDP(1e200) ** 3, to.PureDP(700.0) ** 10, to.PureDP(1e-300) ** 10**9, to.PureDP(0.0) ** 10**9),
+        DiscreteLaplaceCurve(1e-100),
+    ],
     ids=repr,
 )
 def test_losses_beyond_floats_answer_soon_and_in_silence(f: to.TradeOff) -> None:

@@ -92,7 +92,7 @@ def middle_tilt(cumulant: Cumulant, x: float) -> float:
 def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
     """Return the place with a Gaussian added that moves psi by about ``accuracy``, if the cost allows."""
     nodes = min(query_options().most(BYTES), sharp.most / each) / 2
-    tau = max(least_tau(sharp, accuracy), _DEPTH / (sharp.step * nodes))
+    tau = float(max(least_tau(sharp, accuracy), _DEPTH / (sharp.step * nodes)))
     return sharp._replace(tau=tau, goal=_BESIDE * min(sharp.blur * tau * tau, 1.0) * sharp.goal / GOAL)
 
 
@@ -173,7 +173,7 @@ def _between(
     deviation = math.sqrt(max(variance, 1e-300))
     apart = min(abs(1 / c + 1 / (c - 1)) / deviation, _APART)
     blur = abs(c * (c - 1)) * spread / deviation * math.exp(-apart * apart / 2)
-    return Placement(c, left, right, step, GOAL * math.exp(log_size), most, 0.0, spread, blur)
+    return Placement(c, left, right, step, GOAL * math.exp(log_size), most, 0.0, spread, float(blur))
 
 
 def _least(function: Callable[[float], float], points: Sequence[float]) -> float:
