@@ -99,10 +99,13 @@ def conjugate(
 def _ended(
     x: Array, low_g: Array, high_g: Array, s: float, limit: float | None
 ) -> tuple[Array, Array, Array]:
-    """Add a point beyond 1/s, if there is a limit: of g no more is said there than is known everywhere."""
-    end = 0.0 if limit is None else min(_BEYOND / s, _LAST)
-    if limit is None or end <= x[-1] * (1 + _CLOSEST):
+    """Add a last point, if there is a limit: of g no more is said there than is known everywhere.
+
+    Whatever is beyond is below what is said there: 1 - limit - s x falls.
+    """
+    if limit is None:
         return x, low_g, high_g
+    end = max(min(_BEYOND / s, _LAST), x[-1] * (1 + 2 * _CLOSEST))
     return np.append(x, end), np.append(low_g, limit), np.append(high_g, 1.0)
 
 
@@ -116,7 +119,8 @@ def _middles(x: Array, cells: Index) -> Array:
     reach = max(len(x) - 4, 2) * math.log(x[-2] / x[1]) if len(x) > 3 else math.inf
     reach = math.exp(min(max(reach, _LEAST_REACH), -math.log(_TOWARDS_0)))
     fresh = np.where(left > 0, np.sqrt(left) * np.sqrt(right), right / reach)
-    fresh = np.where((cells == len(x) - 2) & (left > 0), np.minimum(fresh, left * reach), fresh)
+    with np.errstate(over="ignore"):
+        fresh = np.where((cells == len(x) - 2) & (left > 0), np.minimum(fresh, left * reach), fresh)
     close = (right < 2 * left) & (right - left > _CLOSEST * right)
     quarters = np.linspace(left[close], right[close], 5)[1:-1].ravel()
     fresh = np.append(fresh[(right >= 2 * left) & (fresh > left) & (fresh < right)], quarters)

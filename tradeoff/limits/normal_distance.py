@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import minimum, sqrt, whole
+from tradeoff.intervals.functions import minimum, rational, sqrt, whole
 
-_INDEPENDENT = 0.56
+_INDEPENDENT = rational(Fraction("0.56"))
 """sup |F - Phi| <= 0.56 sum E|X_j - E X_j|^3/V^(3/2) for independent summands of variance V in all (Shevtsova
 2010)."""
 
-_IDENTICAL = ((0.4690, 0.0), (0.3322, 0.429), (0.3031, 0.646))
+_IDENTICAL = tuple(
+    (rational(Fraction(a)), rational(Fraction(b)))
+    for a, b in (("0.4690", "0"), ("0.3322", "0.429"), ("0.3031", "0.646"))
+)
 """(a, b) with sup |F - Phi| <= a (rho + b)/sqrt(n), rho = E|X - E X|^3/sd^3, for n identical summands
-(Shevtsova 2013)."""
+(Shevtsova 2013); the floats next to most of them are below them."""
 
 
 class Rough(NamedTuple):

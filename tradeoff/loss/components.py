@@ -217,8 +217,11 @@ class Component:
 
     def turning(self, base_loss: Array) -> Array:
         """Return |dL/dl| = |g| e^l over the product of both densities, up to a few units."""
-        log_p, log_q = thinned_loss(self.d, base_loss), thinned_loss(self.b, base_loss)
-        return np.asarray(np.exp(base_loss - log_p - log_q + np.log(abs(self.g))))
+        return self._turning(base_loss, thinned_loss(self.d, base_loss), thinned_loss(self.b, base_loss))
+
+    def _turning(self, base_loss: Array, log_p: Array, log_q: Array) -> Array:
+        with np.errstate(divide="ignore"):  # log 0 is -inf
+            return np.asarray(np.exp(base_loss - log_p - log_q + np.log(np.abs(self.g))))
 
     def above(self) -> list[Component] | None:
         """Return the part where L > 0: l > 0, or where g < 0 the losses l < 0; None where the base has none.
@@ -239,10 +242,10 @@ class Component:
         another product and e^-log_p, log_p known to 24 units of itself, 9 + 24 |log_p|, beside those of g and
         d; that is times x/((1 + x) log1p x) <= 1 + |x|, and 8 of the logarithm; each of the three steps may
         round a subnormal number, by TINY, the first before e^-log_p. Elsewhere it is a difference of both
-        logarithms.
+        logarithms. |dL/dl| is a product: as a difference of two slopes it would be lost where g is tiny.
         """
         log_p, log_q = thinned_loss(self.d, base_loss), thinned_loss(self.b, base_loss)
-        under_p, under_q = thinned_slope(self.d, base_loss, log_p), thinned_slope(self.b, base_loss, log_q)
+        under_p = thinned_slope(self.d, base_loss, log_p)
         p_error = thinned_loss_error(base_loss, log_p) + self.units * UNIT
         q_error = thinned_loss_error(base_loss, log_q) + self.units * UNIT
         small = base_loss < _STEEP
@@ -254,7 +257,7 @@ class Component:
         known = 10 + 2 * self.units + np.where(log_p == 0, 0.0, 9 + 24 * np.abs(log_p))
         close = UNIT * (8 + known * (1 + np.abs(odds))) * np.abs(loss) + 4 * TINY * (1 + lift)
         apart = p_error + q_error + UNIT * np.abs(loss)
-        moved = np.abs(under_q - under_p) * error  # |dL/dl|
+        moved = self._turning(base_loss, log_p, log_q) * error * (1 + SURE)
         return Logs(log_p, log_q, loss, p_error + under_p * error, np.where(near, close, apart) + moved)
 
 
