@@ -86,3 +86,17 @@ def test_a_gaussian_takes_few_nodes() -> None:
     drawn = lines.enclose("delta", aim, engine.first("delta", 1e-8))
     assert drawn is not None
     assert len(drawn.line.log) <= 300_000
+
+
+@pytest.mark.parametrize("x", [1.0, 1e6, 1e9, 1e12])
+@pytest.mark.parametrize("seed", range(5))
+def test_aliases_of_large_exponents_are_not_rounded_down(x: float, seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    side = Chernoff(1.5 + draw.uniform(0.01, 0.5), 0.0)
+    side = side._replace(log_m=(side.c - 1.5) * x + draw.uniform(-9, 9))
+    line = replace(drawn(64, 1.5), right=side, step=draw.uniform(0.01, 0.5))
+    c = arb(side.c)
+    fall = (-(c - line.c) * 2 * arb.pi() / line.step).exp()
+    kappa = ((c - 1) / c) ** (c - 1) / c
+    alias = kappa * (side.log_m - (c - line.c) * x).exp() * fall / (1 - fall)
+    assert alias <= line._alias(side, np.array([x]))[0]

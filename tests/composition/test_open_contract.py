@@ -17,6 +17,8 @@ from tradeoff.composition.planner import Composition
 from tradeoff.intervals.remainder import above_line
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
+from tradeoff.loss.components import Component
+from tradeoff.loss.gaussian import NormalBase
 from tradeoff.loss.law import Cells, LossLaw, Sketch
 from tradeoff.loss.thinning import (
     Share,
@@ -199,3 +201,14 @@ def test_base_losses_thin_back_to_their_goal(p: float, goal: float) -> None:
     with mp.workdps(700):
         again = mp.log1p(mp.mpf(p) * mp.expm1(mp.mpf(found[0])))
         assert abs(again - mp.mpf(goal)) <= mp.mpf(float(base_loss_error(share, at, found)[0]))
+
+
+@given(rates, rates, st.floats(0.01, 9), st.one_of(st.floats(-20, 20), log_uniform(1e-17, 1.0)))
+def test_losses_of_a_part_thinned_in_both_orders_and_their_error(p: float, r: float, mu: float, away: float):
+    """Where r is tiny its densities have the same slopes in floats: what l is unsure of still moves L."""
+    part, x = Component(NormalBase(mu)).thinned(p).reversed().thinned(r), mu / 2 + away
+    found = part.logs(part.base.loss(np.array([x])), np.array([4 * UNIT * (abs(mu * x) + mu * mu)]))
+    with mp.workdps(700):
+        excess = mp.mpf(p) * mp.expm1(mp.mpf(mu) * mp.mpf(x) - mp.mpf(mu) ** 2 / 2)
+        true = mp.log1p(-mp.mpf(r) * excess / (1 + excess))
+        assert abs(mp.mpf(found.loss[0]) - true) <= mp.mpf(found.error[0])

@@ -1,12 +1,13 @@
 """Suprema of concave functions from points: held against closed forms, whatever is asked beside them."""
 
 import math
+from itertools import product
 
 import mpmath as mp
 import numpy as np
 import pytest
 
-from tradeoff.intervals.concave import conjugate
+from tradeoff.intervals.concave import _peaks, conjugate
 
 POINTS = np.append(0.0, np.exp(np.arange(-4.0, 45.0, 4.0)))
 
@@ -71,3 +72,24 @@ def test_suprema_over_all_x_hold_wherever_x_was_rounded_to(s, seed):
         truth = (1 - mp.sqrt(mp.mpf(s))) ** 2
     assert low <= truth <= high
     assert high - low <= 1e-9 * high + 1e-14
+
+
+def test_nothing_is_missed_beyond_the_last_float_that_is_looked_at():
+    def above_the_corner(x):
+        g = np.maximum(1 - x / 4e305, 0.0) - np.maximum(1 - x, 0.0)
+        return g, g
+
+    points = [np.array([0.0, 1e304, 1e305])]
+    (low,), (high,) = conjugate(above_the_corner, np.array([1e-306]), points, limit=0.0)
+    assert low <= 0.6 <= high  # the value at 4e305
+
+
+@pytest.mark.parametrize("moved", list(product([-0.1, 0.1], repeat=4)))
+@pytest.mark.parametrize(("rise", "fall"), [(1.0, 1.0), (9.0, 0.1), (0.1, 9.0)])
+def test_peaks_hold_at_points_that_are_not_quite_where_they_are_said_to_be(moved, rise, fall):
+    """A tent of height 0 between points off by a tenth of their distance: shares are 4.5 tenths."""
+    x = np.arange(4.0) + moved
+    for cell, share in product(range(3), np.linspace(0, 1, 9)):
+        top = x[cell] + share * (x[cell + 1] - x[cell])
+        value = np.minimum(rise * (x - top), fall * (top - x))
+        assert _peaks(value, value, np.ones(3), np.full(3, 0.45), np.full(3, 1e-14))[cell] >= 0

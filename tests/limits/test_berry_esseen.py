@@ -1,6 +1,7 @@
 """Berry-Esseen bands: the exact curve lies inside, whatever is composed."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from tests import strategies
 from tests.limits.bands import ALPHA, EPSILON, contains
 from tradeoff.errors import DomainError, PrecisionError
 from tradeoff.intervals.bounds import Bounds
+from tradeoff.limits.normal_distance import Rough, normal_distance
 from tradeoff.limits.normal_pair import NormalPair
 
 STEP = to.subsample(to.Gaussian(1.25), 0.005)
@@ -212,3 +214,9 @@ def test_every_epsilon_has_an_answer(band, curve):
     assert np.all(np.diff(found.upper) <= 1e-12)
     assert found.lower[0] == 1
     assert found.width[-1] <= 1e-15 * found.upper[-1]
+
+
+def test_constants_are_not_rounded_down():
+    one = Bounds(1.0, 1.0)
+    assert Fraction(normal_distance([Rough(one, one, 1)], one)) >= Fraction("0.4690")
+    assert Fraction(normal_distance([Rough(one, one, 1)], one, sharp=False)) >= Fraction("0.56")
