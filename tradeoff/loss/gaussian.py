@@ -296,9 +296,9 @@ class GaussianTransform(Transform):
 
     def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:
         value = self._log(y)
-        # Three roundings of a square. The centre is a float too: the true phase is y mu^2 (2c - 1)/2, known
-        # to four units and, where 2c - 1 was rounded, to one of mu^2.
-        error = 4 * UNIT * (np.abs(value) + np.abs(y * self.mean) + y * self.mu * self.mu)
+        # Three roundings of a square, and twice that of its node. The centre is a float too: the true phase
+        # is y mu^2 (2c - 1)/2, known to four units and, where 2c - 1 was rounded, to one of mu^2.
+        error = 4 * UNIT * (1.5 * np.abs(value) + np.abs(y * self.mean) + y * self.mu * self.mu)
         return AffineRatio(value.astype(complex), error, np.minimum(value * (1 - 4 * UNIT), 0.0))
 
     def around(self, y: Array, radius: float) -> Array:

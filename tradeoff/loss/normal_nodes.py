@@ -67,9 +67,10 @@ class Trapezoid(NamedTuple):
     def left_out(self, log_p: Array, loss: Array, c: float) -> tuple[Array, NDArray[np.bool_]]:
         """Return what lies beyond the ends, over the largest term, and which nodes are more than nothing.
 
-        For all powers within MARGIN of c, and 0. Beyond the ends log-weights fall at least as fast as
-        -x^2/2 from ``spare`` on: each tail is at most its end's weight over h spare. A node that is left out
-        is below e^-(digits + 20) of the largest term.
+        At the powers c, MARGIN from it, and 0. Beyond the ends log-weights fall at least as fast as -x^2/2
+        from ``spare`` on: each tail is at most its end's weight over h spare. A node that is left out is
+        below e^-(digits + 20) of the largest term: at c a slope weighs it by a loss below 0.2 MAX_NODES, as
+        h mu < 0.2. At powers between, of bells far apart where mu > 80, it may be more, but none is asked.
         """
         weights = np.array([log_p + power * loss for power in (c - MARGIN, c + MARGIN, c, 0.0)])
         weights -= np.max(weights, axis=-1, keepdims=True)

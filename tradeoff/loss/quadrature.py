@@ -191,7 +191,7 @@ class Level:
         self.summed = (self.size + 32) * (2 if self.aside else 1) * UNIT
         # The slope's terms are w d e^(iyd): losses, masses, summation, M(c), and the quadrature of L e^(zL)
         # by Cauchy's estimate on a circle of radius MARGIN, which may reach that much above the frequencies
-        # served: e^(MARGIN mu a) < 2, twice over.
+        # served: e^(MARGIN mu a) < 2.1 as mu a <= 2.8. The rest of 4 is for nodes left out, see ``left_out``.
         self.grown: Array = first.grown if self.aside and first is not None else self._spread(MARGIN)[0]
         self.slope_error = self.drift + self.uneven_distance + self.summed * self.distance
         self.slope_error += self.slack * self.distance + 4 * self.quadrature / MARGIN * self.grown

@@ -100,9 +100,9 @@ def _decayed(
         values, off, ceiling = _product(*sums(transforms, counts, block))
         smooth = (place.tau * block) ** 2 / 2
         log.append(values - smooth)
-        # Three roundings of a square move both; the exponential and the products are of the line's own 32
-        # units.
-        moved = 4 * UNIT * smooth * (off + np.exp(values.real))
+        # Three roundings of a square, and twice that of its node, move both; the exponential and the products
+        # are of the line's own 32 units.
+        moved = 6 * UNIT * smooth * (off + np.exp(values.real))
         error.append((off + moved) * np.exp(-smooth) * (1 + 16 * UNIT))
         size, last = size + len(block), float(block[-1])
         spent += len(block) * _cost(transforms, last)
