@@ -100,3 +100,23 @@ def test_aliases_of_large_exponents_are_not_rounded_down(x: float, seed: int) ->
     kappa = ((c - 1) / c) ** (c - 1) / c
     alias = kappa * (side.log_m - (c - line.c) * x).exp() * fall / (1 - fall)
     assert alias <= line._alias(side, np.array([x]))[0]
+
+
+@pytest.mark.parametrize("c", [1.5, 0.4])
+@pytest.mark.parametrize(("step", "size"), [(0.05, 20), (1.5, 20), (2.5, 4), (0.05, 400)])
+@pytest.mark.parametrize("x", [-1.0, 0.5, 2.0])
+def test_nodes_too_few_or_too_far_apart_bound_the_profile_of_a_gaussian(
+    c: float, step: float, size: int, x: float
+) -> None:
+    """Of mu = 1, whose K(z) = (z^2 - z)/2."""
+    y = step * np.arange(size)
+    sides = (Chernoff(at, max((at * at - at) / 2, 0.0)) for at in ((1.0, 3.0) if c > 1 else (0.0, 1.0)))
+    line = ContourLine(
+        *(c, (c * c - c) / 2, 1e-15, c - 0.5, 1e-15, step, -(y * y) / 2 + 0j, 1e-15 * np.ones(size)),
+        *(math.exp(-(y[-1] ** 2) / 2), *sides, 0.0, 1.0),
+    )
+    (low,), (high,) = line.psi(np.array([x]))
+    delta = mp.ncdf(0.5 - x) - mp.exp(x) * mp.ncdf(-0.5 - x)
+    psi = delta if c > 1 else 1 - delta
+    assert low <= psi <= high
+    assert (high - low <= 1e-12) == (size == 400)
