@@ -26,6 +26,8 @@ class Identity(SymmetricFamily):
     0.75
     """
 
+    sup_loss = 0.0
+
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = 1 - Bounds.of(alpha)
         return low, high
@@ -38,10 +40,6 @@ class Identity(SymmetricFamily):
 
     def exact_delta(self, epsilon: Fraction) -> Fraction | None:
         return Fraction(0) if epsilon >= 0 else None
-
-    @property
-    def sup_loss(self) -> float:
-        return 0.0
 
     def loss_law(self) -> AtomicLaw:
         return AtomicLaw(np.zeros(1), np.zeros(1), slack=np.zeros(1))
