@@ -29,8 +29,7 @@ class Identity(SymmetricFamily):
     sup_loss = 0.0
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        low, high = 1 - Bounds.of(alpha)
-        return low, high
+        return tuple(1 - Bounds.of(alpha))
 
     def _tail(self, epsilon: Array) -> Pair:
         return np.zeros_like(epsilon), np.zeros_like(epsilon)

@@ -85,8 +85,7 @@ class TotalVariation(SymmetricFamily):
         return cls.keeping(kept, exact=bits <= _LONGEST and all(f.exact for f, _ in members))
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        low, high = clip(self.kept - alpha, 0.0, 1.0)
-        return low, high
+        return tuple(clip(self.kept - alpha, 0.0, 1.0))
 
     def _tail(self, epsilon: Array) -> Pair:
         low, high = self.mass_at_infinity
