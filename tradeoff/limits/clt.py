@@ -19,8 +19,8 @@ from tradeoff.families.symbolic_forms import exact
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.limits.approximate import ApproximateCurve
-from tradeoff.limits.masses import attached
 from tradeoff.limits.moments import factors, measurable, moments
+from tradeoff.limits.sums import attached
 from tradeoff.operators.symmetrise import Envelope
 
 Scheme = Literal["poisson", "fixed-size"]

@@ -36,7 +36,7 @@ def factors(curve: TradeOff) -> dict[TradeOff, int]:
             ".guarantee()"
         )
     curve.require_numbers()
-    return dict(getattr(curve, "factors", {curve: 1}))
+    return dict(curve.factors)
 
 
 def measurable(variance: Bounds) -> Bounds:

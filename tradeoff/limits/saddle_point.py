@@ -24,8 +24,8 @@ from tradeoff.curves.tensor import law_pair
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array
 from tradeoff.limits.band import STEEPEST, Band, Hypothesis, profile, supporting
-from tradeoff.limits.masses import lost
 from tradeoff.limits.moments import factors
+from tradeoff.limits.sums import lost
 from tradeoff.limits.tilts import TiltedSum
 from tradeoff.operators.symmetrise import Envelope
 

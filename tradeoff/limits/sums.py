@@ -1,17 +1,22 @@
-"""The loss of a product as a sum of independent losses under both laws, and how far from normal it is."""
+"""The loss of a product as a sum of independent losses under both laws, and how far from normal it is.
+
+Masses at infinity, where no limit theorem applies, are split off before one and attached again after it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import minimum, sqrt, total, whole
+from tradeoff.intervals.functions import clip, expm1, log1p, minimum, sqrt, total, whole
+from tradeoff.intervals.rounding import around
 from tradeoff.limits.closed_forms import Moments
-from tradeoff.limits.masses import lost
-from tradeoff.limits.moments import NOTHING, factors, measurable, moments
+from tradeoff.limits.moments import KNOWN, NOTHING, factors, measurable, moments
 from tradeoff.operators.symmetrise import Envelope
 
 T = TypeVar("T")
@@ -27,6 +32,8 @@ _IDENTICAL = ((0.4690, 0.0), (0.3322, 0.429), (0.3031, 0.646))
 """(a, b) with sup |F - Phi| <= a (rho + b)/sqrt(n), rho = E|X - E X|^3/sd^3, for n identical summands
 (Shevtsova 2013)."""
 
+End = Literal["q_plus", "p_minus"]
+
 
 class LossSum(NamedTuple):
     """Summands of finite L under P and of -L under Q, the gap E_Q L - E_P L, and masses at infinity."""
@@ -36,6 +43,32 @@ class LossSum(NamedTuple):
     gap: Bounds
     p_minus: Bounds
     q_plus: Bounds
+
+
+def attached(finite: TradeOff, p_minus: float, q_plus: float) -> TradeOff:
+    """Return (1 - q) f(alpha/(1 - p)): f with masses p at -inf under P and q at +inf under Q."""
+    if p_minus == q_plus:
+        return finite @ TotalVariation(q_plus)
+    if p_minus >= 1 or q_plus >= 1:
+        return TotalVariation(1.0)
+    return finite @ PiecewiseLinear([0.0, 1 - p_minus], [1 - q_plus, 0.0])
+
+
+def lost(powers: Mapping[TradeOff, int], side: int, end: End) -> Bounds:
+    """Bound 1 - prod (1 - mass)^n of a curve below (side 0) or above (1) a product."""
+    leaking = [(mass, n) for factor, n in powers.items() if (mass := _mass(factor, side, end)).upper > 0]
+    if len(leaking) == 1 and leaking[0][1] == 1:
+        return leaking[0][0]
+    return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in leaking)), 0.0, 1.0)
+
+
+def _mass(factor: TradeOff, side: int, end: End) -> Bounds:
+    """Bound the mass of the law that stands for a factor: one below it may leak where the factor does not."""
+    laws = factor.laws()
+    if laws[0] is laws[1]:
+        return (factor if end == "q_plus" else factor.inverse()).mass_at_infinity
+    mass = getattr(laws[side], end)
+    return NOTHING if mass == 0 else clip(Bounds(*around(mass, KNOWN)), 0.0, 1.0)
 
 
 def per_order(curve: TradeOff, made: Callable[[LossSum], T]) -> tuple[tuple[T, T], ...]:
