@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import reals
+from tradeoff.curves.parameters import number, reals
 from tradeoff.errors import DomainError, domain
 from tradeoff.intervals.roots import largest
 from tradeoff.intervals.rounding import Array
-from tradeoff.mechanisms.base import Mechanism, number
+from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.custom import stated
 
 _LEAST_SPREAD = 1e-3
