@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from tests import strategies
 from tests.limits.bands import ALPHA, EPSILON, contains
 from tradeoff.errors import DomainError, PrecisionError
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.limits.normal_distance import Rough, normal_distance
 from tradeoff.limits.normal_pair import NormalPair
+from tradeoff.limits.sums import normal_distance
 
 STEP = to.subsample(to.Gaussian(1.25), 0.005)
 
@@ -218,5 +219,6 @@ def test_every_epsilon_has_an_answer(band, curve):
 
 def test_constants_are_not_rounded_down():
     one = Bounds(1.0, 1.0)
-    assert Fraction(normal_distance([Rough(one, one, 1)], one)) >= Fraction("0.4690")
-    assert Fraction(normal_distance([Rough(one, one, 1)], one, sharp=False)) >= Fraction("0.56")
+    summand = SimpleNamespace(third=one, variance=one)
+    assert Fraction(normal_distance([(summand, 1)], one)) >= Fraction("0.4690")
+    assert Fraction(normal_distance([(summand, 1)], one, sharp=False)) >= Fraction("0.56")

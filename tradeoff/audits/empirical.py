@@ -25,6 +25,7 @@ from tradeoff.intervals.polygon import ONE, hull, whole
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array, Index, down
 from tradeoff.limits.approximate import ApproximateCurve
+from tradeoff.limits.band import flattened, shaped
 from tradeoff.operators.tabulate import Tabulated
 
 _PASSES = 40
@@ -240,11 +241,8 @@ class Empirical(Displayed):
 
     @staticmethod
     def _asked(name: str, value: Any, span: tuple[float, float], answer: Callable[[Array], Array]) -> Any:
-        given = reals(name, value)
-        if not np.all((given >= span[0]) & (given <= span[1])):
-            raise DomainError(f"{name} = {shown(value)} is outside [{span[0]:g}, {span[1]:g}]")
-        found = answer(given.ravel()).reshape(given.shape)
-        return found if given.ndim else float(found)
+        flat, shape = flattened(name, value, *span)
+        return shaped(answer(flat), shape)
 
     def _limits(self, error: float) -> tuple[Bounds[Array], Bounds[Array]]:
         """Bound both errors of every test, each side of each with its share of the probability of error."""

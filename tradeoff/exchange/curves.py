@@ -15,8 +15,12 @@ from tradeoff.errors import DomainError, shown
 from tradeoff.exchange.codec import Codec, Form, attributes, record
 from tradeoff.families.allocated import AllocatedCurve
 from tradeoff.families.bounded_range import BoundedRange
-from tradeoff.families.counts import BinomialCurve, SkellamCurve
-from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
+from tradeoff.families.discrete import (
+    BinomialCurve,
+    DiscreteGaussianCurve,
+    DiscreteLaplaceCurve,
+    SkellamCurve,
+)
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures
 from tradeoff.families.identity import Identity

@@ -18,9 +18,7 @@ from tradeoff.intervals.rounding import Array
 class SymmetricFamily(TradeOff):
     """Symmetric family with one parameter and a profile known for epsilon >= 0."""
 
-    @property
-    def symmetric(self) -> bool:
-        return True
+    symmetric = True
 
     @abstractmethod
     def _tail(self, epsilon: Array) -> Pair:

@@ -40,13 +40,11 @@ class AllocatedCurve(LawCurve):
     mu: float
     steps: int
 
+    symmetric = False
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "mu", real("mu", self.mu, 0, STEEPEST, open_low=True))
         object.__setattr__(self, "steps", count("steps", self.steps, 2, MOST_STEPS))
-
-    @property
-    def symmetric(self) -> bool:
-        return False
 
     @property
     def q_plus(self) -> float:

@@ -44,13 +44,11 @@ class BoundedRange(SymmetricFamily):
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         kept = 1 - Bounds.of(alpha)
-        low, high = clip(kept / (kept + exp(self.epsilon_0) * alpha), 0.0, 1.0)
-        return low, high
+        return tuple(clip(kept / (kept + exp(self.epsilon_0) * alpha), 0.0, 1.0))
 
     def _tail(self, epsilon: Array) -> Pair:
         gap = -expm1(minimum((Bounds.of(epsilon) - self.epsilon_0) / 2, 0.0))
-        low, high = clip(gap**2 / -expm1(-self.epsilon_0), 0.0, 1.0)
-        return low, high
+        return tuple(clip(gap**2 / -expm1(-self.epsilon_0), 0.0, 1.0))
 
     @property
     def sup_loss(self) -> float:

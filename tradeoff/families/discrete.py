@@ -1,20 +1,47 @@
-"""Integer noise: the discrete Gaussian and the discrete Laplace against their shifts."""
+"""Integer noise against its shifts: discrete Gaussian and Laplace, Skellam and binomial."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
-from tradeoff.curves.parameters import MOST, count, real
+from tradeoff.curves.parameters import MOST, count, number, real
 from tradeoff.curves.tensor import LawCurve
 from tradeoff.intervals.functions import whole
 from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.loss.discrete_gaussian import discrete_gaussian_law
 
 
+class IntegerNoise(LawCurve):
+    """Log-concave integer noise that is the same to both sides, against its shift."""
+
+    shift: int
+    symmetric = True
+
+    def _written(self, noise: str, size: str) -> str:
+        return f"{noise}({size}{f', shift {self.shift}' if self.shift > 1 else ''})"
+
+
+class FinitelyMany(LawCurve):
+    """Curve of a law whose finitely many losses are listed, each with its error."""
+
+    @property
+    def sup_loss(self) -> float:
+        return self.loss_law().enclosure[1]
+
+    @property
+    def least_sup_loss(self) -> float:
+        law = self.loss_law()
+        return float(law.loss[-1] - law.loss_error[-1])
+
+    @abstractmethod
+    def loss_law(self) -> AtomicLaw: ...
+
+
 @dataclass(frozen=True, repr=False, eq=True)
-class DiscreteGaussianCurve(LawCurve):
+class DiscreteGaussianCurve(IntegerNoise):
     """Testing x against x + shift for x on the integers with pmf proportional to e^(-x^2/(2 sigma^2)).
 
     Parameters
@@ -42,19 +69,15 @@ class DiscreteGaussianCurve(LawCurve):
         object.__setattr__(self, "sigma", real("sigma", self.sigma, 0, open_low=True))
         object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
 
-    @property
-    def symmetric(self) -> bool:
-        return True
-
     def loss_law(self) -> AtomicLaw:
         return discrete_gaussian_law(self.sigma, self.shift)
 
     def __repr__(self) -> str:
-        return f"N_Z({self.sigma:.6g}{f', shift {self.shift}' if self.shift > 1 else ''})"
+        return self._written("N_Z", f"{self.sigma:.6g}")
 
 
 @dataclass(frozen=True, repr=False, eq=True)
-class DiscreteLaplaceCurve(LawCurve):
+class DiscreteLaplaceCurve(IntegerNoise):
     """Testing x against x + shift, x integer with pmf proportional to e^(-|x|/scale): shift + 1 ratios.
 
     Parameters
@@ -79,10 +102,6 @@ class DiscreteLaplaceCurve(LawCurve):
         object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
 
     @property
-    def symmetric(self) -> bool:
-        return True
-
-    @property
     def sup_loss(self) -> float:
         return float((whole(self.shift) / self.scale).upper)
 
@@ -99,4 +118,81 @@ class DiscreteLaplaceCurve(LawCurve):
         return AtomicLaw(np.concatenate([[-s], 2.0 * inner - s, [s]]) * rate, log_p)
 
     def __repr__(self) -> str:
-        return f"Lap_Z({self.scale:.6g}{f', shift {self.shift}' if self.shift > 1 else ''})"
+        return self._written("Lap_Z", f"{self.scale:.6g}")
+
+
+@dataclass(frozen=True, repr=False, eq=True)
+class SkellamCurve(IntegerNoise):
+    """Testing x against x + shift for x the difference of two Poisson counts.
+
+    Parameters
+    ----------
+    variance
+        Variance of x, the sum of both means, in (0, 1e6]; above, the law has too many atoms to list.
+    shift
+        Integer shift >= 1.
+
+    Notes
+    -----
+    P(x = k) = e^-v I_|k|(v) is log-concave, as the convolution of laws that are.
+
+    Examples
+    --------
+    >>> from tradeoff.families.discrete import SkellamCurve
+    >>> round(SkellamCurve(100.0, 1).delta(0.1), 9)
+    0.008762069
+    """
+
+    variance: float
+    shift: int = 1
+
+    def __post_init__(self) -> None:
+        variance = number("variance", self.variance, 0, open_low=True, open_high=True)
+        object.__setattr__(self, "variance", variance)
+        object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
+
+    def loss_law(self) -> AtomicLaw:
+        from tradeoff.loss.counts import skellam_law  # which loads mpmath
+
+        return skellam_law(self.variance, self.shift)
+
+    def __repr__(self) -> str:
+        return self._written("Skellam", f"{self.variance:.6g}")
+
+
+@dataclass(frozen=True, repr=False, eq=True)
+class BinomialCurve(IntegerNoise, FinitelyMany):
+    """Testing x against x + shift for x the number of heads among fair coins.
+
+    Parameters
+    ----------
+    coins
+        Number of coins, from 1; coins times shift at most 2^20.
+    shift
+        Integer shift from 1 to the number of coins.
+
+    Examples
+    --------
+    >>> from tradeoff.families.discrete import BinomialCurve
+    >>> BinomialCurve(10, 1).q_plus, round(BinomialCurve(10, 1).delta(1.0), 9)
+    (0.0009765625, 0.025487207)
+    """
+
+    coins: int
+    shift: int = 1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "coins", count("coins", self.coins, 1, MOST))
+        object.__setattr__(self, "shift", count("shift", self.shift, 1, self.coins))
+
+    @property
+    def q_plus(self) -> float:
+        return self.loss_law().q_plus
+
+    def loss_law(self) -> AtomicLaw:
+        from tradeoff.loss.counts import binomial_noise_law
+
+        return binomial_noise_law(self.coins, self.shift)
+
+    def __repr__(self) -> str:
+        return self._written("Bin", str(self.coins))

@@ -70,9 +70,14 @@ class Frozen:
         return Frozen(self.distribution.dist(**values))
 
     def __str__(self) -> str:
-        plain = {"loc": 0.0, "scale": 1.0}
-        told = ", ".join(f"{name}={value:.6g}" for name, value in self.arguments if value != plain.get(name))
-        return f"{self.name}{f'({told})' if told else ''}"
+        return told(self.name, self.arguments)
+
+
+def told(name: str, arguments: Arguments) -> str:
+    """Write a law with the arguments that are not the usual ones."""
+    plain = {"loc": 0.0, "scale": 1.0}
+    each = ", ".join(f"{key}={value:.6g}" for key, value in arguments if value != plain.get(key))
+    return f"{name}({each})" if each else name
 
 
 def looked_at(p: Frozen, q: Frozen) -> Array:

@@ -75,8 +75,7 @@ class Gaussian(SymmetricFamily):
         if np.isinf(self.mu):
             return np.zeros_like(alpha), np.zeros_like(alpha)
         if self.mu == 0:
-            low, high = 1 - Bounds.of(alpha)
-            return low, high
+            return tuple(1 - Bounds.of(alpha))
         low, high = shifted_tail(
             alpha, min(self.mu, _BLUNT)
         )  # beyond, both are 0 but for rounding, and f falls with mu

@@ -26,9 +26,10 @@ class Identity(SymmetricFamily):
     0.75
     """
 
+    sup_loss = 0.0
+
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        low, high = 1 - Bounds.of(alpha)
-        return low, high
+        return tuple(1 - Bounds.of(alpha))
 
     def _tail(self, epsilon: Array) -> Pair:
         return np.zeros_like(epsilon), np.zeros_like(epsilon)
@@ -38,10 +39,6 @@ class Identity(SymmetricFamily):
 
     def exact_delta(self, epsilon: Fraction) -> Fraction | None:
         return Fraction(0) if epsilon >= 0 else None
-
-    @property
-    def sup_loss(self) -> float:
-        return 0.0
 
     def loss_law(self) -> AtomicLaw:
         return AtomicLaw(np.zeros(1), np.zeros(1), slack=np.zeros(1))

@@ -72,10 +72,8 @@ class Laplace(SymmetricFamily):
 
     def _tail(self, epsilon: Array) -> Pair:
         # delta(eps') = 1 - e^((eps' - eps)/2) for eps' <= eps.
-        low, high = clip(
-            -expm1(minimum(Bounds.of(epsilon) - held(self.least_sup_loss, self.epsilon_0), 0.0) / 2), 0.0, 1.0
-        )
-        return low, high
+        gap = minimum(Bounds.of(epsilon) - held(self.least_sup_loss, self.epsilon_0), 0.0)
+        return tuple(clip(-expm1(gap / 2), 0.0, 1.0))
 
     @property
     def sup_loss(self) -> float:

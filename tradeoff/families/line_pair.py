@@ -34,13 +34,7 @@ class LinePair(TradeOff):
     """
 
     def __init__(
-        self,
-        law: LineLaw,
-        name: str,
-        key: Hashable,
-        assumptions: tuple[str, ...],
-        *,
-        symmetric: bool = False,
+        self, law: LineLaw, name: str, key: Hashable, assumptions: tuple[str, ...], *, symmetric: bool = False
     ) -> None:
         self._law, self.name, self.key = law, name, key
         self._assumptions, self._symmetric = assumptions, symmetric

@@ -14,7 +14,7 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, Number, count, real
 from tradeoff.errors import DomainError
-from tradeoff.families.frozen import Arguments, Frozen, identify, looked_at
+from tradeoff.families.frozen import Arguments, Frozen, identify, looked_at, told
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
@@ -181,10 +181,9 @@ def _by_tails(distribution: Any, shift: float, *, allowed: bool) -> TradeOff:
     turns = known.turns(values, shift)
     found = law_of(p, q, looked_at(p, q), (*p.support, *q.support), turns)
     law = replace(found.law, bounded=bool(turns))
-    told = f"{p} {'-' if shift < 0 else '+'} {abs(shift):.6g}"
     symmetric = known.symmetric(values)
     key = ("shift", p.key, abs(shift) if symmetric else shift)
-    return LinePair(law, told, key, (*words, p.trust), symmetric=symmetric)
+    return LinePair(law, _moved(str(p), shift), key, (*words, p.trust), symmetric=symmetric)
 
 
 class LogConcaveShift(TradeOff):
@@ -272,10 +271,11 @@ class LogConcaveShift(TradeOff):
         return hash(self._key())
 
     def __repr__(self) -> str:
-        plain = {"loc": 0.0, "scale": 1.0}
-        shown = ", ".join(f"{name}={value:.6g}" for name, value in self.arguments if value != plain.get(name))
-        sign = "-" if self.shift < 0 else "+"
-        return f"{self.name}{f'({shown})' if shown else ''} {sign} {abs(self.shift):.6g}"
+        return _moved(told(self.name, self.arguments), self.shift)
+
+
+def _moved(law: str, shift: float) -> str:
+    return f"{law} {'-' if shift < 0 else '+'} {abs(shift):.6g}"
 
 
 def _refuse(law: Frozen, *, allowed: bool) -> None:

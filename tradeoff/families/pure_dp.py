@@ -42,8 +42,7 @@ class PureDP(SymmetricFamily):
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         flat = exp(-self.epsilon_0) * (1 - Bounds.of(alpha))
-        low, high = clip(maximum(self._steep(alpha), flat), 0.0, 1.0)
-        return low, high
+        return tuple(clip(maximum(self._steep(alpha), flat), 0.0, 1.0))
 
     def _steep(self, alpha: Array) -> Bounds:
         """Bound 1 - e^eps alpha above -7, from twice the digits of a float: next to the kink it is small."""
@@ -57,8 +56,7 @@ class PureDP(SymmetricFamily):
     def _tail(self, epsilon: Array) -> Pair:
         # delta(eps') = (1 - e^(eps' - eps))/(1 + e^-eps) for eps' <= eps.
         gap = minimum(Bounds.of(epsilon) - self.epsilon_0, 0.0)
-        low, high = clip(-expm1(gap) / (1 + exp(-self.epsilon_0)), 0.0, 1.0)
-        return low, high
+        return tuple(clip(-expm1(gap) / (1 + exp(-self.epsilon_0)), 0.0, 1.0))
 
     @property
     def sup_loss(self) -> float:

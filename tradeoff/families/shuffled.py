@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeoff.curves.parameters import count, real
-from tradeoff.curves.tensor import LawCurve
+from tradeoff.families.discrete import FinitelyMany
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.rounding import Array
@@ -19,7 +19,7 @@ MOST_RECORDS = 10**9
 
 
 @dataclass(frozen=True, repr=False, eq=True)
-class ShuffledCurve(LawCurve):
+class ShuffledCurve(FinitelyMany):
     """One record changed among ``records`` whose epsilon-DP answers are shuffled: the pair of clones.
 
     Parameters
@@ -44,22 +44,11 @@ class ShuffledCurve(LawCurve):
     epsilon_0: float
     records: int
 
+    symmetric = True
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon_0", real("epsilon_0", self.epsilon_0, 0, 700, open_low=True))
         object.__setattr__(self, "records", count("records", self.records, 1, MOST_RECORDS))
-
-    @property
-    def symmetric(self) -> bool:
-        return True
-
-    @property
-    def sup_loss(self) -> float:
-        return self.loss_law().enclosure[1]
-
-    @property
-    def least_sup_loss(self) -> float:
-        law = self.loss_law()
-        return float(law.loss[-1] - law.loss_error[-1])
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = super().delta_bounds(epsilon, tol)

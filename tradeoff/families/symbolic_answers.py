@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import NoClosedForm
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
@@ -128,8 +127,8 @@ def table() -> Mapping[type, Closed]:
 
 def members(curve: TradeOff) -> list[tuple[TradeOff, Any]]:
     """Return factors and how often each is run, which may be a symbol."""
-    every = curve.factors if isinstance(curve, Tensor) else {curve: 1}
-    return [(f.each[0], n * f.each[1]) if hasattr(f, "each") else (f, n) for f, n in every.items()]
+    every = curve.factors.items()
+    return [(f.each[0], n * f.each[1]) if hasattr(f, "each") else (f, n) for f, n in every]
 
 
 def closed(curve: TradeOff, field: str, *at: Any) -> Any:

@@ -46,6 +46,8 @@ class TotalVariation(SymmetricFamily):
     kept_0: Fraction | None = None
     exact: bool = True
 
+    sup_loss = 0.0
+
     def __init__(self, delta: Parameter) -> None:
         object.__setattr__(self, "delta_0", real("delta", delta, 0, 1))
         given = delta if isinstance(delta, Fraction) else self.delta_0
@@ -83,8 +85,7 @@ class TotalVariation(SymmetricFamily):
         return cls.keeping(kept, exact=bits <= _LONGEST and all(f.exact for f, _ in members))
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        low, high = clip(self.kept - alpha, 0.0, 1.0)
-        return low, high
+        return tuple(clip(self.kept - alpha, 0.0, 1.0))
 
     def _tail(self, epsilon: Array) -> Pair:
         low, high = self.mass_at_infinity
@@ -116,10 +117,6 @@ class TotalVariation(SymmetricFamily):
     @property
     def leak(self) -> float:
         return float(self.delta_0)
-
-    @property
-    def sup_loss(self) -> float:
-        return 0.0
 
     @property
     def least_sup_loss(self) -> float:

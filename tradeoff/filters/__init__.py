@@ -4,10 +4,9 @@ from tradeoff.filters.approximate import ApproximateDPFilter, PureDPFilter
 from tradeoff.filters.base import KINDS, Filter
 from tradeoff.filters.concurrent import ConcurrentFilter
 from tradeoff.filters.expost import ExPost, ExPostFilter
-from tradeoff.filters.gdp import GDPFilter
+from tradeoff.filters.gdp import FDPFilter, GDPFilter
 from tradeoff.filters.individual import IndividualGDPFilter
 from tradeoff.filters.ledger import Entry, Ledger
-from tradeoff.filters.natural import FDPFilter
 from tradeoff.filters.noise_reduction import (
     BrownianMechanism,
     Doubling,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import real
-from tradeoff.curves.tensor import Tensor, tensor
+from tradeoff.curves.tensor import tensor
 from tradeoff.errors import KindError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
@@ -149,7 +149,7 @@ Counted = list[tuple[float, int]]
 
 def _parts(curve: TradeOff) -> tuple[Counted, Counted, list[TradeOff]]:
     """Split a product into Gaussian factors, leaks, and the rest, piece by piece where it is short."""
-    factors = (curve.factors if isinstance(curve, Tensor) else {curve: 1}).items()
+    factors = curve.factors.items()
     gaussians = [(float(f.mu), n) for f, n in factors if isinstance(f, Gaussian)]
     leaks = [(float(f.mass_at_infinity.upper), n) for f, n in factors if isinstance(f, TotalVariation)]
     rest = [(f, n) for f, n in factors if not isinstance(f, Gaussian | TotalVariation | Identity)]

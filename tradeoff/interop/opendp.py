@@ -163,12 +163,8 @@ def _both(curve: TradeOff) -> TradeOff:
     return operand(curve).symmetrise(assume="either-order")
 
 
-def _approximate(of: Callable[[Any], TradeOff]) -> Callable[[Any], TradeOff]:
-    def made(distance: Any) -> TradeOff:
-        inner, delta = distance
-        return of(inner) @ TotalVariation(delta)
-
-    return made
+def _approximate_zcdp(rho: float, delta: float) -> TradeOff:
+    return from_zcdp(rho) @ TotalVariation(delta)
 
 
 _MEASURES: dict[str, Callable[[Any], TradeOff]] = {
@@ -176,6 +172,6 @@ _MEASURES: dict[str, Callable[[Any], TradeOff]] = {
     "Approximate(MaxDivergence)": lambda pair: approximate_dp(*pair),
     "SmoothedMaxDivergence": from_profile,
     "ZeroConcentratedDivergence": from_zcdp,
-    "Approximate(ZeroConcentratedDivergence)": _approximate(from_zcdp),
+    "Approximate(ZeroConcentratedDivergence)": lambda pair: _approximate_zcdp(*pair),
     "RenyiDivergence": from_renyi,
 }

@@ -21,6 +21,9 @@ from tradeoff.intervals.rounding import UNIT, Array
 _FARTHEST = 700.0
 """Nats up to which e^epsilon is a float; beyond, delta is between its value there and its limit."""
 
+STEEPEST = 600.0
+"""No line is steeper than e^600: floats hold its product with any probability."""
+
 
 class Hypothesis(NamedTuple):
     """A condition of a theorem, and whether it holds here."""
@@ -68,13 +71,13 @@ class Band(ABC):
 
     def lower(self, alpha: ArrayLike) -> Any:
         """Return a lower bound on f(alpha), for any alpha in [0, 1]."""
-        flat, shape = _array("alpha", alpha, 0.0, 1.0)
-        return _shaped(self._lower(flat), shape)
+        flat, shape = flattened("alpha", alpha, 0.0, 1.0)
+        return shaped(self._lower(flat), shape)
 
     def upper(self, alpha: ArrayLike) -> Any:
         """Return an upper bound on f(alpha), for any alpha in [0, 1]."""
-        flat, shape = _array("alpha", alpha, 0.0, 1.0)
-        return _shaped(self._upper(flat), shape)
+        flat, shape = flattened("alpha", alpha, 0.0, 1.0)
+        return shaped(self._upper(flat), shape)
 
     def bounds(self, alpha: ArrayLike) -> Bounds:
         """Bound f(alpha) for alpha in [0, 1]."""
@@ -85,25 +88,26 @@ class Band(ABC):
 
         From above by sup_alpha 1 - lower(alpha) - e^epsilon alpha.
         """
-        flat, shape = _array("epsilon", epsilon, -np.inf, np.inf)
+        flat, shape = flattened("epsilon", epsilon, -np.inf, np.inf)
         low, high = self._delta(np.clip(flat, -_FARTHEST, _FARTHEST))
         # Beyond what e^epsilon holds: delta falls from 1 at -inf to Q(L = inf) at +inf, which the curve
         # knows.
         least, most = self.of.mass_at_infinity
         low = np.where(flat > _FARTHEST, least, np.where(flat == -np.inf, 1.0, low))
         high = np.where(flat == np.inf, min(most, 1.0), np.where(flat < -_FARTHEST, 1.0, high))
-        return Bounds(_shaped(low, shape), _shaped(high, shape))
+        return Bounds(shaped(low, shape), shaped(high, shape))
 
     def epsilon(self, delta: ArrayLike) -> Bounds:
         """Bound the least epsilon with delta(epsilon) <= delta, in nats; +inf where the band leaves more."""
-        flat, shape = _array("delta", delta, 0.0, 1.0)
-        low = np.where(flat < 1, self._crossing(flat, 0), -np.inf)
-        return Bounds(_shaped(low, shape), self.most_epsilon(delta))
+        return Bounds(self._epsilon(delta, 0), self._epsilon(delta, 1))
 
     def most_epsilon(self, delta: ArrayLike) -> Any:
         """Return the upper side of ``epsilon`` alone, at half its cost."""
-        flat, shape = _array("delta", delta, 0.0, 1.0)
-        return _shaped(np.where(flat < 1, self._crossing(flat, 1), -np.inf), shape)
+        return self._epsilon(delta, 1)
+
+    def _epsilon(self, delta: ArrayLike, side: int) -> Any:
+        flat, shape = flattened("delta", delta, 0.0, 1.0)
+        return shaped(np.where(flat < 1, self._crossing(flat, side), -np.inf), shape)
 
     def _crossing(self, level: Array, side: int) -> Array:
         """Return where one side of delta is still above a level (the lower one), or no longer above it."""
@@ -144,12 +148,14 @@ def supporting(epsilon: Array, delta: Callable[[Array], tuple[Array, Array]]) ->
     return np.exp(epsilon), 1 - delta(epsilon)[1] - 16 * UNIT * (2 + np.abs(epsilon))
 
 
-def _array(name: str, value: ArrayLike, low: float, high: float) -> tuple[Array, tuple[int, ...]]:
+def flattened(name: str, value: ArrayLike, low: float, high: float) -> tuple[Array, tuple[int, ...]]:
+    """Return numbers of a range in one row, and their shape."""
     array = reals(name, value)
     if not np.all((array >= low) & (array <= high)):
         raise DomainError(f"{name} = {shown(value)} is outside [{low:g}, {high:g}]")
     return array.ravel(), array.shape
 
 
-def _shaped(side: Array, shape: tuple[int, ...]) -> Any:
+def shaped(side: Array, shape: tuple[int, ...]) -> Any:
+    """Return a row in a shape, a float of none."""
     return side.reshape(shape) if shape else float(side[0])

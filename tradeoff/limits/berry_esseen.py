@@ -13,9 +13,8 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import choice
 from tradeoff.intervals.rounding import Array
 from tradeoff.limits.band import Band, Hypothesis, profile, supporting
-from tradeoff.limits.normal_distance import Rough, normal_distance
 from tradeoff.limits.normal_pair import NormalPair
-from tradeoff.limits.sums import Law, LossSum, deviation, per_order, rough, variance
+from tradeoff.limits.sums import LossSum, deviation, normal_distance, per_order, rough, variance
 
 Constants = Literal["sharp", "theorem"]
 
@@ -155,19 +154,7 @@ def _gamma(pairs: tuple[tuple[NormalPair, NormalPair], ...]) -> float:
 
 
 def _pair(found: LossSum, constants: Constants) -> NormalPair:
-    gamma_p, gamma_q = (_gamma_of(law, constants) for law in (found.null, found.other))
-    return NormalPair(
-        found.gap,
-        deviation(found.null),
-        deviation(found.other),
-        gamma_p,
-        gamma_q,
-        found.p_minus,
-        found.q_plus,
-    )
-
-
-def _gamma_of(law: Law, constants: Constants) -> float:
-    """Return a bound on the distance of a standardised sum from a normal law."""
-    summands = [Rough(m.third, m.variance, n) for m, n in rough(law)]
-    return float(normal_distance(summands, variance(law), sharp=constants == "sharp"))
+    sharp, sides = constants == "sharp", (found.null, found.other)
+    gamma_p, gamma_q = (float(normal_distance(rough(law), variance(law), sharp=sharp)) for law in sides)
+    sd_p, sd_q = map(deviation, sides)
+    return NormalPair(found.gap, sd_p, sd_q, gamma_p, gamma_q, found.p_minus, found.q_plus)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
+from operator import matmul
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -19,15 +21,19 @@ from tradeoff.families.symbolic_forms import exact
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.limits.approximate import ApproximateCurve
-from tradeoff.limits.masses import attached
 from tradeoff.limits.moments import factors, measurable, moments
+from tradeoff.limits.sums import attached
 from tradeoff.operators.symmetrise import Envelope
 
 Scheme = Literal["poisson", "fixed-size"]
 
 _SQRT_2 = math.sqrt(2)
-_ASYMPTOTIC = ("sum kl -> K", "max kl -> 0", "sum kappa2 -> s^2", "sum kappa3 -> 0")
-"""Hypotheses of Dong, Roth, Su 2022, Theorem 3.5."""
+_THEOREM = (
+    "CLT",
+    "Dong, Roth, Su 2022, Theorem 3.5",
+    ("sum kl -> K", "max kl -> 0", "sum kappa2 -> s^2", "sum kappa3 -> 0"),
+)
+"""Name, source and hypotheses."""
 
 
 def clt(curve: TradeOff) -> ApproximateCurve:
@@ -71,12 +77,9 @@ def clt(curve: TradeOff) -> ApproximateCurve:
     if isinstance(curve, TradeOff) and curve.free_symbols:
         from tradeoff.families.symbolic_answers import clt_mu
 
-        shape = _gaussian(clt_mu(curve))
-        for factor, n in curve.factors.items():
-            shape = shape @ factor**n if isinstance(factor, TotalVariation) else shape
-        return ApproximateCurve(
-            shape, "CLT", "Dong, Roth, Su 2022, Theorem 3.5", _ASYMPTOTIC, curve, clt_mu(curve)
-        )
+        mu = clt_mu(curve)
+        lost = (factor**n for factor, n in curve.factors.items() if isinstance(factor, TotalVariation))
+        return ApproximateCurve(reduce(matmul, lost, _gaussian(mu)), *_THEOREM, curve, mu)
     gap = low = high = 0.0
     for factor, n in factors(curve).items():
         null = moments(factor)[0]
@@ -94,7 +97,7 @@ def clt(curve: TradeOff) -> ApproximateCurve:
     leaks = [(factor, n) for factor, n in factors(curve).items() if factor.leak is not None]
     rest = tensor((factor, n) for factor, n in factors(curve).items() if factor.leak is None)
     shape = attached(_gaussian(mu), rest.p_minus, rest.q_plus) @ tensor(leaks)
-    return ApproximateCurve(shape, "CLT", "Dong, Roth, Su 2022, Theorem 3.5", _ASYMPTOTIC, curve, mu)
+    return ApproximateCurve(shape, *_THEOREM, curve, mu)
 
 
 def epsilon_delta_clt(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1) -> ApproximateCurve:

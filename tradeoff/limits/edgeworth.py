@@ -15,8 +15,8 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.limits.approximate import ApproximateCurve
 from tradeoff.limits.closed_forms import Moments
 from tradeoff.limits.clt import clt
-from tradeoff.limits.masses import attached
 from tradeoff.limits.moments import factors, moments
+from tradeoff.limits.sums import attached
 from tradeoff.operators.symmetrise import Envelope
 
 _NODES, _REACH = 8001, 9.0

@@ -15,7 +15,7 @@ from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.hull import lower_hull
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.limits.band import Band, Hypothesis
+from tradeoff.limits.band import STEEPEST, Band, Hypothesis
 from tradeoff.limits.berry_esseen import BerryEsseen, berry_esseen
 from tradeoff.limits.smoothing import Expansion, expansion
 from tradeoff.limits.sums import LossSum, deviation, per_order
@@ -25,9 +25,6 @@ _NODES, _BULK = 4001, 9.0
 
 _SMALL_CELL = 0.05
 """Cells of thresholds up to which the chord is the better bound: the bend takes off 1e-4 at most."""
-
-_STEEPEST = 600.0
-"""No line is steeper than e^600: floats hold its product with any probability."""
 
 _VOID = 1 / 2
 """An error of a half says nothing."""
@@ -186,7 +183,7 @@ class EdgeworthBounds(Band):
         x, y = _hull(*(np.concatenate(v) for v in zip(*found, strict=True)))
         with np.errstate(divide="ignore"):
             loss = np.log(np.maximum(-np.diff(y), 0.0)) - np.log(np.diff(x))
-        kept = np.flatnonzero(np.abs(loss) < _STEEPEST)
+        kept = np.flatnonzero(np.abs(loss) < STEEPEST)
         slope, start, end = np.exp(loss[kept]), kept, kept + 1
         # Rounding may turn the slope a little: the lower end counts, and neighbours are on one side up to
         # their own rounding.

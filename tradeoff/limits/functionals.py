@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import total, whole
-from tradeoff.limits.between import Between, Power
+from tradeoff.intervals.functions import clip, exp, maximum, total, where, whole
+from tradeoff.intervals.rounding import Array, around
 from tradeoff.limits.closed_forms import Moments
-from tradeoff.limits.moments import factors, moments, recentred
+from tradeoff.limits.moments import KNOWN, NOTHING, factors, moments, recentred
+from tradeoff.loss.law import LossLaw
+from tradeoff.loss.moments import FiniteLaw
+from tradeoff.operators.mixture import Mixture
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum
+from tradeoff.operators.subsample import Subsampled
+from tradeoff.operators.symmetrise import ProfileSymmetrised
+
+_STEEP = 16.0
+"""c of the tail beyond the curve's last loss: the larger, the nearer to that loss the tail is taken, and the
+more it weighs."""
 
 _INFINITE = Bounds(math.inf, math.inf)
 """Where f' = 0 on an interval."""
@@ -154,3 +168,145 @@ def _of_factor(
     below, above = moments(factor)
     found = exact(below) if below is above else between(Between(factor))
     return Bounds(found.lower, math.inf) if apart.upper > 0 else found
+
+
+@dataclass(frozen=True)
+class Power:
+    """Function of the loss: |L + centre|^order, or -L for order 1; convex in e^L up to ``turn``."""
+
+    order: int
+    centre: float = 0.0
+
+    @property
+    def turn(self) -> float:
+        """Return the loss where first and second derivatives in L agree: at L + centre = order - 1."""
+        return np.inf if self.order == 1 else self.order - 1 - self.centre
+
+    def value(self, loss: Bounds) -> Bounds:
+        size = loss + self.centre
+        return -loss if self.order == 1 else maximum(size, -size) ** self.order
+
+    def slope(self, loss: Bounds) -> Bounds:
+        """Return -1, or r |u|^(r-1) sgn u = r u |u|^(r-2) at u = L + centre."""
+        u = loss + self.centre
+        if self.order == 1:
+            return Bounds.of(-np.ones_like(u.lower))
+        return self.order * u * maximum(u, -u) ** (self.order - 2)
+
+
+@dataclass(frozen=True)
+class Between:
+    """A curve without P-mass at L = -inf, between the finite laws of a curve below it and of one above it.
+
+    Its functionals do not follow the order of curves. E_P phi(L) with phi convex in r = e^L is a divergence:
+    it falls as the curve rises. Powers of L are convex up to some loss and concave beyond, so that each is a
+    convex function, its own tangent from there on, less another, the rest:
+
+        D_1(upper) - D_2(lower) <= E_P phi(L) <= D_1(lower) - D_2(upper).
+    """
+
+    curve: TradeOff
+
+    @cached_property
+    def laws(self) -> tuple[LossLaw, LossLaw]:
+        """Return the laws of the curve below and of the curve above, with finitely many losses."""
+        low, high = self.curve.laws()
+        return (
+            (self.curve.lower.loss_law(), self.curve.upper.loss_law())
+            if low.continuous or high.continuous
+            else (low, high)
+        )
+
+    @cached_property
+    def reach(self) -> float:
+        """Return -L where tangents replace powers: infinite if the curve below has no mass at -inf."""
+        below = self.laws[0]
+        return -float(np.min(below.atoms.loss, initial=0.0)) if below.p_minus > 0 else np.inf
+
+    def moment(self, power: Power) -> Bounds:
+        """Enclose E_P of a power of the loss."""
+        (convex_below, rest_below), (convex_above, rest_above) = (
+            _divergences(law, power, self.reach) for law in self.laws
+        )
+        least = (convex_above - rest_below).lower
+        most = convex_below - rest_above + self._tail(power.order)
+        return Bounds(max(least, 0.0), most.upper)
+
+    def _tail(self, order: int) -> float:
+        """Bound E|L|^r over losses below -reach, where the tangent stood for the power.
+
+        |L| <= c (|L| - reach (1 - 1/c)) there.
+        """
+        if np.isinf(self.reach):
+            return 0.0
+        laws = _heavier(self.curve)
+        if laws is None or self.reach == 0:
+            return np.inf
+        start = self.reach * (1 - 1 / _STEEP)
+        scale = Bounds.of(self.reach) ** order * _STEEP**3 / Bounds.of(self.reach) ** 3
+        return float((scale * total(_far(law, start) for law in laws)).upper)
+
+
+def _divergences(law: LossLaw, power: Power, reach: float) -> tuple[Bounds, Bounds]:
+    """Bound two divergences of finitely many losses: of the convex part, and of its excess over the power."""
+    at, log_p, slack = law.atoms
+    loss = Bounds(at, at) + Bounds(-law.loss_error, law.loss_error)
+    inner = clip(loss, -reach, power.turn)
+    p = exp(log_p) * (1 + Bounds(-slack, slack))
+    moved = p * exp(loss - inner)  # P-mass times r over the r of the tangent's point
+    convex = p * power.value(inner) + power.slope(inner) * (moved - p)
+    rest = where(at > power.turn, convex - p * power.value(loss), 0.0)
+    at_infinity, at_zero = _at_infinity(law, power), _at_zero(law, power, reach)
+    return _added(convex) + at_infinity + at_zero, _added(rest) + at_infinity
+
+
+def _at_infinity(law: LossLaw, power: Power) -> Bounds:
+    """Count Q-mass at +inf by the last slope in r."""
+    if np.isinf(power.turn) or law.q_plus == 0:
+        return NOTHING
+    turn = Bounds.of(power.turn)
+    return power.slope(turn) * exp(-turn) * Bounds(*around(law.q_plus, KNOWN))
+
+
+def _at_zero(law: LossLaw, power: Power, reach: float) -> Bounds:
+    """Count P-mass at -inf at r = 0, on the tangent."""
+    if law.p_minus == 0:
+        return NOTHING
+    end = Bounds.of(-reach)
+    return (power.value(end) - power.slope(end)) * Bounds(*around(law.p_minus, KNOWN))
+
+
+def _added(each: Bounds) -> Bounds:
+    return total(
+        Bounds(low, high) for low, high in zip(each.lower.tolist(), each.upper.tolist(), strict=True)
+    )
+
+
+def _heavier(curve: TradeOff) -> list[LossLaw] | None:
+    """Return laws whose tails at -inf, added, are at least the curve's; None if none are known."""
+    # The profile is the largest, or a mean, and so at most the sum.
+    if isinstance(curve, HullOfMinimum | Mixture):
+        each = [_heavier(f) for f in curve.operands]
+        return None if None in each else [law for laws in each for law in laws or ()]
+    # |log(1 - p + p r)| <= |log r|, and where r > 1 the thinned law is below Q.
+    if isinstance(curve, Subsampled):
+        return _heavier(curve.operands[0].inverse() if curve.flipped else curve.operands[0])
+    if isinstance(curve, Maximum):
+        return next((laws for laws in map(_heavier, curve.operands) if laws is not None), None)
+    # Its profile at eps >= 0 is the operand's, and tails at -inf are the inverse's.
+    if isinstance(curve, ProfileSymmetrised):
+        return _heavier(curve.operands[0].inverse())
+    low, high = curve.laws()
+    return [low] if low is high else None
+
+
+def _far(law: LossLaw, start: float) -> float:
+    """Bound E (-L - start)_+^3 from above."""
+    finite = FiniteLaw(law)
+
+    def over(x: Array) -> Array:
+        return np.maximum(finite.shift - x - start, 0.0)
+
+    return finite.expectation(
+        lambda x: over(x) ** 3, lambda x: 6 * over(x) + 3 * over(x) ** 2, lambda x: 3 * over(x) ** 2
+    )[1]

@@ -36,7 +36,7 @@ def factors(curve: TradeOff) -> dict[TradeOff, int]:
             ".guarantee()"
         )
     curve.require_numbers()
-    return dict(getattr(curve, "factors", {curve: 1}))
+    return dict(curve.factors)
 
 
 def measurable(variance: Bounds) -> Bounds:
@@ -116,8 +116,13 @@ def _shift(law: LossLaw) -> Bounds:
 
 def recentred(power: Bounds, doubt: float | Array, order: int) -> Bounds:
     """Return E|L - E L|^r from E|L - c|^r: a centre off by d moves its r-th root by at most d (Minkowski)."""
-    root = exp(log(power) / order) + Bounds(-doubt, doubt)
+    root = exp(log(power) / order) + within(doubt)
     return maximum(root, 0.0) ** order
+
+
+def within(error: float | Array) -> Bounds:
+    """Bound what is at most so far from 0."""
+    return Bounds(-error, error)
 
 
 def _power(centre: float, r: int) -> tuple[Function, Function, Function]:

@@ -14,16 +14,14 @@ from scipy.special import log_ndtr, ndtri
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, minimum
 from tradeoff.intervals.rounding import UNIT, Array, down, up
-from tradeoff.limits.moments import NOTHING
+from tradeoff.limits.band import STEEPEST
+from tradeoff.limits.moments import NOTHING, within
 
 _WIDEST = 40.0
 """Quantiles of a float probability are nearer than this."""
 
 _BULK = np.concatenate([np.linspace(-8.5, 8.5, 1201), np.linspace(-_WIDEST, _WIDEST, 401)])
 """Thresholds whose slopes make the guarantee: dense where probabilities are neither 0 nor 1."""
-
-_STEEPEST = 600.0
-"""No line is steeper than e^600: floats hold its product with any probability."""
 
 _OFF_THE_TOP = 64 * UNIT
 """Above what a candidate's rounding takes off a maximum: G''/2 dz^2 <= 8 r (1 + r) dz^2 with dz of some
@@ -73,8 +71,8 @@ class NormalPair:
         if self.void:
             return np.zeros_like(alpha), 1 - alpha
         inner = clip(alpha / (1 - self.p_minus), 0.0, 1.0)
-        z = -quantile(clip(inner + _within(self.gamma_p), 0.0, 1.0))
-        finite = minimum(clip(self._beta(z) + _within(self.gamma_q), 0.0, 1.0), 1 - inner)
+        z = -quantile(clip(inner + within(self.gamma_p), 0.0, 1.0))
+        finite = minimum(clip(self._beta(z) + within(self.gamma_q), 0.0, 1.0), 1 - inner)
         low, high = clip((1 - self.q_plus) * finite, 0.0, 1.0)
         return low, np.where(alpha >= (1 - self.p_minus).upper, 0.0, np.minimum(high, 1 - alpha))
 
@@ -93,8 +91,7 @@ class NormalPair:
         low = np.max(gain(self.gamma_p, self.gamma_q).lower[: len(free)], axis=0)
         high = np.max(gain(-self.gamma_p, -self.gamma_q).upper, axis=0) + _OFF_THE_TOP
         finite = clip(maximum(-expm1(inner), Bounds(low, high)), 0.0, 1.0)
-        low, high = clip(self.q_plus + (1 - self.q_plus) * finite, 0.0, 1.0)
-        return low, high
+        return tuple(clip(self.q_plus + (1 - self.q_plus) * finite, 0.0, 1.0))
 
     def _gain(self, z: Bounds, epsilon: Bounds) -> Callable[[float, float], Bounds]:
         """Bound 1 - (Phi(y) + gamma_q)_+ - e^eps (Phi(-z) + gamma_p)_+ at y = (s_P z - gap)/s_Q."""
@@ -131,7 +128,7 @@ class NormalPair:
         z = np.clip(np.concatenate([_BULK, (_BULK + d) / r]), min(first, last), last)
         loss = np.log(r) + (z - (r * z - d)) * (z + (r * z - d)) / 2
         moved = np.log1p(-self.q_plus.upper) - np.log1p(-self.p_minus.upper)
-        return np.asarray(np.clip(loss + moved, -_STEEPEST, _STEEPEST))
+        return np.asarray(np.clip(loss + moved, -STEEPEST, STEEPEST))
 
 
 def log_phi(x: Bounds | ArrayLike) -> Bounds:
@@ -144,7 +141,7 @@ def log_phi(x: Bounds | ArrayLike) -> Bounds:
 def quantile(p: Bounds | ArrayLike) -> Bounds:
     """Bound the z with Phi(z) = p: SciPy's is known to 16 units of itself and of 1."""
     low, high = (np.asarray(side, dtype=float) for side in Bounds.of(p))
-    return _known(ndtri, low, high, 16 * np.ones((2, *low.shape))) + _within(16 * UNIT)
+    return _known(ndtri, low, high, 16 * np.ones((2, *low.shape))) + within(16 * UNIT)
 
 
 def _known(function: Callable[[Array], Array], low: Array, high: Array, units: Array) -> Bounds:
@@ -155,7 +152,3 @@ def _known(function: Callable[[Array], Array], low: Array, high: Array, units: A
             np.where(np.isinf(below), below, down(below, units[0])),
             np.where(np.isinf(above), above, up(above, units[1])),
         )
-
-
-def _within(error: float) -> Bounds:
-    return Bounds(-error, error)

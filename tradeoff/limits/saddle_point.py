@@ -23,9 +23,9 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.tensor import law_pair
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array
-from tradeoff.limits.band import Band, Hypothesis, profile, supporting
-from tradeoff.limits.masses import lost
+from tradeoff.limits.band import STEEPEST, Band, Hypothesis, profile, supporting
 from tradeoff.limits.moments import factors
+from tradeoff.limits.sums import lost
 from tradeoff.limits.tilts import TiltedSum
 from tradeoff.operators.symmetrise import Envelope
 
@@ -41,9 +41,6 @@ _SHARE, _LEAST_STEP = 0.25, 1e-9
 
 _SLOPES = np.linspace(-10.0, 10.0, 241)
 """Where lines touch the guarantee, in standard deviations from the middle of both laws."""
-
-_STEEPEST = 600.0
-"""No line is steeper than e^600: floats hold its product with any probability."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +100,7 @@ class SaddlePoint(Band):
         """Return lines 1 - delta(x) - e^x alpha where the curves bend."""
         middles = [below.cumulant(0.5)[1:] for below, _ in self.sums]
         x = np.concatenate([[0.0], *(mean + np.sqrt(variance) * _SLOPES for mean, variance in middles)])
-        return supporting(np.unique(np.clip(np.nan_to_num(x), -_STEEPEST, _STEEPEST)), self._delta)
+        return supporting(np.unique(np.clip(np.nan_to_num(x), -STEEPEST, STEEPEST)), self._delta)
 
     def __repr__(self) -> str:
         return f"saddle-point bounds of {self.of!r}"
@@ -176,7 +173,7 @@ def _best_line(found: TiltedSum, alpha: Array) -> Array:
     best, x = np.zeros(len(alpha)), np.nan_to_num(found.x_for_alpha(alpha))
     reach = _REACH * np.nan_to_num(found.sd(x), nan=1.0, posinf=1.0)
     for k in range(_ROUNDS):
-        at = np.clip(x + np.multiply.outer(_OFFSETS, reach / 4**k), -_STEEPEST, _STEEPEST)
+        at = np.clip(x + np.multiply.outer(_OFFSETS, reach / 4**k), -STEEPEST, STEEPEST)
         value = found.line(at, alpha)
         top = np.argmax(value, axis=0), np.arange(len(x))
         best, x = np.maximum(best, value[top]), at[top]

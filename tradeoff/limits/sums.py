@@ -1,17 +1,23 @@
-"""The loss of a product as a sum of independent losses under both laws, masses at infinity aside."""
+"""The loss of a product as a sum of independent losses under both laws, and how far from normal it is.
+
+Masses at infinity, where no limit theorem applies, are split off before one and attached again after it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import sqrt, total, whole
+from tradeoff.intervals.functions import clip, expm1, log1p, minimum, rational, sqrt, total, whole
+from tradeoff.intervals.rounding import around
 from tradeoff.limits.closed_forms import Moments
-from tradeoff.limits.masses import lost
-from tradeoff.limits.moments import NOTHING, factors, measurable, moments
+from tradeoff.limits.moments import KNOWN, NOTHING, factors, measurable, moments
 from tradeoff.operators.symmetrise import Envelope
 
 T = TypeVar("T")
@@ -19,15 +25,54 @@ T = TypeVar("T")
 Law = list[tuple[Moments, int]]
 """Moments of the summands under one law, each with the number of times it is drawn."""
 
+_INDEPENDENT = rational(Fraction("0.56"))
+"""sup |F - Phi| <= 0.56 sum E|X_j - E X_j|^3/V^(3/2) for independent summands of variance V in all (Shevtsova
+2010)."""
+
+_IDENTICAL = tuple(
+    (rational(Fraction(a)), rational(Fraction(b)))
+    for a, b in (("0.4690", "0"), ("0.3322", "0.429"), ("0.3031", "0.646"))
+)
+"""(a, b) with sup |F - Phi| <= a (rho + b)/sqrt(n), rho = E|X - E X|^3/sd^3, for n identical summands
+(Shevtsova 2013); the floats next to most of them are below them."""
+
+End = Literal["q_plus", "p_minus"]
+
 
 class LossSum(NamedTuple):
-    """Summands of L under P and of -L under Q, the gap E_Q L - E_P L, and masses at infinity."""
+    """Summands of finite L under P and of -L under Q, the gap E_Q L - E_P L, and masses at infinity."""
 
     null: Law
     other: Law
     gap: Bounds
     p_minus: Bounds
     q_plus: Bounds
+
+
+def attached(finite: TradeOff, p_minus: float, q_plus: float) -> TradeOff:
+    """Return (1 - q) f(alpha/(1 - p)): f with masses p at -inf under P and q at +inf under Q."""
+    if p_minus == q_plus:
+        return finite @ TotalVariation(q_plus)
+    if p_minus >= 1 or q_plus >= 1:
+        return TotalVariation(1.0)
+    return finite @ PiecewiseLinear([0.0, 1 - p_minus], [1 - q_plus, 0.0])
+
+
+def lost(powers: Mapping[TradeOff, int], side: int, end: End) -> Bounds:
+    """Bound 1 - prod (1 - mass)^n of a curve below (side 0) or above (1) a product."""
+    leaking = [(mass, n) for factor, n in powers.items() if (mass := _mass(factor, side, end)).upper > 0]
+    if len(leaking) == 1 and leaking[0][1] == 1:
+        return leaking[0][0]
+    return clip(-expm1(total(whole(n) * log1p(-mass) for mass, n in leaking)), 0.0, 1.0)
+
+
+def _mass(factor: TradeOff, side: int, end: End) -> Bounds:
+    """Bound the mass of the law that stands for a factor: one below it may leak where the factor does not."""
+    laws = factor.laws()
+    if laws[0] is laws[1]:
+        return (factor if end == "q_plus" else factor.inverse()).mass_at_infinity
+    mass = getattr(laws[side], end)
+    return NOTHING if mass == 0 else clip(Bounds(*around(mass, KNOWN)), 0.0, 1.0)
 
 
 def per_order(curve: TradeOff, made: Callable[[LossSum], T]) -> tuple[tuple[T, T], ...]:
@@ -76,3 +121,22 @@ def deviation(law: Law) -> Bounds:
 def added(law: Law, moment: str) -> Bounds:
     """Add a moment of the summands up."""
     return total(whole(n) * getattr(m, moment) for m, n in law)
+
+
+def normal_distance(rough: Sequence[tuple[Any, int]], variance: Bounds, *, sharp: bool = True) -> Any:
+    """Bound sup |F - Phi| of a standardised sum of this variance in all, the normal summands' included.
+
+    ``rough`` has the moments ``third`` and ``variance`` of those that are not normal, and their numbers. Of
+    arrays it is one, of floats a float. A normal summand costs nothing: it is a sum of m narrower ones, whose
+    third moments add up to less as m grows. Nor does it move two distribution functions apart, so that
+    identical summands may also be measured on their own.
+    """
+    if not rough:
+        return 0.0
+    third = sum((whole(n) * m.third for m, n in rough), NOTHING)
+    gamma = _INDEPENDENT * third / (variance * sqrt(variance))
+    if sharp and len(rough) == 1:
+        [(m, n)] = rough
+        rho = m.third / (m.variance * sqrt(m.variance))
+        gamma = minimum(gamma, *(a * (rho + b) / sqrt(whole(n)) for a, b in _IDENTICAL))
+    return gamma.upper

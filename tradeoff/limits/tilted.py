@@ -21,8 +21,8 @@ import numpy as np
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import maximum, minimum, sqrt, whole
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.limits.moments import NOTHING, recentred
-from tradeoff.limits.normal_distance import Rough, normal_distance
+from tradeoff.limits.moments import NOTHING, recentred, within
+from tradeoff.limits.sums import normal_distance
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.components import MARGIN, QuadratureNodes
 from tradeoff.loss.gaussian import GaussianLaw
@@ -98,9 +98,7 @@ def _joined(each: Sequence[Moments], counts: Sequence[int], c: Array) -> Tilted:
         sum((whole(n) * moment for moment, n in zip(column, counts, strict=True)), NOTHING)
         for column in zip(*each, strict=True)
     )
-    rough = [
-        Rough(m.third, m.variance, n) for m, n in zip(each, counts, strict=True) if np.any(m.third.upper > 0)
-    ]
+    rough = [(m, n) for m, n in zip(each, counts, strict=True) if np.any(m.third.upper > 0)]
     m, sd = (mean.lower + mean.upper) / 2, np.sqrt((variance.lower + variance.upper) / 2)
     # Two normal laws: a unit of the mean moves Phi by phi, and |log(s/s')| <= |V - V'|/(2 min V) by x phi(x).
     least = np.minimum(variance.lower, (Bounds.of(sd) ** 2).lower)
@@ -118,14 +116,14 @@ def moments(law: LossLaw, c: Array) -> Moments:
         return Moments(log_m, mean, *(Bounds.of(np.ones_like(c)) * each for each in (square, NOTHING)))
     log_m, log_m_error, mean, *powers = _sums(law, c)
     off, square, fourth = (
-        Bounds.of(at) + _within(error) for at, error in zip(powers[:3], powers[3:], strict=True)
+        Bounds.of(at) + within(error) for at, error in zip(powers[:3], powers[3:], strict=True)
     )
     square = maximum(square, 0.0)
     low, high = law.enclosure
     widest = Bounds.of(np.maximum(high - mean, mean - low) * _GROWN)  # |d| <= widest
     third = sqrt(square * minimum(fourth, widest**2 * square)).upper
     return Moments(
-        log_m + _within(log_m_error),
+        log_m + within(log_m_error),
         mean + off,
         maximum(square - off**2, 0.0),
         recentred(Bounds(np.zeros_like(third), third), _size(off), 3),
@@ -192,10 +190,6 @@ def _lost(law: LossLaw, points: QuadratureNodes, c: Array) -> Array:
         )
         each = np.maximum(each, np.sum(list(ends), axis=0))
     return np.where(each < _LITTLE, each, np.inf)
-
-
-def _within(error: Array) -> Bounds:
-    return Bounds(-error, error)
 
 
 def _size(x: Bounds) -> Any:

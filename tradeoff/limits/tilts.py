@@ -13,6 +13,7 @@ from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, where
 from tradeoff.intervals.rounding import UNIT, Array, around
+from tradeoff.limits.moments import within
 from tradeoff.limits.tilted import Tilted, tilted
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.cumulant import Cumulant, SaddleTable, spread
@@ -173,7 +174,7 @@ def part(at: Tilted, x: Array) -> Bounds:
     first = _normal_half(at, np.where(inside, at.c, over), np.where(at.c > 0, g, -g))
     second = _normal_half(at, np.where(at.c > 1, at.c, 1 - at.c), np.where(at.c > 1, g, -g))
     peak = where(inside, 1.0, exp(over * log1p(-1 / Bounds.of(over + 1)) - log1p(over))).upper
-    mean = where(inside, first + second, first - second) + _within(2 * Bounds.of(peak) * at.gamma)
+    mean = where(inside, first + second, first - second) + within((2 * Bounds.of(peak) * at.gamma).upper)
     return exp(_log_m(at) - (at.c - 1) * Bounds.of(x)) * clip(mean, 0.0, peak)
 
 
@@ -182,7 +183,7 @@ def _half(at: Tilted, k: Array, g: Array) -> Bounds:
 
     At most 2 gamma from the normal law's.
     """
-    return clip(_normal_half(at, k, g) + _within(2 * Bounds.of(at.gamma)), 0.0, 1.0)
+    return clip(_normal_half(at, k, g) + within(2 * at.gamma), 0.0, 1.0)
 
 
 def _normal_half(at: Tilted, k: Array, g: Array) -> Bounds:
@@ -209,7 +210,3 @@ def _deviations(at: Tilted, x: Array) -> Array:
 
 def _least(found: Bounds) -> Array:
     return np.asarray(np.fmin.reduce(found.upper))
-
-
-def _within(error: Bounds) -> Bounds:
-    return Bounds(-error.upper, error.upper)

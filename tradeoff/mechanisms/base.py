@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, count, is_masked, is_symbol, real
+from tradeoff.curves.parameters import MOST, count, is_masked, number
 from tradeoff.errors import KindError, domain
 from tradeoff.intervals.functions import rational
 
@@ -84,21 +84,6 @@ def ask_the_curve(described: object, name: str, maker: str) -> AttributeError:
     said = f"{type(described).__name__!r} object has no attribute {name!r}"
     asked = not name.startswith("_") and hasattr(TradeOff, name)
     return AttributeError(f"{said}: questions are asked of its curve, .{maker}.{name}" if asked else said)
-
-
-def number(
-    name: str,
-    value: Any,
-    low: float,
-    high: float = math.inf,
-    *,
-    open_low: bool = False,
-    open_high: bool = False,
-) -> float:
-    """Return ``value`` as a float in the range; booleans, text and symbols are no numbers here."""
-    if isinstance(value, bool | str | bytes) or is_symbol(value):
-        raise domain(name, value, "the real numbers", "a mechanism takes one number")
-    return float(real(name, value, low, high, open_low=open_low, open_high=open_high))
 
 
 def within(

@@ -9,11 +9,11 @@ from fractions import Fraction
 from typing import Any, get_args
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import choice
+from tradeoff.curves.parameters import choice, number
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures, Weights
-from tradeoff.mechanisms.base import POSITIVE, SHARE, Adjacency, Mechanism, Order, number, ratio, wholes
+from tradeoff.mechanisms.base import POSITIVE, SHARE, Adjacency, Mechanism, Order, ratio, wholes
 from tradeoff.mechanisms.hits import capped
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.mixture import mixture

@@ -7,12 +7,13 @@ from fractions import Fraction
 from typing import ClassVar
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import number
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import Truncated
 from tradeoff.intervals.functions import expm1, log1p, rational
-from tradeoff.mechanisms.base import POSITIVE, SIZE, Mechanism, number, ratio
+from tradeoff.mechanisms.base import POSITIVE, SIZE, Mechanism, ratio
 from tradeoff.mechanisms.noise import check_scale
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import reals
+from tradeoff.curves.parameters import number, reals
 from tradeoff.errors import DomainError, domain
 from tradeoff.intervals.roots import largest
 from tradeoff.intervals.rounding import Array
-from tradeoff.mechanisms.base import Mechanism, number
+from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.custom import stated
 
 _LEAST_SPREAD = 1e-3
@@ -76,11 +76,6 @@ class CanonicalNoise(Mechanism):
         curve = self.target.upper if self.target.composed else self.target
         return np.asarray(curve.bounds(alpha).upper)
 
-    @property
-    def _middle(self) -> float:
-        """Return c = f(c), to rounding."""
-        return largest(lambda c: bool(self._above(np.array([c]))[0] > c), 0.0, 0.5, halvings=60)
-
     def quantile(self, probability: Any) -> Array:
         """Return the quantiles of the noise, in the units of the query, to the accuracy of f.
 
@@ -135,8 +130,8 @@ class CanonicalNoise(Mechanism):
         return sign * self._lower(np.exp(-rng.exponential(size=size)) / 2)
 
     def _lower(self, p: Array) -> Array:
-        """Return quantiles of probabilities up to 1/2: F^-1(p) = F^-1(1 - f(p)) - 1 below c."""
-        c = self._middle
+        """Return quantiles of probabilities up to 1/2: F^-1(p) = F^-1(1 - f(p)) - 1 below c = f(c)."""
+        c = largest(lambda c: bool(self._above(np.array([c]))[0] > c), 0.0, 0.5, halvings=60)
         if 1 - 2 * c < _LEAST_SPREAD:
             raise DomainError(
                 f"{self!r} is noise of more than {1 / _LEAST_SPREAD:g} sensitivities; use a "

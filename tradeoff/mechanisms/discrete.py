@@ -9,8 +9,12 @@ from dataclasses import dataclass, field
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.tensor import tensor
-from tradeoff.families.counts import BinomialCurve, SkellamCurve
-from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
+from tradeoff.families.discrete import (
+    BinomialCurve,
+    DiscreteGaussianCurve,
+    DiscreteLaplaceCurve,
+    SkellamCurve,
+)
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.mechanisms.base import SIZE, Mechanism, ratio, wholes, within

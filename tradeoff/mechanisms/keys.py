@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, choice, count
+from tradeoff.curves.parameters import MOST, choice, count, number
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import normal_tail
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, rational
-from tradeoff.mechanisms.base import SIZE, Mechanism, number, root, wholes
+from tradeoff.mechanisms.base import SIZE, Mechanism, root, wholes
 from tradeoff.mechanisms.discrete import DiscreteLaplace
 from tradeoff.mechanisms.noise import Gaussian, Laplace
 

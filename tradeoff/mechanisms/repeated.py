@@ -10,12 +10,13 @@ import numpy as np
 
 from tradeoff.conversions.renyi import from_renyi
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import number
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array
-from tradeoff.mechanisms.base import Adjacency, Mechanism, number
+from tradeoff.mechanisms.base import Adjacency, Mechanism
 
 _ORDERS = (*(1 + np.geomspace(0.02, 1e4, 40)).tolist(), math.inf)
 """Orders of the divergences: a factor of 1.4 apart."""

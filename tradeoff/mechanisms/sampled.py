@@ -6,12 +6,12 @@ from abc import abstractmethod
 from typing import Any, Literal, get_args
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, choice, count
+from tradeoff.curves.parameters import MOST, choice, count, number
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.functions import total
-from tradeoff.mechanisms.base import Adjacency, Mechanism, Order, number, ratio
+from tradeoff.mechanisms.base import Adjacency, Mechanism, Order, ratio
 from tradeoff.mechanisms.hits import Hits, hits
 from tradeoff.operators.mixture import mixture
 from tradeoff.operators.subsample import subsample

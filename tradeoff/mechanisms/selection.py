@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import choice
+from tradeoff.curves.parameters import choice, number
 from tradeoff.families.bounded_range import BoundedRange
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.functions import rational
-from tradeoff.mechanisms.base import LOSS, Mechanism, number, within
+from tradeoff.mechanisms.base import LOSS, Mechanism, within
 
 _LEAST, _MOST = 1e-12, 700.0
 """Losses outside are too small to matter, or have no e^eps among the floats: there f_{eps,0} serves."""

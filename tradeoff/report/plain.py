@@ -13,14 +13,11 @@ def plain(text: object) -> str:
     >>> print(plain("\x1b]0;owned\x07"))
     \x1b]0;owned\x07
     """
-    return "".join(c if _is_visible(c) else c.encode("unicode_escape").decode() for c in str(text))
+    # A space may be one that breaks no line.
+    seen = ((c, c.isprintable() or unicodedata.category(c) == "Zs") for c in str(text))
+    return "".join(c if visible else c.encode("unicode_escape").decode() for c, visible in seen)
 
 
 def folded(text: str) -> str:
     """Return text of several lines in one, likewise."""
     return plain(" ".join(text.split()))
-
-
-def _is_visible(letter: str) -> bool:
-    # A space may be one that breaks no line.
-    return letter.isprintable() or unicodedata.category(letter) == "Zs"

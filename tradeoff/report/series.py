@@ -210,15 +210,10 @@ def _errors(alpha: Array, claims: Sequence[Claim]) -> Iterator[Series]:
     low, high = _both(band(alpha)) if band is not None else (first.ask("beta", alpha),) * 2
     yield Series(first.name, "", alpha, None, (np.zeros_like(alpha), high - low))
     for claim in others:
-        beta = _beta_at(claim, alpha)
+        proved = None if claim.kind == "estimate" else claim.band
+        beta = claim.ask("beta", alpha) if proved is None else _both(proved(alpha))[0]
         unsafe, safe = positive(beta - high), positive(low - beta)
         yield Series(claim.name, "", alpha, np.fmax(unsafe, safe), unsafe=unsafe)
-
-
-def _beta_at(claim: Claim, alpha: Array) -> Array:
-    if claim.kind == "estimate" or claim.band is None:
-        return claim.ask("beta", alpha)
-    return _both(claim.band(alpha))[0]
 
 
 def _both(bounds: Bounds) -> tuple[Array, Array]:

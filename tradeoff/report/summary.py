@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.tensor import Tensor
 from tradeoff.mechanisms import Mechanism, Plan
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.report.answers import finite
@@ -14,8 +13,7 @@ from tradeoff.report.answers import finite
 
 def factors(curve: TradeOff) -> dict[TradeOff, int]:
     """Return the factors of a product, in one order of an envelope; a curve is its own factor."""
-    inner = curve.operands[0] if isinstance(curve, Envelope) else curve
-    return dict(inner.factors) if isinstance(inner, Tensor) else {inner: 1}
+    return dict((curve.operands[0] if isinstance(curve, Envelope) else curve).factors)
 
 
 def summary(title: str, plan: Plan) -> dict[str, Any]:

@@ -23,6 +23,9 @@ from tradeoff.filters.ledger.store import Opened, Store, old_rows
 _QUICK = 0.02
 """Seconds of arithmetic that may keep others waiting: about that of a few grants on a slow disk."""
 
+_UNSEALED = "its last entry is not the one its first line speaks of: the file was damaged or edited"
+"""What is said of a file that is not sealed with its last entry."""
+
 
 class Ledger:
     """A filter on disk: processes that share it can never overspend together, and no crash undoes a grant.
@@ -305,9 +308,7 @@ class Ledger:
                 found = entry.hash
                 yield entry
             if found != opened.seal.head:
-                raise Flaw(
-                    "its last entry is not the one its first line speaks of: the file was damaged or edited"
-                )
+                raise Flaw(_UNSEALED)
 
     def __repr__(self) -> str:
         return f"Ledger({str(self._store.path)!r}): {self.filter!r}"
@@ -317,7 +318,7 @@ def _last(opened: Opened) -> Entry:
     """Return the last entry, checked against its own hash and the seal: what was edited is not built upon."""
     entry = Entry.read(*opened.last())
     if entry.hash != opened.seal.head:
-        raise Flaw("its last entry is not the one its first line speaks of: the file was damaged or edited")
+        raise Flaw(_UNSEALED)
     return entry
 
 

@@ -1,8 +1,9 @@
-"""The Brownian mechanism: f(x) + B_t at falling times t, paid by what the last release is worth."""
+"""Normal noise of falling variance: the Brownian mechanism, and its baseline, fresh noise at every level."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -25,8 +26,36 @@ from tradeoff.filters.noise_reduction.base import (
 from tradeoff.filters.noise_reduction.boundaries import Boundary, check_sensitivity, check_time
 from tradeoff.intervals.rounding import Array
 
+Drawn = Callable[[Array, np.random.Generator], Noisy]
+"""What yields the noisy values of a true one."""
 
-class BrownianMechanism(NoiseReduction):
+
+class _Normal(NoiseReduction):
+    """Session whose levels are falling variances, the times of the Brownian mechanism."""
+
+    __slots__ = ("_sensitivity",)
+
+    def __init__(
+        self, value: ArrayLike, sensitivity: float, charged: Charged | None, rng: Seed, drawn: Drawn
+    ) -> None:
+        true = query(value)
+        self._sensitivity = check_sensitivity(sensitivity)
+        super().__init__(drawn(true, generator(rng)), charged, scalar=true.ndim == 0)
+
+    def _falling(self, level: float) -> float:
+        """Return the time asked for, which is below the last one."""
+        time = check_time(level)
+        last = self.releases[-1].level if self.releases else math.inf
+        if time >= last:
+            raise DomainError(f"time = {time!r} is not below the last time {last!r}: noise only falls")
+        return time
+
+    def _weight(self, time: float) -> Fraction:
+        """Return mu^2 = Delta^2/t of one release."""
+        return Fraction(self._sensitivity) ** 2 / Fraction(time)
+
+
+class BrownianMechanism(_Normal):
     """Walk a Brownian motion back towards f(x).
 
     All releases f(x) + B_t together are worth the last, mu = Delta/sqrt(t).
@@ -66,7 +95,7 @@ class BrownianMechanism(NoiseReduction):
     [64.0, 16.0, 4.0]
     """
 
-    __slots__ = ("_boundary", "_sensitivity")
+    __slots__ = ("_boundary",)
 
     def __init__(
         self,
@@ -77,27 +106,22 @@ class BrownianMechanism(NoiseReduction):
         boundary: Boundary | None = None,
         rng: Seed = None,
     ) -> None:
-        true = query(value)
         if boundary is not None and not (callable(boundary) and hasattr(boundary, "delta")):
             raise KindError(
                 f"boundary = {boundary!r} is none; give LinearBoundary(delta, time), MixtureBoundary(delta, "
                 "r), or None"
             )
-        self._sensitivity, self._boundary = check_sensitivity(sensitivity), boundary
-        super().__init__(_walk_back(true, generator(rng)), filter, scalar=true.ndim == 0)
+        self._boundary = boundary
+        super().__init__(value, sensitivity, filter, rng, _walk_back)
 
     def _price(self, level: float) -> tuple[Gaussian | ExPost, Gaussian | ExPost]:
-        time = check_time(level)
-        last = self.releases[-1].level if self.releases else math.inf
-        if time >= last:
-            raise DomainError(f"time = {time!r} is not below the last time {last!r}: noise only falls")
-        return self._ex_post(time, self._boundary) if self._boundary else self._gaussian(time, last)
+        time = self._falling(level)
+        return self._ex_post(time, self._boundary) if self._boundary else self._gaussian(time)
 
-    def _gaussian(self, time: float, last: float) -> tuple[Gaussian, Gaussian]:
+    def _gaussian(self, time: float) -> tuple[Gaussian, Gaussian]:
         """Price Delta^2 (1/t' - 1/t), in exact arithmetic: no rounding piles up over many refinements."""
-        weight = Fraction(self._sensitivity) ** 2 / Fraction(time)
-        before = Fraction(self._sensitivity) ** 2 / Fraction(last) if self.releases else Fraction(0)
-        return gaussian(weight - before), gaussian(weight)
+        before = self._weight(self.releases[-1].level) if self.releases else 0
+        return gaussian(self._weight(time) - before), gaussian(self._weight(time))
 
     def _ex_post(self, time: float, boundary: Boundary) -> tuple[ExPost, ExPost]:
         """Price psi(t') - psi(t); the boundary holds at all times at once, so its delta is paid once."""
@@ -109,6 +133,56 @@ class BrownianMechanism(NoiseReduction):
         return ExPost(no_less(Fraction(psi) - Fraction(before)), 0.0), ExPost(psi, delta)
 
 
+class Doubling(_Normal):
+    """Ask again with less, independent noise: n releases f(x) + N(0, t_i) cost mu^2 = sum of Delta^2/t_i.
+
+    Parameters
+    ----------
+    value
+        The true answer f(x), a number or an array; it is not handed out again.
+    sensitivity
+        l2-sensitivity Delta of the query, in (0, inf).
+    filter
+        What pays: a filter or a ledger with a ``spend``. Without one the session only keeps count.
+    rng
+        ``numpy.random.Generator`` or a seed.
+
+    Raises
+    ------
+    DomainError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    With levels ``geometric(start, factor)`` the sum is up to 1/(1 - 1/factor) times the last term, which is
+    all that noise reduction pays: 3.41 for factor sqrt(2), 2 for 2, 1.33 for 4; but a larger factor
+    overshoots the level that was needed. Noise is drawn in floating point: for research and simulation.
+
+    Examples
+    --------
+    >>> session = Doubling(100.0, rng=1)
+    >>> session.refine(4.0).spent, session.refine(1.0).spent
+    (G_{0.5}, G_{1.11803})
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        value: ArrayLike,
+        sensitivity: float = 1.0,
+        *,
+        filter: Charged | None = None,  # noqa: A002 - the name of the thing
+        rng: Seed = None,
+    ) -> None:
+        super().__init__(value, sensitivity, filter, rng, _afresh)
+
+    def _price(self, level: float) -> tuple[Gaussian, Gaussian]:
+        weight = self._weight(self._falling(level))
+        paid = Fraction(self.releases[-1].spent.mu) ** 2 if self.releases else Fraction(0)
+        return gaussian(weight), gaussian(paid + weight)
+
+
 def _walk_back(true: Array, rng: np.random.Generator) -> Noisy:
     """Yield true + B_t for each t sent: B_t' given B_t is the Brownian bridge from B_0 = 0."""
     time = yield NOTHING
@@ -117,3 +191,9 @@ def _walk_back(true: Array, rng: np.random.Generator) -> Noisy:
         new = yield true + noise
         noise = new / time * noise + math.sqrt(new * (1 - new / time)) * rng.standard_normal(true.shape)
         time = new
+
+
+def _afresh(true: Array, rng: np.random.Generator) -> Noisy:
+    time = yield NOTHING
+    while True:
+        time = yield true + math.sqrt(time) * rng.standard_normal(true.shape)

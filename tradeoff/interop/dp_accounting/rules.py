@@ -116,10 +116,6 @@ def _randomized_response(reader: Reader, noise_parameter: Any, num_buckets: Any)
     return mechanisms.RandomizedResponse(float(log1p(odds).upper), k)
 
 
-def _epsilon_delta(_reader: Reader, epsilon: Any, delta: Any) -> Part:
-    return _OPEN if epsilon == math.inf else ApproximateDP(epsilon, delta)
-
-
 def _zcdp(_reader: Reader, rho: Any, xi: Any) -> Part:
     return Concentrated(number("rho", rho, 0, open_high=True), number("xi", xi, 0, open_high=True))
 
@@ -222,7 +218,9 @@ RULES: dict[str, Callable[..., Part]] = {
     "DiscreteLaplaceDpEvent": _discrete_laplace,
     "DiscreteGaussianDpEvent": _discrete_gaussian,
     "RandomizedResponseDpEvent": _randomized_response,
-    "EpsilonDeltaDpEvent": _epsilon_delta,
+    "EpsilonDeltaDpEvent": lambda _, epsilon, delta: (
+        _OPEN if epsilon == math.inf else ApproximateDP(epsilon, delta)
+    ),
     "ZCDpEvent": _zcdp,
     "ExponentialMechanismDpEvent": lambda _, epsilon: mechanisms.ExponentialMechanism(epsilon),
     "PermuteAndFlipDpEvent": lambda _, epsilon: mechanisms.PermuteAndFlip(epsilon),
