@@ -81,19 +81,20 @@ class Cumulant:
         return [float(value) for value in self._tilted(t)[2]]
 
     @cached_property
-    def _near(self) -> tuple[Array, Array, Array]:
-        """Masses; what those of a sketch lack of 1, but for the rounding of their sum; its largest |loss|."""
+    def _near(self) -> tuple[Array, Array, Array, float]:
+        """Masses; what those of a sketch lack of 1, rounding aside; its largest |loss|; their least."""
         p = np.exp(self.log_p)
         missing: Array = 1 - np.add.reduceat(p, self.starts)
         missing = np.where(np.abs(missing) < _ROUNDED, 0.0, missing)
-        return p, missing, np.maximum.reduceat(np.abs(self.loss), self.starts)
+        farthest = np.maximum.reduceat(np.abs(self.loss), self.starts)
+        return p, missing, farthest, float(np.min(farthest))
 
     def value(self, t: float, plain: Array | None = None) -> float:
         """Return K at t; from E (e^(t L_i) - 1), for many rounds, where the logarithm is near 0."""
         logs = self._tilted(t)[2] if plain is None else plain
-        p, missing, farthest = self._near
-        near = (abs(t) * farthest < _SMALL) & (missing < _SMALL)
-        if near.any():
+        p, missing, farthest, least = self._near
+        if abs(t) * least < _SMALL:
+            near = (abs(t) * farthest < _SMALL) & (missing < _SMALL)
             gain = p * np.expm1(np.clip(t * self.loss, -1.0, 1.0))
             change = np.add.reduceat(gain, self.starts) - missing
             logs = np.where(near, np.log1p(np.where(near, change, 0.0)), logs)

@@ -148,7 +148,7 @@ class QuadratureTransform(Transform):
         return float(rows.item())
 
     def cost(self, y: float) -> int:
-        return int(np.sum(self._level(int(self._which(np.array([y]))[0])).size))
+        return int(self._level(int(self._which(np.array([y]))[0])).size.sum())
 
 
 class Level:
