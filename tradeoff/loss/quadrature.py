@@ -294,7 +294,7 @@ class Level:
         slope = radius * 1j * (_sum(weighted) + slope)
         known, drift = self.slope_error
         error: Array = self._error(y, u) + radius * (known + y * drift) + radius**2 / 2 * variance
-        return np.maximum(*logarithm(np.array([u + slope, u - slope]), error).ceiling)
+        return np.asarray(np.maximum(*logarithm(np.array([u + slope, u - slope]), error).ceiling))
 
     def far(self, y: float) -> Array:
         """Bound log |rho| from y on by the sum of |w_j| e^(-y Im L_j), as all Im L_j >= 0, row by row."""

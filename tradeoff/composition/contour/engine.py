@@ -182,9 +182,8 @@ class ContourLines:
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
         finer = 0 < line.tau < 1.01 * least_tau(found.place, accuracy) and not found.leaves(300)
         lost, aim = Bounds(0.0, 0.0) if middle else self.leak, -x if kind == "other" else x
-        leak = float(lost.lower)
-        common = {"aim": aim, "scale": line.scale, "leak": leak}
-        return LineEnclosure(line, lost, kind=kind, **common, capped=not finer, final=not blurry)
+        about = partial(LineEnclosure, kind=kind, aim=aim, scale=line.scale, leak=float(lost.lower))
+        return about(line, lost, capped=not finer, final=not blurry)
 
     def ceiling(self, x: Array) -> Array:
         """Bound psi from above by Chernoff's bounds about losses of a lattice."""
