@@ -121,6 +121,19 @@ class TestTransforms:
         off = np.abs(together.log - np.concatenate([part.log for part in alone]))
         assert np.all(off <= together.error + np.concatenate([part.error for part in alone]))
 
+    @given(changed, tilts, log_uniform(1e-3, 1.0), st.integers(17, 300), st.integers(0, 99))
+    def test_equal_steps_share_their_sines(
+        self, law: LossLaw, c: float, step: float, size: int, start: int
+    ) -> None:
+        found, y = drawn(law, c), step * np.arange(start, start + size, dtype=float)
+        true = Moment(law, c, 2 * float(y[-1]))
+        shared = found.ratio(y, even=True)
+        for k in {0, 1, size // 2, size - 1}:
+            value = true.log_rho(y[k], found.mean)
+            if value.real > -50:
+                assert nearest(value, complex(shared.log[k])) <= shared.error[k]
+                assert value.real <= shared.ceiling[k]
+
     @settings(max_examples=12)
     @given(log_uniform(0.5, 3.0), log_uniform(1e-3, 0.5), st.integers(10**3, 10**5), st.booleans())
     def test_nothing_stands_up_again_where_the_walk_has_been(

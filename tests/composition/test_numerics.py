@@ -15,6 +15,9 @@ from tradeoff.composition.lattice import fft
 from tradeoff.intervals.binomial import log_pmf
 from tradeoff.intervals.quadrature import integrate
 from tradeoff.intervals.roots import find_root
+from tradeoff.loss.changed import Thinned
+from tradeoff.loss.cumulant import Cumulant, SaddleTable, saddle, spread
+from tradeoff.loss.gaussian import GaussianLaw
 
 
 @given(
@@ -116,3 +119,14 @@ def test_a_crossing_is_found_or_the_end_beside_it(root: float, steep: float, kin
 def test_a_crossing_beside_what_is_not_a_number() -> None:
     assert find_root(lambda x: x - 1 if x < 2 else float("nan"), 0.0, 3.0) == pytest.approx(1.0)
     assert find_root(lambda x: x * float("nan"), 0.0, 3.0) == 0.0
+
+
+@pytest.mark.parametrize(("start", "last"), [(1.0, math.inf), (0.0, 1 - 1e-9)])
+@pytest.mark.parametrize(("mu", "rate", "n"), [(1.0, 0.01, 1000), (6.0, 1e-6, 10), (0.05, 0.5, 10**6)])
+def test_a_tilt_is_near_its_saddle(start: float, last: float, mu: float, rate: float, n: int) -> None:
+    """Before the first rung too, where losses are far below all that are likely."""
+    poles = (0.0, 1.0)
+    table = SaddleTable(Cumulant([(Thinned(GaussianLaw(mu), rate).sketch(), n)]), poles, start, last=last)
+    for x in (-1e6, -30.0, -1.0, -0.1, 0.0, 0.3, 2.0):
+        found = saddle(table.cumulant, table.tilt(x), poles)
+        assert abs(found.x - x) <= 0.2 * spread(found.c, found.sd, poles)

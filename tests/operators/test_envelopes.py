@@ -32,6 +32,31 @@ def test_the_profile_is_the_larger_one(order):
         assert tuple(envelope.bounds.delta(float(each))) == (low, high)
 
 
+def test_an_order_below_the_other_is_not_asked():
+    order = to.subsample(to.Gaussian(1), 0.01) ** 1000
+    told = order.symmetrise(assume="either-order").explain(delta=1e-5)
+    assert len(told.steps) == 1
+    assert told.bounds == order.bounds.epsilon(1e-5)
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        to.subsample(to.Gaussian(0.5), 0.01) ** 1000,
+        to.subsample(to.Laplace(2), 0.1) ** 20,
+        to.subsample(to.approximate_dp(1, 1e-6), 0.3) ** 5,
+    ],
+    ids=repr,
+)
+def test_epsilon_is_the_larger_one_in_whatever_order(order):
+    deltas = np.array([0.0, 1e-7, 1e-5, 1e-3, 0.1, 0.9])
+    larger = np.maximum(*(list(f.bounds.epsilon(deltas)) for f in (order, ~order)))
+    for envelope in (order.symmetrise(assume="either-order"), (~order).symmetrise(assume="either-order")):
+        low, high = envelope.bounds.epsilon(deltas)
+        assert np.array_equal(low, larger[0])
+        assert np.all(high <= larger[1])
+
+
 @pytest.mark.parametrize("alpha", [1e-6, 0.1, 0.9, 1 - 1e-15])
 def test_one_beta_of_an_envelope_takes_few_lines(alpha, monkeypatch):
     """Its supremum is sampled where those of the orders are expected, and each sample may take a line."""

@@ -74,6 +74,9 @@ class Enclosure(ABC):
     capped: bool = True
     """Whether no finer one can be had."""
 
+    final: bool = False
+    """Whether a greater effort encloses no otherwise."""
+
     @abstractmethod
     def small(self, x: Array) -> Bounds:
         """Bound the number of its kind at losses x."""
@@ -112,10 +115,14 @@ def epsilon(e: Enclosure, level: Array, guess: Array) -> Pair:
     """
     x, reach = _crossing(e, level, e.crossing(level, guess))
     farthest = _ASTRAY * (1 + np.abs(guess))
-    step = np.clip(reach, 4 * UNIT * (1 + np.abs(x)), farthest)
-    low = _outward(lambda at, k: delta(e, at).lower > level[k], x, -step, farthest)
-    high = _outward(lambda at, k: delta(e, at).upper <= level[k], x, step, farthest)
-    return low, high
+    step, n = np.clip(reach, 4 * UNIT * (1 + np.abs(x)), farthest), len(x)
+
+    def holds(at: Array, k: Index) -> Mask:
+        low, high = delta(e, at)
+        return np.asarray(np.where(k < n, low > level[k % n], high <= level[k % n]))
+
+    found = _outward(holds, np.tile(x, 2), np.append(-step, step), np.tile(farthest, 2))
+    return found[:n], found[n:]
 
 
 def _outward(holds: Callable[[Array, Index], Mask], x: Array, step: Array, farthest: Array) -> Array:

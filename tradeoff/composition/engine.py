@@ -59,6 +59,11 @@ class _Answers(NamedTuple):
     high: Array
     capped: NDArray[np.bool_]
 
+    @classmethod
+    def none(cls, size: int) -> _Answers:
+        """Return bounds that say nothing."""
+        return cls(np.full(size, -np.inf), np.full(size, np.inf), np.ones(size, bool))
+
 
 class Engine(ABC, Generic[Effort]):
     """Bounds on delta, epsilon and beta from enclosures that a subclass makes."""
@@ -137,37 +142,47 @@ class Engine(ABC, Generic[Effort]):
         return self._at(x, effort, lambda e, which: conjugate.delta(e, x[which]))
 
     def _epsilon(self, delta: Array, effort: Effort) -> _Answers:
-        x = self._followed(delta, self.loss_at_delta(delta), self.rough(effort))
-        return self._at(x, effort, lambda e, which: conjugate.epsilon(e, delta[which], x[which]))
+        aimed, found, rest = self._followed(delta, self.loss_at_delta(delta), self.rough(effort))
+        level, x = delta[rest], aimed[rest]
+        fine = self._at(x, effort, lambda e, which: conjugate.epsilon(e, level[which], x[which]))
+        for whole, part in zip(found, fine, strict=True):
+            whole[rest] = part
+        return found
 
     def _at(
         self, x: Array, effort: Effort, answer: Callable[[Enclosure, Index], Iterable[Array]]
     ) -> _Answers:
         """Answer by what encloses losses x; infinite bounds say nothing."""
-        found = _Answers(np.full(len(x), -np.inf), np.full(len(x), np.inf), np.ones(len(x), bool))
-        for enclose, which in self.places(x):
+        found = _Answers.none(len(x))
+        for enclose, which in self.places(x) if len(x) else ():
             if (e := enclose(effort)) is not None:
                 found.low[which], found.high[which] = answer(e, which)
                 found.capped[which] = e.capped
         return found
 
-    def _followed(self, delta: Array, aimed: Array, effort: Effort | None) -> Array:
-        """Follow each answer from place to place by cheap enclosures."""
+    def _followed(self, delta: Array, aimed: Array, effort: Effort | None) -> tuple[Array, _Answers, Index]:
+        """Follow each answer from place to place by cheap enclosures.
+
+        Returns the places, answers, and which of those are to be asked again with all effort.
+        """
+        found, rest, going = _Answers.none(len(delta)), np.ones(len(delta), bool), np.arange(len(delta))
         if effort is None:
-            return aimed
-        aimed, far, going = aimed.copy(), _FAR * (1 + np.abs(aimed)), np.arange(len(delta))
+            return aimed, found, going
+        aimed, far = aimed.copy(), _FAR * (1 + np.abs(aimed))
         for _ in range(_ATTEMPTS):
             moved = np.zeros(len(delta), bool)
             for enclose, which in self.places(aimed[going]):
                 mine = going[which]
                 if (e := enclose(effort)) is not None:
-                    above = conjugate.epsilon(e, delta[mine], aimed[mine])[1]
+                    below, above = conjugate.epsilon(e, delta[mine], aimed[mine])
+                    found.low[mine], found.high[mine] = below, above
                     away = np.abs(above - e.aim)
                     moved[mine] = (away > e.scale * APART) & (away < far[mine])
+                    rest[mine] = moved[mine] | (not e.final)
                     aimed[mine] = np.where(moved[mine], above, aimed[mine])
             if not len(going := np.flatnonzero(moved)):
                 break
-        return aimed
+        return aimed, found, np.flatnonzero(rest)
 
     def _beta(self, alpha: Array, effort: Effort, goal: float) -> _Answers:
         found = [self._one_beta(each, effort, goal) for each in alpha.tolist()]

@@ -192,8 +192,10 @@ class Composition:
     @property
     def _leak(self) -> Bounds:
         """Bound Q(L = inf), which ``lost_mass`` gives to 16 units of itself."""
-        known = self.q_plus * Bounds(1 - 16 * UNIT, 1 + 16 * UNIT)
         unseen = self._unseen
+        if not (self.q_plus or unseen):
+            return Bounds(0.0, 0.0)
+        known = self.q_plus * Bounds(1 - 16 * UNIT, 1 + 16 * UNIT)
         return clip(known + Bounds(-unseen, unseen), 0.0, 1.0) if unseen else known
 
     def _chord(self, alpha: Array) -> Array:

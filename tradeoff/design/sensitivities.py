@@ -163,7 +163,8 @@ def integral(
     closes = next(whole.choices(None), (None, ""))[0] is contour
     loss = float(contour.loss_at_delta(np.array([delta]))[0]) if epsilon is None else epsilon
     middle = not lines.rare(np.array([loss]))[0]
-    place = place_line(lines.cumulant, loss, math.inf, middle=middle)
+    saddles = lines.middle if middle else lines.tail
+    place = place_line(saddles, loss, math.inf, middle=middle)
     if not place.drawable:
         return None
     digits = _DIGITS + math.log(sum(lines.counts))

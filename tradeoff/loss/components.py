@@ -271,11 +271,8 @@ def tilted(
     q: tuple[float, float], p: tuple[float, float], powers: tuple[float, float]
 ) -> tuple[float, float]:
     """Return the range of (1 - c) p + c q over slopes between these ends, for all the powers c and for 0."""
-    c = np.array([[0.0], *([power] for power in powers)])
-    by_q, by_p = c * q, (1 - c) * p
-    low = np.min(by_q, axis=1) + np.min(by_p, axis=1)
-    high = np.max(by_q, axis=1) + np.max(by_p, axis=1)
-    return float(np.min(low)), float(np.max(high))
+    ends = [(scaled(c, q), scaled(1 - c, p)) for c in (0.0, *powers)]
+    return min(by_q[0] + by_p[0] for by_q, by_p in ends), max(by_q[1] + by_p[1] for by_q, by_p in ends)
 
 
 def slopes(component: Component, powers: tuple[float, float]) -> tuple[float, float]:

@@ -22,8 +22,11 @@ _SMALL = 0.1
 _ROUNDED = 1e-10
 """Sketches' masses add up to 1 within about 1e-13."""
 
-_RUNG, _FIRST, _LEAST = 0.4, 0.01, 1e-9
+_RUNG, _FIRST, _LEAST = 0.6, 0.01, 1e-9
 """A rung's height, and the first one's, over the standard deviation; 1 + u is above 1."""
+
+_NEAR, _STEPS = 0.1, 12
+"""Spreads from its saddle at which a tilt loses nothing; one step of Newton's method where K'' is smooth."""
 
 _FAINTEST, _MOST = 745.0, 4000
 """Minus the logarithm of the least float, and a number of rungs that no law has been seen to need."""
@@ -49,7 +52,7 @@ class Cumulant:
         if self._rarity(limit) <= _RAREST:
             return limit
         low, high = 1e-3, limit
-        for _ in range(20):
+        for _ in range(_STEPS):
             middle = float(np.sqrt(low * high))
             low, high = (middle, high) if self._rarity(middle) <= _RAREST else (low, middle)
         return low
@@ -78,19 +81,20 @@ class Cumulant:
         return [float(value) for value in self._tilted(t)[2]]
 
     @cached_property
-    def _near(self) -> tuple[Array, Array, Array]:
-        """Masses; what those of a sketch lack of 1, but for the rounding of their sum; its largest |loss|."""
+    def _near(self) -> tuple[Array, Array, Array, float]:
+        """Masses; what those of a sketch lack of 1, rounding aside; its largest |loss|; their least."""
         p = np.exp(self.log_p)
         missing: Array = 1 - np.add.reduceat(p, self.starts)
         missing = np.where(np.abs(missing) < _ROUNDED, 0.0, missing)
-        return p, missing, np.maximum.reduceat(np.abs(self.loss), self.starts)
+        farthest = np.maximum.reduceat(np.abs(self.loss), self.starts)
+        return p, missing, farthest, float(np.min(farthest))
 
     def value(self, t: float, plain: Array | None = None) -> float:
         """Return K at t; from E (e^(t L_i) - 1), for many rounds, where the logarithm is near 0."""
         logs = self._tilted(t)[2] if plain is None else plain
-        p, missing, farthest = self._near
-        near = (abs(t) * farthest < _SMALL) & (missing < _SMALL)
-        if near.any():
+        p, missing, farthest, least = self._near
+        if abs(t) * least < _SMALL:
+            near = (abs(t) * farthest < _SMALL) & (missing < _SMALL)
             gain = p * np.expm1(np.clip(t * self.loss, -1.0, 1.0))
             change = np.add.reduceat(gain, self.starts) - missing
             logs = np.where(near, np.log1p(np.where(near, change, 0.0)), logs)
@@ -209,7 +213,7 @@ class SaddleTable:
         while not ((top := rungs[-1]).x > x or top.log < log) and u < self.last and len(rungs) < _MOST:
             if top.log < -_FAINTEST and top.log < rungs[-2:][0].log:  # near 0 it may rise first
                 break
-            u = min(u + _RUNG / float(spread(np.array(top.c), np.array(top.sd), self.poles)), self.last)
+            u = min(u + _RUNG / float(spread(top.c, top.sd, self.poles)), self.last)
             rungs.append(saddle(self.cumulant, self.start + self.sign * u, self.poles))
         self._climbed = u, rungs
         return list(np.array(rungs).T)
@@ -219,6 +223,25 @@ class SaddleTable:
         c, loss, sd, log = self._climb(float(np.max(x, initial=-math.inf)), -math.inf)
         loss = np.maximum.accumulate(loss)
         return Saddles(*(np.interp(x, loss, each) for each in (c, sd, log)))
+
+    def tilt(self, x: float) -> float:
+        """Return the saddle of one x of a table of sign 1, by Newton's method between the rungs beside x.
+
+        Below the first rung the nearest pole is all: x + 1/u is constant there.
+        """
+        c, loss, *_ = self._climb(x, -math.inf)
+        if x < loss[0]:
+            return self.start + max(float(1 / (1 / (c[0] - self.start) + loss[0] - x)), _LEAST)
+        loss = np.maximum.accumulate(loss)
+        above = min(int(np.searchsorted(loss, x, side="right")), len(c) - 1)
+        low, high, tilt = float(c[above - 1]), float(c[above]), float(np.interp(x, loss, c))
+        for _ in range(_STEPS):
+            here = saddle(self.cumulant, tilt, self.poles)
+            width = float(spread(here.c, here.sd, self.poles))
+            last, tilt = tilt, min(max(tilt + (x - here.x) / width**2, low), high)
+            if not abs(tilt - last) * width > _NEAR:
+                break
+        return tilt
 
     def spread(self, x: Array) -> Array:
         """Return the spread of the integrand about each saddle: a tilt so far from x costs e^(1/2)."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -28,8 +29,8 @@ FIRST = 16.0
 FINER = 4.0
 """Each further quadrature serves four times as many: making one costs as much as some fifty frequencies."""
 
-BESIDE = 2
-"""Where there is a path beside the line, the third quadrature serves all frequencies left."""
+BESIDE = 1
+"""Where there is a path beside the line, the second quadrature serves all frequencies left."""
 
 _CHUNK = 2**18
 """Sines and cosines held at once: 2 MiB each, about what a cache holds."""
@@ -37,8 +38,8 @@ _CHUNK = 2**18
 _MARGINS = 5
 """Margins tried for a variance, each a fourth of the one before: rare large losses spoil the widest."""
 
-_GROUP = 64
-"""Equal steps that share their sines: one of 64 is computed, and a product is much cheaper."""
+_FEW, _GROUP = 16, 64
+"""More than 16 equal steps share their sines, in groups of their root or 64: a product is much cheaper."""
 
 _LARGE = 600.0
 """Masses up to e^600 are floats, and so are their sums."""
@@ -115,9 +116,9 @@ class QuadratureTransform(Transform):
 
     def _by_level(self, y: Array) -> list[tuple[Level, slice]]:
         """Return the quadratures for increasing frequencies, each with the frequencies it serves."""
-        levels, starts = np.unique(self._which(y), return_index=True)
-        stops = np.append(starts[1:], len(y))
-        return [(self._level(int(j)), slice(*ends)) for j, *ends in zip(levels, starts, stops, strict=True)]
+        which = self._which(y)
+        cuts = [0, *(np.flatnonzero(which[1:] != which[:-1]) + 1).tolist(), len(y)]
+        return [(self._level(int(which[start])), slice(start, stop)) for start, stop in pairwise(cuts)]
 
     def _which(self, y: Array) -> NDArray[np.int64]:
         """Return the quadrature that serves each frequency: atoms alone serve all with one."""
@@ -147,7 +148,7 @@ class QuadratureTransform(Transform):
         return float(rows.item())
 
     def cost(self, y: float) -> int:
-        return int(np.sum(self._level(int(self._which(np.array([y]))[0])).size))
+        return int(self._level(int(self._which(np.array([y]))[0])).size.sum())
 
 
 class Level:
@@ -189,29 +190,37 @@ class Level:
         self.uneven_distance = _sum(distance * slack_w) * grow
         # The relative rounding of a sum over all points of terms known to 20 units (Higham 2002).
         self.summed = (self.size + 32) * (2 if self.aside else 1) * UNIT
-        # The slope's terms are w d e^(iyd): losses, masses, summation, M(c), and the quadrature of L e^(zL)
-        # by Cauchy's estimate on a circle of radius MARGIN, which may reach that much above the frequencies
-        # served: e^(MARGIN mu a) < 2.1 as mu a <= 2.8. The rest of 4 is for nodes left out, see ``left_out``.
-        self.grown: Array = first.grown if self.aside and first is not None else self._spread(MARGIN)[0]
-        self.slope_error = self.drift + self.uneven_distance + self.summed * self.distance
-        self.slope_error += self.slack * self.distance + 4 * self.quadrature / MARGIN * self.grown
-        self.slope_drift = _sum(distance * self.at) * grow
+        self._first = first if self.aside else None
 
-    def _spread(self, s: float) -> tuple[Array, Array]:
-        """Bound M(c +- s) e^(-+s m)/M(c), by which a quadrature error grows within s, and E_c d^2.
+    @cached_property
+    def slope_error(self) -> tuple[Array, Array]:
+        """Bound the error of the slope at y = 0, and what y times is added.
 
-        The second by 2 (cosh(s d) - 1)/s^2 >= d^2, whose integrand is analytic.
+        Its terms are w d e^(iyd): losses, masses, summation, M(c), and the quadrature of L e^(zL) by Cauchy's
+        estimate on a circle of radius MARGIN, which may reach that much above the frequencies served:
+        e^(MARGIN mu a) < 2.1 as mu a <= 2.8. The rest of 4 is for nodes left out, see ``left_out``.
         """
-        half = np.sinh(np.minimum(np.abs(s * self.d) / 2, 300.0))
-        rise = half * half
-        grown = 2 * _sum(self.w * (1 + 2 * rise))
-        return grown, (_sum(self.w * 4 * rise) + 2 * self.quadrature * grown) / s**2
+        known = self.drift + self.uneven_distance + (self.summed + self.slack) * self.distance
+        known += 4 * self.quadrature / MARGIN * (self._first or self).spreads[0]
+        return known, _sum(np.abs(self.w * self.d) * self.at) * (1 + 1e-9)
+
+    @cached_property
+    def spreads(self) -> tuple[Array, Array]:
+        """Bounds on M(c +- s) e^(-+s m)/M(c), by which quadrature errors grow within MARGIN, and E_c d^2.
+
+        The second by 2 (cosh(s d) - 1)/s^2 >= d^2, whose integrand is analytic, for the best of some margins.
+        """
+        s = MARGIN / 4.0 ** np.arange(_MARGINS)[:, None, None]
+        half = np.sinh(np.minimum(s * np.abs(self.d) / 2, 300.0))
+        rise = 2 * _sum(self.w * half * half)
+        grown = 2 * (_sum(self.w) + rise)
+        return grown[0], np.min((2 * rise + 2 * self.quadrature * grown) / s**2, axis=0)
 
     @cached_property
     def variance(self) -> Array:
         """Bounds on E_c d^2."""
         # The losses' own errors add to its root, the masses' are below 1e-6 where they say anything.
-        square = np.minimum.reduce([self._spread(MARGIN / 4**k)[1] for k in range(_MARGINS)])
+        square = self.spreads[1]
         scatter = np.sqrt(_sum(self.w * self.at * self.at))
         return np.asarray((np.sqrt(square) + scatter) ** 2 * (1 + 1e-6 + 2 * self.uneven))
 
@@ -224,7 +233,8 @@ class Level:
             half = y[here, None] * (self.d / 2)[:, None, :]
             if self.aside:
                 turn = _turned(half)
-                parts = [np.matvec(turn, w) for w in weights]
+                # Complex products of BLAS start threads for a few numbers already.
+                parts = [np.einsum("ryj,rj->ry", turn, w) for w in weights]
             else:
                 s, co = np.sin(half), np.cos(half)
                 square, sine = s * s, s * co
@@ -233,53 +243,58 @@ class Level:
                 whole[:, here] = part
         return found
 
-    def _error(self, y: Array, u: Complex, times: float = 1.0) -> Array:
-        """Bound the errors of u: of summation (``times`` as much), masses, losses, M(c) and the quadrature.
+    def _error(self, y: Array, u: Complex, heads: Array | None = None) -> Array:
+        """Bound the errors of u: of summation, masses, losses, M(c) and the quadrature.
 
-        |e^(i theta) - 1| <= min(2, |theta|).
+        |e^(i theta) - 1| <= min(2, |theta|). With ``heads`` it is summed as ``_equispaced`` does.
         """
-        turned = np.minimum(2 * self.mass, y * self.distance)
+        turned, drift = np.minimum(2 * self.mass, y * self.distance), self.drift
+        if heads is not None:
+            turned = 1.5 * np.minimum(2 * self.mass, heads * self.distance)
+            turned += np.minimum(2 * self.mass, (y - heads) * self.distance)
+            drift = drift + 4 * UNIT * self.distance
         masses = np.minimum(2 * self.uneven, y * self.uneven_distance)
-        error = times * (self.summed * turned + y * self.drift) + masses
+        error = self.summed * turned + y * drift + masses
         return np.asarray(error + np.abs(u) * self.slack + 2.01 * self.quadrature)
 
     def ratio(self, y: Array, *, even: bool) -> AffineRatio:
         """Sum w_j (e^(iy d_j) - 1)."""
-        if even and len(y) > 2 * _GROUP:
-            u = self._equispaced(y)
-            return logarithm(u, self._error(y, u, 4.0 if self.aside else 6.0))
+        if even and len(y) > _FEW:
+            u, heads = self._equispaced(y)
+            return logarithm(u, self._error(y, u, heads))
         (u,) = self._sums(y, self.w)
         return logarithm(u, self._error(y, u))
 
-    def _equispaced(self, y: Array) -> Complex:
-        """Do it for equal steps: with a = e^(ix) - 1 and b = e^(iz) - 1, e^(i(x + z)) - 1 = a b + a + b.
+    def _equispaced(self, y: Array) -> tuple[Complex, Array]:
+        """Do it for equal steps, y = x + z, as e^(iyd) - 1 = (e^(ixd) - 1) e^(izd) + (e^(izd) - 1).
 
-        A multiplication each, no sine. A sum of complex products errs by at most sqrt(2) as much as one of
-        real ones; the first product is at most twice its second factor, so that all three make less than 6
-        times the rounding of one sum (of complex nodes, whose sums are charged as sqrt(2) already, 4 times),
-        and the frequencies a and b are known to a few units of y.
+        Returned with the x. A multiplication each, no sine. A sum of complex products errs by at most sqrt(2)
+        as much as one of real ones (and those of complex nodes are charged twice already), so that both sums
+        err as 1.5 times one over |e^(ixd) - 1| and one over |e^(izd) - 1|. The phases err by what they do for
+        y, to which x and z add up but for 3 units of it.
         """
-        half = (self.d / 2)[:, None, :]
-        turn = _turned((y[:_GROUP] - y[0])[:, None] * half)  # e^(ibd) - 1
-        first = np.matvec(turn, self.w)[:, :, None]
+        group = min(_GROUP, 1 << len(y).bit_length() // 2)
+        half, z = (self.d / 2)[:, None, :], y[:group] - y[0]
+        turn = _turned(z[:, None] * half)
+        first, whole = np.einsum("ryj,rj->ry", turn, self.w)[:, :, None], 1 + turn
         u = np.empty((len(self.d), len(y)), complex)
         together = max(1, _CHUNK // self.d.size)
-        for start in range(0, len(y), together * _GROUP):
-            heads = y[start : start + together * _GROUP : _GROUP]
+        for start in range(0, len(y), together * group):
+            heads = y[start : start + together * group : group]
             moved = _turned(half.swapaxes(1, 2) * heads) * self.w[:, :, None]
-            block = turn @ moved + np.sum(moved, axis=1, keepdims=True) + first
+            block = whole @ moved + first
             flat = block.swapaxes(1, 2).reshape(len(self.d), -1)
             u[:, start : start + flat.shape[1]] = flat[:, : len(y) - start]
-        return u
+        return u, np.repeat(y[::group], group)[: len(y)]
 
     def around(self, y: Array, radius: float, variance: Array) -> Array:
         """Add the slope, sum i d_j w_j e^(iy d_j): a convex function is greatest at the ends."""
         weighted = self.w * self.d
         u, slope = self._sums(y, self.w, weighted)
         slope = radius * 1j * (_sum(weighted) + slope)
-        error: Array = self._error(y, u) + radius * (self.slope_error + y * self.slope_drift)
-        error += radius**2 / 2 * variance
-        return np.maximum(logarithm(u + slope, error).ceiling, logarithm(u - slope, error).ceiling)
+        known, drift = self.slope_error
+        error: Array = self._error(y, u) + radius * (known + y * drift) + radius**2 / 2 * variance
+        return np.asarray(np.maximum(*logarithm(np.array([u + slope, u - slope]), error).ceiling))
 
     def far(self, y: float) -> Array:
         """Bound log |rho| from y on by the sum of |w_j| e^(-y Im L_j), as all Im L_j >= 0, row by row."""

@@ -27,8 +27,8 @@ fewer where no path spares quadratures of a hundred thousand nodes."""
 _EXACT = 2**53
 """Counts up to this one are floats."""
 
-_MANY, _MILD = 8, 4.0
-"""Fewest factors of which sketches are thinned out, and the largest mu."""
+_MILD = 4.0
+"""Largest mu of which sketches are thinned out."""
 
 _NOTHING = 1e5
 """Nodes that a row does not need weigh e^-1e5 of what they may: 0 in floats, whatever the tilt."""
@@ -55,14 +55,12 @@ def together(laws: Sequence[LossLaw], counts: Sequence[int]) -> tuple[list[Trans
 
 
 def sketches(laws: Sequence[LossLaw], counts: Sequence[int]) -> list[tuple[Sketch, int]]:
-    """Return the sketches of all factors; of many thinned normal pairs a third of the points tell as much.
+    """Return the sketches of all factors; of thinned normal pairs a third of the points tell as much.
 
     They are equidistant, a third of a deviation apart then, so that moments of mildly steep losses stay known
     to e^-15 of themselves.
     """
     found = [(law.sketch(), n) for law, n in zip(laws, counts, strict=True)]
-    if len(laws) < _MANY:
-        return found
     for k, part in enumerate(map(_part, laws)):
         if part is not None and part.base.scale <= _MILD:
             (loss, log_p), n = found[k]

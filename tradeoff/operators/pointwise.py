@@ -112,8 +112,15 @@ class HullOfMinimum(Derived):
         )
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        low, high = zip(*(f.bounds.epsilon(delta, tol=tol) for f in self.operands), strict=True)
-        return np.maximum.reduce(low), np.maximum.reduce(high)
+        first, *others = self.operands
+        low, high = first.bounds.epsilon(delta, tol=tol)
+        for f in others:
+            # Where delta_f(low) <= delta, epsilon_f(delta) <= low: what the first says is the largest.
+            known = np.isfinite(low)
+            if (seen := ~known | (f.ceiling(np.where(known, low, 0.0)) > delta)).any():
+                found = f.bounds.epsilon(delta[seen], tol=tol)
+                low[seen], high[seen] = maximum_of(Bounds(low[seen], high[seen]), found)
+        return low, high
 
     @property
     def q_plus(self) -> float:

@@ -169,9 +169,9 @@ class ContourLines:
         accuracy = slope * cost.accuracy
         middle = kind == "rest"
         key = (middle, x, *query_options().choices[1:])  # whichever method asks for it
-        place = partial(place_line, self.cumulant, x, cost.terms, middle=middle)
+        place = partial(place_line, self.saddles(kind), x, cost.terms, middle=middle)
         found = sharp = self.drawn.of((*key, cost.terms, 0.0), partial(self._line, place))
-        if sharp.leaves(10):
+        if blurry := sharp.leaves(10):
             near = self.briefly.of((x, middle), partial(brief, self.cumulant, x, sharp.place))
             allowed = near._replace(most=cost.terms * cost.share)
             where = smoothed(allowed, accuracy, max(NODE_TERMS, len(self.laws)))
@@ -182,8 +182,8 @@ class ContourLines:
         # A narrower Gaussian gains nothing where the nodes end before it takes over.
         finer = 0 < line.tau < 1.01 * least_tau(found.place, accuracy) and not found.leaves(300)
         lost, aim = Bounds(0.0, 0.0) if middle else self.leak, -x if kind == "other" else x
-        leak = float(lost.lower)
-        return LineEnclosure(line, lost, kind=kind, aim=aim, scale=line.scale, leak=leak, capped=not finer)
+        about = partial(LineEnclosure, kind=kind, aim=aim, scale=line.scale, leak=float(lost.lower))
+        return about(line, lost, capped=not finer, final=not blurry)
 
     def ceiling(self, x: Array) -> Array:
         """Bound psi from above by Chernoff's bounds about losses of a lattice."""

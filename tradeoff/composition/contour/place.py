@@ -13,8 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tradeoff.composition.options import query_options
-from tradeoff.intervals.roots import find_root
-from tradeoff.loss.cumulant import Cumulant, tilt_for_epsilon
+from tradeoff.loss.cumulant import Cumulant, SaddleTable
 
 BYTES = 256
 """Working memory a node of a line takes while it is drawn and asked."""
@@ -45,10 +44,6 @@ _REACH, _USUAL = np.geomspace(0.05, 60, 16), 11
 """Distances of Chernoff points tried, in tilted deviations, and the one that is usually best: it reaches
 sqrt(2 log 1e14) = 8."""
 
-_FARTHEST_LOGIT = 36.0
-"""Saddles of the middle strip are at least e^-36 from its ends: nearer, floats no longer tell them from 0 and
-1."""
-
 
 class Placement(NamedTuple):
     """A line: c, two Chernoff points beside it, step, what may be left out beyond, and the cost allowed.
@@ -78,17 +73,6 @@ class Placement(NamedTuple):
         )
 
 
-def middle_tilt(cumulant: Cumulant, x: float) -> float:
-    """Return the saddle of e^(K - (c - 1) x)/(c (1 - c)) in 0 < c < 1."""
-
-    def rise(logit: float) -> float:
-        """Return the derivative of the logarithm, times c (1 - c), which removes its poles."""
-        c, rest = 1 / (1 + math.exp(-logit)), 1 / (1 + math.exp(logit))
-        return (cumulant(c)[1] - x) * c * rest + c - rest
-
-    return 1 / (1 + math.exp(-find_root(rise, -_FARTHEST_LOGIT, _FARTHEST_LOGIT)))
-
-
 def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
     """Return the place with a Gaussian added that moves psi by about ``accuracy``, if the cost allows."""
     nodes = min(query_options().most(BYTES), sharp.most / each) / 2
@@ -101,13 +85,13 @@ def least_tau(place: Placement, accuracy: float) -> float:
     return math.sqrt(accuracy / place.blur)
 
 
-def place_line(cumulant: Cumulant, x: float, most: float, *, middle: bool) -> Placement:
-    """Place a line at the loss x, in the strip 0 < c < 1 or in c > 1.
+def place_line(saddles: SaddleTable, x: float, most: float, *, middle: bool) -> Placement:
+    """Place a line at the loss x, in the strip of the saddles, 0 < c < 1 or c > 1.
 
     Where rare rounds lose much, K is nearly 0 up to c and soars beyond: the integrand has a second bump far
     to the right, which only a tilt well below c keeps out of a short period.
     """
-    c = middle_tilt(cumulant, x) if middle else tilt_for_epsilon(cumulant, x)
+    cumulant, c = saddles.cumulant, saddles.tilt(x)
     value, _, variance = cumulant(c)
     reach = _REACH / math.sqrt(max(variance, 1e-300))
     floor, ceiling = (0.0, 1.0) if middle else (1.0, math.inf)
