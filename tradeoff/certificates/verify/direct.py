@@ -19,6 +19,9 @@ from tradeoff.certificates.verify.report import require
 _MOST = 2**20
 """Most atoms of a product: a gigabyte of balls."""
 
+_SOME = 2**14
+"""Most of rounds of noise on all integers, for which there are lines as well."""
+
 _BESIDE = 64
 """Most atoms that a law may carry to either side of a loss: each asks for its closed forms."""
 
@@ -64,18 +67,18 @@ class Sums:
                 laws.append((parts, n))
                 continue
             power, rest = _power(parts, n)
-            power, apart = _joined(power, 0.0)
+            power, apart = _joined(power, 0.0) if n > 1 else (power, 0.0)
             require("factors", len(atoms) * len(power) <= _MOST, "too many atoms to add up")
-            both = [(a * c, b * d) for a, b in atoms for c, d in power]
-            atoms, self.apart = _joined(both, self.apart + apart)
+            both, apart = [(a * c, b * d) for a, b in atoms for c, d in power], self.apart + apart
+            several = min(len(atoms), len(power)) > 1
+            atoms, self.apart = _joined(both, apart) if several else (both, apart)
             self.rest += rest
             self.lost = 1 - (1 - self.lost) * (1 - at_infinity(parts, 1)) ** n
         require("factors", sum(n for _, n in laws) <= 1, "rounds with a density have no closed form")
         self.law: Law | None = laws[0][0] if laws else None
         self._ordered(atoms)
-        wide = max(
-            (bisect_right(self.at, x + self.low + self.high) - k for k, x in enumerate(self.at)), default=0
-        )
+        reach = self.low + self.high
+        wide = max((bisect_right(self.at, x + reach) - k for k, x in enumerate(self.at)), default=0)
         require("factors", self.law is None or wide <= _BESIDE, "too many atoms beside a density")
 
     def _ordered(self, atoms: list[Pair]) -> None:
@@ -138,6 +141,8 @@ class Sums:
 
     def short_of_one(self, x: float) -> arb:
         """Return 1 - delta(x), of atoms the sum of the lesser of q and e^x p: delta may be near 1."""
+        if x > _HUGE:
+            return 1 - self.delta(x)
         (_, q), (a, _), others = self._split(arb(x))
         slope = arb(x).exp()
         if self.law is None:
@@ -202,7 +207,7 @@ def _joined(atoms: list[Pair], apart: float) -> tuple[list[Pair], float]:
     Each may hold losses within ``apart``, about its own; those of about the same multiple are joined.
     """
     losses = [(q / p).log() for p, q in atoms] if len(atoms) > _FEW else []
-    scale = min((arb(1), greatest([abs(x).mid() for x in losses])), key=float) * _CLOSE
+    scale = min((arb(1), greatest([abs(x).mid() for x in losses if x.is_finite()])), key=float) * _CLOSE
     found: dict[int, tuple[Pair, Pair]] = {}
     for loss, (p, q) in zip(losses, atoms, strict=False):
         near = loss.mid() / scale
@@ -221,14 +226,13 @@ def _power(parts: Law, n: int) -> tuple[list[Pair], arb]:
     atoms = [pair for found, _ in each for pair in found]
     rest = sum((left.upper() for _, left in each), arb(0))
     left = arb(0).union(n * rest * (1 + rest) ** n)
-    single = (
-        len(parts) == 1
-        and isinstance(parts[0], Comb)
-        and all(sum(not w.is_zero() for w in side) == 1 for side in (parts[0].p, parts[0].q))
-    )
-    if n == 1 or not single:  # of noise on a lattice losses are multiples of one
-        return (atoms if n == 1 else _shared(atoms, n)), left
-    require("factors", len(atoms) * n <= _MOST, "too many atoms to add up")
+    if n == 1:
+        return atoms, left
+    combs = [part for part in parts if isinstance(part, Comb)]
+    plain = all(sum(not w.is_zero() for w in side) == 1 for part in combs for side in (part.p, part.q))
+    if not (plain and len(combs) == len(parts) == 1):
+        return _shared(atoms, n, _SOME if combs else _MOST), left
+    require("factors", len(atoms) * n <= _MOST, "too many atoms to add up")  # losses are multiples of one
     powers = [(arb_poly([pair[k] for pair in atoms]) ** n).coeffs() for k in (0, 1)]
     return list(zip(*powers, strict=True)), left
 
@@ -241,10 +245,10 @@ def _listed(part: Part) -> tuple[list[Pair], arb]:
     return part.finite()[0], arb(0)  # type: ignore[attr-defined]  # of atoms
 
 
-def _shared(atoms: list[Pair], n: int) -> list[Pair]:
+def _shared(atoms: list[Pair], n: int, most: int) -> list[Pair]:
     """Return the ways to share n rounds among atoms, (n; k_1 ... k_m) p_1^k_1 ... p_m^k_m, and so of Q."""
     ways = math.comb(n + len(atoms) - 1, len(atoms) - 1) if atoms and n < _MOST else math.inf
-    require("factors", ways <= _MOST, f"{n} rounds of {len(atoms)} atoms are too many to add up")
+    require("factors", ways <= most, f"{n} rounds of {len(atoms)} atoms are too many to add up")
     if len(atoms) == 2:
         return list(zip(*(binomial(side, n) for side in zip(*atoms, strict=True)), strict=True))
     return list(_ways(atoms, n))
