@@ -14,7 +14,7 @@ from flint import arb, ctx
 
 import tradeoff as to
 from tradeoff.certificates import Certificate
-from tradeoff.certificates.verify.direct import Single
+from tradeoff.certificates.verify.direct import Sums
 from tradeoff.certificates.verify.lattice import Lattice
 from tradeoff.errors import VerificationError
 
@@ -81,7 +81,7 @@ def test_one_round_holds_the_formula(name: str, epsilon: float) -> None:
     assert certificate.lower <= truth <= certificate.upper
     assert certificate.upper - certificate.lower <= 1e-10 * certificate.upper
     with ctx.workprec(160):
-        assert Single(certificate.factors).delta(epsilon).overlaps(arb(MP.nstr(truth, 45)) + arb(0, 1e-44))
+        assert Sums(certificate.factors).delta(epsilon).overlaps(arb(MP.nstr(truth, 45)) + arb(0, 1e-44))
     assert abs(low.recomputed - truth) <= 1e-15
     assert abs(high.recomputed - truth) <= 1e-15
 

@@ -63,5 +63,5 @@ class Lattices(Source):
         if table is None:
             raise PrecisionError("the losses lie too far apart for a lattice; leave method out", math.inf)
         low, high = table.delta(np.array(at))
-        bounds = zip(at, low.tolist(), high.tolist(), strict=True)
+        bounds = zip(at, low.tolist(), np.minimum(high, 1.0).tolist(), strict=True)
         return [Claim("delta", reverse, *each) for each in bounds], table.capped

@@ -12,7 +12,6 @@ from tradeoff.certificates.conclusion import concluded
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.issue.by_contour import Lines
 from tradeoff.certificates.issue.by_lattice import Lattices
-from tradeoff.certificates.issue.by_normal import Normal
 from tradeoff.certificates.issue.direct import Adding, Formulas
 from tradeoff.certificates.issue.parts import Parts, parts_of
 from tradeoff.certificates.issue.reduction import reduced
@@ -26,6 +25,7 @@ from tradeoff.curves.parameters import number
 from tradeoff.curves.tensor import Tensor, law_pair
 from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, SymbolError, shown
 from tradeoff.intervals.rounding import UNIT
+from tradeoff.limits.berry_esseen import berry_esseen
 from tradeoff.loss.law import LossLaw
 
 _USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3, "mu": 1e-3}
@@ -240,16 +240,17 @@ def _described(curve: TradeOff) -> bool:
 def sources_of(curve: TradeOff, tol: float | None, goal: float, method: str | None) -> Iterator[Source]:
     """Yield the ways to prove an answer, in the order of the planner."""
     laws, counts = _factors(curve)
+    composition = Composition(laws, list(counts), symmetric=curve.symmetric)
     # Masses that are written rounded are summed as they are written, not as the curve knows them.
     single = len(laws) == 1 and counts[0] == 1 and not _rounded(laws[0].description())
     if method in {None, "closed-form"} and single and not isinstance(curve, Tensor):
-        yield Formulas(curve)
+        yield Formulas("closed-form", composition, curve.bounds, curve.bounds, curve.sup_loss)
         if method is None:
             return
-    composition = Composition(laws, list(counts), symmetric=curve.symmetric)
     if method == "berry-esseen":
         if not _UNMEASURED & {each for law in laws for each in _kinds(law.description(), "density")}:
-            yield Normal(curve, composition)
+            band = berry_esseen(curve)
+            yield Formulas("berry-esseen", composition, band.bounds, band)
         return
     forced = method if method in {"exact", "contour", "lattice"} else None
     for engine, _ in composition.choices(forced):  # type: ignore[arg-type]  # one of three

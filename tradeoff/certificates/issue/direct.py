@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from tradeoff.certificates.certificate import Claim, Question
 from tradeoff.certificates.issue.source import LARGEST, Source
 from tradeoff.composition import exact
-from tradeoff.curves.contract import TradeOff
+from tradeoff.composition.planner import Composition
 from tradeoff.errors import PrecisionError
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.cumulant import Cumulant
@@ -33,7 +33,7 @@ class Direct(Source):
     def _claim(self, question: Literal["delta", "beta"], at: float) -> Claim:
         """Claim an answer to a float beyond either side: balls never prove that numbers are equal."""
         low, high = self.guess(question, at)
-        low, high = max(np.nextafter(low, -1.0), 0.0), np.nextafter(high, 2.0)
+        low, high = max(np.nextafter(low, -1.0), 0.0), min(np.nextafter(high, 2.0), 1.0)
         return Claim(question, False, at, float(low), float(high))
 
 
@@ -68,24 +68,24 @@ class Adding(Direct):
 
 
 class Formulas(Direct):
-    """Claims from the closed form of one curve."""
+    """Claims of what answers at once: the closed form of one curve, or a band about a product."""
 
-    method = "closed-form"
-
-    def __init__(self, curve: TradeOff) -> None:
-        self.curve = curve
+    def __init__(
+        self, method: str, composition: Composition, beta: Any, profile: Any, top: float = 0.0
+    ) -> None:
+        self.method, self.composition, self.beta, self.profile = method, composition, beta, profile
+        self.most = LARGEST if LARGEST < top < math.inf else math.inf
 
     @cached_property
     def cumulant(self) -> Cumulant:
-        return Cumulant([(self.curve.loss_law().sketch(), 1)])
+        laws, counts = self.composition.laws, self.composition.counts
+        return Cumulant([(law.sketch(), n) for law, n in zip(laws, counts, strict=True)])
 
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
-        if LARGEST < self.curve.sup_loss < math.inf and max(map(abs, at)) > LARGEST:
+        if max(map(abs, at)) > self.most:
             raise PrecisionError(f"no losses above {LARGEST:g} are verified; leave method out", math.inf)
         return super().points(at)
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
-        bounds = (
-            self.curve.bounds(value) if question == "beta" else getattr(self.curve.bounds, question)(value)
-        )
+        bounds = self.beta(value) if question == "beta" else getattr(self.profile, question)(value)
         return float(bounds.lower), float(bounds.upper)

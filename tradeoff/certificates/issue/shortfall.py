@@ -19,7 +19,7 @@ from tradeoff.certificates.issue.certify import about_of, sources_of
 from tradeoff.certificates.issue.direct import Direct
 from tradeoff.certificates.issue.reduction import Asked, Points
 from tradeoff.certificates.shortfall import BITS, Side, fallen, pairs, polygon
-from tradeoff.certificates.verify.direct import Single, Sums
+from tradeoff.certificates.verify.direct import Sums
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import NoClosedForm, VerificationError, shown
@@ -174,12 +174,12 @@ class _Product:
 
     def _ways(self, tol: float | None, method: str | None) -> Iterator[tuple[str, Sequence[Points]]]:
         """Yield what claims delta of either order: balls where they need no integral, as they are closest."""
-        for name, engine in (("closed-form", Single), ("exact", Sums)):
-            found = list[_Balls]()
-            with suppress(VerificationError), ctx.workprec(_BITS):
-                found = [_Balls(engine(factors)) for factors in (self.factors, turned(self.factors))]
-            if found and method in {None, name}:
-                yield name, found
+        found = list[_Balls]()
+        with suppress(VerificationError), ctx.workprec(_BITS):
+            found = [_Balls(Sums(factors)) for factors in (self.factors, turned(self.factors))]
+        name = "closed-form" if found and found[0].engine.size == 1 else "exact"
+        if found and method in {None, name}:
+            yield name, found
         both = (sources_of(each, tol, _COARSE, method) for each in (self.curve, self.curve.inverse()))
         for sources in zip(*both, strict=False):
             if not isinstance(sources[0], Direct):
@@ -216,7 +216,7 @@ class _Product:
 class _Balls:
     """Claims as near as floats are to what balls say."""
 
-    def __init__(self, engine: Single | Sums) -> None:
+    def __init__(self, engine: Sums) -> None:
         self.engine = engine
 
     def points(self, at: Sequence[float]) -> list[Claim]:

@@ -12,7 +12,7 @@ from tradeoff.certificates.conclusion import concluded
 from tradeoff.certificates.description import Description, turned
 from tradeoff.certificates.rules import ruled
 from tradeoff.certificates.verify.contour import Line
-from tradeoff.certificates.verify.direct import Single, Sums
+from tradeoff.certificates.verify.direct import Sums
 from tradeoff.certificates.verify.lattice import Lattice
 from tradeoff.certificates.verify.laws import real
 from tradeoff.certificates.verify.normal import SOURCE, Normal
@@ -138,7 +138,7 @@ def _formed(certificate: Certificate) -> None:
 
 def _claims(certificate: Certificate, claims: Sequence[Claim], log: Log) -> None:
     """Prove the claims about one order, in as many digits as that takes."""
-    ways: dict[str, list[Way]] = {"closed-form": [_formula], "exact": [_sums], "contour": [_sums, _lines]}
+    ways: dict[str, list[Way]] = {"closed-form": [_sums], "exact": [_sums], "contour": [_sums, _lines]}
     ways |= {"lattice": [_sums, _lattices, _lines], "berry-esseen": [_normal]}
     require("method", certificate.method in ways, f"{certificate.method!r} is none of {', '.join(ways)}")
     for bits in _DIGITS if claims else ():
@@ -173,7 +173,7 @@ def _first(
     for way in ways if claims else ():
         try:
             prove = way(factors, claims, log)
-            return [*past, *((claim, *prove(claim)) for claim in claims)], way in {_formula, _sums}
+            return [*past, *((claim, *prove(claim)) for claim in claims)], way is _sums
         except VerificationError:
             if way is ways[-1]:
                 raise
@@ -193,15 +193,18 @@ def _past(factors: Sequence[Description], claims: Sequence[Claim], log: Log) -> 
     return found
 
 
-def _formula(factors: Sequence[Description], _claims: Sequence[Claim], log: Log) -> Prover:
-    log.proved(f"closed forms of one law, in {ctx.prec} bits")
-    return _direct(Single(factors))
-
-
 def _sums(factors: Sequence[Description], _claims: Sequence[Claim], log: Log) -> Prover:
     sums = Sums(factors)
-    log.proved(f"sums over all {len(sums.atoms)} atoms, in {ctx.prec} bits")
-    return _direct(sums)
+    one = f"closed forms of one law, in {ctx.prec} bits"
+    log.proved(f"sums over all {sums.size} atoms, in {ctx.prec} bits" if sums.size > 1 else one)
+
+    def prove(claim: Claim) -> tuple[arb, arb]:
+        if claim.quantity == "beta":
+            return _clipped(*sums.beta(claim.at))
+        at = sums.delta(claim.at) if claim.quantity == "delta" else sums.short_of_one(claim.at)
+        return _clipped(at, at)
+
+    return prove
 
 
 def _normal(factors: Sequence[Description], _claims: Sequence[Claim], log: Log) -> Prover:
@@ -214,16 +217,6 @@ def _normal(factors: Sequence[Description], _claims: Sequence[Claim], log: Log) 
         if claim.quantity == "beta":
             return _clipped(*normal.beta(claim.at))
         return _said(claim, *normal.delta(claim.at))
-
-    return prove
-
-
-def _direct(engine: Single | Sums) -> Prover:
-    def prove(claim: Claim) -> tuple[arb, arb]:
-        if claim.quantity == "beta":
-            return _clipped(*engine.beta(claim.at))
-        at = engine.delta(claim.at) if claim.quantity == "delta" else engine.short_of_one(claim.at)
-        return _clipped(at, at)
 
     return prove
 

@@ -16,8 +16,9 @@ a sum over the same nodes with tau^2 e^(tau^2/8) for the kernel.
 from __future__ import annotations
 
 import math
+from functools import cached_property
 
-from flint import acb, arb
+from flint import acb, acb_mat, arb
 
 from tradeoff.certificates.verify.beyond import Beyond
 from tradeoff.certificates.verify.product import Product
@@ -151,13 +152,7 @@ class Line:
     def bounds(self, x: float) -> tuple[arb, arb]:
         """Bound psi(x)."""
         loss, step, size = arb(x), arb(self.step), (-(arb(self.c) - 1) * arb(x)).exp()
-        sign = -1 if self.middle else 1
-        total, bump = acb(0), acb(0)
-        for k, value in enumerate(self.values):
-            term = value * acb(0, -step * loss * k).exp() if k else value / 2
-            z = acb(arb(self.c), step * k)
-            total += term / (z * (z - 1)) * sign
-            bump += term
+        total, bump = self._summed(loss)
         scale, last = size * step / arb.pi(), step * (len(self.values) - 1)
         # |z (z - 1)| >= y^2, and the sum over k > K of 1/(k step)^2 is less than 1/(K step^2).
         rest = size * self.values[0].real * self.cut / (arb.pi() * last)
@@ -168,6 +163,23 @@ class Line:
             blur = square * (square / 8).exp() * (scale * bump.real + rest / square)
             low, high = (low, high + blur) if self.middle else (low - blur, high)
         return low.max(arb(0)), high.max(arb(0))
+
+    @cached_property
+    def _terms(self) -> list[acb_mat]:
+        """Values times the kernel, and by themselves, in rows."""
+        sign, values = -1 if self.middle else 1, [self.values[0] / 2, *self.values[1:]]
+        z = [acb(arb(self.c), self.step * k) for k in range(len(values))]
+        weighed = [value / (at * (at - 1)) * sign for value, at in zip(values, z, strict=True)]
+        row = math.isqrt(len(values)) + 1
+        blank = [acb(0)] * (row * row - len(values))
+        return [acb_mat(row, row, [*each, *blank]) for each in (weighed, values)]
+
+    def _summed(self, x: arb) -> list[acb]:
+        """Return the sums of both over all nodes, turned by e^(-iyx): rows of turns, and those of rows."""
+        row = self._terms[0].nrows()
+        angles = [[-x * self.step * (k * pace) for k in range(row)] for pace in (row, 1)]
+        left, right = ([acb(0, angle).exp() for angle in each] for each in angles)
+        return [(acb_mat(1, row, left) * each * acb_mat(row, 1, right))[0, 0] for each in self._terms]
 
     def _alias(self, c: float, x: arb) -> arb:
         """Bound what the periods on one side add, each e^-gap of the one before it."""

@@ -1,66 +1,160 @@
-"""delta and beta without an integral: of one law from its closed forms, of few atoms from all of them."""
+"""delta and beta without an integral: of atoms, all of them listed, and of one law beside them."""
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
 from flint import arb, arb_poly, ctx
 
 from tradeoff.certificates.description import Description
-from tradeoff.certificates.verify.balls import Pair, gained
-from tradeoff.certificates.verify.laws import Law, at_infinity, binomial, law, real
+from tradeoff.certificates.verify.balls import Pair, greatest
+from tradeoff.certificates.verify.laws import Law, at_infinity, bell, binomial, discrete
 from tradeoff.certificates.verify.parts import Atoms, Comb, Part
 from tradeoff.certificates.verify.product import Product
 from tradeoff.certificates.verify.report import require
-from tradeoff.errors import VerificationError
 
 _MOST = 2**20
 """Most atoms of a product: a gigabyte of balls."""
 
+_SOME = 2**14
+"""Most of rounds of noise on all integers, for which there are lines as well."""
+
+_BESIDE = 64
+"""Most atoms that a law may carry to either side of a loss: each asks for its closed forms."""
+
 _FAINT = 1e-30
-"""Gaussians of a smaller sum of mu change delta by less than most doubles show: an error and no factor."""
+"""Gaussians of a smaller mu change delta by less than most doubles show: an error and no factor."""
 
 _FARTHEST = 400
 """Doublings after which no loss is larger: 2^400."""
 
-
 _HUGE = 1e30
 """Losses beyond which e^L may be no ball: delta is no larger there, and not below Q(L = inf)."""
 
+_FEW = 256
+"""Atoms that are not joined: to add so many is no work."""
 
-class Single:
-    """One round of one law, beside any that tell all or nothing.
+_CLOSE = 2.0**-44
+"""Atoms are joined whose losses round to the same multiple: sums of equal losses written in double are."""
 
-    Of such one atom (p, q) has a finite loss, and each multiplies 1 - delta by q and moves L by log q/p.
+_NOTHING: Pair = arb(0), arb(0)
+
+_SIDE = 2.0**-40
+"""Relative error allowed to losses in floats, by which atoms are surely on one side."""
+
+
+class Sums:
+    """Atoms beside a law: L = l + L', and delta(x) - P(l = inf) the sum of q_l delta'(x - l).
+
+    To join atoms is a garbling, which lowers delta: by nothing where their losses are, whatever L' is, all
+    above x or all below. Elsewhere r delta'(x - log r) rises with r = e^l by at most as much as r, and so by
+    at most the mass of Q times the growth of e^l among them.
     """
 
     def __init__(self, factors: Sequence[Description]) -> None:
-        self.alone, self.kept, self.moved = len(factors) == 1, arb(1), arb(0)
-        self.law: Law = ()
-        for factor in factors:
-            parts, n = law(factor["law"]), factor["count"]
-            finite = [pair for part in parts if isinstance(part, Atoms) for pair in part.finite()[0]]
-            if not self.alone and len(parts) == len(finite) == 1:
-                self.kept, self.moved = self.kept * finite[0][1] ** n, self.moved + n * _loss(finite[0])
-            else:
-                require("factors", not self.law and n == 1, "a product has no closed form")
-                self.law = parts
-        require("factors", self.law, "a product has no closed form")
+        product = Product(factors, -1.0)
+        atoms, self.apart, self.lost, self.rest = [(arb(1), arb(1))], 0.0, arb(0), arb(0)
+        laws: list[tuple[Law, int]] = []
+        if product.factors and product.square < _FAINT**2:
+            self.rest += arb(0).union(product.square.sqrt())  # its total variation is less than mu
+        elif product.square > 0:
+            laws.append((bell(product.square.sqrt()), 1))
+        for parts, n in product.factors:
+            if not discrete(parts):
+                laws.append((parts, n))
+                continue
+            power, rest = _power(parts, n)
+            power, apart = _joined(power, 0.0) if n > 1 else (power, 0.0)
+            require("factors", len(atoms) * len(power) <= _MOST, "too many atoms to add up")
+            both, apart = [(a * c, b * d) for a, b in atoms for c, d in power], self.apart + apart
+            several = min(len(atoms), len(power)) > 1
+            atoms, self.apart = _joined(both, apart) if several else (both, apart)
+            self.rest += rest
+            self.lost = 1 - (1 - self.lost) * (1 - at_infinity(parts, 1)) ** n
+        require("factors", sum(n for _, n in laws) <= 1, "rounds with a density have no closed form")
+        self.law: Law | None = laws[0][0] if laws else None
+        self._ordered(atoms)
+        reach = self.low + self.high
+        wide = max((bisect_right(self.at, x + reach) - k for k, x in enumerate(self.at)), default=0)
+        require("factors", self.law is None or wide <= _BESIDE, "too many atoms beside a density")
+
+    def _ordered(self, atoms: list[Pair]) -> None:
+        """Order atoms by their losses, but for those of no known loss, and sum them up from both ends."""
+        parts = self.law or (Atoms((arb(1),), (arb(1),)),)
+        # L' lies in [-low, high], and has the masses ``whole`` above that; Q(L' = inf) is ``leak``
+        self.low, self.high = _end(tuple(part.turned() for part in parts)), _end(parts)
+        all_above = [part.masses(arb(-self.low - 1))[0] for part in parts if self.low < math.inf]
+        self.whole = [sum((pair[k] for pair in all_above), arb(0)) for k in (0, 1)]
+        self.leak = at_infinity(parts, 1)
+        losses = [((b / a).log(), a, b) for a, b in atoms]
+        known = sorted(((float(x), a, b) for x, a, b in losses if _sure(x)), key=lambda atom: atom[0])
+        self.size = len(atoms)
+        self.at, self.atoms = [x for x, _, _ in known], [(a, b) for _, a, b in known]
+        self.unknown = [(a, b) for x, a, b in losses if not _sure(x)]
+        self.below, above = (
+            [list(accumulate((pair[k] for pair in each), initial=arb(0))) for k in (0, 1)]
+            for each in (self.atoms, self.atoms[::-1])
+        )
+        self.above = [each[::-1] for each in above]
+
+    def _split(self, x: arb) -> tuple[Pair, Pair, list[Pair]]:
+        """Return masses of atoms beside which no finite L is above x, and all are; and the other atoms."""
+        near = float(x)
+
+        def room(end: float) -> float:
+            return (abs(near) + abs(end)) * _SIDE + 2 * self.apart + 1e-300
+
+        first = bisect_left(self.at, near - self.high - room(self.high)) if self.high < math.inf else 0
+        last = len(self.at)
+        if self.low < math.inf:
+            last = max(bisect_right(self.at, near + self.low + room(self.low)), first)
+        below, above = self.below, self.above
+        return (
+            (below[0][first], below[1][first]),
+            (above[0][last], above[1][last]),
+            [*self.atoms[first:last], *self.unknown],
+        )
+
+    def _parts(self, atoms: Sequence[Pair]) -> Iterator[Part]:
+        """Yield the law moved by each of some atoms."""
+        if self.law is None:
+            yield Atoms(*(tuple(pair[k] for pair in atoms) for k in (0, 1)))
+        else:
+            for a, b in atoms:
+                yield from (part.changed(lambda p, q, a=a, b=b: (a * p, b * q)) for part in self.law)  # type: ignore[misc]
+
+    def garbled(self, atoms: Sequence[Pair]) -> arb:
+        """Bound what joining these took from delta."""
+        return arb(0).union(sum((b for _, b in atoms), arb(0)) * arb(self.apart).expm1())
 
     def delta(self, x: float) -> arb:
         """Return delta(x), which falls."""
         if x > _HUGE:
-            return self.delta(_HUGE).union(1 - self.kept * (1 - at_infinity(self.law, 1)))
-        return 1 - self.kept + self.kept * sum((part.excess(x - self.moved) for part in self.law), arb(0))
+            return self.delta(_HUGE).union(1 - (1 - self.lost) * (1 - self.leak))
+        (_, q), (a, b), others = self._split(arb(x))
+        total = self.lost + q * self.leak + b * self.whole[1] - arb(x).exp() * a * self.whole[0]
+        each = sum((part.excess(arb(x)) for part in self._parts(others)), arb(0))
+        return total + each + self.garbled(others) + self.rest
 
     def short_of_one(self, x: float) -> arb:
-        """Return 1 - delta(x)."""
-        return 1 - self.delta(x)
+        """Return 1 - delta(x), of atoms the sum of the lesser of q and e^x p: delta may be near 1."""
+        if x > _HUGE:
+            return 1 - self.delta(x)
+        (_, q), (a, _), others = self._split(arb(x))
+        slope = arb(x).exp()
+        if self.law is None:
+            each = sum((d.min(slope * c) for c, d in others), arb(0))
+        else:
+            each = sum((d for _, d in others), arb(0))
+            each -= sum((part.excess(arb(x)) for part in self._parts(others)), arb(0))
+        total = q * (1 - self.leak) + slope * a * self.whole[0] + each
+        return total - self.garbled(others) + self.rest.union(-self.rest)
 
     def beta(self, alpha: float) -> tuple[arb, arb]:
         """Bound f(alpha) by lines of slope -e^x where P(L > x) is near alpha, and by tests there."""
-        require("factors", self.alone, "of a product no beta has a closed form")
         level, low, high = arb(alpha), arb(-1.1), arb(0.9)
         for _ in range(_FARTHEST):
             low = low if self._masses(low)[0] > level else 2 * low
@@ -74,9 +168,10 @@ class Single:
                 break
             low, high = (middle, high) if size > level else (low, middle)
         x = low, ((low + high) / 2).mid(), high
-        (more, less), (near, held), (fewer, rest) = each = [self._masses(at) for at in x]
-        lines = [accepted + at.exp() * (size - level) for at, (size, accepted) in zip(x, each, strict=True)]
-        least = arb(0).max(lines[0]).max(lines[1]).max(lines[2])
+        (more, less, _), (near, held, _), (fewer, rest, _) = each = [self._masses(at) for at in x]
+        least = arb(0)
+        for at, (size, accepted, unsure) in zip(x, each, strict=True):
+            least = least.max(accepted + at.exp() * (size - level) - unsure)
         if not fewer <= level:
             return least, arb(1)
         most = rest + (less - rest) * (level - fewer) / (more - fewer) if more > level else rest
@@ -84,112 +179,61 @@ class Single:
             most = most.min(held.max(rest + (held - rest) * (level - fewer) / (near - fewer)))
         return least, most
 
-    def _masses(self, x: arb) -> Pair:
-        """Return P(L > x) and Q(L <= x)."""
-        each = [part.masses(x) for part in self.law]
-        return sum((above[0] for above, _ in each), arb(0)), sum((below[1] for _, below in each), arb(0))
+    def _masses(self, x: arb) -> tuple[arb, arb, arb]:
+        """Return P(L > x) and Q(L <= x), and what joining atoms took from the line there."""
+        (_, q), (a, _), others = self._split(x)
+        unsure = self.rest.union(-self.rest)
+        size, accepted = a * self.whole[0] + unsure, q * (1 - self.leak) + unsure
+        for part in self._parts(others):
+            above, below = part.masses(x)
+            size, accepted = size + above[0], accepted + below[1]
+        return size, accepted, self.garbled(others)
 
 
-def _loss(atom: Pair) -> arb:
-    return (atom[1] / atom[0]).log()
+def _end(parts: Law) -> float:
+    """Return a float that no finite loss exceeds."""
+    end = greatest([part.top() for part in parts])
+    return math.nextafter(float(end.upper()), math.inf) if end.is_finite() else math.inf
 
 
-_CLOSE = 2.0**-44
-"""Atoms are joined whose losses round to the same multiple: sums of equal losses written in double are."""
-
-
-class Sums:
-    """All atoms of a product, those of about the same loss joined.
-
-    To join atoms is a garbling, which lowers delta: by nothing where all their losses are above x or below,
-    and by at most the mass of Q times the growth of e^L among them where they are about x.
-    """
-
-    def __init__(self, factors: Sequence[Description]) -> None:
-        self.atoms: list[Pair] = [(arb(1), arb(1))]
-        self.rest, self.q_plus = arb(0), Product(factors, -1.0).lost(1)
-        self.apart = 0.0
-        for factor in factors:
-            what, n = factor["law"], factor["count"]
-            mu = n * real(what["mu"], "mu", 0.0) if what["kind"] == "gaussian" else arb(1)
-            if mu < _FAINT:
-                self.rest += arb(0).union(mu)  # from nothing to its total variation, which is less than n mu
-                continue
-            power, rest = _power(law(what), n)
-            power, apart = _joined(power, 0.0)
-            require("factors", len(self.atoms) * len(power) <= _MOST, "too many atoms to add up")
-            both = [(a * c, b * d) for a, b in self.atoms for c, d in power]
-            self.atoms, self.apart = _joined(both, self.apart + apart)
-            self.rest += rest
-
-    def _garbled(self, slope: arb) -> arb:
-        """Bound what joining took from E_P (e^L - slope)_+."""
-        grown = arb(self.apart).expm1()
-        held = [b for a, b in self.atoms if self.apart and not abs(b - slope * a) > 2 * grown * slope * a]
-        return arb(0).union(sum(held, arb(0)) * grown)
-
-    def delta(self, x: float) -> arb:
-        """Return delta(x)."""
-        slope = arb(x).exp()
-        return self.q_plus + gained(self.atoms, slope) + self._garbled(slope) + self.rest
-
-    def short_of_one(self, x: float) -> arb:
-        """Return 1 - delta(x), the sum of the lesser of q and e^x p: no difference where delta is near 1."""
-        slope, rest = arb(x).exp(), self.rest.union(-self.rest)
-        return sum((b.min(slope * a) for a, b in self.atoms), arb(0)) - self._garbled(slope) + rest
-
-    def beta(self, alpha: float) -> tuple[arb, arb]:
-        """Bound f(alpha), by the test that rejects where q/p is greatest, and the line at its last atom."""
-        level, size = arb(alpha), arb(0)
-        atoms = sorted(self.atoms, key=lambda pair: float((pair[1] / pair[0]).log()), reverse=True)
-        k = 0
-        while k < len(atoms) - 1 and size + atoms[k][0] + self.rest <= level:
-            size, k = size + atoms[k][0], k + 1
-        p, q = atoms[k]
-        share = ((level - size - self.rest) / p).lower().max(arb(0)).min(arb(1))
-        high = sum((b for _, b in atoms[k + 1 :]), arb(0)) + q * (1 - share) + self.rest
-        slope = q / p
-        each = [(slope * a, b, slope * a - b) for a, b in atoms]
-        below = sum((b if gap >= 0 else b.min(a) for a, b, gap in each if not gap < 0), arb(0))
-        above = sum((a for a, b, gap in each if gap < 0), arb(0))
-        return below + above - slope * level - self._garbled(slope) - self.rest, high
+def _sure(loss: arb) -> bool:
+    """Whether a float is as good as a loss."""
+    return bool(loss.is_finite() and loss.rad() <= abs(loss.mid()) * _CLOSE and abs(loss) < _HUGE)
 
 
 def _joined(atoms: list[Pair], apart: float) -> tuple[list[Pair], float]:
-    """Return atoms joined, unless they stay as many, and how far apart the losses of one are at most.
+    """Return atoms joined, unless they are few or stay as many, and how far apart the losses of one may be.
 
     Each may hold losses within ``apart``, about its own; those of about the same multiple are joined.
     """
-    found: dict[int, Pair] = {}
-    ends: dict[int, Pair] = {}
-    for p, q in atoms:
-        loss = (q / p).log()
-        near = loss.mid() / _CLOSE
+    losses = [(q / p).log() for p, q in atoms] if len(atoms) > _FEW else []
+    scale = min((arb(1), greatest([abs(x).mid() for x in losses if x.is_finite()])), key=float) * _CLOSE
+    found: dict[int, tuple[Pair, Pair]] = {}
+    for loss, (p, q) in zip(losses, atoms, strict=False):
+        near = loss.mid() / scale
         key = round(float(near)) if abs(near) < 2**53 else len(found) + 2**60
-        a, b = found.get(key, (arb(0), arb(0)))
-        low, high = ends.get(key, (loss, loss))
-        found[key], ends[key] = (p + a, q + b), (low.min(loss), high.max(loss))
-    if len(found) == len(atoms):
+        (a, b), (low, high) = found.get(key, (_NOTHING, (loss, loss)))
+        found[key] = (p + a, q + b), (low.min(loss), high.max(loss))
+    if len(found) in {0, len(atoms)}:
         return atoms, apart
-    spread = max(float((high - low).upper()) for low, high in ends.values())
-    return list(found.values()), (2 * apart + spread) * (1 + _CLOSE)
+    spread = max(float((high - low).upper()) for _, (low, high) in found.values())
+    return [pair for pair, _ in found.values()], (2 * apart + spread) * (1 + _CLOSE)
 
 
 def _power(parts: Law, n: int) -> tuple[list[Pair], arb]:
     """Return all finite atoms of n rounds, and a bound on the mass of what is left out of P and of Q."""
-    if all(isinstance(part, Atoms) for part in parts):
-        return _shared([pair for part in parts for pair in _listed(part)[0]], n), arb(0)
+    each = [_listed(part) for part in parts]
+    atoms = [pair for found, _ in each for pair in found]
+    rest = sum((left.upper() for _, left in each), arb(0))
+    left = arb(0).union(n * rest * (1 + rest) ** n)
     if n == 1:
-        each = [_listed(part) for part in parts]
-        return [pair for atoms, _ in each for pair in atoms], sum((rest for _, rest in each), arb(0))
-    comb = parts[0]
-    if len(parts) > 1 or not isinstance(comb, Comb):
-        raise VerificationError("factors: such rounds have no exact sums", "factors")
-    atoms, rest = comb.listed()
-    single = all(sum(not w.is_zero() for w in side) == 1 for side in (comb.p, comb.q))
-    require("factors", single and len(atoms) * n <= _MOST, "losses of integer noise that are no lattice")
+        return atoms, left
+    combs = [part for part in parts if isinstance(part, Comb)]
+    plain = all(sum(not w.is_zero() for w in side) == 1 for part in combs for side in (part.p, part.q))
+    if not (plain and len(combs) == len(parts) == 1):
+        return _shared(atoms, n, _SOME if combs else _MOST), left
+    require("factors", len(atoms) * n <= _MOST, "too many atoms to add up")  # losses are multiples of one
     powers = [(arb_poly([pair[k] for pair in atoms]) ** n).coeffs() for k in (0, 1)]
-    left = arb(0).union(n * (rest[0] + rest[1]) * (1 + rest[0] + rest[1]) ** n)
     return list(zip(*powers, strict=True)), left
 
 
@@ -198,16 +242,13 @@ def _listed(part: Part) -> tuple[list[Pair], arb]:
     if isinstance(part, Comb):
         atoms, rest = part.listed()
         return atoms, rest[0].union(rest[1])
-    if not isinstance(part, Atoms):
-        raise VerificationError("factors: a law with a density has no exact sums", "factors")
-    pairs = zip(part.p, part.q, strict=True)
-    return [pair for pair in pairs if not (pair[0].is_zero() or pair[1].is_zero())], arb(0)
+    return part.finite()[0], arb(0)  # type: ignore[attr-defined]  # of atoms
 
 
-def _shared(atoms: list[Pair], n: int) -> list[Pair]:
+def _shared(atoms: list[Pair], n: int, most: int) -> list[Pair]:
     """Return the ways to share n rounds among atoms, (n; k_1 ... k_m) p_1^k_1 ... p_m^k_m, and so of Q."""
     ways = math.comb(n + len(atoms) - 1, len(atoms) - 1) if atoms and n < _MOST else math.inf
-    require("factors", ways <= _MOST, f"{n} rounds of {len(atoms)} atoms are too many to add up")
+    require("factors", ways <= most, f"{n} rounds of {len(atoms)} atoms are too many to add up")
     if len(atoms) == 2:
         return list(zip(*(binomial(side, n) for side in zip(*atoms, strict=True)), strict=True))
     return list(_ways(atoms, n))

@@ -20,21 +20,27 @@ from flint import arb, arb_poly
 
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.verify.balls import Pair, gained
-from tradeoff.certificates.verify.laws import Law, at_infinity, law
-from tradeoff.certificates.verify.parts import Comb, Density, Part
-from tradeoff.certificates.verify.product import Product
+from tradeoff.certificates.verify.direct import Sums
+from tradeoff.certificates.verify.laws import Law, at_infinity, discrete, law
+from tradeoff.certificates.verify.parts import Atoms, Comb, Density, Part
 from tradeoff.certificates.verify.report import require
 from tradeoff.certificates.verify.shifts import Shift
 
 _MOST = 2**20
 """Most nodes of a product."""
 
-_BESIDE = 2.0**-20
+_OFF = 2.0**-20
 """Steps from a node to an atom where the first would be: on which side it is would not be known of equals."""
 
 _SURE = 40.0
 """Losses so far above the one asked count like infinite ones, but for e^-40 of their mass."""
 
+
+_NEAR = 3
+"""Nodes about a loss that may be on either side of it: floats place it to less than one."""
+
+_BESIDE = 2**10
+"""Most atoms beside a lattice, which is asked beside each."""
 
 _NOTHING = arb(0), arb(0)
 
@@ -55,19 +61,22 @@ class _Sides(NamedTuple):
 
 
 class Lattice:
-    """A product on ``size`` nodes a law, for losses up to ``far`` and delta as small as ``least``."""
+    """Densities on ``size`` nodes a law, beside atoms; for losses up to ``far``, delta from ``least`` on."""
 
     def __init__(self, factors: Sequence[Description], size: int, far: float, least: float) -> None:
-        self.leak = Product(factors, -1.0).lost(1)
-        laws = [(law(factor["law"]), factor["count"]) for factor in factors]
+        found = [(law(factor["law"]), factor) for factor in factors]
+        listed = [factor for parts, factor in found if discrete(parts)]
+        laws = [(parts, factor["count"]) for parts, factor in found if not discrete(parts)]
         rounds = sum(n for _, n in laws)
-        require("factors", rounds * size <= _MOST, "too many rounds for a lattice")
+        require("factors", 0 < rounds * size <= _MOST, "too many rounds for a lattice")
+        self.sums = Sums(listed)
+        require("factors", self.sums.size <= _BESIDE, "too many atoms beside a lattice")
         bits = 40 + math.ceil(-1.5 * math.log(max(least, 1e-300)))
         ranges = [_range(parts, bits) for parts, _ in laws]
         most = far + _SURE - sum(n * min(low, 0.0) for (_, n), (low, _) in zip(laws, ranges, strict=True))
         ends = [(low, min(high, most)) for low, high in ranges]
         self.step = max(high - low for low, high in ends) / size
-        self.offset, slipped, whole, finite = arb(0), arb(1), arb(1), arb(1)
+        self.offset, slipped, whole, finite, kept = arb(0), arb(1), arb(1), arb(1), arb(1)
         over, under = arb_poly([1]), arb_poly([1])
         for (parts, n), (low, high) in zip(laws, ends, strict=True):
             sides = _sides(parts, low, high, self.step)
@@ -75,21 +84,42 @@ class Lattice:
             self.offset += n * sides.offset
             whole, finite = whole * sides.whole**n, finite * (sides.whole - sides.top) ** n
             slipped *= (sides.whole + sides.slip) ** n
-        self.top, self.slip = whole - finite, slipped - whole
-        self.over, self.under = over.coeffs(), under.coeffs()
+            kept *= (1 - at_infinity(parts, 1)) ** n
+        self.top, self.slip, self.leak = whole - finite, slipped - whole, 1 - kept
+        self.count = len(over)
+        s = [(self.offset + k * arb(self.step)).exp() for k in range(max(len(over), len(under)))]
+        self.sides = [_Tails(side.coeffs(), s) for side in (over, under)]
 
     def delta(self, x: float) -> tuple[arb, arb]:
-        """Bound delta(x)."""
-        at = [(self.offset + k * arb(self.step)).exp() for k in range(max(len(self.over), len(self.under)))]
-        over, under = (
-            gained(((p, p * s) for p, s in zip(side, at, strict=False)), arb(x).exp())
-            for side in (self.over, self.under)
-        )
-        return under - self.slip + self.leak, over + self.top
+        """Bound delta(x): atoms move the loss at which the densities are asked."""
+        atoms = [*self.sums.atoms, *self.sums.unknown]
+        low = high = self.sums.lost + self.sums.rest
+        for a, b in atoms:
+            at = x - (b / a).log()
+            require("factors", at.is_finite(), "an atom beside a lattice has no loss")
+            over, under = (side.gained(at, self.offset, self.step) for side in self.sides)
+            low, high = low + b * (under - self.slip + self.leak).max(arb(0)), high + b * (over + self.top)
+        return low, high + self.sums.garbled(atoms)
 
     def said(self) -> str:
         """Return how it proves, for a reader."""
-        return f"lattice of step {self.step:.3g}, {len(self.over)} nodes in all"
+        return f"lattice of step {self.step:.3g}, {self.count} nodes in all"
+
+
+class _Tails:
+    """What a law on nodes holds from each node on."""
+
+    def __init__(self, p: Sequence[arb], s: Sequence[arb]) -> None:
+        self.masses = [(mass, mass * ratio) for mass, ratio in zip(p, s, strict=False)]
+        tails = ([pair[k] for pair in reversed(self.masses)] for k in (0, 1))
+        self.p, self.q = (list(accumulate(tail, initial=arb(0)))[::-1] for tail in tails)
+
+    def gained(self, x: arb, offset: arb, step: float) -> arb:
+        """Return E_P (e^L - e^x)_+; it is not known of nodes next to x whether they are above."""
+        first = math.floor(min(max(float((x - offset) / step), 0.0), len(self.masses)))
+        last = min(first + _NEAR, len(self.masses))
+        slope = x.exp()
+        return gained(self.masses[first:last], slope) + self.q[last] - slope * self.p[last]
 
 
 def _range(parts: Law, bits: int) -> tuple[float, float]:
@@ -108,8 +138,8 @@ def _range(parts: Law, bits: int) -> tuple[float, float]:
 
 
 def _centre(parts: Law, low: float) -> float:
-    """Return a loss where much of P lies."""
-    for part in parts:
+    """Return a loss where much of P lies: an atom, if there are any."""
+    for part in parts if not any(isinstance(part, Atoms) for part in parts) else ():
         if isinstance(part, Density):
             weights = [float(w) for w in part.p]
             middle = sum(w * float(m) for w, m in zip(weights, part.slopes(), strict=True)) / sum(weights)
@@ -119,7 +149,7 @@ def _centre(parts: Law, low: float) -> float:
 
 def _sides(parts: Law, low: float, high: float, step: float) -> _Sides:
     """Put a law on nodes, one of them where much of it lies."""
-    centre = _centre(parts, low) - _BESIDE * step
+    centre = _centre(parts, low) - _OFF * step
     first, last = int((low - centre) / step) - 2, int((high - centre) / step) + 2
     x = [arb(centre) + k * arb(step) for k in range(first, last + 1)]
     s = [at.exp() for at in x]

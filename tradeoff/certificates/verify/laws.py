@@ -39,6 +39,11 @@ def at_infinity(parts: Law, side: int) -> arb:
     return sum((pair[side] for pair in pairs if pair[1 - side].is_zero()), arb(0))
 
 
+def discrete(parts: Law) -> bool:
+    """Whether all its losses can be listed."""
+    return all(isinstance(part, Atoms | Comb) for part in parts)
+
+
 def real(number: Any, name: str, low: float = -math.inf) -> arb:
     """Return a number above ``low`` that is one: no text, of which Arb makes balls, and not infinite."""
     good = isinstance(number, int | float) and math.isfinite(number) and number > low
@@ -51,8 +56,13 @@ def _rational(text: Any) -> arb:
     return arb(fmpq(value.numerator, value.denominator))
 
 
+def bell(mu: arb) -> Law:
+    """Return two normal laws mu apart."""
+    return (Bell((arb(1), arb(0)), (arb(0), arb(1)), True, (arb(0), mu)),)
+
+
 def _gaussian(what: Description) -> Law:
-    return (Bell((arb(1), arb(0)), (arb(0), arb(1)), True, (arb(0), real(what["mu"], "mu", 0.0))),)
+    return bell(real(what["mu"], "mu", 0.0))
 
 
 def _mixtures(what: Description) -> Law:

@@ -14,7 +14,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
 from itertools import combinations
 from typing import Any, NamedTuple, Self
 
@@ -31,6 +31,9 @@ _PANEL = 2.5
 
 MOST = 2**21
 """Most atoms of one law: a gigabyte of balls; of nodes, which are made often, an eighth."""
+
+_LEVEL, _STEEP = 1e-3, 300.0
+"""Exponents below which a slab is as good as level, and above which 1/sinh^2 is none."""
 
 _FEW = 64
 """Steps that find a threshold: each halves or does better, from digits of a float on."""
@@ -339,12 +342,32 @@ class Slab(Density):
         """Whether P and Q are single terms, and the transform has a closed form."""
         return all(sum(not w.is_zero() for w in side) == 1 for side in (self.p, self.q))
 
-    def transform(self, z: acb) -> acb:
-        """Return M(z) of a plain slab: int e^((a + bz) x)/2 with what the terms hold besides."""
+    @cached_property
+    def _terms(self) -> tuple[int, int, arb, arb]:
+        """The terms that P and Q of a plain slab have, and the logarithms of P and of Q/P without them."""
         k, n = (next(j for j, w in enumerate(side) if not w.is_zero()) for side in (self.p, self.q))
-        fixed = (1 - z) * self.p[k].log() + z * self.q[n].log() - self.epsilon * ((1 - z) * k + z * n)
-        half = ((1 - z) * (2 * k) + z * (2 * n) - 1) * self.epsilon / 2
-        return (fixed + half).exp() * (half * acb(0, 1)).sinc() * self.epsilon / 2
+        log_p = self.p[k].log()
+        return k, n, log_p - self.epsilon / 2 + (self.epsilon / 2).log(), self.q[n].log() - log_p
+
+    def transform(self, z: acb) -> acb:
+        """Return M(z) of a plain slab: half the integral of e^(tu) over (-1, 1), at x = epsilon (1 + u)/2."""
+        _, _, log, turn = self._terms
+        value: acb = (log + turn * z).exp() * (self._rate(z) * acb(0, 1)).sinc()
+        return value
+
+    def _rate(self, z: Any) -> Any:
+        """Return t."""
+        k, n, _, _ = self._terms
+        return (z * (n - k) + (k - arb(1) / 2)) * self.epsilon
+
+    def moments(self, c: arb) -> Pair:
+        """Return mean and variance of L under the tilted law of a plain slab, about: those of u, scaled."""
+        (k, n, _, turn), t = self._terms, float(self._rate(c))
+        steep = abs(t) > _LEVEL
+        mean = 1 / math.tanh(t) - 1 / t if steep else t / 3
+        variance = 1 / t**2 - (1 / math.sinh(t) ** 2 if abs(t) < _STEEP else 0.0) if steep else 1 / 3
+        scale = (n - k) * self.epsilon
+        return turn + scale * mean, scale**2 * variance
 
     def nodes(self, c: arb, top: float, bits: int) -> Nodes:
         """Gauss-Legendre panels, analytic in ellipses: (64/15) M r^-2N/(1 - r^-2), half a width of it.

@@ -76,12 +76,16 @@ class Product:
         log_m = self.square * (c * c - c) / 2
         mean, variance = float(self.square * (c - arb(1) / 2)), float(self.square)
         for parts, n in self.factors:
-            weight, loss, error = gathered(parts, c, 0.0, _COARSE)
-            total = sum(weight, arb(0))
+            plain, rest = _plain(parts)
+            weight, loss, error = gathered(rest, c, 0.0, _COARSE)
+            masses = [slab.transform(acb(c)).real for slab in plain]
+            total = sum([*weight, *masses], arb(0))
             log_m += n * (total + error * arb(0, 1)).log()
+            means, widths = zip(*(slab.moments(c) for slab in plain), strict=True) if plain else ((), ())
+            weight, loss = [*weight, *masses], [*loss, *means]
             centre = dot(weight, loss) / total
             mean += n * float(centre)
-            away = dot(weight, [(x - centre) * (x - centre) for x in loss])
+            away = dot(weight, [(x - centre) * (x - centre) for x in loss]) + dot(masses, widths)
             variance += n * float(away / total)
         return Tilt(log_m, mean, variance)
 
@@ -91,8 +95,7 @@ class Product:
         gauss = (self.square + tau * tau) / 2
         found = [(gauss * (at * at - at)).exp() for at in z] if gauss > 0 else [acb(1)] * count
         for parts, n in self.factors:
-            plain = [part for part in parts if isinstance(part, Slab) and part.plain]
-            rest = tuple(part for part in parts if part not in plain)
+            plain, rest = _plain(parts)
             nodes = gathered(rest, arb(c), step * count, self.bits)
             said = f"{len(nodes.loss)} nodes at {count} frequencies take too long; certify wider bounds"
             require("claim", len(nodes.loss) * count <= _WORK, said)
@@ -102,6 +105,12 @@ class Product:
                 each = [value + slab.transform(at) for value, at in zip(each, z, strict=True)]
             found = [a * b**n for a, b in zip(found, each, strict=True)]
         return found
+
+
+def _plain(parts: Law) -> tuple[list[Slab], Law]:
+    """Return the slabs whose transform has a closed form, and the other parts."""
+    plain = [part for part in parts if isinstance(part, Slab) and part.plain]
+    return plain, tuple(part for part in parts if part not in plain)
 
 
 def gathered(parts: Law, c: arb, top: float, bits: int) -> Nodes:

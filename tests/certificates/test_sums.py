@@ -1,0 +1,72 @@
+"""Atoms of a product are told apart, and summed beside one law."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import arb, ctx
+
+import tradeoff as to
+from tradeoff.certificates.verify.direct import Sums
+from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
+
+CASES: dict[str, tuple[to.TradeOff, Any, float]] = {
+    # losses of 1e-16 are not joined, which would leave nothing of delta
+    "mu of losses of 1e-16": (to.subsample(DiscreteLaplaceCurve(1.0, 4), 1e-16), "mu", 1e-5),
+    "losses of 1e-300": (to.subsample(DiscreteGaussianCurve(5.0, 4), 1e-300), "epsilon", 1e-310),
+    "rounds": (to.subsample(DiscreteGaussianCurve(0.122, 5), 1e-9) ** 5 @ to.PureDP(0.001), "mu", 1e-2),
+    # atoms beside a density move the loss at which that is asked
+    "many atoms": (to.Laplace(0.002) @ DiscreteGaussianCurve(1.1, 3) ** 56, "delta", 60.0),
+    "a line": (to.Laplace(0.7) @ to.PureDP(0.3) ** 4, "beta", 0.2),
+    "unbounded losses": (to.subsample(to.Gaussian(1.0), 0.3) @ to.PureDP(0.2) ** 3, "delta", -0.3),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_certified_is_proved_by_atoms(name: str) -> None:
+    proofs = to.verify(to.certify(*CASES[name])).proofs
+    assert any("atoms" in text for text in proofs)
+    assert not any("contour" in text or "lattice" in text for text in proofs)
+
+
+def test_no_claim_is_above_one() -> None:
+    certificate = to.certify(to.PureDP(800.0), "delta", 0.0)
+    assert certificate.upper == certificate.claims[0].upper == 1.0
+
+
+@pytest.mark.parametrize("x", [-1.7, -0.4, 0.0, 0.95, 1.5, 2.5])
+def test_sums_beside_a_law_are_those_of_each_atom(x: float) -> None:
+    response = {"law": {"kind": "response", "epsilon": 0.3}, "count": 3}
+    with ctx.workprec(128):
+        sums = Sums([{"law": {"kind": "laplace", "epsilon": 0.7}, "count": 1}, response])
+        near = 1 / (1 + (-arb(0.3)).exp())
+        masses = [math.comb(3, k) * near ** (3 - k) * (1 - near) ** k for k in range(4)]
+        truth = sum((q * laplace(x - (3 - 2 * k) * arb(0.3)) for k, q in enumerate(masses)), arb(0))
+        delta = sums.delta(x)
+        assert delta.overlaps(truth)
+        assert delta.rad() < 1e-30
+        assert (delta + sums.short_of_one(x)).overlaps(arb(1))
+
+
+def laplace(y: arb) -> arb:
+    """Return delta of two Laplace laws 0.7 apart."""
+    if y <= -arb(0.7):
+        return 1 - y.exp()
+    return arb(0) if y >= arb(0.7) else 1 - ((y - arb(0.7)) / 2).exp()
+
+
+def test_beta_is_the_supremum_of_lines() -> None:
+    with ctx.workprec(128):
+        sums = Sums(
+            [
+                {"law": {"kind": kind, "epsilon": 0.5}, "count": n}
+                for kind, n in (("laplace", 1), ("response", 4))
+            ]
+        )
+        low, high = sums.beta(0.2)
+        lines = [1 - sums.delta(at) - arb(at).exp() * 0.2 for at in np.linspace(-3, 3, 601).tolist()]
+        best = max(float(line) for line in lines)
+        assert best - 1e-15 <= float(high)
+        assert float(low) <= best + 1e-4
+        assert float(high - low) < 1e-20
