@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tradeoff.certificates import Certificate
+from tradeoff.certificates.issue.parts import parts_of
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, VerificationError
 from tradeoff.operators.group import Group
 from tradeoff.operators.mixture import Mixture
@@ -269,3 +270,17 @@ def test_tables_show_the_rule_and_its_parts() -> None:
     for word in ("rule", "maximum of 2", "part", "method", "parts"):
         assert word in shown
     assert json.loads(better.to_json())["parts"][0]["factors"]
+
+
+def test_a_level_that_the_other_order_reaches_at_nothing_is_not_asked() -> None:
+    """The base's alpha of which a sampled one is 1e-300 is none that floats hold."""
+    f = to.subsample(to.Gaussian(7.4) @ to.PureDP(0.0045), 0.0176).inverse()
+    parts, asked = parts_of(f), []
+
+    def ask(_curve: to.TradeOff, question: Any, at: float) -> Certificate:
+        asked.append(at)
+        return Certificate("", question, at, 0.5, 0.5, "parts", (), ())
+
+    assert parts is not None
+    replace(parts, ask=ask).asked("beta", 1e-300)
+    assert all(at > 0 for at in asked)

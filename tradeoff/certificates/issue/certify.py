@@ -12,7 +12,7 @@ from tradeoff.certificates.conclusion import concluded
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.issue.by_contour import Lines
 from tradeoff.certificates.issue.by_lattice import Lattices
-from tradeoff.certificates.issue.direct import Adding, Formulas
+from tradeoff.certificates.issue.direct import BANDS, Adding, Formulas, Limit
 from tradeoff.certificates.issue.parts import Parts, parts_of
 from tradeoff.certificates.issue.reduction import reduced
 from tradeoff.certificates.issue.source import Source
@@ -25,7 +25,6 @@ from tradeoff.curves.parameters import number
 from tradeoff.curves.tensor import Tensor, law_pair
 from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, SymbolError, shown
 from tradeoff.intervals.rounding import UNIT
-from tradeoff.limits.berry_esseen import berry_esseen
 from tradeoff.loss.law import LossLaw
 
 _USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3, "mu": 1e-3}
@@ -34,8 +33,8 @@ _USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3, "mu": 1e-3}
 _SHARE = 8
 """Parts are asked for this share of the width of the whole, which several of them add to."""
 
-METHODS = ("closed-form", "exact", "contour", "lattice", "berry-esseen")
-"""The ways to prove an answer, in the order they are tried; the last only where it is asked for."""
+METHODS = ("closed-form", "exact", "contour", "lattice", *BANDS)
+"""The ways to prove an answer, in the order they are tried; bands only where they are asked for."""
 
 _UNMEASURED = {"gumbel", "gennorm"}
 """Shifted densities of whose losses the verifier proves no moments."""
@@ -69,7 +68,8 @@ def certify(
         and shortfall, for beta relative to min(beta, 1 - alpha - beta).
     method
         ``"closed-form"``, ``"exact"``, ``"contour"`` or ``"lattice"``; default: the first that is
-        narrow enough. ``"berry-esseen"`` is the band of ``limits.berry_esseen``.
+        narrow enough. ``"berry-esseen"`` is the band of ``limits.berry_esseen``, ``"edgeworth"`` that of
+        ``limits.edgeworth_bounds``.
 
     Returns
     -------
@@ -247,10 +247,9 @@ def sources_of(curve: TradeOff, tol: float | None, goal: float, method: str | No
         yield Formulas("closed-form", composition, curve.bounds, curve.bounds, curve.sup_loss)
         if method is None:
             return
-    if method == "berry-esseen":
+    if method in BANDS:
         if not _UNMEASURED & {each for law in laws for each in _kinds(law.description(), "density")}:
-            band = berry_esseen(curve)
-            yield Formulas("berry-esseen", composition, band.bounds, band)
+            yield Limit(curve, composition, method)
         return
     forced = method if method in {"exact", "contour", "lattice"} else None
     for engine, _ in composition.choices(forced):  # type: ignore[arg-type]  # one of three

@@ -1,9 +1,9 @@
-"""Claims that need no reduction: exact sums over atoms, and closed forms of single laws."""
+"""Claims that need no reduction: exact sums over atoms, closed forms of single laws, and bands."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
@@ -13,12 +13,23 @@ from tradeoff.certificates.certificate import Claim, Question
 from tradeoff.certificates.issue.source import LARGEST, Source
 from tradeoff.composition import exact
 from tradeoff.composition.planner import Composition
+from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import PrecisionError
 from tradeoff.intervals.rounding import UNIT
+from tradeoff.limits.band import Band
+from tradeoff.limits.berry_esseen import berry_esseen
+from tradeoff.limits.edgeworth_bounds import edgeworth_bounds
 from tradeoff.loss.cumulant import Cumulant
 
 _WRITTEN = 64 * UNIT
 """What masses are written to in each round: logarithms down to -30 in floats; fainter masses add little."""
+
+BANDS: dict[str, Callable[[TradeOff], Band]] = {"berry-esseen": berry_esseen, "edgeworth": edgeworth_bounds}
+"""Bands of the central limit theorem, by the methods that ask for them."""
+
+_ROOM, _BESIDE = 1e-9, 1e-6
+"""Share of its width by which a claim is wider than a band, as thresholds that prove it are found to 1e-12,
+and of 1 + |epsilon|, where delta has moved by more than that."""
 
 
 class Direct(Source):
@@ -68,7 +79,7 @@ class Adding(Direct):
 
 
 class Formulas(Direct):
-    """Claims of what answers at once: the closed form of one curve, or a band about a product."""
+    """Claims of what answers at once: the closed form of one curve."""
 
     def __init__(
         self, method: str, composition: Composition, beta: Any, profile: Any, top: float = 0.0
@@ -89,3 +100,18 @@ class Formulas(Direct):
     def guess(self, question: Question, value: float) -> tuple[float, float]:
         bounds = self.beta(value) if question == "beta" else getattr(self.profile, question)(value)
         return float(bounds.lower), float(bounds.upper)
+
+
+class Limit(Formulas):
+    """Claims of a band about one product, a little wider."""
+
+    def __init__(self, curve: TradeOff, composition: Composition, method: str) -> None:
+        band = BANDS[method](curve)
+        super().__init__(method, composition, band.bounds, band)
+
+    def guess(self, question: Question, value: float) -> tuple[float, float]:
+        low, high = super().guess(question, value)
+        if question == "epsilon":
+            return low - _BESIDE * (1 + abs(low)), high + _BESIDE * (1 + abs(high))
+        room = _ROOM * (high - low)
+        return low - room, high + room

@@ -315,9 +315,9 @@ class OfSubsampled(Parts):
             return p * u + (1 - p) * (1 - float(g.bounds(u).mid)) - to
 
         def at(to: float) -> Certificate | None:
-            if not missed(0.0, to) < 0 < missed(1.0, to):
+            if not missed(_SMALLEST, to) < 0 < missed(1.0, to):
                 return None
-            return self.ask(g, "beta", brentq(missed, 0.0, 1.0, args=(to,), xtol=_SMALLEST))
+            return self.ask(g, "beta", brentq(missed, _SMALLEST, 1.0, args=(to,), xtol=_SMALLEST))
 
         if (middle := at(alpha)) is not None:
             width = max(2 * (middle.upper - middle.lower), 64 * UNIT * alpha)

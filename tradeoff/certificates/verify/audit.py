@@ -13,6 +13,7 @@ from tradeoff.certificates.description import Description, turned
 from tradeoff.certificates.rules import ruled
 from tradeoff.certificates.verify.contour import Line
 from tradeoff.certificates.verify.direct import Sums
+from tradeoff.certificates.verify.edgeworth import SOURCE as EXPANSION
 from tradeoff.certificates.verify.lattice import Lattice
 from tradeoff.certificates.verify.laws import real
 from tradeoff.certificates.verify.normal import SOURCE, Normal
@@ -139,7 +140,7 @@ def _formed(certificate: Certificate) -> None:
 def _claims(certificate: Certificate, claims: Sequence[Claim], log: Log) -> None:
     """Prove the claims about one order, in as many digits as that takes."""
     ways: dict[str, list[Way]] = {"closed-form": [_sums], "exact": [_sums], "contour": [_sums, _lines]}
-    ways |= {"lattice": [_sums, _lattices, _lines], "berry-esseen": [_normal]}
+    ways |= {"lattice": [_sums, _lattices, _lines], "berry-esseen": [_normal], "edgeworth": [_expanded]}
     require("method", certificate.method in ways, f"{certificate.method!r} is none of {', '.join(ways)}")
     for bits in _DIGITS if claims else ():
         ctx.prec = bits
@@ -208,7 +209,20 @@ def _sums(factors: Sequence[Description], _claims: Sequence[Claim], log: Log) ->
 
 
 def _normal(factors: Sequence[Description], _claims: Sequence[Claim], log: Log) -> Prover:
-    normal = Normal(factors)
+    return _limit(Normal(factors), log)
+
+
+def _expanded(factors: Sequence[Description], _claims: Sequence[Claim], log: Log) -> Prover:
+    normal = Normal(factors, expanded=True)
+    log.trust(EXPANSION)
+    left = ", ".join(
+        f"{float(each.expansion.rest if each.expansion else 0):.6g}" for each in (normal.p, normal.q)
+    )
+    log.proved(f"integrals in balls: far out their expansions are off by {left}")
+    return _limit(normal, log)
+
+
+def _limit(normal: Normal, log: Log) -> Prover:
     log.trust(SOURCE)
     errors = ", ".join(f"{float(each.gamma):.6g}" for each in (normal.p, normal.q))
     log.proved(f"moments in balls: the sums are normal up to {errors} under P and Q")

@@ -13,13 +13,14 @@ beta, and S > x the best for slope -e^x, which gives delta.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from flint import acb, arb
 
 from tradeoff.certificates.description import Description
-from tradeoff.certificates.verify.balls import above
+from tradeoff.certificates.verify.balls import Pair, above, greatest
+from tradeoff.certificates.verify.edgeworth import Expansion, Moments
 from tradeoff.certificates.verify.laws import Law, at_infinity, law, real
 from tradeoff.certificates.verify.parts import MOST, Atoms, Bell, Comb, Density, Part, Slab
 from tradeoff.certificates.verify.report import require
@@ -35,6 +36,12 @@ _REACH = 13
 """Deviations after which e^-84 of a normal law is left: integrals along the line end there, and twice a mean
 away."""
 
+_FAR, _HALVINGS = 40.0, 60
+"""Deviations between which a threshold is looked for: a normal law has e^-800 beyond; steps to a float."""
+
+_BULK, _GRID, _ROUNDS = 9, 180, 7
+"""Deviations between which the best threshold is looked for, steps of a look, and looks."""
+
 Function = Callable[[acb, bool], acb]
 
 
@@ -45,64 +52,92 @@ class Sum(NamedTuple):
     mean: arb
     sd: arb
     gamma: arb
+    expansion: Expansion | None
 
-    def over(self, t: arb) -> arb:
-        """Return what a normal law has above t."""
-        return above((t - self.mean) / self.sd)
+    def over(self, t: arb) -> Pair:
+        """Bound what is above t, by a normal law and by its expansion."""
+        x = (t - self.mean) / self.sd
+        low, high = above(x) - self.gamma, above(x) + self.gamma
+        if self.expansion is not None:
+            least, most = self.expansion.over(x)
+            low, high = low.max(least), high.min(most)
+        return low.max(arb(0)), high.min(arb(1))
 
-    def where(self, tail: arb) -> arb:
-        """Return the t that such a law exceeds with this probability in (0, 1)."""
-        return self.mean - self.sd * arb(2).sqrt() * (2 * tail - 1).erfinv()
+    def exceeded(self, level: arb) -> arb | None:
+        """Return a t that is surely exceeded with at least this probability."""
+        low, high = -_FAR, _FAR
+        for _ in range(_HALVINGS):
+            x = (low + high) / 2
+            low, high = (x, high) if self.over(self._at(x))[0] >= level else (low, x)
+        return None if low == -_FAR else self._at(low)
+
+    def _at(self, x: float) -> arb:
+        return (self.mean + self.sd * x).mid()
 
 
 class Normal:
     """A product by its two sums."""
 
-    def __init__(self, factors: Sequence[Description]) -> None:
-        self.p, self.q = (_summed(factors, side) for side in (0, 1))
+    def __init__(self, factors: Sequence[Description], *, expanded: bool = False) -> None:
+        self.p, self.q = (_summed(factors, side, expanded=expanded) for side in (0, 1))
 
     def delta(self, x: float) -> tuple[arb, arb]:
         """Bound delta(x) = Q(S > x) - e^x P(S > x): from below by any threshold, from above by that one."""
         slope = arb(x).exp()
         low = (1 - slope).max(1 - self.q.kept)
-        for t in (arb(x), self._crossing(x)):
-            low = low.max(self._gain(t, slope, -1))
+        for t in (arb(x), self._best(lambda t: self._gain(t, slope, 0))):
+            low = low.max(self._gain(t, slope, 0))
         return low, self._gain(arb(x), slope, 1)
 
     def _gain(self, t: arb, slope: arb, side: int) -> arb:
-        """Bound Q(S > t) - slope P(S > t), from above (1) or below (-1)."""
+        """Bound Q(S > t) - slope P(S > t), from below (0) or above (1)."""
         p, q = self.p, self.q
-        detected, false = (
-            (each.over(t) + sign * each.gamma).max(arb(0)).min(arb(1))
-            for each, sign in ((q, side), (p, -side))
-        )
-        return 1 - q.kept + q.kept * detected - slope * p.kept * false
+        return 1 - q.kept + q.kept * q.over(t)[side] - slope * p.kept * p.over(t)[1 - side]
 
     def beta(self, alpha: float) -> tuple[arb, arb]:
-        """Bound f(alpha), by tests whose levels are surely at least alpha, and surely at most."""
-        p, q, level = self.p, self.q, alpha / self.p.kept
-        low, high = arb(0), arb(0) if level >= 1 else 1 - arb(alpha)
-        if 0 < level + p.gamma < 1:
-            accepted = 1 - q.over(p.where(level + p.gamma)) - q.gamma
-            low = low.max(q.kept * accepted)
-        if 0 < level - p.gamma < 1:
-            accepted = 1 - q.over(p.where(level - p.gamma)) + q.gamma
-            high = high.min(q.kept * accepted)
-        return low, high
+        """Bound f(alpha): from below by a test whose level is surely at least alpha, from above by any."""
+        p, q = self.p, self.q
+        if alpha >= p.kept:
+            return arb(0), arb(0)
+        t = p.exceeded(alpha / p.kept)
+        low = arb(0) if t is None else q.kept * (1 - q.over(t)[1])
+        return low.max(arb(0)), self._chord(self._best(lambda t: -self._chord(t, alpha)), alpha)
 
-    def _crossing(self, x: float) -> arb:
-        """Return a t where the normal densities have the ratio e^x, about, or x."""
-        (a, s), (b, r) = ((float(each.mean), float(each.sd)) for each in (self.p, self.q))
-        goal = x + float((self.p.kept / self.q.kept).log()) + math.log(r / s)
-        # ((t - a)/s)^2 - ((t - b)/r)^2 = 2 goal: with u = t - a, bend u^2 + 2 (b - a)/r^2 u = level
-        bend, half, level = 1 / s**2 - 1 / r**2, (b - a) / r**2, 2 * goal + ((b - a) / r) ** 2
-        inside = half**2 + bend * level
-        return arb(a + level / (half + math.sqrt(inside))) if inside >= 0 < half else arb(x)
+    def _chord(self, t: arb, alpha: float) -> arb:
+        """Bound f(alpha) from above by the chord of the test S > t with (0, f(0)), or with (P(finite), 0)."""
+        p, q = self.p, self.q
+        level, missed = p.kept * p.over(t)[1], q.kept * (1 - q.over(t)[0])
+        found = q.kept.min(1 - arb(alpha))
+        if level > alpha:
+            return found.min(q.kept - (q.kept - missed) * alpha / level)
+        return found.min(missed * (p.kept - alpha) / (p.kept - level)) if level < alpha else found
+
+    def _best(self, gain: Callable[[arb], arb]) -> arb:
+        """Return the threshold of about the largest gain."""
+        about = [
+            float(each.mean) + far * float(each.sd) for each in (self.p, self.q) for far in (-_BULK, _BULK)
+        ]
+        low, high = min(about), max(about)
+        for _ in range(_ROUNDS):
+            step = (high - low) / _GRID
+            best = max((low + k * step for k in range(_GRID + 1)), key=lambda t: float(gain(arb(t))))
+            low, high = best - step, best + step
+        return arb(best)
 
 
-def _summed(factors: Sequence[Description], side: int) -> Sum:
+class Central(NamedTuple):
+    """Of one loss: its mean, and E Y^2, E|Y|^3, E Y^3 and E Y^4 of Y = L - E L."""
+
+    mean: arb
+    square: arb
+    size: arb
+    cube: arb
+    fourth: arb
+
+
+def _summed(factors: Sequence[Description], side: int, *, expanded: bool) -> Sum:
     """Add the moments of all rounds up."""
-    kept, mean, variance, third, rough = arb(1), arb(0), arb(0), arb(0), []
+    kept, mean, variance, rough = arb(1), arb(0), arb(0), []
     for factor in factors:
         what, n = factor["law"], factor["count"]
         same = what["base"] if what["kind"] == "reversed" else what
@@ -112,24 +147,41 @@ def _summed(factors: Sequence[Description], side: int) -> Sum:
             continue
         parts = law(what)
         finite = 1 - at_infinity(parts, side)
-        one, two, three = _moments(parts, side, finite)
-        kept, mean, variance, third = kept * finite**n, mean + n * one, variance + n * two, third + n * three
-        if not three.is_zero():
-            rough.append((n, three / (two * two.sqrt())))
+        each = _moments(parts, side, finite)
+        kept, mean, variance = kept * finite**n, mean + n * each.mean, variance + n * each.square
+        rough.extend([] if each.size.is_zero() else [(n, each)])
     require("factors", variance > 0, "losses that do not vary have no central limit")
-    gamma = arb(INDEPENDENT) * third / (variance * variance.sqrt())
+    sd = variance.sqrt()
+    gamma = arb(INDEPENDENT) * _total((n, each.size) for n, each in rough) / sd**3
     if len(rough) == 1:
-        [(n, rho)] = rough
+        [(n, each)] = rough
         for a, b in IDENTICAL:
-            gamma = gamma.min(arb(a) * (rho + arb(b)) / arb(n).sqrt())
-    return Sum(kept, mean, variance.sqrt(), gamma)
+            gamma = gamma.min(arb(a) * (each.size / each.square.sqrt() ** 3 + arb(b)) / arb(n).sqrt())
+    return Sum(kept, mean, sd, gamma, _expansion(rough, sd) if expanded and rough else None)
 
 
-def _moments(parts: Law, side: int, mass: arb) -> tuple[arb, arb, arb]:
-    """Return E L, E (L - E L)^2 and E|L - E L|^3 of the finite losses.
+def _expansion(rough: Sequence[tuple[int, Central]], sd: arb) -> Expansion:
+    shares = [(n, each.square / sd**2) for n, each in rough]
+    return Expansion(
+        Moments(
+            skewness=_total((n, each.cube) for n, each in rough) / sd**3,
+            fourth=_total((n, each.fourth) for n, each in rough) / sd**4,
+            squares=_total((n, share**2) for n, share in shares),
+            largest=greatest([share for _, share in shares]),
+            rugged=_total((n, each.size + each.square.sqrt() ** 3) for n, each in rough) / sd**3,
+        )
+    )
 
-    About m near the mean, off by d: |(x + d)^2 - x^2| and |x + d|^3 - |x|^3 are at most 6 |d| (x^2 + 1) in
-    size for |d| < 1/6.
+
+def _total(each: Iterable[tuple[int, arb]]) -> arb:
+    return sum((n * x for n, x in each), arb(0))
+
+
+def _moments(parts: Law, side: int, mass: arb) -> Central:
+    """Return the moments of the finite losses.
+
+    About m near the mean, off by d: powers of x and of x + d up to the third, and third ones of sizes, are
+    apart by at most 6 |d| (x^2 + 1) for |d| < 1/6, and fourth ones by 6 |d| (x^2 + |x|^3 + 1).
     """
 
     def expected(value: Function, centre: arb) -> arb:
@@ -138,18 +190,23 @@ def _moments(parts: Law, side: int, mass: arb) -> tuple[arb, arb, arb]:
     mean = expected(lambda loss, _: loss, arb(0))
     listed = [part.finite()[1] for part in parts if isinstance(part, Atoms)]
     if len(listed) == len(parts) and sum(map(len, listed)) < 2:
-        return mean, arb(0), arb(0)
+        return Central(mean, *[arb(0)] * 4)
     m = mean.mid()
-    square = expected(lambda loss, _: (loss - m) ** 2, m)
-    cube = expected(lambda loss, analytic: (loss - m).real_abs(analytic=analytic) ** 3, m)
+    square, cube, fourth = (expected(_power(m, k), m) for k in (2, 3, 4))
+    size = expected(lambda loss, analytic: (loss - m).real_abs(analytic=analytic) ** 3, m)
     d = abs(mean - m).upper()
     require("laws", d < 0.1, "a mean is not known")
-    unsure = (6 * d * (square + 1)).upper() * arb(0, 1)
-    return mean, square + unsure, cube + unsure
+    some = (6 * d * (square + 1)).upper() * arb(0, 1)
+    more = (6 * d * (square + size + 1)).upper() * arb(0, 1)
+    return Central(mean, square + some, size + some, cube + some, fourth + more)
+
+
+def _power(m: arb, k: int) -> Function:
+    return lambda loss, _: (loss - m) ** k
 
 
 def _expected(part: Part, side: int, value: Function, centre: arb) -> arb:
-    """Return the integral over a part of a function of L, at most 1 + |L - centre|^3 in size."""
+    """Return the integral over a part of a function of L, at most (1 + |L - centre|)^4 in size."""
     if isinstance(part, Atoms):
         finite, loss = part.finite()
         held = zip(finite, loss, strict=True)
@@ -193,15 +250,15 @@ def _left(part: Bell, centre: arb) -> tuple[arb, arb]:
     """Return R, and a ball around 0 that holds what lies outside of (-R, R).
 
     With M the size of means |L| <= 2 M |x| + M^2 - sum of log weights, and densities are at most e^(M |x|)
-    times that of mean 0. Of (A + B x)^3 e^(M x - x^2/2) the logarithm falls from R on at least at the rate
-    r = R - M - 3 B/(A + B R).
+    times that of mean 0. Of (A + B x)^4 e^(M x - x^2/2) the logarithm falls from R on at least at the rate
+    r = R - M - 4 B/(A + B R).
     """
     m = abs(part.means[0]).max(abs(part.means[-1]))
     weights = [w for each in (part.p, part.q) for w in each if not w.is_zero()]
     a, b = 1 + m * m + abs(centre) - sum((w.log() for w in weights), arb(0)), 2 * m
     reach = _REACH + 2 * m
-    fall = reach - m - 3 * b / (a + b * reach)
-    height = (a + b * reach) ** 3 * (m * reach + part.logs(reach)[1]).exp()
+    fall = reach - m - 4 * b / (a + b * reach)
+    height = (a + b * reach) ** 4 * (m * reach + part.logs(reach)[1]).exp()
     width = -(-fall * part.step).expm1() if isinstance(part, Comb) else fall
     require("laws", width > 0, "an integral ends too early")
     return reach, (2 * height / width).upper() * arb(0, 1)
