@@ -14,6 +14,7 @@ from tradeoff.gdp.profile import Lines, Mask, cell_mu, goal, needed, slopes
 from tradeoff.intervals.rounding import Array, Index
 from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.operators.of_beta import OfBeta
+from tradeoff.operators.pointwise import HullOfMinimum
 from tradeoff.operators.profile_nodes import Nodes
 
 _ROUNDS = 12
@@ -100,6 +101,8 @@ def start(order: TradeOff, reach: float) -> Nodes:
 
 def by_polygons(curve: TradeOff) -> bool:
     """Whether answers to a tolerance take polygons of their own, a second each: then none is asked."""
+    if isinstance(curve, HullOfMinimum):
+        return any(map(by_polygons, curve.operands))
     return isinstance(curve, OfBeta) and not curve.direct
 
 
