@@ -126,7 +126,7 @@ def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> li
     for _ in range(_ROUNDS):
         lines = [cell_mu(side, failure) for side in nodes]
         now = max(float(one.mu.max()) for one in lines)
-        level = max(_asks(side, failure, now) for side in nodes) * (1 + close)
+        level = _asks(nodes, failure, now) * (1 + close)
         fresh = [one.inner(side, level) for one, side in zip(lines, nodes, strict=True)]
         if (
             not any(map(len, fresh))
@@ -141,7 +141,8 @@ def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> li
 def _least(nodes: list[Nodes], failure: float) -> float:
     """Return the mu that the lower bounds ask for."""
     near = max(float(cell_mu(side, failure).mu.max()) for side in nodes)
-    return max(needed(side.epsilon, side.lower, failure, near) for side in nodes)
+    epsilon, lower = np.concatenate([[side.epsilon, side.lower] for side in nodes], axis=1)
+    return needed(epsilon, lower, failure, near)
 
 
 def _width(nodes: list[Nodes]) -> float:
@@ -150,10 +151,11 @@ def _width(nodes: list[Nodes]) -> float:
     return float(np.median((high - low)[high > 0] / high[high > 0])) if np.any(high > 0) else 0.0
 
 
-def _asks(nodes: Nodes, failure: float, near: float) -> float:
+def _asks(nodes: list[Nodes], failure: float, near: float) -> float:
     """Return the mu that the corners of the upper bounds ask for: a node known widely sticks out."""
-    corners = _corners(nodes)
-    return needed(nodes.epsilon[corners], nodes.upper[corners], failure, near)
+    corners = [side.some(_corners(side)) for side in nodes]
+    epsilon, upper = np.concatenate([[side.epsilon, side.upper] for side in corners], axis=1)
+    return needed(epsilon, upper, failure, near)
 
 
 def _corners(nodes: Nodes) -> Index:
