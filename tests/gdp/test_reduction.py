@@ -278,3 +278,43 @@ def test_symbols_without_a_closed_form_are_refused():
 
     with pytest.raises(NoClosedForm, match="mu"):
         (to.Gaussian(sympy.Symbol("mu")) @ to.Laplace(1.0)).gdp()
+
+
+STEPS, LAPLACES = to.subsample(to.Gaussian(1), 0.01) ** 100, to.Laplace(0.1) ** 20
+
+
+@pytest.mark.parametrize("failure", [1e-10, 1e-2])
+@pytest.mark.parametrize("others", [(LAPLACES,), (LAPLACES, to.Laplace(0.4)), (to.Identity(), LAPLACES)])
+def test_a_minimum_needs_what_its_operands_need(failure, others):
+    least = [f.gdp(failure).bounds for f in (STEPS, *others)]
+    found = to.minimum(to.minimum(*others), STEPS).gdp(failure)
+    truth = to.Bounds(max(mu.lower for mu in least), max(mu.upper for mu in least))
+    assert found.bounds.lower <= truth.upper
+    assert truth.lower <= found.bounds.upper <= truth.upper * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("failure", [1e-10, 1e-2])
+def test_a_maximum_is_bounded_by_its_operands(failure):
+    parts = STEPS, LAPLACES
+    found, single = to.maximum(*parts).gdp(failure), [f.gdp(failure) for f in parts]
+    assert found.bounds.lower <= min(one.bounds.upper for one in single)
+    assert found.mu <= min(one.mu for one in single) * (1 + 1e-3)
+    assert found.mu_minus == pytest.approx(min(one.mu_minus for one in single), rel=1e-3)
+    alpha = np.geomspace(1e-12, 0.999, 99)
+    assert np.all(found.curve.bounds(alpha).lower <= found.of.bounds(alpha).upper)
+
+
+def test_a_maximum_without_failure_needs_no_more_than_an_operand():
+    assert to.maximum(to.Gaussian(0.5), to.PureDP(1) @ to.Gaussian(1)).gdp(0).mu == 0.5
+
+
+@pytest.mark.parametrize(
+    "f", [to.maximum(STEPS, LAPLACES), LAPLACES.group(2), STEPS.symmetrise(assume="both-orders")]
+)
+def test_no_closer_lines_are_asked_where_polygons_answer(f, monkeypatch):
+    def refused(*_):
+        raise AssertionError("a tolerance was asked")
+
+    monkeypatch.setattr(type(f), "_closely", refused)
+    found = f.gdp().bounds
+    assert found.width <= 2e-3 * found.upper

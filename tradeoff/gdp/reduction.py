@@ -13,11 +13,12 @@ from tradeoff.display import Displayed, Grid
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.gdp.regret import best_mu, reaching, regret
-from tradeoff.gdp.search import FAR, by_lines, start
-from tradeoff.gdp.structure import best_case, cap, floor, lost, without_leak
+from tradeoff.gdp.search import FAR, Side, by_lines, start
+from tradeoff.gdp.structure import best_case, cap, floor, lost, operands_of, without_leak
 from tradeoff.gdp.trials import by_tests
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.operators.assumed import assumed
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.profile_nodes import Nodes, end, orders
 
 _MARGIN = 1e-11  # so that ``dominates`` can tell the reported curve from f where they touch
@@ -136,24 +137,39 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     if why is not None:
         return _finished(f, failure, Bounds(np.inf, np.inf), np.nan, why)
     h, d = without_leak(f, failure)
-    both = [order for (order,) in orders(h)]
-    reach, most = [end(order, d) for order in both], cap(h)
-    if d == 1 or min(reach) <= 0:  # delta(0), the total variation, is that of both orders
+    both, most = _checked(h, d), cap(h)
+    if not both:
         return _finished(f, failure, Bounds(0.0, 0.0), 0.5, None)
     if d == 0 and floor(h) >= most * _SAME:
         return _finished(f, failure, Bounds(min(floor(h), most), most), np.nan, None)
-    found, ends = by_lines(both, d, reach), max(reach)
+    found, ends = by_lines(both, d), max(side.reach for side in both)
     least = min(max(found.least, floor(h) if d == 0 else 0.0), most)
     most = min(most, found.most * (1 + _MARGIN)) if ends < np.inf else most
     if most > _APART * least and h.bounds.delta(0.0).lower > _NEAR_ONE:
-        least, most = by_tests(both, d, Bounds(least, most))
+        least, most = by_tests([side.curve for side in both], d, Bounds(least, most))
     tight = found.alpha * (1 - failure) / (1 - d) if found.most <= most * _APART and ends < np.inf else np.nan
     reason = (
         None
         if most < np.inf
         else f"no finite mu can be certified at failure = {failure:.6g}; ask a larger one"
     )
-    return _finished(f, failure, Bounds(least, most), tight, reason, found.nodes if h is f else [])
+    known = found.nodes if all(nodes.curve in (f, f.inverse()) for nodes in found.nodes) else []
+    return _finished(f, failure, Bounds(least, most), tight, reason, known)
+
+
+def _checked(h: TradeOff, failure: float) -> list[Side]:
+    """Return the orders to check from eps = 0 to where delta is at most ``failure``, if that is not at once.
+
+    As g = G_mu (x) f_{0,failure} is convex, the hull of a minimum is above g iff each operand is. (The
+    profile of an envelope is known as soon as those of its two orders, so that is one.)
+    """
+    found: dict[TradeOff, Side] = {}
+    for part in operands_of(h, HullOfMinimum):
+        sides = [Side(order, end(order, failure), k == 1) for k, (order,) in enumerate(orders(part))]
+        # delta(0), the total variation, is that of both orders.
+        if failure < 1 and min(side.reach for side in sides) > 0:
+            found |= {side.curve: side for side in sides}
+    return list(found.values())
 
 
 def _finished(
@@ -161,12 +177,28 @@ def _finished(
 ) -> Reduction:
     """Add the regret and the best case, from the nodes already asked where there are any."""
     level = min(max(f.q_plus, f.p_minus) + max(min(failure, 1e-9), 1e-15), 1.0)
-    far = [min(end(order, level), FAR) or 1.0 for (order,) in orders(f)]
+    far = [_far(order, level) for (order,) in orders(f)]
     sides = [*map(reaching, known, far)] or [
         start(order, at) for (order,), at in zip(orders(f), far, strict=True)
     ]
     lower, upper, finer = zip(*(regret(side, float(mu.upper), failure) for side in sides), strict=True)
-    best = min(best_mu(side, failure, float(mu.upper)) for side in finer)
+    best = min(best_mu(side, failure, float(mu.upper)) for side in _above(f, level, finer))
     return Reduction(
         f, failure, mu, Bounds(max(lower), min(max(upper), 1.0)), max(best, best_case(f)), tight, reason
     )
+
+
+def _above(f: TradeOff, level: float, known: Sequence[Nodes]) -> Sequence[Nodes]:
+    """Return nodes of the curves that a best case has to be above: of a maximum each operand.
+
+    (f (x) f_{0,failure})(alpha) = (1 - failure) f(alpha/(1 - failure)), which is largest where f is.
+    """
+    parts = operands_of(f, Maximum)
+    if len(parts) == 1:
+        return known
+    return [start(order, _far(order, level)) for part in parts for (order,) in orders(part)]
+
+
+def _far(order: TradeOff, level: float) -> float:
+    """Return an eps, not 0, up to which the profile is looked at."""
+    return min(end(order, level), FAR) or 1.0

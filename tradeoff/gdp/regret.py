@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from tradeoff.gdp.profile import Mask, above, gaps, goal, stays_above
-from tradeoff.gdp.search import FAR
+from tradeoff.gdp.search import FAR, by_polygons
 from tradeoff.intervals.functions import exp, maximum
 from tradeoff.intervals.roots import find_root, largest
 from tradeoff.operators.profile_nodes import Floor, Nodes, under
@@ -39,7 +39,7 @@ def reaching(nodes: Nodes, far: float) -> Nodes:
 
 def regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float, Nodes]:
     """Bound the regret in one order, to a thousandth of it or a millionth; with the nodes that took."""
-    limit = len(nodes.epsilon) + _MOST_NODES
+    limit, tol = len(nodes.epsilon) + _MOST_NODES, None if by_polygons(nodes.curve) else _SHARP
     for _ in range(_ROUNDS):
         least, most = gaps(nodes, mu, failure)
         open_ = np.flatnonzero(most > least + max(_REGRET_CLOSE, 1e-3 * least))
@@ -47,7 +47,8 @@ def regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float, Nodes
             break
         ends = np.union1d(open_, open_ + 1)
         wide = ends[(nodes.upper - nodes.lower)[ends] > _REGRET_CLOSE / 2]
-        nodes = (nodes.sharper(wide, _SHARP) if len(wide) else nodes).more(nodes.middle(open_), _SHARP)
+        nodes = nodes.sharper(wide, _SHARP) if len(wide) and tol else nodes
+        nodes = nodes.more(nodes.middle(open_), tol)
     # From the last node on delta_g only falls, and delta_f stays above Q(L = inf).
     last = nodes.epsilon[-1:]
     gap = goal(mu, failure, last) - nodes.curve.mass_at_infinity.lower

@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.derived import Derived
 from tradeoff.errors import NoClosedForm
 from tradeoff.gdp.profile import Lines, Mask, cell_mu, goal, needed, slopes
 from tradeoff.intervals.rounding import Array, Index
 from tradeoff.loss.discrete import AtomicLaw
+from tradeoff.operators.of_beta import OfBeta
+from tradeoff.operators.pointwise import HullOfMinimum
 from tradeoff.operators.profile_nodes import Nodes
 
 _ROUNDS = 12
@@ -43,6 +46,15 @@ FAR = 40.0  # e^-40 is below every answer that a float resolves beside 1
 
 
 @dataclass(frozen=True)
+class Side:
+    """One order of a curve, the eps up to which it counts, and whether it is the inverse that does."""
+
+    curve: TradeOff
+    reach: float
+    flipped: bool
+
+
+@dataclass(frozen=True)
 class Found:
     """Least mu that the nodes ask for, mu enough for every cell, the alpha that decides, and the nodes."""
 
@@ -52,10 +64,10 @@ class Found:
     nodes: list[Nodes]
 
 
-def by_lines(orders: Sequence[TradeOff], failure: float, reach: Sequence[float]) -> Found:
-    """Bound the least mu for eps in [0, reach] of each order; without ends, by a look at the nodes alone."""
-    ends = max(reach) < np.inf
-    nodes = [start(order, at if ends else FAR) for order, at in zip(orders, reach, strict=True)]
+def by_lines(sides: Sequence[Side], failure: float) -> Found:
+    """Bound the least mu for eps in [0, reach] of each side; without ends, by a look at the nodes alone."""
+    ends = max(side.reach for side in sides) < np.inf
+    nodes = [start(side.curve, side.reach if ends else FAR) for side in sides]
     nodes = _refined(nodes, failure) if ends else nodes
     for tol in _SHARP if ends else ():
         for _ in range(_AGAIN):
@@ -65,9 +77,10 @@ def by_lines(orders: Sequence[TradeOff], failure: float, reach: Sequence[float])
                 break
             nodes = _refined(sharper, failure, tol)
     lines = [cell_mu(side, failure) for side in nodes]
-    order = int(np.argmax([one.mu.max() for one in lines]))
+    worst = int(np.argmax([one.mu.max() for one in lines]))
     least = _least(nodes, failure)
-    return Found(least, float(lines[order].mu.max()), _alpha(lines[order], least, flipped=order == 1), nodes)
+    alpha = _alpha(lines[worst], least, flipped=sides[worst].flipped)
+    return Found(least, float(lines[worst].mu.max()), alpha, nodes)
 
 
 def _alpha(lines: Lines, least: float, *, flipped: bool) -> float:
@@ -86,8 +99,17 @@ def start(order: TradeOff, reach: float) -> Nodes:
     return Nodes.of(order, np.unique(nodes[nodes <= max(reach, min(top, reach * (1 + 1e-12)))]))
 
 
+def by_polygons(curve: TradeOff) -> bool:
+    """Whether answers to a tolerance take polygons of their own, a second each: then none is asked."""
+    if isinstance(curve, HullOfMinimum):
+        return any(map(by_polygons, curve.operands))
+    return isinstance(curve, OfBeta) and not curve.direct
+
+
 def _kinks(order: TradeOff) -> Array:
     """Return the losses of a law of few atoms, where its profile bends."""
+    if isinstance(order, Derived) and type(order).laws is Derived.laws:
+        return np.empty(0)  # laws of whole polygons, of very many
     try:
         law = order.loss_law()
     except NoClosedForm:
@@ -104,7 +126,7 @@ def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> li
     for _ in range(_ROUNDS):
         lines = [cell_mu(side, failure) for side in nodes]
         now = max(float(one.mu.max()) for one in lines)
-        level = max(_asks(side, failure, now) for side in nodes) * (1 + close)
+        level = _asks(nodes, failure, now) * (1 + close)
         fresh = [one.inner(side, level) for one, side in zip(lines, nodes, strict=True)]
         if (
             not any(map(len, fresh))
@@ -119,7 +141,8 @@ def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> li
 def _least(nodes: list[Nodes], failure: float) -> float:
     """Return the mu that the lower bounds ask for."""
     near = max(float(cell_mu(side, failure).mu.max()) for side in nodes)
-    return max(needed(side.epsilon, side.lower, failure, near) for side in nodes)
+    epsilon, lower = np.concatenate([[side.epsilon, side.lower] for side in nodes], axis=1)
+    return needed(epsilon, lower, failure, near)
 
 
 def _width(nodes: list[Nodes]) -> float:
@@ -128,10 +151,11 @@ def _width(nodes: list[Nodes]) -> float:
     return float(np.median((high - low)[high > 0] / high[high > 0])) if np.any(high > 0) else 0.0
 
 
-def _asks(nodes: Nodes, failure: float, near: float) -> float:
+def _asks(nodes: list[Nodes], failure: float, near: float) -> float:
     """Return the mu that the corners of the upper bounds ask for: a node known widely sticks out."""
-    corners = _corners(nodes)
-    return needed(nodes.epsilon[corners], nodes.upper[corners], failure, near)
+    corners = [side.some(_corners(side)) for side in nodes]
+    epsilon, upper = np.concatenate([[side.epsilon, side.upper] for side in corners], axis=1)
+    return needed(epsilon, upper, failure, near)
 
 
 def _corners(nodes: Nodes) -> Index:
@@ -142,6 +166,8 @@ def _corners(nodes: Nodes) -> Index:
 
 def _sharper(nodes: Nodes, failure: float, least: float, tol: float) -> Nodes:
     """Ask to the width ``tol`` where corners may ask for more than ``least``, closest at the worst."""
+    if by_polygons(nodes.curve):
+        return nodes
     corners = _corners(nodes)
     short = nodes.upper[corners] > goal(least, failure, nodes.epsilon[corners]).lower
     wide = nodes.epsilon[corners[short & ~_known(nodes, tol)[corners]]]
@@ -167,7 +193,7 @@ def _known(nodes: Nodes, tol: float) -> Mask:
 
 def _inside(nodes: Nodes, at: Array, tol: float | None) -> Nodes:
     """Ask inside cells, to the width ``tol`` in those of which an end is known to it."""
-    if tol is None:
+    if tol is None or by_polygons(nodes.curve):
         return nodes.more(at)
     corners = _corners(nodes)
     sharp, k = _known(nodes, tol)[corners], np.searchsorted(nodes.epsilon[corners], at)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.derived import Derived
 from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
@@ -16,7 +17,7 @@ from tradeoff.intervals.rounding import UNIT
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture
-from tradeoff.operators.pointwise import HullOfMinimum
+from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
 
 
@@ -24,8 +25,9 @@ def cap(f: TradeOff) -> float:
     """Return a mu with f >= G_mu that needs no failure, or inf.
 
     Products add mu^2, groups of k multiply mu by k (Dong, Roth, Su 2022, Corollary 3.3 and Theorem 2.14);
-    subsampling, inverses, mixtures and envelopes of curves above G_mu are above G_mu. Where losses stay
-    within [-eps, eps], f >= f_{eps,0} >= G_mu with mu = -2 Phi^-1(1/(1 + e^eps)).
+    subsampling, inverses, mixtures and envelopes of curves above G_mu are above G_mu, and a maximum is if an
+    operand is. Where losses stay within [-eps, eps], f >= f_{eps,0} >= G_mu with
+    mu = -2 Phi^-1(1/(1 + e^eps)).
     """
     return min(_by_parts(f), _by_losses(f))
 
@@ -38,9 +40,16 @@ def _by_parts(f: TradeOff) -> float:
         return math.hypot(*parts) * (1 + 8 * UNIT)  # no square underflows; three roundings each, one of hypot
     if isinstance(f, Subsampled | Inverse | Mixture | HullOfMinimum):
         return max(cap(operand) for operand in f.operands)
+    if isinstance(f, Maximum):
+        return min(cap(operand) for operand in f.operands)
     if isinstance(f, Group):
         return float((whole(f.k) * cap(f.operands[0])).upper) if f.operands[0].symmetric else math.inf
     return 0.0 if isinstance(f, Identity) else math.inf
+
+
+def operands_of(f: TradeOff, kind: type[Derived]) -> list[TradeOff]:
+    """Return what f pools, at any depth, if it is just of this kind; else f alone."""
+    return [part for g in f.operands for part in operands_of(g, kind)] if type(f) is kind else [f]
 
 
 def _by_losses(f: TradeOff) -> float:

@@ -142,4 +142,5 @@ def end(f: TradeOff, level: float) -> float:
         return max(top, 0.0)
     # The two questions are answered apart, and may differ in the last digits.
     tries = [at + slack * (at + slack) for slack in (0.0, 1e-12, 1e-9, 1e-6, 1e-3) if at < np.inf]
-    return max(min([top, *(each for each in tries if f.bounds.delta(each).upper <= level)]), 0.0)
+    first = next((each for each in tries if each < top and f.bounds.delta(each).upper <= level), top)
+    return max(first, 0.0)
