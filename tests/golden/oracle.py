@@ -1,7 +1,8 @@
-"""Truth in 50 digits and more, by formulas that share nothing with the library: mpmath and fractions only.
+"""Truth in 50 digits and more, by formulas that share nothing with the library: mpmath, fractions, a ball.
 
 Floats are taken at their exact binary value. Every function raises its own working precision where terms
-cancel.
+cancel. The normal distribution is the middle of a ball (Arb) as narrow as the digits at work: mpmath takes up
+to a hundred times as long for it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 
 import mpmath as mp
+from flint import arb, ctx
 
 DIGITS = 50
 
@@ -19,7 +21,16 @@ def exact(x: float | Fraction | mp.mpf) -> mp.mpf:
 
 
 def normal_cdf(x: mp.mpf) -> mp.mpf:
-    return mp.erfc(-x / mp.sqrt(2)) / 2
+    assert mp.isfinite(x)
+    sign, mantissa, exponent, _ = mp.mpf(x)._mpf_
+    bits = mp.mp.prec + 20
+    while True:
+        with ctx.workprec(bits):
+            found = (arb(((-1) ** sign * int(mantissa), exponent)) / -arb(2).sqrt()).erfc() / 2
+        if found.rel_accuracy_bits() > mp.mp.prec:
+            middle, power = found.mid().man_exp()
+            return mp.ldexp(mp.mpf(int(middle)), int(power))
+        bits *= 2
 
 
 def normal_tail_quantile(alpha: float) -> mp.mpf:
