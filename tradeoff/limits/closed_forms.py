@@ -15,6 +15,9 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 
+_FAR = 1e3
+"""Where a normal density, below 10^-217000, has no digit left beside any that are asked for."""
+
 
 class Moments(NamedTuple):
     """Of L under P, given that it is finite and shifted so that e^L has mean one.
@@ -78,7 +81,8 @@ def _(curve: Gaussian) -> Moments | None:
     if mu == 0:
         return _enclosed(*[0.0] * 6)
     a = mu / 2
-    absolute = (a**3 + 3 * a) * mp.erf(a / mp.sqrt(2)) + 2 * (a**2 + 2) * mp.npdf(a)
+    density = mp.npdf(a) if a < _FAR else mp.mpf(0)
+    absolute = (a**3 + 3 * a) * mp.erf(a / mp.sqrt(2)) + 2 * (a**2 + 2) * density
     return _enclosed(mu**2 / 2, mu**2, mu**3 * mp.sqrt(8 / mp.pi), mu**3 * absolute, 0.0, 3 * mu**4)
 
 
