@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import starmap
+from operator import mul
 
 from flint import arb
 
@@ -26,7 +28,7 @@ def above(x: arb) -> arb:
 
 def dot(a: Sequence[arb], b: Sequence[arb]) -> arb:
     """Return the sum of products."""
-    return sum((x * y for x, y in zip(a, b, strict=True)), arb(0))
+    return sum(starmap(mul, zip(a, b, strict=True)), arb(0))
 
 
 def greatest(losses: Sequence[arb]) -> arb:

@@ -198,7 +198,7 @@ def _bends(points: Sequence[Pair]) -> list[arb]:
 
 def _above(parts: Law, x: arb) -> Pair:
     """Return P(L > x) and Q(L > x)."""
-    each = [part.masses(x)[0] for part in parts]
+    each = [part.above(x) for part in parts]
     return sum((p for p, _ in each), arb(0)), sum((q for _, q in each), arb(0))
 
 

@@ -67,9 +67,13 @@ class Part(ABC):
     def masses(self, x: arb) -> tuple[Pair, Pair]:
         """Return the masses where L > x, and those where not."""
 
+    def above(self, x: arb) -> Pair:
+        """Return the masses where L > x."""
+        return self.masses(x)[0]
+
     def excess(self, x: arb) -> arb:
         """Return E_P (e^L - e^x)_+, with the mass of Q at infinity."""
-        (p, q), _ = self.masses(x)
+        p, q = self.above(x)
         return q - x.exp() * p
 
     def top(self) -> arb:
@@ -130,16 +134,23 @@ class Density(Part):
         """Return the integrals of the terms right (1) or left (-1) of t; of all where t is None."""
 
     def masses(self, x: arb) -> tuple[Pair, Pair]:
-        gain = [b - x.exp() * a for a, b in zip(self.p, self.q, strict=True)]
-        nothing, every = [arb(0)] * len(gain), self.beyond(None, 1)
-        if all(g >= 0 for g in gain):
-            above, below = every, nothing
-        elif all(g <= 0 for g in gain):
-            above, below = nothing, every
+        over, under = self._beside(x, (1, -1))
+        return over, under
+
+    def above(self, x: arb) -> Pair:
+        return self._beside(x, (1,))[0]
+
+    def _beside(self, x: arb, sides: Sequence[int]) -> list[Pair]:
+        """Return the masses where L > x (1), and those where not (-1)."""
+        ratio = x.exp()
+        gain = [b - ratio * a for a, b in zip(self.p, self.q, strict=True)]
+        side_of_all = next((side for side in (1, -1) if all(side * g >= 0 for g in gain)), None)
+        if side_of_all is None:
+            t, sign = self.root(gain), 1 if self.rising else -1
+            held = [self.beyond(t, sign * side) for side in sides]
         else:
-            t, side = self.root(gain), 1 if self.rising else -1
-            above, below = self.beyond(t, side), self.beyond(t, -side)
-        return (dot(self.p, above), dot(self.q, above)), (dot(self.p, below), dot(self.q, below))
+            held = [self.beyond(None, 1) if side == side_of_all else [arb(0)] * len(gain) for side in sides]
+        return [(dot(self.p, each), dot(self.q, each)) for each in held]
 
     def tilted(self, x: Any, c: arb) -> tuple[Any, Any]:
         """Return log of the density times e^(cL), and L, at a point, a ball or a series."""
