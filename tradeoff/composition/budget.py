@@ -35,8 +35,8 @@ WIDTHS: dict[str, dict[Question, Width]] = {
 it closes. Sums are as fine as they get."""
 
 FEW_ROUNDS = 4
-"""Rounds of continuous laws up to which the lattice is the narrower engine: nearly atomic sums have slow
-contours."""
+"""Rounds of continuous laws up to which the lattice is the narrower engine, if none damps the transform: sums
+that are nearly atomic have slow contours."""
 
 MOST_ATOMIC_ROUNDS = 2**20
 """Rounds of atoms on one lattice up to which an FFT loses nothing to speak of: its rounding is multiplied by

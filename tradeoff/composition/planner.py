@@ -126,7 +126,7 @@ class Composition:
         elif self._on_one_lattice:
             yield self.tables, "all losses are multiples of one spacing: the lattice is exact"
             yield self.contour, "the lattice was wide"
-        elif 0 < self.rounds <= FEW_ROUNDS:
+        elif 0 < self.rounds <= FEW_ROUNDS and not any(law.damping for law in self.laws):
             yield self.tables, f"at most {FEW_ROUNDS} rounds have densities: contours are slow there"
             yield self.contour, "the lattice was wide"
         else:

@@ -142,7 +142,7 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
         return _finished(f, failure, Bounds(0.0, 0.0), 0.5, None)
     if d == 0 and floor(h) >= most * _SAME:
         return _finished(f, failure, Bounds(min(floor(h), most), most), np.nan, None)
-    found, ends = by_lines(both, d), max(side.reach for side in both)
+    found, ends = by_lines(both, d, most), max(side.reach for side in both)
     least = min(max(found.least, floor(h) if d == 0 else 0.0), most)
     most = min(most, found.most * (1 + _MARGIN)) if ends < np.inf else most
     if most > _APART * least and h.bounds.delta(0.0).lower > _NEAR_ONE:
@@ -153,8 +153,7 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
         if most < np.inf
         else f"no finite mu can be certified at failure = {failure:.6g}; ask a larger one"
     )
-    known = found.nodes if all(nodes.curve in (f, f.inverse()) for nodes in found.nodes) else []
-    return _finished(f, failure, Bounds(least, most), tight, reason, known)
+    return _finished(f, failure, Bounds(least, most), tight, reason, found.nodes)
 
 
 def _checked(h: TradeOff, failure: float) -> list[Side]:
@@ -175,11 +174,14 @@ def _checked(h: TradeOff, failure: float) -> list[Side]:
 def _finished(
     f: TradeOff, failure: float, mu: Bounds, tight: float, reason: str | None, known: Sequence[Nodes] = ()
 ) -> Reduction:
-    """Add the regret and the best case, from the nodes already asked where there are any."""
+    """Add the regret and the best case, from the nodes already asked, or where parts of f were asked."""
     level = min(max(f.q_plus, f.p_minus) + max(min(failure, 1e-9), 1e-15), 1.0)
-    far = [_far(order, level) for (order,) in orders(f)]
-    sides = [*map(reaching, known, far)] or [
-        start(order, at) for (order,), at in zip(orders(f), far, strict=True)
+    both = [(order, _far(order, level)) for (order,) in orders(f)]
+    own = {nodes.curve: nodes for nodes in known}
+    asked = np.concatenate([nodes.epsilon for nodes in known] or [np.empty(0)])
+    sides = [
+        reaching(own[order], far) if order in own else start(order, far).more(asked)
+        for order, far in both
     ]
     lower, upper, finer = zip(*(regret(side, float(mu.upper), failure) for side in sides), strict=True)
     best = min(best_mu(side, failure, float(mu.upper)) for side in _above(f, level, finer))

@@ -64,18 +64,21 @@ class Found:
     nodes: list[Nodes]
 
 
-def by_lines(sides: Sequence[Side], failure: float) -> Found:
-    """Bound the least mu for eps in [0, reach] of each side; without ends, by a look at the nodes alone."""
+def by_lines(sides: Sequence[Side], failure: float, enough: float = np.inf) -> Found:
+    """Bound the least mu for eps in [0, reach] of each side; without ends, by a look at the nodes alone.
+
+    No cell is looked into once nodes ask for a mu that is known to be enough.
+    """
     ends = max(side.reach for side in sides) < np.inf
     nodes = [start(side.curve, side.reach if ends else FAR) for side in sides]
-    nodes = _refined(nodes, failure) if ends else nodes
+    nodes = _refined(nodes, failure, enough) if ends else nodes
     for tol in _SHARP if ends else ():
         for _ in range(_AGAIN):
             least = _least(nodes, failure)
             sharper = [_sharper(side, failure, least, tol) for side in nodes]
             if all(one is other for one, other in zip(nodes, sharper, strict=True)):
                 break
-            nodes = _refined(sharper, failure, tol)
+            nodes = _refined(sharper, failure, enough, tol)
     lines = [cell_mu(side, failure) for side in nodes]
     worst = int(np.argmax([one.mu.max() for one in lines]))
     least = _least(nodes, failure)
@@ -119,7 +122,7 @@ def _kinks(order: TradeOff) -> Array:
     return np.asarray(law.loss[law.loss > 0])
 
 
-def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> list[Nodes]:
+def _refined(nodes: list[Nodes], failure: float, enough: float, tol: float | None = None) -> list[Nodes]:
     """Ask inside the cells that need more than any node does, while there are some and asking helps."""
     # Cells need not be closer than nodes are.
     before, close = np.inf, max(_CLOSE, _WITHIN * _width(nodes)) if tol is None else _WITHIN * tol
@@ -132,6 +135,7 @@ def _refined(nodes: list[Nodes], failure: float, tol: float | None = None) -> li
             not any(map(len, fresh))
             or sum(len(side.epsilon) for side in nodes) > _MOST_NODES
             or before - now < close * now
+            or level >= enough
         ):
             break
         nodes, before = [_inside(side, at, tol) for side, at in zip(nodes, fresh, strict=True)], now

@@ -64,6 +64,7 @@ class GaussianLaw(LossLaw):
     mu: float
 
     symmetric = True
+    damping = True
 
     @property
     def support(self) -> tuple[float, float]:

@@ -132,6 +132,8 @@ class LossLaw(ABC):
         Whether -L under Q has the law of L under P.
     continuous
         Whether there is any mass outside the atoms.
+    damping
+        Whether the transform falls as a Gaussian does on every line, and so that of every product with it.
 
     Notes
     -----
@@ -145,6 +147,7 @@ class LossLaw(ABC):
     lost: float = 0.0
     symmetric: bool = False
     continuous: bool = True
+    damping: bool = False
 
     @property
     @abstractmethod
