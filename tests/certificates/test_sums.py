@@ -1,14 +1,18 @@
-"""Atoms of a product are told apart, and summed beside one law."""
+"""Atoms of a product are told apart, and summed beside one law; nodes of lattices and lines are summed up."""
 
 import math
 from typing import Any
 
 import numpy as np
 import pytest
-from flint import arb, ctx
+from flint import acb, arb, ctx
 
 import tradeoff as to
-from tradeoff.certificates.verify.direct import Sums
+from tradeoff.certificates.verify.contour import Line
+from tradeoff.certificates.verify.direct import Sums, _joined
+from tradeoff.certificates.verify.lattice import Lattice
+from tradeoff.certificates.verify.product import Product
+from tradeoff.errors import VerificationError
 from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
 
 CASES: dict[str, tuple[to.TradeOff, Any, float]] = {
@@ -70,3 +74,38 @@ def test_beta_is_the_supremum_of_lines() -> None:
         assert best - 1e-15 <= float(high)
         assert float(low) <= best + 1e-4
         assert float(high - low) < 1e-20
+
+
+def test_joined_losses_are_apart_by_more_than_nothing() -> None:
+    with ctx.workprec(4096):
+        near = 1 + arb(10) ** -400
+        atoms = [(arb(1), near if k % 2 else arb(1)) for k in range(300)]
+        joined, apart = _joined([*atoms, (arb(1), arb(3))], 0.0)
+        assert len(joined) == 2
+        assert apart > 0
+
+
+def test_a_lattice_is_asked_only_where_a_loss_is_known_to_half_a_step() -> None:
+    with ctx.workprec(128):
+        lattice = Lattice([{"law": {"kind": "laplace", "epsilon": 0.5}, "count": 2}], 2**8, 1.0, 1e-3)
+        low, high = lattice.delta(0.3)
+        assert low <= high
+        for rad in (lattice.step, 0.3):
+            lattice.sums.unknown = [(arb(1), arb(1, rad))]
+            with pytest.raises(VerificationError, match="no loss"):
+                lattice.delta(0.3)
+
+
+@pytest.mark.parametrize("x", [0.7, 1.0, 4.0])
+def test_a_line_holds_the_sum_over_its_nodes(x: float) -> None:
+    """Multiples of a step are no floats: the kernel is that of the nodes at which M is known."""
+    with ctx.workprec(128):
+        line = Line(Product([{"law": {"kind": "gaussian", "mu": 1.0}, "count": 1}], -40.0), x, middle=False)
+        total, bump = acb(0), acb(0)
+        for k, value in enumerate(line.values):
+            z = acb(arb(line.c), arb(line.step) * k)
+            term = (value if k else value / 2) * (-(z - line.c) * arb(x)).exp()
+            total, bump = total + term / (z * (z - 1)), bump + term
+        for found, true in zip(line._summed(arb(x)), (total, bump), strict=True):
+            assert found.overlaps(true)
+            assert found.real.rad() < 1e-30

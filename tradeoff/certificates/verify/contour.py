@@ -168,7 +168,7 @@ class Line:
     def _terms(self) -> list[acb_mat]:
         """Values times the kernel, and by themselves, in rows."""
         sign, values = -1 if self.middle else 1, [self.values[0] / 2, *self.values[1:]]
-        z = [acb(arb(self.c), self.step * k) for k in range(len(values))]
+        z = [acb(arb(self.c), arb(self.step) * k) for k in range(len(values))]
         weighed = [value / (at * (at - 1)) * sign for value, at in zip(values, z, strict=True)]
         row = math.isqrt(len(values)) + 1
         blank = [acb(0)] * (row * row - len(values))

@@ -217,7 +217,9 @@ def _joined(atoms: list[Pair], apart: float) -> tuple[list[Pair], float]:
     if len(found) in {0, len(atoms)}:
         return atoms, apart
     spread = max(float((high - low).upper()) for _, (low, high) in found.values())
-    return [pair for pair, _ in found.values()], (2 * apart + spread) * (1 + _CLOSE)
+    # A spread below all floats is not 0.
+    most = math.nextafter((2 * apart + spread) * (1 + _CLOSE), math.inf)
+    return [pair for pair, _ in found.values()], most
 
 
 def _power(parts: Law, n: int) -> tuple[list[Pair], arb]:

@@ -37,7 +37,7 @@ _SURE = 40.0
 
 
 _NEAR = 3
-"""Nodes about a loss that may be on either side of it: floats place it to less than one."""
+"""Nodes about a loss that may be on either side of it: it is known to half a step, and placed in floats."""
 
 _BESIDE = 2**10
 """Most atoms beside a lattice, which is asked beside each."""
@@ -96,7 +96,7 @@ class Lattice:
         low = high = self.sums.lost + self.sums.rest
         for a, b in atoms:
             at = x - (b / a).log()
-            require("factors", at.is_finite(), "an atom beside a lattice has no loss")
+            require("factors", 2 * at.rad() < self.step, "an atom beside a lattice has no loss")
             over, under = (side.gained(at, self.offset, self.step) for side in self.sides)
             low, high = low + b * (under - self.slip + self.leak).max(arb(0)), high + b * (over + self.top)
         return low, high + self.sums.garbled(atoms)
@@ -115,7 +115,7 @@ class _Tails:
         self.p, self.q = (list(accumulate(tail, initial=arb(0)))[::-1] for tail in tails)
 
     def gained(self, x: arb, offset: arb, step: float) -> arb:
-        """Return E_P (e^L - e^x)_+; it is not known of nodes next to x whether they are above."""
+        """Return E_P (e^L - e^x)_+, x known to half a step: nodes next to it may be above or not."""
         first = math.floor(min(max(float((x - offset) / step), 0.0), len(self.masses)))
         last = min(first + _NEAR, len(self.masses))
         slope = x.exp()
