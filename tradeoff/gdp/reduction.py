@@ -180,8 +180,7 @@ def _finished(
     own = {nodes.curve: nodes for nodes in known}
     asked = np.concatenate([nodes.epsilon for nodes in known] or [np.empty(0)])
     sides = [
-        reaching(own[order], far) if order in own else start(order, far).more(asked)
-        for order, far in both
+        reaching(own[order], far) if order in own else start(order, far).more(asked) for order, far in both
     ]
     lower, upper, finer = zip(*(regret(side, float(mu.upper), failure) for side in sides), strict=True)
     best = min(best_mu(side, failure, float(mu.upper)) for side in _above(f, level, finer))

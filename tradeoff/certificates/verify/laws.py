@@ -11,7 +11,7 @@ from typing import Any
 from flint import arb, ctx, fmpq
 
 from tradeoff.certificates.description import Description
-from tradeoff.certificates.verify.parts import MOST, Atoms, Bell, Comb, Part, Slab
+from tradeoff.certificates.verify.parts import MOST, Atoms, Bell, Comb, Part
 from tradeoff.certificates.verify.report import require
 from tradeoff.certificates.verify.shifts import (
     GeneralisedNormal,
@@ -21,6 +21,7 @@ from tradeoff.certificates.verify.shifts import (
     Noise,
     Shift,
 )
+from tradeoff.certificates.verify.slab import Slab
 
 Law = tuple[Part, ...]
 

@@ -11,8 +11,9 @@ from flint import acb, acb_mat, arb
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.verify.balls import dot, greatest
 from tradeoff.certificates.verify.laws import Law, at_infinity, law, real
-from tradeoff.certificates.verify.parts import Nodes, Slab
+from tradeoff.certificates.verify.parts import Nodes
 from tradeoff.certificates.verify.report import require
+from tradeoff.certificates.verify.slab import Slab
 
 _POINTS = 1024
 """Points of a quadrature whose turns are held at a time."""
