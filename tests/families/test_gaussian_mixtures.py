@@ -310,6 +310,19 @@ def test_beyond_all_thresholds_delta_is_below_all_floats(epsilon: float) -> None
     assert GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, 1).bounds.delta(epsilon).upper < 1e-300
 
 
+def test_the_turns_of_a_loss_are_looked_for_once_in_each_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beta asks delta of both orders at many losses."""
+    asked, turns = [], MixturePair.turns
+
+    def counted(pair: MixturePair, reach: float) -> np.ndarray:
+        asked.append(pair)
+        return turns(pair, reach)
+
+    monkeypatch.setattr(MixturePair, "turns", counted)
+    GaussianMixtures({-0.25: 1.0}, {-1.25: 0.999999, 1: 1e-6}, 0.1).bounds(0.3)
+    assert len(asked) == 2
+
+
 def test_losses_whose_parts_cancel_far_and_wide_are_refused_soon() -> None:
     rare = Fraction(1, 10**6)
     f = GaussianMixtures({-1: 0.5, 1: 0.5}, {0: rare, 60: 1 - rare}, 1)

@@ -142,6 +142,8 @@ def lost(mass: arb, n: int) -> arb:
 
 def _multinomial(pairs: list[Pair], n: int) -> Iterable[Pair]:
     """Yield the masses n!/(n_1! ... n_k!) prod p_i^n_i of all counts that add to n."""
+    if not pairs:
+        return
     if len(pairs) == 1:
         (p, q) = pairs[0]
         yield p ** fmpz(n), q ** fmpz(n)

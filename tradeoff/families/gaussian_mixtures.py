@@ -102,6 +102,10 @@ class GaussianMixtures(LawCurve):
     def _law(self) -> MixtureLaw:
         return MixtureLaw(self._pair)
 
+    @cached_property
+    def _turned(self) -> TradeOff:
+        return GaussianMixtures(self.alternative, self.null, self.sigma)
+
     def loss_law(self) -> MixtureLaw:
         return self._law
 
@@ -140,7 +144,7 @@ class GaussianMixtures(LawCurve):
 
     def inverse(self) -> TradeOff:
         """Inverse T(Q, P): the pair exchanged."""
-        return self if self.symmetric else GaussianMixtures(self.alternative, self.null, self.sigma)
+        return self if self.symmetric else self._turned
 
     def _key(self) -> tuple[Any, ...]:
         return frozenset(self.null.items()), frozenset(self.alternative.items()), self.sigma

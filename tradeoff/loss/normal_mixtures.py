@@ -241,8 +241,8 @@ class MixturePair:
                 f"find where the loss turns, above {_MOST_CELLS}; give a larger sigma"
             )
         x = np.linspace(low, high, int(cells) + 2)
+        slope, parts = self.slopes(x)
         for _ in range(_HALVINGS):
-            slope, parts = self.slopes(x)
             size, steep = np.abs(slope), parts * (1 + _SURE)
             grown = np.expm1(2 * self.spread * np.diff(x))
             sure = (size[1:] > steep[1:] * grown) | (size[:-1] > steep[:-1] * grown) | (parts[1:] == 0)
@@ -253,8 +253,12 @@ class MixturePair:
                     f"rise and fall of the loss of these mixtures cancel in more than {_MOST_HALVED} cells, "
                     "so that its turns are not found; give weights less far apart, or a larger sigma"
                 )
-            x = np.insert(x, np.flatnonzero(~sure) + 1, ((x[1:] + x[:-1]) / 2)[~sure])
-        signs = np.sign(self.slopes(x)[0])
+            at, fresh = np.flatnonzero(~sure) + 1, ((x[1:] + x[:-1]) / 2)[~sure]
+            more = self.slopes(fresh)
+            x, slope, parts = (
+                np.insert(a, at, b) for a, b in zip((x, slope, parts), (fresh, *more), strict=True)
+            )
+        signs = np.sign(slope)
         points, signs = x[signs != 0], signs[signs != 0]
         at = np.flatnonzero(signs[1:] != signs[:-1])
         return np.asarray((points[at] + points[at + 1]) / 2)
