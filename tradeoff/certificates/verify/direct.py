@@ -124,7 +124,7 @@ class Sums:
             yield Atoms(*(tuple(pair[k] for pair in atoms) for k in (0, 1)))
         else:
             for a, b in atoms:
-                yield from (part.changed(lambda p, q, a=a, b=b: (a * p, b * q)) for part in self.law)  # type: ignore[misc]
+                yield from (part.changed(lambda p, q, a=a, b=b: (a * p, b * q)) for part in self.law)  # type: ignore[misc]  # a default of a lambda has no type
 
     def garbled(self, atoms: Sequence[Pair]) -> arb:
         """Bound what joining these took from delta."""
