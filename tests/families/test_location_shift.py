@@ -395,3 +395,74 @@ def test_losses_that_rise_steeply_where_a_density_is_nothing(shift: float, z: fl
         found = LocationShift(st.gumbel_r(), -shift).bounds.delta(epsilon)
         assert found.lower <= true <= found.upper
         assert found.upper - found.lower <= 1e-8 * true
+
+
+def test_group_of_a_shift_that_is_no_float_loses_nothing(tmp_path):
+    for shift, k in ((0.1, 7), (0.3, 11), (1.1, 58)):
+        whole = k * Fraction(shift)
+        f = LocationShift(st.logistic(), shift).group(k)
+        assert f.least_sup_loss <= whole <= f.sup_loss
+        assert f.bounds.epsilon(0).upper >= whole
+        to.save(f, tmp_path / "f.json")
+        assert f == LocationShift(st.logistic(), whole) == to.load(tmp_path / "f.json")
+
+
+def test_shifts_that_are_fractions_are_not_rounded_down():
+    for third in (Fraction(1, 3), Fraction(2, 3), Fraction(1, 10)):
+        assert LocationShift(st.norm(), third).mu >= third
+        assert LocationShift(st.logistic(), third).sup_loss >= third
+    assert LocationShift(st.beta(2, 1), Fraction(1, 10**400)).mass_at_infinity.upper > 0
+
+
+def test_cells_next_to_the_greatest_loss_of_a_rounded_shift():
+    law = LocationShift(st.logistic(scale=3), 1).loss_law()
+    with mpmath.workdps(DIGITS):
+        theta = mpmath.mpf(1) / 3
+        for gap in (1e-11, 1e-10, 1e-8):
+            edges = np.array([float(theta * (1 - gap)), np.inf])
+            cells, off = law.cells(edges), mpmath.mpf(law.edge_error(edges)[0])
+            # Under P, L is theta - 2 log(1 + (e^theta - 1) U), U uniform.
+            least, most = (
+                2 * (mpmath.expm1(x / 2) - x / 2) * mpmath.exp(theta - x / 2) / mpmath.expm1(theta)
+                for x in (theta - edges[0] - off, theta - edges[0] + off)
+            )
+            assert least * (1 - cells.slack[0]) <= cells.excess[0] <= most * (1 + cells.slack[0])
+
+
+def _semicircular(x):
+    return mpmath.mpf(1) / 2 + (x * mpmath.sqrt(1 - x * x) + mpmath.asin(x)) / mpmath.pi
+
+
+ENDS = [
+    (st.triang(0.5), 1, lambda x: 1 - 2 * (1 - x) ** 2),
+    (st.semicircular(), 1, _semicircular),
+    (st.truncexpon(3.0), 3, lambda x: mpmath.expm1(-x) / mpmath.expm1(-3)),
+    (st.truncexpon(2.0**-20), mpmath.mpf(2) ** -20, lambda x: mpmath.expm1(-x) / mpmath.expm1(-(2.0**-20))),
+    (st.beta(2, 1), 1, lambda x: x**2),
+    (st.truncnorm(-1, 1), 1, lambda x: mpmath.mpf(1) / 2 + mpmath.erf(x / mpmath.sqrt(2)) / 2 / _middle()),
+]
+
+
+def _middle():
+    return mpmath.erf(1 / mpmath.sqrt(2))
+
+
+@pytest.mark.parametrize(("law", "end", "cdf"), ENDS)
+@pytest.mark.parametrize("share", [1e-18, 1e-8, 1e-3])
+def test_what_gives_a_shift_away_next_to_an_end(law, end, cdf, share):
+    # SciPy takes some tails as differences, and next to an end floats are coarse.
+    shift = float(end * share)
+    f = LocationShift(law, shift)
+    with mpmath.workdps(DIGITS):
+        truth = 1 - cdf(end - mpmath.mpf(shift))
+        for found in (f.mass_at_infinity, f.bounds.delta(650.0)):
+            assert found.lower <= truth <= found.upper
+    assert found.upper - found.lower < 2e-9
+    assert f.gdp(failure=0).mu == np.inf
+
+
+@pytest.mark.parametrize(("shift", "seen"), [(1e-3, 1e-3), (-1e-3, 0.0)])
+def test_what_begins_at_0_keeps_its_digits(shift, seen):
+    f = LocationShift(st.expon(), shift)
+    assert f.p_minus == pytest.approx(seen, rel=1e-3)
+    assert f.bounds.delta(650.0).upper == pytest.approx(1e-3 - seen, rel=1e-3)

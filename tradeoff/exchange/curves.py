@@ -126,7 +126,8 @@ def _laplace(epsilon: Any, least: Any = None) -> Laplace:
 
 def _shift_fields(f: LogConcaveShift) -> dict[str, Any]:
     names, values = zip(*f.arguments, strict=True)
-    return {"law": f.name, "names": names, "values": values, "shift": f.shift}
+    shift = float(f.shift)
+    return {"law": f.name, "names": names, "values": values, "shift": shift if shift == f.shift else f.shift}
 
 
 def _shift(law: Any, names: Any, values: Any, shift: Any) -> TradeOff:

@@ -11,9 +11,9 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import beta_from_delta
 from tradeoff.curves.hooks import assuming
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.functions import clip, exp, expm1, where
+from tradeoff.intervals.functions import exp, expm1, where
 from tradeoff.intervals.rounding import Array
-from tradeoff.loss.line import LOSS_ERROR, TRUST, LineLaw
+from tradeoff.loss.line import LOSS_ERROR, LineLaw
 
 
 class LinePair(TradeOff):
@@ -77,7 +77,7 @@ class LinePair(TradeOff):
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        return clip(self.q_plus * Bounds(1 - 2 * TRUST, 1 + 2 * TRUST), 0.0, 1.0)
+        return self._law.mass_at_infinity
 
     @cached_property
     def sup_loss(self) -> float:

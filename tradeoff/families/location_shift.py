@@ -22,7 +22,7 @@ from tradeoff.families.line_pair import LinePair
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.functions import rational
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss import log_concave
 from tradeoff.loss.law import LossLaw
 from tradeoff.loss.line import law_of
@@ -90,6 +90,9 @@ _TAILS = {
 }
 """Laws of which SciPy's tails are taken: log-concave ones, and two that turn at known points."""
 
+_FROM_0 = {"expon", "halfnorm", "gamma"}
+"""Laws that begin at 0, where floats are finest, and of which SciPy takes no tail as a difference."""
+
 _HEAVY = {
     *("skewcauchy", "foldcauchy", "halfcauchy", "levy", "levy_l", "levy_stable"),
     *("pareto", "lomax", "lognorm", "nct", "burr", "burr12", "fisk"),
@@ -151,15 +154,15 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     moved = real("shift", shift, -np.inf, np.inf, open_low=True, open_high=True)
     if isinstance(moved, float) is False:
         raise DomainError(f"shift = {shift!r} is symbolic; a shifted law of scipy.stats takes numbers")
-    values = dict(arguments)
-    if moved == 0:
+    values, exact = dict(arguments), Fraction(shift if isinstance(shift, Fraction | int) else moved)
+    if exact == 0:
         return Identity()
     closed = _CLOSED.get("laplace" if name == "gennorm" and values["beta"] == 1 else name)
     if closed is not None:
-        return closed(float(rational(Fraction(abs(moved)) / Fraction(values["scale"])).upper))
+        return closed(float(rational(abs(exact) / Fraction(values["scale"])).upper))
     if name in {*_SHAPES, "gennorm"}:
-        return LogConcaveShift(name, arguments, moved)
-    return _by_tails(distribution, moved, allowed=assume_log_concave)
+        return LogConcaveShift(name, arguments, exact)
+    return _by_tails(distribution, moved or math.copysign(TINY, exact), allowed=assume_log_concave)
 
 
 def is_known(name: str) -> bool:
@@ -170,6 +173,11 @@ def is_known(name: str) -> bool:
 def _by_tails(distribution: Any, shift: float, *, allowed: bool) -> TradeOff:
     """Return the curve of a law of which SciPy's tails are taken."""
     p = Frozen(distribution).shifted(0.0)
+    name = _moved(str(p), shift)
+    if p.name == "semicircular":  # of which SciPy loses half of the digits next to the ends
+        from scipy.stats import beta
+
+        p = Frozen(beta(1.5, 1.5, scale=2 * dict(p.arguments)["scale"]))
     q, values = p.shifted(shift), dict(p.arguments)
     known = _TAILS.get(p.name)
     words: tuple[str, ...] = ()
@@ -180,20 +188,39 @@ def _by_tails(distribution: Any, shift: float, *, allowed: bool) -> TradeOff:
         raise DomainError(f"{p} is no law: its support is {p.support}; give shapes in their range")
     turns = known.turns(values, shift)
     found = law_of(p, q, looked_at(p, q), (*p.support, *q.support), turns)
-    law = replace(found.law, bounded=bool(turns))
+    off, ends = _off(p), np.isfinite(p.support)[:: 1 if shift > 0 else -1]
+    # Of a shift below the spacing of floats at an end nothing is left of what it tells apart there.
+    least = np.where(ends, TINY * (off > 0), 0.0)
+    p_minus, q_plus = np.maximum((found.law.p_minus, found.law.q_plus), least).tolist()
+    law = replace(found.law, bounded=bool(turns), p_minus=p_minus, q_plus=q_plus, off=off)
     symmetric = known.symmetric(values)
     key = ("shift", p.key, abs(shift) if symmetric else shift)
-    return LinePair(law, _moved(str(p), shift), key, (*words, p.trust), symmetric=symmetric)
+    words += (f"{p.trust[:-1]}{f'; next to ends, cdf and sf to {off:.1g}' if off else ''}.",)
+    return LinePair(law, name, key, words, symmetric=symmetric)
+
+
+def _off(law: Frozen) -> float:
+    """Return what a cdf and an sf may err by next to an end of the support, however small they are there.
+
+    (x - loc)/scale takes two roundings, which move a cdf by 2 |x| pdf(x) units; SciPy's differences lose a
+    few units of 1, or what its cdf and sf together are away from 1. Twice each, and more.
+    """
+    ends = [abs(end) for end in law.support if np.isfinite(end)]
+    if law.name in _FROM_0 or not ends:
+        return 0.0
+    apart, density = np.abs(law.cdf(law.points) + law.sf(law.points) - 1), np.exp(law.logpdf(law.points))
+    return float(4 * UNIT * (4 + max(ends) * np.max(density)) + 8 * np.max(apart))
 
 
 class LogConcaveShift(TradeOff):
     """Shift of a log-concave law with an analysed density: see ``LocationShift``."""
 
-    def __init__(self, name: str, arguments: Arguments, shift: float) -> None:
+    def __init__(self, name: str, arguments: Arguments, shift: Fraction) -> None:
         self.name, self.arguments, self.shift = name, arguments, shift
         self.scale = dict(arguments)["scale"]
-        self.theta = abs(shift) / self.scale
-        self._exact_theta = Fraction(self.theta) * Fraction(self.scale) == Fraction(abs(shift))
+        theta = abs(shift) / Fraction(self.scale)
+        self.theta = float(min(theta, Fraction(MOST)))  # rounded once, wherever the shift comes from
+        self._exact_theta = self.theta == theta
         power = dict(arguments)["beta"] if name == "gennorm" else 1.0
         real("beta", power, 1, _MAX_POWER)
         reach = 4 * getattr(self._shape, "reach", _MAX_SHIFT)
@@ -213,7 +240,7 @@ class LogConcaveShift(TradeOff):
     @property
     def _description(self) -> dict[str, Any]:
         """The law for a certificate, by its exact shift; one of mirrored laws is an order of the other."""
-        theta = str(Fraction(abs(self.shift)) / Fraction(self.scale))
+        theta = str(abs(self.shift) / Fraction(self.scale))
         if self.name not in _MIRRORED:
             power = {"power": dict(self.arguments)["beta"]} if self.name == "gennorm" else {}
             return {"kind": "shift", "density": self.name, "theta": theta, **power}
@@ -262,7 +289,7 @@ class LogConcaveShift(TradeOff):
     def _key(self) -> tuple[Any, ...]:
         # Location does not matter, nor the sign of the shift of a symmetric law.
         own = tuple((name, value) for name, value in self.arguments if name != "loc")
-        return self.name, own, self.theta * self.scale if self.symmetric else self.shift
+        return self.name, own, abs(self.shift) if self.symmetric else self.shift
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LogConcaveShift) and self._key() == other._key()
@@ -274,8 +301,8 @@ class LogConcaveShift(TradeOff):
         return _moved(told(self.name, self.arguments), self.shift)
 
 
-def _moved(law: str, shift: float) -> str:
-    return f"{law} {'-' if shift < 0 else '+'} {abs(shift):.6g}"
+def _moved(law: str, shift: float | Fraction) -> str:
+    return f"{law} {'-' if shift < 0 else '+'} {abs(float(shift)):.6g}"
 
 
 def _refuse(law: Frozen, *, allowed: bool) -> None:

@@ -15,6 +15,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from tradeoff.errors import DomainError
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import clip
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
 
 TRUST = 1e-12
@@ -83,7 +85,8 @@ class Piece(NamedTuple):
 class LineLaw:
     """Law of L on its pieces; ``p_minus`` and ``q_plus`` are the masses where one density is zero.
 
-    ``bounded`` says that beyond the points looked at L is no larger and no smaller than at some of them.
+    ``bounded`` says that beyond the points looked at L is no larger and no smaller than at some of them;
+    ``off`` is what masses, those among them that are not 0, may err by beside their share.
     """
 
     first: Side
@@ -92,11 +95,18 @@ class LineLaw:
     p_minus: float = 0.0
     q_plus: float = 0.0
     bounded: bool = False
+    off: float = 0.0
 
     def reversed(self) -> LineLaw:
         """Return the law of the other order of the pair."""
         pieces = tuple(piece._replace(rising=not piece.rising) for piece in self.pieces)
-        return LineLaw(self.second, self.first, pieces, self.q_plus, self.p_minus, self.bounded)
+        return LineLaw(self.second, self.first, pieces, self.q_plus, self.p_minus, self.bounded, self.off)
+
+    @property
+    def mass_at_infinity(self) -> Bounds[float]:
+        """Bound Q(L = inf)."""
+        off = self.off if self.q_plus > 0 else 0.0
+        return clip(self.q_plus * Bounds(1 - 2 * TRUST, 1 + 2 * TRUST) + Bounds(-off, off), 0.0, 1.0)
 
     def log_ratio(self, x: Array) -> Array:
         """Return L(x)."""
@@ -148,7 +158,7 @@ class LineLaw:
     def _mass(self, start: Array, stop: Array) -> Array:
         """Return P- and Q-masses between points, from whichever tails are smaller, and their errors."""
         x, y = np.minimum(start, stop), np.maximum(start, stop)
-        (p, p_error), (q, q_error) = (_between(side, x, y) for side in (self.first, self.second))
+        (p, p_error), (q, q_error) = (_between(side, x, y, self.off) for side in (self.first, self.second))
         return np.array([p, q, p_error, q_error])
 
     def beyond(self, loss: Array) -> tuple[Array, Array]:
@@ -182,18 +192,17 @@ class LineLaw:
         # Where e^eps p is no float, q alone bounds, from below where e^eps p is less than a unit of it.
         low = np.where(far, (q - q_error) * (1 - 4 * UNIT), value - noise)
         high = np.maximum(np.where(far, most, np.minimum(value + noise + hidden + near, most)), 0.0)
-        grow = TRUST + 4 * UNIT
-        low = np.maximum(low, 0.0) + self.q_plus * (1 - grow)
-        return low, high * (1 + 4 * UNIT) + self.q_plus * (1 + grow) + TINY
+        lost = self.mass_at_infinity
+        return np.maximum(low, 0.0) + lost.lower, high * (1 + 4 * UNIT) + lost.upper + TINY
 
 
-def _between(side: Side, x: Array, y: Array) -> tuple[Array, Array]:
+def _between(side: Side, x: Array, y: Array, off: float) -> tuple[Array, Array]:
     with np.errstate(all="ignore"):
         before, after = (np.asarray(side.cdf(at), dtype=float) for at in (x, y))
         beyond, rest = (np.asarray(side.sf(at), dtype=float) for at in (x, y))
     right = beyond < after
     mass = np.where(right, beyond - rest, after - before)
-    error = TRUST * np.where(right, beyond + rest, before + after) + _UNDERFLOW
+    error = TRUST * np.where(right, beyond + rest, before + after) + _UNDERFLOW + off
     some = x < y
     return np.where(some, np.maximum(mass, 0.0), 0.0), np.where(some, error, 0.0)
 
