@@ -41,6 +41,33 @@ def test_cells_are_held_from_both_sides(curve, truth, step):
                     assert below <= value <= above
 
 
+def test_polygons_stay_below_where_chords_meet_next_to_a_corner():
+    """A profile of two lines, known to the last bit, whose kink is where the chords of a cell meet."""
+    rng = np.random.default_rng(2)
+    for _ in range(400):
+        epsilon = np.append(0.0, np.cumsum(10.0 ** rng.uniform(-8, 0, 3)))
+        s, steep = np.exp(epsilon), rng.uniform(0.01, 1)
+        kink = s[1] + 10.0 ** rng.uniform(-14, 0) * (s[2] - s[1])
+        less = steep * 10.0 ** rng.uniform(-15, 0)
+        delta = 0.9 - steep * (s - 1) + less * np.maximum(s - kink, 0.0)
+        with mp.workdps(60):
+            d, at = [mp.mpf(x) for x in delta], [mp.exp(mp.mpf(x)) for x in epsilon]
+            first, last = ((d[k + 1] - d[k]) / (at[k + 1] - at[k]) for k in (0, 2))
+            if delta[-1] <= 0 or not first < last <= 0:
+                continue
+            meet = (d[2] - d[1] + first * at[1] - last * at[2]) / (first - last)
+            if not at[1] < meet < at[2]:
+                continue
+            t, low = under(Nodes(to.Identity(), epsilon, delta.copy(), delta.copy()))
+            x, y = [0, mp.mpf(t.upper[1, 1]), at[2] / at[1] - 1], [mp.mpf(each) for each in low[:, 1]]
+            a = meet / at[1] - 1
+            k = int(a > x[1] and x[1] < x[2])
+            below = (
+                y[k] + (y[k + 1] - y[k]) * (a - x[k]) / (x[k + 1] - x[k]) if x[k + 1] > x[k] else min(y[:2])
+            )
+            assert below <= d[1] + first * (meet - at[1])
+
+
 def test_the_largest_argument_at_which_something_holds():
     assert largest(lambda x: x * x <= 2, 0.0, 2.0) == pytest.approx(2**0.5, abs=1e-14)
     assert largest(lambda x: x * x <= 2, 0.0, 2.0) ** 2 <= 2

@@ -16,7 +16,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import PrecisionError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import exp, expm1, maximum, minimum
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import UNIT, Array
 
 _WIDEST = 700.0
 """Steps in nats from which on e^step is as good as beyond the floats."""
@@ -115,6 +115,9 @@ def under(nodes: Nodes) -> Floor:
     middle = np.clip(np.nan_to_num(meet), 0.0, width.lower)
     t = Bounds(*(np.stack([np.zeros_like(middle), middle, end]) for end in width))
     value = maximum(low[:-1] + t * left, low[1:] + (width - t) * right).lower
+    # They meet elsewhere by what roundings make of ``meet``, four of sums below delta_a, and three of ratios:
+    # so the lines are at most that far apart at t, and the polygon above them where they meet.
+    value[1] -= 16 * UNIT * high[:-1]
     # Of a cell that no float measures all that is known is that delta falls.
     return t, np.maximum(np.where(wide, low[1:], value), 0.0)
 
