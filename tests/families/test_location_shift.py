@@ -466,3 +466,25 @@ def test_what_begins_at_0_keeps_its_digits(shift, seen):
     f = LocationShift(st.expon(), shift)
     assert f.p_minus == pytest.approx(seen, rel=1e-3)
     assert f.bounds.delta(650.0).upper == pytest.approx(1e-3 - seen, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("law", "shift"),
+    [(st.expon(), -1e20), (st.cauchy(), 1e200), (st.t(3), -1e100), (st.gamma(2), 1e40), (st.t(0.01), 1e149)],
+)
+def test_shifts_beyond_all_floats_of_the_law_are_refused(law, shift):
+    with pytest.raises(DomainError, match="quartiles"):
+        LocationShift(law, shift)
+
+
+def test_laws_apart_on_disjoint_supports_are_given_away():
+    f = LocationShift(st.beta(2, 2), 50.0)
+    assert f.delta(3.0) == pytest.approx(1)
+    assert f.bounds(0.3).upper <= 1e-11
+
+
+def test_longer_shifts_of_the_heaviest_tails_lose_more():
+    # Between the turns of L lies no quantile of either law.
+    losses = [LocationShift(st.t(0.01), shift).bounds.delta(0.0) for shift in (1e6, 1e12, 1e20)]
+    assert losses[0].upper < losses[1].lower
+    assert losses[1].upper < losses[2].lower

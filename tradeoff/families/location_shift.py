@@ -72,8 +72,8 @@ def _of_t(law: Mapping[str, float], shift: float) -> tuple[float, ...]:
     """Return where (df + x^2)/(df + (x - shift)^2) is largest and least: x^2 - shift x = df."""
     scale = law["scale"]
     theta, df = shift / scale, law.get("df", 1.0)
-    root = math.hypot(theta, 2 * math.sqrt(df))
-    return scale * (theta - root) / 2, scale * (theta + root) / 2
+    far = math.copysign(abs(theta) + math.hypot(theta, 2 * math.sqrt(df)), theta) / 2
+    return tuple(sorted((scale * far, -scale * df / far)))  # the product of the roots is -df
 
 
 _TAILS = {
@@ -89,6 +89,12 @@ _TAILS = {
     "t": _Known(symmetric=lambda _: True, turns=_of_t),
 }
 """Laws of which SciPy's tails are taken: log-concave ones, and two that turn at known points."""
+
+_WIDEST = 1e12
+"""Distances of its quartiles by which a law of SciPy may be shifted: floats there are 1e-4 of them apart."""
+
+_FARTHEST = 1e100
+"""Longest shift: where densities are not asked, beyond ``REACH``, even Student's turn by less than 1e-40."""
 
 _FROM_0 = {"expon", "halfnorm", "gamma"}
 """Laws that begin at 0, where floats are finest, and of which SciPy takes no tail as a difference."""
@@ -186,8 +192,12 @@ def _by_tails(distribution: Any, shift: float, *, allowed: bool) -> TradeOff:
         known, words = _Known(), (f"The density of {p} is log-concave.",)
     if not p.support[0] < p.support[1]:
         raise DomainError(f"{p} is no law: its support is {p.support}; give shapes in their range")
-    turns = known.turns(values, shift)
-    found = law_of(p, q, looked_at(p, q), (*p.support, *q.support), turns)
+    turns, points = known.turns(values, shift), looked_at(p, q)
+    width = float(np.subtract(*p.distribution.ppf([0.75, 0.25])))
+    if not abs(shift) <= min(_WIDEST * width, _FARTHEST):
+        far = f"{_WIDEST:g} times the distance {width:.6g} of the quartiles of {p}, or above {_FARTHEST:g}"
+        raise DomainError(f"shift = {shift:g} is above {far}; TotalVariation(1) holds for any")
+    found = law_of(p, q, points, (*p.support, *q.support), turns)
     off, ends = _off(p), np.isfinite(p.support)[:: 1 if shift > 0 else -1]
     # Of a shift below the spacing of floats at an end nothing is left of what it tells apart there.
     least = np.where(ends, TINY * (off > 0), 0.0)

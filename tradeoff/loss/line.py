@@ -244,8 +244,10 @@ def law_of(p: Side, q: Side, points: Array, ends: Sequence[float], breaks: Seque
     lost = {1: 0.0, 2: 0.0}
     for low, high in pairwise([-np.inf, *between, np.inf]):
         x = points[(points > low) & (points < high)]
-        if len(x) == 0:
-            continue
+        if len(x) == 0:  # of an interval that no point is in a float stands for all
+            x = middle(np.array([low]), np.array([high]))
+            if not (np.isfinite([low, high]).all() and low < x[0] < high):
+                continue
         kind = int(np.median(_kinds(p, q, x)))
         if kind in lost:
             lost[kind] += _mass((p, q)[kind - 1], low, high)
