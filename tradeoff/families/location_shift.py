@@ -120,8 +120,8 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
         truncnorm, triang, gamma with a >= 1, beta with a, b >= 1, t and cauchy SciPy's tails are taken, as
         ``assumptions`` of the curve say.
     shift
-        Real number in the unit of the distribution, for proved laws of 1e-290 to 500 scales. A negative shift
-        is the other order.
+        Real number in the unit of the distribution, for proved laws of 1e-290 to 500 scales, for
+        others up to 1e12 distances of its quartiles. A negative shift is the other order.
     assume_log_concave
         Take another continuous distribution, on the caller's word that its density is log-concave.
 
