@@ -49,6 +49,11 @@ def is_symbol(value: Any) -> bool:
     return bool(getattr(value, "free_symbols", ()))
 
 
+def symbols_of(*values: Any) -> frozenset[Any]:
+    """Return the free symbols of all symbolic parameters."""
+    return frozenset().union(*(value.free_symbols for value in values if is_symbol(value)))
+
+
 def real(
     name: str,
     value: Any,

@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
 from tradeoff.loss.thinning import Share, thinned_loss, thinned_loss_error, thinned_slope
-from tradeoff.loss.transform import Complex
 
 _STEEP = 30.0
 """Densities at base losses beyond this one are compared as logarithms: if they differ, it is by much."""

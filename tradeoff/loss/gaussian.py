@@ -23,10 +23,9 @@ from tradeoff.loss.components import (
     scaled,
     slopes,
 )
-from tradeoff.loss.law import Cells, LossLaw, Sketch
+from tradeoff.loss.law import AffineRatio, Cells, LossLaw, Sketch, Transform
 from tradeoff.loss.normal_nodes import LOG_SQRT_2PI, line_points, line_rule, nodes, path_points, path_rule
 from tradeoff.loss.thinning import thinned_loss, thinned_slope
-from tradeoff.loss.transform import AffineRatio, Transform
 
 REACH = 39.0
 """Standard deviations beyond which a normal law has no mass a float can hold."""

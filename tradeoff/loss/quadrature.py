@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import UNIT, Array, Complex
 from tradeoff.loss.components import MARGIN, Component, QuadratureNodes, Tail
-from tradeoff.loss.law import Atoms, LossLaw
-from tradeoff.loss.transform import AffineRatio, Complex, Transform, logarithm
+from tradeoff.loss.law import AffineRatio, Atoms, LossLaw, Transform, logarithm
 
 FIRST = 16.0
 """Frequencies the first quadrature serves, over the scale of a component."""
