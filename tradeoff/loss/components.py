@@ -260,6 +260,12 @@ class Component:
         return Logs(log_p, log_q, loss, p_error + under_p * error, np.where(near, close, apart) + moved)
 
 
+def log_sum(weights: Array) -> Array:
+    """Return the logarithm of the sum of e^w of each row, as a column."""
+    peak = np.max(weights, axis=-1, keepdims=True)
+    return np.asarray(peak + np.log(np.sum(np.exp(weights - peak), axis=-1, keepdims=True)))
+
+
 def scaled(power: float, ends: tuple[float, float]) -> tuple[float, float]:
     """Return the range of power times what lies between two ends."""
     each = power * ends[0], power * ends[1]
