@@ -21,8 +21,7 @@ from tradeoff.composition import conjugate
 from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.contour.line import ContourLine
 from tradeoff.composition.contour.place import Placement
-from tradeoff.composition.contour.product import evaluate_line
-from tradeoff.composition.contour.tail import stays_below
+from tradeoff.composition.contour.product import evaluate_line, stays_below
 from tradeoff.composition.planner import Composition
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
@@ -32,9 +31,8 @@ from tradeoff.loss.discrete import AtomicLaw, binomial_law
 from tradeoff.loss.discrete_gaussian import discrete_gaussian_law
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.laplace import LaplaceLaw
-from tradeoff.loss.law import LossLaw
+from tradeoff.loss.law import LossLaw, Transform
 from tradeoff.loss.quadrature import QuadratureTransform
-from tradeoff.loss.transform import Transform
 
 NATS = 42.0
 """What the quadratures are asked for: e^-42."""

@@ -12,8 +12,7 @@ import pytest
 from flint import acb, arb
 
 from tradeoff.composition.contour.engine import ContourEngine
-from tradeoff.composition.contour.line import ContourLine
-from tradeoff.composition.contour.tail import Chernoff
+from tradeoff.composition.contour.line import Chernoff, ContourLine
 from tradeoff.loss.laplace import LaplaceLaw
 
 STEP, MEAN, TAU = 0.037, 5.3, 0.02

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tradeoff.errors import DomainError, TradeOffError
 from tradeoff.intervals.differences import log_ratio, logarithm
-from tradeoff.intervals.leaks import log_kept
 from tradeoff.intervals.normal import quantile_above
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
 from tradeoff.loss.discrete import leaking
-from tradeoff.loss.law import LossLaw
+from tradeoff.loss.law import LossLaw, log_kept
 
 DIGITS = 400
 """Rates of 1e-250 leave 150 digits."""

@@ -19,7 +19,7 @@ from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
 from tradeoff.loss.components import Component
 from tradeoff.loss.gaussian import NormalBase
-from tradeoff.loss.law import Cells, LossLaw, Sketch
+from tradeoff.loss.law import AffineRatio, Cells, LossLaw, Sketch, Transform, logarithm
 from tradeoff.loss.thinning import (
     Share,
     base_loss,
@@ -28,7 +28,6 @@ from tradeoff.loss.thinning import (
     thinned_loss_error,
     thinned_slope,
 )
-from tradeoff.loss.transform import AffineRatio, Transform, logarithm
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,6 @@ from tradeoff.intervals import (
     binomial,
     concave,
     differences,
-    hull,
-    leaks,
     normal,
     polygon,
     quadrature,
@@ -29,6 +27,7 @@ from tradeoff.intervals import (
 )
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
+from tradeoff.loss import law
 
 UNIT = 2.0**-53
 DRAW = np.random.default_rng(1)
@@ -108,7 +107,7 @@ class TestDifferences:
 )
 def test_leaks_are_kept_to_their_digits(q: float, n: int) -> None:
     truth = 2 * arb(n) * (-arb(q)).log1p()
-    found = leaks.log_kept([q, 0.0, q], [n, 7, n])
+    found = law.log_kept([q, 0.0, q], [n, 7, n])
     assert found == -math.inf if truth < -1e308 else abs(arb(found) - truth) <= 5 * UNIT * abs(truth)
 
 
@@ -235,7 +234,7 @@ class TestPolygons:
             np.array([*map(Fraction, side)], dtype=object)
             for side in ((0, 1, 1, 2, 3, 4), (4, 3, 2, 1, 1, 0))
         )
-        assert [list(side) for side in hull.lower_hull(x, y)] == [[0, 1, 2, 4], [4, 2, 1, 0]]
+        assert [list(side) for side in polygon.lower_hull(x, y)] == [[0, 1, 2, 4], [4, 2, 1, 0]]
 
     @pytest.mark.parametrize("up", [False, True])
     def test_corners_are_rounded_to_one_side(self, up: bool) -> None:

@@ -224,7 +224,7 @@ def longer(x: Any) -> Any:
 POSITIVE, EXPONENTS, PHASES = [(TINY, HUGE)], [(-745.0, 709.7)], [(-1e9, 1e9)]
 BOX, SIZES = [(-2.0, 2.0), (-2.0, 2.0)], [(6.0, 20.99), (0.0, 1.0), (0.0, 1.0)]
 BOUNDS, NORMAL, PAIR = "intervals/functions.py", "intervals/normal.py", "limits/normal_pair.py"
-POWER, LOG, FFT = "lattice/convolve.py `_power`", "loss/transform.py `logarithm`", "lattice/fft.py `error`"
+POWER, LOG, FFT = "lattice/convolve.py `_power`", "loss/law.py `logarithm`", "lattice/convolve.py `fft_error`"
 SMOOTH, SHAPES, ATOMS = "limits/smoothing.py", "loss/log_concave.py", "composition/exact.py"
 
 # fmt: off
@@ -240,7 +240,7 @@ TRUSTED = [
         if lender is np or name != "log1p"
     ),
     Trusted("math.log1p", floats(math.log1p), arb.log1p, [(-1 + UNIT, HUGE)], 2,
-            "intervals/leaks.py `log_kept`", near=(0.0,)),
+            "loss/law.py `log_kept`", near=(0.0,)),
     Trusted("numpy.exp, extended", longer, arb.exp, EXPONENTS, 8, f"{ATOMS} `_slacks`"),
     Trusted("numpy.sqrt", np.sqrt, arb.sqrt, POSITIVE, 1, f"{BOUNDS} `_roots`"),
     Trusted("numpy.sin", np.sin, arb.sin, PHASES, 8, POWER, "8 of min(1, abs(x))",

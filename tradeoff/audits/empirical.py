@@ -20,8 +20,7 @@ from tradeoff.display import Displayed, Grid
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log
-from tradeoff.intervals.hull import lower_hull
-from tradeoff.intervals.polygon import ONE, hull, whole
+from tradeoff.intervals.polygon import ONE, hull, lower_hull, whole
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array, Index, down
 from tradeoff.limits.approximate import ApproximateCurve

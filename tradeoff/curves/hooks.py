@@ -32,9 +32,11 @@ class Hooks(ABC):
 
     Notes
     -----
-    ``beta_bounds``, ``delta_bounds`` and ``epsilon_bounds`` get checked numbers, and may answer wider than
-    ``tol``, which is then refused for them. Whatever they return is taken to hold the truth, rounding
-    included: ``tradeoff.Bounds`` has arithmetic that does.
+    ``beta_bounds``, ``delta_bounds`` and ``epsilon_bounds`` get a one-dimensional array of checked numbers
+    and return a lower and an upper bound for each entry, functions of their own entry alone. ``tol`` is the
+    width wanted, None for one as good as a second or so allows; they may answer wider, which is then refused
+    for them. Whatever they return is taken to hold the truth, rounding included: ``tradeoff.Bounds`` has
+    arithmetic that does.
     """
 
     composed: bool = False
@@ -47,14 +49,9 @@ class Hooks(ABC):
         Parameters
         ----------
         alpha
-            Type I errors in [0, 1]; one-dimensional.
+            Type I errors in [0, 1].
         tol
-            Width wanted, relative to min(beta, 1 - alpha - beta); None: as good as a second or so allows.
-
-        Returns
-        -------
-        pair of arrays
-            A lower and an upper bound for each entry, each a function of its own entry alone.
+            Width wanted, relative to min(beta, 1 - alpha - beta).
         """
 
     @abstractmethod
@@ -64,14 +61,9 @@ class Hooks(ABC):
         Parameters
         ----------
         epsilon
-            Finite losses in nats, of either sign; one-dimensional.
+            Finite losses in nats, of either sign.
         tol
-            Relative width wanted; None: as good as a second or so allows.
-
-        Returns
-        -------
-        pair of arrays
-            A lower and an upper bound for each entry, each a function of its own entry alone.
+            Relative width wanted.
         """
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
@@ -82,14 +74,9 @@ class Hooks(ABC):
         Parameters
         ----------
         delta
-            Probabilities in (Q(L = inf), 1); one-dimensional.
+            Probabilities in (Q(L = inf), 1).
         tol
-            Absolute width wanted; None: as good as a second or so allows.
-
-        Returns
-        -------
-        pair of arrays
-            A lower and an upper bound for each entry, each a function of its own entry alone.
+            Absolute width wanted.
         """
         return bracket_sides(lambda epsilon: self.delta_bounds(epsilon, None), delta)
 

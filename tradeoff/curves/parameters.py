@@ -49,6 +49,16 @@ def is_symbol(value: Any) -> bool:
     return bool(getattr(value, "free_symbols", ()))
 
 
+def symbols_of(*values: Any) -> frozenset[Any]:
+    """Return the free symbols of all symbolic parameters."""
+    return frozenset().union(*(value.free_symbols for value in values if is_symbol(value)))
+
+
+def written(value: Any) -> str:
+    """Return a parameter as it is printed: six digits, or the formula in the notation of papers."""
+    return str(value).replace("**", "^").replace(" ", "") if is_symbol(value) else format(value, ".6g")
+
+
 def real(
     name: str,
     value: Any,

@@ -19,8 +19,7 @@ from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.differences import log_ratio, logarithm
 from tradeoff.intervals.functions import log_quotient, rational
-from tradeoff.intervals.hull import lower_hull
-from tradeoff.intervals.polygon import ONE, Lines, floats, hull, whole
+from tradeoff.intervals.polygon import ONE, Lines, floats, hull, lower_hull, whole
 from tradeoff.intervals.rounding import TINY, UNIT, Array, distance, down, up
 from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.loss.law import averaged

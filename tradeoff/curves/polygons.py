@@ -10,8 +10,7 @@ import numpy as np
 from tradeoff.curves.hooks import gathered
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, capped
 from tradeoff.curves.vertices import interpolate
-from tradeoff.intervals.hull import lower_hull
-from tradeoff.intervals.polygon import ONE, hull, whole
+from tradeoff.intervals.polygon import ONE, hull, lower_hull, whole
 from tradeoff.intervals.rounding import Array
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from tradeoff.curves.parameters import is_masked, reals
 from tradeoff.errors import CurveError, DomainError, shown
-from tradeoff.intervals.hull import lower_hull
+from tradeoff.intervals.polygon import lower_hull
 
 _FORGIVEN = 1e-12
 """Violation of convexity or of f <= 1 - alpha that rounding explains: repaired downwards."""

@@ -29,10 +29,8 @@ from tradeoff.curves.parameters import number
 from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import DomainError, PrecisionError, SizeError, SymbolError
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.leaks import log_kept
-from tradeoff.intervals.rounding import TINY, Array
-from tradeoff.loss.law import LossLaw
-from tradeoff.loss.transform import Complex, Transform
+from tradeoff.intervals.rounding import TINY, Array, Complex
+from tradeoff.loss.law import LossLaw, Transform, log_kept
 from tradeoff.operators.symmetrise import Envelope
 from tradeoff.sweeps import Table
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import is_symbol
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import exp, expm1
 from tradeoff.intervals.rounding import Array
@@ -49,13 +48,3 @@ def numeric(curve: TradeOff, parameter: Any) -> float:
     """Return a parameter where a number is asked of the curve."""
     curve.require_numbers()
     return float(parameter)
-
-
-def symbols_of(*values: Any) -> frozenset[Any]:
-    """Return the free symbols of all symbolic parameters."""
-    return frozenset().union(*(value.free_symbols for value in values if is_symbol(value)))
-
-
-def written(value: Any) -> str:
-    """Return a parameter as it is printed: six digits, or the formula in the notation of papers."""
-    return str(value).replace("**", "^").replace(" ", "") if is_symbol(value) else format(value, ".6g")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tradeoff.curves.parameters import Number, number
-from tradeoff.families._symmetric import SymmetricFamily, written
+from tradeoff.curves.parameters import Number, number, written
+from tradeoff.families._symmetric import SymmetricFamily
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, minimum
 from tradeoff.intervals.rounding import Array

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real
-from tradeoff.families._symmetric import SymmetricFamily, grown, numeric, symbols_of, written
+from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real, symbols_of, written
+from tradeoff.families._symmetric import SymmetricFamily, grown, numeric
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, meet, minimum, rational, where

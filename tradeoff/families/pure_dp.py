@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.curves.parameters import Parameter, Value, real
-from tradeoff.families._symmetric import SymmetricFamily, grown, numeric, symbols_of, written
+from tradeoff.curves.parameters import Parameter, Value, real, symbols_of, written
+from tradeoff.families._symmetric import SymmetricFamily, grown, numeric
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet, minimum
 from tradeoff.intervals.rounding import Array, around, exact_product

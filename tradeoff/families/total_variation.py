@@ -12,8 +12,8 @@ from typing import Any, Self
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real
-from tradeoff.families._symmetric import SymmetricFamily, symbols_of, written
+from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real, symbols_of, written
+from tradeoff.families._symmetric import SymmetricFamily
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip, log, log1p, meet, rational

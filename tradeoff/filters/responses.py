@@ -14,8 +14,8 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.filters.costs import pure_loss
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, minimum, where
-from tradeoff.intervals.hull import lower_hull
 from tradeoff.intervals.normal import mills
+from tradeoff.intervals.polygon import lower_hull
 from tradeoff.intervals.rounding import UNIT, Array, around, down, up
 
 _MOST_LOSSES = 2000

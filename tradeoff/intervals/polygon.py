@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from functools import cmp_to_key
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import quotient
-from tradeoff.intervals.hull import lower_hull
 from tradeoff.intervals.rounding import Array
 
 ONE = 1 << 1074
@@ -183,3 +183,25 @@ def _line(x: Fraction, y: Fraction, slope: Fraction) -> tuple[int, int, int]:
     start = y - slope * x
     w = math.lcm(start.denominator, slope.denominator)
     return int(start * w), int(slope * w), w
+
+
+def lower_hull(x: Any, y: Any) -> tuple[Any, Any]:
+    """Return the vertices of the greatest convex function below points of non-decreasing x; cost linear.
+
+    Works entry by entry on arrays of floats, or of fractions, where the result is exact.
+    """
+    kept: list[int] = []
+    at, to = x.tolist(), y.tolist()  # entries of lists cost a tenth of those of arrays
+    for k, (a, b) in enumerate(zip(at, to, strict=True)):
+        if kept and a == at[kept[-1]]:
+            if b >= to[kept[-1]]:
+                continue
+            kept.pop()
+        while len(kept) > 1:
+            i, j = kept[-2], kept[-1]
+            if (to[j] - to[i]) * (a - at[j]) < (b - to[j]) * (at[j] - at[i]):
+                break
+            kept.pop()
+        kept.append(k)
+    index = np.array(kept)
+    return x[index], y[index]

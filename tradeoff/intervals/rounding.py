@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 Index = NDArray[np.int64]
+Complex = NDArray[np.complex128]
 
 UNIT = 2.0**-53
 """Half a unit in the last place of 1.0: the relative error of one rounded operation."""

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.intervals.hull import lower_hull
+from tradeoff.intervals.polygon import lower_hull
 from tradeoff.intervals.rounding import Array
 from tradeoff.limits.approximate import ApproximateCurve
 from tradeoff.limits.closed_forms import Moments

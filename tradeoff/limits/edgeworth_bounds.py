@@ -13,7 +13,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.hull import lower_hull
+from tradeoff.intervals.polygon import lower_hull
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.limits.band import STEEPEST, Band, Hypothesis
 from tradeoff.limits.berry_esseen import BerryEsseen, berry_esseen

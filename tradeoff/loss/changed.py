@@ -13,7 +13,7 @@ import numpy as np
 from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.components import Component
-from tradeoff.loss.law import FULL, Atoms, Cells, LossLaw, Sketch, View, averaged, in_order
+from tradeoff.loss.law import FULL, Atoms, Cells, LossLaw, Sketch, Transform, View, averaged, in_order
 from tradeoff.loss.thinning import (
     Share,
     base_loss,
@@ -22,7 +22,6 @@ from tradeoff.loss.thinning import (
     thinned_loss_error,
     thinned_slope,
 )
-from tradeoff.loss.transform import Transform
 
 Ends = tuple[float, float]
 

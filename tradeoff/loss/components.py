@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
 from tradeoff.loss.thinning import Share, thinned_loss, thinned_loss_error, thinned_slope
-from tradeoff.loss.transform import Complex
 
 _STEEP = 30.0
 """Densities at base losses beyond this one are compared as logarithms: if they differ, it is by much."""
@@ -259,6 +258,12 @@ class Component:
         apart = p_error + q_error + UNIT * np.abs(loss)
         moved = self._turning(base_loss, log_p, log_q) * error * (1 + SURE)
         return Logs(log_p, log_q, loss, p_error + under_p * error, np.where(near, close, apart) + moved)
+
+
+def log_sum(weights: Array) -> Array:
+    """Return the logarithm of the sum of e^w of each row, as a column."""
+    peak = np.max(weights, axis=-1, keepdims=True)
+    return np.asarray(peak + np.log(np.sum(np.exp(weights - peak), axis=-1, keepdims=True)))
 
 
 def scaled(power: float, ends: tuple[float, float]) -> tuple[float, float]:

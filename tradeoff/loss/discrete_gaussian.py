@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from tradeoff.errors import DomainError
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import UNIT, Array, Complex
 from tradeoff.loss.discrete import LOST, MAX_ATOMS, AtomicLaw, too_many
-from tradeoff.loss.transform import AffineRatio, Complex, Transform, logarithm
+from tradeoff.loss.law import AffineRatio, Transform, logarithm
 
 _LEAST_SIGMA = 1.0
 """Narrower laws are few atoms, and their sums over frequencies long."""

@@ -20,13 +20,13 @@ from tradeoff.loss.components import (
     AffineBase,
     Component,
     QuadratureNodes,
+    log_sum,
     scaled,
     slopes,
 )
-from tradeoff.loss.law import Cells, LossLaw, Sketch
+from tradeoff.loss.law import AffineRatio, Cells, LossLaw, Sketch, Transform
 from tradeoff.loss.normal_nodes import LOG_SQRT_2PI, line_points, line_rule, nodes, path_points, path_rule
 from tradeoff.loss.thinning import thinned_loss, thinned_slope
-from tradeoff.loss.transform import AffineRatio, Transform
 
 REACH = 39.0
 """Standard deviations beyond which a normal law has no mass a float can hold."""
@@ -200,7 +200,7 @@ class HalfNormalBase(NormalBase):
         square = 8 * (reach + self.scale / 2) ** 2
         units = 128 + square + 12 * np.abs(width) + 4 * np.abs(logs.p) + component.units
         weights = np.array([log_p + power * logs.loss for power in (c, c - MARGIN, c + MARGIN, 0.0)])
-        sums = _log_sums(weights)
+        sums = log_sum(weights)
         share = _most(weights - sums)
         # From the last node on the integrand falls at least as fast as e^-(x - mu high)^2/2.
         tail = math.exp(share[-1] - width[-1] + math.log(component.k)) / spare
@@ -233,7 +233,7 @@ class HalfNormalBase(NormalBase):
         logs = component.logs(self.loss(middle), np.zeros(len(r)))
         log_p = np.log(r * component.k) + self.log_density(middle) + logs.p
         heights = np.array([log_p + power * logs.loss for power in (c, c - MARGIN, c + MARGIN, 0.0)])
-        return _most(heights - (_log_sums(heights) if sums is None else sums))
+        return _most(heights - (log_sum(heights) if sums is None else sums))
 
     def _growth(self, component: Component, c: float, y: float, edges: Array) -> Array:
         """Bound log of the integrand on a panel's ellipse over its value in the middle at y = 0.
@@ -278,12 +278,6 @@ def _most(share: Array) -> Array:
     """
     inside = share[0] + np.maximum(share[0] - np.minimum(share[1], share[2]), 0.0)
     return np.asarray(np.maximum(inside, share[3]))
-
-
-def _log_sums(weights: Array) -> Array:
-    """Return the logarithm of the sum of e^w of each row, as a column."""
-    peak = np.max(weights, axis=1, keepdims=True)
-    return np.asarray(peak + np.log(np.sum(np.exp(weights - peak), axis=1, keepdims=True)))
 
 
 class GaussianTransform(Transform):

@@ -26,13 +26,12 @@ from tradeoff.loss.components import (
     tilted,
 )
 from tradeoff.loss.gaussian import DROP, REACH
-from tradeoff.loss.law import Cells, LossLaw, Sketch
+from tradeoff.loss.law import Cells, LossLaw, Sketch, Transform
 from tradeoff.loss.mixture_transform import WIDEST, MixtureTransform
 from tradeoff.loss.normal_mixtures import MixturePair
 from tradeoff.loss.normal_nodes import Trapezoid, step
 from tradeoff.loss.panels import Shape, walk
 from tradeoff.loss.shifted import ShiftLaw
-from tradeoff.loss.transform import Transform
 
 _TERMS = 3e7
 """Most means times nodes of a quadrature: a second."""

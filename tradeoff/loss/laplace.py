@@ -11,9 +11,8 @@ import numpy as np
 from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.components import LEGENDRE, MARGIN, MAX_NODES, RULE, AffineBase, Component, QuadratureNodes
-from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch
+from tradeoff.loss.law import AffineRatio, Atoms, Cells, LossLaw, Sketch, Transform, logarithm
 from tradeoff.loss.quadrature import QuadratureTransform
-from tradeoff.loss.transform import AffineRatio, Transform, logarithm
 
 _FAST = 24.0
 """Frequencies, times epsilon, from which the terms of the closed form cancel a digit at most."""

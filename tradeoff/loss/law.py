@@ -15,16 +15,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.differences import position_slack
-from tradeoff.intervals.leaks import log_kept
-from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, Index
 from tradeoff.loss.components import Component
-from tradeoff.loss.transform import Transform
 
 FULL = 700.0
 """Exponents are cut here, short of where floats end: beyond is no mass a float can hold, or all."""
@@ -77,6 +75,80 @@ class Sketch(NamedTuple):
 NO_ATOMS = Atoms(np.zeros(0), np.zeros(0), np.zeros(0))
 
 
+class AffineRatio(NamedTuple):
+    """log(rho(y) e^(-iym)), rho(y) = M(c + iy)/M(c), with its ``error``, and ``ceiling`` >= log |rho(y)|."""
+
+    log: Complex
+    error: Array
+    ceiling: Array
+
+    def at(self, index: Index) -> AffineRatio:
+        """Return the entries with these indices."""
+        return AffineRatio(self.log[index], self.error[index], self.ceiling[index])
+
+
+class Transform(ABC):
+    """rho(y) = M(c + iy)/M(c) of a law at c, M(z) = E_P e^(zL): its tilted characteristic function.
+
+    ``log_m`` is log M(c) to ``log_m_error``, ``mean`` a centre m near E_c L. M is taken over the finite
+    losses; they are in nats, and so is 1/y. Errors are absolute, and the truth is inside.
+    """
+
+    log_m: float
+    log_m_error: float
+    mean: float
+
+    @abstractmethod
+    def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:
+        """Return log(rho e^(-iym)) at increasing y >= 0; ``even`` says that they are equally spaced."""
+
+    @abstractmethod
+    def around(self, y: Array, radius: float) -> Array:
+        """Upper bound on log |rho| within ``radius`` of each y."""
+
+    @abstractmethod
+    def far(self, y: float) -> float:
+        """Upper bound on log |rho(y')| for all y' >= y."""
+
+    def beyond(self, y: float) -> float:
+        """Return such a bound that may be farther off, and is had for less."""
+        return self.far(y)
+
+    def cost(self, y: float) -> int:
+        """Return how many terms one frequency near y takes."""
+        return 1
+
+
+class Transformed(Protocol):
+    """What has a transform: a law, or the product of some."""
+
+    def transform(self, c: float, digits: float) -> Transform | None:
+        """Return M(c + iy)/M(c), known to about e^-digits, or None."""
+
+
+def logarithm(u: Complex, error: Array) -> AffineRatio:
+    """Return log(1 + u), u known to ``error``, with no loss for small u.
+
+    Within |u| < 1/2 the modulus comes from |1 + u|^2 - 1 = Re u (2 + Re u) + (Im u)^2, known to 8 units of
+    |u|: at most 16 after the root and the logarithm, which adds 12 of its own. Elsewhere 1 + u, its modulus,
+    logarithm and angle are of size 1 and lose less. What is known to ``off`` has a logarithm and an angle
+    known to off/(modulus - off).
+    """
+    rho = 1 + u
+    near = np.abs(u) < 0.5
+    modulus = np.abs(rho)
+    real, imag = u.real, u.imag
+    off = error + 32 * UNIT * np.minimum(np.abs(u), 1.0)
+    known = modulus > 2 * off
+    with np.errstate(divide="ignore"):
+        inner = np.log1p(np.where(near, real * (2 + real) + imag * imag, 0.0)) / 2
+        log_modulus = np.where(near, inner, np.log(modulus))
+        ceiling = np.where(near, log_modulus + 2 * off, np.log(modulus + off) * (1 - 8 * UNIT))
+    slip = np.where(known, off / np.where(known, modulus - off, 1.0), np.inf)
+    log = np.where(known, log_modulus, -np.inf) + 1j * np.arctan2(imag, rho.real)
+    return AffineRatio(log, slip, np.minimum(ceiling, 0.0))
+
+
 def masses(cells: Cells, edges: Array) -> tuple[Array, Array]:
     """Return P- and Q-mass of cells from excess and deficit; every term is positive."""
     a, b = edges[:-1], edges[1:]
@@ -104,6 +176,25 @@ def lost_mass(each: Sequence[float], counts: Sequence[int]) -> float:
     if len(leaking) == 1 and leaking[0][1] == 1:
         return float(leaking[0][0])
     return abs(math.expm1(log_kept([q for q, _ in leaking], [n for _, n in leaking])))
+
+
+def log_kept(each: Sequence[float], counts: Sequence[int]) -> float:
+    """Return log prod (1 - q_i)^n_i, all q_i < 1, to 5 units of itself.
+
+    What is left may be far below the float 1 - q tells apart.
+
+    Each term is known to 4 (two of log1p, a count beyond 2^53, their product), and none is positive.
+    """
+    return math.fsum(_times(n, math.log1p(-q)) for q, n in zip(each, counts, strict=True) if q > 0)
+
+
+def _times(n: int, x: float) -> float:
+    """Return n x for x <= 0, whether or not a float holds the count."""
+    try:
+        return n * x
+    except OverflowError:
+        product = n * Fraction(x)
+        return float(product) if product > -(2**1000) else -math.inf
 
 
 def in_order(rows: Sequence[tuple[Array, ...]]) -> list[Array]:

@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import SizeError
-from tradeoff.intervals.rounding import TINY, UNIT, Array
+from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
 from tradeoff.loss.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes, slopes
-from tradeoff.loss.transform import AffineRatio, Complex, logarithm
+from tradeoff.loss.law import AffineRatio, logarithm
 
 LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 

@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.components import MARGIN, Component, QuadratureNodes, Tail
-from tradeoff.loss.law import Atoms, LossLaw
-from tradeoff.loss.transform import AffineRatio, Complex, Transform, logarithm
+from tradeoff.intervals.rounding import UNIT, Array, Complex
+from tradeoff.loss.components import MARGIN, Component, QuadratureNodes, Tail, log_sum
+from tradeoff.loss.law import AffineRatio, Atoms, LossLaw, Transform, logarithm
 
 FIRST = 16.0
 """Frequencies the first quadrature serves, over the scale of a component."""
@@ -365,7 +364,7 @@ def of_atoms(atoms: Atoms, error: Array, c: float, *, cut: bool) -> QuadratureNo
     lost = 0.0
     if cut:
         log_w = atoms.log_p + c * atoms.loss
-        lost = 1e5 * float(np.sum(np.exp(log_w[[0, -1]] - _log_sum(log_w))))
+        lost = 1e5 * float(np.sum(np.exp(log_w[[0, -1]] - log_sum(log_w))))
     return QuadratureNodes(atoms.loss, atoms.log_p, atoms.slack, error, lost)
 
 
@@ -373,8 +372,3 @@ def joined(parts: Sequence[QuadratureNodes]) -> QuadratureNodes:
     """Return all points in a row; errors relative to positive integrals do not exceed the largest."""
     loss, log_p, slack, error = (np.concatenate([part[k] for part in parts])[None] for k in range(4))
     return QuadratureNodes(loss, log_p, slack, error, np.array([[max(part.quadrature for part in parts)]]))
-
-
-def _log_sum(exponents: Array) -> float:
-    peak = float(np.max(exponents))
-    return peak + float(np.log(np.sum(np.exp(exponents - peak))))

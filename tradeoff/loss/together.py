@@ -14,11 +14,10 @@ from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.changed import Reversed, Thinned
 from tradeoff.loss.components import Component, QuadratureNodes, Tail
 from tradeoff.loss.gaussian import NormalBase
-from tradeoff.loss.law import LossLaw, Sketch
+from tradeoff.loss.law import AffineRatio, LossLaw, Sketch, Transformed
 from tradeoff.loss.normal_nodes import MOST, Points, Trapezoid, line_points, line_rule, path_points, path_rule
 from tradeoff.loss.quadrature import FINER, QuadratureTransform
 from tradeoff.loss.thinning import Share
-from tradeoff.loss.transform import AffineRatio, Transformed
 
 _MOST, _FEW = 64, 8
 """Rows at most: arrays are long enough by then, and what is left of a product is looked at between groups;

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count, is_symbol
+from tradeoff.curves.parameters import count, is_symbol, symbols_of
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
-from tradeoff.families._symmetric import symbols_of
 from tradeoff.families.identity import Identity
 from tradeoff.families.symbolic_forms import Form, form, lines_group, two_lines
 from tradeoff.intervals.bounds import Bounds, Pair

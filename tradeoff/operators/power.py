@@ -7,9 +7,8 @@ from typing import Any
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.parameters import count, is_symbol
+from tradeoff.curves.parameters import count, is_symbol, symbols_of
 from tradeoff.curves.tensor import tensor
-from tradeoff.families._symmetric import symbols_of
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP

@@ -33,21 +33,9 @@ _MOST_TERMS, _MOST_ASKED = 2048, 64
 
 
 def renyi(curve: TradeOff, order: float) -> Bounds[float]:
-    """Bound the Renyi divergence D_a(P || Q) of a curve T(P, Q), in nats.
+    """Bound D_a(P || Q) of a curve T(P, Q), in nats, a in (0, inf]; at inf it is sup L of the inverse.
 
-    Parameters
-    ----------
-    curve
-        A curve.
-    order
-        a in (0, inf]: 1 is the Kullback-Leibler divergence, inf the largest log dP/dQ, which is sup L of the
-        inverse.
-
-    Returns
-    -------
-    Bounds
-        The truth lies between. Infinite where P has mass that Q has not, and a >= 1; above, where no bound
-        is known.
+    Infinite where P has mass that Q has not, and a >= 1; above, where no bound is known.
     """
     most = _largest(curve)
     return most if order == math.inf else _within(_of_curve(curve, order), most.upper)

@@ -23,10 +23,9 @@ from tradeoff.composition.budget import (
 )
 from tradeoff.composition.cache import Cache, alike, anchors
 from tradeoff.composition.conjugate import Enclosure, Kind
-from tradeoff.composition.contour.line import ContourLine
+from tradeoff.composition.contour.line import Chernoff, ContourLine, chernoff_epsilon, chernoff_near
 from tradeoff.composition.contour.place import Placement, brief, least_tau, place_line, smoothed
 from tradeoff.composition.contour.product import evaluate_line
-from tradeoff.composition.contour.tail import Chernoff, chernoff_epsilon, chernoff_near
 from tradeoff.composition.engine import APART, Engine, Place
 from tradeoff.composition.options import query_options
 from tradeoff.intervals.bounds import Bounds
@@ -34,9 +33,8 @@ from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.cumulant import Cumulant, SaddleTable
-from tradeoff.loss.law import LossLaw, lost_mass
+from tradeoff.loss.law import LossLaw, Transformed, lost_mass
 from tradeoff.loss.together import sketches, together
-from tradeoff.loss.transform import Transformed
 
 _REMEMBERED = 2 * (2**21 + 2**19)
 """Most nodes of lines kept for later questions, 180 MiB a strip: a long one where atoms last, and the shorter

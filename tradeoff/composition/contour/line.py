@@ -4,25 +4,88 @@
 
 is delta(x) less the mass at infinity for c > 1, with kernel 1/(z (z - 1)), and 1 - delta(x) for 0 < c < 1,
 with the kernel's sign turned (Zhu, Dong, Wang 2022). psi is positive and e^((c - 1) x) psi(x) is what the
-trapezoid rule aliases: the sum over all nodes is never below the truth.
+trapezoid rule aliases: the sum over all nodes is never below the truth. Chernoff's bound at one real point
+bounds what aliases, and psi where there is no line.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.composition.contour.tail import Chernoff
-from tradeoff.intervals.rounding import SUBNORMAL, UNIT, Array
-from tradeoff.loss.transform import Complex
+from tradeoff.errors import SizeError
+from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Complex
+from tradeoff.loss.cumulant import Cumulant, epsilon_for_delta, tilt_for_epsilon
+from tradeoff.loss.law import Transformed
 
 DEEP = 8.5
 """Frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing at all."""
+
+
+DIGITS = 42.0
+"""Quadratures err by e^-DIGITS, over all rounds together."""
+
+
+def log_kappa(c: float) -> float:
+    """Return log sup_L (1 - e^(x-L))_+ e^((1-c)(L-x)): 0 in the middle strip."""
+    return (c - 1) * math.log1p(-1 / c) - math.log(c) if c > 1 else 0.0
+
+
+class Chernoff(NamedTuple):
+    """A real point c of the strip: K(c) from above. It bounds psi(x) by e^(K(c) - (c - 1) x) kappa(c)."""
+
+    c: float
+    log_m: float
+
+    def psi(self, x: float) -> float:
+        """Bound psi(x) = delta(x) - Q(L = inf) from above."""
+        return math.exp(min(_rounded_up(self.log_m, log_kappa(self.c), -(self.c - 1) * x), 0.0)) + TINY
+
+    def smoothed(self, tau: float) -> Chernoff:
+        """Return the point of the product with a Gaussian of mu = tau added."""
+        return self._replace(log_m=self.log_m + tau**2 * max(self.c**2 - self.c, 0.0) * (0.5 + 1e-9))
+
+
+def chernoff(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Chernoff:
+    """Return K(c) from above; where the truth is K(0) or K(1), at most 0, use that."""
+    if c in {0.0, 1.0}:
+        return Chernoff(c, 0.0)
+    each = [(n, law.transform(c, DIGITS + math.log(n))) for law, n in zip(laws, counts, strict=True)]
+    terms = [n * (t.log_m + t.log_m_error) if t is not None else math.inf for n, t in each]
+    # A count, a sum, a product and the sum of all: four roundings.
+    return Chernoff(c, math.fsum(terms) + 4 * UNIT * math.fsum(map(abs, terms)))
+
+
+def chernoff_near(
+    laws: Sequence[Transformed], counts: Sequence[int], cumulant: Cumulant, x: float
+) -> Chernoff:
+    """Return the point whose bound on psi is least about x."""
+    return _known(laws, counts, tilt_for_epsilon(cumulant, x))
+
+
+def chernoff_epsilon(
+    laws: Sequence[Transformed], counts: Sequence[int], cumulant: Cumulant, psi: float
+) -> float:
+    """Bound the loss x with psi(x) = ``psi`` from above."""
+    point = _known(laws, counts, tilt_for_epsilon(cumulant, epsilon_for_delta(cumulant, psi)))
+    return _rounded_up(point.log_m, log_kappa(point.c), -math.log(psi)) / (point.c - 1)
+
+
+def _known(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Chernoff:
+    try:
+        return chernoff(laws, counts, c)
+    except SizeError:  # a quadrature too large
+        return Chernoff(c, math.inf)
+
+
+def _rounded_up(*terms: float) -> float:
+    """Sum exponents, each known to 8 units of itself and 1, so that e^sum and a quotient stay above."""
+    return math.fsum(terms) + 16 * UNIT * (1 + math.fsum(map(abs, terms)))
 
 
 class Terms(NamedTuple):
@@ -183,7 +246,7 @@ class ContourLine:
         # less than what at most six roundings of each take off.
         apart = side.log_m - self.log_m
         unsure = self.log_m_error + 8 * UNIT * (abs(apart) + gap * (np.abs(x) + period))
-        exponent = apart - (side.c - self.c) * x + side.log_kappa + unsure
+        exponent = apart - (side.c - self.c) * x + log_kappa(side.c) + unsure
         share = np.exp(np.minimum(exponent - gap * period, 60.0)) / -np.expm1(-gap * period)
         found: Array = share * (1 + 1e-9)
         return found

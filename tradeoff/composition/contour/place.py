@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tradeoff.composition.contour.line import log_kappa
 from tradeoff.composition.options import query_options
 from tradeoff.loss.cumulant import Cumulant, SaddleTable
 
@@ -144,11 +145,10 @@ def _between(
 
     @cache
     def period(other: float) -> float:
-        log_kappa = (other - 1) * math.log1p(-1 / other) - math.log(other) if other > 1 else 0.0
         gap = other - c
         if gap == 0:  # c is so large that no float is near it
             return math.inf
-        excess = cumulant.value(other) - value - gap * x + log_kappa - log_size - math.log(ALIAS)
+        excess = cumulant.value(other) - value - gap * x + log_kappa(other) - log_size - math.log(ALIAS)
         return excess / abs(gap) + spread  # it serves questions within so much of its aim
 
     left, right = _least(period, below), _least(period, above)

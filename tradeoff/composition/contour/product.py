@@ -1,21 +1,23 @@
-"""The product of all transforms on a line: its values at the nodes, and where the nodes may end."""
+"""The product of all transforms on a line: its values at the nodes, and where the nodes may end.
+
+Beyond the last node a walk shows how small prod |rho_i|^n_i stays, and ends where tails take over.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 import numpy as np
 
 from tradeoff.composition.budget import NODE_TERMS
-from tradeoff.composition.contour.line import DEEP, ContourLine
+from tradeoff.composition.contour.line import DEEP, DIGITS, ContourLine, chernoff
 from tradeoff.composition.contour.place import BYTES, Placement
-from tradeoff.composition.contour.tail import DIGITS, chernoff, far, stays_below
 from tradeoff.composition.options import query_options
 from tradeoff.errors import MissingExtraError, SizeError
-from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.transform import AffineRatio, Complex, Transform, Transformed
+from tradeoff.intervals.rounding import UNIT, Array, Complex
+from tradeoff.loss.law import AffineRatio, Transform, Transformed
 
 _FAINT = 20.0
 """Without smoothing, products whose atoms leave more than e^-20 for ever are not followed farther."""
@@ -36,6 +38,19 @@ _EXACT = 2**53
 _SHARED = 64
 """Fewest factors worth sharing among jobs."""
 
+_WALK = 400
+"""Steps of a walk; they double where they succeed, so that four hundred lead past any frequency that
+matters."""
+
+_CHEAP = 6
+"""Steps before the best bound is asked beyond them: by then most walks have ended."""
+
+_AHEAD = 8
+"""Discs cleared at once: NumPy's overhead is that of so many."""
+
+_FINEST = 1e-4
+"""Steps, over the start, below which the walk has met a place where the product stands up again."""
+
 
 def evaluate_line(laws: Sequence[Transformed], counts: Sequence[int], place: Placement) -> ContourLine | None:
     """Return the line, or None where some density is unknown or a quadrature too large."""
@@ -46,7 +61,8 @@ def evaluate_line(laws: Sequence[Transformed], counts: Sequence[int], place: Pla
             return None
         log, error, cut = _decayed(transforms, counts, place)
         # What aliases is the product with the Gaussian added.
-        left, right = (chernoff(laws, counts, c).smoothed(place.tau) for c in (place.left, place.right))
+        left = chernoff(laws, counts, place.left).smoothed(place.tau)
+        right = chernoff(laws, counts, place.right).smoothed(place.tau)
     except SizeError:  # a quadrature grew beyond its cap: the product decays too late
         return None
     smoothing = place.tau**2 * (place.c**2 - place.c) / 2
@@ -198,3 +214,68 @@ def _shared(
     parts = [(transforms[i : i + each], counts[i : i + each], y, len(transforms)) for i in starts]
     done: list[AffineRatio] = joblib.Parallel(n_jobs=jobs)(joblib.delayed(_sums)(*part) for part in parts)
     return AffineRatio(*(sum(column) for column in zip(*done, strict=True)))
+
+
+def stays_below(
+    transforms: Sequence[Transform],
+    counts: Sequence[int],
+    level: float,
+    start: float,
+    stop: float,
+    max_terms: float,
+) -> float:
+    """Return the frequency up to which sum n_i log|rho_i(y)| < -level from ``start`` on; inf where for good.
+
+    One evaluation at y bounds every |rho_i| on [y - s, y + s], and clears it where the bounds' sum n_i log is
+    below -level. Any subset of the factors gives a bound, since no term is positive. Beyond ``stop`` nothing
+    need be shown; after ``max_terms`` terms the walk gives up where it is.
+    """
+    try:
+        chosen = _strongest(transforms, counts, start, 3 * level)
+        few, powers = [transforms[i] for i in chosen], np.array([counts[i] for i in chosen], dtype=float)
+        at, step, spent, failed = start, start / 16, 0.0, False
+        for k in range(_WALK):
+            if at >= stop or far(few, powers, at, level, cheap=k < _CHEAP) < -level:
+                return np.inf
+            # Each point is the middle of an interval, which it clears to both sides.
+            middle: Array = at + step * np.arange(1, 2 * _AHEAD, 2, dtype=float)
+            cleared = powers @ np.array([t.around(middle, step * (1 + 1e-9)) for t in few]) < -level
+            run = _AHEAD if cleared.all() else int(np.argmin(cleared))
+            at += 2 * step * run
+            grown = run == _AHEAD and not failed  # just halved, it would fail again
+            failed = run <= _AHEAD // 2
+            step *= 2.0 if grown else 0.5 if failed else 1.0
+            spent += _AHEAD * sum(t.cost(at) for t in few)
+            if step < _FINEST * start or spent > max_terms:
+                break
+    except SizeError:  # a quadrature grew too large before the walk ended
+        return start
+    return at
+
+
+def far(
+    transforms: Sequence[Transform],
+    powers: Iterable[float],
+    y: float,
+    enough: float = math.inf,
+    *,
+    cheap: bool = False,
+) -> float:
+    """Bound sum n_i log|rho_i| at y and beyond by as many factors as bring it below -enough."""
+    left = 0.0
+    for t, n in zip(transforms, powers, strict=True):
+        left += float(n * (t.beyond(y) if cheap else t.far(y)))
+        if left < -enough:
+            break
+    return left
+
+
+def _strongest(transforms: Sequence[Transform], counts: Sequence[int], y: float, enough: float) -> list[int]:
+    """Return the factors that do most at y, as many as are needed to do ``enough``."""
+    if len(transforms) == 1:
+        return [0]
+    at = np.array([y])
+    strength = [-n * float(t.ratio(at).ceiling[0]) for t, n in zip(transforms, counts, strict=True)]
+    order = np.argsort(strength)[::-1]
+    reached = np.cumsum(np.array(strength)[order])
+    return [int(i) for i in order[: int(np.searchsorted(reached, enough)) + 1]]
