@@ -19,6 +19,7 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, log1p, total, whole
 from tradeoff.intervals.normal import quantile_above
 from tradeoff.intervals.rounding import TINY, UNIT
+from tradeoff.operators.corners import both_orders
 from tradeoff.operators.subsample import Subsampled
 
 REMEMBERED = 256
@@ -62,7 +63,7 @@ def _pure_mu(epsilon: float) -> float:
 
 def pure_loss(curve: TradeOff) -> tuple[float, float]:
     """Return (epsilon, delta) with f, f^-1 >= f_{eps,delta}: the largest finite loss and the mass beyond."""
-    orders = (curve,) if curve.symmetric else (curve, curve.inverse())
+    orders = both_orders(curve)
     epsilon = max(0.0, *(order.sup_loss for order in orders))
     return epsilon, max(float(order.mass_at_infinity.upper) for order in orders)
 
@@ -106,7 +107,7 @@ def renyi(curve: TradeOff, order: float) -> float:
             return square(mu, order / 2)
         case Tensor(factors=factors):
             return _counted((n, renyi(factor, order)) for factor, n in factors.items())
-    orders = (curve,) if curve.symmetric else (curve, curve.inverse())
+    orders = both_orders(curve)
     found = max(f.renyi(order) for f in orders)
     epsilon, delta = pure_loss(curve)
     # Losses within [-eps, eps] bound D by that of f_{eps,0}, where no law is known any closer.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from tradeoff.intervals.functions import exp, expm1, log, log1p
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import Adjacency, Mechanism
+from tradeoff.operators.corners import both_orders
 
 _ORDERS = (*(1 + np.geomspace(0.02, 1e4, 40)).tolist(), math.inf)
 """Orders of the divergences: a factor of 1.4 apart."""
@@ -87,7 +88,7 @@ class BestOfRuns(Mechanism):
 
     def curve(self) -> TradeOff:
         curve = self.mechanism.curve()
-        both = [curve] if curve.symmetric else [curve, curve.inverse()]
+        both = both_orders(curve)
         single = {a: max(f.renyi(a) for f in both) for a in _ORDERS}
         many = _poisson(both, single, self.mean) if self.shape == math.inf else self._truncated(single)
         return from_renyi({a: max(float(bound.upper), 0.0) for a, bound in many.items()})
@@ -112,7 +113,7 @@ def _shared(value: Bounds, order: float) -> Bounds:
     return Bounds.of(0.0) if math.isinf(order) else value / (Bounds.of(order) - 1)
 
 
-def _poisson(both: list[TradeOff], single: Mapping[float, float], mean: float) -> dict[float, Bounds]:
+def _poisson(both: Sequence[TradeOff], single: Mapping[float, float], mean: float) -> dict[float, Bounds]:
     found = {}
     for a, d in single.items():
         epsilon = 0.0 if math.isinf(a) else max(float(log1p(1 / (Bounds.of(a) - 1)).lower), 0.0)
