@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from tradeoff.errors import SizeError
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import UNIT, Array, Complex
 from tradeoff.loss.components import LEGENDRE, MARGIN, MAX_NODES, RULE, AffineBase, Component, QuadratureNodes
 from tradeoff.loss.law import AffineRatio, Atoms, Cells, LossLaw, Sketch, Transform, logarithm
 from tradeoff.loss.quadrature import QuadratureTransform
 
 _FAST = 24.0
 """Frequencies, times epsilon, from which the terms of the closed form cancel a digit at most."""
+
+_GROUP = 64
+"""Equal steps that share an exponential."""
 
 _CELLS = 800
 """Points of a sketch."""
@@ -167,22 +170,31 @@ class LaplaceTransform(QuadratureTransform):
     def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:
         slow = int(np.searchsorted(y * self.epsilon, _FAST, side="right"))
         parts = [super().ratio(y[:slow], even=even)] if slow else []
-        parts += [self._fast(y[slow:])] if slow < len(y) else []
+        parts += [self._fast(y[slow:], even=even)] if slow < len(y) else []
         return AffineRatio(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
     def cost(self, y: float) -> int:
         return 4 if y * self.epsilon > _FAST else super().cost(y)
 
-    def _fast(self, y: Array) -> AffineRatio:
-        ends = np.array([-1.0, 1.0])
-        turn = np.exp(1j * np.multiply.outer(y, ends * self.epsilon - self.mean))
+    def _fast(self, y: Array, *, even: bool) -> AffineRatio:
+        pole, value = 1 / (self.k + 1j * y), np.full(len(y), -1 + 0j)
         atoms = np.exp(self.atoms.log_p + self.c * self.atoms.loss - self.log_m)
-        edge = np.exp(ends * self.k * self.epsilon - self.epsilon / 2 - math.log(4) - self.log_m)
-        inner = edge / (self.k + 1j * y[:, None]) * ends
-        value = turn * (atoms + inner)
-        size = float(np.sum(atoms)) + np.sum(np.abs(inner), axis=1)
+        ends = np.array([-1.0, 1.0])
+        edges = np.exp(ends * self.k * self.epsilon - self.epsilon / 2 - math.log(4) - self.log_m)
+        shifts = ends * self.epsilon - self.mean
+        for end, atom, edge, shift in zip(ends, atoms, edges, shifts, strict=True):
+            value += _turn(y, shift, even=even) * (atom + end * edge * pole)
+        size = float(np.sum(atoms)) + np.sum(edges) * np.abs(pole)
         # Exponents are sums of log_m, log 4 and epsilon times 1, c or k; phases y times a difference, two
-        # roundings each; then two exponentials, a quotient, a product and a sum.
-        reach = np.sum(np.abs(ends * self.epsilon - self.mean))
-        slip = 48 + 8 * abs(self.log_m) + 8 * self.epsilon * (1 + abs(self.c)) + 4 * y * reach
-        return logarithm(np.sum(value, axis=1) - 1, size * (UNIT * slip + self.log_m_error))
+        # roundings each, and as many more where y is a sum; then exponentials, a quotient, products and sums.
+        slip = 48 + 8 * abs(self.log_m) + 8 * self.epsilon * (1 + abs(self.c))
+        slip = slip + 8 * y * np.sum(np.abs(shifts))
+        return logarithm(value, size * (UNIT * slip + self.log_m_error))
+
+
+def _turn(y: Array, shift: float, *, even: bool) -> Complex:
+    """Return e^(i y shift); at equal steps those of the first in every _GROUP times those of a group."""
+    if not even:
+        return np.asarray(np.exp(1j * (shift * y)))
+    heads, steps = (np.exp(1j * (shift * at)) for at in (y[::_GROUP], y[:_GROUP] - y[0]))
+    return np.outer(heads, steps).ravel()[: len(y)]

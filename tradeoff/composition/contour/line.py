@@ -11,10 +11,10 @@ bounds what aliases, and psi where there is no line.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,9 +26,26 @@ from tradeoff.loss.law import Transformed
 DEEP = 8.5
 """Frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing at all."""
 
-
 DIGITS = 42.0
 """Quadratures err by e^-DIGITS, over all rounds together."""
+
+Powers = tuple[float, float, float]
+"""Coefficients of 1, u^2 and u^4."""
+
+_LEAST, _MOST = (0.5, -0.157, 0.0), (1.0, -0.5, 0.077)
+"""Polynomials below and above 1 - u M(u), u >= 0, with Mills' ratio M."""
+
+LEFT = 0.48
+"""What is between the two, the integral of their difference times phi(u), and a fifth for ends of lines."""
+
+_BLOCK = 64
+"""Terms whose turns are computed; those of the next ones are theirs, turned once more."""
+
+_MANY = 32 * _BLOCK
+"""Terms from which that pays."""
+
+PIECE = 2**13
+"""Nodes computed at once: their numbers stay in a cache."""
 
 
 def log_kappa(c: float) -> float:
@@ -45,10 +62,6 @@ class Chernoff(NamedTuple):
     def psi(self, x: float) -> float:
         """Bound psi(x) = delta(x) - Q(L = inf) from above."""
         return math.exp(min(_rounded_up(self.log_m, log_kappa(self.c), -(self.c - 1) * x), 0.0)) + TINY
-
-    def smoothed(self, tau: float) -> Chernoff:
-        """Return the point of the product with a Gaussian of mu = tau added."""
-        return self._replace(log_m=self.log_m + tau**2 * max(self.c**2 - self.c, 0.0) * (0.5 + 1e-9))
 
 
 def chernoff(laws: Sequence[Transformed], counts: Sequence[int], c: float) -> Chernoff:
@@ -88,51 +101,34 @@ def _rounded_up(*terms: float) -> float:
     return math.fsum(terms) + 16 * UNIT * (1 + math.fsum(map(abs, terms)))
 
 
-class Terms(NamedTuple):
-    """Pieces of a bound on psi(x): a sum and its errors over e^exponent, known to the relative ``slack``.
+class Sums(NamedTuple):
+    """Terms values e^(i (mean - x) y), y = k step, of sums: a row for each, or rows of _BLOCK beyond _MANY.
 
-    ``nodes`` is the error of the values summed (quadrature of every transform and its rounding), ``rounding``
-    that of the sum, ``truncation`` what lies beyond the last node, ``left`` and ``right`` what other periods
-    add.
-    """
-
-    total: Array
-    nodes: float
-    rounding: Array
-    truncation: float
-    left: Array
-    right: Array
-    smoothing: Array
-    exponent: Array
-    slack: Array
-
-
-_BLOCK = 64
-"""Terms whose turns are computed; those of the next ones are theirs, turned once more."""
-
-_MANY = 32 * _BLOCK
-"""Terms from which that pays."""
-
-
-class Sum(NamedTuple):
-    """Terms values e^(i (mean - x) y), y = k step, of a sum: at most _MANY, or rows of _BLOCK.
-
-    Bounds on its error, its rounding, and sum of |values| y.
+    Bounds, one a sum, on its error (that of the product, and what lies beyond the last node), its rounding,
+    and sum of |values| y.
     """
 
     step: float
     values: Complex
-    error: float
-    rounding: float
-    moment: float
+    error: Array
+    rounding: Array
+    moment: Array
 
 
 @dataclass(frozen=True, eq=False)
 class ContourLine:
     """Values of the product at frequencies k step, k = 0 ... N, their errors, and what bounds the rest.
 
-    ``cut`` bounds |prod rho_i^n_i| beyond the last node, with the Gaussian factor of mu = ``tau`` if one was
-    added. ``scale`` is the spread of the integrand about the saddle.
+    Beyond the last one |prod rho_i^n_i| is at most ``cut``, or with a Gaussian of mu = ``tau`` added, up to
+    DEEP/tau, cut e^(-tau^2 (y^2 - last^2)/2). ``scale`` is the spread of the integrand about the saddle.
+
+    The Gaussian adds the time value int_0^tau e^(d/2 - d^2/2t^2 - t^2/8) dt/sqrt(2 pi) to the hockey-stick, d
+    = L - x. Without e^(-t^2/8) that is tau e^(d/2) phi(u) (1 - u M(u)), u = |d|/tau, M Mills' ratio. So one
+    polynomial in u^2 above 1 - u M(u) bounds it from above, and one below, times e^(-tau^2/8), from below.
+    There 1 has the transform tau^2 e^(tau^2 (z^2 - z)/2), whose exponential the values hold; u^2 multiplies
+    it by 1 + s, and u^4 by 3 + 6s + s^2, s = tau^2 (z - 1/2)^2. Taken off, these leave two functions with the
+    hockey-stick between them. The upper one is positive, and so is what it aliases; the lower one aliases no
+    more than the hockey-stick does.
     """
 
     c: float
@@ -154,90 +150,116 @@ class ContourLine:
         """Return the last frequency."""
         return self.step * (len(self.log) - 1)
 
-    @cached_property
-    def _product(self) -> Complex:
-        """Return the product at the nodes; where it is nothing, only its error counts."""
-        found: Complex = np.where(np.isfinite(self.log.real), np.exp(self.log), 0.0)
-        return found
+    @property
+    def _taken(self) -> tuple[tuple[Powers, float], ...]:
+        """What is taken off the hockey-stick for bounds from below and from above, over tau^2."""
+        both = (_MOST, math.exp(self.tau**2 / 8)), (_LEAST, 1.0)
+        # What is taken off delta is added to 1 - delta.
+        return both if self.c > 1 else both[::-1]
 
     @cached_property
-    def _psi_sum(self) -> Sum:
-        return self._prepared(lambda z: 1 / (z * (z - 1) * (1 if self.c > 1 else -1)))
+    def _sums(self) -> Sums:
+        """Sums (1/2 pi) int prod rho^n kernel dy that bound psi from below and from above.
 
-    @cached_property
-    def _smoothing_sum(self) -> Sum:
-        # The bump of _smoothing: its transform is tau^2 e^(tau^2/8) times the values, which hold e^(-tau^2
-        # y^2/2) already.
-        return self._prepared(
-            lambda z: np.full(len(z), self.tau**2 * math.exp(self.tau**2 / 8), dtype=complex)
-        )
-
-    def _prepared(self, kernel: Callable[[Complex], Complex]) -> Sum:
-        """Return the terms of (1/2 pi) int prod rho^n kernel dy."""
-        y = self.step * np.arange(len(self.log), dtype=float)
-        weight: Complex = kernel((self.c + 1j * y).astype(complex)) * (
-            np.where(y > 0, 1.0, 0.5) * (self.step / np.pi)
-        )
-        values: Complex = self._product * weight
-        size = np.abs(values)
+        One for both where no Gaussian is added.
+        """
+        count, rows = len(self.log), len(self.log) > _MANY
+        values = np.zeros((2 if self.tau else 1, count + (-count % _BLOCK if rows else 0)), complex)
+        error, size, moment = np.zeros((3, len(values)))
+        for start in range(0, count, PIECE):
+            here = slice(start, min(start + PIECE, count))
+            y = self.step * np.arange(here.start, here.stop, dtype=float)
+            weight = np.where(y > 0, 1.0, 0.5) * (self.step / np.pi)
+            # Where the product is nothing, only its error counts.
+            product = np.where(np.isfinite(self.log[here].real), np.exp(self.log[here]), 0.0)
+            for k, (kernel, parts) in enumerate(self._kernels(y)):
+                values[k, here] = product * (kernel * weight)
+                weighed = parts * weight
+                sizes = np.abs(product) * weighed
+                error[k] += np.sum(weighed * self.error[here])
+                size[k] += np.sum(sizes)
+                moment[k] += np.sum(sizes * y)
         # A sum of terms known to 32 units: exponential, cosine and sine 12 each at most, kernel and products
-        # the rest. In rows a turn is a product of two: 44 units, and 3 for a row times its turn; a row's sum
-        # errs by sqrt(2) 2 64 more, that of 64 rows by 64, and that of those by their number.
-        rows = len(y) > _MANY
-        units = 1.5 * (3 * _BLOCK + len(y) / _BLOCK**2 + 50) if rows else len(y) + 32
-        rounding = units * UNIT * float(np.sum(size)) * (1 + 1e-9)
-        error, moment = float(np.sum(np.abs(weight) * self.error)) * (1 + 1e-9), float(np.sum(size * y))
-        if rows:
-            values = np.pad(values, (0, -len(values) % _BLOCK)).reshape(-1, _BLOCK)
-        return Sum(self.step, values, error, rounding, moment)
+        # the rest; what a Gaussian adds is known to 48 more: s to 9, polynomials to 25, factors the rest.
+        # In rows a turn is a product of two: 44 units, and 3 for a row times its turn; a row's sum errs by
+        # sqrt(2) 2 64 more, that of 64 rows by 64, and that of those by their number.
+        units = 1.5 * (3 * _BLOCK + count / _BLOCK**2 + 50) if rows else count + 32
+        rounding = (units + (48 if self.tau else 0)) * UNIT * size * (1 + 1e-9)
+        error = error * (1 + 1e-9) + self._beyond
+        return Sums(self.step, values.reshape(-1, _BLOCK) if rows else values, error, rounding, moment)
+
+    def _kernels(self, y: Array) -> Iterator[tuple[Complex, Array]]:
+        """Yield the kernel of every sum, and what its parts add up to in size."""
+        z, sign = (self.c + 1j * y).astype(complex), 1 if self.c > 1 else -1
+        stick = 1 / (z * (z - 1) * sign)
+        size = np.abs(stick)
+        if not self.tau:
+            yield stick, size
+            return
+        s = (self.tau * (z - 0.5)) ** 2
+        s_size = np.abs(s)
+        for powers, factor in self._taken:
+            square = factor * self.tau**2
+            yield stick - sign * square * _added(powers, s), size + square * _added(_sizes(powers), s_size)
+
+    @property
+    def _beyond(self) -> Array:
+        """Bound what lies beyond the last node: up to DEEP/tau, and from the node before that on.
+
+        |z (z - 1)| >= y^2 leaves 1/y of the hockey-stick's kernel. With v = tau y, int_v^inf s^k e^((v^2 -
+        s^2)/2) ds is at most m, v + m and v^3 + 3v + 3m for k = 0, 2, 4, m = min(1/v, sqrt(pi/2)) >= M(v).
+        A sum is at most that where the integrand falls, from s^2 = k on, and else a step times its top more.
+        """
+        if not self.tau:
+            return np.array([self.cut / (math.pi * self.last)])
+        deep = max(DEEP - self.tau * self.step, self.tau * self.last)
+        found, aside, k = np.zeros(2), (self.tau * (self.c - 0.5)) ** 2, np.array([0, 2, 4])
+        for cut, v in ((self.cut, self.tau * self.last), (math.exp(-deep * deep / 2), deep)):
+            m, top = min(1 / v, math.sqrt(math.pi / 2)), np.maximum(v * v, k)
+            whole = np.array([m, v + m, v**3 + 3 * v + 3 * m])
+            whole += self.tau * self.step * (top > v * v) * top ** (k / 2) * np.exp((v * v - top) / 2)
+            for side, (powers, factor) in enumerate(self._taken):
+                (_, b, c), still = _sizes(powers), _added(_sizes(powers), aside)
+                added = factor * float(np.dot([still, b + c * (6 + 2 * aside), c], whole))
+                found[side] += cut * self.tau / math.pi * (1 / v + added)
+        return found * (1 + 1e-9)
 
     def psi(self, x: Array) -> tuple[Array, Array]:
-        """Bound psi at losses x; cost is one multiplication a node and loss."""
-        t = self.terms(x)
-        off = t.nodes + t.rounding + t.truncation
-        low = t.total - off - t.left - t.right - (t.smoothing if self.c > 1 else 0.0)
-        high = t.total + off + (0.0 if self.c > 1 else t.smoothing)
+        """Bound psi at losses x; cost is one multiplication a node and loss, or two."""
+        total, off = self._at(x)
+        low = total[0] - off[0] - self._alias(self.left, x) - self._alias(self.right, x)
+        high = total[-1] + off[-1]
+        # The exponent is a difference, a product and a difference; an exponential and products cost 16.
+        exponent = self.log_m - (self.c - 1) * x
+        slack = self.log_m_error + UNIT * (16 + 8 * abs(self.log_m) + 16 * np.abs((self.c - 1) * x))
         # Beyond e^500, where rounding alone is more than 1, bounds say nothing; 1e40 keeps them finite.
         with np.errstate(invalid="ignore"):  # where an exponent is known to nothing
-            least, most = (np.exp(np.fmin(each, 500.0)) for each in (t.exponent, t.exponent + t.slack))
-            lower = np.maximum(low, 0.0) * least * (1 - t.slack) - SUBNORMAL
+            least, most = (np.exp(np.fmin(each, 500.0)) for each in (exponent, exponent + slack))
+            lower = np.maximum(low, 0.0) * least * (1 - slack) - SUBNORMAL
         return np.fmax(lower, 0.0), np.minimum(high, 1e40) * most + SUBNORMAL
-
-    def terms(self, x: Array) -> Terms:
-        """Return what the bounds at losses x are made of."""
-        known = self._psi_sum
-        exponent = self.log_m - (self.c - 1) * x
-        return Terms(
-            total=self._at(known, x),
-            nodes=known.error,
-            rounding=known.rounding + self._turned(x) * known.moment,
-            truncation=self.cut / (np.pi * self.last),
-            left=self._alias(self.left, x),
-            right=self._alias(self.right, x),
-            smoothing=self._smoothing(x),
-            exponent=exponent,
-            # The exponent is a difference, a product and a difference; an exponential and products cost 16.
-            slack=self.log_m_error + UNIT * (16 + 8 * abs(self.log_m) + 16 * np.abs((self.c - 1) * x)),
-        )
 
     def _turned(self, x: Array) -> Array:
         """Bound the error of mean - x, which turns every phase: three roundings, with y."""
         return self.mean_error + 4 * UNIT * (np.abs(x) + abs(self.mean))
 
-    def _at(self, known: Sum, x: Array) -> Array:
-        """Return Re sum of values e^(i (mean - x) y), x by x: none depends on what is asked with it."""
-        return np.array([self._turned_sum(known, x_k) for x_k in x.tolist()])
+    def _at(self, x: Array) -> tuple[Array, Array]:
+        """Return Re sum of values e^(i (mean - x) y) and its error, a row a sum."""
+        known = self._sums
+        # x by x: none depends on what is asked with it.
+        found = np.array([self._turned_sum(known, x_k) for x_k in x.tolist()]).reshape(-1, len(known.error)).T
+        return found, (known.error + known.rounding)[:, None] + np.outer(known.moment, self._turned(x))
 
-    def _turned_sum(self, known: Sum, x: float) -> float:
+    def _turned_sum(self, known: Sums, x: float) -> Array:
         turn, values = self.mean - x, known.values
-        if values.ndim == 1:
-            phase = turn * (known.step * np.arange(len(values)))
-            return float(np.sum(np.cos(phase) * values.real - np.sin(phase) * values.imag))
+        if len(values) == len(known.error):
+            phase = turn * (known.step * np.arange(values.shape[1]))
+            return np.asarray(np.sum(np.cos(phase) * values.real - np.sin(phase) * values.imag, axis=1))
         # e^(i turn (y + y')) = e^(i turn y) e^(i turn y'): both phases err by what is charged for their sum.
-        within, between = (turn * (known.step * np.arange(n, dtype=float)) for n in (_BLOCK, len(values)))
-        rows = np.dot(values, _unit(within))
+        size = len(values) // len(known.error)
+        within, between = (turn * (known.step * np.arange(n, dtype=float)) for n in (_BLOCK, size))
+        rows = np.dot(values, _unit(within)).reshape(-1, size)
         parts = (_unit(_BLOCK * between) * rows).real
-        return float(np.sum(np.add.reduceat(parts, np.arange(0, len(parts), _BLOCK))))
+        return np.asarray(np.sum(np.add.reduceat(parts, np.arange(0, size, _BLOCK), axis=1), axis=1))
 
     def _alias(self, side: Chernoff, x: Array) -> Array:
         """Bound what the periods on one side add to the sum, in units of e^(log_m - (c - 1) x)."""
@@ -251,30 +273,15 @@ class ContourLine:
         found: Array = share * (1 + 1e-9)
         return found
 
-    def _smoothing(self, x: Array) -> Array:
-        """Bound what the added Gaussian of mu = tau does to psi, in the same units.
 
-        With d = L - x the time value of the hockey-stick is int_0^tau e^(d/2 - d^2/2t^2 - t^2/8) dt/sqrt(2
-        pi), at most tau e^(d/2) phi(d/tau). Its tilted mean is again a sum over the nodes, whose aliases are
-        positive.
-        """
-        if self.tau == 0:
-            return np.zeros(len(x))
-        known = self._smoothing_sum
-        off = known.error + known.rounding + self._turned(x) * known.moment
-        found: Array = np.maximum(self._at(known, x) + off, 0.0) + self._bump_beyond()
-        return found
+def _added(powers: Powers, s: Any) -> Any:
+    """Return so many times what 1, u^2 and u^4 multiply the transform of a Gaussian by."""
+    found = powers[0] + powers[1] * (1 + s)
+    return found + powers[2] * (3 + s * (6 + s)) if powers[2] else found
 
-    def _bump_beyond(self) -> float:
-        """Bound what the bump's sum lacks beyond the last node.
 
-        There the product is below cut and below e^(-tau^2 y^2/2), which meet at y = turn. From turn on the
-        integral of the latter is at most e^(-tau^2 turn^2/2)/(tau^2 turn): with cut for the exponential, or
-        less where turn is the last node.
-        """
-        cut, tau = max(self.cut, SUBNORMAL), self.tau
-        turn = max(math.sqrt(max(-2 * math.log(cut), 0.0)) / tau, self.last)
-        return cut * (tau**2 * (turn - self.last) + 1 / turn) * math.exp(tau**2 / 8) / math.pi * (1 + 1e-9)
+def _sizes(powers: Powers) -> Powers:
+    return abs(powers[0]), abs(powers[1]), abs(powers[2])
 
 
 def _unit(phase: Array) -> Complex:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradeoff.composition.contour.line import log_kappa
+from tradeoff.composition.contour.line import LEFT, log_kappa
 from tradeoff.composition.options import query_options
 from tradeoff.loss.cumulant import Cumulant, SaddleTable
 
@@ -32,10 +32,10 @@ the saddle may lose a factor of e^6 against it, for a period of a half or a thir
 _APART = 1.5
 """Deviations from its mean up to which a tilted loss is about normal."""
 
-_BESIDE = 1 / 32
-"""Share of what a Gaussian moves an answer by that may lie beyond the last node."""
+_BESIDE = 1 / 512
+"""Share of what a Gaussian leaves in doubt that may lie beyond the last node, but for factors of hundreds."""
 
-_DEPTH = 5.0
+_DEPTH = 5.5
 """Frequencies, in units of 1/tau, at which lines with a Gaussian end for the most part."""
 
 _GIVEN, _SHORTER = 3.0, 3.5
@@ -50,7 +50,7 @@ class Placement(NamedTuple):
     """A line: c, two Chernoff points beside it, step, what may be left out beyond, and the cost allowed.
 
     ``scale`` is the spread of the integrand about the saddle: so far from the aim e^(1/2) of the accuracy is
-    lost. ``blur`` tau^2 is about what a Gaussian of mu = tau moves psi by, relative.
+    lost. ``blur`` tau^2 is about what a Gaussian of mu = tau leaves in doubt of psi, relative.
     """
 
     c: float
@@ -75,14 +75,14 @@ class Placement(NamedTuple):
 
 
 def smoothed(sharp: Placement, accuracy: float, each: int) -> Placement:
-    """Return the place with a Gaussian added that moves psi by about ``accuracy``, if the cost allows."""
+    """Return the place with a Gaussian added that leaves ``accuracy`` of psi in doubt, if the cost allows."""
     nodes = min(query_options().most(BYTES), sharp.most / each) / 2
     tau = float(max(least_tau(sharp, accuracy), _DEPTH / (sharp.step * nodes)))
     return sharp._replace(tau=tau, goal=_BESIDE * min(sharp.blur * tau * tau, 1.0) * sharp.goal / GOAL)
 
 
 def least_tau(place: Placement, accuracy: float) -> float:
-    """Return the mu of the Gaussian that moves psi by about ``accuracy``, relative."""
+    """Return the mu of the Gaussian that leaves about ``accuracy`` of psi in doubt, relative."""
     return math.sqrt(accuracy / place.blur)
 
 
@@ -156,7 +156,7 @@ def _between(
     # The density at x of the tilted loss, whose mean is 1/c + 1/(c - 1) above x, over psi.
     deviation = math.sqrt(max(variance, 1e-300))
     apart = min(abs(1 / c + 1 / (c - 1)) / deviation, _APART)
-    blur = abs(c * (c - 1)) * spread / deviation * math.exp(-apart * apart / 2)
+    blur = LEFT * abs(c * (c - 1)) * spread / deviation * math.exp(-apart * apart / 2)
     return Placement(c, left, right, step, GOAL * math.exp(log_size), most, 0.0, spread, float(blur))
 
 

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from tradeoff.composition.budget import NODE_TERMS
-from tradeoff.composition.contour.line import DEEP, DIGITS, ContourLine, chernoff
+from tradeoff.composition.contour.line import DEEP, DIGITS, PIECE, ContourLine, chernoff
 from tradeoff.composition.contour.place import BYTES, Placement
 from tradeoff.composition.options import query_options
 from tradeoff.errors import MissingExtraError, SizeError
@@ -60,9 +60,7 @@ def evaluate_line(laws: Sequence[Transformed], counts: Sequence[int], place: Pla
         if len(transforms) < len(laws):
             return None
         log, error, cut = _decayed(transforms, counts, place)
-        # What aliases is the product with the Gaussian added.
-        left = chernoff(laws, counts, place.left).smoothed(place.tau)
-        right = chernoff(laws, counts, place.right).smoothed(place.tau)
+        left, right = (chernoff(laws, counts, c) for c in (place.left, place.right))
     except SizeError:  # a quadrature grew beyond its cap: the product decays too late
         return None
     smoothing = place.tau**2 * (place.c**2 - place.c) / 2
@@ -129,8 +127,7 @@ def _decayed(
             and ceiling[-1] < -1.1 * level
             and stays_below(transforms, counts, level, last, gone, place.most) == math.inf
         ):
-            # The walk ends where tau takes over.
-            cut = max(math.exp(-level), math.exp(-(DEEP**2) / 2) if place.tau else 0.0)
+            cut = math.exp(-level - (place.tau * last) ** 2 / 2)  # up to where tau takes over
         elif (
             last >= stop
             or (lasting < _FAINT and not place.tau)
@@ -182,6 +179,9 @@ def _sums(
     A count and its product cost two units of a term, and each of the ``terms`` summed in all one of all
     sizes.
     """
+    if len(y) > PIECE:
+        parts = [_sums(transforms, counts, y[k : k + PIECE], terms) for k in range(0, len(y), PIECE)]
+        return AffineRatio(*map(np.concatenate, zip(*parts, strict=True)))
     log, slip, ceiling = np.zeros(len(y), complex), np.zeros(len(y)), np.zeros(len(y))
     alive, units = np.arange(len(y)), (2 + (terms or len(transforms))) * UNIT
     for factor, n in zip(transforms, counts, strict=True):
