@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import gumbel_r
 
 import tradeoff as to
 from tests.strategies import factors, log_uniform
 from tradeoff.errors import DomainError, SymbolError
+from tradeoff.families.discrete import DiscreteLaplaceCurve
 
 ORDERS = (1e-300, 1e-3, 0.3, 0.5, 0.9, 1.0, 1 + 1e-9, 1.01, 1.5, 2.0, 7.3, 64.0, 1024.0, 1e300, math.inf)
 
@@ -301,3 +303,11 @@ def test_answers_are_functions_of_their_question():
 def test_two_laws_with_nothing_in_common_are_infinitely_far_apart(order: float) -> None:
     for ends in ([0.0, 1.0], [Fraction(0), Fraction(1)]):
         assert to.PiecewiseLinear(ends, [0 * ends[0]] * 2).bounds.renyi(order).lower == math.inf
+
+
+def test_orders_beyond_floats_are_answered_in_silence() -> None:
+    """Of atoms at losses of 1e100 no float holds e^((1 - a) L): nothing is said of them, and no warning."""
+    f = to.mixture({to.LocationShift(gumbel_r(), 1.0): 0.5, DiscreteLaplaceCurve(1e-100, 1): 0.5})
+    for order in (0.5, 2.0, 8.0):
+        found = f.bounds.renyi(order)
+        assert 0 <= found.lower <= found.upper

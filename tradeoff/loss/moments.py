@@ -10,6 +10,7 @@ which falls with the square of the cell's width.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cached_property
 
@@ -88,9 +89,11 @@ class FiniteLaw:
             x = loss + self.shift
             mass, value = np.exp(log_p), phi(x)
             moved = 2 * self.law.loss_error + 4 * UNIT * (np.abs(loss) + abs(self.shift)) + self._shift_error
-            # Phi and mass cost 8 and more each.
-            error = mass * (value * (atom_slack + 32 * UNIT) + steep(x) * moved)
-            low, high = float(np.sum(mass * value - error)), float(np.sum(mass * value + error))
+            # Phi and mass cost 8 and more each. What overflows, or is none of it, says nothing: phi >= 0.
+            with np.errstate(over="ignore", invalid="ignore"):
+                error = mass * (value * (atom_slack + 32 * UNIT) + steep(x) * moved)
+                low, high = float(np.sum(mass * value - error)), float(np.sum(mass * value + error))
+            low, high = (low, high) if math.isfinite(high - low) else (0.0, math.inf)
         if self.law.continuous:
             below, above = self._over_cells(phi, bend, steep)
             low, high = low + below, high + above
