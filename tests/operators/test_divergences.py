@@ -15,7 +15,7 @@ from scipy.stats import gumbel_r
 
 import tradeoff as to
 from tests.strategies import factors, log_uniform
-from tradeoff.errors import DomainError, SymbolError
+from tradeoff.errors import DomainError, PrecisionError, SymbolError
 from tradeoff.families.discrete import DiscreteLaplaceCurve
 
 ORDERS = (1e-300, 1e-3, 0.3, 0.5, 0.9, 1.0, 1 + 1e-9, 1.01, 1.5, 2.0, 7.3, 64.0, 1024.0, 1e300, math.inf)
@@ -311,3 +311,38 @@ def test_orders_beyond_floats_are_answered_in_silence() -> None:
     for order in (0.5, 2.0, 8.0):
         found = f.bounds.renyi(order)
         assert 0 <= found.lower <= found.upper
+    with pytest.raises(PrecisionError, match="no floats"):
+        to.limits.kappa2(f)
+
+
+def of_gumbels(order: mpmath.mpf, *, reverse: bool) -> mpmath.mpf:
+    """Return E (p/q)^(a-1) of two standard Gumbel laws that are 1 apart: exponentials of e^-x."""
+    s = -1 if reverse else 1
+    rate = order + (1 - order) * mpmath.exp(s)
+    return mpmath.exp((1 - order) * s) / rate if rate > 0 else mpmath.inf
+
+
+@pytest.mark.parametrize("order", [0.5, 0.9, 1.01, 1.1, 1.5])
+@pytest.mark.parametrize(
+    ("other", "loss", "variance"),
+    [(to.Gaussian(36), 648, 1296), (to.Gaussian(60), 1800, 3600), (to.PureDP(720), 720, 0)],
+)
+@pytest.mark.parametrize("share", [1e-9, 5e-7, 0.5])
+def test_losses_that_e_to_them_is_no_float_for_count(other, loss, variance, order, share):
+    """Masses of such losses are no floats either: upper bounds fell below lower ones."""
+    f = to.mixture({to.LocationShift(gumbel_r(), 1.0): 1 - share, other: share})
+    found = f.bounds.renyi(order)
+    with mpmath.workdps(60):
+        a, w = mpmath.mpf(order), mpmath.mpf(share)
+        far = mpmath.exp((a - 1) * (loss + (a - 1) * mpmath.mpf(variance) / 2))
+        far += 0 if variance else mpmath.exp(-a * loss)
+        each = [
+            mpmath.log((1 - w) * of_gumbels(a, reverse=side) + w * far) / (a - 1) for side in (False, True)
+        ]
+    assert found.lower <= found.upper
+    assert any(found.lower <= truth <= found.upper for truth in each)
+
+
+def test_a_thinned_loss_that_e_to_it_is_no_float_counts():
+    found = to.limits.kl(to.subsample(to.PureDP(720), 0.5))
+    assert found.lower <= math.log(2) <= found.upper  # was 0.193

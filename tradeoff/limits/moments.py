@@ -10,7 +10,6 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import KindError, PrecisionError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, log, log1p, maximum
-from tradeoff.intervals.remainder import above_line
 from tradeoff.intervals.rounding import Array, around
 from tradeoff.limits.closed_forms import Moments, closed_form
 from tradeoff.loss.changed import Reversed
@@ -82,9 +81,7 @@ def of_law(law: LossLaw) -> Moments:
         return CONSTANT._replace(shift=shift, kappa3=maximum(shift, -shift) ** 3)
     finite.check()
     # As E e^L = 1, -E L = E[e^L - 1 - L]: positive terms, so that a small divergence keeps its digits.
-    kl = Bounds(
-        *finite.expectation(above_line, np.ones_like, lambda x: np.abs(np.expm1(np.minimum(x, 700.0))))
-    )
+    kl = finite.remainder(1.0)
     centre = -(kl.lower + kl.upper) / 2
     off = -kl - centre  # E L - c, where E (L - c)^r are measured
     doubt = float(max(abs(off.lower), abs(off.upper)))

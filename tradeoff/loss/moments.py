@@ -13,18 +13,31 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from tradeoff.errors import PrecisionError
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import total
+from tradeoff.intervals.remainder import above_line, raised, summed
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.law import FULL, LossLaw, View
+from tradeoff.loss.law import LossLaw, View
 
 _CELLS = 2**15
 """Cells over the whole support: relative widths of about 1e-7."""
 
 _LEFT_OUT = 1e-290
 """Above what a law holds outside its support or leaves out of its atoms, weighed with any loss."""
+
+_CUT = 600.0
+"""Losses between which cells are narrow, and masses that e^L times a mass under P have all their digits."""
+
+_STEP, _STEPS, _OVER = 20.0, 128, 5.0
+"""Width in nats of cells below, and the most of them; by how much they are widened for a bound on mass."""
+
+_LOGS = 2.0**14 * UNIT
+"""Error of a mass held as a log: 8 units of up to 745, sums with ends up to 600, and the exponential."""
 
 _SQUARE = 1e150
 """Losses farther apart are cut into cells as if they were not: a square is a float."""
@@ -50,8 +63,8 @@ class FiniteLaw:
         self._shift_error = 32 * UNIT * (p / (1 - p) + q / (1 - q))
 
     @cached_property
-    def _cells(self) -> tuple[Array, Array, Array, Array, Array, Array]:
-        """Return ends of cells, the P-mass at each in the chord's expectation, slack, and errors of ends."""
+    def _cells(self) -> tuple[Array, Array, Bounds, Bounds, Array, Array]:
+        """Return ends of cells, logs of P-masses at each in a chord's expectation, slack, errors of ends."""
         view = self.law.view()
         if max(np.abs(view.base.support)) > _SQUARE:
             raise PrecisionError(
@@ -60,25 +73,30 @@ class FiniteLaw:
         edges = _edges(view, self.tilt, self.size)
         excess, deficit, slack = view.base.cells(edges)
         a, b = edges[:-1], edges[1:]
-        whole = -np.expm1(np.maximum(a - b, -FULL))
         loss = view.forward(edges)
         x, y = loss[:-1], loss[1:]
         off = view.base.edge_error(edges)
         off = np.maximum(view.forward(edges + off) - loss, loss - view.forward(edges - off))
         off = np.maximum(off[:-1], off[1:])
+        whole = -np.expm1(a - b)
+        with np.errstate(divide="ignore"):  # no mass
+            at_x, at_y = np.log(deficit / whole), np.log(excess / whole) - b
+            # Where the excess may be no float, there is at b at most what is not at a.
+            far = b <= -_CUT
+            rest = _masses_below(view.base, edges[: 1 + np.sum(far)]) - (deficit / whole * (1 - slack))[far]
+            most = at_y.copy()
+            most[far] = np.log(np.maximum(rest, 0.0))
+        at = Bounds.of(at_x), Bounds(np.where(far, -np.inf, at_y), most)
+        slack = slack + _LOGS
         if not view.turned:
-            # An exponential, expm1 of a difference and two products.
-            at_y = np.exp(np.clip(-b, -FULL, FULL)) * excess / whole
-            return x, y, deficit / whole, at_y, slack + 32 * UNIT, off
-        # Under Q every mass at an end is e^L times that under P, and the loss changes sign.
-        at_y = np.exp(np.clip(y - b, -FULL, FULL)) * excess / whole
-        at_x = np.exp(np.clip(x, -FULL, FULL)) * deficit / whole
-        # A thinned loss is known to 24 units of itself and, where large, 11 + 8 more.
+            return x, y, *at, slack, off
+        # Under Q every mass at an end is e^L times that under P, and the loss changes sign: a thinned loss is
+        # known to 24 units of itself and, where large, 11 + 8 more.
         slack = slack + off + 40 * UNIT * (1 + np.abs(x) + np.abs(y) + np.abs(b))
-        return -y, -x, at_y, at_x, slack, off
+        return -y, -x, at[1] + y, at[0] + x, slack, off
 
     def expectation(self, phi: Function, bend: Function, steep: Function) -> tuple[float, float]:
-        """Enclose E phi(L) for phi >= 0, convex in L.
+        """Enclose E phi(L) for phi >= 0, convex in L, that grows no faster than a power.
 
         ``bend`` bounds |phi'' - phi'| and ``steep`` bounds |phi'| at a loss; both are largest at an end of a
         cell.
@@ -86,46 +104,106 @@ class FiniteLaw:
         loss, log_p, atom_slack = self.law.atoms
         low = high = 0.0
         if len(loss):
-            x = loss + self.shift
-            mass, value = np.exp(log_p), phi(x)
-            moved = 2 * self.law.loss_error + 4 * UNIT * (np.abs(loss) + abs(self.shift)) + self._shift_error
-            # Phi and mass cost 8 and more each. What overflows, or is none of it, says nothing: phi >= 0.
+            x, mass = loss + self.shift, np.exp(log_p)
             with np.errstate(over="ignore", invalid="ignore"):
-                error = mass * (value * (atom_slack + 32 * UNIT) + steep(x) * moved)
+                value = phi(x)
+                # Phi and mass cost 8 and more each.
+                error = mass * (value * (atom_slack + 32 * UNIT) + steep(x) * self._atoms_off())
                 low, high = float(np.sum(mass * value - error)), float(np.sum(mass * value + error))
-            low, high = (low, high) if math.isfinite(high - low) else (0.0, math.inf)
+            if not math.isfinite(high):
+                raise PrecisionError(
+                    "the moments of this law cannot be bounded: powers of its losses are no floats", np.inf
+                )
         if self.law.continuous:
             below, above = self._over_cells(phi, bend, steep)
             low, high = low + below, high + above
-        rounding = 64 * UNIT + self._shift_error  # pairwise sums of positive terms, and the division
+        return self._given_finite(low, high)
+
+    def remainder(self, t: float) -> Bounds:
+        """Enclose E(e^tL - 1 - t L): positive terms, so that a small divergence keeps its digits.
+
+        Masses are held as logs: where e^tL is no float its share may be one.
+        """
+        loss, log_p, atom_slack = self.law.atoms
+        off, slack = self._atoms_off(), atom_slack + 32 * UNIT
+        x = loss + self.shift + Bounds(-off, off)
+        each = [summed(raised(Bounds.of(log_p), t * x) * (1 + Bounds(-slack, slack)))]
+        if self.law.continuous:
+            far = np.maximum(*(np.abs(end) for end in self._cells[:2])) > _CUT
+            inner = self._over_cells(
+                lambda x: above_line(t * x),
+                lambda x: abs(t) * (abs(t - 1) * np.exp(t * x) + 1),
+                lambda x: abs(t) * np.abs(np.expm1(t * x)),
+                ~far,
+            )
+            each += [Bounds(*inner), self._remainder_far(t, far)]
+        return Bounds(*self._given_finite(*total(each)))
+
+    def _atoms_off(self) -> Array:
+        """Bound by how much shifted losses of atoms are off."""
+        loss = np.abs(self.law.atoms.loss)
+        return 2 * self.law.loss_error + 4 * UNIT * (loss + abs(self.shift)) + self._shift_error
+
+    def _cells_at(self, where: Any) -> tuple[Array, Array, Bounds, Bounds, Array, Array]:
+        """Return some cells; ends are thinned losses, known to 35 units, and so are those beside them."""
+        a, b, *logs, slack, off = self._cells
+        off = off + 110 * UNIT * (np.maximum(np.abs(a), np.abs(b)) + abs(self.shift)) + self._shift_error
+        log_a, log_b = (Bounds(log.lower[where], log.upper[where]) for log in logs)
+        return a[where], b[where], log_a, log_b, slack[where], off[where]
+
+    def _given_finite(self, low: float, high: float) -> tuple[float, float]:
+        """Divide by the mass of finite losses: pairwise sums of positive terms, and the division."""
+        rounding = 64 * UNIT + self._shift_error
         whole, left_out = 1 - self.law.p_minus, self.law.continuous or self.law.lost > 0
         low, high = low / whole * (1 - rounding), high / whole * (1 + rounding)
         return max(low, 0.0), high + (_LEFT_OUT if left_out else 0.0)
 
-    def _over_cells(self, phi: Function, bend: Function, steep: Function) -> tuple[float, float]:
-        a, b, at_a, at_b, slack, off = self._cells
+    def _over_cells(
+        self, phi: Function, bend: Function, steep: Function, where: Any = slice(None)
+    ) -> tuple[float, float]:
+        a, b, *logs, slack, off = self._cells_at(where)
         x, y = a + self.shift, b + self.shift
-        mass, chord = at_a + at_b, at_a * phi(x) + at_b * phi(y)
+        least, most = ((np.exp(at_a), np.exp(at_b)) for at_a, at_b in zip(*logs, strict=True))
+        mass = most[0] + most[1]
         with np.errstate(over="ignore", invalid="ignore"):
-            bow = mass * np.expm1(np.minimum(b - a, 300.0)) ** 2 / 8 * np.maximum(bend(x), bend(y))
-            bow = np.nan_to_num(bow, nan=np.inf)
+            bow = np.nan_to_num(mass * _bow(a, b) * np.maximum(bend(x), bend(y)), nan=np.inf)
             at_most = bow * (1 + slack)
-        most = mass * np.maximum(phi(x), phi(y))  # phi is convex: nothing inside the cell is above its ends
-        # Ends are thinned losses, each known to 35 units of itself, and shifted; so are those beside them.
-        off = off + 110 * UNIT * (np.maximum(np.abs(a), np.abs(b)) + abs(self.shift)) + self._shift_error
+        top = mass * np.maximum(phi(x), phi(y))  # phi is convex: nothing inside the cell is above its ends
         moved = mass * np.maximum(steep(x), steep(y)) * off
-        low = np.maximum(chord * (1 - slack) - at_most, 0.0) - moved
-        high = np.minimum(chord + bow, most) * (1 + slack) + moved
+        below, above = (at_a * phi(x) + at_b * phi(y) for at_a, at_b in (least, most))
+        low = np.maximum(below * (1 - slack) - at_most, 0.0) - moved
+        high = np.minimum(above + bow, top) * (1 + slack) + moved
         return float(np.sum(low)), float(np.sum(high))
+
+    @np.errstate(over="ignore", divide="ignore")  # of error bounds that are not taken, and log 0
+    def _remainder_far(self, t: float, where: Any) -> Bounds:
+        """Do it for e^tx - 1 - t x, where e^x or masses are no floats.
+
+        By Hoelder e^tL has at most P^(1-t) Q^t of a cell, which is above the rest of it where L >= 0.
+        """
+        a, b, log_a, log_b, slack, off = self._cells_at(where)
+        x, y = (t * (end + self.shift + Bounds(-off, off)) for end in (a, b))
+        mass = np.logaddexp(log_a.upper, log_b.upper)
+        chord = raised(log_a, x) + raised(log_b, y)
+        most = np.maximum(*(raised(Bounds.of(mass), end).upper for end in (x, y)))
+        if 0 < t < 1:
+            q = np.logaddexp(log_a.upper + x.upper / t, log_b.upper + y.upper / t)
+            most = np.where(x.lower >= 0, np.minimum(most, np.exp((1 - t) * mass + t * q)), most)
+        power = _bow(a, b) * np.exp(mass + np.maximum(x.upper, y.upper) + np.log(abs(t * (t - 1))))
+        line = np.minimum(_bow(a, b), b - a) * abs(t) * np.exp(mass)  # L is between a and b, and so its chord
+        bow = (power + line) * (1 + slack)
+        low = np.maximum(chord.lower * (1 - slack) - bow, 0.0)
+        return summed(Bounds(low, np.minimum(chord.upper + bow, most) * (1 + slack)))
 
     def estimate(self, phi: Function) -> float:
         """Estimate E phi(L) by the chords, for any smooth phi: no bound."""
         loss, log_p, _ = self.law.atoms
-        total = float(np.sum(np.exp(log_p) * phi(loss + self.shift)))
+        found = float(np.sum(np.exp(log_p) * phi(loss + self.shift)))
         if self.law.continuous:
-            a, b, at_a, at_b, _, _ = self._cells
-            total += float(np.sum(at_a * phi(a + self.shift) + at_b * phi(b + self.shift)))
-        return total / (1 - self.law.p_minus)
+            a, b, log_a, log_b, _, _ = self._cells
+            at_a, at_b = np.exp(log_a.upper), np.exp(log_b.upper)
+            found += float(np.sum(at_a * phi(a + self.shift) + at_b * phi(b + self.shift)))
+        return found / (1 - self.law.p_minus)
 
     def check(self) -> None:
         """Raise unless cells hold all mass: no float holds e^L beyond 700, and cells can be too narrow."""
@@ -137,6 +215,22 @@ class FiniteLaw:
                 "as some losses are too large for e^L in floats, or too near to each other",
                 np.inf,
             )
+
+
+def _masses_below(law: LossLaw, edges: Array) -> Array:
+    """Bound masses of cells [a, b] from above: E(1 - e^(L-c)) over [a, c] is at least 1 - e^(b-c) of them."""
+    found = np.zeros(len(edges) - 1)
+    for first in range(min(2, len(found))):
+        wider = edges[first:].copy()
+        wider[1::2] += _OVER
+        _, deficit, slack = law.cells(wider)
+        found[first::2] = (deficit * (1 + slack))[::2] / -np.expm1(-_OVER)
+    return found
+
+
+def _bow(a: Array, b: Array) -> Array:
+    """Return (e^(b-a) - 1)^2/8, or e^600/8: times ``bend`` that is more than a chord may be wrong by."""
+    return np.asarray(np.expm1(np.minimum(b - a, 300.0)) ** 2 / 8)
 
 
 def _edges(view: View, tilt: float, size: int) -> Array:
@@ -164,4 +258,5 @@ def _edges(view: View, tilt: float, size: int) -> Array:
     start = np.repeat(np.cumsum(pieces) - pieces, pieces)
     inside = (np.arange(int(np.sum(pieces))) - start) / np.repeat(pieces, pieces)
     cuts = np.repeat(knots[:-1], pieces) + inside * np.repeat(np.diff(knots), pieces)
-    return np.unique(np.append(cuts, knots[-1]))
+    far = -np.linspace(-low, _CUT, 2 + min(_STEPS, int((-low - _CUT) / _STEP))) if low < -_CUT else [low]
+    return np.unique(np.concatenate([far, cuts[np.abs(cuts) <= _CUT], [high]]))

@@ -9,7 +9,7 @@ import numpy as np
 from tradeoff.errors import PrecisionError, SizeError
 from tradeoff.intervals.bounds import Bounds, held
 from tradeoff.intervals.functions import clip, log1p, meet, total
-from tradeoff.intervals.remainder import above_line, raised, summed
+from tradeoff.intervals.remainder import raised, summed
 from tradeoff.intervals.rounding import around
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.components import MARGIN, QuadratureNodes
@@ -138,16 +138,6 @@ def _by_cells(law: LossLaw, order: float) -> Bounds:
         raise SizeError(f"e^{reach:.3g} is no float")
     finite = FiniteLaw(law, tilt=-k, size=_CELLS)
     finite.check()
-
-    def remainder(t: float) -> Bounds:
-        """Bound E(e^tL - 1 - t L)."""
-        low, high = finite.expectation(
-            lambda x: above_line(t * x),
-            lambda x: abs(t) * (abs(t - 1) * np.exp(t * x) + 1),
-            lambda x: abs(t) * np.abs(np.expm1(np.minimum(t * x, 700.0))),
-        )
-        return Bounds(low, high + _BEYOND)
-
-    q, p = _mass(law.q_plus), _mass(law.p_minus)
-    excess = remainder(-k) + k * remainder(1.0)
+    q, p, beyond = _mass(law.q_plus), _mass(law.p_minus), Bounds(0.0, _BEYOND)
+    excess = finite.remainder(-k) + beyond + k * (finite.remainder(1.0) + beyond)
     return (log1p(excess) + log1p(-p)) / k + log1p(-p) - log1p(-q)
