@@ -14,14 +14,14 @@ import tradeoff as to
 from tests.golden import oracle
 from tests.strategies import log_uniform
 from tradeoff.composition.lattice.engine import LatticeEngine
-from tradeoff.composition.lattice.place import Effort
+from tradeoff.composition.lattice.place import Effort, _reach
 from tradeoff.composition.planner import Composition
 from tradeoff.loss.changed import Thinned
 from tradeoff.loss.discrete import AtomicLaw, binomial_law
 from tradeoff.loss.discrete_gaussian import discrete_gaussian_law
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.laplace import LaplaceLaw
-from tradeoff.loss.law import LossLaw
+from tradeoff.loss.law import LossLaw, Sketch
 
 NEGLIGIBLE = mp.mpf("1e-305")
 
@@ -244,3 +244,12 @@ def test_a_law_that_has_next_to_no_finite_loss() -> None:
     f = seen**93 @ to.subsample(to.Laplace(2000.0), 1.1196403383307067e-06) ** 4
     assert 1 - f.bounds.delta(2.4859).lower < 1e-14
     assert f.bounds(2.44e-12).upper < 1e-14
+
+
+def test_nodes_end_where_floats_hold_tilted_masses():
+    """They ended at the first point of a sketch that is too steep: at 704 nats all upper bounds were 1."""
+    sketch = Sketch(np.array([0.0, 0.1, 0.24, 0.25]), np.array([0.0, -20.0, -670.0, -690.0]))
+    low, high = _reach(sketch, 2816.0, 0.0, 2, -15.0, continuous=True)
+    assert low == 0.0
+    assert 0.24 < high <= 690 / 2816
+    assert _reach(sketch, 2816.0, 0.0, 2, -15.0, continuous=False) == (0.0, 0.25)  # masses are logarithms

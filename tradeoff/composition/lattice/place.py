@@ -146,7 +146,7 @@ def _offset(law: LossLaw, sketch: Sketch, h: float) -> float:
 
 
 def _reach(
-    sketch: Sketch, theta: float, log_scale: float, count: int, log_delta: float
+    sketch: Sketch, theta: float, log_scale: float, count: int, log_delta: float, *, continuous: bool
 ) -> tuple[float, float]:
     """Return the losses of one factor outside which nothing matters to the question.
 
@@ -160,7 +160,9 @@ def _reach(
     silent = (log_above + log_n < log_eta) & (log_q_above + log_n < log_delta - 16)
     silent |= theta * sketch.loss - log_scale > _STEEPEST
     high = int(np.argmax(silent)) if silent.any() else len(silent) - 1
-    return float(sketch.loss[max(low, 0)]), float(sketch.loss[high])
+    first, last = float(sketch.loss[max(low, 0)]), float(sketch.loss[high])
+    # Atoms are tilted as logarithms, cells are not.
+    return first, max(first, min(last, (_STEEPEST + log_scale) / theta)) if continuous else last
 
 
 def plan(
@@ -194,7 +196,8 @@ def plan(
     ranges = []
     scales = cumulant.each(theta)
     for law, sketch, scale, count in zip(laws, sketches, scales, counts, strict=True):
-        ranges.append((*_reach(sketch, theta, scale, count, log_delta), _offset(law, sketch, h)))
+        reach = _reach(sketch, theta, scale, count, log_delta, continuous=law.continuous)
+        ranges.append((*reach, _offset(law, sketch, h)))
     offset = sum(count * c for count, (_, _, c) in zip(counts, ranges, strict=True))
     first = int(np.floor((low - offset) / h)) - 1
     size = max(64, 1 << int(np.ceil(np.log2((high - low) / h + 4))))
