@@ -36,13 +36,16 @@ SHARING = (
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Let one worker answer for a whole file of those, so that each curve is made once; they go first."""
+    """Let one worker answer for a whole file of those, so that each curve is made once; they go first.
+
+    Of other files it answers for all cases of a test: at every end of a test, all scopes are counted.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class Sharing(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return file if file.endswith(SHARING) else nodeid
+            return file if file.endswith(SHARING) else nodeid.partition("[")[0]
 
     return Sharing(config, log)
 
