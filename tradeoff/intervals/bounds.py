@@ -225,13 +225,17 @@ _SCALARS = frozenset({float, int, np.float64})
 
 
 def outward(formula: Callable[..., Bounds], *each: Bounds) -> Bounds:
-    """Apply formula(kernel, sides...) to floats where all sides are finite scalars, elsewhere to arrays."""
-    sides = [side for x in each for side in (x.lower, x.upper)]
-    if _SCALARS.issuperset(map(type, sides)):
-        floats = [*map(float, sides)]
+    """Apply formula(kernel, sides...) to floats where each side is one finite number, elsewhere to arrays."""
+    scalars = sides = [side for x in each for side in (x.lower, x.upper)]
+    if not _SCALARS.issuperset(map(type, sides)):
+        scalars = [x.item() if type(x) is np.ndarray and x.size == 1 else x for x in sides]
+    if scalars is sides or _SCALARS.issuperset(map(type, scalars)):
+        floats = [*map(float, scalars)]
         if math.isfinite(sum(floats)):
             with suppress(ZeroDivisionError):
-                return formula(_FLOATS, *floats)
+                found = formula(_FLOATS, *floats)
+                ndim = 0 if scalars is sides else max(map(np.ndim, sides))
+                return Bounds(*(np.array(x, ndmin=ndim) for x in found)) if ndim else found
     if Fraction in set(map(type, sides)):  # the answers to questions in fractions
         return outward(formula, *(Bounds(*_beside(*x)) for x in each))
     with np.errstate(all="ignore"):
