@@ -20,6 +20,7 @@ from tradeoff.curves.asking import certified_beta, certified_delta, certified_ep
 from tradeoff.curves.contract import CHOICES, TradeOff
 from tradeoff.curves.hooks import gathered
 from tradeoff.curves.parameters import Value, is_symbol
+from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, total, whole
 from tradeoff.intervals.rounding import TINY, Array
@@ -275,6 +276,15 @@ class Tensor(TradeOff):
     def kl(self) -> Value:
         """Kullback-Leibler divergence KL(P || Q): the sum over the factors, in nats."""
         return _total(n * factor.kl() for factor, n in self.factors.items())
+
+    def laws(self) -> tuple[LossLaw, LossLaw]:
+        try:
+            law = self.loss_law()
+        except NoClosedForm:
+            least, most = self._sides
+            if least is not most or (law := least.law) is None:
+                return super().laws()
+        return law, law
 
     def loss_law(self) -> LossLaw:
         if len(self.factors) == 1:
