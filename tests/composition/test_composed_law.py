@@ -7,7 +7,8 @@ import pytest
 
 import tradeoff as to
 from tradeoff.composition.composed_law import ComposedLaw
-from tradeoff.loss.changed import Reversed
+from tradeoff.composition.planner import Composition
+from tradeoff.loss.changed import Reversed, Thinned
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.law import LossLaw, masses
 
@@ -69,10 +70,6 @@ def test_sampled_normal_product() -> None:
     # As the product is one normal pair, its sampled power is known in closed form of another kind.
     law = ComposedLaw([GaussianLaw(0.5)], [4], symmetric=True)
     curve = to.subsample(to.Gaussian(1), 0.1) ** 3
-
-    from tradeoff.composition.planner import Composition
-    from tradeoff.loss.changed import Thinned
-
     low, high = Composition([Thinned(law, 0.1)], [3]).answer("epsilon", np.array([1e-4]), 1e-5)
     truth = curve.bounds.epsilon(1e-4, tol=1e-8)
     assert low[0] <= truth.upper
@@ -80,5 +77,6 @@ def test_sampled_normal_product() -> None:
     assert high[0] - low[0] <= 1e-5
 
 
-def test_atoms_are_left_to_whole_curves() -> None:
-    assert not isinstance((to.Laplace(0.5) ** 2).laws()[0], ComposedLaw)
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5])
+def test_atoms_are_left_to_whole_curves(epsilon: float) -> None:
+    assert not isinstance((to.Laplace(epsilon) ** 3).laws()[0], ComposedLaw)

@@ -47,6 +47,9 @@ _DEEPEST = 48.0
 """Minus the logarithm of the rarest masses of a sketch: lattices end there, and what is beyond counts as
 infinite. Rare rounds that lose much would lead them a thousand deviations on."""
 
+_NARROWEST = 1e-6
+"""Deviation of a tilted loss over that of the middle one below which next to all mass is at an end."""
+
 _BEYOND = 1
 """Lines drawn beyond the outermost edge between cells; what is left is e^-12 of what that holds."""
 
@@ -134,7 +137,8 @@ class ComposedLaw(LossLaw):
             c = near + side * step / 4 if abs(c - near) < step / 4 else c
             rung = self._rung(c)
             lost = (at.log_m + rung.log_m) / 2 - self.cumulant.value((at.c + c) / 2)
-            if lost < _LOST and side * (rung.mean - at.mean) > 0 and c * rung.mean - rung.log_m < _RAREST:
+            apart = side * (rung.mean - at.mean) > 0 and rung.sd > _NARROWEST * self.middle.sd
+            if lost < _LOST and apart and c * rung.mean - rung.log_m < _RAREST:
                 gain = step * self._place(rung).step
                 best, most = (rung, gain) if gain > most else (best, most)
         return best
@@ -202,7 +206,7 @@ class ComposedLaw(LossLaw):
                 if log_p[-1] + max(side * rung.mean, 0.0) < -_DEEPEST:
                     break
                 after = self._rung(rung.c + side / (_FINER * rung.sd))
-                if not (side * (after.mean - rung.mean) > 0):
+                if not (side * (after.mean - rung.mean) > 0 and after.sd > _NARROWEST * self.middle.sd):
                     break
                 rung = after
         at, index = np.unique(loss, return_index=True)

@@ -282,8 +282,8 @@ class Tensor(TradeOff):
             law = self.loss_law()
         except NoClosedForm:
             least, most = self._sides
-            if least is not most or (law := least.law) is None:
-                return super().laws()
+            own = least.law if least is most else None
+            return super().laws() if own is None else (own, own)
         return law, law
 
     def loss_law(self) -> LossLaw:
