@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
+import mpmath as mp
 import numpy as np
 import pytest
 
@@ -40,9 +43,63 @@ def test_wide_cells() -> None:
         agree(law, truth, np.array(edges))
 
 
+def test_cells_that_end_where_the_span_does() -> None:
+    # Parts of a cell are summed up to its end, whether or not one of no length follows.
+    for mu in (0.1, 1.0, 10.0):
+        law, truth = ComposedLaw([GaussianLaw(mu)], [4], symmetric=True), to.Gaussian(2 * mu).loss_law()
+        end, middle = law.span[1], 2 * mu * mu
+        for edges in ([-middle, end, np.inf], [middle, end, 2 * end], [-np.inf, -end, middle, middle]):
+            agree(law, truth, np.array(edges))
+
+
+@pytest.mark.parametrize("mu", [20.0, 30.0, 60.0])
+def test_far_from_all_lines(mu: float) -> None:
+    # e^(K(c) - ca) is no float there, though what it multiplies is as large as it is small.
+    law, truth = ComposedLaw([GaussianLaw(mu)], [4], symmetric=True), to.Gaussian(2 * mu).loss_law()
+    for low, high in ((-600.0, 0.0), (-2000.0, -600.0), (0.0, 600.0)):
+        agree(law, truth, np.array([low, high]))
+        agree(Reversed(law), truth, np.array([low, high]))
+
+
+@pytest.mark.parametrize(("mu", "p"), [(1.0, 0.1), (0.5, 0.5)])
+def test_two_sampled_normal_rounds(mu: float, p: float) -> None:
+    # P(L_1 + L_2 > x), and with Q, by double exponential quadrature of closed forms in 22 digits.
+    law = ComposedLaw([Thinned(GaussianLaw(mu), p)], [2])
+    mean, sd = law.middle.mean, law.middle.sd
+    edges = mean + sd * np.array([-0.5, -0.499, 0.0, 1e-4, 1.0, 8.0])
+    with mp.workdps(22):
+        mass = [_beyond(mp.mpf(mu), mp.mpf(p), mp.mpf(x)) for x in edges.tolist()]
+        cells = [(p0 - p1, q0 - q1) for (p0, q0), (p1, q1) in pairwise(mass)]
+        excess = [q - mp.exp(a) * m for (m, q), a in zip(cells, edges[:-1].tolist(), strict=True)]
+        deficit = [m - mp.exp(-b) * q for (m, q), b in zip(cells, edges[1:].tolist(), strict=True)]
+    found = law.cells(edges)
+    for mine, true in zip(found[:2], np.array([excess, deficit], dtype=float), strict=True):
+        assert np.all(mine * (1 - found.slack) <= true * (1 + 1e-13))
+        assert np.all(mine * (1 + found.slack) >= true * (1 - 1e-13))
+    assert np.max(found.slack) < 1e-2
+
+
+def _beyond(mu: mp.mpf, p: mp.mpf, x: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
+    """Return P- and Q-mass of L_1 + L_2 > x; all of the second round is beyond where the first is."""
+
+    def place(loss: mp.mpf) -> mp.mpf:
+        return (mp.log((mp.exp(loss) - 1 + p) / p) + mu * mu / 2) / mu
+
+    def both(z: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
+        loss = mp.log(1 - p + p * mp.exp(mu * z - mu * mu / 2))
+        left = x - loss
+        null = mp.ncdf(-place(left)) if left > mp.log(1 - p) else mp.mpf(1)
+        other = (1 - p) * null + p * (mp.ncdf(mu - place(left)) if left > mp.log(1 - p) else 1)
+        return mp.npdf(z) * null, mp.npdf(z) * mp.exp(loss) * other
+
+    kink = place(x - mp.log(1 - p))
+    points = [z for z in (-14, -6, -2, 0, 2) if z < kink] + [kink, kink + 2, kink + 5, kink + 15]
+    return tuple(mp.quad(lambda z, k=k: both(z)[k], points) for k in (0, 1))
+
+
 def test_all_mass() -> None:
     f = to.subsample(to.Gaussian(1), 0.01) ** 50 @ to.Laplace(0.1) ** 5
-    law = f.laws()[0]
+    law = f.composable_laws()[0]
     assert isinstance(law, ComposedLaw)
     edges = np.concatenate([[-np.inf], np.linspace(-1.5, 3.0, 1000), [np.inf]])
     p, q = masses(law.cells(edges), edges)
@@ -79,4 +136,4 @@ def test_sampled_normal_product() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5])
 def test_atoms_are_left_to_whole_curves(epsilon: float) -> None:
-    assert not isinstance((to.Laplace(epsilon) ** 3).laws()[0], ComposedLaw)
+    assert not isinstance((to.Laplace(epsilon) ** 3).composable_laws()[0], ComposedLaw)

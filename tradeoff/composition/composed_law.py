@@ -50,8 +50,9 @@ infinite. Rare rounds that lose much would lead them a thousand deviations on.""
 _NARROWEST = 1e-6
 """Deviation of a tilted loss over that of the middle one below which next to all mass is at an end."""
 
-_BEYOND = 1
-"""Lines drawn beyond the outermost edge between cells; what is left is e^-12 of what that holds."""
+_BEYOND, _BESIDE = 1, 3
+"""Lines drawn beyond the outermost edge between cells, and with tilts below 0 and above 1; what is left is e^-12
+of what that edge holds, and e^-80 of all."""
 
 _FAINT = 1e-6
 """Size of a product beyond the last node, and error of a logarithm, from which on a line tells nothing."""
@@ -156,12 +157,10 @@ class ComposedLaw(LossLaw):
         return self._drawn.of(k, lambda: self._line(self.rungs[k]))
 
     def _line(self, rung: Rung) -> CellLine | None:
-        line = evaluate_line(self.factors, self.counts, self._place(rung))
-        return (
-            None
-            if line is None or line.cut > _FAINT or line.log_m_error > _FAINT
-            else CellLine(line, self.blur)
-        )
+        place = self._place(rung)
+        line = evaluate_line(self.factors, self.counts, place) if place.drawable else None
+        faint = line is None or line.cut > _FAINT or line.log_m_error > _FAINT
+        return None if line is None or faint else CellLine(line, self.blur)
 
     def _place(self, rung: Rung) -> Placement:
         """Place a line whose aliases are nothing to cells less than _APART deviations from its mean."""
@@ -182,8 +181,10 @@ class ComposedLaw(LossLaw):
 
     @cached_property
     def usable(self) -> bool:
-        """Whether the middle line knows a cell of 1/64 deviation to 1e-4 of itself."""
+        """Whether tilts reach beyond 0 and 1, and the middle line knows 1/64 deviation to 1e-4 of itself."""
         if not (0 < self.middle.sd < math.inf and all(map(math.isfinite, self.support))):
+            return False
+        if not self.rungs[0].c < 0 < 1 < self.rungs[-1].c:
             return False
         if (line := self.line(self.rungs.index(self.middle))) is None:
             return False
@@ -225,46 +226,50 @@ class ComposedLaw(LossLaw):
     def _cells(self, edges: Array) -> Cells:
         low, high = self.span
         inside = edges[(edges > low) & (edges < high)]
-        first, last = self._reach(inside)
+        lines = self._lines(inside)
+        first, last = min(lines), max(lines)
         bottom = min([self.bounds[first], *inside[:1]])
         top = max([self.bounds[last + 1], *inside[-1:]])
         asked = np.clip(edges, bottom, top)
         cuts = np.unique(np.concatenate([asked, self.bounds[first + 1 : last + 1], [bottom, top]]))
         cuts = cuts[(cuts >= asked[0]) & (cuts <= asked[-1])]
-        sides = np.zeros((4, len(edges) - 1))
-        if len(cuts) > 1:
-            start = np.searchsorted(cuts, asked)
-            each, size = self._between(cuts, first, last, edges, start), np.diff(start)
-            at = np.minimum(start[:-1], len(cuts) - 2)
-            sides = np.where(size > 0, np.add.reduceat(each, at, axis=1), 0.0)
-        self._beyond(sides, edges, (bottom, top), (first, last))
-        least, most = sides[:2], sides[2:] * (1 + 64 * UNIT)
-        least = np.maximum(least * (1 - 64 * UNIT), 0.0)
+        start = np.searchsorted(cuts, asked)
+        parts = np.zeros((4, len(cuts)))  # one more of no length: cells may begin where the last part ends
+        parts[:, :-1] = self._between(cuts, lines, edges, start)
+        sides = np.where(np.diff(start) > 0, np.add.reduceat(parts, start[:-1], axis=1), 0.0)
+        for side, x, k in ((-1, bottom, first), (1, top, last)):
+            cell = int(np.searchsorted(edges, x, side="left" if side < 0 else "right")) - 1
+            if 0 <= cell < len(edges) - 1:
+                sides[2:, cell] += _beyond(lines[k], x, side)
+        # A sum of so many positive terms.
+        units = (64 + len(lines)) * UNIT
+        least, most = sides[:2] * (1 - units), sides[2:] * (1 + units)
         value = least / 2 + most / 2
         with np.errstate(invalid="ignore", divide="ignore"):
             slack = np.where(value > 0, (most - least) / (2 * value) + 4 * UNIT, 0.0)
         return Cells(value[0], value[1], np.maximum(*slack))
 
-    def _reach(self, inside: Array) -> tuple[int, int]:
-        """Return the outermost lines to draw: with tilts below 0 and above 1, to bound what is left."""
+    def _lines(self, inside: Array) -> dict[int, CellLine]:
+        """Return lines in a row, the outermost to bound what is left: with tilts below 0 and above 1."""
         held = inside[[0, -1]] if len(inside) else np.full(2, self.middle.mean)
         (low, high), start = self._nearest(held).tolist(), self.rungs.index(self.middle)
         below, above = (sum(rung.c < 0 for rung in self.rungs), sum(rung.c <= 1 for rung in self.rungs))
-        first = self._drawn_to(start, min(low - _BEYOND, below - 1), -1)
-        return first, self._drawn_to(start, max(high + _BEYOND, above), 1)
-
-    def _drawn_to(self, start: int, end: int, side: int) -> int:
-        """Return the line nearest to the one at ``end`` that can be reached from ``start`` by lines drawn."""
-        k = start
-        while side * (end - k) > 0 and 0 <= k + side < len(self.rungs) and self.line(k + side) is not None:
-            k += side
-        return k
+        found = {}
+        for way in (
+            range(start, max(min(low - _BEYOND, below - _BESIDE), 0) - 1, -1),
+            range(start, min(max(high + _BEYOND, above + _BESIDE - 1) + 1, len(self.rungs))),
+        ):
+            for k in way:
+                if (line := self.line(k)) is None:
+                    break
+                found[k] = line
+        return found
 
     def _nearest(self, loss: Array) -> Array:
         """Return the line that is asked about each loss."""
         return np.clip(np.searchsorted(self.bounds, loss) - 1, 0, len(self.rungs) - 1)
 
-    def _between(self, cuts: Array, first: int, last: int, edges: Array, start: Index) -> Array:
+    def _between(self, cuts: Array, lines: dict[int, CellLine], edges: Array, start: Index) -> Array:
         """Bound excess and deficit of cells between cuts, and what each adds to the cell that it is part of.
 
         Of a part [a', b'] of [a, b], Q - e^a P is its excess and (e^a' - e^a) P, and its deficit likewise.
@@ -273,50 +278,30 @@ class ComposedLaw(LossLaw):
         owner = np.searchsorted(start, np.arange(len(cuts) - 1), side="right") - 1
         from_a = -np.expm1(np.minimum(edges[owner] - cuts[:-1], 0.0))
         to_b = -np.expm1(np.minimum(cuts[1:] - edges[owner + 1], 0.0))
-        which = np.clip(self._nearest((cuts[1:] + cuts[:-1]) / 2), first, last)
+        which = np.clip(self._nearest((cuts[1:] + cuts[:-1]) / 2), min(lines), max(lines))
         for k in np.unique(which).tolist():
-            own = np.flatnonzero(which == k)
+            own, line = np.flatnonzero(which == k), lines[k]
             run = cuts[own[0] : own[-1] + 2]
-            a, h = run[:-1], np.diff(run)
-            line = self.line(k)
-            if line is None:  # lines are asked that were drawn
-                raise AssertionError
+            a, h, c, log_m = run[:-1], np.diff(run), line.c, line.log_m
             p, q, excess, deficit, *off = line.cells(run)
-            c, log_m = line.c, line.log_m
             slip = line.line.log_m_error + 16 * UNIT * (2 + abs(log_m) + (abs(c) + 1) * np.abs(a))
-            down = np.exp(-h) * to_b[own]
-            values = [excess + p * from_a[own], deficit + q * down]
-            errors = [off[2] + off[0] * from_a[own], off[3] + off[1] * down]
-            for side, (value, off_by, exponent) in enumerate(zip(values, errors, (1 - c, -c), strict=True)):
+            rises, falls = p * from_a[own], q * np.exp(-h) * to_b[own]
+            values = (
+                (1 - c, excess, rises, off[2] + off[0] * from_a[own]),
+                (-c, deficit, falls, off[3] + off[1] * np.exp(-h) * to_b[own]),
+            )
+            for side, (exponent, value, more, error) in enumerate(values):
                 with np.errstate(over="ignore", invalid="ignore"):
-                    scale = np.exp(log_m + exponent * a)
-                    error = off_by + 32 * UNIT * np.abs(value)
-                    found[side, own] = np.nan_to_num(
-                        np.maximum(value - error, 0.0) * scale * np.maximum(1 - slip, 0.0)
-                    )
-                    found[side + 2, own] = np.fmin(
-                        np.nan_to_num((value + error) * scale * (1 + 2 * slip), nan=1.0) + TINY, 1.0
-                    )
+                    root = np.exp((log_m + exponent * a) / 2)  # by halves, as neither may be a float
+                    error = error * (1 + 1e-9) + (32 + 4 * h) * UNIT * (np.abs(value) + np.abs(more))
+                    low = np.maximum(value + more - error, 0.0) * root * root * np.maximum(1 - slip, 0.0)
+                    high = (value + more + error) * root * root * (1 + 2 * slip) + TINY
+                found[side, own], found[side + 2, own] = np.nan_to_num(low), np.fmin(high, 1.0)
         return found
 
-    def _beyond(self, sides: Array, edges: Array, ends: tuple[float, float], lines: tuple[int, int]) -> None:
-        """Add bounds on what lies beyond the lines drawn, by Chernoff at the outermost ones."""
-        cells = (
-            np.searchsorted(edges, ends[0], side="left") - 1,
-            np.searchsorted(edges, ends[1], side="right") - 1,
-        )
-        for side, x, k, cell in zip((-1, 1), ends, lines, cells, strict=True):
-            if not 0 <= cell < len(edges) - 1:
-                continue
-            line, c = self.line(k), self.rungs[k].c
-            if line is None:
-                raise AssertionError
-            log_m = line.log_m + line.line.log_m_error
-            for row, under in ((2, 1), (3, 0)):
-                log = log_m - (c - under) * x
-                known = side * (c - under) > 0
-                sides[row, cell] += (
-                    min(math.exp(min(log + 16 * UNIT * (abs(log_m) + abs(c * x) + 1), 0.0)), 1.0)
-                    if known
-                    else 1.0
-                )
+
+def _beyond(line: CellLine, x: float, side: int) -> Array:
+    """Bound Q- and P-mass of losses below (above) x by Chernoff's bounds: e^(K(c) - (c - 1) x) and e^(K(c) - cx)."""
+    log_m, size = line.log_m + line.line.log_m_error, abs(line.log_m) + (abs(line.c) + 1) * abs(x) + 1
+    logs = [log_m - t * x + 16 * UNIT * size if side * t > 0 else 0.0 for t in (line.c - 1, line.c)]
+    return np.exp(np.minimum(logs, 0.0)) * (1 + 1e-9) + TINY

@@ -48,6 +48,10 @@ class TradeOff(Hooks):
             return self.lower.loss_law(), self.upper.loss_law()
         return law, law
 
+    def composable_laws(self) -> tuple[LossLaw, LossLaw]:
+        """Return ``laws`` for engines, which ask for masses of cells and no moments: products know these closer."""
+        return self.laws()
+
     @classmethod
     def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff | None:
         """Return the product of powers of curves of this family where it is one closed form, else None."""

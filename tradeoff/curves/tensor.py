@@ -277,13 +277,13 @@ class Tensor(TradeOff):
         """Kullback-Leibler divergence KL(P || Q): the sum over the factors, in nats."""
         return _total(n * factor.kl() for factor, n in self.factors.items())
 
-    def laws(self) -> tuple[LossLaw, LossLaw]:
+    def composable_laws(self) -> tuple[LossLaw, LossLaw]:
         try:
             law = self.loss_law()
         except NoClosedForm:
             least, most = self._sides
             own = least.law if least is most else None
-            return super().laws() if own is None else (own, own)
+            return self.laws() if own is None else (own, own)
         return law, law
 
     def loss_law(self) -> LossLaw:
@@ -354,6 +354,6 @@ def law_pair(factor: TradeOff, n: int) -> tuple[LossLaw, LossLaw, int]:
     law = factor.power_law(n) if n > 1 else None
     if law is not None:
         return law, law, 1
-    low, high = factor.laws()
+    low, high = factor.composable_laws()
     below = settled(low)
     return below, below if high is low else settled(high), n

@@ -198,7 +198,12 @@ class Subsampled(Derived):
         return Subsampled(self.operands[0], self.p, flipped=not self.flipped)
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
-        low, high = self.operands[0].laws()
+        return self._sampled(*self.operands[0].laws())
+
+    def composable_laws(self) -> tuple[LossLaw, LossLaw]:
+        return self._sampled(*self.operands[0].composable_laws())
+
+    def _sampled(self, low: LossLaw, high: LossLaw) -> tuple[LossLaw, LossLaw]:
         if self.p < _RAREST:  # f_p falls with p
             return self._thin(low, _RAREST), Identity().loss_law()
         below = self._thin(low, self.p)

@@ -18,7 +18,6 @@ import numpy as np
 
 from tradeoff.composition.contour.line import ContourLine
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.law import FULL
 from tradeoff.loss.transform import Complex
 
 _UNSEEN = 1e-24
@@ -46,20 +45,21 @@ class CellLine:
     """
 
     def __init__(self, line: ContourLine, blur: float) -> None:
-        self.c, self.log_m, self.line = line.c, line.log_m, line
+        self.c, self.log_m, self.line, self.blur = line.c, line.log_m, line, blur
         y = line.step * np.arange(len(line.log), dtype=float)
         weight = np.where(y > 0, 1.0, 0.5) * (line.step / np.pi)
         rho: Complex = np.where(np.isfinite(line.log.real), np.exp(line.log), 0.0) * weight.astype(complex)
         size = np.abs(rho)
-        # Moved by a uniform amount of width blur, losses have the factor sinc(y blur/2) >= 1 - (y blur)^2/24.
-        error = weight * line.error + size * (y * blur) ** 2 / 24
+        # Moved by a uniform amount of width blur, losses have the factor sinh(w)/w = int_0^1 cosh(tw) dt, w = z
+        # blur/2: within cosh(Re w) |w|^2/6 of 1, and at most cosh(Re w)/|w|, where cosh(Re w) < 1 + 1e-9.
+        error = weight * line.error + size * (np.hypot(line.c, y) * blur) ** 2 / 24
         seen = size > _UNSEEN * weight
-        self.each = float(np.sum(np.where(seen, error, error + size))) * (1 + 1e-9)
+        self.each = float(np.sum(np.where(seen, error, error + size))) * (1 + 1e-8)
         kept = int(np.flatnonzero(seen)[-1]) + 1
         y, rho, size = y[:kept], np.where(seen, rho, 0.0)[:kept], np.where(seen, size, 0.0)[:kept]
-        # It is at most 2/(y blur): int_Y^inf 2/y min(1, 2/(y blur)) dy = 2 (log(2/(Y blur)) + 1).
+        # int_Y^inf 2/y min(1, 2/(y blur)) dy = 2 (log(2/(Y blur)) + 1).
         reach = max(math.log(2 / (line.last * blur)), 0.0) + 1
-        self.left_out = line.cut * 2 * reach / math.pi * (1 + 1e-9)
+        self.left_out = line.cut * 2 * reach / math.pi * (1 + 1e-8)
         z = line.c + 1j * y
         pad = -len(y) % _BLOCK
         self.rows = [np.pad(rho / kernel, (0, pad)).reshape(-1, _BLOCK) for kernel in (z, z - 1)]
@@ -93,18 +93,18 @@ class CellLine:
         period, found = 2 * np.pi / self.line.step, np.zeros(len(a))
         for side, x in ((self.line.left, b), (self.line.right, a)):
             gap = side.c - self.c
-            slip = self.line.log_m_error + 8 * UNIT * (
-                abs(side.log_m) + abs(self.log_m) + abs(gap) * np.abs(x)
-            )
+            slip = self.line.log_m_error + abs(gap) * self.blur
+            slip = slip + 8 * UNIT * (abs(side.log_m) + abs(self.log_m) + abs(gap) * np.abs(x))
             log = side.log_m - self.log_m - gap * x - abs(gap) * period + slip
             found += np.exp(np.minimum(log, 60.0)) / -np.expm1(-abs(gap) * period) * (1 + 1e-9)
         return found
 
+    @np.errstate(over="ignore", invalid="ignore")  # of cells too wide nothing is known: infinite, or NaN
     def cells(self, edges: Array) -> tuple[Array, ...]:
         """Return P, e^-a Q, e^-a excess and deficit of cells over M(c) e^(-ca), and their errors."""
         a, b, h = edges[:-1], edges[1:], np.diff(edges)
         known, c = self.sums(edges), self.c
-        fall, q_fall = np.exp(np.minimum(-c * h, FULL)), np.exp(np.minimum((1 - c) * h, FULL))
+        fall, q_fall, down = np.exp(-c * h), np.exp((1 - c) * h), np.exp(-h)
         p = known.p[:-1] - fall * known.p[1:]
         q = known.q[:-1] - q_fall * known.q[1:]
         # An exponential and its exponent.
@@ -113,13 +113,9 @@ class CellLine:
         q_off = known.q_error[:-1] + q_fall * known.q_error[1:] + units * q_fall * np.abs(known.q[1:])
         p_off, q_off = p_off + 2 * UNIT * np.abs(known.p[:-1]), q_off + 2 * UNIT * np.abs(known.q[:-1])
         # Most of e^(-cu), e^((1-c)u), (e^u - 1) e^(-cu) and (1 - e^(u-h)) e^(-cu) on [0, h].
-        most, q_most = (np.exp(np.minimum(np.maximum(slope, 0.0) * h, FULL)) for slope in (-c, 1 - c))
-        steep, flat = np.minimum(np.expm1(np.minimum(h, FULL)) * most, q_most), -np.expm1(-h) * most
+        most, q_most = np.maximum(fall, 1.0), np.maximum(q_fall, 1.0)
+        steep, flat = np.fmin(np.expm1(h) * most, q_most), -np.expm1(-h) * most
         other = (self.each * h + self.left_out + self.aliases(a, b)) * (1 + 1e-9)
-        down = np.exp(-h)
         off = [p_off + other * most, q_off + other * q_most]
-        off += [
-            p_off + q_off + other * steep,
-            p_off + down * q_off + other * flat + 4 * UNIT * down * np.abs(q),
-        ]
+        off += [p_off + q_off + other * steep, p_off + down * (q_off + units * np.abs(q)) + other * flat]
         return (p, q, q - p, p - down * q, *off)
