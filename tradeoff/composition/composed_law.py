@@ -51,8 +51,8 @@ _NARROWEST = 1e-6
 """Deviation of a tilted loss over that of the middle one below which next to all mass is at an end."""
 
 _BEYOND, _BESIDE = 1, 3
-"""Lines drawn beyond the outermost edge between cells, and with tilts below 0 and above 1; what is left is e^-12
-of what that edge holds, and e^-80 of all."""
+"""Lines drawn beyond the outermost edge between cells, and with tilts below 0 and above 1; what is
+left is e^-12 of what that edge holds, and e^-80 of all."""
 
 _FAINT = 1e-6
 """Size of a product beyond the last node, and error of a logarithm, from which on a line tells nothing."""
@@ -184,7 +184,7 @@ class ComposedLaw(LossLaw):
         """Whether tilts reach beyond 0 and 1, and the middle line knows 1/64 deviation to 1e-4 of itself."""
         if not (0 < self.middle.sd < math.inf and all(map(math.isfinite, self.support))):
             return False
-        if not self.rungs[0].c < 0 < 1 < self.rungs[-1].c:
+        if self.rungs[0].c >= 0 or self.rungs[-1].c <= 1:
             return False
         if (line := self.line(self.rungs.index(self.middle))) is None:
             return False
@@ -269,6 +269,7 @@ class ComposedLaw(LossLaw):
         """Return the line that is asked about each loss."""
         return np.clip(np.searchsorted(self.bounds, loss) - 1, 0, len(self.rungs) - 1)
 
+    @np.errstate(over="ignore", invalid="ignore")  # of cells too wide nothing is known: infinite, or NaN
     def _between(self, cuts: Array, lines: dict[int, CellLine], edges: Array, start: Index) -> Array:
         """Bound excess and deficit of cells between cuts, and what each adds to the cell that it is part of.
 
@@ -290,18 +291,17 @@ class ComposedLaw(LossLaw):
                 (1 - c, excess, rises, off[2] + off[0] * from_a[own]),
                 (-c, deficit, falls, off[3] + off[1] * np.exp(-h) * to_b[own]),
             )
-            for side, (exponent, value, more, error) in enumerate(values):
-                with np.errstate(over="ignore", invalid="ignore"):
-                    root = np.exp((log_m + exponent * a) / 2)  # by halves, as neither may be a float
-                    error = error * (1 + 1e-9) + (32 + 4 * h) * UNIT * (np.abs(value) + np.abs(more))
-                    low = np.maximum(value + more - error, 0.0) * root * root * np.maximum(1 - slip, 0.0)
-                    high = (value + more + error) * root * root * (1 + 2 * slip) + TINY
+            for side, (exponent, value, more, off_by) in enumerate(values):
+                root = np.exp((log_m + exponent * a) / 2)  # by halves, as neither may be a float
+                error = off_by * (1 + 1e-9) + (32 + 4 * h) * UNIT * (np.abs(value) + np.abs(more))
+                low = np.maximum(value + more - error, 0.0) * root * root * np.maximum(1 - slip, 0.0)
+                high = (value + more + error) * root * root * (1 + 2 * slip) + TINY
                 found[side, own], found[side + 2, own] = np.nan_to_num(low), np.fmin(high, 1.0)
         return found
 
 
 def _beyond(line: CellLine, x: float, side: int) -> Array:
-    """Bound Q- and P-mass of losses below (above) x by Chernoff's bounds: e^(K(c) - (c - 1) x) and e^(K(c) - cx)."""
+    """Bound Q- and P-mass below (above) x by Chernoff's e^(K(c) - (c - 1) x) and e^(K(c) - cx)."""
     log_m, size = line.log_m + line.line.log_m_error, abs(line.log_m) + (abs(line.c) + 1) * abs(x) + 1
     logs = [log_m - t * x + 16 * UNIT * size if side * t > 0 else 0.0 for t in (line.c - 1, line.c)]
     return np.exp(np.minimum(logs, 0.0)) * (1 + 1e-9) + TINY

@@ -49,7 +49,7 @@ class TradeOff(Hooks):
         return law, law
 
     def composable_laws(self) -> tuple[LossLaw, LossLaw]:
-        """Return ``laws`` for engines, which ask for masses of cells and no moments: products know these closer."""
+        """Return ``laws`` for engines, which ask for masses of cells alone: products know those closer."""
         return self.laws()
 
     @classmethod

@@ -50,8 +50,8 @@ class CellLine:
         weight = np.where(y > 0, 1.0, 0.5) * (line.step / np.pi)
         rho: Complex = np.where(np.isfinite(line.log.real), np.exp(line.log), 0.0) * weight.astype(complex)
         size = np.abs(rho)
-        # Moved by a uniform amount of width blur, losses have the factor sinh(w)/w = int_0^1 cosh(tw) dt, w = z
-        # blur/2: within cosh(Re w) |w|^2/6 of 1, and at most cosh(Re w)/|w|, where cosh(Re w) < 1 + 1e-9.
+        # Moved by a uniform amount of width blur, losses have the factor sinh(w)/w = int_0^1 cosh(tw) dt with
+        # w = z blur/2: within cosh(Re w) |w|^2/6 of 1, at most cosh(Re w)/|w|, where cosh(Re w) < 1 + 1e-9.
         error = weight * line.error + size * (np.hypot(line.c, y) * blur) ** 2 / 24
         seen = size > _UNSEEN * weight
         self.each = float(np.sum(np.where(seen, error, error + size))) * (1 + 1e-8)
@@ -93,8 +93,8 @@ class CellLine:
         period, found = 2 * np.pi / self.line.step, np.zeros(len(a))
         for side, x in ((self.line.left, b), (self.line.right, a)):
             gap = side.c - self.c
-            slip = self.line.log_m_error + abs(gap) * self.blur
-            slip = slip + 8 * UNIT * (abs(side.log_m) + abs(self.log_m) + abs(gap) * np.abs(x))
+            units = 8 * UNIT * (abs(side.log_m) + abs(self.log_m) + abs(gap) * np.abs(x))
+            slip = self.line.log_m_error + abs(gap) * self.blur + units
             log = side.log_m - self.log_m - gap * x - abs(gap) * period + slip
             found += np.exp(np.minimum(log, 60.0)) / -np.expm1(-abs(gap) * period) * (1 + 1e-9)
         return found
