@@ -99,7 +99,7 @@ def _beyond(mu: mp.mpf, p: mp.mpf, x: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
 
 def test_all_mass() -> None:
     f = to.subsample(to.Gaussian(1), 0.01) ** 50 @ to.Laplace(0.1) ** 5
-    law = f.composable_laws()[0]
+    law = f.cells_law()
     assert isinstance(law, ComposedLaw)
     edges = np.concatenate([[-np.inf], np.linspace(-1.5, 3.0, 1000), [np.inf]])
     p, q = masses(law.cells(edges), edges)
@@ -136,4 +136,18 @@ def test_sampled_normal_product() -> None:
 
 @pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5])
 def test_atoms_are_left_to_whole_curves(epsilon: float) -> None:
-    assert not isinstance((to.Laplace(epsilon) ** 3).composable_laws()[0], ComposedLaw)
+    assert not isinstance((to.Laplace(epsilon) ** 3).cells_law(), ComposedLaw)
+
+
+def test_whole_curves_where_lines_know_little() -> None:
+    # The rate is so small that losses crowd at 0: whole curves hold them as atoms.
+    inner = to.Gaussian(0.05) @ ~(to.subsample(to.Gaussian(0.2), 0.001) ** 10)
+    f = to.PureDP(0.1) @ ~to.subsample(inner, 0.0004)
+    assert f.bounds.delta(0.005).width <= 1e-12
+    assert f.bounds(0.9).width <= 1e-8
+
+
+def test_moments_are_those_of_whole_curves() -> None:
+    f = to.subsample(to.subsample(to.Gaussian(1), 0.01) ** 100 @ to.Laplace(0.1) ** 10, 0.1)
+    assert f.law.mean("Q") == pytest.approx(5.9e-4, rel=0.01)
+    assert f.bounds.renyi(2.0).lower > 1.1e-3

@@ -295,13 +295,15 @@ class ComposedLaw(LossLaw):
                 root = np.exp((log_m + exponent * a) / 2)  # by halves, as neither may be a float
                 error = off_by * (1 + 1e-9) + (32 + 4 * h) * UNIT * (np.abs(value) + np.abs(more))
                 low = np.maximum(value + more - error, 0.0) * root * root * np.maximum(1 - slip, 0.0)
-                high = (value + more + error) * root * root * (1 + 2 * slip) + TINY
-                found[side, own], found[side + 2, own] = np.nan_to_num(low), np.fmin(high, 1.0)
+                high = (value + more + error) * root * root * np.exp(slip) + TINY
+                # Moved losses have a mass of at most E_P e^(L + blur/2).
+                found[side, own], found[side + 2, own] = np.nan_to_num(low), np.fmin(high, 1 + self.blur)
         return found
 
 
 def _beyond(line: CellLine, x: float, side: int) -> Array:
     """Bound Q- and P-mass below (above) x by Chernoff's e^(K(c) - (c - 1) x) and e^(K(c) - cx)."""
     log_m, size = line.log_m + line.line.log_m_error, abs(line.log_m) + (abs(line.c) + 1) * abs(x) + 1
-    logs = [log_m - t * x + 16 * UNIT * size if side * t > 0 else 0.0 for t in (line.c - 1, line.c)]
-    return np.exp(np.minimum(logs, 0.0)) * (1 + 1e-9) + TINY
+    slip = 16 * UNIT * size + (abs(line.c) + 1) * line.blur  # of losses that are moved
+    logs = [log_m - t * x + slip if side * t > 0 else line.blur for t in (line.c - 1, line.c)]
+    return np.exp(np.minimum(logs, line.blur)) * (1 + 1e-9) + TINY

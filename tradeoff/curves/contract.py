@@ -48,9 +48,9 @@ class TradeOff(Hooks):
             return self.lower.loss_law(), self.upper.loss_law()
         return law, law
 
-    def composable_laws(self) -> tuple[LossLaw, LossLaw]:
-        """Return ``laws`` for engines, which ask for masses of cells alone: products know those closer."""
-        return self.laws()
+    def cells_law(self) -> LossLaw | None:
+        """Return a law for lattices, which ask for cells alone, where ``laws`` are of whole curves."""
+        return None
 
     @classmethod
     def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff | None:

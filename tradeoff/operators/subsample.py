@@ -198,16 +198,15 @@ class Subsampled(Derived):
         return Subsampled(self.operands[0], self.p, flipped=not self.flipped)
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
-        return self._sampled(*self.operands[0].laws())
-
-    def composable_laws(self) -> tuple[LossLaw, LossLaw]:
-        return self._sampled(*self.operands[0].composable_laws())
-
-    def _sampled(self, low: LossLaw, high: LossLaw) -> tuple[LossLaw, LossLaw]:
+        low, high = self.operands[0].laws()
         if self.p < _RAREST:  # f_p falls with p
             return self._thin(low, _RAREST), Identity().loss_law()
         below = self._thin(low, self.p)
         return below, below if high is low else self._thin(high, self.p)
+
+    def cells_law(self) -> LossLaw | None:
+        law = self.operands[0].cells_law() if self.p >= _RAREST else None
+        return None if law is None else self._thin(law, self.p)
 
     def folded_laws(self) -> tuple[LossLaw, LossLaw] | None:
         """Return laws of the hull of both orders, None unless the base is symmetric with one law.

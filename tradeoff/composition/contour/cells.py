@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tradeoff.composition.contour.line import ContourLine
-from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.transform import Complex
+from tradeoff.intervals.rounding import UNIT, Array, Complex
 
 _UNSEEN = 1e-24
 """Values of the product that count as errors: next to what floats can see of a sum they are nothing."""
