@@ -216,7 +216,7 @@ class Tensor(TradeOff):
             low, high = self._inner.answer(question, at, tol)
             with np.errstate(invalid="ignore"):
                 reached = measure(question, at, low, high)
-            wide = ~(reached <= (WIDTHS["lattice"][question].goal if tol is None else tol))
+            wide = ~(reached <= (WIDTHS["lattice"]["epsilon"].goal if tol is None else tol))
         if wide.any():
             sides = self._sides if question == "beta" else self._sides[::-1]
             below, above = self._between(question, sides, at[wide], tol)
