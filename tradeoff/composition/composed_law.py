@@ -181,7 +181,7 @@ class ComposedLaw(LossLaw):
 
     @cached_property
     def usable(self) -> bool:
-        """Whether tilts reach beyond 0 and 1, and the middle line knows 1/64 deviation to 1e-4 of itself."""
+        """Whether tilts reach beyond 0 and 1, the middle line knows 1/64 deviation to 1e-4, and a sketch is one."""
         if not (0 < self.middle.sd < math.inf and all(map(math.isfinite, self.support))):
             return False
         if self.rungs[0].c >= 0 or self.rungs[-1].c <= 1:
@@ -190,7 +190,8 @@ class ComposedLaw(LossLaw):
             return False
         edges = self.middle.mean + np.array([0.0, self.middle.sd / 64])
         _, _, excess, deficit, _, _, high, low = line.cells(edges)
-        return bool(high[0] < 1e-4 * excess[0] and low[0] < 1e-4 * deficit[0])
+        known = high[0] < 1e-4 * excess[0] and low[0] < 1e-4 * deficit[0]
+        return bool(known and len(self._sketch.loss) > 2)
 
     def sketch(self) -> Sketch:
         return self._sketch
@@ -211,7 +212,7 @@ class ComposedLaw(LossLaw):
                     break
                 rung = after
         at, index = np.unique(loss, return_index=True)
-        spacing = np.gradient(at)
+        spacing = np.gradient(at) if len(at) > 1 else np.ones(1)  # all of it rarer than it reaches
         # e^(K - cx)/sqrt(2 pi K'') dx
         log = np.array(log_p)[index] + np.log(spacing) - 0.5 * np.log(2 * np.pi) - np.log(self._deviation(at))
         return Sketch(at, log - np.logaddexp.reduce(log) + math.log1p(-self.p_minus))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tradeoff.composition.budget import WIDTHS, Question, measure
+from tradeoff.composition.budget import Question, measure
 from tradeoff.composition.cache import Cache, own
 from tradeoff.composition.options import query_options
 from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
@@ -210,17 +210,14 @@ class Tensor(TradeOff):
         return self._answer("epsilon", delta, tol)
 
     def _answer(self, question: Question, at: Array, tol: float | None) -> Pair:
-        """Ask the laws of inner products, and whole curves where those are wide; both hold the truth."""
-        low, high, wide = np.full(len(at), -np.inf), np.full(len(at), np.inf), np.ones(len(at), bool)
-        if self._inner is not None:
-            low, high = self._inner.answer(question, at, tol)
+        """Ask whole curves, and the laws of inner products where those leave more than ``tol``."""
+        low, high = self._between(question, self._sides if question == "beta" else self._sides[::-1], at, tol)
+        if tol is not None and self._sides[0] is not self._sides[1]:
             with np.errstate(invalid="ignore"):
-                reached = measure(question, at, low, high)
-            wide = ~(reached <= (WIDTHS["lattice"]["epsilon"].goal if tol is None else tol))
-        if wide.any():
-            sides = self._sides if question == "beta" else self._sides[::-1]
-            below, above = self._between(question, sides, at[wide], tol)
-            low[wide], high[wide] = np.fmax(low[wide], below), np.fmin(high[wide], above)
+                wide = ~(measure(question, at, low, high) <= tol)
+            if wide.any() and self._inner is not None:
+                below, above = self._inner.answer(question, at[wide], tol)
+                low[wide], high[wide] = np.fmax(low[wide], below), np.fmin(high[wide], above)
         return low, high
 
     @staticmethod

@@ -31,9 +31,6 @@ Scheme = Literal["poisson", "without-replacement"]
 _FARTHEST = 1.5e3
 """Loss, in nats, up to which cells tell more than whole curves do: that of a Gaussian of mu = 28."""
 
-_SELDOM = 1e-4
-"""Rate below which losses crowd at 0, where atoms of whole curves tell more of them than cells, sooner."""
-
 _RAREST = 1e-300
 """Rate below which engines take the law of this one below the curve, and no loss at all above it: cells
 divide p by p + (1 - p) e^-L, and below 1e-308 floats lose their digits."""
@@ -208,7 +205,7 @@ class Subsampled(Derived):
         return below, below if high is low else self._thin(high, self.p)
 
     def cells_law(self) -> LossLaw | None:
-        law = self.operands[0].cells_law() if self.p >= _SELDOM else None
+        law = self.operands[0].cells_law() if self.p >= _RAREST else None
         return None if law is None else self._thin(law, self.p)
 
     def folded_laws(self) -> tuple[LossLaw, LossLaw] | None:
