@@ -151,3 +151,10 @@ def test_moments_are_those_of_whole_curves() -> None:
     f = to.subsample(to.subsample(to.Gaussian(1), 0.01) ** 100 @ to.Laplace(0.1) ** 10, 0.1)
     assert f.law.mean("Q") == pytest.approx(5.9e-4, rel=0.01)
     assert f.bounds.renyi(2.0).lower > 1.1e-3
+
+
+def test_what_moves_past_the_ends_is_held() -> None:
+    law = ComposedLaw([Thinned(GaussianLaw(1.0), 0.1)], [8])
+    low, high = law._sum([part.span for part, _ in law.parts])
+    assert law.span[0] <= low - law.blur / 2
+    assert law.span[1] >= high + law.blur / 2

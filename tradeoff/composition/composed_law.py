@@ -50,6 +50,10 @@ infinite. Rare rounds that lose much would lead them a thousand deviations on.""
 _NARROWEST = 1e-6
 """Deviation of a tilted loss over that of the middle one below which next to all mass is at an end."""
 
+_WIDEST = 1e6
+"""Deviation of the middle line up to which the blur is nothing to any tilt: 2^-44 of it, times 80/_NARROWEST
+of the tilts between the poles and the farthest, is below 1e-5."""
+
 _BEYOND, _BESIDE = 1, 3
 """Lines drawn beyond the outermost edge between cells, and with tilts below 0 and above 1; what is
 left is e^-12 of what that edge holds, and e^-80 of all."""
@@ -80,7 +84,7 @@ class ComposedLaw(LossLaw):
 
     @property
     def support(self) -> tuple[float, float]:
-        return self._sum([law.support for law, _ in self.parts])
+        return self._moved([law.support for law, _ in self.parts])
 
     @property
     def range(self) -> tuple[float, float]:
@@ -88,7 +92,7 @@ class ComposedLaw(LossLaw):
 
     @property
     def span(self) -> tuple[float, float]:
-        return self._sum([law.span for law, _ in self.parts])
+        return self._moved([law.span for law, _ in self.parts])
 
     @property
     def enclosure(self) -> tuple[float, float]:
@@ -101,6 +105,11 @@ class ComposedLaw(LossLaw):
         )
         off = [4 * UNIT * math.fsum(map(abs, side)) for side in (low, high)]
         return math.fsum(low) - off[0], math.fsum(high) + off[1]
+
+    def _moved(self, ends: list[tuple[float, float]]) -> tuple[float, float]:
+        """Add ends up, and hold what the blur moves past them."""
+        low, high = self._sum(ends)
+        return low - self.blur, high + self.blur
 
     @cached_property
     def middle(self) -> Rung:
@@ -182,7 +191,7 @@ class ComposedLaw(LossLaw):
     @cached_property
     def usable(self) -> bool:
         """Whether tilts reach beyond 0 and 1, the middle line knows 1/64 deviation to 1e-4, and a sketch is one."""
-        if not (0 < self.middle.sd < math.inf and all(map(math.isfinite, self.support))):
+        if not (0 < self.middle.sd < _WIDEST and all(map(math.isfinite, self.support))):
             return False
         if self.rungs[0].c >= 0 or self.rungs[-1].c <= 1:
             return False
