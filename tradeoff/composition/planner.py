@@ -103,6 +103,16 @@ class Composition:
         return None if law is None else ExactEngine(law, self.q_plus)
 
     @cached_property
+    def law(self) -> LossLaw | None:
+        """The law of the sum of all losses, where lines of its transform hold one."""
+        if self.spent or not self.rounds or any(law.lost for law in self.laws) or not self.contour.possible:
+            return None
+        from tradeoff.composition.composed_law import ComposedLaw
+
+        law = ComposedLaw(self.laws, self.counts, symmetric=self.symmetric)
+        return law if law.usable else None
+
+    @cached_property
     def spent(self) -> bool:
         """Whether some factor leaves no mass that floats hold: nothing is left to compose."""
         return any(not law.continuous and len(law.atoms.loss) == 0 for law in self.laws)

@@ -20,6 +20,7 @@ from tradeoff.curves.asking import certified_beta, certified_delta, certified_ep
 from tradeoff.curves.contract import CHOICES, TradeOff
 from tradeoff.curves.hooks import gathered
 from tradeoff.curves.parameters import Value, is_symbol
+from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, total, whole
 from tradeoff.intervals.rounding import TINY, Array
@@ -144,6 +145,26 @@ class Tensor(TradeOff):
         exact = all(low is high for low, high in zip(below, above, strict=True))
         return lower, lower if exact else Composition(above, counts, symmetric=self.symmetric)
 
+    @property
+    def _inner(self) -> Composition | None:
+        """The composition in which factors made of products have laws for lattices; None if none is."""
+        return self._within.of(query_options().choices, self._of_cells)
+
+    @cached_property
+    def _within(self) -> Cache[Composition | None]:
+        return own(("inner", self), CHOICES)
+
+    def _of_cells(self) -> Composition | None:
+        inner = {factor: law for factor in self.factors if (law := factor.cells_law()) is not None}
+        rest = [(factor, *law_pair(factor, n)) for factor, n in self.factors.items() if factor not in inner]
+        if not inner or any(low is not high for _, low, high, _ in rest):
+            return None
+        from tradeoff.composition.planner import Composition
+
+        powers = [(law, self.factors[factor]) for factor, law in inner.items()]
+        laws, counts = zip(*powers, *((low, n) for _, low, _, n in rest), strict=True)
+        return Composition(laws, counts, symmetric=self.symmetric)
+
     @cached_property
     def _leak(self) -> tuple[Bounds, Bounds, TradeOff] | None:
         """Return delta, 1 - delta and the rest of f_{0,delta} (x) rest."""
@@ -171,7 +192,7 @@ class Tensor(TradeOff):
         low, high = np.zeros(len(alpha)), np.zeros(len(alpha))
         low[alpha == 0], high[alpha == 0] = clip(1 - self.mass_at_infinity, 0.0, 1.0)
         if inside.any():
-            low[inside], high[inside] = self._between("beta", self._sides, alpha[inside], tol)
+            low[inside], high[inside] = self._answer("beta", alpha[inside], tol)
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
@@ -179,14 +200,25 @@ class Tensor(TradeOff):
             delta, kept, rest = self._leak
             low, high = delta + kept * Bounds(*certified_delta(rest, epsilon, tol))
             return low, high
-        return self._between("delta", self._sides[::-1], epsilon, tol)
+        return self._answer("delta", epsilon, tol)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         if self._leak is not None:
             leak, kept, rest = self._leak
             least, most = clip((delta - leak) / kept, 0.0, 1.0)
             return certified_epsilon(rest, most, tol)[0], certified_epsilon(rest, least, tol)[1]
-        return self._between("epsilon", self._sides[::-1], delta, tol)
+        return self._answer("epsilon", delta, tol)
+
+    def _answer(self, question: Question, at: Array, tol: float | None) -> Pair:
+        """Ask whole curves, and the laws of inner products where those leave more than ``tol``."""
+        low, high = self._between(question, self._sides if question == "beta" else self._sides[::-1], at, tol)
+        if tol is not None and self._sides[0] is not self._sides[1]:
+            with np.errstate(invalid="ignore"):
+                wide = ~(measure(question, at, low, high) <= tol)
+            if wide.any() and self._inner is not None:
+                below, above = self._inner.answer(question, at[wide], tol)
+                low[wide], high[wide] = np.fmax(low[wide], below), np.fmin(high[wide], above)
+        return low, high
 
     @staticmethod
     def _between(question: Question, sides: tuple[Composition, ...], at: Array, tol: float | None) -> Pair:
@@ -275,6 +307,15 @@ class Tensor(TradeOff):
     def kl(self) -> Value:
         """Kullback-Leibler divergence KL(P || Q): the sum over the factors, in nats."""
         return _total(n * factor.kl() for factor, n in self.factors.items())
+
+    def cells_law(self) -> LossLaw | None:
+        try:
+            self.loss_law()
+        except NoClosedForm:
+            if self._inner is None:  # else factors have no laws of their own
+                least, most = self._sides
+                return least.law if least is most else None
+        return None
 
     def loss_law(self) -> LossLaw:
         if len(self.factors) == 1:

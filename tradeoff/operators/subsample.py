@@ -204,6 +204,10 @@ class Subsampled(Derived):
         below = self._thin(low, self.p)
         return below, below if high is low else self._thin(high, self.p)
 
+    def cells_law(self) -> LossLaw | None:
+        law = self.operands[0].cells_law() if self.p >= _RAREST else None
+        return None if law is None else self._thin(law, self.p)
+
     def folded_laws(self) -> tuple[LossLaw, LossLaw] | None:
         """Return laws of the hull of both orders, None unless the base is symmetric with one law.
 

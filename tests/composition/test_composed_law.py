@@ -1,0 +1,160 @@
+"""Masses of a product in cells, against closed forms and sums of another kind."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+import tradeoff as to
+from tradeoff.composition.composed_law import ComposedLaw
+from tradeoff.composition.planner import Composition
+from tradeoff.loss.changed import Reversed, Thinned
+from tradeoff.loss.gaussian import GaussianLaw
+from tradeoff.loss.law import LossLaw, masses
+
+EDGES = np.concatenate([[-np.inf], np.linspace(-6.0, 6.0, 401), [9.0, np.inf]])
+
+
+def agree(law: LossLaw, truth: LossLaw, edges: np.ndarray) -> np.ndarray:
+    """Check that cells hold the true ones, both known to their slack; return the slack."""
+    found, true = law.cells(edges), truth.cells(edges)
+    for mine, theirs in zip(found[:2], true[:2], strict=True):
+        assert np.all(mine * (1 - found.slack) <= theirs * (1 + true.slack) * (1 + 1e-10))
+        assert np.all(mine * (1 + found.slack) >= theirs * (1 - true.slack) * (1 - 1e-10))
+    return found.slack
+
+
+@pytest.mark.parametrize("mu", [0.02, 0.3, 1.0, 2.5])
+def test_normal_sums(mu: float) -> None:
+    # G_mu^4 is G_2mu; what moving edges by 1e-13 deviations changes is below 1e-10 of a cell.
+    law, truth = ComposedLaw([GaussianLaw(mu)], [4], symmetric=True), to.Gaussian(2 * mu).loss_law()
+    assert law.usable
+    slack = agree(law, truth, 2 * mu * EDGES)
+    assert np.median(slack) < 1e-6
+    agree(Reversed(law), truth, 2 * mu * EDGES)
+
+
+def test_wide_cells() -> None:
+    law, truth = ComposedLaw([GaussianLaw(0.5)], [4], symmetric=True), to.Gaussian(1.0).loss_law()
+    for edges in ([-np.inf, 0.3, np.inf], [-2.0, 2.0], [-30.0, -4.0, 4.0, 30.0], [1.0, 1.0, 1.5]):
+        agree(law, truth, np.array(edges))
+
+
+def test_cells_that_end_where_the_span_does() -> None:
+    # Parts of a cell are summed up to its end, whether or not one of no length follows.
+    for mu in (0.1, 1.0, 10.0):
+        law, truth = ComposedLaw([GaussianLaw(mu)], [4], symmetric=True), to.Gaussian(2 * mu).loss_law()
+        end, middle = law.span[1], 2 * mu * mu
+        for edges in ([-middle, end, np.inf], [middle, end, 2 * end], [-np.inf, -end, middle, middle]):
+            agree(law, truth, np.array(edges))
+
+
+@pytest.mark.parametrize("mu", [20.0, 30.0, 60.0])
+def test_far_from_all_lines(mu: float) -> None:
+    # e^(K(c) - ca) is no float there, though what it multiplies is as large as it is small.
+    law, truth = ComposedLaw([GaussianLaw(mu)], [4], symmetric=True), to.Gaussian(2 * mu).loss_law()
+    for low, high in ((-600.0, 0.0), (-2000.0, -600.0), (0.0, 600.0)):
+        agree(law, truth, np.array([low, high]))
+        agree(Reversed(law), truth, np.array([low, high]))
+
+
+@pytest.mark.parametrize(("mu", "p"), [(1.0, 0.1)])
+def test_two_sampled_normal_rounds(mu: float, p: float) -> None:
+    # P(L_1 + L_2 > x), and with Q, by double exponential quadrature of closed forms in 18 digits.
+    law = ComposedLaw([Thinned(GaussianLaw(mu), p)], [2])
+    mean, sd = law.middle.mean, law.middle.sd
+    edges = mean + sd * np.array([-0.5, -0.499, 0.0, 1.0, 8.0])
+    with mp.workdps(18):
+        mass = [_beyond(mp.mpf(mu), mp.mpf(p), mp.mpf(x)) for x in edges.tolist()]
+        cells = [(p0 - p1, q0 - q1) for (p0, q0), (p1, q1) in pairwise(mass)]
+        excess = [q - mp.exp(a) * m for (m, q), a in zip(cells, edges[:-1].tolist(), strict=True)]
+        deficit = [m - mp.exp(-b) * q for (m, q), b in zip(cells, edges[1:].tolist(), strict=True)]
+    found = law.cells(edges)
+    for mine, true in zip(found[:2], np.array([excess, deficit], dtype=float), strict=True):
+        assert np.all(mine * (1 - found.slack) <= true * (1 + 1e-13))
+        assert np.all(mine * (1 + found.slack) >= true * (1 - 1e-13))
+    assert np.max(found.slack) < 1e-2
+
+
+def _beyond(mu: mp.mpf, p: mp.mpf, x: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
+    """Return P- and Q-mass of L_1 + L_2 > x; all of the second round is beyond where the first is."""
+
+    def place(loss: mp.mpf) -> mp.mpf:
+        return (mp.log((mp.exp(loss) - 1 + p) / p) + mu * mu / 2) / mu
+
+    def both(z: mp.mpf) -> tuple[mp.mpf, mp.mpf]:
+        loss = mp.log(1 - p + p * mp.exp(mu * z - mu * mu / 2))
+        left = x - loss
+        null = mp.ncdf(-place(left)) if left > mp.log(1 - p) else mp.mpf(1)
+        other = (1 - p) * null + p * (mp.ncdf(mu - place(left)) if left > mp.log(1 - p) else 1)
+        return mp.npdf(z) * null, mp.npdf(z) * mp.exp(loss) * other
+
+    kink = place(x - mp.log(1 - p))
+    points = [z for z in (-14, -6, -2, 0, 2) if z < kink] + [kink, kink + 2, kink + 5, kink + 15]
+    return tuple(mp.quad(lambda z, k=k: both(z)[k], points) for k in (0, 1))
+
+
+def test_all_mass() -> None:
+    f = to.subsample(to.Gaussian(1), 0.01) ** 50 @ to.Laplace(0.1) ** 5
+    law = f.cells_law()
+    assert isinstance(law, ComposedLaw)
+    edges = np.concatenate([[-np.inf], np.linspace(-1.5, 3.0, 1000), [np.inf]])
+    p, q = masses(law.cells(edges), edges)
+    assert sum(p) == pytest.approx(1, abs=1e-9)
+    assert sum(q) == pytest.approx(1, abs=1e-9)
+    # Q - e^a P beyond a is delta(a), which the contour knows by another kernel.
+    for a in (-0.2, 0.1, 0.5, 1.0):
+        cell, delta = law.cells(np.array([a, np.inf])), f.bounds.delta(a, tol=1e-9)
+        assert cell.excess[0] * (1 - cell.slack[0]) <= delta.upper
+        assert cell.excess[0] * (1 + cell.slack[0]) >= delta.lower
+
+
+def test_sampled_product_squared() -> None:
+    steps = to.subsample(to.Gaussian(1), 0.01) ** 100
+    f = to.subsample(steps @ to.Laplace(0.1) ** 10, 0.1) ** 2
+    found = f.bounds.epsilon(1e-5, tol=1e-6)
+    assert found.width <= 1e-6
+    # From polygons of the inner product, on both sides.
+    inner = (steps @ to.Laplace(0.1) ** 10).tabulate()
+    least, most = ((to.subsample(side, 0.1) ** 2).bounds.epsilon(1e-5) for side in inner)
+    assert most.lower <= found.upper <= found.lower + 1e-6 <= least.upper + 1e-6
+
+
+def test_sampled_normal_product() -> None:
+    # As the product is one normal pair, its sampled power is known in closed form of another kind.
+    law = ComposedLaw([GaussianLaw(0.5)], [4], symmetric=True)
+    curve = to.subsample(to.Gaussian(1), 0.1) ** 3
+    low, high = Composition([Thinned(law, 0.1)], [3]).answer("epsilon", np.array([1e-4]), 1e-5)
+    truth = curve.bounds.epsilon(1e-4, tol=1e-8)
+    assert low[0] <= truth.upper
+    assert high[0] >= truth.lower
+    assert high[0] - low[0] <= 1e-5
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5])
+def test_atoms_are_left_to_whole_curves(epsilon: float) -> None:
+    assert not isinstance((to.Laplace(epsilon) ** 3).cells_law(), ComposedLaw)
+
+
+def test_whole_curves_where_lines_know_little() -> None:
+    # The rate is so small that losses crowd at 0: whole curves hold them as atoms.
+    inner = to.Gaussian(0.05) @ ~(to.subsample(to.Gaussian(0.2), 0.001) ** 10)
+    f = to.PureDP(0.1) @ ~to.subsample(inner, 0.0004)
+    assert f.bounds.delta(0.005).width <= 1e-12
+    assert f.bounds(0.9).width <= 1e-8
+
+
+def test_moments_are_those_of_whole_curves() -> None:
+    f = to.subsample(to.subsample(to.Gaussian(1), 0.01) ** 100 @ to.Laplace(0.1) ** 10, 0.1)
+    assert f.law.mean("Q") == pytest.approx(5.9e-4, rel=0.01)
+    assert f.bounds.renyi(2.0).lower > 1.1e-3
+
+
+def test_what_moves_past_the_ends_is_held() -> None:
+    law = ComposedLaw([Thinned(GaussianLaw(1.0), 0.1)], [8])
+    low, high = law._sum([part.span for part, _ in law.parts])
+    assert law.span[0] <= low - law.blur / 2
+    assert law.span[1] >= high + law.blur / 2
