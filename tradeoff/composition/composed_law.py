@@ -190,7 +190,7 @@ class ComposedLaw(LossLaw):
 
     @cached_property
     def usable(self) -> bool:
-        """Whether tilts reach beyond 0 and 1, the middle line knows 1/64 deviation to 1e-4, and a sketch is one."""
+        """Whether tilts reach beyond 0 and 1, and the middle line knows 1/64 deviation to 1e-4."""
         if not (0 < self.middle.sd < _WIDEST and all(map(math.isfinite, self.support))):
             return False
         if self.rungs[0].c >= 0 or self.rungs[-1].c <= 1:
