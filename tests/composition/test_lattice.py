@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tests.golden import oracle
 from tests.strategies import log_uniform
+from tradeoff.composition.engine import _Answers
 from tradeoff.composition.lattice.engine import LatticeEngine
 from tradeoff.composition.lattice.place import Effort, _reach
 from tradeoff.composition.planner import Composition
@@ -253,3 +254,17 @@ def test_nodes_end_where_floats_hold_tilted_masses():
     assert low == 0.0
     assert 0.24 < high <= 690 / 2816
     assert _reach(sketch, 2816.0, 0.0, 2, -15.0, continuous=False) == (0.0, 0.25)  # masses are logarithms
+
+
+def test_nothing_finer_is_asked_where_that_is_wider(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine, asked, widths = LatticeEngine([GaussianLaw(1.0)], [3]), [], [1e-3, 1e-4, 1e-2, 0.0]
+
+    def delta(x: np.ndarray, effort: Effort) -> _Answers:
+        half = np.full(len(x), widths[len(asked)] / 2)
+        asked.append(effort)
+        return _Answers(0.5 - half, 0.5 + half, np.zeros(len(x), bool))
+
+    monkeypatch.setattr(engine, "_delta", delta)
+    low, high = engine.answer("delta", np.array([1.0]), 1e-9)
+    assert len(asked) == 3
+    assert high - low == pytest.approx(1e-4)

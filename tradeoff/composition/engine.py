@@ -114,7 +114,7 @@ class Engine(ABC, Generic[Effort]):
         """
         goal = WIDTHS[self.name][question].goal if tol is None else tol
         low, high = np.full(len(at), -np.inf), np.full(len(at), np.inf)
-        waiting = {self.first(question, tol): np.arange(len(at))}
+        waiting, last = {self.first(question, tol): np.arange(len(at))}, np.full(len(at), np.inf)
         for _ in range(_ROUNDS):
             finer: dict[Effort, Index] = {}
             for effort, which in waiting.items():
@@ -127,9 +127,12 @@ class Engine(ABC, Generic[Effort]):
                     found = self._beta(at[which], effort, goal)
                 low[which], high[which] = np.fmax(low[which], found.low), np.fmin(high[which], found.high)
                 with np.errstate(invalid="ignore"):  # of infinite bounds, or an infinite goal
+                    own = measure(question, at[which], found.low, found.high)
                     reached = measure(question, at[which], low[which], high[which])
                     missing = np.nan_to_num(1.5 * reached / goal, nan=_LEAST_STEP)
-                wide = ~found.capped & ~(reached <= goal)
+                # What comes out wider is wide of rounding, or of what a law knows of itself.
+                wide = ~found.capped & ~(reached <= goal) & ~(own > last[which])
+                last[which] = own
                 _, steps = np.frexp(np.clip(missing, _LEAST_STEP, _MOST_STEP))
                 for by, mine in alike(np.ldexp(1.0, steps[wide])):
                     next_ = self.finer(effort, by)
