@@ -18,7 +18,7 @@ from tradeoff.loss.changed import Mixed, Reversed, Thinned
 from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.laplace import BoundedRangeLaw, LaplaceLaw
-from tradeoff.loss.law import LossLaw
+from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch
 
 Number = mp.mpf
 DIGITS = 150
@@ -164,3 +164,84 @@ simple = st.one_of(
 pairs = st.one_of(
     simple, st.tuples(simple, simple, st.sampled_from([0.25, 0.5, 2.0**-20])).map(lambda a: mixed(*a))
 )
+
+
+@dataclass(frozen=True)
+class Telling(LossLaw):
+    """A law that tells masses and atoms' losses of its ``base`` wrongly, by nearly as much as it declares.
+
+    Masses and losses are told too small where ``sign`` is 1, too large where it is -1; from atom to atom and
+    from cell to cell that alternates where ``turns`` is -1.
+    """
+
+    base: LossLaw
+    slack: float
+    position: float
+    sign: int
+    turns: int
+
+    @property
+    def support(self) -> tuple[float, float]:
+        low, high = self.base.support
+        return low - self.position, high + self.position
+
+    @property
+    def span(self) -> tuple[float, float]:
+        return self.base.span
+
+    @property
+    def continuous(self) -> bool:
+        return self.base.continuous
+
+    @property
+    def p_minus(self) -> float:
+        return self.base.p_minus
+
+    @property
+    def q_plus(self) -> float:
+        return self.base.q_plus
+
+    def sketch(self) -> Sketch:
+        return self.base.sketch()
+
+    @property
+    def atoms(self) -> Atoms:
+        loss, log_p, slack = self.base.atoms
+        # The truth is at most 1 + slack times what is told.
+        told = log_p - np.log1p(self._off(self.slack, len(loss)))
+        return Atoms(loss - self._off(self.position, len(loss)), told, slack + self.slack)
+
+    @property
+    def loss_error(self) -> np.ndarray:
+        return self.base.loss_error + self.position
+
+    def _cells(self, edges: np.ndarray) -> Cells:
+        excess, deficit, slack = self.base.cells(edges)
+        told = 1 + self._off(self.slack, len(excess))
+        return Cells(excess / told, deficit / told[::-1], slack + self.slack)
+
+    def _off(self, error: float, size: int) -> np.ndarray:
+        return NEARLY * error * self.sign * float(self.turns) ** np.arange(size)
+
+
+NEARLY = 1 - 1e-9
+"""Share of an error that is used: what is left is more than roundings of what is told."""
+
+
+def telling(
+    pair: tuple[LossLaw, Truth], slack: float, position: float, sign: int, turns: int
+) -> tuple[LossLaw, Truth]:
+    law, true = pair
+    gap = float(np.min(np.diff(law.atoms.loss), initial=1.0))
+    return Telling(law, slack, min(position, gap / 3), sign, turns), true
+
+
+wrongly_told = st.builds(
+    telling,
+    pairs,
+    log_uniform(1e-6, 0.03),
+    log_uniform(1e-9, 1e-2),
+    st.sampled_from([-1, 1]),
+    st.sampled_from([-1, 1]),
+)
+"""Pairs whose law errs as much as it says."""

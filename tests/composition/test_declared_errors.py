@@ -40,7 +40,8 @@ def drawn(rng: np.random.Generator) -> tuple[list[mp.mpf], list[mp.mpf], AtomicL
     return loss, mass, law
 
 
-def delta(loss: Sequence[mp.mpf], mass: Sequence[mp.mpf], n: int, epsilon: float) -> mp.mpf:
+def power(loss: Sequence[mp.mpf], mass: Sequence[mp.mpf], n: int) -> list[tuple[mp.mpf, mp.mpf]]:
+    """Return sums of losses with their P-masses."""
     sums = {mp.mpf(0): mp.mpf(1)}
     for _ in range(n):
         further: dict[mp.mpf, mp.mpf] = {}
@@ -48,11 +49,24 @@ def delta(loss: Sequence[mp.mpf], mass: Sequence[mp.mpf], n: int, epsilon: float
             for y, q in zip(loss, mass, strict=True):
                 further[x + y] = further.get(x + y, 0) + p * q
         sums = further
-    kept = mp.fsum(p * mp.exp(x) for x, p in sums.items())
-    return 1 - kept + mp.fsum(max(mp.exp(x) - mp.exp(epsilon), 0) * p for x, p in sums.items())
+    return sorted(sums.items())
 
 
-@pytest.mark.parametrize("seed", range(8))
+def delta(sums: Sequence[tuple[mp.mpf, mp.mpf]], epsilon: float) -> mp.mpf:
+    kept = mp.fsum(p * mp.exp(x) for x, p in sums)
+    return 1 - kept + mp.fsum(max(mp.exp(x) - mp.exp(epsilon), 0) * p for x, p in sums)
+
+
+def beta(sums: Sequence[tuple[mp.mpf, mp.mpf]], alpha: float) -> mp.mpf:
+    """Reject the largest losses up to size alpha (Neyman and Pearson); what is at -infinity comes last."""
+    left, missed = mp.mpf(alpha), mp.fsum(p * mp.exp(x) for x, p in sums)
+    for x, p in reversed(sums):
+        taken = min(left, p)
+        left, missed = left - taken, missed - taken * mp.exp(x)
+    return missed
+
+
+@pytest.mark.parametrize("seed", range(5))
 def test_what_a_law_declares_is_charged_by_every_engine(seed: int) -> None:
     rng = np.random.default_rng(seed)
     with mp.workdps(50):
@@ -60,11 +74,22 @@ def test_what_a_law_declares_is_charged_by_every_engine(seed: int) -> None:
         n = int(rng.integers(1, 5))
         product = Composition([law], [n])
         spread = np.sqrt(n) * float(max(map(abs, loss)))
-        x = np.append(rng.normal(0, 1, 3) * spread, 0.9 * n * float(max(loss)))
-        truth = [delta(loss, mass, n, epsilon) for epsilon in x.tolist()]
+        ends = n * float(min(loss)), n * float(max(loss))
+        x = np.concatenate([rng.normal(0, 1, 3) * spread, [0.9 * ends[1], 1.2 * ends[1], 1.2 * ends[0]]])
+        sums = power(loss, mass, n)
+        truth = [delta(sums, epsilon) for epsilon in x.tolist()]
+        alpha = rng.uniform(0, 1, 3)
+        missed = [beta(sums, each) for each in alpha.tolist()]
+        levels = np.array([float(d) for d in truth[:4]])
+        levels = levels[(levels > law.q_plus * n * (1 + 1e-9)) & (levels < 1)]
         assert product.sums is not None
         for engine in (product, product.sums, product.tables, product.contour):
-            low, high = engine.answer("delta", x, None)
-            for least, true, most in zip(low.tolist(), truth, high.tolist(), strict=True):
-                assert least <= true + NOTHING
-                assert true <= most + NOTHING
+            for question, at, right in (("delta", x, truth), ("beta", alpha, missed)):
+                low, high = engine.answer(question, at, None)
+                for least, true, most in zip(low.tolist(), right, high.tolist(), strict=True):
+                    assert least <= true + NOTHING
+                    assert true <= most + NOTHING
+            low, high = engine.answer("epsilon", levels, None)
+            for least, level, most in zip(low.tolist(), levels.tolist(), high.tolist(), strict=True):
+                assert most == np.inf or delta(sums, most) <= level + NOTHING
+                assert least == -np.inf or delta(sums, least) >= level - NOTHING

@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.composition.laws import DIGITS, Truth, gaussian, laplace, pairs, thinned
+from tests.composition.laws import (
+    DIGITS,
+    Truth,
+    atomic,
+    gaussian,
+    laplace,
+    pairs,
+    telling,
+    thinned,
+    wrongly_told,
+)
 from tests.strategies import log_uniform
 from tradeoff.composition.lattice.discretise import _draw_from_below, discretise
 from tradeoff.composition.lattice.engine import LatticeEngine
@@ -100,6 +110,31 @@ def check(law: LossLaw, true: Truth, nodes: np.ndarray) -> None:
 @given(pairs, grids)
 def test_both_sides_hold(pair: tuple[LossLaw, Truth], nodes: np.ndarray) -> None:
     check(*pair, nodes)
+
+
+@given(wrongly_told, grids)
+def test_both_sides_hold_where_a_law_errs_as_it_says(pair: tuple[LossLaw, Truth], nodes: np.ndarray) -> None:
+    check(*pair, nodes)
+
+
+@pytest.mark.parametrize(("sign", "turns"), [(1, 1), (-1, 1), (1, -1), (-1, -1)])
+def test_what_is_far_beyond_all_nodes_errs_as_it_says(sign: int, turns: int) -> None:
+    """There nothing is counted twice, so that an error not charged is seen."""
+    far = float(np.expm1(0.1) / (np.exp(8.1) - 1))  # next to nothing is left for +infinity
+    for losses, weights in (([-0.1, 8.0], [1 - far, far]), ([-8.0, -0.01], [0.2, 1.0])):
+        for slack, position in ((1e-6, 1e-2), (1e-2, 1e-6)):
+            pair = telling(atomic(losses, weights, 0.0), slack, position, sign, turns)
+            check(*pair, np.linspace(-1.0, 1.0, 9))
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.45])
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 2.0])
+def test_neighbours_draw_what_is_left_of_each_other(share: float, ratio: float) -> None:
+    """Every atom draws from the one below, which gives no more than it keeps of itself."""
+    h, n = 0.25, 6
+    for side in (share, 1 - share):
+        losses = h * (np.arange(n) + side) - 2.0
+        check(*atomic(losses.tolist(), (ratio ** np.arange(n)).tolist(), 0.1), h * np.arange(-12, 4))
 
 
 @pytest.mark.parametrize("rate", [1e-8, 1e-4, 0.01, 0.5])
