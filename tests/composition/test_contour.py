@@ -22,7 +22,7 @@ from tradeoff.composition import conjugate
 from tradeoff.composition.contour.engine import ContourEngine
 from tradeoff.composition.contour.line import ContourLine
 from tradeoff.composition.contour.place import Placement
-from tradeoff.composition.contour.product import _shortened, evaluate_line, stays_below
+from tradeoff.composition.contour.product import evaluate_line, stays_below
 from tradeoff.composition.planner import Composition
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
@@ -482,11 +482,3 @@ def test_counts_whose_lines_floats_hardly_hold(n: int) -> None:
     for law in (to.Laplace(0.1), to.subsample(to.Gaussian(1.0), 0.01)):
         for found in ((law**n).bounds.delta(1.0), (law**n).bounds.delta(1e200)):
             assert 0 <= found.lower <= found.upper <= 1
-
-
-@given(st.one_of(log_uniform(1e-300, 1e300), st.floats(5e-324, 1e-300)), st.integers(1, 2**29 - 1))
-def test_nodes_are_multiples_of_a_step(step: float, k: int) -> None:
-    short = _shortened(step)
-    assert 0 < short <= step
-    assert F(short) >= F(step) * (1 - F(1, 2**23))
-    assert F(short * k) == F(short) * k or short * k == math.inf

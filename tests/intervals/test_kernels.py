@@ -26,7 +26,7 @@ from tradeoff.intervals import (
     rounding,
 )
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import Array, few_bits
 from tradeoff.loss import law
 
 UNIT = 2.0**-53
@@ -368,3 +368,16 @@ def log_binomial(k: int, n: int, epsilon: float) -> arb:
     p = 1 / (1 + arb(epsilon).exp())
     ways = arb(n + 1).lgamma() - arb(k + 1).lgamma() - arb(n - k + 1).lgamma()
     return ways + k * p.log() + (n - k) * (-p).log1p()
+
+
+def test_multiples_of_a_step_of_few_bits_are_exact() -> None:
+    draw = random.Random(3)
+    steps = [5e-324, 3e-310, 1e-300, 1.0, 0.1, math.pi, 1e290] + [
+        10 ** draw.uniform(-300, 290) for _ in range(99)
+    ]
+    for step in steps:
+        short = few_bits(step)
+        assert 0 < short <= step
+        assert Fraction(short) >= Fraction(step) * (1 - Fraction(1, 2**23))
+        for k in (1, 3, 2**29 - 1, draw.randrange(2**29)):
+            assert Fraction(short * k) == Fraction(short) * k

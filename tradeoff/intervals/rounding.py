@@ -50,6 +50,12 @@ def distance(low: Array, low_rest: Array, high: Array, high_rest: Array) -> Arra
     return np.maximum(found, 0.0)
 
 
+def few_bits(step: float) -> float:
+    """Return a step rounded down to 24 bits: 2^29 multiples are floats, as far apart as rules of sums say."""
+    part, exponent = math.frexp(step)
+    return math.ldexp(math.floor(math.ldexp(part, 24)), exponent - 24)
+
+
 def square_root(x: Fraction | float) -> float:
     """Return the square root of any fraction, rounded to nearest; exact where a float is."""
     if x == math.inf:

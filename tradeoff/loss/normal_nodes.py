@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.errors import SizeError
-from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
+from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, few_bits
 from tradeoff.loss.components import MARGIN, MAX_NODES, Base, Component, QuadratureNodes, slopes
 from tradeoff.loss.law import AffineRatio, logarithm
 
@@ -97,7 +97,7 @@ def step(scale: float, y: float, falling: float, digits: float) -> float:
     # About the widest step: -log cos(u/2) is near u^2/8.
     a = min(math.sqrt(2 * digits / (1 + falling * scale * scale / 4)), _STRIP / scale)
     growth = a * a / 2 + y * scale * a - falling * math.log(math.cos(scale * a / 2))
-    return 2 * math.pi * a / (digits + growth)
+    return few_bits(2 * math.pi * a / (digits + growth))
 
 
 def line_rule(part: Component, c: float, y: float, digits: float) -> Trapezoid:
@@ -176,7 +176,7 @@ def path_rule(part: Component, c: float, digits: float) -> Trapezoid | None:
     falling = max(0.0, -powers[0]) * (part.b.part > 0) + max(0.0, powers[1] - 1) * (part.d.part > 0)
     a = min(_HIGHEST, _ANGLE / mu, 2 / (mu * math.sqrt(1 + falling)))
     growth = 2 * a * a - falling * math.log(math.cos(mu * a))
-    h = 2 * math.pi * a / (digits + growth)
+    h = few_bits(2 * math.pi * a / (digits + growth))
     (low, high), spare = slopes(part, powers), math.sqrt(2 * digits) + 1.5
     first, last = math.floor((mu * low - spare) / h), math.ceil((mu * high + spare) / h)
     if max(part.b.part, part.d.part) > MOST or last - first > _NODES or mu * h * last > _LARGEST:

@@ -16,7 +16,7 @@ from tradeoff.composition.contour.line import DEEP, DIGITS, PIECE, ContourLine, 
 from tradeoff.composition.contour.place import BYTES, Placement
 from tradeoff.composition.options import query_options
 from tradeoff.errors import MissingExtraError, SizeError
-from tradeoff.intervals.rounding import UNIT, Array, Complex
+from tradeoff.intervals.rounding import UNIT, Array, Complex, few_bits
 from tradeoff.loss.law import AffineRatio, Transform, Transformed
 
 _FAINT = 20.0
@@ -48,16 +48,13 @@ _CHEAP = 6
 _AHEAD = 8
 """Discs cleared at once: NumPy's overhead is that of so many."""
 
-_BITS = 24
-"""Bits of a step: up to 2^29 multiples of it are floats, nodes as far apart as aliases take them to be."""
-
 _FINEST = 1e-4
 """Steps, over the start, below which the walk has met a place where the product stands up again."""
 
 
 def evaluate_line(laws: Sequence[Transformed], counts: Sequence[int], place: Placement) -> ContourLine | None:
     """Return the line, or None where some density is unknown or a quadrature too large."""
-    place = place._replace(step=_shortened(place.step))
+    place = place._replace(step=few_bits(place.step))  # aliases are those of nodes equally apart
     try:
         each = [law.transform(place.c, DIGITS + math.log(n)) for law, n in zip(laws, counts, strict=True)]
         transforms = [t for t in each if t is not None]
@@ -89,12 +86,6 @@ def evaluate_line(laws: Sequence[Transformed], counts: Sequence[int], place: Pla
         tau=place.tau,
         scale=place.scale,
     )
-
-
-def _shortened(step: float) -> float:
-    """Return the step rounded down to so few bits that its multiples are exact."""
-    part, exponent = math.frexp(step)
-    return math.ldexp(math.floor(math.ldexp(part, _BITS)), exponent - _BITS)
 
 
 def _size(terms: Sequence[float]) -> float:
