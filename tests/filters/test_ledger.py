@@ -214,7 +214,7 @@ def test_export_holds_every_entry(spent):
 def test_export_holds_a_few_entries_at_a_time(path):
     filter_ = GDPFilter(1)
     entries = [Entry.following(None, None, filter_)]
-    for _ in range(3000):
+    for _ in range(1000):
         filter_.spend(Gaussian(noise_multiplier=1000))
         entries.append(Entry.following(entries[-1], STEP, filter_))
     put(path, [entry.row().line() for entry in entries])
