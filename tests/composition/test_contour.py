@@ -24,6 +24,7 @@ from tradeoff.composition.contour.line import ContourLine
 from tradeoff.composition.contour.place import Placement
 from tradeoff.composition.contour.product import evaluate_line, stays_below
 from tradeoff.composition.planner import Composition
+from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
 from tradeoff.loss.changed import Mixed, Reversed, Thinned
@@ -482,3 +483,11 @@ def test_counts_whose_lines_floats_hardly_hold(n: int) -> None:
     for law in (to.Laplace(0.1), to.subsample(to.Gaussian(1.0), 0.01)):
         for found in ((law**n).bounds.delta(1.0), (law**n).bounds.delta(1e200)):
             assert 0 <= found.lower <= found.upper <= 1
+
+
+def test_lines_whose_smoothing_is_no_float_are_not_drawn() -> None:
+    """Powers of tau z overflowed, with a warning, where tilts are beyond all floats that are asked."""
+    mixed = to.GaussianMixtures({0.0: 1.0}, {0.0: 0.46622436537214607, 0.6: 0.5337756346278539}, 1.744)
+    f = to.maximum(mixed, DiscreteGaussianCurve(3.4531272556938095, 3))
+    found = (f**3).bounds(1e-300)
+    assert 0.99 < found.lower <= found.upper == 1

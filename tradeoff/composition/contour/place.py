@@ -46,6 +46,10 @@ _REACH, _USUAL = np.geomspace(0.05, 60, 16), 11
 sqrt(2 log 1e14) = 8."""
 
 
+_LARGEST = 1e60
+"""Above tau z at the first nodes of a line whose fourth powers, what a Gaussian adds, are floats."""
+
+
 class Placement(NamedTuple):
     """A line: c, two Chernoff points beside it, step, what may be left out beyond, and the cost allowed.
 
@@ -65,12 +69,13 @@ class Placement(NamedTuple):
 
     @property
     def drawable(self) -> bool:
-        """Whether floats hold the aim: out of all proportion tilts meet, periods and goals overflow."""
+        """Whether floats hold the aim: beyond, tilts meet, and periods, goals and powers overflow."""
         return (
             0 < self.goal < math.inf
             and 0 < self.step < math.inf
             and self.left < self.c < self.right
             and self.scale < math.inf
+            and self.tau * max(self.c, self.step) < _LARGEST
         )
 
 
