@@ -14,6 +14,7 @@ from hypothesis import strategies as some
 import tradeoff as to
 from tradeoff import GaussianMixtures
 from tradeoff.errors import DomainError, KindError, NoClosedForm, SizeError
+from tradeoff.loss.cumulant import Cumulant, epsilon_for_alpha
 from tradeoff.loss.gaussian_mixtures import MixtureShape
 from tradeoff.loss.law import masses
 from tradeoff.loss.normal_mixtures import MixturePair
@@ -497,6 +498,15 @@ def test_far_frequencies_are_as_faint_as_is_said(pair, c, rate):
     assert rho.far(15.0) < (-0.1 if rises else -0.001)
     assert rho.far(1e4) < (-15 if rises else -0.5)
     assert rho.far(1e100) < (-20 if rises else -1)
+
+
+def test_rare_means_do_not_lead_astray() -> None:
+    """Tilts are about rare rounds alone there: quantiles guessed by them were 1000 deviations off."""
+    side = {0: Fraction(16503, 16504), 0.25: Fraction(1, 33008), 1.5: Fraction(1, 33008)}
+    f = GaussianMixtures({0: 1}, side, 1.2) ** 15
+    assert f.bounds(0.1).width < 1e-7  # was 3e-4, in half a minute
+    law = GaussianMixtures({0: 1}, side, 1.2).loss_law()
+    assert abs(epsilon_for_alpha(Cumulant([(law.sketch(), 15)]), 0.1)) < 1e-3
 
 
 def test_beyond_the_last_loss_that_floats_see_delta_is_not_0() -> None:

@@ -143,11 +143,17 @@ def log_delta_for_epsilon(cumulant: Cumulant, epsilon: float) -> float:
 
 
 def epsilon_for_alpha(cumulant: Cumulant, alpha: float) -> float:
-    """Estimate the loss epsilon with P(L > epsilon) = alpha."""
-    sign = 1 if alpha <= 0.5 else -1
-    goal = math.log(alpha if sign > 0 else max(1 - alpha, 1e-300))
+    """Estimate the loss epsilon with P(L > epsilon) = alpha.
+
+    Where rare rounds lose much, no tilt is about the others; no quantile is farther off than Cantelli's
+    inequality says.
+    """
+    sign, rest = 1 if alpha <= 0.5 else -1, max(1 - alpha, 1e-300)
+    goal = math.log(alpha if sign > 0 else rest)
     u = _find_root(lambda u: goal - saddle(cumulant, sign * u, (0,)).log, cumulant.steepest)
-    return saddle(cumulant, sign * u, (0,)).x
+    _, mean, variance = cumulant(0.0)
+    sd, odds = math.sqrt(max(variance, 0.0)), math.sqrt(rest) / math.sqrt(alpha)
+    return min(max(saddle(cumulant, sign * u, (0,)).x, mean - sd / odds), mean + sd * odds)
 
 
 class Saddle(NamedTuple):
