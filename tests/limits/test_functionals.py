@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tradeoff.errors import PrecisionError
+from tradeoff.families.bounded_range import BoundedRange
 from tradeoff.limits.moments import moments, of_law
 
 FUNCTIONALS = (to.limits.kl, to.limits.kappa2, to.limits.kappa3, to.limits.kappa3bar)
@@ -180,6 +181,28 @@ def test_a_curve_known_between_two_others_has_a_kl_and_says_why_no_more():
     assert bounds.lower >= 0.49  # below both curves, so at least as divergent, up to the polygons
     assert bounds.upper < 0.7
     assert to.limits.kappa2(hull).width < 2e-3
+
+
+@pytest.mark.parametrize(
+    ("share", "epsilon"), [(1e-20, 500.0), (1e-60, 590.0), (1e-70, 650.0), (1e-105, 500.0), (1e-200, 300.0)]
+)
+def test_masses_that_are_no_floats_count(share, epsilon):
+    """Masses under one law were lost where the other's were no floats: both bounds were off by up to half."""
+    f = to.mixture({to.Gaussian(1e-150): 1 - share, BoundedRange(epsilon): share})
+    w, e = mp.mpf(share), mp.mpf(epsilon)
+    truth = w * (e * mp.coth(e / 2) - 2), w * (e**2 + 8 - 4 * e * mp.coth(e / 2))
+    for functional, value in zip((to.limits.kl, to.limits.kappa2), truth, strict=True):
+        for curve in (f, ~f):
+            assert functional(curve).lower <= value <= functional(curve).upper <= 3 * value
+
+
+@pytest.mark.parametrize(("p", "epsilon"), [(1e-182, 1000.0), (1e-150, 900.0), (1e-40, 720.0)])
+def test_a_rare_sample_of_losses_beyond_floats_counts(p, epsilon):
+    """Sampled losses are moderate, but masses under P at their ends are no floats: kl was below 1e-286."""
+    mixed = to.mixture({to.Gaussian(1e-140): 1 - 1e-9, BoundedRange(epsilon): 1e-9})
+    found = to.limits.kl(to.subsample(mixed, p))
+    truth = mp.mpf(1e-9) * mp.mpf(p)  # -E log(1 - p + p e^L), and p e^L is nothing where P has mass
+    assert found.lower <= truth <= found.upper <= truth * (1 + 1e-8)
 
 
 def test_losses_without_floats_are_refused():

@@ -16,12 +16,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeoff.errors import PrecisionError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import total
 from tradeoff.intervals.remainder import above_line, raised, summed
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import SUBNORMAL, UNIT, Array
+from tradeoff.loss.changed import Reversed
 from tradeoff.loss.law import LossLaw, View
 
 _CELLS = 2**15
@@ -30,8 +32,11 @@ _CELLS = 2**15
 _LEFT_OUT = 1e-290
 """Above what a law holds outside its support or leaves out of its atoms, weighed with any loss."""
 
+_FAINT = 1e-300
+"""Masses below it lose digits of what SUBNORMAL is in them, which e^600 would lift to 1e-62."""
+
 _CUT = 600.0
-"""Losses between which cells are narrow, and masses that e^L times a mass under P have all their digits."""
+"""Losses between which cells are narrow, and e^L is a float with all its digits."""
 
 _STEP, _STEPS, _OVER = 20.0, 128, 5.0
 """Width in nats of cells below, and the most of them; by how much they are widened for a bound on mass."""
@@ -79,21 +84,25 @@ class FiniteLaw:
         off = np.maximum(view.forward(edges + off) - loss, loss - view.forward(edges - off))
         off = np.maximum(off[:-1], off[1:])
         whole = -np.expm1(a - b)
+        p, q = (
+            Bounds(np.maximum(mass - SUBNORMAL, 0.0) / whole, (mass + SUBNORMAL) / whole)
+            for mass in (deficit, excess)
+        )  # under P at a, and under Q at b
+        # Where e^-b lifts a faint mass under Q, there is at b at most what is not at a; so at a, under Q.
+        p_rest = _rest(view.base, edges, p.lower * (1 - slack), (excess < _FAINT) & (b < 0))
+        held, faint = q.lower * (1 - slack), (deficit < _FAINT) & (a > 0)
+        q_rest = _rest(Reversed(view.base), -edges[::-1], held[::-1], faint[::-1])[::-1]
         with np.errstate(divide="ignore"):  # no mass
-            at_x, at_y = np.log(deficit / whole), np.log(excess / whole) - b
-            # Where the excess may be no float, there is at b at most what is not at a.
-            far = b <= -_CUT
-            rest = _masses_below(view.base, edges[: 1 + np.sum(far)]) - (deficit / whole * (1 - slack))[far]
-            most = at_y.copy()
-            most[far] = np.log(np.maximum(rest, 0.0))
-        at = Bounds.of(at_x), Bounds(np.where(far, -np.inf, at_y), most)
+            at_x = Bounds(np.log(p.lower), np.minimum(np.log(p.upper), np.log(q_rest) - a))
+            at_y = Bounds(np.log(q.lower) - b, np.minimum(np.log(q.upper) - b, np.log(p_rest)))
         slack = slack + _LOGS
         if not view.turned:
-            return x, y, *at, slack, off
+            return x, y, at_x, at_y, slack, off
         # Under Q every mass at an end is e^L times that under P, and the loss changes sign: a thinned loss is
         # known to 24 units of itself and, where large, 11 + 8 more.
-        slack = slack + off + 40 * UNIT * (1 + np.abs(x) + np.abs(y) + np.abs(b))
-        return -y, -x, at[1] + y, at[0] + x, slack, off
+        doubt = off + 40 * UNIT * (1 + np.abs(x) + np.abs(y) + np.abs(b))
+        known = Bounds(-doubt, doubt)
+        return -y, -x, at_y + y + known, at_x + x + known, slack, off
 
     def expectation(self, phi: Function, bend: Function, steep: Function) -> tuple[float, float]:
         """Enclose E phi(L) for phi >= 0, convex in L, that grows no faster than a power.
@@ -107,16 +116,18 @@ class FiniteLaw:
             x, mass = loss + self.shift, np.exp(log_p)
             with np.errstate(over="ignore", invalid="ignore"):
                 value = phi(x)
+                off = self._atoms_off()
+                moved = np.maximum(steep(x - off), steep(x + off)) * off
                 # Phi and mass cost 8 and more each.
-                error = mass * (value * (atom_slack + 32 * UNIT) + steep(x) * self._atoms_off())
+                error = mass * (value * (atom_slack + 32 * UNIT) + moved)
                 low, high = float(np.sum(mass * value - error)), float(np.sum(mass * value + error))
-            if not math.isfinite(high):
-                raise PrecisionError(
-                    "the moments of this law cannot be bounded: powers of its losses are no floats", np.inf
-                )
         if self.law.continuous:
             below, above = self._over_cells(phi, bend, steep)
             low, high = low + below, high + above
+        if not math.isfinite(high):
+            raise PrecisionError(
+                "the moments of this law cannot be bounded: powers of its losses are no floats", np.inf
+            )
         return self._given_finite(low, high)
 
     def remainder(self, t: float) -> Bounds:
@@ -129,7 +140,9 @@ class FiniteLaw:
         x = loss + self.shift + Bounds(-off, off)
         each = [summed(raised(Bounds.of(log_p), t * x) * (1 + Bounds(-slack, slack)))]
         if self.law.continuous:
-            far = np.maximum(*(np.abs(end) for end in self._cells[:2])) > _CUT
+            a, b, log_a, log_b, *_ = self._cells
+            faint = np.minimum(log_a.upper, log_b.upper) < math.log(_FAINT)
+            far = faint | (np.maximum(np.abs(a), np.abs(b)) > _CUT)
             inner = self._over_cells(
                 lambda x: above_line(t * x),
                 lambda x: abs(t) * (abs(t - 1) * np.exp(t * x) + 1),
@@ -145,11 +158,11 @@ class FiniteLaw:
         return 2 * self.law.loss_error + 4 * UNIT * (loss + abs(self.shift)) + self._shift_error
 
     def _cells_at(self, where: Any) -> tuple[Array, Array, Bounds, Bounds, Array, Array]:
-        """Return some cells; ends are thinned losses, known to 35 units, and so are those beside them."""
+        """Return some, shifted; ends are thinned losses, known to 35 units, and so are those beside them."""
         a, b, *logs, slack, off = self._cells
         off = off + 110 * UNIT * (np.maximum(np.abs(a), np.abs(b)) + abs(self.shift)) + self._shift_error
         log_a, log_b = (Bounds(log.lower[where], log.upper[where]) for log in logs)
-        return a[where], b[where], log_a, log_b, slack[where], off[where]
+        return (a + self.shift)[where], (b + self.shift)[where], log_a, log_b, slack[where], off[where]
 
     def _given_finite(self, low: float, high: float) -> tuple[float, float]:
         """Divide by the mass of finite losses: pairwise sums of positive terms, and the division."""
@@ -161,18 +174,17 @@ class FiniteLaw:
     def _over_cells(
         self, phi: Function, bend: Function, steep: Function, where: Any = slice(None)
     ) -> tuple[float, float]:
-        a, b, *logs, slack, off = self._cells_at(where)
-        x, y = a + self.shift, b + self.shift
+        x, y, *logs, slack, off = self._cells_at(where)
         least, most = ((np.exp(at_a), np.exp(at_b)) for at_a, at_b in zip(*logs, strict=True))
         mass = most[0] + most[1]
         with np.errstate(over="ignore", invalid="ignore"):
-            bow = np.nan_to_num(mass * _bow(a, b) * np.maximum(bend(x), bend(y)), nan=np.inf)
+            bow = np.nan_to_num(mass * _bow(y - x + 2 * off) * np.maximum(bend(x), bend(y)), nan=np.inf)
             at_most = bow * (1 + slack)
-        top = mass * np.maximum(phi(x), phi(y))  # phi is convex: nothing inside the cell is above its ends
-        moved = mass * np.maximum(steep(x), steep(y)) * off
-        below, above = (at_a * phi(x) + at_b * phi(y) for at_a, at_b in (least, most))
-        low = np.maximum(below * (1 - slack) - at_most, 0.0) - moved
-        high = np.minimum(above + bow, top) * (1 + slack) + moved
+            top = mass * np.maximum(phi(x), phi(y))  # phi is convex: nothing in the cell is above its ends
+            moved = mass * np.maximum(steep(x - off), steep(y + off)) * off
+            below, above = (at_a * phi(x) + at_b * phi(y) for at_a, at_b in (least, most))
+            low = np.maximum(below * (1 - slack) - at_most - moved, 0.0)
+            high = np.minimum(above + bow, top) * (1 + slack) + moved
         return float(np.sum(low)), float(np.sum(high))
 
     @np.errstate(over="ignore", divide="ignore")  # of error bounds that are not taken, and log 0
@@ -182,15 +194,17 @@ class FiniteLaw:
         By Hoelder e^tL has at most P^(1-t) Q^t of a cell, which is above the rest of it where L >= 0.
         """
         a, b, log_a, log_b, slack, off = self._cells_at(where)
-        x, y = (t * (end + self.shift + Bounds(-off, off)) for end in (a, b))
+        x, y = (t * (end + Bounds(-off, off)) for end in (a, b))
         mass = np.logaddexp(log_a.upper, log_b.upper)
         chord = raised(log_a, x) + raised(log_b, y)
         most = np.maximum(*(raised(Bounds.of(mass), end).upper for end in (x, y)))
         if 0 < t < 1:
             q = np.logaddexp(log_a.upper + x.upper / t, log_b.upper + y.upper / t)
             most = np.where(x.lower >= 0, np.minimum(most, np.exp((1 - t) * mass + t * q)), most)
-        power = _bow(a, b) * np.exp(mass + np.maximum(x.upper, y.upper) + np.log(abs(t * (t - 1))))
-        line = np.minimum(_bow(a, b), b - a) * abs(t) * np.exp(mass)  # L is between a and b, and so its chord
+        width = b - a + 2 * off
+        power = _bow(width) * np.exp(mass + np.maximum(x.upper, y.upper) + np.log(abs(t * (t - 1))))
+        # L is between a and b, and so is its chord.
+        line = np.minimum(_bow(width), width) * abs(t) * np.exp(mass)
         bow = (power + line) * (1 + slack)
         low = np.maximum(chord.lower * (1 - slack) - bow, 0.0)
         return summed(Bounds(low, np.minimum(chord.upper + bow, most) * (1 + slack)))
@@ -217,20 +231,31 @@ class FiniteLaw:
             )
 
 
-def _masses_below(law: LossLaw, edges: Array) -> Array:
-    """Bound masses of cells [a, b] from above: E(1 - e^(L-c)) over [a, c] is at least 1 - e^(b-c) of them."""
-    found = np.zeros(len(edges) - 1)
-    for first in range(min(2, len(found))):
-        wider = edges[first:].copy()
-        wider[1::2] += _OVER
-        _, deficit, slack = law.cells(wider)
-        found[first::2] = (deficit * (1 + slack))[::2] / -np.expm1(-_OVER)
+def _rest(law: LossLaw, edges: Array, at_a: Array, where: NDArray[np.bool_]) -> Array:
+    """Bound P-masses at the upper ends of some cells: what is in a cell and not ``at_a``; inf elsewhere."""
+    found = np.full(len(where), np.inf)
+    if np.any(where):
+        count = np.flatnonzero(where)[-1] + 1
+        rest = _masses_below(law, edges[: count + 1]) * (1 + _LOGS) - (at_a * (1 - _LOGS))[:count]
+        found[:count] = np.where(where[:count], np.maximum(rest, 0.0), np.inf)
     return found
 
 
-def _bow(a: Array, b: Array) -> Array:
-    """Return (e^(b-a) - 1)^2/8, or e^600/8: times ``bend`` that is more than a chord may be wrong by."""
-    return np.asarray(np.expm1(np.minimum(b - a, 300.0)) ** 2 / 8)
+def _masses_below(law: LossLaw, edges: Array) -> Array:
+    """Bound masses of cells [a, b] from above: E(1 - e^(L-c)) over [a, c] is at least 1 - e^(b-c) of them."""
+    over = edges[1:] + (_OVER + np.spacing(np.abs(edges[1:])))  # beyond b, however large that is
+    wider = np.append(np.minimum(over[:-1], edges[2:]), over[-1])
+    found = np.zeros(len(wider))
+    for first in range(min(2, len(found))):
+        a, b, c = edges[:-1][first::2], edges[1:][first::2], wider[first::2]
+        _, deficit, slack = law.cells(np.column_stack([a, c]).ravel())
+        found[first::2] = (deficit * (1 + slack) + SUBNORMAL)[::2] / -np.expm1(b - c)
+    return found
+
+
+def _bow(width: Array) -> Array:
+    """Return (e^width - 1)^2/8, or e^600/8: times ``bend`` that is more than a chord may be wrong by."""
+    return np.asarray(np.expm1(np.minimum(width, 300.0)) ** 2 / 8)
 
 
 def _edges(view: View, tilt: float, size: int) -> Array:
