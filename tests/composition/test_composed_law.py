@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import mpmath as mp
@@ -158,3 +159,35 @@ def test_what_moves_past_the_ends_is_held() -> None:
     low, high = law._sum([part.span for part, _ in law.parts])
     assert law.span[0] <= low - law.blur / 2
     assert law.span[1] >= high + law.blur / 2
+
+
+@pytest.mark.parametrize(("delta", "p", "n"), [(0.8, 0.9, 2), (0.3, 0.9999, 1)])
+def test_atoms_outside_the_spans_of_their_laws(delta: float, p: float, n: int) -> None:
+    # Sampled mass at -infinity is an atom at log(1 - p), far below the normal part: the sum holds all of it.
+    law = ComposedLaw([GaussianLaw(0.05), Thinned(to.TotalVariation(delta).loss_law(), p)], [1, n])
+    assert law.usable
+    edges = np.concatenate([[-np.inf], (np.arange(n, 0, -1) - 0.5) * np.log1p(-p), [np.inf]])
+    found = law.cells(edges)
+    mass = masses(found, edges)[0]
+    truth = np.array([math.comb(n, k) * delta**k * (1 - delta) ** (n - k) for k in range(n, -1, -1)])
+    assert np.all(np.abs(mass - truth) <= mass * found.slack + 1e-13)
+
+
+def test_sampled_product_with_atoms_far_out() -> None:
+    for inner in (to.subsample(to.TotalVariation(0.8), 0.9), ~to.subsample(to.TotalVariation(0.8), 0.9)):
+        f = to.subsample(to.Gaussian(0.3) @ inner**20, 0.5) ** 2
+        for g in (f, ~f):
+            assert g._inner is not None
+            for epsilon in (-0.5, 0.1):
+                low, high = g._inner.answer("delta", np.array([epsilon]), 1e-9)
+                whole = g.bounds.delta(epsilon)
+                assert low[0] <= whole.upper
+                assert high[0] >= whole.lower
+
+
+def test_no_float_tells_the_finite_mass_from_none() -> None:
+    f = to.Gaussian(0.3) @ ~(to.subsample(to.TotalVariation(0.8), 0.9) ** 40)
+    assert f.p_minus == 1
+    law = f.cells_law()
+    assert law is None or np.all(np.isfinite(law.sketch().log_p))
+    assert (to.subsample(f, 0.5) ** 2).bounds.delta(0.1, tol=1e-3).width <= 1e-3

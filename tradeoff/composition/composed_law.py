@@ -84,15 +84,12 @@ class ComposedLaw(LossLaw):
 
     @property
     def support(self) -> tuple[float, float]:
+        """Sums of supports, not of spans: atoms outside the span of their law are in the cells of the sum."""
         return self._moved([law.support for law, _ in self.parts])
 
     @property
     def range(self) -> tuple[float, float]:
         return self._sum([law.range for law, _ in self.parts])
-
-    @property
-    def span(self) -> tuple[float, float]:
-        return self._moved([law.span for law, _ in self.parts])
 
     @property
     def enclosure(self) -> tuple[float, float]:
@@ -224,7 +221,7 @@ class ComposedLaw(LossLaw):
         spacing = np.gradient(at) if len(at) > 1 else np.ones(1)  # all of it rarer than it reaches
         # e^(K - cx)/sqrt(2 pi K'') dx
         log = np.array(log_p)[index] + np.log(spacing) - 0.5 * np.log(2 * np.pi) - np.log(self._deviation(at))
-        return Sketch(at, log - np.logaddexp.reduce(log) + math.log1p(-self.p_minus))
+        return Sketch(at, log - np.logaddexp.reduce(log) + self.cumulant.value(0.0))
 
     def _deviation(self, at: Array) -> Array:
         mean, sd = np.array([(rung.mean, rung.sd) for rung in self.rungs]).T
