@@ -1,5 +1,6 @@
 """Atoms of a product are told apart, and summed beside one law; nodes of lattices and lines are summed up."""
 
+import itertools
 import math
 from typing import Any
 
@@ -23,6 +24,8 @@ CASES: dict[str, tuple[to.TradeOff, Any, float]] = {
     # atoms beside a density move the loss at which that is asked
     "many atoms": (to.Laplace(0.002) @ DiscreteGaussianCurve(1.1, 3) ** 56, "delta", 60.0),
     "a line": (to.Laplace(0.7) @ to.PureDP(0.3) ** 4, "beta", 0.2),
+    # losses that are equal but for their rounding are joined: of 1 - delta = 1e-31 a share is unsure, not of 1
+    "next to no delta is missing": (to.Gaussian(14.2) @ DiscreteLaplaceCurve(0.364, 3) ** 15, "delta", -1.5),
     "unbounded losses": (to.subsample(to.Gaussian(1.0), 0.3) @ to.PureDP(0.2) ** 3, "delta", -0.3),
 }
 
@@ -58,6 +61,32 @@ def laplace(y: arb) -> arb:
     if y <= -arb(0.7):
         return 1 - y.exp()
     return arb(0) if y >= arb(0.7) else 1 - ((y - arb(0.7)) / 2).exp()
+
+
+@pytest.mark.parametrize("x", [-40.0, -1.5, 3.0, 60.0])
+def test_joined_atoms_are_a_share_of_what_delta_lacks(x: float) -> None:
+    """1 - delta(x) is the sum of p h(q/p), h(r) = r Q(L <= y) + e^x P(L > y), over all ways to share rounds."""
+    mu, near, n = 14.0, (0.5, 0.5 + 2.0**-50), 20
+    with ctx.workprec(512):
+        told = [{"law": {"kind": "response", "epsilon": each}, "count": n} for each in near]
+        sums = Sums([{"law": {"kind": "gaussian", "mu": mu}, "count": 1}, *told])
+        truth = arb(0)
+        for j, k in itertools.product(range(n + 1), repeat=2):
+            p = arb(math.comb(n, j) * math.comb(n, k))
+            loss = (n - 2 * j) * arb(near[0]) + (n - 2 * k) * arb(near[1])
+            for each, many in zip(near, (j, k), strict=True):
+                p *= arb(each).exp() ** many / (1 + arb(each).exp()) ** n
+            y = (x - loss) / mu
+            truth += p * (loss.exp() * normal(y - mu / 2) + arb(x).exp() * normal(-y - mu / 2))
+        assert 0 < sums.apart < 1e-13
+        found = sums.short_of_one(x)
+        assert found.overlaps(truth)
+        assert found.rad() < 1e-12 * truth
+
+
+def normal(x: arb) -> arb:
+    """Return P(N < x)."""
+    return (-x / arb(2).sqrt()).erfc() / 2
 
 
 def test_beta_is_the_supremum_of_lines() -> None:

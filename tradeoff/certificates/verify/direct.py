@@ -140,7 +140,12 @@ class Sums:
         return total + each + self.garbled(others) + self.rest
 
     def short_of_one(self, x: float) -> arb:
-        """Return 1 - delta(x), of atoms the sum of the lesser of q and e^x p: delta may be near 1."""
+        """Return 1 - delta(x), of atoms the sum of the lesser of q and e^x p: delta may be near 1.
+
+        Its share of atoms p, q is p h(q/p), h(r) = r Q(L' <= x - log r) + e^x P(L' > x - log r), the least of
+        lines that rise from h >= 0 at 0: h rises and h(r)/r falls. So joined atoms, whose r are within
+        e^apart, have at most their joined share, and at least e^-apart of it.
+        """
         if x > _HUGE:
             return 1 - self.delta(x)
         (_, q), (a, _), others = self._split(arb(x))
@@ -150,8 +155,8 @@ class Sums:
         else:
             each = sum((d for _, d in others), arb(0))
             each -= sum((part.excess(arb(x)) for part in self._parts(others)), arb(0))
-        total = q * (1 - self.leak) + slope * a * self.whole[0] + each
-        return total - self.garbled(others) + self.rest.union(-self.rest)
+        each = each.union(each * (-arb(self.apart)).exp())
+        return q * (1 - self.leak) + slope * a * self.whole[0] + each + self.rest.union(-self.rest)
 
     def beta(self, alpha: float) -> tuple[arb, arb]:
         """Bound f(alpha) by lines of slope -e^x where P(L > x) is near alpha, and by tests there."""
