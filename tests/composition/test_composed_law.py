@@ -191,3 +191,22 @@ def test_no_float_tells_the_finite_mass_from_none() -> None:
     law = f.cells_law()
     assert law is None or np.all(np.isfinite(law.sketch().log_p))
     assert (to.subsample(f, 0.5) ** 2).bounds.delta(0.1, tol=1e-3).width <= 1e-3
+
+
+@pytest.mark.parametrize(("q", "n"), [(0.3, 5), (1e-300, 3), (1e-20, 10**30), (0.999, 10**200)])
+def test_masses_at_infinity_are_rounded_once(q: float, n: int) -> None:
+    law = ComposedLaw([GaussianLaw(0.5), to.TotalVariation(q).loss_law()], [4, n])
+    with mp.workdps(60):
+        truth = float(-mp.expm1(n * mp.log1p(-mp.mpf(law.parts[1][0].q_plus))))
+    assert law.q_plus == law.p_minus == truth
+
+
+def test_masses_below_floats_are_not_lost() -> None:
+    # Of Gaussian(2) losses from 73 to 77 have masses from 1e-299 to below all floats.
+    law = ComposedLaw([GaussianLaw(0.5)], [16], symmetric=True)
+    edges = np.linspace(73.0, 77.0, 81)
+    found = law.cells(edges)
+    with mp.workdps(30):
+        tail = [mp.erfc((mp.mpf(x) / 2 + 1) / mp.sqrt(2)) / 2 for x in edges.tolist()]
+        for (a, b), p, slack in zip(pairwise(tail), masses(found, edges)[0], found.slack, strict=True):
+            assert mp.mpf(p) * (1 + mp.mpf(slack)) >= (a - b) * (1 - mp.mpf(1e-9))

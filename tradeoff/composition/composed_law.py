@@ -15,7 +15,7 @@ from tradeoff.composition.contour.place import Placement
 from tradeoff.composition.contour.product import evaluate_line
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
 from tradeoff.loss.cumulant import Cumulant
-from tradeoff.loss.law import Cells, LossLaw, Sketch, lost_mass
+from tradeoff.loss.law import Cells, LossLaw, Sketch
 from tradeoff.loss.together import sketches, together
 
 _APART, _LOST = 5.0, 5.0
@@ -58,6 +58,9 @@ _BEYOND, _BESIDE = 1, 3
 """Lines drawn beyond the outermost edge between cells, and with tilts below 0 and above 1; what is
 left is e^-12 of what that edge holds, and e^-80 of all."""
 
+_BITS = 100
+"""Bits of a mass at infinity, of which a float has 53."""
+
 _FAINT = 1e-6
 """Size of a product beyond the last node, and error of a logarithm, from which on a line tells nothing."""
 
@@ -77,8 +80,8 @@ class ComposedLaw(LossLaw):
     def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], *, symmetric: bool = False) -> None:
         self.parts, self.symmetric = list(zip(laws, counts, strict=True)), symmetric
         self.factors, self.counts = together(laws, counts)
-        self.q_plus = lost_mass([law.q_plus for law in laws], counts)
-        self.p_minus = lost_mass([law.p_minus for law in laws], counts)
+        self.q_plus = _lost([law.q_plus for law in laws], counts)
+        self.p_minus = _lost([law.p_minus for law in laws], counts)
         self.cumulant = Cumulant(sketches(laws, counts))
         self._drawn: Cache[CellLine | None] = Cache(2 * _RUNGS + 1)
 
@@ -251,9 +254,9 @@ class ComposedLaw(LossLaw):
         # A sum of so many positive terms.
         units = (64 + len(lines)) * UNIT
         least, most = sides[:2] * (1 - units), sides[2:] * (1 + units)
-        value = least / 2 + most / 2
-        with np.errstate(invalid="ignore", divide="ignore"):
-            slack = np.where(value > 0, (most - least) / (2 * value) + 4 * UNIT, 0.0)
+        value = np.where(most > 0, np.maximum(least / 2 + most / 2, TINY), 0.0)
+        with np.errstate(invalid="ignore", divide="ignore"):  # halves of floats below all others err by TINY
+            slack = np.where(value > 0, ((most - least) / 2 + TINY) / value + 4 * UNIT, 0.0)
         return Cells(value[0], value[1], np.maximum(*slack))
 
     def _lines(self, inside: Array) -> dict[int, CellLine]:
@@ -301,11 +304,21 @@ class ComposedLaw(LossLaw):
             for side, (exponent, value, more, off_by) in enumerate(values):
                 root = np.exp((log_m + exponent * a) / 2)  # by halves, as neither may be a float
                 error = off_by * (1 + 1e-9) + (32 + 4 * h) * UNIT * (np.abs(value) + np.abs(more))
-                low = np.maximum(value + more - error, 0.0) * root * root * np.maximum(1 - slip, 0.0)
+                low = np.maximum(value + more - error, 0.0) * root * root * np.maximum(1 - slip, 0.0) - TINY
                 high = (value + more + error) * root * root * np.exp(slip) + TINY
                 # Moved losses have a mass of at most E_P e^(L + blur/2).
-                found[side, own], found[side + 2, own] = np.nan_to_num(low), np.fmin(high, 1 + self.blur)
+                found[side, own], found[side + 2, own] = np.fmax(low, 0.0), np.fmin(high, 1 + self.blur)
         return found
+
+
+def _lost(each: Sequence[float], counts: Sequence[int]) -> float:
+    """Return 1 - prod (1 - q_i)^n_i, rounded once, so that errors of masses do not add as products nest."""
+    if not any(each):
+        return 0.0
+    import mpmath
+
+    with mpmath.workprec(_BITS):
+        return float(-mpmath.expm1(mpmath.fsum(n * mpmath.log1p(-q) for q, n in zip(each, counts, strict=True))))
 
 
 def _beyond(line: CellLine, x: float, side: int) -> Array:
