@@ -21,7 +21,7 @@ from tradeoff.loss.together import sketches, together
 _APART, _LOST = 5.0, 5.0
 """Deviations of the tilted loss from one line to the next, at most; half-way e^5 of the accuracy is lost."""
 
-_SHARES = 0.75 ** np.arange(8.0)
+_SHARES = 0.75 ** np.arange(14.0)
 """Shares of that distance which are tried: where rare rounds lose much, a tilt next to another may take a
 hundred times its nodes."""
 

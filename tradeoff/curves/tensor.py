@@ -210,15 +210,20 @@ class Tensor(TradeOff):
         return self._answer("epsilon", delta, tol)
 
     def _answer(self, question: Question, at: Array, tol: float | None) -> Pair:
-        """Ask whole curves, and the laws of inner products where those leave more than ``tol``."""
-        low, high = self._between(question, self._sides if question == "beta" else self._sides[::-1], at, tol)
-        if tol is not None and self._sides[0] is not self._sides[1]:
-            with np.errstate(invalid="ignore"):
-                wide = ~(measure(question, at, low, high) <= tol)
-            if wide.any() and self._inner is not None:
-                below, above = self._inner.answer(question, at[wide], tol)
-                low[wide], high[wide] = np.fmax(low[wide], below), np.fmin(high[wide], above)
+        """Ask the laws of inner products where ``tol`` is given, and whole curves where those leave more."""
+        if tol is None or self._inner is None:
+            return self._of_sides(question, at, tol)
+        low, high = self._inner.answer(question, at, tol)
+        with np.errstate(invalid="ignore"):
+            wide = ~(measure(question, at, low, high) <= tol)
+        if wide.any():
+            below, above = self._of_sides(question, at[wide], tol)
+            low[wide], high[wide] = np.fmax(low[wide], below), np.fmin(high[wide], above)
         return low, high
+
+    def _of_sides(self, question: Question, at: Array, tol: float | None) -> Pair:
+        """Ask whole curves, of which the lower one has the lesser beta and the greater delta."""
+        return self._between(question, self._sides if question == "beta" else self._sides[::-1], at, tol)
 
     @staticmethod
     def _between(question: Question, sides: tuple[Composition, ...], at: Array, tol: float | None) -> Pair:
