@@ -24,7 +24,7 @@ CASES: dict[str, tuple[to.TradeOff, Any, float]] = {
     # atoms beside a density move the loss at which that is asked
     "many atoms": (to.Laplace(0.002) @ DiscreteGaussianCurve(1.1, 3) ** 56, "delta", 60.0),
     "a line": (to.Laplace(0.7) @ to.PureDP(0.3) ** 4, "beta", 0.2),
-    # losses that are equal but for their rounding are joined: of 1 - delta = 1e-31 a share is unsure, not of 1
+    # losses that are equal but for their rounding are joined: a share of 1 - delta = 1e-31 is unsure
     "next to no delta is missing": (to.Gaussian(14.2) @ DiscreteLaplaceCurve(0.364, 3) ** 15, "delta", -1.5),
     "unbounded losses": (to.subsample(to.Gaussian(1.0), 0.3) @ to.PureDP(0.2) ** 3, "delta", -0.3),
 }
@@ -65,7 +65,7 @@ def laplace(y: arb) -> arb:
 
 @pytest.mark.parametrize("x", [-40.0, -1.5, 3.0, 60.0])
 def test_joined_atoms_are_a_share_of_what_delta_lacks(x: float) -> None:
-    """1 - delta(x) is the sum of p h(q/p), h(r) = r Q(L <= y) + e^x P(L > y), over all ways to share rounds."""
+    """1 - delta(x) is the sum of q Q(L <= y) + e^x p P(L > y) over all ways to share rounds."""
     mu, near, n = 14.0, (0.5, 0.5 + 2.0**-50), 20
     with ctx.workprec(512):
         told = [{"law": {"kind": "response", "epsilon": each}, "count": n} for each in near]

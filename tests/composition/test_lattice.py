@@ -14,6 +14,7 @@ import tradeoff as to
 from tests.golden import oracle
 from tests.strategies import log_uniform
 from tradeoff.composition.engine import _Answers
+from tradeoff.composition.lattice.convolve import _log_sum
 from tradeoff.composition.lattice.engine import LatticeEngine
 from tradeoff.composition.lattice.place import Effort, _reach
 from tradeoff.composition.planner import Composition
@@ -269,3 +270,45 @@ def test_nothing_finer_is_asked_where_that_is_wider(monkeypatch: pytest.MonkeyPa
     low, high = engine.answer("delta", np.array([1.0]), 1e-9)
     assert len(asked) == 3
     assert high - low == pytest.approx(1e-4)
+
+
+@pytest.mark.parametrize("sigma", [1e-5, 1e-3])
+def test_left_of_its_window_a_table_bounds_by_convexity(sigma: float) -> None:
+    # All but nothing of the sum is at two atoms, and a window may hold no more than the right one.
+    law = AtomicLaw(np.array([-1.0, 1.0]), -np.logaddexp(0.0, np.array([-1.0, 1.0])))
+    table = LatticeEngine([law, GaussianLaw(sigma)], [1, 1]).forward.at(1.0, Effort(1e-4, 2**16))
+    assert table is not None
+    x = np.array([-3.0, -0.2, 0.0, 0.3, 0.9, float(table.above[0]) - 1e-9, 1.0])
+    low, high = table.delta(x)
+    with mp.workdps(40):
+        for at, below, above in zip(x.tolist(), low.tolist(), high.tolist(), strict=True):
+            truth = sum(q / (1 + mp.e) * gaussian(sigma, at - a) for a, q in ((1, mp.e), (-1, 1)))
+            assert below <= truth <= above
+            assert at < 0 or below > truth * 0.95
+
+
+def gaussian(mu: float, x: mp.mpf) -> mp.mpf:
+    """Return delta(x) of a Gaussian."""
+    return mp.ncdf(mu / 2 - x / mp.mpf(mu)) - mp.exp(x) * mp.ncdf(-mu / 2 - x / mp.mpf(mu))
+
+
+@given(st.lists(st.tuples(st.integers(-5000, 5000), st.floats(-740, 0)), min_size=1), log_uniform(1e-3, 10.0))
+def test_sums_of_masses_that_no_float_holds(terms: list[tuple[int, float]], t: float) -> None:
+    index, log = map(np.array, zip(*terms, strict=True))
+    vector = np.exp(log)
+    found, size = _log_sum(vector, t * index)
+    with mp.workdps(40):
+        steps = (t * index).tolist()
+        truth = mp.log(mp.fsum(v * mp.exp(k) for v, k in zip(vector.tolist(), steps, strict=True)))
+        assert abs(found - truth) <= 20 * 2.0**-53 * size + 1e-12 or found > truth
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.12589254, 0.3, 0.49])
+def test_beta_beside_a_corner(alpha: float) -> None:
+    # A step of one in 7000 rounds a corner off: f - TV(g) <= f (x) g <= f.
+    rare = ~to.subsample(to.Gaussian(0.12589254117941673), 0.000142873)
+    low, high = (~to.PiecewiseLinear([F(0), F(4, 17), F(1)], [F(1), F(1, 2), F(0)]) @ ~rare).bounds(alpha)
+    f = 1 - alpha * 26 / 17
+    assert high - low < 1e-5
+    assert low <= f
+    assert high >= f - 7.3e-6

@@ -212,14 +212,19 @@ def supremum(x: Array, value: Bounds) -> Supremum | None:
 
     None if it may lie outside of them.
 
-    If it provably rises from the second sample to the third and falls between the corresponding two at the
-    right, it is below the second, or below the last but one, outside of them. Between two samples it is below
-    the chords of both neighbouring pairs, prolonged: one rises over the cell and one falls, so whatever point
-    is taken for their meeting, nothing exceeds the greater of the two there.
+    If it provably rises from one sample to the next and falls between two at the right, it is below the first
+    and the last of these outside of them; the nearest ones are taken. Between two samples it is below the
+    chords of both neighbouring pairs, prolonged: one rises over the cell and one falls, so whatever point is
+    taken for their meeting, nothing exceeds the greater of the two there.
     """
     low, high = value
-    if not (high[1] <= low[2] and high[-2] <= low[-3]):
+    k = int(np.argmax(low))
+    rises = np.flatnonzero(high[1:k] <= low[2 : k + 1])
+    falls = np.flatnonzero(high[k + 1 : -1] <= low[k:-2])
+    if not (len(rises) and len(falls)):
         return None
+    near = slice(int(rises[-1]), k + 3 + int(falls[0]))
+    x, low, high = x[near], low[near], high[near]
     step = np.diff(x)
     if not np.all(step > 1e-12):
         return None

@@ -70,6 +70,10 @@ def _settled(power: tuple[TradeOff, int]) -> Factors:
     return curve.unordered if isinstance(curve, Tensor) and n == 1 else {}
 
 
+_USUAL = 5e-3
+"""Width up to which whole curves are not asked without a tolerance: they leave about as much."""
+
+
 class Tensor(TradeOff):
     """Product of curves; holds ``{factor: power}`` and computes only when a number is asked.
 
@@ -210,12 +214,12 @@ class Tensor(TradeOff):
         return self._answer("epsilon", delta, tol)
 
     def _answer(self, question: Question, at: Array, tol: float | None) -> Pair:
-        """Ask the laws of inner products where ``tol`` is given, and whole curves where those leave more."""
-        if tol is None or self._inner is None:
+        """Ask the laws of inner products, and whole curves where those leave more than is wanted."""
+        if self._inner is None:
             return self._of_sides(question, at, tol)
         low, high = self._inner.answer(question, at, tol)
         with np.errstate(invalid="ignore"):
-            wide = ~(measure(question, at, low, high) <= tol)
+            wide = ~(measure(question, at, low, high) <= (_USUAL if tol is None else tol))
         if wide.any():
             below, above = self._of_sides(question, at[wide], tol)
             low[wide], high[wide] = np.fmax(low[wide], below), np.fmin(high[wide], above)

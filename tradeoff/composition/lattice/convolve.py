@@ -27,6 +27,9 @@ _NOTHING = 1e300
 _STEPS = 64
 """Entries of a block of a recursion: a level is one small matrix product, a million entries take four."""
 
+_FAINT = 1e-290
+"""A sum of terms that is less may have lost its largest ones below the floats."""
+
 _FEW = 16
 """Powers up to this one are multiplied out: from here on an exponential is no slower."""
 
@@ -156,14 +159,29 @@ def _chernoff(
     exponent = -t * h * edge
     size, rounds = abs(exponent), 0
     for factor, vector in zip(factors, vectors, strict=True):
-        steps = t * h * factor.index
-        peak = float(np.max(steps))
-        log_moment = math.log(float(np.sum(vector * np.exp(steps - peak))) + len(vector) * TINY)
-        exponent += factor.count * (peak + log_moment)
-        size += factor.count * (float(np.max(np.abs(steps))) + abs(log_moment))
+        log_sum, terms = _log_sum(vector, np.asarray(t * h * factor.index))
+        exponent += factor.count * log_sum
+        size += factor.count * terms
         rounds += factor.count
     exponent += 1e-6 + UNIT * (64 * rounds + (16 + len(factors)) * size)
     return math.exp(exponent) if exponent < 700 else math.inf
+
+
+def _log_sum(vector: Array, steps: Array) -> tuple[float, float]:
+    """Return the logarithm of sum vector e^steps, and the size of the numbers that it is made of.
+
+    By the largest step; by the largest term, of two units more for its logarithm, where no float holds what
+    the vector weighs that far from its heavy masses.
+    """
+    peak, size = float(np.max(steps)), float(np.max(np.abs(steps)))
+    total = float(np.sum(vector * np.exp(steps - peak)))
+    if total < _FAINT:
+        log = np.log(vector[vector > 0])
+        steps, size = steps[vector > 0] + log, size + float(np.max(np.abs(log)))
+        peak = float(np.max(steps))
+        total = float(np.sum(np.exp(steps - peak)))
+    log_moment = math.log(total + len(vector) * TINY)
+    return peak + log_moment, size + abs(log_moment)
 
 
 def profile(

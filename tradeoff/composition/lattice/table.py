@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,6 +11,9 @@ import numpy as np
 from tradeoff.composition.conjugate import Enclosure
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import UNIT, Array, Index
+
+_WIDEST = 30.0
+"""Widest chord, in nats, that is prolonged to the left."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,9 +41,43 @@ class ProfileTable(Enclosure):
         """Bound delta(epsilon): chords of upper bounds are above it, the polygon of lower ones below."""
         upper = _chord(self.above, self.upper, epsilon, right=float(self.upper[-1]), left=1.0)
         lower = _chord(self.below, self.lower, epsilon, right=0.0, left=0.0)
-        upper = np.minimum(upper * (1 + 16 * UNIT), 1.0)
+        before, after = self._left_of(epsilon)
+        lower, upper = np.maximum(lower, before), np.minimum(np.minimum(upper, after) * (1 + 16 * UNIT), 1.0)
         least = np.maximum(-np.expm1(np.minimum(epsilon, 0.0)) * (1 - 4 * UNIT), self.leak)
         return np.minimum(np.maximum(lower * (1 - 16 * UNIT), least), upper), upper
+
+    def _left_of(self, epsilon: Array) -> Pair:
+        """Bound delta left of what the table knows: in s = e^epsilon it is convex and falls by at most 1.
+
+        So it is above the chord of a lower bound and an upper one further right, and below the line of slope
+        -1 through an upper bound.
+        """
+        a, lower, slope = self._chord_on_left
+        b, upper = self._line_on_left
+        with np.errstate(over="ignore"):
+            before = lower - slope * np.expm1(np.minimum(epsilon - a, 0.0))
+            after = upper - math.exp(b) * np.expm1(np.minimum(epsilon - b, 0.0))
+        return np.where(epsilon < a, before, 0.0), np.where(epsilon < b, after, 1.0)
+
+    @cached_property
+    def _chord_on_left(self) -> tuple[float, float, float]:
+        """Return the node of the greatest lower bound, and the steepest chord from there, in units of its s.
+
+        Each slope is known to 8 units and those of a width, which expm1 takes 1 + width times.
+        """
+        k = int(np.argmax(self.lower))
+        a, lower = float(self.below[k]), float(self.lower[k])
+        width = self.above - a
+        near = (width > 0) & (width < _WIDEST)
+        slopes = (lower - self.upper[near]) / np.expm1(width[near]) * (1 - (16 + 4 * _WIDEST) * UNIT)
+        return a, lower, float(np.max(slopes, initial=0.0))
+
+    @cached_property
+    def _line_on_left(self) -> tuple[float, float]:
+        """Return the node through which the lowest line of slope -1 goes."""
+        at = np.minimum(self.above, 700.0)
+        k = int(np.argmin(self.upper + np.exp(at)))
+        return float(at[k]), float(self.upper[k])
 
     @cached_property
     def _falling(self) -> Array:
