@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -47,16 +46,15 @@ class ProfileTable(Enclosure):
         return np.minimum(np.maximum(lower * (1 - 16 * UNIT), least), upper), upper
 
     def _left_of(self, epsilon: Array) -> Pair:
-        """Bound delta left of what the table knows: in s = e^epsilon it is convex and falls by at most 1.
+        """Bound delta left of what the table knows: in s = e^epsilon it is convex, and 1 at 0.
 
-        So it is above the chord of a lower bound and an upper one further right, and below the line of slope
-        -1 through an upper bound.
+        So it is above the chord of a lower bound and an upper one further right, prolonged, and below the
+        chord from 1 to an upper bound.
         """
         a, lower, slope = self._chord_on_left
-        b, upper = self._line_on_left
-        with np.errstate(over="ignore"):
-            before = lower - slope * np.expm1(np.minimum(epsilon - a, 0.0))
-            after = upper - math.exp(b) * np.expm1(np.minimum(epsilon - b, 0.0))
+        b, upper = self._chord_from_1
+        before = lower - slope * np.expm1(np.minimum(epsilon - a, 0.0))
+        after = upper - (1 - upper) * np.expm1(np.minimum(epsilon - b, 0.0))
         return np.where(epsilon < a, before, 0.0), np.where(epsilon < b, after, 1.0)
 
     @cached_property
@@ -73,11 +71,10 @@ class ProfileTable(Enclosure):
         return a, lower, float(np.max(slopes, initial=0.0))
 
     @cached_property
-    def _line_on_left(self) -> tuple[float, float]:
-        """Return the node through which the lowest line of slope -1 goes."""
-        at = np.minimum(self.above, 700.0)
-        k = int(np.argmin(self.upper + np.exp(at)))
-        return float(at[k]), float(self.upper[k])
+    def _chord_from_1(self) -> tuple[float, float]:
+        """Return the end of the steepest chord that begins at 1 where s = 0."""
+        k = int(np.argmax((1 - self.upper) * np.exp(-np.maximum(self.above, -700.0))))
+        return float(self.above[k]), float(self.upper[k])
 
     @cached_property
     def _falling(self) -> Array:
