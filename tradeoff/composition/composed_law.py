@@ -318,7 +318,9 @@ def _lost(each: Sequence[float], counts: Sequence[int]) -> float:
     import mpmath
 
     with mpmath.workprec(_BITS):
-        return float(-mpmath.expm1(mpmath.fsum(n * mpmath.log1p(-q) for q, n in zip(each, counts, strict=True))))
+        return float(
+            -mpmath.expm1(mpmath.fsum(n * mpmath.log1p(-q) for q, n in zip(each, counts, strict=True)))
+        )
 
 
 def _beyond(line: CellLine, x: float, side: int) -> Array:
