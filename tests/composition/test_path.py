@@ -124,6 +124,7 @@ def test_the_remainder(digits: float, moved: float) -> None:
         (GaussianLaw(0.5), 0.1),
         (LaplaceLaw(2.0), 3.0),
         (LaplaceLaw(2.0), 20.0),
+        (LaplaceLaw(1e-4), 0.5),
         (Reversed(Thinned(GaussianLaw(1.0), 0.3)), 3.0),
         (BOTH, 6.5),
     ],
