@@ -114,6 +114,14 @@ class TestTransforms:
                 assert nearest(value, complex(ratio.log[k])) <= ratio.error[k]
                 assert value.real <= ratio.ceiling[k]
 
+    @pytest.mark.parametrize("law", [GaussianLaw(1e-6), discrete_gaussian_law(3.0, 2)])
+    def test_beside_high_frequencies(self, law: LossLaw) -> None:
+        """A period of the law is known to as many units as there are before y."""
+        found, y = drawn(law, 1.5), 1e6 + np.linspace(0, 30, 7)
+        for at, bound in zip(y.tolist(), found.around(y, 0.25), strict=True):
+            for moved in (at - 0.25, at + 0.25):
+                assert closed(law, 1.5, moved, found.mean).real <= bound + 1e-15
+
     @given(st.lists(log_uniform(1e-3, 30.0), min_size=300, max_size=300))
     def test_many_frequencies_need_no_equal_steps(self, y: list[float]) -> None:
         found, at = drawn(Thinned(GaussianLaw(1.0), 0.1), 2.0), np.sort(y)

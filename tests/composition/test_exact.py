@@ -105,6 +105,15 @@ def test_masses_add_up(n: int, sigma: float) -> None:
     )
 
 
+@pytest.mark.parametrize(("epsilon", "n"), [(0.1, 10**6), (1.0, 50_000)])
+def test_outcomes_of_many_rounds_that_are_left_out_are_nothing(epsilon: float, n: int) -> None:
+    """Between those likely under P and those likely under Q all stay."""
+    law = binomial_law(epsilon, n)
+    assert len(law.loss) <= n
+    for tilt in (0, 1):
+        assert abs(np.sum(np.exp(law.log_p + tilt * law.loss)) - 1) <= np.max(law.atoms.slack)
+
+
 @given(log_uniform(0.05, 20.0), st.integers(1, 12), st.integers(0, 12), st.integers(-3, 3))
 def test_beta_beside_a_vertex(epsilon: float, n: int, vertex: int, steps: int) -> None:
     """A few floats from P(L > l_k), where f turns by whole factors of e^epsilon."""

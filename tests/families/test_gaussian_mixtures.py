@@ -538,3 +538,23 @@ def test_slopes_are_differences_known_to_what_is_said(scale: Fraction) -> None:
             )
             assert abs(q - p - mpmath.mpf(slope)) <= error
     assert np.all(off < 1e-10 * float(scale))
+
+
+@pytest.mark.parametrize("name", ["apart", "both kinds", "several shifts"])
+def test_densities_and_slopes_turn_no_faster_than_is_said(name: str) -> None:
+    pair = MixturePair.of(*(exact(side) for side in PAIRS[name][:2]), Fraction(PAIRS[name][2]))
+    x, none = np.linspace(-12, 24, 25), np.zeros(25)
+    most = MixtureShape(pair, (x[0], x[-1])).steepness(x, none) * np.diff(x)
+    with mpmath.workdps(50):
+        at, sides = [to_mpf(m) for m in pair.at], []
+        for where in map(mpmath.mpf, x):
+            bells = [mpmath.exp(-((where - m) ** 2) / 2) for m in at]
+            terms = [
+                [to_mpf(Fraction(w)) * bell for w, bell in zip(weights, bells, strict=True)]
+                for weights in (pair.p_weights, pair.q_weights)
+            ]
+            p, q = map(mpmath.fsum, terms)
+            rise = mpmath.fdot(terms[1], at) / q - mpmath.fdot(terms[0], at) / p
+            sides.append((mpmath.log(p * rise), mpmath.log(q * rise)))
+        for before, after, bound in zip(sides, sides[1:], most, strict=False):
+            assert max(abs(b - a) for a, b in zip(before, after, strict=True)) <= bound

@@ -11,6 +11,8 @@ import tradeoff as to
 from tradeoff import LocationShift
 from tradeoff.errors import DomainError
 from tradeoff.loss.law import masses
+from tradeoff.loss.log_concave import Logistic
+from tradeoff.loss.shifted import ShiftLaw
 
 DIGITS = 50
 ALPHAS = np.array([0.0, 1e-200, 1e-12, 0.003, 0.2, 0.5, 0.500001, 0.9, 1 - 1e-10, 1.0])
@@ -123,12 +125,7 @@ def test_value_holds_fifty_digits(name, power, theta):
     assert high[-1] == 0
 
 
-@pytest.mark.parametrize(("name", "power", "theta"), [case for case in CASES if case[1] != 40.0])
-def test_cells_hold_fifty_digits(name, power, theta):
-    law = _curve(name, power, theta).loss_law()
-    edges = np.array([-2.0, -0.004, -0.0040001, -0.001, 0.0, 1e-5, 0.003, 0.009, 0.5, 0.500001, 0.9])
-    edges = np.unique(np.clip(edges, *(0.999 * np.array(law.support))))
-    cells = law.cells(edges)
+def _hold_cells(cells, edges, name, power, theta):
     with mpmath.workdps(DIGITS):
         above, _ = _tails(name, power)
         loss = _loss(name, mpmath.mpf(theta), power)
@@ -143,7 +140,84 @@ def test_cells_hold_fifty_digits(name, power, theta):
                 (cells.deficit[k], p - mpmath.exp(-edges[k + 1]) * q),
             ):
                 assert abs(got - truth) <= cells.slack[k] * truth + 1e-300
+
+
+@pytest.mark.parametrize(("name", "power", "theta"), [case for case in CASES if case[1] != 40.0])
+def test_cells_hold_fifty_digits(name, power, theta):
+    law = _curve(name, power, theta).loss_law()
+    edges = np.array([-2.0, -0.004, -0.0040001, -0.001, 0.0, 1e-5, 0.003, 0.009, 0.5, 0.500001, 0.9])
+    edges = np.unique(np.clip(edges, *(0.999 * np.array(law.support))))
+    cells = law.cells(edges)
+    _hold_cells(cells, edges, name, power, theta)
     assert np.max(cells.slack * np.diff(edges)) < 1e-5
+
+
+def _gumbel_cell(theta, turned, start, stop):
+    """Return both masses of losses between two: L = theta - (e^theta - 1) E, E ~ Exp(1) under P, or -L."""
+    sign, rise = (1, -1)[turned], mpmath.expm1(theta)
+    least, most = sorted((theta - sign * mpmath.mpf(float(loss))) / rise for loss in (start, stop))
+    under_p, under_q = (
+        mpmath.exp(-rate * least) * -mpmath.expm1(-rate * (most - least)) for rate in (1, rise + 1)
+    )
+    return (under_q, under_p) if turned else (under_p, under_q)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_cells_far_out_hold_a_closed_form(turned):
+    """Where an exponential inside a density turns fast, down to all the mass a float holds."""
+    law = _curve("gumbel_l" if turned else "gumbel_r", None, 5.0).loss_law()
+    edges = 5 - np.expm1(5) * np.exp(-np.linspace(-6.4, 12, 30))
+    edges = -edges[::-1] if turned else edges
+    with mpmath.workdps(DIGITS):
+        for a, b, *found, slack in zip(edges, edges[1:], *law.cells(edges), strict=False):
+            p, q = _gumbel_cell(mpmath.mpf(5), turned, a, b)
+            for got, truth in zip(found, (q - mpmath.exp(a) * p, p - mpmath.exp(-b) * q), strict=True):
+                assert truth < 1e-290 or abs(got - truth) <= slack * truth
+
+
+class _Misplaced(Logistic):
+    """Knows the place of one loss wrongly, by nearly as much as it says."""
+
+    def __init__(self, theta, wrong, off):
+        super().__init__(theta)
+        self.wrong, self.off = wrong, off
+
+    def locate(self, loss):
+        x, error = super().locate(loss)
+        moved = np.where(loss == self.wrong, self.off, 0.0)
+        return x + moved * (1 - 1e-9), error + np.abs(moved)
+
+
+@pytest.mark.parametrize("off", [1e-3, -1e-3])
+@pytest.mark.parametrize("place", [0, 1, 2, 3])
+def test_cells_hold_what_a_misplaced_edge_makes_of_them(place, off):
+    edges = np.array([-0.6, -0.1, 0.2, 0.7])
+    _hold_cells(ShiftLaw(_Misplaced(1.0, edges[place], off)).cells(edges), edges, "logistic", None, 1.0)
+
+
+@pytest.mark.parametrize(("name", "power", "theta"), CASES)
+def test_losses_are_their_formula(name, power, theta):
+    shape = _curve(name, power, theta).loss_law().shape
+    x = np.append(np.linspace(-3, 4, 15), [theta / 2, theta])
+    with mpmath.workdps(DIGITS):
+        loss = _loss(name, mpmath.mpf(theta), power)
+        for at, found in zip(x, shape.loss(x), strict=True):
+            true = loss(mpmath.mpf(float(at)) + (theta if name == "gumbel_l" else 0))  # Q lies at 0
+            assert abs(found - true) <= 1e-14 * (1 + abs(at) ** (power or 1) + abs(true))
+
+
+@pytest.mark.parametrize("name", ["logistic", "hypsecant", "gumbel_r", "gumbel_l"])
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_shift_between_two_floats(name, side):
+    """It is rounded, by nearly as much as can be, and all that is told holds the shift as it was given."""
+    off = side * Fraction(999, 1000) * Fraction(1, 2**47)
+    f = LocationShift(getattr(st, name)(), 100 + off)
+    with mpmath.workdps(DIGITS):
+        theta = 100 + mpmath.mpf(off.numerator) / off.denominator
+        above, below = _tails(name)
+        for alpha in (3e-44, 0.5):
+            x = _solve(lambda x: -mpmath.log(above(x)), -mpmath.log(alpha), *_far(name, None))
+            assert f.bounds(alpha).lower <= below(x - theta) <= f.bounds(alpha).upper
 
 
 @pytest.mark.parametrize(("name", "power", "theta"), CASES)

@@ -10,6 +10,8 @@ import scipy.stats as st
 import tradeoff as to
 from tradeoff.errors import DomainError
 from tradeoff.families.line_pair import LinePair
+from tradeoff.loss.density import Density
+from tradeoff.loss.line import TRUST, LineLaw, Piece
 
 LOSSES = np.array([-6.0, -1.0, -0.3, 0.0, 0.2, 0.7, 1.0, 2.5, 12.0])
 ALPHAS = np.array([0.0, 1e-8, 0.01, 0.3, 0.8, 0.999, 1.0])
@@ -210,6 +212,43 @@ def test_smaller_shifts_lose_less(law, sign):
     ):
         for one, two in ((f, g), (~f, ~g)):
             assert np.all(one.bounds.delta(losses).lower <= two.bounds.delta(losses).upper)
+
+
+class _Told:
+    """An exponential law that is told as wrongly as is taken for granted, and not at all below 1e-305."""
+
+    def __init__(self, rate, sign):
+        self.rate, self.off = rate, 0.99 * sign * TRUST
+
+    def logpdf(self, x):
+        return np.log(self.rate) - self.rate * x + self.off
+
+    def cdf(self, x):
+        return self._told(-np.expm1(-self.rate * x))
+
+    def sf(self, x):
+        return self._told(np.exp(-self.rate * x))
+
+    def _told(self, mass):
+        return np.where(mass > 1e-305, mass * (1 + self.off), 0.0)
+
+
+@pytest.mark.parametrize("signs", [(1, 1), (1, -1), (-1, 1), (-1, -1)])
+def test_laws_on_the_line_hold_what_is_told_wrongly(signs):
+    """L = x - log 2 under rates 2 and 1: delta = 1/4 e^-epsilon."""
+    law = LineLaw(
+        *(_Told(rate, sign) for rate, sign in zip((2, 1), signs, strict=True)),
+        (Piece(0.0, 730.0, True, 0.0, 730.0),),
+    )
+    epsilon = np.array([0.0, 0.3, 5.0, 200.0, 600.0, 689.0, 695.0, 701.5, 702.5, 704.0])
+    with mpmath.workdps(50):
+        for at, least, most in zip(epsilon, *law.tail(epsilon), strict=True):
+            assert least <= mpmath.exp(-mpmath.mpf(at)) / 4 <= most
+
+
+def test_there_is_no_density_outside_a_support():
+    box = Density(np.ones_like, "p", (0.0, 1.0), ())
+    assert box.logpdf(np.array([-0.5, 0.5, 1.5])).tolist() == pytest.approx([-np.inf, 0.0, -np.inf])
 
 
 def test_pairs_that_are_known_are_recognised():
