@@ -345,6 +345,14 @@ def test_cells_are_integrated(ends: list[float]) -> None:
         quadrature.integrate(positive(1.0), start, stop, np.full(len(start), 1e9))
 
 
+@pytest.mark.parametrize("nodes", range(1, 33))
+def test_nodes_and_weights_of_gauss(nodes: int) -> None:
+    for k, (x, w) in enumerate(zip(*quadrature.gauss_legendre(nodes), strict=True), 1):
+        root, weight = arb.legendre_p_root(nodes, nodes - k, weight=True)
+        assert abs(arb(x) - root) <= UNIT
+        assert abs(arb(w) / weight - 1) <= 64 * UNIT
+
+
 @pytest.mark.parametrize(("n", "epsilon"), [(1, 0.3), (7, 0.0), (40, 2.0), (10**6, 1.0), (1000, 30.0)])
 def test_binomial_probabilities(n: int, epsilon: float) -> None:
     k = np.unique(np.linspace(0, min(n, 2000), 23).astype(int))

@@ -16,6 +16,7 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p, maximum, minimum, where
 from tradeoff.intervals.normal import mills
 from tradeoff.intervals.polygon import lower_hull
+from tradeoff.intervals.quadrature import gauss_legendre
 from tradeoff.intervals.rounding import UNIT, Array, around, down, up
 
 _MOST_LOSSES = 2000
@@ -29,7 +30,7 @@ _SMALL, _FAR = 0.1, 40.0
 
 _NODES = [
     (Bounds(*around((1 + node) / 2)), Bounds(*around(weight / 2, 64)))
-    for node, weight in zip(*np.polynomial.legendre.leggauss(5), strict=True)
+    for node, weight in zip(*gauss_legendre(5), strict=True)
 ]
 """Gauss-Legendre on [0, 1]. The weights hold the remainder, too: mu^10 (5!)^4/(11 (10!)^3) R^(11)/R' < 1e-18,
 as R^(11)/R', the mean of s^10 by s e^(-t s - s^2/2), falls in t, from 4800 at -0.05."""

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import erfcx, ndtr, ndtri, ndtri_exp
 
 from tradeoff.intervals.bounds import Bounds, held
+from tradeoff.intervals.quadrature import gauss_legendre
 from tradeoff.intervals.rounding import TINY, UNIT, Array, around, down, up
 
 _SQRT_HALF_PI, _SQRT_HALF = 1.2533141373155003, math.sqrt(0.5)  # sqrt(pi/2) and sqrt(1/2), to nearest
@@ -18,7 +19,7 @@ _FLUSHED = -37.0
 _DEEP = 1e3
 """Tails e^-y up to here SciPy inverts to 17 units of z and of 1, beyond to 6000 and more (y = 2.5e5)."""
 
-_LEGENDRE = np.polynomial.legendre.leggauss(14)
+_LEGENDRE = gauss_legendre(14)
 """Nodes over [-1, 1] for integrals of Mills' ratio over at most 1, and weights."""
 
 

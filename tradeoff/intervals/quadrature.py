@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
+from numpy.polynomial import legendre
 
 from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import Array, Index
@@ -24,8 +25,23 @@ Integrand = Callable[[Array, Array, Array], tuple[Array, Array]]
 
 
 @cache
+def gauss_legendre(nodes: int) -> tuple[Array, Array]:
+    """Return the Gauss-Legendre rule on [-1, 1] of up to 32 nodes, its weights to 64 units.
+
+    The weight of a root x of P_n is 1/sum_(k < n) (k + 1/2) P_k(x)^2. Next to the ends of 32 nodes a float
+    half a unit beside x moves its logarithm by 2 x/(1 - x^2) = 714 times that, and NumPy's weight by 525
+    units. By how much it is beside, P_n(x)/P_n'(x), (1 - x^2) P_n' = n P_(n-1), is known to 1/40 unit there,
+    P_n being within 5 and P_n' 228: 18 units of a weight.
+    """
+    x = legendre.leggauss(nodes)[0]
+    p = legendre.legvander(x, nodes)
+    beside = 2 * x * p[:, nodes] / (nodes * p[:, nodes - 1])
+    return x, (1 + beside) / (p[:, :nodes] ** 2 @ (np.arange(nodes) + 0.5))
+
+
+@cache
 def _rule(nodes: int) -> tuple[Array, Array]:
-    x, w = np.polynomial.legendre.leggauss(nodes)
+    x, w = gauss_legendre(nodes)
     return (x + 1) / 2, w / 2
 
 

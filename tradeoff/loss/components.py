@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
+from tradeoff.intervals.quadrature import gauss_legendre
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
 from tradeoff.loss.thinning import Share, thinned_loss, thinned_loss_error, thinned_slope
 
@@ -34,6 +34,8 @@ _GRID = 1000
 RULE = 32
 """Gauss-Legendre nodes a panel."""
 
+LEGENDRE = gauss_legendre(RULE)
+
 TALLEST = 600.0
 """Heights above e^600 say nothing, and are not used: any mass is below 1."""
 
@@ -41,22 +43,6 @@ SURE = 1e-9
 """Above the rounding of every logarithm here, a few hundred units, and of the sums over the grid."""
 
 ALL, NONE = Share(1.0, 0.0), Share(0.0, 1.0)
-
-
-def _legendre() -> tuple[Array, Array]:
-    """Return the Gauss-Legendre rule on [-1, 1], its weights to 64 units; those NumPy gives err by 525.
-
-    The weight of a root x is 1/sum_(k < n) (k + 1/2) P_k(x)^2. Next to the ends a float half a unit beside x
-    moves its logarithm by 2 x/(1 - x^2) = 714 times that. By how much it is beside, P_n(x)/P_n'(x), (1 - x^2)
-    P_n' = n P_(n-1), is known to 1/40 unit there, P_n being within 5 and P_n' 228: 18 units of a weight.
-    """
-    x = legendre.leggauss(RULE)[0]
-    p = legendre.legvander(x, RULE)
-    beside = 2 * x * p[:, RULE] / (RULE * p[:, RULE - 1])
-    return x, (1 + beside) / (p[:, :RULE] ** 2 @ (np.arange(RULE) + 0.5))
-
-
-LEGENDRE = _legendre()
 
 
 class QuadratureNodes(NamedTuple):

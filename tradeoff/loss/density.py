@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import legendre
 
 from tradeoff.errors import DomainError, shown
+from tradeoff.intervals.quadrature import gauss_legendre
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.line import REACH
 
@@ -107,7 +107,7 @@ class Density:
         return value
 
     def _integral(self, start: Array, stop: Array) -> Array:
-        node, weight = legendre.leggauss(_NODES)
+        node, weight = gauss_legendre(_NODES)
         half = (stop - start) / 2
         x = (start + half)[:, None] + half[:, None] * node
         return np.asarray((self._at(x.ravel()).reshape(x.shape) @ weight) * half)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from tradeoff.errors import SizeError
+from tradeoff.intervals.quadrature import gauss_legendre
 from tradeoff.intervals.rounding import Array
 
 _NODES_NARROW, NODES_WIDE = 9, 20
@@ -111,7 +112,7 @@ def walk(start: float, stop: float, step: Callable[[float], float]) -> Array:
 @cache
 def _rule(nodes: int) -> tuple[Array, Array, Array]:
     """Gauss-Legendre nodes and weights on [0, 1], and the matrix that integrates from 0 to each node."""
-    x, w = legendre.leggauss(nodes)
+    x, w = gauss_legendre(nodes)
     values = legendre.legvander(x, nodes)
     degree = np.arange(1, nodes)
     rising = np.empty((nodes, nodes))
