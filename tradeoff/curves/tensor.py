@@ -160,8 +160,10 @@ class Tensor(TradeOff):
 
     def _of_cells(self) -> Composition | None:
         inner = {factor: law for factor in self.factors if (law := factor.cells_law()) is not None}
+        if not inner:
+            return None
         rest = [(factor, *law_pair(factor, n)) for factor, n in self.factors.items() if factor not in inner]
-        if not inner or any(low is not high for _, low, high, _ in rest):
+        if any(low is not high for _, low, high, _ in rest):
             return None
         from tradeoff.composition.planner import Composition
 
@@ -226,20 +228,16 @@ class Tensor(TradeOff):
         return low, high
 
     def _of_sides(self, question: Question, at: Array, tol: float | None) -> Pair:
-        """Ask whole curves, of which the lower one has the lesser beta and the greater delta."""
-        return self._between(question, self._sides if question == "beta" else self._sides[::-1], at, tol)
-
-    @staticmethod
-    def _between(question: Question, sides: tuple[Composition, ...], at: Array, tol: float | None) -> Pair:
         """Bound from both sides: by two laws where none is exact, whose answers no tolerance brings closer.
 
-        A curve below f has a profile above delta. Widths only grow with the upper and shrink with the lower
-        bound, so none is less than that from the greatest answer of the lower law to the least of the upper.
+        A curve below f has the lesser beta, and a profile above delta. Widths only grow with the upper and
+        shrink with the lower bound, so none is less than that from the greatest answer of the lower law to
+        the least of the upper.
         """
-        least, most = sides
+        least, most = self._sides if question == "beta" else self._sides[::-1]
         if least is most:
             return least.answer(question, at, tol)
-        (lower, upper), (inner, outer) = (side.answer(question, at, None) for side in sides)
+        (lower, upper), (inner, outer) = (side.answer(question, at, None) for side in (least, most))
         if tol is not None:
             with np.errstate(invalid="ignore"):
                 near = ~((inner > upper) & (measure(question, at, upper, inner) > tol))
