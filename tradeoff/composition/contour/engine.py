@@ -286,9 +286,8 @@ class ContourEngine(Engine[Cost]):
         if lines.too_far:
             return high
         if question == "delta":
-            for k in np.flatnonzero((high >= 1) & (at > 0)):
-                psi = chernoff_near(*lines.factors, lines.cumulant, float(at[k])).psi(float(at[k]))
-                high[k] = min((lines.leak + psi).upper, 1.0)
+            mine = np.flatnonzero((high >= 1) & (at > 0))
+            high[mine] = np.minimum((lines.leak + lines.ceiling(at[mine])).upper, 1.0)
         elif question == "epsilon":
             for k in np.flatnonzero(~(high - low < _WIDE)):
                 left = float((at[k] - lines.leak).lower)
