@@ -8,10 +8,14 @@ from itertools import pairwise
 import mpmath as mp
 import numpy as np
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 
 import tradeoff as to
+from tests.strategies import log_uniform
 from tradeoff.composition.composed_law import ComposedLaw
 from tradeoff.composition.planner import Composition
+from tradeoff.curves.tensor import Tensor
 from tradeoff.loss.changed import Reversed, Thinned
 from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.law import LossLaw, masses
@@ -178,11 +182,10 @@ def test_sampled_product_with_atoms_far_out() -> None:
         f = to.subsample(to.Gaussian(0.3) @ inner**20, 0.5) ** 2
         for g in (f, ~f):
             assert g._inner is not None
-            for epsilon in (-0.5, 0.1):
-                low, high = g._inner.answer("delta", np.array([epsilon]), 1e-9)
-                whole = g.bounds.delta(epsilon)
-                assert low[0] <= whole.upper
-                assert high[0] >= whole.lower
+            at = np.array([-0.5, 0.1])
+            low, high = g._inner.answer("delta", at, 1e-6)
+            below, above = g._of_sides("delta", at, None)
+            assert np.all((low <= above) & (high >= below))
 
 
 def test_no_float_tells_the_finite_mass_from_none() -> None:
@@ -210,3 +213,32 @@ def test_masses_below_floats_are_not_lost() -> None:
         tail = [mp.erfc((mp.mpf(x) / 2 + 1) / mp.sqrt(2)) / 2 for x in edges.tolist()]
         for (a, b), p, slack in zip(pairwise(tail), masses(found, edges)[0], found.slack, strict=True):
             assert mp.mpf(p) * (1 + mp.mpf(slack)) >= (a - b) * (1 - mp.mpf(1e-9))
+
+
+small = st.one_of(
+    log_uniform(0.05, 3.0).map(to.Gaussian),
+    log_uniform(0.05, 3.0).map(to.Laplace),
+    log_uniform(0.05, 2.0).map(to.PureDP),
+    st.tuples(log_uniform(0.1, 3.0).map(to.Gaussian), log_uniform(1e-3, 0.9)).map(lambda a: to.subsample(*a)),
+)
+
+
+@settings(max_examples=6)
+@given(small, small, st.integers(1, 40), log_uniform(1e-3, 0.9), st.integers(1, 5), st.booleans(), st.data())
+def test_laws_and_whole_curves_of_sampled_products_meet(
+    f: to.TradeOff, g: to.TradeOff, n: int, p: float, m: int, turned: bool, data: st.DataObject
+) -> None:
+    whole = to.subsample(f**n @ g, p) ** m @ to.Gaussian(0.1)
+    whole = ~whole if turned else whole
+    assume(isinstance(whole, Tensor) and whole._inner is not None)
+    for question, where in (
+        ("delta", st.floats(-2, 5)),
+        ("epsilon", log_uniform(1e-9, 0.5)),
+        ("beta", st.floats(0.001, 0.999)),
+    ):
+        at = np.array([data.draw(where, question)])
+        low, high = whole._inner.answer(question, at, None)
+        below, above = whole._of_sides(question, at, None)
+        assert low <= high
+        assert low <= above
+        assert high >= below
