@@ -317,10 +317,9 @@ def _lost(each: Sequence[float], counts: Sequence[int]) -> float:
         return 0.0
     import mpmath
 
-    with mpmath.workprec(_BITS):
-        return float(
-            -mpmath.expm1(mpmath.fsum(n * mpmath.log1p(-q) for q, n in zip(each, counts, strict=True)))
-        )
+    mp = mpmath.MPContext()  # of its own: threads, and whoever imports mpmath, share the other
+    mp.prec = _BITS
+    return float(-mp.expm1(mp.fsum(n * mp.log1p(-q) for q, n in zip(each, counts, strict=True))))
 
 
 def _beyond(line: CellLine, x: float, side: int) -> Array:
