@@ -18,6 +18,7 @@ from tradeoff.composition.engine import _Answers
 from tradeoff.composition.lattice.convolve import TiltedFactor, Window, _log_sum, compose
 from tradeoff.composition.lattice.engine import LatticeEngine
 from tradeoff.composition.lattice.place import Effort, _reach
+from tradeoff.composition.lattice.table import ProfileTable
 from tradeoff.composition.planner import Composition
 from tradeoff.loss.changed import Thinned
 from tradeoff.loss.discrete import AtomicLaw, binomial_law
@@ -340,3 +341,11 @@ def test_rounding_is_a_share_of_the_mass(mass: float, n: int) -> None:
     )
     assert faint >= whole * mass**n / 2
     assert mass**n > 1e-260 or faint == math.inf
+
+
+def test_nothing_is_known_of_a_table() -> None:
+    """Chords of its nodes, 1e-14 nats wide, are steeper than floats tell."""
+    at, none = np.linspace(-1.0, 1.0, 64), np.full(64, -1e300)
+    low, high = ProfileTable(at + 1e-14, np.ones(64), at - 1e-14, none).delta(np.array([-5.0, -1, 0, 3]))
+    assert low == pytest.approx([-math.expm1(-5), -math.expm1(-1), 0.0, 0.0])
+    assert np.all(high == 1)
