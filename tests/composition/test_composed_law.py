@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +16,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import log_uniform
-from tradeoff.composition.composed_law import ComposedLaw
+from tradeoff.composition.composed_law import ComposedLaw, _lost
 from tradeoff.composition.planner import Composition
 from tradeoff.curves.tensor import Tensor
 from tradeoff.loss.changed import Reversed, Thinned
@@ -202,6 +204,18 @@ def test_masses_at_infinity_are_rounded_once(q: float, n: int) -> None:
     with mp.workdps(60):
         truth = float(-mp.expm1(n * mp.log1p(-mp.mpf(law.parts[1][0].q_plus))))
     assert law.q_plus == law.p_minus == truth
+
+
+def test_masses_at_infinity_of_many_threads_leave_mpmath_as_it_is() -> None:
+    before, interval = mp.mp.prec, sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            found = set(pool.map(lambda _: _lost([0.3, 1e-9], [3, 5]), range(2000)))
+    finally:
+        sys.setswitchinterval(interval)
+    assert len(found) == 1
+    assert mp.mp.prec == before
 
 
 def test_masses_below_floats_are_not_lost() -> None:

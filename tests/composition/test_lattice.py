@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction as F  # noqa: N817 - masses are read more easily
 
 import mpmath as mp
@@ -14,9 +15,10 @@ import tradeoff as to
 from tests.golden import oracle
 from tests.strategies import log_uniform
 from tradeoff.composition.engine import _Answers
-from tradeoff.composition.lattice.convolve import _log_sum
+from tradeoff.composition.lattice.convolve import TiltedFactor, Window, _log_sum, compose
 from tradeoff.composition.lattice.engine import LatticeEngine
 from tradeoff.composition.lattice.place import Effort, _reach
+from tradeoff.composition.lattice.table import ProfileTable
 from tradeoff.composition.planner import Composition
 from tradeoff.loss.changed import Thinned
 from tradeoff.loss.discrete import AtomicLaw, binomial_law
@@ -313,3 +315,37 @@ def test_beta_beside_a_corner(alpha: float) -> None:
     assert high - low < 1e-5
     assert low <= f
     assert high >= f - 7.3e-6
+
+
+def test_rounding_of_masses_whose_squares_are_no_floats() -> None:
+    """Of two steps and what is left of them; a tilt of 6000 keeps 1e-175 of the lower side's mass."""
+    loss = np.array([-1.8797485629924091, -0.9786709891622081, -0.8074754148555229, -0.0008063134183324628])
+    log_p = np.array([-3.1349536074550945, -0.6910713113147432, -0.7864491044185342, -31.567497484105882])
+    first = AtomicLaw(loss, log_p, 0.0, 0.6019379376122806)
+    loss, log_p = np.array([-0.022280208817595504, 0.01900844786650894]), np.array([-0.88862793, -40.204])
+    second = AtomicLaw(loss, log_p, 0.5887804121551932, 0.5978411579722686)
+    table = LatticeEngine([first, second], [3, 1]).forward.at(0.01625771745928132, Effort(2.5e-4, 2**9))
+    assert table is not None
+    x = np.array([-12.0, -8.5, -7.0])  # below all losses, so that delta = 1 - e^x P(L > -inf)
+    low, high = table.delta(x)
+    truth = 1 - np.exp(x) * (1 - second.p_minus)
+    assert np.all((low <= truth + 1e-9) & (truth - 1e-9 <= high))
+
+
+@pytest.mark.parametrize(("mass", "n"), [(1e-170, 1), (1e-60, 3), (1e-250, 1), (1e-20, 20)])
+def test_rounding_is_a_share_of_the_mass(mass: float, n: int) -> None:
+    index, window = np.arange(8), Window(0, 64, (1.0, 1.0))
+    whole, faint = (
+        compose([TiltedFactor(index, 0.0, vector, vector, n, 0.0, 0.0, 0.0)], [vector], 1.0, window).error
+        for vector in (np.full(8, 1 / 8), np.full(8, mass / 8))
+    )
+    assert faint >= whole * mass**n / 2
+    assert mass**n > 1e-260 or faint == math.inf
+
+
+def test_nothing_is_known_of_a_table() -> None:
+    """Chords of its nodes, 1e-14 nats wide, are steeper than floats tell."""
+    at, none = np.linspace(-1.0, 1.0, 64), np.full(64, -1e300)
+    low, high = ProfileTable(at + 1e-14, np.ones(64), at - 1e-14, none).delta(np.array([-5.0, -1, 0, 3]))
+    assert low == pytest.approx([-math.expm1(-5), -math.expm1(-1), 0.0, 0.0])
+    assert np.all(high == 1)

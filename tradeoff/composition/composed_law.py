@@ -13,6 +13,7 @@ from tradeoff.composition.cache import Cache
 from tradeoff.composition.contour.cells import CellLine
 from tradeoff.composition.contour.place import Placement
 from tradeoff.composition.contour.product import evaluate_line
+from tradeoff.intervals.digits import precise
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
 from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.law import Cells, LossLaw, Sketch
@@ -315,12 +316,8 @@ def _lost(each: Sequence[float], counts: Sequence[int]) -> float:
     """Return 1 - prod (1 - q_i)^n_i, rounded once, so that errors of masses do not add as products nest."""
     if not any(each):
         return 0.0
-    import mpmath
-
-    with mpmath.workprec(_BITS):
-        return float(
-            -mpmath.expm1(mpmath.fsum(n * mpmath.log1p(-q) for q, n in zip(each, counts, strict=True)))
-        )
+    mp = precise(_BITS)
+    return float(-mp.expm1(mp.fsum(n * mp.log1p(-q) for q, n in zip(each, counts, strict=True))))
 
 
 def _beyond(line: CellLine, x: float, side: int) -> Array:

@@ -70,6 +70,9 @@ class Engine(ABC, Generic[Effort]):
 
     name: str
 
+    once: bool = False
+    """Whether nothing finer is asked unless a tolerance is given."""
+
     @abstractmethod
     def first(self, question: Question, tol: float | None) -> Effort:
         """Return the effort of a first enclosure."""
@@ -115,7 +118,7 @@ class Engine(ABC, Generic[Effort]):
         goal = WIDTHS[self.name][question].goal if tol is None else tol
         low, high = np.full(len(at), -np.inf), np.full(len(at), np.inf)
         waiting, last = {self.first(question, tol): np.arange(len(at))}, np.full(len(at), np.inf)
-        for _ in range(_ROUNDS):
+        for _ in range(1 if self.once and tol is None else _ROUNDS):
             finer: dict[Effort, Index] = {}
             for effort, which in waiting.items():
                 query_options().tell(len(at) - sum(map(len, waiting.values())), len(at))

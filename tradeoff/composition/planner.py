@@ -47,8 +47,10 @@ Choice = tuple[Engine[Any], str]
 class Composition:
     """Bounds on every question about the product of ``laws`` with multiplicities ``counts``."""
 
-    def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], *, symmetric: bool = False) -> None:
-        self.laws, self.counts, self.symmetric = list(laws), list(counts), symmetric
+    def __init__(
+        self, laws: Sequence[LossLaw], counts: Sequence[int], *, symmetric: bool = False, once: bool = False
+    ) -> None:
+        self.laws, self.counts, self.symmetric, self.once = list(laws), list(counts), symmetric, once
         if max(self.counts, default=0) > _MOST_ROUNDS:
             digits = len(str(max(self.counts))) - 1
             raise DomainError(
@@ -80,7 +82,9 @@ class Composition:
         """The lattice, loaded when it is asked."""
         from tradeoff.composition.lattice.engine import LatticeEngine
 
-        return LatticeEngine(self.laws, self.counts, symmetric=self.symmetric)
+        engine = LatticeEngine(self.laws, self.counts, symmetric=self.symmetric)
+        engine.once = self.once
+        return engine
 
     @cached_property
     def contour(self) -> ContourEngine:

@@ -169,7 +169,7 @@ class Tensor(TradeOff):
 
         powers = [(law, self.factors[factor]) for factor, law in inner.items()]
         laws, counts = zip(*powers, *((low, n) for _, low, _, n in rest), strict=True)
-        return Composition(laws, counts, symmetric=self.symmetric)
+        return Composition(laws, counts, symmetric=self.symmetric, once=True)
 
     @cached_property
     def _leak(self) -> tuple[Bounds, Bounds, TradeOff] | None:

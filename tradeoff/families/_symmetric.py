@@ -10,6 +10,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.intervals.bounds import Bounds, Pair
+from tradeoff.intervals.digits import precise
 from tradeoff.intervals.functions import exp, expm1
 from tradeoff.intervals.rounding import Array
 
@@ -36,12 +37,10 @@ class SymmetricFamily(TradeOff):
 @lru_cache(maxsize=256)  # of curves in use: a thousand questions to one of them need it once
 def grown(epsilon: float) -> tuple[float, float, int]:
     """Return e^epsilon as (high + low) 2^exponent, ½ <= high < 1; beyond 2^4000 it is 2^4000."""
-    import mpmath
-
-    with mpmath.workprec(160):
-        mantissa, exponent = mpmath.frexp(mpmath.exp(epsilon))
-        high = float(mantissa)
-        return high, float(mantissa - high), min(exponent, 4000)
+    mp = precise(160)
+    mantissa, exponent = mp.frexp(mp.exp(epsilon))
+    high = float(mantissa)
+    return high, float(mantissa - high), min(exponent, 4000)
 
 
 def numeric(curve: TradeOff, parameter: Any) -> float:

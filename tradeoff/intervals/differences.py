@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from tradeoff.intervals.digits import precise
 from tradeoff.intervals.rounding import Array
 
 _SMALL = 1e-280
@@ -55,12 +56,9 @@ def logarithm(x: Array) -> Array:
 
 def _log(x: Fraction) -> float:
     """Return log x of a fraction of any size, to a unit of itself."""
-    import mpmath
-
-    with mpmath.workprec(120):
-        near = Fraction(1, 2) < x < 2
-        ratio = mpmath.fdiv((x - 1 if near else x).numerator, x.denominator)
-        return float(mpmath.log1p(ratio) if near else mpmath.log(ratio))
+    mp, near = precise(120), Fraction(1, 2) < x < 2
+    ratio = mp.fdiv((x - 1 if near else x).numerator, x.denominator)
+    return float(mp.log1p(ratio) if near else mp.log(ratio))
 
 
 def position_slack(edges: Array, error: Array) -> Array:

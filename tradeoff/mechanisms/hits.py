@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tradeoff.errors import DomainError
+from tradeoff.intervals.digits import precise
 from tradeoff.intervals.functions import total
 
 LEFT_OUT = 1e-60
@@ -19,8 +20,8 @@ _RARE = 1e-30
 MOST_HITS = 512
 """Most numbers of hits listed: each is a component of the law, and the engines take them one by one."""
 
-_DIGITS = 50
-"""Decimal digits of the binomial law: beside the units below, its own rounding is nothing."""
+_PRECISION = 170
+"""Bits of the binomial law, fifty digits: beside the units below, its own rounding is nothing."""
 
 _TILT = 2.0**-50
 """Relative step of weights from j to j + 1 hits: four times what the rounding of both may take away."""
@@ -72,18 +73,16 @@ def hits(draws: int, chance: float) -> Hits:
 
 
 def _listed(draws: int, chance: float) -> Hits:
-    from mpmath import exp, log1p, mpf, workdps
-
-    with workdps(_DIGITS):
-        p, found = mpf(chance), {}
-        weight, odds = exp(draws * log1p(-p)), p / (1 - p)
-        for j in range(min(draws, MOST_HITS) + 1):
-            found[j] = float(weight * (1 + j * mpf(_TILT)))
-            ratio = odds * (draws - j) / (j + 1)
-            if ratio <= 1 / 2 and weight <= LEFT_OUT:  # ratios fall: what follows is at most 2 ratio weight
-                beyond = math.nextafter(float(2 * ratio * weight), math.inf) if ratio else 0.0
-                return Hits(_coarse(found), beyond)
-            weight *= ratio
+    mp = precise(_PRECISION)
+    p, found = mp.mpf(chance), {}
+    weight, odds = mp.exp(draws * mp.log1p(-p)), p / (1 - p)
+    for j in range(min(draws, MOST_HITS) + 1):
+        found[j] = float(weight * (1 + j * mp.mpf(_TILT)))
+        ratio = odds * (draws - j) / (j + 1)
+        if ratio <= 1 / 2 and weight <= LEFT_OUT:  # ratios fall: what follows is at most 2 ratio weight
+            beyond = math.nextafter(float(2 * ratio * weight), math.inf) if ratio else 0.0
+            return Hits(_coarse(found), beyond)
+        weight *= ratio
     if draws > MOST_HITS:
         raise DomainError(
             f"{draws} draws of chance {chance:g} hit in more than {MOST_HITS} ways that matter; "
@@ -125,16 +124,13 @@ def capped(records: int, chance: float, most: int) -> Capped:
     >>> capped(3, 0.5, 2)
     Capped(odds=0.3333333333333333, rate=0.33333333333333337, certain=None)
     """
-    from mpmath import workdps
-
-    with workdps(_DIGITS):
-        p = Fraction(chance)
-        full, free = _tail(records - 1, p, most), _tail(records - 1, 1 - p, records - most)
-        if not full:
-            return Capped(0.0, chance, certain=False)
-        rate = _tail(records, p, most + 1) * most / (records * full)
-        rate = min(chance, math.nextafter(float(rate), math.inf))
-        return Capped(float(full / free), rate) if free else Capped(math.inf, rate, certain=True)
+    p = Fraction(chance)
+    full, free = _tail(records - 1, p, most), _tail(records - 1, 1 - p, records - most)
+    if not full:
+        return Capped(0.0, chance, certain=False)
+    rate = _tail(records, p, most + 1) * most / (records * full)
+    rate = min(chance, math.nextafter(float(rate), math.inf))
+    return Capped(float(full / free), rate) if free else Capped(math.inf, rate, certain=True)
 
 
 def _tail(n: int, p: Fraction, k: int) -> Any:
@@ -146,15 +142,13 @@ def _tail(n: int, p: Fraction, k: int) -> Any:
 
 def _sum(n: int, p: Fraction, k: int) -> Any:
     """Return the sum of probabilities from k >= n p on: ratios fall, and integers keep bits enough."""
-    from mpmath import exp, log, loggamma, mpf
-
-    odds, first = p / (1 - p), 1 << _BITS
+    mp, odds, first = precise(_PRECISION), p / (1 - p), 1 << _BITS
     weight, found = first, 0
     for j in range(k, n + 1):
         found += weight
         weight = weight * (odds.numerator * (n - j)) // (odds.denominator * (j + 1))
         if not weight >> _LEAST_BITS:
             break
-    yes, no = (mpf(x.numerator) / x.denominator for x in (p, 1 - p))
-    ways = loggamma(n + 1) - loggamma(k + 1) - loggamma(n - k + 1)
-    return exp(ways + k * log(yes) + (n - k) * log(no)) * found / first
+    yes, no = (mp.mpf(x.numerator) / x.denominator for x in (p, 1 - p))
+    ways = mp.loggamma(n + 1) - mp.loggamma(k + 1) - mp.loggamma(n - k + 1)
+    return mp.exp(ways + k * mp.log(yes) + (n - k) * mp.log(no)) * found / first

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TypeVar
 
 import numpy as np
@@ -29,6 +30,10 @@ _STEPS = 64
 
 _FAINT = 1e-290
 """A sum of terms that is less may have lost its largest ones below the floats."""
+
+_LIGHTEST = -600.0
+"""Logarithm of the mass of a product, and of each part of it, from which on its rounding, above 1e-276, is
+more than what underflows at all its frequencies."""
 
 _FEW = 16
 """Powers up to this one are multiplied out: from here on an exponential is no slower."""
@@ -78,6 +83,9 @@ def compose(factors: Sequence[TiltedFactor], vectors: Sequence[Array], h: float,
     totals = [float(np.sum(vector)) for vector in vectors]
     if not all(0 < total < np.inf for total in totals):  # too much, or nothing, is known of some factor
         return Sum(np.zeros(size), 0.0 if np.isfinite(totals).all() else np.inf, 0.0, 0.0)
+    logs = [factor.count * math.log(total) for factor, total in zip(factors, totals, strict=True)]
+    if min(*logs, *accumulate(logs)) < _LIGHTEST:  # floats hold too little of it
+        return Sum(np.zeros(size), np.inf, 0.0, 0.0)
     product, relative, rough = np.ones(half, dtype=complex), np.zeros(half), np.ones(half)
     centre = 0
     for factor, vector, total in zip(factors, vectors, totals, strict=True):
@@ -122,12 +130,19 @@ def fft_error(size: int) -> float:
 
 
 def _two_norm(half: Array, size: int) -> float:
-    """Return the 2-norm, by Parseval, of the vector whose half spectrum has these moduli."""
+    """Return the 2-norm, by Parseval, of the vector whose half spectrum has these moduli.
+
+    In units of the largest, to a power of two: squares of masses below e^-354 are no floats.
+    """
+    peak = float(np.max(half))
+    if not 0 < peak < np.inf:
+        return peak
+    unit = math.ldexp(0.5, math.frexp(peak)[1])
+    half = half / unit
     twice = half[1:-1] if size % 2 == 0 else half[1:]
     once = half[[0, -1]] if size % 2 == 0 else half[:1]
-    with np.errstate(over="ignore"):  # an infinite norm is a bound too
-        total = 2 * float(np.sum(twice**2)) + float(np.sum(once**2))
-    return float(math.sqrt(total / size))
+    total = 2 * float(np.sum(twice**2)) + float(np.sum(once**2))
+    return unit * math.sqrt(total / size)
 
 
 def _power(base: Values, n: int) -> tuple[Values, Array]:

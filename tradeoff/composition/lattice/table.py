@@ -67,7 +67,8 @@ class ProfileTable(Enclosure):
         a, lower = float(self.below[k]), float(self.lower[k])
         width = self.above - a
         near = (width > 0) & (width < _WIDEST)
-        slopes = (lower - self.upper[near]) / np.expm1(width[near]) * (1 - (16 + 4 * _WIDEST) * UNIT)
+        with np.errstate(over="ignore"):  # of nothing known, far below 0
+            slopes = (lower - self.upper[near]) / np.expm1(width[near]) * (1 - (16 + 4 * _WIDEST) * UNIT)
         return a, lower, float(np.max(slopes, initial=0.0))
 
     @cached_property
