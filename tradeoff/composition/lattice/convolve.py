@@ -186,7 +186,8 @@ def _log_sum(vector: Array, steps: Array) -> tuple[float, float]:
     """Return the logarithm of sum vector e^steps, and the size of the numbers that it is made of.
 
     By the largest step; by the largest term, of two units more for its logarithm, where no float holds what
-    the vector weighs that far from its heavy masses.
+    the vector weighs that far from its heavy masses. Entries of 0 count as such: what underflowed to them is
+    far below the error of a transform.
     """
     peak, size = float(np.max(steps)), float(np.max(np.abs(steps)))
     total = float(np.sum(vector * np.exp(steps - peak)))
