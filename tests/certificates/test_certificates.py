@@ -471,6 +471,30 @@ def test_no_contour_is_certified_over_losses_that_balls_do_not_hold() -> None:
         to.certify(curve, "delta", -40.0)
 
 
+MANY = to.Laplace(0.00574) ** 2**60
+
+
+@pytest.mark.parametrize(
+    ("f", "question", "value"),
+    [
+        (MANY, "epsilon", 4e-4),  # the saddle point is next to 1
+        (MANY, "delta", 2e13),
+        (MANY @ to.TotalVariation(3e-8), "delta", 1e13),  # what is lost is all that is claimed
+        (MANY @ to.TotalVariation(3e-8) @ to.Gaussian(50.0), "delta", 1e16),  # Chernoff's bound is enough
+        (thinned(1.4e-4, 0.54) ** 2**60, "delta", 1e7),
+    ],
+    ids=str,
+)
+def test_more_rounds_than_a_float_counts_are_verified(f: to.TradeOff, question: Any, value: float) -> None:
+    made = to.certify(f, question, value, method="contour")
+    assert made.claims
+    to.verify(made)
+    claim = made.claims[0]
+    moved = replace(claim, upper=math.nextafter(claim.lower, 1))
+    with pytest.raises(VerificationError):
+        to.verify(replace(made, claims=(moved, *made.claims[1:])))
+
+
 @pytest.mark.parametrize("path", sorted(Path(__file__).parent.glob("*.json")), ids=lambda path: path.stem)
 def test_certificates_of_other_platforms_verify(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -315,6 +315,12 @@ def test_orders_beyond_floats_are_answered_in_silence() -> None:
         to.limits.kappa2(f)
 
 
+@pytest.mark.parametrize("order", [1e-6, 1, 2, math.inf])
+def test_losses_of_which_floats_hold_no_mass_say_so_in_silence(order: float) -> None:
+    found = (to.LocationShift(gumbel_r(), 300.0) ** 4).bounds.renyi(order)
+    assert found.upper == math.inf
+
+
 def of_gumbels(order: mpmath.mpf, *, reverse: bool) -> mpmath.mpf:
     """Return E (p/q)^(a-1) of two standard Gumbel laws that are 1 apart: exponentials of e^-x."""
     s = -1 if reverse else 1

@@ -297,8 +297,15 @@ def _lines_of(factors: Sequence[Description], claims: Sequence[Claim], log: Log,
 
     def prove(claim: Claim) -> tuple[arb, arb]:
         require("quantity", claim.quantity in {"delta", "1 - delta"}, f"{claim.quantity!r} is not proved so")
+        leak = product.lost(1) if claim.quantity == "delta" else arb(0)
+        if _decided(claim, *_clipped(leak, arb(1))):
+            log.proved("the mass at infinity alone")
+            return _clipped(leak, arb(1))
         line, tau = near(claim, 0.0), 0.0
-        leak = arb(0) if line.middle else product.lost(1)
+        most = _clipped(leak, leak + line.most(claim.at))
+        if not line.holds and _decided(claim, *most):
+            log.proved(f"Chernoff's bound at c = {line.c:.6g}")
+            return most
         for attempt in range(_ATTEMPTS):
             if tau or not line.holds:
                 blur = line.blur()

@@ -57,7 +57,7 @@ class Line:
         def at(t: float) -> float:
             return 1 / (1 + math.exp(-t)) if self.middle else 1 + math.exp(t)
 
-        low, high = (-30.0, 30.0) if self.middle else (-12.0, 0.0)
+        low, high = (-30.0, 30.0) if self.middle else (-30.0, 0.0)
         for _ in range(_STEPS if not self.middle else 0):
             if self._slope(at(high))[0] > 0:
                 break
@@ -120,6 +120,10 @@ class Line:
         point = arb(c)
         kappa = (point - 1) * (1 - 1 / point).log() - point.log() if c > 1 else arb(0)
         return self._log_m(c) - (point - 1) * x + kappa
+
+    def most(self, x: float) -> arb:
+        """Return Chernoff's bound on psi(x), which asks for no nodes."""
+        return self._exponent(self.c, arb(x)).exp()
 
     def _drawn(self) -> bool:
         """Find nodes and values; whether what lies beyond them could be bounded."""
