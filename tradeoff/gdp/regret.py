@@ -18,8 +18,8 @@ _ROUNDS = 8
 _MOST_NODES = 1000
 """Further nodes after which what is known is reported: a second for closed forms."""
 
-_REGRET_CLOSE = 1e-6
-"""Regret that nobody tells from none."""
+_REGRET_CLOSE, _SHARE = 1e-6, 1e-3
+"""Regret that nobody tells from none, and the share of a larger one that nobody asks for: to as much it is known."""
 
 _BEST_CLOSE = 1e-4
 """Relative width of the best case, which is shown with four digits."""
@@ -27,8 +27,6 @@ _BEST_CLOSE = 1e-4
 _HALVINGS, _FINER = 20, 6
 """Halvings for six digits of mu, more than are shown; and from four digits on."""
 
-_SHARP = 1e-6
-"""Relative width of delta at nodes whose own bounds would hide a regret, half of theirs, of a millionth."""
 
 
 def reaching(nodes: Nodes, far: float) -> Nodes:
@@ -39,16 +37,20 @@ def reaching(nodes: Nodes, far: float) -> Nodes:
 
 def regret(nodes: Nodes, mu: float, failure: float) -> tuple[float, float, Nodes]:
     """Bound the regret in one order, to a thousandth of it or a millionth; with the nodes that took."""
-    limit, tol = len(nodes.epsilon) + _MOST_NODES, None if by_polygons(nodes.curve) else _SHARP
+    limit, direct = len(nodes.epsilon) + _MOST_NODES, not by_polygons(nodes.curve)
     for _ in range(_ROUNDS):
         least, most = gaps(nodes, mu, failure)
-        open_ = np.flatnonzero(most > least + max(_REGRET_CLOSE, 1e-3 * least))
+        close = max(_REGRET_CLOSE, _SHARE * least)
+        open_ = np.flatnonzero(most > least + close)
         if len(open_) == 0 or len(nodes.epsilon) > limit:
             break
         ends = np.union1d(open_, open_ + 1)
-        wide = ends[(nodes.upper - nodes.lower)[ends] > _REGRET_CLOSE / 2]
-        nodes = nodes.sharper(wide, _SHARP) if len(wide) and tol else nodes
-        nodes = nodes.more(nodes.middle(open_), tol)
+        wide = ends[(nodes.upper - nodes.lower)[ends] > close / 2]
+        middle, tol = nodes.middle(open_), None
+        if direct and len(wide):  # one question: its tables serve all
+            middle, tol = np.append(middle, nodes.epsilon[wide]), close / 4
+            nodes = nodes.some(np.delete(np.arange(len(nodes.epsilon)), wide))
+        nodes = nodes.more(middle, tol)
     # From the last node on delta_g only falls, and delta_f stays above Q(L = inf).
     last = nodes.epsilon[-1:]
     gap = goal(mu, failure, last) - nodes.curve.mass_at_infinity.lower

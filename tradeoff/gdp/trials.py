@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 from tradeoff.curves.contract import TradeOff
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.rounding import Array, Index
 
 _ROUNDS = 10
 """Rounds of halving open cells, which are a tenth of a deviation wide at first."""
@@ -41,17 +41,27 @@ def _one_order(f: TradeOff, failure: float, least: float) -> tuple[float, float]
     start = np.flatnonzero(beta.lower >= (1 - Bounds.of(failure)).upper)
     stop = np.flatnonzero(beta.upper <= alpha)
     first, last = start[-1] if len(start) else 0, stop[0] if len(stop) else len(alpha) - 1
-    alpha, kept = alpha[first : last + 1], 1 - Bounds.of(failure)
+    kept, alpha, beta = 1 - Bounds.of(failure), *_some(alpha, beta, np.arange(first, last + 1))
     for _ in range(_ROUNDS):
-        beta = f.bounds(alpha)
         z = -_quantile(alpha / kept)
         least = max(least, float(np.max((z - _quantile(beta.upper / kept)).lower)))
         mu = (z.upper[:-1] - _quantile(beta.lower[1:] / kept)).upper
         open_ = np.flatnonzero(mu > least * (1 + _CLOSE))
         if len(open_) == 0 or len(alpha) > _MOST_CELLS or np.isinf(mu).any():
             break
-        alpha = np.union1d(alpha, np.sqrt(alpha[open_]) * np.sqrt(alpha[open_ + 1]))
+        alpha, beta = _more(f, alpha, beta, np.sqrt(alpha[open_]) * np.sqrt(alpha[open_ + 1]))
     return least, float(np.max(mu, initial=0.0)) if len(start) and len(stop) else np.inf
+
+
+def _more(f: TradeOff, alpha: Array, beta: Bounds[Array], fresh: Array) -> tuple[Array, Bounds[Array]]:
+    """Ask at more alphas, and only there."""
+    new = f.bounds(fresh)
+    every = Bounds(np.append(beta.lower, new.lower), np.append(beta.upper, new.upper))
+    return _some(np.append(alpha, fresh), every, np.unique(np.append(alpha, fresh), return_index=True)[1])
+
+
+def _some(alpha: Array, beta: Bounds[Array], which: Index) -> tuple[Array, Bounds[Array]]:
+    return alpha[which], Bounds(beta.lower[which], beta.upper[which])
 
 
 def _quantile(p: Bounds[Array]) -> Bounds[Array]:
