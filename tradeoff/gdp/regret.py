@@ -19,14 +19,13 @@ _MOST_NODES = 1000
 """Further nodes after which what is known is reported: a second for closed forms."""
 
 _REGRET_CLOSE, _SHARE = 1e-6, 1e-3
-"""Regret that nobody tells from none, and the share of a larger one that nobody asks for: to as much it is known."""
+"""Regret that nobody tells from none, and the share of a larger one to which that is known."""
 
 _BEST_CLOSE = 1e-4
 """Relative width of the best case, which is shown with four digits."""
 
 _HALVINGS, _FINER = 20, 6
 """Halvings for six digits of mu, more than are shown; and from four digits on."""
-
 
 
 def reaching(nodes: Nodes, far: float) -> Nodes:

@@ -58,8 +58,8 @@ class Lattices(Source):
         self, order: Order, at: Sequence[float], effort: Effort, *, reverse: bool
     ) -> tuple[list[Claim], bool]:
         """Return claims from one lattice, and whether memory allows no finer one."""
-        x = abs(at[len(at) // 2])
-        table = order.at(min(x, 0.98 * order.reach) if order.reach > 0 else x, effort)
+        aim = order.anchors(np.array([abs(at[len(at) // 2])]))  # nearby claims are of one table
+        table = order.at(float(aim[0]), effort)
         if table is None:
             raise PrecisionError("the losses lie too far apart for a lattice; leave method out", math.inf)
         low, high = table.delta(np.array(at))

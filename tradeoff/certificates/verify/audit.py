@@ -28,7 +28,7 @@ _DEEPER = 4.0, 16.0, 32.0
 """What is left out is e^-4 of the width of a claim; where rare large losses make delta 1e-5 of its integrand,
 e^-16; where a claim has one side, which is much nearer to the truth than 0 is, e^-32."""
 
-_ATTEMPTS = 4
+_ATTEMPTS = 6
 """Most Gaussians added to one product, each narrower by half than the one before."""
 
 _SIZES = (2**10, 2**12, 2**14, 2**16)
