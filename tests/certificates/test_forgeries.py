@@ -41,6 +41,16 @@ def integers(sigma: float) -> dict[str, Any]:
 WEIGHED = {"kind": "mixed", "parts": [[1e-3, gaussian(5.0)]]}
 HIDDEN = {"kind": "mixed", "base": gaussian(5.0), "parts": [[1.0, atoms(-9.0, 0.5)]]}
 THINNED = {"kind": "thinned", "p": 0.3, "base": gaussian(0.5)}
+THIRDS = {"kind": "mixed", "parts": [[1 / 3, {"kind": "response", "epsilon": k * 1e-10}] for k in (1, 2, 3)]}
+"""Weights of 1 - 2^-54 in all, a power of which would be faint: delta(0) of 2^60 rounds is 0.0923295."""
+
+SHORT = {
+    "kind": "atoms",
+    "loss": [1e-9, -1e-9],
+    "log_p": [-math.log1p(math.exp(loss)) - 1.5e-15 for loss in (1e-9, -1e-9)],
+    "p_minus": 0.0,
+    "q_plus": 0.0,
+}
 BETWEEN = 13755.742176870746
 """A loss at which delta of 30000 rounds of noise on integers is 0.1795563."""
 
@@ -57,6 +67,9 @@ FORGED: dict[str, Certificate] = {
     "an alpha above 1": made("exact", 1, integers(1.0), 0.0, 0.0, 1.0, question="beta", value=2.0),
     "no question": made("exact", 1, integers(1.0), 0.0, 0.0, 1.0, question="risk", value=0.5),
     "noise on integers does not decay": made("contour", 30000, integers(1.05), BETWEEN, 0.17951, 0.17953),
+    "a power of weights that are short of 1": made("contour", 2**60, THIRDS, 0.0, 0.0, 1e-6),
+    "the same from below": made("contour", 2**60, THIRDS, 0.0, 0.999999, 1.0),
+    "a power of masses that are short of 1": made("contour", 2**50, SHORT, 0.0, 0.4, 1.0),
     "hours of integers": made("exact", 1, integers(1e15), 0.0, 0.0, 1.0),
     "hours of nodes": made("contour", 2, THINNED, 0.3, 0.01537438, 0.01537439),
 }
@@ -84,10 +97,19 @@ def test_claims_of_the_other_order_are_joined_without_rounding(x: float, upper: 
 
 
 def test_where_delta_is_flat_a_claim_bounds_epsilon_from_above_only() -> None:
-    law = atoms(math.log(0.5), 0.0, 0.5, 0.5)
+    law = {"kind": "masses", "p": ["1/2", "1/2", "0"], "q": ["0", "1/2", "1/2"]}
     certificate = made("exact", 1, law, 1000.0, 0.5, 0.5, question="epsilon", value=0.5)
     assert to.verify(certificate).checks
     assert (certificate.lower, certificate.upper) == (-math.inf, 1000.0)
+
+
+def test_a_power_of_weights_that_are_short_of_one_is_of_their_shares() -> None:
+    """1/3 thrice: log M of a round is e^2 c (c - 1)/2 of the mean square e^2 of the losses, all small."""
+    e = mpmath.sqrt(mpmath.mpf(14) / 3) * mpmath.mpf(1e-10)
+    truth = mpmath.erf(e * 2**30 / 2 / mpmath.sqrt(2))
+    right = made("contour", 2**60, THIRDS, 0.0, 0.09230, 0.09236)
+    assert right.lower <= truth <= right.upper
+    to.verify(right)
 
 
 def test_turns_of_a_row_are_not_rounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,16 +35,22 @@ def total(mu: float, n: int) -> mp.mpf:
         return mp.mpf(mu) * mp.sqrt(n)
 
 
-@given(log_uniform(0.01, 12.0), st.integers(1, 10**6), st.floats(0, 30), log_uniform(1e-6, 0.1))
-def test_every_node_of_a_gaussian_power(whole: float, n: int, z: float, share: float) -> None:
+@given(
+    log_uniform(0.01, 12.0),
+    st.integers(1, 10**6),
+    st.floats(0, 30),
+    log_uniform(1e-6, 0.1),
+    st.sampled_from([2**12, 2**16, 2**20, 2**22]),
+)
+def test_every_node_of_a_gaussian_power(whole: float, n: int, z: float, share: float, most: int) -> None:
     """``whole`` = mu sqrt(n); z standard deviations into the tail.
 
-    Lattice width a share of the standard deviation.
+    Lattice width a share of the standard deviation, as far as ``most`` points go.
     """
     mu = float(whole / np.sqrt(n))
     truth_mu = total(mu, n)
     order, loss = LatticeEngine([GaussianLaw(mu)], [n], symmetric=True).forward, whole * z - whole**2 / 2
-    table = order.at(float(order.anchors(np.array([max(0.0, loss)]))[0]), Effort(share * whole, 2**22))
+    table = order.at(float(order.anchors(np.array([max(0.0, loss)]))[0]), Effort(share * whole, most))
     assert table is not None
     size = len(table.above)
     some = np.unique(

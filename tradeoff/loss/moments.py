@@ -178,7 +178,8 @@ class FiniteLaw:
         with np.errstate(over="ignore", invalid="ignore"):  # no finite bound: the caller says so
             least, most = ((np.exp(at_a), np.exp(at_b)) for at_a, at_b in zip(*logs, strict=True))
             mass = most[0] + most[1]
-            bow = np.nan_to_num(mass * _bow(y - x + 2 * off) * np.maximum(bend(x), bend(y)), nan=np.inf)
+            bow = mass * _bow(y - x + 2 * off) * np.maximum(bend(x), bend(y))
+            bow = np.nan_to_num(bow, nan=np.inf, posinf=np.inf)
             at_most = bow * (1 + slack)
             top = mass * np.maximum(phi(x), phi(y))  # phi is convex: nothing in the cell is above its ends
             moved = mass * np.maximum(steep(x - off), steep(y + off)) * off

@@ -266,11 +266,11 @@ def _lattices(factors: Sequence[Description], claims: Sequence[Claim], log: Log)
 
 def _lines(factors: Sequence[Description], claims: Sequence[Claim], log: Log) -> Prover:
     """Draw lines near the claims, and deeper ones for those they do not decide."""
-    ways = [_lines_of(factors, claims, log, depth) for depth in _DEEPER]
+    ways = [_Lines(factors, claims, log, depth) for depth in _DEEPER]
 
     def prove(claim: Claim) -> tuple[arb, arb]:
         for way in ways:
-            found = way(claim)
+            found = way.prove(claim)
             if _decided(claim, *found):
                 break
         return found
@@ -278,46 +278,59 @@ def _lines(factors: Sequence[Description], claims: Sequence[Claim], log: Log) ->
     return prove
 
 
-def _lines_of(factors: Sequence[Description], claims: Sequence[Claim], log: Log, depth: float) -> Prover:
-    """Draw lines near the claims; where a product does not decay, with Gaussians narrow enough for them."""
-    width = {claim: (claim.upper - claim.lower) / claim.upper if claim.upper > 0 else 1.0 for claim in claims}
-    require("claim", all(w > 0 for w in width.values()), "a claim has no width")
-    product = Product(factors, math.log(min(width.values())) - depth)
-    drawn: list[Line] = []
+class _Lines:
+    """Lines near the claims; where a product does not decay, with Gaussians narrow enough for them."""
 
-    def near(claim: Claim, tau: float) -> Line:
+    def __init__(
+        self, factors: Sequence[Description], claims: Sequence[Claim], log: Log, depth: float
+    ) -> None:
+        widths = [(claim.upper - claim.lower) / claim.upper if claim.upper > 0 else 1.0 for claim in claims]
+        require("claim", min(widths) > 0, "a claim has no width")
+        self.narrowest, self.log = min(widths), log
+        self.product = Product(factors, math.log(self.narrowest) - depth)
+        self.drawn: list[Line] = []
+
+    def near(self, claim: Claim, tau: float) -> Line:
+        """Return a line for a claim, which may serve its neighbours."""
         middle = claim.quantity == "1 - delta"
-        for line in drawn:
+        for line in self.drawn:
             same = line.middle == middle and line.tau <= tau and line.holds >= (tau > 0)
             if same and abs(line.x - claim.at) <= line.spread / 2:
                 return line
-        line = Line(product, claim.at, middle=middle, tau=tau)
-        drawn.append(line)
-        return line
+        self.drawn.append(Line(self.product, claim.at, middle=middle, tau=tau))
+        return self.drawn[-1]
 
-    def prove(claim: Claim) -> tuple[arb, arb]:
+    def prove(self, claim: Claim) -> tuple[arb, arb]:
+        """Bound what is claimed, by as little as decides it."""
         require("quantity", claim.quantity in {"delta", "1 - delta"}, f"{claim.quantity!r} is not proved so")
-        leak = product.lost(1) if claim.quantity == "delta" else arb(0)
+        leak = self.product.lost(1) if claim.quantity == "delta" else arb(0)
         if _decided(claim, *_clipped(leak, arb(1))):
-            log.proved("the mass at infinity alone")
+            self.log.proved("what is claimed holds of every law with this mass at infinity")
             return _clipped(leak, arb(1))
-        line, tau = near(claim, 0.0), 0.0
+        line = self.near(claim, 0.0)
+        if line.holds:
+            self.log.proved(line.said())
+            return _clipped(*(leak + bound for bound in line.bounds(claim.at)))
         most = _clipped(leak, leak + line.most(claim.at))
-        if not line.holds and _decided(claim, *most):
-            log.proved(f"Chernoff's bound at c = {line.c:.6g}")
+        if _decided(claim, *most):
+            self.log.proved(f"Chernoff's bound at c = {line.c:.6g}")
             return most
-        for attempt in range(_ATTEMPTS):
-            if tau or not line.holds:
-                blur = line.blur()
-                require("claim", 0 < blur < math.inf, "no contour could be drawn that is narrow enough")
-                narrow = 0.3 * min(width.values()) * claim.upper / blur
-                tau = 2.0 ** (math.floor(math.log2(narrow) / 2) - attempt)  # one line for many claims
-                line = near(claim, tau)
-                require("claim", line.holds, "no contour could be drawn that is narrow enough")
-            low, high = _clipped(*(leak + bound for bound in line.bounds(claim.at)))
-            if _decided(claim, low, high) or not tau:
-                break
-        log.proved(line.said())
-        return low, high
+        return self._smoothed(claim, leak, line)
 
-    return prove
+    def _smoothed(self, claim: Claim, leak: arb, line: Line) -> tuple[arb, arb]:
+        """Add Gaussians, each narrower than the one before."""
+        for attempt in range(_ATTEMPTS):
+            blur = line.blur()
+            require("claim", 0 < blur < math.inf, "no contour could be drawn that is narrow enough")
+            narrow = 0.3 * self.narrowest * claim.upper / blur
+            tau = 2.0 ** (math.floor(math.log2(narrow) / 2) - attempt)  # one line for many claims
+            narrower = self.near(claim, tau)
+            if attempt and not narrower.holds:  # more nodes than are drawn: the last line has to do
+                break
+            line = narrower
+            require("claim", line.holds, "no contour could be drawn that is narrow enough")
+            low, high = _clipped(*(leak + bound for bound in line.bounds(claim.at)))
+            if _decided(claim, low, high):
+                break
+        self.log.proved(line.said())
+        return low, high

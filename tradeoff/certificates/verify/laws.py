@@ -123,6 +123,7 @@ def _theta(step: arb) -> arb:
 def _written(what: Description) -> Law:
     """Return atoms; their masses under P add to 1, and under Q: sum p (e^loss - 1) = P(-inf) - Q(inf).
 
+    They do so when divided by what they add to: of a law whose masses miss 1 by a unit a power says nothing.
     Small losses are differences of masses, which the masses alone do not hold: a loss known to units of log p
     only, not of itself, shows here. Allowed are a few units of every number written.
     """
@@ -139,7 +140,13 @@ def _written(what: Description) -> Law:
         allowed += abs(more) * units + 16 * abs(loss) * (p[-1] + q[-1])
     for name, off, most in (("log_p", lost, unsure), ("loss", change, allowed)):
         require(name, abs(off) <= most * _WRITTEN + arb(1e-290), f"masses are off by {float(off)!r}")
-    return (Atoms(tuple(p), tuple(q)),)
+    return (Atoms(_shares(p), _shares(q)),)
+
+
+def _shares(masses: Sequence[arb]) -> tuple[arb, ...]:
+    """Return what masses are of their sum, which is 1 but for roundings."""
+    total = sum(masses, arb(0))
+    return tuple(mass / total for mass in masses)
 
 
 def _masses(what: Description) -> Law:
@@ -183,7 +190,7 @@ def _mixed_laws(what: Description) -> Law:
     weights = [real(weight, "parts", 0.0) for weight, _ in what["parts"]]
     off = abs(sum(weights, arb(0)) - 1)
     require("parts", off <= 4 * len(weights) * _WRITTEN, f"the weights are off by {float(off)!r}")
-    for w, (_, each) in zip(weights, what["parts"], strict=True):
+    for w, (_, each) in zip(_shares(weights), what["parts"], strict=True):
         found += [part.changed(lambda a, b, w=w: (w * a, w * b)) for part in law(each)]  # type: ignore[misc]  # a default of a lambda has no type
     return tuple(found)
 
