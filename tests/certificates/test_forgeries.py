@@ -51,6 +51,7 @@ SHORT = {
     "p_minus": 0.0,
     "q_plus": 0.0,
 }
+STEEP = SHORT | {"loss": [0.0, 1e16 + 1000], "log_p": [0.0, -1e16]}
 BETWEEN = 13755.742176870746
 """A loss at which delta of 30000 rounds of noise on integers is 0.1795563."""
 
@@ -70,6 +71,7 @@ FORGED: dict[str, Certificate] = {
     "a power of weights that are short of 1": made("contour", 2**60, THIRDS, 0.0, 0.0, 1e-6),
     "the same from below": made("contour", 2**60, THIRDS, 0.0, 0.999999, 1.0),
     "a power of masses that are short of 1": made("contour", 2**50, SHORT, 0.0, 0.4, 1.0),
+    "a faint atom that Q has all of": made("exact", 1, STEEP, 0.0, 0.9, 1.0),
     "hours of integers": made("exact", 1, integers(1e15), 0.0, 0.0, 1.0),
     "hours of nodes": made("contour", 2, THINNED, 0.3, 0.01537438, 0.01537439),
 }

@@ -24,6 +24,7 @@ CASES: dict[str, tuple[to.TradeOff, Any, float]] = {
     # atoms beside a density move the loss at which that is asked
     "many atoms": (to.Laplace(0.002) @ DiscreteGaussianCurve(1.1, 3) ** 56, "delta", 60.0),
     "a line": (to.Laplace(0.7) @ to.PureDP(0.3) ** 4, "beta", 0.2),
+    "a line through an atom": (to.approximate_dp(0.3, 1e-5) ** 2, "beta", 0.95),
     # losses that are equal but for their rounding are joined: a share of 1 - delta = 1e-31 is unsure
     "next to no delta is missing": (to.Gaussian(14.2) @ DiscreteLaplaceCurve(0.364, 3) ** 15, "delta", -1.5),
     "unbounded losses": (to.subsample(to.Gaussian(1.0), 0.3) @ to.PureDP(0.2) ** 3, "delta", -0.3),

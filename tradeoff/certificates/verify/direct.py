@@ -176,7 +176,8 @@ class Sums:
         (more, less, _), (near, held, _), (fewer, rest, _) = each = [self._masses(at) for at in x]
         least = arb(0)
         for at, (size, accepted, unsure) in zip(x, each, strict=True):
-            least = least.max(accepted + at.exp() * (size - level) - unsure)
+            line = accepted + at.exp() * (size - level) - unsure  # wide where an atom may be on either side
+            least = least.max(line.lower())
         if not fewer <= level:
             return least, arb(1)
         most = rest + (less - rest) * (level - fewer) / (more - fewer) if more > level else rest

@@ -28,6 +28,9 @@ Law = tuple[Part, ...]
 _WRITTEN = 2.0**-53
 """Relative rounding of numbers in a certificate."""
 
+_OFF = 2.0**-20
+"""Most that masses may miss 1 by, however many units the logarithms of the faintest have."""
+
 
 def law(what: Description) -> Law:
     """Return the law of a description, in the precision of the context."""
@@ -139,7 +142,8 @@ def _written(what: Description) -> Law:
         unsure += p[-1] * units
         allowed += abs(more) * units + 16 * abs(loss) * (p[-1] + q[-1])
     for name, off, most in (("log_p", lost, unsure), ("loss", change, allowed)):
-        require(name, abs(off) <= most * _WRITTEN + arb(1e-290), f"masses are off by {float(off)!r}")
+        allows = (most * _WRITTEN + arb(1e-290)).min(_OFF)
+        require(name, abs(off) <= allows, f"masses are off by {float(off)!r}")
     return (Atoms(_shares(p), _shares(q)),)
 
 
