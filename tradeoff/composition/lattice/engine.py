@@ -40,8 +40,9 @@ _MOST_NODES = 2**45
 """Number of a node up to which the errors of both edges, 8 units of a loss each, are less than a cell's
 width."""
 
-_REMEMBERED = 2**22
-"""Most table entries kept for later questions: 128 MiB an order."""
+_REMEMBERED = 2**22 + 2**20
+"""Most table entries kept for later questions, 160 MiB an order: the largest table does not drive out the
+small ones that a question starts with, nor they it."""
 
 _POLES = (0.0, 1.0)
 """Where the integrand of delta has poles."""
