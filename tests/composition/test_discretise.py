@@ -24,9 +24,10 @@ from tests.composition.laws import (
 from tests.strategies import log_uniform
 from tradeoff.composition.lattice.discretise import _draw_from_below, discretise
 from tradeoff.composition.lattice.engine import LatticeEngine
+from tradeoff.composition.lattice.tangents import Run, _Polygon
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.discrete import AtomicLaw, binomial_law
-from tradeoff.loss.law import LossLaw
+from tradeoff.loss.law import Cells, LossLaw
 
 
 @st.composite
@@ -207,3 +208,16 @@ def test_a_huge_loss_between_coarse_nodes_is_not_lost() -> None:
     low, high = engine.answer("epsilon", np.array([0.12]), None)
     assert low[0] <= high[0] <= 2.0001e8
     assert high[0] >= 1.9999e8
+
+
+def test_what_is_cut_out_of_a_polygon_is_not_measured_again() -> None:
+    law, nodes = gaussian(1.0)[0], np.linspace(-3.0, 3.0, 121)
+    inner = law.cells(nodes)
+    whole, run = _Polygon.measured(law, inner, nodes), Run(20, 70)
+    whole.bend(np.array([30, 31]), np.array([1e-6, 1e-7]))  # moves cuts, which a part has where they were
+    again = whole.part(run, 0).part(Run(25, 60), run.first)
+    alone = _Polygon.measured(law, Cells(*(part[25:60] for part in inner)), nodes[25:61])
+    assert np.array_equal(again.cuts, alone.cuts)
+    assert not np.array_equal(whole.cuts[25:60], alone.cuts)
+    for found, known in zip(again.masses(), alone.masses(), strict=True):
+        assert found == pytest.approx(known, rel=1e-12, abs=1e-18)

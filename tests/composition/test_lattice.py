@@ -272,12 +272,38 @@ def test_nothing_finer_is_asked_where_that_is_wider(monkeypatch: pytest.MonkeyPa
     def delta(x: np.ndarray, effort: Effort) -> _Answers:
         half = np.full(len(x), widths[len(asked)] / 2)
         asked.append(effort)
-        return _Answers(0.5 - half, 0.5 + half, np.zeros(len(x), bool))
+        return _Answers(0.5 - half, 0.5 + half, np.full(len(x), np.inf))
 
     monkeypatch.setattr(engine, "_delta", delta)
     low, high = engine.answer("delta", np.array([1.0]), 1e-9)
     assert len(asked) == 3
     assert high - low == pytest.approx(1e-4)
+
+
+@pytest.mark.parametrize(("known", "asked"), [(1e-6, 1), (1e-4, 2), (None, 2)])
+def test_nothing_finer_is_asked_that_stays_wider_than_what_is_known(known: float | None, asked: int) -> None:
+    engine, efforts = LatticeEngine([GaussianLaw(1.0)], [3]), list[Effort]()
+
+    def delta(x: np.ndarray, effort: Effort) -> _Answers:
+        efforts.append(effort)
+        half, room = (5e-4, 100.0) if len(efforts) == 1 else (5e-6, 1.0)
+        return _Answers(*(np.full(len(x), each) for each in (0.5 - half, 0.5 + half, room)))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(engine, "_delta", delta)
+        engine.answer("delta", np.array([1.0]), 1e-9, None if known is None else np.array([known]))
+    assert len(efforts) == asked
+
+
+def test_the_finest_of_a_lattice_is_as_narrow_as_foretold() -> None:
+    order = LatticeEngine([GaussianLaw(0.5)], [20]).forward
+    coarse, fine = (order.at(3.0, Effort(width, 2**18)) for width in (1e-4, 1e-9))
+    assert coarse is not None
+    assert fine is not None
+    assert fine.room == 1
+    (low, high), (least, most) = (table.delta(np.array([3.0])) for table in (coarse, fine))
+    assert coarse.room > 1
+    assert (high - low) / (most - least) < 4 * coarse.room  # else it would be refused in vain
 
 
 @pytest.mark.parametrize("sigma", [1e-5, 1e-3])

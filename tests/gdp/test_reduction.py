@@ -318,3 +318,36 @@ def test_no_closer_lines_are_asked_where_polygons_answer(f, monkeypatch):
     monkeypatch.setattr(type(f), "_closely", refused)
     found = f.gdp().bounds
     assert found.width <= 2e-3 * found.upper
+
+
+@pytest.mark.parametrize(
+    "f", [to.subsample(to.Gaussian(1), 1e-2) ** 100, to.subsample(to.Laplace(1), 0.1) ** 9]
+)
+def test_no_whole_curve_is_made_for_its_kinks(f, monkeypatch):
+    both = f.symmetrise(assume="either-order")
+    assert not both.has_law
+    with monkeypatch.context() as patch:
+        patch.setattr(to.TradeOff, "_tabulated", None)
+        found = both.gdp()
+    assert found.bounds.upper >= max(each.gdp().bounds.lower for each in (f, ~f)) * (1 - 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("f", "known"),
+    [
+        (to.Gaussian(1.0), True),
+        (~to.subsample(to.Laplace(1.0), 0.1), True),
+        (to.mixture({to.Gaussian(1.0): 0.5, to.PureDP(1.0): 0.5}), True),
+        (to.subsample(to.Gaussian(1.0), 0.1).symmetrise(assume="either-order"), True),
+        (to.Laplace(1.0) @ to.Gaussian(1.0), False),
+        (to.subsample(to.Laplace(1.0) @ to.Gaussian(1.0), 0.1), False),
+        (to.maximum(to.Laplace(1.0), to.Gaussian(1.0)), False),
+    ],
+)
+def test_laws_are_known_where_they_need_no_whole_curve(f, known, monkeypatch):
+    assert f.has_law == known
+    with monkeypatch.context() as patch:
+        patch.setattr(type(f), "_tabulated", None)
+        patch.setattr(to.TradeOff, "_tabulated", None)
+        if known:
+            f.loss_law()

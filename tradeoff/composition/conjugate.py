@@ -71,8 +71,8 @@ class Enclosure(ABC):
     leak: float = 0.0
     """About how much of ``small`` never falls."""
 
-    capped: bool = True
-    """Whether no finer one can be had."""
+    room: float = 1.0
+    """About how many times narrower than this the finest one is, 1 where none is finer."""
 
     final: bool = False
     """Whether a greater effort encloses no otherwise."""

@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tradeoff.composition import conjugate
 from tradeoff.composition.budget import WIDTHS, Question, measure
@@ -45,24 +44,25 @@ _STALLED = 0.7
 _FAR = 100.0
 """An answer farther from the first guess than so many times 1 + the guess is not followed."""
 
-_STEEPEST = 600.0
-"""Slopes beyond e^600 are not sampled: floats hold no more."""
+_STEEPEST, _WIDEST_PACE = 600.0, 1.28
+"""Slopes beyond e^600 are not sampled: floats hold no more. What lies there is not fenced in: one look has
+to do, as wide as the last attempt."""
 
 _OFFSETS = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])
 """Samples about the supremum, in paces: close where it is expected, far where it may be."""
 
 
 class _Answers(NamedTuple):
-    """Bounds on answers, and where no finer enclosure can be had."""
+    """Bounds on answers, and about how many times narrower those of the finest enclosures are."""
 
     low: Array
     high: Array
-    capped: NDArray[np.bool_]
+    room: Array
 
     @classmethod
     def none(cls, size: int) -> _Answers:
         """Return bounds that say nothing."""
-        return cls(np.full(size, -np.inf), np.full(size, np.inf), np.ones(size, bool))
+        return cls(np.full(size, -np.inf), np.full(size, np.inf), np.ones(size))
 
 
 class Engine(ABC, Generic[Effort]):
@@ -78,7 +78,7 @@ class Engine(ABC, Generic[Effort]):
         """Return the effort of a first enclosure."""
 
     def finer(self, effort: Effort, by: float) -> Effort:
-        """Return the effort for bounds ``by`` times narrower; asked only of what is not capped."""
+        """Return the effort for bounds ``by`` times narrower; asked only where there is room."""
         raise NotImplementedError
 
     def rough(self, effort: Effort) -> Effort | None:
@@ -109,11 +109,12 @@ class Engine(ABC, Generic[Effort]):
     def cumulant(self) -> Cumulant:
         """The cumulant function of the whole product."""
 
-    def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
+    def answer(self, question: Question, at: Array, tol: float | None, known: Array | None = None) -> Pair:
         """Bound delta at losses, epsilon at deltas above Q(L = inf), or f at alphas in (0, 1).
 
         Every entry again more finely while it is wider than wanted, each by its own need. ``tol`` is a width
-        as measured by ``budget``; infinite bounds say nothing.
+        as measured by ``budget``; infinite bounds say nothing. ``known`` are widths that another engine has
+        reached: nothing finer is asked that would stay wider.
         """
         goal = WIDTHS[self.name][question].goal if tol is None else tol
         low, high = np.full(len(at), -np.inf), np.full(len(at), np.inf)
@@ -133,8 +134,10 @@ class Engine(ABC, Generic[Effort]):
                     own = measure(question, at[which], found.low, found.high)
                     reached = measure(question, at[which], low[which], high[which])
                     missing = np.nan_to_num(1.5 * reached / goal, nan=_LEAST_STEP)
+                    least = np.nan_to_num(own / found.room, posinf=0.0)  # of the finest
+                worth = (found.room > 1) & ~(least > (np.inf if known is None else known[which]))
                 # What comes out wider is wide of rounding, or of what a law knows of itself.
-                wide = ~found.capped & ~(reached <= goal) & ~(own > last[which])
+                wide = worth & ~(reached <= goal) & ~(own > last[which])
                 last[which] = own
                 _, steps = np.frexp(np.clip(missing, _LEAST_STEP, _MOST_STEP))
                 for by, mine in alike(np.ldexp(1.0, steps[wide])):
@@ -163,7 +166,7 @@ class Engine(ABC, Generic[Effort]):
         for enclose, which in self.places(x) if len(x) else ():
             if (e := enclose(effort)) is not None:
                 found.low[which], found.high[which] = answer(e, which)
-                found.capped[which] = e.capped
+                found.room[which] = e.room
         return found
 
     def _followed(self, delta: Array, aimed: Array, effort: Effort | None) -> tuple[Array, _Answers, Index]:
@@ -194,25 +197,25 @@ class Engine(ABC, Generic[Effort]):
         found = [self._one_beta(each, effort, goal) for each in alpha.tolist()]
         return _Answers(*map(np.array, zip(*found, strict=True)))
 
-    def _one_beta(self, alpha: float, effort: Effort, goal: float) -> tuple[float, float, bool]:
+    def _one_beta(self, alpha: float, effort: Effort, goal: float) -> tuple[float, float, float]:
         """Sample the supremum over s where it lies.
 
         Closer while the bounds are wide, wider while it is not fenced in.
         """
-        x, low, high = self.loss_at_alpha(alpha), 0.0, float((1 - Bounds.of(alpha)).upper)
+        x, low, high = _steepest(self.loss_at_alpha(alpha)), 0.0, float((1 - Bounds.of(alpha)).upper)
         pace = 1e-2 * min(1.0, math.sqrt(self.cumulant(0.5)[2]))
         looking, width = self.rough(effort), math.inf
         samples_cost = looking is not None
         e: Enclosure | None = None
-        peak, capped = x, True
+        peak, room, beyond = x, 1.0, False
         for _ in range(_ATTEMPTS):
             if e is None or abs(x - e.aim) > APART * e.scale:
                 ((enclose, _),) = self.places(np.array([x]), steep=True)
                 if (e := enclose(effort if looking is None else looking)) is None:
-                    return low, high, True
+                    return low, high, 1.0
                 peak = x = e.peak(alpha, x)
-                capped = e.capped
-            at = _samples(x, pace, peak)
+                room, beyond = e.room, abs(x) >= _STEEPEST
+            at = _samples(x, _WIDEST_PACE if beyond else pace, peak)
             value, base = conjugate.gains(e, at, alpha)
             found = conjugate.supremum(at, value)
             better = conjugate.vertex(at, (value.lower + value.upper) / 2)
@@ -220,6 +223,8 @@ class Engine(ABC, Generic[Effort]):
             if found is None:
                 low = max(low, (base + Bounds.of(float(np.max(value.lower)))).lower)
                 high = min(high, conjugate.under_a_tangent(at, (value + base).upper, alpha))
+                if beyond:
+                    break
                 pace = 2 * pace
                 continue
             if looking is not None:  # the place is known: what follows is asked of the full effort
@@ -231,7 +236,11 @@ class Engine(ABC, Generic[Effort]):
             if width <= (goal / 2 if samples_cost else 0.0) or width > _STALLED * last:
                 break
             pace = pace * max(min(0.5, math.sqrt(goal / width) / 2), 1e-2)
-        return low, high, capped
+        return low, high, room
+
+
+def _steepest(x: float) -> float:
+    return max(-_STEEPEST, min(x, _STEEPEST))
 
 
 def _samples(x: float, pace: float, peak: float) -> Array:
@@ -239,6 +248,6 @@ def _samples(x: float, pace: float, peak: float) -> Array:
 
     About its place, and where prolonged chords met, if that is no other sample.
     """
-    at = np.clip(x, -_STEEPEST, _STEEPEST) + pace * _OFFSETS
+    at = _steepest(x) + pace * _OFFSETS
     apart = np.min(np.abs(at - peak)) > 1e-3 * pace and at[0] < peak < at[-1]
     return np.sort(np.append(at, peak)) if apart else at

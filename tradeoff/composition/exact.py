@@ -61,9 +61,11 @@ class ExactEngine(Engine[None]):
     def cumulant(self) -> Cumulant:
         return Cumulant([(self.law.sketch(), 1)])
 
-    def answer(self, question: Question, at: Array, tol: float | None) -> Pair:
+    def answer(self, question: Question, at: Array, tol: float | None, known: Array | None = None) -> Pair:
         """Bound f from the vertices of the curve itself, and delta and epsilon from a table."""
-        return beta(self.law, self.q_plus, at) if question == "beta" else super().answer(question, at, tol)
+        if question == "beta":
+            return beta(self.law, self.q_plus, at)
+        return super().answer(question, at, tol, known)
 
 
 def product(laws: Sequence[LossLaw], counts: Sequence[int]) -> AtomicLaw | None:

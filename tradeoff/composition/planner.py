@@ -163,10 +163,11 @@ class Composition:
         (low, high), waiting = self._known(question, at)
         if not waiting.any():
             return low, high
+        reached = np.full(len(at), np.inf)
         for engine, why in self.choices(query_options().method):
             started = perf_counter()
             answer = partial(self._unsure, engine) if self._unseen else engine.answer
-            below, above = answer(question, at[waiting], tol)
+            below, above = answer(question, at[waiting], tol, reached[waiting])
             # What overflowed is NaN and says nothing: fmax and fmin pass over it.
             low[waiting], high[waiting] = np.fmax(low[waiting], below), np.fmin(high[waiting], above)
             with np.errstate(invalid="ignore"):
@@ -228,13 +229,15 @@ class Composition:
         rounds = [n for n, *masses in ends if any(0 < mass < _NORMAL for mass in masses)]
         return _UNSEEN * float(sum(rounds) + 4) if rounds else 0.0
 
-    def _unsure(self, engine: Engine[Any], question: Question, at: Array, tol: float | None) -> Pair:
+    def _unsure(
+        self, engine: Engine[Any], question: Question, at: Array, tol: float | None, known: Array
+    ) -> Pair:
         """Ask an engine where no float saw some mass at infinity: delta and beta move by as much."""
         off = Bounds.of(self._unseen)
         if question != "epsilon":
-            low, high = engine.answer(question, at, tol)
+            low, high = engine.answer(question, at, tol, known)
             return (low - off).lower, (high + off).upper
         above = (at + off).upper
-        low = engine.answer(question, np.minimum(above, 1 - UNIT), tol)[0]
-        high = engine.answer(question, (at - off).lower, tol)[1]
+        low = engine.answer(question, np.minimum(above, 1 - UNIT), tol, known)[0]
+        high = engine.answer(question, (at - off).lower, tol, known)[1]
         return np.where(above < 1, low, -np.inf), high

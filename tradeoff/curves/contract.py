@@ -48,6 +48,15 @@ class TradeOff(Hooks):
             return self.lower.loss_law(), self.upper.loss_law()
         return law, law
 
+    @property
+    def has_law(self) -> bool:
+        """Whether ``laws`` are known without whole curves."""
+        try:
+            self.loss_law()
+        except NoClosedForm:
+            return False
+        return True
+
     def cells_law(self) -> LossLaw | None:
         """Return a law for lattices, which ask for cells alone, where ``laws`` are of whole curves."""
         return None

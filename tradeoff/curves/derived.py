@@ -80,6 +80,10 @@ class Derived(TradeOff):
     def laws(self) -> tuple[LossLaw, LossLaw]:
         return self.lower.loss_law(), self.upper.loss_law()
 
+    @property
+    def has_law(self) -> bool:
+        return type(self).laws is not Derived.laws and all(f.has_law for f in self.operands)
+
     def loss_law(self) -> LossLaw:
         return self.laws()[0]
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.derived import Derived
-from tradeoff.errors import NoClosedForm
 from tradeoff.gdp.profile import Lines, Mask, cell_mu, goal, needed, slopes
 from tradeoff.intervals.rounding import Array, Index
 from tradeoff.loss.discrete import AtomicLaw
@@ -111,12 +109,7 @@ def by_polygons(curve: TradeOff) -> bool:
 
 def _kinks(order: TradeOff) -> Array:
     """Return the losses of a law of few atoms, where its profile bends."""
-    if isinstance(order, Derived) and type(order).laws is Derived.laws:
-        return np.empty(0)  # laws of whole polygons, of very many
-    try:
-        law = order.loss_law()
-    except NoClosedForm:
-        return np.empty(0)
+    law = order.loss_law() if order.has_law else None  # whole polygons have very many
     if not isinstance(law, AtomicLaw) or len(law.loss) > _MOST_NODES // 4:
         return np.empty(0)
     return np.asarray(law.loss[law.loss > 0])

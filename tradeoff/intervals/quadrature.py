@@ -45,6 +45,14 @@ def _rule(nodes: int) -> tuple[Array, Array]:
     return (x + 1) / 2, w / 2
 
 
+def applied(values: Array, weight: Array) -> Array:
+    """Return sums of each row of values by weights, or by each row of them: no row depends on others.
+
+    With BLAS, behind ``@``, the order of a sum depends on how many rows there are.
+    """
+    return np.asarray(np.einsum("ij,...j->i...", values, weight))
+
+
 def _panels(
     integrand: Integrand, start: Array, stop: Array, pieces: Index, nodes: int
 ) -> tuple[Array, Array]:
@@ -56,7 +64,7 @@ def _panels(
     rise = panel * (index + at)
     fall = panel * ((pieces[owner][:, None] - index - 1) + (1 - at))
     values = integrand(start[owner][:, None] + rise, rise, fall)
-    first, second = ((value @ weight) * panel[:, 0] for value in values)
+    first, second = (applied(value, weight) * panel[:, 0] for value in values)
     if len(owner) == len(start):
         return first, second
     heads = np.cumsum(pieces) - pieces

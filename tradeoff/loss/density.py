@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tradeoff.errors import DomainError, shown
-from tradeoff.intervals.quadrature import gauss_legendre
+from tradeoff.intervals.quadrature import applied, gauss_legendre
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.line import REACH
 
@@ -110,7 +110,7 @@ class Density:
         node, weight = gauss_legendre(_NODES)
         half = (stop - start) / 2
         x = (start + half)[:, None] + half[:, None] * node
-        return np.asarray((self._at(x.ravel()).reshape(x.shape) @ weight) * half)
+        return np.asarray(applied(self._at(x.ravel()).reshape(x.shape), weight) * half)
 
     def _panels(self, edges: Array) -> tuple[Array, Array]:
         """Return panels and their masses: each is halved until both halves agree with it."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.polynomial import legendre
 
 from tradeoff.errors import SizeError
-from tradeoff.intervals.quadrature import gauss_legendre
+from tradeoff.intervals.quadrature import applied, gauss_legendre
 from tradeoff.intervals.rounding import Array
 
 _NODES_NARROW, NODES_WIDE = 9, 20
@@ -190,14 +190,14 @@ def _integrated(shape: Shape, start: Array, stop: Array, narrow: Array) -> Panel
         width = (stop - start)[which][:, None]
         point = start[which][:, None] + width * at
         slope = shape.slope(point) * width
-        rise, fall = slope @ integral.T, (slope[:, ::-1] @ integral.T)[:, ::-1]
+        rise, fall = applied(slope, integral), applied(slope[:, ::-1], integral)[:, ::-1]
         with np.errstate(under="ignore"):
             p, q = np.exp(shape.log_p(point)) * width, np.exp(shape.log_q(point)) * width
-            found.rise[which] = slope @ weight
-            found.excess[which] = (q * -np.expm1(-rise)) @ weight
-            found.deficit[which] = (p * -np.expm1(-fall)) @ weight
-            found.carried[which] = (q * np.exp(-rise)) @ weight
-            found.p[which], found.q[which] = p @ weight, q @ weight
+            found.rise[which] = applied(slope, weight)
+            found.excess[which] = applied(q * -np.expm1(-rise), weight)
+            found.deficit[which] = applied(p * -np.expm1(-fall), weight)
+            found.carried[which] = applied(q * np.exp(-rise), weight)
+            found.p[which], found.q[which] = applied(p, weight), applied(q, weight)
     return found
 
 

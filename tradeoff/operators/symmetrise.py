@@ -78,9 +78,15 @@ class Envelope(HullOfMinimum):
         return low, high
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
+        return self._folded() or super().laws()
+
+    @property
+    def has_law(self) -> bool:
+        return super().has_law and self._folded() is not None
+
+    def _folded(self) -> tuple[LossLaw, LossLaw] | None:
         f = self.operands[0]
-        folded = f.folded_laws() if isinstance(f, Subsampled) else None
-        return folded or super().laws()
+        return f.folded_laws() if isinstance(f, Subsampled) else None
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         return symmetrise(change(self.operands[0]), assume="either-order")

@@ -48,8 +48,8 @@ class Lattices(Source):
         sign = -1.0 if reverse else 1.0
         effort = first_effort(len(order.laws), self.tol)
         for _ in range(_REFINEMENTS):
-            claims, capped = self._drawn(order, [sign * float(each) for each in at], effort, reverse=reverse)
-            if capped or max((c.upper - c.lower) / c.upper for c in claims if c.upper > 0) <= self.goal:
+            claims, final = self._drawn(order, [sign * float(each) for each in at], effort, reverse=reverse)
+            if final or max((c.upper - c.lower) / c.upper for c in claims if c.upper > 0) <= self.goal:
                 break
             effort = effort._replace(width=effort.width / _FINER)
         return claims
@@ -64,4 +64,4 @@ class Lattices(Source):
             raise PrecisionError("the losses lie too far apart for a lattice; leave method out", math.inf)
         low, high = table.delta(np.array(at))
         bounds = zip(at, low.tolist(), np.minimum(high, 1.0).tolist(), strict=True)
-        return [Claim("delta", reverse, *each) for each in bounds], table.capped
+        return [Claim("delta", reverse, *each) for each in bounds], table.room <= 1

@@ -181,7 +181,7 @@ class ContourLines:
         finer = 0 < line.tau < 1.01 * least_tau(found.place, accuracy) and not found.leaves(300)
         lost, aim = Bounds(0.0, 0.0) if middle else self.leak, -x if kind == "other" else x
         about = partial(LineEnclosure, kind=kind, aim=aim, scale=line.scale, leak=float(lost.lower))
-        return about(line, lost, capped=not finer, final=not blurry)
+        return about(line, lost, room=math.inf if finer else 1.0, final=not blurry)
 
     def ceiling(self, x: Array) -> Array:
         """Bound psi from above by Chernoff's bounds about losses of a lattice."""

@@ -127,7 +127,7 @@ class Order:
         scale = float(self.saddles.spread(np.array([epsilon]))[0])
         kind: Kind = "other" if self.reverse else "delta"
         aim = -epsilon if self.reverse else epsilon
-        return replace(bounds, kind=kind, aim=aim, scale=scale, capped=grid.capped)
+        return replace(bounds, kind=kind, aim=aim, scale=scale, room=grid.room)
 
 
 class LatticeEngine(Engine[Effort]):

@@ -65,7 +65,8 @@ class Grid:
     """Per factor: lowest loss, highest loss, offset."""
     tilted: tuple[Array, ...]
     sketches: tuple[Sketch, ...]
-    capped: bool
+    room: float
+    """About how many times narrower the bounds of the finest lattice are, 1 where none is finer."""
 
 
 def common_spacing(values: Array, finest: float) -> float | None:
@@ -192,7 +193,8 @@ def plan(
     wanted = min(wanted, (high - low) / 16 if high > low else 1.0)
     finest = 2 * (high - low) / effort.most
     h = _spacing(laws, counts, theta, width, wanted, finest)
-    capped = h <= 2 * finest
+    room = 1.0 if h <= 2 * finest else (h / finest) ** 2  # bounds meet as h^2, and those of atoms at once
+    room = math.inf if room > 1 and any(len(law.atoms.loss) for law in laws) else room
     ranges = []
     scales = cumulant.each(theta)
     for law, sketch, scale, count in zip(laws, sketches, scales, counts, strict=True):
@@ -203,7 +205,7 @@ def plan(
     size = max(64, 1 << int(np.ceil(np.log2((high - low) / h + 4))))
     spare = size - int(np.ceil((high - low) / h)) - 2
     window = Window(first - spare // 2, size, (down, up))
-    return Grid(theta, h, window, tuple(scales), tuple(ranges), tuple(weights), tuple(sketches), capped)
+    return Grid(theta, h, window, tuple(scales), tuple(ranges), tuple(weights), tuple(sketches), room)
 
 
 def _indices(grid: Grid, which: int, law: LossLaw) -> Index:

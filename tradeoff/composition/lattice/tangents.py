@@ -5,6 +5,7 @@ One tangent a cell, lowered where two disagree at a node.
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
@@ -14,7 +15,11 @@ from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
 from tradeoff.loss.law import Cells, LossLaw, masses
 
 _REPAIRS = 40
-"""Rounds of moving cuts before a node counts as beyond repair; a dozen do where any do."""
+"""Rounds of moving cuts before a node counts as beyond repair; a dozen do where most do."""
+
+_LOOK, _GAINED = 8, 0.9
+"""Rounds after which no more than this share of what was lacking may lack still: where cuts can be moved, a
+round leaves a half of it or less, elsewhere as much to the third digit."""
 
 _ATTEMPTS = 12
 """Polygons tried before the rest is left without: most laws need one, a crowd in a tail three."""
@@ -52,16 +57,17 @@ def gathered(law: LossLaw, inner: Cells, nodes: Array) -> tuple[Array, list[Run]
     found, without, size = np.zeros(len(nodes)), list[Run](), len(nodes) - 1
     filled = np.flatnonzero((inner.excess + inner.deficit > 0) & (inner.slack < _KNOWN))
     first, last = (int(filled[0]), int(filled[-1]) + 1) if len(filled) else (0, 0)
-    waiting = [Run(first, last)]
+    whole = Cells(*(part[first:last] for part in inner))
+    waiting = [(Run(first, last), partial(_Polygon.measured, law, whole, nodes[first : last + 1]))]
     for attempt in range(_ATTEMPTS):
         if not waiting:
             break
-        run = waiting.pop()
+        run, made = waiting.pop()
         if run.last - run.first < 2:
             without.append(run)
             continue
-        here = nodes[run.first : run.last + 1]
-        mass, lacking = _convex(_Polygon(law, Cells(*(part[run.first : run.last] for part in inner)), here))
+        polygon = made()
+        mass, lacking = _convex(polygon)
         if len(lacking) == 0:
             found[run.first : run.last + 1] = np.maximum(mass, 0.0)
         else:
@@ -69,9 +75,10 @@ def gathered(law: LossLaw, inner: Cells, nodes: Array) -> tuple[Array, list[Run]
             without += cut
             ends = [run.first, *chain.from_iterable(cut), run.last]
             between = zip(ends[::2], ends[1::2], strict=True)
-            waiting += [Run(a, b) for a, b in between if a < b]
-    whole = [Run(0 if a == first else a, size if b == last else b) for a, b in without + waiting]
-    return found, _joined(whole)
+            runs = [Run(a, b) for a, b in between if a < b]
+            waiting += [(each, partial(polygon.part, each, run.first)) for each in runs]
+    rest = without + [run for run, _ in waiting]
+    return found, _joined([Run(0 if a == first else a, size if b == last else b) for a, b in rest])
 
 
 def _around(lacking: Index, run: Run, spare: int) -> list[Run]:
@@ -99,7 +106,8 @@ def _convex(polygon: _Polygon) -> tuple[Array, Index]:
     elsewhere a computed mass above its rounding proves convexity. What underflowed is below a few TINY a
     node.
     """
-    for _ in range(_REPAIRS):
+    before = np.inf
+    for repair in range(_REPAIRS):
         p, noise = polygon.masses()
         unbounded = np.flatnonzero(~np.isfinite(noise))  # a gap over the width of its cell is no float
         if len(unbounded):
@@ -112,6 +120,11 @@ def _convex(polygon: _Polygon) -> tuple[Array, Index]:
             return p - noise - 16 * TINY * polygon.own, lacking
         if not held:
             return p, np.array([0] if polygon.extra[0] else [len(p) - 1])
+        if repair % _LOOK == 0:
+            now = float(np.sum(noise[lacking] - p[lacking]))
+            if now > _GAINED * before:
+                break
+            before = now
         polygon.bend(lacking, 2 * noise[lacking] - p[lacking])
     return p, lacking
 
@@ -124,7 +137,7 @@ class _Polygon:
     """
 
     def __init__(self, law: LossLaw, inner: Cells, nodes: Array) -> None:
-        self.law, self.nodes = law, nodes
+        self.law, self.inner, self.nodes = law, inner, nodes
         size, width = len(nodes), np.diff(nodes)
         self.cuts = _cuts(masses(inner, nodes)[0], nodes)
         self.rise, self.fall, self.extra, self.slack = (np.zeros(size) for _ in range(4))
@@ -136,8 +149,24 @@ class _Polygon:
         self.chord[:-1] += inner.deficit * self.to_left
         self.own[:-1] += self.to_right
         self.own[1:] += self.to_left
-        self.whole = inner.slack
-        self.measure(np.arange(size - 1))
+
+    @classmethod
+    def measured(cls, law: LossLaw, inner: Cells, nodes: Array) -> _Polygon:
+        """Return tangents at their first cuts."""
+        found = cls(law, inner, nodes)
+        found.measure(np.arange(len(nodes) - 1))
+        return found
+
+    def part(self, run: Run, start: int) -> _Polygon:
+        """Return the tangents of some cells at their first cuts; ``start`` is the first one here."""
+        cells = slice(run.first - start, run.last - start)
+        found = _Polygon(
+            self.law, Cells(*(part[cells] for part in self.inner)), self.nodes[cells.start : cells.stop + 1]
+        )
+        found.rise[:-1], found.slack[:-1] = self.rise[cells], self.slack[cells]
+        found.fall[1:] = self.fall[1:][cells]
+        found.measure(np.flatnonzero(found.cuts != self.cuts[cells]))
+        return found
 
     def measure(self, which: Index) -> None:
         """Integrate both halves of the chosen cells."""
@@ -150,7 +179,7 @@ class _Polygon:
         excess, deficit, slack = (np.where(filled, part[place], 0.0) for part in cells)
         self.rise[which] = lifted(self.nodes[which], excess[::3])
         self.fall[which + 1] = deficit[1::3]
-        self.slack[which] = np.maximum.reduce([self.whole[which], slack[::3], slack[1::3]])
+        self.slack[which] = np.maximum.reduce([self.inner.slack[which], slack[::3], slack[1::3]])
 
     def masses(self) -> tuple[Array, Array]:
         """Return the second differences of the polygon and a bound on their rounding.
