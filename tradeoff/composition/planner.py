@@ -121,19 +121,24 @@ class Composition:
         """Whether some factor leaves no mass that floats hold: nothing is left to compose."""
         return any(not law.continuous and len(law.atoms.loss) == 0 for law in self.laws)
 
-    def choices(self, method: Method | None) -> Iterator[Choice]:
+    def choices(self, method: Method | None, tol: float | None = None) -> Iterator[Choice]:
         """Yield the engines to ask, in order, each with the reason; a method forces one."""
         if self.spent:
             return
-        if method is not None:
-            engine: Engine[Any] | None = self.sums if method == "exact" else None
-            if method == "lattice":
-                engine = self.tables
-            elif method == "contour":
-                engine = self.contour
-            if engine is not None:
-                yield engine, "asked for"
-        elif self.sums is not None:
+        if method is None:
+            yield from self._automatic(tol)
+        elif (engine := self._forced(method)) is not None:
+            yield engine, "asked for"
+
+    def _forced(self, method: Method) -> Engine[Any] | None:
+        if method == "exact":
+            return self.sums
+        if method == "lattice":
+            return self.tables
+        return self.contour if method == "contour" else None
+
+    def _automatic(self, tol: float | None) -> Iterator[Choice]:
+        if self.sums is not None:
             yield self.sums, "the atoms of the product are few: they are added up"
         elif not self.contour.possible:
             yield self.tables, "a density has no closed form: only the lattice holds it"
@@ -143,6 +148,10 @@ class Composition:
         elif 0 < self.rounds <= FEW_ROUNDS and not any(law.damping for law in self.laws):
             yield self.tables, f"at most {FEW_ROUNDS} rounds have densities: contours are slow there"
             yield self.contour, "the lattice was wide"
+        elif tol is not None and any(law.continuous and len(law.atoms.loss) for law in self.laws):
+            yield self.contour.in_haste(), "all densities have closed forms"
+            yield self.tables, "the contour was wide"
+            yield self.contour, "the lattice was wide: where atoms last, contours are slow"
         else:
             yield self.contour, "all densities have closed forms"
             yield self.tables, "the contour was wide"
@@ -164,7 +173,7 @@ class Composition:
         if not waiting.any():
             return low, high
         reached = np.full(len(at), np.inf)
-        for engine, why in self.choices(query_options().method):
+        for engine, why in self.choices(query_options().method, tol):
             started = perf_counter()
             answer = partial(self._unsure, engine) if self._unseen else engine.answer
             below, above = answer(question, at[waiting], tol, reached[waiting])

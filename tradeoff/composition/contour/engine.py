@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import NamedTuple
@@ -227,6 +228,7 @@ class ContourEngine(Engine[Cost]):
         laws, counts = [law for law, _ in plain], [count for _, count in plain]
         self.forward = ContourLines(laws, counts)
         self.backward = self.forward if symmetric else ContourLines([Reversed(law) for law in laws], counts)
+        self.patient = True
 
     @cached_property
     def possible(self) -> bool:
@@ -238,10 +240,18 @@ class ContourEngine(Engine[Cost]):
         """Most terms summed for a line while no tolerance is asked."""
         return max(LINE_TERMS, LINE_TERMS_EACH * len(self.forward.laws))
 
+    def in_haste(self) -> ContourEngine:
+        """Return the engine with the same lines, which sums no more terms where a tolerance is asked."""
+        made = copy(self)
+        made.patient = False
+        return made
+
     def first(self, question: Question, tol: float | None) -> Cost:
+        usual = Cost(self.terms, SMOOTHING, 1 / SMOOTHED)
         if tol is None:
-            return Cost(self.terms, SMOOTHING, 1 / SMOOTHED)
-        return Cost(PATIENT_TERMS, min(SMOOTHING, tol / _SHARE), in_nats=question == "epsilon")
+            return usual
+        terms, share = (PATIENT_TERMS, 1.0) if self.patient else (usual.terms, usual.share)
+        return Cost(terms, min(SMOOTHING, tol / _SHARE), share, in_nats=question == "epsilon")
 
     def finer(self, effort: Cost, by: float) -> Cost:
         return effort._replace(accuracy=effort.accuracy / by)
