@@ -44,6 +44,7 @@ THINNED = {"kind": "thinned", "p": 0.3, "base": gaussian(0.5)}
 THIRDS = {"kind": "mixed", "parts": [[1 / 3, {"kind": "response", "epsilon": k * 1e-10}] for k in (1, 2, 3)]}
 """Weights of 1 - 2^-54 in all, a power of which would be faint: delta(0) of 2^60 rounds is 0.0923295."""
 
+LAPLACE = {"kind": "laplace", "epsilon": 1.0}
 SHORT = {
     "kind": "atoms",
     "loss": [1e-9, -1e-9],
@@ -90,6 +91,11 @@ def test_no_delta_passes_for_a_beta() -> None:
 def test_what_is_forged_is_refused(name: str) -> None:
     with pytest.raises(VerificationError):
         to.verify(FORGED[name])
+
+
+def test_no_line_is_narrow_enough_for_nothing() -> None:
+    with pytest.raises(VerificationError, match="narrow enough"):
+        to.verify(made("contour", 9, {"kind": "thinned", "p": 0.5, "base": LAPLACE}, 0.3, 0.0, 0.0))
 
 
 @pytest.mark.parametrize(("x", "upper", "truth"), [(1e-100, 1e-100, 5e-201), (200.0, 1.0, 1.0)])

@@ -83,3 +83,19 @@ def test_a_delta_below_all_floats_meets_any_tolerance() -> None:
     steps = ~(to.subsample(to.Gaussian(2), 1e-4) ** 100000)
     low, high = steps.bounds.delta(5.0, tol=1e-6)
     assert low == 0 <= high <= 5e-324
+
+
+@pytest.mark.parametrize(
+    ("curve", "engines"),
+    [
+        (to.subsample(to.Laplace(1.0), 0.1) ** 9, ["contour", "lattice"]),
+        (to.subsample(to.Gaussian(1.0), 0.1) ** 20, ["contour"]),
+        (to.subsample(to.Laplace(1.0), 0.01) ** 1000, ["contour"]),
+    ],
+)
+def test_where_atoms_last_a_lattice_is_asked_before_a_long_contour(
+    curve: to.TradeOff, engines: list[str]
+) -> None:
+    steps = curve.explain(delta=0.02, tol=1e-7).steps
+    assert [step.engine for step in steps] == engines
+    assert steps[-1].width <= 1e-7

@@ -321,7 +321,8 @@ class _Lines:
         """Add Gaussians, each narrower than the one before."""
         for attempt in range(_ATTEMPTS):
             blur = line.blur()
-            require("claim", 0 < blur < math.inf, "no contour could be drawn that is narrow enough")
+            known = 0 < blur < math.inf and claim.upper > 0  # no line is narrow enough for 0
+            require("claim", known, "no contour could be drawn that is narrow enough")
             narrow = 0.3 * self.narrowest * claim.upper / blur
             tau = 2.0 ** (math.floor(math.log2(narrow) / 2) - attempt)  # one line for many claims
             narrower = self.near(claim, tau)
