@@ -19,6 +19,9 @@ BALLS = 400
 # Workers inherit it before they load NumPy: threads of BLAS that wait for the cores of other workers spin.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+# Workers and some forty commands load the package: compiled once, it is read in half a second less.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 SHARING = (
     "certificates/test_parts.py",
     "certificates/test_reduction.py",
