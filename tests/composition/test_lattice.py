@@ -306,6 +306,14 @@ def test_the_finest_of_a_lattice_is_as_narrow_as_foretold() -> None:
     assert (high - low) / (most - least) < 4 * coarse.room  # else it would be refused in vain
 
 
+@pytest.mark.parametrize("loss", [0.5, 1.0, 2.0, -4.0])
+def test_all_of_a_law_at_a_power_of_two_is_answered_in_silence(loss: float) -> None:
+    law = AtomicLaw(np.array([loss]), np.array([-6.0]), p_minus=0.9, q_plus=0.1)
+    low, high = LatticeEngine([law], [1]).answer("delta", np.array([0.1]), None)
+    truth = 0.1 + max(math.exp(loss - 6) - math.exp(0.1 - 6), 0.0)
+    assert low <= truth <= high
+
+
 @pytest.mark.parametrize("sigma", [1e-5, 1e-3])
 def test_left_of_its_window_a_table_bounds_by_convexity(sigma: float) -> None:
     # All but nothing of the sum is at two atoms, and a window may hold no more than the right one.

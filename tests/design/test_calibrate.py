@@ -121,8 +121,25 @@ def test_the_ends_are_as_close_as_asked(tol):
 def test_a_curve_is_met_in_the_certified_order():
     found = to.calibrate(noise, {"curve": to.Gaussian(0.5)})
     assert found.bounds.lower < 2 <= found.value
-    assert found.achieved == to.Bounds(1.0, 1.0)
+    assert found.achieved.lower >= 1
     assert found.bounds.width <= 1e-9 * found.value
+    assert found.evaluations <= 12
+
+
+def test_steps_are_counted_against_a_curve():
+    goal = to.Gaussian(0.8) @ to.TotalVariation(1e-6)
+    step = to.subsample(to.Gaussian(1.0), 0.01)
+    found = to.calibrate(lambda n: step**n, {"curve": goal}, integer=True)
+    assert (step**found.value).symmetrise(assume="either-order") >= goal
+    assert not (step ** (found.value + 1)).symmetrise(assume="either-order") >= goal
+    assert found.evaluations <= 12
+
+
+def test_orders_that_estimates_do_not_tell_apart_are_still_found():
+    goal = to.approximate_dp(1.0, 1e-5)
+    found = to.calibrate(noise, {"curve": goal})
+    assert to.Gaussian(1 / found.value) >= goal
+    assert not to.Gaussian(1 / found.bounds.lower) >= goal
 
 
 def test_jumps_and_walls():

@@ -44,12 +44,17 @@ _STALLED = 0.7
 _FAR = 100.0
 """An answer farther from the first guess than so many times 1 + the guess is not followed."""
 
-_STEEPEST, _WIDEST_PACE = 600.0, 1.28
-"""Slopes beyond e^600 are not sampled: floats hold no more. What lies there is not fenced in: one look has
-to do, as wide as the last attempt."""
+_STEEPEST = 600.0
+"""Slopes beyond e^600 are not sampled: floats hold no more."""
 
 _OFFSETS = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])
 """Samples about the supremum, in paces: close where it is expected, far where it may be."""
+
+_PACE = 1e-2
+"""First pace, where losses are spread by 1 or more."""
+
+_ASIDE = np.unique(np.multiply.outer(_PACE * 2.0 ** np.arange(_ATTEMPTS), _OFFSETS))
+"""Samples about a place beyond the steepest slope, which none fences in: those of all attempts at once."""
 
 
 class _Answers(NamedTuple):
@@ -203,7 +208,7 @@ class Engine(ABC, Generic[Effort]):
         Closer while the bounds are wide, wider while it is not fenced in.
         """
         x, low, high = _steepest(self.loss_at_alpha(alpha)), 0.0, float((1 - Bounds.of(alpha)).upper)
-        pace = 1e-2 * min(1.0, math.sqrt(self.cumulant(0.5)[2]))
+        pace = _PACE * min(1.0, math.sqrt(self.cumulant(0.5)[2]))
         looking, width = self.rough(effort), math.inf
         samples_cost = looking is not None
         e: Enclosure | None = None
@@ -214,8 +219,8 @@ class Engine(ABC, Generic[Effort]):
                 if (e := enclose(effort if looking is None else looking)) is None:
                     return low, high, 1.0
                 peak = x = e.peak(alpha, x)
-                room, beyond = e.room, abs(x) >= _STEEPEST
-            at = _samples(x, _WIDEST_PACE if beyond else pace, peak)
+                room, beyond, x = e.room, abs(x) >= _STEEPEST, _steepest(x)
+            at = x + _ASIDE if beyond else _samples(x, pace, peak)
             value, base = conjugate.gains(e, at, alpha)
             found = conjugate.supremum(at, value)
             better = conjugate.vertex(at, (value.lower + value.upper) / 2)

@@ -315,6 +315,10 @@ class Tensor(TradeOff):
         """Kullback-Leibler divergence KL(P || Q): the sum over the factors, in nats."""
         return _total(n * factor.kl() for factor, n in self.factors.items())
 
+    @property
+    def has_law(self) -> bool:
+        return all(factor.has_law for factor in self.factors) and super().has_law
+
     def cells_law(self) -> LossLaw | None:
         try:
             self.loss_law()

@@ -48,7 +48,7 @@ def _rule(nodes: int) -> tuple[Array, Array]:
 def applied(values: Array, weight: Array) -> Array:
     """Return sums of each row of values by weights, or by each row of them: no row depends on others.
 
-    With BLAS, behind ``@``, the order of a sum depends on how many rows there are.
+    With BLAS, behind ``@``, the order of a sum depends on how many rows there are; here on their layout only.
     """
     return np.asarray(np.einsum("ij,...j->i...", values, weight))
 

@@ -321,9 +321,8 @@ class _Lines:
         """Add Gaussians, each narrower than the one before."""
         for attempt in range(_ATTEMPTS):
             blur = line.blur()
-            known = 0 < blur < math.inf and claim.upper > 0  # no line is narrow enough for 0
-            require("claim", known, "no contour could be drawn that is narrow enough")
-            narrow = 0.3 * self.narrowest * claim.upper / blur
+            narrow = 0.3 * self.narrowest * claim.upper / blur if blur > 0 else math.inf
+            require("claim", 0 < narrow < math.inf, "no contour could be drawn that is narrow enough")
             tau = 2.0 ** (math.floor(math.log2(narrow) / 2) - attempt)  # one line for many claims
             narrower = self.near(claim, tau)
             if attempt and not narrower.holds:  # more nodes than are drawn: the last line has to do

@@ -182,7 +182,7 @@ def plan(
     low, down = cumulant.edge(theta, -1, log_eta)
     high, up = cumulant.edge(theta, +1, log_eta)
     if not high > low:  # all of the sum lies closer together than floats tell
-        high = low + max(UNIT * abs(low), _CLOSEST)
+        high = max(low + max(UNIT * abs(low), _CLOSEST), math.nextafter(low, math.inf))
     rounds = 0.0
     for law, count, weight, sketch in zip(laws, counts, weights, sketches, strict=True):
         atoms = np.isin(sketch.loss, law.atoms.loss)
@@ -193,8 +193,9 @@ def plan(
     wanted = min(wanted, (high - low) / 16 if high > low else 1.0)
     finest = 2 * (high - low) / effort.most
     h = _spacing(laws, counts, theta, width, wanted, finest)
-    room = 1.0 if h <= 2 * finest else (h / finest) ** 2  # bounds meet as h^2, and those of atoms at once
-    room = math.inf if room > 1 and any(len(law.atoms.loss) for law in laws) else room
+    room = 1.0
+    if h > 2 * finest:  # bounds meet as h^2, where atoms share a spacing at once
+        room = math.inf if any(len(law.atoms.loss) for law in laws) else (h / finest) ** 2
     ranges = []
     scales = cumulant.each(theta)
     for law, sketch, scale, count in zip(laws, sketches, scales, counts, strict=True):

@@ -57,8 +57,8 @@ def gathered(law: LossLaw, inner: Cells, nodes: Array) -> tuple[Array, list[Run]
     found, without, size = np.zeros(len(nodes)), list[Run](), len(nodes) - 1
     filled = np.flatnonzero((inner.excess + inner.deficit > 0) & (inner.slack < _KNOWN))
     first, last = (int(filled[0]), int(filled[-1]) + 1) if len(filled) else (0, 0)
-    whole = Cells(*(part[first:last] for part in inner))
-    waiting = [(Run(first, last), partial(_Polygon.measured, law, whole, nodes[first : last + 1]))]
+    cells = Cells(*(each[first:last] for each in inner))
+    waiting = [(Run(first, last), partial(_Polygon.measured, law, cells, nodes[first : last + 1]))]
     for attempt in range(_ATTEMPTS):
         if not waiting:
             break
@@ -104,7 +104,7 @@ def _convex(polygon: _Polygon) -> tuple[Array, Index]:
 
     At both ends its mass is zero exactly, because the end cell is gathered whole into its inner node;
     elsewhere a computed mass above its rounding proves convexity. What underflowed is below a few TINY a
-    node.
+    node. Where rounds help no more, the nodes that lack mass are beyond repair.
     """
     before = np.inf
     for repair in range(_REPAIRS):
@@ -161,7 +161,7 @@ class _Polygon:
         """Return the tangents of some cells at their first cuts; ``start`` is the first one here."""
         cells = slice(run.first - start, run.last - start)
         found = _Polygon(
-            self.law, Cells(*(part[cells] for part in self.inner)), self.nodes[cells.start : cells.stop + 1]
+            self.law, Cells(*(each[cells] for each in self.inner)), self.nodes[cells.start : cells.stop + 1]
         )
         found.rise[:-1], found.slack[:-1] = self.rise[cells], self.slack[cells]
         found.fall[1:] = self.fall[1:][cells]
