@@ -48,19 +48,6 @@ class TradeOff(Hooks):
             return self.lower.loss_law(), self.upper.loss_law()
         return law, law
 
-    @property
-    def has_law(self) -> bool:
-        """Whether ``laws`` are known without whole curves."""
-        try:
-            self.loss_law()
-        except NoClosedForm:
-            return False
-        return True
-
-    def cells_law(self) -> LossLaw | None:
-        """Return a law for lattices, which ask for cells alone, where ``laws`` are of whole curves."""
-        return None
-
     @classmethod
     def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff | None:
         """Return the product of powers of curves of this family where it is one closed form, else None."""

@@ -21,7 +21,7 @@ _BEHIND = frozenset(
     {
         *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "exact_beta", "exact_delta"),
         *("q_plus", "p_minus", "least_sup_loss", "leak", "kept", "composed", "product", "require_numbers"),
-        *("laws", "loss_law", "power_law", "expected", "ceiling"),
+        *("laws", "loss_law", "has_law", "cells_law", "power_law", "expected", "ceiling"),
     }
 )
 """Hooks: who writes a family finds them in the contract, who has a curve wants its questions."""
@@ -158,6 +158,19 @@ class Hooks(ABC):
     def loss_law(self) -> LossLaw:
         """Return the law of L in the form the engines take."""
         raise NoClosedForm(f"{self!r} hands out no law of L; ask its bounds, or take f.lower / f.upper")
+
+    @property
+    def has_law(self) -> bool:
+        """Whether ``laws`` are known without whole curves."""
+        try:
+            self.loss_law()
+        except NoClosedForm:
+            return False
+        return True
+
+    def cells_law(self) -> LossLaw | None:
+        """Return a law for lattices, which ask for cells alone, where ``laws`` are of whole curves."""
+        return None
 
     def power_law(self, n: int) -> LossLaw | None:
         """Return the exact law of L of the n-fold product where there is one; else the engines compose."""

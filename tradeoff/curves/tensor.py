@@ -20,7 +20,6 @@ from tradeoff.curves.asking import certified_beta, certified_delta, certified_ep
 from tradeoff.curves.contract import CHOICES, TradeOff
 from tradeoff.curves.hooks import gathered
 from tradeoff.curves.parameters import Value, is_symbol
-from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, total, whole
 from tradeoff.intervals.rounding import TINY, Array
@@ -320,13 +319,10 @@ class Tensor(TradeOff):
         return all(factor.has_law for factor in self.factors) and super().has_law
 
     def cells_law(self) -> LossLaw | None:
-        try:
-            self.loss_law()
-        except NoClosedForm:
-            if self._inner is None:  # else factors have no laws of their own
-                least, most = self._sides
-                return least.law if least is most else None
-        return None
+        if self.has_law or self._inner is not None:  # or factors have no laws of their own
+            return None
+        least, most = self._sides
+        return least.law if least is most else None
 
     def loss_law(self) -> LossLaw:
         if len(self.factors) == 1:
