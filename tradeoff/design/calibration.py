@@ -118,7 +118,7 @@ def calibrate(
         """Bound the answer at a number as usual, and more narrowly where that decides nothing."""
         curve = _guarantee(build, int(x) if integer else x)
         found = goal.ask(curve, None)
-        if goal.narrows and goal.met(found) is None:
+        if not goal.verdict and goal.met(found) is None:
             try:
                 return goal.ask(curve, width[0])
             except PrecisionError:
@@ -130,7 +130,7 @@ def calibrate(
     value = int(met.x) if integer else met.x
     low, high = sorted((value, int(unmet.x) if integer else unmet.x))
     asked = len(search.points) + len(search.walls)
-    return Calibration(value, Bounds(low, high), met.answer, asked, str(goal))
+    return Calibration(value, Bounds(low, high), goal.told(met.answer), asked, str(goal))
 
 
 def _ends(between: Any, *, integer: bool) -> tuple[float, float]:

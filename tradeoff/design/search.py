@@ -24,7 +24,8 @@ _FARTHEST = math.log(1e12)  # without ``between``, nothing beyond 1e12 or below 
 _BLIND = [sign * 4**k * math.log(2.0) for k in range(4) for sign in (1, -1)]  # while no estimate helps
 _LONGEST = math.log(1000.0)  # of an estimate: a power law need not hold farther from what was asked
 _BEYOND, _LEAST = 0.1, 1e-3  # share of a step by which it passes the estimate to its other side, at least
-_AT_WALL = 1e-6  # distance to a wall within which no root is looked for, or to the root no estimate trusted
+_AT_WALL = 1e-6  # distance to where nothing is answered, within which no root is looked for
+_AGAINST = 1e-6  # distance to a root of verdicts against its estimate, each of which doubles the step
 _WIDE = 0.3  # width of an undecided answer that says nothing about where the root is
 
 _SHARE = 0.4  # of the tolerance: the steps of the proof to both sides of an estimate make 0.8 of it
@@ -192,7 +193,7 @@ class Search:
             x = _aside(low, high, min(doubts), max(doubts), _SHARE * least * 2 ** len(doubts))
         elif found and not stuck and found.error < _SHARE * least / high:
             root = self._number(min(max(found.t, start), end))
-            wrong = sum(math.isnan(p.gap) and abs(p.x / root - 1) < _AT_WALL for p in self._decided)
+            wrong = sum(math.isnan(p.gap) and abs(p.x / root - 1) < _AGAINST for p in self._decided)
             x = _aside(low, high, root, root, max(_SHARE * least * 2**wrong, high * found.blur))
         elif found and not stuck and start < found.t < end:
             x = self._number(found.t)
@@ -205,7 +206,8 @@ class Search:
         if not self.points:
             return DomainError(f"no number tried has an answer{walls}; give between=(low, high)")
         first, *_, last = sorted(self.points * 2)
-        known = f"{self.target.question} is {first.answer} at {first.x:.12g}, {last.answer} at {last.x:.12g}"
+        told = (f"{self.target.told(p.answer)} at {p.x:.12g}" for p in (first, last))
+        known = f"{self.target.question} is {', '.join(told)}"
         if first.answer == last.answer:
             endless = math.isinf(first.answer.lower)
             known += ": infinite" if endless else ": the same, so does build use its number?"

@@ -35,14 +35,18 @@ class Target:
     ask: Callable[[TradeOff, float | None], Bounds[float]]
     size: Callable[[float], float]
     least: bool = False
-    narrows: bool = True
-    """Whether ``ask`` heeds a width."""
+    verdict: bool = False
+    """Whether answers are proved to be from 1 on, or below, and nothing else of them: no width is heeded."""
 
     def met(self, answer: Bounds[float]) -> bool | None:
         """Whether every truth within the bounds meets the target; None where some do and some do not."""
         if self.least:
             return True if answer.lower >= self.wanted else False if answer.upper < self.wanted else None
         return True if answer.upper <= self.wanted else False if answer.lower > self.wanted else None
+
+    def told(self, answer: Bounds[float]) -> Bounds[float]:
+        """Return what is proved of an answer: of a verdict 1 where it holds, 0 where it does not."""
+        return Bounds(*(float(end >= 1) for end in answer)) if self.verdict else answer
 
     def gap(self, answer: float) -> float:
         """Return log size(answer)/size(wanted): 0 at the root, positive where too much is lost; maybe NaN."""
@@ -124,7 +128,7 @@ def _curve(curve: Any) -> Target:
         known = room if holds == (room >= 1) else math.inf if holds else 0.0
         return Bounds(known, known)
 
-    return Target(f"[curve >= {shown(goal)}]", 1.0, order, _lack, least=True, narrows=False)
+    return Target(f"[curve >= {shown(goal)}]", 1.0, order, _lack, least=True, verdict=True)
 
 
 def _lack(room: float) -> float:
