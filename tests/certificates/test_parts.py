@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import mpmath
 import pytest
+from flint import arb, ctx
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import tradeoff as to
 from tradeoff.certificates import Certificate
 from tradeoff.certificates.issue.parts import parts_of
+from tradeoff.certificates.verify.parts import Bell
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, VerificationError
 from tradeoff.operators.group import Group
 from tradeoff.operators.mixture import Mixture
@@ -284,3 +287,32 @@ def test_a_level_that_the_other_order_reaches_at_nothing_is_not_asked() -> None:
     assert parts is not None
     replace(parts, ask=ask).asked("beta", 1e-300)
     assert all(at > 0 for at in asked)
+
+
+_MEANS = [-40.0, -3.0, -1e-3, 0.0, 2e-3, 0.7, 5.0, 31.0]
+
+
+@given(
+    st.lists(st.sampled_from(_MEANS), min_size=3, max_size=6, unique=True).map(sorted),
+    st.lists(st.floats(-60, 60), min_size=6, max_size=6),
+    st.integers(1, 5),
+    st.sampled_from([64, 128, 256]),
+    st.sampled_from([1, -1]),
+)
+def test_thresholds_of_mixtures(
+    means: list[float], logs: list[float], turn: int, bits: int, sign: int
+) -> None:
+    """Terms that change their sign once have a sum that does, within the ball, which is narrow."""
+    assume(turn < len(means))
+    signs = [sign if k < turn else -sign for k in range(len(means))]
+    terms = [(s * arb(math.exp(log)), arb(m)) for s, log, m in zip(signs, logs, means, strict=False)]
+    gain, places = zip(*terms, strict=True)
+    with ctx.workprec(bits):
+        t = Bell(p=gain, q=gain, rising=True, means=places).root(list(gain))
+        assert t.rad() <= (1 + abs(t.mid())) * 2.0 ** (24 - bits)
+    with ctx.workprec(2048):
+        left, right = (
+            sum((g * (m * at - m * m / 2).exp() for g, m in terms), arb(0)) * sign
+            for at in (t.lower(), t.upper())
+        )
+        assert left > 0 > right

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tradeoff as to
 from tests.composition.laws import (
     DIGITS,
     Truth,
@@ -159,6 +160,28 @@ def test_a_crowd_is_cut_out_and_its_tail_kept(mu: float, h: float) -> None:
     with mp.workdps(DIGITS):
         lacking = true.delta(mp.mpf(1)) - Measure(nodes, found.under).delta(mp.mpf(1))
     assert lacking < 1e-4
+
+
+def test_what_lies_beyond_all_nodes_is_kept_at_the_last() -> None:
+    """Losses of 70 nats and more have the excess of one at 1/2: 1 - 1/e of it half a nat to the left of 0."""
+    law, true = gaussian(14.0)
+    nodes = np.linspace(-0.5, 0.5, 11)
+    check(law, true, nodes)
+    found, far = discretise(law, nodes), mp.mpf(-0.5)
+    for mass, turned in ((found.under, False), (found.under_reversed, True)):
+        assert Measure(nodes, mass, turned=turned).delta(far) > 0.999 * (1 - mp.exp(-1)) * true.delta(far)
+
+
+@pytest.mark.parametrize("mu", [36.0, 40.0, 100.0])
+def test_losses_of_which_floats_hold_no_mass_under_p_count(mu: float) -> None:
+    """A step in a hundred gives all away: delta(1) is that, and of a hundred steps that any did."""
+    f = to.subsample(to.Gaussian(mu), 0.01)
+    for found, truth in (
+        ((f @ to.Laplace(0.5)).bounds.delta(1.0), 0.01),
+        ((f**100).bounds.delta(1.0), 1 - 0.99**100),
+    ):
+        assert found.lower <= truth <= found.upper
+        assert found.lower > 0.98 * truth
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+import sys
 
 import mpmath as mp
 import numpy as np
@@ -131,3 +133,22 @@ def test_a_tilt_is_near_its_saddle(start: float, last: float, mu: float, rate: f
     for x in (-1e6, -30.0, -1.0, -0.1, 0.0, 0.3, 2.0):
         found = saddle(table.cumulant, table.tilt(x), poles)
         assert abs(found.x - x) <= 0.2 * spread(found.c, found.sd, poles)
+
+
+@pytest.mark.parametrize("mu", [0.5, 30.0, 77.9, 78.1, 200.0, 745.0, 5000.0])
+def test_cells_of_a_gaussian(mu: float) -> None:
+    """Between P and Q of a large mu there is nothing; cells that reach into it are whole all the same."""
+    far, law = mu * mu / 2, GaussianLaw(mu)
+    edges = np.unique([-far - 3 * mu, -far, -far + 2 * mu, -far / 3, 0.0, far / 2, far - mu, far, far + mu])
+    excess, deficit, slack = law.cells(edges)
+    with mp.workdps(60):
+        x = [mp.mpf(float(a)) / mu + mp.mpf(mu) / 2 for a in edges]
+        for k, (a, b) in enumerate(itertools.pairwise(edges.tolist())):
+            p, q = _between(x[k], x[k + 1]), _between(x[k] - mu, x[k + 1] - mu)
+            for found, truth in ((excess[k], q - mp.exp(a) * p), (deficit[k], p - mp.exp(-b) * q)):
+                assert abs(mp.mpf(float(found)) - truth) <= slack[k] * truth + sys.float_info.min
+
+
+def _between(a: mp.mpf, b: mp.mpf) -> mp.mpf:
+    """Return the mass of a normal law, from the tail in which it does not cancel."""
+    return mp.ncdf(-a) - mp.ncdf(-b) if a > 0 else mp.ncdf(b) - mp.ncdf(a)

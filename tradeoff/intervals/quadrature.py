@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial import legendre
@@ -19,6 +20,9 @@ _NODES_NARROW, _NODES_WIDE = 5, 12
 
 _MOST_PANELS = 2**21
 """Most panels at once: 200 MiB of points. Cells of losses that are no floats' business take more."""
+
+_LINE = ((-np.inf, np.inf),)
+"""Where functions are that are floats everywhere."""
 
 Integrand = Callable[[Array, Array, Array], tuple[Array, Array]]
 """``(point, distance from the cell's start, distance to its stop) -> two integrands``."""
@@ -53,17 +57,29 @@ def applied(values: Array, weight: Array) -> Array:
     return np.asarray(np.einsum("ij,...j->i...", values, weight))
 
 
-def _panels(
-    integrand: Integrand, start: Array, stop: Array, pieces: Index, nodes: int
-) -> tuple[Array, Array]:
-    """Integrate cells cut into ``pieces`` equal panels; distances are kept apart so that nothing cancels."""
+class _Cells(NamedTuple):
+    """Cells [start, stop], and the part [low, high] of each that is integrated over."""
+
+    start: Array
+    stop: Array
+    low: Array
+    high: Array
+
+    def of(self, cells: Index) -> _Cells:
+        return _Cells(*(part[cells] for part in self))
+
+
+def _panels(integrand: Integrand, cells: _Cells, pieces: Index, nodes: int) -> tuple[Array, Array]:
+    """Integrate parts cut into ``pieces`` equal panels; distances are kept apart so that nothing cancels."""
+    start, stop, low, high = cells
     at, weight = _rule(nodes)
     owner = np.repeat(np.arange(len(start)), pieces)
     index = (np.arange(len(owner)) - np.repeat(np.cumsum(pieces) - pieces, pieces))[:, None]
-    panel = ((stop - start) / pieces)[owner][:, None]
+    panel = ((high - low) / pieces)[owner][:, None]
     rise = panel * (index + at)
     fall = panel * ((pieces[owner][:, None] - index - 1) + (1 - at))
-    values = integrand(start[owner][:, None] + rise, rise, fall)
+    left, right = (part[owner][:, None] for part in (low - start, stop - high))
+    values = integrand(low[owner][:, None] + rise, left + rise, right + fall)
     first, second = (applied(value, weight) * panel[:, 0] for value in values)
     if len(owner) == len(start):
         return first, second
@@ -71,7 +87,9 @@ def _panels(
     return np.add.reduceat(first, heads), np.add.reduceat(second, heads)
 
 
-def integrate(integrand: Integrand, start: Array, stop: Array, rate: Array) -> tuple[Array, Array]:
+def integrate(
+    integrand: Integrand, start: Array, stop: Array, rate: Array, bulk: Sequence[tuple[float, float]] = _LINE
+) -> tuple[Array, Array]:
     """Integrate two positive functions over every cell ``[start, stop]``; 5 to 12 evaluations a cell.
 
     Parameters
@@ -82,6 +100,8 @@ def integrate(integrand: Integrand, start: Array, stop: Array, rate: Array) -> t
         Finite ends of the cells.
     rate
         Bound, over each cell, on the logarithmic derivative of the analytic factors.
+    bulk
+        Disjoint intervals outside of which both functions are below every float.
 
     Notes
     -----
@@ -91,14 +111,17 @@ def integrate(integrand: Integrand, start: Array, stop: Array, rate: Array) -> t
     nodes do (Trefethen, Approximation Theory and Approximation Practice, Theorem 19.3).
     """
     first, second = np.zeros(len(start)), np.zeros(len(start))
-    span = (stop - start) * rate
-    narrow = span <= _NARROW
-    for chosen, nodes, longest in ((narrow, _NODES_NARROW, _NARROW), (~narrow, _NODES_WIDE, _WIDE)):
-        cells = np.flatnonzero(chosen)
-        if len(cells):
-            panels = np.maximum(1.0, np.ceil(span[cells] / longest))
-            if not np.sum(panels) <= _MOST_PANELS:
-                raise SizeError(f"cells of a law take {np.sum(panels):.3g} panels to integrate, too many")
-            pieces = panels.astype(np.int64)
-            first[cells], second[cells] = _panels(integrand, start[cells], stop[cells], pieces, nodes)
+    for low, high in bulk:
+        parts = _Cells(start, stop, np.clip(start, low, high), np.clip(stop, low, high))
+        span = (parts.high - parts.low) * rate
+        narrow, wide = (span > 0) & (span <= _NARROW), span > _NARROW
+        for chosen, nodes, longest in ((narrow, _NODES_NARROW, _NARROW), (wide, _NODES_WIDE, _WIDE)):
+            cells = np.flatnonzero(chosen)
+            if len(cells):
+                panels = np.maximum(1.0, np.ceil(span[cells] / longest))
+                if not np.sum(panels) <= _MOST_PANELS:
+                    raise SizeError(f"cells of a law take {np.sum(panels):.3g} panels to integrate, too many")
+                found = _panels(integrand, parts.of(cells), panels.astype(np.int64), nodes)
+                first[cells] += found[0]
+                second[cells] += found[1]
     return first, second

@@ -96,6 +96,13 @@ class GaussianLaw(LossLaw):
         """Bound the error of an edge by 4 units of a and mu^2: a quotient and a sum."""
         return 4 * UNIT * (np.abs(edges) + self.mu * self.mu)
 
+    @property
+    def _bulk(self) -> list[tuple[float, float]]:
+        """Where P or Q has any density that is a float."""
+        if self.mu <= 2 * REACH:
+            return [(-REACH, self.mu + REACH)]
+        return [(-REACH, REACH), (self.mu - REACH, self.mu + REACH)]
+
     def _cells(self, edges: Array) -> Cells:
         mu = self.mu
         x = edges / mu + mu / 2
@@ -107,7 +114,7 @@ class GaussianLaw(LossLaw):
             return under_q * -np.expm1(-mu * rise), under_p * -np.expm1(-mu * fall)
 
         steepest = np.maximum(np.abs(x[:-1]), np.abs(x[1:]))
-        excess, deficit = integrate(gaps, x[:-1], x[1:], steepest + mu + 1)
+        excess, deficit = integrate(gaps, x[:-1], x[1:], steepest + mu + 1, self._bulk)
         # With z = |x| + mu: point and difference, known to 3 units of z, and a square move the exponent by 4
         # z^2; exp, expm1, weights and a sum of 12 terms cost less than 64.
         density = (64 + 4 * (steepest + mu) ** 2) * UNIT

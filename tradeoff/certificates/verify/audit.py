@@ -19,7 +19,7 @@ from tradeoff.certificates.verify.laws import real
 from tradeoff.certificates.verify.normal import SOURCE, Normal
 from tradeoff.certificates.verify.product import Product
 from tradeoff.certificates.verify.report import Check, Log, Verification, require
-from tradeoff.errors import DomainError, TradeOffError, VerificationError
+from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
 
 _DIGITS = (128, 512, 4096)
 """Bits of the balls, more of them where a claim is neither proved nor refuted."""
@@ -68,7 +68,7 @@ def verify(certificate: Certificate) -> Verification:
     ['delta lower', 'delta upper', 'lower bound', 'upper bound']
     """
     if not isinstance(certificate, Certificate):
-        raise DomainError(f"{certificate!r} is not a certificate; read one with Certificate.from_json")
+        raise DomainError(f"{shown(certificate)} is not a certificate; read one with Certificate.from_json")
     log = Log()
     log.trust("the laws listed are those of the curve, and numbers of a law are meant as they are written")
     log.trust("masses and losses that a law lists, and weights of a mixture, to the rounding of a double")

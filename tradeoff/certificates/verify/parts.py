@@ -28,6 +28,12 @@ MOST = 2**21
 _FEW = 64
 """Steps that find a threshold: each halves or does better, from digits of a float on."""
 
+_HALVINGS, _STEPS = 48, 4
+"""Halvings in floats, and steps after them: each doubles the digits there are, from 2^-40 on to 2^-640."""
+
+_SPARE = 4
+"""Bits beyond the last, and by which the distance grows at which signs are looked at."""
+
 
 class Nodes(NamedTuple):
     """M(c + iy) = sum w e^(iy loss), to an absolute error, for all frequencies |y| up to the one asked."""
@@ -195,10 +201,6 @@ class Bell(Density):
         return self.means
 
     def root(self, gain: list[arb]) -> arb:
-        def value(t: arb) -> arb:
-            near = min(self.means, key=lambda m: abs(float(t - m)))
-            return dot(gain, [((m - near) * (t - (m + near) / 2)).exp() for m in self.means])
-
         held = [(g, m) for g, m in zip(gain, self.means, strict=True) if not g.is_zero()]
         if len(held) == 2:
             (g, m), (k, n) = held
@@ -206,9 +208,11 @@ class Bell(Density):
         first = 1 if held[0][0] > 0 else -1
         low, high = self.means[0].mid() - 1, self.means[-1].mid() + 1
         for _ in range(_FEW):
-            low = low if value(low) * first > 0 else low - 2 * (high - low)
-            high = high if value(high) * first < 0 else high + 2 * (high - low)
-        return _narrowed(value, low, high, first)
+            left, right = _balance(held, low) * first > 0, _balance(held, high) * first < 0
+            if left and right:
+                return _narrowed(held, low, high, first)
+            low, high = low if left else 3 * low - 2 * high, high if right else 3 * high - 2 * low
+        return arb("nan")
 
     def beyond(self, t: arb | None, side: int) -> list[arb]:
         if t is None:
@@ -311,17 +315,46 @@ class Comb(Bell):
         return gained(atoms, x.exp()) + rest[1]
 
 
-def _narrowed(value: Callable[[arb], arb], low: arb, high: arb, first: int) -> arb:
-    """Return a ball around the change of sign, halved as long as signs are known; none where no ends are."""
-    if not value(low) * first > 0 > value(high) * first:
-        return arb("nan")
-    for _ in range(ctx.prec + _FEW):
-        middle = ((low + high) / 2).mid()
-        found = value(middle) * first
-        if found > 0:
-            low = middle
-        elif found < 0:
-            high = middle
-        else:
-            break
+def _terms(held: Sequence[Pair], t: arb) -> list[Pair]:
+    """Return g e^(m t - m^2/2) over that of the mean nearest to t, and how much more each rises."""
+    near = min((m for _, m in held), key=lambda m: abs(float(t - m)))
+    return [(g * ((m - near) * (t - (m + near) / 2)).exp(), m - near) for g, m in held]
+
+
+def _balance(held: Sequence[Pair], t: arb) -> arb:
+    """Return the sum of the terms, of one sign with sum g e^(m t - m^2/2)."""
+    return sum((term for term, _ in _terms(held, t)), arb(0))
+
+
+def _about(held: Sequence[Pair], low: float, high: float, first: int) -> float:
+    """Return in floats where the balance changes its sign: a guess."""
+    terms = [(math.copysign(1, g.mid()) * first, _log(g), float(m)) for g, m in held]
+    for _ in range(_HALVINGS):
+        t = (low + high) / 2
+        exponents = [log + m * t - m * m / 2 for _, log, m in terms]
+        top = max(exponents)
+        rest = sum(sign * math.exp(e - top) for (sign, _, _), e in zip(terms, exponents, strict=True))
+        low, high = (t, high) if rest > 0 else (low, t)
+    return low
+
+
+def _log(g: arb) -> float:
+    """Return about log |g|: what is 0 or less than floats hold counts for nothing."""
+    return float(abs(g.mid()).log()) if g.mid() != 0 else -math.inf
+
+
+def _narrowed(held: Sequence[Pair], low: arb, high: arb, first: int) -> arb:
+    """Return a ball around the change of sign of a balance, which is positive at ``low`` times ``first``.
+
+    Newton's steps lead next to it from a guess; then the least distance is taken at which signs are known.
+    """
+    at = arb(_about(held, float(low), float(high), first))
+    for _ in range(_STEPS):
+        value, slopes = zip(*_terms(held, at), strict=True)
+        at = (at - sum(value, arb(0)) / dot(value, slopes)).mid()
+    width = (1 + abs(at)) * 2.0 ** (_SPARE - ctx.prec)
+    while width < high - low:
+        if _balance(held, at - width) * first > 0 > _balance(held, at + width) * first:
+            return (at - width).union(at + width)
+        width *= 2**_SPARE
     return low.union(high)

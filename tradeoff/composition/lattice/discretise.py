@@ -70,8 +70,13 @@ def discretise(law: LossLaw, nodes: Array, slope: float = 0.0, log_scale: float 
         bottom += cells.deficit[0] * (1 + cells.slack[0])
         polygon, crowds = gathered(law, Cells(*(part[1:-1] for part in cells)), nodes)
         polygon = _weighed(polygon, lean, down=True)
-        under += polygon + moved(_merged(law, nodes, crowds, down=True), nodes, lean, down=True)
-        under_reversed += polygon + moved(_merged(law, nodes, crowds, down=False), nodes, lean, down=False)
+        kept, kept_reversed = (
+            moved(_merged(law, nodes, crowds, down=down), nodes, lean, down=down)
+            + moved(_beyond(cells, nodes, down=down), nodes, lean, down=down)
+            for down in (True, False)
+        )
+        under += polygon + kept
+        under_reversed += polygon + kept_reversed
     grow = 1 + 16 * UNIT  # two sums of at most three terms, each times 1 + slack
     # 6 units of 1 + |L| for an atom taken to be on a node, 2 of |L| for a node's own rounding (what its
     # offset adds to that is charged where offsets are added up).
@@ -93,7 +98,7 @@ def _loss_error(law: LossLaw, nodes: Array) -> float:
 def _weighed(mass: Array, lean: Lean, *, down: bool = False) -> Array:
     """Return mass times e^lean, rounded to one side.
 
-    16 units for the exponential, the products and two sums after it.
+    16 units for the exponential, the products and three sums after it.
     """
     error = lean.error + 16 * UNIT
     if down:
@@ -139,6 +144,21 @@ def _merged(law: LossLaw, nodes: Array, runs: list[Run], *, down: bool) -> Atomi
     # Every other cell is a run; those two are left out.
     held = np.isfinite(loss) & (p > 0) & (np.arange(len(p)) % 2 == 0)
     return AtomicLaw(loss[held], np.log(p[held]), slack=(cells.slack + 64 * UNIT + off)[held])
+
+
+def _beyond(cells: Cells, nodes: Array, *, down: bool) -> AtomicLaw:
+    """Return an atom on the last node, whose hockey-stick is below that of all that lies beyond.
+
+    Beyond b it is Q - e^x P = E + (e^b - e^x) P >= E (1 - e^(x-b)) for x <= b, with the excess E of the cell:
+    an atom of Q-mass E on b. In the other order it is one of P-mass P - e^-a Q on the first node a. Units: 8
+    for a logarithm of itself, and one for its sum of each term.
+    """
+    at, mass = (-1, cells.excess[-1]) if down else (0, cells.deficit[0])
+    if not mass > 0:
+        return AtomicLaw(np.zeros(0), np.zeros(0))
+    loss, log = nodes[[at]], np.log(mass)
+    slack = cells.slack[[at]] + UNIT * (8 * np.abs(log) + 2 * np.abs(loss) + 32)
+    return AtomicLaw(loss, log - loss if down else np.asarray([log]), slack=slack)
 
 
 def _locate(loss: Array, nodes: Array) -> tuple[Index, Array]:
