@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 import tradeoff as to
 from tradeoff.certificates import Certificate
 from tradeoff.certificates.issue.parts import parts_of
+from tradeoff.certificates.verify.laws import law
 from tradeoff.certificates.verify.parts import Bell
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, VerificationError
+from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.operators.group import Group
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
@@ -296,7 +298,7 @@ _MEANS = [-40.0, -3.0, -1e-3, 0.0, 2e-3, 0.7, 5.0, 31.0]
     st.lists(st.sampled_from(_MEANS), min_size=3, max_size=6, unique=True).map(sorted),
     st.lists(st.floats(-60, 60), min_size=6, max_size=6),
     st.integers(1, 5),
-    st.sampled_from([64, 128, 256]),
+    st.sampled_from([64, 128, 256, 4096]),
     st.sampled_from([1, -1]),
 )
 def test_thresholds_of_mixtures(
@@ -309,10 +311,24 @@ def test_thresholds_of_mixtures(
     gain, places = zip(*terms, strict=True)
     with ctx.workprec(bits):
         t = Bell(p=gain, q=gain, rising=True, means=places).root(list(gain))
-        assert t.rad() <= (1 + abs(t.mid())) * 2.0 ** (24 - bits)
-    with ctx.workprec(2048):
+        assert t.rad() <= (1 + abs(t.mid())) * arb(2) ** (24 - bits)
+    with ctx.workprec(8192):
         left, right = (
             sum((g * (m * at - m * m / 2).exp() for g, m in terms), arb(0)) * sign
             for at in (t.lower(), t.upper())
         )
         assert left > 0 > right
+
+
+def test_a_claim_that_needs_thousands_of_bits_is_decided() -> None:
+    """One round of noise so large that delta(0) is 1e-171: bits are added until a lower end is proved."""
+    f = to.GaussianMixtures({0: 0.5, 1: 0.3125, 3: 0.1875}, {0: 0.25, 1: 0.375, 3: 0.375}, sigma=1e170)
+    made = to.certify(f, "delta", 0.0)
+    claim = replace(made.claims[0], lower=1e-300)
+    to.verify(replace(made, claims=(claim, *made.claims[1:]), lower=1e-300).sealed())
+
+
+def test_tails_of_integer_noise_are_those_of_its_atoms() -> None:
+    """Above .2 of one step lie the same atoms, whether asked alone or with what is below."""
+    (comb,) = law(to.certify(DiscreteGaussianCurve(1.0, 1), "delta", 0.2).factors[0]["law"])
+    assert all(a.overlaps(b) for a, b in zip(comb.above(arb(0.2)), comb.masses(arb(0.2))[0], strict=True))

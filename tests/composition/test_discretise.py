@@ -172,6 +172,19 @@ def test_what_lies_beyond_all_nodes_is_kept_at_the_last() -> None:
         assert Measure(nodes, mass, turned=turned).delta(far) > 0.999 * (1 - mp.exp(-1)) * true.delta(far)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_runs_of_which_floats_hold_no_mass_claim_none(sign: int) -> None:
+    """Of P there is e^-670 on the left, and of Q nothing that is a float."""
+    (law, true), ends = gaussian(3.036569912413689), np.array([-123.03660500062058, -116.50006272443602])
+    nodes = np.sort(sign * np.linspace(*ends, 3))
+    found = discretise(law, nodes)
+    with mp.workdps(DIGITS):
+        under, back = Measure(nodes, found.under), Measure(nodes, found.under_reversed, turned=True)
+        for at in under.at:
+            assert under.delta(at - 1) <= true.delta(at - 1) * (1 + 1e-9)
+            assert back.delta(-at - 1) <= true.delta_reversed(-at - 1) * (1 + 1e-9)
+
+
 @pytest.mark.parametrize("mu", [36.0, 40.0, 100.0])
 def test_losses_of_which_floats_hold_no_mass_under_p_count(mu: float) -> None:
     """A step in a hundred gives all away: delta(1) is that, and of a hundred steps that any did."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
@@ -20,9 +20,6 @@ _NODES_NARROW, _NODES_WIDE = 5, 12
 
 _MOST_PANELS = 2**21
 """Most panels at once: 200 MiB of points. Cells of losses that are no floats' business take more."""
-
-_LINE = ((-np.inf, np.inf),)
-"""Where functions are that are floats everywhere."""
 
 Integrand = Callable[[Array, Array, Array], tuple[Array, Array]]
 """``(point, distance from the cell's start, distance to its stop) -> two integrands``."""
@@ -88,7 +85,11 @@ def _panels(integrand: Integrand, cells: _Cells, pieces: Index, nodes: int) -> t
 
 
 def integrate(
-    integrand: Integrand, start: Array, stop: Array, rate: Array, bulk: Sequence[tuple[float, float]] = _LINE
+    integrand: Integrand,
+    start: Array,
+    stop: Array,
+    rate: Array,
+    within: tuple[float, float] = (-np.inf, np.inf),
 ) -> tuple[Array, Array]:
     """Integrate two positive functions over every cell ``[start, stop]``; 5 to 12 evaluations a cell.
 
@@ -100,8 +101,8 @@ def integrate(
         Finite ends of the cells.
     rate
         Bound, over each cell, on the logarithmic derivative of the analytic factors.
-    bulk
-        Disjoint intervals outside of which both functions are below every float.
+    within
+        Between which points to integrate; distances are those to the ends of cells all the same.
 
     Notes
     -----
@@ -111,17 +112,18 @@ def integrate(
     nodes do (Trefethen, Approximation Theory and Approximation Practice, Theorem 19.3).
     """
     first, second = np.zeros(len(start)), np.zeros(len(start))
-    for low, high in bulk:
-        parts = _Cells(start, stop, np.clip(start, low, high), np.clip(stop, low, high))
-        span = (parts.high - parts.low) * rate
-        narrow, wide = (span > 0) & (span <= _NARROW), span > _NARROW
-        for chosen, nodes, longest in ((narrow, _NODES_NARROW, _NARROW), (wide, _NODES_WIDE, _WIDE)):
-            cells = np.flatnonzero(chosen)
-            if len(cells):
-                panels = np.maximum(1.0, np.ceil(span[cells] / longest))
-                if not np.sum(panels) <= _MOST_PANELS:
-                    raise SizeError(f"cells of a law take {np.sum(panels):.3g} panels to integrate, too many")
-                found = _panels(integrand, parts.of(cells), panels.astype(np.int64), nodes)
-                first[cells] += found[0]
-                second[cells] += found[1]
+    parts = _Cells(start, stop, np.clip(start, *within), np.clip(stop, *within))
+    span = (parts.high - parts.low) * rate
+    narrow = span <= _NARROW
+    for chosen, nodes, longest in (
+        (narrow & (span > 0), _NODES_NARROW, _NARROW),
+        (~narrow, _NODES_WIDE, _WIDE),
+    ):
+        cells = np.flatnonzero(chosen)
+        if len(cells):
+            panels = np.maximum(1.0, np.ceil(span[cells] / longest))
+            if not np.sum(panels) <= _MOST_PANELS:
+                raise SizeError(f"cells of a law take {np.sum(panels):.3g} panels to integrate, too many")
+            pieces = panels.astype(np.int64)
+            first[cells], second[cells] = _panels(integrand, parts.of(cells), pieces, nodes)
     return first, second

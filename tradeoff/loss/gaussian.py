@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tradeoff.errors import SizeError
 from tradeoff.intervals.differences import position_slack
@@ -30,6 +32,9 @@ from tradeoff.loss.thinning import thinned_loss, thinned_slope
 
 REACH = 39.0
 """Standard deviations beyond which a normal law has no mass a float can hold."""
+
+_APART = 2.0**52
+"""A mu from which floats do not tell REACH beside it."""
 
 _LARGEST = 1e150
 """A sketch of a larger mu is that of this one: its losses are past all that engines represent, and squares
@@ -96,12 +101,18 @@ class GaussianLaw(LossLaw):
         """Bound the error of an edge by 4 units of a and mu^2: a quotient and a sum."""
         return 4 * UNIT * (np.abs(edges) + self.mu * self.mu)
 
-    @property
-    def _bulk(self) -> list[tuple[float, float]]:
-        """Where P or Q has any density that is a float."""
-        if self.mu <= 2 * REACH:
-            return [(-REACH, self.mu + REACH)]
-        return [(-REACH, REACH), (self.mu - REACH, self.mu + REACH)]
+    def _bulk(self, x: Array) -> Iterator[tuple[tuple[float, float], NDArray[np.bool_]]]:
+        """Yield where P or Q has any density that is a float, and the cells in which it is all that bends.
+
+        What a reference takes off P's falls as e^(-mu t) from where a cell stops, and off Q's from where it
+        starts: a unit away it is nothing.
+        """
+        mu, start, stop = self.mu, x[:-1], x[1:]
+        if 2 * REACH < mu < _APART:
+            yield (-REACH, REACH), stop > REACH + 1
+            yield (mu - REACH, mu + REACH), start < mu - REACH - 1
+        else:
+            yield (-REACH, mu + REACH), np.zeros(len(start), dtype=bool)
 
     def _cells(self, edges: Array) -> Cells:
         mu = self.mu
@@ -114,7 +125,11 @@ class GaussianLaw(LossLaw):
             return under_q * -np.expm1(-mu * rise), under_p * -np.expm1(-mu * fall)
 
         steepest = np.maximum(np.abs(x[:-1]), np.abs(x[1:]))
-        excess, deficit = integrate(gaps, x[:-1], x[1:], steepest + mu + 1, self._bulk)
+        found = []
+        for within, alone in self._bulk(x):
+            rate = np.where(alone, REACH + 1, steepest + mu + 1)
+            found.append(integrate(gaps, x[:-1], x[1:], rate, within))
+        excess, deficit = np.sum(found, axis=0)
         # With z = |x| + mu: point and difference, known to 3 units of z, and a square move the exponent by 4
         # z^2; exp, expm1, weights and a sum of 12 terms cost less than 64.
         density = (64 + 4 * (steepest + mu) ** 2) * UNIT

@@ -26,8 +26,8 @@ from tradeoff.certificates.verify.parts import Atoms, Comb, Density, Part
 from tradeoff.certificates.verify.report import require
 from tradeoff.certificates.verify.shifts import Shift
 
-_MOST = 2**20
-"""Most nodes of a product."""
+_MOST = 2**18
+"""Most nodes of a product: a minute or two, where masses are hundreds of nats apart."""
 
 _OFF = 2.0**-20
 """Steps from a node to an atom where the first would be: on which side it is would not be known of equals."""

@@ -28,8 +28,8 @@ MOST = 2**21
 _FEW = 64
 """Steps that find a threshold: each halves or does better, from digits of a float on."""
 
-_HALVINGS, _STEPS = 48, 4
-"""Halvings in floats, and steps after them: each doubles the digits there are, from 2^-40 on to 2^-640."""
+_HALVINGS = 48
+"""Halvings in floats, to their last digits: each of Newton's steps from there doubles what there are."""
 
 _SPARE = 4
 """Bits beyond the last, and by which the distance grows at which signs are looked at."""
@@ -305,6 +305,9 @@ class Comb(Bell):
         rest = [arb(0).union((found[0][k] + found[-1][k]) * ratio / (1 - ratio)) for k in (0, 1)]
         return found, (rest[0], rest[1])
 
+    def above(self, x: arb) -> Pair:
+        return self.masses(x)[0]
+
     def masses(self, x: arb) -> tuple[Pair, Pair]:
         atoms, rest = self.listed()
         above, below = divided(atoms, x)
@@ -326,16 +329,18 @@ def _balance(held: Sequence[Pair], t: arb) -> arb:
     return sum((term for term, _ in _terms(held, t)), arb(0))
 
 
-def _about(held: Sequence[Pair], low: float, high: float, first: int) -> float:
-    """Return in floats where the balance changes its sign: a guess."""
-    terms = [(math.copysign(1, g.mid()) * first, _log(g), float(m)) for g, m in held]
+def _about(held: Sequence[Pair], low: arb, high: arb, first: int) -> arb:
+    """Return in floats where the balance changes its sign: a guess, about a mean so that nothing cancels."""
+    centre = held[0][1]
+    terms = [(math.copysign(1, g.mid()) * first, _log(g), float(m - centre)) for g, m in held]
+    left, right = float(low - centre), float(high - centre)
     for _ in range(_HALVINGS):
-        t = (low + high) / 2
+        t = (left + right) / 2
         exponents = [log + m * t - m * m / 2 for _, log, m in terms]
         top = max(exponents)
         rest = sum(sign * math.exp(e - top) for (sign, _, _), e in zip(terms, exponents, strict=True))
-        low, high = (t, high) if rest > 0 else (low, t)
-    return low
+        left, right = (t, right) if rest > 0 else (left, t)
+    return (centre + left).mid()
 
 
 def _log(g: arb) -> float:
@@ -348,11 +353,14 @@ def _narrowed(held: Sequence[Pair], low: arb, high: arb, first: int) -> arb:
 
     Newton's steps lead next to it from a guess; then the least distance is taken at which signs are known.
     """
-    at = arb(_about(held, float(low), float(high), first))
-    for _ in range(_STEPS):
+    at = _about(held, low, high, first)
+    width = (1 + abs(at)) * arb(2) ** (_SPARE - ctx.prec)
+    for _ in range(_FEW):
         value, slopes = zip(*_terms(held, at), strict=True)
-        at = (at - sum(value, arb(0)) / dot(value, slopes)).mid()
-    width = (1 + abs(at)) * 2.0 ** (_SPARE - ctx.prec)
+        step = (sum(value, arb(0)) / dot(value, slopes)).mid()
+        at = (at - step).mid()
+        if not abs(step) > width:
+            break
     while width < high - low:
         if _balance(held, at - width) * first > 0 > _balance(held, at + width) * first:
             return (at - width).union(at + width)

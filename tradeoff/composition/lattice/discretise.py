@@ -141,8 +141,10 @@ def _merged(law: LossLaw, nodes: Array, runs: list[Run], *, down: bool) -> Atomi
         unsure = (2 * cells.slack + 32 * UNIT) / np.maximum(1 - cells.slack, UNIT)
         off = x / (1 + x) * unsure + 4 * UNIT * (np.abs(edges[:-1]) + np.abs(loss))
     loss = loss - off if down else loss + off
-    # Every other cell is a run; those two are left out.
-    held = np.isfinite(loss) & (p > 0) & (np.arange(len(p)) % 2 == 0)
+    # Every other cell is a run; those two are left out. What underflows is lost to no slack.
+    held = (
+        np.isfinite(loss) & (np.minimum(cells.excess, cells.deficit) >= TINY) & (np.arange(len(p)) % 2 == 0)
+    )
     return AtomicLaw(loss[held], np.log(p[held]), slack=(cells.slack + 64 * UNIT + off)[held])
 
 
@@ -154,7 +156,7 @@ def _beyond(cells: Cells, nodes: Array, *, down: bool) -> AtomicLaw:
     for a logarithm of itself, and one for its sum of each term.
     """
     at, mass = (-1, cells.excess[-1]) if down else (0, cells.deficit[0])
-    if not mass > 0:
+    if not mass >= TINY:
         return AtomicLaw(np.zeros(0), np.zeros(0))
     loss, log = nodes[[at]], np.log(mass)
     slack = cells.slack[[at]] + UNIT * (8 * np.abs(log) + 2 * np.abs(loss) + 32)
