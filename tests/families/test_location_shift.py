@@ -562,3 +562,10 @@ def test_longer_shifts_of_the_heaviest_tails_lose_more():
     losses = [LocationShift(st.t(0.01), shift).bounds.delta(0.0) for shift in (1e6, 1e12, 1e20)]
     assert losses[0].upper < losses[1].lower
     assert losses[1].upper < losses[2].lower
+
+
+def test_the_other_order_is_made_once() -> None:
+    """Its tails are summed once, however often an operator turns the curve."""
+    f = to.LocationShift(st.gumbel_r(), 0.3)
+    assert f.inverse() is f.inverse()
+    assert f.inverse().inverse() == f

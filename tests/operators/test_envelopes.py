@@ -109,3 +109,14 @@ def test_epsilon_of_a_mixture_is_a_root_of_its_profile():
     low, high = f.bounds.epsilon(1e-5)
     assert high - low <= 1e-5
     assert f.bounds.delta(low).upper >= 1e-5 >= f.bounds.delta(high).lower
+
+
+@pytest.mark.parametrize("alpha", [1e-300, 1e-16, 1e-6, 0.01, 0.5, 0.99, 1 - 1e-9])
+@pytest.mark.parametrize("rate", [1e-3, 0.3, 0.9])
+def test_the_other_order_of_a_sampled_minimum_is_its_inverse(alpha, rate):
+    """Of f^-1(alpha) = t: f is no more than alpha at t, and no less before it."""
+    order = to.subsample(to.minimum(to.PureDP(0.3), to.Gaussian(0.5)), rate)
+    found = (~order).bounds(alpha)
+    assert found.width <= 1e-10
+    assert order.bounds(found.upper).lower <= alpha
+    assert order.bounds(found.lower).upper >= alpha

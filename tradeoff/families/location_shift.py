@@ -287,7 +287,12 @@ class LogConcaveShift(TradeOff):
 
     def inverse(self) -> TradeOff:
         """Inverse T(Q, P): the shift to the other side."""
-        return self if self.symmetric else LogConcaveShift(self.name, self.arguments, -self.shift)
+        return self if self.symmetric else self._turned
+
+    @cached_property
+    def _turned(self) -> TradeOff:
+        """The other order, whose tails are summed once."""
+        return LogConcaveShift(self.name, self.arguments, -self.shift)
 
     def group(self, k: int) -> TradeOff:
         """Guarantee for groups of ``k``: the curve of k times the shift, for symmetric f."""

@@ -118,6 +118,10 @@ class Subsampled(Derived):
     # same width it is enough, and where it cannot reach that the answer may.
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
+        if self.flipped and type(self.operands[0]).beta_bounds is Derived.beta_bounds:
+            return super().beta_bounds(
+                alpha, tol
+            )  # one conjugation, where a root takes a hundred of the base's
         if self.flipped:
             other = Subsampled(self.operands[0], self.p)
             return turned(lambda t: certified_beta(other, t, tol, refuse=False), alpha)
