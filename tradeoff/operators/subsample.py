@@ -119,9 +119,8 @@ class Subsampled(Derived):
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if self.flipped and type(self.operands[0]).beta_bounds is Derived.beta_bounds:
-            return super().beta_bounds(
-                alpha, tol
-            )  # one conjugation, where a root takes a hundred of the base's
+            # Of a base that knows delta alone a root takes a hundred conjugations: one of this delta does.
+            return super().beta_bounds(alpha, tol)
         if self.flipped:
             other = Subsampled(self.operands[0], self.p)
             return turned(lambda t: certified_beta(other, t, tol, refuse=False), alpha)
