@@ -9,6 +9,8 @@ side.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -21,6 +23,9 @@ from tradeoff.loss.law import Cells, LossLaw, masses
 
 _FAR = 40.0
 """Atoms this far outside the nodes are moved by amounts of e^-40, below a unit, wherever exactly they lie."""
+
+_FAINT = 1e-303
+"""Masses below may have lost more to underflow, a million terms of 5e-324, than slack says."""
 
 
 class Lean(NamedTuple):
@@ -68,15 +73,8 @@ def discretise(law: LossLaw, nodes: Array, slope: float = 0.0, log_scale: float 
         over += _weighed(_spread_cells(cells, nodes), lean)
         top += cells.excess[-1] * (1 + cells.slack[-1])
         bottom += cells.deficit[0] * (1 + cells.slack[0])
-        polygon, crowds = gathered(law, Cells(*(part[1:-1] for part in cells)), nodes)
-        polygon = _weighed(polygon, lean, down=True)
-        kept, kept_reversed = (
-            moved(_merged(law, nodes, crowds, down=down), nodes, lean, down=down)
-            + moved(_beyond(cells, nodes, down=down), nodes, lean, down=down)
-            for down in (True, False)
-        )
-        under += polygon + kept
-        under_reversed += polygon + kept_reversed
+        for side, kept in zip((under, under_reversed), _kept(law, cells, nodes, lean), strict=True):
+            np.add(side, kept, out=side)
     grow = 1 + 16 * UNIT  # two sums of at most three terms, each times 1 + slack
     # 6 units of 1 + |L| for an atom taken to be on a node, 2 of |L| for a node's own rounding (what its
     # offset adds to that is charged where offsets are added up).
@@ -124,6 +122,27 @@ def _spread_cells(cells: Cells, nodes: Array) -> Array:
     return np.nextafter(p, np.inf)
 
 
+def _kept(law: LossLaw, cells: Cells, nodes: Array, lean: Lean) -> Iterator[Array]:
+    """Yield the lower side of the cells, and that in the other order.
+
+    A polygon of tangents, an atom for each run of cells that has none, and one for what lies beyond. Of cells
+    of which one mass may have underflowed nothing is known; they lie beyond, but for those between others.
+    """
+    excess, deficit, slack = (part[1:-1] for part in cells)
+    faint = (np.minimum(excess, deficit) < _FAINT) & (np.maximum(excess, deficit) > 0)
+    certain = np.flatnonzero(~faint)
+    first, last = (int(certain[0]), int(certain[-1]) + 1) if len(certain) else (len(faint), 0)
+    polygon, crowds, inside = np.zeros(len(nodes)), list[Run](), slice(first, last)
+    if first < last:
+        inner = Cells(excess[inside], deficit[inside], np.where(faint, 1.0, slack)[inside])
+        polygon[first : last + 1], found = gathered(law, inner, nodes[first : last + 1])
+        crowds = [Run(first + run.first, first + run.last) for run in found]
+    polygon = _weighed(polygon, lean, down=True)
+    for down, end in ((True, _after(law, cells, nodes, last)), (False, _before(law, cells, nodes, first))):
+        runs = moved(_merged(law, nodes, crowds, down=down), nodes, lean, down=down)
+        yield polygon + runs + moved(end, nodes, lean, down=down)
+
+
 def _merged(law: LossLaw, nodes: Array, runs: list[Run], *, down: bool) -> AtomicLaw:
     """Return an atom for each run of cells, with all their mass: a garbling, for crowds within a spacing.
 
@@ -141,26 +160,39 @@ def _merged(law: LossLaw, nodes: Array, runs: list[Run], *, down: bool) -> Atomi
         unsure = (2 * cells.slack + 32 * UNIT) / np.maximum(1 - cells.slack, UNIT)
         off = x / (1 + x) * unsure + 4 * UNIT * (np.abs(edges[:-1]) + np.abs(loss))
     loss = loss - off if down else loss + off
-    # Every other cell is a run; those two are left out. What underflows is lost to no slack.
-    held = (
-        np.isfinite(loss) & (np.minimum(cells.excess, cells.deficit) >= TINY) & (np.arange(len(p)) % 2 == 0)
-    )
+    # Every other cell is a run; those two are left out.
+    certain = np.minimum(cells.excess, cells.deficit) >= _FAINT
+    held = np.isfinite(loss) & certain & (np.arange(len(p)) % 2 == 0)
     return AtomicLaw(loss[held], np.log(p[held]), slack=(cells.slack + 64 * UNIT + off)[held])
 
 
-def _beyond(cells: Cells, nodes: Array, *, down: bool) -> AtomicLaw:
-    """Return an atom on the last node, whose hockey-stick is below that of all that lies beyond.
+def _after(law: LossLaw, cells: Cells, nodes: Array, last: int) -> AtomicLaw:
+    """Return an atom on the node b, whose hockey-stick is below that of all losses beyond.
 
-    Beyond b it is Q - e^x P = E + (e^b - e^x) P >= E (1 - e^(x-b)) for x <= b, with the excess E of the cell:
-    an atom of Q-mass E on b. In the other order it is one of P-mass P - e^-a Q on the first node a. Units: 8
-    for a logarithm of itself, and one for its sum of each term.
+    That is Q - e^x P = E + (e^b - e^x) P >= E (1 - e^(x-b)) for x <= b, with the excess E: an atom of Q-mass
+    E on b. Units: 8 for a logarithm of itself, and one for its sum of each term.
     """
-    at, mass = (-1, cells.excess[-1]) if down else (0, cells.deficit[0])
-    if not mass >= TINY:
-        return AtomicLaw(np.zeros(0), np.zeros(0))
-    loss, log = nodes[[at]], np.log(mass)
-    slack = cells.slack[[at]] + UNIT * (8 * np.abs(log) + 2 * np.abs(loss) + 32)
-    return AtomicLaw(loss, log - loss if down else np.asarray([log]), slack=slack)
+    b = nodes[last]
+    end = cells if last == len(nodes) - 1 else law.cells(np.array([b, np.inf]))
+    log = _log(end.excess[-1])
+    return _one(b, log - b, end.slack[-1] + UNIT * (8 * abs(log) + abs(b)))
+
+
+def _before(law: LossLaw, cells: Cells, nodes: Array, first: int) -> AtomicLaw:
+    """Return the same in the other order: an atom on the node a of P-mass P - e^-a Q of all losses before."""
+    end = cells if first == 0 else law.cells(np.array([-np.inf, nodes[first]]))
+    log = _log(end.deficit[0])
+    return _one(nodes[first], log, end.slack[0] + 8 * UNIT * abs(log))
+
+
+def _log(mass: float) -> float:
+    return math.log(mass) if _FAINT <= mass < math.inf else -math.inf
+
+
+def _one(loss: float, log_p: float, slack: float) -> AtomicLaw:
+    """Return a law of one atom; of none where it has no mass."""
+    some = np.zeros(int(log_p > -math.inf))
+    return AtomicLaw(some + loss, some + log_p, slack=some + slack + 64 * UNIT)
 
 
 def _locate(loss: Array, nodes: Array) -> tuple[Index, Array]:
