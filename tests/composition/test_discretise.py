@@ -180,6 +180,7 @@ def test_what_lies_beyond_all_nodes_is_kept_at_the_last() -> None:
         (23.727, np.linspace(-657.1153616387934, -624.7775033724374, 13)),
         (24.0, -650 + 2.0 * np.arange(13)),
         (38.0, -900 + 16.0 * np.arange(13)),
+        (33.787924596102705, np.array([545.0, 595.0, 843.0])),
     ],
 )
 def test_cells_of_which_floats_hold_no_mass_claim_none(mu: float, nodes: np.ndarray) -> None:

@@ -129,7 +129,8 @@ def _kept(law: LossLaw, cells: Cells, nodes: Array, lean: Lean) -> Iterator[Arra
     of which one mass may have underflowed nothing is known; they lie beyond, but for those between others.
     """
     excess, deficit, slack = (part[1:-1] for part in cells)
-    faint = (np.minimum(excess, deficit) < _FAINT) & (np.maximum(excess, deficit) > 0)
+    at_ends = lifted(nodes[1:], excess), lifted(-nodes[:-1], deficit)  # of wide cells the least there is
+    faint = (np.minimum.reduce([excess, deficit, *at_ends]) < _FAINT) & (np.maximum(excess, deficit) > 0)
     certain = np.flatnonzero(~faint)
     first, last = (int(certain[0]), int(certain[-1]) + 1) if len(certain) else (len(faint), 0)
     polygon, crowds, inside = np.zeros(len(nodes)), list[Run](), slice(first, last)
