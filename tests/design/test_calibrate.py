@@ -141,11 +141,33 @@ def test_no_estimate_is_told_where_a_curve_is_never_met():
         to.calibrate(noise, {"curve": to.Gaussian(0.5)}, between=(0.5, 1.0))
 
 
-def test_orders_that_estimates_do_not_tell_apart_are_still_found():
-    goal = to.approximate_dp(1.0, 1e-5)
-    found = to.calibrate(noise, {"curve": goal})
-    assert to.Gaussian(1 / found.value) >= goal
-    assert not to.Gaussian(1 / found.bounds.lower) >= goal
+LAPLACES, COINS = (lambda s: to.Laplace(1 / s) ** 2), (lambda x: to.PureDP(x) ** 10)
+
+
+@pytest.mark.parametrize(
+    ("build", "goal", "root"),
+    [
+        (noise, to.approximate_dp(1.0, 1e-5), 3.7306316341),
+        (LAPLACES, to.PureDP(1.0), 2),
+        (COINS, to.PureDP(1.0), 0.1),
+        (COINS, to.Laplace(1.0), 0.1),
+        (COINS, to.approximate_dp(1.0, 1e-5), 0.1006289945),
+        (to.TotalVariation, to.approximate_dp(0.5, 1e-3), 1e-3),
+        (to.PureDP, to.Gaussian(1), None),
+        (
+            lambda s: to.subsample(to.Gaussian(1 / s), 0.1),
+            to.PiecewiseLinear([0, 0.3, 1], [0.99, 0.3, 0]),
+            None,
+        ),
+    ],
+)
+def test_curves_that_meet_in_a_corner_are_found_as_soon(build, goal, root):
+    found = to.calibrate(build, {"curve": goal})
+    worse = next(end for end in found.bounds if end != found.value)
+    holds = [build(x).symmetrise(assume="either-order") >= goal for x in (found.value, worse)]
+    assert holds == [True, False]
+    assert found.evaluations <= 12
+    assert root is None or found.value == pytest.approx(root, rel=2e-9)
 
 
 def test_jumps_and_walls():

@@ -8,18 +8,14 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import numpy as np
 from scipy.special import erfinv, ndtri
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import number
-from tradeoff.errors import DomainError, PrecisionError, Undecided, domain, shown
+from tradeoff.design.room import Profile, room
+from tradeoff.errors import DomainError, Undecided, domain, shown
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.rounding import Array
 from tradeoff.operators.profile_nodes import orders
-
-_FAINT, _PLACES, _CLOSER = 1e-15, 17, 4
-"""Delta to which profiles are compared, losses asked at once, and how often, each an eighth as far apart."""
 
 
 @dataclass(frozen=True)
@@ -108,52 +104,26 @@ def _advantage(advantage: Any) -> Target:
 
 
 def _curve(curve: Any) -> Target:
-    """Ask for the certified order: from 1 on where it holds, below where not, between 0 and 1 if undecided.
-
-    How far above 1 or below is an estimate of the least delta_goal/delta_f; it is infinite, or 0, where that
-    contradicts the verdict.
-    """
+    """Ask for the certified order: from 1 on where it holds, below where not, about 1 if undecided."""
     goal = operand(curve)
 
     @cache
-    def places() -> list[tuple[TradeOff, Array]]:
-        return [(two, _places(two)) for (two,) in orders(goal)]
+    def profiles() -> list[Profile]:
+        return [Profile.of(two) for (two,) in orders(goal)]
 
     def order(f: TradeOff, _: float | None) -> Bounds[float]:
         try:
             holds = f >= goal
         except Undecided:
             return Bounds(0.0, 1.0)
-        room = min(_room(f, two, at) for two, at in places())  # f is symmetric
-        known = room if holds == (room >= 1) else math.inf if holds else 0.0
+        known = room(f, profiles(), holds=holds)
         return Bounds(known, known)
 
     return Target(f"[curve >= {shown(goal)}]", 1.0, order, _lack, least=True, verdict=True)
 
 
-def _lack(room: float) -> float:
-    return 1 / room if room > 0 else math.inf
-
-
-def _places(goal: TradeOff) -> Array:
-    """Return losses from 0 up to where next to nothing of delta is left; 0 alone where none is known."""
-    least = max(_FAINT, min(2 * goal.mass_at_infinity.upper, 1.0))
-    levels = np.geomspace(max(goal.bounds.delta(0.0).upper, least), least, _PLACES)
-    try:
-        found = np.maximum(goal.bounds.epsilon(levels).upper, 0.0)
-    except PrecisionError:
-        found = np.zeros(1)
-    return np.unique(np.append(0.0, found[np.isfinite(found)]))
-
-
-def _room(f: TradeOff, goal: TradeOff, at: Array) -> float:
-    """Estimate the least of delta_goal/delta_f, closer about the best place each round."""
-    for _ in range(_CLOSER):
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            ratio = np.nan_to_num(np.add(*goal.bounds.delta(at)) / np.add(*f.bounds.delta(at)), nan=np.inf)
-        k = int(np.argmin(ratio))
-        at = np.linspace(at[max(k - 1, 0)], at[min(k + 1, len(at) - 1)], _PLACES)
-    return float(np.min(ratio))
+def _lack(least: float) -> float:
+    return 1 / least if least > 0 else math.inf
 
 
 def _bayes_risk(bayes_risk: Any, prior: Any) -> Target:
