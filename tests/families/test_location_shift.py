@@ -1,3 +1,4 @@
+import math
 from fractions import Fraction
 
 import mpmath
@@ -435,6 +436,55 @@ def test_a_foreign_law_holds_the_known_one(shift):
     wide, narrow = (foreign**5).bounds.epsilon(1e-3), (known**5).bounds.epsilon(1e-3)
     assert wide.lower <= narrow.upper
     assert wide.upper >= narrow.lower
+
+
+class _Double(_Foreign):
+    """The Laplace law of a scale that its arguments do not tell."""
+
+    width = 1.0
+
+    def _logpdf(self, x):
+        return -np.abs(x) / self.width - np.log(2 * self.width)
+
+    def _cdf(self, x):
+        return st.laplace.cdf(x, scale=self.width)
+
+    def _sf(self, x):
+        return st.laplace.sf(x, scale=self.width)
+
+    def _ppf(self, q):
+        return st.laplace.ppf(q, scale=self.width)
+
+    def _isf(self, q):
+        return st.laplace.isf(q, scale=self.width)
+
+
+class _Wide(_Double):
+    width = 50.0
+
+
+def test_laws_that_only_share_a_name_are_told_apart():
+    wide, narrow = (LocationShift(law()(), 1, assume_log_concave=True) for law in (_Wide, _Double))
+    assert wide != narrow
+    assert (wide @ narrow).bounds.delta(0.0).upper >= -math.expm1(-0.5)
+    bins = np.array([0.0, 1.0, 2.0])
+    first, second = (st.rv_histogram((np.array(w), bins), density=False)() for w in ([9, 1], [1, 9]))
+    assert to.from_scipy(first, second).delta(0.0) == pytest.approx(0.8, rel=1e-7)
+    frozen = _Double()()
+    again = (LocationShift(frozen, 1, assume_log_concave=True) for _ in range(2))
+    assert next(again) == next(again) != narrow
+
+
+@pytest.mark.parametrize("name", ["norm", "laplace", "logistic", "cauchy", "semicircular"])
+def test_a_law_of_ones_own_may_bear_a_known_name(name):
+    law = _Double(name=name)
+    with pytest.raises(DomainError, match=f"own {name} is not known to be log-concave"):
+        LocationShift(law(), 1)
+    curves = LocationShift(law(), 1, assume_log_concave=True), to.from_scipy(law(), law(loc=1))
+    for curve in curves:
+        assert curve.assumptions
+        assert curve.bounds.delta(0.0).upper >= -math.expm1(-0.5)
+        assert curve.delta(0.0) == pytest.approx(-math.expm1(-0.5), rel=1e-6)
 
 
 class Unsearchable(st.rv_continuous):

@@ -18,6 +18,9 @@ _LEAST_TAIL = 1e-290
 _QUANTILES = 600
 """Quantiles of each tail at which a law is looked at: about two for each power of ten."""
 
+FOREIGN = "own "
+"""What the name of a law begins with that is not SciPy's: no name of SciPy's has a space."""
+
 Arguments = tuple[tuple[str, float], ...]
 """Parameters by name, location and scale among them."""
 
@@ -25,9 +28,9 @@ Arguments = tuple[tuple[str, float], ...]
 class Frozen:
     """A frozen continuous distribution of ``scipy.stats``, with its name and its arguments."""
 
-    def __init__(self, distribution: Any, name: str = "distribution") -> None:
-        self.distribution = distribution
+    def __init__(self, distribution: Any, name: str = "distribution", origin: object = None) -> None:
         self.name, self.arguments = identify(distribution, name)
+        self.distribution, self._origin = distribution, origin or distribution.dist
         self.logpdf, self.cdf, self.sf = distribution.logpdf, distribution.cdf, distribution.sf
 
     @cached_property
@@ -60,14 +63,14 @@ class Frozen:
         return f"SciPy knows cdf and sf of {self} to a share of {TRUST:g}, and logpdf to {TRUST:g}."
 
     @property
-    def key(self) -> tuple[str, Arguments]:
-        """Name and arguments."""
-        return self.name, self.arguments
+    def key(self) -> tuple[object, Arguments]:
+        """Name and arguments; of a law that is not SciPy's, whose name is not its own, the object given."""
+        return self._origin if self.name.startswith(FOREIGN) else self.name, self.arguments
 
     def shifted(self, shift: float) -> Frozen:
         """Return the law of X + shift for X at location 0."""
         values = {**dict(self.arguments), "loc": shift}
-        return Frozen(self.distribution.dist(**values))
+        return Frozen(self.distribution.dist(**values), origin=self._origin)
 
     def __str__(self) -> str:
         return told(self.name, self.arguments)
@@ -93,7 +96,11 @@ def looked_at(p: Frozen, q: Frozen) -> Array:
 
 
 def identify(distribution: Any, role: str = "distribution") -> tuple[str, Arguments]:
-    """Return the name of a frozen SciPy distribution and its arguments, defaults included."""
+    """Return the name of a frozen SciPy distribution and its arguments, defaults included.
+
+    A user's own law may be called as one of SciPy's, and all that are called nothing are "Distribution": its
+    name is set apart.
+    """
     if not (hasattr(distribution, "dist") and hasattr(distribution, "logpdf")):
         raise DomainError(
             f"{role} = {shown(distribution)} is not a frozen continuous distribution of "
@@ -111,4 +118,12 @@ def identify(distribution: Any, role: str = "distribution") -> tuple[str, Argume
     if not (np.isfinite(found["loc"]) and 0 < found["scale"] < np.inf):
         given = f"loc = {found['loc']}, scale = {found['scale']}"
         raise DomainError(f"{generator.name}: {given} is outside the reals and (0, inf)")
-    return generator.name, tuple(sorted(found.items()))
+    return _name(generator), tuple(sorted(found.items()))
+
+
+def _name(generator: Any) -> str:
+    import scipy.stats
+
+    same: Any = getattr(scipy.stats, generator.name, None)
+    ours = type(generator) is type(same) and (generator.a, generator.b) == (same.a, same.b)
+    return str(generator.name) if ours else FOREIGN + str(generator.name)
