@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+from typing import Any
 
+import mpmath
 import pytest
 
 import tradeoff as to
@@ -68,8 +70,30 @@ def test_the_hook_counts_accumulated_batches() -> None:
         accumulated_iterations = 2
 
     accountant = interop.Accountant()
-    accountant.get_optimizer_hook_fn(0.01)(Optimizer())
-    assert accountant.history == [(1.0, 0.02, 1)]
+    hook = accountant.get_optimizer_hook_fn(0.05)
+    for _ in range(3):
+        hook(Optimizer())
+    accountant.step(noise_multiplier=1.0, sample_rate=0.05)
+    assert accountant.history == [(1.0, 0.05, 3, 2), (1.0, 0.05, 1)]
+    again = interop.Accountant()
+    again.load_state_dict(accountant.state_dict())
+    assert again.plan == accountant.plan
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0])
+def test_of_two_batches_a_record_may_be_in_both(epsilon: float) -> None:
+    """Of N(0, 1) with one more record beside it: .9025 N(0, 1) + .095 N(1, 1) + .0025 N(2, 1)."""
+    accountant = interop.Accountant()
+    accountant.step(noise_multiplier=1.0, sample_rate=0.05, batches=2)
+
+    def lost(x: Any) -> Any:
+        weights = {0: 0.9025, 1: 0.095, 2: 0.0025}
+        grown = sum(w * mpmath.npdf(x, j) for j, w in weights.items())
+        return max(grown - mpmath.exp(epsilon) * mpmath.npdf(x), 0)
+
+    truth = mpmath.quad(lost, [-8, 0, *(k / 4 for k in range(1, 20)), 6, 12])
+    bounds = accountant.plan.guarantee().bounds.delta(epsilon)
+    assert bounds.lower * (1 - 1e-6) <= truth <= bounds.upper * (1 + 1e-6)
 
 
 @pytest.mark.parametrize(

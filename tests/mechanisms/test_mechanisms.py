@@ -96,7 +96,8 @@ def test_sampling_is_stated_for_the_neighbours_it_is_proved_for():
         "subsampled-laplace",
         "random-allocation",
     }
-    assert {each.adjacency for each in EACH if each.order == "symmetric"} <= {None, "replace-one"}
+    added = {each.kind for each in EACH if each.order == "symmetric" and each.adjacency == "add-remove"}
+    assert added == {"thresholded-keys"}
     assert not any(each.order == "tied" and each.adjacency is None for each in EACH)
 
 
@@ -104,6 +105,12 @@ def test_the_sampled_order_is_the_one_with_the_larger_loss():
     # The order with the record absent under P; the other is bounded by -log(1 - p) from above.
     curve = m.SubsampledGaussian(noise_multiplier=1, sample_rate=0.1).curve()
     assert curve.epsilon(1e-6) > (~curve).epsilon(1e-6)
+
+
+@pytest.mark.parametrize("epsilon", [1e-12, 1e-15, 5e-324])
+def test_losses_below_the_digits_of_a_vertex_are_not_lost(epsilon):
+    curve = m.RandomizedResponse(epsilon=epsilon, categories=3).curve()
+    assert curve.bounds.epsilon(0).lower <= epsilon <= curve.bounds.epsilon(0).upper <= epsilon * 1.01
 
 
 @pytest.mark.parametrize("categories", [3, 10, 1000])

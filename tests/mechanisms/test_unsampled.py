@@ -11,7 +11,7 @@ import pytest
 import tradeoff as to
 from tests.mechanisms.test_selection import dominated, hockey_stick
 from tradeoff import mechanisms as m
-from tradeoff.errors import DomainError, SizeError
+from tradeoff.errors import DomainError, KindError, SizeError
 from tradeoff.mechanisms.base import norm, root
 
 LOSSES = (-2.0, -0.3, 0.0, 0.1, 0.45, 0.9, 1.0, 1.7, 3.3)
@@ -244,10 +244,32 @@ def test_thresholded_keys_of_each_noise():
         p = mp.ncdf(-4)
         assert three.curve().mass_at_infinity.upper >= 1 - (1 - p) ** 3
         assert three.curve().mass_at_infinity.upper <= (1 - (1 - p) ** 3) * (1 + mp.mpf("1e-10"))
-    assert m.ThresholdedKeys(2, math.inf, keys=4).curve() == to.Laplace(2)
-    assert (
-        m.ThresholdedKeys(2, math.inf, noise="geometric", keys=4).curve() == m.DiscreteLaplace(2, 4).curve()
-    )
+    # Each of four keys moves by 1: less is lost than where one moves by 4.
+    assert m.ThresholdedKeys(2, math.inf, keys=4).curve() == to.Laplace(0.5) ** 4
+    whole = m.ThresholdedKeys(2, math.inf, noise="geometric", keys=4).curve()
+    assert whole == m.DiscreteLaplace(2, 1).curve() ** 4
+    assert whole.delta(1.0) < m.DiscreteLaplace(2, 4).curve().delta(1.0)
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.4, 0.6])
+def test_a_replaced_record_leaves_a_key_and_enters_another(epsilon):
+    """Noise of scale 2, and a shift of 1 of each value: masses 1/2 and e^-1/2/2 at losses 1/2 and -1/2."""
+    keys = m.ThresholdedKeys(scale=2, threshold=200, adjacency="replace-one")
+    bounds = to.Plan({keys: 1}, adjacency="replace-one").guarantee().bounds.delta(epsilon)
+    with mp.workdps(30):
+        half = mp.mpf(1) / 2
+
+        def one(e):
+            return max(0, 1 - mp.exp((e - half) / 2)) if e > -half else 1 - mp.exp(e)
+
+        inside = mp.quad(
+            lambda x: mp.exp(x / 2 - half / 2) / 4 * one(epsilon - x),
+            sorted({-half, *(p for p in (epsilon - half, half - epsilon) if abs(p) < half), half}),
+        )
+        truth = one(epsilon - half) / 2 + mp.exp(-half) / 2 * one(epsilon + half) + inside
+        assert bounds.lower <= truth <= bounds.upper
+    with pytest.raises(to.errors.PlanError, match="is stated for add-remove"):
+        to.Plan({m.ThresholdedKeys(scale=2, threshold=200): 1}, adjacency="replace-one")
 
 
 # Randomised answers.
@@ -477,7 +499,28 @@ BAD = [
         "CanonicalNoise(curve=f_{1e-05,0}",
     ),
     (lambda: m.CanonicalNoise(to.PureDP(1)).quantile([0.5, 1]), "probability = [0.5, 1] is outside (0, 1)"),
+    (lambda: m.CanonicalNoise(to.PureDP(1)).sample(-3, np.random.default_rng(1)), "size = -3 is no shape"),
+    (lambda: m.BestOfRuns(m.Gaussian(10), mean=1e12, shape=-0.99).curve(), "mean = 1000000000000.0 with"),
+    (lambda: to.Plan({m.Laplace(2): 10**5000}), "the count of Laplace(scale=2.0"),
 ]
+
+
+def test_noise_takes_a_generator():
+    with pytest.raises(KindError, match="rng = None is no numpy"):
+        m.CanonicalNoise(to.PureDP(1)).sample(3, None)
+
+
+@pytest.mark.parametrize("shift", [10**7, 2**53])
+def test_discrete_laplace_noise_of_too_many_atoms_is_told(shift):
+    curve = m.DiscreteLaplace(1e6, shift).curve()
+    assert curve.epsilon(0) == pytest.approx(shift / 1e6)
+    with pytest.raises(SizeError, match="discrete Laplace noise shifted by"):
+        curve.epsilon(1e-5)
+
+
+def test_more_steps_than_floats_count_have_no_privacy():
+    assert m.LastIterate(10, 10**400).curve() == to.Gaussian(math.inf)
+    assert m.LastIterate(math.inf, 10**400).curve() == to.Gaussian(0)
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from tradeoff.mechanisms import ApproximateDP, Mechanism, Plan, SubsampledGaussi
 NAME = "tradeoff"
 """What Opacus calls the accountant once it is registered."""
 
-Step = tuple[float, float, int]
-"""Noise multiplier, sample rate, and how many steps in a row had them."""
+Step = tuple[float, float, int] | tuple[float, float, int, int]
+"""Noise multiplier, sample rate, how many steps in a row had them, and the batches of each if not one."""
 
 
 def from_history(history: Iterable[Any]) -> Plan:
@@ -25,18 +25,20 @@ def from_history(history: Iterable[Any]) -> Plan:
     ----------
     history
         ``accountant.history``, or the ``"history"`` of its ``state_dict()``: triples (noise multiplier,
-        sample rate, steps). Every accountant of Opacus keeps them so.
+        sample rate, steps), as every accountant of Opacus keeps them. A fourth number says how many batches,
+        each a sample of its own, were added up in one step.
 
     Returns
     -------
     Plan
         Steps of DP-SGD on Poisson samples, for neighbours with one record more or less, as Opacus takes them.
-        A step without noise has no privacy.
+        A step without noise has no privacy. A record is in Bin(k, rate) of k batches, and moves their sum as
+        a group of so many would, where Opacus takes one hit at k times the rate, which loses less.
 
     Raises
     ------
     DomainError
-        If an entry is no such triple, or a number is out of range.
+        If an entry is no such tuple, or a number is out of range.
 
     Examples
     --------
@@ -44,23 +46,26 @@ def from_history(history: Iterable[Any]) -> Plan:
     2.381597
     """
     found: Counter[Mechanism] = Counter()
-    for sigma, rate, n in _triples(history):
-        found[SubsampledGaussian(sigma, rate) if sigma else ApproximateDP(0.0, 1.0 if rate else 0.0)] += n
+    for sigma, rate, n, *batches in _steps(history):
+        noisy = SubsampledGaussian(sigma, rate, group_size=batches[0] if batches else 1) if sigma else None
+        found[noisy or ApproximateDP(0.0, 1.0 if rate else 0.0)] += n
     return Plan(found)
 
 
-def _triples(history: Any) -> list[Step]:
+def _steps(history: Any) -> list[Step]:
     try:
-        return [
-            (number("noise_multiplier", sigma, 0), number("sample_rate", rate, 0, 1), count("steps", n))
-            for sigma, rate, n in history
-        ]
+        return [_step(*entry) for entry in history]
     except DomainError:
         raise
     except (TypeError, ValueError) as error:
         raise DomainError(
             f"history = {shown(history)} is no list of (noise_multiplier, sample_rate, steps)"
         ) from error
+
+
+def _step(sigma: Any, rate: Any, steps: Any, batches: Any = 1) -> Step:
+    checked = number("noise_multiplier", sigma, 0), number("sample_rate", rate, 0, 1), count("steps", steps)
+    return checked if (k := count("batches", batches, 1)) == 1 else (*checked, k)
 
 
 class Accountant:
@@ -81,7 +86,7 @@ class Accountant:
     def __init__(self) -> None:
         self.history: list[Step] = []
 
-    def step(self, *, noise_multiplier: float, sample_rate: float) -> None:
+    def step(self, *, noise_multiplier: float, sample_rate: float, batches: int = 1) -> None:
         """Record one optimisation step.
 
         Parameters
@@ -89,13 +94,14 @@ class Accountant:
         noise_multiplier, sample_rate
             Of this step: standard deviation over the clipping norm, from 0; probability of a record, in [0,
             1].
+        batches
+            How many batches, each a sample of its own, are added up before the noise.
         """
-        ((sigma, rate, _),) = _triples([(noise_multiplier, sample_rate, 1)])
+        ((sigma, rate, one, *many),) = _steps([(noise_multiplier, sample_rate, 1, batches)])
         last = self.history[-1] if self.history else None
-        if last is not None and last[:2] == (sigma, rate):
-            self.history[-1] = (sigma, rate, last[2] + 1)
-        else:
-            self.history.append((sigma, rate, 1))
+        if last is not None and (*last[:2], *last[3:]) == (sigma, rate, *many):
+            one += self.history.pop()[2]
+        self.history.append(_step(sigma, rate, one, *many))
 
     @property
     def plan(self) -> Plan:
@@ -136,13 +142,14 @@ class Accountant:
         Parameters
         ----------
         sample_rate
-            Of one batch; an optimiser that accumulated several counts them together.
+            Of one batch; of several that an optimiser accumulated each is a sample of its own.
         """
 
         def hook(optimizer: Any) -> None:
             self.step(
                 noise_multiplier=optimizer.noise_multiplier,
-                sample_rate=sample_rate * optimizer.accumulated_iterations,
+                sample_rate=sample_rate,
+                batches=optimizer.accumulated_iterations,
             )
 
         return hook
@@ -168,7 +175,7 @@ class Accountant:
                 f"state_dict is that of a {shown(state_dict['mechanism'])} accountant, not of {NAME!r}; "
                 "read its steps with from_history(state_dict['history'])"
             )
-        self.history = _triples(state_dict["history"])
+        self.history = _steps(state_dict["history"])
 
 
 def register() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any, get_args
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, choice, count, number
@@ -12,14 +13,14 @@ from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import normal_tail
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, rational
-from tradeoff.mechanisms.base import SIZE, Mechanism, root, wholes
+from tradeoff.mechanisms.base import SIZE, Adjacency, Mechanism, wholes
 from tradeoff.mechanisms.discrete import DiscreteLaplace
 from tradeoff.mechanisms.noise import Gaussian, Laplace
 
 _NOISES = ("laplace", "gaussian", "geometric")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ThresholdedKeys(Mechanism):
     """Histogram over unknown keys: noise on every value present, shown from a threshold on.
 
@@ -35,7 +36,9 @@ class ThresholdedKeys(Mechanism):
     keys
         Most keys to which one record contributes, a whole number from 1.
     contribution
-        Most that one record contributes to one key, in (0, inf); a whole number for geometric noise.
+        Most that one record contributes to one key, from 0 on; in (0, inf), whole for geometric noise.
+    adjacency
+        ``"add-remove"``, or ``"replace-one"``, where a record leaves its keys and enters as many others.
 
     Raises
     ------
@@ -44,11 +47,11 @@ class ThresholdedKeys(Mechanism):
 
     Notes
     -----
-    Dominating: the curve of the noise, times total variation 1 - (1 - p)^keys, p = P(contribution + noise >=
-    threshold) (Korolova, Kenthapadi, Mishra, Ntoulas 2009; Desfontaines, Voss, Gipson, Mandayam 2022). A key
-    that one neighbour lacks is shown with probability at most p, and nothing against that has a curve, in
-    either order, at or above f_{0,p}; keys are independent, those of both neighbours see a shift, and every
-    record changes at most ``keys`` of either sort.
+    Dominating: for each key that changes, the curve of its noise times total variation p = P(contribution +
+    noise >= threshold) (Korolova, Kenthapadi, Mishra, Ntoulas 2009; Desfontaines, Voss, Gipson, Mandayam
+    2022). A key that one neighbour lacks is shown with probability at most p, and nothing against that has a
+    curve, in either order, at or above f_{0,p}; keys are independent, those of both neighbours see a shift,
+    and one record more changes at most ``keys`` of either sort, another one twice as many.
 
     Examples
     --------
@@ -64,9 +67,11 @@ class ThresholdedKeys(Mechanism):
     noise: str = "laplace"
     keys: int = field(default=1, metadata=wholes(1))
     contribution: float = field(default=1.0, metadata=SIZE)
+    adjacency: Adjacency = "add-remove"
 
     def __post_init__(self) -> None:
         choice("noise", self.noise, _NOISES)
+        choice("adjacency", self.adjacency, get_args(Adjacency))
         super().__post_init__()
         if self.noise == "geometric":
             count("contribution", self.contribution, 1, MOST)
@@ -74,15 +79,23 @@ class ThresholdedKeys(Mechanism):
         object.__setattr__(self, "threshold", threshold)
         self._noisy()
 
+    @property
+    def _changed(self) -> int:
+        """Most keys whose value one record changes."""
+        return self.keys * (2 if self.adjacency == "replace-one" else 1)
+
     def _noisy(self) -> Mechanism:
-        if self.noise == "gaussian":
-            return Gaussian(self.scale, (Bounds.of(self.contribution) * root(Fraction(self.keys))).upper)
+        """Return the mechanism on the value of one key."""
         if self.noise == "geometric":
-            return DiscreteLaplace(self.scale, self.keys * int(self.contribution))
-        return Laplace(self.scale, float(rational(Fraction(self.contribution) * self.keys).upper))
+            return DiscreteLaplace(self.scale, int(self.contribution))
+        return (Gaussian if self.noise == "gaussian" else Laplace)(self.scale, self.contribution)
+
+    def parameters(self) -> dict[str, Any]:
+        given = super().parameters()
+        return {name: value for name, value in given.items() if (name, value) != ("adjacency", "add-remove")}
 
     def curve(self) -> TradeOff:
-        return self._noisy().curve() @ TotalVariation(float(self._shown().upper)) ** self.keys
+        return (self._noisy().curve() @ TotalVariation(float(self._shown().upper))) ** self._changed
 
     def _shown(self) -> Bounds:
         """Bound the probability that a key of one record alone is shown."""

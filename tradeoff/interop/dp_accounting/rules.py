@@ -79,10 +79,12 @@ def _laplace(reader: Reader, noise_multiplier: Any) -> Part:
 
 
 def _discrete_laplace(reader: Reader, noise_parameter: Any, sensitivity: Any) -> Part:
+    """Read e^(-a |x|): at a = 0 it is the pmf of no law, and the peer takes it for no privacy."""
     a = number("noise_parameter", noise_parameter, 0, open_high=True)
-    scale = float((1 / Bounds.of(a)).lower) if a else math.inf
     shift = count("sensitivity", sensitivity) * _per_record(reader)
-    return mechanisms.DiscreteLaplace(scale, shift) if shift and a else None
+    if not a:
+        return _OPEN if shift else None
+    return mechanisms.DiscreteLaplace(float((1 / Bounds.of(a)).lower), shift) if shift else None
 
 
 def _discrete_gaussian(_reader: Reader, sigma: Any, sensitivity: Any, dimension: Any) -> Part:
