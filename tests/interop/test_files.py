@@ -30,12 +30,14 @@ from tradeoff.mechanisms import (
     SubsampledGaussian,
 )
 from tradeoff.report.answers import ask
+from tradeoff.spec import PlanFile
 
 STEP = to.subsample(to.Gaussian(1 / 1.1), 0.01)
 FAMILIES = [
     to.Identity(),
     to.Gaussian(1 / 3),
     to.Gaussian(math.inf),
+    to.Gaussian(0.1) ** 100,
     to.Laplace(0.1),
     to.Laplace(0.3).group(3),
     to.PureDP(0.7),
@@ -131,6 +133,13 @@ def test_every_kind_of_mechanism_has_a_form() -> None:
     assert {f"mechanism/{kind}" for kind in KINDS} <= files.CODEC.forms.keys()
 
 
+@pytest.mark.parametrize("title", ["1/2", "inf", "-inf", "3/0", "'quoted'", "'", ""])
+def test_texts_that_look_like_numbers_stay_texts(title: str, tmp_path: Path) -> None:
+    plan = PlanFile(title, to.Plan({Laplace(1): 1}))
+    to.save(plan, tmp_path / "plan.json")
+    assert to.load(tmp_path / "plan.json") == plan
+
+
 def test_a_file_is_plain_json_with_a_schema(tmp_path: Path) -> None:
     to.save(to.Gaussian(0.1) @ to.TotalVariation(0.25), tmp_path / "it.json")
     assert json.loads((tmp_path / "it.json").read_text(encoding="utf-8")) == {
@@ -187,11 +196,11 @@ GAUSSIAN = '{"kind": "gaussian", "mu": 1}'
         ('{"schema": 2, "tradeoff": 1}', "schema = 2"),
         ('{"schema": true, "tradeoff": 1}', "schema = True"),
         ('{"schema": 1, "schema": 1, "tradeoff": 1}', "twice"),
-        ('{"kind": "gaussian"}', "mu is missing"),
+        ('{"kind": "gaussian"}', "either mu or square"),
         ('{"kind": "gaussian", "mu": -1}', "-1"),
         ('{"kind": "gaussian", "mu": "1"}', "'1'"),
         ('{"kind": "gaussian", "mu": [1]}', "(1,)"),
-        ('{"kind": "gaussian", "mu": null}', "None"),
+        ('{"kind": "gaussian", "mu": null}', "either mu or square"),
         ('{"kind": "gaussian", "mu": 1, "nu": 2}', "nu is unknown"),
         ('{"kind": "gausian", "mu": 1}', "gausian"),
         ('{"kind": ["gaussian"]}', "kind"),
@@ -210,7 +219,10 @@ GAUSSIAN = '{"kind": "gaussian", "mu": 1}'
         (f'{{"kind": "mixture", "curves": [{GAUSSIAN}, {GAUSSIAN}], "weights": [0.5, 0.5]}}', "twice"),
         (f'{{"kind": "mixture", "curves": [{GAUSSIAN}], "weights": [0.5]}}', "add to 0.5"),
         ('{"kind": "laplace", "epsilon": 1.0, "least": 0.5}', "least = 0.5"),
+        ('{"kind": "gaussian", "mu": 1, "square": 4}', "either mu or square"),
+        ('{"kind": "gaussian", "square": "-1/2"}', "square"),
         ('{"kind": "total-variation"}', "total-variation"),
+        ('{"kind": "total-variation", "delta": 0.9, "kept": 1}', "either delta or kept"),
         ('{"kind": "total-variation", "kept": "3/2"}', "total-variation"),
         ('{"kind": "piecewise-linear", "alpha": [0, "1e9999999", 1], "beta": [1, 0.5, 0]}', "1e9999999"),
         ('{"kind": "piecewise-linear", "alpha": [0, 0.5, 1], "beta": [1, 0.5000001, 0]}', "1 - alpha"),

@@ -22,6 +22,9 @@ _REMEDY = "save the curves, plans and numbers that it holds"
 
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
+_QUOTE = "'"
+"""Before a text that looks like a number, or begins so itself."""
+
 
 @dataclass(frozen=True)
 class Form:
@@ -82,8 +85,10 @@ class Codec:
     def encode(self, value: Any) -> Any:
         """Return plain data; ``DomainError`` if a part of it has no form."""
         match value:
-            case None | bool() | int() | str():
+            case None | bool() | int():
                 return value
+            case str():
+                return _quoted(value)
             case Fraction():
                 return _written(value)
             case float() | np.floating() | np.integer():
@@ -147,7 +152,14 @@ def _number(value: float) -> float | str:
     return value if math.isfinite(value) else f"{value:g}"
 
 
+def _quoted(text: str) -> str:
+    """Return a text that is read back as one, though it looks like a number or a quoted one."""
+    return _QUOTE + text if text in _INFINITE or _FRACTION.fullmatch(text) or text[:1] == _QUOTE else text
+
+
 def _text(data: str, where: str) -> Any:
+    if data[:1] == _QUOTE:
+        return data[1:]
     if data in _INFINITE:
         return _INFINITE[data]
     if not _FRACTION.fullmatch(data):

@@ -107,7 +107,20 @@ def _leak(f: TotalVariation) -> dict[str, Any]:
 
 
 def _leaking(delta: Any = None, kept: Any = None) -> TradeOff:
+    if (delta is None) == (kept is None):
+        raise DomainError("a total variation has either delta or kept")
     return TotalVariation(delta) if kept is None else TotalVariation.keeping(_rational(kept), exact=True)
+
+
+def _gaussian_fields(f: Gaussian) -> dict[str, Any]:
+    return {"mu": f.mu} if f.square is None else {"square": f.square}
+
+
+def _gaussian(mu: Any = None, square: Any = None) -> Gaussian:
+    """Return the curve, of mu or of mu^2 where that is the square of no float."""
+    if (mu is None) == (square is None):
+        raise DomainError("a Gaussian has either mu or square")
+    return Gaussian(mu) if square is None else Gaussian.of_square(_rational(square))
 
 
 def _laplace_fields(f: Laplace) -> dict[str, Any]:
@@ -165,7 +178,7 @@ def _of_one(kind: type, make: Callable[[TradeOff], TradeOff]) -> Form:
 CURVES = Codec(
     {
         "identity": attributes(Identity),
-        "gaussian": attributes(Gaussian, mu="mu"),
+        "gaussian": Form(Gaussian, _gaussian_fields, _gaussian, ("mu", "square"), ("mu", "square")),
         "laplace": Form(Laplace, _laplace_fields, _laplace, ("epsilon", "least"), ("least",)),
         "pure-dp": attributes(PureDP, epsilon="epsilon_0"),
         "total-variation": Form(TotalVariation, _leak, _leaking, ("delta", "kept"), ("delta", "kept")),

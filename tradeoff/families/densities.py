@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,7 @@ def from_densities(
     places = None if breaks is None else checked("breaks", breaks)
     ends = (-np.inf, np.inf) if support is None else _support(support)
     for name, density in (("p", p), ("q", q)):
-        if not callable(density):
+        if not (callable(density) and isinstance(density, Hashable)):  # by its hash curves are told apart
             raise DomainError(
                 f"{name} = {shown(density)} is no function; give a density that takes an array, "
                 "or two laws of scipy.stats to from_scipy"

@@ -10,7 +10,7 @@ import numpy as np
 from tradeoff.curves.parameters import MOST, count, number, real
 from tradeoff.curves.tensor import LawCurve
 from tradeoff.intervals.functions import whole
-from tradeoff.loss.discrete import AtomicLaw
+from tradeoff.loss.discrete import MAX_ATOMS, AtomicLaw, too_many
 from tradeoff.loss.discrete_gaussian import discrete_gaussian_law
 
 
@@ -85,7 +85,8 @@ class DiscreteLaplaceCurve(IntegerNoise):
     scale
         Scale in (0, inf).
     shift
-        Integer shift >= 1; at 1 the curve is exactly f_{1/scale,0}.
+        Integer shift >= 1, at 1 the curve is exactly f_{1/scale,0}; of more than some millions no numbers
+        are known.
 
     Examples
     --------
@@ -110,6 +111,8 @@ class DiscreteLaplaceCurve(IntegerNoise):
         return float((whole(self.shift) / self.scale).lower)
 
     def loss_law(self) -> AtomicLaw:
+        if self.shift >= MAX_ATOMS:
+            raise too_many(f"discrete Laplace noise shifted by {self.shift}", self.shift + 1.0)
         # P(x <= 0) = 1/(1 + r), P(x = j) = (1 - r)/(1 + r) r^j, P(x >= s) = r^s/(1 + r), r = e^(-1/scale).
         rate, s = 1 / self.scale, self.shift
         inner = np.arange(1, s)

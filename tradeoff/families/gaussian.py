@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Self
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real, symbols_of, written
-from tradeoff.errors import DomainError, shown
+from tradeoff.errors import DomainError, domain
 from tradeoff.families._symmetric import SymmetricFamily
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -50,9 +51,26 @@ class Gaussian(SymmetricFamily):
     """
 
     mu: Value
+    square: Fraction | None = field(default=None, init=False)
+    """Exact mu^2 of a product or a group where it is that of no float; ``mu`` is its root, rounded up."""
 
     def __init__(self, mu: Parameter) -> None:
         object.__setattr__(self, "mu", real("mu", mu, 0))
+
+    @property
+    def weight(self) -> Fraction:
+        """mu^2, exactly, of a finite number."""
+        return Fraction(self.mu) ** 2 if self.square is None else self.square
+
+    @property
+    def least(self) -> float:
+        """The largest float that is at most the exact mu."""
+        return float(self.mu) if self.square is None else math.nextafter(self.mu, 0.0)
+
+    @property
+    def nearest(self) -> float:
+        """The float next to the exact mu, a unit away at most, as what is computed from it allows for."""
+        return float(self.mu) if self.square is None else square_root(self.square)
 
     @classmethod
     def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff:
@@ -61,15 +79,22 @@ class Gaussian(SymmetricFamily):
             return cls(_root(sum(n * f.mu * f.mu for f, n in members)))
         if any(np.isinf(f.mu) for f, _ in members):
             return cls(np.inf)
-        return cls._finite(square_root(sum(n * Fraction(f.mu) ** 2 for f, n in members)), members)
+        return cls.of_square(sum((n * f.weight for f, n in members), Fraction(0)))
 
     @classmethod
-    def _finite(cls, mu: float, made_of: Any) -> Gaussian:
-        if np.isinf(mu):
-            raise DomainError(
-                f"the mu of {shown(made_of)} is above all floats; compose fewer, or smaller ones"
-            )
-        return cls(mu)
+    def of_square(cls, square: Fraction) -> Gaussian:
+        """Return the curve of an exact mu^2 >= 0."""
+        if square < 0:
+            raise domain("square", square, "[0, inf)")
+        mu = square_root(square)
+        if mu < np.inf and Fraction(mu) ** 2 < square:
+            mu = math.nextafter(mu, np.inf)
+        if mu == np.inf:
+            raise DomainError("the mu of a product is above all floats; compose fewer, or smaller ones")
+        found = cls(mu)
+        if Fraction(mu) ** 2 > square:
+            object.__setattr__(found, "square", square)
+        return found
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         if np.isinf(self.mu):
@@ -77,7 +102,7 @@ class Gaussian(SymmetricFamily):
         if self.mu == 0:
             return tuple(1 - Bounds.of(alpha))
         low, high = shifted_tail(
-            alpha, min(self.mu, _BLUNT)
+            alpha, min(self.nearest, _BLUNT)
         )  # beyond, both are 0 but for rounding, and f falls with mu
         return np.where(alpha == 0, 1.0, low), high
 
@@ -88,13 +113,15 @@ class Gaussian(SymmetricFamily):
             return np.zeros_like(epsilon), np.zeros_like(epsilon)
         # Dong, Roth, Su 2022, Corollary 2.13.
         if self.mu < _BLUNT:
-            return hockey_stick(epsilon, self.mu)
+            return hockey_stick(epsilon, self.nearest)
         # delta <= Phi(-a) with a = eps/mu - mu/2, and 1 - delta <= Phi(a) + phi(a)/mu: no float tells them
         # from 0 beyond 40.
         above, below = epsilon / self.mu, self.mu / 2
         low, high = np.where(above < below, 1 - UNIT, 0.0), np.where(above < below, 1.0, TINY)
         near = np.abs(above - below) - 8 * UNIT * (above + below) < 40  # each is rounded once, and so is a
-        low[near], high[near] = hockey_stick(epsilon[near], self.mu) if self.mu < _UNRESOLVED else (0.0, 1.0)
+        low[near], high[near] = (
+            hockey_stick(epsilon[near], self.nearest) if self.mu < _UNRESOLVED else (0.0, 1.0)
+        )
         return low, high
 
     @property
@@ -106,14 +133,14 @@ class Gaussian(SymmetricFamily):
         return np.inf if self.mu > 0 else 0.0
 
     def loss_law(self) -> GaussianLaw:
-        return GaussianLaw(self.mu)
+        return GaussianLaw(self.nearest, self.square)
 
     def group(self, k: int) -> TradeOff:
         if not (k := k if is_symbol(k) else count("k", k)):
             return Identity()
         if is_symbol(k) or self.free_symbols or np.isinf(self.mu):
             return Gaussian(k * self.mu)
-        return self._finite(square_root((k * Fraction(self.mu)) ** 2), [(self, k)])
+        return self.of_square(k * k * self.weight)
 
     def kl(self) -> Value:
         """Kullback-Leibler divergence KL(P || Q) = mu^2/2, in nats."""
@@ -121,7 +148,8 @@ class Gaussian(SymmetricFamily):
 
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Renyi divergence of the given order, order mu^2/2, in nats."""
-        return Bounds.of(order) * self.mu * self.mu / 2
+        shift = Bounds(self.least, float(self.mu))
+        return Bounds.of(order) * shift * shift / 2
 
     @property
     def free_symbols(self) -> frozenset[Any]:

@@ -55,7 +55,7 @@ def parsed(value: Any) -> Any:
         str(expression)
     except (sympy.SympifyError, ArithmeticError, AttributeError, SyntaxError, TypeError, ValueError) as error:
         raise DomainError(f"expr = {shown(value)} is not a SymPy expression") from error
-    if not isinstance(expression, sympy.Expr):
+    if not isinstance(expression, sympy.Expr) or expression.has(sympy.zoo, sympy.nan):
         raise DomainError(f"expr = {shown(value)} is not a SymPy expression")
     return expression
 
@@ -77,7 +77,8 @@ def two_lines(curve: TradeOff) -> tuple[Any, Any] | None:
 
 @form.register
 def _(curve: Gaussian) -> Form:
-    mu, root = exact(curve.mu), sympy.sqrt(2)
+    square, root = curve.square, sympy.sqrt(2)
+    mu = exact(curve.mu) if square is None else sympy.sqrt(sympy.Rational(square))
 
     def profile(epsilon: Any) -> Any:
         first, second = (sympy.erfc((epsilon / mu + sign * mu / 2) / root) / 2 for sign in (-1, 1))

@@ -73,7 +73,7 @@ def floor(f: TradeOff) -> float:
 
 def _tail(f: TradeOff) -> float:
     if isinstance(f, Gaussian):
-        return float(f.mu)
+        return f.least
     if isinstance(f, Tensor):
         return _root_of_squares((_tail(factor), n) for factor, n in f.factors.items())
     return max(map(_tail, f.operands)) if isinstance(f, Subsampled | Mixture | HullOfMinimum) else 0.0
@@ -81,7 +81,7 @@ def _tail(f: TradeOff) -> float:
 
 def best_case(f: TradeOff) -> float:
     """Return a mu with f <= G_mu without failure: the Gaussian factors of a product, for f (x) h <= f."""
-    return _root_of_squares((float(g.mu), n) for g, n in f.factors.items() if isinstance(g, Gaussian))
+    return _root_of_squares((g.least, n) for g, n in f.factors.items() if isinstance(g, Gaussian))
 
 
 def _root_of_squares(parts: Iterable[tuple[float, int]]) -> float:

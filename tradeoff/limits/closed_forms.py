@@ -78,6 +78,8 @@ def _(curve: Gaussian) -> Moments | None:
     if not np.isfinite(curve.mu):
         return None
     mp, mu = _digits(curve.mu)
+    if curve.square is not None:
+        mu = mp.sqrt(mp.mpf(curve.square.numerator) / curve.square.denominator)
     if mu == 0:
         return _enclosed(*[0.0] * 6)
     a = mu / 2

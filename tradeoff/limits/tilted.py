@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import maximum, minimum, sqrt, whole
+from tradeoff.intervals.functions import maximum, minimum, rational, sqrt, whole
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.limits.moments import NOTHING, recentred, within
 from tradeoff.limits.sums import normal_distance
@@ -111,7 +111,7 @@ def moments(law: LossLaw, c: Array) -> Moments:
     """Return the moments of a law under tilts."""
     same = law.base if isinstance(law, Reversed) else law
     if isinstance(same, GaussianLaw):
-        square = Bounds.of(same.mu) ** 2
+        square = Bounds.of(same.mu) ** 2 if same.square is None else rational(same.square)
         log_m, mean = square * c * (Bounds.of(c) - 1) / 2, square * (Bounds.of(c) - 0.5)
         return Moments(log_m, mean, *(Bounds.of(np.ones_like(c)) * each for each in (square, NOTHING)))
     log_m, log_m_error, mean, *powers = _sums(law, c)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -64,9 +65,13 @@ _LEAST_ROOM = 8.0
 
 @dataclass(frozen=True, eq=False)
 class GaussianLaw(LossLaw):
-    """L = mu x - mu^2/2 with x standard normal under P."""
+    """L = mu x - mu^2/2 with x standard normal under P.
+
+    Where ``square`` is given it is mu^2, and ``mu`` its root to nearest: a unit of it is in all errors.
+    """
 
     mu: float
+    square: Fraction | None = None
 
     symmetric = True
     damping = True
@@ -92,13 +97,14 @@ class GaussianLaw(LossLaw):
         return GaussianTransform(self.mu, c)
 
     def description(self) -> dict[str, Any]:
-        return {"kind": "gaussian", "mu": self.mu}
+        given = {"mu": self.mu} if self.square is None else {"square": str(self.square)}
+        return {"kind": "gaussian", **given}
 
     def edge_error(self, edges: Array) -> Array:
         return super().edge_error(edges) + self._cut_error(edges)
 
     def _cut_error(self, edges: Array) -> Array:
-        """Bound the error of an edge by 4 units of a and mu^2: a quotient and a sum."""
+        """Bound the error of an edge by 4 units of a and mu^2: mu itself, a quotient and a sum."""
         return 4 * UNIT * (np.abs(edges) + self.mu * self.mu)
 
     def _bulk(self, x: Array) -> Iterator[tuple[tuple[float, float], NDArray[np.bool_]]]:
@@ -130,9 +136,9 @@ class GaussianLaw(LossLaw):
             rate = np.where(alone, REACH + 1, steepest + mu + 1)
             found.append(integrate(gaps, x[:-1], x[1:], rate, within))
         excess, deficit = np.sum(found, axis=0)
-        # With z = |x| + mu: point and difference, known to 3 units of z, and a square move the exponent by 4
+        # With z = |x| + mu: point and difference, known to 4 units of z, and a square move the exponent by 5
         # z^2; exp, expm1, weights and a sum of 12 terms cost less than 64.
-        density = (64 + 4 * (steepest + mu) ** 2) * UNIT
+        density = (64 + 5 * (steepest + mu) ** 2) * UNIT
         return Cells(excess, deficit, density + position_slack(edges, self._cut_error(edges)))
 
 
@@ -212,9 +218,9 @@ class HalfNormalBase(NormalBase):
         a, b = edges[:-1, None], edges[1:, None]
         r = (b - a) / 2
         t = ((a + b) / 2 + r * at).ravel()
-        # t is a sum of a sum and a product, 5 units of the panel's end, and l another product.
+        # t is a sum of a sum and a product, 5 units of the panel's end, and l another product with mu.
         reach = np.repeat(edges[1:], RULE)
-        logs = component.logs(self.loss(t), 6 * UNIT * self.scale * reach)
+        logs = component.logs(self.loss(t), 7 * UNIT * self.scale * reach)
         width = np.log((r * weight).ravel() * component.k)
         log_p = width + self.log_density(t) + logs.p
         # x = t + mu/2, known to 6 units of the end, moves x^2/2 by x times that, beside 1.5 x^2 units of its
@@ -308,22 +314,23 @@ class GaussianTransform(Transform):
     def __init__(self, mu: float, c: float) -> None:
         self.mu, c = mu, float(c)  # whose products overflow to infinity, which bounds nothing, without a word
         self.log_m = mu * mu * (c * c - c) / 2
-        self.log_m_error = 4 * UNIT * mu * mu * (c * c + abs(c))  # four roundings, of terms that may cancel
+        # Four roundings, of terms that may cancel, and twice that of mu.
+        self.log_m_error = 6 * UNIT * mu * mu * (c * c + abs(c))
         self.mean = mu * mu * (2 * c - 1) / 2
 
     def ratio(self, y: Array, *, even: bool = False) -> AffineRatio:
         value = self._log(y)
-        # Three roundings of a square, and twice that of its node. The centre is a float too: the true phase
-        # is y mu^2 (2c - 1)/2, known to four units and, where 2c - 1 was rounded, to one of mu^2.
-        error = 4 * UNIT * (1.5 * np.abs(value) + np.abs(y * self.mean) + y * self.mu * self.mu)
-        return AffineRatio(value.astype(complex), error, np.minimum(value * (1 - 4 * UNIT), 0.0))
+        # Three roundings of a square, and twice those of its node and of mu. The centre is a float too: the
+        # true phase is y mu^2 (2c - 1)/2, known to six units and, where 2c - 1 was rounded, to one of mu^2.
+        error = 4 * UNIT * (2 * np.abs(value) + 1.5 * np.abs(y * self.mean) + y * self.mu * self.mu)
+        return AffineRatio(value.astype(complex), error, np.minimum(value * (1 - 8 * UNIT), 0.0))
 
     def around(self, y: Array, radius: float) -> Array:
         return self._log(np.maximum(y - radius * (1 + 4 * UNIT), 0.0)) * (1 - 8 * UNIT)
 
     def far(self, y: float) -> float:
-        return float(self._log(np.asarray(y))) * (1 - 4 * UNIT)
+        return float(self._log(np.asarray(y))) * (1 - 8 * UNIT)
 
     def _log(self, y: Array) -> Array:
-        """Return log |rho|, three roundings of a square."""
+        """Return log |rho|, three roundings of a square, and twice that of mu."""
         return -((self.mu * y) ** 2) / 2

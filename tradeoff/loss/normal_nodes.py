@@ -153,7 +153,7 @@ def line_points(
     With columns in the base, the component and the rule it does so for rows of nodes.
     """
     mu, x = part.base.scale, rule.h * at
-    # l is two products and a difference, of a node that is a product itself.
+    # l is two products and a difference, of a node that is a product itself; and mu may be a root.
     logs = part.logs(part.base.loss(x), 4 * UNIT * (np.abs(mu * x) + mu * mu))
     width = np.log(rule.h * part.k)
     log_p = width + part.base.log_density(x) + logs.p
@@ -201,7 +201,7 @@ def path_points(
     tails, kept = rule.left_out(real.p - t * t / 2, real.loss, c)
     lift = np.exp(a * a / 2 - rule.falling * np.log(np.cos(mu * a / 2)))
     lost = 3 * np.exp(-digits) + lift * (tails + rule.reach * np.exp(-digits - 20))
-    # e^l - 1: expm1, cosine and sine are of 8 units, a product and a sum add two; mu a may err by one.
+    # e^l - 1: expm1, cosine and sine are of 8 units, a product and a sum add two; mu a may err by two.
     turn, rise = mu * a, np.exp(base)
     excess = np.expm1(base) * np.cos(turn) - 2 * np.sin(turn / 2) ** 2 + 1j * (rise * np.sin(turn))
     off = 32 * UNIT * (1 + rise) + rise * moved

@@ -125,7 +125,9 @@ def ratio(above: float, below: float) -> float:
     >>> ratio(1, 8), ratio(1, 3) > 1 / 3
     (0.125, True)
     """
-    return 0.0 if math.isinf(below) else float(rational(Fraction(above) / Fraction(below)).upper)
+    if math.isinf(below) or math.isinf(above):
+        return 0.0 if math.isinf(below) else math.inf
+    return float(rational(Fraction(above) / Fraction(below)).upper)
 
 
 def root(square: Fraction) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number, reals
-from tradeoff.errors import DomainError, domain
+from tradeoff.errors import DomainError, KindError, domain, shown
 from tradeoff.intervals.roots import largest
 from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import Mechanism
@@ -124,8 +124,16 @@ class CanonicalNoise(Mechanism):
         Raises
         ------
         DomainError
-            If the noise is wider than a thousand sensitivities.
+            If the noise is wider than a thousand sensitivities, or no array has the shape.
+        KindError
+            If ``rng`` is no generator of NumPy.
         """
+        if not isinstance(rng, np.random.Generator):
+            raise KindError(f"rng = {shown(rng)} is no numpy.random.Generator; give default_rng()")
+        try:
+            np.broadcast_shapes(size)
+        except (TypeError, ValueError) as error:
+            raise DomainError(f"size = {shown(size)} is no shape of an array: {error}") from error
         sign = rng.choice([-1.0, 1.0], size)
         return sign * self._lower(np.exp(-rng.exponential(size=size)) / 2)
 

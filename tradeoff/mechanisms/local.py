@@ -153,7 +153,7 @@ class Staircase(Mechanism):
 
 
 def three_losses(epsilon: float, p: Bounds, rest: Bounds) -> TradeOff:
-    """Return the symmetric curve with the losses -eps, 0 and eps, its vertices rounded to below it.
+    """Return the symmetric curve with the losses -eps, 0 and eps, its vertices rounded to floats below it.
 
     ``p`` is the mass under P of the greatest loss, ``rest`` the mass under Q of the others.
     """

@@ -18,6 +18,9 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.mechanisms.base import Adjacency, Mechanism, ask_the_curve
 
+_MOST = 10**300
+"""Counts are floats somewhere, and Python prints no integer of 4300 digits."""
+
 
 @dataclass(frozen=True, repr=False)
 class Plan(Displayed):
@@ -69,7 +72,9 @@ class Plan(Displayed):
             raise PlanError(
                 f"adjacency = {shown(self.adjacency)} is none of {', '.join(map(repr, get_args(Adjacency)))}"
             )
-        counts = {_mechanism(key): count(f"the count of {key!r}", n) for key, n in self.mechanisms.items()}
+        counts = {
+            _mechanism(key): count(f"the count of {key!r}", n, 0, _MOST) for key, n in self.mechanisms.items()
+        }
         for mechanism in counts:
             _fits(mechanism, self.adjacency)
         object.__setattr__(self, "mechanisms", MappingProxyType(counts))

@@ -135,5 +135,7 @@ def _log_gamma(mean: float, shape: float) -> float:
 
     above = float(bracket_root(lambda place: -least(place), np.array([-mean]))[1][0])
     if math.isinf(above):
-        raise DomainError(f"mean = {mean!r} with shape = {shape!r} is out of range; give a larger mean")
+        raise DomainError(
+            f"mean = {mean!r} with shape = {shape!r} is out of range; give a smaller mean, or a larger shape"
+        )
     return float(np.exp(above))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP as PureDPCurve
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp
 from tradeoff.mechanisms.base import LOSS, SHARE, Mechanism, wholes, within
+from tradeoff.mechanisms.local import three_losses
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class RandomizedResponse(Mechanism):
     -----
     Exact, for replaced records: with D = e^eps + k - 1 the curve has the vertices (0, 1), (1/D, (k-1)/D),
     ((k-1)/D, 1/D), (1, 0): above f_{eps,0} for k > 2, and equal to it for k = 2 (Kairouz, Oh, Viswanath
-    2015). The float vertices are rounded to below the curve.
+    2015). The vertices are rounded to floats below the curve, and ``bounds`` hold that one's answers.
 
     Examples
     --------
@@ -54,10 +55,9 @@ class RandomizedResponse(Mechanism):
             return Identity()
         if self.categories == 2:
             return PureDPCurve(self.epsilon)
-        others = self.categories - 1
+        others = Bounds.of(self.categories - 1)
         total = exp(self.epsilon) + others
-        low, high = (1 / total).lower, (others / total).lower
-        return PiecewiseLinear([0.0, low, high, 1.0], [1.0, high, low, 0.0])
+        return three_losses(self.epsilon, 1 / total, others / total)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -74,7 +75,7 @@ def family(f: TradeOff, g: TradeOff) -> Verdict:
     if f.free_symbols or g.free_symbols:
         return _formulas(f, g)
     if isinstance(f, Gaussian) and isinstance(g, Gaussian):
-        return bool(f.mu <= g.mu)
+        return g.mu == math.inf or (f.mu < math.inf and f.weight <= g.weight)
     if isinstance(f, PureDP | Laplace | TotalVariation):
         (least, most), (low, high) = map(lost, (f, g)) if isinstance(f, TotalVariation) else map(top, (f, g))
         return True if most <= low else False if least > high else None

@@ -65,8 +65,15 @@ def bell(mu: arb) -> Law:
     return (Bell((arb(1), arb(0)), (arb(0), arb(1)), True, (arb(0), mu)),)
 
 
+def square_of(what: Description) -> arb:
+    """Return mu^2 of a Gaussian, of which that or mu is recorded."""
+    square = _rational(what["square"]) if "square" in what else real(what["mu"], "mu", 0.0) ** 2
+    require("square", square > 0, f"{what!r} has no positive square")
+    return square
+
+
 def _gaussian(what: Description) -> Law:
-    return bell(real(what["mu"], "mu", 0.0))
+    return bell(square_of(what).sqrt() if "square" in what else real(what["mu"], "mu", 0.0))
 
 
 def _mixtures(what: Description) -> Law:

@@ -1,0 +1,98 @@
+"""Products and groups of Gaussians, whose mu is a root: exact squares, and bounds about the root."""
+
+from __future__ import annotations
+
+from fractions import Fraction as F  # noqa: N817 - squares are read more easily
+from functools import reduce
+from operator import matmul
+
+import numpy as np
+import pytest
+from flint import arb, ctx, fmpq
+
+import tradeoff as to
+from tradeoff.errors import DomainError
+from tradeoff.intervals.bounds import Bounds
+
+PRODUCTS = [
+    (0.1, 100),
+    (0.1, 2),
+    (0.1, 3),
+    (0.3, 2),
+    (0.7, 5),
+    (1.1, 2),
+    (1e-3, 10**6),
+    (1e-170, 3),
+    (30.0, 7),
+]
+
+
+def root(square: F) -> arb:
+    return arb(fmpq(square.numerator, square.denominator)).sqrt()
+
+
+def holds(bounds: Bounds, truth: arb) -> bool:
+    return not (truth < arb(bounds.lower) or truth > arb(bounds.upper))
+
+
+@pytest.mark.parametrize(("mu", "n"), PRODUCTS)
+def test_what_is_reported_of_a_product_holds_its_root(mu: float, n: int) -> None:
+    with ctx.workprec(300):
+        square = n * F(mu) ** 2
+        truth, curve = root(square), to.Gaussian(mu) ** n
+        assert F(curve.mu) ** 2 >= square
+        assert holds(curve.gdp(0).bounds, truth)
+        assert holds(to.limits.kl(curve), truth**2 / 2)
+        for order in (0.5, 1.0, 2.0, 50.0):
+            assert holds(curve.bounds.renyi(order), order * truth**2 / 2)
+
+
+@pytest.mark.parametrize(("mu", "n"), PRODUCTS)
+@pytest.mark.parametrize("place", [0.0, 0.3, 2.0, 8.0, 30.0])
+def test_profiles_of_a_product_are_those_of_its_root(mu: float, n: int, place: float) -> None:
+    """delta = Phi(-a) - e^eps Phi(-a - mu) at a = eps/mu - mu/2, of the product and beside other factors."""
+    with ctx.workprec(400):
+        truth, curve = root(n * F(mu) ** 2), to.Gaussian(mu) ** n
+        epsilon = place * curve.mu
+        a = arb(epsilon) / truth - truth / 2
+        tails = [(x / arb(2).sqrt()).erfc() / 2 for x in (a, a + truth)]
+        assert holds(curve.bounds.delta(epsilon), tails[0] - arb(epsilon).exp() * tails[1])
+
+
+def test_squares_add_exactly_in_any_order() -> None:
+    step = to.Gaussian(0.1)
+    looped = reduce(matmul, [step] * 1000)
+    assert looped == step**1000 == (step**10) ** 100
+    assert hash(looped) == hash(step**1000)
+    assert to.Gaussian(3) @ to.Gaussian(4) == to.Gaussian(5)
+    assert to.Gaussian(0.3).group(3).group(2) == to.Gaussian(0.3).group(6)
+    assert step.group(3) ** 2 == to.Gaussian.of_square(18 * F(0.1) ** 2)
+    with pytest.raises(DomainError, match="square = "):
+        to.Gaussian.of_square(F(-1))
+
+
+def test_a_root_is_no_float_next_to_it() -> None:
+    """100 F(.1)^2 is more than 1, by less than a float can tell."""
+    curve, one = to.Gaussian(0.1) ** 100, to.Gaussian(1.0)
+    assert one >= curve
+    assert not curve >= one
+    assert curve != one
+    steps = to.calibrate(lambda n: to.Gaussian(0.1) ** n, {"mu": 1}, integer=True)
+    assert steps.value == 99
+
+
+@pytest.mark.parametrize(("mu", "n"), [(0.1, 100), (0.7, 5)])
+def test_certificates_name_the_square(mu: float, n: int) -> None:
+    for curve in (to.Gaussian(mu) ** n, to.Gaussian(mu) ** n @ to.Laplace(0.1)):
+        certificate = to.certify(curve, "epsilon", 1e-5)
+        assert to.verify(certificate)
+        assert str(n * F(mu) ** 2) in certificate.to_json()
+
+
+@pytest.mark.parametrize(("mu", "n"), [(0.1, 100), (0.1, 3)])
+def test_engines_meet_where_mu_is_a_root(mu: float, n: int) -> None:
+    """Where each factor is a law of its own, nothing is rounded before the product."""
+    one = to.Gaussian(mu) ** n @ to.Laplace(0.2)
+    losses = np.array([0.0, 0.5, 2.0, 6.0])
+    found = [one.bounds.delta(losses, method=method) for method in ("auto", "contour", "lattice")]
+    assert all(np.all(a.lower <= b.upper) for a in found for b in found)
