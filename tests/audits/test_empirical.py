@@ -321,6 +321,16 @@ def test_bad_scores_are_told(arguments, told):
         to.empirical(*arguments)
 
 
+@pytest.mark.parametrize("mu", [0.5, 1.0, 1.5])
+def test_it_shows_itself_with_bounds_rounded_down(mu):
+    audit = to.empirical(quantiles(0.0, 300), quantiles(mu, 300))
+    lines = repr(audit).splitlines()[1:]
+    for line, least in zip(lines, [*audit.epsilon([1e-5, 1e-3, 0.1]), audit.mu()], strict=True):
+        printed = line.split("≥")[1].strip()
+        assert Fraction(printed) <= Fraction(least)
+        assert float(printed) == pytest.approx(least, rel=1e-3)
+
+
 def test_bad_questions_are_told():
     audit = to.empirical([0.0], [1.0])
     for ask in (lambda: audit.epsilon(2.0), lambda: audit.delta(np.nan), lambda: audit.mu(1.0)):

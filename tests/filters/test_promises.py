@@ -196,6 +196,15 @@ def test_clocks_that_are_no_times_are_named(bad):
             odometer.bound(bad)
 
 
+@pytest.mark.parametrize("mu", [0.1, 0.2, 0.3, 0.4, 0.5])
+def test_the_printed_loss_of_an_odometer_is_rounded_up(mu):
+    odometer = to.filters.MixtureOdometer(0.1, r=1)
+    odometer.spend(to.Gaussian(mu))
+    printed = repr(odometer).split("loss at most ")[1].split()[0]
+    assert Fraction(printed) >= Fraction(odometer.epsilon)
+    assert float(printed) == pytest.approx(odometer.epsilon, rel=1e-5)
+
+
 def test_an_odometer_refuses_what_its_clock_cannot_show():
     odometer = to.filters.FilterOdometer(0.1, at=1)
     odometer.spend(to.Gaussian(1e154))

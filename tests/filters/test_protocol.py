@@ -3,6 +3,7 @@
 import json
 import math
 import pickle
+import re
 from fractions import Fraction
 
 import mpmath
@@ -115,6 +116,40 @@ def test_refusal_says_what_is_left_and_leaves_no_trace(build):
     assert (found.spent, found.remaining, found.budget) == (budget.spent, budget.remaining, budget.budget)
     assert found.requested > found.remaining
     assert pickle.loads(pickle.dumps(found)).requested == found.requested
+
+
+def written(text, pattern):
+    """The numbers a pattern finds in a text, as the fractions that are printed."""
+    return [Fraction(each) for each in re.search(pattern, text).groups()]
+
+
+def test_printed_amounts_are_on_the_safe_side():
+    budget = to.filters.GDPFilter(0.7)
+    budget.spend(to.Gaussian(0.1))
+    with pytest.raises(BudgetExceeded) as refusal:
+        budget.spend(to.Gaussian(2 / 3 + 0.1))
+    found, number = refusal.value, r"([0-9.e-]+)"
+    asked, remaining, limit, spent = written(
+        str(found), rf"asks for {number}, and {number} of {number} remains \({number} spent"
+    )
+    assert asked >= Fraction(found.requested)
+    assert spent >= Fraction(found.spent)
+    assert remaining <= Fraction(found.remaining)
+    assert limit <= Fraction(0.7)  # the nearest decimal, 0.7, is above that float
+    assert written(repr(budget), rf": {number} of {number} spent") == [spent, limit]
+    assert repr(to.filters.GDPFilter(1)).endswith(": 0 of 1 spent in 0 steps")
+
+
+def test_printed_parts_of_an_amount_are_on_the_safe_side():
+    budget = to.filters.RhoFilter(0.7, delta=1e-6)
+    budget.spend(to.Gaussian(0.1) @ to.approximate_dp(0.0, 3e-7))
+    number = "([0-9.e-]+)"
+    numbers = rf": rho = {number}, delta = {number} of rho = {number}, delta = {number} spent"
+    rho, delta, most_rho, most_delta = written(repr(budget), numbers)
+    assert rho >= Fraction(budget.spent.rho)
+    assert delta >= Fraction(budget.spent.delta)
+    assert most_rho <= Fraction(0.7)
+    assert most_delta <= Fraction(1e-6)
 
 
 @every_filter

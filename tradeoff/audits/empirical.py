@@ -18,7 +18,7 @@ from tradeoff.curves.parameters import Number, Numbers, number, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.display import Displayed, Grid
 from tradeoff.errors import DomainError, shown
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import exp, expm1, log
 from tradeoff.intervals.polygon import ONE, hull, lower_hull, whole
 from tradeoff.intervals.roots import bracket_root
@@ -253,9 +253,10 @@ class Empirical(Displayed):
 
     def grid(self) -> Grid:
         n, m = self._sizes
-        rows = [(f"  ε({delta:g}) ≥ {self.epsilon(delta):.4g}",) for delta in _SHOWN]
+        known = {f"ε({delta:g})": self.epsilon(delta) for delta in _SHOWN} | {"μ": self.mu()}
+        rows = [(f"  {name} ≥ {decimal(least, '.4g', up=False)}",) for name, least in known.items()]
         head = f"Empirical: {n} null and {m} alternative scores, confidence {self.confidence:g}"
-        return Grid([*rows, (f"  μ ≥ {self.mu():.4g}",)], head=head)
+        return Grid(rows, head=head)
 
 
 def empirical(

@@ -16,7 +16,7 @@ from tradeoff.filters.costs import REMEMBERED
 from tradeoff.filters.shared import Shared
 from tradeoff.filters.steps import Step, adjacency_of, curve_of
 from tradeoff.filters.sums import ExactSum
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.operators.assumed import assumed
 
 SLACK = 1e-12
@@ -152,7 +152,8 @@ class Filter(Shared, ABC):
             asked = self._asked(read)
             if not self._fits(asked):
                 amounts = self.spent, self._shown(asked), self.remaining, self.budget
-                spent, requested, remaining, budget = map(_written, amounts)
+                spent, requested = (_written(each, up=True) for each in amounts[:2])
+                remaining, budget = (_written(each, up=False) for each in amounts[2:])
                 there = f"{remaining} of {budget} remains ({spent} spent in {self.steps} steps)"
                 raise BudgetExceeded(f"the step asks for {requested}, and {there}", *amounts)
             self._record(asked)
@@ -190,7 +191,8 @@ class Filter(Shared, ABC):
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.parameters.items())
-        told = f"{_written(self.spent)} of {_written(self.budget)} spent in {self.steps} steps"
+        spent, budget = _written(self.spent, up=True), _written(self.budget, up=False)
+        told = f"{spent} of {budget} spent in {self.steps} steps"
         return f"{type(self).__name__}({inside}): {told}"
 
 
@@ -271,9 +273,9 @@ def _neighbours(adjacency: Any) -> str | None:
     return adjacency
 
 
-def _written(amount: Any) -> str:
-    """Return an amount as it is printed: ten digits, and the names of its parts."""
+def _written(amount: Any, *, up: bool) -> str:
+    """Return an amount as it is printed: ten digits to the safe side, and the names of its parts."""
     if not isinstance(amount, tuple):
-        return format(amount, ".10g")
+        return decimal(amount, ".10g", up=up)
     parts = amount._asdict() if hasattr(amount, "_asdict") else dict(enumerate(amount))
-    return ", ".join(f"{name} = {value:.10g}" for name, value in parts.items())
+    return ", ".join(f"{name} = {_written(each, up=up)}" for name, each in parts.items())

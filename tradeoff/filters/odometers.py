@@ -14,7 +14,7 @@ from tradeoff.filters.costs import zcdp
 from tradeoff.filters.shared import Shared, numbers
 from tradeoff.filters.steps import Step, adjacency_of, curve_of
 from tradeoff.filters.sums import ExactSum
-from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import log, log1p, maximum, sqrt
 from tradeoff.intervals.rounding import Array
 
@@ -104,7 +104,7 @@ class Odometer(Shared, ABC):
         """Bound what L - V/2 stays below at every V at once."""
 
     def __repr__(self) -> str:
-        told = f"loss at most {self.epsilon:.6g} after {self.steps} steps"
+        told = f"loss at most {decimal(self.epsilon, '.6g', up=True)} after {self.steps} steps"
         return f"{type(self).__name__}(delta={self.delta:g}): {told}"
 
 
