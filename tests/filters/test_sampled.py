@@ -94,7 +94,9 @@ def test_whole_batches_are_rounds_too():
     assert budget.guarantee() == to.Gaussian(1.0)
 
 
-@pytest.mark.parametrize("arguments", [(0, 0.1, 1), (1, 2, 1), (1, 0.1, -1), (1, 0.1, 1.5), (1, 0.1, 2e9)])
+@pytest.mark.parametrize(
+    "arguments", [(0, 0.1, 1), (math.inf, 0.1, 1), (1, 2, 1), (1, 0.1, -1), (1, 0.1, 1.5), (1, 0.1, 2e9)]
+)
 def test_rounds_are_numbers_in_range(arguments):
     with pytest.raises(DomainError):
         SampledFilter(*arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count
+from tradeoff.curves.parameters import count, number
 from tradeoff.errors import KindError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
@@ -25,7 +25,7 @@ class SampledFilter(AdditiveFilter):
     ----------
     noise_multiplier, sample_rate
         Of the step that takes one unit, as in ``mechanisms.SubsampledGaussian``: no later step may have less
-        noise or sample more often.
+        noise or sample more often, and noise is finite.
     rounds
         Budget, a whole number from 0 to 1e9; ``spent``, ``remaining`` and ``budget`` count rounds.
 
@@ -59,7 +59,9 @@ class SampledFilter(AdditiveFilter):
     kind = "sampled"
 
     def __init__(self, noise_multiplier: float, sample_rate: float, rounds: int) -> None:
-        self.unit = SubsampledGaussian(noise_multiplier, sample_rate)
+        # Its state is JSON, which has no infinity.
+        finite = number("noise_multiplier", noise_multiplier, 0, open_low=True, open_high=True)
+        self.unit = SubsampledGaussian(finite, sample_rate)
         self.noise_multiplier, self.sample_rate = self.unit.noise_multiplier, self.unit.sample_rate
         self.rounds = count("rounds", rounds, 0, _MOST)
         super().__init__(float(self.rounds))
