@@ -2,6 +2,7 @@ import copy
 import math
 import pickle
 import traceback
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 
@@ -190,6 +191,13 @@ def test_boundaries_are_their_formulas_rounded_up(delta, tuned, time, sensitivit
         mixture = s**2 / (2 * t) + s / t * mpmath.sqrt(2 * (t + r) * mpmath.log(mpmath.sqrt((t + r) / r) / d))
         for psi, exact in ((LinearBoundary(delta, tuned), linear), (MixtureBoundary(delta, tuned), mixture)):
             assert exact <= psi(time, sensitivity) <= exact * (1 + mpmath.mpf("1e-13"))
+
+
+@pytest.mark.parametrize("psi", [LinearBoundary(1e-6, 100.0), MixtureBoundary(1e-6, 100.0)])
+@pytest.mark.parametrize("kind", [np.float32, lambda time: Decimal(float(np.float32(time))), Fraction])
+def test_boundaries_of_other_numbers_are_those_of_the_floats(psi, kind):
+    for time in (298.64938, 0.1, 1.0, 12345.678):
+        assert psi(kind(time)) == psi(float(kind(time)))
 
 
 @given(delta=st.floats(1e-12, 0.999), tuned=positive, times=falling)

@@ -101,8 +101,8 @@ class MixtureBoundary:
         object.__setattr__(self, "r", check_time(self.r, "r"))
 
     def __call__(self, time: float, sensitivity: float = 1.0) -> float:
-        u = check_time(time) / self.r
-        mu = _shift(time, sensitivity)
+        time = check_time(time)  # single precision and decimals would be computed with as such
+        u, mu = time / self.r, _shift(time, sensitivity)
         return _above(
             mu * mu / 2 + mu * math.sqrt(2 * (1 + self.r / time) * (math.log1p(u) / 2 - math.log(self.delta)))
         )
