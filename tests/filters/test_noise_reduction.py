@@ -391,6 +391,24 @@ def test_an_interrupted_draw_ends_the_session_before_it_is_paid_again():
     assert (budget.state(), session.releases) == (paid, (release,))
 
 
+def test_a_value_lost_after_its_draw_ends_the_session_too(monkeypatch):
+    budget = GDPFilter(5.0)
+    session = BrownianMechanism(0.0, filter=budget, rng=1)
+    release = session.refine(4.0)
+
+    def full(*_):
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tradeoff.filters.noise_reduction.base.Release", full)
+        with pytest.raises(MemoryError):
+            session.refine(1.0)
+    paid = budget.state()
+    with pytest.raises(KindError, match="interrupted"):
+        session.refine(2.0)  # above the level that was drawn
+    assert (budget.state(), session.releases) == (paid, (release,))
+
+
 def test_what_pays_and_bounds_is_checked_before_anything_is_drawn():
     for make in (
         BrownianMechanism,

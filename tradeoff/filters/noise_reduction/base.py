@@ -140,10 +140,14 @@ class NoiseReduction:
             step, total = self._price(level)
             if self._filter is not None:
                 self._filter.spend(step)
-            drawn = np.array(self._noisy.send(float(level)))
-            drawn.flags.writeable = False
-            release = Release(float(drawn) if self._scalar else drawn, float(level), total)
-            self._releases = (*self._releases, release)
+            try:
+                drawn = np.array(self._noisy.send(float(level)))
+                drawn.flags.writeable = False
+                release = Release(float(drawn) if self._scalar else drawn, float(level), total)
+                self._releases = (*self._releases, release)
+            except BaseException:  # the noise has gone on, and the level it is at is not known
+                self._noisy.close()
+                raise
             return release
 
     def run(self, rule: Callable[[tuple[Release, ...]], object], levels: Iterable[float]) -> Release | None:
