@@ -1,6 +1,7 @@
 """What a filter promises is what its guarantee says, to the last bit: slack is paid from the budget."""
 
 import math
+import pickle
 from fractions import Fraction
 
 import mpmath
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 import tradeoff as to
 from tests.strategies import log_uniform
@@ -203,6 +205,16 @@ def test_the_printed_loss_of_an_odometer_is_rounded_up(mu):
     printed = repr(odometer).split("loss at most ")[1].split()[0]
     assert Fraction(printed) >= Fraction(odometer.epsilon)
     assert float(printed) == pytest.approx(odometer.epsilon, rel=1e-5)
+
+
+def test_an_odometer_keeps_what_its_steps_rest_on():
+    step = to.from_scipy(stats.t(5), stats.t(5, loc=0.1))
+    odometer = to.filters.MixtureOdometer(0.1, r=1)
+    odometer.spend(to.Gaussian(0.1))
+    assert (odometer.assumptions, bool(step.assumptions)) == ((), True)
+    for _ in range(2):
+        odometer.spend(step)
+    assert odometer.assumptions == pickle.loads(pickle.dumps(odometer)).assumptions == step.assumptions
 
 
 def test_an_odometer_refuses_what_its_clock_cannot_show():

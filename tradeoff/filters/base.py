@@ -14,7 +14,7 @@ from tradeoff.curves.parameters import count
 from tradeoff.errors import BudgetExceeded, DomainError
 from tradeoff.filters.costs import REMEMBERED
 from tradeoff.filters.shared import Shared
-from tradeoff.filters.steps import Step, adjacency_of, curve_of
+from tradeoff.filters.steps import Step, adjacency_of, assumptions_of, curve_of
 from tradeoff.filters.sums import ExactSum
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.operators.assumed import assumed
@@ -158,7 +158,7 @@ class Filter(Shared, ABC):
                 raise BudgetExceeded(f"the step asks for {requested}, and {there}", *amounts)
             self._record(asked)
             self.steps, self.adjacency = self.steps + 1, adjacency
-            self.assumptions = tuple(dict.fromkeys((*self.assumptions, *getattr(read, "assumptions", ()))))
+            self.assumptions = assumptions_of(read, self.assumptions)
 
     def state(self) -> dict[str, Any]:
         """Return all that the filter knows as plain data that JSON holds without loss."""

@@ -12,7 +12,7 @@ from tradeoff.curves.parameters import real
 from tradeoff.errors import KindError
 from tradeoff.filters.costs import zcdp
 from tradeoff.filters.shared import Shared, numbers
-from tradeoff.filters.steps import Step, adjacency_of, curve_of
+from tradeoff.filters.steps import Step, adjacency_of, assumptions_of, curve_of
 from tradeoff.filters.sums import ExactSum
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import log, log1p, maximum, sqrt
@@ -37,6 +37,9 @@ class Odometer(Shared, ABC):
     pickle and a forked child go on counting for themselves.
     """
 
+    assumptions: tuple[str, ...] = ()
+    """What the curves of steps rest on without proof, and so the bound; empty if on nothing."""
+
     def __init__(self, delta: float) -> None:
         self.delta = float(real("delta", delta, 0, 1, open_low=True, open_high=True))
         self.steps = 0
@@ -57,7 +60,8 @@ class Odometer(Shared, ABC):
             If no finite rho is proved for the step, or it is only approximately zCDP: with a failure
             probability of its own, the loss of a step has no bound.
         """
-        rho, delta = zcdp(curve_of(step))
+        curve = curve_of(step)
+        rho, delta = zcdp(curve)
         with self._lock:
             adjacency = adjacency_of(step, self.adjacency)
             if delta > 0 or math.isinf(self._clock.value(2 * rho)):
@@ -65,6 +69,7 @@ class Odometer(Shared, ABC):
                 raise KindError(f"{step!r} is rho-zCDP for no rho known, {why}")
             self._clock.add(2 * rho)
             self.steps, self.adjacency = self.steps + 1, adjacency
+            self.assumptions = assumptions_of(curve, self.assumptions)
 
     @property
     def clock(self) -> float:

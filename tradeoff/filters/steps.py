@@ -47,3 +47,8 @@ def adjacency_of(step: object, seen: str | None) -> str | None:
         found = f"{step!r} is stated for {mine} neighbours, and earlier steps for {seen}"
         raise PlanError(f"{found}: one filter serves one kind")
     return mine or seen
+
+
+def assumptions_of(curve: object, seen: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what the steps so far and this one rest on without proof, each sentence once."""
+    return tuple(dict.fromkeys((*seen, *getattr(curve, "assumptions", ()))))
