@@ -1,6 +1,7 @@
 """One budget for each record: as so many filters, in eight bytes a record."""
 
 import math
+import pickle
 import sys
 import tracemalloc
 from fractions import Fraction
@@ -9,10 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 import tradeoff as to
 from tests.strategies import log_uniform
-from tradeoff.errors import DomainError, KindError, MissingExtraError
+from tradeoff.errors import DomainError, KindError, MissingExtraError, PlanError
 
 
 def rounds(records, count, seed=1):
@@ -75,6 +77,28 @@ def test_one_curve_for_all():
     assert table.spend(to.mechanisms.Gaussian(noise_multiplier=2)).tolist() == [True, True, False]
     with pytest.raises(KindError, match="each record"):
         table.spend(to.TotalVariation(0.1))
+
+
+def test_steps_for_other_neighbours_are_refused():
+    table, step = to.filters.IndividualGDPFilter(1, 2), to.mechanisms.ShuffledRandomizers(1.0, 100)
+    for ask in (table.spend, table.would_exceed):
+        with pytest.raises(PlanError, match="replace-one neighbours"):
+            ask(step)
+    assert (table.steps, table.spent.tolist()) == (0, [0.0, 0.0])
+    table.spend(to.mechanisms.Subsampled(to.mechanisms.Laplace(scale=2), 0.1, adjacency="add-remove"))
+    assert table.steps == 1
+
+
+def test_the_guarantee_rests_on_what_its_steps_do():
+    table, step = to.filters.IndividualGDPFilter(1, 2), to.from_scipy(stats.t(5), stats.t(5, loc=0.1))
+    assert step.assumptions
+    table.would_exceed(step)
+    assert table.guarantee().assumptions == ()
+    for _ in range(2):
+        table.spend(step)
+    table.spend([0.1, 0.2])
+    for each in (table, pickle.loads(pickle.dumps(table))):
+        assert each.assumptions == each.guarantee().assumptions == step.assumptions
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count, real
-from tradeoff.errors import DomainError, KindError, domain, needed
+from tradeoff.errors import DomainError, KindError, PlanError, domain, needed
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import SLACK
 from tradeoff.filters.costs import gdp_mu
 from tradeoff.filters.gdp import widened_mu
 from tradeoff.filters.shared import Shared, numbers
-from tradeoff.filters.steps import curve_of
+from tradeoff.filters.steps import assumptions_of, curve_of
 from tradeoff.intervals.rounding import UNIT, Array, down, up
 from tradeoff.mechanisms.base import Mechanism
+from tradeoff.operators.assumed import assumed
 
 Mask = NDArray[np.bool_]
 Used = NDArray[np.uint64]
@@ -70,6 +71,9 @@ class IndividualGDPFilter(Shared):
     [True, False, False]
     """
 
+    assumptions: tuple[str, ...] = ()
+    """What the curves of steps rest on without proof, and so the guarantee; empty if on nothing."""
+
     def __init__(self, mu: float, records: int, *, jobs: int | None = 1) -> None:
         self.mu = float(real("mu", mu, 1e-150, 1e150))
         if not (jobs is None or (isinstance(jobs, int) and not isinstance(jobs, bool) and jobs != 0)):
@@ -104,7 +108,7 @@ class IndividualGDPFilter(Shared):
 
     def would_exceed(self, step: Any) -> Mask:
         """Return for each record whether ``spend(step)`` would leave it out."""
-        mu = self._checked(step)
+        mu, _ = self._checked(step)
         with self._lock:
             used = self._used.copy()
         return ~_grant(used, mu, self.mu)
@@ -129,11 +133,14 @@ class IndividualGDPFilter(Shared):
             If the shape is another, or a mu is negative or NaN; nothing is recorded.
         KindError
             If the step is a curve for which no finite mu is proved.
+        PlanError
+            If the step is a mechanism that is stated for other neighbours than those of the table.
         """
-        mu = self._checked(step)
+        mu, curve = self._checked(step)
         with self._lock:
             granted = _grant(self._used, mu, self.mu) if self.jobs == 1 else self._spend_in_pieces(mu)
             self.steps += 1
+            self.assumptions = assumptions_of(curve, self.assumptions)
         return granted
 
     def _spend_in_pieces(self, mu: Array) -> Mask:
@@ -160,16 +167,22 @@ class IndividualGDPFilter(Shared):
 
     def guarantee(self) -> TradeOff:
         """Curve of the whole interaction, for each record: G_mu, with mu widened by the slack of the sums."""
-        return Gaussian(widened_mu(self.mu))
+        return assumed(Gaussian(widened_mu(self.mu)), self.assumptions)
 
-    def _checked(self, step: Any) -> Array:
+    def _checked(self, step: Any) -> tuple[Array, TradeOff | None]:
+        """Return the mu of each record, and the curve they were read off, if any."""
         if isinstance(step, TradeOff | Mechanism) or hasattr(step, "trusted"):
-            mu = gdp_mu(curve_of(step))
+            neighbours = getattr(step, "adjacency", None)
+            if neighbours not in {None, "add-remove"}:
+                said = "and a table lets records come and go: its neighbours are add-remove"
+                raise PlanError(f"{step!r} is stated for {neighbours} neighbours, {said}")
+            curve = curve_of(step)
+            mu = gdp_mu(curve)
             if np.isinf(mu):
                 raise KindError(
                     f"no finite mu with f >= G_mu is proved for {step!r}; give the mu of each record"
                 )
-            return np.broadcast_to(mu, (self.records,))
+            return np.broadcast_to(mu, (self.records,)), curve
         array = numbers("mu", step)
         if array.shape != (self.records,):
             wanted = f"one mu for each of the {self.records} records"
@@ -178,7 +191,7 @@ class IndividualGDPFilter(Shared):
         if not lowest >= 0:  # NaN lands here too
             place = int(np.argmax(~(array >= 0)))
             raise DomainError(f"mu[{place}] = {array[place]} is outside [0, inf]")
-        return array
+        return array, None
 
     def __repr__(self) -> str:
         return f"IndividualGDPFilter(mu={self.mu:g}, records={self.records}): {self.steps} steps"
