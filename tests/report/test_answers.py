@@ -7,7 +7,7 @@ import pytest
 
 import tradeoff as to
 from tradeoff.errors import DomainError, PrecisionError, TradeOffError
-from tradeoff.report.answers import Answer, ask
+from tradeoff.report.answers import Answer, ask, row
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,14 @@ def test_answers_are_those_of_the_curve():
 
 def test_a_negative_loss_is_reported_as_none():
     assert ask(to.Gaussian(0.1), delta=[0.9]).epsilon == (Answer(0.9, 0.0, 0.0),)
+
+
+@pytest.mark.parametrize(
+    ("asked", "printed"),
+    [(1.0, "1"), (1e-5, "1e-05"), (0.9999999999999, "0.9999999999999"), (math.inf, "inf")],
+)
+def test_the_question_is_printed_as_it_was_asked(asked, printed):
+    assert row("beta", "alpha", Answer(asked, 0.0, 1e-13))[0] == f"beta at alpha = {printed}"
 
 
 def test_json_is_strict():

@@ -292,6 +292,15 @@ def test_profiles_of_routes_are_smooth_and_above_the_truth(curve, method):
     assert np.all(np.diff(slopes) <= 0.02 * np.abs(slopes[1:]))
 
 
+def test_questions_are_named_as_they_were_asked():
+    found = compare(to.Gaussian(1), ["clt"], delta=[1e-5], epsilon=[1.0, 1.000004], alpha=[])
+    assert found.header()[2:-2] == [
+        "epsilon at delta = 1e-05",
+        "delta at epsilon = 1",
+        "delta at epsilon = 1.000004",
+    ]
+
+
 @pytest.mark.parametrize("method", ["zcdp", "renyi"])
 def test_a_route_answers_delta_where_it_answers_epsilon(laplace, method):
     claim = laplace[method].claim

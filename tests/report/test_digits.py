@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradeoff.report.digits import rounded
+from tradeoff.report.digits import exactly, rounded
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 17))
@@ -12,6 +12,11 @@ def test_printed_bounds_enclose(value, digits):
     low, high = (Fraction(rounded(value, side, digits)) for side in ("lower", "upper"))
     assert low <= Fraction(value) <= high
     assert high - low <= abs(Fraction(value)) * Fraction(10) ** (1 - digits) * 10
+
+
+@given(st.floats(allow_nan=False))
+def test_what_was_asked_reads_back(value):
+    assert float(exactly(value)) == value
 
 
 @pytest.mark.parametrize(

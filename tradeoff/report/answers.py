@@ -13,7 +13,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.display import Displayed, Grid
 from tradeoff.errors import TradeOffError
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.report.digits import rounded
+from tradeoff.report.digits import exactly, rounded
 from tradeoff.report.plain import plain
 from tradeoff.sweeps import Table
 
@@ -87,7 +87,7 @@ Lines = Iterable[tuple[str, str, Answer]]
 def row(name: str, question: str, answer: Answer, digits: int = 10) -> tuple[str, str, str]:
     """Return a question and both bounds as a table has them, rounded outward to so many digits."""
     bounds = rounded(answer.lower, "lower", digits), rounded(answer.upper, "upper", digits)
-    return f"{name} at {question} = {answer.asked:.12g}", *bounds
+    return f"{name} at {question} = {exactly(answer.asked)}", *bounds
 
 
 def csv(lines: Lines, assumptions: Iterable[str]) -> str:

@@ -16,7 +16,7 @@ from tradeoff.display import Displayed, Grid
 from tradeoff.errors import DomainError, KindError, TradeOffError, shown
 from tradeoff.report import textbook as _textbook  # noqa: F401 - enters its methods
 from tradeoff.report.answers import ASKED, Answers, ask
-from tradeoff.report.digits import rounded
+from tradeoff.report.digits import exactly, rounded
 from tradeoff.report.figures import comparison_figure
 from tradeoff.report.methods import METHODS, Claim, claim_of, remembered
 from tradeoff.report.rows import ALPHAS, DECLINED, Entry, Row, row_of
@@ -57,7 +57,7 @@ class Comparison(Displayed):
 
     def header(self) -> list[str]:
         """Return the names of the columns."""
-        questions = (f"{name} at {question} = {a.asked:g}" for name, question, a in self.exact)
+        questions = (f"{name} at {question} = {exactly(a.asked)}" for name, question, a in self.exact)
         return ["method", "verdict", *questions, "largest error of beta", "largest error on the unsafe side"]
 
     def table(self) -> list[list[str]]:

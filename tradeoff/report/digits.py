@@ -23,3 +23,14 @@ def rounded(value: float, side: Literal["lower", "upper"], digits: int = 10) -> 
         return f"{number:g}"
     mantissa, _, power = f"{number:e}".partition("e")
     return f"{mantissa}e{int(power):+03d}"
+
+
+def exactly(value: float) -> str:
+    """Write what was asked so that it reads back as the same float: the bounds beside it are for no other.
+
+    Examples
+    --------
+    >>> exactly(1.0), exactly(1e-5), exactly(1.000004)
+    ('1', '1e-05', '1.000004')
+    """
+    return repr(float(value)).removesuffix(".0")
