@@ -82,6 +82,17 @@ def test_supporting_lines_touch_and_never_cross():
             assert gap.min() < 1e-5
 
 
+def test_supporting_lines_name_a_delta_that_holds():
+    curve, epsilons = to.Gaussian(1.0), (0.0, 0.5, 1.0, 1.0000004)
+    with paper() as (_, axes):
+        supporting_lines(axes, curve, epsilons)
+        names = [each.get_label() for each in axes.get_lines() if each.get_label().startswith("ε")]
+    for name, epsilon in zip(names, epsilons, strict=True):
+        said, delta = (float(part.split(" = ")[1]) for part in name.split(", "))
+        assert said == epsilon
+        assert curve.delta(epsilon) <= delta <= curve.delta(epsilon) * 1.1
+
+
 def test_the_bound_of_a_reduction_is_below_and_touches():
     found = to.Laplace(1.0).gdp(1e-6)
     with paper() as (_, axes):

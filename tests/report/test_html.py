@@ -235,6 +235,19 @@ def test_an_infinite_mu_is_explained():
     assert "differ in a single record" in said
 
 
+def test_sentences_round_up_what_an_attacker_can_do():
+    readings = importlib.import_module("tradeoff.report.html").readings
+    faint = to.Plan({to.mechanisms.Gaussian(noise_multiplier=1e20): 1}).guarantee()
+    assert [each.split()[-1] for each in readings(faint)] == ["0.001001.", "0.01001.", "0.1001.", "0.5001."]
+    assert [each.split()[-1] for each in readings(to.TotalVariation(1.0))] == ["1."] * 4
+    assert readings(to.Identity())[-1].endswith("at most 0.5.")
+
+
+def test_the_failure_is_printed_as_it_was_asked():
+    said = importlib.import_module("tradeoff.report.html")._gdp(to.PureDP(1.0).gdp(failure=1.2345674e-6))
+    assert "probability 1.2345674e-06;" in said
+
+
 def test_plotly_is_an_extra(monkeypatch, tmp_path, capsys):
     monkeypatch.setitem(sys.modules, "plotly.offline", None)
     monkeypatch.setitem(sys.modules, "plotly", None)

@@ -1,4 +1,6 @@
+import re
 import sys
+from fractions import Fraction
 
 import matplotlib as mpl
 import numpy as np
@@ -9,7 +11,7 @@ from matplotlib.figure import Figure
 import tradeoff as to
 from tests.report.layout import check_layout
 from tradeoff.errors import DomainError, KindError, MissingExtraError, SymbolError
-from tradeoff.report.plot import canvas, figure
+from tradeoff.report.plot import canvas, figure, mu_name
 from tradeoff.report.styles import CHANCE, COLUMN
 
 EXACT = to.PureDP(0.5) ** 10
@@ -168,6 +170,14 @@ def test_plans_mechanisms_and_reductions_are_drawn_for_both_orders(ax):
     assert np.array_equal(y[upper > 0], upper[upper > 0])
     texts = [each.get_text() for each in ax.get_legend().get_texts()]
     assert texts[1:] == ["1 subsampled-gaussian", "μ = 1, failure $10^{-6}$"]
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.3, 1.0, 2.0, 5.0])
+def test_the_mu_of_a_name_is_rounded_up(epsilon):
+    found = to.PureDP(epsilon).gdp(failure=1.2345674e-6)
+    mu, failure = re.fullmatch(r"μ = ([0-9.]+), failure (.*)", mu_name(found)).groups()
+    assert Fraction(found.mu) <= Fraction(mu) <= Fraction(found.mu) * Fraction(1001, 1000)
+    assert failure == r"$1.2345674 \times 10^{-6}$"
 
 
 @pytest.mark.parametrize("thing", [0.5, "curve", None, (to.Gaussian(1), 3)])

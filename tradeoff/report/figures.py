@@ -14,6 +14,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.gdp import Reduction
+from tradeoff.report.digits import exactly, rounded
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.plot import canvas, claims_of, module, mu_name, paint, plot
 from tradeoff.report.series import Kind, Scale, drawn, known, outline, view_of
@@ -84,7 +85,7 @@ def supporting_lines(axes: Axes, curve: TradeOff, epsilons: Sequence[float], *, 
         delta = float(curve.delta(epsilon))
         style = {**dashed(i), "linewidth": 0.9}
         scale = float(np.exp(epsilon))
-        name = f"ε = {epsilon:g}, δ = {number(float(f'{delta:.2g}'))}"
+        name = f"ε = {exactly(epsilon)}, δ = {number(float(rounded(delta, 'upper', 2)))}"
         axes.plot([0, (1 - delta) / scale], [1 - delta, 0], label=name, **style)
         if curve.symmetric:
             axes.plot([0, 1 - delta], [(1 - delta) / scale, 0], **style)

@@ -16,10 +16,11 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Plan
 from tradeoff.report.answers import ASKED, COLUMNS, Answers, row
 from tradeoff.report.compare import Comparison
-from tradeoff.report.digits import rounded
+from tradeoff.report.digits import exactly, rounded
 from tradeoff.report.interactive import figure_of, library, to_html
 from tradeoff.report.methods import claim_of, remembered
 from tradeoff.report.page import PAGE
@@ -107,13 +108,13 @@ def assumptions(plan: Plan) -> list[str]:
 def readings(curve: TradeOff) -> list[str]:
     """Say what an attacker who knows all records but one can still do."""
     lower, _ = remembered(curve)(np.array([0.001, 0.01, 0.1]))
-    power = [rounded(1 - beta, "upper", 4) for beta in lower]
+    power = [rounded(most, "upper", 4) for most in (1 - Bounds.of(lower)).upper]
     said = [
         f"A test for one record that raises a false alarm in {alpha * 100:g}% of all cases finds it "
         f"with probability at most {most}."
         for alpha, most in zip((0.001, 0.01, 0.1), power, strict=True)
     ]
-    right = rounded((1 + float(curve.delta(0.0))) / 2, "upper", 4)
+    right = rounded(((1 + Bounds.of(curve.delta(0.0))) / 2).upper, "upper", 4)
     return [
         *said,
         (
@@ -143,11 +144,11 @@ def _proofs(plan: Plan, answers: Answers) -> str:
 
 def _gdp(found: Reduction) -> str:
     if found.reason is not None:
-        return f"<p>No finite μ holds with failure {found.failure:g}: {escape(found.reason)}.</p>"
+        return f"<p>No finite μ holds with failure {exactly(found.failure)}: {escape(found.reason)}.</p>"
     mu, regret = rounded(found.mu, "upper", 6), rounded(found.regret, "upper", 3)
     return (
         f"<p>The guarantee is at least as private as one Gaussian release with <strong>μ = {mu}</strong>, "
-        f"but for an event of probability {found.failure:g}; this is proved for every type I error. "
+        f"but for an event of probability {exactly(found.failure)}; this is proved for every type I error. "
         "Here μ is how far apart two bell curves of width one lie, if telling them apart is at least as easy "
         "as telling the two data sets apart: μ = 0 is perfect privacy, and smaller is more private.</p>"
         "<p>Whatever an attacker believed before, the probability of being wrong is in truth at most "

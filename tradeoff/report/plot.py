@@ -16,6 +16,7 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.limits import ApproximateCurve
 from tradeoff.limits.band import Band
 from tradeoff.mechanisms import Plan
+from tradeoff.report.digits import rounded
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.plain import folded
 from tradeoff.report.series import Kind, Scale, Series, View, drawn, led_by_exact, positive, span, view_of
@@ -154,7 +155,7 @@ def _name(item: Any) -> str:
 
 def mu_name(found: Reduction) -> str:
     """Return the name of the Gaussian curve that a reduction reports."""
-    return f"μ = {found.mu:.4g}, failure {number(found.failure)}"
+    return f"μ = {number(float(rounded(found.mu, 'upper', 4)))}, failure {number(found.failure)}"
 
 
 def paint(

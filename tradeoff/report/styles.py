@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from tradeoff.report.digits import exactly
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -107,7 +109,7 @@ def family(i: int, n: int) -> dict[str, Any]:
 
 
 def number(value: float) -> str:
-    """Write a number for a reader: powers of ten as such.
+    """Write a number for a reader, in as many digits as it has: powers of ten as such.
 
     Examples
     --------
@@ -115,8 +117,8 @@ def number(value: float) -> str:
     ('0.5', '$10^{-6}$')
     """
     if value == 0 or abs(value) >= 1e-3:
-        return f"{value:g}"
-    digits, _, power = np.format_float_scientific(value, precision=5, trim="-").partition("e")
+        return exactly(value)
+    digits, _, power = np.format_float_scientific(value, trim="-").partition("e")
     return f"$10^{{{int(power)}}}$" if digits == "1" else rf"${digits} \times 10^{{{int(power)}}}$"
 
 
