@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from importlib import import_module
 from math import comb, exp, log
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.optimize import linprog
 
 import tradeoff as to
 from tradeoff.audits import one_run
 from tradeoff.audits.one_run import _asked_by
 from tradeoff.errors import DomainError, KindError
+from tradeoff.intervals.binomial import log_pmf
+
+MODULE = import_module("tradeoff.audits.one_run")  # the name is that of the function too
 
 
 @pytest.mark.parametrize(
@@ -68,6 +73,33 @@ def test_the_p_value_is_above_the_exact_one(guesses, data, delta):
     exact = float(min(sum(chance[correct:]) + 2 * canaries * Fraction(delta) * spread, Fraction(1)))
     found = one_run(correct, guesses, canaries, delta=delta).p_value(epsilon)
     assert exact * (1 - 1e-12) <= found <= exact * (1 + 1e-10)
+
+
+@given(st.integers(1, 3000), st.data(), st.sampled_from([0.0, 1e-6, 1e-3]))
+def test_what_is_left_out_of_the_sums_is_charged(guesses, data, delta):
+    correct, epsilon = data.draw(st.integers(1, guesses)), data.draw(st.floats(0, 8))
+    audit, left = one_run(correct, guesses, guesses, delta=delta), 0.01
+    whole = audit.p_value(epsilon)  # but for 1e-300
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(MODULE, "_RAREST", left)
+        patched.setattr(MODULE, "_FAR", log(2 / left) / 2)
+        found = audit.p_value(epsilon)
+    most = whole + left * (1 + 2 * guesses * delta)
+    assert whole * (1 - 1e-12) <= found <= most * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("correct", "epsilon"), [(6_000_000, 0.405), (5_002_000, 0.0), (9_999_990, 13.0)])
+def test_most_guesses_are_answered_by_few_terms(correct, epsilon, monkeypatch):
+    summed = []
+
+    def counted(k, *law):
+        summed.append(k.size)
+        return log_pmf(k, *law)
+
+    monkeypatch.setattr(MODULE, "log_pmf", counted)
+    found = one_run(correct, 10**7, 10**7).p_value(epsilon)
+    assert found == pytest.approx(stats.binom.cdf(10**7 - correct, 10**7, 1 / (1 + exp(epsilon))), rel=1e-7)
+    assert max(summed) < 2e5
 
 
 @given(st.integers(1, 60), st.data())
