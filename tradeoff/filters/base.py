@@ -274,8 +274,9 @@ def _neighbours(adjacency: Any) -> str | None:
 
 
 def _written(amount: Any, *, up: bool) -> str:
-    """Return an amount as it is printed: ten digits to the safe side, and the names of its parts."""
+    """Return an amount as it is printed: ten digits, to the safe side if it has more, and names of parts."""
     if not isinstance(amount, tuple):
-        return decimal(amount, ".10g", up=up)
+        text = format(amount, ".10g")
+        return text if float(text) == amount else decimal(amount, ".10g", up=up)
     parts = amount._asdict() if hasattr(amount, "_asdict") else dict(enumerate(amount))
     return ", ".join(f"{name} = {_written(each, up=up)}" for name, each in parts.items())
