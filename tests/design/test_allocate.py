@@ -75,6 +75,24 @@ def test_alike_parts_share_one_scale_and_the_zcdp_optimum_of_gaussians_is_exact(
     assert found.table["over the least"][2] == pytest.approx(1.0, abs=1e-6)
 
 
+def test_rounds_are_counted_one_by_one():
+    """Rounds that a sum of floats loses were missing from what was certified."""
+
+    def pure(scale):
+        return to.PureDP(1 / scale)
+
+    target = {"epsilon": 1.0, "delta": 0.0}
+    found = to.allocate([(pure, 2**53 - 9)] + [pure] * 9, target)
+    assert list(found.curve.factors.values()) == [2**53]
+    for parts, total in (
+        ([(pure, 2**53)] + [pure] * 9, 2**53 + 9),
+        ([(pure, 2**62)] * 2, 2**63),
+        ([(Gaussian, 10**20)], 10**20),
+    ):
+        with pytest.raises(DomainError, match=f"{total} is above {2**53}, .*; give a smaller number"):
+            to.allocate(parts, target)
+
+
 def test_a_cost_of_ones_own():
     parts = [to.Part(Gaussian), to.Part(Gaussian)]
     found = to.allocate(parts, TARGET, lambda s: s[0] + 8 * s[1])  # 1/s^3 is to 1/t^3 as 1 to 8

@@ -20,7 +20,7 @@ from scipy.optimize import NoConvergence, anderson
 from scipy.special import ndtri
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count, number
+from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.tensor import tensor
 from tradeoff.design.sensitivities import STEP, Integral, integral
 from tradeoff.design.target import read_target
@@ -60,7 +60,7 @@ class Part:
         one ``noise_multiplier``, ``sigma`` or ``scale`` is replaced. A curve of one order turns with all
         others, as a tied mechanism does; one that may turn alone enters as its envelope.
     count
-        How often it runs, a whole number from 1.
+        How often it runs, a whole number from 1; all parts alike together at most 2^53 times.
     weight
         What a unit of squared scale costs beside other parts, in (0, inf).
 
@@ -166,10 +166,14 @@ class _Problem:
             raise DomainError(f"target = {shown(given)} is neither {allowed}, of a loss above 0")
         self.delta, self.failure = float(given.get("delta", 0)), float(given.get("failure", 0))
         kinds: list[Any] = [(p.build, p.weight) if cost is None else i for i, p in enumerate(parts)]
-        distinct = list(dict.fromkeys(kinds))
+        rounds: dict[Any, int] = {}
+        for kind, part in zip(kinds, parts, strict=True):  # in whole numbers: floats would lose rounds
+            rounds[kind] = rounds.get(kind, 0) + part.count
+        distinct = list(rounds)
         self.which = np.array([distinct.index(kind) for kind in kinds])
         self.parts = [parts[kinds.index(kind)] for kind in distinct]
-        self.counts = np.bincount(self.which, [part.count for part in parts])
+        self.rounds = [count("the count of alike parts", n, 1, MOST) for n in rounds.values()]
+        self.counts = np.array(self.rounds, dtype=float)
         self.weights = np.array([part.weight for part in self.parts])
 
     def scales(self, x: Array) -> tuple[float, ...]:
@@ -196,7 +200,7 @@ class _Problem:
         return found
 
     def order(self, x: Array) -> TradeOff:
-        return tensor(zip(self.curves(x), self.counts.astype(int).tolist(), strict=True))
+        return tensor(zip(self.curves(x), self.rounds, strict=True))
 
     def guarantee(self, x: Array) -> TradeOff:
         return self.order(x).symmetrise(assume="either-order")
