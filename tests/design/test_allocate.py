@@ -1,3 +1,5 @@
+from dataclasses import dataclass
+
 import mpmath as mp
 import pytest
 from scipy.optimize import brentq
@@ -91,6 +93,21 @@ def test_rounds_are_counted_one_by_one():
     ):
         with pytest.raises(DomainError, match=f"{total} is above {2**53}, .*; give a smaller number"):
             to.allocate(parts, target)
+
+
+def test_builds_without_a_hash_are_told_apart_by_identity():
+    @dataclass
+    class Noise:
+        sensitivity: float = 1.0
+
+        def __call__(self, scale):
+            return to.Gaussian(self.sensitivity / scale)
+
+    one, two = Noise(), Noise()
+    found = to.allocate([one, one, (one, 1, 16.0), two], TARGET)
+    assert found.scales[0] == found.scales[1]
+    assert found.scales[:2] != found.scales[2:]
+    assert found.scales[3] == pytest.approx(found.scales[0], rel=1e-4)
 
 
 def test_a_cost_of_ones_own():

@@ -109,6 +109,15 @@ def _listed(parts: Iterable[Any]) -> list[Part]:
     return [p if isinstance(p, Part) else Part(p) for p in made]
 
 
+def _told(build: Any) -> Any:
+    """Return what tells a build from others: itself, or its identity where it has no hash."""
+    try:
+        hash(build)
+    except TypeError:
+        return id(build)
+    return build
+
+
 def _rescaled(mechanism: Mechanism, scale: float) -> Mechanism:
     given = mechanism.parameters()
     for name in _SCALES:
@@ -165,7 +174,7 @@ class _Problem:
             allowed = "{'epsilon': ..., 'delta': ...} nor {'mu': ..., 'failure': ...}"
             raise DomainError(f"target = {shown(given)} is neither {allowed}, of a loss above 0")
         self.delta, self.failure = float(given.get("delta", 0)), float(given.get("failure", 0))
-        kinds: list[Any] = [(p.build, p.weight) if cost is None else i for i, p in enumerate(parts)]
+        kinds: list[Any] = [(_told(p.build), p.weight) if cost is None else i for i, p in enumerate(parts)]
         rounds: dict[Any, int] = {}
         for kind, part in zip(kinds, parts, strict=True):  # in whole numbers: floats would lose rounds
             rounds[kind] = rounds.get(kind, 0) + part.count
