@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -113,6 +114,14 @@ def needed(module: str, remedy: str) -> Any:
         return import_module(module)
     except ImportError as error:
         raise MissingExtraError(remedy) from error
+
+
+def called(name: str, function: Callable[[Any], Any], value: Any) -> Any:
+    """Return what a user's function makes of a value, or say where it raised, and what."""
+    try:
+        return function(value)
+    except Exception as error:
+        raise DomainError(f"{name}({shown(value)}) raised {type(error).__name__}: {error}") from error
 
 
 def domain(name: str, value: Any, allowed: str, remedy: str = "") -> DomainError:

@@ -131,6 +131,7 @@ def test_functions_of_the_order():
         lambda: from_renyi({2: -1.0}),
         lambda: from_renyi({2: math.nan}),
         lambda: from_renyi({2: 1.0}, assume="either"),
+        lambda: from_renyi(lambda a: a / 0),
     ],
 )
 def test_bad_parameters_are_one_sentence(ask):

@@ -110,6 +110,13 @@ def test_builds_without_a_hash_are_told_apart_by_identity():
     assert found.scales[3] == pytest.approx(found.scales[0], rel=1e-4)
 
 
+def test_functions_that_raise_are_named_with_their_number():
+    with pytest.raises(DomainError, match=r"build\(1.0\) raised ZeroDivisionError: .* by zero"):
+        to.allocate([lambda s: s / 0], TARGET)
+    with pytest.raises(DomainError, match=r"cost\(.*\) raised ZeroDivisionError: .* by zero"):
+        to.allocate([Gaussian], TARGET, lambda scales: scales[0] / 0)
+
+
 def test_a_cost_of_ones_own():
     parts = [to.Part(Gaussian), to.Part(Gaussian)]
     found = to.allocate(parts, TARGET, lambda s: s[0] + 8 * s[1])  # 1/s^3 is to 1/t^3 as 1 to 8

@@ -12,7 +12,7 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import Number, choice, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import DomainError, shown
+from tradeoff.errors import DomainError, called, shown
 from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
@@ -120,7 +120,7 @@ def from_renyi(
     Raises
     ------
     DomainError
-        If an order or a bound is out of range, or none is given.
+        If an order or a bound is out of range, none is given, or the function raises.
 
     Notes
     -----
@@ -155,7 +155,7 @@ def from_renyi(
 def _checked(divergences: object) -> dict[float, float]:
     """Return the finite bounds by order."""
     if callable(divergences):
-        divergences = {a: divergences(a) for a in _ORDERS.tolist()}
+        divergences = {a: called("divergences", divergences, a) for a in _ORDERS.tolist()}
     if not isinstance(divergences, Mapping) or not divergences:
         raise DomainError(
             f"divergences = {shown(divergences)} is no mapping of orders to bounds; write {{2: 0.1}}"

@@ -25,7 +25,7 @@ from tradeoff.curves.tensor import tensor
 from tradeoff.design.sensitivities import STEP, Integral, integral
 from tradeoff.design.target import read_target
 from tradeoff.display import Displayed, Grid
-from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, shown
+from tradeoff.errors import DomainError, KindError, PlanError, PrecisionError, called, shown
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds, decimal
@@ -85,7 +85,10 @@ class Part:
 
     def curve(self, scale: float, adjacencies: set[str]) -> TradeOff:
         """Return its curve in one order of the pair; note for which neighbours it is stated."""
-        made = _rescaled(self.build, scale) if isinstance(self.build, Mechanism) else self.build(scale)
+        if isinstance(self.build, Mechanism):
+            made: Any = _rescaled(self.build, scale)
+        else:
+            made = called("build", self.build, scale)
         if isinstance(made, TradeOff):
             return made
         if isinstance(made, Mechanism):
@@ -190,7 +193,7 @@ class _Problem:
 
     def cost(self, x: Array) -> float:
         if self.own is not None:
-            return number("the cost", self.own(self.scales(x)), 0, open_low=True)
+            return number("the cost", called("cost", self.own, self.scales(x)), 0, open_low=True)
         return float(np.sum(self.weights * self.counts * np.exp(2 * x)))
 
     def savings(self, x: Array) -> Array:
@@ -348,7 +351,8 @@ def allocate(
     Raises
     ------
     DomainError
-        If the target is none of the above or out of reach, or a scale changes neither guarantee nor cost.
+        If the target is none of the above or out of reach, a scale changes neither guarantee nor cost, or a
+        function raises.
     KindError
         If a part builds no release.
     PlanError

@@ -12,7 +12,7 @@ from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.design.search import Search
 from tradeoff.design.target import read_target
 from tradeoff.display import Displayed, Grid
-from tradeoff.errors import DomainError, KindError, PrecisionError, shown
+from tradeoff.errors import DomainError, KindError, PrecisionError, called, shown
 from tradeoff.intervals.bounds import Bounds
 
 
@@ -148,10 +148,7 @@ def _ends(between: Any, *, integer: bool) -> tuple[float, float]:
 
 def _guarantee(build: Callable[[Any], object], x: float) -> TradeOff:
     """Return the guarantee that ``build`` makes of a number, valid for both orders of a pair."""
-    try:
-        built = build(x)
-    except Exception as error:
-        raise DomainError(f"build({x!r}) raised {type(error).__name__}: {error}") from error
+    built = called("build", build, x)
     for name in ("guarantee", "curve"):  # of plans and reports, of mechanisms, reductions and marginals
         found = getattr(built, name, None)
         built = found if isinstance(found, TradeOff) else found() if callable(found) else built
