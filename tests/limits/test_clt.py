@@ -138,6 +138,9 @@ def test_extremes_are_answers():
     assert to.limits.dp_sgd_clt(0.1, 0.01, 10).mu == math.inf
     assert to.limits.clt(to.Gaussian(math.inf))(0.1) == 0
     assert to.limits.dp_sgd_clt(0.1, 1.0, 0).trusted() == to.Identity()
+    for scheme in ("poisson", "fixed-size"):
+        assert to.limits.dp_sgd_clt(0, 1e-3, 10, scheme=scheme).mu == 0
+        assert to.limits.dp_sgd_clt(0.5, 1e-3, 0, scheme=scheme).mu == 0
 
 
 @pytest.mark.parametrize("method", [to.limits.clt, to.limits.edgeworth, to.limits.berry_esseen, to.limits.kl])

@@ -181,7 +181,8 @@ def dp_sgd_clt(
         mu = _dp_sgd(exact(p), exact(sigma), steps, scheme)
     else:
         c = p * math.sqrt(count("steps", steps, 0, MOST))
-        mu = c * _chi(1 / sigma) if scheme == "poisson" else math.sqrt(2) * c * _fixed_size(1 / sigma)
+        grown = _chi(1 / sigma) if scheme == "poisson" else math.sqrt(2) * _fixed_size(1 / sigma)
+        mu = c * grown if c > 0 else 0.0  # nothing is released, though the other factor may be infinite
     source = "Bu, Dong, Long, Su 2020" if scheme == "poisson" else "Dong, Roth, Su 2022, Corollary 5.4"
     return ApproximateCurve(
         _gaussian(mu),
