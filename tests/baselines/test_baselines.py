@@ -198,6 +198,13 @@ def test_extremes():
     assert B.laplace_advanced(1e-200, 1e-5, n=10).scale > 1e200
 
 
+@pytest.mark.parametrize("delta", [5e-324, 1e-310, 0.99])
+def test_the_classical_formula_holds_for_every_delta(delta):
+    with mpmath.workdps(30):
+        sigma = mpmath.sqrt(2 * mpmath.log(mpmath.mpf(1.25) / mpmath.mpf(delta))) / 0.5
+        assert sigma <= B.classical_gaussian(0.5, delta).scale <= sigma * (1 + 1e-14)
+
+
 def test_losses_that_floats_do_not_square():
     assert to.baselines.advanced_composition(1e-200, n=4, slack=0.1).epsilon == pytest.approx(
         2e-200 * math.sqrt(2 * math.log(10)), rel=1e-12

@@ -86,7 +86,7 @@ def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> C
             f"epsilon = {e:g} is outside (0, 1), where sqrt(2 log(1.25/delta)) sensitivity/eps is proved; "
             "use exact_gaussian"
         )
-    sigma = (sqrt(2 * log(1.25 / Bounds.of(d))) * size / e).upper
+    sigma = (sqrt(2 * (log(1.25) - log(d))) * size / e).upper  # 1.25/d may be no float
     name, source = "classical Gaussian calibration", "Dwork, Roth 2014, Theorem A.1"
     return Calibration(sigma, e, d, name, source, Gaussian(_over(size, sigma)), ("epsilon < 1",))
 
