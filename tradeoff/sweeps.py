@@ -108,7 +108,7 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
     ----------
     function
         Called as ``function(**point)``. A number becomes the column ``value``, ``Bounds`` the columns
-        ``lower`` and ``upper``, a mapping one column a key.
+        ``lower`` and ``upper``, a mapping one column a key, each a str.
     grid
         ``{argument: values}``; the last axis turns fastest. Points in a row share what they have in common:
         where the questions (delta, alpha) are the last axis, each product is composed once.
@@ -127,7 +127,7 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
     ------
     DomainError
         If the grid is no mapping of argument names to non-empty sequences, or answers differ in their
-        columns.
+        columns or name one by anything but a str.
     SweepError
         If the function raises; the message and ``point`` say where, the cause says why.
     MissingExtraError
@@ -171,7 +171,7 @@ def stream(
 def _rows(points: list[dict[str, Any]], answers: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     names: tuple[str, ...] | None = None
     for point, answer in zip(points, answers, strict=True):
-        names = names or tuple(answer)
+        names = tuple(answer) if names is None else names
         if tuple(answer) != names:
             theirs = f"{_named(points[0])} with {list(names)}"
             raise DomainError(f"{_named(point)} answers with the columns {list(answer)}, and {theirs}")
@@ -186,7 +186,8 @@ def _axes(grid: Any) -> dict[str, tuple[Any, ...]]:
     for name, values in grid.items():
         if not isinstance(name, str):
             raise DomainError(f"{name!r} is not the name of an argument")
-        if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__") or len(values) == 0:
+        single = isinstance(values, str | bytes | Mapping) or getattr(values, "shape", None) == ()
+        if single or not hasattr(values, "__len__") or len(values) == 0:
             raise DomainError(f"grid[{name!r}] = {values!r} is not a non-empty sequence of values")
     return {name: tuple(values) for name, values in grid.items()}
 
@@ -242,7 +243,12 @@ def _answer(function: Callable[..., Any], point: dict[str, Any], memory: Cache[A
         raise SweepError(f"{_named(point)}: {type(error).__name__}: {error}", point) from error
     if isinstance(value, Bounds):
         return {"lower": value.lower, "upper": value.upper}
-    return dict(value) if isinstance(value, Mapping) else {"value": value}
+    if not isinstance(value, Mapping):
+        return {"value": value}
+    for name in value:
+        if not isinstance(name, str):
+            raise DomainError(f"{_named(point)} answers with {name!r} as a column; give names of type str")
+    return dict(value)
 
 
 def _named(point: dict[str, Any]) -> str:

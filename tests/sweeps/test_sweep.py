@@ -89,6 +89,7 @@ def test_tables_are_values():
         ({"x": []}, r"grid\['x'\] = \[\] is not a non-empty sequence"),
         ({"x": "abc"}, "non-empty sequence"),
         ({"x": 3}, "non-empty sequence"),
+        ({"x": np.array(3.0)}, r"grid\['x'\] = array\(3.\) is not a non-empty sequence"),
         ({"x": (i for i in range(3))}, "non-empty sequence"),
         ({3: [1]}, "3 is not the name of an argument"),
     ],
@@ -115,6 +116,10 @@ def test_answers_have_the_same_columns():
         match=r"the point x = 2 answers with the columns \['b'\], and the point x = 1 with \['a'\]",
     ):
         to.sweep(lambda x: {"a": 0} if x == 1 else {"b": 0}, {"x": [1, 2]})
+    with pytest.raises(DomainError, match=r"the point x = 2 answers with the columns \['b'\], .* with \[\]"):
+        to.sweep(lambda x: {} if x == 1 else {"b": 0}, {"x": [1, 2]})
+    with pytest.raises(DomainError, match=r"the point x = 1 answers with 1 as a column; give"):
+        to.sweep(lambda x: {"b": x, 1: 1}, {"x": [1]})
     with pytest.raises(DomainError, match=r"named as arguments: \['x'\]"):
         to.sweep(lambda x: {"x": x}, {"x": [1]})
 
