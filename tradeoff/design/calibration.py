@@ -15,6 +15,8 @@ from tradeoff.display import Displayed, Grid
 from tradeoff.errors import DomainError, KindError, PrecisionError, called, shown
 from tradeoff.intervals.bounds import Bounds
 
+_FINEST = 1e-15  # of tolerances: steps of the proof are 0.4 of it, and floats up to 2.2e-16 apart
+
 
 @dataclass(frozen=True, repr=False)
 class Calibration(Displayed):
@@ -82,7 +84,8 @@ def calibrate(
         Whether the number counts something: ``bounds`` then holds two neighbours, and ``value`` is the
         largest, or smallest, that meets the target.
     tol
-        Width of ``bounds`` relative to their upper end, in (0, 1); more where the answers are known worse.
+        Width of ``bounds`` relative to their upper end, in (0, 1); more where the answers are known worse,
+        or floats lie farther apart.
 
     Returns
     -------
@@ -110,7 +113,7 @@ def calibrate(
     if not isinstance(integer, bool):
         raise KindError(f"integer = {shown(integer)} is neither True nor False")
     goal = read_target(target)
-    tol = number("tol", tol, 0, 1, open_low=True, open_high=True)
+    tol = max(number("tol", tol, 0, 1, open_low=True, open_high=True), _FINEST)
     ends = None if between is None else _ends(between, integer=integer)
     width = [tol / 4]  # half a step of the proof, for a loss that is a power of the number
 
