@@ -75,6 +75,8 @@ def test_whole_numbers_are_the_last_that_fit():
     pure = to.calibrate(lambda k: to.PureDP(0.125) ** k, {"epsilon": 1, "delta": 0}, integer=True)
     assert (pure.value, type(pure.value)) == (8, int)
     assert to.calibrate(lambda k: to.PureDP(0.2) ** k, {"epsilon": 0.1, "delta": 0}, integer=True).value == 0
+    undecided = to.calibrate(lambda k: to.PureDP(0.1) ** k, {"epsilon": 1, "delta": 0}, integer=True)
+    assert undecided.value == undecided.bounds.lower == 9  # ten times the float 0.1 is 1 + 2^-54
     few = to.calibrate(
         lambda k: to.PureDP(1 / k), {"epsilon": 0.01, "delta": 0}, integer=True, between=(1, 10**6)
     )

@@ -81,8 +81,8 @@ def calibrate(
         Two positive numbers of which one meets the target, integers from 0; if left out, they are found among
         those from 1e-12 to 1e12.
     integer
-        Whether the number counts something: ``bounds`` then holds two neighbours, and ``value`` is the
-        largest, or smallest, that meets the target.
+        Whether the number counts something: ``bounds`` then holds two neighbours, or those beside numbers
+        that rounding leaves undecided, and ``value`` is the largest, or smallest, proved to meet the target.
     tol
         Width of ``bounds`` relative to their upper end, in (0, 1); more where the answers are known worse,
         or floats lie farther apart.
