@@ -21,6 +21,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.tensor import law_pair
+from tradeoff.errors import NoClosedForm, shown
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array
 from tradeoff.limits.band import STEEPEST, Band, Hypothesis, profile, supporting
@@ -123,7 +124,7 @@ def saddle_point(curve: TradeOff) -> SaddlePoint:
     Raises
     ------
     NoClosedForm
-        If a factor's loss has no density in closed form.
+        If a factor's loss has no density in closed form, or no finite values.
 
     Notes
     -----
@@ -153,6 +154,13 @@ def _sums(order: TradeOff) -> tuple[TiltedSum, TiltedSum]:
     """Return a curve below and one above a product; the same twice where every factor's law is exact."""
     powers = factors(order)
     pairs = [law_pair(factor, 1)[:2] for factor in powers]
+    for factor, laws in zip(powers, pairs, strict=True):
+        if any(not law.continuous and len(law.atoms.loss) == 0 for law in laws):
+            known = f"{shown(factor)} has no finite losses to tilt"
+            raise NoClosedForm(f"{known}: there is no privacy to bound; ask the curve itself")
+        if not all(law.has_transform for law in laws):
+            known = f"{shown(factor)} has none"
+            raise NoClosedForm(f"saddle-point bounds need densities in closed form, and {known}")
     sides = [
         TiltedSum(laws, list(powers.values()), lost(powers, side, "q_plus"), lost(powers, side, "p_minus"))
         for side, laws in enumerate(zip(*pairs, strict=True))

@@ -9,7 +9,6 @@ from functools import cached_property
 import numpy as np
 from scipy.special import erfcx, ndtr
 
-from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, where
 from tradeoff.intervals.rounding import UNIT, Array, around
@@ -49,11 +48,6 @@ class TiltedSum:
     def __init__(
         self, laws: Sequence[LossLaw], counts: Sequence[int], q_plus: Bounds, p_minus: Bounds
     ) -> None:
-        for law in laws:
-            if not law.continuous and len(law.atoms.loss) == 0:
-                raise NoClosedForm(f"{law!r} has no finite losses to tilt: there is no privacy to bound")
-            if not law.has_transform:
-                raise NoClosedForm(f"saddle-point bounds need densities in closed form, and {law!r} has none")
         rounds = [law.single_rounds(n) for law, n in zip(laws, counts, strict=True)]
         self.laws, self.counts = [law for law, _ in rounds], [n for _, n in rounds]
         self.q_plus, self.p_minus = q_plus, p_minus
