@@ -10,13 +10,10 @@ count n_i, and -(z - 1) for eps. Where delta stays, d eps = -(d delta/d theta)/(
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
@@ -24,10 +21,10 @@ from scipy.optimize import brentq
 from tradeoff.composition.contour.place import Placement, place_line
 from tradeoff.composition.planner import Composition
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.derived import Derived
 from tradeoff.curves.parameters import number
-from tradeoff.curves.tensor import Tensor, tensor
-from tradeoff.errors import DomainError, PrecisionError, SizeError, SymbolError
+from tradeoff.curves.tensor import tensor
+from tradeoff.design.parameters import parameters
+from tradeoff.errors import DomainError, PrecisionError, SizeError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import TINY, Array, Complex
 from tradeoff.loss.law import LossLaw, Transform, log_kept
@@ -49,23 +46,6 @@ _DIGITS = 27.0  # quadratures err by e^-27, over all rounds: 1e-7 after a divisi
 _ROOM, _BLOCK = 2**22, 64  # most nodes times factors, 64 MiB; nodes of the first block, which then double
 _BARS = 20  # a figure holds that many names
 _FAR = 1e100  # frequency beyond which only atoms are left
-
-
-class Parameter(NamedTuple):
-    """A number in a curve, and the curve with another one in its place."""
-
-    name: str
-    value: float
-    moved: Callable[[float], TradeOff]
-
-    def pair(self, share: float) -> tuple[TradeOff, TradeOff, float]:
-        """Return the curves a step below and above, and the distance."""
-        below, above = self.value * (1 - share), self.value * (1 + share)
-        return self.moved(below), self.moved(above), above - below
-
-    def within(self, outer: Callable[[TradeOff], TradeOff]) -> Parameter:
-        """Return the same number as one of a curve around this one."""
-        return self._replace(moved=lambda value: outer(self.moved(value)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -227,60 +207,6 @@ def _nodes(
             return z[live], [log[live] for log in logs], product[live]
         size *= 2
     raise SizeError("the product does not fall silent within the room there is")
-
-
-def parameters(curve: TradeOff) -> Iterator[Parameter]:
-    """Yield the floats a curve is made from, also inside the operands of operators."""
-    if isinstance(curve, Derived):
-        yield from _replaceable(curve)
-    elif isinstance(curve, Tensor):
-        for factor, n in curve.factors.items():
-            rest = tensor((each, power) for each, power in curve.factors.items() if each != factor)
-            for inner in parameters(factor):
-                yield inner.within(partial(_beside, rest, n))
-    else:
-        kind: Any = type(curve)
-        names = inspect.signature(kind).parameters
-        given = {name: getattr(curve, f"{name}_0", getattr(curve, name, None)) for name in names}
-        for name, value in given.items():
-            if isinstance(value, float | Fraction) and None not in given.values():
-                others = {other: kept for other, kept in given.items() if other != name}
-                yield Parameter(name, float(value), partial(_made, kind, others, name))
-
-
-def _beside(rest: TradeOff, n: int, fresh: TradeOff) -> TradeOff:
-    return rest @ fresh**n
-
-
-def _made(kind: Any, others: dict[str, Any], name: str, value: float) -> TradeOff:
-    made: TradeOff = kind(**others, **{name: value})
-    return made
-
-
-def _replaceable(curve: Derived) -> Iterator[Parameter]:
-    """Yield what ``replaced`` may change."""
-    parts: list[Any] = []
-
-    def put(at: int, fresh: Any) -> TradeOff:
-        parts.clear()
-
-        def change(part: Any) -> Any:
-            parts.append(part)
-            return fresh if len(parts) == at + 1 else part
-
-        return curve.replaced(change)
-
-    try:
-        put(-1, None)
-    except SymbolError:  # it cannot be built anew
-        return
-    for at, part in enumerate(tuple(parts)):
-        if isinstance(part, TradeOff):
-            for inner in parameters(part):
-                yield inner.within(partial(put, at))
-        elif isinstance(part, float):
-            name = next((name for name, value in vars(curve).items() if value is part), "parameter")
-            yield Parameter(name, part, partial(put, at))
 
 
 def sensitivities(
