@@ -101,6 +101,34 @@ def test_questions_that_are_refused(asked):
         (mix() @ to.TotalVariation(1e-7)).sensitivities(**asked)
 
 
+@pytest.mark.parametrize("asked", [{"delta": 0.1}, {"epsilon": 0.1}], ids=str)
+def test_parameters_of_0_cannot_move_and_say_so(asked):
+    for curve, name in (
+        (to.Gaussian(0), "mu"),
+        (to.PureDP(0), "epsilon"),
+        (to.Laplace(0), "epsilon"),
+        (to.Laplace(1e-320), "epsilon"),
+        (to.TotalVariation(0), "delta"),
+    ):
+        with pytest.raises(DomainError, match=rf"^{name} = \S+ cannot move .*; give another value$"):
+            curve.sensitivities(**asked)
+
+
+@pytest.mark.parametrize("p", [1 - 1e-5, 1 - 1e-6, 1 - 1e-8])
+def test_steps_end_before_a_range_does(p):
+    (found,) = [row[3] for row in step(p=p, mu=1.0, n=1).sensitivities(delta=0.1).rows if row[1] == "p"]
+    one = [to.subsample(to.Gaussian(1.0), at).bounds.epsilon(0.1, tol=1e-12) for at in (0.999, p)]
+    assert found == pytest.approx((sum(one[1]) - sum(one[0])) / (2 * (p - 0.999)), rel=2e-3)
+    lost = to.Gaussian(1.0) @ to.TotalVariation(p)
+    (found,) = [row[3] for row in lost.sensitivities(epsilon=0.1).rows if row[1] == "delta"]
+    assert found == pytest.approx(1 - to.Gaussian(1.0).delta(0.1), rel=2e-3)
+
+
+def test_a_parameter_at_the_end_of_its_range_is_named_as_it_was_given():
+    with pytest.raises(DomainError, match=r"^delta = 1.0 cannot move"):
+        to.TotalVariation(1).sensitivities(epsilon=0.1)
+
+
 def test_operators_that_know_beta_are_differenced_too():
     """Whole curves, 1e-3 wide, told nothing of a hundredth of a parameter: they were refused."""
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,7 +13,10 @@ from typing import Any, NamedTuple
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.tensor import Tensor, tensor
-from tradeoff.errors import SymbolError
+from tradeoff.errors import DomainError, SymbolError
+
+_WITHIN = 1 / 16  # of a step that just fits: log(1 - delta) near 1 then curves by (1/16)^2/3 = 1e-3
+_SHORTEST = 2.0**-28  # that fits: transforms are known to 1e-14, a difference to 1e-14 * 2^32 = 4e-5
 
 
 class Parameter(NamedTuple):
@@ -22,9 +27,25 @@ class Parameter(NamedTuple):
     moved: Callable[[float], TradeOff]
 
     def pair(self, share: float) -> tuple[TradeOff, TradeOff, float]:
-        """Return the curves a step below and above, and the distance."""
+        """Return the curves a step below and above, and the distance: near an end of a range a short one."""
+        step = share
+        while step >= _SHORTEST:
+            with suppress(DomainError):
+                self._apart(step)
+                return self._apart(step if step == share else step * _WITHIN)
+            step /= 2
+        raise self.stuck()
+
+    def _apart(self, share: float) -> tuple[TradeOff, TradeOff, float]:
         below, above = self.value * (1 - share), self.value * (1 + share)
+        if not 0 < abs(above - below) < math.inf:
+            raise self.stuck()
         return self.moved(below), self.moved(above), above - below
+
+    def stuck(self) -> DomainError:
+        """Say that it cannot move."""
+        known = f"{self.name} = {self.value!r} cannot move by a share of itself to both sides"
+        return DomainError(f"{known}; give another value")
 
     def within(self, outer: Callable[[TradeOff], TradeOff]) -> Parameter:
         """Return the same number as one of a curve around this one."""

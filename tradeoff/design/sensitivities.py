@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -136,7 +137,8 @@ def integral(
     pairs = [factor.laws() for factor in curve.factors]
     whole = Composition([low for low, _ in pairs], list(curve.factors.values()))
     contour, lines = whole.contour, whole.contour.forward
-    if any(low is not high for low, high in pairs) or not contour.possible or lines.too_far:
+    unfit = any(low is not high for low, high in pairs) or whole.q_plus == 1  # 1: no finite loss is left
+    if unfit or not contour.possible or lines.too_far:
         return None
     closes = next(whole.choices(None), (None, ""))[0] is contour
     loss = float(contour.loss_at_delta(np.array([delta]))[0]) if epsilon is None else epsilon
@@ -226,12 +228,13 @@ def sensitivities(
     Sensitivities
         A row for every parameter and count of a factor. Estimates, usually to 1e-6 of themselves, from
         the integral over a saddle-point line (Zhu, Dong, Wang 2022) differentiated under its sign; where
-        none closes, from differences of certified answers, counts moving by one.
+        none closes, from differences of certified answers, counts moving by one. A parameter less
+        than a step from an end of its range moves by less, and its slope is known to 1e-3.
 
     Raises
     ------
     DomainError
-        Unless one question is given and its answer is finite, or where a parameter cannot move.
+        Unless one question is given and its answer is finite, or where a parameter, such as 0, cannot move.
     PrecisionError
         Where no contour closes and the certified answers are too wide to be differenced.
 
@@ -255,6 +258,9 @@ def sensitivities(
     order = max(orders, key=lambda f: _answer(f, name, value).upper) if len(orders) > 1 else curve
     if name == "delta" and value <= order.mass_at_infinity.upper:
         raise DomainError(f"delta = {value!r} is not above Q(L = inf) = {order.q_plus:.6g}; ask a larger one")
+    for parameter in chain.from_iterable(map(parameters, order.factors)):
+        if parameter.value == 0:  # of which no share is a step
+            raise parameter.stuck()
     found, of = integral(order, **{name: value}), "epsilon" if name == "delta" else "delta"
     slopes = _differences(order, name, value) if found is None else _tilted(order, found, of)
     rows = ((repr(factor), what, at, slope, at * slope / 100) for factor, what, at, slope in slopes)
