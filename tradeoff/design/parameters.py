@@ -31,8 +31,8 @@ class Parameter(NamedTuple):
         step = share
         while step >= _SHORTEST:
             with suppress(DomainError):
-                self._apart(step)
-                return self._apart(step if step == share else step * _WITHIN)
+                ends = self._apart(step)
+                return ends if step == share else self._apart(step * _WITHIN)
             step /= 2
         raise self.stuck()
 
