@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction as F  # noqa: N817 - squares are read more easily
 from functools import reduce
 from operator import matmul
@@ -11,7 +12,8 @@ import pytest
 from flint import arb, ctx, fmpq
 
 import tradeoff as to
-from tradeoff.errors import DomainError
+from tradeoff.certificates import Certificate
+from tradeoff.errors import DomainError, VerificationError
 from tradeoff.intervals.bounds import Bounds
 
 PRODUCTS = [
@@ -89,10 +91,24 @@ def test_certificates_name_the_square(mu: float, n: int) -> None:
         assert str(n * F(mu) ** 2) in certificate.to_json()
 
 
+def test_a_law_of_both_mu_and_square_is_no_law() -> None:
+    certificate = json.loads(to.certify(to.Gaussian(0.1) ** 100, "epsilon", 1e-5).to_json())
+    [law] = [each["law"] for each in certificate["factors"]]
+    law["mu"] = 5.0
+    with pytest.raises(VerificationError, match="not just one of mu and square"):
+        to.verify(Certificate.from_json(json.dumps(certificate)).sealed())
+
+
+def test_squares_below_all_floats_have_a_root() -> None:
+    curve = to.Gaussian.of_square(F(1, 10**800))
+    assert curve.bounds.delta(0.0).lower == 0
+    assert 0 < curve.bounds.delta(0.0).upper < 1e-300
+
+
 @pytest.mark.parametrize(("mu", "n"), [(0.1, 100), (0.1, 3)])
 def test_engines_meet_where_mu_is_a_root(mu: float, n: int) -> None:
     """Where each factor is a law of its own, nothing is rounded before the product."""
     one = to.Gaussian(mu) ** n @ to.Laplace(0.2)
     losses = np.array([0.0, 0.5, 2.0, 6.0])
-    found = [one.bounds.delta(losses, method=method) for method in ("auto", "contour", "lattice")]
+    found = [one.bounds.delta(losses, method=method) for method in (None, "contour", "lattice")]
     assert all(np.all(a.lower <= b.upper) for a in found for b in found)

@@ -487,6 +487,20 @@ def test_a_law_of_ones_own_may_bear_a_known_name(name):
         assert curve.delta(0.0) == pytest.approx(-math.expm1(-0.5), rel=1e-6)
 
 
+def test_what_a_law_has_beside_its_arguments_is_refused():
+    class Narrow(type(st.norm())):
+        def logpdf(self, x):
+            return st.laplace.logpdf(x, scale=0.1)
+
+    patched, stable = st.laplace(), st.levy_stable(1.5, 0.9)
+    patched.logpdf = st.norm.logpdf
+    for law in (Narrow(st.laplace), patched, stable):
+        with pytest.raises(DomainError, match="methods or settings of its own"):
+            LocationShift(law, 1)
+        with pytest.raises(DomainError, match="methods or settings of its own"):
+            to.from_scipy(st.laplace(), law)
+
+
 class Unsearchable(st.rv_continuous):
     """What SciPy's search makes of some cdf by quadrature."""
 

@@ -3,7 +3,7 @@
 ======================== ========================================== ======================================
 kind                     parameters                                 law of L under P
 ======================== ========================================== ======================================
-``gaussian``             ``mu``                                     normal laws mu apart
+``gaussian``             ``mu``, or its ``square``: a quotient      normal laws mu apart
 ``gaussian mixtures``    ``means``, ``p``, ``q``: quotients         mixtures of unit normal laws whose
                                                                     ratio of weights increases
 ``laplace``              ``epsilon``                                Laplace laws epsilon apart

@@ -21,6 +21,9 @@ _QUANTILES = 600
 FOREIGN = "own "
 """What the name of a law begins with that is not SciPy's: no name of SciPy's has a space."""
 
+_ANSWERS = frozenset({"pdf", "logpdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf", "support"})
+"""Methods that a frozen law shares with its generator, unless someone puts others in their place."""
+
 Arguments = tuple[tuple[str, float], ...]
 """Parameters by name, location and scale among them."""
 
@@ -106,6 +109,7 @@ def identify(distribution: Any, role: str = "distribution") -> tuple[str, Argume
             f"{role} = {shown(distribution)} is not a frozen continuous distribution of "
             "scipy.stats, such as norm(scale=2)"
         )
+    _refuse_changed(distribution, role)
     generator = distribution.dist
     shapes = [name.strip() for name in (generator.shapes or "").split(",") if name.strip()]
     values = {"loc": 0.0, "scale": 1.0}
@@ -119,6 +123,17 @@ def identify(distribution: Any, role: str = "distribution") -> tuple[str, Argume
         given = f"loc = {found['loc']}, scale = {found['scale']}"
         raise DomainError(f"{generator.name}: {given} is outside the reals and (0, inf)")
     return _name(generator), tuple(sorted(found.items()))
+
+
+def _refuse_changed(distribution: Any, role: str) -> None:
+    """Refuse what a name, a generator and arguments do not tell: methods of its own, a parameterization."""
+    import scipy.stats
+
+    if type(distribution) is not type(scipy.stats.norm()) or vars(distribution).keys() & _ANSWERS:
+        raise DomainError(
+            f"{role} = {shown(distribution)} has methods or settings of its own beside those of its law; "
+            "give its densities to from_densities"
+        )
 
 
 def _name(generator: Any) -> str:

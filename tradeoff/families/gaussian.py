@@ -70,7 +70,7 @@ class Gaussian(SymmetricFamily):
     @property
     def nearest(self) -> float:
         """The float next to the exact mu, a unit away at most, as what is computed from it allows for."""
-        return float(self.mu) if self.square is None else square_root(self.square)
+        return float(self.mu) if self.square is None else square_root(self.square) or float(self.mu)
 
     @classmethod
     def product(cls, members: Sequence[tuple[Self, int]]) -> TradeOff:

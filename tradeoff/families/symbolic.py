@@ -28,8 +28,8 @@ class Symbolic(FormulaHooks):
     Parameters
     ----------
     expr
-        SymPy expression, or what ``sympify`` takes; its other symbols are parameters, declared positive. Texts
-        are run as code: take none from strangers.
+        SymPy expression, or what ``sympify`` takes; its other symbols are parameters, declared positive.
+        Texts are run as code: take none from strangers.
     alpha
         Symbol of the type I error; ``Symbol("alpha")`` by default.
     known, form

@@ -65,15 +65,18 @@ def bell(mu: arb) -> Law:
     return (Bell((arb(1), arb(0)), (arb(0), arb(1)), True, (arb(0), mu)),)
 
 
-def square_of(what: Description) -> arb:
-    """Return mu^2 of a Gaussian, of which that or mu is recorded."""
-    square = _rational(what["square"]) if "square" in what else real(what["mu"], "mu", 0.0) ** 2
+def shift_of(what: Description) -> arb:
+    """Return mu of a Gaussian, of which that or its square is recorded."""
+    require("mu", ("mu" in what) != ("square" in what), f"{what!r} has not just one of mu and square")
+    if "mu" in what:
+        return real(what["mu"], "mu", 0.0)
+    square = _rational(what["square"])
     require("square", square > 0, f"{what!r} has no positive square")
-    return square
+    return square.sqrt()
 
 
 def _gaussian(what: Description) -> Law:
-    return bell(square_of(what).sqrt() if "square" in what else real(what["mu"], "mu", 0.0))
+    return bell(shift_of(what))
 
 
 def _mixtures(what: Description) -> Law:

@@ -21,7 +21,7 @@ from flint import acb, arb
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.verify.balls import Pair, above, greatest
 from tradeoff.certificates.verify.edgeworth import Expansion, Moments
-from tradeoff.certificates.verify.laws import Law, at_infinity, law, square_of
+from tradeoff.certificates.verify.laws import Law, at_infinity, law, shift_of
 from tradeoff.certificates.verify.parts import MOST, Atoms, Bell, Comb, Density, Part
 from tradeoff.certificates.verify.report import require
 from tradeoff.certificates.verify.shifts import Shift
@@ -143,7 +143,7 @@ def _summed(factors: Sequence[Description], side: int, *, expanded: bool) -> Sum
         what, n = factor["law"], factor["count"]
         same = what["base"] if what["kind"] == "reversed" else what
         if same["kind"] == "gaussian":
-            square = square_of(same)
+            square = shift_of(same) ** 2
             mean, variance = mean + (n * square / 2 if side else -n * square / 2), variance + n * square
             continue
         parts = law(what)

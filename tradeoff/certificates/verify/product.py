@@ -10,7 +10,7 @@ from flint import acb, acb_mat, arb
 
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.verify.balls import dot, greatest
-from tradeoff.certificates.verify.laws import Law, at_infinity, law, square_of
+from tradeoff.certificates.verify.laws import Law, at_infinity, law, shift_of
 from tradeoff.certificates.verify.parts import Nodes
 from tradeoff.certificates.verify.report import require
 from tradeoff.certificates.verify.slab import Slab
@@ -47,7 +47,7 @@ class Product:
             what, n = factor["law"], factor["count"]
             same = what["base"] if what["kind"] == "reversed" else what
             if same["kind"] == "gaussian":
-                self.square += n * square_of(same)
+                self.square += n * shift_of(same) ** 2
             else:
                 self.factors.append((law(what), n))
         many = max((n for _, n in self.factors), default=1)
