@@ -41,7 +41,10 @@ RESULTS = (
 
 
 def _plan(mechanisms: Any, counts: Any, adjacency: Any) -> Plan:
-    return Plan(dict(zip(mechanisms, counts, strict=True)), adjacency)
+    read: dict[Any, Any] = {}
+    for mechanism, n in zip(mechanisms, counts, strict=True):
+        read[mechanism] = read[mechanism] + n if mechanism in read else n  # a joined file may name one twice
+    return Plan(read, adjacency)
 
 
 def _mechanism(kind: type[Mechanism]) -> Form:

@@ -1,5 +1,6 @@
 """Pairs of continuous laws: against mpmath, closed forms and each other."""
 
+import math
 from itertools import pairwise
 
 import mpmath
@@ -308,3 +309,49 @@ def test_refusals(make, says):
 def test_a_density_returns_numbers(value):
     with pytest.raises(DomainError, match=r"no real numbers|returned"):
         to.from_densities(lambda _: value, st.norm(1).pdf)
+
+
+def bell(x, mean, width):
+    return np.exp(-(((x - mean) / width) ** 2) / 2) / (width * math.sqrt(2 * math.pi))
+
+
+class Bells:
+    """Densities of which the width may be changed afterwards."""
+
+    def __init__(self, width):
+        self.width = width
+
+    def null(self, x):
+        return bell(x, 0.0, self.width)
+
+    def shifted(self, x):
+        return bell(x, 1.0, self.width)
+
+
+def test_functions_that_read_what_changes_are_told_apart_and_not_asked_on():
+    bells = Bells(2.0)
+    wide = to.from_densities(bells.null, bells.shifted)
+    bells.width = 0.5
+    narrow = to.from_densities(bells.null, bells.shifted)
+    assert wide != narrow
+    assert narrow == to.from_densities(bells.null, bells.shifted)
+    for curve in (wide, ~wide, wide**2):
+        with pytest.raises(DomainError, match="is not the function it was when the curve was made"):
+            curve.bounds.delta(0.5)
+    assert narrow.delta(0.5) == pytest.approx(to.Gaussian(2.0).delta(0.5), rel=1e-9)
+    bells.width = 2.0
+    assert wide.delta(0.5) == pytest.approx(to.Gaussian(0.5).delta(0.5), rel=1e-9)
+
+
+def test_pairs_that_rest_on_different_words_are_not_equal():
+    found, given = (to.from_densities(st.norm.pdf, Bells(1.0).shifted, breaks=b) for b in (None, []))
+    assert found.assumptions != given.assumptions
+    assert found != given
+    assert set((found @ given).assumptions) == {*found.assumptions, *given.assumptions}
+
+
+def test_a_frozen_law_that_is_changed_afterwards_changes_no_curve():
+    law = st.t(5, scale=2)
+    curve, other = (to.from_scipy(st.t(5), each) for each in (law, st.t(5, scale=2)))
+    law.kwds["scale"] = 1.01
+    assert curve.bounds.delta(0.1) == other.bounds.delta(0.1)

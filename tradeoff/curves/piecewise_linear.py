@@ -77,6 +77,7 @@ class PiecewiseLinear(TradeOff):
             given = zip(map(whole, x.tolist()), map(whole, y.tolist()), strict=True)
             points = hull([(a, min(b, ONE - a)) for a, b in given])
             self.alpha, self.beta, self.complements = _in_floats(*zip(*points, strict=True))
+        _settle(self.alpha, self.beta)
 
     @classmethod
     def from_lines(cls, slopes: Array, intercepts: Array) -> PiecewiseLinear:
@@ -108,6 +109,7 @@ class PiecewiseLinear(TradeOff):
         """Return a curve whose vertices have been checked before; of fractions, the rests follow."""
         curve = cls.__new__(cls)
         curve.exact, curve.alpha, curve.beta = exact, alpha, beta
+        _settle(alpha, beta)
         if rests is not None:
             curve.complements = rests
         return curve
@@ -377,6 +379,12 @@ def capped(size: int) -> None:
             f"an exact curve of {size} vertices is above the cap of {MAX_VERTICES}; "
             "use .floats(), which the engine composes"
         )
+
+
+def _settle(*coordinates: Any) -> None:
+    """Let nobody write into coordinates: inverses are views of them, and answers are remembered."""
+    for each in coordinates:
+        each.flags.writeable = False
 
 
 def _in_floats(alpha: Sequence[int], beta: Sequence[int]) -> tuple[Any, Any, tuple[Any, Any]]:

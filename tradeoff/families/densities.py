@@ -28,7 +28,8 @@ def from_densities(
     ----------
     p, q
         Densities (no logarithms): functions that take an array and return one value >= 0 for each entry. Each
-        must integrate to 1 within 1e-9, and is divided by its integral.
+        must integrate to 1 within 1e-9, and is divided by its integral; one that reads what has changed since
+        is refused when a number is asked.
     breaks
         Points between which log(q/p) is monotone and both densities are smooth; default: found.
     support
@@ -73,7 +74,7 @@ def from_densities(
         f"quadrature that agrees with itself to {AGREED:g}; a density that is 0 in floats is 0."
     )
     told = f"T({_named(p)}, {_named(q)})"
-    key = p, q, found.breaks, ends
+    key = first.key, second.key, found.breaks, ends
     return LinePair(found.law, told, key, (trust, monotone(found, breaks)))
 
 

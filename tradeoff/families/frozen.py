@@ -33,8 +33,10 @@ class Frozen:
 
     def __init__(self, distribution: Any, name: str = "distribution", origin: object = None) -> None:
         self.name, self.arguments = identify(distribution, name)
-        self.distribution, self._origin = distribution, origin or distribution.dist
-        self.logpdf, self.cdf, self.sf = distribution.logpdf, distribution.cdf, distribution.sf
+        self.distribution = distribution.dist(**dict(self.arguments))  # which nobody else can change
+        self._origin = origin or distribution.dist
+        own = self.distribution
+        self.logpdf, self.cdf, self.sf = own.logpdf, own.cdf, own.sf
 
     @cached_property
     def support(self) -> tuple[float, float]:
@@ -65,10 +67,12 @@ class Frozen:
         """What is assumed of SciPy."""
         return f"SciPy knows cdf and sf of {self} to a share of {TRUST:g}, and logpdf to {TRUST:g}."
 
-    @property
-    def key(self) -> tuple[object, Arguments]:
-        """Name and arguments; of a law that is not SciPy's, whose name is not its own, the object given."""
-        return self._origin if self.name.startswith(FOREIGN) else self.name, self.arguments
+    @cached_property
+    def key(self) -> tuple[object, ...]:
+        """Name and arguments; of a law that is not SciPy's the object given, and what its cdf was."""
+        if not self.name.startswith(FOREIGN):
+            return self.name, self.arguments
+        return self._origin, self.arguments, self.cdf(self.points).tobytes()
 
     def shifted(self, shift: float) -> Frozen:
         """Return the law of X + shift for X at location 0."""

@@ -101,7 +101,7 @@ class LinePair(TradeOff):
         return self._origin or turned
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, LinePair) and self.key == other.key
+        return isinstance(other, LinePair) and (self.key, self.assumptions) == (other.key, other.assumptions)
 
     def __hash__(self) -> int:
         return hash(self.key)

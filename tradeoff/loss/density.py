@@ -27,12 +27,25 @@ _ROUNDS = 70
 _MOST = 200_000
 """Panels beyond which a density is noise."""
 
+_WATCHED = 16
+"""Points, about, at which a function is compared with what it was."""
+
 _LEAST_TAIL = 1e-290
 """Tails are followed down to here, where densities begin to underflow."""
 
 
+_CHANGED = 1e-9
+"""Share by which a function may miss what it was: rounding, which may depend on the length of an array."""
+
+
 class Density:
-    """A law with the density ``function`` on an interval; integrals are sums of positive terms."""
+    """A law with the density ``function`` on an interval; integrals are sums of positive terms.
+
+    What the function returned when the law was made is kept, and compared whenever it is asked: a function
+    may read what changes.
+    """
+
+    _places, _values = np.zeros(0), np.zeros(0)
 
     def __init__(
         self,
@@ -52,6 +65,13 @@ class Density:
         self.total = total
         self.left = np.append(0.0, np.cumsum(mass))
         self.right = np.append(np.cumsum(mass[::-1])[::-1], 0.0)
+        places = self.points[:: max(len(self.points) // _WATCHED, 1)]
+        self._places, self._values = places, self._at(places)
+
+    @property
+    def key(self) -> tuple[Any, bytes, bytes]:
+        """What tells laws apart: the function, where it bends and its masses there."""
+        return self.function, self.edges.tobytes(), self.left.tobytes()
 
     def logpdf(self, x: Array) -> Array:
         """Log-density."""
@@ -86,25 +106,32 @@ class Density:
 
     def _at(self, x: Array) -> Array:
         """Return the density at points, checked."""
+        asked = np.append(x, self._places)
         with np.errstate(all="ignore"):
-            found = self.function(x)
+            found = self.function(asked)
         try:
             value = np.asarray(found, dtype=float)
         except (TypeError, ValueError, OverflowError) as error:
             raise DomainError(f"{self.name} returned {shown(found)}, which are no real numbers") from error
-        if value.shape != x.shape:
+        if value.shape != asked.shape:
             raise DomainError(
-                f"{self.name} returned {shown(value)} for {len(x)} points; "
+                f"{self.name} returned {shown(value)} for {len(asked)} points; "
                 "give a function that takes an array and returns one value for each of its entries"
             )
-        wrong = np.flatnonzero(~((value >= 0) & (value < np.inf)).ravel())
+        wrong = np.flatnonzero(~((value >= 0) & (value < np.inf)))
         if len(wrong):
             k = wrong[0]
             raise DomainError(
-                f"{self.name}({x.ravel()[k]:.6g}) = {value.ravel()[k]} is no density; "
+                f"{self.name}({asked[k]:.6g}) = {value[k]} is no density; "
                 "give a function >= 0 that is finite, or a support without the point"
             )
-        return value
+        value, now = np.split(value, [np.size(x)])
+        if np.any(np.abs(now - self._values) > _CHANGED * self._values):
+            raise DomainError(
+                f"{self.name} is not the function it was when the curve was made; "
+                "let it read nothing that changes: give what it reads as defaults, or by functools.partial"
+            )
+        return value.reshape(np.shape(x))
 
     def _integral(self, start: Array, stop: Array) -> Array:
         node, weight = gauss_legendre(_NODES)

@@ -16,7 +16,7 @@ from tradeoff.families.gaussian_mixtures import GaussianMixtures, Weights
 from tradeoff.mechanisms.base import POSITIVE, SHARE, Adjacency, Mechanism, Order, ratio, wholes
 from tradeoff.mechanisms.hits import capped
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
-from tradeoff.operators.mixture import mixture
+from tradeoff.operators.mixture import added, mixture
 from tradeoff.operators.subsample import subsample
 
 MOST_RECORDS = 10**10
@@ -92,7 +92,7 @@ class TruncatedSubsampledGaussian(Mechanism):
         least = max(4 * share * _UNSURE, _RARE)
         weights = [(likely, 1.0), (other, share * (1 - _UNSURE)), (self._moved(self.sample_rate), least)]
         every = math.fsum(weight for _, weight in weights)
-        return mixture({curve: weight / every for curve, weight in weights})
+        return mixture(added((curve, weight / every) for curve, weight in weights))
 
     def _free(self) -> TradeOff:
         return SubsampledGaussian(self.noise_multiplier, self.sample_rate, adjacency=self.adjacency).curve()

@@ -13,7 +13,7 @@ from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.functions import total
 from tradeoff.mechanisms.base import Adjacency, Mechanism, Order, ratio
 from tradeoff.mechanisms.hits import Hits, hits
-from tradeoff.operators.mixture import mixture
+from tradeoff.operators.mixture import added, mixture
 from tradeoff.operators.subsample import subsample
 
 Scheme = Literal["poisson", "without-replacement", "with-replacement"]
@@ -139,7 +139,7 @@ def thinned(base: TradeOff, found: Hits, *, replaced: bool) -> TradeOff:
     rate, inner = _met(found), base
     if set(weights) != {1}:
         sure = total(weights.values()).upper
-        inner = mixture({base.group(j): w / sure for j, w in weights.items()})
+        inner = mixture(added((base.group(j), w / sure) for j, w in weights.items()))
     curve = subsample(inner, rate, scheme="without-replacement" if replaced else "poisson")
     return leaking(curve, found.beyond)
 

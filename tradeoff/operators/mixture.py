@@ -20,6 +20,14 @@ from tradeoff.loss.discrete import settled
 from tradeoff.loss.law import LossLaw
 
 
+def added(pairs: Iterable[tuple[TradeOff, float]]) -> dict[TradeOff, float]:
+    """Return the weights of curves, those of equal ones added up with one rounding."""
+    shares: dict[TradeOff, list[float]] = {}
+    for curve, weight in pairs:
+        shares.setdefault(curve, []).append(weight)
+    return {curve: math.fsum(weights) for curve, weights in shares.items()}
+
+
 class Mixture(Derived):
     """Average along equal slopes: delta(eps) = sum_i w_i delta_i(eps)."""
 
@@ -38,8 +46,8 @@ class Mixture(Derived):
         return TradeOff.epsilon_bounds(self, delta, tol)
 
     def _average(self, values: Iterable[Bounds]) -> Bounds:
-        """Bound the sum of w_i x_i; weights were divided by their sum, and so are known to two units."""
-        terms = [held(*around(w, 2)) * value for w, value in zip(self.weights, values, strict=True)]
+        """Bound the sum of w_i x_i; weights, divided by their sum and then added up, are known to 3 units."""
+        terms = [held(*around(w, 3)) * value for w, value in zip(self.weights, values, strict=True)]
         return reduce(add, terms)
 
     @property
@@ -65,16 +73,11 @@ class Mixture(Derived):
     def inverse(self) -> TradeOff:
         if self.symmetric:
             return self
-        return Mixture(
-            {f.inverse(): w for f, w in zip(self.operands, self.weights, strict=True)}
-        )  # not divided by their sum again
+        pairs = zip((f.inverse() for f in self.operands), self.weights, strict=True)
+        return Mixture(added(pairs))  # not divided by their sum again
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        shares: dict[TradeOff, float] = {}
-        # Curves may have become equal.
-        for f, weight in zip(map(change, self.operands), self.weights, strict=True):
-            shares[f] = shares.get(f, 0.0) + weight
-        return mixture(shares)
+        return mixture(added(zip(map(change, self.operands), self.weights, strict=True)))
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
         pairs = [f.laws() for f in self.operands]
