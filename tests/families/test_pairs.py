@@ -239,7 +239,7 @@ def test_laws_on_the_line_hold_what_is_told_wrongly(signs):
     """L = x - log 2 under rates 2 and 1: delta = 1/4 e^-epsilon."""
     law = LineLaw(
         *(_Told(rate, sign) for rate, sign in zip((2, 1), signs, strict=True)),
-        (Piece(0.0, 730.0, True, 0.0, 730.0),),
+        (Piece(0.0, 730.0, True, 0.0, 730.0, True, True),),
     )
     epsilon = np.array([0.0, 0.3, 5.0, 200.0, 600.0, 689.0, 695.0, 701.5, 702.5, 704.0])
     with mpmath.workdps(50):

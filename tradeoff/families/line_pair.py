@@ -81,9 +81,9 @@ class LinePair(TradeOff):
 
     @cached_property
     def sup_loss(self) -> float:
-        """L on a piece is at most what it is at its end; at an infinite end that is out of sight."""
+        """L on a piece is at most what it is at its end, if that is known."""
         ends = zip(self._law.pieces, self._law.extremes, strict=True)
-        tops = [(loss, np.isfinite(piece.ends[1]) or self._law.bounded) for piece, (_, loss) in ends]
+        tops = [(loss, piece.known[1] or self._law.bounded) for piece, (_, loss) in ends]
         found = max((loss for loss, _ in tops), default=0.0)  # no loss is finite
         seen = all(at_end for _, at_end in tops)
         return found + LOSS_ERROR * (1 + abs(found)) if seen else np.inf

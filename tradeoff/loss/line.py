@@ -40,6 +40,9 @@ _SURE = 40.0
 _STEPS = 160
 """Steps of a search, half of them bisections of the floats, of which 64 separate any two."""
 
+_FAN = 64
+"""Parts into which the floats between two points are cut at once, to find where L turns."""
+
 _HIDDEN = 2 * LOSS_ERROR
 """Turns of L that no piece ends for: the bounds of a law allow for them."""
 
@@ -61,14 +64,19 @@ class Side(Protocol):
 
 
 class Piece(NamedTuple):
-    """An interval, perhaps infinite, inside which L rises, or else falls from its lower end."""
+    """An interval, perhaps infinite, inside which L rises, or else falls from its lower end.
+
+    ``first`` and ``last`` are the outermost points that are looked at; ``known_low`` and ``known_high`` say
+    whether L is there, but for its error, what it is up to the end.
+    """
 
     low: float
     high: float
     rising: bool
     first: float
-    """The outermost points inside that are looked at."""
     last: float
+    known_low: bool
+    known_high: bool
 
     @property
     def inside(self) -> tuple[float, float]:
@@ -79,6 +87,11 @@ class Piece(NamedTuple):
     def ends(self) -> tuple[float, float]:
         """Return the ends, first the one where L is least."""
         return (self.low, self.high) if self.rising else (self.high, self.low)
+
+    @property
+    def known(self) -> tuple[bool, bool]:
+        """Return of which ends L is known, first the one where it is least."""
+        return (self.known_low, self.known_high) if self.rising else (self.known_high, self.known_low)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +139,7 @@ class LineLaw:
         jumps over it; beyond the floats looked at, nothing is claimed.
         """
         piece, (least, most) = self.pieces[k], self.extremes[k]
-        (start, stop), (low, high) = piece.inside, piece.ends
+        (start, stop), (low, high), settled = piece.inside, piece.ends, piece.known
         outer, inner = np.full(loss.shape, start), np.full(loss.shape, stop)
         below, above = least - loss, most - loss
         every, none = below >= 0, ~(above >= 0)
@@ -148,9 +161,10 @@ class LineLaw:
             below[going] = np.where(risen, below[going], value)
             above[going] = np.where(risen, value, above[going])
             going = going[~(last | met)]
-        # Of an infinite end what lies beyond the floats looked at is in doubt.
+        # Of an end where L is not known what lies beyond the floats looked at is in doubt.
         known, sure = (
-            end if np.isfinite(end) or self.bounded else near for near, end in ((start, low), (stop, high))
+            end if seen or self.bounded else near
+            for near, end, seen in ((start, low, settled[0]), (stop, high, settled[1]))
         )
         outer, inner = np.where(every, low, outer), np.where(every, known, inner)
         return np.where(none, sure, outer), np.where(none, high, inner)
@@ -187,7 +201,8 @@ class LineLaw:
         value = q - scale * p
         noise = q_error + scale * p_error + 4 * UNIT * (q + scale * p)
         hidden = gap[1] + gap[3] + wide[1] + wide[3]  # masses of Q, and their errors
-        near = np.expm1(8 * error) * scale * (p_out + p_off)
+        with np.errstate(over="ignore", invalid="ignore"):  # far out, where it is not asked
+            near = np.expm1(8 * error) * scale * (p_out + p_off)
         most = q_out + q_off + wide[1] + wide[3]
         # Where e^eps p is no float, q alone bounds, from below where e^eps p is less than a unit of it.
         low = np.where(far, (q - q_error) * (1 - 4 * UNIT), value - noise)
@@ -216,8 +231,13 @@ def ordered(x: Array) -> Index:
 def middle(x: Array, y: Array) -> Array:
     """Return the float half-way between two in the order of the floats."""
     a, b = ordered(x), ordered(y)
-    middle = (a & b) + ((a ^ b) >> 1)
-    return np.asarray((middle ^ ((middle >> 63) & np.int64(2**63 - 1))).view(np.float64))
+    return floats((a & b) + ((a ^ b) >> 1))
+
+
+def floats(order: Index) -> Array:
+    """Return the floats of their places in the order, as ``ordered`` maps them."""
+    bits = np.asarray(order, dtype=np.int64)
+    return np.asarray((bits ^ ((bits >> 63) & np.int64(2**63 - 1))).view(np.float64))
 
 
 class Found(NamedTuple):
@@ -235,8 +255,10 @@ def law_of(p: Side, q: Side, points: Array, ends: Sequence[float], breaks: Seque
     breaks; where they are None, they are found. DomainError if L turns between given breaks, or too often.
     """
     bare = LineLaw(p, q, ())
-    kinds = _kinds(p, q, points)
     edges = {float(x) for x in (*ends, *(breaks or ())) if np.isfinite(x)}
+    # Beside an end both densities may be 0 in floats, where nothing else is looked at.
+    points = np.union1d(points, [x for edge in edges for x in _neighbours(edge)])
+    kinds = _kinds(p, q, points)
     changes = [_change(p, q, points[k : k + 2], kinds[k]) for k in np.flatnonzero(np.diff(kinds))]
     between = sorted(edges | {x for x in changes if not edges & {x, *_neighbours(x)}})
     pieces: list[Piece] = []
@@ -310,28 +332,52 @@ def _turns(law: LineLaw, x: Array) -> list[float]:
         elif way * (loss[k] - loss[best]) >= 0:
             best = k
         elif way * (loss[best] - loss[k]) > _HIDDEN:
-            found.append(_turn(law, x[max(best - 1, 0)], x[best], x[min(best + 1, len(x) - 1)], way))
+            found.append(_turn(law, x[max(best - 1, 0)], x[min(best + 1, len(x) - 1)], way))
             way, best = -way, k
     return found
 
 
-def _turn(law: LineLaw, low: float, best: float, high: float, way: int) -> float:
-    """Return the place of a maximum (``way`` 1) or minimum between two points."""
-    from scipy.optimize import minimize_scalar
+def _turn(law: LineLaw, low: float, high: float, way: int) -> float:
+    """Return the float at which L is greatest (``way`` 1) or least between two points.
 
-    found = minimize_scalar(
-        lambda x: -way * float(law.log_ratio(np.array([x]))[0]),
-        bounds=(low, high),
-        method="bounded",
-        options={"xatol": 1e-15 * (abs(low) + abs(high))},
-    )
-    here = law.log_ratio(np.array([found.x, best]))
-    return float(found.x if way * here[0] >= way * here[1] else best)
+    Kinks and poles lie at one: those in between are looked at ever closer, in the order of the floats.
+    """
+    a, b = ordered(np.array([low, high])).tolist()
+    while True:
+        at = np.unique([a + (b - a) * k // _FAN for k in range(_FAN + 1)])
+        x = floats(at)
+        best = int(np.argmax(np.nan_to_num(way * law.log_ratio(x), nan=-np.inf)))
+        if b - a <= _FAN:
+            return float(x[best])
+        a, b = int(at[max(best - 1, 0)]), int(at[min(best + 1, len(at) - 1)])
 
 
 def _piece(law: LineLaw, low: float, high: float, x: Array) -> Piece:
-    """Return the piece between two ends, looked at up to the floats next to them, or to the last points."""
-    first = float(np.nextafter(low, np.inf)) if np.isfinite(low) else float(x[0])
-    last = float(np.nextafter(high, -np.inf)) if np.isfinite(high) else float(x[-1])
+    """Return the piece between two ends, looked at up to these, or to the last points."""
+    first, known_low = _edge(law, low, np.inf) if np.isfinite(low) else (float(x[0]), False)
+    last, known_high = _edge(law, high, -np.inf) if np.isfinite(high) else (float(x[-1]), False)
     start, stop = law.log_ratio(np.array([first, last]))
-    return Piece(low, high, bool(stop >= start), first, last)
+    if np.isnan(start) or np.isnan(stop):
+        raise DomainError(
+            f"both densities are 0 in floats beside {low:g} or {high:g}, and not between; give the support "
+            "on which they are not"
+        )
+    return Piece(low, high, bool(stop >= start), first, last, known_low, known_high)
+
+
+def _edge(law: LineLaw, end: float, inward: float) -> tuple[float, bool]:
+    """Return the outermost point towards a finite end, and whether L is known from there on.
+
+    It is where L comes to the end as it comes to the float beside, by a few times what it changes between
+    the next two; and where both densities are constant there, as where they jump at the end. Where one
+    vanishes, or has no bound, L may have none between two floats.
+    """
+    near = float(np.nextafter(end, inward))
+    x = np.array([end, near, np.nextafter(near, inward)])
+    with np.errstate(all="ignore"):
+        steps = np.abs(np.diff(law.log_ratio(x)))
+        if steps[0] <= 4 * steps[1] + LOSS_ERROR and np.isfinite(steps[1]):
+            return end, True
+        logs = np.array([side.logpdf(x[1:]) for side in (law.first, law.second)])
+        still = np.abs(np.diff(logs)[:, 0]) <= 4 * UNIT * (1 + np.abs(logs[:, 0]))
+    return near, bool(still.all())

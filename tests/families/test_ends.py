@@ -1,0 +1,120 @@
+"""Pairs on the line next to ends, kinks and poles: where densities vanish, jump or have no bound."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+import numpy as np
+import pytest
+import scipy.stats as st
+from hypothesis import given
+from hypothesis import strategies as some
+
+import tradeoff as to
+from tradeoff.errors import PrecisionError, Undecided
+
+
+def normal(mean):
+    return lambda x: np.exp(-((x - mean) ** 2) / 2) / math.sqrt(2 * math.pi)
+
+
+@pytest.mark.parametrize("support", [(-50.0, 50.0), (-30.0, 50.0), (-1e3, 1e6)])
+def test_where_both_densities_are_0_in_floats_before_an_end(support):
+    curve = to.from_densities(normal(0), normal(1), support=support)
+    for epsilon in (0.0, 1.0, 3.0):
+        known = to.Gaussian(1).bounds.delta(epsilon)
+        found = curve.bounds.delta(epsilon)
+        assert found.lower <= known.upper
+        assert known.lower <= found.upper <= known.upper + 1e-10
+    assert curve.epsilon(1e-5) == pytest.approx(to.Gaussian(1).epsilon(1e-5), abs=1e-9)
+
+
+def test_narrow_laws_on_a_wide_support():
+    curve = to.from_densities(st.beta(500, 500).pdf, st.beta(510, 490).pdf, support=(0, 1))
+    place = mp.findroot(
+        lambda x: 10 * mp.log(x / (1 - x)) - mp.log(mp.beta(510, 490) / mp.beta(500, 500)), 0.5
+    )
+    tails = [mp.betainc(a, b, place, 1, regularized=True) for a, b in ((510, 490), (500, 500))]
+    found = curve.bounds.delta(0.0)
+    assert found.lower <= tails[0] - tails[1] <= found.upper <= found.lower + 1e-10
+
+
+@given(
+    some.lists(some.tuples(some.integers(0, 5), some.integers(0, 5)), min_size=2, max_size=6),
+    some.sampled_from([(0.0, 1.0), (5.0, 10.0), (-3.0, 1e-3)]),
+)
+def test_histograms_hold_the_sums_of_their_bins(counts, placed):
+    p, q = (np.array(side, dtype=float) for side in zip(*counts, strict=True))
+    if not p.any() or not q.any():
+        return
+    at, width = placed
+    edges = at + width * np.arange(len(p) + 1) / len(p)
+    first, second = (st.rv_histogram((side, edges), density=False)() for side in (p, q))
+    curve = to.from_scipy(first, second)
+    for epsilon in (0.0, 0.3, 1.0, 3.0):
+        truth = sum(
+            max(b - math.exp(epsilon) * a, 0.0) for a, b in zip(p / p.sum(), q / q.sum(), strict=True)
+        )
+        found = curve.bounds.delta(epsilon)
+        assert found.lower - 1e-15 <= truth <= found.upper + 1e-15
+
+
+def power_law(a, epsilon, *, flipped):
+    """delta of a x^(a-1) on (0, 1) against the uniform law, or of the uniform law against it."""
+    e, a = mp.exp(epsilon), mp.mpf(a)
+    x = min(((e / a) if flipped else 1 / (e * a)) ** (1 / (a - 1)), mp.mpf(1))
+    if flipped:
+        return (1 - x**a) - e * (1 - x) if a > 1 else x**a - e * x
+    return x - e * x**a if a > 1 else (1 - x) - e * (1 - x**a)
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+@pytest.mark.parametrize("loc", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize("a", [0.5, 1.5, 2.0, 5.0])
+def test_densities_that_vanish_or_have_no_bound_at_an_end(a, loc, flipped):
+    pair = [st.beta(a, 1, loc=loc), st.uniform(loc=loc)]
+    curve = to.from_scipy(*(pair[::-1] if flipped else pair))
+    with mp.workdps(40):
+        for epsilon in (0.0, 1.0, 5.0, 12.0, 25.0, 40.0):
+            found = curve.bounds.delta(epsilon)
+            assert found.lower <= power_law(a, epsilon, flipped=flipped) <= found.upper
+
+
+def test_losses_without_bound_at_an_end_are_not_taken_for_bounded():
+    curve = to.from_scipy(st.beta(1, 2), st.uniform())  # L = -log 2(1 - x): delta = e^-eps/4
+    assert curve.sup_loss == math.inf
+    assert curve.bounds.delta(37.0).upper >= math.exp(-37) / 4
+    with pytest.raises(PrecisionError, match="ask a larger delta"):
+        curve.epsilon(1e-18)
+    far = to.from_scipy(st.beta(2, 1, loc=1e6), st.uniform(loc=1e6))
+    with pytest.raises(Undecided):
+        _ = far >= to.PureDP(22.2)
+    bins = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+    first, second = (
+        st.rv_histogram((np.array(w), bins), density=False)() for w in ([0, 5, 5, 0], [0, 2, 8, 0])
+    )
+    assert to.from_scipy(first, second).epsilon(0.0) == pytest.approx(math.log(1.6), abs=1e-10)
+
+
+def test_kinks_lie_at_a_float():
+    kinked = to.from_scipy(
+        st.uniform(0, 2), st.triang(0.3, scale=2)
+    )  # of slopes 1/.6 and 1/1.4 to a height of 1
+    found = kinked.bounds.epsilon(0.0)
+    assert found.lower <= math.log(2) <= found.upper <= found.lower + 1e-10
+    far = to.from_scipy(st.uniform(1e6, 2), st.triang(0.3123, loc=1e6, scale=2)).bounds.delta(0.693)
+    truth = (1 - math.exp(0.693) / 2) ** 2
+    assert far.lower <= truth <= far.upper
+
+
+def test_losses_rise_without_bound_at_a_pole():
+    law, pole = normal(0.7), (lambda x: (x - 0.7) ** 2 * normal(0.7)(x))
+    curve = to.from_densities(pole, law)
+    with mp.workdps(60):
+        for epsilon in (1.0, 10.0, 20.0, 40.0):
+            r = mp.exp(-mp.mpf(epsilon) / 2)
+            inside, e = mp.erf(r / mp.sqrt(2)), mp.exp(epsilon)
+            squares = inside - 2 * r * mp.npdf(r)
+            found = curve.bounds.delta(epsilon)
+            assert found.lower <= inside - e * squares <= found.upper
