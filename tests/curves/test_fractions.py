@@ -77,3 +77,20 @@ def test_arithmetic_on_exact_answers_rounds_outward():
     ):
         assert F(found.lower) <= truth <= F(found.upper)
         assert np.nextafter(np.nextafter(found.lower, 9), 9) >= found.upper - 1e-15
+
+
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 1, 1.0, np.int64(1), 1 + 1e-9, 3.5])
+def test_a_hockey_stick_in_floats_is_no_less_than_the_truth(ratio):
+    """Next to f(0) = 1 floats hold what a height is less than 1, and a height itself would be 1."""
+    f = to.subsample(to.Gaussian(1), 1e-20).lower
+    truth = max(1 - y - F(float(ratio)) * x for x, y in f.vertices)
+    found = f.hockey_stick(ratio)
+    assert type(found) is float
+    assert truth <= F(found) <= truth * (1 + F(1, 2**52))
+    assert to.PiecewiseLinear([0, 0.3, 1], [1, 0.2, 0]).hockey_stick(1) >= 1 - F(0.3) - F(0.2)
+
+
+def test_a_hockey_stick_keeps_fractions_beside_the_integers_of_numpy():
+    assert (RESPONSE**20).hockey_stick(np.int64(1)) == (RESPONSE**20).hockey_stick(1)
+    assert type(RESPONSE.hockey_stick(np.int64(1))) is F
+    assert type(RESPONSE.hockey_stick(1.0)) is float

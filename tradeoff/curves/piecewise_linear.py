@@ -287,13 +287,13 @@ class PiecewiseLinear(TradeOff):
         Returns
         -------
         Fraction or float
-            The exact value for exact vertices and ratio, else the float value.
+            The exact value for exact vertices and ratio, else the float at or above it.
         """
         checked = number("ratio", ratio, 0, open_high=True)
-        ratio = ratio if isinstance(ratio, Rational) else checked
-        vertices = zip(self.alpha.tolist(), self.beta.tolist(), strict=True)
-        gains: list[Fraction | float] = [1 - b - ratio * a for a, b in vertices]
-        return max(gains)
+        given = ratio if isinstance(ratio, Rational) else Fraction(checked)
+        slope = Fraction(int(given.numerator), int(given.denominator))  # NumPy's integers overflow
+        gain = max(1 - b - slope * a for a, b in self.vertices)
+        return gain if self.exact and isinstance(ratio, Rational) else float(rational(gain).upper)
 
     def inverse(self) -> PiecewiseLinear:
         rest, power = self.complements
