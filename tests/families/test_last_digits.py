@@ -15,6 +15,7 @@ from flint import arb, ctx
 import tradeoff as to
 from tradeoff.errors import CurveError
 from tradeoff.intervals.bounds import Bounds
+from tradeoff.limits.closed_forms import closed_form
 
 
 def holds(bounds: Bounds, truth: arb | F) -> bool:
@@ -41,6 +42,48 @@ def test_laplace_at_the_floats_about_its_kink(epsilon):
 def test_laplace_at_the_least_floats(epsilon):
     for k in range(1, 8):
         assert holds(to.Laplace(epsilon).bounds(k * 5e-324), laplace(epsilon, k * 5e-324))
+
+
+def test_groups_of_groups_of_laplace_keep_the_product():
+    """9e is no float, nor is 3e, whose triple would be more than 9e if 3e were rounded up before."""
+    e = 0.8293828791580945
+    f, g, truth = to.Laplace(e).group(3).group(3), to.Laplace(e).group(9), 9 * F(e)
+    assert f == g
+    assert hash(f) == hash(g)
+    assert f >= g
+    assert g >= f
+    assert F(f.least_sup_loss) < truth < F(f.sup_loss)
+    for curve in (f, g):
+        assert holds(curve.bounds.epsilon(0.0), truth)
+        for alpha in (1e-12, 5e-4, 0.01, 0.7):
+            steps = (arb(9) * arb(e)).exp() * arb(alpha)
+            far = (-9 * arb(e)).exp() * (1 - arb(alpha))
+            assert holds(
+                curve.bounds(alpha), far if alpha > 0.5 else 1 - steps if steps < 0.5 else 1 / (4 * steps)
+            )
+        assert holds(curve.bounds.delta(0.5), 1 - ((arb(0.5) - 9 * arb(e)) / 2).exp())
+
+
+@pytest.mark.parametrize("order", [1.0, 1.5, 2.0, 30.0])
+@pytest.mark.parametrize(("epsilon", "k"), [(0.1, 3), (0.8293828791580945, 9), (1e-9, 7), (19.3, 11)])
+def test_divergences_of_groups_of_laplace(epsilon, k, order):
+    with ctx.workprec(400):
+        e, a = k * arb(epsilon), arb(order)
+        if order == 1:
+            truth = e - 1 + (-e).exp()
+        else:
+            terms = a * ((a - 1) * e).exp() + (a - 1) * (-a * e).exp()
+            truth = (terms / (2 * a - 1)).log() / (a - 1)
+        found = to.Laplace(epsilon).group(k).renyi_bounds(order)
+        assert arb(found.lower) <= truth <= arb(found.upper)
+        assert found.upper - found.lower <= 1e-12 * found.upper
+
+
+def test_moments_of_groups_of_laplace_are_of_the_product():
+    with ctx.workprec(400):
+        for k in (3, 7, 9):
+            e = k * arb(0.8293828791580945)
+            assert holds(closed_form(to.Laplace(0.8293828791580945).group(k)).kl, e - 1 + (-e).exp())
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,9 @@ DECIDED: list[tuple[to.TradeOff, to.TradeOff, bool]] = [
     (thin(dp(1, 0.01), 0.5), dp(0.7, 0.005), True),  # Q(L = inf) = 0.005 exactly, sup L = 0.62011...
     (P(2000), G(1), False),
     (Lap(1).group(3), P(1).group(3), True),
+    (Lap(0.1).group(3), P(0.1).group(3), True),
+    (Lap(0.8293828791580945).group(3).group(3), P(0.8293828791580945).group(9), True),
+    (Lap(0.1).group(3), Lap(0.3), False),  # 3 * 0.1 is above 0.3
     (Lap(1), G(3), True),
 ]
 
@@ -362,3 +365,9 @@ def test_dominates_asks_the_definition_of_dp() -> None:
     assert not G(1).dominates(P(1), failure=0.1269)
     assert G(1).dominates(G(0.9), failure=0.1)
     assert dp(0.5, 0.1).dominates(dp(0.5, 0.05), failure=0.06)
+
+
+@pytest.mark.parametrize("f", [Lap(sympy.Symbol("x")), Lap(1)])
+def test_groups_of_symbols_wait_for_numbers(f: to.TradeOff) -> None:
+    with pytest.raises(SymbolError, match="free symbols"):
+        assert f >= P(sympy.Symbol("x")).group(2)

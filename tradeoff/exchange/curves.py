@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -124,17 +123,14 @@ def _gaussian(mu: Any = None, square: Any = None) -> Gaussian:
 
 
 def _laplace_fields(f: Laplace) -> dict[str, Any]:
-    return {"epsilon": f.epsilon_0} | ({} if f.least is None else {"least": f.least})
+    return {"epsilon": f.epsilon_0} if f.shift is None else {"shift": f.shift}
 
 
-def _laplace(epsilon: Any, least: Any = None) -> Laplace:
-    """Return the curve; ``least`` is the float below a product that was rounded up."""
-    curve = Laplace(epsilon)
-    if least is not None:
-        if least != math.nextafter(curve.epsilon_0, 0.0):
-            raise DomainError(f"least = {shown(least)} is not the float below epsilon")
-        object.__setattr__(curve, "least", least)
-    return curve
+def _laplace(epsilon: Any = None, shift: Any = None) -> Laplace:
+    """Return the curve, of epsilon or of the exact one where it is no float."""
+    if (epsilon is None) == (shift is None):
+        raise DomainError("a Laplace curve has either epsilon or shift")
+    return Laplace(epsilon) if shift is None else Laplace.of_shift(_rational(shift))
 
 
 def _shift_fields(f: LogConcaveShift) -> dict[str, Any]:
@@ -179,7 +175,7 @@ CURVES = Codec(
     {
         "identity": attributes(Identity),
         "gaussian": Form(Gaussian, _gaussian_fields, _gaussian, ("mu", "square"), ("mu", "square")),
-        "laplace": Form(Laplace, _laplace_fields, _laplace, ("epsilon", "least"), ("least",)),
+        "laplace": Form(Laplace, _laplace_fields, _laplace, ("epsilon", "shift"), ("epsilon", "shift")),
         "pure-dp": attributes(PureDP, epsilon="epsilon_0"),
         "total-variation": Form(TotalVariation, _leak, _leaking, ("delta", "kept"), ("delta", "kept")),
         "discrete-gaussian-curve": attributes(DiscreteGaussianCurve, sigma="sigma", shift="shift"),

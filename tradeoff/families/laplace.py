@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real, symbols_of, written
+from tradeoff.errors import domain
 from tradeoff.families._symmetric import SymmetricFamily, grown, numeric
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair, held
@@ -42,11 +44,26 @@ class Laplace(SymmetricFamily):
     """
 
     epsilon_0: Value
-    least: float | None = None
-    """The float below epsilon where it is a product, rounded up."""
+    shift: Fraction | None = field(default=None, init=False)
+    """Exact epsilon of a group where it is no float; ``epsilon_0`` is the float above."""
 
     def __init__(self, epsilon: Parameter) -> None:
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True))
+
+    @classmethod
+    def of_shift(cls, shift: Fraction) -> Laplace:
+        """Return the curve of an exact epsilon >= 0."""
+        if shift < 0:
+            raise domain("shift", shift, "[0, inf)")
+        found = cls(float(rational(shift).upper))
+        if Fraction(found.epsilon_0) > shift:
+            object.__setattr__(found, "shift", shift)
+        return found
+
+    @property
+    def theta(self) -> Fraction:
+        """Shift over scale of a curve in numbers, exactly."""
+        return Fraction(self.sup_loss) if self.shift is None else self.shift
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         high, low, exponent = grown(self.epsilon_0)
@@ -68,7 +85,7 @@ class Laplace(SymmetricFamily):
         )  # 1 - x <= 1/(4x): where floats cannot tell them apart both are held
         inner = where(share.upper <= 0.5, steep, where(share.lower < 0.5, kink, middle))
         low, high = clip(where(alpha > 0.5, flat, inner), 0.0, 1.0)
-        return low, (high if self.least is None else Laplace(self.least).beta_bounds(alpha, tol)[1])
+        return low, (high if self.shift is None else Laplace(self.least_sup_loss).beta_bounds(alpha, tol)[1])
 
     def _tail(self, epsilon: Array) -> Pair:
         # delta(eps') = 1 - e^((eps' - eps)/2) for eps' <= eps.
@@ -81,7 +98,7 @@ class Laplace(SymmetricFamily):
 
     @property
     def least_sup_loss(self) -> float:
-        return self.sup_loss if self.least is None else self.least
+        return self.sup_loss if self.shift is None else math.nextafter(self.sup_loss, 0.0)
 
     def loss_law(self) -> LaplaceLaw:
         return LaplaceLaw(self.epsilon_0)
@@ -92,10 +109,7 @@ class Laplace(SymmetricFamily):
             return Identity()
         if is_symbol(k) or self.free_symbols:
             return Laplace(k * self.epsilon_0)
-        least, most = rational(k * Fraction(self.epsilon_0))
-        group = Laplace(most)
-        object.__setattr__(group, "least", least if least < most else None)
-        return group
+        return self.of_shift(k * self.theta)
 
     def kl(self) -> Value:
         """Kullback-Leibler divergence KL(P || Q) = eps - 1 + e^-eps, in nats."""
@@ -109,7 +123,7 @@ class Laplace(SymmetricFamily):
         """
         if order < 1:
             return super().renyi_bounds(order)
-        a, e, nothing = Bounds.of(order), Bounds.of(self.epsilon_0), Bounds(0.0, 0.0)
+        a, e, nothing = Bounds.of(order), Bounds(self.least_sup_loss, self.sup_loss), Bounds(0.0, 0.0)
         k = a - 1
         if order == 1:
             return raised(nothing, -e)

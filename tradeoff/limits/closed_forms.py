@@ -92,6 +92,8 @@ def _(curve: Gaussian) -> Moments | None:
 def _(curve: Laplace) -> Moments | None:
     """L = 2 x - eps for x in (0, eps) with density e^-x/2; atoms 1/2 at -eps and e^-eps/2 at eps."""
     mp, e = _digits(curve.epsilon_0)
+    if curve.shift is not None:
+        e = mp.mpf(curve.shift.numerator) / curve.shift.denominator
     if e == 0:
         return _enclosed(*[0.0] * 6)
     kl = e - 1 + mp.exp(-e)

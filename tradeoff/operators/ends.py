@@ -12,6 +12,7 @@ from fractions import Fraction
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.tensor import Tensor
+from tradeoff.families.laplace import Laplace
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.operators.group import Group
 from tradeoff.operators.mixture import Mixture
@@ -37,6 +38,8 @@ def top(f: TradeOff) -> Span:
     if isinstance(f, Mixture) or (isinstance(f, HullOfMinimum) and f.mass_at_infinity.upper == 0):
         low, high = zip(*map(top, f.operands), strict=True)
         return max(low), max(high)
+    if isinstance(f, Laplace):
+        return f.theta, f.theta
     return _real(f.least_sup_loss), _real(f.sup_loss)
 
 
