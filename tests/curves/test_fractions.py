@@ -7,6 +7,7 @@ import pytest
 import sympy
 
 import tradeoff as to
+from tradeoff.errors import DomainError
 
 F = Fraction
 
@@ -94,3 +95,29 @@ def test_a_hockey_stick_keeps_fractions_beside_the_integers_of_numpy():
     assert (RESPONSE**20).hockey_stick(np.int64(1)) == (RESPONSE**20).hockey_stick(1)
     assert type(RESPONSE.hockey_stick(np.int64(1))) is F
     assert type(RESPONSE.hockey_stick(1.0)) is float
+
+
+NEXT_TO_NOTHING = F(1, 10**400)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: to.TotalVariation(1 + F(1, 10**30)),
+        lambda: to.TotalVariation(-NEXT_TO_NOTHING),
+        lambda: to.PureDP(-NEXT_TO_NOTHING),
+        lambda: to.subsample(RESPONSE, 1 + F(1, 10**30)),
+        lambda: to.subsample(to.Gaussian(1), -NEXT_TO_NOTHING),
+        lambda: to.from_masses([-NEXT_TO_NOTHING, 1], [F(1, 2), F(1, 2)]),
+        lambda: to.from_masses([-NEXT_TO_NOTHING, 1 + NEXT_TO_NOTHING], [F(1, 2), F(1, 2)]),
+        lambda: RESPONSE.hockey_stick(-NEXT_TO_NOTHING),
+    ],
+)
+def test_fractions_that_round_into_a_range_are_refused(make):
+    with pytest.raises(DomainError, match=r"is outside \[0, "):
+        make()
+
+
+def test_fractions_that_round_to_an_open_end_are_refused():
+    with pytest.raises(DomainError, match=r"is outside \(0, "):
+        to.mechanisms.Gaussian(NEXT_TO_NOTHING)

@@ -7,6 +7,7 @@ import operator
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from fractions import Fraction
+from numbers import Rational
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -78,10 +79,10 @@ def real(
         raise domain(name, value, allowed, _TOO_LARGE) from error
     except (TypeError, ValueError) as error:
         raise domain(name, value, allowed, "give one real number") from error
-    inside = (number > low if open_low else number >= low) and (
-        number < high if open_high else number <= high
-    )
-    if not inside:  # NaN lands here too
+    every = (number, value) if isinstance(value, Rational) else (number,)  # a fraction just outside rounds
+    above = all(x > low if open_low else x >= low for x in every)
+    below = all(x < high if open_high else x <= high for x in every)
+    if not (above and below):  # NaN lands here too
         raise domain(name, value, allowed, _remedy(low, high, open_low=open_low, open_high=open_high))
     return number
 

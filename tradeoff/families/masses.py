@@ -119,14 +119,11 @@ def _wholes(name: str, labels: list[Any], masses: Iterable[Any]) -> list[int]:
 
 def _ratio(name: str, label: Any, mass: Any) -> tuple[int, int]:
     """Return a mass as numerator and denominator."""
-    if isinstance(mass, Rational) and not isinstance(mass, bool):
-        above, below = int(mass.numerator), int(mass.denominator)
-        if above >= 0:
-            return above, below
-    checked = mass if type(mass) is float else number(f"{name}[{label!r}]", mass)
+    ratio = isinstance(mass, Rational) and not isinstance(mass, bool)
+    checked: Any = mass if ratio or type(mass) is float else number(f"{name}[{label!r}]", mass)
     if not 0 <= checked < math.inf:
         raise domain(f"{name}[{label!r}]", mass, "[0, 1]", "give a mass")
-    return checked.as_integer_ratio()
+    return (int(mass.numerator), int(mass.denominator)) if ratio else checked.as_integer_ratio()
 
 
 def _of_wholes(p: list[int], q: list[int]) -> PiecewiseLinear:
