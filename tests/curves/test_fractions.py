@@ -1,5 +1,7 @@
 """Fractions in, fractions out: what is rational is answered exactly, and floats stay floats."""
 
+import math
+import sys
 from fractions import Fraction
 
 import numpy as np
@@ -121,3 +123,32 @@ def test_fractions_that_round_into_a_range_are_refused(make):
 def test_fractions_that_round_to_an_open_end_are_refused():
     with pytest.raises(DomainError, match=r"is outside \(0, "):
         to.mechanisms.Gaussian(NEXT_TO_NOTHING)
+
+
+@pytest.mark.parametrize("given", [F(1, 3), F(2, 3), F(7, 10), NEXT_TO_NOTHING, 5 + NEXT_TO_NOTHING])
+def test_no_loss_of_a_fraction_is_understated(given):
+    assert to.PureDP(given).epsilon(0) >= given
+    assert to.Laplace(given).epsilon(0) >= given
+    assert F(to.PureDP(given).epsilon_0) >= given > F(math.nextafter(to.PureDP(given).epsilon_0, 0))
+    assert F(to.Gaussian(given).mu) >= given
+    if given < 1:
+        assert F(to.subsample(to.Gaussian(1), given).p) >= given
+    assert to.subsample(to.approximate_dp(1, 1), NEXT_TO_NOTHING).mass_at_infinity.upper > 0
+
+
+@pytest.mark.parametrize("given", [F(0), F(1, 4), F(3), 3, np.int64(3), np.int64(2**63 - 1)])
+def test_a_fraction_that_is_a_float_is_kept(given):
+    assert to.PureDP(given) == to.PureDP(float(given))
+    assert to.Laplace(given) == to.Laplace(float(given))
+    assert to.Gaussian(given) == to.Gaussian(float(given))
+    if given <= 1:
+        assert to.subsample(to.Gaussian(1), given) == to.subsample(to.Gaussian(1), float(given))
+
+
+def test_fractions_next_to_the_ends_of_ranges():
+    assert to.subsample(to.Gaussian(1), 1 - F(1, 10**30)) == to.Gaussian(1)
+    assert to.subsample(to.Gaussian(1), F(0)) == to.Identity()
+    with pytest.raises(DomainError, match="a float holds"):
+        to.PureDP(F(10**400, 3))
+    with pytest.raises(DomainError, match="outside"):
+        to.Laplace(F(sys.float_info.max) + 1)

@@ -68,8 +68,12 @@ def real(
     *,
     open_low: bool = False,
     open_high: bool = False,
+    up: bool = False,
 ) -> Any:
-    """Return ``value`` as a float in the range, or unchanged if symbolic; else raise ``DomainError``."""
+    """Return ``value`` as a float in the range, or unchanged if symbolic; else raise ``DomainError``.
+
+    A fraction that is no float is rounded to nearest, or up, as where losses grow with a parameter.
+    """
     if is_symbol(value):
         return value
     allowed = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
@@ -79,9 +83,11 @@ def real(
         raise domain(name, value, allowed, _TOO_LARGE) from error
     except (TypeError, ValueError) as error:
         raise domain(name, value, allowed, "give one real number") from error
-    every = (number, value) if isinstance(value, Rational) else (number,)  # a fraction just outside rounds
-    above = all(x > low if open_low else x >= low for x in every)
-    below = all(x < high if open_high else x <= high for x in every)
+    exact: Any = value if isinstance(value, Rational) else number  # one just outside may round into the range
+    if up and exact > number:
+        number = math.nextafter(number, math.inf)
+    above = all(x > low if open_low else x >= low for x in (number, exact))
+    below = all(x < high if open_high else x <= high for x in (number, exact))
     if not (above and below):  # NaN lands here too
         raise domain(name, value, allowed, _remedy(low, high, open_low=open_low, open_high=open_high))
     return number

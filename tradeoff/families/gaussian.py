@@ -55,7 +55,7 @@ class Gaussian(SymmetricFamily):
     """Exact mu^2 of a product or a group where it is that of no float; ``mu`` is its root, rounded up."""
 
     def __init__(self, mu: Parameter) -> None:
-        object.__setattr__(self, "mu", real("mu", mu, 0))
+        object.__setattr__(self, "mu", real("mu", mu, 0, up=True))
 
     @property
     def weight(self) -> Fraction:

@@ -48,7 +48,7 @@ class Laplace(SymmetricFamily):
     """Exact epsilon of a group where it is no float; ``epsilon_0`` is the float above."""
 
     def __init__(self, epsilon: Parameter) -> None:
-        object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True))
+        object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True, up=True))
 
     @classmethod
     def of_shift(cls, shift: Fraction) -> Laplace:

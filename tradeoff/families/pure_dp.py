@@ -38,7 +38,7 @@ class PureDP(SymmetricFamily):
     epsilon_0: Value
 
     def __init__(self, epsilon: Parameter) -> None:
-        object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True))
+        object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True, up=True))
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         flat = exp(-self.epsilon_0) * (1 - Bounds.of(alpha))

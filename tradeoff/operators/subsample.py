@@ -64,7 +64,7 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
     0.620115
     """
     choice("scheme", scheme, get_args(Scheme))
-    rate, symbolic = real("p", p, 0, 1), bool(operand(f).free_symbols) or is_symbol(p)
+    rate, symbolic = real("p", p, 0, 1, up=True), bool(operand(f).free_symbols) or is_symbol(p)
     if symbolic and scheme == "poisson":
         return f.symbolic().subsample(p)
     # P = Q, where no loss is positive
