@@ -224,6 +224,12 @@ def test_a_function_is_never_undercut():
     assert to.Profile.from_epsilon_delta(lambda _: 0.0).vertices == [(0, 1), (1, 0)]
 
 
+@pytest.mark.parametrize("epsilons", [None, [1.0]])
+def test_a_profile_that_raises_is_told(epsilons):
+    with pytest.raises(DomainError, match=r"delta\(.*\) raised ZeroDivisionError"):
+        to.Profile.from_epsilon_delta(lambda _: 1 / 0, epsilons)
+
+
 @pytest.mark.parametrize(
     "bad", [[], {}, [1], 3, "x", lambda _: 2.0, lambda _: np.nan, [(1, 2)], [(-1, 0.1)], [(1, 2, 3)]]
 )

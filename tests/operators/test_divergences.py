@@ -278,6 +278,8 @@ def test_a_function_follows_the_order_of_curves(f):
         (lambda t: -t * t, "not convex"),
         (lambda _: math.nan, "nan"),
         (lambda _: None, "TypeError"),
+        (lambda _: {}["F"], "function.* raised KeyError"),
+        (lambda t: 1 / (t - t), "function.* raised ZeroDivisionError"),
     ],
 )
 def test_what_is_no_divergence(function, told):

@@ -114,7 +114,14 @@ def _discrete(p: Any, q: Any) -> TradeOff:
 
 def _span(law: Any) -> tuple[int, int]:
     """Return integers outside which a law has next to no mass, as far as they are looked for."""
-    middle, (low, high) = int(law.median()), law.support()
+    median, (low, high) = law.median(), law.support()
+    if np.ndim(median) or not np.isfinite(median):  # SciPy refuses no parameter: its answers are NaN
+        given = ", ".join([*map(repr, law.args), *(f"{name}={value!r}" for name, value in law.kwds.items())])
+        raise DomainError(
+            f"{law.dist.name}({given}) is no law on the integers: its median is "
+            f"{np.asarray(median).tolist()}; give one number in its range for each parameter"
+        )
+    middle = int(median)
     last = _least(lambda k: middle + k >= high or max(law.sf(middle + k), law.pmf(middle + k)) <= _TAIL)
     first = _least(lambda k: middle - k <= low or max(law.cdf(middle - k), law.pmf(middle - k)) <= _TAIL)
     return int(max(middle - first, low)), int(min(middle + last, high))

@@ -37,6 +37,8 @@ class Frozen:
         self._origin = origin or distribution.dist
         own = self.distribution
         self.logpdf, self.cdf, self.sf = own.logpdf, own.cdf, own.sf
+        if not self.support[0] <= self.support[1]:  # NaN, which SciPy answers instead of refusing shapes
+            raise DomainError(f"{self} is no law: its support is {self.support}; give shapes in their range")
 
     @cached_property
     def support(self) -> tuple[float, float]:

@@ -138,8 +138,10 @@ class Gaussian(SymmetricFamily):
     def group(self, k: int) -> TradeOff:
         if not (k := k if is_symbol(k) else count("k", k)):
             return Identity()
-        if is_symbol(k) or self.free_symbols or np.isinf(self.mu):
+        if is_symbol(k) or self.free_symbols:
             return Gaussian(k * self.mu)
+        if np.isinf(self.mu):
+            return self
         return self.of_square(k * k * self.weight)
 
     def kl(self) -> Value:

@@ -12,7 +12,7 @@ import numpy as np
 
 from tradeoff.curves.parameters import number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import DomainError, shown
+from tradeoff.errors import DomainError, called, shown
 from tradeoff.intervals.functions import exp
 from tradeoff.intervals.polygon import ONE, Line, envelope, whole
 
@@ -87,7 +87,11 @@ def _pairs(guarantees: Any, epsilons: Iterable[float] | None) -> list[tuple[Any,
     if epsilons is not None and not callable(guarantees):
         raise DomainError("epsilons are for a function delta(epsilon); pairs have their own")
     if callable(guarantees) and not isinstance(guarantees, type):
-        found = _sampled(guarantees) if epsilons is None else [(e, guarantees(e)) for e in epsilons]
+        found = (
+            _sampled(guarantees)
+            if epsilons is None
+            else [(e, called("delta", guarantees, e)) for e in epsilons]
+        )
     elif isinstance(guarantees, Mapping):
         found = list(guarantees.items())
     else:
@@ -106,7 +110,7 @@ def _sampled(delta: Callable[[float], Any]) -> list[tuple[float, float]]:
     """Ask a function where its chords in e^eps would leave too much of it."""
 
     def ask(epsilon: float) -> float:
-        return number(f"delta({epsilon:g})", delta(epsilon), 0, 1)
+        return number(f"delta({epsilon:g})", called("delta", delta, epsilon), 0, 1)
 
     at = [0.0, *(2.0**k for k in range(-6, 10)), 700.0]
     known = {e: ask(e) for e in at}

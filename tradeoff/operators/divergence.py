@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.errors import DomainError, shown
+from tradeoff.errors import DomainError, called, shown
 from tradeoff.intervals.bounds import Bounds, held
 from tradeoff.intervals.functions import clip, exp, expm1, maximum, total
 from tradeoff.intervals.remainder import summed
@@ -106,13 +106,13 @@ def _values(function: Function, at: Array) -> Bounds:
 def _value(function: Function, ratio: float) -> Bounds:
     """Bound F at a float, which is infinite at 0 at most."""
     try:
-        found = float(function(ratio))
-    except OverflowError:
-        return Bounds(float(np.finfo(float).max), math.inf)
-    except (ArithmeticError, ValueError, TypeError) as error:
-        if ratio == 0 and not isinstance(error, TypeError):  # such as 1/t and -log t
+        found = called("function", lambda t: float(function(t)), ratio)
+    except DomainError as error:
+        if isinstance(error.__cause__, OverflowError):
+            return Bounds(float(np.finfo(float).max), math.inf)
+        if ratio == 0 and isinstance(error.__cause__, ArithmeticError | ValueError):  # such as 1/t and -log t
             return Bounds(math.inf, math.inf)
-        raise DomainError(f"function({ratio!r}) raises {type(error).__name__}: {error}") from error
+        raise
     if math.isnan(found) or (math.isinf(found) and (ratio > 0 or found < 0)):
         raise DomainError(f"function({ratio!r}) = {found!r}; a convex function of a ratio is finite above 0")
     off = _UNITS * UNIT * (1 + abs(found)) if math.isfinite(found) else 0.0
