@@ -290,3 +290,30 @@ def test_assumptions_go_where_numbers_go():
     twice = f.assuming("the earth is too.") @ f
     assert twice.assumptions == (*said, "the earth is too.")
     assert "assumes: the moon" in str(to.compare(f, {}))
+
+
+@pytest.mark.parametrize("half", [0.5, F(1, 2)])
+def test_a_vertical_fall_inside_is_not_convex(half):
+    with pytest.raises(CurveError, match="not convex at vertex 1"):
+        to.PiecewiseLinear([0, half, half, 1], [1, half, half / 2, 0])
+    # at 0 it is what is told for certain, and a vertex given twice is no fall
+    start = to.PiecewiseLinear([0, 0, 1], [1, half, 0])
+    assert start == to.PiecewiseLinear([0, 1], [half, 0])
+    assert to.PiecewiseLinear([0, half, half, 1], [1, half / 2, half / 2, 0]).beta[1] == half / 2
+
+
+def test_vertices_that_floats_do_not_tell_apart_become_one():
+    """Next to the least float rounding moves a vertex by more than convexity forgives."""
+    least = F(5e-324)
+    f = to.PiecewiseLinear([0, F(8, 5) * least, F(12, 5) * least, 1], [1, F(1, 2), F(3, 10), 0]).floats()
+    assert f.alpha.tolist() == [0.0, 1e-323, 1.0]
+    assert f.beta.tolist() == [1.0, 0.3, 0.0]
+    g = to.PiecewiseLinear([0, F(8, 5) * least, F(17, 5) * least, 1], [1, F(9, 10), F(4, 5), 0]).floats()
+    assert g.beta.tolist() == [1.0, 0.8, 0.0]
+
+
+@pytest.mark.parametrize("k", [-5, 1.5, "x", True])
+def test_groups_of_the_identity_are_counted(k):
+    with pytest.raises(DomainError, match="k = "):
+        to.Identity().group(k)
+    assert to.Identity().group(3) == to.Identity().group(0) == to.Identity()

@@ -301,9 +301,8 @@ class PiecewiseLinear(TradeOff):
         return self.of_checked(*turned, exact=self.exact).assuming(*self.assumptions)
 
     def floats(self) -> PiecewiseLinear:
-        """Return the same curve in floats (vertices rounded; violations below 1e-12 repaired downwards)."""
-        points = (v.tolist() for v in self.points[:2])
-        return PiecewiseLinear(*points).assuming(*self.assumptions) if self.exact else self
+        """Return the same curve in floats: vertices rounded, and what is no longer convex put down."""
+        return self.hull(*self.points[:2]).assuming(*self.assumptions) if self.exact else self
 
     def atoms(self) -> tuple[Any, Any]:
         """Return the P- and Q-masses of the segments, by decreasing ratio, from the small numbers."""

@@ -101,9 +101,8 @@ def checked(alpha: Any, beta: Any, *, rounded: bool) -> tuple[Any, Any]:
         lambda k: f"f(alpha) <= 1 - alpha fails at vertex {k}: ({_told(alpha[k])}, {_told(beta[k])})",
     )
     hull = lower_hull(alpha, np.minimum(beta, 1 - alpha))
-    repeated = np.append(
-        np.diff(alpha) == 0, False
-    )  # the upper end of a vertical start is no vertex of the curve
+    # The upper end of a vertical start is no vertex of the curve; elsewhere a fall is not convex.
+    repeated = (alpha == 0) & np.append(np.diff(alpha) == 0, False)
     above = (beta - interpolate(alpha, *hull) > slack) & ~repeated
     _refuse(
         above,

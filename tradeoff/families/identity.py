@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from tradeoff.curves.parameters import count, is_symbol
 from tradeoff.families._symmetric import SymmetricFamily
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import Array
@@ -53,7 +54,8 @@ class Identity(SymmetricFamily):
         return Bounds(0.0, 0.0)
 
     def group(self, k: int) -> Identity:
-        del k
+        if not is_symbol(k):
+            count("k", k)
         return self
 
     def __eq__(self, other: object) -> bool:
