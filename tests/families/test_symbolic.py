@@ -137,6 +137,17 @@ def test_products_with_total_variation_scale_both_axes(left):
     assert (to.Identity() @ f if left else f @ to.Identity()) == f
 
 
+def test_a_product_that_is_a_factor_already_is_counted_twice():
+    """L = log 3 - 2 log x, x uniform on [1, 3]: delta of two is E(9/(x y)^2 - e^eps)^+, a double integral."""
+    f = Symbolic((1 - ALPHA) / (1 + 2 * ALPHA), ALPHA)
+    leaking = f @ to.TotalVariation(0.5)
+    twice = (f @ leaking) @ to.TotalVariation(0.5)
+    assert twice == leaking @ leaking
+    c = 3 * np.exp(-0.25)
+    inner = 9 / 4 * (1 - 1 / c**2 - 2 * np.log(c) / c)
+    assert 3 / 4 + inner / 4 in twice.bounds.delta(0.5)
+
+
 def test_products_without_a_closed_form_say_so():
     f = Symbolic(LOGISTIC, ALPHA)
     for make in (lambda: f @ to.Gaussian(MU), lambda: f**2, lambda: to.Laplace(EPS).symbolic(ALPHA) ** 2):

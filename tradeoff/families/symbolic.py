@@ -264,5 +264,6 @@ def formulas(factors: Factors, new: Factors) -> Factors | None:
             if other is not f and n == 1:
                 product = product_of(f, other)
                 if product is not None:
-                    return {**{g: m for g, m in factors.items() if g not in (f, other)}, product: 1}
+                    left = {g: m for g, m in factors.items() if g not in (f, other)}
+                    return {**left, product: left.get(product, 0) + 1}  # which may be a factor already
     return None
