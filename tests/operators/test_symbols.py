@@ -91,6 +91,47 @@ def test_the_scheme_is_kept_on_the_safe_side() -> None:
     assert to.subsample(to.Gaussian(s), p) != both
 
 
+LIKE = sympy.Symbol("s"), sympy.Symbol("s", positive=True)
+"""Two symbols of one name, which SymPy tells apart."""
+
+
+@pytest.mark.parametrize(
+    "join",
+    [
+        lambda f, g: f @ g,
+        lambda f, g: to.mixture({f: 0.5, g: 0.5}),
+        lambda f, g: (f @ g).group(2),
+        to.maximum,
+    ],
+)
+def test_symbols_of_one_name_are_told_apart(join: Callable[[Any, Any], to.TradeOff]) -> None:
+    one, other = LIKE
+    curve = join(to.Gaussian(one), to.Laplace(other))
+    wanted = join(to.Gaussian(3.0), to.Laplace(0.125))
+    assert curve.subs({one: 3, other: 0.125}) == curve.subs({one: 3}).subs({"s": 0.125}) == wanted
+    assert curve.subs({other: 0.125}).subs({other.name: 3}) == wanted
+    for name in ("s", sympy.Symbol("s", real=True)):
+        with pytest.raises(SymbolError, match=r"2 free symbols of .* are named s; give the one meant"):
+            curve.subs({name: 3})
+
+
+def test_formulas_tell_symbols_of_one_name_apart() -> None:
+    one, other = LIKE
+    a = sympy.Symbol("a", positive=True)
+    formula = to.Symbolic((1 - a) ** (1 + one * other**2), a)
+    assert formula.subs({one: 2, other: 3}).expr == (1 - a) ** 19
+    both = to.approximate_dp(one, other).symbolic(a)
+    assert both.subs({one: 2, other: 0.125}).known == to.approximate_dp(2, 0.125)
+
+
+def test_a_symbol_is_given_once() -> None:
+    one, other = LIKE
+    for values in ({one: 3, other: 0.125}, {one: 3, "s": 0.125}, {other: 3, "s": 0.125}):
+        with pytest.raises(SymbolError, match=r"s is given twice for .*; give it once"):
+            to.Gaussian(one).subs(values)
+    assert to.Gaussian(one).subs({other: 3}) == to.Gaussian(3)  # the only one of its name
+
+
 def test_equal_curves_of_a_mixture_keep_their_weights() -> None:
     found = to.mixture({to.Gaussian(s): 0.25, G: 0.25, to.Laplace(1.0): 0.5}).subs({s: 1})
     assert found == to.mixture({G: 0.5, to.Laplace(1.0): 0.5})

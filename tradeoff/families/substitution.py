@@ -14,19 +14,24 @@ from tradeoff.errors import SymbolError
 from tradeoff.families.symbolic_forms import PARAMETERS
 
 
-def substitute(curve: TradeOff, values: Mapping[Any, Any], *, strict: bool = True) -> TradeOff:
+def substitute(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
     """Return ``curve`` with symbols replaced, keys being symbols or their names.
 
     Raises
     ------
     SymbolError
-        If a key is not a free symbol of the curve, or the curve cannot take numbers for its symbols.
+        If a key is not one free symbol of the curve, or the curve cannot take numbers for its symbols.
     """
-    values = resolved(curve, values, strict=strict)
-    if not curve.free_symbols & values.keys():
+    return put_in(curve, resolved(curve, values))
+
+
+def put_in(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
+    """Return ``curve`` with those of the symbols replaced that it has."""
+    values = {symbol: value for symbol, value in values.items() if symbol in curve.free_symbols}
+    if not values:
         return curve
     if isinstance(curve, Tensor):
-        return tensor((substitute(factor, values, strict=False), n) for factor, n in curve.factors.items())
+        return tensor((put_in(factor, values), n) for factor, n in curve.factors.items())
     if type(curve).subs is not TradeOff.subs:  # a formula
         return curve.subs(values)
     if isinstance(curve, Derived):
@@ -41,15 +46,26 @@ def substitute(curve: TradeOff, values: Mapping[Any, Any], *, strict: bool = Tru
 def _inside(part: Any, values: Mapping[Any, Any]) -> Any:
     """Replace symbols in an operand or a parameter of an operator."""
     if isinstance(part, TradeOff):
-        return substitute(part, values, strict=False)
+        return put_in(part, values)
     return part.subs(values) if is_symbol(part) else part
 
 
-def resolved(curve: TradeOff, values: Mapping[Any, Any], *, strict: bool = True) -> dict[Any, Any]:
-    """Match keys to the free symbols of the curve, by identity or by name."""
-    by_name = {str(symbol): symbol for symbol in curve.free_symbols}
-    unknown = [str(key) for key in values if str(key) not in by_name]
-    if unknown and strict:
-        names = ", ".join(sorted(by_name)) or "none"
-        raise SymbolError(f"{', '.join(unknown)} is not among the free symbols of {curve!r}: {names}")
-    return {by_name[str(key)]: value for key, value in values.items() if str(key) in by_name}
+def resolved(curve: TradeOff, values: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Match keys to the free symbols of the curve: by identity, else by a name that only one has."""
+    free = curve.free_symbols
+    found = {key: value for key, value in values.items() if key in free}
+    names = [key for key in values if key not in free]
+    unknown = [str(name) for name in names if str(name) not in map(str, free)]
+    if unknown:
+        known = ", ".join(sorted(map(str, free))) or "none"
+        raise SymbolError(f"{', '.join(unknown)} is not among the free symbols of {curve!r}: {known}")
+    for name in names:
+        symbol, *more = (each for each in free if str(each) == str(name))
+        if more:
+            raise SymbolError(
+                f"{1 + len(more)} free symbols of {curve!r} are named {name}; give the one meant"
+            )
+        if symbol in found:
+            raise SymbolError(f"{name} is given twice for {curve!r}; give it once")
+        found[symbol] = values[name]
+    return found

@@ -15,7 +15,7 @@ from tradeoff.families import symbolic_forms as forms
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.later import sympy
-from tradeoff.families.substitution import resolved, substitute
+from tradeoff.families.substitution import put_in, resolved
 from tradeoff.families.symbolic_forms import Form, Formula
 from tradeoff.families.symbolic_hooks import FormulaHooks
 from tradeoff.families.symbolic_numbers import check, compiled
@@ -177,8 +177,9 @@ class Symbolic(FormulaHooks):
 
     def subs(self, values: Mapping[Any, Any]) -> Symbolic:
         """Replace symbols; floats are taken as the rational numbers they are."""
-        replaced = {key: forms.exact(value) for key, value in resolved(self, values).items()}
-        known = substitute(self.known, values, strict=False) if self.known is not None else None
+        values = resolved(self, values)
+        replaced = {symbol: forms.exact(value) for symbol, value in values.items()}
+        known = put_in(self.known, values) if self.known is not None else None
 
         def substituted(of: Formula, x: Any) -> Any:
             inner = sympy.Dummy(real=True)  # the question's own symbols must not be replaced
