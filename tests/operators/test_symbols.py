@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 import sympy
 
 import tradeoff as to
@@ -89,6 +90,28 @@ def test_the_scheme_is_kept_on_the_safe_side() -> None:
     wanted = to.subsample(to.Gaussian(1.5), 0.25, scheme="without-replacement")
     assert both.subs({s: 1.5}).subs({p: 0.25}) == both.subs({p: 0.25}).subs({s: 1.5}) == wanted
     assert to.subsample(to.Gaussian(s), p) != both
+
+
+@pytest.mark.parametrize("make", [to.Gaussian, to.Laplace, to.PureDP, to.TotalVariation], ids=repr)
+def test_symbols_are_replaced_all_at_once(make: Callable[[Any], to.TradeOff]) -> None:
+    a = sympy.Symbol("a", positive=True)
+    for join in (
+        lambda f: f,
+        lambda f: f @ to.LocationShift(scipy.stats.logistic(), 1),
+        lambda f: f.symmetrise(assume="profile"),
+        lambda f: to.subsample(f, 0.5, scheme="without-replacement"),
+    ):
+        assert join(make(s + 2 * p)).subs({s: p, p: s}) == join(make(p + 2 * s))
+    assert to.subsample(G, s / p, scheme="without-replacement").subs({s: p, p: s}) == to.subsample(
+        G, p / s, scheme="without-replacement"
+    )
+    formula = to.subsample(make(s + 2 * p), sympy.Rational(1, 2)).subs({"s": p, "p": s})
+    assert formula.expr == to.subsample(make(p + 2 * s), sympy.Rational(1, 2)).expr
+    x = sympy.Symbol("x", real=True)
+    numbers = {s: sympy.Rational(1, 8), p: sympy.Rational(1, 4), x: sympy.Rational(1, 16)}
+    swapped = to.subsample(make(p + 2 * s), sympy.Rational(1, 2)).delta(x)
+    assert sympy.N((formula.delta(x) - swapped).subs(numbers)) == 0
+    assert to.Symbolic((1 - a) ** (1 + s + 2 * p), a).subs({s: p, p: s}).expr == (1 - a) ** (1 + p + 2 * s)
 
 
 LIKE = sympy.Symbol("s"), sympy.Symbol("s", positive=True)

@@ -15,7 +15,7 @@ from tradeoff.families.symbolic_forms import PARAMETERS
 
 
 def substitute(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
-    """Return ``curve`` with symbols replaced, keys being symbols or their names.
+    """Return ``curve`` with symbols replaced, all at once, keys being symbols or their names.
 
     Raises
     ------
@@ -39,7 +39,7 @@ def put_in(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
     where = PARAMETERS.get(type(curve))
     if where is None:
         raise SymbolError(f"{curve!r} cannot substitute its symbols; substitute in the curves it is made of")
-    fresh = getattr(curve, where).subs(values)
+    fresh = getattr(curve, where).subs(values, simultaneous=True)
     return replace(curve, mu=fresh) if where == "mu" else type(curve)(fresh)  # type: ignore[call-arg,type-var]  # a one-parameter family
 
 
@@ -47,7 +47,7 @@ def _inside(part: Any, values: Mapping[Any, Any]) -> Any:
     """Replace symbols in an operand or a parameter of an operator."""
     if isinstance(part, TradeOff):
         return put_in(part, values)
-    return part.subs(values) if is_symbol(part) else part
+    return part.subs(values, simultaneous=True) if is_symbol(part) else part
 
 
 def resolved(curve: TradeOff, values: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -183,10 +183,11 @@ class Symbolic(FormulaHooks):
 
         def substituted(of: Formula, x: Any) -> Any:
             inner = sympy.Dummy(real=True)  # the question's own symbols must not be replaced
-            return of(inner).subs(replaced).subs(inner, x)
+            return of(inner).subs(replaced, simultaneous=True).subs(inner, x)
 
         form = self._given and self._given.changed(substituted, substituted, substituted)
-        return Symbolic(self.expr.subs(replaced), self.alpha, known=known, form=form)
+        expr = self.expr.subs(replaced, simultaneous=True)
+        return Symbolic(expr, self.alpha, known=known, form=form)
 
     def lambdify(self) -> Callable[..., Any]:
         """Return f as a NumPy function of alpha, then of the parameters by name; floats, without bounds."""
