@@ -1,6 +1,8 @@
 import subprocess
 import sys
+from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.stats as st
@@ -238,11 +240,52 @@ def test_substitution_in_every_curve():
     assert product.subs({MU: 1, "epsilon": 0.25}) == to.Gaussian(1) @ to.Laplace(0.25) ** 3 @ to.PureDP(0.5)
     assert to.TotalVariation(DELTA).subs({DELTA: 0.5}) == to.TotalVariation(0.5)
     assert to.Gaussian(MU * NU).subs({MU: 2}).subs({NU: 3}) == to.Gaussian(6)
-    assert (to.Gaussian(MU) @ to.Gaussian(NU)).subs({MU: 0.3, NU: 0.4}) == to.Gaussian(0.5)
+    assert (to.Gaussian(MU) @ to.Gaussian(NU)).subs({MU: 0.3, NU: 0.4}) == to.Gaussian(0.3) @ to.Gaussian(0.4)
     with pytest.raises(SymbolError, match="q is not among"):
         to.Gaussian(MU).subs({"q": 1})
     with pytest.raises(DomainError, match="mu"):
         to.Gaussian(MU).subs({MU: -1})
+
+
+def rounded_up(mu):
+    """Return the least float at or above a positive number of mpmath."""
+    near = float(mu)
+    return near if mpmath.mpf(near) >= mu else float(np.nextafter(near, np.inf))
+
+
+@pytest.mark.parametrize(
+    ("symbolic", "square"),
+    [
+        (to.Gaussian(0.1) ** K, 100 * Fraction(0.1) ** 2),
+        (to.Gaussian(0.1 * MU), 10**4 * Fraction(0.1) ** 2),
+        (to.Gaussian(NU).group(K), 10**4 * Fraction(0.1) ** 2),
+        (to.Gaussian(MU / 3), Fraction(10**4, 9)),
+        (to.Gaussian(MU) @ to.Gaussian(NU), 10**4 + Fraction(0.1) ** 2),
+    ],
+    ids=repr,
+)
+def test_gaussians_keep_their_squares_exactly(symbolic, square):
+    found = symbolic.subs({s: {K: 100, MU: 100, NU: 0.1}[s] for s in symbolic.free_symbols})
+    assert found == to.Gaussian.of_square(square)
+    assert found.weight == square
+    with mpmath.workdps(60):
+        assert found.mu == rounded_up(mpmath.sqrt(mpmath.mpf(square.numerator) / square.denominator))
+
+
+@pytest.mark.parametrize("value", [0.1, 0.5, 1, 2.5, 17])
+def test_what_has_no_exact_square_is_rounded_up(value):
+    with mpmath.workdps(60):
+        truth = rounded_up(mpmath.exp(mpmath.mpf(value)))
+    assert to.Gaussian(sp.exp(MU)).subs({MU: value}) == to.Gaussian(truth)
+
+
+def test_the_number_itself_is_that_of_the_constructor():
+    third = Fraction(1, 3)
+    assert to.Gaussian(MU).subs({MU: third}) == to.Gaussian(third)
+    assert to.TotalVariation(DELTA).subs({DELTA: third}) == to.TotalVariation(third)
+    for wrong in (-1, sp.I, sp.nan):
+        with pytest.raises(DomainError, match="mu = "):
+            to.Gaussian(2 * MU).subs({MU: wrong})
 
 
 def test_formulas_answer_symbols():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff
@@ -11,7 +11,12 @@ from tradeoff.curves.derived import Derived
 from tradeoff.curves.parameters import is_symbol
 from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import SymbolError
-from tradeoff.families.symbolic_forms import PARAMETERS
+from tradeoff.families.gaussian import Gaussian
+from tradeoff.families.symbolic_forms import PARAMETERS, exact
+from tradeoff.families.symbolic_numbers import outward
+
+_DIGITS = 40
+"""Digits of an irrational mu that decide which float is next above it: more than twice a float's."""
 
 
 def substitute(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
@@ -39,8 +44,27 @@ def put_in(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
     where = PARAMETERS.get(type(curve))
     if where is None:
         raise SymbolError(f"{curve!r} cannot substitute its symbols; substitute in the curves it is made of")
-    fresh = getattr(curve, where).subs(values, simultaneous=True)
-    return replace(curve, mu=fresh) if where == "mu" else type(curve)(fresh)  # type: ignore[call-arg,type-var]  # a one-parameter family
+    return _family(type(curve), getattr(curve, where), values)
+
+
+def _family(make: Callable[[Any], TradeOff], formula: Any, values: Mapping[Any, Any]) -> TradeOff:
+    """Return the curve of a family of one parameter with its symbols replaced."""
+    if formula in values:  # the number itself, as the constructor takes it
+        return make(values[formula])
+    fresh = formula.subs(values, simultaneous=True)
+    return make(fresh) if is_symbol(fresh) or make is not Gaussian else _gaussian(formula, values)
+
+
+def _gaussian(formula: Any, values: Mapping[Any, Any]) -> Gaussian:
+    """Return G_mu with every float the fraction it is: mu^2 is kept if it is one too, and mu rounded up."""
+    replaced = {symbol: exact(value) for symbol, value in values.items()}
+    mu = exact(formula).subs(replaced, simultaneous=True)
+    if not (mu.is_positive and mu.is_finite):
+        return Gaussian(mu)
+    if (square := mu**2).is_Rational:
+        return Gaussian.of_square(Fraction(int(square.p), int(square.q)))
+    near = mu.evalf(_DIGITS)
+    return Gaussian(outward(near, near)[1])
 
 
 def _inside(part: Any, values: Mapping[Any, Any]) -> Any:
