@@ -155,3 +155,20 @@ def test_numbers_come_back_from_powers_and_groups():
         (PURE**N)(0.3)
     with pytest.raises(SymbolError, match=r"k = k is a symbol.*\.subs"):
         to.from_masses([0.5, 0.5], [0.25, 0.75]).group(K)
+
+
+@pytest.mark.parametrize("name", ["k", "j"])
+def test_sums_run_over_no_symbol_of_the_caller(name):
+    """Two responses have losses 2, 0, -2, whose masses under P are 1, 2e, e^2 over (1 + e)^2."""
+    n, x = sp.Symbol(name, integer=True, nonnegative=True), sp.Symbol("x", real=True)
+    curve = to.PureDP(1) ** n
+    assert curve(A).free_symbols == {A, n}
+    assert curve(A) == (to.PureDP(1) ** n)(A)
+    e, whole = mpmath.e, (1 + mpmath.e) ** 2
+    lines = (lambda a: 1 - a * e**2, lambda a: 1 - (e**2 - 1) / whole - a, lambda a: (1 - a) / e**2)
+    for alpha in (0.03, 0.3, 0.9):
+        truth = float(max(line(alpha) for line in lines))
+        assert number(curve(A).subs(n, 2).doit(), {A: alpha}) == pytest.approx(truth, rel=1e-12)
+    for loss in (0.25, 1.5):
+        truth = float((e**2 - mpmath.exp(loss)) / whole)
+        assert number(curve.delta(x).subs(n, 2).doit(), {x: loss}) == pytest.approx(truth, rel=1e-12)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial, singledispatch
+from functools import lru_cache, partial, singledispatch
 from typing import Any, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
@@ -173,13 +173,20 @@ def thinned(f: Form, p: Any) -> Form:
     return f.changed(value, profile, epsilon)
 
 
+@lru_cache(maxsize=1)
+def _counters() -> tuple[Any, Any]:
+    """Return what sums run over: no symbol of the caller's, and always the same, so that formulas compare."""
+    k, j = sympy.symbols("k j", cls=sympy.Dummy, integer=True, nonnegative=True)
+    return k, j
+
+
 def responses(epsilon: Any, n: Any) -> Form:
     """Return the forms of f_{epsilon,0}^n: losses (2k - n) epsilon, k ~ Bin(n, 1/(1 + e^epsilon)) under P.
 
     A test rejects the largest losses first; n may be a symbol (Kairouz, Oh, Viswanath 2015, Theorem 3.3).
     """
     e = exact(epsilon)
-    k, j = sympy.symbols("k j", integer=True, nonnegative=True)
+    k, j = _counters()
 
     def mass(of: Any, sign: int) -> Any:
         times = of if sign > 0 else n - of
