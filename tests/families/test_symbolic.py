@@ -301,6 +301,37 @@ def test_formulas_answer_symbols():
 
 
 @pytest.mark.parametrize(
+    "make",
+    [
+        lambda _: to.TotalVariation(ALPHA).symbolic(),
+        lambda _: to.Laplace(2 * ALPHA).symbolic(ALPHA),
+        lambda _: to.subsample(to.TotalVariation(ALPHA), 0.5),
+        lambda _: to.subsample(to.Gaussian(1), ALPHA),
+        lambda f: f.symbolic(K),
+        lambda f: f.subs({K: ALPHA}),
+        lambda f: f.subsample(ALPHA / 2),
+        lambda f: f @ to.TotalVariation(ALPHA),
+        lambda f: to.TotalVariation(ALPHA) @ f,
+        lambda f: f @ to.TotalVariation(ALPHA).symbolic(K),
+        lambda _: to.Gaussian(MU).symbolic(ALPHA) @ to.Gaussian(ALPHA),
+        lambda _: to.Gaussian(MU).symbolic(ALPHA).group(ALPHA),
+        lambda _: to.Gaussian(MU).symbolic(ALPHA) ** ALPHA,
+    ],
+)
+def test_a_parameter_is_not_the_type_one_error(make):
+    f = Symbolic(LOGISTIC, ALPHA)
+    with pytest.raises(SymbolError, match=r"is a parameter and cannot be the type I error.*\.symbolic\("):
+        make(f)
+
+
+def test_a_parameter_named_alpha_is_kept_in_another_symbol():
+    x = sp.Symbol("x", positive=True)
+    formula = to.TotalVariation(ALPHA).symbolic(x).subsample(0.5)
+    assert formula.free_symbols == {ALPHA}
+    assert formula.subs({ALPHA: 0.25})(0.25) == 0.5 * 0.5 + 0.5 * 0.75
+
+
+@pytest.mark.parametrize(
     ("expression", "reason"),
     [
         (1 - ALPHA / 2, "1 - alpha fails"),

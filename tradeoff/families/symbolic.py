@@ -8,9 +8,9 @@ from typing import Any
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.hooks import assuming
-from tradeoff.curves.parameters import count, is_symbol, real
+from tradeoff.curves.parameters import count, is_symbol, real, symbols_of
 from tradeoff.curves.tensor import Factors, rule
-from tradeoff.errors import DomainError, NoClosedForm, shown
+from tradeoff.errors import DomainError, NoClosedForm, SymbolError, shown
 from tradeoff.families import symbolic_forms as forms
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
@@ -148,6 +148,7 @@ class Symbolic(FormulaHooks):
     def subsample(self, p: Any) -> Symbolic:
         """Subsampled curve f_p = p f + (1 - p)(1 - alpha), one order (record absent under P)."""
         real("p", p, 0, 1)
+        _apart(self.alpha, p)
         p = forms.exact(p)  # kept as it is given: 1/3 stays 1/3
         if p == 0:
             return Symbolic(1 - self.alpha, self.alpha)
@@ -179,6 +180,7 @@ class Symbolic(FormulaHooks):
         """Replace symbols; floats are taken as the rational numbers they are."""
         values = resolved(self, values)
         replaced = {symbol: forms.exact(value) for symbol, value in values.items()}
+        _apart(self.alpha, *replaced.values())
         known = put_in(self.known, values) if self.known is not None else None
 
         def substituted(of: Formula, x: Any) -> Any:
@@ -197,6 +199,7 @@ class Symbolic(FormulaHooks):
         """Return the same formula, in the symbol ``alpha``."""
         if alpha is None or alpha == self.alpha:
             return self
+        _apart(alpha, self)
         return Symbolic(self.expr.subs(self.alpha, alpha), alpha, known=self.known, form=self._given)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -221,11 +224,21 @@ def symbolic(curve: TradeOff, alpha: Any = None) -> Symbolic:
     return found
 
 
+def _apart(alpha: Any, *parameters: Any) -> None:
+    """Refuse a symbol of the type I error that is among the parameters, or among those of curves."""
+    if alpha in symbols_of(*parameters):
+        raise SymbolError(
+            f"{alpha} is a parameter and cannot be the type I error too; "
+            "write the curve in another symbol first, with .symbolic(Symbol(...))"
+        )
+
+
 def _formula(curve: TradeOff, alpha: Any) -> Symbolic | None:
     value = forms.form(curve).value
     if value is None:
         return None
     alpha = sympy.Symbol("alpha", positive=True) if alpha is None else alpha
+    _apart(alpha, curve)
     return Symbolic(value(alpha), alpha, known=curve)
 
 
@@ -252,6 +265,7 @@ def _leaking(f: Symbolic, delta: Any) -> Symbolic:
     """Return f (x) f_{0,delta}: both axes of f scaled by 1 - delta."""
     if delta == 0:
         return f
+    _apart(f.alpha, delta)
     form = forms.leaking(forms.form(f), delta)
     return Symbolic(form.value and form.value(f.alpha), f.alpha, form=form)
 
