@@ -150,6 +150,37 @@ def test_a_product_that_is_a_factor_already_is_counted_twice():
     assert 3 / 4 + inner / 4 in twice.bounds.delta(0.5)
 
 
+@pytest.mark.parametrize(
+    "delta", [Fraction(2, 3), Fraction(1, 10**400), 1 - Fraction(1, 10**30), Fraction(0.1)], ids=float
+)
+def test_leaks_are_kept_to_their_last_digit(delta):
+    f, leak = Symbolic((1 - ALPHA) / (1 + 2 * ALPHA), ALPHA), to.TotalVariation(delta)
+    kept, at = 1 - delta, (1 - delta) / 5
+    for product in (f @ leak, leak @ f):
+        low, high = product.bounds(0.0)
+        assert Fraction(low) <= kept <= Fraction(high)
+        assert product(at) == kept * Fraction(4, 7)
+        low, high = product.bounds.delta(np.log(3.5))  # beyond every loss of f
+        assert Fraction(low) <= delta <= Fraction(high)
+    assert leak.symbolic(ALPHA)(at) == kept - at
+    assert (to.PureDP(EPS) @ leak).symbolic(ALPHA).expr.subs({ALPHA: 0, EPS: 1}) == sp.Rational(kept)
+    assert (to.Gaussian(MU) @ leak).symbolic(ALPHA).expr.has(sp.Rational(kept))
+
+
+def test_leaks_that_were_rounded_are_left_to_the_engine():
+    """Of 0.9^2000 with all digits of the float there are 110000 bits, of which 400 are carried."""
+    f, leak = Symbolic((1 - ALPHA) / (1 + 2 * ALPHA), ALPHA), to.TotalVariation(0.1) ** 2000
+    kept = (1 - Fraction(0.1)) ** 2000
+    low, high = (f @ leak).bounds(0.0)
+    assert Fraction(low) <= kept <= Fraction(high)
+    assert high - low <= 1e-12 * high
+    formula = leak.symbolic(ALPHA)
+    assert isinstance(formula(Fraction(0)), float)
+    assert abs(Fraction(str(sp.N(formula.expr.subs(ALPHA, 0), 120))) / kept - 1) < Fraction(1, 10**100)
+    with pytest.raises(NoClosedForm, match="substitute numbers"):
+        Symbolic(LOGISTIC, ALPHA) @ leak
+
+
 def test_products_without_a_closed_form_say_so():
     f = Symbolic(LOGISTIC, ALPHA)
     for make in (lambda: f @ to.Gaussian(MU), lambda: f**2, lambda: to.Laplace(EPS).symbolic(ALPHA) ** 2):

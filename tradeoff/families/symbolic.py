@@ -255,6 +255,8 @@ def product_of(f: Symbolic, other: TradeOff) -> TradeOff | None:
         if both is not None:
             return both
     for one, two in ((f, known), (other, f.known)):
+        if forms.is_rounded(two):  # the engine allows for what was rounded, and a formula does not
+            continue
         lines = None if two is None else forms.two_lines(two)
         if isinstance(one, Symbolic) and lines is not None and lines[0] == 0:
             return _leaking(one.symbolic(f.alpha), lines[1])

@@ -60,6 +60,16 @@ def parsed(value: Any) -> Any:
     return expression
 
 
+def lost(curve: TotalVariation) -> Any:
+    """Return delta of f_{0,delta}, by what is kept where that is a number: no float need hold it."""
+    return exact(curve.delta_0) if curve.kept_0 is None else 1 - sympy.Rational(curve.kept_0)
+
+
+def is_rounded(curve: TradeOff | None) -> bool:
+    """Whether the curve is an f_{0,delta} whose delta is right to 300 digits only."""
+    return isinstance(curve, TotalVariation) and not curve.exact
+
+
 def two_lines(curve: TradeOff) -> tuple[Any, Any] | None:
     """Return (epsilon, delta) if the curve is f_{epsilon,delta}, else None."""
     if isinstance(curve, Identity):
@@ -67,7 +77,7 @@ def two_lines(curve: TradeOff) -> tuple[Any, Any] | None:
     if isinstance(curve, PureDP):
         return exact(curve.epsilon_0), 0
     if isinstance(curve, TotalVariation):
-        return 0, exact(curve.delta_0)
+        return 0, lost(curve)
     pair = isinstance(curve, Tensor) and list(curve.factors.values()) == [1, 1]
     if pair and set(map(type, curve.factors)) == {PureDP, TotalVariation}:
         parts = [two_lines(factor) or (0, 0) for factor in curve.factors]
@@ -140,7 +150,7 @@ def _(curve: Tensor) -> Form:
         inner = form(factor)
     else:
         inner = responses(factor.epsilon_0, n) if isinstance(factor, PureDP) else Form(None, None)
-    return leaking(inner, exact(leaks[0].delta_0)) if leaks else inner
+    return leaking(inner, lost(leaks[0])) if leaks else inner
 
 
 def leaking(f: Form, delta: Any) -> Form:

@@ -59,6 +59,8 @@ class FormulaHooks(TradeOff):
 
     def exact_beta(self, alpha: Fraction) -> Fraction | None:
         """Return f(alpha) where SymPy finds a rational: (1 - sqrt(alpha))^2 at 1/25 is 16/25."""
+        if self.known is not None and any(map(forms.is_rounded, self.known.factors)):
+            return None
         found = forms.exact(self.expr).subs(self.alpha, sympy.Rational(alpha.numerator, alpha.denominator))
         return Fraction(int(found.p), int(found.q)) if found.is_Rational else None
 
@@ -103,7 +105,13 @@ class FormulaHooks(TradeOff):
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        return super().mass_at_infinity if self.known is None else self.known.mass_at_infinity
+        if self.known is not None:
+            return self.known.mass_at_infinity
+        found = super().mass_at_infinity
+        if not self.evaluator.proved:
+            return found
+        low, high = self._lost  # also where floats call it 0 or 1
+        return Bounds(min(low, found.lower), max(high, found.upper))
 
     @property
     def q_plus(self) -> float:
