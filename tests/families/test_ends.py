@@ -118,3 +118,43 @@ def test_losses_rise_without_bound_at_a_pole():
             squares = inside - 2 * r * mp.npdf(r)
             found = curve.bounds.delta(epsilon)
             assert found.lower <= inside - e * squares <= found.upper
+
+
+B33 = 2.0**-33
+BESIDE = [math.nextafter(1e6, 0), 1e6, math.nextafter(1e6, 2e6)]
+ROUNDED = [
+    # Supports of one float; what has no float inside; ends that are no floats.
+    (st.norm(0, 2e6), st.uniform(1e6, 1e-12), None, 0.0, 1.0),
+    (st.uniform(1e6, 1e-12), st.beta(2, 1, 1e6, 1e-12), None, 0.0, 0.25),
+    (st.beta(1, 1, loc=1e6), st.uniform(1e6 + B33, 1), None, 45.0, B33),
+    (st.beta(1, 1), st.uniform(2.0**-52, 1), None, 45.0, 2.0**-52),
+    (st.norm(1e6, 1e-9), st.norm(1e6, 1e-11), BESIDE, 0.0, 0.97338),
+    (st.beta(1, 2, 1e6, 0.1), st.uniform(1e6, 0.1), None, 25.0, math.exp(-25) / 4),
+    (st.beta(1, 2, 1e3, 0.3), st.uniform(1e3, 0.3), None, 30.0, math.exp(-30) / 4),
+    (st.uniform(1e6, 0.3), st.uniform(1e6, 0.5), None, 50.0, 0.4),
+    (st.uniform(1e6, 0.1), st.uniform(1e6, 0.2), None, 50.0, 0.5),
+    (st.beta(2, 2, 1e6, 0.3), st.uniform(1e6, 0.5), None, 50.0, 0.4),
+]
+
+
+@pytest.mark.parametrize(("p", "q", "breaks", "epsilon", "truth"), ROUNDED)
+def test_masses_of_which_no_float_tells_the_loss_are_in_doubt(p, q, breaks, epsilon, truth):
+    curve = to.from_scipy(p, q, breaks=breaks)
+    found = curve.bounds.delta(epsilon)
+    assert found.lower <= truth <= found.upper
+    assert curve.sup_loss == math.inf
+    turned = (~curve).bounds.delta([-45.0, 45.0])
+    assert turned.lower[1] <= turned.upper[1]
+    assert (~curve).inverse() == curve
+
+
+def test_a_pole_between_two_floats_has_no_largest_loss():
+    curve = to.from_densities(lambda x: ((x - 0.7) - 3e-17) ** 2 * normal(0.7)(x), normal(0.7))
+    assert curve.sup_loss == math.inf
+
+
+def test_ends_that_are_floats_leave_no_doubt():
+    curve = to.from_scipy(st.uniform(0, 2), st.uniform(0.5, 2))
+    assert curve.bounds.delta(3.0) == curve.bounds.delta(0.0)
+    assert curve.bounds.delta(0.0).width < 1e-12
+    assert to.from_scipy(st.cauchy(), st.cauchy(1)).sup_loss < 1

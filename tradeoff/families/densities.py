@@ -13,7 +13,8 @@ from tradeoff.errors import DomainError, shown
 from tradeoff.families.line_pair import LinePair
 from tradeoff.intervals.rounding import Array
 from tradeoff.loss.density import AGREED, Density
-from tradeoff.loss.line import TRUST, Found, law_of
+from tradeoff.loss.line import TRUST
+from tradeoff.loss.pieces import Found, law_of
 
 
 def from_densities(

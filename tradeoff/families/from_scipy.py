@@ -16,7 +16,7 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.line_pair import LinePair
 from tradeoff.families.location_shift import LocationShift, is_known
 from tradeoff.families.masses import from_masses
-from tradeoff.loss.line import law_of
+from tradeoff.loss.pieces import law_of
 
 _TAIL = 1e-300
 """Mass of the outcomes of a discrete law that are left out, as if they gave the other law away."""
@@ -79,7 +79,8 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
     if known is not None:
         return known
     points = looked_at(first, second)
-    found = law_of(first, second, points, (*first.support, *second.support), places)
+    rounded = {*first.rounded, *second.rounded}
+    found = law_of(first, second, points, (*first.support, *second.support), places, sorted(rounded))
     assumptions = dict.fromkeys((first.trust, second.trust, monotone(found, breaks)))
     key = first.key, second.key, found.breaks
     return LinePair(found.law, f"T({first}, {second})", key, tuple(assumptions))

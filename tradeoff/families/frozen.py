@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +46,15 @@ class Frozen:
         """Ends of the support."""
         low, high = self.distribution.support()
         return float(low), float(high)
+
+    @cached_property
+    def rounded(self) -> tuple[float, ...]:
+        """Ends of the support that are no floats: loc + scale x, x the end of the law at 0 and of scale 1."""
+        values = dict(self.arguments)
+        plain = self.distribution.dist(**{**values, "loc": 0.0, "scale": 1.0}).support()
+        ends = [(float(x), end) for x, end in zip(plain, self.support, strict=True) if np.isfinite(end)]
+        loc, scale = Fraction(values["loc"]), Fraction(values["scale"])
+        return tuple(end for x, end in ends if loc + scale * Fraction(x) != Fraction(end))
 
     @cached_property
     def points(self) -> Array:

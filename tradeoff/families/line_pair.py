@@ -69,11 +69,11 @@ class LinePair(TradeOff):
 
     @property
     def q_plus(self) -> float:
-        return self._law.q_plus
+        return min(self._law.q_plus + self._law.doubt[1], 1.0)
 
     @property
     def p_minus(self) -> float:
-        return self._law.p_minus
+        return min(self._law.p_minus + self._law.doubt[0], 1.0)
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
@@ -85,7 +85,7 @@ class LinePair(TradeOff):
         ends = zip(self._law.pieces, self._law.extremes, strict=True)
         tops = [(loss, piece.known[1] or self._law.bounded) for piece, (_, loss) in ends]
         found = max((loss for loss, _ in tops), default=0.0)  # no loss is finite
-        seen = all(at_end for _, at_end in tops)
+        seen = all(at_end for _, at_end in tops) and self._law.doubt[1] == 0
         return found + LOSS_ERROR * (1 + abs(found)) if seen else np.inf
 
     @property

@@ -25,8 +25,8 @@ from tradeoff.intervals.functions import rational
 from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss import log_concave
 from tradeoff.loss.law import LossLaw
-from tradeoff.loss.line import law_of
 from tradeoff.loss.panels import Shape
+from tradeoff.loss.pieces import law_of
 from tradeoff.loss.shifted import ShiftLaw
 
 _MAX_POWER = 100.0

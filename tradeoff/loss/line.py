@@ -6,15 +6,12 @@ smaller; errors are absolute where they cancel.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
@@ -39,15 +36,6 @@ _SURE = 40.0
 
 _STEPS = 160
 """Steps of a search, half of them bisections of the floats, of which 64 separate any two."""
-
-_FAN = 64
-"""Parts into which the floats between two points are cut at once, to find where L turns."""
-
-_HIDDEN = 2 * LOSS_ERROR
-"""Turns of L that no piece ends for: the bounds of a law allow for them."""
-
-_MOST = 1000
-"""Pieces beyond which L is noise, and no law is made of it."""
 
 
 class Side(Protocol):
@@ -99,7 +87,8 @@ class LineLaw:
     """Law of L on its pieces; ``p_minus`` and ``q_plus`` are the masses where one density is zero.
 
     ``bounded`` says that beyond the points looked at L is no larger and no smaller than at some of them;
-    ``off`` is what masses, those among them that are not 0, may err by beside their share.
+    ``off`` is what masses, those among them that are not 0, may err by beside their share; ``doubt`` are the
+    masses of P and Q of which no float tells the loss, and which may lie at any.
     """
 
     first: Side
@@ -109,16 +98,18 @@ class LineLaw:
     q_plus: float = 0.0
     bounded: bool = False
     off: float = 0.0
+    doubt: tuple[float, float] = (0.0, 0.0)
 
     def reversed(self) -> LineLaw:
         """Return the law of the other order of the pair."""
         pieces = tuple(piece._replace(rising=not piece.rising) for piece in self.pieces)
-        return LineLaw(self.second, self.first, pieces, self.q_plus, self.p_minus, self.bounded, self.off)
+        ends, doubt = (self.q_plus, self.p_minus), (self.doubt[1], self.doubt[0])
+        return LineLaw(self.second, self.first, pieces, *ends, self.bounded, self.off, doubt)
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         """Bound Q(L = inf)."""
-        off = self.off if self.q_plus > 0 else 0.0
+        off = (self.off if self.q_plus > 0 else 0.0) + self.doubt[1]
         return clip(self.q_plus * Bounds(1 - 2 * TRUST, 1 + 2 * TRUST) + Bounds(-off, off), 0.0, 1.0)
 
     def log_ratio(self, x: Array) -> Array:
@@ -238,146 +229,3 @@ def floats(order: Index) -> Array:
     """Return the floats of their places in the order, as ``ordered`` maps them."""
     bits = np.asarray(order, dtype=np.int64)
     return np.asarray((bits ^ ((bits >> 63) & np.int64(2**63 - 1))).view(np.float64))
-
-
-class Found(NamedTuple):
-    """A law with the places where its pieces meet, and how many points were looked at."""
-
-    law: LineLaw
-    breaks: tuple[float, ...]
-    looked: int
-
-
-def law_of(p: Side, q: Side, points: Array, ends: Sequence[float], breaks: Sequence[float] | None) -> Found:
-    """Return the law of L = log q - log p, in pieces between the ends of supports and breaks.
-
-    The two are looked at in increasing ``points``, dense wherever either has mass. L is monotone between the
-    breaks; where they are None, they are found. DomainError if L turns between given breaks, or too often.
-    """
-    bare = LineLaw(p, q, ())
-    edges = {float(x) for x in (*ends, *(breaks or ())) if np.isfinite(x)}
-    # Beside an end both densities may be 0 in floats, where nothing else is looked at.
-    points = np.union1d(points, [x for edge in edges for x in _neighbours(edge)])
-    kinds = _kinds(p, q, points)
-    changes = [_change(p, q, points[k : k + 2], kinds[k]) for k in np.flatnonzero(np.diff(kinds))]
-    between = sorted(edges | {x for x in changes if not edges & {x, *_neighbours(x)}})
-    pieces: list[Piece] = []
-    turns: list[float] = []
-    lost = {1: 0.0, 2: 0.0}
-    for low, high in pairwise([-np.inf, *between, np.inf]):
-        x = points[(points > low) & (points < high)]
-        if len(x) == 0:  # of an interval that no point is in a float stands for all
-            x = middle(np.array([low]), np.array([high]))
-            if not (np.isfinite([low, high]).all() and low < x[0] < high):
-                continue
-        kind = int(np.median(_kinds(p, q, x)))
-        if kind in lost:
-            lost[kind] += _mass((p, q)[kind - 1], low, high)
-        elif kind == 3:
-            own = _turns(bare, x)
-            if own and breaks is not None:
-                raise DomainError(
-                    f"the likelihood ratio turns near {own[0]:.6g}, between the breaks {low:g} and {high:g}; "
-                    "add the break, or leave breaks out"
-                )
-            turns += own
-            pieces += [_piece(bare, a, b, x) for a, b in pairwise([low, *own, high])]
-    if len(pieces) > _MOST:
-        raise DomainError(
-            f"the likelihood ratio turns {len(pieces)} times; give smooth densities, or their breaks"
-        )
-    law = LineLaw(p, q, tuple(pieces), p_minus=lost[1], q_plus=lost[2])
-    return Found(law, tuple(turns) if breaks is None else tuple(sorted(map(float, breaks))), len(points))
-
-
-def _kinds(p: Side, q: Side, x: Array) -> Array:
-    """Return 3 where both laws have a density, 2 where only Q has, 1 where only P has, 0 where neither."""
-    with np.errstate(all="ignore"):
-        return (p.logpdf(x) > -np.inf) * 1 + (q.logpdf(x) > -np.inf) * 2
-
-
-def _change(p: Side, q: Side, ends: Array, kind: int) -> float:
-    """Return the float at which the kind changes between two."""
-    low, high = ends[:1], ends[1:]
-    while True:
-        x = middle(low, high)
-        if x[0] == low[0] or x[0] == high[0]:
-            return float(high[0])
-        low, high = (x, high) if _kinds(p, q, x)[0] == kind else (low, x)
-
-
-def _neighbours(x: float) -> set[float]:
-    return {float(np.nextafter(x, side)) for side in (-np.inf, np.inf)}
-
-
-def _mass(side: Side, low: float, high: float) -> float:
-    """Return the mass of an interval, from whichever tails are smaller."""
-    with np.errstate(all="ignore"):
-        (before, after), (beyond, rest) = (np.asarray(f(np.array([low, high]))) for f in (side.cdf, side.sf))
-    return float(beyond - rest if beyond < after else after - before)
-
-
-def _turns(law: LineLaw, x: Array) -> list[float]:
-    """Return where L turns by more than its error, each found among its neighbours."""
-    loss = law.log_ratio(x)
-    found: list[float] = []
-    way, best = 0, 0  # the direction, once known, and where L went farthest in it
-    lowest = highest = 0
-    for k in range(1, len(x)):
-        if way == 0:
-            lowest = k if loss[k] < loss[lowest] else lowest
-            highest = k if loss[k] > loss[highest] else highest
-            if loss[highest] - loss[lowest] > _HIDDEN:
-                way, best = (1, highest) if highest > lowest else (-1, lowest)
-        elif way * (loss[k] - loss[best]) >= 0:
-            best = k
-        elif way * (loss[best] - loss[k]) > _HIDDEN:
-            found.append(_turn(law, x[max(best - 1, 0)], x[min(best + 1, len(x) - 1)], way))
-            way, best = -way, k
-    return found
-
-
-def _turn(law: LineLaw, low: float, high: float, way: int) -> float:
-    """Return the float at which L is greatest (``way`` 1) or least between two points.
-
-    Kinks and poles lie at one: those in between are looked at ever closer, in the order of the floats.
-    """
-    a, b = ordered(np.array([low, high])).tolist()
-    while True:
-        at = np.unique([a + (b - a) * k // _FAN for k in range(_FAN + 1)])
-        x = floats(at)
-        best = int(np.argmax(np.nan_to_num(way * law.log_ratio(x), nan=-np.inf)))
-        if b - a <= _FAN:
-            return float(x[best])
-        a, b = int(at[max(best - 1, 0)]), int(at[min(best + 1, len(at) - 1)])
-
-
-def _piece(law: LineLaw, low: float, high: float, x: Array) -> Piece:
-    """Return the piece between two ends, looked at up to these, or to the last points."""
-    first, known_low = _edge(law, low, np.inf) if np.isfinite(low) else (float(x[0]), False)
-    last, known_high = _edge(law, high, -np.inf) if np.isfinite(high) else (float(x[-1]), False)
-    start, stop = law.log_ratio(np.array([first, last]))
-    if np.isnan(start) or np.isnan(stop):
-        raise DomainError(
-            f"both densities are 0 in floats beside {low:g} or {high:g}, and not between; give the support "
-            "on which they are not"
-        )
-    return Piece(low, high, bool(stop >= start), first, last, known_low, known_high)
-
-
-def _edge(law: LineLaw, end: float, inward: float) -> tuple[float, bool]:
-    """Return the outermost point towards a finite end, and whether L is known from there on.
-
-    It is where L comes to the end as it comes to the float beside, by a few times what it changes between
-    the next two; and where both densities are constant there, as where they jump at the end. Where one
-    vanishes, or has no bound, L may have none between two floats.
-    """
-    near = float(np.nextafter(end, inward))
-    x = np.array([end, near, np.nextafter(near, inward)])
-    with np.errstate(all="ignore"):
-        steps = np.abs(np.diff(law.log_ratio(x)))
-        if steps[0] <= 4 * steps[1] + LOSS_ERROR and np.isfinite(steps[1]):
-            return end, True
-        logs = np.array([side.logpdf(x[1:]) for side in (law.first, law.second)])
-        still = np.abs(np.diff(logs)[:, 0]) <= 4 * UNIT * (1 + np.abs(logs[:, 0]))
-    return near, bool(still.all())
