@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import mpmath
@@ -14,7 +15,7 @@ from hypothesis import strategies as some
 import tradeoff as to
 from tradeoff import Symbolic
 from tradeoff.errors import CurveError, DomainError, NoClosedForm, SymbolError
-from tradeoff.families import symbolic_solve
+from tradeoff.families import symbolic_numbers, symbolic_solve
 from tradeoff.operators.inverse import Inverse
 
 ALPHA, MU, NU, EPS, DELTA, P, K = sp.symbols("alpha mu nu epsilon delta p k", positive=True)
@@ -475,6 +476,23 @@ def test_functions_without_balls_are_two_precisions_that_agree():
     assert len(shifted.assumptions) == len((shifted @ to.Laplace(1)).assumptions) == 1
     assert repr(shifted).endswith("(assumes 1 thing: see .assumptions)")
     agree(shifted.bounds.delta(LOSSES), to.Gaussian(np.sqrt(0.5)).bounds.delta(LOSSES))
+
+
+def test_precision_is_the_thread_s_own(monkeypatch):
+    """What any thread may do to mpmath's own precision happens inside of a formula here."""
+    inverse = symbolic_numbers._erfcinv
+
+    def disturbed(y):
+        mpmath.mp.prec = 20
+        return inverse(y)
+
+    monkeypatch.setattr(symbolic_numbers, "_erfcinv", disturbed)
+    with mpmath.workdps(50), ThreadPoolExecutor(2) as others:
+        shifted = Symbolic(sp.erfc(sp.Rational(1, 2) - sp.erfcinv(2 * ALPHA)) / 2, ALPHA)
+        answers = [shifted.bounds(ALPHAS), *others.map(shifted.bounds, [ALPHAS + 0.0] * 2)]
+    truth = to.Gaussian(np.sqrt(0.5)).bounds(ALPHAS)
+    for found in answers:
+        agree(found, truth)
 
 
 @pytest.mark.parametrize(

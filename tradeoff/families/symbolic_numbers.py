@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 import mpmath
@@ -53,31 +54,22 @@ def _erfcinv(y: Any) -> Any:
     A step leaves less than its square: half of f''/f' of f = log erfc, which falls from 2/sqrt(pi) at x = 0.
     """
     if not 0 < y < 2:
-        return mpmath.inf if y == 0 else -mpmath.inf if y == 2 else mpmath.nan
+        return mp().inf if y == 0 else -mp().inf if y == 2 else mp().nan
     if y > 1:
         return -_erfcinv(2 - y)
-    x = mpmath.mpf(float(erfcinv(float(y)))) if y > 1e-300 else mpmath.sqrt(-mpmath.log(y))
-    wanted = mpmath.mp.prec
+    x = mp().mpf(float(erfcinv(float(y)))) if y > 1e-300 else mp().sqrt(-mp().log(y))
+    wanted = mp().prec
     bits = min(_FIRST_BITS, wanted)
     for _ in range(200):
-        with mpmath.workprec(bits):
-            tail = mpmath.erfc(x)
-            step = mpmath.log(tail / y) * tail * mpmath.sqrt(mpmath.pi) * mpmath.exp(x * x) / 2
+        with mp().workprec(bits):
+            tail = mp().erfc(x)
+            step = mp().log(tail / y) * tail * mp().sqrt(mp().pi) * mp().exp(x * x) / 2
             x += step
-            near = step * step <= max(abs(x), mpmath.eps) * mpmath.eps
+            near = step * step <= max(abs(x), mp().eps) * mp().eps
         if near and bits == wanted:
             break
         bits = min(2 * bits - _LOST_BITS, wanted) if near else bits
     return x
-
-
-@lru_cache(maxsize=1)
-def balls() -> Any:
-    """Return mpmath's interval arithmetic, in which a comparison that is undecided is an error, not False."""
-    context = mpmath.ctx_iv.MPIntervalContext()
-    for name in ("__lt__", "__le__", "__gt__", "__ge__"):
-        setattr(context.mpf, name, _decided(getattr(context.mpf, name)))
-    return context
 
 
 def _decided(compare: Callable[[Any, Any], bool | None]) -> Callable[[Any, Any], bool]:
@@ -90,12 +82,34 @@ def _decided(compare: Callable[[Any, Any], bool | None]) -> Callable[[Any, Any],
     return compared
 
 
+class _Own(threading.local):
+    """Arithmetic of this thread: all share the precision of mpmath itself, which any of them may change."""
+
+    def __init__(self) -> None:
+        self.mp = mpmath.MPContext()
+        self.balls = mpmath.ctx_iv.MPIntervalContext()
+        for name in ("__lt__", "__le__", "__gt__", "__ge__"):
+            setattr(self.balls.mpf, name, _decided(getattr(self.balls.mpf, name)))
+
+
+_OWN = _Own()
+
+
+def mp() -> Any:
+    """Return mpmath with a precision that is the thread's own."""
+    return _OWN.mp
+
+
+def balls() -> Any:
+    """Return its interval arithmetic, in which a comparison that is undecided is an error, not False."""
+    return _OWN.balls
+
+
 def ends(ball: Any) -> tuple[Any, Any]:
     """Return the ends of a ball as plain numbers, exactly."""
-    return mpmath.mpmathify(ball.a), mpmath.mpmathify(ball.b)
+    return mp().convert(ball.a), mp().convert(ball.b)
 
 
-@lru_cache(maxsize=1)
 def _ball_functions() -> dict[str, Any]:
     """Return what formulas are compiled to where every function has a proved ball."""
     own = balls()
@@ -118,32 +132,51 @@ def proved(expression: Any) -> bool:
     return all(isinstance(part, known) or part in {sympy.pi, sympy.E} for part in expression.atoms(*kinds))
 
 
+class _Compiled(threading.local):
+    """An expression as a function of numbers, and of balls where all it is made of has them, in a thread."""
+
+    def __init__(self, variable: Any, expression: Any) -> None:
+        from sympy.printing.pycode import MpmathPrinter
+
+        # Printed as for mpmath: its fractions are no quotients of floats.
+        printer = MpmathPrinter(
+            {"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True}
+        )
+        compile_with = partial(sympy.lambdify, variable, expression, printer=printer)
+        self.of_number: Callable[[Any], Any] = compile_with(modules=[_number_functions()])
+        self.of_ball: Callable[[Any], Any] | None = (
+            compile_with(modules=[_ball_functions()]) if proved(expression) else None
+        )
+
+
+def _number_functions() -> dict[str, Any]:
+    """Return what formulas are compiled to elsewhere: mpmath's functions, by SymPy's names too."""
+    from sympy.utilities.lambdify import MPMATH_TRANSLATIONS
+
+    own = mp()
+    names = {name: name for name in dir(own) if not name.startswith("_")} | MPMATH_TRANSLATIONS
+    known = {name: getattr(own, its) for name, its in names.items() if hasattr(own, its)}
+    return known | {"erfcinv": _erfcinv}
+
+
 class Evaluator:
     """Bounds on a one-variable expression: by balls, else by two precisions that agree to twenty digits."""
 
     def __init__(self, expression: Any, variable: Any) -> None:
-        from sympy.printing.pycode import MpmathPrinter
-
         self.proved = proved(expression)
-        self.function: Callable[[Any], Any] = sympy.lambdify(
-            variable, expression, modules=[{"erfcinv": _erfcinv}, "mpmath"]
-        )
-        if self.proved:
-            # Printed as for mpmath: its fractions are no quotients of floats.
-            printer = MpmathPrinter({"fully_qualified_modules": False, "inline": True})
-            self._of_ball = sympy.lambdify(variable, expression, modules=[_ball_functions()], printer=printer)
+        self._compiled = _Compiled(variable, expression)
         self._known: dict[float, tuple[float, float]] = {}
 
     def at(self, x: float, digits: int) -> Any:
         """Return the value with so many digits, or NaN where it is not a real number."""
-        with mpmath.workdps(digits):
+        with mp().workdps(digits):
             try:
-                value = mpmath.mpmathify(self.function(mpmath.mpf(x)))
+                value = mp().convert(self._compiled.of_number(mp().mpf(x)))
             # The last: unknown to mpmath.
             except (ZeroDivisionError, ValueError, TypeError, OverflowError, NameError):
-                return mpmath.nan
-            is_real = abs(mpmath.im(value)) <= abs(value) * mpmath.mpf(10) ** (5 - digits)
-            return mpmath.re(value) if is_real else mpmath.nan
+                return mp().nan
+            is_real = abs(mp().im(value)) <= abs(value) * mp().mpf(10) ** (5 - digits)
+            return mp().re(value) if is_real else mp().nan
 
     def bounds(self, x: Array, digits: Array) -> Pair:
         """Bound the expression at every x, starting from so many digits."""
@@ -154,18 +187,18 @@ class Evaluator:
         """Enclose the value at a number that so many digits hold; None where it is not a finite real."""
         own = balls()
         own.dps = digits
-        if self.proved:
+        if self._compiled.of_ball is not None:
             try:
-                found = own.convert(self._of_ball(own.mpf(x)))
+                found = own.convert(self._compiled.of_ball(own.mpf(x)))
                 low, high = ends(found)
             except (ArithmeticError, AttributeError, NameError, TypeError, ValueError):
                 return None
-            return found if mpmath.isfinite(low) and mpmath.isfinite(high) else None
+            return found if mp().isfinite(low) and mp().isfinite(high) else None
         coarse, fine = self.at(x, digits), self.at(x, 2 * digits)
-        with mpmath.workdps(2 * digits):
+        with mp().workdps(2 * digits):
             # Terms of order one may cancel to the same rounded number twice, so an absolute error remains.
-            error = abs(fine - coarse) + mpmath.mpf(10) ** (_SPARE - 2 * digits)
-            return own.mpf([fine - error, fine + error]) if mpmath.isfinite(error) else None
+            error = abs(fine - coarse) + mp().mpf(10) ** (_SPARE - 2 * digits)
+            return own.mpf([fine - error, fine + error]) if mp().isfinite(error) else None
 
     def _one(self, x: float, digits: int) -> tuple[float, float]:
         if x not in self._known:
@@ -253,8 +286,8 @@ def trials(expression: Any, alpha: Any) -> Iterator[tuple[dict[Any, Any], Evalua
 
 def least_preimage(evaluator: Evaluator, level: float) -> Any:
     """Return inf{t : f(t) <= level} by bisection, the number an inverse is checked against."""
-    with mpmath.workdps(_DIGITS):
-        low, high = mpmath.mpf(0), mpmath.mpf(1)
+    with mp().workdps(_DIGITS):
+        low, high = mp().mpf(0), mp().mpf(1)
         if evaluator.at(1e-30, _DIGITS) <= level:
             return low
         for _ in range(70):
@@ -266,14 +299,14 @@ def least_preimage(evaluator: Evaluator, level: float) -> Any:
 def mass_of_zeros(evaluator: Evaluator) -> float:
     """Return 1 - inf{alpha : f(alpha) = 0} to the last digit; 0 where f is positive up to 1 - 10^-60."""
     digits = 5 * _FAR_DIGITS
-    with mpmath.workdps(digits):
-        least, noise = mpmath.mpf(10) ** -60, mpmath.mpf(10) ** (_FAR_DIGITS - digits)
-        low, high = least, mpmath.mpf(1)
+    with mp().workdps(digits):
+        least, noise = mp().mpf(10) ** -60, mp().mpf(10) ** (_FAR_DIGITS - digits)
+        low, high = least, mp().mpf(1)
         last = evaluator.ball(1 - least, _FAR_DIGITS)
         if last is not None and ends(last)[0] > 0:
             return 0.0
-        while high > low * (1 + mpmath.mpf(_AGREE)):
-            middle = mpmath.sqrt(low * high)
+        while high > low * (1 + mp().mpf(_AGREE)):
+            middle = mp().sqrt(low * high)
             low, high = (low, middle) if evaluator.at(1 - middle, digits) > noise else (middle, high)
         return float(high) if low > least else 0.0
 

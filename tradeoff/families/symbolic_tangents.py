@@ -6,12 +6,20 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
-import mpmath
 import numpy as np
 from scipy.special import expit
 
 from tradeoff.families.later import sympy
-from tradeoff.families.symbolic_numbers import Evaluator, balls, compiled, digits_for, ends, narrow, outward
+from tradeoff.families.symbolic_numbers import (
+    Evaluator,
+    balls,
+    compiled,
+    digits_for,
+    ends,
+    mp,
+    narrow,
+    outward,
+)
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import meet
 from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, whole
@@ -93,8 +101,8 @@ class Tangents:
 
     def _log_slope(self, place: Any, *, rest: bool = False) -> Bounds:
         """Bound log -f' at a place, or as far from 1; without a finite slope nothing is known."""
-        with mpmath.workdps(4 * _DIGITS):
-            x = mpmath.mpf(place)
+        with mp().workdps(4 * _DIGITS):
+            x = mp().mpf(place)
             found = self._slope.ball(1 - x if rest else x, 4 * _DIGITS)
         if found is None or ends(found)[1] >= 0:
             return Bounds(-np.inf, np.inf)
@@ -115,8 +123,8 @@ class Tangents:
                 steeper = np.log(fall) > epsilon
             low, high = np.where(steeper, middle, low), np.where(steeper, high, middle)
         for odds in low.tolist():
-            near = mpmath.mpf(float(expit(-abs(odds))))
-            yield near if odds < 0 else mpmath.fsub(1, near, exact=True)
+            near = mp().mpf(float(expit(-abs(odds))))
+            yield near if odds < 0 else mp().fsub(1, near, exact=True)
 
     def _supremum(self, epsilon: float, x: Any) -> tuple[float, float]:
         """Bound the largest gain, with more digits until twenty are known."""
@@ -136,8 +144,8 @@ class Tangents:
         own.dps = digits
         s = own.exp(epsilon)
         left = right = None
-        low, high, best = mpmath.mpf(0), mpmath.mpf(1), x
-        with mpmath.workdps(digits):
+        low, high, best = mp().mpf(0), mp().mpf(1), x
+        with mp().workdps(digits):
             for step in range(_STEPS):
                 here = self._tangent(x, s, digits)
                 if here is None:
@@ -173,8 +181,8 @@ class Tangents:
         points: list[Point] = [(0, ONE), (ONE, 0)]
         for tail in tails:
             digits = _DIGITS + 2 * int(digits_for(np.array([tail]))[0])
-            near, place = mpmath.mpf(tail), whole(tail)
-            for x, alpha in ((near, place), (mpmath.fsub(1, near, exact=True), ONE - place)):
+            near, place = mp().mpf(tail), whole(tail)
+            for x, alpha in ((near, place), (mp().fsub(1, near, exact=True), ONE - place)):
                 value, slope = self._value.ball(x, digits), self._slope.ball(x, digits)
                 if value is not None:
                     points.append((alpha, _whole(ends(value)[1], up=True)))
@@ -187,8 +195,8 @@ def _line(x: Any, value: Any, slope: Any, digits: int) -> Line:
     """Return a line below f(x) + f'(x) (alpha - x): a slope that floats nearly hold, and what it leaves."""
     own = balls()
     own.dps = digits
-    with mpmath.workdps(digits):
-        fall = max(-sum(ends(slope)) / 2, mpmath.mpf(0))
+    with mp().workdps(digits):
+        fall = max(-sum(ends(slope)) / 2, mp().mpf(0))
         off = abs(slope + fall) * max(x, 1 - x)
         # The slope is rounded down to a multiple of 2^-1074, which takes as much from the line at most.
         return _whole(fall, up=False), ONE, _whole(ends(value + fall * own.mpf(x) - off)[0], up=False) - 1
@@ -196,8 +204,8 @@ def _line(x: Any, value: Any, slope: Any, digits: int) -> Line:
 
 def _whole(x: Any, *, up: bool) -> int:
     """Return x as a multiple of 2^-1074, rounded to one side."""
-    scaled = mpmath.ldexp(x, _SCALE)
-    return int(mpmath.ceil(scaled, prec=0) if up else mpmath.floor(scaled, prec=0))
+    scaled = mp().ldexp(x, _SCALE)
+    return int(mp().ceil(scaled, prec=0) if up else mp().floor(scaled, prec=0))
 
 
 def _peak(left: Tangent | None, right: Tangent | None) -> tuple[Any, Any]:
@@ -206,7 +214,7 @@ def _peak(left: Tangent | None, right: Tangent | None) -> tuple[Any, Any]:
     if left and right and left is not right:
         cross = left.rise - right.rise
         meeting = sum(ends((right.gain - left.gain + left.rise * left.x - right.rise * right.x) / cross)) / 2
-    if meeting is None or not mpmath.isfinite(meeting):
+    if meeting is None or not mp().isfinite(meeting):
         meeting, at_left, at_right = None, 1, 0
     else:
         at_left = at_right = meeting
