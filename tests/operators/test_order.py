@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import exact_curves, factors, log_uniform, small_exact_curves, symmetric_families
-from tradeoff.errors import SymbolError, Undecided
+from tradeoff.errors import DomainError, SymbolError, Undecided
 
 G, P, Lap, TV, dp, thin = (
     to.Gaussian,
@@ -98,6 +98,7 @@ DECIDED: list[tuple[to.TradeOff, to.TradeOff, bool]] = [
     (to.mixture({Lap(1): 0.5, Lap(2): 0.5}), to.mixture({Lap(1): 0.4, Lap(2): 0.6}), True),
     (to.mixture({Lap(1): 0.4, Lap(2): 0.6}), to.mixture({Lap(1): 0.5, Lap(2): 0.5}), False),
     (to.mixture({G(1): 0.5, Lap(1): 0.5}), to.minimum(G(1), Lap(1)), True),
+    (to.mixture({G(1): THIRD, Lap(1): 1 - THIRD}), to.mixture({G(1): THIRD, Lap(1): 1 - THIRD}), True),
     (to.maximum(G(1), Lap(1)), to.mixture({G(1): 0.5, Lap(1): 0.5}), True),
     (G(1).group(2), G(1).group(3), True),
     (P(1).group(2), P(1).group(3), True),
@@ -371,3 +372,32 @@ def test_dominates_asks_the_definition_of_dp() -> None:
 def test_groups_of_symbols_wait_for_numbers(f: to.TradeOff) -> None:
     with pytest.raises(SymbolError, match="free symbols"):
         assert f >= P(sympy.Symbol("x")).group(2)
+
+
+def test_shares_that_round_alike_are_told_apart() -> None:
+    """Of weights that add to 1 within 1e-12 floats of the shares are the same, the shares are not."""
+    one = {G(1): 0.3144644841707095, to.Identity(): 0.6855355158292907}
+    two = {G(1): 0.31446448417070944, to.Identity(): 0.6855355158292906}
+    first, second = (Fraction(w[G(1)]) / sum(map(Fraction, w.values())) for w in (one, two))
+    f, g = to.mixture(one), to.mixture(two)
+    assert first > second
+    assert float(first) == float(second)
+    assert f != g
+    assert f.shares == (first, 1 - first)
+    assert verdict(f, g) is not True
+    assert verdict(g, f) is True
+
+
+def test_a_share_that_is_more_than_all_by_a_rounding_is_divided_by_their_sum() -> None:
+    over = 1 + Fraction(1, 10**20)
+    f = to.mixture({G(1): over, to.Identity(): 1e-30})
+    assert f.shares[0] == over / (over + Fraction(1e-30))
+    with pytest.raises(DomainError, match=r"outside \[0, 1\]"):
+        to.mixture({G(1): 1.1, to.Identity(): 0.1})
+
+
+def test_the_smallest_share_is_kept() -> None:
+    share = Fraction(1, 10**400)
+    f = to.mixture({TV(1): share, to.Identity(): 1 - share})
+    assert 0 < f.bounds.delta(0.0).upper < 1e-322
+    assert f.bounds.delta(0.0).lower == 0

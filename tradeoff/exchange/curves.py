@@ -83,12 +83,11 @@ def _product(curves: Any, powers: Any) -> TradeOff:
 
 
 def _mixture(curves: Any, weights: Any) -> TradeOff:
-    """Return a mixture whose weights are kept to the last bit: they were divided by their sum before."""
+    """Return a mixture; fractions that add to 1 are kept as they are."""
     shares = dict(zip(map(operand, curves), weights, strict=True))
     if len(shares) < len(curves):
         raise DomainError("a curve stands twice among those mixed; add its weights")
-    mixture(shares)  # which checks them
-    return Mixture(shares)
+    return mixture(shares)
 
 
 def _subsampled(curve: Any, rate: Any, flipped: Any) -> TradeOff:
@@ -210,7 +209,7 @@ CURVES = Codec(
             ("curve", "rate", "flipped"),
         ),
         "mixture": Form(
-            Mixture, lambda f: {"curves": f.operands, "weights": f.weights}, _mixture, ("curves", "weights")
+            Mixture, lambda f: {"curves": f.operands, "weights": f.shares}, _mixture, ("curves", "weights")
         ),
         "minimum": _of_operands(HullOfMinimum, minimum),
         "maximum": _of_operands(Maximum, maximum),

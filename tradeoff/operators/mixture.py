@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
 from functools import cached_property, reduce
 from operator import add
 from typing import Any
@@ -14,28 +15,35 @@ from tradeoff.curves.parameters import Number, is_symbol, real
 from tradeoff.errors import DomainError, KindError, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip
-from tradeoff.intervals.rounding import Array, around
+from tradeoff.intervals.rounding import TINY, Array, around
 from tradeoff.loss.changed import Mixed
 from tradeoff.loss.discrete import settled
 from tradeoff.loss.law import LossLaw
 
+_MISSED = 1e-12
+"""By how much weights may miss 1: rounded ones of thousands of curves do by less, and so may one of them."""
 
-def added(pairs: Iterable[tuple[TradeOff, float]]) -> dict[TradeOff, float]:
-    """Return the weights of curves, those of equal ones added up with one rounding."""
-    shares: dict[TradeOff, list[float]] = {}
+
+def added(pairs: Iterable[tuple[TradeOff, float | Fraction]]) -> dict[TradeOff, Fraction]:
+    """Return the weights of curves, those of equal ones added up exactly."""
+    shares: dict[TradeOff, Fraction] = {}
     for curve, weight in pairs:
-        shares.setdefault(curve, []).append(weight)
-    return {curve: math.fsum(weights) for curve, weights in shares.items()}
+        shares[curve] = shares.get(curve, Fraction(0)) + Fraction(weight)
+    return shares
 
 
 class Mixture(Derived):
-    """Average along equal slopes: delta(eps) = sum_i w_i delta_i(eps)."""
+    """Average along equal slopes: delta(eps) = sum_i w_i delta_i(eps).
+
+    ``shares`` are fractions that add to 1, by which mixtures are equal and ordered; ``weights`` are floats.
+    """
 
     name = "mixture"
 
-    def __init__(self, weights: Mapping[TradeOff, float]) -> None:
-        self.operands, self.parameters = tuple(weights), (tuple(weights.values()),)
-        self.weights = tuple(weights.values())
+    def __init__(self, shares: Mapping[TradeOff, Fraction]) -> None:
+        self.operands, self.shares = tuple(shares), tuple(shares.values())
+        self.parameters = (self.shares,)
+        self.weights = tuple(float(share) or TINY for share in self.shares)
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         low, high = self._average(f.bounds.delta(epsilon, tol=tol) for f in self.operands)
@@ -46,7 +54,7 @@ class Mixture(Derived):
         return TradeOff.epsilon_bounds(self, delta, tol)
 
     def _average(self, values: Iterable[Bounds]) -> Bounds:
-        """Bound the sum of w_i x_i; weights, divided by their sum and then added up, are known to 3 units."""
+        """Bound the sum of w_i x_i; weights are rounded once, or stand for less than any float."""
         terms = [held(*around(w, 3)) * value for w, value in zip(self.weights, values, strict=True)]
         return reduce(add, terms)
 
@@ -73,11 +81,10 @@ class Mixture(Derived):
     def inverse(self) -> TradeOff:
         if self.symmetric:
             return self
-        pairs = zip((f.inverse() for f in self.operands), self.weights, strict=True)
-        return Mixture(added(pairs))  # not divided by their sum again
+        return Mixture(added(zip((f.inverse() for f in self.operands), self.shares, strict=True)))
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        return mixture(added(zip(map(change, self.operands), self.weights, strict=True)))
+        return mixture(added(zip(map(change, self.operands), self.shares, strict=True)))
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
         pairs = [f.laws() for f in self.operands]
@@ -113,16 +120,17 @@ def mixture(weights: Mapping[TradeOff, Number]) -> TradeOff:
     if not isinstance(weights, Mapping):
         raise KindError(f"weights = {shown(weights)} is no mapping; write {{curve: probability}}")
     checked = {operand(f): _weight(w) for f, w in weights.items()}
-    total = math.fsum(checked.values())
-    if abs(total - 1) > 1e-12:
-        raise DomainError(f"the weights add to {total!r}, not to 1")
+    total = sum(checked.values(), Fraction(0))
+    if abs(total - 1) > _MISSED:
+        raise DomainError(f"the weights add to {float(total)!r}, not to 1")
     shares = {f: w / total for f, w in checked.items() if w > 0}
     return next(iter(shares)) if len(shares) == 1 else Mixture(shares)
 
 
-def _weight(value: Any) -> float:
+def _weight(value: Any) -> Fraction:
     if is_symbol(value):
         raise SymbolError(
             f"weight = {value!r} is symbolic, and the law of a mixture asks for numbers; give them"
         )
-    return float(real("weight", value, 0, 1))
+    checked = real("weight", value, 0, 1 + _MISSED)
+    return value if isinstance(value, Fraction) else Fraction(checked)

@@ -125,9 +125,8 @@ def mixed(f: TradeOff, g: TradeOff) -> Verdict:
 
 
 def _shares(f: Mixture) -> dict[TradeOff, Fraction]:
-    """Return the weights as rationals that add to 1."""
-    weights = [Fraction(w) for w in f.weights]
-    return {part: w / sum(weights) for part, w in zip(f.operands, weights, strict=True)}
+    """Return the exact weights, which add to 1."""
+    return dict(zip(f.operands, f.shares, strict=True))
 
 
 def thinned(f: TradeOff, g: TradeOff) -> Verdict:
