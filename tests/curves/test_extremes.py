@@ -500,7 +500,8 @@ def test_renyi_divergences_at_the_ends(order: float, loss: float) -> None:
 def test_sums_beyond_floats_are_refused() -> None:
     with pytest.raises(DomainError, match="above all floats"):
         to.Gaussian(1.7e308) ** 4
-    assert to.Gaussian(1e200) @ to.Gaussian(1.0) == to.Gaussian(1e200)
+    beside = to.Gaussian(1e200) @ to.Gaussian(1.0)
+    assert (beside.least, beside.mu) == (1e200, math.nextafter(1e200, math.inf))
     assert (to.Gaussian(math.inf) @ to.Gaussian(1.0)).bounds(0.0).upper <= 1e-15
 
 
