@@ -158,3 +158,38 @@ def test_ends_that_are_floats_leave_no_doubt():
     assert curve.bounds.delta(3.0) == curve.bounds.delta(0.0)
     assert curve.bounds.delta(0.0).width < 1e-12
     assert to.from_scipy(st.cauchy(), st.cauchy(1)).sup_loss < 1
+
+
+@pytest.mark.parametrize(("scale", "other"), [(2.0, 1.5), (3.0, 2.5), (1e30, 8e29), (2e-200, 1.5e-200)])
+def test_losses_next_to_0_are_not_read_off_rounded_quotients(scale, other):
+    """Of Rayleigh's law L = 2 log(s/t) - x^2 (1/t^2 - 1/s^2)/2, and 1 - e^(-x^2/2 s^2) lies below x."""
+    curve = to.from_scipy(st.rayleigh(scale=scale), st.rayleigh(scale=other))
+    with mp.workdps(40):
+        s, t = mp.mpf(1), mp.mpf(other) / mp.mpf(scale)
+        for epsilon in (0.0, 0.1, 0.3):
+            square = max((2 * mp.log(s / t) - epsilon) * 2 / (1 / t**2 - 1 / s**2), 0)
+            truth = -mp.expm1(-square / 2 / t**2) + mp.exp(epsilon) * mp.expm1(-square / 2)
+            found = curve.bounds.delta(epsilon)
+            assert found.lower <= truth <= found.upper <= truth + 1e-10
+    assert curve.sup_loss >= 2 * math.log(scale / other)
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "most"),
+    [
+        (st.expon(scale=3), st.expon(scale=2), math.log(1.5)),
+        (st.lomax(2, scale=3), st.lomax(3, scale=3), math.log(1.5)),
+        (st.halfcauchy(scale=2), st.expon(scale=2), math.log(math.pi / 2)),
+        (st.gamma(2, scale=3), st.gamma(2, scale=2.5), 2 * math.log(1.2)),
+        (st.invgauss(1), st.invgauss(0.9), None),
+    ],
+)
+def test_laws_that_begin_at_0(p, q, most):
+    curve = to.from_scipy(p, q)
+    x = np.linspace(0, 60, 4001)
+    gained = np.maximum(np.diff(q.cdf(x)) - np.diff(p.cdf(x)), 0)
+    assert curve.bounds.delta(0.0).upper >= np.sum(gained) * (1 - 1e-6)
+    assert curve.delta(0.0) == pytest.approx(float(np.sum(gained)), rel=1e-2)
+    assert most is None or curve.sup_loss >= most
+    if most is not None and q.dist.name in {"expon", "lomax"}:
+        assert curve.epsilon(0.0) == pytest.approx(most, abs=1e-10)

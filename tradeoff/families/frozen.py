@@ -37,9 +37,14 @@ class Frozen:
         self.distribution = distribution.dist(**dict(self.arguments))  # which nobody else can change
         self._origin = origin or distribution.dist
         own = self.distribution
-        self.logpdf, self.cdf, self.sf = own.logpdf, own.cdf, own.sf
+        self.cdf, self.sf = own.cdf, own.sf
         if not self.support[0] <= self.support[1]:  # NaN, which SciPy answers instead of refusing shapes
             raise DomainError(f"{self} is no law: its support is {self.support}; give shapes in their range")
+
+    def logpdf(self, x: Array) -> Array:
+        """Log-density; SciPy's looks at (x - loc)/scale, which may round into the support."""
+        inside = (x >= self.support[0]) & (x <= self.support[1])
+        return np.where(inside, self.distribution.logpdf(x), -np.inf)
 
     @cached_property
     def support(self) -> tuple[float, float]:

@@ -21,6 +21,12 @@ _MORE = 1.3
 _HIDDEN = 2 * LOSS_ERROR
 """Turns of L that no piece ends for: the bounds of a law allow for them."""
 
+_LEAST = -1400.0
+"""A log-density from which on a loss is known to its error: see ``LOSS_ERROR``."""
+
+_FINE = 1e-250
+"""The least distance from an end at 0 that is looked at: (x - loc)/scale has all its digits there."""
+
 _MOST = 1000
 """Pieces beyond which L is noise, and no law is made of it."""
 
@@ -50,9 +56,10 @@ def law_of(
     edges = {float(x) for x in (*ends, *(breaks or ())) if np.isfinite(x)}
     # Beside an end both densities may be 0 in floats, where nothing else is looked at.
     points = np.union1d(points, [x for edge in edges for x in _neighbours(edge)])
+    points = points[np.abs(points) >= _FINE] if 0.0 in edges else points
     kinds = _kinds(p, q, points)
     changes = [_change(p, q, points[k : k + 2], kinds[k]) for k in np.flatnonzero(np.diff(kinds))]
-    between = sorted(edges | {x for x in changes if not edges & {x, *_neighbours(x)}})
+    between = sorted(edges | {x for x in changes if not edges & {x, *_beside(x)}})
     finder = _Finder(p, q, given=breaks is not None)
     for end in rounded:
         finder.doubted(*_neighbours(end))
@@ -139,7 +146,20 @@ def _change(p: Side, q: Side, ends: Array, kind: int) -> float:
 
 
 def _neighbours(x: float) -> tuple[float, float]:
-    return float(np.nextafter(x, -np.inf)), float(np.nextafter(x, np.inf))
+    return _inward(x, -np.inf)[0], _inward(x, np.inf)[0]
+
+
+def _beside(x: float) -> set[float]:
+    """Return the ends that a change of kind may be one of: those a float away, or 0."""
+    return {0.0} if abs(x) <= _FINE else {float(np.nextafter(x, way)) for way in (-np.inf, np.inf)}
+
+
+def _inward(end: float, way: float) -> tuple[float, float]:
+    """Return the two floats next to an end; next to 0 those that a scale leaves all their digits."""
+    if end == 0:
+        return float(np.copysign(_FINE, way)), float(np.copysign(2 * _FINE, way))
+    near = float(np.nextafter(end, way))
+    return near, float(np.nextafter(near, way))
 
 
 def _mass(side: Side, low: float, high: float) -> float:
@@ -185,9 +205,23 @@ def _turn(law: LineLaw, low: float, high: float, way: int) -> float:
 
 
 def _piece(law: LineLaw, low: float, high: float, x: Array) -> Piece:
-    """Return the piece between two ends, looked at up to these, or to the last points."""
-    first, known_low = _edge(law, low, np.inf) if np.isfinite(low) else (float(x[0]), False)
-    last, known_high = _edge(law, high, -np.inf) if np.isfinite(high) else (float(x[-1]), False)
+    """Return the piece between two ends, looked at up to these, or to the outermost points.
+
+    To the points too where a density is too small there for its logarithm to be known, or a loss at a point
+    is beyond those at the ends.
+    """
+    inner = x[(x > low) & (x < high)]
+    near = [float(inner[k]) if len(inner) else end for k, end in ((0, low), (-1, high))]
+    at = [
+        _edge(law, end, inward) if np.isfinite(end) else (point, False)
+        for end, inward, point in ((low, np.inf, near[0]), (high, -np.inf, near[1]))
+    ]
+    if len(inner):
+        at = [each if _told(law, each[0]) else (point, False) for each, point in zip(at, near, strict=True)]
+        seen, reached = law.log_ratio(inner), law.log_ratio(np.array([point for point, _ in at]))
+        if np.min(seen) < np.min(reached) - _HIDDEN or np.max(seen) > np.max(reached) + _HIDDEN:
+            at = [(point, False) for point in near]
+    (first, known_low), (last, known_high) = at
     start, stop = law.log_ratio(np.array([first, last]))
     if np.isnan(start) or np.isnan(stop):
         raise DomainError(
@@ -197,6 +231,12 @@ def _piece(law: LineLaw, low: float, high: float, x: Array) -> Piece:
     return Piece(low, high, bool(stop >= start), first, last, known_low, known_high)
 
 
+def _told(law: LineLaw, x: float) -> bool:
+    """Whether both log-densities are of a size at which their difference is known."""
+    with np.errstate(all="ignore"):
+        return all(float(side.logpdf(np.array([x]))[0]) > _LEAST for side in (law.first, law.second))
+
+
 def _edge(law: LineLaw, end: float, inward: float) -> tuple[float, bool]:
     """Return the outermost point towards a finite end, and whether L is known from there on.
 
@@ -204,8 +244,8 @@ def _edge(law: LineLaw, end: float, inward: float) -> tuple[float, bool]:
     the next two; and where both densities are constant there, as where they jump at the end. Where one
     vanishes, or has no bound, L may have none between two floats.
     """
-    near = float(np.nextafter(end, inward))
-    x = np.array([end, near, np.nextafter(near, inward)])
+    near, after = _inward(end, inward)
+    x = np.array([end, near, after])
     with np.errstate(all="ignore"):
         steps = np.abs(np.diff(law.log_ratio(x)))
         if steps[0] <= _MORE * steps[1] + LOSS_ERROR and np.isfinite(steps[1]):
