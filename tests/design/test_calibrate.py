@@ -149,7 +149,7 @@ LAPLACES, COINS = (lambda s: to.Laplace(1 / s) ** 2), (lambda x: to.PureDP(x) **
 @pytest.mark.parametrize(
     ("build", "goal", "root"),
     [
-        (noise, to.approximate_dp(1.0, 1e-5), 3.7306316341),
+        (lambda s: to.Gaussian(1 / s), to.approximate_dp(1.0, 1e-5), 3.7306316341),
         (LAPLACES, to.PureDP(1.0), 2),
         (COINS, to.PureDP(1.0), 0.1),
         (COINS, to.Laplace(1.0), 0.1),
@@ -158,7 +158,7 @@ LAPLACES, COINS = (lambda s: to.Laplace(1 / s) ** 2), (lambda x: to.PureDP(x) **
         (to.PureDP, to.Gaussian(1), None),
         (
             lambda s: to.subsample(to.Gaussian(1 / s), 0.1),
-            to.PiecewiseLinear([0, 0.3, 1], [0.99, 0.3, 0]),
+            to.PiecewiseLinear([0, 0.3, 0.99], [0.99, 0.3, 0]),
             None,
         ),
     ],
