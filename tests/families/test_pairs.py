@@ -218,6 +218,8 @@ def test_smaller_shifts_lose_less(law, sign):
 class _Told:
     """An exponential law that is told as wrongly as is taken for granted, and not at all below 1e-305."""
 
+    slack = (0.0, 0.0)
+
     def __init__(self, rate, sign):
         self.rate, self.off = rate, 0.99 * sign * TRUST
 

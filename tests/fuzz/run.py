@@ -38,7 +38,7 @@ PREAMBLE = (
 )
 
 
-_LOST = {"gc_callback", "_remove"}
+_LOST = {"gc_callback", "_remove", "remove", "__del__"}
 """What is called back, by Hypothesis and by weak references: an exception raised there reaches nobody."""
 
 

@@ -104,9 +104,14 @@ def _leak(f: TotalVariation) -> dict[str, Any]:
     return {"kept": kept} if kept != 1 - Fraction(f.delta_0) else {"delta": f.delta_0}
 
 
+def _either(what: str, **given: Any) -> None:
+    """Refuse what has not one of the numbers, or more."""
+    if sum(number is not None for number in given.values()) != 1:
+        raise DomainError(f"{what} has either {' or '.join(given)}")
+
+
 def _leaking(delta: Any = None, kept: Any = None) -> TradeOff:
-    if (delta is None) == (kept is None):
-        raise DomainError("a total variation has either delta or kept")
+    _either("a total variation", delta=delta, kept=kept)
     return TotalVariation(delta) if kept is None else TotalVariation.keeping(_rational(kept), exact=True)
 
 
@@ -116,8 +121,7 @@ def _gaussian_fields(f: Gaussian) -> dict[str, Any]:
 
 def _gaussian(mu: Any = None, square: Any = None) -> Gaussian:
     """Return the curve, of mu or of mu^2 where that is the square of no float."""
-    if (mu is None) == (square is None):
-        raise DomainError("a Gaussian has either mu or square")
+    _either("a Gaussian", mu=mu, square=square)
     return Gaussian(mu) if square is None else Gaussian.of_square(_rational(square))
 
 
@@ -127,8 +131,7 @@ def _laplace_fields(f: Laplace) -> dict[str, Any]:
 
 def _laplace(epsilon: Any = None, shift: Any = None) -> Laplace:
     """Return the curve, of epsilon or of the exact one where it is no float."""
-    if (epsilon is None) == (shift is None):
-        raise DomainError("a Laplace curve has either epsilon or shift")
+    _either("a Laplace curve", epsilon=epsilon, shift=shift)
     return Laplace(epsilon) if shift is None else Laplace.of_shift(_rational(shift))
 
 

@@ -16,6 +16,7 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.line_pair import LinePair
 from tradeoff.families.location_shift import LocationShift, is_known
 from tradeoff.families.masses import from_masses
+from tradeoff.families.steps import stepwise
 from tradeoff.loss.pieces import law_of
 
 _TAIL = 1e-300
@@ -38,8 +39,9 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
     Returns
     -------
     TradeOff
-        A closed form where the pair is a known one, else a curve with ``assumptions``: that SciPy's functions
-        are right to 1e-12, and that log(q/p) turns only where it was seen to. Discrete laws on finitely many
+        A closed form where the pair is a known one, and a curve in fractions of two laws whose densities are
+        steps, ``uniform`` and ``rv_histogram``; else a curve with ``assumptions``: that SciPy's functions are
+        right to 1e-12, and that log(q/p) turns only where it was seen to. Discrete laws on finitely many
         outcomes are curves in fractions, of SciPy's masses; of infinitely many, all but 1e-300 of each law is
         listed, and what is left out counts as telling the laws apart.
 
@@ -75,9 +77,11 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
         return _discrete(p, q)
     first, second = Frozen(p, "p"), Frozen(q, "q")
     places = None if breaks is None else checked("breaks", breaks)
-    known = _known(first, second) if breaks is None else None
-    if known is not None:
-        return known
+    if breaks is None:
+        known = _known(first, second)
+        exact = stepwise(first, second) if known is None else known
+        if exact is not None:
+            return exact
     points = looked_at(first, second)
     rounded = {*first.rounded, *second.rounded}
     found = law_of(first, second, points, (*first.support, *second.support), places, sorted(rounded))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from copy import deepcopy
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -10,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from tradeoff.errors import DomainError, shown
-from tradeoff.intervals.rounding import Array
+from tradeoff.intervals.bounds import Pair
+from tradeoff.intervals.quadrature import applied, gauss_legendre
+from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.line import REACH, TRUST
 
 _LEAST_TAIL = 1e-290
@@ -18,6 +22,15 @@ _LEAST_TAIL = 1e-290
 
 _QUANTILES = 600
 """Quantiles of each tail at which a law is looked at: about two for each power of ten."""
+
+_LEAST_TOLD, _PANELS = 1e-24, 72
+"""Tails down to which cdf and sf are held against their density: what loses digits loses all above."""
+
+_NODES = 12
+"""Nodes of a panel there: three panels for each power of ten of a tail, on which densities are smooth."""
+
+_ROOM = 8.0
+"""By how much more than was seen a tail may err elsewhere."""
 
 FOREIGN = "own "
 """What the name of a law begins with that is not SciPy's: no name of SciPy's has a space."""
@@ -34,7 +47,8 @@ class Frozen:
 
     def __init__(self, distribution: Any, name: str = "distribution", origin: object = None) -> None:
         self.name, self.arguments = identify(distribution, name)
-        self.distribution = distribution.dist(**dict(self.arguments))  # which nobody else can change
+        made = deepcopy(distribution.dist) if _is_histogram(distribution) else distribution.dist
+        self.distribution = made(**dict(self.arguments))  # which nobody else can change
         self._origin = origin or distribution.dist
         own = self.distribution
         self.cdf, self.sf = own.cdf, own.sf
@@ -49,40 +63,94 @@ class Frozen:
     @cached_property
     def support(self) -> tuple[float, float]:
         """Ends of the support."""
-        low, high = self.distribution.support()
+        with np.errstate(over="ignore"):
+            low, high = self.distribution.support()
         return float(low), float(high)
 
     @cached_property
-    def rounded(self) -> tuple[float, ...]:
-        """Ends of the support that are no floats: loc + scale x, x the end of the law at 0 and of scale 1."""
+    def bins(self) -> tuple[list[float], bool] | None:
+        """Heights of the bins of a histogram, and whether they are densities; None of another law."""
+        if not _is_histogram(self.distribution):
+            return None
+        made = vars(self.distribution.dist)
+        heights, edges = (np.asarray(each, dtype=float) for each in made["_histogram"])
+        widths, density = np.diff(edges), made["_density"]
+        if not (np.all(widths > 0) and np.all((heights >= 0) & (heights < np.inf)) and np.any(heights > 0)):
+            raise DomainError(
+                f"{self} = {shown(made['_histogram'])} is no histogram; give increasing edges, and counts "
+                "of at least 0, not all of them 0"
+            )
+        if density is None:  # as SciPy decides
+            density = not np.allclose(widths, widths[0])
+        return heights.tolist(), bool(density)
+
+    @cached_property
+    def edges(self) -> tuple[Fraction, ...]:
+        """Finite ends of the support, and the edges of a histogram's bins: loc + scale x, exactly."""
         values = dict(self.arguments)
-        plain = self.distribution.dist(**{**values, "loc": 0.0, "scale": 1.0}).support()
-        ends = [(float(x), end) for x, end in zip(plain, self.support, strict=True) if np.isfinite(end)]
+        if self.bins is None:
+            plain = self.distribution.dist(**{**values, "loc": 0.0, "scale": 1.0}).support()
+        else:
+            plain = np.asarray(vars(self.distribution.dist)["_histogram"][1], dtype=float).tolist()
         loc, scale = Fraction(values["loc"]), Fraction(values["scale"])
-        return tuple(end for x, end in ends if loc + scale * Fraction(x) != Fraction(end))
+        return tuple(loc + scale * Fraction(float(x)) for x in plain if np.isfinite(x))
+
+    @cached_property
+    def rounded(self) -> tuple[float, ...]:
+        """The floats next to edges that are none."""
+        return tuple(float(edge) for edge in self._near_edges if Fraction(float(edge)) != edge)
+
+    @property
+    def _near_edges(self) -> list[Fraction]:
+        """The edges where densities are asked."""
+        return [edge for edge in self.edges if abs(edge) <= REACH]
 
     @cached_property
     def points(self) -> Array:
         """Points that are dense wherever the law has mass, and reach to where it has next to none."""
-        tail = np.geomspace(_LEAST_TAIL, 0.5, _QUANTILES)
+        tails = self._quantiles(self.distribution, np.geomspace(_LEAST_TAIL, 0.5, _QUANTILES))
+        found = np.concatenate([*tails, self._between_edges])
+        found = np.clip(found[np.isfinite(found)], -REACH, REACH)
+        low, high = (float(x) for x in np.quantile(found, [0.25, 0.75]))
+        return np.unique(np.concatenate([found, np.linspace(low, high, _QUANTILES)]))
+
+    def _quantiles(self, law: Any, tail: Array) -> Pair:
+        """Return the points below and above which a law has the tails, as far as SciPy finds them."""
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of quantiles that SciPy does not find, which are left out
             try:
-                tails = [quantile(tail) for quantile in (self.distribution.ppf, self.distribution.isf)]
+                below, above = (np.asarray(quantile(tail), dtype=float) for quantile in (law.ppf, law.isf))
             except (ValueError, RuntimeError) as error:  # of SciPy's search in a cdf by quadrature
                 said = str(error).rstrip(".")
                 raise DomainError(
                     f"SciPy finds no quantiles of {self}: {said}; give its law a _ppf and an _isf"
                 ) from error
-        found = np.concatenate([np.asarray(each, dtype=float) for each in tails])
-        found = np.clip(found[np.isfinite(found)], -REACH, REACH)
-        low, high = (float(x) for x in np.quantile(found, [0.25, 0.75]))
-        return np.unique(np.concatenate([found, np.linspace(low, high, _QUANTILES)]))
+        return below, above
+
+    @property
+    def _between_edges(self) -> Array:
+        """Middles of the bins of a histogram, however narrow, and the floats next to their edges."""
+        edges = np.array(self._near_edges if self.bins else (), dtype=float)
+        beside = [np.nextafter(edges, way) for way in (-np.inf, np.inf)]
+        return np.concatenate([(edges[:-1] + edges[1:]) / 2, *beside])
+
+    @cached_property
+    def slack(self) -> tuple[float, float]:
+        """What cdf and sf may err by beside their share, as their own density tells.
+
+        SciPy takes many a tail as 1 less the other, or by a quadrature of limited accuracy.
+        """
+        plain = self.distribution.dist(**{**dict(self.arguments), "loc": 0.0, "scale": 1.0})
+        below, above = self._quantiles(plain, np.geomspace(_LEAST_TOLD, 0.5, _PANELS))
+        return _missed(plain, plain.cdf, below), _missed(plain, plain.sf, above)
 
     @property
     def trust(self) -> str:
         """What is assumed of SciPy."""
-        return f"SciPy knows cdf and sf of {self} to a share of {TRUST:g}, and logpdf to {TRUST:g}."
+        each = zip(("cdf", "sf"), self.slack, strict=True)
+        slack = " and ".join(f"{name} to {x:.2g}" for name, x in each if x)
+        beside = f", and where that is less {slack}" if slack else ""
+        return f"SciPy knows cdf and sf of {self} to a share of {TRUST:g}{beside}, and logpdf to {TRUST:g}."
 
     @cached_property
     def key(self) -> tuple[object, ...]:
@@ -155,6 +223,41 @@ def _refuse_changed(distribution: Any, role: str) -> None:
             f"{role} = {shown(distribution)} has methods or settings of its own beside those of its law; "
             "give its densities to from_densities"
         )
+
+
+def _missed(law: Any, tail: Callable[[Array], Any], at: Array) -> float:
+    """Return what a tail misses the integrals of the density by, on panels where these are known.
+
+    Rounding moves a node, and an integral by so much times the change of the density.
+    """
+    low, high = law.support()
+    x = np.unique(at[(at > low) & (at < high)])
+    start, stop = x[:-1], x[1:]
+    middle, moved = (start + stop) / 2, 4 * UNIT * np.maximum(np.abs(start), np.abs(stop))
+    with np.errstate(all="ignore"):
+        value = np.asarray(tail(x), dtype=float)
+        (left, first), (right, last), (whole, _) = (
+            _integral(law.pdf, *ends) for ends in ((start, middle), (middle, stop), (start, stop))
+        )
+        mass = left + right
+        noise = TRUST * mass + moved * (first + last)
+        missed = np.abs(np.abs(np.diff(value)) - mass) - TRUST * (value[1:] + value[:-1]) - noise
+        known = (np.abs(whole - mass) <= noise) & (missed > 0)
+    return _ROOM * float(np.max(missed, initial=0.0, where=known))
+
+
+def _integral(density: Callable[[Array], Any], start: Array, stop: Array) -> Pair:
+    """Return integrals over panels, and how much the density changes on each."""
+    node, weight = gauss_legendre(_NODES)
+    half = (stop - start) / 2
+    value = np.asarray(density((start + half)[:, None] + half[:, None] * node), dtype=float)
+    return applied(value, weight) * half, np.ptp(value, axis=1)
+
+
+def _is_histogram(distribution: Any) -> bool:
+    import scipy.stats
+
+    return type(distribution.dist) is scipy.stats.rv_histogram
 
 
 def _name(generator: Any) -> str:

@@ -45,6 +45,7 @@ class Density:
     may read what changes.
     """
 
+    slack = (0.0, 0.0)
     _places, _values = np.zeros(0), np.zeros(0)
 
     def __init__(

@@ -41,6 +41,10 @@ _STEPS = 160
 class Side(Protocol):
     """One of the two laws: its density, and its tails."""
 
+    @property
+    def slack(self) -> tuple[float, float]:
+        """What cdf and sf may err by beside their share, as an sf that is 1 - cdf does."""
+
     def logpdf(self, x: Array) -> Array:
         """Log-density, -inf where there is none."""
 
@@ -87,8 +91,9 @@ class LineLaw:
     """Law of L on its pieces; ``p_minus`` and ``q_plus`` are the masses where one density is zero.
 
     ``bounded`` says that beyond the points looked at L is no larger and no smaller than at some of them;
-    ``off`` is what masses, those among them that are not 0, may err by beside their share; ``doubt`` are the
-    masses of P and Q of which no float tells the loss, and which may lie at any.
+    ``off`` is what masses, those among them that are not 0, may err by beside their share; ``apart`` is what
+    ``p_minus`` and ``q_plus`` may err by, as differences of tails; ``doubt`` are the masses of P and Q of
+    which no float tells the loss, and which may lie at any.
     """
 
     first: Side
@@ -98,19 +103,20 @@ class LineLaw:
     q_plus: float = 0.0
     bounded: bool = False
     off: float = 0.0
+    apart: tuple[float, float] = (0.0, 0.0)
     doubt: tuple[float, float] = (0.0, 0.0)
 
     def reversed(self) -> LineLaw:
         """Return the law of the other order of the pair."""
         pieces = tuple(piece._replace(rising=not piece.rising) for piece in self.pieces)
-        ends, doubt = (self.q_plus, self.p_minus), (self.doubt[1], self.doubt[0])
-        return LineLaw(self.second, self.first, pieces, *ends, self.bounded, self.off, doubt)
+        ends, apart, doubt = (self.q_plus, self.p_minus), self.apart[::-1], self.doubt[::-1]
+        return LineLaw(self.second, self.first, pieces, *ends, self.bounded, self.off, apart, doubt)
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
         """Bound Q(L = inf)."""
-        off = (self.off if self.q_plus > 0 else 0.0) + self.doubt[1]
-        return clip(self.q_plus * Bounds(1 - 2 * TRUST, 1 + 2 * TRUST) + Bounds(-off, off), 0.0, 1.0)
+        off = (self.off if self.q_plus > 0 else 0.0) + self.apart[1] + self.doubt[1]
+        return clip(self.q_plus + Bounds(-off, off), 0.0, 1.0)
 
     def log_ratio(self, x: Array) -> Array:
         """Return L(x)."""
@@ -163,8 +169,9 @@ class LineLaw:
     def _mass(self, start: Array, stop: Array) -> Array:
         """Return P- and Q-masses between points, from whichever tails are smaller, and their errors."""
         x, y = np.minimum(start, stop), np.maximum(start, stop)
-        (p, p_error), (q, q_error) = (_between(side, x, y, self.off) for side in (self.first, self.second))
-        return np.array([p, q, p_error, q_error])
+        (p, p_error), (q, q_error) = (between(side, x, y) for side in (self.first, self.second))
+        off = self.off * (x < y)
+        return np.array([p, q, p_error + off, q_error + off])
 
     def beyond(self, loss: Array) -> tuple[Array, Array]:
         """Return the masses of L >= loss, and those where no float tells whether it is, with their errors."""
@@ -202,13 +209,15 @@ class LineLaw:
         return np.maximum(low, 0.0) + lost.lower, high * (1 + 4 * UNIT) + lost.upper + TINY
 
 
-def _between(side: Side, x: Array, y: Array, off: float) -> tuple[Array, Array]:
+def between(side: Side, x: Array, y: Array) -> tuple[Array, Array]:
+    """Return the masses between points, from whichever tails are smaller, and what these may err by."""
     with np.errstate(all="ignore"):
         before, after = (np.asarray(side.cdf(at), dtype=float) for at in (x, y))
         beyond, rest = (np.asarray(side.sf(at), dtype=float) for at in (x, y))
     right = beyond < after
     mass = np.where(right, beyond - rest, after - before)
-    error = TRUST * np.where(right, beyond + rest, before + after) + _UNDERFLOW + off
+    off = np.where(right, side.slack[1], side.slack[0])
+    error = TRUST * np.where(right, beyond + rest, before + after) + _UNDERFLOW + 2 * off
     some = x < y
     return np.where(some, np.maximum(mass, 0.0), 0.0), np.where(some, error, 0.0)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from tradeoff.errors import DomainError
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.loss.line import LOSS_ERROR, LineLaw, Piece, Side, floats, middle, ordered
+from tradeoff.loss.line import LOSS_ERROR, LineLaw, Piece, Side, between, floats, middle, ordered
 
 _FAN = 64
 """Parts into which the floats between two points are cut at once, to find where L turns."""
@@ -62,7 +62,7 @@ def law_of(
     between = sorted(edges | {x for x in changes if not edges & {x, *_beside(x)}})
     finder = _Finder(p, q, given=breaks is not None)
     for end in rounded:
-        finder.doubted(*_neighbours(end))
+        finder.hidden(*_neighbours(end))
     for low, high in pairwise([-np.inf, *between, np.inf]):
         finder.look(low, high, points[(points > low) & (points < high)])
     turns = finder.turns if breaks is None else sorted(map(float, breaks))
@@ -80,25 +80,43 @@ class _Finder:
         self.sides, self.bare, self.given = (p, q), LineLaw(p, q, ()), given
         self.pieces: list[Piece] = []
         self.turns: list[float] = []
-        self.lost, self.doubt = {1: 0.0, 2: 0.0}, [0.0, 0.0]
+        self.lost, self.apart, self.doubt = [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]
 
     def doubted(self, low: float, high: float, *, kind: int = 0) -> None:
-        """Count what the laws that a ``kind`` is not of have between two floats as in doubt."""
+        """Count what the laws that a ``kind`` is not of have between two points as in doubt.
+
+        Where they have no density, and their tails are the same at both, they have nothing.
+        """
         for i, side in enumerate(self.sides):
-            if not kind & (i + 1):
-                self.doubt[i] += _mass(side, low, high)
+            mass, error = _mass(side, low, high)
+            if not kind & (i + 1) and mass > 0:
+                self.doubt[i] += mass + error
+
+    def hidden(self, low: float, high: float) -> None:
+        """Count what both laws have between two neighbouring floats as in doubt, with what it may err by."""
+        x = np.array([low, high, *middle(np.array([low]), np.array([high]))])
+        for i, side in enumerate(self.sides):
+            mass, error = _mass(side, low, high)
+            with np.errstate(all="ignore"):
+                some = mass > 0 or bool((side.logpdf(x) > -np.inf).any())
+            self.doubt[i] += (mass + error) * some
 
     def look(self, low: float, high: float, x: Array) -> None:
         """Take an interval on which neither density begins or ends, with the points inside."""
         if len(x) == 0:  # a float stands for all
             x = middle(np.array([low]), np.array([high]))
-            if not (np.isfinite([low, high]).all() and low < x[0] < high):
+            if not np.isfinite([low, high]).all():
                 self.doubted(low, high)
+                return
+            if not low < x[0] < high:
+                self.hidden(low, high)
                 return
         kind = int(np.median(_kinds(*self.sides, x)))
         self.doubted(low, high, kind=kind)
-        if kind in self.lost:
-            self.lost[kind] += _mass(self.sides[kind - 1], low, high)
+        if kind in {1, 2}:
+            mass, error = _mass(self.sides[kind - 1], low, high)
+            self.lost[kind - 1] += mass
+            self.apart[kind - 1] += error
         elif kind:
             self.monotone(low, high, x)
 
@@ -114,7 +132,7 @@ class _Finder:
             before, after = _neighbours(at)
             steps = np.abs(np.diff(self.bare.log_ratio(np.array([before, at, after]))))
             if not (steps <= LOSS_ERROR).all():
-                self.doubted(before, after)
+                self.hidden(before, after)
         self.turns += own
         self.pieces += [_piece(self.bare, a, b, x) for a, b in pairwise([low, *own, high])]
 
@@ -124,9 +142,9 @@ class _Finder:
             raise DomainError(
                 f"the likelihood ratio turns {len(self.pieces)} times; give smooth densities, or their breaks"
             )
-        p_minus, q_plus = self.lost[1], self.lost[2]
-        doubt = (self.doubt[0], self.doubt[1])
-        return LineLaw(*self.sides, tuple(self.pieces), p_minus, q_plus, doubt=doubt)
+        (p_minus, q_plus), (p_apart, q_apart), (p_doubt, q_doubt) = self.lost, self.apart, self.doubt
+        apart, doubt = (p_apart, q_apart), (p_doubt, q_doubt)
+        return LineLaw(*self.sides, tuple(self.pieces), p_minus, q_plus, apart=apart, doubt=doubt)
 
 
 def _kinds(p: Side, q: Side, x: Array) -> Array:
@@ -162,11 +180,10 @@ def _inward(end: float, way: float) -> tuple[float, float]:
     return near, float(np.nextafter(near, way))
 
 
-def _mass(side: Side, low: float, high: float) -> float:
-    """Return the mass of an interval, from whichever tails are smaller."""
-    with np.errstate(all="ignore"):
-        (before, after), (beyond, rest) = (np.asarray(f(np.array([low, high]))) for f in (side.cdf, side.sf))
-    return max(float(beyond - rest if beyond < after else after - before), 0.0)
+def _mass(side: Side, low: float, high: float) -> tuple[float, float]:
+    """Return the mass of an interval and what it may err by."""
+    mass, error = between(side, np.array([low]), np.array([high]))
+    return float(mass[0]), float(error[0])
 
 
 def _turns(law: LineLaw, x: Array) -> list[float]:
@@ -219,14 +236,15 @@ def _piece(law: LineLaw, low: float, high: float, x: Array) -> Piece:
     if len(inner):
         at = [each if _told(law, each[0]) else (point, False) for each, point in zip(at, near, strict=True)]
         seen, reached = law.log_ratio(inner), law.log_ratio(np.array([point for point, _ in at]))
-        if np.min(seen) < np.min(reached) - _HIDDEN or np.max(seen) > np.max(reached) + _HIDDEN:
+        least, most = np.min(reached) - _HIDDEN, np.max(reached) + _HIDDEN
+        if not (np.min(seen) >= least and np.max(seen) <= most):  # nor where a loss is NaN
             at = [(point, False) for point in near]
     (first, known_low), (last, known_high) = at
     start, stop = law.log_ratio(np.array([first, last]))
     if np.isnan(start) or np.isnan(stop):
         raise DomainError(
-            f"both densities are 0 in floats beside {low:g} or {high:g}, and not between; give the support "
-            "on which they are not"
+            f"both densities are 0 or infinite in floats beside {low:g} or {high:g}, and not between; give "
+            "the support on which they are neither"
         )
     return Piece(low, high, bool(stop >= start), first, last, known_low, known_high)
 

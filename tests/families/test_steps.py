@@ -1,0 +1,135 @@
+"""Laws whose densities are steps, pairs of which are exact, and the bins of one beside another law."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.stats as st
+from hypothesis import given
+from hypothesis import strategies as some
+
+import tradeoff as to
+from tradeoff.errors import DomainError
+
+COUNTS = some.lists(some.integers(0, 9), min_size=1, max_size=5).filter(any)
+EVEN = to.from_masses([1], [1])
+
+WIDTHS = some.lists(some.sampled_from([1e-12, 1e-6, 0.1, 0.3, 1.0, 7.0]), min_size=5, max_size=5)
+
+
+def histogram(counts, edges, *, density=False, **placed):
+    return st.rv_histogram((np.array(counts, dtype=float), np.array(edges)), density=density)(**placed)
+
+
+def bins(counts, widths):
+    edges = np.cumsum([0.0, *widths[: len(counts)]])
+    return histogram(counts, edges), list(map(Fraction, edges.tolist()))
+
+
+def gained(p, q, price):
+    """The sum over all cells of (q - e^eps p)_+, by the cells' exact masses."""
+    cuts = sorted({*p[1], *q[1]})
+    total = Fraction(0)
+    for low, high in pairwise(cuts):
+        masses = []
+        for counts, edges in (p, q):
+            inside = [k for k in range(len(counts)) if edges[k] <= low and high <= edges[k + 1]]
+            share = [
+                Fraction(counts[k], sum(counts)) * (high - low) / (edges[k + 1] - edges[k]) for k in inside
+            ]
+            masses.append(sum(share, start=Fraction(0)))
+        total += max(masses[1] - price * masses[0], Fraction(0))
+    return total
+
+
+@given(COUNTS, COUNTS, WIDTHS, WIDTHS)
+def test_histograms_are_pairs_of_masses_on_their_common_bins(first, second, wide, other):
+    (p, edges), (q, others) = bins(first, wide), bins(second, other)
+    curve = to.from_scipy(p, q)
+    assert curve.assumptions == ()
+    for epsilon in (0.0, 1.0, 40.0):
+        price = Fraction(math.exp(epsilon))
+        found, truth = curve.bounds.delta(epsilon), gained((first, edges), (second, others), price)
+        assert (
+            Fraction(found.lower) - Fraction(1, 10**12)
+            <= truth
+            <= Fraction(found.upper) + Fraction(1, 10**12)
+        )
+    lost = curve.bounds.delta(math.inf)
+    assert (
+        Fraction(lost.lower)
+        <= gained((first, edges), (second, others), Fraction(10) ** 400)
+        <= Fraction(lost.upper)
+    )
+
+
+def test_uniform_laws_are_steps_where_they_are():
+    curve = to.from_scipy(st.uniform(1e6, 0.3), st.uniform(1e6, 0.5))
+    lost = 1 - Fraction(0.3) / Fraction(0.5)
+    assert Fraction(curve.bounds.delta(50.0).lower) <= lost <= Fraction(curve.bounds.delta(50.0).upper)
+    assert to.from_scipy(st.norm(), st.uniform(1e308, 1e308)).bounds.delta(1.0).upper == 1
+    assert curve.epsilon(0.4) == pytest.approx(math.log(0.6))
+    assert to.from_scipy(st.uniform(), histogram([1], [0, 1])) == EVEN
+    assert to.from_scipy(st.uniform(), histogram([1, 1], [0, 0.5, 1])) == EVEN
+
+
+def test_bins_are_counts_or_densities_as_scipy_takes_them():
+    edges = [0.0, 1.0, 3.0]
+    counted, dense = (
+        to.from_scipy(histogram([1, 1], edges, density=d), st.uniform(0, 3)) for d in (False, True)
+    )
+    assert counted.delta(0.0) == pytest.approx(2 / 3 - 1 / 2)
+    assert dense == EVEN
+    with pytest.warns(RuntimeWarning, match="not constant"):
+        said_nothing = to.from_scipy(histogram([1, 1], edges, density=None), st.uniform(0, 3))
+    assert said_nothing == dense
+    even = to.from_scipy(histogram([1, 3], [0.0, 1.0, 2.0], density=None), st.uniform(0, 2))
+    assert even == to.from_masses([Fraction(1, 4), Fraction(3, 4)], [Fraction(1, 2), Fraction(1, 2)])
+    moved = to.from_scipy(histogram([1, 3], [0, 1, 2], loc=0.1, scale=1e-3), st.uniform(0.1, 2e-3))
+    assert moved.delta(0.0) == pytest.approx(0.25)
+
+
+def test_what_is_no_histogram_is_refused():
+    for other in (st.uniform(), st.norm()):
+        with pytest.raises(DomainError, match="increasing"):
+            to.from_scipy(histogram([1, 1], [0.0, 2.0, 1.0], density=True), other)
+        for counts in ([0, 0], [-1, 3], [math.nan, 1], [math.inf, 1]):
+            with np.errstate(all="ignore"), pytest.raises(DomainError, match="counts"):
+                to.from_scipy(histogram(counts, [0.0, 0.5, 1.0]), other)
+
+
+@pytest.mark.parametrize("width", [1e-12, 3e-9, 1e-6, 1e-3])
+def test_an_empty_bin_is_seen_however_narrow(width):
+    edges = [0.0, 0.4, 0.4 + width, 1.0]
+    hole = histogram([1, 0, 1], edges, density=True)
+    lost = Fraction(edges[2]) - Fraction(edges[1])
+    for other in (st.uniform(), st.beta(1, 1)):  # exact, and by SciPy's tails
+        found = to.from_scipy(hole, other).bounds.delta(40.0)
+        assert Fraction(found.lower) <= lost <= Fraction(found.upper)
+
+
+def test_a_histogram_stays_what_it_was():
+    counts, edges = np.array([1.0, 3.0]), np.array([0.0, 0.5, 1.0])
+    made = st.rv_histogram((counts, edges), density=False)
+    exact, other = to.from_scipy(made(), st.uniform()), to.from_scipy(made(), st.beta(2, 2))
+    before = other.delta(0.3)
+    counts *= [5.0, 1.0]
+    edges *= 7.0
+    assert exact.delta(0.0) == pytest.approx(0.25, rel=1e-14)
+    assert other.delta(0.3) == before
+    assert to.from_scipy(made(), st.beta(2, 2)) != other
+
+
+@pytest.mark.parametrize("epsilon", [5.0, 10.0, 15.0, 20.0, 30.0, 40.0])
+def test_a_tail_that_is_1_less_the_other_has_its_rounding(epsilon):
+    """Of u = 1 - x the triangle has 2 u^2 of mass above, and 3 u^2 e^-L = 4 u under the power law."""
+    curve = to.from_scipy(st.beta(1, 3), st.triang(0.5))
+    u = 4 / 3 * math.exp(-epsilon)
+    truth = 2 * u**2 - math.exp(epsilon) * u**3
+    found = curve.bounds.delta(epsilon)
+    assert found.lower <= truth <= found.upper <= truth * (1 + 1e-5) + 1e-13
+    assert "sf to" in curve.assumptions[1]
