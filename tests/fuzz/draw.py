@@ -5,6 +5,7 @@ The ends of the floats are as likely as the middle.
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from tests.truth.atoms import (
 )
 from tests.truth.balls import PRECISIONS
 from tests.truth.continuous import Gaussian, Gumbel, Laplace, Logistic
+from tests.truth.line import Histograms, Normals, Powers, Told
 from tests.truth.mixtures import NormalMixtures
 from tests.truth.operators import FixedSize, Group, Maximum, Minimum, Mixture, Product, Reversed, Subsampled
 from tests.truth.polygons import Hull, Polygon
@@ -154,6 +156,8 @@ class Drawer:
         return Hull(self.numbers(alpha), self.numbers(beta))
 
     def family(self) -> Spec:  # noqa: PLR0911 - one return a kind
+        if self.chance(0.12):
+            return self.told()
         kind = self.random.randrange(13)
         if kind == 0:
             return Gaussian(self.loss())
@@ -175,6 +179,43 @@ class Drawer:
         if kind == 7:
             return self.polygon()
         return self.random.choice([self.pair, self.normal_mixtures, self.shift, self.hull])()
+
+    def told(self) -> Spec:
+        """Draw a pair on the line, or a curve that the library is told of as a user would."""
+        size, scale = self.log_uniform(1e-3, 20.0), self.other_scale()
+        kind = self.random.choice(
+            ["normals", "powers", "exponentials", "histograms", "formula", "known", "known"]
+        )
+        if kind == "normals":
+            return Normals(self.random.choice([0.0, 1.0, self.log_uniform(1e-2, 10.0)]), scale)
+        if kind == "powers":
+            power = Fraction(self.random.choice([0.5, 1.5, 2.0, 5.0, scale]))
+            return Powers(power, "beta", self.random.choice([0.0, 0.0, 1.0, 1e3, 1e6]))
+        if kind == "exponentials":
+            return Powers(1 / Fraction(scale), "expon")
+        if kind == "histograms":
+            return self.histograms()
+        if kind == "formula":
+            known = (Gaussian(size), Laplace(size), PureDP(size), TotalVariation(self.mass()))
+            return Told(self.random.choice(known), "formula")
+        known = (Gaussian(size), Laplace(size), Logistic(size, 1.0))
+        way = self.random.choice(["scipy", "densities", "densities and breaks"])
+        return Told(self.random.choice(known), way)
+
+    def other_scale(self) -> float:
+        """Draw a positive number that is not 1."""
+        far = self.log_uniform(1.05, 20.0)
+        return self.random.choice([0.5, 2.0, 0.99, 1.01, far, 1 / far])
+
+    def histograms(self) -> Histograms:
+        """Draw counts in at most five bins, some of them narrow."""
+        size = self.random.randint(1, 5)
+        narrow = (1.0, 0.3, 1e-6, 1e-12)
+        widths = [self.random.choice((*narrow, self.log_uniform(1e-9, 10.0))) for _ in range(size)]
+        edges = tuple(itertools.accumulate(widths, initial=self.random.choice([0.0, -1.0, 0.1])))
+        p, q = ([self.random.randint(0, 9) for _ in widths] for _ in range(2))
+        p[self.random.randrange(size)], q[self.random.randrange(size)] = 5, 7
+        return Histograms(tuple(p), tuple(q), edges)
 
     def symmetric(self) -> Spec:
         """Draw a symmetric description."""

@@ -18,6 +18,8 @@ from tests.truth.claims import check_range, refuted
 from tests.truth.operators import Product, Subsampled
 from tests.truth.spec import Spec
 from tradeoff.errors import NoClosedForm, PrecisionError, Undecided
+from tradeoff.exchange import document
+from tradeoff.files import CODEC
 
 Relation = Callable[[Spec, Drawer], Iterator[str]]
 
@@ -277,6 +279,30 @@ def divergences_hold(spec: Spec, draw: Drawer) -> Iterator[str]:
             yield f"bounds.renyi({order!r})  # {wrong}"
 
 
+def files_keep(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """What a file holds is the curve, and gives its answers to the bit."""
+    f, (question, at) = built(spec), one_question(draw)
+    try:
+        text = document.written(CODEC, f)
+    except to.errors.DomainError:
+        return
+    again = document.read(CODEC, text)
+    if again != f or hash(again) != hash(f):
+        yield f"{f!r} is read as {again!r}"
+    if ask(f, question, at) != ask(again, question, at):
+        yield f"{question}({at!r}): {ask(f, question, at)}, of the file {ask(again, question, at)}"
+
+
+def plans_compose(spec: Spec, draw: Drawer) -> Iterator[str]:
+    """A plan of a symmetric curve, n times, is its n-th power; of another one no more private."""
+    f, n, (question, at) = built(spec), draw.random.randint(1, 3), one_question(draw)
+    plan = to.Plan({to.mechanisms.Custom(f): n}).guarantee()
+    whole, power = ask(plan, question, at), ask(f**n, question, at)
+    wrong = whole.lower > power.upper if question == "beta" else whole.upper < power.lower
+    if wrong or (f.symmetric and apart(whole, power)):
+        yield f"{question}({at!r}): plan {whole}, {f!r} ** {n} {power}"
+
+
 ORDERS = (1e-6, 0.5, 0.9, 1 - 2.0**-53, 1, 1 + 2.0**-52, 1.001, 1.5, 2, 3.7, 32, 256, 1e6, math.inf)
 """Orders of divergences: both sides of 1, and both ends."""
 
@@ -301,5 +327,7 @@ RELATIONS: dict[Relation, int] = {
     certificates_verify: 3,
     certificates_of_mu_verify: 2,
     divergences_hold: 6,
+    files_keep: 4,
+    plans_compose: 2,
 }
 """How often each is drawn: the dear ones seldom."""

@@ -10,6 +10,7 @@ import scipy.stats
 import tradeoff as to
 from tests.truth.atoms import DiscreteGaussian, DiscreteLaplace, Masses, PureDP, TotalVariation
 from tests.truth.continuous import Gaussian, Gaussians, Gumbel, Laplace, Logistic
+from tests.truth.line import Histograms, Normals, Powers, Told
 from tests.truth.mixtures import NormalMixtures
 from tests.truth.operators import FixedSize, Group, Maximum, Minimum, Mixture, Product, Reversed, Subsampled
 from tests.truth.polygons import Hull, Polygon
@@ -49,6 +50,19 @@ def written(spec: Spec) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a des
             return f"to.LocationShift(st.gumbel_r(scale={number(scale)}), {number(shift)})"
         case NormalMixtures(null, alternative, sigma):
             return f"to.GaussianMixtures({by_mean(null)}, {by_mean(alternative)}, {number(sigma)})"
+        case Told(base, way):
+            return told(base, way)
+        case Normals(mean, scale):
+            return f"to.from_scipy(st.norm(), st.norm({number(mean)}, {number(scale)}))"
+        case Powers(power, "beta", loc):
+            return f"to.from_scipy(st.beta(1, 1, {loc}), st.beta({float(power)!r}, 1, {loc}))"
+        case Powers(power):
+            return f"to.from_scipy(st.expon(), st.expon(scale={float(1 / power)!r}))"
+        case Histograms(p, q, edges):
+            sides = (
+                f"st.rv_histogram(({listed(side)}, {listed(edges)}), density=False)()" for side in (p, q)
+            )
+            return f"to.from_scipy({', '.join(sides)})"
         case Masses(p, q):
             return f"to.from_masses({listed(p)}, {listed(q)})"
         case Polygon(alpha, beta):  # Hull among them
@@ -69,6 +83,26 @@ def written(spec: Spec) -> str:  # noqa: C901, PLR0911, PLR0912 - one case a des
         case Product(parts):
             return f"({' @ '.join(written(part) + (f' ** {n}' if n != 1 else '') for part, n in parts)})"
     raise TypeError(spec)
+
+
+def told(spec: Spec, way: str) -> str:
+    """Return the expression that makes a curve in a way of the user's own."""
+    pairs = {
+        Gaussian: lambda f: ("st.norm()", f"st.norm({number(f.mu)})", []),
+        Laplace: lambda f: ("st.laplace()", f"st.laplace({number(f.epsilon_0)})", [0.0, f.epsilon_0]),
+        Logistic: lambda f: (
+            f"st.logistic(scale={number(f.scale)})",
+            f"st.logistic({number(f.shift)}, {number(f.scale)})",
+            [],
+        ),
+    }
+    if way == "formula":
+        return f"{written(spec)}.symbolic()"
+    p, q, breaks = pairs[type(spec)](spec)
+    if way == "scipy":
+        return f"to.from_scipy({p}, {q}, breaks={listed(breaks)})"
+    given = f", breaks={listed(breaks)}" if way == "densities and breaks" else ""
+    return f"to.from_densities({p}.pdf, {q}.pdf{given})"
 
 
 def number(x: object) -> str:
