@@ -193,3 +193,21 @@ def test_laws_that_begin_at_0(p, q, most):
     assert most is None or curve.sup_loss >= most
     if most is not None and q.dist.name in {"expon", "lomax"}:
         assert curve.epsilon(0.0) == pytest.approx(most, abs=1e-10)
+
+
+@pytest.mark.parametrize("end", [1.0, -1.0, 1e3])
+def test_nodes_that_round_to_an_end_are_charged(end):
+    """Of u = distance/width 2 u of density against 3 u^2: u < 2/3 e^-epsilon is rejected."""
+    way = 1 if end > 0 else -1
+    support = (end - 1, end) if end > 0 else (end, end + 1)
+    curve = to.from_densities(
+        lambda x: 3 * np.maximum(way * (end - x), 0) ** 2,
+        lambda x: 2 * np.maximum(way * (end - x), 0),
+        support=support,
+    )
+    for epsilon in (2.0, 10.0, 20.0, 30.0, 40.0, 60.0):
+        with mp.workdps(60):
+            u = mp.mpf(2) / 3 * mp.exp(-epsilon)
+            truth = u**2 - mp.exp(epsilon) * u**3
+            found = curve.bounds.delta(epsilon)
+            assert found.lower <= truth <= found.upper

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,12 @@ _MOST = 200_000
 _WATCHED = 16
 """Points, about, at which a function is compared with what it was."""
 
+_NEAR = 1e-3
+"""Share of an end within which what rounding moves a node by is more than ``TRUST`` of the way to the end.
+
+An integral errs by that times the change of the density.
+"""
+
 _LEAST_TAIL = 1e-290
 """Tails are followed down to here, where densities begin to underflow."""
 
@@ -45,7 +52,6 @@ class Density:
     may read what changes.
     """
 
-    slack = (0.0, 0.0)
     _places, _values = np.zeros(0), np.zeros(0)
 
     def __init__(
@@ -100,6 +106,19 @@ class Density:
         start, stop = self.edges[:-1][keep], self.edges[1:][keep]
         found = np.unique(np.concatenate([start, (start + stop) / 2, stop]))
         return found[(found > self.support[0]) & (found < self.support[1])]
+
+    @cached_property
+    def slack(self) -> tuple[float, float]:
+        """What cdf and sf may err by next to an end that is not 0, where nodes are rounded: see ``_NEAR``."""
+        low, high = self.support
+        return self._moved(low, 1), self._moved(high, -1)
+
+    def _moved(self, end: float, inward: int) -> float:
+        if end == 0 or np.isinf(end):
+            return 0.0
+        x = end + inward * abs(end) * np.geomspace(UNIT, _NEAR, _NODES)
+        value = self._at(np.clip(x, *self.support)) / self.total
+        return float(4 * UNIT * abs(end) * np.ptp(value))  # two roundings, up and down again
 
     def _panel(self, x: Array) -> tuple[Any, Array]:
         at = np.clip(x, self.edges[0], self.edges[-1])
