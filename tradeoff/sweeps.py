@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tradeoff.composition.cache import Cache, sharing
-from tradeoff.display import Displayed, Grid
+from tradeoff.display import Displayed, Grid, exactly, rounded
 from tradeoff.errors import DomainError, SweepError, file_name, needed
 from tradeoff.intervals.bounds import Bounds
 
@@ -47,6 +47,8 @@ class Table(Displayed):
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
+    asked: int = 0
+    """How many columns, the first ones, are what was asked and not answered."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -90,8 +92,19 @@ class Table(Displayed):
         return self._texts(self.rows[:_SHOWN])._replace(notes=notes)
 
     def _texts(self, rows: Iterable[tuple[Any, ...]]) -> Grid:
-        texts = [[f"{each:.6g}" if isinstance(each, float) else str(each) for each in row] for row in rows]
+        texts = [[self._text(k, each) for k, each in enumerate(row)] for row in rows]
         return Grid(texts, self.columns, sides=">" * len(self.columns))
+
+    def _text(self, k: int, value: Any) -> str:
+        """Write a cell: what was asked as it was, bounds rounded away from the truth."""
+        if not isinstance(value, float):
+            return str(value)
+        if k < self.asked:
+            return exactly(value)
+        match self.columns[k]:
+            case "lower" | "upper" as side if not math.isnan(value):
+                return rounded(value, side, 6)
+        return f"{value:.6g}"
 
 
 def _write(text: str, path: Path) -> None:
@@ -142,7 +155,7 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
       1  1e-05  4.37718
     """
     rows = list(stream(function, grid, n_jobs=n_jobs))
-    return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows))
+    return Table(tuple(rows[0]), tuple(tuple(row.values()) for row in rows), len(grid))
 
 
 def stream(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradeoff.report.digits import exactly, rounded
+from tradeoff.display import exactly, rounded
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 17))

@@ -8,6 +8,7 @@ from typing import Any
 
 from tradeoff.baselines.result import number, probability, rounds
 from tradeoff.curves.contract import TradeOff
+from tradeoff.display import exactly, rounded
 from tradeoff.errors import DomainError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
@@ -36,7 +37,7 @@ class Calibration:
     >>> import tradeoff as to
     >>> noise = to.baselines.exact_gaussian(1.0, 1e-5)
     >>> noise
-    scale 3.7306 for (1, 1e-05)-DP by exact Gaussian calibration
+    scale 3.7307 for (1, 1e-05)-DP by exact Gaussian calibration
     >>> noise.guarantee.delta(1.0) <= 1e-5
     True
     """
@@ -50,7 +51,8 @@ class Calibration:
     hypotheses: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"scale {self.scale:.5g} for ({self.epsilon:.6g}, {self.delta:.6g})-DP by {self.name}"
+        asked = f"({exactly(self.epsilon)}, {exactly(self.delta)})-DP"
+        return f"scale {rounded(self.scale, 'upper', 5)} for {asked} by {self.name}"
 
 
 def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calibration:
@@ -78,7 +80,7 @@ def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> C
     --------
     >>> import tradeoff as to
     >>> to.baselines.classical_gaussian(0.5, 1e-5)
-    scale 9.6896 for (0.5, 1e-05)-DP by classical Gaussian calibration
+    scale 9.6897 for (0.5, 1e-05)-DP by classical Gaussian calibration
     """
     e, d, size = _loss(epsilon), probability("delta", delta), _sensitivity(sensitivity)
     if e >= 1:
@@ -111,7 +113,7 @@ def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calib
     Examples
     --------
     >>> exact_gaussian(0.9, 1e-5)
-    scale 4.1066 for (0.9, 1e-05)-DP by exact Gaussian calibration
+    scale 4.1067 for (0.9, 1e-05)-DP by exact Gaussian calibration
     """
     e, d, size = number("epsilon", epsilon, 0), probability("delta", delta), _sensitivity(sensitivity)
     mu = _largest_mu(e, d)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count, is_symbol, real
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
+from tradeoff.display import rounded
 from tradeoff.errors import SymbolError
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp
 from tradeoff.intervals.rounding import up
+
+_FLOATS, _LONGEST = 700.0, 1e4
+"""Losses from which e^-eps is taken as a power of two below it, and from which it is taken as 0."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,14 @@ class Baseline:
         if not self.one_order or self.delta >= 1:
             return both
         height = (1 - Bounds.of(self.delta)).lower
+        if _FLOATS < self.epsilon < _LONGEST:  # e^-eps is no float with all its digits
+            steep = Fraction(1, 2 ** math.ceil(1.4427 * self.epsilon))  # 1/log 2 is below
+            return PiecewiseLinear([Fraction(0), Fraction(height) * steep], [Fraction(height), Fraction(0)])
         return PiecewiseLinear([0.0, (height * exp(-self.epsilon)).lower], [height, 0.0])
 
     def __repr__(self) -> str:
-        return f"({float(f'{self.epsilon:.6g}')}, {float(f'{self.delta:.6g}')})-DP by {self.name}"
+        epsilon, delta = (float(rounded(x, "upper", 6)) for x in (self.epsilon, self.delta))
+        return f"({epsilon}, {delta})-DP by {self.name}"
 
 
 def raised(value: float, ulps: float = 64) -> float:

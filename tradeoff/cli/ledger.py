@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from tradeoff.cli.questions import Json
+from tradeoff.display import rounded
 from tradeoff.errors import DomainError
-from tradeoff.report.digits import rounded
 from tradeoff.report.plain import plain
 
 if TYPE_CHECKING:

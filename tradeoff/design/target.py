@@ -13,6 +13,7 @@ from scipy.special import erfinv, ndtri
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import number
 from tradeoff.design.room import Profile, room
+from tradeoff.display import exactly
 from tradeoff.errors import DomainError, Undecided, domain, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.operators.profile_nodes import orders
@@ -50,7 +51,7 @@ class Target:
         return math.log(size / wanted) if 0 < size < math.inf and 0 < wanted < math.inf else math.nan
 
     def __str__(self) -> str:
-        return f"{self.question} {'>=' if self.least else '<='} {self.wanted:.12g}"
+        return f"{self.question} {'>=' if self.least else '<='} {exactly(self.wanted)}"
 
 
 def read_target(given: Mapping[str, Any]) -> Target:
@@ -69,7 +70,7 @@ def _epsilon(epsilon: Any, delta: Any) -> Target:
     if e == 0:  # epsilon(delta) <= 0 iff delta(0) <= delta, and that has a logarithm
         return Target("delta at epsilon = 0", d, lambda f, tol: f.bounds.delta(0.0, tol=tol), _mu_of_distance)
     return Target(
-        f"epsilon at delta = {d:g}", e, lambda f, tol: f.bounds.epsilon(d, tol=tol and tol * e), float
+        f"epsilon at delta = {exactly(d)}", e, lambda f, tol: f.bounds.epsilon(d, tol=tol and tol * e), float
     )
 
 
@@ -80,17 +81,17 @@ def _mu(mu: Any, failure: Any = 0.0) -> Target:
         """Return 0 at once where f >= f_{0,q}, which is to say that its total variation is at most q."""
         return Bounds(0.0, 0.0) if q > 0 and f.bounds.delta(0.0).upper <= q else f.gdp(q).bounds
 
-    return Target(f"mu at failure = {q:g}", m, least, float)
+    return Target(f"mu at failure = {exactly(q)}", m, least, float)
 
 
 def _beta(beta: Any, alpha: Any) -> Target:
     a = number("alpha", alpha, 0, 1, open_low=True, open_high=True)
     b = number("beta", beta, 0, 1)
     if b > 1 - a:
-        raise domain("beta", b, f"[0, {1 - a:g}]", f"no curve is above 1 - alpha at alpha = {a:g}")
+        raise domain("beta", b, f"[0, {1 - a:g}]", f"no curve is above 1 - alpha at alpha = {exactly(a)}")
     start = float(ndtri(a))
     return Target(
-        f"beta at alpha = {a:g}",
+        f"beta at alpha = {exactly(a)}",
         b,
         lambda f, tol: f.bounds(a, tol=tol),
         lambda x: -start - float(ndtri(x)),
@@ -130,7 +131,7 @@ def _bayes_risk(bayes_risk: Any, prior: Any) -> Target:
     p = number("prior", prior, 0, 1, open_low=True, open_high=True)
     blind = min(p, 1 - p)
     r = number("bayes_risk", bayes_risk, 0, blind)
-    question = f"Bayes risk at prior = {p:g}"
+    question = f"Bayes risk at prior = {exactly(p)}"
     return Target(
         question, r, lambda f, _: f.bounds.bayes_risk(p), lambda x: _mu_of_distance(1 - x / blind), True
     )

@@ -50,7 +50,8 @@ def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOf
     DomainError
         If p or q is no frozen distribution, they are not of one kind, or log(q/p) turns between given breaks.
     SizeError
-        If discrete laws have more than 100 000 outcomes.
+        If discrete laws have more than 100 000 outcomes, or the bins of two histograms cut each other into
+        fractions without a common denominator of reasonable length.
 
     Notes
     -----

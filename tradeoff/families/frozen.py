@@ -7,6 +7,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,12 @@ _LEAST_TOLD, _PANELS = 1e-24, 72
 _NODES = 12
 """Nodes of a panel there: three panels for each power of ten of a tail, on which densities are smooth."""
 
+_BESIDE = 0.382
+"""Where between two quantiles a point is looked at: at no simple share."""
+
+_MOVED = 4 * UNIT
+"""Share by which (x - loc)/scale may miss: two roundings, and room."""
+
 _ROOM = 8.0
 """By how much more than was seen a tail may err elsewhere."""
 
@@ -37,6 +44,8 @@ FOREIGN = "own "
 
 _ANSWERS = frozenset({"pdf", "logpdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf", "support"})
 """Methods that a frozen law shares with its generator, unless someone puts others in their place."""
+
+Function = Callable[[Array], Any]
 
 Arguments = tuple[tuple[str, float], ...]
 """Parameters by name, location and scale among them."""
@@ -69,31 +78,34 @@ class Frozen:
 
     @cached_property
     def bins(self) -> tuple[list[float], bool] | None:
-        """Heights of the bins of a histogram, and whether they are densities; None of another law."""
+        """What a histogram was given for its bins, and whether these are densities; None of another law."""
         if not _is_histogram(self.distribution):
             return None
         made = vars(self.distribution.dist)
-        heights, edges = (np.asarray(each, dtype=float) for each in made["_histogram"])
-        widths, density = np.diff(edges), made["_density"]
-        if not (np.all(widths > 0) and np.all((heights >= 0) & (heights < np.inf)) and np.any(heights > 0)):
+        heights, edges = (np.asarray(each).tolist() for each in made["_histogram"])
+        rising = all(low < high for low, high in pairwise(edges)) and np.isfinite(edges).all()
+        if not (
+            rising and np.isfinite(edges).all() and all(0 <= h < np.inf for h in heights) and any(heights)
+        ):
             raise DomainError(
                 f"{self} = {shown(made['_histogram'])} is no histogram; give increasing edges, and counts "
                 "of at least 0, not all of them 0"
             )
+        density, widths = made["_density"], np.diff(edges)
         if density is None:  # as SciPy decides
             density = not np.allclose(widths, widths[0])
-        return heights.tolist(), bool(density)
+        return heights, bool(density)
 
     @cached_property
     def edges(self) -> tuple[Fraction, ...]:
         """Finite ends of the support, and the edges of a histogram's bins: loc + scale x, exactly."""
         values = dict(self.arguments)
         if self.bins is None:
-            plain = self.distribution.dist(**{**values, "loc": 0.0, "scale": 1.0}).support()
+            plain = [float(end) for end in self._plain.support()]
         else:
-            plain = np.asarray(vars(self.distribution.dist)["_histogram"][1], dtype=float).tolist()
+            plain = np.asarray(vars(self.distribution.dist)["_histogram"][1]).tolist()
         loc, scale = Fraction(values["loc"]), Fraction(values["scale"])
-        return tuple(loc + scale * Fraction(float(x)) for x in plain if np.isfinite(x))
+        return tuple(loc + scale * Fraction(x) for x in plain if np.isfinite(x))
 
     @cached_property
     def rounded(self) -> tuple[float, ...]:
@@ -134,15 +146,28 @@ class Frozen:
         beside = [np.nextafter(edges, way) for way in (-np.inf, np.inf)]
         return np.concatenate([(edges[:-1] + edges[1:]) / 2, *beside])
 
+    @property
+    def _plain(self) -> Any:
+        """The law at location 0 and of scale 1."""
+        return self.distribution.dist(**{**dict(self.arguments), "loc": 0.0, "scale": 1.0})
+
     @cached_property
     def slack(self) -> tuple[float, float]:
-        """What cdf and sf may err by beside their share, as their own density tells.
+        """What cdf and sf may err by beside their share: what they were seen to, and what rounding moves.
 
-        SciPy takes many a tail as 1 less the other, or by a quadrature of limited accuracy.
+        SciPy takes many a tail as 1 less the other, or by a quadrature of limited accuracy, and asks the law
+        at location 0 at (x - loc)/scale.
         """
-        plain = self.distribution.dist(**{**dict(self.arguments), "loc": 0.0, "scale": 1.0})
-        below, above = self._quantiles(plain, np.geomspace(_LEAST_TOLD, 0.5, _PANELS))
-        return _missed(plain, plain.cdf, below), _missed(plain, plain.sf, above)
+        law = self._plain
+        moved = {"loc": 0.0, "scale": 1.0}.items() - dict(self.arguments).items()
+        below, above = self._quantiles(law, np.geomspace(_LEAST_TOLD, 0.5, _PANELS))
+        low, high = law.support()
+        found = []
+        for tail, at, end, other in ((law.cdf, below, low, high), (law.sf, above, high, low)):
+            x = np.unique(at[(at > low) & (at < high)])
+            seen = _missed(law.pdf, tail, x, float(next(filter(np.isfinite, (end, other)), 0.0)))
+            found.append(seen + (_shifted(law.pdf, tail, x, end) if moved else 0.0))
+        return found[0], found[1]
 
     @property
     def trust(self) -> str:
@@ -225,33 +250,46 @@ def _refuse_changed(distribution: Any, role: str) -> None:
         )
 
 
-def _missed(law: Any, tail: Callable[[Array], Any], at: Array) -> float:
+def _missed(pdf: Function, tail: Function, x: Array, end: float) -> float:
     """Return what a tail misses the integrals of the density by, on panels where these are known.
 
-    Rounding moves a node, and an integral by so much times the change of the density.
+    Quantiles are where a tail that is rounded is right: the panels are between points beside.
     """
-    low, high = law.support()
-    x = np.unique(at[(at > low) & (at < high)])
-    start, stop = x[:-1], x[1:]
-    middle, moved = (start + stop) / 2, 4 * UNIT * np.maximum(np.abs(start), np.abs(stop))
     with np.errstate(all="ignore"):
-        value = np.asarray(tail(x), dtype=float)
-        (left, first), (right, last), (whole, _) = (
-            _integral(law.pdf, *ends) for ends in ((start, middle), (middle, stop), (start, stop))
-        )
-        mass = left + right
-        noise = TRUST * mass + moved * (first + last)
-        missed = np.abs(np.abs(np.diff(value)) - mass) - TRUST * (value[1:] + value[:-1]) - noise
-        known = (np.abs(whole - mass) <= noise) & (missed > 0)
-    return _ROOM * float(np.max(missed, initial=0.0, where=known))
+        x = x[:-1] + _BESIDE * np.diff(x)
+        middle, value = _middle(x[:-1], x[1:], end), np.asarray(tail(x), dtype=float)
+        mass = _integral(pdf, x[:-1], middle, end) + _integral(pdf, middle, x[1:], end)
+        known = np.abs(_integral(pdf, x[:-1], x[1:], end) - mass) <= TRUST * mass
+        missed = np.abs(np.abs(np.diff(value)) - mass) - TRUST * (value[1:] + value[:-1] + mass)
+    return _ROOM * float(np.max(missed, initial=0.0, where=known & (missed > 0)))
 
 
-def _integral(density: Callable[[Array], Any], start: Array, stop: Array) -> Pair:
-    """Return integrals over panels, and how much the density changes on each."""
+def _shifted(pdf: Function, tail: Function, x: Array, end: float) -> float:
+    """Return what two roundings of a point move a tail by, beyond its share, and next to a finite end."""
+    with np.errstate(all="ignore"):
+        moved = np.asarray(pdf(x)) * _MOVED * np.abs(x)
+        most = np.max(moved, initial=0.0, where=moved > TRUST / 2 * np.asarray(tail(x)))
+        last = end - np.copysign(_MOVED * abs(end), end - x[0]) if np.isfinite(end) and len(x) else end
+        return float(most) + (float(tail(np.array([last]))[0]) if last != end else 0.0)
+
+
+def _middle(start: Array, stop: Array, end: float) -> Array:
+    """Return the points half-way between others, by the distance from an end if they lie to one side."""
+    near, far = start - end, stop - end
+    return np.asarray(np.where(near * far > 0, end + np.sign(near) * np.sqrt(near * far), (start + stop) / 2))
+
+
+def _integral(density: Function, start: Array, stop: Array, end: float) -> Array:
+    """Return integrals over panels, in the logarithm of the distance from an end as ``_middle``."""
     node, weight = gauss_legendre(_NODES)
-    half = (stop - start) / 2
-    value = np.asarray(density((start + half)[:, None] + half[:, None] * node), dtype=float)
-    return applied(value, weight) * half, np.ptp(value, axis=1)
+    near, far = (start - end)[:, None], (stop - end)[:, None]
+    half = np.log(far / near) / 2
+    distance = np.sqrt(near * far) * np.exp(half * node)
+    plain = (stop - start)[:, None] / 2
+    aside = near * far > 0
+    x = np.where(aside, end + np.sign(near) * distance, (start + stop)[:, None] / 2 + plain * node)
+    slope = np.where(aside, np.abs(half) * distance, plain)
+    return applied(np.asarray(density(x), dtype=float) * slope, weight)
 
 
 def _is_histogram(distribution: Any) -> bool:

@@ -69,11 +69,11 @@ class LinePair(TradeOff):
 
     @property
     def q_plus(self) -> float:
-        return min(self._law.q_plus + self._law.doubt[1], 1.0)
+        return min(self._law.q_plus + self._law.apart[1] + self._law.doubt[1], 1.0)
 
     @property
     def p_minus(self) -> float:
-        return min(self._law.p_minus + self._law.doubt[0], 1.0)
+        return min(self._law.p_minus + self._law.apart[0] + self._law.doubt[0], 1.0)
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:

@@ -9,7 +9,6 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import SizeError
 from tradeoff.families.frozen import Frozen
 from tradeoff.families.masses import from_masses
 
@@ -45,12 +44,9 @@ class Steps(NamedTuple):
 
 
 def stepwise(p: Frozen, q: Frozen) -> PiecewiseLinear | None:
-    """Return T(P, Q) in fractions if both densities are steps, and fractions are short enough."""
+    """Return T(P, Q) in fractions if both densities are steps."""
     first, second = Steps.of(p), Steps.of(q)
     if first is None or second is None:
         return None
     cuts = sorted({*first.edges, *second.edges})
-    try:
-        return from_masses(first.between(cuts), second.between(cuts))
-    except SizeError:
-        return None
+    return from_masses(first.between(cuts), second.between(cuts))

@@ -9,7 +9,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import is_symbol, number
-from tradeoff.display import Displayed, Grid
+from tradeoff.display import Displayed, Grid, exactly
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.gdp.regret import best_mu, reaching, regret
@@ -97,7 +97,7 @@ class Reduction(Displayed):
             ("tight at alpha", "-" if np.isnan(self.tight_at) else f"{self.tight_at:.6g}"),
         ]
         notes = [self.reason] if self.reason else []
-        return Grid(rows, head=f"{self.of!r} >= G_mu ⊗ f_{{0,{self.failure:g}}}", notes=notes)
+        return Grid(rows, head=f"{self.of!r} >= G_mu ⊗ f_{{0,{exactly(self.failure)}}}", notes=notes)
 
 
 def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:

@@ -22,6 +22,9 @@ from tradeoff.operators.symmetrise import Envelope
 _NODES, _REACH = 8001, 9.0
 """Thresholds, and standard deviations to both sides of both means where they stand: Phi(-9) is 1e-19."""
 
+_FAR = 40.0
+"""Standard deviations beyond which the normal law is 0 or 1 in floats, and its density 0."""
+
 _ON_LATTICE, _FINEST = 1e-9, 1e-5
 """Share of the widest gap by which losses may miss a lattice, and its least span: finer ones are none."""
 
@@ -48,7 +51,7 @@ class _Expansion:
         variance = max(self.variance - span**2 / 12, 1e-3 * self.variance)
         sd = math.sqrt(variance)
         skewness, kurtosis = self.third / sd**3, (self.fourth + span**4 / 120) / variance**2
-        x = (t + span / 2 - self.mean) / sd
+        x = np.clip((t + span / 2 - self.mean) / sd, -_FAR, _FAR)
         square = x * x
         # skewness/6 He_2 + kurtosis/24 He_3 + skewness^2/72 He_5
         hermite = skewness / 6 * (square - 1) + x * (

@@ -182,8 +182,9 @@ class Density:
         else:
             kept.append((start, mass))  # about a point where the density has no bound
         at, found = (np.concatenate(part) for part in zip(*kept, strict=True))
-        order = np.argsort(at)
-        return np.append(at[order], edges[-1]), found[order]
+        # A panel between neighbouring floats has no middle: one half is empty, and begins where another does.
+        begins, k = np.unique(at, return_inverse=True)
+        return np.append(begins, edges[-1]), np.bincount(k, weights=found).astype(float)
 
 
 def _first(support: tuple[float, float], breaks: Sequence[float]) -> Array:

@@ -24,6 +24,9 @@ _HIDDEN = 2 * LOSS_ERROR
 _LEAST = -1400.0
 """A log-density from which on a loss is known to its error: see ``LOSS_ERROR``."""
 
+_FADED = -690.0
+"""A log-density from which on the next float below may be 0."""
+
 _FINE = 1e-250
 """The least distance from an end at 0 that is looked at: (x - loc)/scale has all its digits there."""
 
@@ -59,11 +62,11 @@ def law_of(
     points = points[np.abs(points) >= _FINE] if 0.0 in edges else points
     kinds = _kinds(p, q, points)
     changes = [_change(p, q, points[k : k + 2], kinds[k]) for k in np.flatnonzero(np.diff(kinds))]
-    between = sorted(edges | {x for x in changes if not edges & {x, *_beside(x)}})
+    places = sorted(edges | {x for x in changes if not edges & {x, *_beside(x)}})
     finder = _Finder(p, q, given=breaks is not None)
     for end in rounded:
         finder.hidden(*_neighbours(end))
-    for low, high in pairwise([-np.inf, *between, np.inf]):
+    for low, high in pairwise([-np.inf, *places, np.inf]):
         finder.look(low, high, points[(points > low) & (points < high)])
     turns = finder.turns if breaks is None else sorted(map(float, breaks))
     return Found(finder.law(), tuple(turns), len(points))
@@ -115,6 +118,9 @@ class _Finder:
         self.doubted(low, high, kind=kind)
         if kind in {1, 2}:
             mass, error = _mass(self.sides[kind - 1], low, high)
+            if _fades(self.sides[2 - kind], low, high):
+                self.doubt[kind - 1] += mass + error
+                return
             self.lost[kind - 1] += mass
             self.apart[kind - 1] += error
         elif kind:
@@ -178,6 +184,14 @@ def _inward(end: float, way: float) -> tuple[float, float]:
         return float(np.copysign(_FINE, way)), float(np.copysign(2 * _FINE, way))
     near = float(np.nextafter(end, way))
     return near, float(np.nextafter(near, way))
+
+
+def _fades(side: Side, low: float, high: float) -> bool:
+    """Whether a density that is 0 in floats between two points is next to nothing beside: it may go on."""
+    beside = np.array([np.nextafter(low, -np.inf), np.nextafter(high, np.inf)])
+    with np.errstate(all="ignore"):
+        log = side.logpdf(beside)
+    return bool(((log > -np.inf) & (log < _FADED)).any())
 
 
 def _mass(side: Side, low: float, high: float) -> tuple[float, float]:

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.display import Displayed, Grid
+from tradeoff.display import Displayed, Grid, exactly, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.report.digits import exactly, rounded
 from tradeoff.report.plain import plain
 from tradeoff.sweeps import Table
 

@@ -12,11 +12,10 @@ from numpy.typing import ArrayLike
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import reals
-from tradeoff.display import Displayed, Grid
+from tradeoff.display import Displayed, Grid, exactly, rounded
 from tradeoff.errors import DomainError, KindError, TradeOffError, shown
 from tradeoff.report import textbook as _textbook  # noqa: F401 - enters its methods
 from tradeoff.report.answers import ASKED, Answers, ask
-from tradeoff.report.digits import exactly, rounded
 from tradeoff.report.figures import comparison_figure
 from tradeoff.report.methods import METHODS, Claim, claim_of, remembered
 from tradeoff.report.rows import ALPHAS, DECLINED, Entry, Row, row_of
@@ -231,5 +230,5 @@ def _cell(entry: Entry, answered: str, kind: str) -> str:
         return "-"
     safe: Literal["lower", "upper"] = "lower" if answered == "beta" else "upper"
     # What is proved is so when printed, too.
-    value = rounded(entry.value, safe, 5) if kind == "bound" else f"{entry.value:.5g}"
+    value = f"{entry.value:.5g}" if kind == "estimate" else rounded(entry.value, safe, 5)
     return f"{value} ({entry.error:+.1e}){'!' if entry.under_reports else '?' if entry.undecided else ''}"

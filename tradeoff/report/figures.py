@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.display import exactly, rounded
 from tradeoff.gdp import Reduction
-from tradeoff.report.digits import exactly, rounded
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.plot import canvas, claims_of, module, mu_name, paint, plot
 from tradeoff.report.series import Kind, Scale, drawn, known, outline, view_of
@@ -84,7 +84,8 @@ def supporting_lines(axes: Axes, curve: TradeOff, epsilons: Sequence[float], *, 
     for i, epsilon in enumerate(epsilons):
         delta = float(curve.delta(epsilon))
         style = {**dashed(i), "linewidth": 0.9}
-        scale = float(np.exp(epsilon))
+        with np.errstate(over="ignore"):
+            scale = float(np.exp(epsilon))
         name = f"ε = {exactly(epsilon)}, δ = {number(float(rounded(delta, 'upper', 2)))}"
         axes.plot([0, (1 - delta) / scale], [1 - delta, 0], label=name, **style)
         if curve.symmetric:

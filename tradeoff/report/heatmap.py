@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from tradeoff.errors import DomainError
 from tradeoff.intervals.rounding import Array
 from tradeoff.report.plot import module, new_axes
+from tradeoff.report.styles import readable
 from tradeoff.sweeps import Table
 
 if TYPE_CHECKING:
@@ -78,7 +80,7 @@ def heatmap(
     x, y, named, values = _grid(table, column)
     axes = ax if ax is not None else new_axes()
     mpl = module("matplotlib")
-    with mpl.rc_context(getattr(axes.figure, "style", {})):
+    with mpl.rc_context(getattr(axes.figure, "style", {})), np.errstate(all="ignore"), _told():
         log = values.min() > 0 and values.max() > _DECADE * values.min()
         norm = module("matplotlib.colors").LogNorm() if log else None
         look = {"cmap": "Blues", "norm": norm, "shading": "nearest", "rasterized": True, **style}
@@ -97,8 +99,19 @@ def heatmap(
                 axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
                 axis.set_major_formatter(lambda value, _: f"{value:g}")
                 axis.set_minor_formatter(ticker.NullFormatter())
-        axes.figure.colorbar(cells, ax=axes, label=label or named)
+        axes.figure.colorbar(cells, ax=axes, label=readable(label or named))
     return axes
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, OverflowError, AttributeError) as error:
+        raise DomainError(
+            f"matplotlib cannot draw it: {error}; give increasing levels, keywords of pcolormesh, and values "
+            "within some hundred powers of ten"
+        ) from error
 
 
 def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
@@ -113,6 +126,8 @@ def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:
         found = np.array(table[named], dtype=float)
     except (TypeError, ValueError) as error:
         raise DomainError(f"{first!r}, {second!r} and {named!r} are not all numbers: {error}") from error
+    if not (np.isfinite(x).all() and np.isfinite(y).all()):
+        raise DomainError(f"{first!r} or {second!r} is not finite everywhere; sweep over finite parameters")
     if min(len(x), len(y)) < 2 or len(table) != len(x) * len(y):
         raise DomainError(
             f"{len(table)} rows are no grid of {len(x)} values of {first!r} and {len(y)} of {second!r}, two "

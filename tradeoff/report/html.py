@@ -14,13 +14,13 @@ from string import Template
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.display import exactly, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Plan
 from tradeoff.report.answers import ASKED, COLUMNS, Answers, row
 from tradeoff.report.compare import Comparison
-from tradeoff.report.digits import exactly, rounded
 from tradeoff.report.interactive import figure_of, library, to_html
 from tradeoff.report.methods import claim_of, remembered
 from tradeoff.report.page import PAGE

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from html import escape
 from itertools import chain, cycle
 from typing import Any
 
 import numpy as np
 
+from tradeoff.display import rounded
 from tradeoff.errors import needed
 from tradeoff.intervals.rounding import Array
-from tradeoff.report.digits import rounded
 from tradeoff.report.methods import Claim
 from tradeoff.report.rows import ALPHAS
 from tradeoff.report.series import (
@@ -134,7 +135,7 @@ def _band(x: Array, low: Array, high: Array, colour: str) -> Iterator[dict[str, 
 
 
 def _html(name: str) -> str:
-    """Write the formulas of a name as HTML."""
+    """Write a name and its formulas as HTML."""
 
     def tags(found: re.Match[str]) -> str:
         text = found[1].replace(r"\times", "×")
@@ -142,7 +143,7 @@ def _html(name: str) -> str:
             text = re.sub(pattern, tag, text)
         return re.sub(r"\^\{(.*?)\}", r"<sup>\1</sup>", text)
 
-    return re.sub(r"\$(.*?)\$", tags, name)
+    return re.sub(r"\$([^$]*[\\_^][^$]*)\$", tags, escape(name, quote=False))
 
 
 def _plain(values: Array) -> list[float | None]:

@@ -10,17 +10,17 @@ import numpy as np
 
 from tradeoff.baselines.result import Baseline
 from tradeoff.curves.contract import TradeOff
+from tradeoff.display import rounded
 from tradeoff.errors import DomainError, needed, shown
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.limits import ApproximateCurve
 from tradeoff.limits.band import Band
 from tradeoff.mechanisms import Plan
-from tradeoff.report.digits import rounded
 from tradeoff.report.methods import Claim, claim_of
 from tradeoff.report.plain import folded
 from tradeoff.report.series import Kind, Scale, Series, View, drawn, led_by_exact, positive, span, view_of
-from tradeoff.report.styles import BAND, CHANCE, EXACT, dashed, number, place_legend, typeset, unset
+from tradeoff.report.styles import BAND, CHANCE, EXACT, dashed, number, place_legend, readable, typeset, unset
 from tradeoff.sweeps import Table
 
 if TYPE_CHECKING:
@@ -48,8 +48,9 @@ def plot(
     """Draw guarantees, estimates and audits with the band between their bounds, or the table of a sweep.
 
     The first item is black and solid unless it is an estimate; the others are dashed, up to eleven unlike
-    each other in grey too. A line is the side that may be relied on: of a curve below beta and above delta,
-    at every alpha, between the points too. Estimates are dashed lines without a band.
+    each other in grey too. A line is the side that may be relied on: of a curve below beta and above delta;
+    of beta on linear axes at every alpha, else at the points it is drawn through. Estimates are dashed lines
+    without a band.
 
     Parameters
     ----------
@@ -194,11 +195,11 @@ def _draw(axes: Axes, each: Series, look: Look, *, at_edge: bool) -> None:
     """Fill the band, and draw the line; curves at the edge of the axes stay in sight."""
     if each.band is not None:
         seen = each.y is None and np.max(each.band[1]) > axes.get_ylim()[0]
-        name = f"{each.name}: width of its bounds" if seen else None
+        name = f"{readable(each.name)}: width of its bounds" if seen else None
         axes.fill_between(each.x, *each.band, color=look["color"], label=name, **BAND)
     if each.y is not None:
         shown = positive(each.y) if axes.get_yscale() == "log" else each.y
-        axes.plot(each.x, shown, label=each.name or None, clip_on=not at_edge, **look)
+        axes.plot(each.x, shown, label=readable(each.name) or None, clip_on=not at_edge, **look)
     if each.unsafe is not None and np.isfinite(each.unsafe).any():
         axes.plot(each.x, each.unsafe, color=look["color"], zorder=1.6, **_UNSAFE)
 
@@ -231,7 +232,7 @@ def figure(curve: TradeOff, *, title: str = "") -> Figure:
     """Draw one curve on a figure of its own, for writing to a file: no window and no pyplot state."""
     made: Figure = canvas()()
     axes = plot(curve, ax=made.subplots())
-    axes.set_title(textwrap.fill(folded(title), 54))
+    axes.set_title(textwrap.fill(folded(title), 54).replace("$", r"\$"))
     return made
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tradeoff.display import exactly, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
@@ -81,7 +82,8 @@ class Unsafe:
     asked: float
 
     def __str__(self) -> str:
-        return f"{self.answered} {self.error:+.1e} at {ASKED[self.answered]} = {self.asked:.2g}"
+        least = f"{'-' if self.error < 0 else '+'}{rounded(abs(self.error), 'lower', 2)}"
+        return f"{self.answered} {least} at {ASKED[self.answered]} = {exactly(self.asked)}"
 
     def as_json(self) -> dict[str, Any]:
         """Return plain data."""

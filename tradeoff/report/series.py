@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, TradeOffError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
@@ -156,14 +157,30 @@ def corners(*sides: Any) -> Array:
     return np.unique(found) if len(found) <= _MOST_CORNERS else np.empty(0)
 
 
+def below(curve: PiecewiseLinear, at: Array) -> tuple[Array, Array]:
+    """Return the corners of a curve's lines at some type I errors, and of no others: chords lie above it."""
+    apart = np.append(np.diff(curve.alpha.astype(float)) > 0, True)
+    alpha, beta = curve.alpha.astype(float)[apart], curve.beta.astype(float)[apart]
+    k = np.unique(np.clip(np.searchsorted(alpha, at, side="right") - 1, 0, len(alpha) - 2))
+    slope = (beta[k + 1] - beta[k]) / (alpha[k + 1] - alpha[k])
+    height = beta[k] - slope * alpha[k]
+    meet = (height[1:] - height[:-1]) / (slope[:-1] - slope[1:])
+    x = np.concatenate([alpha[:1], np.clip(meet, alpha[k[:-1] + 1], alpha[k[1:]]), alpha[-1:]])
+    return x, np.append(beta[k[0]], np.maximum(height + slope * x[1:], 0.0))
+
+
 def _beta(view: View, claim: Claim) -> Series:
     """Draw beta, or 1 - beta; the safe side is below beta. Whole curves hold between the points too."""
     x, band = view.grid, None
     if view.whole and claim.whole is not None:
         sides: Tabulated = claim.whole()
         found = corners(*sides)
-        x = np.union1d(x, found[found >= x[0]])
-        band = sides.lower.bounds(x).lower, sides.upper.bounds(x).upper
+        if len(found) == 0 and view.xscale == "linear":
+            x, least = below(sides.lower, x)
+        else:
+            x = np.union1d(x, found[found >= x[0]])
+            least = sides.lower.bounds(x).lower
+        band = least, sides.upper.bounds(x).upper
     elif claim.band is not None:
         band = _both(claim.band(x))
     proved = claim.kind != "estimate"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from tradeoff.report.digits import exactly
+from tradeoff.display import exactly
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -134,6 +134,19 @@ def typeset(name: str) -> str:
     plain = f"{orders[1]}, either order" if orders else name
     short = textwrap.shorten(plain, _LINE + plain.count("_{"), placeholder=" …")  # braces are not seen
     return re.sub(r"([A-Za-z]+)_\{([^{}$\s]*)\}(?:\^(\d+))?|\^(\d+)", _formula, short)
+
+
+def readable(label: str) -> str:
+    """Return a label whose formulas matplotlib reads, or else with its dollars as they are."""
+    if "$" not in label:
+        return label
+    from matplotlib.mathtext import MathTextParser
+
+    try:
+        MathTextParser("path").parse(label)
+    except ValueError:
+        return label.replace("$", r"\$")
+    return label
 
 
 def _formula(found: re.Match[str]) -> str:

@@ -16,6 +16,8 @@ from tradeoff.baselines.result import raised
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, NoClosedForm, TradeOffError
 from tradeoff.families.gaussian import Gaussian
+from tradeoff.intervals.bounds import Bounds
+from tradeoff.intervals.functions import whole
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.report.methods import Claim, method
 from tradeoff.report.summary import factors
@@ -30,24 +32,35 @@ _CHEAP, _DEAR = 81, 12
 """How many pairs make a curve of a method that only knows pairs: more where they are formulas."""
 
 
-def by_pairs(name: str, source: str, least: Rule, size: int = _CHEAP, smooth: Profile | None = None) -> Claim:
+def by_pairs(
+    name: str,
+    source: str,
+    least: Rule,
+    size: int = _CHEAP,
+    smooth: Profile | None = None,
+    least_at_0: float = math.inf,
+) -> Claim:
     """Return what a rule epsilon(delta) says of delta(epsilon) and beta.
 
     The best of the curves f_{epsilon,delta} it proves.
 
-    ``smooth`` is a bound on delta(epsilon) by the rule's own formula, for any epsilon, where there is one.
+    ``smooth`` is a bound on delta(epsilon) by the rule's own formula, for any epsilon, where there is one;
+    ``least_at_0`` the epsilon at delta = 0, where there is one.
     """
-    known: dict[float, float] = {}
+    known = {0.0: least_at_0, 1.0: 0.0}
     deltas = np.geomspace(1e-12, 0.3, size).tolist()
 
     def epsilon(deltas: list[float]) -> list[float]:
         fresh = [delta for delta in deltas if 0 < delta < 1 and delta not in known]
         known.update(zip(fresh, least(fresh) if fresh else (), strict=True))
-        return [known.get(delta, math.inf) for delta in deltas]
+        return [
+            known.get(delta, least_at_0 if delta == 0 else 0.0 if delta == 1 else math.inf)
+            for delta in deltas
+        ]
 
     @cache
     def pairs() -> tuple[Array, Array]:
-        found = np.array([_where_known(epsilon, deltas), deltas])
+        found = np.array([[least_at_0, *_where_known(epsilon, deltas)], [0.0, *deltas]])
         found = found[:, np.isfinite(found[0])]
         if not found.size:
             raise DomainError(f"{name} has no finite epsilon at any delta")
@@ -149,15 +162,17 @@ def _failures(releases: Sequence[Release]) -> list[float]:
 
 @method("zcdp")
 def _zcdp(curve: TradeOff) -> Claim:
-    def rho(factor: TradeOff) -> float:
+    def rho(factor: TradeOff) -> Bounds:
         epsilon, mass = _pure(factor)
         if isinstance(factor, Gaussian):
-            return float(factor.mu) ** 2 / 2
+            return Bounds.of(float(factor.mu)) ** 2 / 2
         if math.isinf(epsilon) or mass > 0:
             raise NoClosedForm(f"no rho is known for {factor!r}")
-        return epsilon**2 / 2
+        return Bounds.of(epsilon) ** 2 / 2
 
-    total = math.fsum(n * rho(factor) for factor, n in factors(curve).items())
+    total = sum((rho(factor) * whole(n) for factor, n in factors(curve).items()), Bounds.of(0.0)).upper
+    if math.isinf(total):
+        raise NoClosedForm("rho is beyond the floats")
     orders = 1 + np.geomspace(1e-3, 1e6, 4096)
     smooth = by_orders(orders, raised(total) * orders * (1 + 4 * UNIT)) if total > 0 else None
     return by_pairs(
@@ -182,7 +197,9 @@ def _renyi(curve: TradeOff) -> Claim:
     )
 
 
-def _by_releases(name: str, source: str, curve: TradeOff, share: float, least: Least) -> Claim:
+def _by_releases(
+    name: str, source: str, curve: TradeOff, share: float, least: Least, least_at_0: float = math.inf
+) -> Claim:
     """Return what a rule of releases says, where those of unbounded loss have this share of delta."""
     releases = split(curve)
 
@@ -191,7 +208,7 @@ def _by_releases(name: str, source: str, curve: TradeOff, share: float, least: L
         return [least(delta, each) for delta, each in zip(deltas, found, strict=True)]
 
     bounded = all(math.isfinite(_pure(factor)[0]) for factor in factors(curve))
-    return by_pairs(name, source, rule, _CHEAP if bounded else _DEAR)
+    return by_pairs(name, source, rule, _CHEAP if bounded else _DEAR, least_at_0=least_at_0)
 
 
 @method("advanced")
@@ -216,4 +233,7 @@ def _basic(curve: TradeOff) -> Claim:
         return total.epsilon if total.delta <= delta else math.inf
 
     source = "Dwork, Roth 2014, Theorem 3.16"
-    return _by_releases("basic composition", source, curve, 1 - 1e-12, least)
+    alike = [(*_pure(factor), n) for factor, n in factors(curve).items()]
+    pure = all(math.isfinite(epsilon) and delta == 0 for epsilon, delta, _ in alike)
+    least_at_0 = least(0.0, [Release(*each) for each in alike]) if pure else math.inf
+    return _by_releases("basic composition", source, curve, 1 - 1e-12, least, least_at_0)
