@@ -9,6 +9,7 @@ import pytest
 
 import tradeoff as to
 from tradeoff.cli.compare import blocks
+from tradeoff.display import exactly, rounded
 from tradeoff.errors import DomainError, KindError, MissingExtraError
 from tradeoff.operators.assumed import assumed
 from tradeoff.report.answers import Answer
@@ -193,7 +194,8 @@ def test_what_under_reports_between_the_questions_says_where_and_how_much():
     assert (
         0.5 * (claimed - truth.upper) <= worst.error <= claimed - truth.lower
     )  # the error is at least what is said
-    assert found.table()[-1][-1] == f"beta {worst.error:+.1e} at alpha = {worst.asked:.2g}"
+    least, place = rounded(worst.error, "lower", 2), exactly(worst.asked)
+    assert found.table()[-1][-1] == f"beta +{least} at alpha = {place}"
     assert "!" not in found.table()[-1][2]
 
 

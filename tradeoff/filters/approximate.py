@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import real
+from tradeoff.curves.parameters import number
 from tradeoff.errors import KindError
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.filters.base import AdditiveFilter, widened
@@ -44,7 +44,7 @@ class PureDPFilter(AdditiveFilter):
     kind = "pure-dp"
 
     def __init__(self, epsilon: float) -> None:
-        self.epsilon = float(real("epsilon", epsilon, 0, 1e300))
+        self.epsilon = number("epsilon", epsilon, 0, 1e300)
         super().__init__(self.epsilon)
 
     def _asked(self, curve: TradeOff) -> tuple[float]:

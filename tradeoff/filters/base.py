@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count
-from tradeoff.errors import BudgetExceeded, DomainError
+from tradeoff.errors import BudgetExceeded, DomainError, KindError
 from tradeoff.filters.costs import REMEMBERED
 from tradeoff.filters.shared import Shared
 from tradeoff.filters.steps import Step, adjacency_of, assumptions_of, curve_of
@@ -52,7 +52,9 @@ class Filter(Shared, ABC):
 
     def __init_subclass__(cls) -> None:
         if "kind" in cls.__dict__:
-            KINDS[cls.kind] = cls
+            known = KINDS.setdefault(cls.kind, cls)
+            if (known.__module__, known.__qualname__) == (cls.__module__, cls.__qualname__):
+                KINDS[cls.kind] = cls  # the same class, made anew
         if "guarantee" in cls.__dict__:
             cls.guarantee = _assuming(cls.guarantee)  # type: ignore[method-assign,assignment]  # of every kind
 
@@ -160,8 +162,20 @@ class Filter(Shared, ABC):
             self.steps, self.adjacency = self.steps + 1, adjacency
             self.assumptions = assumptions_of(read, self.assumptions)
 
+    def known(self) -> None:
+        """Raise ``KindError`` unless the name of the kind leads back to this class, and to no other."""
+        if KINDS.get(self.kind) is not type(self):
+            raise KindError(
+                f"{type(self).__name__} is stored as {self.kind!r}, which is another filter's name; "
+                "give the class a kind of its own"
+            )
+
     def state(self) -> dict[str, Any]:
-        """Return all that the filter knows as plain data that JSON holds without loss."""
+        """Return all that the filter knows as plain data that JSON holds without loss.
+
+        ``KindError`` if the class has no kind of its own, as it would be read back as another.
+        """
+        self.known()
         with self._lock:
             return {
                 "kind": self.kind,
@@ -181,7 +195,7 @@ class Filter(Shared, ABC):
             found.steps = count("steps", state["steps"])
             found.adjacency = _neighbours(state["adjacency"])
             found.assumptions = tuple(map(str, state.get("assumptions", ())))
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+        except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
             raise DomainError(
                 f"{state!r} is no state of a filter ({type(error).__name__}: {error})"
             ) from error

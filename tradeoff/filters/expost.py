@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import real
+from tradeoff.curves.parameters import number
 from tradeoff.errors import KindError
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.pure_dp import PureDP
@@ -47,8 +47,8 @@ class ExPost:
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", float(real("epsilon", self.epsilon, 0.0, open_high=True)))
-        object.__setattr__(self, "delta", float(real("delta", self.delta, 0.0, 1.0)))
+        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0.0, open_high=True))
+        object.__setattr__(self, "delta", number("delta", self.delta, 0.0, 1.0))
 
 
 class Loss(NamedTuple):
@@ -100,8 +100,8 @@ class ExPostFilter(AdditiveFilter):
     amounts = Loss
 
     def __init__(self, epsilon: float, delta: float = 0.0) -> None:
-        self.epsilon = float(real("epsilon", epsilon, 0.0, 1e300))
-        self.delta = float(real("delta", delta, 0.0, 1.0, open_high=True))
+        self.epsilon = number("epsilon", epsilon, 0.0, 1e300)
+        self.delta = number("delta", delta, 0.0, 1.0, open_high=True)
         super().__init__(self.epsilon, self.delta)
 
     def _read(self, step: ExPost | Step) -> ExPost:

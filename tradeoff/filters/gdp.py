@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Self
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import real
+from tradeoff.curves.parameters import number
 from tradeoff.errors import KindError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import SLACK, AdditiveFilter
@@ -49,7 +49,7 @@ class GDPFilter(AdditiveFilter):
     kind = "gdp"
 
     def __init__(self, mu: float) -> None:
-        self.mu = float(real("mu", mu, 0, open_high=True))
+        self.mu = number("mu", mu, 0, open_high=True)
         super().__init__(1.0)  # in shares of mu^2, which neither underflow nor overflow
 
     def _asked(self, curve: TradeOff) -> tuple[float]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count, real
+from tradeoff.curves.parameters import count, number
 from tradeoff.errors import DomainError, KindError, PlanError, domain, needed
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import SLACK
@@ -75,7 +75,7 @@ class IndividualGDPFilter(Shared):
     """What the curves of steps rest on without proof, and so the guarantee; empty if on nothing."""
 
     def __init__(self, mu: float, records: int, *, jobs: int | None = 1) -> None:
-        self.mu = float(real("mu", mu, 1e-150, 1e150))
+        self.mu = number("mu", mu, 1e-150, 1e150)
         if not (jobs is None or (isinstance(jobs, int) and not isinstance(jobs, bool) and jobs != 0)):
             remedy = "give 1 for one thread, or None to leave it to joblib"
             raise domain("jobs", jobs, "None and the integers but 0", remedy)

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.curves.parameters import real
+from tradeoff.curves.parameters import number, real
 from tradeoff.errors import KindError
 from tradeoff.filters.costs import zcdp
 from tradeoff.filters.shared import Shared, numbers
@@ -41,7 +41,7 @@ class Odometer(Shared, ABC):
     """What the curves of steps rest on without proof, and so the bound; empty if on nothing."""
 
     def __init__(self, delta: float) -> None:
-        self.delta = float(real("delta", delta, 0, 1, open_low=True, open_high=True))
+        self.delta = number("delta", delta, 0, 1, open_low=True, open_high=True)
         self.steps = 0
         self.adjacency: str | None = None
         self._clock = ExactSum()
@@ -140,7 +140,7 @@ class FilterOdometer(Odometer):
 
     def __init__(self, delta: float, *, at: float) -> None:
         super().__init__(delta)
-        self.at = float(real("at", at, *_TIMES))
+        self.at = number("at", at, *_TIMES)
 
     def _margin(self, v: Bounds) -> Bounds:
         needed, y = -log(self.delta), self.at
@@ -174,7 +174,7 @@ class MixtureOdometer(Odometer):
 
     def __init__(self, delta: float, *, r: float) -> None:
         super().__init__(delta)
-        self.r = float(real("r", r, *_TIMES))
+        self.r = number("r", r, *_TIMES)
 
     def _margin(self, v: Bounds) -> Bounds:
         return sqrt(2 * (v + self.r) * (log1p(v / self.r) / 2 - log(self.delta)))
@@ -208,7 +208,7 @@ class StitchedOdometer(Odometer):
 
     def __init__(self, delta: float, *, start: float) -> None:
         super().__init__(delta)
-        self.start = float(real("start", start, *_TIMES))
+        self.start = number("start", start, *_TIMES)
 
     def _margin(self, v: Bounds) -> Bounds:
         v = maximum(v, self.start)

@@ -6,7 +6,7 @@ import math
 
 from tradeoff.conversions import from_renyi, from_zcdp
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import real
+from tradeoff.curves.parameters import number
 from tradeoff.errors import KindError
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.filters.base import AdditiveFilter, widened
@@ -46,8 +46,8 @@ class RenyiFilter(AdditiveFilter):
     kind = "renyi"
 
     def __init__(self, order: float, epsilon: float) -> None:
-        self.order = float(real("order", order, 1, 1e6, open_low=True))
-        self.epsilon = float(real("epsilon", epsilon, 0, 1e6))
+        self.order = number("order", order, 1, 1e6, open_low=True)
+        self.epsilon = number("epsilon", epsilon, 0, 1e6)
         super().__init__(self.epsilon)
 
     def _asked(self, curve: TradeOff) -> tuple[float]:
@@ -96,8 +96,8 @@ class RhoFilter(AdditiveFilter):
     amounts = ZCDP
 
     def __init__(self, rho: float, *, delta: float = 0.0) -> None:
-        self.rho = float(real("rho", rho, 0, 1e6))
-        self.delta = float(real("delta", delta, 0, 1, open_high=True))
+        self.rho = number("rho", rho, 0, 1e6)
+        self.delta = number("delta", delta, 0, 1, open_high=True)
         super().__init__(self.rho, self.delta)
 
     def _asked(self, curve: TradeOff) -> tuple[float, float]:

@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import real
+from tradeoff.curves.parameters import number
 from tradeoff.curves.tensor import tensor
 from tradeoff.errors import KindError
 from tradeoff.families.gaussian import Gaussian
@@ -74,9 +74,9 @@ class ResidueFilter(AdditiveFilter):
     kind = "residue"
 
     def __init__(self, mu: float, *, delta: float = 0.0, step_delta: float = 0.0) -> None:
-        self.mu = float(real("mu", mu, 1e-100, 1e100))
-        self.delta = float(real("delta", delta, 0, 1, open_high=True))
-        self.step_delta = float(real("step_delta", step_delta, 0, self.delta))
+        self.mu = number("mu", mu, 1e-100, 1e100)
+        self.delta = number("delta", delta, 0, 1, open_high=True)
+        self.step_delta = number("step_delta", step_delta, 0, self.delta)
         # In shares of mu^2, and in -log(1 - delta), which add.
         super().__init__(1.0, (-log1p(-self.delta)).lower)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count, number
@@ -10,6 +11,7 @@ from tradeoff.errors import KindError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.filters.base import AdditiveFilter
+from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.subsample import Subsampled
@@ -65,6 +67,14 @@ class SampledFilter(AdditiveFilter):
         self.noise_multiplier, self.sample_rate = self.unit.noise_multiplier, self.unit.sample_rate
         self.rounds = count("rounds", rounds, 0, _MOST)
         super().__init__(float(self.rounds))
+
+    def _read(self, step: Any) -> Any:
+        if isinstance(step, Mechanism) and step.order == "free":
+            raise KindError(
+                f"{step!r} may turn its pair from release to release, and the rounds of this filter turn "
+                "together; state it for add-remove neighbours"
+            )
+        return super()._read(step)
 
     def _asked(self, curve: TradeOff) -> tuple[float]:
         return (float(sum(n * self._charged(factor) for factor, n in curve.factors.items())),)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-from contextlib import AbstractContextManager
 from reprlib import repr as short
 from threading import RLock
 from typing import Any, Self
@@ -13,8 +12,32 @@ from weakref import WeakSet
 import numpy as np
 
 from tradeoff.curves.parameters import reals
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, KindError
 from tradeoff.intervals.rounding import Array
+
+
+class Turn:
+    """Lock that a thread holds once: what interrupts its holder in the same thread is refused.
+
+    A signal handler, or what is called back when an object is collected, runs in the middle of a change.
+    """
+
+    def __init__(self) -> None:
+        self._lock, self._taken = RLock(), False
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        if self._taken:
+            self._lock.release()
+            raise KindError(
+                "this thread is changing the same object, and was interrupted by a signal handler or a "
+                "callback that asks it again; ask it when the change is done"
+            )
+        self._taken = True
+
+    def __exit__(self, *_: object) -> None:
+        self._taken = False
+        self._lock.release()
 
 
 class Shared:
@@ -25,7 +48,7 @@ class Shared:
     through a ``Ledger``.
     """
 
-    _lock: AbstractContextManager[bool]
+    _lock: Turn
 
     def __new__(cls, *_args: Any, **_options: Any) -> Self:
         """Give the object its lock, so that no subclass can forget it."""
@@ -36,7 +59,7 @@ class Shared:
 
     def relock(self) -> None:
         """Give the object a fresh lock, at birth and in a forked child."""
-        self._lock = RLock()
+        self._lock = Turn()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but the lock, as it was at one moment, for copies and pickles."""

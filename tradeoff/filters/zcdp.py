@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import ClassVar, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import real
+from tradeoff.curves.parameters import number
 from tradeoff.errors import DomainError, KindError, domain
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.filters.base import SLACK, AdditiveFilter
@@ -33,9 +33,9 @@ class Converted(AdditiveFilter):
     """Units of its first sum in one rho."""
 
     def __init__(self, epsilon: float, delta: float, *, step_delta: float = 0.0) -> None:
-        self.epsilon = float(real("epsilon", epsilon, 0, self.largest))
-        self.delta = float(real("delta", delta, 0, 1, open_low=True, open_high=True))
-        self.step_delta = float(real("step_delta", step_delta, 0, self.delta, open_high=True))
+        self.epsilon = number("epsilon", epsilon, 0, self.largest)
+        self.delta = number("delta", delta, 0, 1, open_low=True, open_high=True)
+        self.step_delta = number("step_delta", step_delta, 0, self.delta, open_high=True)
         rho = rho_for(self.epsilon, self.delta, self.step_delta)
         super().__init__(self.per_rho * rho, self.step_delta)
 

@@ -110,10 +110,10 @@ class NormalPair:
         """Return every z with r phi(r z - d) = e^eps phi(z), r = s_P/s_Q, d = gap/s_Q, for all their ends."""
         found = []
         for r, d in product(self.ratio, self.distance):
-            level = d**2 + 2 * (epsilon - np.log(r))
-            bend = 1 - r**2  # bend z^2 + 2 r d z = level
+            level = d * d + 2 * (epsilon - np.log(r))
+            bend = 1 - r * r  # bend z^2 + 2 r d z = level
             with np.errstate(all="ignore"):
-                root = np.sqrt(np.maximum((r * d) ** 2 + bend * level, 0.0))
+                root = np.sqrt(np.maximum((r * d) * (r * d) + bend * level, 0.0))
                 found += [level / (r * d + root), -(r * d + root) / bend * np.ones_like(epsilon)]
         return np.asarray(
             np.clip(np.nan_to_num(np.array(found), posinf=_WIDEST, neginf=-_WIDEST), -_WIDEST, _WIDEST)
@@ -126,7 +126,8 @@ class NormalPair:
         r, d = self.ratio.lower, self.distance.upper
         first, last = (np.clip(end.upper, -_WIDEST, _WIDEST) for end in self._ends)
         z = np.clip(np.concatenate([_BULK, (_BULK + d) / r]), min(first, last), last)
-        loss = np.log(r) + (z - (r * z - d)) * (z + (r * z - d)) / 2
+        with np.errstate(over="ignore"):
+            loss = np.log(r) + (z - (r * z - d)) * (z + (r * z - d)) / 2
         moved = np.log1p(-self.q_plus.upper) - np.log1p(-self.p_minus.upper)
         return np.asarray(np.clip(loss + moved, -STEEPEST, STEEPEST))
 

@@ -164,9 +164,11 @@ def below(curve: PiecewiseLinear, at: Array) -> tuple[Array, Array]:
     k = np.unique(np.clip(np.searchsorted(alpha, at, side="right") - 1, 0, len(alpha) - 2))
     slope = (beta[k + 1] - beta[k]) / (alpha[k + 1] - alpha[k])
     height = beta[k] - slope * alpha[k]
-    meet = (height[1:] - height[:-1]) / (slope[:-1] - slope[1:])
-    x = np.concatenate([alpha[:1], np.clip(meet, alpha[k[:-1] + 1], alpha[k[1:]]), alpha[-1:]])
-    return x, np.append(beta[k[0]], np.maximum(height + slope * x[1:], 0.0))
+    meet = np.clip((height[1:] - height[:-1]) / (slope[:-1] - slope[1:]), alpha[k[:-1] + 1], alpha[k[1:]])
+    # Steep lines are rounded, and meet elsewhere in floats: the lower one of both holds there.
+    y = np.minimum(height[:-1] + slope[:-1] * meet, height[1:] + slope[1:] * meet)
+    inner = np.append(y, height[-1] + slope[-1] * alpha[-1])
+    return np.concatenate([alpha[:1], meet, alpha[-1:]]), np.append(beta[k[0]], np.maximum(inner, 0.0))
 
 
 def _beta(view: View, claim: Claim) -> Series:

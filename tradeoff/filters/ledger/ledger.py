@@ -98,6 +98,7 @@ class Ledger:
             raise KindError(
                 f"{filter!r} is no unspent filter; a ledger starts with one, such as GDPFilter(1)"
             )
+        filter.known()
         Store(path).create([Entry.following(None, None, filter).row()])
         return cls(path)
 

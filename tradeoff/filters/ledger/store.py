@@ -162,7 +162,8 @@ class Store:
     """
 
     def __init__(self, path: str | os.PathLike[str], wait: float = 60.0) -> None:
-        self.path, self.wait = file_name(path), number("wait", wait, 0, open_high=True)
+        # Wherever the process goes, the handle stays with its file.
+        self.path, self.wait = file_name(path).absolute(), number("wait", wait, 0, open_high=True)
         if sys.platform == "win32":
             raise LedgerError(
                 f"{path}: a ledger needs the file locks of POSIX systems, such as Linux and macOS"

@@ -10,16 +10,16 @@ from fractions import Fraction
 from inspect import GEN_CLOSED, getgeneratorstate
 from itertools import accumulate, pairwise, repeat, takewhile
 from operator import truediv
-from threading import RLock
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.curves.parameters import real
+from tradeoff.curves.parameters import number
 from tradeoff.errors import DomainError, KindError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.expost import ExPost
+from tradeoff.filters.shared import Turn
 from tradeoff.intervals.rounding import Array
 
 Seed = np.random.Generator | int | None
@@ -85,7 +85,7 @@ class NoiseReduction:
         next(noisy)
         self._noisy, self._filter, self._scalar = noisy, charged, scalar
         self._releases: tuple[Release, ...] = ()
-        self._lock, self._process = RLock(), os.getpid()
+        self._lock, self._process = Turn(), os.getpid()
 
     @property
     def releases(self) -> tuple[Release, ...]:
@@ -208,8 +208,8 @@ def geometric(start: float, factor: float) -> Iterator[float]:
     >>> list(islice(geometric(64.0, 4), 4))
     [64.0, 16.0, 4.0, 1.0]
     """
-    level = float(real("start", start, 0.0, open_low=True, open_high=True))
-    ratio = float(real("factor", factor, 1.0, open_low=True, open_high=True))
+    level = number("start", start, 0.0, open_low=True, open_high=True)
+    ratio = number("factor", factor, 1.0, open_low=True, open_high=True)
     levels = accumulate(repeat(ratio), truediv, initial=level)
     return (at for at, _ in takewhile(lambda pair: pair[1] < pair[0], pairwise(levels)))
 

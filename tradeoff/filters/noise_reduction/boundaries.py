@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-from tradeoff.curves.parameters import real
+from tradeoff.curves.parameters import number
 from tradeoff.intervals.rounding import up
 
 
@@ -110,17 +110,17 @@ class MixtureBoundary:
 
 def check_sensitivity(value: float) -> float:
     """Return ``value`` if it is a sensitivity: a number in (0, inf)."""
-    return float(real("sensitivity", value, 0.0, open_low=True, open_high=True))
+    return number("sensitivity", value, 0.0, open_low=True, open_high=True)
 
 
 def check_time(value: float, name: str = "time") -> float:
     """Return ``value`` if it is a variance whose root and ratios are floats: a number in [1e-300, 1e300]."""
-    return float(real(name, value, 1e-300, 1e300))
+    return number(name, value, 1e-300, 1e300)
 
 
 def check_delta(value: float) -> float:
     """Return ``value`` if it is a probability in (0, 1)."""
-    return float(real("delta", value, 0.0, 1.0, open_low=True, open_high=True))
+    return number("delta", value, 0.0, 1.0, open_low=True, open_high=True)
 
 
 def _shift(time: float, sensitivity: float) -> float:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.curves.parameters import real
+from tradeoff.curves.parameters import number, real
 from tradeoff.errors import DomainError, domain
 from tradeoff.filters.expost import ExPost
 from tradeoff.filters.noise_reduction.base import (
@@ -84,7 +84,7 @@ class LaplaceNoiseReduction(NoiseReduction):
         super().__init__(_refined(true, chain), filter, scalar=true.ndim == 0)
 
     def _price(self, level: float) -> tuple[ExPost, ExPost]:
-        epsilon = float(real("epsilon", level, 0.0, open_low=True, open_high=True))
+        epsilon = number("epsilon", level, 0.0, open_low=True, open_high=True)
         last = self.releases[-1].level if self.releases else 0.0
         if epsilon not in self._epsilons or epsilon <= last:
             allowed = [each for each in self._epsilons if each > last]

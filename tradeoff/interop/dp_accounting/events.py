@@ -9,7 +9,7 @@ from typing import Any, get_args
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import count, number
 from tradeoff.errors import MissingExtraError, PlanError, needed, shown
-from tradeoff.interop.dp_accounting.rules import RULES, Concentrated, Reader, Relation, concentrated
+from tradeoff.interop.dp_accounting.rules import RULES, Concentrated, Reader, Relation, concentrated, listed
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Adjacency, Mechanism, Plan
 
@@ -77,7 +77,8 @@ def _parts(event: Any, reader: Reader) -> Counter[Mechanism | Concentrated]:
             inner, times = _fields(each, "event", "count")
             pending.append((inner, n * count("count", times)))
         elif name == "ComposedDpEvent":
-            pending.extend((part, n) for part in reversed(_fields(each, "events")[0]))
+            (parts,) = _fields(each, "events")
+            pending.extend((part, n) for part in reversed(listed("events", parts)))
         else:
             if name not in RULES:
                 raise PlanError(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
+
+import numpy as np
 
 from tradeoff import mechanisms
 from tradeoff.conversions import from_zcdp
 from tradeoff.curves.parameters import count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.errors import PlanError
+from tradeoff.errors import PlanError, shown
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log1p, rational, sqrt, total, whole
 from tradeoff.mechanisms import Adjacency, ApproximateDP, Mechanism, Plan
@@ -19,6 +21,13 @@ from tradeoff.mechanisms.base import ratio
 from tradeoff.operators.subsample import subsample
 
 Relation = Literal["ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL"]
+
+
+def listed(name: str, values: Any) -> list[Any]:
+    """Return what a field lists; a mapping or a text is no list."""
+    if isinstance(values, str | bytes | Mapping) or not np.iterable(values):
+        raise PlanError(f"{name} = {shown(values)} is no list; give a sequence")
+    return list(values)
 
 
 class Concentrated(NamedTuple):
@@ -188,7 +197,9 @@ def _mixture(reader: Reader, standard_deviation: Any, sensitivities: Any, sampli
     if not sigma:
         return _OPEN
     return mechanisms.MixtureOfGaussians(
-        sigma=sigma, sensitivities=tuple(sensitivities), probabilities=tuple(sampling_probs)
+        sigma=sigma,
+        sensitivities=tuple(listed("sensitivities", sensitivities)),
+        probabilities=tuple(listed("sampling_probs", sampling_probs)),
     )
 
 

@@ -1,0 +1,99 @@
+"""Printed numbers hold as they are printed: rounded to the safe side, what was asked as it was."""
+
+from __future__ import annotations
+
+import math
+import re
+import warnings
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+import tradeoff as to
+from tradeoff.errors import DomainError
+from tradeoff.report.compare import compare
+from tradeoff.report.heatmap import heatmap
+
+LEAST = re.compile(r"scale (\S+) for \((\S+), (\S+)\)-DP")
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-5), (1.0000049, 1e-5), (0.9, 1.0000049e-7)])
+def test_a_calibration_meets_what_it_prints(epsilon, delta):
+    for noise in (
+        to.baselines.exact_gaussian(epsilon, delta),
+        to.baselines.exact_gaussian(3 * epsilon, delta),
+    ):
+        scale, e, d = map(float, LEAST.match(repr(noise)).groups())
+        assert (e, d) == (noise.epsilon, noise.delta)
+        assert to.Gaussian(1 / scale).bounds.delta(e).upper <= d
+
+
+def test_a_guarantee_of_a_theorem_holds_as_printed():
+    for found in (
+        to.baselines.basic_composition(0.1234564999, 1.0000049e-6),
+        to.baselines.advanced_composition(0.1, n=100, slack=1e-6),
+    ):
+        e, d = map(float, re.match(r"\((\S+), (\S+)\)-DP", repr(found)).groups())
+        assert e >= found.epsilon
+        assert d >= found.delta
+
+
+def test_a_target_and_a_failure_are_printed_as_asked():
+    found = to.calibrate(to.Gaussian, {"epsilon": 1, "delta": 1.0000049e-5})
+    assert "delta = 1.0000049e-05 <= 1" in repr(found)
+    assert "f_{0,0.1000004}" in repr(to.PureDP(1.0).gdp(failure=0.1000004))
+
+
+def test_bounds_in_a_sweep_are_rounded_outward_and_points_stay_apart():
+    def asked(mu, delta):
+        return to.Gaussian(mu).bounds.epsilon(delta)
+
+    table = to.sweep(asked, {"mu": [0.5, 1.0], "delta": [1e-5, 1.0000049e-5]})
+    rows = [line.split() for line in repr(table).splitlines()[1:]]
+    for (mu, delta, lower, upper), row in zip(rows, table, strict=True):
+        assert (float(mu), float(delta)) == (row["mu"], row["delta"])
+        assert float(lower) <= row["lower"] <= row["upper"] <= float(upper)
+
+
+@pytest.mark.parametrize("curve", [to.PureDP(1e-170), to.Gaussian(1e-170), to.Gaussian(1e-170) ** 1000])
+def test_concentrated_losses_below_all_floats_are_no_zero(curve):
+    found = compare(curve, ["zcdp"], delta=[1e-300], epsilon=[], alpha=[])
+    assert found["zcdp"].entries["epsilon"][0].value >= 1e-170
+
+
+def test_basic_composition_answers_at_both_ends():
+    found = compare(to.Laplace(0.1) ** 50, ["basic", "zcdp"], delta=[0.0, 1.0], epsilon=[5.5], alpha=[])
+    pure, whole = found["basic"].entries["epsilon"]
+    assert 5.0 <= pure.value < 5.0 + 1e-9
+    assert whole.value == 0.0
+    assert found["basic"].entries["delta"][0].value == 0.0
+    assert found["zcdp"].entries["epsilon"][0].value == math.inf
+
+
+def test_losses_whose_squares_are_no_floats_are_declined():
+    found = compare(to.PureDP(1e200), ["zcdp", "basic", "renyi"])
+    assert "beyond the floats" in found["zcdp"].declined
+    assert found["basic"].entries["epsilon"][0].value >= 1e200
+
+
+@pytest.mark.parametrize("mu", [11.9, 12.0, 12.06, 12.12, 14.0])
+def test_one_order_of_a_loss_whose_exponential_is_subnormal(mu):
+    found = to.baselines.renyi_route(to.subsample(to.Gaussian(mu), 0.5) ** 5, 1e-6, orders=[2.0])
+    assert found.guarantee.bounds.delta(found.epsilon).upper >= 1e-6
+    assert found.guarantee(0.0) == pytest.approx(1 - 1e-6)
+
+
+def test_figures_of_what_cannot_be_drawn_say_so():
+    rows = tuple((x, y, 10.0 ** (300 * x)) for x in (-1.0, 0.0, 1.0) for y in (1.0, 2.0))
+    table = to.sweeps.Table(("a", "b", "value"), rows)
+    with pytest.raises(DomainError, match="increasing levels"):
+        heatmap(table, levels=[2.0, 1.0], ax=Figure().subplots())
+    endless = to.sweeps.Table(
+        ("a", "b", "value"), tuple((x, y, 1.0) for x in (1.0, np.inf) for y in (1.0, 2.0))
+    )
+    with pytest.raises(DomainError, match="finite"):
+        heatmap(endless, ax=Figure().subplots())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        to.report.figures.supporting_lines(Figure().subplots(), to.Gaussian(1), [1000.0])
