@@ -211,3 +211,35 @@ def test_nodes_that_round_to_an_end_are_charged(end):
             truth = u**2 - mp.exp(epsilon) * u**3
             found = curve.bounds.delta(epsilon)
             assert found.lower <= truth <= found.upper
+
+
+@pytest.mark.parametrize(
+    "support", [(-0.1, 0.7), (-0.4, 2.8), (0.2, 2.6), (-1.3, 3.5), (0.7, 2.3), (-0.2, 1.2)]
+)
+def test_supports_of_which_a_part_lies_beside_a_power_of_two(support):
+    """Triangles up and down on an interval: u > 1/(1 + e^-eps) is rejected, u the share from above."""
+    low, high = support
+    width = high - low
+    curve = to.from_densities(
+        lambda x: 2 * (x - low) / width**2 * ((x >= low) & (x <= high)),
+        lambda x: 2 * (high - x) / width**2 * ((x >= low) & (x <= high)),
+        support=support,
+    )
+    for epsilon in (0.0, 0.2, 0.25, 1.0, 3.0):
+        with mp.workdps(30):
+            u = 1 / (1 + mp.exp(epsilon))  # where 1 - u = e^eps u
+            truth = 1 - (1 - u) ** 2 - mp.exp(epsilon) * u**2
+            found = curve.bounds.delta(epsilon)
+            assert found.lower <= truth <= found.upper <= truth + 1e-9
+
+
+def test_what_lies_where_a_density_underflows_is_in_doubt():
+    curve = to.from_densities(normal(0), normal(18))
+    known = to.Gaussian(18)
+    for epsilon in (100.0, 600.0, 831.0, 1e4):
+        found, truth = curve.bounds.delta(epsilon), known.bounds.delta(epsilon)
+        assert found.lower <= truth.upper
+        assert truth.lower <= found.upper
+    assert curve.bounds.epsilon(1e-299).lower <= known.epsilon(1e-299)
+    box = to.from_scipy(st.beta(1, 1, 0, 0.5), st.uniform())  # ends of supports are none of it
+    assert box.mass_at_infinity.lower == pytest.approx(0.5, abs=1e-11)

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from itertools import pairwise
 
+import mpmath
 import numpy as np
 import pytest
 import scipy.stats as st
@@ -14,6 +15,7 @@ from hypothesis import strategies as some
 
 import tradeoff as to
 from tradeoff.errors import DomainError
+from tradeoff.families.frozen import Frozen
 
 COUNTS = some.lists(some.integers(0, 9), min_size=1, max_size=5).filter(any)
 EVEN = to.from_masses([1], [1])
@@ -133,3 +135,68 @@ def test_a_tail_that_is_1_less_the_other_has_its_rounding(epsilon):
     found = curve.bounds.delta(epsilon)
     assert found.lower <= truth <= found.upper <= truth * (1 + 1e-5) + 1e-13
     assert "sf to" in curve.assumptions[1]
+
+
+def test_counts_beyond_floats_are_counted_exactly():
+    bins = np.array([0, 1, 2])
+    first, second = (
+        st.rv_histogram((np.array(counts), bins), density=False)()
+        for counts in ([2**60 + 1, 2**60 - 1], [2**60, 2**60])
+    )
+    found = to.from_scipy(first, second).rational().hockey_stick(1)
+    assert found == Fraction(1, 2**61)
+
+
+FISK = [(8.0, 2.28444118e-6), (12.0, 5.6626e-9), (30.0, 1.064e-20), (45.0, 1.8e-30)]
+
+
+@pytest.mark.parametrize(("epsilon", "truth"), FISK)
+def test_heavy_tails_that_are_1_less_the_other(epsilon, truth):
+    found = to.from_scipy(st.fisk(0.5), st.fisk(0.3)).bounds.delta(epsilon)
+    assert found.lower <= truth <= found.upper <= truth * 1.2 + 1e-13
+
+
+@pytest.mark.parametrize(
+    ("law", "width", "truth"),
+    [
+        (st.triang(0), 1 - 1 / 3000, lambda w: (1 - w) ** 2),
+        (st.triang(0), 1 - 1 / 3e7, lambda w: (1 - w) ** 2),
+        (st.trapezoid(0.2, 0.8), 1 - 1 / 3e7, lambda w: (1 - w) ** 2 / 0.2 / 1.6),
+        *(
+            (st.arcsine(), 1 - 2.0**-k, lambda w: 2 / mpmath.pi * mpmath.asin(mpmath.sqrt(1 - w)))
+            for k in (27, 40, 50)
+        ),
+        (st.anglit(scale=4 / np.pi), 0.99999, None),
+    ],
+)
+def test_tails_that_are_right_at_quantiles_alone(law, width, truth):
+    found = to.from_scipy(st.beta(1, 1, 0, width), law).mass_at_infinity
+    if truth is None:  # anglit has mass below 0 too: sin(2 y) for y within pi/4
+        y = mpmath.pi * mpmath.mpf(width) / 4
+        expected = (1 - mpmath.sin(2 * y)) / 2 + mpmath.mpf(1) / 2
+    else:
+        with mpmath.workdps(40):
+            expected = truth(mpmath.mpf(width))
+    assert found.lower <= expected <= found.upper <= expected + 1e-9
+
+
+@pytest.mark.parametrize("k", [20, 55, 80, 200])
+def test_a_pole_at_an_end_that_location_moves_to_0(k):
+    """Of 1 - x = u the law with density x u^-1/2 3/4 has (3 u^1/2 - u^3/2)/2 above."""
+    found = to.from_scipy(st.weibull_max(1, loc=-(2.0**-k)), st.beta(2, 0.5, loc=-1)).mass_at_infinity
+    u = mpmath.mpf(2) ** -k
+    assert found.lower <= (3 * mpmath.sqrt(u) - u ** mpmath.mpf(1.5)) / 2 <= found.upper
+
+
+def test_tails_of_laws_in_use_are_charged_nothing_beside_their_share():
+    for law in (
+        *(st.norm(), st.norm(1, 3), st.gamma(2, scale=3), st.t(3, 1, 2), st.cauchy(5), st.laplace(1, 2)),
+        *(
+            st.expon(3, 2),
+            st.lognorm(1, scale=2),
+            st.weibull_min(2, scale=3),
+            st.beta(0.5, 0.5),
+            st.logistic(2),
+        ),
+    ):
+        assert Frozen(law).slack == (0.0, 0.0)
