@@ -71,7 +71,7 @@ def advanced_composition(
     --------
     >>> import tradeoff as to
     >>> to.baselines.advanced_composition(0.1, n=100, slack=1e-6)
-    (5.75652, 1e-06)-DP by advanced composition
+    (5.75653, 1e-06)-DP by advanced composition
     >>> to.baselines.advanced_composition(0.1, n=100, slack=1e-6, form="k-fold")
     (6.30823, 1e-06)-DP by advanced composition, k-fold
     """

@@ -93,7 +93,7 @@ def renyi_route(curve: TradeOff, delta: Any, *, orders: Iterable[float] = ORDERS
     >>> import tradeoff as to
     >>> step = to.subsample(to.Gaussian(1 / 0.8), 0.005)
     >>> to.baselines.renyi_route(step**1000, 1e-6)
-    (2.644, 1e-06)-DP by Renyi route
+    (2.64401, 1e-06)-DP by Renyi route
     """
     target = probability("delta", delta)
     if not np.iterable(orders):

@@ -39,7 +39,7 @@ class Baseline:
     --------
     >>> import tradeoff as to
     >>> to.baselines.basic_composition(0.1, n=10)
-    (1.0, 0.0)-DP by basic composition
+    (1.00001, 0.0)-DP by basic composition
     """
 
     epsilon: float
@@ -64,7 +64,11 @@ class Baseline:
         return PiecewiseLinear([0.0, (height * exp(-self.epsilon)).lower], [height, 0.0])
 
     def __repr__(self) -> str:
-        epsilon, delta = (float(rounded(x, "upper", 6)) for x in (self.epsilon, self.delta))
+        short = (float(f"{x:.6g}") for x in (self.epsilon, self.delta))
+        epsilon, delta = (
+            near if near == x else float(rounded(x, "upper", 6))
+            for near, x in zip(short, (self.epsilon, self.delta), strict=True)
+        )
         return f"({epsilon}, {delta})-DP by {self.name}"
 
 

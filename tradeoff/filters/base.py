@@ -149,7 +149,7 @@ class Filter(Shared, ABC):
             If the step may not enter a filter of this kind at all.
         """
         read = self._read(step)
-        with self._lock:
+        with self._lock.once():
             adjacency = adjacency_of(step, self.adjacency)
             asked = self._asked(read)
             if not self._fits(asked):
@@ -176,7 +176,7 @@ class Filter(Shared, ABC):
         ``KindError`` if the class has no kind of its own, as it would be read back as another.
         """
         self.known()
-        with self._lock:
+        with self._lock.once():
             return {
                 "kind": self.kind,
                 "parameters": self.parameters,

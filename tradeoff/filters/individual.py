@@ -96,20 +96,20 @@ class IndividualGDPFilter(Shared):
     @property
     def spent(self) -> Array:
         """Return the mu each record has used, rounded up past a conversion, quotient, root and product."""
-        with self._lock:
+        with self._lock.once():
             return np.where(self._used > 0, up(self.mu * np.sqrt(self._used / _ONE), 8), 0.0)
 
     @property
     def remaining(self) -> Array:
         """Return the mu of the largest step each record still fits into, rounded down."""
-        with self._lock:
+        with self._lock.once():
             left = np.uint64(int(_ONE)) - np.minimum(self._used, np.uint64(int(_ONE)))
         return np.maximum(down(self.mu * np.sqrt(left / _ONE), 8), 0.0)
 
     def would_exceed(self, step: Any) -> Mask:
         """Return for each record whether ``spend(step)`` would leave it out."""
         mu, _ = self._checked(step)
-        with self._lock:
+        with self._lock.once():
             used = self._used.copy()
         return ~_grant(used, mu, self.mu)
 
@@ -137,7 +137,7 @@ class IndividualGDPFilter(Shared):
             If the step is a mechanism that is stated for other neighbours than those of the table.
         """
         mu, curve = self._checked(step)
-        with self._lock:
+        with self._lock.once():
             granted = _grant(self._used, mu, self.mu) if self.jobs == 1 else self._spend_in_pieces(mu)
             self.steps += 1
             self.assumptions = assumptions_of(curve, self.assumptions)

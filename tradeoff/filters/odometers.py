@@ -62,7 +62,7 @@ class Odometer(Shared, ABC):
         """
         curve = curve_of(step)
         rho, delta = zcdp(curve)
-        with self._lock:
+        with self._lock.once():
             adjacency = adjacency_of(step, self.adjacency)
             if delta > 0 or math.isinf(self._clock.value(2 * rho)):
                 why = "and an odometer bounds the loss itself; spend it in a filter"

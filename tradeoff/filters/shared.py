@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import copy
 import os
+from contextlib import AbstractContextManager
 from reprlib import repr as short
-from threading import RLock
+from threading import Condition, RLock
 from typing import Any, Self
 from weakref import WeakSet
 
@@ -23,21 +24,19 @@ class Turn:
     """
 
     def __init__(self) -> None:
-        self._lock, self._taken = RLock(), False
+        self._lock = RLock()
+        self._held = Condition(self._lock)
 
-    def __enter__(self) -> None:
-        self._lock.acquire()
-        if self._taken:
-            self._lock.release()
-            raise KindError(
-                "this thread is changing the same object, and was interrupted by a signal handler or a "
-                "callback that asks it again; ask it when the change is done"
-            )
-        self._taken = True
-
-    def __exit__(self, *_: object) -> None:
-        self._taken = False
-        self._lock.release()
+    def once(self) -> AbstractContextManager[bool]:
+        """Return the lock for a ``with``; raise ``KindError`` where this thread is inside of one."""
+        try:
+            self._held.notify(0)  # which only the holder may
+        except RuntimeError:
+            return self._lock
+        raise KindError(
+            "this thread is changing the same object, and was interrupted by a signal handler or a "
+            "callback that asks it again; ask it when the change is done"
+        )
 
 
 class Shared:
@@ -63,7 +62,7 @@ class Shared:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but the lock, as it was at one moment, for copies and pickles."""
-        with self._lock:
+        with self._lock.once():
             return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_lock"})
 
 

@@ -80,7 +80,7 @@ class GaussianSimulator(Shared):
             If ``m`` is not made of finite numbers, or does not fit the runs.
         """
         m = self._shaped(numbers("m", m))
-        with self._lock:
+        with self._lock.once():
             after = self._after(m)
             # Where nothing is left m is 0 but for rounding, and U_i a fresh N(0, 1).
             before = np.where(self._left > 0, self._left, 1.0)

@@ -171,7 +171,7 @@ def _sharper(nodes: Nodes, failure: float, least: float, tol: float) -> Nodes:
     if not len(wide):
         return nodes
     lines = cell_mu(nodes, failure)
-    peak = np.clip(lines.touch[np.argmax(lines.mu)], wide[0], wide[-1])
+    peak = np.fmax(wide[0], np.fmin(lines.touch[np.argmax(lines.mu)], wide[-1]))  # it may be NaN
     paces = np.append(0.0, np.geomspace(_NEAREST, _BEYOND, _FEW // 2))
     asked = np.concatenate([peak + (end - peak) * paces for end in (wide[0], wide[-1])])
     at = np.unique(np.maximum(asked, 0.0))

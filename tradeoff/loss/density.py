@@ -22,8 +22,8 @@ NORMALISED = 1e-9
 _NODES = 20
 """Nodes of a panel, and of each of its halves."""
 
-_ROUNDS = 70
-"""Halvings of a panel: from 1 to neighbouring floats, with room."""
+_ROUNDS = 1100
+"""Halvings of a panel: from 1 to neighbouring floats, which next to a pole at 0 are the least ones."""
 
 _MOST = 200_000
 """Panels beyond which a density is noise."""

@@ -42,6 +42,10 @@ class Side(Protocol):
     """One of the two laws: its density, and its tails."""
 
     @property
+    def support(self) -> tuple[float, float]:
+        """Ends outside which there is no density."""
+
+    @property
     def slack(self) -> tuple[float, float]:
         """What cdf and sf may err by beside their share, as an sf that is 1 - cdf does."""
 

@@ -187,7 +187,12 @@ def _inward(end: float, way: float) -> tuple[float, float]:
 
 
 def _fades(side: Side, low: float, high: float) -> bool:
-    """Whether a density that is 0 in floats between two points is next to nothing beside: it may go on."""
+    """Whether a density that is 0 in floats between two points is next to nothing beside: it may go on.
+
+    Not beyond its support.
+    """
+    if high <= side.support[0] or low >= side.support[1]:
+        return False
     beside = np.array([np.nextafter(low, -np.inf), np.nextafter(high, np.inf)])
     with np.errstate(all="ignore"):
         log = side.logpdf(beside)

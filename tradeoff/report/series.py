@@ -164,7 +164,9 @@ def below(curve: PiecewiseLinear, at: Array) -> tuple[Array, Array]:
     k = np.unique(np.clip(np.searchsorted(alpha, at, side="right") - 1, 0, len(alpha) - 2))
     slope = (beta[k + 1] - beta[k]) / (alpha[k + 1] - alpha[k])
     height = beta[k] - slope * alpha[k]
-    meet = np.clip((height[1:] - height[:-1]) / (slope[:-1] - slope[1:]), alpha[k[:-1] + 1], alpha[k[1:]])
+    first, last, bend = alpha[k[:-1] + 1], alpha[k[1:]], slope[:-1] - slope[1:]
+    meet = np.divide(height[1:] - height[:-1], bend, out=first.copy(), where=bend != 0)
+    meet = np.clip(meet, first, last)
     # Steep lines are rounded, and meet elsewhere in floats: the lower one of both holds there.
     y = np.minimum(height[:-1] + slope[:-1] * meet, height[1:] + slope[1:] * meet)
     inner = np.append(y, height[-1] + slope[-1] * alpha[-1])

@@ -131,7 +131,7 @@ class NoiseReduction:
                 f"is a fork of it, {os.getpid()}, that would draw the same noise; open a session here, with "
                 "a budget and a generator of its own"
             )
-        with self._lock:
+        with self._lock.once():
             if getgeneratorstate(self._noisy) == GEN_CLOSED:
                 raise KindError(
                     f"a draw of this {type(self).__name__} was interrupted, which ends it; its releases stay "
