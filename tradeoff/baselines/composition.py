@@ -73,7 +73,7 @@ def advanced_composition(
     >>> to.baselines.advanced_composition(0.1, n=100, slack=1e-6)
     (5.75653, 1e-06)-DP by advanced composition
     >>> to.baselines.advanced_composition(0.1, n=100, slack=1e-6, form="k-fold")
-    (6.30823, 1e-06)-DP by advanced composition, k-fold
+    (6.30824, 1e-06)-DP by advanced composition, k-fold
     """
     e, d = losses(epsilon, delta)
     times, paid = whole(rounds(n)), probability("slack", slack)

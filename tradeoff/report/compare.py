@@ -184,7 +184,7 @@ def compare(
     ... )
     >>> row = found["one Gaussian"]
     >>> row.verdict, [str(each) for each in row.unsafe]
-    ('under-reports', ['epsilon -6.3e-01 at delta = 0.001', 'beta +1.8e-01 at alpha = 0.19'])
+    ('under-reports', ['epsilon -0.63 at delta = 0.001', 'beta +0.17 at alpha = 0.19'])
     """
     if not isinstance(curve, TradeOff):
         raise KindError(f"{shown(curve)} is no curve: compare plan.guarantee(), or mechanism.curve()")
