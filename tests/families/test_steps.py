@@ -195,7 +195,6 @@ def test_tails_of_laws_in_use_are_charged_nothing_beside_their_share():
             st.expon(3, 2),
             st.lognorm(1, scale=2),
             st.weibull_min(2, scale=3),
-            st.beta(0.5, 2),
             st.logistic(2),
         ),
     ):
