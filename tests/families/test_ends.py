@@ -243,3 +243,21 @@ def test_what_lies_where_a_density_underflows_is_in_doubt():
     assert curve.bounds.epsilon(1e-299).lower <= known.epsilon(1e-299)
     box = to.from_scipy(st.beta(1, 1, 0, 0.5), st.uniform())  # ends of supports are none of it
     assert box.mass_at_infinity.lower == pytest.approx(0.5, abs=1e-11)
+
+
+@pytest.mark.parametrize("epsilon", [5.0, 20.0, 25.0, 40.0])
+def test_a_pole_at_0_is_integrated_down_to_the_least_floats(epsilon):
+    curve = to.from_densities(
+        np.ones_like, lambda x: 0.5 / np.sqrt(np.maximum(x, 1e-280)), support=(0.0, 1.0)
+    )
+    found, truth = curve.bounds.delta(epsilon), math.exp(-epsilon) / 4
+    assert found.lower <= truth <= found.upper <= truth * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("law", [st.gamma(3), st.lognorm(1), st.beta(2, 2), st.rayleigh(), st.weibull_min(2)])
+def test_a_density_that_vanishes_at_its_end_ends_there(law):
+    found = to.from_scipy(law, st.norm()).mass_at_infinity
+    low, high = law.support()
+    truth = st.norm.cdf(low) + st.norm.sf(high)
+    assert found.lower == pytest.approx(truth, rel=1e-10)
+    assert found.upper == pytest.approx(truth, rel=1e-10)

@@ -84,9 +84,7 @@ class Frozen:
         made = vars(self.distribution.dist)
         heights, edges = (np.asarray(each).tolist() for each in made["_histogram"])
         rising = all(low < high for low, high in pairwise(edges)) and np.isfinite(edges).all()
-        if not (
-            rising and np.isfinite(edges).all() and all(0 <= h < np.inf for h in heights) and any(heights)
-        ):
+        if not (rising and all(0 <= height < np.inf for height in heights) and any(heights)):
             raise DomainError(
                 f"{self} = {shown(made['_histogram'])} is no histogram; give increasing edges, and counts "
                 "of at least 0, not all of them 0"
