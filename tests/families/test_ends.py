@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import tradeoff as to
-from tradeoff.errors import PrecisionError, Undecided
+from tradeoff.errors import DomainError, PrecisionError, Undecided
 
 
 def normal(mean):
@@ -245,13 +245,22 @@ def test_what_lies_where_a_density_underflows_is_in_doubt():
     assert box.mass_at_infinity.lower == pytest.approx(0.5, abs=1e-11)
 
 
+def root(x):
+    """Density x^-1/2/2, its pole left out."""
+    return np.where(x > 0, 0.5 / np.sqrt(np.where(x > 0, x, 1.0)), 0.0)
+
+
+@pytest.mark.parametrize("pole", [lambda x: 0.5 / np.sqrt(np.maximum(x, 1e-280)), root])
 @pytest.mark.parametrize("epsilon", [5.0, 20.0, 25.0, 40.0])
-def test_a_pole_at_0_is_integrated_down_to_the_least_floats(epsilon):
-    curve = to.from_densities(
-        np.ones_like, lambda x: 0.5 / np.sqrt(np.maximum(x, 1e-280)), support=(0.0, 1.0)
-    )
+def test_a_pole_at_0_is_integrated_to_where_floats_end(pole, epsilon):
+    curve = to.from_densities(np.ones_like, pole, support=(0.0, 1.0))
     found, truth = curve.bounds.delta(epsilon), math.exp(-epsilon) / 4
     assert found.lower <= truth <= found.upper <= truth * (1 + 1e-9)
+
+
+def test_a_pole_too_steep_for_floats_is_refused():
+    with pytest.raises(DomainError, match="where floats end"):
+        to.from_densities(lambda x: 0.035 * np.maximum(x, 1e-320) ** -0.965, np.ones_like, support=(0.0, 1.0))
 
 
 @pytest.mark.parametrize("law", [st.gamma(3), st.lognorm(1), st.beta(2, 2), st.rayleigh(), st.weibull_min(2)])

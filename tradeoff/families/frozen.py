@@ -154,16 +154,17 @@ class Frozen:
         """What cdf and sf may err by beside their share: what they were seen to, and what rounding moves.
 
         SciPy takes many a tail as 1 less the other, or by a quadrature of limited accuracy, and asks the law
-        at location 0 at (x - loc)/scale, and some of these at a root or half of it.
+        at location 0 at (x - loc)/scale; some with a pole at an end take a root or half of that.
         """
-        law = self._plain
+        law, moved = self._plain, {"loc": 0.0, "scale": 1.0}.items() - dict(self.arguments).items()
         below, above = self._quantiles(law, np.geomspace(_LEAST_TOLD, 0.5, _PANELS))
         low, high = law.support()
         found = []
         for tail, at, end, other in ((law.cdf, below, low, high), (law.sf, above, high, low)):
             x = np.unique(at[(at > low) & (at < high)])
             seen = _missed(law.pdf, tail, x, float(next(filter(np.isfinite, (end, other)), 0.0)))
-            found.append(seen + _shifted(law.pdf, tail, x, end))
+            shifted = _shifted(law.pdf, tail, x, end)
+            found.append(seen + (shifted if moved or shifted > TRUST else 0.0))
         return found[0], found[1]
 
     @property

@@ -37,6 +37,12 @@ _NEAR = 1e-3
 An integral errs by that times the change of the density.
 """
 
+_LEAST = 2.0**-1000
+"""Panels this close to 0 are halved no further: their nodes still have all digits."""
+
+_STEEP = 8.0
+"""By how much more than is integrated may lie next to a pole: of x^-a less than 4.5, or it is refused."""
+
 _LEAST_TAIL = 1e-290
 """Tails are followed down to here, where densities begin to underflow."""
 
@@ -62,7 +68,13 @@ class Density:
         breaks: Sequence[float],
     ) -> None:
         self.function, self.name, self.support = function, name, support
+        self.beyond = 0.0  # what was integrated of panels next to 0 that are halved no further
         self.edges, mass = self._panels(_first(support, breaks))
+        if self.beyond > AGREED:
+            raise DomainError(
+                f"{name} has {self.beyond:.3g} of its mass within {_LEAST:.3g} of 0, where floats end; "
+                "give the laws of a power or the logarithm of x, which lose the same"
+            )
         total = float(np.sum(mass))
         if not abs(total - 1) <= NORMALISED:
             raise DomainError(
@@ -111,7 +123,8 @@ class Density:
     def slack(self) -> tuple[float, float]:
         """What cdf and sf may err by next to an end that is not 0, where nodes are rounded: see ``_NEAR``."""
         low, high = self.support
-        return self._moved(low, 1), self._moved(high, -1)
+        beyond = _STEEP * self.beyond
+        return self._moved(low, 1) + beyond, self._moved(high, -1) + beyond
 
     def _moved(self, end: float, inward: int) -> float:
         if end == 0 or np.isinf(end):
@@ -167,7 +180,10 @@ class Density:
         for _ in range(_ROUNDS):
             middle = (start + stop) / 2
             left, right = self._integral(start, middle), self._integral(middle, stop)
-            narrow = stop - start <= 8 * UNIT * np.maximum(np.abs(start), np.abs(stop))
+            far = np.maximum(np.abs(start), np.abs(stop))
+            last = far <= _LEAST  # where nodes next to a pole at 0 have no digits left
+            self.beyond += float(np.sum((left + right)[last]))
+            narrow = last | (stop - start <= 8 * UNIT * far)
             done = narrow | (np.abs(left + right - mass) <= AGREED * (left + right))
             kept += [(start[done], left[done]), (middle[done], right[done])]
             start, stop = np.append(start[~done], middle[~done]), np.append(middle[~done], stop[~done])
