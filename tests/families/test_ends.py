@@ -270,3 +270,9 @@ def test_a_density_that_vanishes_at_its_end_ends_there(law):
     truth = st.norm.cdf(low) + st.norm.sf(high)
     assert found.lower == pytest.approx(truth, rel=1e-10)
     assert found.upper == pytest.approx(truth, rel=1e-10)
+
+
+def test_a_pole_whose_density_scipy_cannot_tell():
+    curve = to.from_scipy(st.beta(1, 1, 1.0), st.beta(0.054712659020224326, 1, 1.0))
+    found = curve.bounds.delta(1.0)
+    assert found.lower <= power_law(0.054712659020224326, 1.0, flipped=True) <= found.upper

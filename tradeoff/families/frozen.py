@@ -160,10 +160,16 @@ class Frozen:
         below, above = self._quantiles(law, np.geomspace(_LEAST_TOLD, 0.5, _PANELS))
         low, high = law.support()
         found = []
+
+        def density(x: Array) -> Array:
+            return np.asarray(
+                np.exp(law.logpdf(x))
+            )  # some of SciPy's densities raise where they are no floats
+
         for tail, at, end, other in ((law.cdf, below, low, high), (law.sf, above, high, low)):
             x = np.unique(at[(at > low) & (at < high)])
-            seen = _missed(law.pdf, tail, x, float(next(filter(np.isfinite, (end, other)), 0.0)))
-            shifted = _shifted(law.pdf, tail, x, end)
+            seen = _missed(density, tail, x, float(next(filter(np.isfinite, (end, other)), 0.0)))
+            shifted = _shifted(density, tail, x, end)
             found.append(seen + (shifted if moved or shifted > TRUST else 0.0))
         return found[0], found[1]
 
