@@ -236,7 +236,7 @@ def test_a_fork_does_not_inherit_a_lock_that_another_thread_holds():
     budget, held, done = to.filters.GDPFilter(1), threading.Event(), threading.Event()
 
     def hold():
-        with budget._lock:
+        with budget._lock.once():
             held.set()
             done.wait()
 
