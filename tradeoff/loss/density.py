@@ -23,7 +23,7 @@ _NODES = 20
 """Nodes of a panel, and of each of its halves."""
 
 _ROUNDS = 1100
-"""Halvings of a panel: from 1 to neighbouring floats, which next to a pole at 0 are the least ones."""
+"""Halvings of a panel: from 1 to neighbouring floats, or to ``_LEAST`` next to a pole at 0, with room."""
 
 _MOST = 200_000
 """Panels beyond which a density is noise."""

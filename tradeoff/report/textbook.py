@@ -53,10 +53,7 @@ def by_pairs(
     def epsilon(deltas: list[float]) -> list[float]:
         fresh = [delta for delta in deltas if 0 < delta < 1 and delta not in known]
         known.update(zip(fresh, least(fresh) if fresh else (), strict=True))
-        return [
-            known.get(delta, least_at_0 if delta == 0 else 0.0 if delta == 1 else math.inf)
-            for delta in deltas
-        ]
+        return [known.get(delta, math.inf) for delta in deltas]
 
     @cache
     def pairs() -> tuple[Array, Array]:
