@@ -22,7 +22,9 @@ def made(method: str, n: int, law: Any, at: float, lower: float, upper: float, *
     """Return a certificate as a forger writes it, with the bounds that follow and a digest of them."""
     claim = Claim("delta", changed.pop("reverse", False), at, lower, upper)
     question, value = changed.get("question", "delta"), changed.get("value", at)
-    bounds = concluded(question, value, [claim])
+    bounds = (
+        concluded(question, value, [claim]) if question in {"delta", "epsilon", "beta"} else (lower, upper)
+    )
     return Certificate("", question, value, *bounds, method, ({"law": law, "count": n},), (claim,)).sealed()
 
 
@@ -32,6 +34,17 @@ def gaussian(mu: Any) -> dict[str, Any]:
 
 def atoms(log_p: float, loss: float, minus: float = 0.0, plus: float = 0.0) -> dict[str, Any]:
     return {"kind": "atoms", "loss": [loss], "log_p": [log_p], "p_minus": minus, "q_plus": plus}
+
+
+def leaking(plus: float) -> dict[str, Any]:
+    """Return a law that leaks 9e-7, beside an atom of next to nothing whose loss is a large number."""
+    return {
+        "kind": "atoms",
+        "loss": [math.log1p(-9e-7), -1e300],
+        "log_p": [math.log1p(-math.exp(-70.0)), -70.0],
+        "p_minus": 0.0,
+        "q_plus": plus,
+    }
 
 
 def integers(sigma: float) -> dict[str, Any]:
@@ -73,6 +86,8 @@ FORGED: dict[str, Certificate] = {
     "the same from below": made("contour", 2**60, THIRDS, 0.0, 0.999999, 1.0),
     "a power of masses that are short of 1": made("contour", 2**50, SHORT, 0.0, 0.4, 1.0),
     "a faint atom that Q has all of": made("exact", 1, STEEP, 0.0, 0.9, 1.0),
+    "a leak left out, beside a faint atom": made("exact", 10**5, leaking(0.0), 0.0, 0.0, 1e-20),
+    "a law with more than it says": made("exact", 1, gaussian(0.1) | {"rounds": 1000}, 0.0, 0.0, 0.04),
     "hours of integers": made("exact", 1, integers(1e15), 0.0, 0.0, 1.0),
     "hours of nodes": made("contour", 2, THINNED, 0.3, 0.01537438, 0.01537439),
 }
@@ -91,6 +106,12 @@ def test_no_delta_passes_for_a_beta() -> None:
 def test_what_is_forged_is_refused(name: str) -> None:
     with pytest.raises(VerificationError):
         to.verify(FORGED[name])
+
+
+def test_a_leak_is_found_beside_a_faint_atom() -> None:
+    found = made("exact", 10**5, leaking(9e-7), 0.0, 0.08606, 0.08607)
+    assert found.lower <= -math.expm1(1e5 * math.log1p(-9e-7)) <= found.upper
+    to.verify(found)
 
 
 def test_no_line_is_narrow_enough_for_nothing() -> None:

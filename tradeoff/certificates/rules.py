@@ -23,10 +23,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from tradeoff.certificates.certificate import Certificate, Question
-from tradeoff.certificates.conclusion import intervals, outwards
+from tradeoff.certificates.conclusion import exp, intervals, log, outwards
 from tradeoff.certificates.description import Description
 from tradeoff.errors import VerificationError
 
@@ -36,9 +36,9 @@ _WRITTEN = 2.0**-51
 _NEIGHBOURS = 10_000
 """Most neighbours of a group: the steps of its rule, which a forged number would make endless."""
 
-_LEAST = {"delta": 0.0, "beta": 0.0, "epsilon": -math.inf, "mu": 0.0}
-_MOST = {"delta": 1.0, "beta": 1.0, "epsilon": math.inf, "mu": math.inf}
-"""What holds of every curve."""
+_LEAST = {"delta": 0.0, "beta": 0.0, "epsilon": -math.inf, "mu": 0.0, "shortfall": 0.0}
+_MOST = {"delta": 1.0, "beta": 1.0, "epsilon": math.inf, "mu": math.inf, "shortfall": 1.0}
+"""What holds of every curve, or two."""
 
 Ends = tuple[Any, Any]
 """Ends of bounds, numbers or intervals that are exact."""
@@ -49,13 +49,19 @@ def ruled(
 ) -> tuple[float, float]:
     """Return the bounds that the parts imply, rounded outwards."""
     low, high = getattr(_made(rule, parts), question)(intervals().mpf(value))
-    return outwards(low, -math.inf), outwards(high, math.inf)
+    return outwards(max(low, _LEAST[question]), -math.inf), outwards(min(high, _MOST[question]), math.inf)
 
 
 def _made(rule: Description, parts: Sequence[Certificate]) -> Rule:
+    """Return the rule of a description, which has operands, and nothing that the rule does not read."""
     if rule["kind"] not in _RULES:
         raise VerificationError(f"rule: {rule['kind']!r} is none of {', '.join(_RULES)}", "rule")
-    return _RULES[rule["kind"]](rule, parts)
+    made = _RULES[rule["kind"]]
+    if rule.keys() != {"kind", "of", *made.parameters}:
+        raise VerificationError(f"rule: {rule['kind']} has the parameters {sorted(rule)}", "rule")
+    if not rule["of"] or made.operands not in {0, len(rule["of"])}:
+        raise VerificationError(f"rule: {rule['kind']} of {len(rule['of'])} curves is none", "rule")
+    return made(rule, parts)
 
 
 class Facts:
@@ -82,7 +88,10 @@ class Facts:
 
 
 class Rule:
-    """An operator on curves of which facts are known, and on itself."""
+    """An operator on curves of which facts are known, and on itself; with 0 ``operands`` on any number."""
+
+    parameters: ClassVar[tuple[str, ...]] = ()
+    operands: ClassVar[int] = 0
 
     def __init__(self, rule: Description, parts: Sequence[Certificate]) -> None:
         self.rule, self.parts = rule, parts
@@ -91,14 +100,14 @@ class Rule:
 
     def delta(self, x: Any) -> Ends:
         """Bound delta, from below by 1 - beta(alpha) - e^x alpha at any alpha asked."""
-        mpf, slope = intervals().mpf, intervals().exp(x)
+        mpf, slope = intervals().mpf, exp(x)
         at = [mpf(part.value) for part in self.parts if part.question == "beta"]
         gains = [(1 - mpf(self.beta(alpha)[1]) - slope * alpha).a for alpha in at]
         return max([*gains, 0.0]), self.least_delta(x)
 
     def beta(self, alpha: Any) -> Ends:
         """Bound beta, from below by 1 - delta(x) - e^x alpha at any x asked."""
-        mpf, exp = intervals().mpf, intervals().exp
+        mpf = intervals().mpf
         at = [mpf(part.value) for part in self.parts if part.question == "delta"]
         gains = [(1 - mpf(self.delta(x)[1]) - exp(x) * alpha).a for x in at]
         return max([*gains, 0.0]), self.least_beta(alpha)
@@ -168,7 +177,6 @@ class Maximum(Rule):
     def least_delta(self, x: Any) -> Any:
         """Take any line of any of them, or what two say together."""
         lines = [part for f in self.of for part in f.asked("delta")]
-        exp = intervals().exp
         here = [part.upper for part in lines if part.value <= x]  # no chord, whose place is rounded
         return min([*here, _below_chords(((exp(part.value), part.upper) for part in lines), exp(x))])
 
@@ -176,12 +184,15 @@ class Maximum(Rule):
 class Mixture(Rule):
     """Of several curves one is drawn, and named."""
 
+    parameters = ("weights",)
+
     def __init__(self, rule: Description, parts: Sequence[Certificate]) -> None:
         super().__init__(rule, parts)
         mpf = intervals().mpf
-        self.weights = [mpf(w) * mpf([1 - _WRITTEN, 1 + _WRITTEN]) for w in rule["weights"]]
-        off = abs(sum(rule["weights"]) - 1)
-        if len(self.weights) != len(self.of) or min(rule["weights"]) < 0 or not off < len(self.of) * _WRITTEN:
+        written = [mpf(w) for w in rule["weights"]]
+        total, rounded = sum(written, mpf(0)), mpf([1 - _WRITTEN, 1 + _WRITTEN])
+        self.weights = [w / total * rounded for w in written]
+        if len(written) != len(self.of) or min(rule["weights"]) < 0 or not abs(total - 1) < _WRITTEN:
             raise VerificationError(f"weights: {rule['weights']!r} are none", "weights")
 
     def delta(self, x: Any) -> Ends:
@@ -201,6 +212,8 @@ class Mixture(Rule):
 
 class Group(Rule):
     """A type I error that goes from neighbour to neighbour."""
+
+    parameters, operands = ("k",), 1
 
     @property
     def k(self) -> int:
@@ -222,12 +235,14 @@ class Group(Rule):
         if len(lines) < self.k or sum((intervals().mpf(line.value) for line in lines), total).b > x:
             return 1.0
         for line in lines:
-            total = line.upper + intervals().exp(line.value) * total
+            total = line.upper + exp(line.value) * total
         return min(total.b, 1.0)
 
 
 class Thinned(Rule):
     """Poisson subsampling of a curve, whatever it is."""
+
+    parameters, operands = ("p",), 1
 
     def __init__(self, rule: Description, parts: Sequence[Certificate]) -> None:
         super().__init__(rule, parts)
@@ -241,11 +256,11 @@ class Thinned(Rule):
         return (self.p * low + rest).a, (self.p * high + rest).b
 
     def delta(self, x: Any) -> Ends:
-        ratio = intervals().exp(x)
+        ratio = exp(x)
         inner, least = (ratio - 1 + self.p) / self.p, 1 - ratio
         if not inner > 0:
             return least.a, max(least.b, self.p.b)
-        low, high = self.of[0].bounds("delta", intervals().log(inner))
+        low, high = self.of[0].bounds("delta", log(inner))
         return max((self.p * low).a, least.a), max((self.p * high).b, least.b)
 
 
@@ -262,16 +277,18 @@ class Turned(Thinned):
         return self.p * u + (1 - self.p) * (1 - intervals().mpf(g))
 
     def delta(self, x: Any) -> Ends:
-        share = 1 - (1 - self.p) * intervals().exp(x)
+        share = 1 - (1 - self.p) * exp(x)
         if not share > 0:
             return 0.0, max(share.b, 0)
-        y = -intervals().log((intervals().exp(-x) - 1 + self.p) / self.p)
+        y = -log((exp(-x) - 1 + self.p) / self.p)
         low, high = self.of[0].bounds("delta", y)
         return (share * low).a, (share * high).b
 
 
 class Order(Rule):
     """Two curves; the parts are claims about each."""
+
+    operands = 2
 
     def shortfall(self, _at: Any) -> Ends:
         from tradeoff.certificates.shortfall import fallen

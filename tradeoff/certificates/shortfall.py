@@ -64,11 +64,13 @@ def fallen(of: Sequence[Description], parts: Sequence[Certificate]) -> tuple[flo
             for k in (0, 1):
                 gaps += () if g[0].corners else _cells(f[k], g[k], g[1 - k], -1 if k else 1)
                 least = max([least, *_reached(f[k], g[k])])
-    return least, max((gap.most for gap in gaps), default=0.0), gaps
+    return least, max(gap.most for gap in gaps), gaps
 
 
 def pairs(f: Description, g: Description) -> Iterator[tuple[Description, Description]]:
     """Yield curves to compare: of the least of curves each, and of the largest."""
+    for each in (f, g):
+        require("rule", each["of"] or each["kind"] == "product", f"a {each['kind']} of no curves is none")
     if f["kind"] == "minimum":
         for each in f["of"]:
             yield from pairs(each, g)

@@ -74,9 +74,14 @@ def from_densities(
         f"Where they are asked, p and q are right to a share of {TRUST:g}, and so are their integrals by a "
         f"quadrature that agrees with itself to {AGREED:g}; a density that is 0 in floats is 0."
     )
+    constants = [
+        f"{each.name} integrates to 1 {each.total - 1:+.2g}, taken for its constants."
+        for each in (first, second)
+        if abs(each.total - 1) > TRUST
+    ]
     told = f"T({_named(p)}, {_named(q)})"
     key = first.key, second.key, found.breaks, ends
-    return LinePair(found.law, told, key, (trust, monotone(found, breaks)))
+    return LinePair(found.law, told, key, (trust, *constants, monotone(found, breaks)))
 
 
 def monotone(found: Found, breaks: Sequence[float] | None) -> str:

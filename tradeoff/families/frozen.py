@@ -130,7 +130,11 @@ class Frozen:
             warnings.simplefilter("ignore")  # of quantiles that SciPy does not find, which are left out
             try:
                 below, above = (np.asarray(quantile(tail), dtype=float) for quantile in (law.ppf, law.isf))
-            except (ValueError, RuntimeError) as error:  # of SciPy's search in a cdf by quadrature
+            except (
+                ValueError,
+                RuntimeError,
+                ArithmeticError,
+            ) as error:  # of SciPy's search in a cdf by quadrature
                 said = str(error).rstrip(".")
                 raise DomainError(
                     f"SciPy finds no quantiles of {self}: {said}; give its law a _ppf and an _isf"
@@ -161,15 +165,10 @@ class Frozen:
         low, high = law.support()
         found = []
 
-        def density(x: Array) -> Array:
-            return np.asarray(
-                np.exp(law.logpdf(x))
-            )  # some of SciPy's densities raise where they are no floats
-
         for tail, at, end, other in ((law.cdf, below, low, high), (law.sf, above, high, low)):
             x = np.unique(at[(at > low) & (at < high)])
-            seen = _missed(density, tail, x, float(next(filter(np.isfinite, (end, other)), 0.0)))
-            shifted = _shifted(density, tail, x, end)
+            seen = _missed(law.logpdf, tail, x, float(next(filter(np.isfinite, (end, other)), 0.0)))
+            shifted = _shifted(law.logpdf, tail, x, end)
             found.append(seen + (shifted if moved or shifted > TRUST else 0.0))
         return found[0], found[1]
 
@@ -254,7 +253,7 @@ def _refuse_changed(distribution: Any, role: str) -> None:
         )
 
 
-def _missed(pdf: Function, tail: Function, x: Array, end: float) -> float:
+def _missed(logpdf: Function, tail: Function, x: Array, end: float) -> float:
     """Return what a tail misses the integrals of the density by, on panels where these are known.
 
     Quantiles are where a tail that is rounded is right: the panels are between points beside.
@@ -262,16 +261,16 @@ def _missed(pdf: Function, tail: Function, x: Array, end: float) -> float:
     with np.errstate(all="ignore"):
         x = x[:-1] + _BESIDE * np.diff(x)
         middle, value = _middle(x[:-1], x[1:], end), np.asarray(tail(x), dtype=float)
-        mass = _integral(pdf, x[:-1], middle, end) + _integral(pdf, middle, x[1:], end)
-        known = np.abs(_integral(pdf, x[:-1], x[1:], end) - mass) <= TRUST * mass
+        mass = _integral(logpdf, x[:-1], middle, end) + _integral(logpdf, middle, x[1:], end)
+        known = np.abs(_integral(logpdf, x[:-1], x[1:], end) - mass) <= TRUST * mass
         missed = np.abs(np.abs(np.diff(value)) - mass) - TRUST * (value[1:] + value[:-1] + mass)
     return _ROOM * float(np.max(missed, initial=0.0, where=known & (missed > 0)))
 
 
-def _shifted(pdf: Function, tail: Function, x: Array, end: float) -> float:
+def _shifted(logpdf: Function, tail: Function, x: Array, end: float) -> float:
     """Return what two roundings of a point move a tail by, beyond its share, and next to a finite end."""
     with np.errstate(all="ignore"):
-        moved = np.asarray(pdf(x)) * _MOVED * np.abs(x)
+        moved = np.exp(np.asarray(logpdf(x)) + np.log(_MOVED * np.abs(x)))  # densities may be no floats
         most = np.max(moved, initial=0.0, where=moved > TRUST / 2 * np.asarray(tail(x)))
         last = end - np.copysign(_MOVED * abs(end), end - x[0]) if np.isfinite(end) and len(x) else end
         return float(most) + (float(tail(np.array([last]))[0]) if last != end else 0.0)
@@ -283,7 +282,7 @@ def _middle(start: Array, stop: Array, end: float) -> Array:
     return np.asarray(np.where(near * far > 0, end + np.sign(near) * np.sqrt(near * far), (start + stop) / 2))
 
 
-def _integral(density: Function, start: Array, stop: Array, end: float) -> Array:
+def _integral(logpdf: Function, start: Array, stop: Array, end: float) -> Array:
     """Return integrals over panels, in the logarithm of the distance from an end as ``_middle``."""
     node, weight = gauss_legendre(_NODES)
     near, far = (start - end)[:, None], (stop - end)[:, None]
@@ -293,7 +292,7 @@ def _integral(density: Function, start: Array, stop: Array, end: float) -> Array
     aside = near * far > 0
     x = np.where(aside, end + np.sign(near) * distance, (start + stop)[:, None] / 2 + plain * node)
     slope = np.where(aside, np.abs(half) * distance, plain)
-    return applied(np.asarray(density(x), dtype=float) * slope, weight)
+    return applied(np.exp(np.asarray(logpdf(x), dtype=float) + np.log(slope)), weight)
 
 
 def _is_histogram(distribution: Any) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ NORMALISED = 1e-9
 _NODES = 20
 """Nodes of a panel, and of each of its halves."""
 
-_ROUNDS = 1100
-"""Halvings of a panel: from 1 to neighbouring floats, or to ``_LEAST`` next to a pole at 0, with room."""
+_CUT = 0.382
+"""Where a panel is cut: at no simple share, about which what is odd, or has a period, cancels unseen."""
 
 _MOST = 200_000
 """Panels beyond which a density is noise."""
@@ -37,11 +38,24 @@ _NEAR = 1e-3
 An integral errs by that times the change of the density.
 """
 
-_LEAST = 2.0**-1000
-"""Panels this close to 0 are halved no further: their nodes still have all digits."""
+_MOVED = 4 * UNIT
+"""By what share of a node, times the change of the density, an integral errs: two roundings, up and down."""
 
-_STEEP = 8.0
-"""By how much more than is integrated may lie next to a pole: of x^-a less than 4.5, or it is refused."""
+_LUCK = 16
+"""By how much less than that parts of a panel disagree where nothing but rounding is left, of either sign."""
+
+_POWERS = 2.0 ** np.arange(-1000.0, 499.0)
+"""Ends of panels on either side of 0, from where nodes still have all digits to ``REACH``.
+
+Tails are asked as shares of what lies beyond, of which a pole may be all, and of the rest next to nothing.
+"""
+
+_SLOWER = 2.0
+"""By how much more may lie beyond the last octaves than if each had that share of the one before: laws of
+1/x and a power >= 2 of its logarithm, which end the slowest, have less."""
+
+_BLOCK = 256
+"""Masses added one after another: each running sum is of this many roundings, and some."""
 
 _LEAST_TAIL = 1e-290
 """Tails are followed down to here, where densities begin to underflow."""
@@ -68,22 +82,23 @@ class Density:
         breaks: Sequence[float],
     ) -> None:
         self.function, self.name, self.support = function, name, support
-        self.beyond = 0.0  # what was integrated of panels next to 0 that are halved no further
+        self.breaks, self.rough = breaks, 0.0  # what panels that are cut no further disagree by
         self.edges, mass = self._panels(_first(support, breaks))
-        if self.beyond > AGREED:
+        self.beyond = self._beyond(mass)
+        if not self.beyond <= AGREED:
             raise DomainError(
-                f"{name} has {self.beyond:.3g} of its mass within {_LEAST:.3g} of 0, where floats end; "
-                "give the laws of a power or the logarithm of x, which lose the same"
+                f"{name} has about {self.beyond:.3g} of its mass within {_POWERS[0]:.3g} of 0 or beyond "
+                f"{REACH:.3g}, where floats end; give the laws of a power or the logarithm of x, "
+                "which lose the same"
             )
         total = float(np.sum(mass))
         if not abs(total - 1) <= NORMALISED:
             raise DomainError(
                 f"{name} integrates to {total:.10g} over [{support[0]:g}, {support[1]:g}], not to 1; "
-                "give its support, or breaks beside its peaks, or divide by its integral"
+                "give its support, or breaks beside its peaks, or divide by its integral, or place it near 0"
             )
         self.total = total
-        self.left = np.append(0.0, np.cumsum(mass))
-        self.right = np.append(np.cumsum(mass[::-1])[::-1], 0.0)
+        self.left, self.right = _running(mass), _running(mass[::-1])[::-1]
         places = self.points[:: max(len(self.points) // _WATCHED, 1)]
         self._places, self._values = places, self._at(places)
 
@@ -102,36 +117,39 @@ class Density:
     def cdf(self, x: Array) -> Array:
         """P(X <= x)."""
         k, at = self._panel(x)
-        found = self.left[k] + self._integral(self.edges[k], at)
+        found = self.left[k] + self._integral(self.edges[k], at)[0]
         return np.asarray(np.minimum(found / self.total, 1.0))
 
     def sf(self, x: Array) -> Array:
         """P(X > x)."""
         k, at = self._panel(x)
-        found = self.right[k + 1] + self._integral(at, self.edges[k + 1])
+        found = self.right[k + 1] + self._integral(at, self.edges[k + 1])[0]
         return np.asarray(np.minimum(found / self.total, 1.0))
 
     @property
     def points(self) -> Array:
-        """Ends and middles of the panels between which the law has its mass."""
+        """Ends, middles and nodes of the panels between which the law has its mass: where it was asked."""
         keep = (self.left[1:] > _LEAST_TAIL) & (self.right[:-1] > _LEAST_TAIL)
         start, stop = self.edges[:-1][keep], self.edges[1:][keep]
-        found = np.unique(np.concatenate([start, (start + stop) / 2, stop]))
+        found = np.unique(np.concatenate([start, (start + stop) / 2, stop, _nodes(start, stop)[0].ravel()]))
         return found[(found > self.support[0]) & (found < self.support[1])]
 
     @cached_property
     def slack(self) -> tuple[float, float]:
-        """What cdf and sf may err by next to an end that is not 0, where nodes are rounded: see ``_NEAR``."""
-        low, high = self.support
-        beyond = _STEEP * self.beyond
-        return self._moved(low, 1) + beyond, self._moved(high, -1) + beyond
+        """What cdf and sf may err by next to ends and breaks that are not 0, where nodes are rounded.
 
-    def _moved(self, end: float, inward: int) -> float:
+        And where panels are cut no further.
+        """
+        low, high = self.support
+        off = self.beyond + self.rough + sum(self._moved(x) for x in self.breaks if low < x < high)
+        return self._moved(low) + off, self._moved(high) + off
+
+    def _moved(self, end: float) -> float:
         if end == 0 or np.isinf(end):
             return 0.0
-        x = end + inward * abs(end) * np.geomspace(UNIT, _NEAR, _NODES)
-        value = self._at(np.clip(x, *self.support)) / self.total
-        return float(4 * UNIT * abs(end) * np.ptp(value))  # two roundings, up and down again
+        near = np.geomspace(UNIT, _NEAR, _NODES)
+        value = self._at(np.clip(end + abs(end) * np.append(-near, near), *self.support)) / self.total
+        return float(_MOVED * abs(end) * np.ptp(value))
 
     def _panel(self, x: Array) -> tuple[Any, Array]:
         at = np.clip(x, self.edges[0], self.edges[-1])
@@ -166,46 +184,82 @@ class Density:
             )
         return value.reshape(np.shape(x))
 
-    def _integral(self, start: Array, stop: Array) -> Array:
-        node, weight = gauss_legendre(_NODES)
-        half = (stop - start) / 2
-        x = (start + half)[:, None] + half[:, None] * node
-        return np.asarray(applied(self._at(x.ravel()).reshape(x.shape), weight) * half)
+    def _integral(self, start: Array, stop: Array) -> tuple[Array, Array]:
+        """Return the integrals over panels, and what they err by as nodes are rounded."""
+        x, weight, half = _nodes(start, stop)
+        value = self._at(x.ravel()).reshape(x.shape)
+        far = np.maximum(np.abs(start), np.abs(stop))
+        return applied(value, weight) * half, _MOVED * far * np.ptp(value, axis=1)
 
     def _panels(self, edges: Array) -> tuple[Array, Array]:
-        """Return panels and their masses: each is halved until both halves agree with it."""
+        """Return panels and their masses: each is cut until both parts agree with it."""
         start, stop = edges[:-1], edges[1:]
-        mass = self._integral(start, stop)
+        mass, moved = self._integral(start, stop)
         kept: list[tuple[Array, Array]] = []
-        for _ in range(_ROUNDS):
-            middle = (start + stop) / 2
-            left, right = self._integral(start, middle), self._integral(middle, stop)
-            far = np.maximum(np.abs(start), np.abs(stop))
-            last = far <= _LEAST  # where nodes next to a pole at 0 have no digits left
-            self.beyond += float(np.sum((left + right)[last]))
-            narrow = last | (stop - start <= 8 * UNIT * far)
-            done = narrow | (np.abs(left + right - mass) <= AGREED * (left + right))
+        while len(start):
+            middle = start + _CUT * (stop - start)
+            (left, to_left), (right, to_right) = self._integral(start, middle), self._integral(middle, stop)
+            off, rough = np.abs(left + right - mass), moved + to_left + to_right
+            last = np.maximum(np.abs(start), np.abs(stop)) <= _POWERS[0]
+            agreed = off <= AGREED * (left + right)
+            done = last | agreed | (off <= rough / _LUCK)
+            self.rough += float(np.sum(rough[done & ~agreed & ~last]))
             kept += [(start[done], left[done]), (middle[done], right[done])]
             start, stop = np.append(start[~done], middle[~done]), np.append(middle[~done], stop[~done])
-            mass = np.append(left[~done], right[~done])
-            if len(start) == 0:
-                break
+            mass, moved = np.append(left[~done], right[~done]), np.append(to_left[~done], to_right[~done])
             if len(start) > _MOST:
                 raise DomainError(
                     f"{self.name} is too rough to be integrated; give a smooth density with its breaks, "
                     "placed near 0, where floats are finest"
                 )
-        else:
-            kept.append((start, mass))  # about a point where the density has no bound
         at, found = (np.concatenate(part) for part in zip(*kept, strict=True))
         # A panel between neighbouring floats has no middle: one half is empty, and begins where another does.
         begins, k = np.unique(at, return_inverse=True)
         return np.append(begins, edges[-1]), np.bincount(k, weights=found).astype(float)
 
+    def _beyond(self, mass: Array) -> float:
+        """Bound what lies within the least power of 0, and beyond the largest, by the octaves before."""
+        low, high = self.support
+        found = 0.0
+        for way, end in ((-1, low), (1, high)):
+            if low <= 0 <= high:
+                near = pairwise([0.0, *_POWERS[:3]])
+                within, last, before = (self._share(mass, way * np.array(ends)) for ends in near)
+                found += max(within, _continued(last, before))
+            if abs(end) > REACH:
+                before, last = (self._share(mass, way * np.array(ends)) for ends in pairwise(_POWERS[-3:]))
+                found += _continued(last, before)
+        return found
+
+    def _share(self, mass: Array, ends: Array) -> float:
+        """Return the mass between two ends of panels."""
+        start, stop = np.searchsorted(self.edges, np.sort(ends))
+        return float(np.sum(mass[start:stop]))
+
+
+def _continued(last: float, before: float) -> float:
+    """Bound what follows two octaves, ``last`` the farther, if shares fall as from ``before`` to there."""
+    if last == 0:
+        return 0.0
+    return _SLOWER * last * (last / (before - last)) if last < before else np.inf
+
+
+def _nodes(start: Array, stop: Array) -> tuple[Array, Array, Array]:
+    """Return the nodes of panels, their weights and the halves of the panels."""
+    node, weight = gauss_legendre(_NODES)
+    half = (stop - start) / 2
+    return (start + half)[:, None] + half[:, None] * node, weight, half
+
+
+def _running(mass: Array) -> Array:
+    """Return the running sums of masses, from 0."""
+    blocks = np.pad(mass, (0, -len(mass) % _BLOCK)).reshape(-1, _BLOCK)
+    before = np.append(0.0, np.cumsum(np.sum(blocks, axis=1)))[:-1, None]
+    return np.append(0.0, (before + np.cumsum(blocks, axis=1)).ravel()[: len(mass)])
+
 
 def _first(support: tuple[float, float], breaks: Sequence[float]) -> Array:
     """Return the ends of the panels to begin with: powers of two, the support and the breaks."""
     low, high = max(support[0], -REACH), min(support[1], REACH)
-    powers = 2.0 ** np.arange(-4, 499)
-    inner = [*-powers, 0.0, *powers, *breaks, *(np.linspace(low, high, 33) if high - low < REACH else ())]
+    inner = [*-_POWERS, 0.0, *_POWERS, *breaks, *(np.linspace(low, high, 33) if high - low < REACH else ())]
     return np.unique([low, *(x for x in inner if low < x < high), high])

@@ -22,8 +22,8 @@ TRUST = 1e-12
 LOSS_ERROR = 4 * TRUST
 """Error of a computed loss: two log-densities, and 8 units of each, below 1500 in size."""
 
-REACH = 1e150
-"""Farthest point at which densities are asked: squares of what is larger are no floats."""
+REACH = 2.0**498
+"""Farthest point at which densities are asked, some 1e150: squares of what is far larger are no floats."""
 
 _UNDERFLOW = 1e-305
 """Absolute error of a mass: what SciPy returns below it may have lost all digits."""

@@ -114,7 +114,7 @@ class _Finder:
             if not low < x[0] < high:
                 self.hidden(low, high)
                 return
-        kind = int(np.median(_kinds(*self.sides, x)))
+        kind = int(np.bincount(_kinds(*self.sides, x)).argmax())
         self.doubted(low, high, kind=kind)
         if kind in {1, 2}:
             mass, error = _mass(self.sides[kind - 1], low, high)

@@ -15,7 +15,7 @@ from tradeoff.certificates.verify.contour import Line
 from tradeoff.certificates.verify.direct import Sums
 from tradeoff.certificates.verify.edgeworth import SOURCE as EXPANSION
 from tradeoff.certificates.verify.lattice import Lattice
-from tradeoff.certificates.verify.laws import real
+from tradeoff.certificates.verify.laws import real, told
 from tradeoff.certificates.verify.normal import SOURCE, Normal
 from tradeoff.certificates.verify.product import Product
 from tradeoff.certificates.verify.report import Check, Log, Verification, require
@@ -72,7 +72,10 @@ def verify(certificate: Certificate) -> Verification:
     log = Log()
     log.trust("the laws listed are those of the curve, and numbers of a law are meant as they are written")
     log.trust("masses and losses that a law lists, and weights of a mixture, to the rounding of a double")
-    log.trust("Arb: that its balls contain what they enclose; so mpmath's intervals, which join the claims")
+    log.trust(
+        "Arb: that its balls contain what they enclose; so mpmath's intervals, which join the claims, "
+        "and that its exp and log have 56 digits"
+    )
     saved = ctx.prec, ctx.cap
     try:
         _proved(certificate, log)
@@ -124,8 +127,14 @@ def _formed(certificate: Certificate) -> None:
     ruled, claimed = certificate.rule or certificate.parts, certificate.factors or certificate.claims
     require("rule", not (ruled and claimed), "a rule joins its parts, and no claims")
     require("rule", certificate.rule or not certificate.parts, "parts without a rule say nothing")
+    ordered = certificate.rule.get("kind") == "order"
+    require("rule", ordered == (certificate.question == "shortfall"), "an order, and that alone, falls short")
     for factor in certificate.factors:
         n = factor["count"]
+        require(
+            "factor", factor.keys() == {"law", "count"}, f"{sorted(factor)!r} are not a law and its count"
+        )
+        told(factor["law"])
         require("count", type(n) is int and n > 0, f"{n!r} is not a positive integer")
     for claim in certificate.claims:
         known = claim.quantity in {"delta", "1 - delta", "beta"} and type(claim.reverse) is bool

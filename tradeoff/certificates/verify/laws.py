@@ -37,6 +37,16 @@ def law(what: Description) -> Law:
     return _MAKE[what["kind"]](what)
 
 
+def told(what: Description) -> None:
+    """Require a description to say nothing that is not read."""
+    kind = what["kind"]
+    require("law", kind in _READ, f"{kind!r} is none of {', '.join(_READ)}")
+    require("law", what.keys() <= {"kind", *_READ[kind].split()}, f"{kind} has the parameters {sorted(what)}")
+    for each in (what.get("base"), *(law for _, law in what.get("parts", ()))):
+        if each is not None:
+            told(each)
+
+
 def at_infinity(parts: Law, side: int) -> arb:
     """Return P(L = -inf) (side 0) or Q(L = inf) (side 1)."""
     pairs = [pair for part in parts if isinstance(part, Atoms) for pair in zip(part.p, part.q, strict=True)]
@@ -150,7 +160,7 @@ def _written(what: Description) -> Law:
         more = q[-1] - p[-1] if loss > 1 else p[-1] * loss.expm1()  # e^loss may be too large for its product
         lost, change = lost - p[-1], change + more
         unsure += p[-1] * units
-        allowed += abs(more) * units + 16 * abs(loss) * (p[-1] + q[-1])
+        allowed += abs(more) * units + 16 * abs(loss) * q[-1]  # by the derivatives in log p and in the loss
     for name, off, most in (("log_p", lost, unsure), ("loss", change, allowed)):
         allows = (most * _WRITTEN + arb(1e-290)).min(_OFF)
         require(name, abs(off) <= allows, f"masses are off by {float(off)!r}")
@@ -175,7 +185,8 @@ def _masses(what: Description) -> Law:
 def _shift(what: Description) -> Law:
     theta, power = _rational(what["theta"]), arb(1)
     require("theta", theta > 0, f"{what['theta']!r} is not positive")
-    if what["density"] == "gennorm":
+    require("power", ("power" in what) == (what["density"] == "gennorm"), f"{what!r} is no law")
+    if "power" in what:
         power = real(what["power"], "power", 1.0)
     return (Shift((arb(1), arb(0)), (arb(0), arb(1)), _NOISES[what["density"]](theta, power)),)
 
@@ -223,3 +234,19 @@ _MAKE: dict[str, Callable[[Description], Law]] = {
     "reversed": _reversed,
     "mixed": _mixed_laws,
 }
+
+_READ = {
+    "gaussian": "mu square",
+    "gaussian mixtures": "means p q",
+    "laplace": "epsilon",
+    "response": "epsilon",
+    "rounds": "epsilon rounds",
+    "discrete gaussian": "sigma shift",
+    "atoms": "loss log_p p_minus q_plus",
+    "masses": "p q",
+    "shift": "density theta power",
+    "thinned": "p base",
+    "reversed": "base",
+    "mixed": "parts",
+}
+"""What each law is told by."""

@@ -1,0 +1,148 @@
+"""Densities that are rough, light, heavy or cut: what a quadrature does not see is charged or refused."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.stats
+
+import tradeoff as to
+from tradeoff.errors import DomainError
+from tradeoff.intervals.rounding import Array
+
+Density = Callable[[Array], Array]
+
+
+def bell(x: Array) -> Array:
+    return np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+
+
+def holds(found: to.Bounds[float], truth: mpmath.mpf) -> bool:
+    return bool(found.lower <= truth <= found.upper)
+
+
+@pytest.mark.parametrize("turns", [3, 5, 7, 10])
+def test_a_wave_turns_wherever_the_quadrature_sees_it_turn(turns: int) -> None:
+    f = to.from_densities(bell, lambda x: bell(x) * (1 + np.sin(turns * x) / 2))
+    with mpmath.workdps(30):
+        half = [k * mpmath.pi / turns for k in range(-16 * turns, 16 * turns + 1, 2)]
+        truth = sum(
+            mpmath.quad(lambda x: mpmath.sin(turns * x) * mpmath.npdf(x) / 2, [a, a + mpmath.pi / turns])
+            for a in half
+        )
+        assert holds(f.bounds.delta(0.0), truth)
+
+
+@pytest.mark.parametrize("periods", [32, 64, 100, 128])
+def test_a_wave_whose_ends_and_middles_are_zeros(periods: int) -> None:
+    f = to.from_densities(np.ones_like, lambda x: 1 + np.sin(2 * np.pi * periods * x) / 2, support=(0.0, 1.0))
+    assert holds(f.bounds.delta(0.0), 1 / (2 * mpmath.pi))
+    assert f.sup_loss >= math.log(1.5)
+
+
+def test_waves_too_many_to_tell_are_refused() -> None:
+    with pytest.raises(DomainError, match=r"turns \d+ times"):
+        to.from_densities(np.ones_like, lambda x: 1 + np.sin(1024 * np.pi * x) / 2, support=(0.0, 1.0))
+
+
+def power(a: float) -> Density:
+    """Return the density of Pareto's law from 1 on."""
+    return lambda x: a * np.maximum(x, 1.0) ** (-1 - a) * (x >= 1)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 5.0, 15.0, 30.0])
+def test_tails_that_go_on_where_floats_end(epsilon: float) -> None:
+    f = to.from_densities(power(0.2), power(0.1), support=(1.0, np.inf))
+    with mpmath.workdps(30):
+        a, b, scale = mpmath.mpf(0.2), mpmath.mpf(0.1), mpmath.exp(epsilon)
+        x = (a / b * scale) ** (1 / (a - b))
+        assert holds(f.bounds.delta(epsilon), x**-b - scale * x**-a)
+
+
+def test_tails_of_which_floats_hold_too_little_are_refused() -> None:
+    with pytest.raises(DomainError, match=r"q has about 1.43e-09 of its mass .* beyond 8.18e\+149"):
+        to.from_densities(power(0.2), power(0.061), support=(1.0, np.inf))
+
+
+def pole(weight: float, a: float) -> Density:
+    """Return the density of a uniform law and of a little of a power."""
+    return lambda x: (1 - weight) + weight * a * np.maximum(x, 1e-280) ** (a - 1)
+
+
+@pytest.mark.parametrize("weight", [5e-11, 1e-11])
+def test_a_steep_pole_is_refused_however_light(weight: float) -> None:
+    def steep(x: Array) -> Array:
+        power = np.exp(math.log(weight * 1e-3) - 0.999 * np.log(np.maximum(x, 1e-312)))
+        return np.asarray(1 - weight + power)
+
+    with pytest.raises(DomainError, match="of its mass within"):
+        to.from_densities(np.ones_like, steep, support=(0.0, 1.0))
+
+
+@pytest.mark.parametrize(("weight", "a"), [(1e-12, 0.5), (1e-11, 0.9), (1e-10, 0.2)])
+@pytest.mark.parametrize("epsilon", [0.5, 5.0, 60.0])
+def test_a_pole_that_is_next_to_nothing_of_its_panel(weight: float, a: float, epsilon: float) -> None:
+    f = to.from_densities(np.ones_like, pole(weight, a), support=(0.0, 1.0))
+    with mpmath.workdps(30):
+        w, power, scale = mpmath.mpf(weight), mpmath.mpf(a), mpmath.exp(epsilon)
+        x = ((scale - 1 + w) / (w * power)) ** (1 / (power - 1))
+        assert holds(f.bounds.delta(epsilon), (1 - w) * x + w * x**power - scale * x)
+
+
+@pytest.mark.parametrize("breaks", [None, [0.4]])
+@pytest.mark.parametrize("epsilon", [1.0, 11.0, 28.0, 36.5, 40.0])
+def test_a_jump_where_floats_are_coarse(breaks: list[float] | None, epsilon: float) -> None:
+    def rises(x: Array) -> Array:
+        return 2 * np.maximum((x - 0.4) / 0.6, 0) / 0.6
+
+    f = to.from_densities(rises, lambda x: (x > 0.4) / 0.6, breaks=breaks, support=(0.0, 1.0))
+    assert holds(f.bounds.delta(epsilon), mpmath.exp(-epsilon) / 4)
+
+
+def narrow(s: float) -> to.TradeOff:
+    """Return the curve of two normal laws beside 1000, to whose floats nodes are rounded."""
+
+    def at(place: float) -> Density:
+        return lambda x: bell((x - place) / s) / s
+
+    support = 1000 - 64 * s, 1000 + 64 * s
+    return to.from_densities(at(1000.0), at(1000.0 + s), breaks=[1000.0], support=support)
+
+
+@pytest.mark.parametrize("s", [2.0**-5, 2.0**-10, 2.0**-18])
+@pytest.mark.parametrize("epsilon", [0.5, 3.0, 6.0, 20.0])
+def test_a_law_narrow_for_its_place(s: float, epsilon: float) -> None:
+    f = narrow(s)
+    truth = mpmath.ncdf(0.5 - epsilon) - mpmath.exp(epsilon) * mpmath.ncdf(-0.5 - epsilon)
+    assert holds(f.bounds.delta(epsilon), truth)
+
+
+def test_a_law_of_a_few_floats_is_refused() -> None:
+    with pytest.raises(DomainError, match="place it near 0"):
+        narrow(2.0**-30)
+
+
+def test_constants_that_are_taken_for_rounded_are_told() -> None:
+    f = to.from_densities(bell, lambda x: (1 - 5e-10) * bell(x - 1))
+    assert f.assumptions[1] == "q integrates to 1 -5e-10, taken for its constants."
+
+
+def test_densities_beyond_floats_beside_a_pole_of_scipy() -> None:
+    f = to.from_scipy(scipy.stats.chi2(0.06), scipy.stats.chi2(0.05))
+    with mpmath.workdps(30):
+        p, q = (mpmath.mpf(k) / 2 for k in (0.06, 0.05))
+        # log q/p falls in x: -(p - q) log(x/2) + log gamma(p) - log gamma(q)
+        x = 2 * mpmath.exp((mpmath.loggamma(p) - mpmath.loggamma(q) - 1) / (p - q))
+        below = [mpmath.gammainc(a, 0, x / 2, regularized=True) for a in (p, q)]
+        assert holds(f.bounds.delta(1.0), below[1] - mpmath.e * below[0])
+    assert f.bounds.delta(1.0).upper < 1e-3
+
+
+def test_quantiles_that_are_no_floats_are_said() -> None:
+    law = scipy.stats.ncf(0.1, 5, 1)
+    with pytest.raises(DomainError, match="SciPy finds no quantiles of ncf"):
+        to.from_scipy(law, scipy.stats.ncf(0.1, 5, 2))
