@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tradeoff.certificates import Certificate, Claim
-from tradeoff.certificates.conclusion import exp, intervals, log
 from tradeoff.certificates.issue.parts import parts_of
 from tradeoff.certificates.rules import ruled
 from tradeoff.certificates.verify.laws import law
@@ -243,26 +242,6 @@ def test_nothing_falls_short_but_two_curves() -> None:
     rule = {"kind": "order", "of": [gaussian, {"kind": "unheard of", "of": [gaussian]}]}
     assert refused(plain("shortfall", 0.0, 0.0, 0.0, rule, [])) == "rule"
     assert refused(plain("delta", 0.0, 0.0, 1.0, rule, [])) == "rule"
-
-
-def ends(interval: Any) -> list[arb]:
-    """Return the ends of an interval of mpmath, to the last bit."""
-    raw = [(sign, int(man), power) for sign, man, power, _ in interval._mpi_]
-    return [arb(-man if sign else man) * arb(2) ** power for sign, man, power in raw]
-
-
-@pytest.mark.parametrize(
-    "x", [2.7033100119832075e-66, -2.7033100119832075e-66, 3.585e-40, 1e-30, 0.3, -700.0]
-)
-def test_exponentials_and_logarithms_are_enclosed(x: float) -> None:
-    """exp(x) of mpmath's intervals is 1 next to 0, where 1 is taken from it and a rate divides the rest."""
-    with ctx.workprec(2000):
-        low, high = ends(exp(x))
-        assert low <= arb(x).exp() <= high
-        low, high = ends(log(exp(x)))
-        assert low <= arb(x) <= high
-    assert exp(0.0) == 1
-    assert log(intervals().mpf(1)) == 0
 
 
 def test_a_thinned_curve_next_to_zero_losses() -> None:

@@ -17,13 +17,11 @@ from typing import Any
 
 from tradeoff.certificates.certificate import Claim
 from tradeoff.certificates.gaussian import Known, balls, least_mu
+from tradeoff.enclosing import enclosing
 from tradeoff.errors import VerificationError
 
 DIGITS = 60
 """Of claims about the same number up to forty agree, and doubles hold sixteen more; fewer only widen."""
-
-_MISSED = 10.0 ** (4 - DIGITS)
-"""What mpmath's exp and log may miss: they are rounded to nearest inside, and exp(1e-40) to 1 and its end."""
 
 Sample = tuple[float, Any, Any, Any]
 """A loss x, the slope e^x, and the ends of bounds on g there."""
@@ -60,23 +58,9 @@ def implied(question: str, value: float, claims: Sequence[Claim]) -> tuple[Any, 
 @cache
 def intervals() -> Any:
     """Return intervals of their own precision."""
-    from mpmath import MPIntervalContext
-
-    context = MPIntervalContext()
+    context = enclosing()
     context.dps = DIGITS
     return context
-
-
-def exp(x: Any) -> Any:
-    """Enclose e^x for all x of an interval."""
-    off = intervals().mpf([-_MISSED, _MISSED])
-    return intervals().exp(x) * (1 + off * (x != 0))
-
-
-def log(x: Any) -> Any:
-    """Enclose the logarithm of an interval above 0."""
-    found, off = intervals().log(x), intervals().mpf([-_MISSED, _MISSED])
-    return found + off * (1 + abs(found)) * (x != 1)
 
 
 def known_of(claims: Sequence[Claim], *, reverse: bool) -> list[Known]:
@@ -104,7 +88,7 @@ def _known(claims: Sequence[Claim]) -> list[tuple[float, Any]]:
         if claim.quantity != "beta":
             delta, rest = _profile(claim)
             x = -claim.at if claim.reverse else claim.at
-            found.append((x, 1 - exp(x) * rest if claim.reverse else delta))
+            found.append((x, 1 - intervals().exp(x) * rest if claim.reverse else delta))
     return found
 
 
@@ -125,7 +109,7 @@ def gain(claim: Claim, alpha: float) -> Sample:
     """Return x, s = e^x, and bounds on g(s) = 1 - delta(x) - s alpha = s (1 - delta_{f^-1}(-x) - alpha)."""
     _, rest = _profile(claim)
     x = -claim.at if claim.reverse else claim.at
-    s = exp(x)
+    s = intervals().exp(x)
     value = s * (rest - alpha) if claim.reverse else rest - s * alpha
     return x, s, value.a, value.b
 

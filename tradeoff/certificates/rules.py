@@ -26,7 +26,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 from tradeoff.certificates.certificate import Certificate, Question
-from tradeoff.certificates.conclusion import exp, intervals, log, outwards
+from tradeoff.certificates.conclusion import intervals, outwards
 from tradeoff.certificates.description import Description
 from tradeoff.errors import VerificationError
 
@@ -100,7 +100,7 @@ class Rule:
 
     def delta(self, x: Any) -> Ends:
         """Bound delta, from below by 1 - beta(alpha) - e^x alpha at any alpha asked."""
-        mpf, slope = intervals().mpf, exp(x)
+        mpf, slope = intervals().mpf, intervals().exp(x)
         at = [mpf(part.value) for part in self.parts if part.question == "beta"]
         gains = [(1 - mpf(self.beta(alpha)[1]) - slope * alpha).a for alpha in at]
         return max([*gains, 0.0]), self.least_delta(x)
@@ -109,7 +109,7 @@ class Rule:
         """Bound beta, from below by 1 - delta(x) - e^x alpha at any x asked."""
         mpf = intervals().mpf
         at = [mpf(part.value) for part in self.parts if part.question == "delta"]
-        gains = [(1 - mpf(self.delta(x)[1]) - exp(x) * alpha).a for x in at]
+        gains = [(1 - mpf(self.delta(x)[1]) - intervals().exp(x) * alpha).a for x in at]
         return max([*gains, 0.0]), self.least_beta(alpha)
 
     def epsilon(self, delta: Any) -> Ends:
@@ -178,7 +178,14 @@ class Maximum(Rule):
         """Take any line of any of them, or what two say together."""
         lines = [part for f in self.of for part in f.asked("delta")]
         here = [part.upper for part in lines if part.value <= x]  # no chord, whose place is rounded
-        return min([*here, _below_chords(((exp(part.value), part.upper) for part in lines), exp(x))])
+        return min(
+            [
+                *here,
+                _below_chords(
+                    ((intervals().exp(part.value), part.upper) for part in lines), intervals().exp(x)
+                ),
+            ]
+        )
 
 
 class Mixture(Rule):
@@ -235,7 +242,7 @@ class Group(Rule):
         if len(lines) < self.k or sum((intervals().mpf(line.value) for line in lines), total).b > x:
             return 1.0
         for line in lines:
-            total = line.upper + exp(line.value) * total
+            total = line.upper + intervals().exp(line.value) * total
         return min(total.b, 1.0)
 
 
@@ -256,11 +263,11 @@ class Thinned(Rule):
         return (self.p * low + rest).a, (self.p * high + rest).b
 
     def delta(self, x: Any) -> Ends:
-        ratio = exp(x)
+        ratio = intervals().exp(x)
         inner, least = (ratio - 1 + self.p) / self.p, 1 - ratio
         if not inner > 0:
             return least.a, max(least.b, self.p.b)
-        low, high = self.of[0].bounds("delta", log(inner))
+        low, high = self.of[0].bounds("delta", intervals().log(inner))
         return max((self.p * low).a, least.a), max((self.p * high).b, least.b)
 
 
@@ -277,10 +284,10 @@ class Turned(Thinned):
         return self.p * u + (1 - self.p) * (1 - intervals().mpf(g))
 
     def delta(self, x: Any) -> Ends:
-        share = 1 - (1 - self.p) * exp(x)
+        share = 1 - (1 - self.p) * intervals().exp(x)
         if not share > 0:
             return 0.0, max(share.b, 0)
-        y = -log((exp(-x) - 1 + self.p) / self.p)
+        y = -intervals().log((intervals().exp(-x) - 1 + self.p) / self.p)
         low, high = self.of[0].bounds("delta", y)
         return (share * low).a, (share * high).b
 

@@ -12,6 +12,7 @@ import mpmath
 import numpy as np
 from scipy.special import erfcinv
 
+from tradeoff.enclosing import enclosing
 from tradeoff.errors import CurveError, NoClosedForm
 from tradeoff.families.later import sympy
 from tradeoff.intervals.bounds import Pair
@@ -87,7 +88,7 @@ class _Own(threading.local):
 
     def __init__(self) -> None:
         self.mp = mpmath.MPContext()
-        self.balls = mpmath.ctx_iv.MPIntervalContext()
+        self.balls = enclosing()
         for name in ("__lt__", "__le__", "__gt__", "__ge__"):
             setattr(self.balls.mpf, name, _decided(getattr(self.balls.mpf, name)))
 
