@@ -215,3 +215,18 @@ def test_extremes(value):
     for curve in (to.Gaussian(value), to.PureDP(value), to.Laplace(value)):
         bounds = to.limits.kl(curve)
         assert 0 <= bounds.lower <= bounds.upper < np.inf
+
+
+@pytest.mark.parametrize("e", [800.0, 1e4, 1e10, 1e100, 1e150])
+def test_moments_of_laplace_where_one_atom_is_nothing(e):
+    """L + eps is 0 or twice an exponential variable, by even odds: moments 1, 4, 24 and 192."""
+    found = moments(to.Laplace(e))[0]
+    assert found.kl.lower <= mp.mpf(e) - 1 <= found.kl.upper
+    assert found.variance.lower <= 3 <= found.variance.upper
+    assert abs(found.cumulant3.mid) == pytest.approx(14, rel=1e-15)
+    assert found.fourth.lower <= 117 <= found.fourth.upper
+
+
+def test_losses_of_1e200_are_compared_in_silence():
+    table = to.compare(to.Laplace(1e200) ** 10, delta=1e-5)
+    assert "declined: rho is beyond the floats" in str(table)

@@ -126,7 +126,7 @@ def _digits(parameter: float) -> tuple[Any, Any]:
     import mpmath
 
     mp = mpmath.MPContext()
-    mp.dps = 40 + int(6 * abs(np.log10(parameter or 1.0))) + int(2 * min(parameter, 1e4))
+    mp.dps = 60 + int(6 * abs(np.log10(parameter or 1.0)))
     return mp, mp.mpf(float(parameter))
 
 

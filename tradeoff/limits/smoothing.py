@@ -44,6 +44,9 @@ _ROOM, _GROWN = 1e-3, 600.0
 _ROUNDED = 1 + 1e-9
 """Above what rounding takes off positive integrands: each is known to 1e-10, r < 600 being known to 1e-13."""
 
+_FAR = 1e100
+"""A point from which on nothing changes by 1e-199, and whose powers are floats."""
+
 _SIXTH_PHI = 0.07
 """Above phi(0)/6."""
 
@@ -68,10 +71,12 @@ class Expansion:
 
     def cdf(self, x: Array) -> Array:
         """Return G(x)."""
+        x = np.clip(x, -_FAR, _FAR)
         return np.asarray(ndtr(x) + self.skewness / 6 * (1 - x * x) * _density(x))
 
     def width(self, x: Array) -> Array:
         """Return int_0^inf (1 - u/T) cos(ux) e^(-u^2/2) du/T with its skewness, and the rest."""
+        x = np.clip(x, -_FAR, _FAR)
         slope = _density(x) * (1 + self.skewness / 6 * (x**3 - 3 * x))
         return np.asarray(
             math.pi / self.reach * slope
