@@ -244,6 +244,21 @@ def test_nothing_falls_short_but_two_curves() -> None:
     assert refused(plain("delta", 0.0, 0.0, 1.0, rule, [])) == "rule"
 
 
+def test_operands_of_an_order_say_nothing_that_is_not_read() -> None:
+    order = to.certify(to.Gaussian(0.3), "shortfall", to.TotalVariation(0.2))
+    one, two = (curve["of"][0] for curve in order.rule["of"])
+    for curve in (
+        {"kind": "product", "of": [two | {"power": 50}]},
+        {"kind": "product", "of": [two | {"law": two["law"] | {"rounds": 50}}]},
+        {"kind": "product", "of": [two], "k": 2},
+        {"kind": "product", "of": [two | {"count": 0}]},
+        {"kind": "maximum", "of": [{"kind": "product", "of": [two]}], "k": 2},
+        {"kind": "maximum", "of": "ab"},
+    ):
+        rule = order.rule | {"of": [{"kind": "product", "of": [one]}, curve]}
+        assert refused(replace(order, rule=rule)) in {"rule", "factor", "law", "count"}
+
+
 def test_a_thinned_curve_next_to_zero_losses() -> None:
     x, p = 2.7033100119832075e-66, 1e-100
     one = to.certify(to.Gaussian(1.0), "delta", 0.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -70,7 +71,7 @@ def test_tails_of_which_floats_hold_too_little_are_refused() -> None:
 
 def pole(weight: float, a: float) -> Density:
     """Return the density of a uniform law and of a little of a power."""
-    return lambda x: (1 - weight) + weight * a * np.maximum(x, 1e-280) ** (a - 1)
+    return lambda x: (1 - weight) + weight * a * np.maximum(x, 1e-312) ** (a - 1)
 
 
 @pytest.mark.parametrize("weight", [5e-11, 1e-11])
@@ -146,3 +147,75 @@ def test_quantiles_that_are_no_floats_are_said() -> None:
     law = scipy.stats.ncf(0.1, 5, 1)
     with pytest.raises(DomainError, match="SciPy finds no quantiles of ncf"):
         to.from_scipy(law, scipy.stats.ncf(0.1, 5, 2))
+
+
+@pytest.mark.parametrize(
+    "c", [0.40208452693776586, 0.3495038076728312, 0.44220111583194066, 0.316581419227307, 0.7]
+)
+def test_a_jump_next_to_an_end_of_a_panel(c: float) -> None:
+    """None of the nodes sees it: the polynomial through them ends elsewhere than the density."""
+    f = to.from_densities(np.ones_like, lambda x: np.where(x < c, 0.5 + c / 2, 1 + c / 2), support=(0.0, 1.0))
+    at = mpmath.mpf(c)
+    assert holds(f.bounds.delta(0.0), at / 2 * (1 - at))
+
+
+@pytest.mark.parametrize(
+    ("k", "c", "epsilons"),
+    [
+        (0.1, 4.67700984232314e-9, (1.0, 5.0)),
+        (3.0, 0.46985515887472173, (1.0, 20.0)),
+        (7.0, 0.9983872466691337, (1.0, 11.0, 33.0, 36.5, 60.0)),
+    ],
+)
+@pytest.mark.parametrize("given", [False, True])
+def test_a_density_that_begins_inside_a_panel(
+    k: float, c: float, epsilons: tuple[float, ...], given: bool
+) -> None:
+    """Of what is 1e-13 of its panel the tail is known as well as any."""
+
+    def p(x: Array) -> Array:
+        return (k + 1) * np.maximum((x - c) / (1 - c), 0) ** k / (1 - c)
+
+    f = to.from_densities(p, lambda x: (x > c) / (1 - c), breaks=[c] if given else None, support=(0.0, 1.0))
+    for epsilon in epsilons:
+        with mpmath.workdps(30):
+            y = (mpmath.exp(-epsilon) / (k + 1)) ** (1 / mpmath.mpf(k))
+            assert holds(f.bounds.delta(epsilon), y - mpmath.exp(epsilon) * y ** (k + 1))
+
+
+def test_supports_of_the_least_normal_floats() -> None:
+    f = to.from_densities(
+        lambda x: np.full_like(x, 1e260), lambda x: 2e260 * (x * 1e260), support=(0.0, 1e-260)
+    )
+    assert holds(f.bounds.delta(0.0), mpmath.mpf(1) / 4)
+    low, width = 1e-303, 1e-301 - 1e-303
+
+    def bumped(x: Array) -> Array:
+        t = (x - low) / width
+        return np.asarray((1 + np.where((t > 0.0371) & (t < 0.0371 + 5 / 32), 27 / 64, -5 / 64)) / width)
+
+    g = to.from_densities(lambda x: np.full_like(x, 1 / width), bumped, support=(low, 1e-301))
+    assert holds(g.bounds.delta(0.0), mpmath.mpf(0.06591796875))
+
+
+@pytest.mark.parametrize(
+    "law", [scipy.stats.t(3), scipy.stats.lognorm(1), scipy.stats.invgamma(2), scipy.stats.pareto(3)]
+)
+def test_densities_that_are_subnormal_far_out(law: Any) -> None:
+    low, high = map(float, law.support())
+    f = to.from_densities(law.pdf, law.pdf, support=(low, high))
+    assert f.bounds.delta(0.0).upper <= 1e-10
+
+
+def test_supports_beyond_what_is_asked_are_refused() -> None:
+    with pytest.raises(DomainError, match="lies beyond"):
+        to.from_densities(lambda x: 0 * x + 1e-150, lambda x: 0 * x + 1e-150, support=(2.0**498, np.inf))
+
+
+def test_two_tails_of_which_the_lighter_ends_last_are_refused() -> None:
+    def bump(x: Array) -> Array:
+        lifted = 1e-9 * ((x > 2.0**496) & (x < 2.0**497)) / 2.0**496
+        return np.asarray((1 - 1e-5 - 1e-9) * (x < 1) + 1e-5 * power(0.05)(x) + lifted)
+
+    with pytest.raises(DomainError, match="beyond"):
+        to.from_densities(lambda x: (x < 1) * 1.0, bump, support=(0.0, np.inf))

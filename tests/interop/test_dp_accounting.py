@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import mpmath
 import numpy as np
@@ -410,3 +411,34 @@ def test_what_lies_beyond_the_grid_is_never_rounded_away(k: int) -> None:
     curve = to.PiecewiseLinear([0, Fraction(1, 10**340), 1], [1 - leak, 1 - leak - far, 0])
     pld = interop.to_pld(curve)
     assert Fraction(pld._pmf_remove._infinity_mass) >= leak + far
+
+
+def told(kind: str, **fields: object) -> SimpleNamespace:
+    return SimpleNamespace(class_name=kind, **fields)
+
+
+def sampled(event: SimpleNamespace) -> SimpleNamespace:
+    return told("PoissonSampledDpEvent", sampling_probability=0.1, event=event)
+
+
+def test_samples_of_what_shows_a_record_are_refused() -> None:
+    answer = told("RandomizedResponseDpEvent", noise_parameter=0.1, num_buckets=2)
+    loss = told("EpsilonDeltaDpEvent", epsilon=1.0, delta=0.0)
+    gaussian = told("GaussianDpEvent", noise_multiplier=1.0)
+    for event in (answer, loss, told("ComposedDpEvent", events=[gaussian, loss]), sampled(loss)):
+        with pytest.raises(PlanError, match="may show that a special record is there"):
+            interop.from_event(sampled(event), "REPLACE_SPECIAL")
+    assert interop.from_event(sampled(sampled(gaussian)), "REPLACE_SPECIAL").mechanisms
+    assert interop.from_event(sampled(loss)).guarantee().epsilon(0) < 1
+
+
+def test_samples_of_batches_of_limited_size_are_refused() -> None:
+    batch = told(
+        "TruncatedSubsampledGaussianDpEvent",
+        dataset_size=10,
+        sampling_probability=1.0,
+        truncated_batch_size=1,
+        noise_multiplier=1.0,
+    )
+    with pytest.raises(PlanError, match="one number of records"):
+        interop.from_event(sampled(batch))

@@ -463,3 +463,15 @@ def test_hardly_any_answer_to_shuffle(epsilon):
     curve = m.ShuffledRandomizers(epsilon, 100).curve()
     assert epsilon / 8 <= curve.delta(0.0) <= 1e-300
     assert epsilon <= curve.epsilon(0.0) <= 2e-300
+
+
+def test_poisson_samples_of_what_holds_for_one_number_of_records_are_refused():
+    batch = m.TruncatedSubsampledGaussian(1.0, 1.0, batch_size=1, dataset_size=10)
+    for mechanism, adjacency in (
+        (batch, None),
+        (m.BestOfRuns(batch, mean=3.0), None),
+        (m.ShuffledRandomizers(1.0, 100), "replace-one"),
+    ):
+        with pytest.raises(DomainError, match="one number of records"):
+            m.Subsampled(mechanism, 0.1, adjacency=adjacency)
+    assert m.Subsampled(m.ShuffledRandomizers(1.0, 100), 0.1, "without-replacement").curve().epsilon(0) < 1

@@ -53,15 +53,19 @@ def ruled(
 
 
 def _made(rule: Description, parts: Sequence[Certificate]) -> Rule:
+    return read(rule)(rule, parts)
+
+
+def read(rule: Description) -> type[Rule]:
     """Return the rule of a description, which has operands, and nothing that the rule does not read."""
     if rule["kind"] not in _RULES:
         raise VerificationError(f"rule: {rule['kind']!r} is none of {', '.join(_RULES)}", "rule")
     made = _RULES[rule["kind"]]
     if rule.keys() != {"kind", "of", *made.parameters}:
         raise VerificationError(f"rule: {rule['kind']} has the parameters {sorted(rule)}", "rule")
-    if not rule["of"] or made.operands not in {0, len(rule["of"])}:
+    if type(rule["of"]) is not list or not rule["of"] or made.operands not in {0, len(rule["of"])}:
         raise VerificationError(f"rule: {rule['kind']} of {len(rule['of'])} curves is none", "rule")
-    return made(rule, parts)
+    return made
 
 
 class Facts:

@@ -21,7 +21,7 @@ from tradeoff.composition.options import (
     listening,
     query_options,
 )
-from tradeoff.curves.parameters import Number, Numbers, count, is_symbol, number, reals
+from tradeoff.curves.parameters import Number, Numbers, beside, count, is_symbol, number, reals
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain, shown
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip, log, log1p, minimum
@@ -190,10 +190,19 @@ def ask(
     if fraction is not None:
         return Bounds(fraction, fraction)
     with answering(limits):
-        lower, upper = _CERTIFIED[name](curve, flat, tol)
+        lower, upper = _enclosing(curve, name, value, flat, tol)
     if array.ndim == 0:
         return Bounds(float(lower[0]), float(upper[0]))
     return Bounds(*(_labelled(side.reshape(array.shape), value, _ANSWERS[name]) for side in (lower, upper)))
+
+
+def _enclosing(curve: TradeOff, name: At, value: Any, found: Array, tol: float | None) -> Pair:
+    """Ask at the floats beside what is no float, as every answer falls."""
+    low, high = (np.clip(each, *_SPANS[name]) for each in beside(value, found))
+    if (low == high).all():
+        return _CERTIFIED[name](curve, found, tol)
+    lower, upper = _CERTIFIED[name](curve, np.append(high, low), tol)
+    return lower[: len(found)], upper[len(found) :]
 
 
 def _limits(how: How) -> QueryOptions:

@@ -124,6 +124,25 @@ def reals(name: str, value: Any) -> Array:
         raise DomainError(f"{name} = {shown(value)} is not an array of real numbers; {error}") from error
 
 
+def beside(value: Any, found: Array) -> tuple[Array, Array]:
+    """Return the floats at or below numbers, and at or above, of which ``found`` are the nearest."""
+    raw = np.asarray(value)
+    if raw.dtype == found.dtype or raw.dtype.itemsize < found.dtype.itemsize:  # whose numbers are all floats
+        return found, found
+    exact = [x.item() if isinstance(x, np.integer) else x for x in raw.astype(object).flat]
+    pairs = list(zip(exact, found.flat, strict=True))
+    more, less = (np.array([bool(way(*pair)) for pair in pairs]) for way in (operator.gt, operator.lt))
+    more, less = more.reshape(found.shape), less.reshape(found.shape)
+    return np.where(less, np.nextafter(found, -np.inf), found), np.where(
+        more, np.nextafter(found, np.inf), found
+    )
+
+
+def below(value: Any, found: float) -> float:
+    """Return the float at or below one number."""
+    return float(beside(value, np.asarray(found))[0])
+
+
 def _floats(value: Any) -> Array:
     """Return numbers as floats; text, truth values, masks and dates, which NumPy would read, are refused."""
     if is_masked(value):

@@ -13,7 +13,7 @@ from tradeoff.errors import DomainError, shown
 from tradeoff.families.line_pair import LinePair
 from tradeoff.intervals.rounding import Array
 from tradeoff.loss.density import AGREED, Density
-from tradeoff.loss.line import TRUST
+from tradeoff.loss.line import REACH, TRUST
 from tradeoff.loss.pieces import Found, law_of
 
 
@@ -70,6 +70,9 @@ def from_densities(
             )
     first, second = Density(p, "p", ends, places or ()), Density(q, "q", ends, places or ())
     found = law_of(first, second, np.union1d(first.points, second.points), ends, places)
+    if breaks is None and any(abs(x) < REACH and ends[0] < x < ends[1] for x in found.places):
+        first, second = Density(p, "p", ends, found.places), Density(q, "q", ends, found.places)
+        found = law_of(first, second, np.union1d(first.points, second.points), ends, places)
     trust = (
         f"Where they are asked, p and q are right to a share of {TRUST:g}, and so are their integrals by a "
         f"quadrature that agrees with itself to {AGREED:g}; a density that is 0 in floats is 0."
@@ -104,6 +107,8 @@ def _support(support: Any) -> tuple[float, float]:
     found = reals("support", support)
     if found.shape != (2,) or not found[0] < found[1]:
         raise DomainError(f"support = {shown(support)} is no interval; give its two ends, the smaller first")
+    if found[0] >= REACH or found[1] <= -REACH:
+        raise DomainError(f"support = {shown(support)} lies beyond {REACH:.3g}; give the laws of a logarithm")
     return float(found[0]), float(found[1])
 
 

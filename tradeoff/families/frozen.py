@@ -54,6 +54,8 @@ Arguments = tuple[tuple[str, float], ...]
 class Frozen:
     """A frozen continuous distribution of ``scipy.stats``, with its name and its arguments."""
 
+    fine = 1e-250  # where (x - loc)/scale has all its digits
+
     def __init__(self, distribution: Any, name: str = "distribution", origin: object = None) -> None:
         self.name, self.arguments = identify(distribution, name)
         made = deepcopy(distribution.dist) if _is_histogram(distribution) else distribution.dist

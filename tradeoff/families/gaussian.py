@@ -132,6 +132,10 @@ class Gaussian(SymmetricFamily):
     def sup_loss(self) -> float:
         return np.inf if self.mu > 0 else 0.0
 
+    @property
+    def least_sup_loss(self) -> float:
+        return self.sup_loss if np.isfinite(self.mu) else -np.inf  # all its losses are infinite
+
     def loss_law(self) -> GaussianLaw:
         return GaussianLaw(self.nearest, self.square)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import is_symbol, number
+from tradeoff.curves.parameters import below, is_symbol, number
 from tradeoff.display import Displayed, Grid, exactly
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
@@ -127,7 +127,7 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     and from the eps on where delta_f <= failure nothing is left to check. In between, cells of eps are
     decided by convexity.
     """
-    failure = number("failure", failure, 0, 1)
+    failure = below(failure, number("failure", failure, 0, 1))
     if f.free_symbols:
         from tradeoff.families.symbolic_answers import least_mu
 
@@ -137,17 +137,22 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     if why is not None:
         return _finished(f, failure, Bounds(np.inf, np.inf), np.nan, why)
     h, d = without_leak(f, failure)
-    both, most = _checked(h, d), cap(h)
+    both, most = _checked(h, d.lower), cap(h)
     if not both:
         return _finished(f, failure, Bounds(0.0, 0.0), 0.5, None)
-    if d == 0 and floor(h) >= most * _SAME:
+    if d.upper == 0 and floor(h) >= most * _SAME:
         return _finished(f, failure, Bounds(min(floor(h), most), most), np.nan, None)
-    found, ends = by_lines(both, d, most), max(side.reach for side in both)
-    least = min(max(found.least, floor(h) if d == 0 else 0.0), most)
+    found, ends = by_lines(both, d.lower, most), max(side.reach for side in both)
+    less = found.least if d.lower == d.upper else _least(h, d.upper, most)  # more failure asks for no more
+    least = min(max(less, floor(h) if d.upper == 0 else 0.0), most)
     most = min(most, found.most * (1 + _MARGIN)) if ends < np.inf else most
-    if most > _APART * least and h.bounds.delta(0.0).lower > _NEAR_ONE:
-        least, most = by_tests([side.curve for side in both], d, Bounds(least, most))
-    tight = found.alpha * (1 - failure) / (1 - d) if found.most <= most * _APART and ends < np.inf else np.nan
+    if most > _APART * least and d.lower == d.upper and h.bounds.delta(0.0).lower > _NEAR_ONE:
+        least, most = by_tests([side.curve for side in both], d.lower, Bounds(least, most))
+    tight = (
+        found.alpha * (1 - failure) / (1 - d.lower)
+        if found.most <= most * _APART and ends < np.inf
+        else np.nan
+    )
     reason = (
         None
         if most < np.inf
@@ -169,6 +174,12 @@ def _checked(h: TradeOff, failure: float) -> list[Side]:
         if failure < 1 and min(side.reach for side in sides) > 0:
             found |= {side.curve: side for side in sides}
     return list(found.values())
+
+
+def _least(h: TradeOff, failure: float, enough: float) -> float:
+    """Return a mu that h >= G_mu (x) f_{0,failure} needs."""
+    both = _checked(h, failure)
+    return by_lines(both, failure, enough).least if both else 0.0
 
 
 def _finished(

@@ -11,7 +11,7 @@ from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import exp, log1p, sqrt, total, whole
+from tradeoff.intervals.functions import clip, exp, log1p, sqrt, total, whole
 from tradeoff.intervals.normal import quantile_above
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.operators.group import Group
@@ -89,7 +89,7 @@ def _root_of_squares(parts: Iterable[tuple[float, int]]) -> float:
     return float(sqrt(total(whole(n) * Bounds.of(x) ** 2 for x, n in parts)).lower)
 
 
-def without_leak(f: TradeOff, failure: float) -> tuple[TradeOff, float]:
+def without_leak(f: TradeOff, failure: float) -> tuple[TradeOff, Bounds[float]]:
     """Return (h, d) with f >= G_mu (x) f_{0,failure} iff h >= G_mu (x) f_{0,d}, where f = h (x) f_{0,q}.
 
     Both sides have a factor f_{0,q}, which only scales the axes: (1 - q)(1 - d) = 1 - failure.
@@ -98,9 +98,9 @@ def without_leak(f: TradeOff, failure: float) -> tuple[TradeOff, float]:
     leaks = {factor: n for factor, n in factors.items() if factor.leak is not None}
     q = tensor(leaks.items()).mass_at_infinity
     if not leaks or q.upper > failure or q.upper >= 1:
-        return f, failure
+        return f, Bounds(failure, failure)
     rest = tensor((factor, n) for factor, n in factors.items() if factor.leak is None)
-    return rest, max(0.0, ((failure - q) / (1 - q)).lower)
+    return rest, clip((failure - q) / (1 - q), 0.0, 1.0)
 
 
 def lost(f: TradeOff, failure: float) -> str | None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.quadrature import applied, gauss_legendre
-from tradeoff.intervals.rounding import UNIT, Array
+from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss.line import REACH
 
 AGREED = 2.5e-13
@@ -21,7 +21,10 @@ NORMALISED = 1e-9
 """By how much an integral may miss 1, and is divided by: constants given to ten digits."""
 
 _NODES = 20
-"""Nodes of a panel, and of each of its halves."""
+"""Nodes of a panel, and of each of its parts."""
+
+_END = 2.0**-44
+"""Share of a panel from an end at which it is looked at too: a jump nearer is less than ``AGREED`` of it."""
 
 _CUT = 0.382
 """Where a panel is cut: at no simple share, about which what is odd, or has a period, cancels unseen."""
@@ -50,9 +53,12 @@ _POWERS = 2.0 ** np.arange(-1000.0, 499.0)
 Tails are asked as shares of what lies beyond, of which a pole may be all, and of the rest next to nothing.
 """
 
+_OCTAVES = 8
+"""Outermost octaves, of which the one that falls least says how those beyond go on."""
+
 _SLOWER = 2.0
-"""By how much more may lie beyond the last octaves than if each had that share of the one before: laws of
-1/x and a power >= 2 of its logarithm, which end the slowest, have less."""
+"""By how much more may lie beyond than if shares fell so: laws of 1/x and a power >= 2 of its logarithm,
+which end the slowest, have less."""
 
 _BLOCK = 256
 """Masses added one after another: each running sum is of this many roundings, and some."""
@@ -72,6 +78,7 @@ class Density:
     may read what changes.
     """
 
+    fine = float(_POWERS[0])
     _places, _values = np.zeros(0), np.zeros(0)
 
     def __init__(
@@ -82,8 +89,13 @@ class Density:
         breaks: Sequence[float],
     ) -> None:
         self.function, self.name, self.support = function, name, support
-        self.breaks, self.rough = breaks, 0.0  # what panels that are cut no further disagree by
-        self.edges, mass = self._panels(_first(support, breaks))
+        self.breaks = breaks
+        first = _first(support, breaks)
+        parts = self._parts(first[:-1], first[1:])
+        self.rough = float(np.sum(parts.rough))
+        # A panel between neighbouring floats has no inner point: one part is empty, and begins with another.
+        begins, k = np.unique(parts.begins, return_inverse=True)
+        self.edges, mass = np.append(begins, first[-1]), np.bincount(k, weights=parts.masses).astype(float)
         self.beyond = self._beyond(mass)
         if not self.beyond <= AGREED:
             raise DomainError(
@@ -117,13 +129,13 @@ class Density:
     def cdf(self, x: Array) -> Array:
         """P(X <= x)."""
         k, at = self._panel(x)
-        found = self.left[k] + self._integral(self.edges[k], at)[0]
+        found = self.left[k] + self._parts(self.edges[k], at).mass(len(at))
         return np.asarray(np.minimum(found / self.total, 1.0))
 
     def sf(self, x: Array) -> Array:
         """P(X > x)."""
         k, at = self._panel(x)
-        found = self.right[k + 1] + self._integral(at, self.edges[k + 1])[0]
+        found = self.right[k + 1] + self._parts(at, self.edges[k + 1]).mass(len(at))
         return np.asarray(np.minimum(found / self.total, 1.0))
 
     @property
@@ -184,38 +196,41 @@ class Density:
             )
         return value.reshape(np.shape(x))
 
-    def _integral(self, start: Array, stop: Array) -> tuple[Array, Array]:
-        """Return the integrals over panels, and what they err by as nodes are rounded."""
-        x, weight, half = _nodes(start, stop)
-        value = self._at(x.ravel()).reshape(x.shape)
+    def _integral(self, start: Array, stop: Array) -> tuple[Array, Array, Array]:
+        """Return integrals over panels, what a jump next to an end hides, and what rounded nodes move."""
+        x, half = _nodes(start, stop)
+        value, (weight, unlike) = self._at(x.ravel()).reshape(x.shape), _rule()
+        hidden = np.sum(np.abs(applied(value, unlike)), axis=1) * half * (1 - gauss_legendre(_NODES)[0][-1])
         far = np.maximum(np.abs(start), np.abs(stop))
-        return applied(value, weight) * half, _MOVED * far * np.ptp(value, axis=1)
+        rough = (_MOVED * far + 4 * TINY) * np.ptp(value[:, 1:-1], axis=1) + len(weight) * TINY * (
+            stop - start
+        )
+        return applied(value, weight) * half, hidden, rough
 
-    def _panels(self, edges: Array) -> tuple[Array, Array]:
-        """Return panels and their masses: each is cut until both parts agree with it."""
-        start, stop = edges[:-1], edges[1:]
-        mass, moved = self._integral(start, stop)
-        kept: list[tuple[Array, Array]] = []
+    def _parts(self, start: Array, stop: Array) -> _Parts:
+        """Integrate over panels, each cut until both of its parts agree with it, or only rounding is left."""
+        of, kept = np.arange(len(start)), [_Parts.none()]
+        mass, hidden, moved = self._integral(start, stop)
         while len(start):
             middle = start + _CUT * (stop - start)
-            (left, to_left), (right, to_right) = self._integral(start, middle), self._integral(middle, stop)
-            off, rough = np.abs(left + right - mass), moved + to_left + to_right
-            last = np.maximum(np.abs(start), np.abs(stop)) <= _POWERS[0]
-            agreed = off <= AGREED * (left + right)
-            done = last | agreed | (off <= rough / _LUCK)
-            self.rough += float(np.sum(rough[done & ~agreed & ~last]))
-            kept += [(start[done], left[done]), (middle[done], right[done])]
-            start, stop = np.append(start[~done], middle[~done]), np.append(middle[~done], stop[~done])
-            mass, moved = np.append(left[~done], right[~done]), np.append(to_left[~done], to_right[~done])
+            (left, *of_left), (right, *of_right) = self._integral(start, middle), self._integral(middle, stop)
+            hidden, moved = hidden + of_left[0] + of_right[0], moved + of_left[1] + of_right[1]
+            off = np.abs(left + right - mass) + hidden
+            last = ((start == 0) | (stop == 0)) & (np.maximum(np.abs(start), np.abs(stop)) <= _POWERS[0])
+            agreed = last | (off <= AGREED * (left + right))
+            done, more = agreed | (off <= moved / _LUCK), np.where(agreed, 0.0, moved)
+            kept.append(_Parts(of[done], start[done], left[done], more[done]))
+            kept.append(_Parts(of[done], middle[done], right[done], 0 * more[done]))
+            of, start = np.append(of[~done], of[~done]), np.append(start[~done], middle[~done])
+            stop = np.append(middle[~done], stop[~done])
+            mass = np.append(left[~done], right[~done])
+            hidden, moved = (np.append(a[~done], b[~done]) for a, b in zip(of_left, of_right, strict=True))
             if len(start) > _MOST:
                 raise DomainError(
                     f"{self.name} is too rough to be integrated; give a smooth density with its breaks, "
                     "placed near 0, where floats are finest"
                 )
-        at, found = (np.concatenate(part) for part in zip(*kept, strict=True))
-        # A panel between neighbouring floats has no middle: one half is empty, and begins where another does.
-        begins, k = np.unique(at, return_inverse=True)
-        return np.append(begins, edges[-1]), np.bincount(k, weights=found).astype(float)
+        return _Parts(*map(np.concatenate, zip(*kept, strict=True)))
 
     def _beyond(self, mass: Array) -> float:
         """Bound what lies within the least power of 0, and beyond the largest, by the octaves before."""
@@ -223,32 +238,69 @@ class Density:
         found = 0.0
         for way, end in ((-1, low), (1, high)):
             if low <= 0 <= high:
-                near = pairwise([0.0, *_POWERS[:3]])
-                within, last, before = (self._share(mass, way * np.array(ends)) for ends in near)
-                found += max(within, _continued(last, before))
+                within, *near = self._shares(mass, way, [0.0, *_POWERS[: _OCTAVES + 1]])
+                found += max(within, _continued(near))
             if abs(end) > REACH:
-                before, last = (self._share(mass, way * np.array(ends)) for ends in pairwise(_POWERS[-3:]))
-                found += _continued(last, before)
+                found += _continued(self._shares(mass, way, _POWERS[-_OCTAVES - 1 :])[::-1])
         return found
 
-    def _share(self, mass: Array, ends: Array) -> float:
-        """Return the mass between two ends of panels."""
-        start, stop = np.searchsorted(self.edges, np.sort(ends))
-        return float(np.sum(mass[start:stop]))
+    def _shares(self, mass: Array, way: int, ends: Sequence[float] | Array) -> list[float]:
+        """Return the masses between ends of panels."""
+        pairs = (np.searchsorted(self.edges, np.sort(way * np.array(pair))) for pair in pairwise(ends))
+        return [float(np.sum(mass[start:stop])) for start, stop in pairs]
 
 
-def _continued(last: float, before: float) -> float:
-    """Bound what follows two octaves, ``last`` the farther, if shares fall as from ``before`` to there."""
-    if last == 0:
+class _Parts(NamedTuple):
+    """Parts of intervals: which each is of, where it begins, its mass, and what roundings move that by."""
+
+    of: Array
+    begins: Array
+    masses: Array
+    rough: Array
+
+    @classmethod
+    def none(cls) -> _Parts:
+        """Return no parts."""
+        return cls(np.zeros(0, dtype=np.int64), *np.zeros((3, 0)))
+
+    def mass(self, count: int) -> Array:
+        """Return the masses of the intervals."""
+        return np.bincount(self.of, weights=self.masses, minlength=count).astype(float)
+
+
+def _continued(shares: Sequence[float]) -> float:
+    """Bound what follows octaves, the outermost first, if shares fall on as they fall least there."""
+    if shares[0] == 0:
         return 0.0
-    return _SLOWER * last * (last / (before - last)) if last < before else np.inf
+    rate = max(share / before if before else np.inf for share, before in pairwise(shares))
+    return _SLOWER * shares[0] * (rate / (1 - rate)) if rate < 1 else np.inf
 
 
-def _nodes(start: Array, stop: Array) -> tuple[Array, Array, Array]:
-    """Return the nodes of panels, their weights and the halves of the panels."""
-    node, weight = gauss_legendre(_NODES)
+def _nodes(start: Array, stop: Array) -> tuple[Array, Array]:
+    """Return the nodes of panels between points next to their ends, and the halves of the panels.
+
+    Next to an end at 0, where a density may be no float, it is the outermost node again. None is an end.
+    """
+    node, _ = gauss_legendre(_NODES)
     half = (stop - start) / 2
-    return (start + half)[:, None] + half[:, None] * node, weight, half
+    first, last = (np.where(end == 0, node[-1], 1 - 2 * _END) for end in (start, stop))
+    share = np.column_stack([-first, np.tile(node, (len(half), 1)), last])
+    inner = np.minimum(np.nextafter(start, np.inf), stop), np.maximum(np.nextafter(stop, -np.inf), start)
+    low, high = (each[:, None] for each in inner)
+    return np.clip((start + half)[:, None] + half[:, None] * share, low, high), half
+
+
+@cache
+def _rule() -> tuple[Array, Array]:
+    """Return weights of all points, and those of what values next to the ends differ by from a polynomial.
+
+    That through the nodes is sum_k (2k + 1)/2 (sum_i w_i f_i P_k(x_i)) P_k, with P_k(+-1) = (+-1)^k.
+    """
+    node, weight = gauss_legendre(_NODES)
+    k = np.arange(_NODES)
+    moments = (k + 0.5)[:, None] * np.polynomial.legendre.legvander(node, _NODES - 1).T * weight
+    at_ends = np.array([(-1.0) ** k, np.ones(_NODES)]) @ moments
+    return np.pad(weight, 1), np.column_stack([[-1.0, 0.0], at_ends, [0.0, -1.0]])
 
 
 def _running(mass: Array) -> Array:

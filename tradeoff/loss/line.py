@@ -45,6 +45,9 @@ class Side(Protocol):
     def support(self) -> tuple[float, float]:
         """Ends outside which there is no density."""
 
+    fine: float
+    """The least distance from an end at 0 at which the density has all its digits."""
+
     @property
     def slack(self) -> tuple[float, float]:
         """What cdf and sf may err by beside their share, as an sf that is 1 - cdf does."""

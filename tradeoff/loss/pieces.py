@@ -27,19 +27,17 @@ _LEAST = -1400.0
 _FADED = -690.0
 """A log-density from which on the next float below may be 0."""
 
-_FINE = 1e-250
-"""The least distance from an end at 0 that is looked at: (x - loc)/scale has all its digits there."""
-
 _MOST = 1000
 """Pieces beyond which L is noise, and no law is made of it."""
 
 
 class Found(NamedTuple):
-    """A law with the places where its pieces meet, and how many points were looked at."""
+    """A law with the places where L turns, how many points were looked at, and where any pieces meet."""
 
     law: LineLaw
     breaks: tuple[float, ...]
     looked: int
+    places: tuple[float, ...]
 
 
 def law_of(
@@ -58,18 +56,19 @@ def law_of(
     """
     edges = {float(x) for x in (*ends, *(breaks or ())) if np.isfinite(x)}
     # Beside an end both densities may be 0 in floats, where nothing else is looked at.
-    points = np.union1d(points, [x for edge in edges for x in _neighbours(edge)])
-    points = points[np.abs(points) >= _FINE] if 0.0 in edges else points
+    fine = max(p.fine, q.fine)
+    points = np.union1d(points, [x for edge in edges for x in _neighbours(edge, fine)])
+    points = points[np.abs(points) >= fine] if 0.0 in edges else points
     kinds = _kinds(p, q, points)
     changes = [_change(p, q, points[k : k + 2], kinds[k]) for k in np.flatnonzero(np.diff(kinds))]
-    places = sorted(edges | {x for x in changes if not edges & {x, *_beside(x)}})
+    places = sorted(edges | {x for x in changes if not edges & {x, *_beside(x, fine)}})
     finder = _Finder(p, q, given=breaks is not None)
     for end in rounded:
-        finder.hidden(*_neighbours(end))
+        finder.hidden(*_neighbours(end, fine))
     for low, high in pairwise([-np.inf, *places, np.inf]):
         finder.look(low, high, points[(points > low) & (points < high)])
     turns = finder.turns if breaks is None else sorted(map(float, breaks))
-    return Found(finder.law(), tuple(turns), len(points))
+    return Found(finder.law(), tuple(turns), len(points), tuple(sorted({*places, *turns})))
 
 
 class _Finder:
@@ -135,7 +134,7 @@ class _Finder:
                 "add the break, or leave breaks out"
             )
         for at in own:
-            before, after = _neighbours(at)
+            before, after = _neighbours(at, max(side.fine for side in self.sides))
             steps = np.abs(np.diff(self.bare.log_ratio(np.array([before, at, after]))))
             if not (steps <= LOSS_ERROR).all():
                 self.hidden(before, after)
@@ -169,19 +168,19 @@ def _change(p: Side, q: Side, ends: Array, kind: int) -> float:
         low, high = (x, high) if _kinds(p, q, x)[0] == kind else (low, x)
 
 
-def _neighbours(x: float) -> tuple[float, float]:
-    return _inward(x, -np.inf)[0], _inward(x, np.inf)[0]
+def _neighbours(x: float, fine: float) -> tuple[float, float]:
+    return _inward(x, -np.inf, fine)[0], _inward(x, np.inf, fine)[0]
 
 
-def _beside(x: float) -> set[float]:
+def _beside(x: float, fine: float) -> set[float]:
     """Return the ends that a change of kind may be one of: those a float away, or 0."""
-    return {0.0} if abs(x) <= _FINE else {float(np.nextafter(x, way)) for way in (-np.inf, np.inf)}
+    return {0.0} if abs(x) <= fine else {float(np.nextafter(x, way)) for way in (-np.inf, np.inf)}
 
 
-def _inward(end: float, way: float) -> tuple[float, float]:
-    """Return the two floats next to an end; next to 0 those that a scale leaves all their digits."""
+def _inward(end: float, way: float, fine: float) -> tuple[float, float]:
+    """Return the two floats next to an end; next to 0 those at which densities have all their digits."""
     if end == 0:
-        return float(np.copysign(_FINE, way)), float(np.copysign(2 * _FINE, way))
+        return float(np.copysign(fine, way)), float(np.copysign(2 * fine, way))
     near = float(np.nextafter(end, way))
     return near, float(np.nextafter(near, way))
 
@@ -281,7 +280,7 @@ def _edge(law: LineLaw, end: float, inward: float) -> tuple[float, bool]:
     the next two; and where both densities are constant there, as where they jump at the end. Where one
     vanishes, or has no bound, L may have none between two floats.
     """
-    near, after = _inward(end, inward)
+    near, after = _inward(end, inward, max(law.first.fine, law.second.fine))
     x = np.array([end, near, after])
     with np.errstate(all="ignore"):
         steps = np.abs(np.diff(law.log_ratio(x)))

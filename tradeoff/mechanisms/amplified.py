@@ -47,6 +47,7 @@ class ShuffledRandomizers(Mechanism):
     kind = "shuffled-randomizers"
     scheme = "shuffled"
     adjacency = "replace-one"
+    sized = True
 
     epsilon: float = field(metadata=within(0, 700))
     records: int = field(metadata=wholes(1, MOST_RECORDS))

@@ -44,6 +44,11 @@ class Mechanism(ABC):
         return None
 
     @property
+    def sized(self) -> bool:
+        """Whether it is stated for one number of records, which a Poisson sample does not keep."""
+        return False
+
+    @property
     def order(self) -> Order:
         """How the two orders of a pair of neighbours turn in a plan.
 

@@ -65,6 +65,7 @@ class TruncatedSubsampledGaussian(Mechanism):
 
     kind = "truncated-subsampled-gaussian"
     scheme = "poisson"
+    sized = True
 
     noise_multiplier: float = field(metadata=POSITIVE)
     sample_rate: float = field(metadata=SHARE)

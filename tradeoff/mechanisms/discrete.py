@@ -163,12 +163,13 @@ def _shifts(square: int, dimension: int, most: int) -> Iterator[tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Skellam(Mechanism):
-    """Difference of two Poisson counts as noise on an integer query, also summed up by secure aggregation.
+    """Difference of two Poisson counts of one mean as noise on an integer query, also summed up securely.
 
     Parameters
     ----------
     variance
-        Variance of the noise, the sum of both means, in (0, inf); up to about 1e6 a curve is computed.
+        Variance of the noise, twice the mean that both counts have, in (0, inf); up to about 1e6 a curve is
+        computed.
     sensitivity
         Largest change of the query under neighbours, a whole number from 1; of a vector, the l1-sensitivity.
 

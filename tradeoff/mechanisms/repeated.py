@@ -86,6 +86,10 @@ class BestOfRuns(Mechanism):
     def adjacency(self) -> Adjacency | None:
         return self.mechanism.adjacency
 
+    @property
+    def sized(self) -> bool:
+        return self.mechanism.sized
+
     def curve(self) -> TradeOff:
         curve = self.mechanism.curve()
         both = both_orders(curve)

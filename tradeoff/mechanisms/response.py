@@ -32,7 +32,8 @@ class RandomizedResponse(Mechanism):
 
     Notes
     -----
-    Exact, for replaced records: with D = e^eps + k - 1 the curve has the vertices (0, 1), (1/D, (k-1)/D),
+    Exact, for replaced answers: one more record is one more answer, which shows. With D = e^eps + k - 1 the
+    curve has the vertices (0, 1), (1/D, (k-1)/D),
     ((k-1)/D, 1/D), (1, 0): above f_{eps,0} for k > 2, and equal to it for k = 2 (Kairouz, Oh, Viswanath
     2015). The vertices are rounded to floats below the curve, and ``bounds`` hold that one's answers.
 

@@ -133,7 +133,8 @@ class Subsampled(Sampled):
     mechanism
         The mechanism on the batch. Its curve is for the neighbours stated here: the parameters of
         ``Subsampled(Gaussian(4), 0.01, adjacency="replace-one")`` are relative to the sensitivity under
-        replacing a record. With Poisson samples it must hold for a record that is left out, too.
+        replacing a record. With Poisson samples it must hold for a record that is left out, too: no answer,
+        of randomised response say, may show whether it is there.
     sample_rate
         Probability that a record enters the batch, in [0, 1]; for draws with replacement batch size over size
         of the data set.
@@ -150,7 +151,8 @@ class Subsampled(Sampled):
     Raises
     ------
     DomainError
-        If a parameter is out of range, scheme and adjacency do not go together, or the mechanism is sampled.
+        If a parameter is out of range, scheme and adjacency do not go together, or the mechanism is stated
+        for one number of records and the samples are Poisson's.
     KindError
         If ``mechanism`` is none.
 
@@ -188,6 +190,11 @@ class Subsampled(Sampled):
             raise DomainError(
                 f"mechanism = {self.mechanism!r} is stated for {self.mechanism.adjacency} neighbours, "
                 f"and its sample for {self.adjacency}; give one that fits any"
+            )
+        if self.scheme == "poisson" and self.mechanism.sized:
+            raise DomainError(
+                f"mechanism = {self.mechanism!r} is stated for one number of records, and a Poisson sample "
+                "has any; sample without replacement"
             )
 
     def _base(self) -> TradeOff:

@@ -48,8 +48,13 @@ def _real(x: float) -> Real:
 
 
 def _sum(spans: list[tuple[Span, int]]) -> Span:
-    low, high = (sum((n * span[side] for span, n in spans), Fraction(0)) for side in (0, 1))
+    low, high = (sum((_times(n, span[side]) for span, n in spans), Fraction(0)) for side in (0, 1))
     return low, high
+
+
+def _times(n: int, x: Real) -> Real:
+    """Return n x; a float is an infinity, which integers beyond floats do not multiply."""
+    return n * x if isinstance(x, Fraction) else math.copysign(math.inf, x) if n else Fraction(0)
 
 
 def lost(f: TradeOff) -> Span:

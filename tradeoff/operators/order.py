@@ -116,8 +116,7 @@ def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
     """
     f.require_numbers()
     g.require_numbers()
-    failure = number("failure", failure, 0, 1)
-    if failure == 0 or known(f, g):
+    if number("failure", failure, 0, 1) == 0 or known(f, g):
         return at_least(f, g)
     goal = g @ TotalVariation(failure)
     if any(lost(one)[0] > lost(goal)[1] for one in both_orders(f)):

@@ -138,6 +138,8 @@ def thinned(f: TradeOff, g: TradeOff) -> Verdict:
         other = g.operands[0]
         if f.p == g.p:
             return known(base, other)
+        if is_symbol(f.p) or is_symbol(g.p):
+            return None
         if f.p < g.p and known(base, other):
             return True
         if f.p > g.p and base == other and loses(base):
@@ -154,7 +156,7 @@ def grouped(f: TradeOff, g: TradeOff) -> Verdict:
         numbers = not (f.free_symbols or base.free_symbols)
         return _proved(f.theta <= g.k * Fraction(base.epsilon_0)) if numbers else None
     one, k = (f.operands[0], f.k) if isinstance(f, Group) else (f, 1)
-    return _proved(k <= g.k, known(one, base))
+    return None if is_symbol(k) else _proved(k <= g.k, known(one, base))
 
 
 def turned(f: TradeOff, g: TradeOff) -> Verdict:

@@ -10,7 +10,7 @@ from flint import arb, ctx
 from tradeoff.certificates.certificate import Certificate, Claim
 from tradeoff.certificates.conclusion import concluded
 from tradeoff.certificates.description import Description, turned
-from tradeoff.certificates.rules import ruled
+from tradeoff.certificates.rules import read, ruled
 from tradeoff.certificates.verify.contour import Line
 from tradeoff.certificates.verify.direct import Sums
 from tradeoff.certificates.verify.edgeworth import SOURCE as EXPANSION
@@ -129,13 +129,7 @@ def _formed(certificate: Certificate) -> None:
     require("rule", certificate.rule or not certificate.parts, "parts without a rule say nothing")
     ordered = certificate.rule.get("kind") == "order"
     require("rule", ordered == (certificate.question == "shortfall"), "an order, and that alone, falls short")
-    for factor in certificate.factors:
-        n = factor["count"]
-        require(
-            "factor", factor.keys() == {"law", "count"}, f"{sorted(factor)!r} are not a law and its count"
-        )
-        told(factor["law"])
-        require("count", type(n) is int and n > 0, f"{n!r} is not a positive integer")
+    _read(certificate.about)
     for claim in certificate.claims:
         known = claim.quantity in {"delta", "1 - delta", "beta"} and type(claim.reverse) is bool
         require(
@@ -144,6 +138,23 @@ def _formed(certificate: Certificate) -> None:
         for number in (claim.at, claim.lower, claim.upper):
             real(number, "claim")
         require("claim", claim.lower <= claim.upper, f"{claim} is of no number")
+
+
+def _read(curve: Description) -> None:
+    """Require a curve to be a product of laws, or a rule of curves, and to say nothing that is not read."""
+    if curve["kind"] != "product":
+        read(curve)
+        for operand in curve["of"]:
+            _read(operand)
+        return
+    require("factor", curve.keys() == {"kind", "of"}, f"a product has the parameters {sorted(curve)}")
+    for factor in curve["of"]:
+        n = factor["count"]
+        require(
+            "factor", factor.keys() == {"law", "count"}, f"{sorted(factor)!r} are not a law and its count"
+        )
+        told(factor["law"])
+        require("count", type(n) is int and n > 0, f"{n!r} is not a positive integer")
 
 
 def _claims(certificate: Certificate, claims: Sequence[Claim], log: Log) -> None:

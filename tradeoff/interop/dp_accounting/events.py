@@ -9,7 +9,15 @@ from typing import Any, get_args
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import count, number
 from tradeoff.errors import MissingExtraError, PlanError, needed, shown
-from tradeoff.interop.dp_accounting.rules import RULES, Concentrated, Reader, Relation, concentrated, listed
+from tradeoff.interop.dp_accounting.rules import (
+    RULES,
+    Concentrated,
+    Reader,
+    Relation,
+    concentrated,
+    kind_of,
+    listed,
+)
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Adjacency, Mechanism, Plan
 
@@ -72,7 +80,7 @@ def _parts(event: Any, reader: Reader) -> Counter[Mechanism | Concentrated]:
     pending = [(event, 1)]
     while pending:
         each, n = pending.pop()
-        name = _kind(each)
+        name = kind_of(each)
         if name == "SelfComposedDpEvent":
             inner, times = _fields(each, "event", "count")
             pending.append((inner, n * count("count", times)))
@@ -107,18 +115,12 @@ def _relation(value: Any) -> Relation:
     return name
 
 
-def _kind(event: Any) -> str:
-    """Return the name of an event's class, also where a named tuple stands for it."""
-    name = getattr(event, "class_name", type(event).__name__)
-    return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
-
-
 def _fields(event: Any, *names: str) -> list[Any]:
     try:
         return [getattr(event, name) for name in names]
     except AttributeError as error:
         raise PlanError(
-            f"{shown(event)} lacks fields of a {_kind(event)}, which has {', '.join(names)}"
+            f"{shown(event)} lacks fields of a {kind_of(event)}, which has {', '.join(names)}"
         ) from error
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple
 
@@ -21,6 +21,12 @@ from tradeoff.mechanisms.base import ratio
 from tradeoff.operators.subsample import subsample
 
 Relation = Literal["ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL"]
+
+
+def kind_of(event: Any) -> str:
+    """Return the name of an event's class, also where a named tuple stands for it."""
+    name = getattr(event, "class_name", type(event).__name__)
+    return name.decode(errors="replace") if isinstance(name, bytes) else str(name)
 
 
 def listed(name: str, values: Any) -> list[Any]:
@@ -49,6 +55,23 @@ Part = Mechanism | Concentrated | None
 
 _OPEN = ApproximateDP(0.0, 1.0)
 """No privacy at all."""
+
+_SUMS = frozenset(
+    {
+        "NoOpDpEvent",
+        "NonPrivateDpEvent",
+        "GaussianDpEvent",
+        "LaplaceDpEvent",
+        "DiscreteLaplaceDpEvent",
+        "DiscreteGaussianDpEvent",
+        "SingleEpochTreeAggregationDpEvent",
+        "MixtureOfGaussiansDpEvent",
+        "PoissonSampledDpEvent",
+        "SelfComposedDpEvent",
+        "ComposedDpEvent",
+    }
+)
+"""Events in which a special record adds 0 to a sum, as one that is not sampled does."""
 
 _MOST_SQUARE = 32
 """Squared norm up to which the shifts of a discrete vector are listed; beyond, rho = s^2/(2 sigma^2) is taken
@@ -134,6 +157,18 @@ def _zcdp(_reader: Reader, rho: Any, xi: Any) -> Part:
 def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
     """Sample once for all that is inside: subsample(f @ g), not subsample(f) @ subsample(g)."""
     p, inner = number("sampling_probability", sampling_probability, 0, 1), reader.plan(event)
+    if any(mechanism.sized for mechanism in inner.mechanisms):
+        raise PlanError(
+            "a sampled batch of limited size is stated for one number of records: no sample has it"
+        )
+    shown_by = (
+        [name for name in _kinds(event) if name not in _SUMS] if reader.relation == "REPLACE_SPECIAL" else []
+    )
+    if shown_by:
+        raise PlanError(
+            f"a {shown_by[0]} in a PoissonSampledDpEvent is not known under REPLACE_SPECIAL: "
+            "its answers may show that a special record is there"
+        )
     match list(inner.mechanisms.items()) if reader.relation != "REPLACE_ONE" else []:
         case [(mechanisms.Gaussian(noise_multiplier=float(sigma)), 1)]:
             return mechanisms.SubsampledGaussian(sigma, p)
@@ -143,6 +178,15 @@ def _poisson(reader: Reader, sampling_probability: Any, event: Any) -> Part:
         sigma = _doubled_noise("PoissonSampledDpEvent", inner)
         return mechanisms.SubsampledGaussian(noise_multiplier=sigma, sample_rate=p, adjacency="replace-one")
     return mechanisms.Custom(curve=subsample(inner.curve(), p), adjacency="add-remove")
+
+
+def _kinds(event: Any) -> Iterator[str]:
+    """Yield the names of an event and all inside, which were read already."""
+    pending = [event]
+    while pending:
+        each = pending.pop()
+        yield kind_of(each)
+        pending += [*getattr(each, "events", ()), *([each.event] if hasattr(each, "event") else ())]
 
 
 def _doubled_noise(name: str, inner: Plan) -> float:
