@@ -73,3 +73,8 @@ def test_bad_losses_are_told(arguments, told):
         from_losses(*arguments)
     with pytest.raises(DomainError, match="NaN"):
         from_losses([0.0], [0.0]).delta(np.nan)
+
+
+def test_no_epsilon_has_no_delta() -> None:
+    low, high = to.audits.from_losses([1.0], [1.0]).delta([])
+    assert low.shape == high.shape == (0,)

@@ -144,3 +144,14 @@ def test_profiles_go_out_to_the_library(dp) -> None:
         assert profile.delta(epsilon) == curve.delta(epsilon)
     assert curve.bounds.epsilon(1e-3).lower <= profile.epsilon(1e-3) <= 0.5921
     assert interop.from_profile(profile, [0.0, 0.3, 0.6]).delta(0.3) >= curve.bounds.delta(0.3).lower
+
+
+def test_profiles_that_are_none_are_told() -> None:
+    for profile, epsilons in (
+        (None, [0.0]),
+        (lambda _: None, [0.0]),
+        (lambda _: 10**400, [0.0]),
+        (lambda _: 0.1, None),
+    ):
+        with pytest.raises(DomainError):
+            interop.from_profile(profile, epsilons)

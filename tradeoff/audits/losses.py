@@ -64,7 +64,8 @@ class LossSample:
         if np.isnan(given).any():
             raise DomainError("epsilon is NaN; give losses in nats")
         found = [self._delta(float(e)) for e in given.ravel()]
-        lower, upper = (np.array(side).reshape(given.shape) for side in zip(*found, strict=True))
+        lower, upper = np.reshape([tuple(each) for each in found], (-1, 2)).T
+        lower, upper = lower.reshape(given.shape), upper.reshape(given.shape)
         return Bounds(lower, upper) if given.ndim else Bounds(float(lower), float(upper))
 
     def _delta(self, epsilon: float) -> Bounds[float]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from tradeoff.conversions import from_renyi, from_zcdp
 from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.parameters import count, number
-from tradeoff.errors import DomainError, shown
+from tradeoff.curves.parameters import count, number, reals
+from tradeoff.errors import DomainError, called, shown
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.profile import Profile
 from tradeoff.families.pure_dp import PureDP
@@ -104,7 +104,8 @@ def from_profile(profile: Any, epsilons: Iterable[float] = _EPSILONS) -> TradeOf
     (4.387, 4.377)
     """
     ask = profile.delta if hasattr(profile, "delta") else profile
-    found = {float(e): float(ask(float(e))) for e in epsilons}
+    asked = reals("epsilons", [*epsilons] if np.iterable(epsilons) else epsilons).ravel().tolist()
+    found = {e: number("profile", called("profile", ask, e), 0, 1) for e in asked}
     return Profile.from_epsilon_delta({e: d for e, d in found.items() if d == 0 or d >= _LEAST})
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, get_args
+
+import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import choice, number
@@ -165,7 +166,7 @@ class MixtureOfGaussians(Mechanism):
 
 
 def _each(name: str, values: Any, high: float) -> tuple[float, ...]:
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+    if isinstance(values, str | bytes) or not np.iterable(values):
         raise DomainError(f"{name} = {shown(values)} is no list of numbers; give one")
     return tuple(
         number(f"{name}[{i}]", value, 0, high, open_high=high == math.inf) for i, value in enumerate(values)

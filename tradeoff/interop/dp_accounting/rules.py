@@ -219,8 +219,8 @@ def _tree(reader: Reader, noise_multiplier: Any, step_counts: Any) -> Part:
     """Return one Gaussian for the ceil(log2(n + 1)) nodes above a record's leaf in a tree of n."""
     _only(reader, "SingleEpochTreeAggregationDpEvent", "REPLACE_SPECIAL")
     sigma = number("noise_multiplier", noise_multiplier, 0)
-    listed = step_counts if isinstance(step_counts, Iterable) else [step_counts]
-    depth = max((count("step_counts", n) for n in listed), default=0).bit_length()
+    every = step_counts if np.iterable(step_counts) else [step_counts]
+    depth = max((count("step_counts", n) for n in every), default=0).bit_length()
     if depth == 0:
         return None
     return mechanisms.Gaussian(float((sigma / sqrt(depth)).lower)) if sigma else _OPEN
