@@ -39,7 +39,11 @@ def enclosing() -> Any:
         return found if x == 1 else own.mpf([low.a, high.b])
 
     def enclosed_power(x: Any, y: Any) -> Any:
-        return power(x, y) if isinstance(y, int) else power(x, y) * (1 + off())
+        base = own.convert(x)
+        found, exact = power(base, y), isinstance(y, int) or base * (base - 1) == 0
+        return found if exact else found * (1 + off())
 
-    own.exp, own.log, own.mpf.__pow__ = enclosed_exp, enclosed_log, enclosed_power
+    own.exp, own.log = enclosed_exp, enclosed_log
+    for kind in (own.mpf, type(own.pi)):  # constants are of a class of their own
+        kind.__pow__, kind.__rpow__ = enclosed_power, lambda y, x: enclosed_power(x, own.convert(y))
     return own

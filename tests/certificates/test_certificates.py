@@ -315,7 +315,7 @@ def test_another_question_or_law_is_refused(certificate: Certificate) -> None:
     (factor,) = certificate.factors
     refused(replace(certificate, factors=({**factor, "count": factor["count"] + 1},)))
     assert refused(replace(certificate, factors=({**factor, "count": -1},))) == "count"
-    assert refused(replace(certificate, factors=({**factor, "law": {"kind": "unheard of"}},))) == "form"
+    assert refused(replace(certificate, factors=({**factor, "law": {"kind": "unheard of"}},))) == "law"
     assert refused(replace(certificate, method="faith")) == "method"
     refused(on_claim(certificate, quantity=lambda _: "beta" if certificate.question != "beta" else "mu"))
 

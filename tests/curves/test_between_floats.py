@@ -13,7 +13,8 @@ import pytest
 import sympy
 
 import tradeoff as to
-from tradeoff.errors import SymbolError
+from tradeoff.curves.parameters import beside, reals
+from tradeoff.errors import PrecisionError, SymbolError
 
 F = Fraction
 
@@ -65,9 +66,41 @@ def test_a_failure_within_an_ulp_of_a_leak() -> None:
     leak = to.TotalVariation(0.1) @ to.TotalVariation(0.2)
     h = to.subsample(to.Gaussian(3), 1e-3)
     found = (h @ leak).gdp(failure=0.28).bounds
-    assert found.lower <= 2.1066
-    assert found.upper >= 2.1067
+    assert found.lower == pytest.approx(2.106646, abs=1e-6)
+    assert found.lower <= found.upper <= found.lower + 1e-8
     assert h.gdp(failure=1.696174065399545e-17).mu == pytest.approx(2.106646, abs=1e-6)
+
+
+def test_a_failure_that_is_a_leak_in_fractions() -> None:
+    part = F(1, 10**5)
+    assert (to.Gaussian(1) @ to.TotalVariation(part)).gdp(failure=part).mu == 1
+    assert to.TotalVariation(part).gdp(failure=part).mu == 0
+
+
+def test_orders_and_priors_in_fractions() -> None:
+    for order in (F(1, 3), F(2, 3), F(1, 10), F(10, 3)):
+        low, high = to.Gaussian(1).bounds.renyi(order)
+        assert F(low) <= order / 2 <= F(high)
+    for prior in (F(1, 3), F(2, 3), F(1, 10), F(9, 10), F(1, 10**400)):
+        low, high = to.Identity().bounds.bayes_risk(prior)
+        assert F(low) <= min(prior, 1 - prior) <= F(high)
+        low, high = to.TotalVariation(F(1, 4)).bounds.bayes_risk(prior)
+        assert F(low) <= min(prior, 1 - prior, F(3, 4) * min(prior, 1 - prior)) <= F(high)
+
+
+def test_a_tolerance_that_is_not_reached_between_floats_is_said() -> None:
+    with pytest.raises(PrecisionError):
+        to.approximate_dp(1, 0.1).bounds.epsilon(F(1, 10), tol=1e-3)
+
+
+@pytest.mark.parametrize("whole", [2**53 + 1, np.int64(2**53 + 1), [2**60 + 1, 3]])
+def test_integers_beyond_those_of_floats(whole: Any) -> None:
+    found = np.asarray(reals("n", whole))
+    low, high = beside(whole, found)
+    exact = [int(n) for n in np.atleast_1d(np.array(whole, dtype=object))]
+    for n, a, b in zip(exact, np.atleast_1d(low).tolist(), np.atleast_1d(high).tolist(), strict=True):
+        assert F(a) <= n <= F(b)
+        assert F(b) > F(a) or F(a) == n
 
 
 def test_no_finite_loss_has_no_least_end() -> None:

@@ -48,12 +48,16 @@ def test_powers(x: float, y: float) -> None:
         assert held(OWN.mpf(abs(x)) ** y, arb(abs(x)) ** y)
         assert held(OWN.mpf(abs(x)) ** OWN.mpf(y), arb(abs(x)) ** y)
         assert held(abs(x) ** OWN.mpf(y), arb(abs(x)) ** y)
+        assert held(OWN.pi ** OWN.mpf(y), arb.pi() ** y)
+        assert held(3 ** OWN.mpf(y), arb(3) ** y)
 
 
 def test_what_is_exact_stays_exact() -> None:
     assert OWN.exp(0.0) == 1
     assert OWN.log(OWN.mpf(1)) == 0
     assert OWN.mpf(3) ** 2 == 9
+    assert OWN.mpf(1) ** OWN.sqrt(2) == 1
+    assert OWN.mpf(0) ** OWN.sqrt(2) == 0
 
 
 @pytest.mark.parametrize("end", ["a", "b"])

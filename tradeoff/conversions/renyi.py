@@ -47,7 +47,7 @@ _STEEPEST = 700.0
 _HALVINGS, _ROUGH = 45, 24
 """Halvings of them: to 1e-11 for where a line touches, to 2e-5 for its order."""
 
-_MOST = 1.001e6
+_LARGEST = 1.001e6
 """Largest rho and xi: 1e6, and the hair by which a filter may exceed its limit."""
 
 
@@ -82,7 +82,7 @@ def from_zcdp(rho: Number, xi: Number = 0.0) -> TradeOff:
     >>> round(to.conversions.from_zcdp(0.5)(0.1), 3), round(to.Gaussian(1)(0.1), 3)
     (0.516, 0.611)
     """
-    return _from_zcdp(number("rho", rho, 0, _MOST), number("xi", xi, 0, _MOST))
+    return _from_zcdp(number("rho", rho, 0, _LARGEST), number("xi", xi, 0, _LARGEST))
 
 
 @lru_cache(maxsize=64)

@@ -24,7 +24,7 @@ from tradeoff.composition.options import (
 from tradeoff.curves.parameters import Number, Numbers, beside, count, is_symbol, number, reals
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain, shown
 from tradeoff.intervals.bounds import Bounds, Pair, held
-from tradeoff.intervals.functions import clip, log, log1p, minimum
+from tradeoff.intervals.functions import clip, log, log1p, maximum, minimum
 from tradeoff.intervals.rounding import TINY, Array
 
 if TYPE_CHECKING:
@@ -125,7 +125,12 @@ class Certified:
         from tradeoff.operators.renyi import renyi
 
         self._curve.require_numbers()
-        return renyi(self._curve, number("order", order, 0, open_low=True))
+        low, high = beside(order, np.asarray(number("order", order, 0, open_low=True)))
+        found = renyi(self._curve, float(high))
+        if low == high:
+            return found
+        # It rises with the order, from 0.
+        return Bounds(renyi(self._curve, float(low)).lower if low > 0 else 0.0, found.upper)
 
     def divergence(self, function: str | Callable[[float], float]) -> Bounds[float]:
         """Bound the F-divergence int F(dP/dQ) dQ, of a name or a convex function (Liese, Vajda 2006)."""
@@ -151,6 +156,14 @@ class Certified:
         p = reals("prior", prior)
         if not np.all((p >= 0) & (p <= 1)):
             raise domain("prior", prior, "[0, 1]", "give the probability of the null hypothesis")
+        below, above = (np.clip(each, 0.0, 1.0) for each in beside(prior, p))
+        if (below == above).all():
+            return self._risk(p)
+        one, two = self._risk(below), self._risk(above)
+        # It is concave, with slopes from -1 to 1.
+        return held(minimum(one, two).lower, (maximum(one, two) + (above - Bounds.of(below))).upper)
+
+    def _risk(self, p: Array) -> Bounds:
         less = np.minimum(p, 1 - p)  # to the last bit
         odds = log1p(-less) - log(less)
         low, high = np.zeros(p.shape), np.zeros(p.shape)
@@ -202,7 +215,9 @@ def _enclosing(curve: TradeOff, name: At, value: Any, found: Array, tol: float |
     if (low == high).all():
         return _CERTIFIED[name](curve, found, tol)
     lower, upper = _CERTIFIED[name](curve, np.append(high, low), tol)
-    return lower[: len(found)], upper[len(found) :]
+    below, above = lower[: len(found)], upper[len(found) :]
+    scale = {"alpha": np.minimum(above, np.maximum(1 - found - below, 0.0)), "epsilon": above}
+    return _reached(name, found, below, above, tol, scale.get(name, np.ones(len(found))))
 
 
 def _limits(how: How) -> QueryOptions:

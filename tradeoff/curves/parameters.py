@@ -127,10 +127,11 @@ def reals(name: str, value: Any) -> Array:
 def beside(value: Any, found: Array) -> tuple[Array, Array]:
     """Return the floats at or below numbers, and at or above, of which ``found`` are the nearest."""
     raw = np.asarray(value)
-    if raw.dtype == found.dtype or raw.dtype.itemsize < found.dtype.itemsize:  # whose numbers are all floats
+    small = raw.dtype.kind in "iu" and bool(np.all(np.abs(found) < MOST))
+    if small or raw.dtype == found.dtype or raw.dtype.itemsize < found.dtype.itemsize:  # all are floats
         return found, found
     exact = [x.item() if isinstance(x, np.integer) else x for x in raw.astype(object).flat]
-    pairs = list(zip(exact, found.flat, strict=True))
+    pairs = list(zip(exact, found.ravel().tolist(), strict=True))
     more, less = (np.array([bool(way(*pair)) for pair in pairs]) for way in (operator.gt, operator.lt))
     more, less = more.reshape(found.shape), less.reshape(found.shape)
     return np.where(less, np.nextafter(found, -np.inf), found), np.where(

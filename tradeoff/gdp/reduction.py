@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 
@@ -127,7 +129,9 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     and from the eps on where delta_f <= failure nothing is left to check. In between, cells of eps are
     decided by convexity.
     """
-    failure = below(failure, number("failure", failure, 0, 1))
+    nearest = number("failure", failure, 0, 1)
+    exact = Fraction(failure) if isinstance(failure, Fraction | Decimal) else Fraction(nearest)
+    failure = max(below(failure, nearest), 0.0)
     if f.free_symbols:
         from tradeoff.families.symbolic_answers import least_mu
 
@@ -136,7 +140,7 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     why = lost(f, failure)
     if why is not None:
         return _finished(f, failure, Bounds(np.inf, np.inf), np.nan, why)
-    h, d = without_leak(f, failure)
+    h, d = without_leak(f, exact)
     both, most = _checked(h, d.lower), cap(h)
     if not both:
         return _finished(f, failure, Bounds(0.0, 0.0), 0.5, None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from fractions import Fraction
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
@@ -11,9 +12,10 @@ from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.intervals.functions import clip, exp, log1p, sqrt, total, whole
+from tradeoff.intervals.functions import clip, exp, log1p, rational, sqrt, total, whole
 from tradeoff.intervals.normal import quantile_above
 from tradeoff.intervals.rounding import UNIT
+from tradeoff.operators.ends import lost as leaked
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture
@@ -89,18 +91,19 @@ def _root_of_squares(parts: Iterable[tuple[float, int]]) -> float:
     return float(sqrt(total(whole(n) * Bounds.of(x) ** 2 for x, n in parts)).lower)
 
 
-def without_leak(f: TradeOff, failure: float) -> tuple[TradeOff, Bounds[float]]:
+def without_leak(f: TradeOff, failure: Fraction) -> tuple[TradeOff, Bounds[float]]:
     """Return (h, d) with f >= G_mu (x) f_{0,failure} iff h >= G_mu (x) f_{0,d}, where f = h (x) f_{0,q}.
 
     Both sides have a factor f_{0,q}, which only scales the axes: (1 - q)(1 - d) = 1 - failure.
     """
     factors = f.factors
     leaks = {factor: n for factor, n in factors.items() if factor.leak is not None}
-    q = tensor(leaks.items()).mass_at_infinity
-    if not leaks or q.upper > failure or q.upper >= 1:
-        return f, Bounds(failure, failure)
+    low, high = (Fraction(side) for side in leaked(tensor(leaks.items())))
+    if not leaks or high > failure or high >= 1:
+        return f, clip(rational(failure), 0.0, 1.0)
     rest = tensor((factor, n) for factor, n in factors.items() if factor.leak is None)
-    return rest, clip((failure - q) / (1 - q), 0.0, 1.0)
+    least, most = (rational((failure - q) / (1 - q)) for q in (high, low))
+    return rest, clip(Bounds(least.lower, most.upper), 0.0, 1.0)
 
 
 def lost(f: TradeOff, failure: float) -> str | None:

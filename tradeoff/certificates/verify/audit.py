@@ -127,6 +127,7 @@ def _formed(certificate: Certificate) -> None:
     ruled, claimed = certificate.rule or certificate.parts, certificate.factors or certificate.claims
     require("rule", not (ruled and claimed), "a rule joins its parts, and no claims")
     require("rule", certificate.rule or not certificate.parts, "parts without a rule say nothing")
+    require("rule", certificate.rule.get("kind") != "product", "a product is told by its factors")
     ordered = certificate.rule.get("kind") == "order"
     require("rule", ordered == (certificate.question == "shortfall"), "an order, and that alone, falls short")
     _read(certificate.about)
