@@ -219,3 +219,42 @@ def test_two_tails_of_which_the_lighter_ends_last_are_refused() -> None:
 
     with pytest.raises(DomainError, match="beyond"):
         to.from_densities(lambda x: (x < 1) * 1.0, bump, support=(0.0, np.inf))
+
+
+@pytest.mark.parametrize("scale", [1e25, 1e100, 1e147])
+def test_laws_of_large_scales(scale: float) -> None:
+    """Of subnormal densities no float tells the logarithm: its steps are no turns."""
+
+    def at(place: float) -> Density:
+        return lambda x: np.exp(-np.abs(x - place) / scale) / 2 / scale
+
+    f = to.from_densities(at(0.0), at(scale))
+    assert holds(f.bounds.delta(0.0), 1 - mpmath.exp(-0.5))
+    assert "none" in f.assumptions[-1]
+
+
+@pytest.mark.parametrize(
+    ("p", "support"),
+    [
+        (lambda x: np.abs(np.where(x == 0, 1e-300, x)) ** -0.5 / 4, (-1.0, 1.0)),
+        (lambda x: 0.1 * x**-0.9, (1e-320, 1.0)),
+        (lambda x: (-x) ** -0.5 / 2, (-1.0, -5e-324)),
+    ],
+)
+def test_poles_that_are_guarded_next_to_0(p: Density, support: tuple[float, float]) -> None:
+    low, high = support
+    f = to.from_densities(p, lambda x: np.full_like(x, 1 / (high - low)), support=support)
+    with mpmath.workdps(30):
+        # P has more where x^(a-1) c > level, next to 0
+        a, c = (0.1, 0.1) if low == 1e-320 else (0.5, 0.5)
+        x = mpmath.mpf(c) ** (1 / (1 - mpmath.mpf(a)))
+        assert holds(f.bounds.delta(0.0), x ** mpmath.mpf(a) - x)
+
+
+def test_densities_whose_masses_are_no_floats_are_refused_in_silence() -> None:
+    with pytest.raises(DomainError, match="too rough"):
+        to.from_densities(
+            lambda x: np.full_like(x, 1.7e308),
+            lambda x: np.full_like(x, 1.7e308),
+            support=(1e-300, 1e-300 + 5.8e-309),
+        )

@@ -75,7 +75,7 @@ def from_densities(
         found = law_of(first, second, np.union1d(first.points, second.points), ends, places)
     trust = (
         f"Where they are asked, p and q are right to a share of {TRUST:g}, and so are their integrals by a "
-        f"quadrature that agrees with itself to {AGREED:g}; a density that is 0 in floats is 0."
+        f"quadrature that agrees with itself to {AGREED:g}; a density that is below 5e-312 is 0."
     )
     constants = [
         f"{each.name} integrates to 1 {each.total - 1:+.2g}, taken for its constants."
