@@ -88,3 +88,19 @@ def test_losses_beyond_floats_answer_soon_and_in_silence(f: to.TradeOff) -> None
     found, beta = f.bounds.epsilon(0.9), f.bounds(0.1)
     assert found.lower <= found.upper < np.inf
     assert 0 <= beta.lower <= beta.upper <= 0.9000000000000001
+
+
+@pytest.mark.parametrize("epsilon", [2.0, 5.0, 38.9])
+def test_tails_below_all_floats_ask_for_no_lattice(epsilon: float) -> None:
+    """At the best point, c = 834 for a loss of 2, rounding hides M(c): a nearer one says as much."""
+    f = to.subsample(to.Gaussian(1 / 8), 0.01) ** 1000
+    assert tuple(f.bounds.delta(epsilon)) == (0.0, 5e-324)
+    assert {step.engine for step in f.explain(epsilon=epsilon).steps} == {"contour"}
+    with mp.workdps(40):
+        c = 500
+
+        def weighed(x: mp.mpf) -> mp.mpf:
+            return (1 - mp.mpf(0.01) * (1 - mp.exp(x / 8 - mp.mpf(1) / 128))) ** c * mp.npdf(x)
+
+        moment = mp.quad(weighed, [-20, 0, 10, 20, 40, 60, 80, 120])
+        assert 1000 * mp.log(moment) - (c - 1) * epsilon < -745
