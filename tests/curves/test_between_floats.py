@@ -77,6 +77,30 @@ def test_a_failure_that_is_a_leak_in_fractions() -> None:
     assert to.TotalVariation(part).gdp(failure=part).mu == 0
 
 
+def test_what_is_reported_of_a_failure_holds() -> None:
+    third, tenth = F(1, 3), np.longdouble(1) / 10
+    f = to.Gaussian(1) @ to.TotalVariation(third)
+    found = f.gdp(failure=third)
+    assert found.mu == 1
+    assert F(found.failure) >= third
+    assert found.curve <= f
+    q = F(1, 10) + F(2, 10**18)
+    assert (to.Gaussian(1) @ to.TotalVariation(q)).gdp(failure=tenth).mu == math.inf
+    assert to.TotalVariation(0.25).gdp(failure=Decimal("1e-99999999")).mu == math.inf
+
+
+def test_tolerances_beside_ends_and_of_the_faint() -> None:
+    h = to.Gaussian(1) @ to.TotalVariation(1e-12)
+    assert h.bounds([0.0, F(3, 10)], tol=1e-6).width.max() < 1e-3
+    assert to.Gaussian(1).bounds.delta(F(386, 10), tol=1e-5).upper < 1e-300
+
+
+def test_guarantees_in_fractions_are_rounded_up() -> None:
+    f = to.Profile.from_epsilon_delta({0: F(1, 3)})
+    assert F(f(0.0)) <= F(2, 3)
+    assert to.conversions.from_zcdp(F(1, 3)) == to.conversions.from_zcdp(math.nextafter(1 / 3, 1))
+
+
 def test_orders_and_priors_in_fractions() -> None:
     for order in (F(1, 3), F(2, 3), F(1, 10), F(10, 3)):
         low, high = to.Gaussian(1).bounds.renyi(order)

@@ -217,7 +217,9 @@ def _enclosing(curve: TradeOff, name: At, value: Any, found: Array, tol: float |
     lower, upper = _CERTIFIED[name](curve, np.append(high, low), tol)
     below, above = lower[: len(found)], upper[len(found) :]
     scale = {"alpha": np.minimum(above, np.maximum(1 - found - below, 0.0)), "epsilon": above}
-    return _reached(name, found, below, above, tol, scale.get(name, np.ones(len(found))))
+    judged = (low == high) | ((name == "epsilon") & (above < _NORMAL))  # before, or as narrow as can be
+    own = np.where(judged, np.inf, scale.get(name, np.ones(len(found))))
+    return _reached(name, found, below, above, tol, own)
 
 
 def _limits(how: How) -> QueryOptions:

@@ -101,11 +101,12 @@ def number(
     *,
     open_low: bool = False,
     open_high: bool = False,
+    up: bool = False,
 ) -> float:
     """Return ``value`` as a float in the range, where a symbol is no answer; else raise ``DomainError``."""
     if is_symbol(value):
         raise domain(name, value, "the real numbers", "substitute a number for the symbol first")
-    return float(real(name, value, low, high, open_low=open_low, open_high=open_high))
+    return float(real(name, value, low, high, open_low=open_low, open_high=open_high, up=up))
 
 
 def _remedy(low: float, high: float, *, open_low: bool, open_high: bool) -> str:
@@ -137,11 +138,6 @@ def beside(value: Any, found: Array) -> tuple[Array, Array]:
     return np.where(less, np.nextafter(found, -np.inf), found), np.where(
         more, np.nextafter(found, np.inf), found
     )
-
-
-def below(value: Any, found: float) -> float:
-    """Return the float at or below one number."""
-    return float(beside(value, np.asarray(found))[0])
 
 
 def _floats(value: Any) -> Array:

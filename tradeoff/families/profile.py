@@ -72,8 +72,8 @@ class Profile:
         True
         """
         pairs = _pairs(guarantees, epsilons)
-        epsilon = [number("epsilon", e, 0, 700) for e, _ in pairs]
-        delta = [number("delta", d, 0, 1) for _, d in pairs]
+        epsilon = [number("epsilon", e, 0, 700, up=True) for e, _ in pairs]
+        delta = [number("delta", d, 0, 1, up=True) for _, d in pairs]
         lines: list[Line] = []
         for e, d in zip(epsilon, delta, strict=True):
             slope, kept = whole(float(exp(e).upper)), ONE - whole(d)

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import below, is_symbol, number
+from tradeoff.curves.parameters import is_symbol, number
 from tradeoff.display import Displayed, Grid, exactly
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
@@ -19,6 +19,7 @@ from tradeoff.gdp.search import FAR, Side, by_lines, start
 from tradeoff.gdp.structure import best_case, cap, floor, lost, operands_of, without_leak
 from tradeoff.gdp.trials import by_tests
 from tradeoff.intervals.bounds import Bounds, decimal
+from tradeoff.intervals.functions import rational
 from tradeoff.operators.assumed import assumed
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.profile_nodes import Nodes, end, orders
@@ -130,8 +131,9 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     decided by convexity.
     """
     nearest = number("failure", failure, 0, 1)
-    exact = Fraction(failure) if isinstance(failure, Fraction | Decimal) else Fraction(nearest)
-    failure = max(below(failure, nearest), 0.0)
+    ratio = isinstance(failure, Fraction | Decimal | np.longdouble) and nearest > 0
+    exact = Fraction(*failure.as_integer_ratio()) if ratio else Fraction(nearest)
+    failure = float(rational(exact).upper)  # what is said of it holds of a larger one
     if f.free_symbols:
         from tradeoff.families.symbolic_answers import least_mu
 

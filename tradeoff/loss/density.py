@@ -14,8 +14,8 @@ from tradeoff.intervals.quadrature import applied, gauss_legendre
 from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss.line import REACH, TRUST
 
-AGREED = 1.8e-13
-"""Share by which a panel and its parts may differ: jumps and kinks err by at most 5.3 times that, 1e-12."""
+AGREED = 1.75e-13
+"""Share by which a panel and its parts may differ: jumps and kinks err by at most 5.7 times that, 1e-12."""
 
 NORMALISED = 1e-9
 """By how much an integral may miss 1, and is divided by: constants given to ten digits."""
