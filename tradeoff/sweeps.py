@@ -12,7 +12,7 @@ from itertools import accumulate, chain, product
 from operator import mul
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tradeoff.composition.cache import Cache, sharing
 from tradeoff.display import Displayed, Grid, exactly, rounded
@@ -21,6 +21,12 @@ from tradeoff.intervals.bounds import Bounds
 
 _SHOWN = 20
 """Rows that a printed table shows, so that it fits a screen."""
+
+_SAFE: dict[str, Literal["lower", "upper"]] = {
+    **dict.fromkeys(("lower", "beta", "bayes_risk"), "lower"),
+    **dict.fromkeys(("upper", "epsilon", "delta", "mu", "advantage"), "upper"),
+}
+"""Columns whose name says to which side they are safe."""
 
 _KEPT = 8
 """Products whose lines and tables are kept for the points that follow: a few MB each, 180 MiB at worst."""
@@ -96,15 +102,13 @@ class Table(Displayed):
         return Grid(texts, self.columns, sides=">" * len(self.columns))
 
     def _text(self, k: int, value: Any) -> str:
-        """Write a cell: what was asked as it was, bounds rounded away from the truth."""
+        """Write a cell: what has a safe side by its name to six digits, all digits of the rest."""
         if not isinstance(value, float):
             return str(value)
         if k < self.asked:
             return exactly(value)
-        match self.columns[k]:
-            case "lower" | "upper" as side if not math.isnan(value):
-                return rounded(value, side, 6)
-        return f"{value:.6g}"
+        side = _SAFE.get(self.columns[k])
+        return exactly(value) if side is None or math.isnan(value) else rounded(value, side, 6)
 
 
 def _write(text: str, path: Path) -> None:

@@ -207,6 +207,12 @@ def test_methods_agree(method: str) -> None:
     assert max(lower, certificate.lower) <= min(upper, certificate.upper)
 
 
+@pytest.mark.parametrize("text", ["null", "3", '"x"', "[1]", "NaN"])
+def test_what_is_no_object_is_no_certificate(text: str) -> None:
+    with pytest.raises(DomainError, match="is no JSON object"):
+        Certificate.from_json(text)
+
+
 def test_a_certificate_survives_json_and_verifies_in_another_process(tmp_path: Path) -> None:
     certificate = to.certify(CURVES["sgm p=.3 s=2 n=2"], "epsilon", 1e-5)
     assert Certificate.from_json(certificate.to_json()) == certificate

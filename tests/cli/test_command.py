@@ -385,6 +385,17 @@ def test_a_number_is_calibrated_and_written(run, write):
     assert path.read_text(encoding="utf-8") == TWO.replace("multiplier = 1", f"multiplier = {sigma!r}")
 
 
+def test_a_file_that_is_written_keeps_its_ends_of_lines_and_its_readers(run, write):
+    path = write("")
+    path.write_text(TWO.replace("\n", "\r\n") + "\r\n", encoding="utf-8", newline="")
+    path.chmod(0o600)
+    flags = ("--vary", "mechanism[2].noise_multiplier", "--mu", "1", "--write")
+    assert run("calibrate", path, *flags)[0] == 0
+    said = path.read_bytes().decode()
+    assert said.count("\n") == said.count("\r\n") == TWO.count("\n") + 1
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
 def test_counts_and_keys_left_out_are_calibrated(run, write):
     path = write('[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 4')
     code, out, _ = run("calibrate", path, "--vary", "mechanism[1].count", "--mu", "1.1")

@@ -11,6 +11,7 @@ from operator import matmul
 import numpy as np
 import pytest
 from flint import arb, ctx, fmpq
+from mpmath import mp
 
 import tradeoff as to
 from tradeoff.certificates import Certificate
@@ -84,6 +85,8 @@ def test_a_root_is_no_float_next_to_it() -> None:
     assert curve != one
     steps = to.calibrate(lambda n: to.Gaussian(0.1) ** n, {"mu": 1}, integer=True)
     assert steps.value == 99
+    assert tuple(steps.bounds) == (99, 101)
+    assert steps.evaluations < 20  # what is undecided once is not asked again
 
 
 @pytest.mark.parametrize(("mu", "n"), [(0.1, 100), (0.7, 5)])
@@ -115,3 +118,14 @@ def test_engines_meet_where_mu_is_a_root(mu: float, n: int) -> None:
     losses = np.array([0.0, 0.5, 2.0, 6.0])
     found = [one.bounds.delta(losses, method=method) for method in (None, "contour", "lattice")]
     assert all(np.all(a.lower <= b.upper) for a in found for b in found)
+
+
+@pytest.mark.parametrize("mu", [2e9, 3.04e9, 1e15])
+def test_losses_of_a_very_large_mu_are_found(mu: float) -> None:
+    """Delta crosses Phi(-a) where eps = mu^2/2 + a mu: below it by less than phi(a)/mu."""
+    low, high = to.Gaussian(mu).bounds.epsilon(1e-5)
+    with mp.workdps(40):
+        about = mp.mpf(mu) ** 2 / 2 + mp.mpf(mu) * mp.sqrt(2) * mp.erfinv(1 - 2 * mp.mpf("1e-5"))
+    assert low <= about + 10
+    assert about - 10 <= high
+    assert high - low <= 1e-12 * high

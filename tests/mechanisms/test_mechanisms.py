@@ -1,5 +1,6 @@
 import math
 from dataclasses import FrozenInstanceError
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -196,3 +197,28 @@ def test_ratios_are_rounded_up_by_at_most_one_step(above, below):
     found = ratio(above, below)
     assert Fraction(found) * Fraction(below) >= Fraction(above)
     assert found <= math.nextafter(above / below, math.inf)
+
+
+LITTLE = Fraction(1, 10**30)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "field", "given", "side"),
+    [
+        (m.Gaussian, "noise_multiplier", 1 - LITTLE, -1),
+        (m.Laplace, "scale", 1 - LITTLE, -1),
+        (m.DiscreteLaplace, "scale", 4 - LITTLE, -1),
+        (m.RandomizedResponse, "epsilon", 1 + LITTLE, 1),
+        (m.ExponentialMechanism, "epsilon", 1 + LITTLE, 1),
+    ],
+)
+def test_fractions_are_rounded_to_where_more_is_lost(mechanism, field, given, side):
+    kept = getattr(mechanism(**{field: given}), field)
+    assert (Fraction(kept) - given) * side > 0
+
+
+def test_rates_noise_and_moves_in_fractions():
+    step = m.SubsampledGaussian(noise_multiplier=1 - LITTLE, sample_rate=Fraction(1, 2) + LITTLE)
+    assert (step.noise_multiplier, step.sample_rate) == (math.nextafter(1, 0), math.nextafter(0.5, 1))
+    moved = m.Gaussian(noise_multiplier=[1 - LITTLE, 2], sensitivity=[1 + LITTLE, 2])
+    assert moved.noise_multiplier[0] < 1 < moved.sensitivity[0]

@@ -117,3 +117,78 @@ def test_quantiles_that_no_number_tells_are_refused():
         to.Gaussian(1).law.quantile(1e-300)
     with pytest.raises(to.errors.DomainError, match="beyond 690 nats"):
         (to.Gaussian(60) @ to.Laplace(1)).law.quantile(0.5, under="Q")
+
+
+def shifted(t: float) -> mpf:
+    """P(L <= t) of G_9 and a response of loss .1, a mixture of two normal laws."""
+    q = 1 / (1 + mp.exp(mpf("0.1")))
+    below, above = (mp.ncdf((mpf(t) + sign * mpf("0.1") + mpf(81) / 2) / 9) for sign in (1, -1))
+    return (1 - q) * below + q * above
+
+
+@pytest.mark.parametrize("level", [0.1, 0.6, 0.9, 1e-10])
+def test_quantiles_of_a_product_among_losses_below_0(level):
+    """There delta is near 1, and its slope says nothing: the other order tells it."""
+    law = (to.Gaussian(9.0) @ to.PureDP(0.1)).law
+    found = law.quantile(level)
+    with mp.workdps(40):
+        assert shifted(found - 3e-3) <= mpf(level) * (1 + mpf("1e-3"))
+        assert shifted(found + 3e-3) >= mpf(level) * (1 - mpf("1e-3"))
+        for t in (found, -100.0, 5.0):
+            low, high = law.cdf(t)
+            assert low <= shifted(t) <= high
+            assert high - low <= 2e-3 * high
+
+
+@pytest.mark.parametrize(
+    ("mu", "t"), [(300.0, -45000), (40, -800), (20, -650), (10, -380), (5, -180), (1, -37), (3, -100)]
+)
+def test_mass_far_below_where_its_other_mass_is_no_float(mu, t):
+    """P(L <= t) has e^-t Q(L <= t) in it, of which floats hold one factor or none."""
+    low, high = to.Gaussian(mu).law.cdf(float(t))
+    with mp.workdps(60):
+        assert low <= mp.ncdf((mpf(t) + mpf(mu) ** 2 / 2) / mpf(mu)) <= high
+    assert high - low <= 0.05 * high
+
+
+@pytest.mark.parametrize(("epsilon", "t"), [(1e4, -9999.99), (710.0, -709.99929), (1e4, -9000.0)])
+def test_mass_far_below_of_laplace_noise(epsilon, t):
+    """Half is an atom at -eps, and (1 - e^(-(t + eps)/2))/2 lies between."""
+    low, high = to.Laplace(epsilon).law.cdf(t)
+    with mp.workdps(60):
+        assert low <= mpf("0.5") - mp.expm1(-(mpf(t) + mpf(epsilon)) / 2) / 2 <= high
+    assert high - low <= 1e-3
+
+
+def test_cumulants_of_gaussians_are_exact_or_refused():
+    assert to.Gaussian(1e5).law.cumulants() == (-5e9, 1e10)
+    assert to.Gaussian(1e100).law.variance() == 1e200
+    with pytest.raises(to.errors.DomainError, match="no mean and variance that floats hold"):
+        to.Gaussian(1e200).law.cumulants()
+
+
+def test_samples_of_a_density_are_spread():
+    drawn = to.Gaussian(1).law.sample(100_000, np.random.default_rng(1))
+    assert len(np.unique(drawn)) > 99_000
+    for t, share in ((-0.5, 0.5), (-0.53, 0.488034), (-1.5, 0.158655)):
+        assert np.mean(drawn <= t) == pytest.approx(share, abs=5e-3)
+    atoms = to.Laplace(1).law.sample(100_000, np.random.default_rng(1))
+    assert np.mean(atoms == -1) == pytest.approx(0.5, abs=0.01)
+    assert np.mean(atoms == 1) == pytest.approx(math.exp(-1) / 2, abs=0.01)
+
+
+def test_questions_a_law_has_no_answer_to():
+    law, rng = to.Gaussian(1).law, np.random.default_rng(1)
+    with pytest.raises(to.errors.DomainError, match="under = 'R'"):
+        law.quantile(0.5, under="R")
+    for rest in (0.0, 1.0, 2.0, math.nan, "x"):
+        with pytest.raises(to.errors.DomainError, match="rest = "):
+            law.left_above(rest)
+    for odd in (None, 42):
+        with pytest.raises(to.errors.KindError, match="rng = "):
+            law.sample(3, odd)
+    with pytest.raises(to.errors.DomainError, match="size = "):
+        law.sample(10**30, rng)
+    # a mass that no chord tells
+    with pytest.raises(to.errors.DomainError, match="known too little"):
+        (to.Gaussian(30) @ to.Laplace(1)).law.left_above(1e-100)

@@ -1,5 +1,6 @@
 """Whole curves against truth in 50 digits, interpolated exactly: no tolerance on the side that must hold."""
 
+import math
 from bisect import bisect_right
 from fractions import Fraction
 from functools import cache
@@ -315,3 +316,9 @@ class TestInTheAlgebra:
 def test_a_curve_whose_losses_end_at_the_least_float_has_both_sides():
     f = to.subsample(to.PureDP(0.00978230275587188) @ to.TotalVariation(1.4354590084168674e-11), 5e-324)
     assert f.lower(0.3) <= f.bounds(0.3).upper <= f.upper.bounds(0.3).upper
+
+
+@pytest.mark.parametrize("alphas", [[0.2, 1.5], [0.2, math.nan, 0.3], [-1e-300]])
+def test_nodes_that_are_no_type_i_errors_are_named_as_given(alphas):
+    with pytest.raises(DomainError, match=r"alphas = .* is not a non-empty .* in \[0, 1\]"):
+        to.Gaussian(1).tabulate(alphas)

@@ -15,6 +15,7 @@ import pytest
 
 import tradeoff as to
 from tradeoff.__main__ import main
+from tradeoff.display import rounded
 from tradeoff.errors import MissingExtraError
 from tradeoff.report.compare import compare
 from tradeoff.report.proofs import read
@@ -115,6 +116,11 @@ def test_the_proof_of_every_answer_comes_with_the_page(page):
     found = read(base64.b64decode(data).decode())
     assert [each.question for each in found] == ["epsilon"] * 2 + ["beta"] * 2
     assert all(to.verify(each).checks for each in found)
+    # What is proved is told by its own numbers.
+    proved = text.partition("proves it:")[2].partition("</table>")[0]
+    upper = max(each.upper for each in found if each.question == "epsilon")
+    assert rounded(upper, "upper") in proved
+    assert rounded(min(each.lower for each in found if each.question == "beta"), "lower") in proved
 
 
 def test_the_page_loads_nothing(page):

@@ -97,3 +97,53 @@ def test_figures_of_what_cannot_be_drawn_say_so():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         to.report.figures.supporting_lines(Figure().subplots(), to.Gaussian(1), [1000.0])
+
+
+def test_a_table_prints_what_is_safe_by_its_name_to_six_digits_and_all_else_to_the_last():
+    mu = 0.8
+    said = to.sweep(lambda mu: to.Gaussian(mu)(0.1), {"mu": [mu]})
+    assert repr(to.Gaussian(mu)(0.1)) in repr(said)
+    assert repr(to.Gaussian(mu)(0.1)) in said.to_latex()
+    named = to.sweep(
+        lambda mu: {"epsilon": to.Gaussian(mu).epsilon(1e-6), "beta": to.Gaussian(mu)(0.1)}, {"mu": [mu]}
+    )
+    epsilon, beta = map(float, repr(named).splitlines()[-1].split()[1:])
+    assert epsilon >= to.Gaussian(mu).epsilon(1e-6) > epsilon - 1e-5
+    assert beta <= to.Gaussian(mu)(0.1) < beta + 1e-6
+
+
+def test_numbers_of_a_comparison_print_outward():
+    found = compare(to.Gaussian(0.9), [], delta=[1e-6], epsilon=[], alpha=[0.1])
+    (low, high) = (line.split()[-4:] for line in repr(found.numbers()).splitlines()[1:3])
+    truth = to.Gaussian(0.9).bounds.epsilon(1e-6)
+    texts = repr(found.numbers())
+    assert repr(truth.upper) in texts
+    assert repr(truth.lower) in texts
+    assert low
+    assert high
+
+
+def test_an_allocation_prints_no_less_than_its_epsilon():
+    parts = [(to.mechanisms.Gaussian, 1, 16.0), (to.mechanisms.Gaussian, 1, 1.0)]
+    found = to.allocate(parts, {"epsilon": 1.2345641, "delta": 1e-6})
+    printed = [float(line.split()[-1]) for line in repr(found.table).splitlines()[1:]]
+    assert min(printed) >= found.achieved.upper
+
+
+def test_confidence_is_not_rounded_to_certainty():
+    a, b = np.arange(100.0), np.arange(100.0) + 30
+    assert "confidence 0.9999999" in repr(to.empirical(a, b, confidence=0.9999999))
+
+
+def test_cells_of_latex_are_no_options_of_the_row_before():
+    said = to.sweep(lambda v: float(len(v)), {"v": ["[1pt]", "*x"]}).to_latex()
+    assert not any(line.startswith(("[", "*")) for line in said.splitlines())
+
+
+def test_a_width_said_to_be_reachable_is():
+    for curve, delta in ((to.Gaussian(1.0), 1e-5), (to.Laplace(1.0) ** 20, 1e-5), (to.Gaussian(3.0), 1e-9)):
+        with pytest.raises(to.errors.PrecisionError, match="reachable here") as refused:
+            curve.epsilon(delta, tol=1e-300)
+        told = float(re.search(r"reachable here: (\S+)", str(refused.value))[1])
+        low, high = curve.bounds.epsilon(delta, tol=told)
+        assert high - low <= told

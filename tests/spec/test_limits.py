@@ -98,3 +98,12 @@ def test_the_documentation_states_every_limit():
     page = (Path(__file__).parents[2] / "docs" / "command.md").read_text(encoding="utf-8")
     for name, limit in LIMITS.items():
         assert f"| `TRADEOFF_MAX_{name.upper()}` | {limit:,} |" in page
+
+
+@pytest.mark.parametrize("value", ["abc", "-1"])
+def test_a_limit_that_is_no_number_is_not_laid_to_the_file(monkeypatch, tmp_path, value):
+    monkeypatch.setenv("TRADEOFF_MAX_LETTERS", value)
+    path = tmp_path / "plan.toml"
+    path.write_text(ENTRY, encoding="utf-8")
+    with pytest.raises(PlanError, match="TRADEOFF_MAX_LETTERS"):
+        to.spec.load(path)

@@ -16,7 +16,7 @@ from tradeoff.audits.refutation import Refutation, allowance, claimed
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import Number, Numbers, number, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.display import Displayed, Grid
+from tradeoff.display import Displayed, Grid, exactly
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import exp, expm1, log
@@ -255,7 +255,7 @@ class Empirical(Displayed):
         n, m = self._sizes
         known = {f"ε({delta:g})": self.epsilon(delta) for delta in _SHOWN} | {"μ": self.mu()}
         rows = [(f"  {name} ≥ {decimal(least, '.4g', up=False)}",) for name, least in known.items()]
-        head = f"Empirical: {n} null and {m} alternative scores, confidence {self.confidence:g}"
+        head = f"Empirical: {n} null and {m} alternative scores, confidence {exactly(self.confidence)}"
         return Grid(rows, head=head)
 
 

@@ -11,6 +11,7 @@ from scipy.special import rel_entr
 from tradeoff.audits.empirical import empirical
 from tradeoff.audits.refutation import allowance
 from tradeoff.curves.parameters import Number, Numbers, reals
+from tradeoff.display import exactly
 from tradeoff.errors import DomainError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log, minimum, where
@@ -40,7 +41,7 @@ class LossSample:
 
     def __repr__(self) -> str:
         sizes = f"{len(self.under_p)} losses under P and {len(self.under_q)} under Q"
-        return f"LossSample: {sizes}, confidence {self.confidence:g}"
+        return f"LossSample: {sizes}, confidence {exactly(self.confidence)}"
 
     @cached_property
     def estimate(self) -> ApproximateCurve:

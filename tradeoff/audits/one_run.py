@@ -15,7 +15,7 @@ from scipy.special import expit, ndtr, ndtri
 from tradeoff.audits.refutation import Refutation, allowance, both_orders, claimed
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
-from tradeoff.display import Displayed, Grid
+from tradeoff.display import Displayed, Grid, exactly
 from tradeoff.intervals.binomial import log_pmf
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.roots import find_root, largest
@@ -185,7 +185,7 @@ class OneRun(Displayed):
         known = {f"ε({self.delta:g})": self.epsilon, "μ": self.mu}
         rows = [(f"  {name} ≥ {decimal(least, '.4g', up=False)}",) for name, least in known.items()]
         guesses = f"{self.correct} of {self.guesses} guesses right at {self.canaries} canaries"
-        return Grid(rows, head=f"OneRun: {guesses}, confidence {self.confidence:g}")
+        return Grid(rows, head=f"OneRun: {guesses}, confidence {exactly(self.confidence)}")
 
     def _by_profile(self, table: PiecewiseLinear) -> float:
         top = min(float(table.epsilon(max(1e-12, min(2 * table.q_plus, 1.0)))), _STEEPEST)

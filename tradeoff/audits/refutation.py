@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.display import Displayed, Grid
+from tradeoff.display import Displayed, Grid, exactly
 from tradeoff.intervals.bounds import Bounds, decimal
 
 
@@ -50,7 +50,7 @@ class Refutation(Displayed):
         where = [(name, f"{value:.4g}") for name, value in told.items() if value is not None]
         rows = [("p-value", decimal(self.p_value, ".4g", up=True)), *where]
         verdict = "refuted" if self else "not refuted"
-        return Grid(rows, head=f"f >= {self.claim!r} is {verdict} at confidence {self.confidence:g}")
+        return Grid(rows, head=f"f >= {self.claim!r} is {verdict} at confidence {exactly(self.confidence)}")
 
 
 def allowance(confidence: float) -> float:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from tradeoff.certificates.description import Description
 from tradeoff.display import Displayed, Grid
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, shown
 
 Question = Literal["delta", "epsilon", "beta", "mu", "shortfall"]
 Quantity = Literal["delta", "1 - delta", "beta"]
@@ -113,6 +113,8 @@ class Certificate(Displayed):
         """
         try:
             content: dict[str, Any] = json.loads(text)
+            if not isinstance(content, dict):
+                raise DomainError(f"the text is no certificate: {shown(content)} is no JSON object")
             known = content.pop("format", 1)
             if known != FORMAT:
                 raise DomainError(f"format = {known!r} is not {FORMAT}, which is read here; certify again")

@@ -67,7 +67,9 @@ def calibrate(
     target = {name: value for name, value in given.items() if value is not None}
     place = check_target(plan, (plan.suffix.lower(),)) if write else plan
     load(plan)  # says what is wrong with it
-    content = plan.read_text(encoding="utf-8")
+    with plan.open(encoding="utf-8", newline="") as file:  # ends of lines stay as they are
+        content = file.read()
+    replaced(content, vary, 1)  # says what is wrong with the place
 
     def guarantee(value: float) -> TradeOff:
         return composed(loads(replaced(content, vary, value), folder=plan.parent).plan)
@@ -76,11 +78,11 @@ def calibrate(
     with progress() as step:
         step(f"calibrating {plain(vary)}")
         found = calibrated(guarantee, target, integer=whole, tol=tol)
-    text = replaced(content, vary, found.value).rstrip("\n")
+    text = replaced(content, vary, found.value)
     if write:
-        write_text(f"{text}\n", place)
+        write_text(text, place)
     else:
-        print(text)
+        print(text.rstrip("\r\n"))
     low, high = found.achieved
     print(f"# {vary} = {found.value!r}: {found.target}, reached in [{low!r}, {high!r}]")
     print(f"# the target is crossed between {found.bounds.lower!r} and {found.bounds.upper!r}")

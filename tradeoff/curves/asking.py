@@ -23,7 +23,7 @@ from tradeoff.composition.options import (
 )
 from tradeoff.curves.parameters import Number, Numbers, beside, count, is_symbol, number, reals
 from tradeoff.errors import DomainError, NoClosedForm, PrecisionError, domain, shown
-from tradeoff.intervals.bounds import Bounds, Pair, held
+from tradeoff.intervals.bounds import Bounds, Pair, decimal, held
 from tradeoff.intervals.functions import clip, log, log1p, maximum, minimum
 from tradeoff.intervals.rounding import TINY, Array
 
@@ -342,8 +342,9 @@ def _reached(name: str, at: Array, lower: Array, upper: Array, tol: float | None
         wide = np.flatnonzero(width > tol)
         if len(wide):
             worst = float(np.max(width))
+            reachable = decimal(worst, ".3g", up=True)
             raise PrecisionError(
-                f"tol = {tol:g} not reached at {name} = {at[wide[:5]].tolist()}; reachable here: {worst:.3g}",
+                f"tol = {tol:g} not reached at {name} = {at[wide[:5]].tolist()}; reachable here: {reachable}",
                 worst,
             )
     return lower, upper

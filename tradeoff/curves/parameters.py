@@ -69,10 +69,12 @@ def real(
     open_low: bool = False,
     open_high: bool = False,
     up: bool = False,
+    down: bool = False,
 ) -> Any:
     """Return ``value`` as a float in the range, or unchanged if symbolic; else raise ``DomainError``.
 
-    A fraction that is no float is rounded to nearest, or up, as where losses grow with a parameter.
+    A fraction that is no float is rounded to nearest, or up, as where losses grow with a parameter, or down,
+    as where they fall with it.
     """
     if is_symbol(value):
         return value
@@ -84,8 +86,8 @@ def real(
     except (TypeError, ValueError) as error:
         raise domain(name, value, allowed, "give one real number") from error
     exact: Any = value if isinstance(value, Rational) else number  # one just outside may round into the range
-    if up and exact > number:
-        number = math.nextafter(number, math.inf)
+    if (up and exact > number) or (down and exact < number):
+        number = math.nextafter(number, math.inf if up else -math.inf)
     above = all(x > low if open_low else x >= low for x in (number, exact))
     below = all(x < high if open_high else x <= high for x in (number, exact))
     if not (above and below):  # NaN lands here too
@@ -102,17 +104,19 @@ def number(
     open_low: bool = False,
     open_high: bool = False,
     up: bool = False,
+    down: bool = False,
 ) -> float:
     """Return ``value`` as a float in the range, where a symbol is no answer; else raise ``DomainError``."""
     if is_symbol(value):
         raise domain(name, value, "the real numbers", "substitute a number for the symbol first")
-    return float(real(name, value, low, high, open_low=open_low, open_high=open_high, up=up))
+    return float(real(name, value, low, high, open_low=open_low, open_high=open_high, up=up, down=down))
 
 
 def _remedy(low: float, high: float, *, open_low: bool, open_high: bool) -> str:
     above = [f"{'above' if open_low else 'at least'} {low:g}"] if low > -math.inf else []
     below = [f"{'below' if open_high else 'at most'} {high:g}"] if high < math.inf else []
-    return f"give a number that is {' and '.join([*above, *below]) or 'not NaN'}"
+    rest = "finite" if open_low or open_high else "not NaN"
+    return f"give a number that is {' and '.join([*above, *below]) or rest}"
 
 
 def reals(name: str, value: Any) -> Array:

@@ -198,7 +198,7 @@ class Search:
         elif found and not stuck and start < found.t < end:
             x = self._number(found.t)
         x = min(max(round(x), low + 1), high - 1) if self.integer else x
-        return next((each for each in (x, middle) if low < each < high), None)
+        return next((each for each in (x, middle) if low < each < high and each not in doubts), None)
 
     def _hopeless(self) -> DomainError:
         """Say why no two numbers differ: value, limit, remedy."""

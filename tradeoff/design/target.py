@@ -65,8 +65,8 @@ def read_target(given: Mapping[str, Any]) -> Target:
 
 
 def _epsilon(epsilon: Any, delta: Any) -> Target:
-    e = number("epsilon", epsilon, 0, math.inf, open_high=True)
-    d = number("delta", delta, 0, 1, open_high=True)
+    e = number("epsilon", epsilon, 0, math.inf, open_high=True, down=True)
+    d = number("delta", delta, 0, 1, open_high=True, down=True)
     if e == 0:  # epsilon(delta) <= 0 iff delta(0) <= delta, and that has a logarithm
         return Target("delta at epsilon = 0", d, lambda f, tol: f.bounds.delta(0.0, tol=tol), _mu_of_distance)
     return Target(
@@ -75,7 +75,8 @@ def _epsilon(epsilon: Any, delta: Any) -> Target:
 
 
 def _mu(mu: Any, failure: Any = 0.0) -> Target:
-    m, q = number("mu", mu, 0, math.inf, open_high=True), number("failure", failure, 0, 1, open_high=True)
+    m = number("mu", mu, 0, math.inf, open_high=True, down=True)
+    q = number("failure", failure, 0, 1, open_high=True, down=True)
 
     def least(f: TradeOff, _: float | None) -> Bounds[float]:
         """Return 0 at once where f >= f_{0,q}, which is to say that its total variation is at most q."""
@@ -86,7 +87,7 @@ def _mu(mu: Any, failure: Any = 0.0) -> Target:
 
 def _beta(beta: Any, alpha: Any) -> Target:
     a = number("alpha", alpha, 0, 1, open_low=True, open_high=True)
-    b = number("beta", beta, 0, 1)
+    b = number("beta", beta, 0, 1, up=True)
     if b > 1 - a:
         raise domain("beta", b, f"[0, {1 - a:g}]", f"no curve is above 1 - alpha at alpha = {exactly(a)}")
     start = float(ndtri(a))
@@ -100,7 +101,7 @@ def _beta(beta: Any, alpha: Any) -> Target:
 
 
 def _advantage(advantage: Any) -> Target:
-    v = number("advantage", advantage, 0, 1)
+    v = number("advantage", advantage, 0, 1, down=True)
     return Target("advantage", v, lambda f, tol: f.bounds.delta(0.0, tol=tol), _mu_of_distance)
 
 
@@ -130,7 +131,7 @@ def _lack(least: float) -> float:
 def _bayes_risk(bayes_risk: Any, prior: Any) -> Target:
     p = number("prior", prior, 0, 1, open_low=True, open_high=True)
     blind = min(p, 1 - p)
-    r = number("bayes_risk", bayes_risk, 0, blind)
+    r = number("bayes_risk", bayes_risk, 0, blind, up=True)
     question = f"Bayes risk at prior = {exactly(p)}"
     return Target(
         question, r, lambda f, _: f.bounds.bayes_risk(p), lambda x: _mu_of_distance(1 - x / blind), True

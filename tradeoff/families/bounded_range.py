@@ -40,7 +40,8 @@ class BoundedRange(SymmetricFamily):
     epsilon_0: float
 
     def __init__(self, epsilon: Number) -> None:
-        object.__setattr__(self, "epsilon_0", number("epsilon", epsilon, 0, open_low=True, open_high=True))
+        checked = number("epsilon", epsilon, 0, open_low=True, open_high=True, up=True)
+        object.__setattr__(self, "epsilon_0", checked)
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         kept = 1 - Bounds.of(alpha)

@@ -17,6 +17,7 @@ from tradeoff.families._symmetric import SymmetricFamily
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.normal import hockey_stick, shifted_tail
+from tradeoff.intervals.roots import FARTHEST, bracket_sides
 from tradeoff.intervals.rounding import TINY, UNIT, Array, square_root
 from tradeoff.loss.gaussian import GaussianLaw
 
@@ -123,6 +124,11 @@ class Gaussian(SymmetricFamily):
             hockey_stick(epsilon[near], self.nearest) if self.mu < _UNRESOLVED else (0.0, 1.0)
         )
         return low, high
+
+    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
+        # mu^2 is above mu^2/2 - mu Phi^-1(delta), where the loss of a large mu is.
+        farthest = max(FARTHEST, self.mu * self.mu)
+        return bracket_sides(lambda epsilon: self.delta_bounds(epsilon, None), delta, farthest=farthest)
 
     @property
     def q_plus(self) -> float:

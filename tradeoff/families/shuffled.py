@@ -47,7 +47,8 @@ class ShuffledCurve(FinitelyMany):
     symmetric = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon_0", real("epsilon_0", self.epsilon_0, 0, 700, open_low=True))
+        checked = real("epsilon_0", self.epsilon_0, 0, 700, open_low=True, up=True)
+        object.__setattr__(self, "epsilon_0", checked)
         object.__setattr__(self, "records", count("records", self.records, 1, MOST_RECORDS))
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:

@@ -78,8 +78,9 @@ def inverse_expression(expression: Any, alpha: Any) -> Any:
 
 def _inverts(candidate: Any, expression: Any, alpha: Any) -> bool:
     return all(
-        _agree(Evaluator(candidate.xreplace(values), alpha), level, least_preimage(curve, level))
+        _agree(inverse, level, least_preimage(curve, level))
         for values, curve in trials(expression, alpha)
+        for inverse in [Evaluator(candidate.xreplace(values), alpha)]
         for level in _LEVELS
     )
 
@@ -106,8 +107,9 @@ def profile_expression(expression: Any, alpha: Any, epsilon: Any) -> Any:
 def _maximises(candidate: Any, expression: Any, alpha: Any, epsilon: Any) -> bool:
     losses = np.array(_LOSSES)
     return all(
-        _agree(Evaluator(candidate.xreplace(values), epsilon), loss, truth)
+        _agree(profile, loss, truth)
         for values, curve in trials(expression, alpha)
+        for profile in [Evaluator(candidate.xreplace(values), epsilon)]
         for loss, truth in zip(
             _LOSSES, Tangents(expression.xreplace(values), alpha, curve).profile(losses)[0], strict=True
         )

@@ -11,14 +11,16 @@ from scipy.special import erfinv
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.tensor import Tensor
-from tradeoff.errors import PrecisionError
+from tradeoff.errors import PrecisionError, SizeError
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.pure_dp import PureDP
+from tradeoff.gdp.structure import cap
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, log1p, total, whole
 from tradeoff.intervals.normal import quantile_above
 from tradeoff.intervals.rounding import TINY, UNIT
+from tradeoff.operators.assumed import Assumed, bare
 from tradeoff.operators.corners import both_orders
 from tradeoff.operators.subsample import Subsampled
 
@@ -40,15 +42,15 @@ def square(x: float, times: float = 1.0) -> float:
 @lru_cache(maxsize=REMEMBERED)
 def gdp_mu(curve: TradeOff) -> float:
     """Return a mu with f >= G_mu and f^-1 >= G_mu at every alpha, or inf where no finite one is proved."""
-    match curve:
+    match bare(curve):
         case Gaussian(mu=mu):
             return float(mu)
         case PureDP(epsilon_0=epsilon):
             return _pure_mu(epsilon)
     try:
         return float(curve.gdp(failure=0.0).mu)
-    except PrecisionError:  # the profile is not known far enough
-        return math.inf
+    except (PrecisionError, SizeError):  # the profile is not known far enough
+        return max(cap(curve), cap(curve.inverse()))
 
 
 def _pure_mu(epsilon: float) -> float:
@@ -71,6 +73,8 @@ def pure_loss(curve: TradeOff) -> tuple[float, float]:
 @lru_cache(maxsize=REMEMBERED)
 def zcdp(curve: TradeOff) -> tuple[float, float]:
     """Return (rho, delta) with both orders delta-approximately rho-zCDP; rho is inf where none is proved."""
+    if isinstance(curve, Assumed):
+        return zcdp(bare(curve))
     if isinstance(curve, DiscreteGaussianCurve):
         # As for the normal law of the same sigma (Canonne, Kamath, Steinke 2020, Proposition 5).
         return square((Bounds.of(curve.shift) / curve.sigma).upper, 0.5), 0.0
@@ -102,7 +106,7 @@ def _counted(costs: Iterable[tuple[int, float]]) -> float:
 @lru_cache(maxsize=REMEMBERED)
 def renyi(curve: TradeOff, order: float) -> float:
     """Bound the Renyi divergence of the order, for both orders of the pair; inf where no bound is proved."""
-    match curve:
+    match bare(curve):
         case Gaussian(mu=mu):
             return square(mu, order / 2)
         case Tensor(factors=factors):

@@ -47,8 +47,8 @@ class ExPost:
     delta: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0.0, open_high=True))
-        object.__setattr__(self, "delta", number("delta", self.delta, 0.0, 1.0))
+        object.__setattr__(self, "epsilon", number("epsilon", self.epsilon, 0.0, open_high=True, up=True))
+        object.__setattr__(self, "delta", number("delta", self.delta, 0.0, 1.0, up=True))
 
 
 class Loss(NamedTuple):
@@ -104,19 +104,19 @@ class ExPostFilter(AdditiveFilter):
         self.delta = number("delta", delta, 0.0, 1.0, open_high=True)
         super().__init__(self.epsilon, self.delta)
 
-    def _read(self, step: ExPost | Step) -> ExPost:
-        if isinstance(step, ExPost):
-            return step
-        epsilon, delta = pure_loss(curve_of(step))
+    def _read(self, step: ExPost | Step) -> ExPost | TradeOff:
+        return step if isinstance(step, ExPost) else curve_of(step)
+
+    def _asked(self, read: Any) -> tuple[float, float]:
+        if isinstance(read, ExPost):
+            return read.epsilon, read.delta
+        epsilon, delta = pure_loss(read)
         if delta > 0 or math.isinf(epsilon):
             raise KindError(
-                f"{step!r} has no bound on its loss that holds for every output: refine it in a session with "
+                f"{read!r} has no bound on its loss that holds for every output: refine it in a session with "
                 "a boundary (LinearBoundary, MixtureBoundary), or state what the output tells as an ExPost"
             )
-        return ExPost(epsilon)
-
-    def _asked(self, loss: Any) -> tuple[float, float]:
-        return loss.epsilon, loss.delta
+        return epsilon, 0.0
 
     def _fits(self, asked: tuple[float, ...]) -> bool:
         # (eps + h, d)-DP is (eps, d + h)-DP, as 1 - e^-h <= h: what passes epsilon is paid from delta.

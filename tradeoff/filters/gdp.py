@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any, Self
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import number
+from tradeoff.curves.parameters import number, written
 from tradeoff.errors import KindError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import SLACK, AdditiveFilter
@@ -113,7 +113,7 @@ class FDPFilter:
 
     def __new__(cls, target: Any) -> Self:
         """Refuse."""
-        mu = f"({target.mu:g})" if isinstance(target, Gaussian) else ""
+        mu = f"({written(target.mu)})" if isinstance(target, Gaussian) else ""
         other = "" if isinstance(target, TradeOff) else f" ({target!r} is not even a curve)"
         raise KindError(
             f"a filter for an arbitrary f-DP target is not private{other}: the curves composed along each "

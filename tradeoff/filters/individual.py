@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count, number
-from tradeoff.errors import DomainError, KindError, PlanError, domain, needed
+from tradeoff.errors import DomainError, KindError, PlanError, domain, file_name, needed
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import SLACK
 from tradeoff.filters.costs import gdp_mu
@@ -29,6 +29,9 @@ _ONE = 7 * 2.0**60
 
 _LIMIT = np.uint64(int(_ONE) + int(SLACK * _ONE))
 """Shares that a record may use: all, and the slack of a sum."""
+
+_MOST_JOBS = 2**15
+"""Processes, or of all cores to leave out: more than any machine has."""
 
 _BLOCK, _PIECES, _BATCH = 1 << 15, 64, 1 << 20
 """Records charged at once, in 256 kB; pieces of a table for joblib; rows of a file read at once, 8 MB."""
@@ -76,10 +79,10 @@ class IndividualGDPFilter(Shared):
 
     def __init__(self, mu: float, records: int, *, jobs: int | None = 1) -> None:
         self.mu = number("mu", mu, 1e-150, 1e150)
-        if not (jobs is None or (isinstance(jobs, int) and not isinstance(jobs, bool) and jobs != 0)):
+        if jobs is not None and (jobs == 0 or count("jobs", jobs, -_MOST_JOBS, _MOST_JOBS) == 0):
             remedy = "give 1 for one thread, or None to leave it to joblib"
             raise domain("jobs", jobs, "None and the integers but 0", remedy)
-        self.jobs = jobs
+        self.jobs = None if jobs is None else int(jobs)
         self.steps = 0
         self._used: Used = _unspent(count("records", records))
 
@@ -222,7 +225,8 @@ def _charge(used: Used, mu: Array, budget: float, share: Array, total: Used, gra
         np.multiply(share, share, out=share)
     # Six roundings: of mu to a float and the quotient, squared, and two products; 7 (1 + 8 u) is a float.
     np.multiply(share, _ONE * (1 + 8 * UNIT), out=share)
-    np.minimum(share, 8 * 2.0**60, out=share)  # more than all, and used + share stays below 2^64
+    # More than all, as NaN is, which a caller may write meanwhile; used + share stays below 2^64.
+    np.fmin(share, 8 * 2.0**60, out=share)
     np.ceil(share, out=share)
     np.maximum(share, mu > 0, out=share)  # a square that underflows is charged a unit too
     np.copyto(total, share, casting="unsafe")
@@ -240,20 +244,25 @@ def _grant_apart(used: Used, mu: Array, budget: float) -> tuple[Used, Mask]:
 def read_column(path: str | Path, column: str, rows: int) -> Array:
     """Return a column of a Parquet file as floats; memory beyond the answer is that of one piece."""
     parquet = needed("pyarrow.parquet", 'Parquet files need pyarrow: pip install "tradeoff[arrow]"')
+    source = file_name(path)
     try:
-        file = parquet.ParquetFile(path)
-    except (OSError, ValueError) as error:
-        raise DomainError(f"{path}: is no Parquet file that can be read: {error}") from error
-    if file.metadata.num_rows != rows or column not in file.schema_arrow.names:
-        found = f"{file.metadata.num_rows} rows and the columns {file.schema_arrow.names}"
-        raise DomainError(f"{path}: has {found}; wanted: {rows} of {column!r}")
+        with parquet.ParquetFile(source) as file:
+            return _column(file, column, rows)
+    except (OSError, ValueError) as error:  # damage, another shape, nulls, text, dates
+        raise DomainError(
+            f"{source}: is no Parquet file with one number for each record: {' '.join(str(error).split())}"
+        ) from error
+
+
+def _column(file: Any, column: str, rows: int) -> Array:
+    names = file.schema_arrow.names
+    if file.metadata.num_rows != rows or names.count(column) != 1:
+        raise ValueError(
+            f"has {file.metadata.num_rows} rows and the columns {names}; wanted: {rows} of one {column!r}"
+        )
     values, start = np.empty(rows), 0
     for batch in file.iter_batches(batch_size=_BATCH, columns=[column]):
         end = start + len(batch)
-        try:
-            values[start:end] = batch.column(0).to_numpy(zero_copy_only=True)
-        except ValueError as error:  # nulls and text have no such view
-            why = f"does not hold one number for every record: {error}"
-            raise DomainError(f"{path}: column {column!r} {why}") from error
+        values[start:end] = numbers(column, batch.column(0).to_numpy(zero_copy_only=True))
         start = end
     return values

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.curves.parameters import number, real
+from tradeoff.curves.parameters import beside, number, real
 from tradeoff.errors import KindError
 from tradeoff.filters.costs import zcdp
 from tradeoff.filters.shared import Shared, numbers
@@ -102,7 +102,8 @@ class Odometer(Shared, ABC):
         v = numbers("clock", clock)
         if not np.all((v >= 0) & (v < np.inf)):
             real("clock", float(v[~((v >= 0) & (v < np.inf))].flat[0]), 0, open_high=True)
-        return np.asarray((Bounds.of(v) / 2 + self._margin(Bounds.of(v))).upper)
+        late = Bounds.of(beside(clock, v)[1])
+        return np.asarray((late / 2 + self._margin(late)).upper)
 
     @abstractmethod
     def _margin(self, v: Bounds) -> Bounds:

@@ -11,9 +11,11 @@ from tradeoff.errors import KindError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.filters.base import AdditiveFilter
+from tradeoff.intervals.functions import whole
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
+from tradeoff.operators.assumed import bare
 from tradeoff.operators.subsample import Subsampled
 
 _MOST = 10**9
@@ -77,7 +79,8 @@ class SampledFilter(AdditiveFilter):
         return super()._read(step)
 
     def _asked(self, curve: TradeOff) -> tuple[float]:
-        return (float(sum(n * self._charged(factor) for factor, n in curve.factors.items())),)
+        rounds = sum(n * self._charged(factor) for factor, n in curve.factors.items())
+        return (float(whole(rounds).upper),)
 
     def _charged(self, curve: TradeOff) -> int:
         """Return 1 for a curve at or above that of the unit, 0 for one that tells nothing."""
@@ -100,7 +103,7 @@ class SampledFilter(AdditiveFilter):
 
 def _parameters(curve: TradeOff) -> tuple[float, float]:
     """Return mu and the rate of p G_mu + (1 - p) Id, infinite for any other curve."""
-    match curve:
+    match bare(curve):
         case Identity():
             return 0.0, 0.0
         case Gaussian(mu=mu):

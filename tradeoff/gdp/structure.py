@@ -15,12 +15,16 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, log1p, rational, sqrt, total, whole
 from tradeoff.intervals.normal import quantile_above
 from tradeoff.intervals.rounding import UNIT
+from tradeoff.operators.assumed import Assumed
 from tradeoff.operators.ends import lost as leaked
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
+
+_WITHIN = Subsampled | Mixture | HullOfMinimum | Assumed
+"""Operators whose curves are within G_mu where those of their operands are, and have tails where those do."""
 
 
 def cap(f: TradeOff) -> float:
@@ -38,9 +42,9 @@ def _by_parts(f: TradeOff) -> float:
     if isinstance(f, Gaussian):
         return float(f.mu)
     if isinstance(f, Tensor):
-        parts = (math.sqrt(n) * cap(factor) for factor, n in f.factors.items())
-        return math.hypot(*parts) * (1 + 8 * UNIT)  # no square underflows; three roundings each, one of hypot
-    if isinstance(f, Subsampled | Inverse | Mixture | HullOfMinimum):
+        parts = (float(sqrt(whole(n)).upper) * cap(factor) for factor, n in f.factors.items())
+        return math.hypot(*parts) * (1 + 8 * UNIT)  # no square underflows; a product each and hypot round
+    if isinstance(f, Inverse | _WITHIN):
         return max(cap(operand) for operand in f.operands)
     if isinstance(f, Maximum):
         return min(cap(operand) for operand in f.operands)
@@ -78,7 +82,7 @@ def _tail(f: TradeOff) -> float:
         return f.least
     if isinstance(f, Tensor):
         return _root_of_squares((_tail(factor), n) for factor, n in f.factors.items())
-    return max(map(_tail, f.operands)) if isinstance(f, Subsampled | Mixture | HullOfMinimum) else 0.0
+    return max(map(_tail, f.operands)) if isinstance(f, _WITHIN) else 0.0
 
 
 def best_case(f: TradeOff) -> float:

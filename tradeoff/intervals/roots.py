@@ -15,12 +15,12 @@ Reals = Array | np.float64
 _HALVINGS = 120
 """Most points in a bracket: halves lead from 1e18 to neighbouring floats of 1e-18."""
 
-_FARTHEST = 1e18
+FARTHEST = 1e18
 """Arguments beyond are not searched: no loss, quantile or level asked here lies there."""
 
 
 def bracket_root(
-    function: Callable[[Array], Array], level: Array, *, farthest: float = _FARTHEST
+    function: Callable[[Array], Array], level: Array, *, farthest: float = FARTHEST
 ) -> tuple[Array, Array]:
     """Find neighbouring points where a decreasing function is above ``level`` and not above it.
 
@@ -53,14 +53,14 @@ def _farther(
 ) -> tuple[Array, Array]:
     """Double the arguments whose values are still within; return them with their values."""
     at = function(x)
-    while (more := within(at)).any() and np.max(np.abs(x)) <= min(farthest, _FARTHEST**2):
+    while (more := within(at)).any() and np.max(np.abs(x)) <= min(farthest, FARTHEST**2):
         x = np.where(more, 2 * x, x)
         at = np.where(more, function(x), at)
     return x, at
 
 
 def bracket_sides(
-    sides: Callable[[Array], Iterable[Array]], level: Array, *, farthest: float = _FARTHEST
+    sides: Callable[[Array], Iterable[Array]], level: Array, *, farthest: float = FARTHEST
 ) -> tuple[Array, Array]:
     """Bound the root of a decreasing function known from both sides, searched at once: calls cost most."""
     n = len(level)

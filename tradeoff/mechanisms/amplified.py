@@ -12,7 +12,7 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.shuffled import MOST_RECORDS, ShuffledCurve
 from tradeoff.loss.allocation import STEEPEST
-from tradeoff.mechanisms.base import POSITIVE, Mechanism, ratio, wholes, within
+from tradeoff.mechanisms.base import NOISE, Mechanism, ratio, wholes, within
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,7 +93,7 @@ class RandomAllocation(Mechanism):
     adjacency = "add-remove"
     order = "tied"
 
-    noise_multiplier: float = field(metadata=POSITIVE)
+    noise_multiplier: float = field(metadata=NOISE)
     steps: int = field(metadata=wholes(1, MOST_STEPS))
     participations: int = field(default=1, metadata=wholes(1, MOST_STEPS))
 

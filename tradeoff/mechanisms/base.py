@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from fractions import Fraction
 from functools import partial
@@ -92,10 +92,23 @@ def ask_the_curve(described: object, name: str, maker: str) -> AttributeError:
 
 
 def within(
-    low: float, high: float = math.inf, *, open_low: bool = False, open_high: bool = False
-) -> dict[str, Any]:
-    """Return the metadata of a field that holds a number of the range."""
-    return {"checked": partial(number, low=low, high=high, open_low=open_low, open_high=open_high)}
+    low: float,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+    noise: bool = False,
+) -> dict[str, Callable[[str, Any], float]]:
+    """Return the metadata of a field that holds a number of the range.
+
+    Fractions are rounded to where more is lost: of noise down, of all else up.
+    """
+
+    def checked(name: str, value: Any) -> float:
+        ends = {"open_low": open_low, "open_high": open_high}
+        return number(name, value, low, high, up=not noise, down=noise, **ends)
+
+    return {"checked": checked}
 
 
 def wholes(low: int, high: float = MOST) -> dict[str, Any]:
@@ -103,23 +116,19 @@ def wholes(low: int, high: float = MOST) -> dict[str, Any]:
     return {"checked": partial(count, low=low, high=high)}
 
 
-POSITIVE, SIZE = within(0, open_low=True), within(0, open_low=True, open_high=True)
+NOISE, SCALE = within(0, noise=True, open_low=True), within(0, noise=True, open_low=True, open_high=True)
+SIZE = within(0, open_low=True, open_high=True)
 LOSS, SHARE = within(0, open_high=True), within(0, 1)
-"""Ranges of most fields: (0, inf], (0, inf), [0, inf) and [0, 1]."""
+"""Ranges of most fields: (0, inf], (0, inf), (0, inf), [0, inf) and [0, 1]."""
 
 
-def numbers(
-    name: str, value: Any, low: float, *, open_low: bool = False, open_high: bool = False
-) -> float | tuple[float, ...]:
-    """Return one number, or a list of them as a tuple, each in the range."""
+def numbers(name: str, value: Any, checked: Callable[[str, Any], float]) -> float | tuple[float, ...]:
+    """Return one number, or a list of them as a tuple, each checked."""
     if not isinstance(value, list | tuple | np.ndarray) or getattr(value, "ndim", 1) == 0 or is_masked(value):
-        return number(name, value, low, open_low=open_low, open_high=open_high)
+        return checked(name, value)
     if len(value) == 0:
         raise domain(name, value, "the lists of real numbers", "give at least one")
-    return tuple(
-        number(f"{name}[{k}]", each, low, open_low=open_low, open_high=open_high)
-        for k, each in enumerate(value)
-    )
+    return tuple(checked(f"{name}[{k}]", each) for k, each in enumerate(value))
 
 
 def ratio(above: float, below: float) -> float:

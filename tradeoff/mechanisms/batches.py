@@ -14,7 +14,7 @@ from tradeoff.curves.parameters import choice, number
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures, Weights
-from tradeoff.mechanisms.base import POSITIVE, SHARE, Adjacency, Mechanism, Order, ratio, wholes
+from tradeoff.mechanisms.base import NOISE, SHARE, Adjacency, Mechanism, Order, ratio, wholes
 from tradeoff.mechanisms.hits import capped
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.mixture import added, mixture
@@ -68,7 +68,7 @@ class TruncatedSubsampledGaussian(Mechanism):
     scheme = "poisson"
     sized = True
 
-    noise_multiplier: float = field(metadata=POSITIVE)
+    noise_multiplier: float = field(metadata=NOISE)
     sample_rate: float = field(metadata=SHARE)
     batch_size: int = field(metadata=wholes(1, MOST_RECORDS))
     dataset_size: int = field(metadata=wholes(1, MOST_RECORDS))
@@ -138,7 +138,7 @@ class MixtureOfGaussians(Mechanism):
     adjacency = "add-remove"
     order = "tied"
 
-    sigma: float = field(metadata=POSITIVE)
+    sigma: float = field(metadata=NOISE)
     sensitivities: tuple[float, ...]
     probabilities: tuple[float, ...]
 
@@ -212,7 +212,7 @@ class BandedFactorization(Mechanism):
     adjacency = "add-remove"
     order = "tied"
 
-    noise_multiplier: float = field(metadata=POSITIVE)
+    noise_multiplier: float = field(metadata=NOISE)
     sample_rate: float = field(metadata=SHARE)
     steps: int = field(metadata=wholes(1))
     bands: int = field(metadata=wholes(1))

@@ -13,7 +13,7 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import Truncated
 from tradeoff.intervals.functions import expm1, log1p, rational
-from tradeoff.mechanisms.base import POSITIVE, SIZE, Mechanism, ratio
+from tradeoff.mechanisms.base import NOISE, SCALE, SIZE, Mechanism, ratio
 from tradeoff.mechanisms.noise import check_scale
 
 
@@ -51,7 +51,7 @@ class TruncatedLaplace(Mechanism):
     kind = "truncated-laplace"
     normal: ClassVar[bool] = False
 
-    scale: float = field(metadata=SIZE)
+    scale: float = field(metadata=SCALE)
     bound: float = field(metadata=SIZE)
     sensitivity: float = field(default=1.0, metadata=SIZE)
 
@@ -129,7 +129,7 @@ class BoundedLaplace(Mechanism):
 
     kind = "bounded-laplace"
 
-    scale: float = field(metadata=SIZE)
+    scale: float = field(metadata=SCALE)
     width: float
     sensitivity: float = field(default=1.0, metadata=SIZE)
 
@@ -176,7 +176,7 @@ class BoundedGaussian(Mechanism):
 
     kind = "bounded-gaussian"
 
-    noise_multiplier: float = field(metadata=POSITIVE)
+    noise_multiplier: float = field(metadata=NOISE)
 
     def curve(self) -> TradeOff:
         return Gaussian(ratio(1.0, self.noise_multiplier))

@@ -58,7 +58,7 @@ class CanonicalNoise(Mechanism):
 
     def __init__(self, curve: TradeOff, sensitivity: float = 1.0) -> None:
         object.__setattr__(self, "target", stated(curve))
-        width = number("sensitivity", sensitivity, 0, open_low=True, open_high=True)
+        width = number("sensitivity", sensitivity, 0, open_low=True, open_high=True, up=True)
         object.__setattr__(self, "sensitivity", width)
         if not curve.symmetric:
             raise DomainError(f"curve = {curve!r} speaks for one order; give .symmetrise(...) of it")

@@ -17,7 +17,7 @@ from tradeoff.families.discrete import (
 )
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.mechanisms.base import SIZE, Mechanism, ratio, wholes, within
+from tradeoff.mechanisms.base import SCALE, Mechanism, ratio, wholes, within
 from tradeoff.operators.pointwise import minimum
 
 _MOST_SQUARE = 32
@@ -53,7 +53,7 @@ class DiscreteGaussian(Mechanism):
 
     kind = "discrete-gaussian"
 
-    sigma: float = field(metadata=SIZE)
+    sigma: float = field(metadata=SCALE)
     sensitivity: int = field(default=1, metadata=wholes(1))
 
     def curve(self) -> TradeOff:
@@ -89,7 +89,7 @@ class DiscreteLaplace(Mechanism):
 
     kind = "discrete-laplace"
 
-    scale: float = field(metadata=within(1e-300, open_high=True))
+    scale: float = field(metadata=within(1e-300, noise=True, open_high=True))
     sensitivity: int = field(default=1, metadata=wholes(1))
 
     def curve(self) -> TradeOff:
@@ -135,7 +135,7 @@ class DiscreteGaussianVector(Mechanism):
 
     kind = "discrete-gaussian-vector"
 
-    sigma: float = field(metadata=SIZE)
+    sigma: float = field(metadata=SCALE)
     squared_sensitivity: int = field(metadata=wholes(1, _MOST_SQUARE))
     dimension: int = field(metadata=wholes(1))
 
@@ -191,7 +191,7 @@ class Skellam(Mechanism):
 
     kind = "skellam"
 
-    variance: float = field(metadata=SIZE)
+    variance: float = field(metadata=SCALE)
     sensitivity: int = field(default=1, metadata=wholes(1))
 
     def curve(self) -> TradeOff:

@@ -13,7 +13,7 @@ from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import normal_tail
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, rational
-from tradeoff.mechanisms.base import SIZE, Adjacency, Mechanism, wholes
+from tradeoff.mechanisms.base import SCALE, SIZE, Adjacency, Mechanism, wholes
 from tradeoff.mechanisms.discrete import DiscreteLaplace
 from tradeoff.mechanisms.noise import Gaussian, Laplace
 
@@ -62,7 +62,7 @@ class ThresholdedKeys(Mechanism):
 
     kind = "thresholded-keys"
 
-    scale: float = field(metadata=SIZE)
+    scale: float = field(metadata=SCALE)
     threshold: float
     noise: str = "laplace"
     keys: int = field(default=1, metadata=wholes(1))
@@ -75,7 +75,7 @@ class ThresholdedKeys(Mechanism):
         super().__post_init__()
         if self.noise == "geometric":
             count("contribution", self.contribution, 1, MOST)
-        threshold = number("threshold", self.threshold, self.contribution, open_low=True)
+        threshold = number("threshold", self.threshold, self.contribution, open_low=True, down=True)
         object.__setattr__(self, "threshold", threshold)
         self._noisy()
 

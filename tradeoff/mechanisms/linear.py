@@ -14,7 +14,7 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, sqrt, whole
 from tradeoff.intervals.rounding import Array
-from tradeoff.mechanisms.base import POSITIVE, SHARE, Mechanism, ratio, root, wholes, within
+from tradeoff.mechanisms.base import NOISE, SHARE, Mechanism, ratio, root, wholes, within
 
 _PLACES = 400
 """Numbers of last steps tried, even in logarithm: each gives a bound, and all near the best alike."""
@@ -52,7 +52,7 @@ class TreeAggregation(Mechanism):
 
     kind = "tree-aggregation"
 
-    noise_multiplier: float = field(metadata=POSITIVE)
+    noise_multiplier: float = field(metadata=NOISE)
     steps: int = field(metadata=wholes(1, math.inf))
 
     def curve(self) -> TradeOff:
@@ -90,7 +90,7 @@ class MatrixMechanism(Mechanism):
 
     kind = "matrix-mechanism"
 
-    noise_multiplier: float = field(metadata=POSITIVE)
+    noise_multiplier: float = field(metadata=NOISE)
     sensitivity: float = field(metadata=within(0, open_high=True))
 
     def curve(self) -> TradeOff:
@@ -141,7 +141,7 @@ class LastIterate(Mechanism):
 
     kind = "last-iterate"
 
-    noise_multiplier: float = field(metadata=POSITIVE)
+    noise_multiplier: float = field(metadata=NOISE)
     steps: int = field(metadata=wholes(1, math.inf))
     contraction: float = field(default=1.0, metadata=SHARE)
     diameter: float = field(default=math.inf, metadata=within(0))

@@ -8,7 +8,7 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import domain
 from tradeoff.families.gaussian import Gaussian as GaussianCurve
 from tradeoff.families.laplace import Laplace as LaplaceCurve
-from tradeoff.mechanisms.base import POSITIVE, SIZE, Mechanism, norm, numbers, ratio
+from tradeoff.mechanisms.base import LOSS, NOISE, SIZE, Mechanism, norm, numbers, ratio
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,12 +48,11 @@ class Gaussian(Mechanism):
     sensitivity: float | tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        noise = numbers("noise_multiplier", self.noise_multiplier, 0, open_low=True)
+        noise = numbers("noise_multiplier", self.noise_multiplier, NOISE["checked"])
         object.__setattr__(self, "noise_multiplier", noise)
         if self.sensitivity is not None:
-            object.__setattr__(
-                self, "sensitivity", numbers("sensitivity", self.sensitivity, 0, open_high=True)
-            )
+            moves = numbers("sensitivity", self.sensitivity, LOSS["checked"])
+            object.__setattr__(self, "sensitivity", moves)
         if isinstance(noise, tuple) and len(noise) != len(self._moves):
             raise domain(
                 "sensitivity", self.sensitivity, f"the lists of {len(noise)} numbers, one for each coordinate"
@@ -102,7 +101,7 @@ class Laplace(Mechanism):
 
     kind = "laplace"
 
-    scale: float = field(metadata=POSITIVE)
+    scale: float = field(metadata=NOISE)
     sensitivity: float = field(default=1.0, metadata=SIZE)
 
     def __post_init__(self) -> None:

@@ -75,7 +75,7 @@ class Sampled(Mechanism):
         if self.adjacency is None:
             object.__setattr__(self, "adjacency", natural(self.scheme))
         choice("adjacency", self.adjacency, get_args(Adjacency))
-        object.__setattr__(self, "sample_rate", number("sample_rate", self.sample_rate, 0, 1))
+        object.__setattr__(self, "sample_rate", number("sample_rate", self.sample_rate, 0, 1, up=True))
         object.__setattr__(self, "group_size", count("group_size", self.group_size, 1, MOST))
         if self.batch_size is not None:
             object.__setattr__(self, "batch_size", count("batch_size", self.batch_size, 1, MOST))

@@ -9,7 +9,7 @@ from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures, Weights
 from tradeoff.families.laplace import Laplace
-from tradeoff.mechanisms.base import POSITIVE, SIZE, Adjacency, Mechanism, ratio
+from tradeoff.mechanisms.base import NOISE, SIZE, Adjacency, Mechanism, ratio
 from tradeoff.mechanisms.noise import check_scale
 from tradeoff.mechanisms.sampled import Sampled, Scheme, leaking
 
@@ -51,7 +51,7 @@ class SubsampledGaussian(Sampled):
 
     kind = "subsampled-gaussian"
 
-    noise_multiplier: float = field(metadata=POSITIVE)
+    noise_multiplier: float = field(metadata=NOISE)
     sample_rate: float
     scheme: Scheme = "poisson"
     adjacency: Adjacency | None = None
@@ -107,7 +107,7 @@ class SubsampledLaplace(Sampled):
 
     kind = "subsampled-laplace"
 
-    scale: float = field(metadata=POSITIVE)
+    scale: float = field(metadata=NOISE)
     sample_rate: float
     sensitivity: float = field(default=1.0, metadata=SIZE)
     scheme: Scheme = "poisson"

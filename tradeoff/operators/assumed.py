@@ -73,6 +73,11 @@ class Assumed(Derived):
         return f"{self._f!r}{assuming(self.assumptions)}"
 
 
+def bare(f: TradeOff) -> TradeOff:
+    """Return the curve as it is without what it was said to rest on."""
+    return f.operands[0] if isinstance(f, Assumed) else f
+
+
 def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
     """Return the curve, said to rest on these sentences too.
 

@@ -12,7 +12,8 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import Number, Numbers, choice, count, number, reals
 from tradeoff.curves.tensor import law_pair
-from tradeoff.errors import DomainError, shown
+from tradeoff.errors import DomainError, KindError, shown
+from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds, held
 from tradeoff.intervals.functions import clip, exp, expm1
 from tradeoff.intervals.roots import largest
@@ -41,6 +42,9 @@ _FARTHEST = 690.0
 _MOST, _LEAST = 1e300, 1e-290
 """Loss, in nats, beyond which no quantile is looked for, and mass below which none is told from 0."""
 
+_MOST_DRAWN = 10**9
+"""Samples drawn at once: 8 GB."""
+
 _OTHER: dict[Under, Under] = {"P": "Q", "Q": "P"}
 
 
@@ -48,9 +52,11 @@ _OTHER: dict[Under, Under] = {"P": "Q", "Q": "P"}
 class Law:
     """Law of L under P and under Q: distribution function, atoms, masses at infinity, cumulants, samples.
 
-    Distribution functions come from bounds on the profile and hold the truth; cumulants and samples are
-    estimates for study, good to about 1e-6; atoms, cumulants and samples of a curve known only between two
-    others are the lower one's.
+    Distribution functions come from bounds on the profile and hold the truth. Cumulants and samples are
+    estimates for study: cumulants of losses about 1 are good to 1e-6, and less so as losses grow
+    (``limits.kl`` and ``limits.kappa2`` have bounds); samples are spread evenly over cells some tenths of a
+    standard deviation wide. All but the distribution functions of a curve known only between two others are
+    the lower one's.
 
     Examples
     --------
@@ -123,8 +129,9 @@ class Law:
         # Where e^t is no float: P(L > t) and Q(L <= -t) are at most e^-t.
         low = np.where((at >= _FARTHEST) & (under == "P"), 1 - UNIT, 0.0)  # the float below 1
         high = np.where((at <= -_FARTHEST) & (under == "Q"), 1e-290, 1.0)
-        within = np.abs(at) < _FARTHEST
-        low[within], high[within] = 1 - self._above(at[within], under)
+        right, left = (at >= 0) & (at < _FARTHEST), (at < 0) & (at > -_FARTHEST)
+        low[right], high[right] = 1 - _beyond(self.curve, at[right], under)
+        low[left], high[left] = _beyond(self.curve.inverse(), -at[left], _OTHER[under])
         return low, high
 
     @property
@@ -135,23 +142,17 @@ class Law:
         ((low, high, n),) = self._pairs
         return low if low is high and n == 1 else None
 
-    def _above(self, at: Array, under: Under) -> Bounds[Array]:
-        """Bound P(L > t), or Q(L > t), by slopes of delta's chords in s = e^eps, a step to either side."""
-        t = Bounds.of(at)
-        before, here, after = (self.curve.bounds.delta(x) for x in (at - _STEP, at, at + _STEP))
-        fall, rise = (
-            (here - after) / expm1(Bounds.of(at + _STEP) - t),
-            (before - here) / -expm1(at - _STEP - t),
-        )
-        more = clip(Bounds(fall.lower, rise.upper) / exp(at), 0.0, 1.0)  # P(L > t)
-        # Q(L > t) = delta(t) + e^t P(L > t)
-        return more if under == "P" else clip(here + exp(at) * more, 0.0, 1.0)
-
     def cumulants(self, *, under: Under = "P") -> tuple[float, float]:
         """Return mean and variance of the finite part of L, in nats: sums over the factors."""
         if self.curve.p_minus >= 1 or self.curve.q_plus >= 1:
             raise DomainError(f"{self.curve!r} has no finite loss, and so no mean")
-        _, mean, variance = Cumulant([(law.sketch(), n) for law, n in self._parts(under)])(0.0)
+        known = [n * f.mu * f.mu for f, n in self.curve.factors.items() if isinstance(f, Gaussian)]
+        parts = zip(self.curve.factors, self._parts(under), strict=True)
+        others = [(law.sketch(), n) for f, (law, n) in parts if not isinstance(f, Gaussian)]
+        _, mean, variance = Cumulant(others)(0.0) if others else (0.0, 0.0, 0.0)
+        mean, variance = mean - sum(known) / 2, variance + sum(known)
+        if not (math.isfinite(mean) and math.isfinite(variance)):
+            raise DomainError(f"the losses of {self.curve!r} have no mean and variance that floats hold")
         return (-mean if under == "Q" else mean), variance
 
     def mean(self, under: Under = "P") -> float:
@@ -164,6 +165,7 @@ class Law:
 
     def quantile(self, level: float, *, under: Under = "P") -> float:
         """Return the loss, in nats, where the cdf crosses ``level`` in (0, 1); infinite where masses are."""
+        choice("under", under, get_args(Under))
         level = number("level", level, 0, 1, open_low=True, open_high=True)
         if under == "P" and level <= self.curve.p_minus:
             return -np.inf
@@ -176,38 +178,61 @@ class Law:
     def left_above(self, rest: float, *, under: Under = "P") -> float:
         """Return about the loss, in nats, above which the mass ``rest`` lies; small ones keep their digits.
 
-        Of a product to 1e-3 nats, the step of the chords that tell it.
+        Of a product to 2e-3 nats, two steps of the chords that tell it, or for a mass a thousandth away.
 
         Raises
         ------
         DomainError
-            If ``rest`` is below 1e-290, or the loss of a product is beyond 690 nats.
+            If ``rest`` is not in (0, 1), below 1e-290 or told from no other mass, or the loss of a product is
+            beyond 690 nats.
         """
-        single, other = self._single, _OTHER[under]
-        end = _FARTHEST if single is None else _MOST
+        choice("under", under, get_args(Under))
+        rest = number("rest", rest, 0, 1, open_low=True, open_high=True)
+        end = _FARTHEST if self._single is None else _MOST
 
         def more(t: float) -> bool:
-            at = np.array([t])
-            sides = self._above(at, under) if single is None else _single_cdf(Reversed(single), -at, other)
-            low, high = sides
-            return bool(low[0] + high[0] > 2 * rest)
+            low, high = self._above(t, under)
+            return t <= -end or (t < end and low + high > 2 * rest)
 
         mean, variance = self.cumulants(under=under)
         reach = math.sqrt(variance) + 1e-9
         low, high = mean - reach, mean + reach
         # Rare losses lie any number of standard deviations away.
-        while not more(low) and low > -end:
+        while not more(low):
             low, high = low - 2 * (high - low), low
-        while more(high) and high < end:
+        while more(high):
             low, high = high, high + 2 * (high - low)
-        if rest < _LEAST or not (more(low) and not more(high)):
-            where = f"a mass of {rest!r} is below {_LEAST:g}, or ends beyond {end:g} nats"
-            raise DomainError(f"{where}, where no quantile is known; ask a level nearer to 1/2")
-        return largest(more, low, high)
+        found = largest(more, low, high)
+        if rest < _LEAST or abs(found) + 2 * _STEP >= end or not self._told(found, rest, under):
+            where = f"a mass of {rest!r} is below {_LEAST:g}, ends beyond {end:g} nats or is known too little"
+            raise DomainError(f"{where}, and no quantile is told; ask a level nearer to 1/2")
+        return found
+
+    def _told(self, found: float, rest: float, under: Under) -> bool:
+        """Whether about the mass ``rest`` of a product is proved to end two steps around a loss."""
+        if self._single is not None:
+            return True
+        before, after = (self._above(found + side * _STEP, under) for side in (-2, 2))
+        return before[0] >= rest * (1 - _STEP) and after[1] <= rest * (1 + _STEP)
+
+    def _above(self, t: float, under: Under) -> tuple[float, float]:
+        """Bound the mass above a loss, small masses to their last digits where the loss is positive."""
+        at, other = np.array([t]), _OTHER[under]
+        sides: Bounds[Array]
+        if (single := self._single) is not None:
+            sides = Bounds(*_single_cdf(Reversed(single), -at, other))
+        elif 0 <= t < _FARTHEST:
+            sides = _beyond(self.curve, at, under)
+        else:
+            sides = 1 - Bounds(*self._cdf(at, under))
+        low, high = sides
+        return float(low[0]), float(high[0])
 
     def sample(self, size: int, rng: np.random.Generator, *, under: Under = "P") -> Array:
         """Draw ``size`` losses, in nats, infinite ones included. Cost: size times the number of rounds."""
-        size = count("size", size)
+        size = count("size", size, 0, _MOST_DRAWN)
+        if not isinstance(rng, np.random.Generator):
+            raise KindError(f"rng = {shown(rng)} draws nothing; give numpy.random.default_rng()")
         total = np.zeros(size)
         sign = -1.0 if under == "Q" else 1.0
         for law, n in self._parts(under):
@@ -217,10 +242,34 @@ class Law:
             if finite <= 0:
                 return np.full(size, -sign * np.inf)
             cumulative = np.cumsum(weight) / np.sum(weight)
+            start, end = _spread(sketch.loss, law.atoms.loss)
             for _ in range(n):
-                draw = sketch.loss[np.searchsorted(cumulative, rng.random(size)).clip(0, len(weight) - 1)]
-                total += sign * np.where(rng.random(size) < finite, draw, -np.inf)
+                drawn = np.searchsorted(cumulative, rng.random(size)).clip(0, len(weight) - 1)
+                loss = start[drawn] + (end - start)[drawn] * rng.random(size)
+                total += sign * np.where(rng.random(size) < finite, loss, -np.inf)
         return total
+
+
+def _spread(loss: Array, atoms: Array) -> tuple[Array, Array]:
+    """Return where cells around points start and end: half-way to the next ones, but for atoms."""
+    middle = (loss[:-1] + loss[1:]) / 2
+    start, end = np.append(loss[:1], middle), np.append(middle, loss[-1:])
+    atom = np.isin(loss, atoms)
+    return np.where(atom, loss, start), np.where(atom, loss, end)
+
+
+def _beyond(curve: TradeOff, at: Array, under: Under) -> Bounds[Array]:
+    """Bound P(L > t) and P(L >= t), or those of Q, for t >= 0, where delta is no difference from 1.
+
+    They are slopes of delta in s = e^eps, between those of chords a step to either side.
+    """
+    t = Bounds.of(at)
+    before, here, after = (curve.bounds.delta(x) for x in (at - _STEP, at, at + _STEP))
+    fall = (here - after) / expm1(Bounds.of(at + _STEP) - t)
+    rise = (before - here) / -expm1(at - _STEP - t)
+    more = clip(Bounds(fall.lower, rise.upper) / exp(at), 0.0, 1.0)
+    # Q(L > t) = delta(t) + e^t P(L > t)
+    return more if under == "P" else clip(here + exp(at) * more, 0.0, 1.0)
 
 
 def _losses(loss: Number | Numbers, under: Under) -> tuple[Array, tuple[int, ...]]:
@@ -261,4 +310,26 @@ def _continuous(law: LossLaw, t: float, sign: float, under: Under) -> float:
     edges = np.array([-np.inf, t, np.inf])
     cells = law.cells(edges)
     p, q = masses(cells, edges)
+    if under == "P" and t < 0 and cells.excess[0] < _LEAST:
+        return _far_below(law, t, sign)
     return float((q if under == "Q" else p)[0] * (1 + sign * cells.slack[0]))
+
+
+def _far_below(law: LossLaw, t: float, sign: float) -> float:
+    """Bound P(L <= t) on one side where no float holds Q(L <= t), a term of it times e^-t.
+
+    D(t) = E_P (1 - e^(L - t))^+ = P(L <= t) - e^-t Q(L <= t) is convex in u = e^-t, with slope -Q(L <= t):
+    between those of chords a step to either side.
+    """
+    step, here = max(_STEP, _ASIDE * abs(t)), _deficit(law, t, -1.0)
+    if sign < 0:
+        fall = (here - Bounds.of(_deficit(law, t - step, 1.0))) / expm1(Bounds.of(t) - (t - step))
+        return max(float((fall + here).lower), here)
+    rise = (_deficit(law, t + step, 1.0) - Bounds.of(here)) / -expm1(t - Bounds.of(t + step))
+    return float((rise + _deficit(law, t, 1.0)).upper)
+
+
+def _deficit(law: LossLaw, t: float, sign: float) -> float:
+    """Bound E_P (1 - e^(L - t))^+ of the part without atoms on one side: the cell up to beside t."""
+    cells = law.cells(np.array([-np.inf, _beside(law, t, sign), np.inf]))
+    return float(cells.deficit[0] * (1 + sign * (cells.slack[0] + 4 * UNIT)))

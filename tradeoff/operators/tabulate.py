@@ -110,9 +110,9 @@ def _both(orders: list[list[Line]]) -> list[Line]:
 def _at(f: TradeOff, alphas: Numbers) -> Tabulated:
     """Chords between the given nodes, and the certified lines parallel to them."""
     nodes = reals("alphas", alphas)
-    if nodes.ndim != 1 or len(nodes) == 0:
+    if nodes.ndim != 1 or len(nodes) == 0 or not np.all((nodes >= 0) & (nodes <= 1)):
         raise DomainError(
-            f"alphas = {shown(alphas)} is not a non-empty one-dimensional list of type I errors"
+            f"alphas = {shown(alphas)} is not a non-empty one-dimensional list of type I errors in [0, 1]"
         )
     nodes = np.unique(np.concatenate([[0.0], nodes, [1.0]]))
     points = [

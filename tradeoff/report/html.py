@@ -19,14 +19,14 @@ from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Plan
-from tradeoff.report.answers import ASKED, COLUMNS, Answers, row
+from tradeoff.report.answers import COLUMNS, Answer, Answers, row
 from tradeoff.report.compare import Comparison
 from tradeoff.report.interactive import figure_of, library, to_html
 from tradeoff.report.methods import claim_of, remembered
 from tradeoff.report.page import PAGE
 from tradeoff.report.plain import folded
 from tradeoff.report.plot import mu_name
-from tradeoff.report.proofs import certified, written
+from tradeoff.report.proofs import Proved, certified, written
 from tradeoff.report.rows import DECLINED, UNDER
 from tradeoff.report.series import known, outline
 from tradeoff.report.summary import rows
@@ -124,7 +124,7 @@ def readings(curve: TradeOff) -> list[str]:
     ]
 
 
-def _answers(answers: Answers) -> Iterable[Sequence[str]]:
+def _answers(answers: Iterable[tuple[str, str, Answer]]) -> Iterable[Sequence[str]]:
     for line in answers:
         said, lower, upper = row(*line)
         yield (said, Strong(lower), upper) if line[0] == "beta" else (said, lower, Strong(upper))
@@ -132,14 +132,22 @@ def _answers(answers: Answers) -> Iterable[Sequence[str]]:
 
 def _proofs(plan: Plan, answers: Answers) -> str:
     """Attach a certificate for each answer and order of the pair, or say why there is none."""
-    asked = {by: [each.asked for each in getattr(answers, name)] for name, by in ASKED.items()}
-    try:
-        text = written(certified(plan, None, **asked))
-    except TradeOffError as error:
-        return f"<p>No proof is attached: {escape(str(error))}.</p>"
-    file = "certificates.json"
-    link = f"<a download={file} href='data:application/json;base64,{b64encode(text.encode()).decode()}'>"
-    return f"<p>Their proof is in {link}{file}</a>; <code>tradeoff verify {file}</code> makes it again.</p>"
+    found: list[Proved] = []
+    refused = ""
+    for name, by, answer in answers:
+        try:
+            found += certified(plan, None, **{by: [answer.asked]})
+        except TradeOffError as error:
+            said = f"{name} at {by} = {exactly(answer.asked)}: {error}"
+            refused += f"<p>No proof is attached of {escape(said)}.</p>"
+    if not found:
+        return refused
+    file, text = "certificates.json", b64encode(written(found).encode()).decode()
+    link = f"<a download={file} href='data:application/json;base64,{text}'>{file}</a>"
+    return (
+        f"<p>What is proved of them stands in {link}; <code>tradeoff verify {file}</code> proves it:</p>"
+        f"{_table(COLUMNS, _answers(each[:3] for each in found))}{refused}"
+    )
 
 
 def _gdp(found: Reduction) -> str:

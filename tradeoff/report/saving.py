@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -58,13 +59,15 @@ def save(figure: Figure, path: str | Path) -> None:
 
 def write_text(text: str, path: str | Path) -> None:
     """Write a text in one piece, as ``save`` writes a figure."""
-    _replace(file_name(path), lambda draft: draft.write_text(text, encoding="utf-8"))
+    _replace(file_name(path), lambda draft: draft.write_text(text, encoding="utf-8", newline=""))
 
 
 def _replace(target: Path, write: Callable[[Path], Any]) -> None:
     with _draft(target) as draft:
         write(draft)
-        draft.replace(_place(target))
+        if (place := _place(target)).exists():  # who may read it stays as it was
+            shutil.copymode(place, draft)
+        draft.replace(place)
 
 
 @contextmanager

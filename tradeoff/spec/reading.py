@@ -90,10 +90,10 @@ def load(path: str | Path) -> PlanFile:
     ...     load(path).plan.guarantee()
     Lap_{0.1}
     """
-    place = file_name(path)
+    place, most = file_name(path), limit("letters")
     try:
         with place.open(encoding="utf-8") as file:
-            content = file.read(limit("letters") + 1)  # enough to refuse an endless file
+            content = file.read(most + 1)  # enough to refuse an endless file
     except OSError as error:
         raise PlanError(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:

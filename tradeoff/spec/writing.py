@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -86,8 +87,11 @@ def dump(content: PlanFile, path: str | Path) -> None:
     target = Path(os.path.realpath(file_name(path)))
     try:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".tradeoff-") as folder:
-            (Path(folder) / target.name).write_text(text, encoding="utf-8")
-            (Path(folder) / target.name).replace(target)
+            draft = Path(folder) / target.name
+            draft.write_text(text, encoding="utf-8")
+            if target.exists():  # who may read it stays as it was
+                shutil.copymode(target, draft)
+            draft.replace(target)
     except OSError as error:
         raise PlanError(f"{path}: cannot be written: {error.strerror or error}") from error
 

@@ -19,6 +19,7 @@ from tradeoff.curves.parameters import number
 from tradeoff.errors import DomainError, KindError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.expost import ExPost
+from tradeoff.filters.individual import IndividualGDPFilter
 from tradeoff.filters.shared import Turn
 from tradeoff.intervals.rounding import Array
 
@@ -77,7 +78,8 @@ class NoiseReduction:
     __slots__ = ("__weakref__", "_filter", "_lock", "_noisy", "_process", "_releases", "_scalar")
 
     def __init__(self, noisy: Noisy, charged: Charged | None, *, scalar: bool) -> None:
-        if charged is not None and not hasattr(charged, "spend"):
+        grants = hasattr(charged, "spend") and not isinstance(charged, type | IndividualGDPFilter)
+        if not (charged is None or grants):  # of a table, records are left out, and nothing is refused
             raise KindError(
                 f"filter = {charged!r} grants no steps; give a filter such as UnifiedFilter(1), a ledger, or "
                 "None"

@@ -109,8 +109,8 @@ class MixtureBoundary:
 
 
 def check_sensitivity(value: float) -> float:
-    """Return ``value`` if it is a sensitivity: a number in (0, inf)."""
-    return number("sensitivity", value, 0.0, open_low=True, open_high=True)
+    """Return ``value`` if it is a sensitivity: a number in (0, inf), a fraction rounded up."""
+    return number("sensitivity", value, 0.0, open_low=True, open_high=True, up=True)
 
 
 def check_time(value: float, name: str = "time") -> float:
