@@ -26,9 +26,9 @@ def checks(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS)
 def tests(session: nox.Session) -> None:
-    """Run the tests; arguments after ``--`` go to pytest."""
+    """Run all tests, the dear ones among them; arguments after ``--`` go to pytest."""
     session.install(".[test]")
-    session.run("python", "-m", "pytest", "-q", *session.posargs)
+    session.run("python", "-m", "pytest", "-q", "-m", "", *session.posargs)
 
 
 @nox.session(python=PYTHONS[0])
@@ -40,7 +40,7 @@ def lowest(session: nox.Session) -> None:
     allowed = [*project["dependencies"], *(each for name in names for each in extras[name])]
     oldest = [each.replace(">=", "==") for each in allowed if ">=" in each]
     session.install(".[test]", *oldest)
-    session.run("python", "-m", "pytest", "-q", *session.posargs)
+    session.run("python", "-m", "pytest", "-q", "-m", "", *session.posargs)
 
 
 @nox.session
