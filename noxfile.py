@@ -28,7 +28,8 @@ def checks(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run all tests, the dear ones among them; arguments after ``--`` go to pytest."""
     session.install(".[test]")
-    session.run("python", "-m", "pytest", "-q", "-m", "", *session.posargs)
+    session.run("python", "-m", "pytest", "-q", *session.posargs)
+    session.run("python", "-m", "pytest", "-q", "-m", "dear")
 
 
 @nox.session(python=PYTHONS[0])

@@ -55,6 +55,8 @@ class Table(Displayed):
     rows: tuple[tuple[Any, ...], ...]
     asked: int = 0
     """How many columns, the first ones, are what was asked and not answered."""
+    estimated: bool = False
+    """Whether answers without a safe side are estimates, of which six digits are printed."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -108,7 +110,9 @@ class Table(Displayed):
         if k < self.asked:
             return exactly(value)
         side = _SAFE.get(self.columns[k])
-        return exactly(value) if side is None or math.isnan(value) else rounded(value, side, 6)
+        if side is None or math.isnan(value):
+            return f"{value:.6g}" if self.estimated else exactly(value)
+        return rounded(value, side, 6)
 
 
 def _write(text: str, path: Path) -> None:
@@ -125,7 +129,9 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
     ----------
     function
         Called as ``function(**point)``. A number becomes the column ``value``, ``Bounds`` the columns
-        ``lower`` and ``upper``, a mapping one column a key, each a str.
+        ``lower`` and ``upper``, a mapping one column a key, each a str. Bounds, and columns named epsilon,
+        delta, mu, advantage, beta or bayes_risk, are printed with six digits, rounded to their safe side; all
+        others with every digit.
     grid
         ``{argument: values}``; the last axis turns fastest. Points in a row share what they have in common:
         where the questions (delta, alpha) are the last axis, each product is composed once.
@@ -153,9 +159,11 @@ def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int 
     Examples
     --------
     >>> import tradeoff as to
-    >>> to.sweep(lambda mu, delta: to.Gaussian(mu).epsilon(delta), {"mu": [0.5, 1.0], "delta": [1e-5]})
-     mu  delta    value
-    0.5  1e-05  1.99309
+    >>> def loss(mu, delta):
+    ...     return {"epsilon": to.Gaussian(mu).epsilon(delta)}
+    >>> to.sweep(loss, {"mu": [0.5, 1.0], "delta": [1e-5]})
+     mu  delta  epsilon
+    0.5  1e-05  1.99310
       1  1e-05  4.37718
     """
     rows = list(stream(function, grid, n_jobs=n_jobs))

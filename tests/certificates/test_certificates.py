@@ -207,6 +207,13 @@ def test_methods_agree(method: str) -> None:
     assert max(lower, certificate.lower) <= min(upper, certificate.upper)
 
 
+def test_epsilon_is_at_most_the_largest_loss_where_no_line_reaches() -> None:
+    curve = to.PureDP(0.3) ** 5 @ to.Laplace(0.2)
+    certificate = to.certify(curve, "epsilon", 1e-300)
+    assert to.verify(certificate)
+    assert certificate.lower <= 1.7 <= certificate.upper <= 1.7 + 1e-6
+
+
 @pytest.mark.parametrize("text", ["null", "3", '"x"', "[1]", "NaN"])
 def test_what_is_no_object_is_no_certificate(text: str) -> None:
     with pytest.raises(DomainError, match="is no JSON object"):

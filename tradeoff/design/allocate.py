@@ -388,6 +388,6 @@ def allocate(
     rows = [
         (name, problem.cost(at), problem.cost(at) / least, bounds.upper) for name, (at, bounds) in met.items()
     ]
-    table = Table(("scales", "cost", "over the least", problem.name), tuple(rows))
+    table = Table(("scales", "cost", "over the least", problem.name), tuple(rows), estimated=True)
     curve = problem.guarantee(x)
     return Allocation(problem.scales(x), least, achieved, curve, residual, problem.asked, table)

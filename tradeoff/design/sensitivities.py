@@ -56,6 +56,8 @@ class Sensitivities(Table):
     ``per 1%`` is the gain where the parameter, or the count, grows by one per cent.
     """
 
+    estimated: bool = True
+
     def plot(self, *, ax: Axes | None = None) -> Axes:
         """Draw the gains per cent as bars, the 20 largest, the first on top; return the axes drawn on."""
         from tradeoff.report.plot import module

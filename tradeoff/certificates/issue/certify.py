@@ -14,7 +14,7 @@ from tradeoff.certificates.issue.by_contour import Lines
 from tradeoff.certificates.issue.by_lattice import Lattices
 from tradeoff.certificates.issue.direct import BANDS, Adding, Formulas, Limit
 from tradeoff.certificates.issue.parts import Parts, parts_of
-from tradeoff.certificates.issue.reduction import reduced
+from tradeoff.certificates.issue.reduction import capped, reduced
 from tradeoff.certificates.issue.source import Source
 from tradeoff.certificates.rules import ruled
 from tradeoff.composition.contour.engine import ContourEngine
@@ -162,6 +162,8 @@ class _Issuer:
                     claims = reduced(sources, ends, value, goal)
                 else:
                     claims = source.claims(question, value, goal)
+                    if question == "epsilon" and curve.q_plus == 0:
+                        claims = capped(claims, value, ends[0])
             except PrecisionError:
                 if self.method is not None:
                     raise

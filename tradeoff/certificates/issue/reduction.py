@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from tradeoff.certificates.certificate import Claim
-from tradeoff.certificates.conclusion import known_of
+from tradeoff.certificates.conclusion import implied, known_of
 from tradeoff.certificates.gaussian import Known, balls, chords, least_mu
 from tradeoff.certificates.issue.source import Source
 from tradeoff.errors import PrecisionError
@@ -53,6 +53,17 @@ def reduced(sources: Sequence[Source], tops: Sequence[float], failure: float, go
     return [*claims, *(claim.turned for claim in others)]
 
 
+def _past(top: float, delta: float) -> Claim:
+    """Claim that delta is small enough where no loss is, past the largest."""
+    return Claim("delta", False, top * (1 + _BEYOND) + _BEYOND, 0.0, delta)
+
+
+def capped(claims: list[Claim], value: float, top: float) -> list[Claim]:
+    """Add that epsilon is at most the largest loss, where claims leave it open and there is one."""
+    left = top < math.inf and implied("epsilon", value, claims)[1] == math.inf
+    return [*claims, _past(max(top, 0.0), value)] if left else claims
+
+
 class Asked:
     """Claims about one order, which is the one that its source speaks of, wider by ``off``."""
 
@@ -90,8 +101,8 @@ class _Side(Asked):
                 break
             self.claims.clear()
         if not self.claims and top < math.inf:
-            end = top * (1 + _BEYOND) + _BEYOND
-            self.claims.append(Claim("delta", False, end, 0.0, failure))
+            self.claims.append(_past(top, failure))
+            end = self.claims[0].at
         self.ask([0.0, *np.linspace(0.0, end, _FIRST)[1:-1], *end * np.geomspace(1e-3, 0.1, _FIRST)])
 
     @property
