@@ -94,7 +94,7 @@ class Grid(NamedTuple):
 def _typeset(text: str) -> str:
     """Return a text as LaTeX writes it."""
     plain = re.sub(r"[\\{}_^$&#%~]", lambda sign: _SIGNS.get(sign[0], f"\\{sign[0]}"), text)
-    plain = re.sub(r"^(?=[\[*])", "{}", plain)  # after the end of a row these would be its options
+    plain = re.sub(r"^(?=\s*[\[*])", "{}", plain)  # after the end of a row these would be its options
     return re.sub(
         _POWER, _ten, re.sub(_GREEK, lambda name: f"${_LETTER.get(name[0], chr(92) + name[0])}$", plain)
     )

@@ -396,6 +396,12 @@ def test_a_file_that_is_written_keeps_its_ends_of_lines_and_its_readers(run, wri
     assert path.stat().st_mode & 0o777 == 0o600
 
 
+def test_old_ends_of_lines_are_read(run, write):
+    path = write("")
+    path.write_text(TWO.replace("\n", "\r"), encoding="utf-8", newline="")
+    assert run("calibrate", path, "--vary", "mechanism[2].noise_multiplier", "--mu", "1")[0] == 0
+
+
 def test_counts_and_keys_left_out_are_calibrated(run, write):
     path = write('[[mechanism]]\nkind = "gaussian"\nnoise_multiplier = 4')
     code, out, _ = run("calibrate", path, "--vary", "mechanism[1].count", "--mu", "1.1")

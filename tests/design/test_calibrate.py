@@ -1,4 +1,5 @@
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -241,3 +242,12 @@ def test_integer_is_a_truth_value(integer):
 def test_nothing_is_left_for_a_gaussian_up_to_the_total_variation():
     found = to.calibrate(to.PureDP, {"mu": 0, "failure": 0.999999}, tol=1e-4)
     assert found.bounds.lower <= float(2 * mpmath.atanh(0.999999)) <= found.bounds.upper
+
+
+def test_targets_in_fractions_are_strict():
+    """Identity has beta = 1/4 - 1e-20 at alpha = 3/4 + 1e-20."""
+    little = Fraction(1, 10**20)
+    with pytest.raises(DomainError):
+        to.calibrate(to.Gaussian, {"beta": Fraction(1, 4), "alpha": Fraction(3, 4) + little})
+    found = to.calibrate(to.Gaussian, {"mu": 1 - little})
+    assert found.value < 1

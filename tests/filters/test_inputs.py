@@ -28,6 +28,7 @@ from tradeoff.filters import (
     UnifiedFilter,
 )
 from tradeoff.filters.individual import _grant
+from tradeoff.gdp.structure import cap
 from tradeoff.operators.assumed import assumed
 
 LITTLE = Fraction(1, 10**30)
@@ -129,7 +130,7 @@ def test_a_refused_target_may_be_a_symbol():
         FDPFilter(to.Gaussian(sympy.Symbol("m")))
 
 
-@pytest.mark.parametrize("jobs", [10**400, 0, True, 2.5, "2"])
+@pytest.mark.parametrize("jobs", [10**400, 0, True, 2.5, "2", np.array([1, 2])], ids=lambda _: "")
 def test_jobs_are_numbers_of_processes(jobs):
     with pytest.raises(DomainError, match="jobs"):
         IndividualGDPFilter(1, 3, jobs=jobs)
@@ -175,3 +176,23 @@ def test_parquet_of_dates_of_two_columns_or_damaged_is_refused(tmp_path):
 def test_a_ledger_in_no_folder_says_so(tmp_path):
     with pytest.raises(LedgerError, match="its folder does not exist"):
         Ledger.create(tmp_path / "none" / "ledger", GDPFilter(1))
+
+
+def test_a_sampled_budget_in_fractions_takes_steps_of_the_same():
+    noise = Fraction(11, 10)
+    budget = SampledFilter(noise, 0.01, 10)
+    budget.spend(to.mechanisms.SubsampledGaussian(noise, 0.01))
+    assert budget.noise_multiplier < noise
+    assert budget.spent == 1
+
+
+def test_clocks_beyond_floats_cost_infinitely_much_in_silence():
+    largest = int(np.finfo(float).max)
+    assert MixtureOdometer(0.1, r=1.0).bound([largest + Fraction(1, 2), Fraction(1, 3)])[0] == math.inf
+
+
+def test_what_tells_nothing_costs_nothing_however_often():
+    nothing = assumed(to.Identity(), ["x."]) ** 10**400
+    assert cap(nothing) == 0
+    least = to.subsample(to.Gaussian(5e-324), 0.5)
+    assert cap(least**2) >= 1e-323

@@ -1,6 +1,7 @@
 import math
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -210,6 +211,11 @@ LITTLE = Fraction(1, 10**30)
         (m.DiscreteLaplace, "scale", 4 - LITTLE, -1),
         (m.RandomizedResponse, "epsilon", 1 + LITTLE, 1),
         (m.ExponentialMechanism, "epsilon", 1 + LITTLE, 1),
+        (partial(m.TruncatedLaplace, scale=1), "bound", 2 + LITTLE, -1),
+        (partial(m.BoundedLaplace, scale=1), "width", 2 + LITTLE, 1),
+        (partial(m.Staircase, 1.0), "gamma", Fraction(1, 4) + LITTLE, 1),
+        (partial(m.Staircase, 1.0), "gamma", Fraction(3, 4) - LITTLE, -1),
+        (partial(m.BestOfRuns, m.Laplace(1.0)), "mean", 2 + LITTLE, 1),
     ],
 )
 def test_fractions_are_rounded_to_where_more_is_lost(mechanism, field, given, side):
@@ -220,5 +226,7 @@ def test_fractions_are_rounded_to_where_more_is_lost(mechanism, field, given, si
 def test_rates_noise_and_moves_in_fractions():
     step = m.SubsampledGaussian(noise_multiplier=1 - LITTLE, sample_rate=Fraction(1, 2) + LITTLE)
     assert (step.noise_multiplier, step.sample_rate) == (math.nextafter(1, 0), math.nextafter(0.5, 1))
+    mixed = m.MixtureOfGaussians(1, [Fraction(1, 3)], [1]).curve()
+    assert Fraction(mixed.mu) >= Fraction(1, 3)
     moved = m.Gaussian(noise_multiplier=[1 - LITTLE, 2], sensitivity=[1 + LITTLE, 2])
     assert moved.noise_multiplier[0] < 1 < moved.sensitivity[0]

@@ -192,3 +192,41 @@ def test_questions_a_law_has_no_answer_to():
     # a mass that no chord tells
     with pytest.raises(to.errors.DomainError, match="known too little"):
         (to.Gaussian(30) @ to.Laplace(1)).law.left_above(1e-100)
+
+
+@pytest.mark.parametrize(
+    ("curve", "t"),
+    [(to.subsample(to.Gaussian(1), 1e-4), -2e-4), (to.Gaussian(1e-6), -8e-4), (to.Laplace(1e-4), -1.1e-4)],
+)
+def test_next_to_no_mass_lies_below_a_narrow_law(curve, t):
+    low, high = curve.law.cdf(t)
+    assert low == 0
+    assert high < 1e-280
+
+
+@pytest.mark.parametrize("level", [1e-3, 1e-6, 0.1])
+def test_quantiles_of_a_narrow_law_lie_in_it(level):
+    """L = log(1 - p + p e^(mu z - mu^2/2)) of a sampled Gaussian, which ends at log(1 - p)."""
+    found = to.subsample(to.Gaussian(1), 0.01).law.quantile(level)
+    z = normal_quantile(level) if level < 0.5 else 0.0
+    assert found == pytest.approx(math.log1p(0.01 * math.expm1(z - 0.5)), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("mu", "t", "under"),
+    [(0.1, -3.835, "P"), (0.1, -3.835, "Q"), (0.1, -3.825, "Q"), (200, 12305.5, "Q")],
+)
+def test_masses_among_subnormals_are_held(mu, t, under):
+    """There a float is off by an absolute amount, which no share of a mass holds."""
+    low, high = to.Gaussian(mu).law.cdf(t, under=under)
+    with mp.workdps(60):
+        m = mpf(mu)
+        truth = mp.ncdf(mpf(t) / m + (m / 2 if under == "P" else -m / 2))
+    assert low <= truth <= high
+
+
+@pytest.mark.parametrize("epsilon", [1e8, 1e17])
+def test_quantiles_of_laws_far_from_0_are_found(epsilon):
+    """P(L <= -eps + 2 x) = 1 - e^-x/2 of Laplace noise."""
+    assert to.Laplace(epsilon).law.quantile(0.9) == pytest.approx(2 * math.log(5) - epsilon, rel=1e-11)
+    assert to.PureDP(epsilon).law.quantile(0.9) == pytest.approx(-epsilon, rel=1e-9)

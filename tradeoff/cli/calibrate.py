@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,7 @@ def calibrate(
     place = check_target(plan, (plan.suffix.lower(),)) if write else plan
     load(plan)  # says what is wrong with it
     with plan.open(encoding="utf-8", newline="") as file:  # ends of lines stay as they are
-        content = file.read()
+        content = re.sub(r"\r(?!\n)", "\n", file.read())
     replaced(content, vary, 1)  # says what is wrong with the place
 
     def guarantee(value: float) -> TradeOff:

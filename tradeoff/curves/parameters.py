@@ -6,6 +6,7 @@ import math
 import operator
 from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
+from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
 from typing import Any, Protocol, TypeAlias
@@ -85,7 +86,8 @@ def real(
         raise domain(name, value, allowed, _TOO_LARGE) from error
     except (TypeError, ValueError) as error:
         raise domain(name, value, allowed, "give one real number") from error
-    exact: Any = value if isinstance(value, Rational) else number  # one just outside may round into the range
+    known = isinstance(value, Rational | Decimal | np.longdouble) and number == number  # noqa: PLR0124 - NaN
+    exact: Any = value if known else number  # one just outside may round into the range
     if (up and exact > number) or (down and exact < number):
         number = math.nextafter(number, math.inf if up else -math.inf)
     above = all(x > low if open_low else x >= low for x in (number, exact))
@@ -139,9 +141,9 @@ def beside(value: Any, found: Array) -> tuple[Array, Array]:
     pairs = list(zip(exact, found.ravel().tolist(), strict=True))
     more, less = (np.array([bool(way(*pair)) for pair in pairs]) for way in (operator.gt, operator.lt))
     more, less = more.reshape(found.shape), less.reshape(found.shape)
-    return np.where(less, np.nextafter(found, -np.inf), found), np.where(
-        more, np.nextafter(found, np.inf), found
-    )
+    with np.errstate(over="ignore"):  # beyond the largest float
+        below, above = np.nextafter(found, -np.inf), np.nextafter(found, np.inf)
+    return np.where(less, below, found), np.where(more, above, found)
 
 
 def _floats(value: Any) -> Array:

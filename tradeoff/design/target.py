@@ -86,7 +86,7 @@ def _mu(mu: Any, failure: Any = 0.0) -> Target:
 
 
 def _beta(beta: Any, alpha: Any) -> Target:
-    a = number("alpha", alpha, 0, 1, open_low=True, open_high=True)
+    a = number("alpha", alpha, 0, 1, open_low=True, open_high=True, up=True)
     b = number("beta", beta, 0, 1, up=True)
     if b > 1 - a:
         raise domain("beta", b, f"[0, {1 - a:g}]", f"no curve is above 1 - alpha at alpha = {exactly(a)}")

@@ -79,7 +79,7 @@ class IndividualGDPFilter(Shared):
 
     def __init__(self, mu: float, records: int, *, jobs: int | None = 1) -> None:
         self.mu = number("mu", mu, 1e-150, 1e150)
-        if jobs is not None and (jobs == 0 or count("jobs", jobs, -_MOST_JOBS, _MOST_JOBS) == 0):
+        if jobs is not None and count("jobs", jobs, -_MOST_JOBS, _MOST_JOBS) == 0:
             remedy = "give 1 for one thread, or None to leave it to joblib"
             raise domain("jobs", jobs, "None and the integers but 0", remedy)
         self.jobs = None if jobs is None else int(jobs)

@@ -42,8 +42,9 @@ def _by_parts(f: TradeOff) -> float:
     if isinstance(f, Gaussian):
         return float(f.mu)
     if isinstance(f, Tensor):
-        parts = (float(sqrt(whole(n)).upper) * cap(factor) for factor, n in f.factors.items())
-        return math.hypot(*parts) * (1 + 8 * UNIT)  # no square underflows; a product each and hypot round
+        each = [(n, cap(factor)) for factor, n in f.factors.items()]
+        parts = (float((sqrt(whole(n)) * mu).upper) for n, mu in each if mu > 0)
+        return math.hypot(*parts) * (1 + 8 * UNIT)  # of which no square underflows
     if isinstance(f, Inverse | _WITHIN):
         return max(cap(operand) for operand in f.operands)
     if isinstance(f, Maximum):

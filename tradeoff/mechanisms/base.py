@@ -101,7 +101,7 @@ def within(
 ) -> dict[str, Callable[[str, Any], float]]:
     """Return the metadata of a field that holds a number of the range.
 
-    Fractions are rounded to where more is lost: of noise down, of all else up.
+    Fractions are rounded to where more is lost: of ``noise``, and of room for it, down, of all else up.
     """
 
     def checked(name: str, value: Any) -> float:

@@ -168,8 +168,9 @@ class MixtureOfGaussians(Mechanism):
 def _each(name: str, values: Any, high: float) -> tuple[float, ...]:
     if isinstance(values, str | bytes) or not np.iterable(values):
         raise DomainError(f"{name} = {shown(values)} is no list of numbers; give one")
+    size = high == math.inf  # more is lost where they are larger
     return tuple(
-        number(f"{name}[{i}]", value, 0, high, open_high=high == math.inf) for i, value in enumerate(values)
+        number(f"{name}[{i}]", value, 0, high, open_high=size, up=size) for i, value in enumerate(values)
     )
 
 

@@ -52,7 +52,7 @@ class TruncatedLaplace(Mechanism):
     normal: ClassVar[bool] = False
 
     scale: float = field(metadata=SCALE)
-    bound: float = field(metadata=SIZE)
+    bound: float = field(metadata=SCALE)
     sensitivity: float = field(default=1.0, metadata=SIZE)
 
     def __post_init__(self) -> None:
@@ -136,7 +136,7 @@ class BoundedLaplace(Mechanism):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_scale(self.scale, self.sensitivity)
-        width = number("width", self.width, self.sensitivity, open_high=True)
+        width = number("width", self.width, self.sensitivity, open_high=True, up=True)
         object.__setattr__(self, "width", width)
 
     def curve(self) -> TradeOff:

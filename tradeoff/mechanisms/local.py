@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import count
+from tradeoff.curves.parameters import count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp
-from tradeoff.mechanisms.base import SHARE, Mechanism, ratio, wholes, within
+from tradeoff.mechanisms.base import Mechanism, ratio, wholes, within
 
 MOST_LOSS = 700.0
 """Losses up to here have e^eps and e^-eps among the floats."""
 
 _LEAST_LOSS = 1e-9
 """Below, vertices near 1/2 say nothing of a loss that is less than their rounding: f_{eps,0} stands there."""
+
+
+def _towards_half(name: str, value: Any) -> float:
+    """Return a share as a float, a fraction rounded to where more is lost."""
+    near = number(name, value, 0, 1)
+    return number(name, value, 0, 1, up=near < 0.5, down=near > 0.5)
 
 
 @dataclass(frozen=True)
@@ -138,7 +145,7 @@ class Staircase(Mechanism):
     kind = "staircase"
 
     epsilon: float = field(metadata=within(0, MOST_LOSS))
-    gamma: float | None = field(default=None, metadata=SHARE)
+    gamma: float | None = field(default=None, metadata={"checked": _towards_half})
 
     def curve(self) -> TradeOff:
         if self.gamma == 0.5:

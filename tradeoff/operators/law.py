@@ -34,7 +34,7 @@ _ROUNDED = 1e-12
 """Share of a mass that sums, exponentials and masses at infinity may round away, generously."""
 
 _BEYOND = 1e-300
-"""Bound on the mass of tails that no cell holds, and on masses that are no floats."""
+"""Bound on the mass of tails that no cell holds, on masses that are no floats, and on what these round by."""
 
 _FARTHEST = 690.0
 """Loss whose e^t is still a float."""
@@ -195,7 +195,7 @@ class Law:
             return t <= -end or (t < end and low + high > 2 * rest)
 
         mean, variance = self.cumulants(under=under)
-        reach = math.sqrt(variance) + 1e-9
+        reach = math.sqrt(variance) + 1e-9 * (1 + abs(mean))
         low, high = mean - reach, mean + reach
         # Rare losses lie any number of standard deviations away.
         while not more(low):
@@ -292,7 +292,7 @@ def _single_cdf(law: LossLaw, at: Array, under: Under) -> tuple[Array, Array]:
         rest = np.array([_continuous(law, _beside(law, t, sign), sign, under) for t in at.tolist()])
         lowest = law.p_minus * (1 + sign * _ROUNDED) if under == "P" else 0.0
         sides.append((lowest + atoms + rest) * (1 + sign * _ROUNDED))
-    return np.maximum(sides[0], 0.0), np.minimum(sides[1] + law.lost + _BEYOND, 1.0)
+    return np.maximum(sides[0] - _BEYOND, 0.0), np.minimum(sides[1] + law.lost + _BEYOND, 1.0)
 
 
 def _beside(law: LossLaw, t: float, sign: float) -> float:
@@ -310,9 +310,12 @@ def _continuous(law: LossLaw, t: float, sign: float, under: Under) -> float:
     edges = np.array([-np.inf, t, np.inf])
     cells = law.cells(edges)
     p, q = masses(cells, edges)
-    if under == "P" and t < 0 and cells.excess[0] < _LEAST:
-        return _far_below(law, t, sign)
-    return float((q if under == "Q" else p)[0] * (1 + sign * cells.slack[0]))
+    found = float((q if under == "Q" else p)[0] * (1 + sign * cells.slack[0]))
+    if under == "Q" or t >= 0 or cells.excess[0] >= _LEAST:
+        return found
+    if sign > 0 and t > -_FARTHEST:  # what floats do not hold is little: there may be no mass at all
+        return min(_far_below(law, t, sign), found + float((2 * _LEAST * exp(-t)).upper))
+    return _far_below(law, t, sign)
 
 
 def _far_below(law: LossLaw, t: float, sign: float) -> float:
