@@ -8,6 +8,7 @@ from typing import Any
 
 from tradeoff.audits import OneRun, Refutation
 from tradeoff.baselines import Baseline
+from tradeoff.curves.parameters import count
 from tradeoff.design.allocate import Allocation
 from tradeoff.design.calibration import Calibration
 from tradeoff.design.sensitivities import Sensitivities
@@ -42,7 +43,8 @@ RESULTS = (
 
 def _plan(mechanisms: Any, counts: Any, adjacency: Any) -> Plan:
     read: dict[Any, Any] = {}
-    for mechanism, n in zip(mechanisms, counts, strict=True):
+    for mechanism, given in zip(mechanisms, counts, strict=True):
+        n = count("count", given)
         read[mechanism] = read[mechanism] + n if mechanism in read else n  # a joined file may name one twice
     return Plan(read, adjacency)
 

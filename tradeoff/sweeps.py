@@ -12,6 +12,7 @@ from itertools import accumulate, chain, product
 from operator import mul
 from os import PathLike
 from pathlib import Path
+from pickle import PicklingError
 from typing import Any, Literal
 
 from tradeoff.composition.cache import Cache, sharing
@@ -240,6 +241,8 @@ def _until_left(batches: Any) -> Iterator[dict[str, Any]]:
     """Yield what batches hold; joblib's warning that a sweep was left before its end tells nobody more."""
     try:
         yield from chain.from_iterable(batches)
+    except (PicklingError, TypeError) as error:
+        raise SweepError(f"no other process can be handed this: {error}; take n_jobs = 1", {}) from error
     finally:
         if isinstance(batches, Generator):
             with warnings.catch_warnings():

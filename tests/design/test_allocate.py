@@ -2,6 +2,7 @@ from dataclasses import dataclass
 
 import mpmath as mp
 import pytest
+import sympy
 from scipy.optimize import brentq
 
 import tradeoff as to
@@ -158,3 +159,26 @@ def test_what_is_refused(parts, target, error):
 def test_a_cost_is_a_function(cost):
     with pytest.raises(KindError, match="is no function of the scales"):
         to.allocate([Gaussian], TARGET, cost)
+
+
+@pytest.mark.parametrize("weights", [(16.0, 1.0), (1e-320, 1.0), (1e300, 1e-300)])
+def test_weights_of_any_size(weights):
+    """The scales go as weight^-1/4, and the cost as (sqrt w_1 + sqrt w_2)^2."""
+    found = to.allocate([(Gaussian, 1, weight) for weight in weights], TARGET)
+    least, equal, *_ = found.table["cost"]
+    a, b = (mp.sqrt(weight) for weight in weights)
+    assert least / equal == pytest.approx(float((a + b) ** 2 / (2 * (a * a + b * b))), rel=1e-4)
+
+
+@pytest.mark.parametrize("weights", [(1e308, 1.0), (1.7e308, 1.6e308)])
+def test_a_cost_beyond_floats_is_refused(weights):
+    with pytest.raises(DomainError, match="the cost = inf"):
+        to.allocate([(Gaussian, 1, weight) for weight in weights], TARGET)
+    with pytest.raises(DomainError, match="the cost = inf"):
+        to.allocate([Gaussian], TARGET, lambda _: float("inf"))
+
+
+def test_targets_and_builds_at_their_ends():
+    assert to.allocate([Gaussian], {"epsilon": 1e17, "delta": 0.9}).achieved.upper <= 1e17
+    with pytest.raises(to.errors.SymbolError, match="free symbols"):
+        to.allocate([lambda s: to.Gaussian(sympy.Symbol("x") / s)], {"mu": 1})

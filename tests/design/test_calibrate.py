@@ -251,3 +251,10 @@ def test_targets_in_fractions_are_strict():
         to.calibrate(to.Gaussian, {"beta": Fraction(1, 4), "alpha": Fraction(3, 4) + little})
     found = to.calibrate(to.Gaussian, {"mu": 1 - little})
     assert found.value < 1
+
+
+def test_a_class_is_no_mechanism_and_an_end_without_an_answer_is_named():
+    with pytest.raises(KindError, match=r"is the class Gaussian; return one"):
+        to.calibrate(lambda _: Gaussian, {"mu": 1})
+    with pytest.raises(DomainError, match=r"nothing is known at 1e-160, an end of between"):
+        to.calibrate(Gaussian, {"epsilon": 1, "delta": 1e-6}, between=(1e-160, 1e3))

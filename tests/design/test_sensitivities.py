@@ -150,3 +150,17 @@ def test_a_parameter_that_does_not_count_has_the_slope_0():
     slopes = {row["value"]: row["d epsilon"] for row in rows if row["parameter"] != "count"}
     assert slopes[0.3] == 0
     assert slopes[1.0] > slopes[0.5] > 0
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "n", "delta"), [(0.3, 5, 1e-5), (0.6, 6, 1e-5), (0.05, 5, 1e-5), (0.3, 10, 1e-7)]
+)
+def test_slopes_next_to_the_largest_loss(epsilon, n, delta):
+    """There delta = 2^-n (1 - e^(eps - n e)) but for little, so that eps gains n; phases turn far there."""
+    table = (to.Laplace(epsilon) ** n).sensitivities(delta=delta)
+    assert table["d epsilon"][0] == pytest.approx(n, rel=1e-4)
+
+
+def test_losses_far_out_ask_for_no_width_that_floats_have_not():
+    with pytest.raises(to.errors.PrecisionError, match="ask elsewhere"):
+        to.Gaussian(1).sensitivities(epsilon=1e300)

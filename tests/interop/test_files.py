@@ -276,3 +276,64 @@ def test_folders_and_what_is_missing_are_one_sentence(name, tmp_path):
     for door in (to.load, partial(to.save, to.Gaussian(1))):
         with pytest.raises(DomainError, match=r"cannot be read|cannot be written|is no plain file"):
             door(tmp_path / name)
+
+
+def test_counts_of_a_joined_file_are_counts(tmp_path):
+    path = tmp_path / "plan.json"
+    to.save(to.Plan({Laplace(scale=1.0): 5}), path)
+    text = json.loads(path.read_text(encoding="utf-8"))
+    one = text["tradeoff"]["mechanisms"][0]
+    for counts in ([100, -99], [True, -0.0], [5, "x"]):
+        text["tradeoff"] |= {"mechanisms": [one, one], "counts": counts}
+        path.write_text(json.dumps(text), encoding="utf-8")
+        with pytest.raises(DomainError, match="count"):
+            to.load(path)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {
+            "kind": "piecewise-linear",
+            "alpha": [0, 10**400],
+            "beta": [1.0, 0.5],
+            "one_minus_alpha": [1.0, 0.5],
+        },
+        {"kind": "total-variation", "delta": 0.5, "kept": "-inf", "exact": True},
+        {
+            "kind": "gaussian-mixtures",
+            "means": [0, 0, 1],
+            "null": [0.7, 1, 0],
+            "alternative": [0, 0, 1],
+            "sigma": 1.0,
+        },
+        {
+            "kind": "location-shift",
+            "law": "logistic",
+            "names": ["scale", "scale"],
+            "values": [100, 1],
+            "shift": 1,
+        },
+        {"kind": "location-shift", "law": "logistic", "names": ["scale"], "values": [10**400], "shift": 1},
+    ],
+)
+def test_odd_numbers_in_a_file_are_one_sentence(body, tmp_path):
+    path = tmp_path / "it.json"
+    path.write_text(json.dumps({"schema": 1, "tradeoff": body}), encoding="utf-8")
+    with pytest.raises(DomainError, match=r"it\.json"):
+        to.load(path)
+
+
+def test_what_no_file_holds_is_one_sentence(tmp_path):
+    endless: list[object] = []
+    endless.append(endless)
+    for thing, why in (
+        ("\ud800", "has no form"),
+        (endless, "nested too deeply"),
+        ([10**5000], "has no form"),
+    ):
+        with pytest.raises(DomainError, match=why):
+            to.save(thing, tmp_path / "it.json")
+    curve = to.from_scipy(scipy.stats.t(3), scipy.stats.t(3, loc=1))
+    with pytest.raises(DomainError, match="what a curve assumes is in no file"):
+        to.save(curve, tmp_path / "it.json")

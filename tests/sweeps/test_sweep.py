@@ -287,3 +287,9 @@ def test_errors_travel_with_what_they_know(error, value):
     copy = pickle.loads(pickle.dumps(error))
     assert str(copy) == str(error)
     assert getattr(copy, value) == 0.25
+
+
+def test_what_no_other_process_can_be_handed_is_one_sentence():
+    pytest.importorskip("joblib")
+    with pytest.raises(SweepError, match="take n_jobs = 1"):
+        to.sweep(lambda n: (i for i in range(n)), {"n": [1, 2]}, n_jobs=2)

@@ -17,7 +17,7 @@ from typing import Any, cast
 import numpy as np
 from scipy.linalg import LinAlgError, LinAlgWarning
 from scipy.optimize import NoConvergence, anderson
-from scipy.special import ndtri
+from scipy.special import logsumexp, ndtri
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count, number
@@ -90,6 +90,7 @@ class Part:
         else:
             made = called("build", self.build, scale)
         if isinstance(made, TradeOff):
+            made.require_numbers()
             return made
         if isinstance(made, Mechanism):
             adjacencies.update({made.adjacency} if made.adjacency else ())
@@ -186,22 +187,24 @@ class _Problem:
         self.parts = [parts[kinds.index(kind)] for kind in distinct]
         self.rounds = [count("the count of alike parts", n, 1, MOST) for n in rounds.values()]
         self.counts = np.array(self.rounds, dtype=float)
-        self.weights = np.array([part.weight for part in self.parts])
+        self.log_weights = np.log([part.weight for part in self.parts])
 
     def scales(self, x: Array) -> tuple[float, ...]:
         return tuple(np.exp(x)[self.which].tolist())
 
     def cost(self, x: Array) -> float:
-        if self.own is not None:
-            return number("the cost", called("cost", self.own, self.scales(x)), 0, open_low=True)
-        return float(np.sum(self.weights * self.counts * np.exp(2 * x)))
+        with np.errstate(over="ignore", under="ignore"):
+            own = self.own and called("cost", self.own, self.scales(x))
+            found = float(np.exp(logsumexp(self.log_savings(x)))) if own is None else own
+        return number("the cost", found, 0, open_low=True, open_high=True)
 
-    def savings(self, x: Array) -> Array:
-        """Return d log cost/dx, up to a factor."""
+    def log_savings(self, x: Array) -> Array:
+        """Return the logarithms of d log cost/dx, up to a term; NaN or -inf where nothing is saved."""
         if self.own is None:
-            return np.asarray(self.weights * self.counts * np.exp(2 * x))
+            return np.asarray(self.log_weights + np.log(self.counts) + 2 * x)
         steps = _APART * np.eye(len(x))
-        return np.array([math.log(self.cost(x + step) / self.cost(x - step)) for step in steps])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.log([math.log(self.cost(x + step) / self.cost(x - step)) for step in steps])
 
     def curves(self, x: Array) -> list[TradeOff]:
         adjacencies: set[str] = set()
@@ -224,6 +227,10 @@ class _Problem:
         except PrecisionError:  # nothing is known, so that nothing is met
             return Bounds(-math.inf, math.inf)
 
+    def _above(self, found: float) -> float:
+        """Return by how much an answer is above the target, as a logarithm."""
+        return math.log(max(found, TINY)) - math.log(self.target.wanted)
+
     def rho(self) -> Array:
         """Return rho of every part at scale 1 where it goes as scale^-2, else NaN."""
         one, two = (np.array([_rho(c) for c in self.curves(np.full(len(self.parts), x))]) for x in (0.0, 1.0))
@@ -239,14 +246,14 @@ class _Problem:
             ends = [(self.ask(x - step), self.ask(x + step)) for step in _APART * np.eye(len(x))]
             each = np.array([low.upper - high.upper for low, high in ends])
             answer = answer or self.ask(x)
-            return each, math.log(max(answer.upper, TINY) / self.target.wanted)
+            return each, self._above(answer.upper)
         pairs = zip(*(self.curves(x + math.log1p(sign * STEP)) for sign in (-1, 1)), strict=True)
         at, turned = found
         turn = [(~low, ~high) if turned else (low, high) for low, high in pairs]
         each = np.array(
             [-at.gain(n * at.between(*pair), of="epsilon") for n, pair in zip(self.counts, turn, strict=True)]
         )
-        return each, math.log(max(answer.upper if answer else at.loss, TINY) / self.target.wanted)
+        return each, self._above(answer.upper if answer else at.loss)
 
     def _touch(self, x: Array) -> tuple[Bounds[float], dict[str, float] | None]:
         """Return certified bounds on mu, and the loss that decides them."""
@@ -273,12 +280,12 @@ class _Problem:
     def unequal(self, x: Array) -> tuple[Array, float]:
         """Return the logarithms of prices over savings, shares of their sums, and what ``prices`` does."""
         prices, short = self.prices(x)
-        savings = self.savings(x)
-        for i in np.flatnonzero(~((prices > 0) & (savings > 0))[self.which]):
+        savings = self.log_savings(x)
+        for i in np.flatnonzero(~((prices > 0) & np.isfinite(savings))[self.which]):
             raise DomainError(
                 f"parts[{i}] gains no privacy, or costs nothing, at a larger scale; leave it out"
             )
-        return np.log(prices / np.sum(prices)) - np.log(savings / np.sum(savings)), short
+        return np.log(prices / np.sum(prices)) - (savings - logsumexp(savings)), short
 
     def optimum(self, x: Array) -> Array:
         """Return x where prices are equal and the target is met, nearly, or the best seen."""
@@ -310,7 +317,7 @@ class _Problem:
         moved, last = 0.0, (0.0, math.inf)
         for _ in range(_ROUNDS):
             bounds = self.ask(x + moved)
-            excess = math.log(max(bounds.upper, TINY) / self.target.wanted)
+            excess = self._above(bounds.upper)
             met = self.target.met(bounds) is True
             low, high, best = (low, moved, bounds) if met else (moved, high, best)
             if (met and excess >= -_MARGIN) or abs(moved) > _FARTHEST:
@@ -373,10 +380,9 @@ def allocate(
     met = {"equal scales": problem.meet(np.zeros(n))}
     rho = problem.rho()
     if cost is None and np.all(rho > 0):
-        shape = np.log(rho / problem.weights) / _POWER
-        each = problem.counts * rho
-        equal = met["equal scales"][0]
-        shape += np.log(each @ np.exp(-2 * shape) / (each @ np.exp(-2 * equal))) / 2  # of the same rho
+        shape = (np.log(rho) - problem.log_weights) / _POWER
+        each, equal = np.log(problem.counts * rho), met["equal scales"][0]
+        shape += (logsumexp(each - 2 * shape) - logsumexp(each - 2 * equal)) / 2  # of the same rho
         met["zCDP optimum"] = problem.meet(shape)
     if n > 1:
         start = min((x for x, _ in met.values()), key=problem.cost)
@@ -389,5 +395,5 @@ def allocate(
         (name, problem.cost(at), problem.cost(at) / least, bounds.upper) for name, (at, bounds) in met.items()
     ]
     table = Table(("scales", "cost", "over the least", problem.name), tuple(rows), estimated=True)
-    curve = problem.guarantee(x)
-    return Allocation(problem.scales(x), least, achieved, curve, residual, problem.asked, table)
+    scales, curve = problem.scales(x), problem.guarantee(x)
+    return Allocation(scales, least, achieved, curve, residual, problem.asked, table)

@@ -152,6 +152,8 @@ def _ends(between: Any, *, integer: bool) -> tuple[float, float]:
 def _guarantee(build: Callable[[Any], object], x: float) -> TradeOff:
     """Return the guarantee that ``build`` makes of a number, valid for both orders of a pair."""
     built = called("build", build, x)
+    if isinstance(built, type):
+        raise KindError(f"build({x!r}) is the class {built.__name__}; return one made of the number")
     for name in ("guarantee", "curve"):  # of plans and reports, of mechanisms, reductions and marginals
         found = getattr(built, name, None)
         built = found if isinstance(found, TradeOff) else found() if callable(found) else built

@@ -69,7 +69,7 @@ class Search:
     def run(self, between: tuple[float, float] | None) -> tuple[Point, Point]:
         """Return neighbours of which the first is proved to meet the target, the second not to; or raise."""
         if between:
-            self.points += [self._point(x) for x in between]
+            self.points += [self._end(x) for x in between]
         else:
             self._spread()
         widths: list[float] = []
@@ -102,6 +102,12 @@ class Search:
         answer = self.ask(x)
         low, high = (self.target.gap(end) for end in answer)
         return Point(x, answer, self.target.met(answer), (low + high) / 2, abs(high - low))
+
+    def _end(self, x: float) -> Point:
+        try:
+            return self._point(x)
+        except PrecisionError as error:
+            raise DomainError(f"nothing is known at {x:g}, an end of between; move it: {error}") from error
 
     def _place(self, x: float) -> float:
         return math.log1p(x) if self.integer else math.log(x)

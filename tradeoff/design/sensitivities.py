@@ -275,8 +275,11 @@ Slopes = Iterator[tuple[TradeOff, str, float, float]]
 
 def _tilted(order: TradeOff, found: Integral, of: str) -> Slopes:
     for i, (factor, n) in enumerate(order.factors.items()):
+        # Phases of M turn by y times what losses move: less than a turn, or it is not known by how many.
+        turns = float(np.max(found.z.imag)) * max(factor.sup_loss, factor.inverse().sup_loss)
+        step = min(STEP, 1 / turns) if 0 < turns < math.inf else STEP
         for parameter in parameters(factor):
-            below, above, apart = parameter.pair(STEP)
+            below, above, apart = parameter.pair(step)
             slope = found.gain(n * found.between(below, above) / apart, of=of)
             yield factor, parameter.name, parameter.value, slope
         yield factor, "count", n, found.gain(found.counted(i), of=of)
@@ -312,6 +315,6 @@ def _answer(curve: TradeOff, name: str, value: float) -> Bounds[float]:
     if found.width <= _CLOSE * abs(found.upper):
         return found
     try:
-        return ask(value, tol=_CLOSE * min(abs(found.upper), 1.0))
+        return ask(value, tol=_CLOSE * (min(abs(found.upper), 1.0) if name == "delta" else 1.0))
     except PrecisionError:
         return found

@@ -98,9 +98,10 @@ class Codec:
         for kind, form in self.forms.items():
             if type(value) is form.type:
                 return {"kind": kind} | {name: self.encode(each) for name, each in form.fields(value).items()}
-        remedy = (
-            "of a curve save .lower, which is below it and does" if isinstance(value, TradeOff) else _REMEDY
-        )
+        remedy = _REMEDY
+        if isinstance(value, TradeOff):
+            below = "save .lower, which is below it and has"
+            remedy = "what a curve assumes is in no file" if value.assumptions else below
         raise DomainError(f"{shown(value)} has no form in a file; {remedy}")
 
     def decode(self, data: Any, where: str = "it") -> Any:
@@ -135,7 +136,7 @@ class Codec:
                 )
         try:
             return form.make(**found)
-        except (TradeOffError, TypeError, ValueError, AttributeError) as error:
+        except (TradeOffError, TypeError, ValueError, AttributeError, ArithmeticError, LookupError) as error:
             raise DomainError(f"{where}: is no {kind}: {error}") from error
 
 

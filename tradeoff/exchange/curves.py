@@ -147,7 +147,7 @@ def _shift(law: Any, names: Any, values: Any, shift: Any) -> TradeOff:
     distribution = getattr(scipy.stats, law, None) if isinstance(law, str) else None
     if not isinstance(distribution, scipy.stats.rv_continuous):
         raise DomainError(f"law = {law!r} is no continuous distribution of scipy.stats")
-    return LocationShift(distribution(**dict(zip(names, values, strict=True))), shift)
+    return LocationShift(distribution(**_each_once("names", names, values)), shift)
 
 
 def _mixtures_fields(f: GaussianMixtures) -> dict[str, Any]:
@@ -157,8 +157,15 @@ def _mixtures_fields(f: GaussianMixtures) -> dict[str, Any]:
 
 
 def _mixtures(means: Any, null: Any, alternative: Any, sigma: Any) -> TradeOff:
-    p, q = (dict(zip(means, weights, strict=True)) for weights in (null, alternative))
+    p, q = (_each_once("means", means, weights) for weights in (null, alternative))
     return GaussianMixtures(p, q, sigma)
+
+
+def _each_once(name: str, keys: Any, values: Any) -> dict[Any, Any]:
+    found = dict(zip(keys, values, strict=True))
+    if len(found) < len(keys):
+        raise DomainError(f"{name} holds an entry twice")
+    return found
 
 
 def _of_operands(kind: type, make: Callable[..., TradeOff]) -> Form:

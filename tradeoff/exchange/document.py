@@ -14,7 +14,17 @@ SCHEMA = 1
 
 def written(codec: Codec, thing: Any, *, indent: int | None = None) -> str:
     """Return the text of a document that holds ``thing``; ``DomainError`` if a part of it has no form."""
-    return json.dumps({"schema": SCHEMA, "tradeoff": codec.encode(thing)}, indent=indent, ensure_ascii=False)
+    try:
+        content = {"schema": SCHEMA, "tradeoff": codec.encode(thing)}
+        text = json.dumps(content, indent=indent, ensure_ascii=False)
+        text.encode()
+    except RecursionError:
+        raise DomainError("is nested too deeply for a file, or in itself") from None
+    except ValueError as error:  # half of a letter, or an integer of thousands of digits
+        if isinstance(error, DomainError):
+            raise
+        raise DomainError(f"{shown(thing)} has no form in a file: {error}") from error
+    return text
 
 
 def read(codec: Codec, content: str) -> Any:

@@ -197,7 +197,8 @@ class Store:
         except FileExistsError as error:
             raise LedgerError(f"{self.path}: exists already; a ledger is never overwritten") from error
         except FileNotFoundError as error:
-            raise LedgerError(f"{self.path}: its folder does not exist; make it first") from error
+            why = "cannot be created: its folder does not exist; make it first"
+            raise LedgerError(f"{self.path}: {why}") from error
         except OSError as error:
             raise LedgerError(f"{self.path}: cannot be created: {_reason(error)}") from error
         finally:
