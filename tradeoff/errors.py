@@ -137,6 +137,14 @@ def file_name(path: Any) -> Path:
     raise DomainError(f"path = {shown(path)} names no file; give a text or a pathlib.Path")
 
 
+def counted(n: int) -> str:
+    """Return a count as it is printed."""
+    try:
+        return str(n)
+    except ValueError:  # Python prints no integer of more than 4300 digits
+        return f"(about 2^{n.bit_length()})"
+
+
 def shown(value: Any) -> str:
     """Return a value as it stands in an error: on one line, and short."""
     try:

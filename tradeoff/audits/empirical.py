@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, logit, ndtri
 
-from tradeoff.audits.rates import combined, jointly, most, nodes, tail
+from tradeoff.audits.rates import combined, jointly, most, nodes, sure, tail
 from tradeoff.audits.refutation import Refutation, allowance, claimed
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import Number, Numbers, number, reals
@@ -307,13 +307,13 @@ def empirical(
     >>> bool(audit.refutes(to.Gaussian(0.5))), bool(audit.refutes(to.Gaussian(1)))
     (True, False)
     """
-    confidence = number("confidence", confidence, 0, 1, open_low=True, open_high=True)
-    given = None if thresholds is None else _sorted("thresholds", thresholds)
-    null, alternative = _sorted("null_scores", null_scores), _sorted("alternative_scores", alternative_scores)
+    confidence = sure(confidence)
+    given = None if thresholds is None else ordered("thresholds", thresholds)
+    null, alternative = ordered("null_scores", null_scores), ordered("alternative_scores", alternative_scores)
     return Empirical(null, alternative, confidence, given)
 
 
-def _sorted(name: str, values: Numbers) -> Array:
+def ordered(name: str, values: Numbers) -> Array:
     """Return checked scores in order, as an array that cannot be written to."""
     array = reals(name, values)
     if array.ndim != 1 or not len(array):

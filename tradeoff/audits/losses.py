@@ -8,7 +8,8 @@ from functools import cached_property
 import numpy as np
 from scipy.special import rel_entr
 
-from tradeoff.audits.empirical import empirical
+from tradeoff.audits.empirical import empirical, ordered
+from tradeoff.audits.rates import sure
 from tradeoff.audits.refutation import allowance
 from tradeoff.curves.parameters import Number, Numbers, reals
 from tradeoff.display import exactly
@@ -133,11 +134,12 @@ def from_losses(losses_under_p: Numbers, losses_under_q: Numbers, confidence: fl
     >>> to.Gaussian(1).delta(1.0) in sample.delta(1.0)
     True
     """
-    checked = empirical(losses_under_p, losses_under_q, confidence)
+    found = []
     for name, draws, impossible in (
-        ("losses_under_p", checked.null, np.inf),
-        ("losses_under_q", checked.alternative, -np.inf),
+        ("losses_under_p", losses_under_p, np.inf),
+        ("losses_under_q", losses_under_q, -np.inf),
     ):
-        if impossible in draws:
+        found.append(ordered(name, draws))
+        if impossible in found[-1]:
             raise DomainError(f"{name} holds {impossible}, which has probability 0 there; give log dQ/dP")
-    return LossSample(checked.null, checked.alternative, checked.confidence)
+    return LossSample(found[0], found[1], sure(confidence))

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, ndtr, ndtri
 
+from tradeoff.audits.rates import sure
 from tradeoff.audits.refutation import Refutation, allowance, both_orders, claimed
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
@@ -74,8 +75,8 @@ class OneRun(Displayed):
             ("canaries", canaries),
             ("guesses", guesses),
             ("correct", count("correct", self.correct, 0, guesses)),
-            ("delta", number("delta", self.delta, 0, 1)),
-            ("confidence", number("confidence", self.confidence, 0, 1, open_low=True, open_high=True)),
+            ("delta", number("delta", self.delta, 0, 1, up=True)),
+            ("confidence", sure(self.confidence)),
         ):
             object.__setattr__(self, name, value)
 
@@ -127,8 +128,8 @@ class OneRun(Displayed):
         from their mean have probability 2 e^(-2 w^2/guesses) at most (Hoeffding): 1e-300, charged at once to
         P(W >= v) and to each P(v - i <= W < v).
         """
-        epsilon = number("epsilon", epsilon, 0)
-        delta = self.delta if delta is None else number("delta", delta, 0, 1)
+        epsilon = number("epsilon", epsilon, 0, up=True)
+        delta = self.delta if delta is None else number("delta", delta, 0, 1, up=True)
         if self.correct == 0 or epsilon > _STEEPEST:
             return 1.0
         mean, far = self.guesses * float(expit(-epsilon)), math.sqrt(_FAR * self.guesses) + 1

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincc, betainccinv
 
+from tradeoff.curves.parameters import number
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log
 from tradeoff.intervals.roots import largest
@@ -19,6 +20,11 @@ _ASIDE = 1e-6
 
 _SHARE = 8
 """Counts beyond it are set apart by an eighth of themselves, which costs less than more tests would."""
+
+
+def sure(confidence: object) -> float:
+    """Return a checked confidence, a fraction rounded up."""
+    return number("confidence", confidence, 0, 1, open_low=True, open_high=True, up=True)
 
 
 def tail(count: ArrayLike, trials: int, rate: ArrayLike) -> Array:

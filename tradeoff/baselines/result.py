@@ -85,9 +85,11 @@ def number(
     *,
     open_low: bool = False,
     open_high: bool = True,
+    up: bool = False,
+    down: bool = False,
 ) -> float:
     """Return a checked float; a textbook formula takes no symbols."""
-    checked = real(name, value, low, high, open_low=open_low, open_high=open_high)
+    checked = real(name, value, low, high, open_low=open_low, open_high=open_high, up=up, down=down)
     if is_symbol(checked):
         raise SymbolError(f"{name} = {value!r} is symbolic, and this formula answers with a number; give one")
     return float(checked)
@@ -99,5 +101,5 @@ def rounds(n: Any, low: int = 0) -> int:
 
 
 def probability(name: str, value: Any) -> float:
-    """Return a probability strictly between 0 and 1, where its logarithm is wanted."""
-    return number(name, value, 0, 1, open_low=True)
+    """Return a probability strictly between 0 and 1, where its logarithm is wanted; rounded down."""
+    return number(name, value, 0, 1, open_low=True, down=True)

@@ -165,8 +165,11 @@ def _checked(divergences: object) -> dict[float, float]:
         raise DomainError(
             f"divergences = {shown(divergences)} is no mapping of orders to bounds; write {{2: 0.1}}"
         )
-    pairs = {number("order", a, 1): number("divergence", d, 0, up=True) for a, d in divergences.items()}
-    return {a: d for a, d in pairs.items() if d < math.inf}
+    pairs = [  # D_a rises with the order a
+        (number("order", a, 1, down=True), number("divergence", d, 0, up=True))
+        for a, d in divergences.items()
+    ]
+    return {a: d for a, d in sorted(pairs, reverse=True) if d < math.inf}
 
 
 def _tightest(orders: Array, bounds: Array, halvings: int = _HALVINGS) -> tuple[Array, Array]:

@@ -56,6 +56,25 @@ def symbols_of(*values: Any) -> frozenset[Any]:
     return frozenset().union(*(value.free_symbols for value in values if is_symbol(value)))
 
 
+def ratio_of(value: Any) -> Fraction | None:
+    """Return a number that is a ratio of integers as the fraction it is; None for any other."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item() if value.dtype.kind != "f" else value[()]
+    if isinstance(value, bool | np.bool_):
+        return None
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    if hasattr(value, "man_exp"):  # of mpmath
+        mantissa, exponent = value.man_exp
+        return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
+    if not isinstance(value, float | np.floating | Decimal):
+        return None
+    try:
+        return Fraction(*value.as_integer_ratio())
+    except (OverflowError, ValueError):  # infinite, or NaN
+        return None
+
+
 def written(value: Any) -> str:
     """Return a parameter as it is printed: six digits, or the formula in the notation of papers."""
     return str(value).replace("**", "^").replace(" ", "") if is_symbol(value) else format(value, ".6g")
@@ -86,12 +105,12 @@ def real(
         raise domain(name, value, allowed, _TOO_LARGE) from error
     except (TypeError, ValueError) as error:
         raise domain(name, value, allowed, "give one real number") from error
-    known = isinstance(value, Rational | Decimal | np.longdouble) and number == number  # noqa: PLR0124 - NaN
-    exact: Any = value if known else number  # one just outside may round into the range
-    if (up and exact > number) or (down and exact < number):
-        number = math.nextafter(number, math.inf if up else -math.inf)
-    above = all(x > low if open_low else x >= low for x in (number, exact))
-    below = all(x < high if open_high else x <= high for x in (number, exact))
+    least = most = number  # floats around the number; one just outside may round into the range
+    if type(value) is not float and not math.isnan(number):
+        least, most = (float(side) for side in beside(value, np.asarray(number)))
+    number = most if up else least if down else number
+    above = min(number, most) > low if open_low else min(number, least) >= low
+    below = max(number, least) < high if open_high else max(number, most) <= high
     if not (above and below):  # NaN lands here too
         raise domain(name, value, allowed, _remedy(low, high, open_low=open_low, open_high=open_high))
     return number
@@ -190,8 +209,9 @@ def choice(name: str, value: Any, allowed: Collection[str]) -> None:
 
 
 def losses(epsilon: Any, delta: Any) -> tuple[Array, Array]:
-    """Return checked, broadcast losses and probabilities, flat."""
-    given = reals("epsilon", epsilon), reals("delta", delta)
+    """Return checked, broadcast losses and probabilities, flat; fractions are rounded up."""
+    asked = ("epsilon", epsilon), ("delta", delta)
+    given = [beside(value, reals(name, value))[1] for name, value in asked]
     try:
         e, d = np.broadcast_arrays(*given)
     except ValueError as error:

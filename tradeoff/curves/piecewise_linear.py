@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.hooks import assuming
-from tradeoff.curves.parameters import Number, count, number
+from tradeoff.curves.parameters import Number, count, number, ratio_of
 from tradeoff.curves.vertices import canonical, chained, checked, interpolate, lowest, masses, read, scattered
 from tradeoff.errors import SizeError
 from tradeoff.intervals.bounds import Bounds, Pair
@@ -289,9 +289,8 @@ class PiecewiseLinear(TradeOff):
         Fraction or float
             The exact value for exact vertices and ratio, else the float at or above it.
         """
-        checked = number("ratio", ratio, 0, open_high=True)
-        given = ratio if isinstance(ratio, Rational) else Fraction(checked)
-        slope = Fraction(int(given.numerator), int(given.denominator))  # NumPy's integers overflow
+        checked, known = number("ratio", ratio, 0, open_high=True, down=True), ratio_of(ratio)
+        slope = Fraction(checked) if known is None else known
         gain = max(1 - b - slope * a for a, b in self.vertices)
         return gain if self.exact and isinstance(ratio, Rational) else float(rational(gain).upper)
 

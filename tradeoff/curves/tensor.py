@@ -20,6 +20,7 @@ from tradeoff.curves.asking import certified_beta, certified_delta, certified_ep
 from tradeoff.curves.contract import CHOICES, TradeOff
 from tradeoff.curves.hooks import gathered
 from tradeoff.curves.parameters import Value, is_symbol
+from tradeoff.errors import counted
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, total, whole
 from tradeoff.intervals.rounding import TINY, Array
@@ -340,7 +341,7 @@ class Tensor(TradeOff):
 
     def __repr__(self) -> str:
         return " (x) ".join(
-            f"{factor!r}^{n}" if n > 1 else repr(factor) for factor, n in self.factors.items()
+            f"{factor!r}^{counted(n)}" if n > 1 else repr(factor) for factor, n in self.factors.items()
         ).replace(" (x) ", " ⊗ ")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -10,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.curves.parameters import is_masked, reals
+from tradeoff.curves.parameters import is_masked, ratio_of, reals
 from tradeoff.errors import CurveError, DomainError, shown
 from tradeoff.intervals.polygon import lower_hull
 
@@ -25,10 +24,14 @@ def listed(name: str, values: Any) -> list[Any]:
     return list(values)
 
 
+_PLAIN = float | int | np.integer | np.float32 | np.float16
+"""Numbers that floats hold, or that are taken for floats: the others make a curve one of fractions."""
+
+
 def entries(values: list[Any], name: str, *, exact: bool) -> Any:
     """Return coordinates as an array: of fractions, or of floats."""
     if exact:
-        return np.array([Fraction(v) for v in values], dtype=object)
+        return np.array([ratio_of(v) for v in values], dtype=object)
     try:
         array = reals(name, values)
     except DomainError as error:
@@ -48,15 +51,9 @@ def read(alpha: Any, beta: Any) -> tuple[Any, Any, bool, bool]:
     given = {"alpha": listed("alpha", alpha), "beta": listed("beta", beta)}
     every = [v for values in given.values() for v in values]
     rounded = any(isinstance(v, float) for v in every)
-    exact = any(isinstance(v, Fraction) for v in every) and all(map(_is_ratio, every))
+    exact = not all(isinstance(v, _PLAIN) for v in every) and all(ratio_of(v) is not None for v in every)
     x, y = (entries(v, name, exact=exact) for name, v in given.items())
     return x, y, exact, rounded or not exact
-
-
-def _is_ratio(value: Any) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return isinstance(value, Fraction | int) and not isinstance(value, bool)
 
 
 def scattered(alpha: Any, beta: Any) -> tuple[Any, Any, bool]:

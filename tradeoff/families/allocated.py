@@ -43,7 +43,7 @@ class AllocatedCurve(LawCurve):
     symmetric = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", real("mu", self.mu, 0, STEEPEST, open_low=True))
+        object.__setattr__(self, "mu", real("mu", self.mu, 0, STEEPEST, open_low=True, up=True))
         object.__setattr__(self, "steps", count("steps", self.steps, 2, MOST_STEPS))
 
     @property

@@ -66,7 +66,7 @@ class DiscreteGaussianCurve(IntegerNoise):
     shift: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", real("sigma", self.sigma, 0, open_low=True))
+        object.__setattr__(self, "sigma", real("sigma", self.sigma, 0, open_low=True, down=True))
         object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
 
     def loss_law(self) -> AtomicLaw:
@@ -99,7 +99,9 @@ class DiscreteLaplaceCurve(IntegerNoise):
     shift: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", real("scale", self.scale, 0, open_low=True, open_high=True))
+        object.__setattr__(
+            self, "scale", real("scale", self.scale, 0, open_low=True, open_high=True, down=True)
+        )
         object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
 
     @property
@@ -150,7 +152,7 @@ class SkellamCurve(IntegerNoise):
     shift: int = 1
 
     def __post_init__(self) -> None:
-        variance = number("variance", self.variance, 0, open_low=True, open_high=True)
+        variance = number("variance", self.variance, 0, open_low=True, open_high=True, down=True)
         object.__setattr__(self, "variance", variance)
         object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
 

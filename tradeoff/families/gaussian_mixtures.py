@@ -12,7 +12,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import beta_from_delta
-from tradeoff.curves.parameters import Number, number
+from tradeoff.curves.parameters import Number, number, ratio_of
 from tradeoff.curves.tensor import LawCurve
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
@@ -72,11 +72,11 @@ class GaussianMixtures(LawCurve):
 
     def __new__(cls, null: Weights, alternative: Weights, sigma: Number = 1.0) -> TradeOff:  # type: ignore[misc]  # the simplest curve of the pair, which may be of another family
         """Return the simplest curve."""
-        scale = number("sigma", sigma, 0, open_low=True)
+        scale = number("sigma", sigma, 0, open_low=True, down=True)
         p, q = _checked("null", null), _checked("alternative", alternative)
         if p == q or scale == math.inf:
             return Identity()
-        exact = Fraction(sigma) if isinstance(sigma, Fraction) else Fraction(scale)
+        exact = ratio_of(sigma) or Fraction(scale)
         means = {*p, *q}
         if max(means) - min(means) > _WIDEST * exact:
             far = f"sigma = {shown(sigma)} and means from {float(min(means)):g} to {float(max(means)):g}"
@@ -183,4 +183,5 @@ def _checked(name: str, given: Weights) -> dict[Fraction, Fraction]:
 def _exact(name: str, value: Any, low: float, high: float = math.inf) -> Fraction:
     """Return a number as a fraction: itself, or that of its float."""
     near = number(name, value, low, high, open_low=low == -math.inf, open_high=high == math.inf)
-    return Fraction(value) if isinstance(value, Fraction | int) else Fraction(near)
+    known = ratio_of(value)
+    return Fraction(near) if known is None else known

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, Number, count, real
+from tradeoff.curves.parameters import MOST, Number, count, ratio_of, real
 from tradeoff.errors import DomainError
 from tradeoff.families.frozen import Arguments, Frozen, identify, looked_at, told
 from tradeoff.families.gaussian import Gaussian
@@ -160,7 +160,8 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     moved = real("shift", shift, -np.inf, np.inf, open_low=True, open_high=True)
     if isinstance(moved, float) is False:
         raise DomainError(f"shift = {shift!r} is symbolic; a shifted law of scipy.stats takes numbers")
-    values, exact = dict(arguments), Fraction(shift if isinstance(shift, Fraction | int) else moved)
+    known = ratio_of(shift)
+    values, exact = dict(arguments), Fraction(moved) if known is None else known
     if exact == 0:
         return Identity()
     closed = _CLOSED.get("laplace" if name == "gennorm" and values["beta"] == 1 else name)
@@ -168,7 +169,8 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
         return closed(float(rational(abs(exact) / Fraction(values["scale"])).upper))
     if name in {*_SHAPES, "gennorm"}:
         return LogConcaveShift(name, arguments, exact)
-    return _by_tails(distribution, moved or math.copysign(TINY, exact), allowed=assume_log_concave)
+    farther = math.copysign(float(rational(abs(exact)).upper), exact)
+    return _by_tails(distribution, farther, allowed=assume_log_concave)
 
 
 def is_known(name: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.curves.parameters import Number, is_masked, number
+from tradeoff.curves.parameters import Number, is_masked, number, ratio_of
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, capped
 from tradeoff.errors import DomainError, SizeError, domain, shown
 
@@ -119,11 +119,11 @@ def _wholes(name: str, labels: list[Any], masses: Iterable[Any]) -> list[int]:
 
 def _ratio(name: str, label: Any, mass: Any) -> tuple[int, int]:
     """Return a mass as numerator and denominator."""
-    ratio = isinstance(mass, Rational) and not isinstance(mass, bool)
-    checked: Any = mass if ratio or type(mass) is float else number(f"{name}[{label!r}]", mass)
+    known = ratio_of(mass)
+    checked = number(f"{name}[{label!r}]", mass) if known is None else known
     if not 0 <= checked < math.inf:
         raise domain(f"{name}[{label!r}]", mass, "[0, 1]", "give a mass")
-    return (int(mass.numerator), int(mass.denominator)) if ratio else checked.as_integer_ratio()
+    return checked.as_integer_ratio()
 
 
 def _of_wholes(p: list[int], q: list[int]) -> PiecewiseLinear:

@@ -110,7 +110,7 @@ def _sampled(delta: Callable[[float], Any]) -> list[tuple[float, float]]:
     """Ask a function where its chords in e^eps would leave too much of it."""
 
     def ask(epsilon: float) -> float:
-        return number(f"delta({epsilon:g})", called("delta", delta, epsilon), 0, 1)
+        return number(f"delta({epsilon:g})", called("delta", delta, epsilon), 0, 1, up=True)
 
     at = [0.0, *(2.0**k for k in range(-6, 10)), 700.0]
     known = {e: ask(e) for e in at}

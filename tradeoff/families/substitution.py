@@ -51,27 +51,35 @@ def _family(make: Callable[[Any], TradeOff], formula: Any, values: Mapping[Any, 
     """Return the curve of a family of one parameter with its symbols replaced."""
     if formula in values:  # the number itself, as the constructor takes it
         return make(values[formula])
-    fresh = formula.subs(values, simultaneous=True)
-    return make(fresh) if is_symbol(fresh) or make is not Gaussian else _gaussian(formula, values)
-
-
-def _gaussian(formula: Any, values: Mapping[Any, Any]) -> Gaussian:
-    """Return G_mu with every float the fraction it is: mu^2 is kept if it is one too, and mu rounded up."""
-    replaced = {symbol: exact(value) for symbol, value in values.items()}
-    mu = exact(formula).subs(replaced, simultaneous=True)
-    if not (mu.is_positive and mu.is_finite):
-        return Gaussian(mu)
-    if (square := mu**2).is_Rational:
+    found = _put(formula, values)
+    square = found**2 if make is Gaussian and getattr(found, "is_positive", False) else None
+    if square is not None and square.is_Rational:
         return Gaussian.of_square(Fraction(int(square.p), int(square.q)))
-    near = mu.evalf(_DIGITS)
-    return Gaussian(outward(near, near)[1])
+    return make(_number(found))
+
+
+def _put(formula: Any, values: Mapping[Any, Any]) -> Any:
+    """Return a formula with its symbols replaced, every float the fraction it is."""
+    replaced = {symbol: exact(value) for symbol, value in values.items()}
+    fresh = exact(formula).subs(replaced, simultaneous=True)
+    return formula.subs(values, simultaneous=True) if is_symbol(fresh) else fresh
+
+
+def _number(found: Any) -> Any:
+    """Return a formula without symbols as a number: a fraction, or the float above it."""
+    if is_symbol(found) or not found.is_real or not found.is_finite:
+        return found
+    if found.is_Rational:
+        return int(found) if found.is_Integer else Fraction(int(found.p), int(found.q))
+    near = found.evalf(_DIGITS)
+    return outward(near, near)[1]
 
 
 def _inside(part: Any, values: Mapping[Any, Any]) -> Any:
     """Replace symbols in an operand or a parameter of an operator."""
     if isinstance(part, TradeOff):
         return put_in(part, values)
-    return part.subs(values, simultaneous=True) if is_symbol(part) else part
+    return _number(_put(part, values)) if is_symbol(part) else part
 
 
 def resolved(curve: TradeOff, values: Mapping[Any, Any]) -> dict[Any, Any]:

@@ -7,6 +7,7 @@ from functools import lru_cache, partial, singledispatch
 from typing import Any, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import ratio_of
 from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
@@ -41,7 +42,8 @@ def form(curve: TradeOff) -> Form:
 
 def exact(value: Any) -> Any:
     """Return a SymPy expression with every float in it replaced by the rational number it is."""
-    expression = sympy.sympify(value)
+    known = None if isinstance(value, sympy.Basic) else ratio_of(value)  # SymPy reads decimals as floats
+    expression = sympy.sympify(value) if known is None else sympy.Rational(known.numerator, known.denominator)
     return expression.xreplace(
         {number: sympy.Rational(number) for number in expression.atoms(sympy.Float) if number.is_finite}
     )

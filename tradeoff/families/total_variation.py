@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real, symbols_of, written
+from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, ratio_of, real, symbols_of, written
 from tradeoff.families._symmetric import SymmetricFamily
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair, held
@@ -50,7 +50,8 @@ class TotalVariation(SymmetricFamily):
 
     def __init__(self, delta: Parameter) -> None:
         object.__setattr__(self, "delta_0", real("delta", delta, 0, 1))
-        given = delta if isinstance(delta, Fraction) else self.delta_0
+        known = ratio_of(delta)
+        given = real("delta", delta, 0, 1, up=True) if known is None else known
         object.__setattr__(self, "kept_0", None if is_symbol(delta) else 1 - Fraction(given))
 
     @classmethod
@@ -195,17 +196,21 @@ def _power(x: Fraction, n: int) -> Fraction:
     if x == 0 or n * _bits(x) <= _LONGEST:
         return x**n
     exponent, by = n * _log(x), _precise()
-    return 1 - _rounded(-by.expm1(exponent)) if exponent > -0.5 else _rounded(by.exp(exponent))
+    return 1 - _fraction(-by.expm1(exponent)) if exponent > -0.5 else _rounded(by.exp(exponent))
 
 
 def _short(x: Fraction) -> Fraction:
     """Round a fraction too long to be carried on, by its distance to 1 where that is the smaller."""
     if _bits(x) <= _LONGEST:
         return x
-    return 1 - _rounded(_real(1 - x)) if 2 * x > 1 else _rounded(_real(x))
+    return 1 - _fraction(_real(1 - x)) if 2 * x > 1 else _rounded(_real(x))
 
 
-def _rounded(value: Any) -> Fraction:
-    """Return the fraction; what is less than any float as 0, whose bounds still hold it."""
-    mantissa, exponent = value.man_exp if value >= _precise().ldexp(1, -1200) else (0, 0)
+def _rounded(kept: Any) -> Fraction:
+    """Return the fraction; what is kept of less than any float as 0, whose bounds still hold it."""
+    return _fraction(kept) if kept >= _precise().ldexp(1, -1200) else Fraction(0)
+
+
+def _fraction(value: Any) -> Fraction:
+    mantissa, exponent = value.man_exp
     return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)

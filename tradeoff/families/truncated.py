@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import number
 from tradeoff.families._symmetric import SymmetricFamily
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
@@ -54,6 +55,13 @@ class Truncated(SymmetricFamily):
     shift: float
     cut: float
     normal: bool
+
+    def __post_init__(self) -> None:
+        for name in ("scale", "cut"):
+            size = number(name, getattr(self, name), 0, open_low=True, open_high=True, down=True)
+            object.__setattr__(self, name, size)
+        shift = number("shift", self.shift, 0, 2 * self.cut, open_low=True, up=True)
+        object.__setattr__(self, "shift", shift)
 
     @cached_property
     def _uncut(self) -> tuple[TradeOff, TradeOff]:

@@ -64,7 +64,8 @@ def _steps(history: Any) -> list[Step]:
 
 
 def _step(sigma: Any, rate: Any, steps: Any, batches: Any = 1) -> Step:
-    checked = number("noise_multiplier", sigma, 0), number("sample_rate", rate, 0, 1), count("steps", steps)
+    noise, share = number("noise_multiplier", sigma, 0, down=True), number("sample_rate", rate, 0, 1, up=True)
+    checked = noise, share, count("steps", steps)
     return checked if (k := count("batches", batches, 1)) == 1 else (*checked, k)
 
 

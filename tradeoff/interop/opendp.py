@@ -153,7 +153,7 @@ def privacy_profile(curve: TradeOff) -> Callable[[float], float]:
     0.126937
     """
     both = _both(curve)
-    return lambda epsilon: float(both.delta(number("epsilon", epsilon, 0)))
+    return lambda epsilon: float(both.delta(number("epsilon", epsilon, 0, down=True)))
 
 
 def _groups(curve: TradeOff) -> Callable[[Any], TradeOff]:

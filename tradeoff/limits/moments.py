@@ -43,7 +43,7 @@ def measurable(variance: Bounds) -> Bounds:
     if variance.upper > 0 and variance.lower < _LEAST_VARIANCE:
         raise PrecisionError(
             f"the losses have a variance between {variance.lower:.3g} and {variance.upper:.3g}, too small "
-            "for floats",
+            "for floats; ask the curve itself",
             np.inf,
         )
     if not variance.upper <= _MOST_VARIANCE:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from tradeoff.errors import NoClosedForm, SizeError
+from tradeoff.errors import NoClosedForm, SizeError, counted
 from tradeoff.intervals.binomial import log_pmf
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch, in_order, lost_mass
@@ -152,12 +152,14 @@ def too_many(what: str, count: float) -> SizeError:
 def binomial_law(epsilon: float, n: int) -> BinomialLaw:
     """Return n rounds of f_{epsilon,0}: losses (2k - n) epsilon, k ~ Bin(n, 1/(1 + e^epsilon)) (KOV)."""
     if n > MAX_ATOMS**2:  # below there are at least 45 sqrt(n) atoms
-        raise too_many(f"the {n}-fold product of f_({epsilon:.6g},0)", 45 * math.sqrt(min(n, 2**1000)))
+        raise too_many(
+            f"the {counted(n)}-fold product of f_({epsilon:.6g},0)", 45 * math.sqrt(min(n, 2**1000))
+        )
     reach = 45 * math.sqrt(n) + 800  # Hoeffding: less than e^-4000 lies beyond, under P and under Q
     low = max(0, int(n * expit(-epsilon) - reach))
     high = min(n, int(np.ceil(n * expit(epsilon) + reach)))
     if high - low >= MAX_ATOMS:
-        raise too_many(f"the {n}-fold product of f_({epsilon:.6g},0)", high - low + 1.0)
+        raise too_many(f"the {counted(n)}-fold product of f_({epsilon:.6g},0)", high - low + 1.0)
     k = np.arange(low, high + 1, dtype=float)
     log_p, slack = log_pmf(k, n, epsilon)
     lost = 0.0 if (low, high) == (0, n) else LOST

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import choice, number
+from tradeoff.curves.parameters import choice, number, ratio_of
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures, Weights
@@ -169,9 +169,12 @@ def _each(name: str, values: Any, high: float) -> tuple[float, ...]:
     if isinstance(values, str | bytes) or not np.iterable(values):
         raise DomainError(f"{name} = {shown(values)} is no list of numbers; give one")
     size = high == math.inf  # more is lost where they are larger
-    return tuple(
-        number(f"{name}[{i}]", value, 0, high, open_high=size, up=size) for i, value in enumerate(values)
-    )
+    found: list[Any] = []
+    for i, value in enumerate(values):
+        near = number(f"{name}[{i}]", value, 0, high, open_high=size, up=size)
+        exact = None if size else ratio_of(value)  # shares have no side
+        found.append(near if exact is None or exact == near else exact)
+    return tuple(found)
 
 
 @dataclass(frozen=True, repr=False)

@@ -78,7 +78,7 @@ class BestOfRuns(Mechanism):
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Mechanism):
             raise KindError(f"mechanism = {shown(self.mechanism)} is none of tradeoff.mechanisms; give one")
-        object.__setattr__(self, "shape", number("shape", self.shape, -1, open_low=True))
+        object.__setattr__(self, "shape", number("shape", self.shape, -1, open_low=True, up=True))
         least = 0 if self.shape == math.inf else 1
         object.__setattr__(
             self, "mean", number("mean", self.mean, least, _MOST_RUNS, open_low=not least, up=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.parameters import Number, is_symbol, real
+from tradeoff.curves.parameters import Number, is_symbol, ratio_of, real
 from tradeoff.errors import DomainError, KindError, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip
@@ -133,4 +133,5 @@ def _weight(value: Any) -> Fraction:
             f"weight = {value!r} is symbolic, and the law of a mixture asks for numbers; give them"
         )
     checked = real("weight", value, 0, 1 + _MISSED)
-    return value if isinstance(value, Fraction) else Fraction(checked)
+    known = ratio_of(value)
+    return Fraction(checked) if known is None else known

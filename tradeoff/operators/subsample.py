@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cached_property
 from numbers import Rational
 from typing import Any, Literal, get_args
@@ -13,7 +14,7 @@ import numpy as np
 from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.parameters import Parameter, choice, is_symbol, real, symbols_of, written
+from tradeoff.curves.parameters import Parameter, choice, is_symbol, ratio_of, real, symbols_of, written
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
@@ -71,7 +72,9 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
     if rate == 0 or (not symbolic and rate < 1 and f.sup_loss == 0 and f.mass_at_infinity.upper == 0):
         return Identity()
     if isinstance(f, PiecewiseLinear) and f.exact and isinstance(p, Rational):
-        one_order: TradeOff = _exactly(f, p)
+        one_order: TradeOff = _exactly(f, ratio_of(p))
+    elif isinstance(f, Subsampled) and not (symbolic or f.flipped):  # a sample of a sample
+        one_order = Subsampled(f.operands[0], real("p", Fraction(f.p) * Fraction(rate), 0, 1, up=True))
     else:
         one_order = f @ Identity() if rate == 1 else Subsampled(f, rate)
     if scheme == "poisson":

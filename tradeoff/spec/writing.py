@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,8 @@ def _value(value: Any) -> str:
     if isinstance(value, Mechanism):
         inner = {"kind": value.kind, **value.parameters()}
         return f"{{{', '.join(f'{name} = {_value(each)}' for name, each in inner.items())}}}"
+    if isinstance(value, Fraction):
+        raise PlanError(f"{value} is no number of TOML; give a float, or save the plan as JSON")
     if isinstance(value, str):
         # A TOML basic string escapes as JSON does, and DEL besides.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
