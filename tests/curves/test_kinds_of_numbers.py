@@ -1,0 +1,231 @@
+"""Numbers that are no floats: kept as they are, or rounded to where more is lost, whatever their type."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+import scipy.stats as st
+import sympy
+
+import tradeoff as to
+from tradeoff.conversions import from_renyi
+from tradeoff.curves.parameters import ratio_of, real
+from tradeoff.errors import DomainError, PlanError
+from tradeoff.families.allocated import AllocatedCurve
+from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
+from tradeoff.families.truncated import Truncated
+from tradeoff.interop import opacus, opendp
+
+TINY = Decimal("1e-400")
+LITTLE = Fraction(1, 2**60)
+
+KINDS: dict[str, Callable[[Fraction], Any]] = {
+    "fraction": lambda x: x,
+    "decimal": lambda x: Decimal(x.numerator) / Decimal(x.denominator),
+    "longdouble": lambda x: np.longdouble(x.numerator) / np.longdouble(x.denominator),
+    "mpf": lambda x: mpmath.MPContext().mpf(x.numerator) / x.denominator,
+    "sympy": lambda x: sympy.Rational(x.numerator, x.denominator),
+    "array": lambda x: np.array(x),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_number_beside_a_float_is_rounded_to_the_side_asked(kind: str, side: int) -> None:
+    given = KINDS[kind](Fraction(3, 8) * (1 + side * LITTLE))
+    exact = ratio_of(given)
+    assert exact is not None
+    low, high = real("x", given, down=True), real("x", given, up=True)
+    assert Fraction(low) <= exact <= Fraction(high)
+    assert high == low or high == math.nextafter(low, 1)
+
+
+@pytest.mark.parametrize(
+    "value", [sympy.sqrt(3), sympy.log(5), sympy.pi, np.int64(2**53 + 1), np.uint64(2**63 + 1)]
+)
+def test_irrational_and_large_numbers_have_sides_too(value: Any) -> None:
+    low, high = real("x", value, down=True), real("x", value, up=True)
+    exact = int(value) if isinstance(value, np.integer) else value
+    assert low < exact < high
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "ends", "inside"),
+    [
+        (1 + LITTLE, 0, 1, {}, False),
+        (1 - LITTLE, 0, 1, {"open_high": True}, False),  # its float is 1
+        (-LITTLE / 10**20, 0, 1, {}, False),
+        (Fraction(1, 10**400), 0, 1, {}, True),
+        (Fraction(1, 10**400), 0, 1, {"open_low": True}, False),
+        (Fraction(1, 10**400), 0, 1, {"open_low": True, "up": True}, True),
+        (Decimal("NaN"), 0, 1, {}, False),
+        (Decimal("inf"), 0, math.inf, {}, True),
+        (mpmath.mpf("nan"), 0, 1, {}, False),
+        (np.array([0.5]), 0, 1, {}, False),
+    ],
+)
+def test_ranges_are_those_of_the_number_itself(
+    value: Any, low: float, high: float, ends: dict[str, bool], inside: bool
+) -> None:
+    if inside:
+        real("x", value, low, high, **ends)
+    else:
+        with pytest.raises(DomainError, match="x = "):
+            real("x", value, low, high, **ends)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [True, np.True_, "1", None, math.nan, math.inf, Decimal("inf"), np.longdouble("nan"), 1j, sympy.oo],
+)
+def test_what_is_no_ratio(value: Any) -> None:
+    assert ratio_of(value) is None
+
+
+LOST = {
+    "leak": lambda: to.TotalVariation(TINY),
+    "leak in long doubles": lambda: to.TotalVariation(np.longdouble("1e-4000")),
+    "power": lambda: to.TotalVariation(Fraction(1, 10**400)) ** 4,
+    "product": lambda: to.approximate_dp(1e-300, Fraction(1, 10**400)) ** 4,
+    "weight": lambda: to.mixture({to.TotalVariation(1): TINY, to.Identity(): 1 - Fraction(TINY)}),
+    "weight of a mean": lambda: to.GaussianMixtures({0: 1}, {0: 1, 1: TINY}, 1),
+    "shift": lambda: to.LocationShift(st.norm(), TINY),
+    "mass": lambda: to.from_masses([1, 0], [1 - Fraction(TINY), TINY]),
+    "formula": lambda: to.TotalVariation(sympy.Symbol("d") ** 2).subs({"d": 1e-200}),
+    "rate": lambda: opacus_of(TINY),
+}
+
+
+def opacus_of(rate: Any) -> to.TradeOff:
+    accountant = opacus.Accountant()
+    accountant.step(noise_multiplier=Decimal(1), sample_rate=rate)
+    return accountant.plan.guarantee()
+
+
+@pytest.mark.parametrize("name", LOST)
+def test_what_is_below_all_floats_is_not_nothing(name: str) -> None:
+    """No epsilon is small enough where anything at all is given away, and none is 0 where a loss is."""
+    curve = LOST[name]()
+    assert curve != to.Identity()
+    assert curve.bounds.delta(0.0).upper > 0
+    assert curve.bounds.epsilon(0.0).upper > 0
+
+
+def test_leaks_below_all_floats_multiply_in_any_order() -> None:
+    leak = to.TotalVariation(Fraction(1, 10**400))
+    assert ((leak**4) ** 10**400).delta(0) == pytest.approx(-math.expm1(-4))
+    assert (leak ** (4 * 10**400)).delta(0) == pytest.approx(-math.expm1(-4))
+    third = to.TotalVariation(Fraction(1, 3 * 10**1300))
+    assert ((third @ third) ** 10**1300).delta(0) == pytest.approx(-math.expm1(-2 / 3))
+
+
+def test_epsilon_is_infinite_up_to_the_leak_itself() -> None:
+    below = Decimal("0.29999999999999999")
+    assert to.approximate_dp(1, Decimal("0.3")).epsilon(below) == math.inf
+    assert to.Profile.from_epsilon_delta(lambda _: Fraction(3, 10)).epsilon(below) == math.inf
+    line = to.PiecewiseLinear([0, Decimal("0.9")], [Decimal("0.9"), 0])
+    assert line.exact
+    assert line.epsilon(Decimal("0.09999999999999999")) == math.inf
+    assert not to.TotalVariation(0.3).dominates(to.Identity(), failure=Decimal("0.29999999999999998"))
+
+
+def test_formulas_are_put_in_exactly_and_rounded_up() -> None:
+    x, p = sympy.symbols("x p")
+    for value in np.random.default_rng(1).uniform(0.1, 0.9, 20).tolist():
+        exact = Fraction(value) / 3
+        assert Fraction(to.PureDP(x / 3).subs({x: value}).epsilon_0) >= exact
+        assert Fraction(to.Laplace(x / 3).subs({x: value}).epsilon_0) >= exact
+        assert 1 - to.TotalVariation(x / 3).subs({x: value}).kept_0 == exact
+        sampled = to.subsample(to.Gaussian(x), p / 3, scheme="without-replacement").subs({x: 1.0, p: value})
+        assert Fraction(sampled.operands[0].p) >= exact
+    assert (to.TotalVariation(x) ** 2).subs({x: Fraction(1, 3)}).kept_0 == Fraction(4, 9)
+    low, high = to.subsample(to.TotalVariation(x), p).subs({p: Decimal("0.3"), x: 1.0}).bounds.delta(1.0)
+    assert low <= Fraction(3, 10) <= high
+
+
+def test_orders_noise_and_budgets_in_fractions() -> None:
+    assert AllocatedCurve(Fraction(1, 3), 2).mu > Fraction(1, 3)
+    assert DiscreteGaussianCurve(Fraction(1, 3)).sigma < Fraction(1, 3)
+    assert DiscreteLaplaceCurve(Fraction(1, 3)).scale < Fraction(1, 3)
+    assert to.GaussianMixtures({0: 1}, {0: 0.5, 1: 0.5}, Decimal("0.3")).sigma == Fraction(3, 10)
+    # D_a rises with the order a: a bound at one is one at any lower, and at no higher.
+    assert from_renyi({2 - LITTLE: 0.1}) == from_renyi({math.nextafter(2, 0): 0.1})
+    line = to.PiecewiseLinear([0, Fraction(1, 3), 1], [1, Fraction(1, 3), 0])
+    assert line.hockey_stick(Decimal("1.1")) >= Fraction(2, 3) - Fraction(11, 30)
+
+
+@pytest.mark.parametrize("scale", [Fraction(3, 10), "2", True, 2**53 + 1, sympy.sqrt(2)])
+def test_laws_of_scipy_take_floats(scale: Any) -> None:
+    with pytest.raises(DomainError, match="is no float"):
+        to.LocationShift(st.norm(scale=scale), 1)
+
+
+def test_samples_of_samples_are_one() -> None:
+    curve = to.Gaussian(1.0)
+    for _ in range(50):
+        curve = to.subsample(curve, 0.999)
+    once = to.subsample(to.Gaussian(1.0), Fraction(0.999) ** 50)
+    assert (
+        curve.bounds.delta(0.5).lower
+        <= once.bounds.delta(0.5).upper
+        <= curve.bounds.delta(0.5).upper * (1 + 1e-12)
+    )
+    assert Fraction(curve.p) >= Fraction(0.999) ** 50
+
+
+def test_counts_of_thousands_of_digits_are_printed() -> None:
+    assert repr(to.PureDP(1.0) ** 10**5000) == "f_{1,0}^(about 2^16610)"
+    with pytest.raises(to.errors.SizeError, match=r"about 2\^16610"):
+        (to.PureDP(1.0) ** 10**5000).epsilon(0.1)
+
+
+@pytest.mark.parametrize(
+    "wrong", [(0.0, 1.0, 5.0), (1.0, 1.0, -5.0), (math.nan, 1.0, 5.0), ("1", 1.0, 5.0), (1, 11, 5)]
+)
+def test_truncated_noise_is_checked(wrong: tuple[Any, ...]) -> None:
+    with pytest.raises(DomainError):
+        Truncated(*wrong, normal=True)
+
+
+def test_baselines_round_what_is_composed_up_and_targets_down() -> None:
+    third, b = Fraction(1, 3), to.baselines
+    composed = b.basic_composition(third, third)
+    assert composed.epsilon >= third <= composed.delta
+    assert b.basic_composition(TINY, TINY, n=3).delta > 0
+    assert b.zcdp_route(TINY, 1e-6).epsilon > 0
+    optimal = b.optimal_composition(1 + LITTLE, n=1, at_delta=1e-300)
+    assert optimal.epsilon > 1
+    for noise in (b.exact_gaussian(third, third), b.laplace_basic(third, sensitivity=third)):
+        assert noise.epsilon <= third
+    assert b.laplace_basic(Fraction(1, 10), sensitivity=Decimal("0.3")).scale > 3
+
+
+def test_audits_and_adapters_round_to_the_safe_side() -> None:
+    audit = to.audits.one_run(60, 60, 60, delta=TINY, confidence=Fraction(19, 20))
+    assert audit.delta > 0
+    assert Fraction(audit.confidence) >= Fraction(19, 20)
+    scores = np.arange(10.0)
+    assert Fraction(to.empirical(scores, scores, confidence=Fraction(2, 3)).confidence) >= Fraction(2, 3)
+    with pytest.raises(DomainError, match=r"losses_under_p\[0\] is NaN"):
+        to.audits.from_losses([math.nan], [0.0])
+    assert opendp.privacy_profile(to.PureDP(1.0))(Fraction(10**17 - 1, 10**17)) > 0
+    accountant = opacus.Accountant()
+    accountant.step(noise_multiplier=Decimal("1.1"), sample_rate=Fraction(1, 3))
+    ((noise, rate, _),) = accountant.history
+    assert Fraction(noise) < Fraction(11, 10)
+    assert Fraction(rate) > Fraction(1, 3)
+
+
+def test_shares_of_sensitivities_are_kept() -> None:
+    mixed = to.mechanisms.MixtureOfGaussians(1.0, [0.0, 1.0], [Fraction(1, 3), Fraction(2, 3)])
+    assert mixed.probabilities == (Fraction(1, 3), Fraction(2, 3))
+    assert mixed.curve().alternative == {Fraction(0): Fraction(1, 3), Fraction(1): Fraction(2, 3)}
+    with pytest.raises(PlanError, match="no number of TOML"):
+        to.spec.dumps(to.spec.PlanFile("a", to.Plan({mixed: 1})))
