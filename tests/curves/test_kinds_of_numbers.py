@@ -32,7 +32,7 @@ KINDS: dict[str, Callable[[Fraction], Any]] = {
     "longdouble": lambda x: np.longdouble(x.numerator) / np.longdouble(x.denominator),
     "mpf": lambda x: mpmath.MPContext().mpf(x.numerator) / x.denominator,
     "sympy": lambda x: sympy.Rational(x.numerator, x.denominator),
-    "array": lambda x: np.array(x),
+    "array": np.array,
 }
 
 
