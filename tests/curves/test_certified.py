@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
@@ -29,7 +30,9 @@ def test_the_ends_are_known_to_any_width(f: to.TradeOff, name: str) -> None:
     for curve in (f, OPERATED[name](f)):
         found = curve.bounds([0.0, 1.0], tol=1e-300)
         assert found.lower[1] == found.upper[1] == 0
-        assert found.lower[0] <= 1 - curve.q_plus <= found.upper[0]
+        least, most = (1 - Fraction(side) for side in reversed(tuple(curve.mass_at_infinity)))
+        assert found.lower[0] <= most
+        assert least <= found.upper[0]
         assert found.upper[0] - found.lower[0] <= (1e-15 if curve.q_plus else 0)
 
 

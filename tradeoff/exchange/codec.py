@@ -100,7 +100,7 @@ class Codec:
                 return {"kind": kind} | {name: self.encode(each) for name, each in form.fields(value).items()}
         remedy = _REMEDY
         if isinstance(value, TradeOff):
-            below = "save .lower, which is below it and has"
+            below = "of a curve save .lower, which is below it and does"
             remedy = "what a curve assumes is in no file" if value.assumptions else below
         raise DomainError(f"{shown(value)} has no form in a file; {remedy}")
 
