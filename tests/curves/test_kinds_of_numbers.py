@@ -229,3 +229,83 @@ def test_shares_of_sensitivities_are_kept() -> None:
     assert mixed.curve().alternative == {Fraction(0): Fraction(1, 3), Fraction(1): Fraction(2, 3)}
     with pytest.raises(PlanError, match="no number of TOML"):
         to.spec.dumps(to.spec.PlanFile("a", to.Plan({mixed: 1})))
+
+
+@pytest.mark.parametrize(
+    "value", [mpmath.mpf("inf"), mpmath.mpf("nan"), sympy.Float("inf"), Decimal("1e-30000000")]
+)
+def test_numbers_without_a_ratio_or_of_hours_of_digits(value: Any) -> None:
+    assert ratio_of(value) is None
+
+
+def test_numbers_of_mpmath_keep_their_sign() -> None:
+    assert ratio_of(mpmath.mpf(-1.5)) == Fraction(-3, 2)
+    assert ratio_of(sympy.Float(-1.5, 40)) == Fraction(-3, 2)
+    x = sympy.Symbol("x")
+    assert to.Gaussian(x + 2).subs({x: mpmath.mpf(-1)}) == to.Gaussian(1)
+    assert to.Gaussian(x + 2).subs({x: mpmath.mpf("inf")}) == to.Gaussian(math.inf)
+    assert to.LocationShift(st.gumbel_r(), mpmath.mpf(-1)) == to.LocationShift(st.gumbel_r(), -1)
+    with pytest.raises(DomainError):
+        to.from_masses([mpmath.mpf(-0.5), 1.5], [0.25, 0.75])
+
+
+def test_what_is_too_long_to_be_kept_is_not_nothing() -> None:
+    faint = Decimal("1e-30000000")
+    assert to.TotalVariation(faint).epsilon(0) == math.inf
+    assert to.mixture({to.Gaussian(1): 1, to.TotalVariation(1): faint}).epsilon(0) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("leak", "n"), [(Fraction(1, 3), 3000), (Fraction(2, 3), 4000), (Fraction(1, 7), 2048)]
+)
+def test_what_leaks_keep_is_exact_only_where_it_is(leak: Fraction, n: int) -> None:
+    curve = to.TotalVariation(leak) ** n
+    kept = (1 - leak) ** n
+    low, high = curve.bounds(0.0)
+    assert Fraction(low) <= kept <= Fraction(high)
+    assert curve != to.TotalVariation(1)
+    assert not curve.exact
+    assert to.TotalVariation(Fraction(1, 10**400)).kl() == math.inf
+
+
+@pytest.mark.parametrize("kind", [np.longdouble, mpmath.mpf, lambda x: Decimal(int(x))])
+def test_vertices_that_were_rounded_are_forgiven(kind: Callable[[Any], Any]) -> None:
+    tenths = [kind(i) / kind(10) for i in range(11)]
+    assert to.PiecewiseLinear(tenths, [kind(1) - each for each in tenths]).delta(0.0) < 1e-15
+    to.PiecewiseLinear([kind(i) / kind(7) for i in (0, 2, 7)], [kind(i) / kind(7) for i in (7, 3, 0)])
+
+
+def test_symbols_left_and_odd_values_and_long_powers() -> None:
+    d, e, n = sympy.symbols("d e n")
+    half = to.TotalVariation(d * e).subs({d: Decimal("0.3")})
+    assert 1 - half.subs({e: 1}).kept_0 == Fraction(3, 10)
+    for odd in (True, None, [1.0], np.array([1.0, 2.0])):
+        with pytest.raises(DomainError, match="is no number, and no formula"):
+            to.Gaussian(d + 2).subs({d: odd})
+    many = to.TotalVariation(1 - (1 - d) ** n).subs({d: 1e-6, n: 10**5})
+    assert many.delta(0) == pytest.approx(-math.expm1(1e5 * math.log1p(-1e-6)))
+
+
+def test_truncated_noise_keeps_fractions() -> None:
+    """The mass at infinity grows with the scale, which has no safe side."""
+    scale = Fraction(127305368229302939479, 10**20)
+    with mpmath.workdps(50):
+        law, s = mpmath.exp, mpmath.mpf(scale.numerator) / scale.denominator
+        truth = (law(-20 / s) - law(-40 / s)) / (1 - law(-40 / s)) / 2
+        low, high = Truncated(scale, 20, 40, normal=False).mass_at_infinity
+        assert low <= truth <= high
+
+
+def test_what_knows_its_float_alone_is_that() -> None:
+    class Half:
+        def __float__(self) -> float:
+            return 0.5
+
+    assert to.Gaussian(Half()).mu == 0.5
+
+
+def test_budgets_in_fractions_are_strict() -> None:
+    tenth = Fraction(1, 10)
+    assert to.filters.GDPFilter(tenth).mu < tenth
+    assert to.filters.PureDPFilter(tenth).epsilon <= tenth
+    assert to.filters.RhoFilter(tenth).rho < tenth

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from numbers import Rational
@@ -42,6 +43,9 @@ Value: TypeAlias = float | Any
 MOST = 2**53
 """Up to here every whole number is a float."""
 
+_LONG = 40_000
+"""Digits up to which decimals and numbers of mpmath are kept: longer ones take hours, and less to write."""
+
 _TOO_LARGE = f"give a number that a float holds, at most {np.finfo(float).max:.4g} in size"
 """What two errors advise."""
 
@@ -57,22 +61,25 @@ def symbols_of(*values: Any) -> frozenset[Any]:
 
 
 def ratio_of(value: Any) -> Fraction | None:
-    """Return a number that is a ratio of integers as the fraction it is; None for any other."""
+    """Return a number that is a ratio of integers as the fraction it is; None for any other, or too long."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item() if value.dtype.kind != "f" else value[()]
-    if isinstance(value, bool | np.bool_):
-        return None
-    if isinstance(value, Rational):
+    if isinstance(value, Rational) and not isinstance(value, bool):
         return Fraction(int(value.numerator), int(value.denominator))
-    if hasattr(value, "man_exp"):  # of mpmath
-        mantissa, exponent = value.man_exp
-        return Fraction(int(mantissa)) * Fraction(2) ** int(exponent)
-    if not isinstance(value, float | np.floating | Decimal):
+    if (parts := getattr(value, "_mpf_", None)) is not None:  # of mpmath, and SymPy's
+        return _of_parts(*map(int, parts))
+    long = isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > _LONG
+    if long or not isinstance(value, float | np.floating | Decimal):
         return None
-    try:
+    with suppress(OverflowError, ValueError):  # infinite, or NaN
         return Fraction(*value.as_integer_ratio())
-    except (OverflowError, ValueError):  # infinite, or NaN
+    return None
+
+
+def _of_parts(sign: int, mantissa: int, exponent: int, _: int) -> Fraction | None:
+    if mantissa == 0 != exponent or abs(exponent) > _LONG:  # infinite or NaN, or hours of digits
         return None
+    return Fraction(-mantissa if sign else mantissa) * Fraction(2) ** exponent
 
 
 def written(value: Any) -> str:
@@ -158,11 +165,19 @@ def beside(value: Any, found: Array) -> tuple[Array, Array]:
         return found, found
     exact = [x.item() if isinstance(x, np.integer) else x for x in raw.astype(object).flat]
     pairs = list(zip(exact, found.ravel().tolist(), strict=True))
-    more, less = (np.array([bool(way(*pair)) for pair in pairs]) for way in (operator.gt, operator.lt))
+    more, less = (np.array([_is(way, *pair) for pair in pairs]) for way in (operator.gt, operator.lt))
     more, less = more.reshape(found.shape), less.reshape(found.shape)
     with np.errstate(over="ignore"):  # beyond the largest float
         below, above = np.nextafter(found, -np.inf), np.nextafter(found, np.inf)
     return np.where(less, below, found), np.where(more, above, found)
+
+
+def _is(way: Callable[[Any, Any], Any], exact: Any, near: float) -> bool:
+    """Whether a number lies on one side of its float; what knows its float alone is that."""
+    try:
+        return bool(way(exact, near))
+    except TypeError:
+        return False
 
 
 def _floats(value: Any) -> Array:

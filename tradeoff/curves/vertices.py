@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
+from numbers import Rational
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def read(alpha: Any, beta: Any) -> tuple[Any, Any, bool, bool]:
     """
     given = {"alpha": listed("alpha", alpha), "beta": listed("beta", beta)}
     every = [v for values in given.values() for v in values]
-    rounded = any(isinstance(v, float) for v in every)
+    rounded = not all(isinstance(v, Rational) for v in every)
     exact = not all(isinstance(v, _PLAIN) for v in every) and all(ratio_of(v) is not None for v in every)
     x, y = (entries(v, name, exact=exact) for name, v in given.items())
     return x, y, exact, rounded or not exact

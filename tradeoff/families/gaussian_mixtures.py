@@ -182,6 +182,6 @@ def _checked(name: str, given: Weights) -> dict[Fraction, Fraction]:
 
 def _exact(name: str, value: Any, low: float, high: float = math.inf) -> Fraction:
     """Return a number as a fraction: itself, or that of its float."""
-    near = number(name, value, low, high, open_low=low == -math.inf, open_high=high == math.inf)
+    near = number(name, value, low, high, open_low=low == -math.inf, open_high=high == math.inf, up=True)
     known = ratio_of(value)
     return Fraction(near) if known is None else known

@@ -158,6 +158,8 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     """
     name, arguments = identify(distribution)
     moved = real("shift", shift, -np.inf, np.inf, open_low=True, open_high=True)
+    if isinstance(moved, float):  # a number with no ratio, away from 0
+        moved = real("shift", shift, up=moved > 0, down=moved < 0)
     if isinstance(moved, float) is False:
         raise DomainError(f"shift = {shift!r} is symbolic; a shifted law of scipy.stats takes numbers")
     known = ratio_of(shift)

@@ -120,7 +120,7 @@ def _wholes(name: str, labels: list[Any], masses: Iterable[Any]) -> list[int]:
 def _ratio(name: str, label: Any, mass: Any) -> tuple[int, int]:
     """Return a mass as numerator and denominator."""
     known = ratio_of(mass)
-    checked = number(f"{name}[{label!r}]", mass) if known is None else known
+    checked = number(f"{name}[{label!r}]", mass, up=True) if known is None else known
     if not 0 <= checked < math.inf:
         raise domain(f"{name}[{label!r}]", mass, "[0, 1]", "give a mass")
     return checked.as_integer_ratio()

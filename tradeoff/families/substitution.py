@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+import sympy
+
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.parameters import is_symbol
@@ -15,6 +17,7 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.symbolic_forms import PARAMETERS, exact
 from tradeoff.families.symbolic_numbers import outward
 
+_LONGEST = 1000  # powers up to which formulas are put in as fractions
 _DIGITS = 40
 """Digits of an irrational mu that decide which float is next above it: more than twice a float's."""
 
@@ -61,8 +64,11 @@ def _family(make: Callable[[Any], TradeOff], formula: Any, values: Mapping[Any, 
 def _put(formula: Any, values: Mapping[Any, Any]) -> Any:
     """Return a formula with its symbols replaced, every float the fraction it is."""
     replaced = {symbol: exact(value) for symbol, value in values.items()}
+    powers = [power.exp.subs(replaced) for power in formula.atoms(sympy.Pow)]
+    if any(each.is_number and abs(each) > _LONGEST for each in powers):  # fractions of millions of digits
+        replaced = {symbol: sympy.Float(value, 2 * _DIGITS) for symbol, value in replaced.items()}
     fresh = exact(formula).subs(replaced, simultaneous=True)
-    return formula.subs(values, simultaneous=True) if is_symbol(fresh) else fresh
+    return formula.subs(replaced, simultaneous=True) if is_symbol(fresh) else fresh
 
 
 def _number(found: Any) -> Any:

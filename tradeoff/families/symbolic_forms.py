@@ -44,6 +44,8 @@ def exact(value: Any) -> Any:
     """Return a SymPy expression with every float in it replaced by the rational number it is."""
     known = None if isinstance(value, sympy.Basic) else ratio_of(value)  # SymPy reads decimals as floats
     expression = sympy.sympify(value) if known is None else sympy.Rational(known.numerator, known.denominator)
+    if not isinstance(expression, sympy.Expr):
+        raise DomainError(f"{shown(value)} is no number, and no formula; give one")
     return expression.xreplace(
         {number: sympy.Rational(number) for number in expression.atoms(sympy.Float) if number.is_finite}
     )

@@ -145,7 +145,7 @@ class TotalVariation(SymmetricFamily):
 
     def kl(self) -> float:
         """Kullback-Leibler divergence: infinite unless delta = 0."""
-        return np.inf if self.delta_0 else 0.0
+        return np.inf if self.mass_at_infinity.upper > 0 else 0.0
 
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Renyi divergence: log(1 - delta)/(a - 1) for a < 1, else infinite unless delta = 0."""
@@ -188,7 +188,7 @@ def _log(x: Fraction) -> Any:
 
 
 def _bits(x: Fraction) -> int:
-    return max(x.denominator.bit_length() - 1, 1)
+    return max((x.denominator - 1).bit_length(), 1)  # at least its logarithm, so that products add
 
 
 def _power(x: Fraction, n: int) -> Fraction:

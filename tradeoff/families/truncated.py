@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -9,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import number
+from tradeoff.curves.parameters import number, ratio_of
 from tradeoff.families._symmetric import SymmetricFamily
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
@@ -57,11 +58,13 @@ class Truncated(SymmetricFamily):
     normal: bool
 
     def __post_init__(self) -> None:
-        for name in ("scale", "cut"):
-            size = number(name, getattr(self, name), 0, open_low=True, open_high=True, down=True)
-            object.__setattr__(self, name, size)
-        shift = number("shift", self.shift, 0, 2 * self.cut, open_low=True, up=True)
-        object.__setattr__(self, "shift", shift)
+        for name in ("scale", "cut", "shift"):
+            given, last = getattr(self, name), name == "shift"
+            near = number(
+                name, given, 0, 2 * self.cut if last else math.inf, open_low=True, open_high=not last
+            )
+            known = ratio_of(given)
+            object.__setattr__(self, name, near if known is None or known == near else known)
 
     @cached_property
     def _uncut(self) -> tuple[TradeOff, TradeOff]:

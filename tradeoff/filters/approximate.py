@@ -44,7 +44,7 @@ class PureDPFilter(AdditiveFilter):
     kind = "pure-dp"
 
     def __init__(self, epsilon: float) -> None:
-        self.epsilon = number("epsilon", epsilon, 0, 1e300)
+        self.epsilon = number("epsilon", epsilon, 0, 1e300, down=True)
         super().__init__(self.epsilon)
 
     def _asked(self, curve: TradeOff) -> tuple[float]:

@@ -100,8 +100,8 @@ class ExPostFilter(AdditiveFilter):
     amounts = Loss
 
     def __init__(self, epsilon: float, delta: float = 0.0) -> None:
-        self.epsilon = number("epsilon", epsilon, 0.0, 1e300)
-        self.delta = number("delta", delta, 0.0, 1.0, open_high=True)
+        self.epsilon = number("epsilon", epsilon, 0.0, 1e300, down=True)
+        self.delta = number("delta", delta, 0.0, 1.0, open_high=True, down=True)
         super().__init__(self.epsilon, self.delta)
 
     def _read(self, step: ExPost | Step) -> ExPost | TradeOff:

@@ -49,7 +49,7 @@ class GDPFilter(AdditiveFilter):
     kind = "gdp"
 
     def __init__(self, mu: float) -> None:
-        self.mu = number("mu", mu, 0, open_high=True)
+        self.mu = number("mu", mu, 0, open_high=True, down=True)
         super().__init__(1.0)  # in shares of mu^2, which neither underflow nor overflow
 
     def _asked(self, curve: TradeOff) -> tuple[float]:

@@ -78,7 +78,7 @@ class IndividualGDPFilter(Shared):
     """What the curves of steps rest on without proof, and so the guarantee; empty if on nothing."""
 
     def __init__(self, mu: float, records: int, *, jobs: int | None = 1) -> None:
-        self.mu = number("mu", mu, 1e-150, 1e150)
+        self.mu = number("mu", mu, 1e-150, 1e150, down=True)
         if jobs is not None and count("jobs", jobs, -_MOST_JOBS, _MOST_JOBS) == 0:
             remedy = "give 1 for one thread, or None to leave it to joblib"
             raise domain("jobs", jobs, "None and the integers but 0", remedy)

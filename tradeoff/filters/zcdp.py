@@ -33,8 +33,8 @@ class Converted(AdditiveFilter):
     """Units of its first sum in one rho."""
 
     def __init__(self, epsilon: float, delta: float, *, step_delta: float = 0.0) -> None:
-        self.epsilon = number("epsilon", epsilon, 0, self.largest)
-        self.delta = number("delta", delta, 0, 1, open_low=True, open_high=True)
+        self.epsilon = number("epsilon", epsilon, 0, self.largest, down=True)
+        self.delta = number("delta", delta, 0, 1, open_low=True, open_high=True, down=True)
         self.step_delta = number("step_delta", step_delta, 0, self.delta, open_high=True)
         rho = rho_for(self.epsilon, self.delta, self.step_delta)
         super().__init__(self.per_rho * rho, self.step_delta)

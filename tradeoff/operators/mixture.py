@@ -132,6 +132,6 @@ def _weight(value: Any) -> Fraction:
         raise SymbolError(
             f"weight = {value!r} is symbolic, and the law of a mixture asks for numbers; give them"
         )
-    checked = real("weight", value, 0, 1 + _MISSED)
+    checked = real("weight", value, 0, 1 + _MISSED, up=True)
     known = ratio_of(value)
     return Fraction(checked) if known is None else known

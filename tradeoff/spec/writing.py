@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.errors import PlanError, file_name
+from tradeoff.errors import PlanError, file_name, shown
 from tradeoff.mechanisms import KINDS, Mechanism
 from tradeoff.spec.curves import written
 from tradeoff.spec.entries import wrong
@@ -118,7 +118,7 @@ def _value(value: Any) -> str:
         inner = {"kind": value.kind, **value.parameters()}
         return f"{{{', '.join(f'{name} = {_value(each)}' for name, each in inner.items())}}}"
     if isinstance(value, Fraction):
-        raise PlanError(f"{value} is no number of TOML; give a float, or save the plan as JSON")
+        raise PlanError(f"{shown(value)} is no number of TOML; give a float, or save the plan as JSON")
     if isinstance(value, str):
         # A TOML basic string escapes as JSON does, and DEL besides.
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
