@@ -309,3 +309,46 @@ def test_budgets_in_fractions_are_strict() -> None:
     assert to.filters.GDPFilter(tenth).mu < tenth
     assert to.filters.PureDPFilter(tenth).epsilon <= tenth
     assert to.filters.RhoFilter(tenth).rho < tenth
+
+
+def test_long_powers_in_formulas_keep_what_cancels() -> None:
+    d, e, n = sympy.symbols("d e n")
+    many = to.TotalVariation(1 - (1 - d) ** n)
+    assert many.subs({d: 1e-100, n: 2000}).delta(0) == pytest.approx(2e-97, rel=1e-12, abs=0)
+    assert many.subs({d: 1e-300, n: 10**9}).delta(0) == pytest.approx(1e-291, rel=1e-12, abs=0)
+    assert repr(many.subs({n: 2000, d: e})) == "f_{0,1-(1-e)^2000}"
+    with pytest.raises(DomainError):
+        to.Gaussian(d**n).subs({d: 2, n: math.nan})
+    for odd in (object(), "a("):
+        with pytest.raises(DomainError, match="is no number, and no formula"):
+            to.Gaussian(2 * d).subs({d: odd})
+
+
+@pytest.mark.parametrize("shift", [Decimal("1e-50000"), mpmath.mpf("1e-20000"), sympy.exp(-1000)])
+def test_shifts_below_all_floats_are_not_nothing(shift: Any) -> None:
+    assert to.LocationShift(st.norm(), shift).mu > 0
+    assert to.LocationShift(st.norm(), -shift).mu > 0
+
+
+@pytest.mark.parametrize("root", [2, 3])
+def test_irrational_means_lie_away_from_0(root: int) -> None:
+    for sign in (1, -1):
+        curve = to.GaussianMixtures({0: 1}, {sign * sympy.sqrt(root): 1})
+        assert Fraction(curve.mu) ** 2 > root
+
+
+def test_truncated_noise_in_fractions_prints_and_composes() -> None:
+    noise = Truncated(Fraction(1, 3), Fraction(1, 7), Fraction(10, 3), normal=True)
+    assert repr(noise @ to.Gaussian(1)) == "G_{1} \u2297 N(0.333333) on [-3.33333, 3.33333] + 0.142857"
+    assert Fraction(Truncated(1.0, sympy.sqrt(3), 5.0, normal=False).shift) ** 2 > 3
+    kept = to.mechanisms.TruncatedLaplace(scale=Fraction(1, 1000), bound=0.5, sensitivity=0.004)
+    assert kept.scale == Fraction(1, 1000)
+    assert kept.curve().bounds.delta(30.0).upper >= 1.9093205758555956e-216
+
+
+def test_a_share_of_a_budget_may_be_all_of_it() -> None:
+    for tenth in (Fraction(1, 10), Decimal("1e-6"), 0.1):
+        budget = to.filters.ResidueFilter(1, delta=tenth, step_delta=tenth)
+        assert budget.step_delta == budget.delta <= tenth
+    with pytest.raises(DomainError, match="epsilon = "):
+        to.baselines.basic_composition([Decimal("NaN")], [0.1])

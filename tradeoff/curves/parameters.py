@@ -176,7 +176,7 @@ def _is(way: Callable[[Any, Any], Any], exact: Any, near: float) -> bool:
     """Whether a number lies on one side of its float; what knows its float alone is that."""
     try:
         return bool(way(exact, near))
-    except TypeError:
+    except (TypeError, ArithmeticError):
         return False
 
 

@@ -182,6 +182,8 @@ def _checked(name: str, given: Weights) -> dict[Fraction, Fraction]:
 
 def _exact(name: str, value: Any, low: float, high: float = math.inf) -> Fraction:
     """Return a number as a fraction: itself, or that of its float."""
-    near = number(name, value, low, high, open_low=low == -math.inf, open_high=high == math.inf, up=True)
-    known = ratio_of(value)
-    return Fraction(near) if known is None else known
+    ends = {"open_low": low == -math.inf, "open_high": high == math.inf}
+    near, known = number(name, value, low, high, **ends), ratio_of(value)
+    if known is None:  # away from 0
+        known = Fraction(number(name, value, up=near >= 0, down=near < 0))
+    return known

@@ -157,9 +157,9 @@ def LocationShift(  # noqa: N802 - written as the family it is a member of
     cauchy + 1 (assumes 1 thing: see .assumptions)
     """
     name, arguments = identify(distribution)
-    moved = real("shift", shift, -np.inf, np.inf, open_low=True, open_high=True)
-    if isinstance(moved, float):  # a number with no ratio, away from 0
-        moved = real("shift", shift, up=moved > 0, down=moved < 0)
+    ends = {"open_low": True, "open_high": True}
+    below, above = (real("shift", shift, -np.inf, np.inf, up=up, down=not up, **ends) for up in (False, True))
+    moved = above if isinstance(above, float) and above > 0 else below  # away from 0 where it has no ratio
     if isinstance(moved, float) is False:
         raise DomainError(f"shift = {shift!r} is symbolic; a shifted law of scipy.stats takes numbers")
     known = ratio_of(shift)

@@ -10,7 +10,7 @@ import sympy
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.parameters import is_symbol
+from tradeoff.curves.parameters import is_symbol, symbols_of
 from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import SymbolError
 from tradeoff.families.gaussian import Gaussian
@@ -64,11 +64,14 @@ def _family(make: Callable[[Any], TradeOff], formula: Any, values: Mapping[Any, 
 def _put(formula: Any, values: Mapping[Any, Any]) -> Any:
     """Return a formula with its symbols replaced, every float the fraction it is."""
     replaced = {symbol: exact(value) for symbol, value in values.items()}
+    if formula.free_symbols - replaced.keys() or symbols_of(*replaced.values()):
+        return formula.subs(replaced, simultaneous=True)
     powers = [power.exp.subs(replaced) for power in formula.atoms(sympy.Pow)]
-    if any(each.is_number and abs(each) > _LONGEST for each in powers):  # fractions of millions of digits
-        replaced = {symbol: sympy.Float(value, 2 * _DIGITS) for symbol, value in replaced.items()}
-    fresh = exact(formula).subs(replaced, simultaneous=True)
-    return formula.subs(replaced, simultaneous=True) if is_symbol(fresh) else fresh
+    if any(
+        each.is_comparable and abs(each) > _LONGEST for each in powers
+    ):  # no fractions of millions of digits
+        return exact(formula).evalf(_DIGITS, subs=replaced, maxn=100 * _DIGITS)
+    return exact(formula).subs(replaced, simultaneous=True)
 
 
 def _number(found: Any) -> Any:

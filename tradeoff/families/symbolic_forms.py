@@ -43,7 +43,10 @@ def form(curve: TradeOff) -> Form:
 def exact(value: Any) -> Any:
     """Return a SymPy expression with every float in it replaced by the rational number it is."""
     known = None if isinstance(value, sympy.Basic) else ratio_of(value)  # SymPy reads decimals as floats
-    expression = sympy.sympify(value) if known is None else sympy.Rational(known.numerator, known.denominator)
+    try:
+        expression = sympy.sympify(value) if known is None else sympy.Rational(*known.as_integer_ratio())
+    except sympy.SympifyError:
+        expression = None
     if not isinstance(expression, sympy.Expr):
         raise DomainError(f"{shown(value)} is no number, and no formula; give one")
     return expression.xreplace(

@@ -60,9 +60,8 @@ class Truncated(SymmetricFamily):
     def __post_init__(self) -> None:
         for name in ("scale", "cut", "shift"):
             given, last = getattr(self, name), name == "shift"
-            near = number(
-                name, given, 0, 2 * self.cut if last else math.inf, open_low=True, open_high=not last
-            )
+            high = float(rational(2 * Fraction(self.cut)).upper) if last else math.inf
+            near = number(name, given, 0, high, open_low=True, open_high=high == math.inf, up=last)
             known = ratio_of(given)
             object.__setattr__(self, name, near if known is None or known == near else known)
 
@@ -130,7 +129,8 @@ class Truncated(SymmetricFamily):
 
     def __repr__(self) -> str:
         name = "N" if self.normal else "Lap"
-        return f"{name}({self.scale:.6g}) on [-{self.cut:.6g}, {self.cut:.6g}] + {self.shift:.6g}"
+        scale, cut, shift = map(float, (self.scale, self.cut, self.shift))
+        return f"{name}({scale:.6g}) on [-{cut:.6g}, {cut:.6g}] + {shift:.6g}"
 
 
 def normal_tail(z: Bounds) -> Bounds:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import number
+from tradeoff.curves.parameters import number, ratio_of
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
@@ -15,6 +15,12 @@ from tradeoff.families.truncated import Truncated
 from tradeoff.intervals.functions import expm1, log1p, rational
 from tradeoff.mechanisms.base import NOISE, SCALE, SIZE, Mechanism, ratio
 from tradeoff.mechanisms.noise import check_scale
+
+
+def _kept(name: str, value: Any) -> Any:
+    """Return a scale, fractions as they are: with more noise losses are less, and masses at the ends more."""
+    near, known = number(name, value, 0, open_low=True, open_high=True, down=True), ratio_of(value)
+    return near if known is None or known == near else known
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,7 @@ class TruncatedLaplace(Mechanism):
     kind = "truncated-laplace"
     normal: ClassVar[bool] = False
 
-    scale: float = field(metadata=SCALE)
+    scale: float = field(metadata={"checked": _kept})
     bound: float = field(metadata=SCALE)
     sensitivity: float = field(default=1.0, metadata=SIZE)
 
