@@ -352,3 +352,30 @@ def test_a_share_of_a_budget_may_be_all_of_it() -> None:
         assert budget.step_delta == budget.delta <= tenth
     with pytest.raises(DomainError, match="epsilon = "):
         to.baselines.basic_composition([Decimal("NaN")], [0.1])
+
+
+def test_symbols_that_vanish_leave_fractions() -> None:
+    x, y, z = sympy.symbols("x y z")
+    exact = Fraction(0.1) * Fraction(0.3)
+    for formula, values in ((0.1 * z + x * y, {x: 0, z: 0.3}), (0.1 * z + x - y, {x: y, z: 0.3})):
+        assert Fraction(to.PureDP(formula).subs(values).epsilon_0) >= exact
+
+
+def test_long_powers_inside_functions_and_of_nothing() -> None:
+    d, n = sympy.symbols("d n")
+    lost = 1 - (1 - d) ** n
+    found = to.TotalVariation(sympy.Piecewise((lost, d < 1), (1, True))).subs({d: 1e-6, n: 100_000})
+    assert found.delta(0) == pytest.approx(-math.expm1(1e5 * math.log1p(-1e-6)))
+    assert to.PureDP(sympy.erf(lost)).subs({d: 1e-30, n: 10**9}).epsilon_0 > 1.128e-21
+    assert to.TotalVariation(lost).subs({d: 0, n: 2000}).delta(0) == 0
+    for odd in ("x.foo", "1()", "x[0]", float):
+        with pytest.raises(DomainError, match="is no number, and no formula"):
+            to.Gaussian(2 * d).subs({d: odd})
+
+
+def test_budgets_next_to_1_and_scales_without_a_side() -> None:
+    assert to.filters.ResidueFilter(1, delta=1 - Fraction(1, 10**30)).delta < 1
+    with pytest.raises(DomainError, match="is outside the floats and fractions"):
+        to.mechanisms.TruncatedLaplace(scale=sympy.sqrt(2), bound=0.5)
+    with pytest.raises(DomainError, match="is outside the floats and fractions"):
+        Truncated(sympy.sqrt(2), 1.0, 5.0, normal=True)

@@ -10,7 +10,7 @@ import sympy
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.parameters import is_symbol, symbols_of
+from tradeoff.curves.parameters import is_symbol
 from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import SymbolError
 from tradeoff.families.gaussian import Gaussian
@@ -64,14 +64,16 @@ def _family(make: Callable[[Any], TradeOff], formula: Any, values: Mapping[Any, 
 def _put(formula: Any, values: Mapping[Any, Any]) -> Any:
     """Return a formula with its symbols replaced, every float the fraction it is."""
     replaced = {symbol: exact(value) for symbol, value in values.items()}
-    if formula.free_symbols - replaced.keys() or symbols_of(*replaced.values()):
-        return formula.subs(replaced, simultaneous=True)
     powers = [power.exp.subs(replaced) for power in formula.atoms(sympy.Pow)]
-    if any(
-        each.is_comparable and abs(each) > _LONGEST for each in powers
-    ):  # no fractions of millions of digits
-        return exact(formula).evalf(_DIGITS, subs=replaced, maxn=100 * _DIGITS)
-    return exact(formula).subs(replaced, simultaneous=True)
+    if any(each.is_comparable and abs(each) > _LONGEST for each in powers):
+        replaced = {symbol: _shortened(value) for symbol, value in replaced.items()}
+    found = formula.subs(replaced, simultaneous=True)
+    return found if is_symbol(found) else exact(formula).subs(replaced, simultaneous=True)
+
+
+def _shortened(value: Any) -> Any:
+    """Return a fraction to 4000 digits: its long powers have millions."""
+    return sympy.Float(value, 100 * _DIGITS) if value.is_comparable and not value.is_Integer else value
 
 
 def _number(found: Any) -> Any:

@@ -45,7 +45,7 @@ def exact(value: Any) -> Any:
     known = None if isinstance(value, sympy.Basic) else ratio_of(value)  # SymPy reads decimals as floats
     try:
         expression = sympy.sympify(value) if known is None else sympy.Rational(*known.as_integer_ratio())
-    except sympy.SympifyError:
+    except (sympy.SympifyError, ArithmeticError, AttributeError, SyntaxError, TypeError, ValueError):
         expression = None
     if not isinstance(expression, sympy.Expr):
         raise DomainError(f"{shown(value)} is no number, and no formula; give one")

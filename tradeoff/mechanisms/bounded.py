@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number, ratio_of
+from tradeoff.errors import domain
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
@@ -19,8 +20,10 @@ from tradeoff.mechanisms.noise import check_scale
 
 def _kept(name: str, value: Any) -> Any:
     """Return a scale, fractions as they are: with more noise losses are less, and masses at the ends more."""
-    near, known = number(name, value, 0, open_low=True, open_high=True, down=True), ratio_of(value)
-    return near if known is None or known == near else known
+    near, known = number(name, value, 0, open_low=True, open_high=True), ratio_of(value)
+    if known is None:
+        raise domain(name, value, "the floats and fractions", "give one of them")
+    return near if known == near else known
 
 
 @dataclass(frozen=True)
