@@ -150,6 +150,23 @@ def test_formulas_are_put_in_exactly_and_rounded_up() -> None:
     assert low <= Fraction(3, 10) <= high
 
 
+@pytest.mark.parametrize("make", [to.PureDP, to.Gaussian, to.Laplace, to.TotalVariation])
+def test_formulas_are_put_in_exactly_in_any_number_of_steps(make: Callable[[Any], to.TradeOff]) -> None:
+    x, y = sympy.symbols("x y")
+    curve = make(0.1 * x * y)
+    steps = curve.subs({x: 0.3}).subs({y: 1})
+    assert steps == curve.subs({x: 0.3, y: 1}) == curve.subs({y: 1}).subs({x: 0.3})
+    assert "0.03*y" in repr(curve.subs({x: 0.3}))
+    if make is to.PureDP:
+        assert Fraction(steps.epsilon_0) >= Fraction(0.1) * Fraction(0.3)
+
+
+def test_irrational_results_are_above_where_forty_digits_are_a_float() -> None:
+    x = sympy.Symbol("x")
+    least = 1 + sympy.exp(-200)  # above 1 by less than forty digits hold
+    assert to.PureDP(x * sympy.sqrt(least)).subs({x: 1}).epsilon_0 > 1
+
+
 def test_orders_noise_and_budgets_in_fractions() -> None:
     assert AllocatedCurve(Fraction(1, 3), 2).mu > Fraction(1, 3)
     assert DiscreteGaussianCurve(Fraction(1, 3)).sigma < Fraction(1, 3)

@@ -290,6 +290,6 @@ def test_errors_travel_with_what_they_know(error, value):
 
 
 def test_what_no_other_process_can_be_handed_is_one_sentence():
-    pytest.importorskip("joblib")
+    pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
     with pytest.raises(SweepError, match="take n_jobs = 1"):
         to.sweep(lambda n: (i for i in range(n)), {"n": [1, 2]}, n_jobs=2)

@@ -115,11 +115,8 @@ def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calib
     >>> exact_gaussian(0.9, 1e-5)
     scale 4.1067 for (0.9, 1e-05)-DP by exact Gaussian calibration
     """
-    e, d, size = (
-        number("epsilon", epsilon, 0, down=True),
-        probability("delta", delta),
-        _sensitivity(sensitivity),
-    )
+    e, d = number("epsilon", epsilon, 0, down=True), probability("delta", delta)
+    size = _sensitivity(sensitivity)
     mu = _largest_mu(e, d)
     return Calibration(
         _over(size, mu), e, d, "exact Gaussian calibration", "Balle, Wang 2018, Theorem 8", Gaussian(mu)

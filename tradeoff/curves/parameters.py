@@ -46,6 +46,9 @@ MOST = 2**53
 _LONG = 40_000
 """Digits up to which decimals and numbers of mpmath are kept: longer ones take hours, and less to write."""
 
+_PLAIN = 10**6
+"""Largest denominator of a fraction that is printed as one: those of floats have fifteen digits."""
+
 _TOO_LARGE = f"give a number that a float holds, at most {np.finfo(float).max:.4g} in size"
 """What two errors advise."""
 
@@ -84,7 +87,10 @@ def _of_parts(sign: int, mantissa: int, exponent: int, _: int) -> Fraction | Non
 
 def written(value: Any) -> str:
     """Return a parameter as it is printed: six digits, or the formula in the notation of papers."""
-    return str(value).replace("**", "^").replace(" ", "") if is_symbol(value) else format(value, ".6g")
+    if not is_symbol(value):
+        return format(value, ".6g")
+    short = {x: x.n(6) for x in value.atoms() if x.is_Rational and x.q > _PLAIN}
+    return str(value.xreplace(short)).replace("**", "^").replace(" ", "")
 
 
 def real(
@@ -138,6 +144,20 @@ def number(
     if is_symbol(value):
         raise domain(name, value, "the real numbers", "substitute a number for the symbol first")
     return float(real(name, value, low, high, open_low=open_low, open_high=open_high, up=up, down=down))
+
+
+def kept(
+    name: str, value: Any, high: float = math.inf, *, zero: bool = False, up: bool = False, down: bool = False
+) -> float | Fraction:
+    """Return a number of (0, high), or of [0, high], as a float, or as the fraction that is none.
+
+    What is no ratio is rounded to the side that loses more, and refused where there is none.
+    """
+    near = number(name, value, 0, high, open_low=not zero, open_high=high == math.inf, up=up, down=down)
+    known = ratio_of(value)
+    if known is None and not (up or down):
+        raise domain(name, value, "the floats and fractions", "give one of them")
+    return near if known is None or known == near else known
 
 
 def _remedy(low: float, high: float, *, open_low: bool, open_high: bool) -> str:

@@ -19,7 +19,10 @@ from tradeoff.families.symbolic_numbers import outward
 
 _LONGEST = 1000  # powers up to which formulas are put in as fractions
 _DIGITS = 40
-"""Digits of an irrational mu that decide which float is next above it: more than twice a float's."""
+"""Digits of an irrational number that decide which float is next above it: more than twice a float's."""
+
+_UNIT = 1e-38
+"""What forty digits leave open, and ten times it in reserve."""
 
 
 def substitute(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
@@ -67,8 +70,7 @@ def _put(formula: Any, values: Mapping[Any, Any]) -> Any:
     powers = [power.exp.subs(replaced) for power in formula.atoms(sympy.Pow)]
     if any(each.is_comparable and abs(each) > _LONGEST for each in powers):
         replaced = {symbol: _shortened(value) for symbol, value in replaced.items()}
-    found = formula.subs(replaced, simultaneous=True)
-    return found if is_symbol(found) else exact(formula).subs(replaced, simultaneous=True)
+    return exact(formula).subs(replaced, simultaneous=True)
 
 
 def _shortened(value: Any) -> Any:
@@ -83,7 +85,7 @@ def _number(found: Any) -> Any:
     if found.is_Rational:
         return int(found) if found.is_Integer else Fraction(int(found.p), int(found.q))
     near = found.evalf(_DIGITS)
-    return outward(near, near)[1]
+    return outward(near, near + abs(near) * _UNIT)[1]
 
 
 def _inside(part: Any, values: Mapping[Any, Any]) -> Any:

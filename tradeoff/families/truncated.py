@@ -10,8 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import number, ratio_of
-from tradeoff.errors import domain
+from tradeoff.curves.parameters import kept
 from tradeoff.families._symmetric import SymmetricFamily
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
@@ -62,12 +61,8 @@ class Truncated(SymmetricFamily):
         for name in ("scale", "cut", "shift"):
             given, last = getattr(self, name), name == "shift"
             high = float(rational(2 * Fraction(self.cut)).upper) if last else math.inf
-            sides = {"up": last, "down": name == "cut"}
-            near = number(name, given, 0, high, open_low=True, open_high=high == math.inf, **sides)
-            known = ratio_of(given)
-            if known is None and name == "scale":  # which has no side
-                raise domain(name, given, "the floats and fractions", "give one of them")
-            object.__setattr__(self, name, near if known is None or known == near else known)
+            exact = kept(name, given, high, up=last, down=name == "cut")  # a scale has no side
+            object.__setattr__(self, name, exact)
 
     @cached_property
     def _uncut(self) -> tuple[TradeOff, TradeOff]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, get_args
@@ -10,7 +11,7 @@ from typing import Any, get_args
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import choice, number, ratio_of
+from tradeoff.curves.parameters import choice, kept, number
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures, Weights
@@ -144,8 +145,8 @@ class MixtureOfGaussians(Mechanism):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "sensitivities", _each("sensitivities", self.sensitivities, math.inf))
-        object.__setattr__(self, "probabilities", _each("probabilities", self.probabilities, 1.0))
+        object.__setattr__(self, "sensitivities", _each("sensitivities", self.sensitivities, _size))
+        object.__setattr__(self, "probabilities", _each("probabilities", self.probabilities, _share))
         if len(self.sensitivities) != len(self.probabilities):
             raise DomainError(
                 f"sensitivities has {len(self.sensitivities)} entries and probabilities "
@@ -165,16 +166,18 @@ class MixtureOfGaussians(Mechanism):
         return GaussianMixtures(null={0.0: 1.0}, alternative=there, sigma=self.sigma)
 
 
-def _each(name: str, values: Any, high: float) -> tuple[float, ...]:
+def _size(name: str, value: Any) -> float:
+    return number(name, value, 0, open_high=True, up=True)
+
+
+def _share(name: str, value: Any) -> float | Fraction:
+    return kept(name, value, 1.0, zero=True)
+
+
+def _each(name: str, values: Any, checked: Callable[[str, Any], float | Fraction]) -> tuple[Any, ...]:
     if isinstance(values, str | bytes) or not np.iterable(values):
         raise DomainError(f"{name} = {shown(values)} is no list of numbers; give one")
-    size = high == math.inf  # more is lost where they are larger
-    found: list[Any] = []
-    for i, value in enumerate(values):
-        near = number(f"{name}[{i}]", value, 0, high, open_high=size, up=size)
-        exact = None if size else ratio_of(value)  # shares have no side
-        found.append(near if exact is None or exact == near else exact)
-    return tuple(found)
+    return tuple(checked(f"{name}[{i}]", value) for i, value in enumerate(values))
 
 
 @dataclass(frozen=True, repr=False)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import number, ratio_of
-from tradeoff.errors import domain
+from tradeoff.curves.parameters import kept, number
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
@@ -16,14 +15,6 @@ from tradeoff.families.truncated import Truncated
 from tradeoff.intervals.functions import expm1, log1p, rational
 from tradeoff.mechanisms.base import NOISE, SCALE, SIZE, Mechanism, ratio
 from tradeoff.mechanisms.noise import check_scale
-
-
-def _kept(name: str, value: Any) -> Any:
-    """Return a scale, fractions as they are: with more noise losses are less, and masses at the ends more."""
-    near, known = number(name, value, 0, open_low=True, open_high=True), ratio_of(value)
-    if known is None:
-        raise domain(name, value, "the floats and fractions", "give one of them")
-    return near if known == near else known
 
 
 @dataclass(frozen=True)
@@ -60,7 +51,7 @@ class TruncatedLaplace(Mechanism):
     kind = "truncated-laplace"
     normal: ClassVar[bool] = False
 
-    scale: float = field(metadata={"checked": _kept})
+    scale: float = field(metadata={"checked": kept})  # with more noise losses are less, masses at ends more
     bound: float = field(metadata=SCALE)
     sensitivity: float = field(default=1.0, metadata=SIZE)
 
