@@ -389,7 +389,7 @@ def test_a_file_that_is_written_keeps_its_ends_of_lines_and_its_readers(run, wri
     path = write("")
     path.write_text(TWO.replace("\n", "\r\n") + "\r\n", encoding="utf-8", newline="")
     path.chmod(0o600)
-    flags = ("--vary", "mechanism[2].noise_multiplier", "--mu", "1", "--write")
+    flags = ("--vary", "mechanism[2].noise_multiplier", "--epsilon", "1", "--delta", "1e-6", "--write")
     assert run("calibrate", path, *flags)[0] == 0
     said = path.read_bytes().decode()
     assert said.count("\n") == said.count("\r\n") == TWO.count("\n") + 1
@@ -399,7 +399,8 @@ def test_a_file_that_is_written_keeps_its_ends_of_lines_and_its_readers(run, wri
 def test_old_ends_of_lines_are_read(run, write):
     path = write("")
     path.write_text(TWO.replace("\n", "\r"), encoding="utf-8", newline="")
-    assert run("calibrate", path, "--vary", "mechanism[2].noise_multiplier", "--mu", "1")[0] == 0
+    flags = ("--vary", "mechanism[2].noise_multiplier", "--epsilon", "1", "--delta", "1e-6")
+    assert run("calibrate", path, *flags)[0] == 0
 
 
 def test_counts_and_keys_left_out_are_calibrated(run, write):
