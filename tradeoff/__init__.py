@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
     from tradeoff.curves.piecewise_linear import PiecewiseLinear
     from tradeoff.curves.tensor import Tensor
-    from tradeoff.design.allocate import Part, allocate
+    from tradeoff.design.allocate import allocate
     from tradeoff.design.calibration import calibrate
+    from tradeoff.design.part import Part
     from tradeoff.families.approximate_dp import approximate_dp
     from tradeoff.families.densities import from_densities
     from tradeoff.families.from_scipy import from_scipy
@@ -109,7 +110,8 @@ _HOMES = {
     "curves.contract": ("TradeOff",),
     "curves.piecewise_linear": ("PiecewiseLinear",),
     "curves.tensor": ("Tensor",),
-    "design.allocate": ("Part", "allocate"),
+    "design.allocate": ("allocate",),
+    "design.part": ("Part",),
     "design.calibration": ("calibrate",),
     "families.approximate_dp": ("approximate_dp",),
     "families.densities": ("from_densities",),

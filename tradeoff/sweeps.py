@@ -59,6 +59,10 @@ class Table(Displayed):
     estimated: bool = False
     """Whether answers without a safe side are estimates, of which six digits are printed."""
 
+    def __post_init__(self) -> None:
+        if not all(isinstance(row, tuple) and len(row) == len(self.columns) for row in self.rows):
+            raise DomainError("the rows of a table are tuples of one value for each column")
+
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -233,16 +237,20 @@ def _answers(
         parallel = joblib.Parallel(n_jobs=n_jobs)
     size = _together(lengths, joblib.effective_n_jobs(n_jobs))
     starts = range(0, len(points), size)
-    batches = parallel(joblib.delayed(_batch)(function, points[start : start + size]) for start in starts)
-    return _until_left(batches)
+    batches = (joblib.delayed(_batch)(function, points[start : start + size]) for start in starts)
+    return _until_left(parallel, batches)
 
 
-def _until_left(batches: Any) -> Iterator[dict[str, Any]]:
+def _until_left(parallel: Callable[[Any], Any], work: Any) -> Iterator[dict[str, Any]]:
     """Yield what batches hold; joblib's warning that a sweep was left before its end tells nobody more."""
+    batches = None
     try:
+        batches = parallel(work)  # the first ones are handed over at once
         yield from chain.from_iterable(batches)
-    except (PicklingError, TypeError) as error:
-        raise SweepError(f"no other process can be handed this: {error}; take n_jobs = 1", {}) from error
+    except (PicklingError, TypeError, AttributeError) as error:
+        told = str(error.__cause__ or error).strip('\n"').splitlines()  # loky's own holds a traceback
+        why = told[-1] if told else type(error).__name__
+        raise SweepError(f"no other process can be handed this: {why}; take n_jobs = 1", {}) from error
     finally:
         if isinstance(batches, Generator):
             with warnings.catch_warnings():

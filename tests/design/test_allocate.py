@@ -1,4 +1,5 @@
 from dataclasses import dataclass
+from fractions import Fraction
 
 import mpmath as mp
 import pytest
@@ -176,6 +177,30 @@ def test_a_cost_beyond_floats_is_refused(weights):
         to.allocate([(Gaussian, 1, weight) for weight in weights], TARGET)
     with pytest.raises(DomainError, match="the cost = inf"):
         to.allocate([Gaussian], TARGET, lambda _: float("inf"))
+
+
+class Falsy:
+    def __bool__(self):
+        return False
+
+    def __call__(self, scales):
+        return sum(scale**2 for scale in scales)
+
+
+def test_a_cost_is_asked_once_and_answers():
+    with pytest.raises(DomainError, match="the cost = None"):
+        to.allocate([Gaussian, Laplace], TARGET, lambda _: None)
+    least = to.allocate([Gaussian], TARGET).cost
+    assert to.allocate([Gaussian], TARGET, Falsy()).cost == pytest.approx(least, rel=1e-12)
+
+
+def test_losses_that_round_to_0_are_none():
+    least = Fraction(1, 10**400)
+    for target in ({"epsilon": least, "delta": 0}, {"epsilon": least, "delta": 1e-5}, {"mu": least}):
+        with pytest.raises(DomainError, match="of a loss above 0"):
+            to.allocate([Gaussian], target)
+    near = {"mu": 1, "failure": 1 - Fraction(1, 10**20)}
+    assert to.allocate([Gaussian, (Gaussian, 1, 2.0)], near).achieved.upper <= 1
 
 
 def test_targets_and_builds_at_their_ends():

@@ -1,12 +1,16 @@
 import math
 from fractions import Fraction
+from typing import NamedTuple
 
 import mpmath
 import numpy as np
 import pytest
 
 import tradeoff as to
+from tradeoff.design.search import Search
+from tradeoff.design.target import read_target
 from tradeoff.errors import DomainError, KindError
+from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Gaussian, Laplace, SubsampledGaussian
 
 mpmath.mp.dps = 50
@@ -258,3 +262,38 @@ def test_a_class_is_no_mechanism_and_an_end_without_an_answer_is_named():
         to.calibrate(lambda _: Gaussian, {"mu": 1})
     with pytest.raises(DomainError, match=r"nothing is known at 1e-160, an end of between"):
         to.calibrate(Gaussian, {"epsilon": 1, "delta": 1e-6}, between=(1e-160, 1e3))
+
+
+@pytest.mark.parametrize("blur", [1e-3, 1e-5, 1e-7])
+def test_answers_that_cannot_be_narrower_cost_few_questions(blur):
+    """A step leads out of what is undecided, by about as much as answers are wide."""
+    search = Search(read_target({"mu": 1.0}), lambda x: Bounds(1 / x - blur, 1 / x + blur), 1e-9)
+    met, unmet = search.run(None)
+    assert 1 / met.x + blur <= 1 < 1 / unmet.x - blur
+    assert met.x - unmet.x <= 8 * blur
+    assert len(search.points) + len(search.walls) <= 9
+
+
+class Wide(NamedTuple):
+    bounds: Bounds
+
+
+def test_what_heeds_no_width_is_asked_once_a_number(monkeypatch):
+    asked = []
+
+    def gdp(f, failure):
+        asked.append((f.mu, failure))
+        return Wide(Bounds(f.mu - 0.1, f.mu + 0.1))
+
+    monkeypatch.setattr(to.Gaussian, "gdp", gdp)
+    found = to.calibrate(to.Gaussian, {"mu": 1.0})
+    assert found.value <= 0.9
+    assert len(asked) == found.evaluations
+
+
+def test_targets_in_fractions_are_exact_at_their_ends():
+    third = Fraction(1, 3)
+    target = read_target({"bayes_risk": third + Fraction(1, 10**17), "prior": 1 - third})
+    assert target.met(target.ask(to.Identity(), None)) is None
+    for given in ({"bayes_risk": third, "prior": third}, {"beta": 1 - third, "alpha": third}):
+        assert read_target(given).met(Bounds(0.0, 0.3)) is False

@@ -164,3 +164,8 @@ def test_slopes_next_to_the_largest_loss(epsilon, n, delta):
 def test_losses_far_out_ask_for_no_width_that_floats_have_not():
     with pytest.raises(to.errors.PrecisionError, match="ask elsewhere"):
         to.Gaussian(1).sensitivities(epsilon=1e300)
+
+
+def test_losses_whose_phases_cannot_be_followed_are_refused():
+    with pytest.raises(DomainError, match="too large beside what smooths them"):
+        (to.Gaussian(2e-6) @ to.PureDP(100.0)).sensitivities(epsilon=100.0)

@@ -129,3 +129,12 @@ def test_losses_of_a_very_large_mu_are_found(mu: float) -> None:
     assert low <= about + 10
     assert about - 10 <= high
     assert high - low <= 1e-12 * high
+
+
+@pytest.mark.parametrize("mu", [3e18, 1e19, 1e100, 1e150])
+def test_losses_of_almost_no_noise(mu):
+    """delta(eps) = 1/2 about eps = mu^2/2: at eps + mu it is less, at eps - mu more (Dong, Roth, Su 2022)."""
+    low, high = to.Gaussian(mu).bounds.epsilon(0.5)
+    middle = mp.mpf(mu) ** 2 / 2
+    assert low <= middle + mu
+    assert middle - mu <= high <= middle * (1 + mp.mpf(1e-13))

@@ -16,9 +16,12 @@ from tradeoff.filters import (
     ExPost,
     ExPostFilter,
     FDPFilter,
+    FilterOdometer,
     GDPFilter,
     IndividualGDPFilter,
     Ledger,
+    LinearBoundary,
+    MixtureBoundary,
     MixtureOdometer,
     PureDPFilter,
     RenyiFilter,
@@ -196,3 +199,10 @@ def test_what_tells_nothing_costs_nothing_however_often():
     assert cap(nothing) == 0
     least = to.subsample(to.Gaussian(5e-324), 0.5)
     assert cap(least**2) >= 1e-323
+
+
+def test_failures_in_fractions_are_rounded_down():
+    tenth = Fraction(1, 10)
+    assert Fraction(FilterOdometer(tenth, at=1).delta) <= tenth
+    assert Fraction(MixtureBoundary(tenth, 1.0).delta) <= tenth
+    assert Fraction(LinearBoundary(tenth, 1.0).delta) <= tenth

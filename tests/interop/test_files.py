@@ -329,7 +329,7 @@ def test_what_no_file_holds_is_one_sentence(tmp_path):
     endless.append(endless)
     for thing, why in (
         ("\ud800", "has no form"),
-        (endless, "nested too deeply"),
+        (endless, "the list is nested too deeply for a file, or in itself; save its parts"),
         ([10**5000], "has no form"),
     ):
         with pytest.raises(DomainError, match=why):
@@ -337,3 +337,11 @@ def test_what_no_file_holds_is_one_sentence(tmp_path):
     curve = to.from_scipy(scipy.stats.t(3), scipy.stats.t(3, loc=1))
     with pytest.raises(DomainError, match="what a curve assumes is in no file"):
         to.save(curve, tmp_path / "it.json")
+
+
+@pytest.mark.parametrize("rows", ["[1]", "[[1, 2]]", "[[]]"])
+def test_rows_of_a_table_are_as_long_as_its_columns(rows, tmp_path):
+    path = tmp_path / "table.json"
+    path.write_text(f'{{"schema": 1, "tradeoff": {{"kind": "table", "columns": ["cost"], "rows": {rows}}}}}')
+    with pytest.raises(DomainError, match="rows of a table are tuples"):
+        to.load(path)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import mpmath as mp
@@ -531,3 +532,8 @@ def test_bad_parameters_are_named_with_their_value(build, said):
         build()
     assert str(error.value).startswith(said)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("third", [Fraction(1, 3), Decimal("0.3"), 0.3])
+def test_a_domain_as_wide_as_the_sensitivity(third):
+    assert m.BoundedLaplace(scale=1, width=third, sensitivity=third).width >= third

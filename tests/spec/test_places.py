@@ -6,6 +6,7 @@ import pytest
 
 import tradeoff as to
 from tradeoff.errors import PlanError
+from tradeoff.spec.editing import replaced
 from tradeoff.spec.places import span
 
 GOOD = 'title = """\n[[mechanism]]\n"""  # a head in a text is none\n\ndelta = [\n  1e-5,\n]\n'
@@ -58,3 +59,9 @@ def test_what_cannot_be_told_apart_has_no_span():
     for index, table in enumerate(tables):
         start, end = span(content, index)
         assert tomllib.loads(content[start:end])["mechanism"] == [table]
+
+
+def test_a_key_left_out_ends_as_the_lines_beside_it():
+    text = '[[mechanism]]\r\nkind = "gaussian"\r\nnoise_multiplier = 1.0\r\n'
+    found = replaced(text, "mechanism[1].count", 9)
+    assert found.count("\n") == found.count("\r\n") == 4

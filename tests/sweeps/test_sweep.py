@@ -4,6 +4,8 @@ import os
 import pickle
 import runpy
 import sys
+import threading
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -290,6 +292,10 @@ def test_errors_travel_with_what_they_know(error, value):
 
 
 def test_what_no_other_process_can_be_handed_is_one_sentence():
-    pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
+    joblib = pytest.importorskip("joblib", reason="the extra 'parallel' is not installed")
     with pytest.raises(SweepError, match="take n_jobs = 1"):
         to.sweep(lambda n: (i for i in range(n)), {"n": [1, 2]}, n_jobs=2)
+    with pytest.raises(SweepError, match=r"cannot pickle '_thread.lock' object; take n_jobs = 1$"):
+        to.sweep(partial(pow, threading.Lock()), {"n": [1, 2]}, n_jobs=2)
+    with joblib.parallel_config("multiprocessing"), pytest.raises(SweepError, match="take n_jobs = 1"):
+        to.sweep(lambda n: n, {"n": [1, 2]}, n_jobs=2)

@@ -108,7 +108,7 @@ class Empirical(Displayed):
 
     def mu(self, failure: float = 0.0) -> float:
         """Return a lower bound on every mu with f >= G_mu (x) f_{0,failure}, at the confidence."""
-        kept = 1 - Bounds.of(number("failure", failure, 0, 1, open_high=True))
+        kept = 1 - Bounds.of(number("failure", failure, 0, 1, open_high=True, up=True))
         alpha, beta = (np.minimum((Bounds.of(side) / kept).upper, 1.0) for side in self._corners)
         with np.errstate(invalid="ignore"):
             each = -ndtri(alpha) - ndtri(beta) - 2 * _ROUNDED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from decimal import Decimal
@@ -44,10 +44,16 @@ MOST = 2**53
 """Up to here every whole number is a float."""
 
 _LONG = 40_000
-"""Digits up to which decimals and numbers of mpmath are kept: longer ones take hours, and less to write."""
+"""Powers of ten of a decimal, and of two of mpmath's numbers, up to which they are kept as fractions.
 
-_PLAIN = 10**6
-"""Largest denominator of a fraction that is printed as one: those of floats have fifteen digits."""
+Longer ones take hours, and less to write.
+"""
+
+_PLAIN = 40
+"""Binary digits of a fraction that is printed as one: most floats have a hundred."""
+
+_SURE = 50
+"""Digits of pi that tell its float from the next."""
 
 _TOO_LARGE = f"give a number that a float holds, at most {np.finfo(float).max:.4g} in size"
 """What two errors advise."""
@@ -69,6 +75,8 @@ def ratio_of(value: Any) -> Fraction | None:
         value = value.item() if value.dtype.kind != "f" else value[()]
     if isinstance(value, Rational) and not isinstance(value, bool):
         return Fraction(int(value.numerator), int(value.denominator))
+    if _is_constant(value):
+        return None
     if (parts := getattr(value, "_mpf_", None)) is not None:  # of mpmath, and SymPy's
         return _of_parts(*map(int, parts))
     long = isinstance(value, Decimal) and value.is_finite() and abs(value.adjusted()) > _LONG
@@ -89,8 +97,9 @@ def written(value: Any) -> str:
     """Return a parameter as it is printed: six digits, or the formula in the notation of papers."""
     if not is_symbol(value):
         return format(value, ".6g")
-    short = {x: x.n(6) for x in value.atoms() if x.is_Rational and x.q > _PLAIN}
-    return str(value.xreplace(short)).replace("**", "^").replace(" ", "")
+    numbers = (x for x in value.atoms() if x.is_Rational)
+    long = [x for x in numbers if int(x.p).bit_length() + int(x.q).bit_length() > _PLAIN]
+    return str(value.xreplace({x: x.n(6) for x in long})).replace("**", "^").replace(" ", "")
 
 
 def real(
@@ -121,7 +130,7 @@ def real(
     least = most = number  # floats around the number; one just outside may round into the range
     if type(value) is not float and not math.isnan(number):
         least, most = (float(side) for side in beside(value, np.asarray(number)))
-    number = most if up else least if down else number
+    number = most if up else least if down else min(max(number, least), most)
     above = min(number, most) > low if open_low else min(number, least) >= low
     below = max(number, least) < high if open_high else max(number, most) <= high
     if not (above and below):  # NaN lands here too
@@ -147,13 +156,21 @@ def number(
 
 
 def kept(
-    name: str, value: Any, high: float = math.inf, *, zero: bool = False, up: bool = False, down: bool = False
+    name: str,
+    value: Any,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
+    up: bool = False,
+    down: bool = False,
 ) -> float | Fraction:
-    """Return a number of (0, high), or of [0, high], as a float, or as the fraction that is none.
+    """Return a checked number as a float, or as the fraction that is none.
 
-    What is no ratio is rounded to the side that loses more, and refused where there is none.
+    What is no ratio of integers is rounded to the side that loses more, and refused where there is none.
     """
-    near = number(name, value, 0, high, open_low=not zero, open_high=high == math.inf, up=up, down=down)
+    near = number(name, value, low, high, open_low=open_low, open_high=open_high, up=up, down=down)
     known = ratio_of(value)
     if known is None and not (up or down):
         raise domain(name, value, "the floats and fractions", "give one of them")
@@ -163,6 +180,7 @@ def kept(
 def _remedy(low: float, high: float, *, open_low: bool, open_high: bool) -> str:
     above = [f"{'above' if open_low else 'at least'} {low:g}"] if low > -math.inf else []
     below = [f"{'below' if open_high else 'at most'} {high:g}"] if high < math.inf else []
+    below += ["finite"] if above and open_high and not below else []
     rest = "finite" if open_low or open_high else "not NaN"
     return f"give a number that is {' and '.join([*above, *below]) or rest}"
 
@@ -184,20 +202,36 @@ def beside(value: Any, found: Array) -> tuple[Array, Array]:
     if small or raw.dtype == found.dtype or raw.dtype.itemsize < found.dtype.itemsize:  # all are floats
         return found, found
     exact = [x.item() if isinstance(x, np.integer) else x for x in raw.astype(object).flat]
-    pairs = list(zip(exact, found.ravel().tolist(), strict=True))
-    more, less = (np.array([_is(way, *pair) for pair in pairs]) for way in (operator.gt, operator.lt))
-    more, less = more.reshape(found.shape), less.reshape(found.shape)
-    with np.errstate(over="ignore"):  # beyond the largest float
-        below, above = np.nextafter(found, -np.inf), np.nextafter(found, np.inf)
-    return np.where(less, below, found), np.where(more, above, found)
+    pairs = zip(exact, found.ravel().tolist(), strict=True)
+    sides = np.array([_around(*pair) for pair in pairs]).reshape(*found.shape, 2)
+    return sides[..., 0], sides[..., 1]
 
 
-def _is(way: Callable[[Any, Any], Any], exact: Any, near: float) -> bool:
-    """Whether a number lies on one side of its float; what knows its float alone is that."""
+def _around(exact: Any, near: float) -> tuple[float, float]:
+    """Return the floats at or below a number, and at or above; what knows its float alone is that."""
+    if hasattr(exact, "free_symbols") and exact.is_finite and ratio_of(exact) is None:
+        return _formula_around(exact)
+    if _is_constant(exact):
+        exact = exact(dps=_SURE)
     try:
-        return bool(way(exact, near))
+        below = math.nextafter(near, -math.inf) if exact < near else near
+        return below, math.nextafter(near, math.inf) if exact > near else near
     except (TypeError, ArithmeticError):
-        return False
+        return near, near
+
+
+def _formula_around(exact: Any) -> tuple[float, float]:
+    from tradeoff.families.symbolic_numbers import floats_beside
+
+    below, above = floats_beside(exact)
+    if math.isnan(below):
+        raise DomainError(f"{shown(exact)} is no real number of which digits are known; give its float")
+    return below, above
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether a number is pi or another of mpmath's, which have as many digits as are asked."""
+    return type(value).__name__ == "constant" and hasattr(value, "_mpf_")
 
 
 def _floats(value: Any) -> Array:

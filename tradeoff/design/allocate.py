@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -22,6 +22,7 @@ from scipy.special import logsumexp, ndtri
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.tensor import tensor
+from tradeoff.design.part import Part, Release, listed
 from tradeoff.design.sensitivities import STEP, Integral, integral
 from tradeoff.design.target import read_target
 from tradeoff.display import Displayed, Grid
@@ -31,13 +32,10 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.rounding import TINY, Array
 from tradeoff.mechanisms.base import Mechanism
-from tradeoff.mechanisms.plan import Plan
 from tradeoff.sweeps import Table
 
-Release = TradeOff | Mechanism | Plan
 Cost = Callable[[Sequence[float]], float]
 
-_SCALES = ("noise_multiplier", "sigma", "scale")  # names of the one number that is a mechanism's noise
 # Prices over savings go as scale^-4 for Gaussian noise and squared errors: the step is exact there.
 _POWER = 4.0
 _ACCURACY = 1e-3  # what a Gaussian added to a product of atoms may move delta by: only prices are asked of it
@@ -49,70 +47,6 @@ _SHOWN = 8  # scales that are printed
 _ROUNDS, _FARTHEST = 40, 60.0  # most questions in a row; most that a logarithm of a scale moves
 
 
-@dataclass(frozen=True)
-class Part:
-    """Releases whose noise scale is to be chosen.
-
-    Parameters
-    ----------
-    build
-        From a scale to a curve, a mechanism or a plan, more private as the scale grows; or a mechanism whose
-        one ``noise_multiplier``, ``sigma`` or ``scale`` is replaced. A curve of one order turns with all
-        others, as a tied mechanism does; one that may turn alone enters as its envelope.
-    count
-        How often it runs, a whole number from 1; all parts alike together at most 2^53 times.
-    weight
-        What a unit of squared scale costs beside other parts, in (0, inf).
-
-    Examples
-    --------
-    >>> from tradeoff.mechanisms import Laplace
-    >>> Part(Laplace, count=20, weight=10.0).count
-    20
-    """
-
-    build: Callable[[float], Release] | Mechanism
-    count: int = 1
-    weight: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "count", count("count", self.count, 1))
-        object.__setattr__(self, "weight", number("weight", self.weight, 0, open_low=True, open_high=True))
-        if isinstance(self.build, TradeOff) or not callable(self.build):
-            raise KindError(
-                f"{shown(self.build)} has no scale to choose; give a function that builds it from one"
-            )
-
-    def curve(self, scale: float, adjacencies: set[str]) -> TradeOff:
-        """Return its curve in one order of the pair; note for which neighbours it is stated."""
-        if isinstance(self.build, Mechanism):
-            made: Any = _rescaled(self.build, scale)
-        else:
-            made = called("build", self.build, scale)
-        if isinstance(made, TradeOff):
-            made.require_numbers()
-            return made
-        if isinstance(made, Mechanism):
-            adjacencies.update({made.adjacency} if made.adjacency else ())
-            return Plan({made: 1}, made.adjacency or "add-remove").curve()
-        if not isinstance(made, Plan):
-            raise KindError(f"a part builds {shown(made)}, which is no curve, mechanism or plan")
-        adjacencies.add(made.adjacency)
-        return made.curve()
-
-
-def _listed(parts: Iterable[Any]) -> list[Part]:
-    try:
-        given = list(parts)
-    except TypeError as error:
-        raise KindError(f"parts = {shown(parts)} is no list of functions, mechanisms or to.Part") from error
-    if not given:
-        raise DomainError("there are no parts to allocate; give at least one")
-    few = range(1, len(fields(Part)) + 1)
-    made = [Part(*p) if isinstance(p, tuple) and len(p) in few else p for p in given]
-    return [p if isinstance(p, Part) else Part(p) for p in made]
-
-
 def _told(build: Any) -> Any:
     """Return what tells a build from others: itself, or its identity where it has no hash."""
     try:
@@ -120,14 +54,6 @@ def _told(build: Any) -> Any:
     except TypeError:
         return id(build)
     return build
-
-
-def _rescaled(mechanism: Mechanism, scale: float) -> Mechanism:
-    given = mechanism.parameters()
-    for name in _SCALES:
-        if isinstance(given.get(name), float):
-            return type(mechanism)(**{**given, name: scale})
-    raise KindError(f"{mechanism!r} has no one number among {', '.join(_SCALES)}; give a function of a scale")
 
 
 def _rho(curve: TradeOff) -> float:
@@ -174,10 +100,10 @@ class _Problem:
     def __init__(self, parts: Sequence[Part], given: Mapping[str, float], cost: Cost | None) -> None:
         self.target, self.own, self.asked, self.slope = read_target(given), cost, 0, -1.0
         self.name = next((name for name in ("epsilon", "mu") if name in given), "")
-        if not self.name or not given[self.name] > 0:
+        if not self.name or not number(self.name, given[self.name], down=True) > 0:
             allowed = "{'epsilon': ..., 'delta': ...} nor {'mu': ..., 'failure': ...}"
             raise DomainError(f"target = {shown(given)} is neither {allowed}, of a loss above 0")
-        self.delta, self.failure = float(given.get("delta", 0)), float(given.get("failure", 0))
+        self.delta, self.failure = (number(at, given.get(at, 0), down=True) for at in ("delta", "failure"))
         kinds: list[Any] = [(_told(p.build), p.weight) if cost is None else i for i, p in enumerate(parts)]
         rounds: dict[Any, int] = {}
         for kind, part in zip(kinds, parts, strict=True):  # in whole numbers: floats would lose rounds
@@ -194,9 +120,13 @@ class _Problem:
 
     def cost(self, x: Array) -> float:
         with np.errstate(over="ignore", under="ignore"):
-            own = self.own and called("cost", self.own, self.scales(x))
-            found = float(np.exp(logsumexp(self.log_savings(x)))) if own is None else own
-        return number("the cost", found, 0, open_low=True, open_high=True)
+            if self.own is not None:
+                own = called("cost", self.own, self.scales(x))
+                return number("the cost", own, 0, open_low=True, open_high=True)
+            squares = float(np.exp(logsumexp(self.log_savings(x))))
+        if not 0 < squares < math.inf:
+            raise DomainError(f"the cost = {squares!r} is no float; multiply all weights by one number")
+        return squares
 
     def log_savings(self, x: Array) -> Array:
         """Return the logarithms of d log cost/dx, up to a term; NaN or -inf where nothing is saved."""
@@ -372,10 +302,10 @@ def allocate(
     >>> round(found.scales[1] / found.scales[0], 6), found.achieved.upper <= 1
     (2.0, True)
     """
-    listed = _listed(parts)
+    given = listed(parts)
     if not (cost is None or callable(cost)):
         raise KindError(f"cost = {shown(cost)} is no function of the scales; leave it out for squares")
-    problem = _Problem(listed, target, cost)
+    problem = _Problem(given, target, cost)
     n = len(problem.parts)
     met = {"equal scales": problem.meet(np.zeros(n))}
     rho = problem.rho()
@@ -387,13 +317,13 @@ def allocate(
     if n > 1:
         start = min((x for x, _ in met.values()), key=problem.cost)
         met = {"optimum": problem.meet(problem.optimum(start)), **met}
-    best = min(met, key=lambda name: problem.cost(met[name][0]))
-    x, achieved = met[best]
+    x, achieved = min(met.values(), key=lambda pair: problem.cost(pair[0]))
     least = problem.cost(x)
     residual = float(np.max(np.abs(problem.unequal(x)[0]))) if n > 1 else 0.0
     rows = [
         (name, problem.cost(at), problem.cost(at) / least, bounds.upper) for name, (at, bounds) in met.items()
     ]
     table = Table(("scales", "cost", "over the least", problem.name), tuple(rows), estimated=True)
-    scales, curve = problem.scales(x), problem.guarantee(x)
-    return Allocation(scales, least, achieved, curve, residual, problem.asked, table)
+    return Allocation(
+        problem.scales(x), least, achieved, problem.guarantee(x), residual, problem.asked, table
+    )

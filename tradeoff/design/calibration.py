@@ -121,7 +121,7 @@ def calibrate(
         """Bound the answer at a number as usual, and more narrowly where that decides nothing."""
         curve = _guarantee(build, int(x) if integer else x)
         found = goal.ask(curve, None)
-        if not goal.verdict and goal.met(found) is None:
+        if goal.heeds and goal.met(found) is None:
             try:
                 return goal.ask(curve, width[0])
             except PrecisionError:

@@ -16,7 +16,7 @@ from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import DomainError, SymbolError
 
 _WITHIN = 1 / 16  # of a step that just fits: log(1 - delta) near 1 then curves by (1/16)^2/3 = 1e-3
-_SHORTEST = 2.0**-28  # that fits: transforms are known to 1e-14, a difference to 1e-14 * 2^32 = 4e-5
+SHORTEST = 2.0**-28  # that fits: transforms are known to 1e-14, a difference to 1e-14 * 2^32 = 4e-5
 
 
 class Parameter(NamedTuple):
@@ -29,7 +29,7 @@ class Parameter(NamedTuple):
     def pair(self, share: float) -> tuple[TradeOff, TradeOff, float]:
         """Return the curves a step below and above, and the distance: near an end of a range a short one."""
         step = share
-        while step >= _SHORTEST:
+        while step >= SHORTEST:
             with suppress(DomainError):
                 ends = self._apart(step)
                 return ends if step == share else self._apart(step * _WITHIN)

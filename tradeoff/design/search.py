@@ -196,7 +196,8 @@ class Search:
         found, (start, end) = self._estimate(), (self._place(low), self._place(high))
         x = middle = self._number((start + end) / 2)
         if doubts:
-            x = _aside(low, high, min(doubts), max(doubts), _SHARE * least * 2 ** len(doubts))
+            left = high * found.blur / 2 if found else 0.0
+            x = _aside(low, high, min(doubts), max(doubts), max(_SHARE * least * 2 ** len(doubts), left))
         elif found and not stuck and found.error < _SHARE * least / high:
             root = self._number(min(max(found.t, start), end))
             wrong = sum(math.isnan(p.gap) and abs(p.x / root - 1) < _AGAINST for p in self._decided)

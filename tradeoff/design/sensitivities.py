@@ -24,7 +24,7 @@ from tradeoff.composition.planner import Composition
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.curves.tensor import tensor
-from tradeoff.design.parameters import parameters
+from tradeoff.design.parameters import SHORTEST, parameters
 from tradeoff.errors import DomainError, PrecisionError, SizeError
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import TINY, Array, Complex
@@ -273,13 +273,19 @@ Slopes = Iterator[tuple[TradeOff, str, float, float]]
 """Factor, parameter, value, slope."""
 
 
+def _step(factor: TradeOff, found: Integral) -> float:
+    """Return the step of a factor's parameters by which phases of M, y times losses, move by one."""
+    turns = float(np.max(found.z.imag)) * max(factor.sup_loss, factor.inverse().sup_loss)
+    step = min(STEP, 1 / turns) if 0 < turns < math.inf else STEP
+    if step < SHORTEST:
+        raise DomainError(f"losses of {factor!r} are too large beside what smooths them; ask elsewhere")
+    return step
+
+
 def _tilted(order: TradeOff, found: Integral, of: str) -> Slopes:
     for i, (factor, n) in enumerate(order.factors.items()):
-        # Phases of M turn by y times what losses move: less than a turn, or it is not known by how many.
-        turns = float(np.max(found.z.imag)) * max(factor.sup_loss, factor.inverse().sup_loss)
-        step = min(STEP, 1 / turns) if 0 < turns < math.inf else STEP
         for parameter in parameters(factor):
-            below, above, apart = parameter.pair(step)
+            below, above, apart = parameter.pair(_step(factor, found))
             slope = found.gain(n * found.between(below, above) / apart, of=of)
             yield factor, parameter.name, parameter.value, slope
         yield factor, "count", n, found.gain(found.counted(i), of=of)

@@ -33,7 +33,9 @@ class Target:
     size: Callable[[float], float]
     least: bool = False
     verdict: bool = False
-    """Whether answers are proved to be from 1 on, or below, and nothing else of them: no width is heeded."""
+    """Whether answers are proved to be from 1 on, or below, and nothing else of them."""
+    heeds: bool = True
+    """Whether a width is heeded: else to ask for less is to ask the same again."""
 
     def met(self, answer: Bounds[float]) -> bool | None:
         """Whether every truth within the bounds meets the target; None where some do and some do not."""
@@ -82,13 +84,13 @@ def _mu(mu: Any, failure: Any = 0.0) -> Target:
         """Return 0 at once where f >= f_{0,q}, which is to say that its total variation is at most q."""
         return Bounds(0.0, 0.0) if q > 0 and f.bounds.delta(0.0).upper <= q else f.gdp(q).bounds
 
-    return Target(f"mu at failure = {exactly(q)}", m, least, float)
+    return Target(f"mu at failure = {exactly(q)}", m, least, float, heeds=False)
 
 
 def _beta(beta: Any, alpha: Any) -> Target:
     a = number("alpha", alpha, 0, 1, open_low=True, open_high=True, up=True)
     b = number("beta", beta, 0, 1, up=True)
-    if b > 1 - a:
+    if b > math.nextafter(1 - a, 1.0):  # both are rounded
         raise domain("beta", b, f"[0, {1 - a:g}]", f"no curve is above 1 - alpha at alpha = {exactly(a)}")
     start = float(ndtri(a))
     return Target(
@@ -121,7 +123,7 @@ def _curve(curve: Any) -> Target:
         known = room(f, profiles(), holds=holds)
         return Bounds(known, known)
 
-    return Target(f"[curve >= {shown(goal)}]", 1.0, order, _lack, least=True, verdict=True)
+    return Target(f"[curve >= {shown(goal)}]", 1.0, order, _lack, least=True, verdict=True, heeds=False)
 
 
 def _lack(least: float) -> float:
@@ -131,10 +133,15 @@ def _lack(least: float) -> float:
 def _bayes_risk(bayes_risk: Any, prior: Any) -> Target:
     p = number("prior", prior, 0, 1, open_low=True, open_high=True)
     blind = min(p, 1 - p)
-    r = number("bayes_risk", bayes_risk, 0, blind, up=True)
+    r = number("bayes_risk", bayes_risk, 0, math.nextafter(blind, 1.0), up=True)  # both are rounded
     question = f"Bayes risk at prior = {exactly(p)}"
     return Target(
-        question, r, lambda f, _: f.bounds.bayes_risk(p), lambda x: _mu_of_distance(1 - x / blind), True
+        question,
+        r,
+        lambda f, _: f.bounds.bayes_risk(prior),
+        lambda x: _mu_of_distance(1 - x / blind),
+        least=True,
+        heeds=False,
     )
 
 

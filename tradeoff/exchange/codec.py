@@ -101,7 +101,8 @@ class Codec:
         remedy = _REMEDY
         if isinstance(value, TradeOff):
             below = "of a curve save .lower, which is below it and does"
-            remedy = "what a curve assumes is in no file" if value.assumptions else below
+            assumed = "what a curve assumes is in no file: keep it where it was made"
+            remedy = assumed if value.assumptions else below
         raise DomainError(f"{shown(value)} has no form in a file; {remedy}")
 
     def decode(self, data: Any, where: str = "it") -> Any:

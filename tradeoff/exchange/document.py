@@ -19,7 +19,8 @@ def written(codec: Codec, thing: Any, *, indent: int | None = None) -> str:
         text = json.dumps(content, indent=indent, ensure_ascii=False)
         text.encode()
     except RecursionError:
-        raise DomainError("is nested too deeply for a file, or in itself") from None
+        what = f"the {type(thing).__name__} is nested too deeply for a file, or in itself"
+        raise DomainError(f"{what}; save its parts") from None
     except ValueError as error:  # half of a letter, or an integer of thousands of digits
         if isinstance(error, DomainError):
             raise

@@ -12,7 +12,7 @@ import numpy as np
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import beta_from_delta
-from tradeoff.curves.parameters import Number, number, ratio_of
+from tradeoff.curves.parameters import Number, kept, number, ratio_of
 from tradeoff.curves.tensor import LawCurve
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
@@ -172,18 +172,10 @@ def _checked(name: str, given: Weights) -> dict[Fraction, Fraction]:
         raise KindError(f"{name} = {shown(given)} is no mapping; write {{mean: weight}}")
     weights: dict[Fraction, Fraction] = {}
     for mean, weight in given.items():
-        at, held = (_exact(f"mean of {name}", mean, -math.inf), _exact(f"weight of {name}", weight, 0.0, 2.0))
+        at = Fraction(kept(f"mean of {name}", mean, open_low=True, open_high=True))
+        held = Fraction(kept(f"weight of {name}", weight, 0.0, 2.0))
         weights[at] = weights.get(at, Fraction(0)) + held
     total = sum(weights.values(), Fraction(0))
     if abs(total - 1) > _UNNORMALISED:
         raise DomainError(f"the weights of {name} add to {float(total)!r}, not to 1")
     return {a: w / total for a, w in weights.items() if w > 0}
-
-
-def _exact(name: str, value: Any, low: float, high: float = math.inf) -> Fraction:
-    """Return a number as a fraction: itself, or that of its float."""
-    ends = {"open_low": low == -math.inf, "open_high": high == math.inf}
-    near, known = number(name, value, low, high, **ends), ratio_of(value)
-    if known is None:  # away from 0
-        known = Fraction(number(name, value, up=near >= 0, down=near < 0))
-    return known

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.curves.parameters import Number, is_masked, number, ratio_of
+from tradeoff.curves.parameters import Number, is_masked, kept
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, capped
-from tradeoff.errors import DomainError, SizeError, domain, shown
+from tradeoff.errors import DomainError, SizeError, shown
 
 _MISSED = Fraction(1, 10**9)
 """By how much masses in floats may miss 1: a million of them, summed by anybody, miss it by less."""
@@ -119,11 +119,7 @@ def _wholes(name: str, labels: list[Any], masses: Iterable[Any]) -> list[int]:
 
 def _ratio(name: str, label: Any, mass: Any) -> tuple[int, int]:
     """Return a mass as numerator and denominator."""
-    known = ratio_of(mass)
-    checked = number(f"{name}[{label!r}]", mass, up=True) if known is None else known
-    if not 0 <= checked < math.inf:
-        raise domain(f"{name}[{label!r}]", mass, "[0, 1]", "give a mass")
-    return checked.as_integer_ratio()
+    return kept(f"{name}[{label!r}]", mass, 0.0, open_high=True).as_integer_ratio()
 
 
 def _of_wholes(p: list[int], q: list[int]) -> PiecewiseLinear:

@@ -10,19 +10,18 @@ import sympy
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.parameters import is_symbol
+from tradeoff.curves.parameters import is_symbol, written
 from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import SymbolError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.symbolic_forms import PARAMETERS, exact
-from tradeoff.families.symbolic_numbers import outward
+from tradeoff.families.symbolic_numbers import floats_beside
 
-_LONGEST = 1000  # powers up to which formulas are put in as fractions
-_DIGITS = 40
-"""Digits of an irrational number that decide which float is next above it: more than twice a float's."""
+_LONGEST = 100_000
+"""Binary digits up to which formulas come to fractions, in a tenth of a second: others are evaluated."""
 
-_UNIT = 1e-38
-"""What forty digits leave open, and ten times it in reserve."""
+_HIGHEST = 10**9
+"""Powers from here on are alike: no number but 0 and 1 has short ones."""
 
 
 def substitute(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
@@ -65,27 +64,36 @@ def _family(make: Callable[[Any], TradeOff], formula: Any, values: Mapping[Any, 
 
 
 def _put(formula: Any, values: Mapping[Any, Any]) -> Any:
-    """Return a formula with its symbols replaced, every float the fraction it is."""
-    replaced = {symbol: exact(value) for symbol, value in values.items()}
-    powers = [power.exp.subs(replaced) for power in formula.atoms(sympy.Pow)]
-    if any(each.is_comparable and abs(each) > _LONGEST for each in powers):
-        replaced = {symbol: _shortened(value) for symbol, value in replaced.items()}
-    return exact(formula).subs(replaced, simultaneous=True)
+    """Return a formula with its symbols replaced, floats as fractions; of a long one the float above."""
+    formula, replaced = exact(formula), {symbol: exact(value) for symbol, value in values.items()}
+    with sympy.evaluate(False):
+        unevaluated = formula.xreplace(replaced)
+    if _length(unevaluated) <= _LONGEST:
+        return formula.subs(replaced, simultaneous=True)
+    if is_symbol(unevaluated):
+        raise SymbolError(f"{written(formula)} would hold numbers of many digits; put all symbols in at once")
+    return floats_beside(unevaluated)[1]
 
 
-def _shortened(value: Any) -> Any:
-    """Return a fraction to 4000 digits: its long powers have millions."""
-    return sympy.Float(value, 100 * _DIGITS) if value.is_comparable and not value.is_Integer else value
+def _length(formula: Any) -> int:
+    """Bound the binary digits of the fractions that a formula comes to: powers multiply them."""
+    if formula.is_Rational:
+        return int(formula.p).bit_length() + int(formula.q).bit_length()
+    length = sum(map(_length, formula.args))
+    if not formula.is_Pow or is_symbol(formula) or length > _LONGEST:
+        return length
+    power = formula.exp.doit()
+    most = min(abs(power), _HIGHEST) if power.is_comparable else 1
+    return length + int(_length(formula.base) * most)
 
 
 def _number(found: Any) -> Any:
     """Return a formula without symbols as a number: a fraction, or the float above it."""
-    if is_symbol(found) or not found.is_real or not found.is_finite:
+    if isinstance(found, float) or is_symbol(found) or not found.is_real or not found.is_finite:
         return found
     if found.is_Rational:
         return int(found) if found.is_Integer else Fraction(int(found.p), int(found.q))
-    near = found.evalf(_DIGITS)
-    return outward(near, near + abs(near) * _UNIT)[1]
+    return floats_beside(found)[1]
 
 
 def _inside(part: Any, values: Mapping[Any, Any]) -> Any:

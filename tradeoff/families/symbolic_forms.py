@@ -44,7 +44,7 @@ def exact(value: Any) -> Any:
     """Return a SymPy expression with every float in it replaced by the rational number it is."""
     known = None if isinstance(value, sympy.Basic) else ratio_of(value)  # SymPy reads decimals as floats
     try:
-        expression = sympy.sympify(value) if known is None else sympy.Rational(*known.as_integer_ratio())
+        expression = _read(value) if known is None else sympy.Rational(*known.as_integer_ratio())
     except (sympy.SympifyError, ArithmeticError, AttributeError, SyntaxError, TypeError, ValueError):
         expression = None
     if not isinstance(expression, sympy.Expr):
@@ -52,6 +52,11 @@ def exact(value: Any) -> Any:
     return expression.xreplace(
         {number: sympy.Rational(number) for number in expression.atoms(sympy.Float) if number.is_finite}
     )
+
+
+def _read(value: Any) -> Any:
+    """Return what SymPy makes of a value; of text nothing, whose decimals it reads as floats."""
+    return None if isinstance(value, str | bytes) else sympy.sympify(value)
 
 
 def parsed(value: Any) -> Any:

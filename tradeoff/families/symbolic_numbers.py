@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import random
 import threading
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import mpmath
@@ -137,17 +138,29 @@ class _Compiled(threading.local):
     """An expression as a function of numbers, and of balls where all it is made of has them, in a thread."""
 
     def __init__(self, variable: Any, expression: Any) -> None:
-        from sympy.printing.pycode import MpmathPrinter
-
-        # Printed as for mpmath: its fractions are no quotients of floats.
-        printer = MpmathPrinter(
-            {"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True}
-        )
+        printer = _printer()
         compile_with = partial(sympy.lambdify, variable, expression, printer=printer)
         self.of_number: Callable[[Any], Any] = compile_with(modules=[_number_functions()])
         self.of_ball: Callable[[Any], Any] | None = (
             compile_with(modules=[_ball_functions()]) if proved(expression) else None
         )
+
+
+@cache
+def _printer() -> Any:
+    """Return what prints formulas for mpmath, with no sum of Python's: its 1/3 is a float."""
+    from sympy.printing.pycode import MpmathPrinter
+
+    class Printer(MpmathPrinter):  # type: ignore[misc]  # SymPy has no types
+        def _print_Integer(self, number: Any) -> str:  # noqa: N802 - SymPy's name
+            return f"mpf({int(number)})"
+
+        def _print_Pow(self, power: Any, **options: Any) -> str:  # noqa: N802 - SymPy's name
+            if power.exp.is_Integer:
+                return f"({self._print(power.base)})**({int(power.exp)})"
+            return str(super()._print_Pow(power, **options))
+
+    return Printer({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
 
 
 def _number_functions() -> dict[str, Any]:
@@ -227,6 +240,17 @@ def outward(low: Any, high: Any) -> tuple[float, float]:
         float(np.nextafter(below, -np.inf)) if below > low else below,
         float(np.nextafter(above, np.inf)) if above < high else above,
     )
+
+
+def floats_beside(number: Any) -> tuple[float, float]:
+    """Return the floats at or below what a formula without symbols comes to, and at or above; or NaN."""
+    evaluator, digits = Evaluator(number, sympy.Dummy()), _DIGITS
+    while (found := evaluator.ball(0, digits)) is not None:
+        first, last = (outward(end, end) for end in ends(found))
+        if first == last or digits > _MOST_DIGITS:
+            return first[0], last[1]
+        digits *= 2
+    return math.nan, math.nan
 
 
 def digits_for(alpha: Array) -> Array:

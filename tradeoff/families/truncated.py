@@ -32,7 +32,7 @@ class Truncated(SymmetricFamily):
     scale
         Standard deviation of the normal law, or scale of the Laplace law, in (0, inf).
     shift
-        Shift in (0, 2 cut), in the same unit.
+        Shift in (0, 2 cut], in the same unit.
     cut
         Half the length of the support, in (0, inf).
     normal
@@ -59,10 +59,10 @@ class Truncated(SymmetricFamily):
 
     def __post_init__(self) -> None:
         for name in ("scale", "cut", "shift"):
-            given, last = getattr(self, name), name == "shift"
+            last = name == "shift"  # which loses more where it is larger; less cut, more; a scale has no side
             high = float(rational(2 * Fraction(self.cut)).upper) if last else math.inf
-            exact = kept(name, given, high, up=last, down=name == "cut")  # a scale has no side
-            object.__setattr__(self, name, exact)
+            ends = {"open_low": True, "open_high": not last, "up": last, "down": name == "cut"}
+            object.__setattr__(self, name, kept(name, getattr(self, name), 0, high, **ends))
 
     @cached_property
     def _uncut(self) -> tuple[TradeOff, TradeOff]:

@@ -249,9 +249,8 @@ def read_column(path: str | Path, column: str, rows: int) -> Array:
         with parquet.ParquetFile(source) as file:
             return _column(file, column, rows)
     except (OSError, ValueError) as error:  # damage, another shape, nulls, text, dates
-        raise DomainError(
-            f"{source}: is no Parquet file with one number for each record: {' '.join(str(error).split())}"
-        ) from error
+        said = f"{source}: is no Parquet file whose column {column!r} has one float or integer a record"
+        raise DomainError(f"{said}; fill nulls, cast to float64: {' '.join(str(error).split())}") from error
 
 
 def _column(file: Any, column: str, rows: int) -> Array:

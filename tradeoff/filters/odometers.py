@@ -41,7 +41,7 @@ class Odometer(Shared, ABC):
     """What the curves of steps rest on without proof, and so the bound; empty if on nothing."""
 
     def __init__(self, delta: float) -> None:
-        self.delta = number("delta", delta, 0, 1, open_low=True, open_high=True)
+        self.delta = number("delta", delta, 0, 1, open_low=True, open_high=True, down=True)
         self.steps = 0
         self.adjacency: str | None = None
         self._clock = ExactSum()

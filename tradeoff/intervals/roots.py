@@ -16,6 +16,7 @@ _HALVINGS = 120
 """Most points in a bracket: halves lead from 1e18 to neighbouring floats of 1e-18."""
 
 FARTHEST = 1e18
+_LAST = 1e300  # doubled, it is still a float
 """Arguments beyond are not searched: no loss, quantile or level asked here lies there."""
 
 
@@ -53,7 +54,7 @@ def _farther(
 ) -> tuple[Array, Array]:
     """Double the arguments whose values are still within; return them with their values."""
     at = function(x)
-    while (more := within(at)).any() and np.max(np.abs(x)) <= min(farthest, FARTHEST**2):
+    while (more := within(at)).any() and np.max(np.abs(x)) <= min(farthest, _LAST):
         x = np.where(more, 2 * x, x)
         at = np.where(more, function(x), at)
     return x, at

@@ -171,7 +171,7 @@ def _size(name: str, value: Any) -> float:
 
 
 def _share(name: str, value: Any) -> float | Fraction:
-    return kept(name, value, 1.0, zero=True)
+    return kept(name, value, 0.0, 1.0)
 
 
 def _each(name: str, values: Any, checked: Callable[[str, Any], float | Fraction]) -> tuple[Any, ...]:

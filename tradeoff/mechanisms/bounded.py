@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import kept, number
+from tradeoff.errors import domain
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
@@ -51,7 +53,8 @@ class TruncatedLaplace(Mechanism):
     kind = "truncated-laplace"
     normal: ClassVar[bool] = False
 
-    scale: float = field(metadata={"checked": kept})  # with more noise losses are less, masses at ends more
+    # With more noise losses are less, and masses at the ends more.
+    scale: float = field(metadata={"checked": partial(kept, low=0.0, open_low=True, open_high=True)})
     bound: float = field(metadata=SCALE)
     sensitivity: float = field(default=1.0, metadata=SIZE)
 
@@ -136,7 +139,10 @@ class BoundedLaplace(Mechanism):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_scale(self.scale, self.sensitivity)
-        width = number("width", self.width, self.sensitivity, open_high=True, up=True)
+        width = number("width", self.width, 0, open_low=True, open_high=True, up=True)
+        if width < self.sensitivity:
+            told = f"[{self.sensitivity:g}, inf)"
+            raise domain("width", self.width, told, "no two answers of the query lie farther apart than it")
         object.__setattr__(self, "width", width)
 
     def curve(self) -> TradeOff:

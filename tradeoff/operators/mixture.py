@@ -11,7 +11,7 @@ from typing import Any
 
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.parameters import Number, is_symbol, ratio_of, real
+from tradeoff.curves.parameters import Number, is_symbol, kept
 from tradeoff.errors import DomainError, KindError, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip
@@ -132,6 +132,4 @@ def _weight(value: Any) -> Fraction:
         raise SymbolError(
             f"weight = {value!r} is symbolic, and the law of a mixture asks for numbers; give them"
         )
-    checked = real("weight", value, 0, 1 + _MISSED, up=True)
-    known = ratio_of(value)
-    return Fraction(checked) if known is None else known
+    return Fraction(kept("weight", value, 0, 1 + _MISSED))

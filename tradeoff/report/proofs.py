@@ -33,6 +33,8 @@ def certified(plan: Plan, tol: float | None, **asked: Sequence[float]) -> Iterat
         for at in asked.get(question, ()):
             found = [certify(order, name, at, tol=tol) for order in orders]  # type: ignore[arg-type]  # one of four
             lower, upper = (worse(getattr(each, side) for each in found) for side in ("lower", "upper"))
+            if name == "epsilon":  # a loss below 0 is reported as 0
+                lower, upper = max(lower, 0.0), max(upper, 0.0)
             yield name, question, Answer(at, lower, upper), found
 
 

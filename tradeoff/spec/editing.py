@@ -39,7 +39,8 @@ def replaced(content: str, place: str, value: float) -> str:
         start, end = content.index("\n", where[0]) + 1, where[1]
         line = re.compile(rf"^([ \t]*{key}[ \t]*=[ \t]*)[^\s#]+", flags=re.MULTILINE)
         text, n = line.subn(lambda found: f"{found[1]}{value!r}", content[start:end], count=1)
-        text = text if n else f"{key} = {value!r}\n{text}"
+        end_of_line = "\r\n" if content[start - 2 : start] == "\r\n" else "\n"
+        text = text if n else f"{key} = {value!r}{end_of_line}{text}"
         found = content[:start] + text + content[end:]
         with suppress(tomllib.TOMLDecodeError):
             if tomllib.loads(found) == wanted:

@@ -119,8 +119,8 @@ def check_time(value: float, name: str = "time") -> float:
 
 
 def check_delta(value: float) -> float:
-    """Return ``value`` if it is a probability in (0, 1)."""
-    return number("delta", value, 0.0, 1.0, open_low=True, open_high=True)
+    """Return ``value`` if it is a probability in (0, 1), a fraction rounded down."""
+    return number("delta", value, 0.0, 1.0, open_low=True, open_high=True, down=True)
 
 
 def _shift(time: float, sensitivity: float) -> float:
