@@ -275,17 +275,17 @@ def test_answers_that_cannot_be_narrower_cost_few_questions(blur):
 
 
 class Wide(NamedTuple):
-    bounds: Bounds
+    mu: Bounds
 
 
 def test_what_heeds_no_width_is_asked_once_a_number(monkeypatch):
     asked = []
 
-    def gdp(f, failure):
+    def least(f, failure):
         asked.append((f.mu, failure))
         return Wide(Bounds(f.mu - 0.1, f.mu + 0.1))
 
-    monkeypatch.setattr(to.Gaussian, "gdp", gdp)
+    monkeypatch.setattr("tradeoff.design.target.least", least)
     found = to.calibrate(to.Gaussian, {"mu": 1.0})
     assert found.value <= 0.9
     assert len(asked) == found.evaluations

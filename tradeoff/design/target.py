@@ -15,6 +15,7 @@ from tradeoff.curves.parameters import number
 from tradeoff.design.room import Profile, room
 from tradeoff.display import exactly
 from tradeoff.errors import DomainError, Undecided, domain, shown
+from tradeoff.gdp.reduction import least
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.operators.profile_nodes import orders
 
@@ -80,11 +81,12 @@ def _mu(mu: Any, failure: Any = 0.0) -> Target:
     m = number("mu", mu, 0, math.inf, open_high=True, down=True)
     q = number("failure", failure, 0, 1, open_high=True, down=True)
 
-    def least(f: TradeOff, _: float | None) -> Bounds[float]:
+    def ask(f: TradeOff, _: float | None) -> Bounds[float]:
         """Return 0 at once where f >= f_{0,q}, which is to say that its total variation is at most q."""
-        return Bounds(0.0, 0.0) if q > 0 and f.bounds.delta(0.0).upper <= q else f.gdp(q).bounds
+        f.require_numbers()
+        return Bounds(0.0, 0.0) if q > 0 and f.bounds.delta(0.0).upper <= q else least(f, q).mu
 
-    return Target(f"mu at failure = {exactly(q)}", m, least, float, heeds=False)
+    return Target(f"mu at failure = {exactly(q)}", m, ask, float, heeds=False)
 
 
 def _beta(beta: Any, alpha: Any) -> Target:

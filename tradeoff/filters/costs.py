@@ -15,6 +15,7 @@ from tradeoff.errors import PrecisionError, SizeError
 from tradeoff.families.discrete import DiscreteGaussianCurve
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.pure_dp import PureDP
+from tradeoff.gdp.reduction import least
 from tradeoff.gdp.structure import cap
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, log1p, total, whole
@@ -48,7 +49,7 @@ def gdp_mu(curve: TradeOff) -> float:
         case PureDP(epsilon_0=epsilon):
             return _pure_mu(epsilon)
     try:
-        return float(curve.gdp(failure=0.0).mu)
+        return float(least(curve, 0.0).mu.upper)
     except (PrecisionError, SizeError):  # the profile is not known far enough
         return max(cap(curve), cap(curve.inverse()))
 

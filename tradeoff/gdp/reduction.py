@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -130,30 +131,44 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
     and from the eps on where delta_f <= failure nothing is left to check. In between, cells of eps are
     decided by convexity.
     """
-    nearest = number("failure", failure, 0, 1)
-    ratio = isinstance(failure, Fraction | Decimal | np.longdouble) and nearest > 0
-    exact = Fraction(*failure.as_integer_ratio()) if ratio else Fraction(nearest)
+    exact = _exact(failure)
     failure = float(rational(exact).upper)  # what is said of it holds of a larger one
     if f.free_symbols:
         from tradeoff.families.symbolic_answers import least_mu
 
         mu = least_mu(f)  # at failure = 0; a larger one asks for no more
         return Reduction(f, failure, Bounds(mu if failure == 0 else 0.0, mu), Bounds(0.0, 1.0))
+    return _finished(f, failure, least(f, exact))
+
+
+class Least(NamedTuple):
+    """Bounds on the least mu, the alpha that decides, why it is infinite, if it is, and the nodes asked."""
+
+    mu: Bounds[float]
+    tight_at: float = float("nan")
+    reason: str | None = None
+    nodes: Sequence[Nodes] = ()
+
+
+def least(f: TradeOff, failure: float | Fraction) -> Least:
+    """Bound the least mu with f >= G_mu (x) f_{0,failure}: what ``gdp`` says without the regret, sooner."""
+    exact = _exact(failure)
+    failure = float(rational(exact).upper)
     why = lost(f, failure)
     if why is not None:
-        return _finished(f, failure, Bounds(np.inf, np.inf), np.nan, why)
+        return Least(Bounds(np.inf, np.inf), reason=why)
     h, d = without_leak(f, exact)
     both, most = _checked(h, d.lower), cap(h)
     if not both:
-        return _finished(f, failure, Bounds(0.0, 0.0), 0.5, None)
+        return Least(Bounds(0.0, 0.0), 0.5)
     if d.upper == 0 and floor(h) >= most * _SAME:
-        return _finished(f, failure, Bounds(min(floor(h), most), most), np.nan, None)
+        return Least(Bounds(min(floor(h), most), most))
     found, ends = by_lines(both, d.lower, most), max(side.reach for side in both)
     less = found.least if d.lower == d.upper else _least(h, d.upper, most)  # more failure asks for no more
-    least = min(max(less, floor(h) if d.upper == 0 else 0.0), most)
+    low = min(max(less, floor(h) if d.upper == 0 else 0.0), most)
     most = min(most, found.most * (1 + _MARGIN)) if ends < np.inf else most
-    if most > _APART * least and d.lower == d.upper and h.bounds.delta(0.0).lower > _NEAR_ONE:
-        least, most = by_tests([side.curve for side in both], d.lower, Bounds(least, most))
+    if most > _APART * low and d.lower == d.upper and h.bounds.delta(0.0).lower > _NEAR_ONE:
+        low, most = by_tests([side.curve for side in both], d.lower, Bounds(low, most))
     tight = (
         found.alpha * (1 - failure) / (1 - d.lower)
         if found.most <= most * _APART and ends < np.inf
@@ -164,7 +179,14 @@ def gdp(f: TradeOff, *, failure: float = 1e-10) -> Reduction:
         if most < np.inf
         else f"no finite mu can be certified at failure = {failure:.6g}; ask a larger one"
     )
-    return _finished(f, failure, Bounds(least, most), tight, reason, found.nodes)
+    return Least(Bounds(low, most), tight, reason, found.nodes)
+
+
+def _exact(failure: Any) -> Fraction:
+    """Return a checked probability as it is."""
+    nearest = number("failure", failure, 0, 1)
+    ratio = isinstance(failure, Fraction | Decimal | np.longdouble) and nearest > 0
+    return Fraction(*failure.as_integer_ratio()) if ratio else Fraction(nearest)
 
 
 def _checked(h: TradeOff, failure: float) -> list[Side]:
@@ -188,10 +210,9 @@ def _least(h: TradeOff, failure: float, enough: float) -> float:
     return by_lines(both, failure, enough).least if both else 0.0
 
 
-def _finished(
-    f: TradeOff, failure: float, mu: Bounds, tight: float, reason: str | None, known: Sequence[Nodes] = ()
-) -> Reduction:
+def _finished(f: TradeOff, failure: float, found: Least) -> Reduction:
     """Add the regret and the best case, from the nodes already asked, or where parts of f were asked."""
+    mu, tight, reason, known = found
     level = min(max(f.q_plus, f.p_minus) + max(min(failure, 1e-9), 1e-15), 1.0)
     both = [(order, _far(order, level)) for (order,) in orders(f)]
     own = {nodes.curve: nodes for nodes in known}

@@ -9,6 +9,7 @@ from typing import Any, get_args
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import count, number
 from tradeoff.errors import MissingExtraError, PlanError, needed, shown
+from tradeoff.gdp.reduction import least
 from tradeoff.interop.dp_accounting.rules import (
     RULES,
     Concentrated,
@@ -158,7 +159,7 @@ def to_event(curve: TradeOff, *, failure: float) -> Any:
             "this dp_accounting has no EpsilonDeltaDpEvent to hold a failure; "
             "take failure=0, or a release above 0.6"
         )
-    mu = f.gdp(left_out).mu
+    mu = least(f, left_out).mu.upper
     if mu == float("inf"):
         return events.NonPrivateDpEvent()
     gaussian = events.GaussianDpEvent(float((1 / Bounds.of(mu)).lower)) if mu else events.NoOpDpEvent()
