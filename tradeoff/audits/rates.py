@@ -13,7 +13,7 @@ from tradeoff.intervals.roots import largest
 from tradeoff.intervals.rounding import TINY, Array, Index, up
 
 SLACK = 1e-10
-"""Relative error charged to SciPy's incomplete beta: 400 times the worst that balls show, to 1e7 trials."""
+"""Relative error charged to SciPy's incomplete beta: 700 times the worst that balls show, to 1e7 trials."""
 
 _ASIDE = 1e-6
 """Relative room left to the inverse, which stops searching where the tail is right to about 1e-9."""

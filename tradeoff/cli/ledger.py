@@ -113,7 +113,7 @@ def spend(
     head
         The head that the ledger must have; another one is refused.
     parameters
-        Parameters of the kind, as in plan files: --noise-multiplier 10.
+        Numbers of the kind, as in plan files: --noise-multiplier 10.
     """
     entry = _ledger(file).spend(_step(kind, count, adjacency, parameters), head=head)
     _say(f"{file}: {_told(entry)}")

@@ -45,7 +45,7 @@ class Symbolic(FormulaHooks):
     SymPy's solutions are compared with numbers at random parameters, and ``NoClosedForm`` is raised rather
     than a doubtful one. Numbers come from interval arithmetic; formulas with other functions than exp, log,
     powers, Max, Min and pieces are evaluated with two precisions that agree to twenty digits, which
-    ``assumptions`` says. Formulas without parameters are looked at on a grid of 125 points. A ``Fraction`` is
+    ``assumptions`` says. Formulas without parameters are looked at on a grid of 80 points. A ``Fraction`` is
     answered by one where f is rational.
 
     Examples

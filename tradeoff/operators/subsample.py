@@ -45,8 +45,8 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
     f
         Base curve T(P, Q).
     p
-        Sampling rate in [0, 1], or a SymPy expression: the Poisson curve is then a formula, C_p(f) waits for
-        numbers.
+        Sampling rate in [0, 1], or a SymPy expression: the curve is then a formula where there is one,
+        else it waits for numbers.
     scheme
         ``"poisson"``: one order of add/remove neighbours; its inverse is the other. ``subsample(~f, p)`` is
         not ``~subsample(f, p)``. ``"without-replacement"``: C_p(f), the envelope of f_p and its inverse, for
