@@ -122,15 +122,15 @@ def real(
         return value
     allowed = f"{'(' if open_low else '['}{low:g}, {high:g}{')' if open_high else ']'}"
     try:
-        number = value if type(value) is float else _single(value)
+        least = most = number = value if type(value) is float else _single(value)
+        if type(value) is not float and not math.isnan(number):
+            least, most = (float(side) for side in beside(value, np.asarray(number)))
     except OverflowError as error:
         raise domain(name, value, allowed, _TOO_LARGE) from error
     except (TypeError, ValueError) as error:
         raise domain(name, value, allowed, "give one real number") from error
-    least = most = number  # floats around the number; one just outside may round into the range
-    if type(value) is not float and not math.isnan(number):
-        least, most = (float(side) for side in beside(value, np.asarray(number)))
     number = most if up else least if down else min(max(number, least), most)
+    # Floats around the number: one just outside may round into the range.
     above = min(number, most) > low if open_low else min(number, least) >= low
     below = max(number, least) < high if open_high else max(number, most) <= high
     if not (above and below):  # NaN lands here too
@@ -209,7 +209,7 @@ def beside(value: Any, found: Array) -> tuple[Array, Array]:
 
 def _around(exact: Any, near: float) -> tuple[float, float]:
     """Return the floats at or below a number, and at or above; what knows its float alone is that."""
-    if hasattr(exact, "free_symbols") and exact.is_finite and ratio_of(exact) is None:
+    if hasattr(exact, "free_symbols") and exact.is_finite is not False and ratio_of(exact) is None:
         return _formula_around(exact)
     if _is_constant(exact):
         exact = exact(dps=_SURE)
@@ -221,7 +221,7 @@ def _around(exact: Any, near: float) -> tuple[float, float]:
 
 
 def _formula_around(exact: Any) -> tuple[float, float]:
-    from tradeoff.families.symbolic_numbers import floats_beside
+    from tradeoff.families.symbolic_values import floats_beside
 
     below, above = floats_beside(exact)
     if math.isnan(below):

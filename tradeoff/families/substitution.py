@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -12,16 +13,19 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.parameters import is_symbol, written
 from tradeoff.curves.tensor import Tensor, tensor
-from tradeoff.errors import SymbolError
+from tradeoff.errors import DomainError, SymbolError
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.symbolic_forms import PARAMETERS, exact
-from tradeoff.families.symbolic_numbers import floats_beside
+from tradeoff.families.symbolic_values import floats_beside
 
-_LONGEST = 100_000
-"""Binary digits up to which formulas come to fractions, in a tenth of a second: others are evaluated."""
+_LONGEST = 10_000
+"""Binary digits up to which formulas are put in as fractions, in milliseconds; Python prints 14,000."""
 
-_HIGHEST = 10**9
-"""Powers from here on are alike: no number but 0 and 1 has short ones."""
+_ROOTED = 2000
+"""Binary digits of what a root is taken of: SymPy looks for its factors."""
+
+_INSIDE = 400
+"""Binary digits of numbers inside functions that become one: those of all floats but very small ones."""
 
 
 def substitute(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
@@ -64,27 +68,66 @@ def _family(make: Callable[[Any], TradeOff], formula: Any, values: Mapping[Any, 
 
 
 def _put(formula: Any, values: Mapping[Any, Any]) -> Any:
-    """Return a formula with its symbols replaced, floats as fractions; of a long one the float above."""
-    formula, replaced = exact(formula), {symbol: exact(value) for symbol, value in values.items()}
-    with sympy.evaluate(False):
-        unevaluated = formula.xreplace(replaced)
-    if _length(unevaluated) <= _LONGEST:
-        return formula.subs(replaced, simultaneous=True)
-    if is_symbol(unevaluated):
+    """Return a formula with symbols replaced, floats as fractions, or the float above what it comes to."""
+    formula, known = exact(formula), {symbol: exact(value) for symbol, value in values.items()}
+    length = _length(formula, known)
+    finite = all(value.is_number and value.is_finite is not False for value in known.values())
+    if finite and formula.free_symbols <= known.keys() and (length > _LONGEST or _functions(formula)):
+        return _above(formula, known)
+    if length > _LONGEST:
         raise SymbolError(f"{written(formula)} would hold numbers of many digits; put all symbols in at once")
-    return floats_beside(unevaluated)[1]
+    return formula.subs(known, simultaneous=True)
 
 
-def _length(formula: Any) -> int:
-    """Bound the binary digits of the fractions that a formula comes to: powers multiply them."""
+def _functions(formula: Any) -> list[Any]:
+    """Return the functions in a formula that make no fraction of one."""
+    found = formula.atoms(sympy.Function)
+    return [each for each in found if not isinstance(each, sympy.Piecewise | sympy.Abs)]
+
+
+def _length(formula: Any, values: Mapping[Any, Any]) -> float:
+    """Bound the binary digits of fractions in what SymPy makes of a formula; infinite where it may go on."""
+    if formula in values:
+        return _length(values[formula], {})
     if formula.is_Rational:
         return int(formula.p).bit_length() + int(formula.q).bit_length()
-    length = sum(map(_length, formula.args))
-    if not formula.is_Pow or is_symbol(formula) or length > _LONGEST:
-        return length
-    power = formula.exp.doit()
-    most = min(abs(power), _HIGHEST) if power.is_comparable else 1
-    return length + int(_length(formula.base) * most)
+    if formula.is_Pow:
+        return _length_of_power(formula, values)
+    length = sum(_length(part, values) for part in formula.args)
+    if isinstance(formula, sympy.Function) and not formula.free_symbols - _numbers(values):
+        power = isinstance(formula, sympy.exp) and formula.has(sympy.log)  # e^(n log x)
+        kept = (sympy.exp, sympy.log, sympy.erf, sympy.erfc, sympy.Piecewise, sympy.Abs)
+        return length if isinstance(formula, kept) and not power and length <= _INSIDE else math.inf
+    return length
+
+
+def _length_of_power(formula: Any, values: Mapping[Any, Any]) -> float:
+    base, power = (_length(part, values) for part in formula.args)
+    if power > _INSIDE or _functions(formula.exp):
+        return math.inf
+    if formula.free_symbols - _numbers(values):
+        return base + power
+    exponent = formula.exp.subs(values, simultaneous=True)
+    if not exponent.is_Rational:
+        return base + power
+    rooted = exponent.is_Integer or base <= _ROOTED
+    return base * math.ceil(abs(exponent)) + power if rooted else math.inf
+
+
+def _numbers(values: Mapping[Any, Any]) -> set[Any]:
+    """Return the symbols that become numbers."""
+    return {symbol for symbol, value in values.items() if not is_symbol(value)}
+
+
+def _above(formula: Any, values: Mapping[Any, Any]) -> float:
+    """Return the float above what a formula comes to."""
+    found = floats_beside(formula, values)[1]
+    if math.isnan(found):
+        given = ", ".join(f"{symbol} = {value.n(6)}" for symbol, value in values.items())
+        raise DomainError(
+            f"of {written(formula)} at {given} no digits are known; give the number it comes to"
+        )
+    return found
 
 
 def _number(found: Any) -> Any:
@@ -93,7 +136,7 @@ def _number(found: Any) -> Any:
         return found
     if found.is_Rational:
         return int(found) if found.is_Integer else Fraction(int(found.p), int(found.q))
-    return floats_beside(found)[1]
+    return _above(found, {})
 
 
 def _inside(part: Any, values: Mapping[Any, Any]) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import random
 import threading
 from collections.abc import Callable, Iterator
-from functools import cache, partial
+from functools import partial
+from itertools import product
 from typing import Any
 
 import mpmath
@@ -90,8 +90,9 @@ class _Own(threading.local):
     def __init__(self) -> None:
         self.mp = mpmath.MPContext()
         self.balls = enclosing()
-        for name in ("__lt__", "__le__", "__gt__", "__ge__"):
-            setattr(self.balls.mpf, name, _decided(getattr(self.balls.mpf, name)))
+        kinds = (self.balls.mpf, type(self.balls.pi))  # constants are of a class of their own
+        for name, kind in product(("__lt__", "__le__", "__gt__", "__ge__"), kinds):
+            setattr(kind, name, _decided(getattr(kind, name)))
 
 
 _OWN = _Own()
@@ -112,7 +113,7 @@ def ends(ball: Any) -> tuple[Any, Any]:
     return mp().convert(ball.a), mp().convert(ball.b)
 
 
-def _ball_functions() -> dict[str, Any]:
+def ball_functions() -> dict[str, Any]:
     """Return what formulas are compiled to where every function has a proved ball."""
     own = balls()
 
@@ -138,32 +139,21 @@ class _Compiled(threading.local):
     """An expression as a function of numbers, and of balls where all it is made of has them, in a thread."""
 
     def __init__(self, variable: Any, expression: Any) -> None:
-        printer = _printer()
-        compile_with = partial(sympy.lambdify, variable, expression, printer=printer)
-        self.of_number: Callable[[Any], Any] = compile_with(modules=[_number_functions()])
+        compile_with = partial(sympy.lambdify, variable, expression, printer=printer())
+        self.of_number: Callable[[Any], Any] = compile_with(modules=[number_functions()])
         self.of_ball: Callable[[Any], Any] | None = (
-            compile_with(modules=[_ball_functions()]) if proved(expression) else None
+            compile_with(modules=[ball_functions()]) if proved(expression) else None
         )
 
 
-@cache
-def _printer() -> Any:
-    """Return what prints formulas for mpmath, with no sum of Python's: its 1/3 is a float."""
+def printer() -> Any:
+    """Return what prints formulas for mpmath: their fractions are no quotients of floats."""
     from sympy.printing.pycode import MpmathPrinter
 
-    class Printer(MpmathPrinter):  # type: ignore[misc]  # SymPy has no types
-        def _print_Integer(self, number: Any) -> str:  # noqa: N802 - SymPy's name
-            return f"mpf({int(number)})"
-
-        def _print_Pow(self, power: Any, **options: Any) -> str:  # noqa: N802 - SymPy's name
-            if power.exp.is_Integer:
-                return f"({self._print(power.base)})**({int(power.exp)})"
-            return str(super()._print_Pow(power, **options))
-
-    return Printer({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
+    return MpmathPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
 
 
-def _number_functions() -> dict[str, Any]:
+def number_functions() -> dict[str, Any]:
     """Return what formulas are compiled to elsewhere: mpmath's functions, by SymPy's names too."""
     from sympy.utilities.lambdify import MPMATH_TRANSLATIONS
 
@@ -240,17 +230,6 @@ def outward(low: Any, high: Any) -> tuple[float, float]:
         float(np.nextafter(below, -np.inf)) if below > low else below,
         float(np.nextafter(above, np.inf)) if above < high else above,
     )
-
-
-def floats_beside(number: Any) -> tuple[float, float]:
-    """Return the floats at or below what a formula without symbols comes to, and at or above; or NaN."""
-    evaluator, digits = Evaluator(number, sympy.Dummy()), _DIGITS
-    while (found := evaluator.ball(0, digits)) is not None:
-        first, last = (outward(end, end) for end in ends(found))
-        if first == last or digits > _MOST_DIGITS:
-            return first[0], last[1]
-        digits *= 2
-    return math.nan, math.nan
 
 
 def digits_for(alpha: Array) -> Array:

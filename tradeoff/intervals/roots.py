@@ -16,8 +16,10 @@ _HALVINGS = 120
 """Most points in a bracket: halves lead from 1e18 to neighbouring floats of 1e-18."""
 
 FARTHEST = 1e18
-_LAST = 1e300  # doubled, it is still a float
 """Arguments beyond are not searched: no loss, quantile or level asked here lies there."""
+
+_LAST = 1e300
+"""Nor beyond this where more is asked: doubled, it is still a float."""
 
 
 def bracket_root(
