@@ -176,6 +176,7 @@ FORMULAS: list[tuple[Any, dict[Any, Any]]] = [
     (1 - sympy.exp(-X), {X: 100}),
     (sympy.erf(X), {X: 30}),
     (sympy.tanh(X), {X: 60}),
+    (sympy.Mod(X, 1) * sympy.exp(Y), {X: Fraction(7, 3), Y: 1}),
     (1 - (1 - X) ** N, {X: 0.01, N: 10**6}),
     ((1 + 1 / N) ** N, {N: 20_000}),
     ((1 + 1 / N) ** N, {N: 10**6}),
@@ -196,13 +197,22 @@ FORMULAS: list[tuple[Any, dict[Any, Any]]] = [
     (sympy.sqrt(1 + X**300), {X: 0.3}),
     (1 / (X * (1 - sympy.exp(-1 / X))), {X: 10**40}),
     (sympy.erfc(X), {X: 1000}),
+    (-sympy.sqrt(2) * sympy.erfcinv(2 * (1 - X) ** (1 / N)), {X: Fraction(1, 10**27), N: 3}),
+    (-sympy.erfcinv(2 * sympy.exp(-X)), {X: Fraction(1, 10**40)}),
+    (sympy.exp(sympy.erf(X) / Y - 1), {X: 9, Y: 2}),
+    (sympy.besseli(X, Y) + 1, {X: 2, Y: Fraction(1, 3)}),
+    (sympy.floor(sympy.log(X) / sympy.log(3)) + sympy.exp(-Y), {X: 8, Y: 1}),
+    (sympy.Piecewise(((sympy.exp(X) - 1) / X, sympy.Ne(X, 0)), (1, True)), {X: 0.5}),
+    (sympy.Piecewise((sympy.oo, X < 0), (sympy.exp(X), True)), {X: 1}),
+    (sympy.GoldenRatio * sympy.exp(X), {X: 1}),
 ]
 
 
 @pytest.mark.parametrize(("formula", "values"), FORMULAS)
 def test_formulas_come_to_the_float_above_them(formula: Any, values: dict[Any, Any]) -> None:
     with mpmath.workdps(700):
-        truth = sympy.lambdify([X, Y, N], formula, modules=["mpmath"])(
+        known = {"erfcinv": lambda y: mpmath.erfinv(1 - y)}
+        truth = sympy.lambdify([X, Y, N], formula, modules=[known, "mpmath"])(
             *(mpmath.mpmathify(sympy.sympify(values.get(name, 0)).evalf(700)) for name in (X, Y, N))
         )
         found = to.PureDP(formula).subs(values).epsilon_0
@@ -243,14 +253,60 @@ def test_values_of_formulas_do_not_hang_on_threads() -> None:
     [
         (X ** sympy.factorial(Y), {X: 0.3, Y: 10**7}),
         (X ** (Y**N), {X: 0.3, Y: 10, N: 20}),
+        (sympy.cbrt(X) * sympy.exp(Y), {X: -2, Y: 0}),
+        (1 + sympy.exp(-X) * (X - 3) ** (1 / N), {X: 1, N: 2}),
+        (1 + sympy.erf((X - 3) ** THIRD), {X: 1}),
+        (sympy.Max(0.1, X**THIRD * sympy.exp(Y)), {X: -2, Y: 0}),
+        (1 / sympy.besseli(2, sympy.erf(X) - sympy.erf(Y)), {X: 1, Y: 1}),
+        (sympy.gamma(sympy.exp(X)), {X: 10**5}),
+        (sympy.polylog(3 * THIRD / 2, -sympy.exp(X)), {X: 50}),
+        (sympy.EulerGamma * sympy.exp(X), {X: 1}),
         (sympy.Piecewise((0.5, sympy.Eq(X + sympy.log(3), sympy.log(6))), (0.3, True)), {X: sympy.log(2)}),
         (X * sympy.log(Y), {X: 1, Y: 0}),
         (sympy.Sum(1 / Y, (Y, 1, N)) * sympy.log(X), {X: 3, N: 10}),
     ],
 )
 def test_what_has_no_digits_is_one_sentence(formula: Any, values: dict[Any, Any]) -> None:
-    with pytest.raises(DomainError, match="no digits are known; give the number"):
+    with pytest.raises(DomainError, match="no digits are known; give the number it comes to"):
         to.Gaussian(formula).subs(values)
+
+
+def test_symbols_are_named_as_they_like() -> None:
+    e, pi = sympy.symbols("e pi")
+    for formula, values in (
+        (sympy.E * e * sympy.erf(5), {e: 0.1}),
+        (sympy.pi * pi + sympy.exp(-9), {pi: 0.1}),
+        (sympy.exp(X) + sympy.Symbol("x"), {X: 0.1, sympy.Symbol("x"): 0.2}),
+    ):
+        low, high = floats_beside(formula, {name: sympy.Rational(value) for name, value in values.items()})
+        assert low <= formula.evalf(40, subs=values) <= high
+        assert to.Gaussian(formula).subs(values).mu == high
+
+
+def test_leaks_of_all_are_1() -> None:
+    z = sympy.Symbol("z")
+    assert to.TotalVariation(sympy.sign(z)).subs({z: 3}).delta_0 == 1
+    for formula, value in ((sympy.erf(X), 100), (sympy.tanh(X), 5000)):
+        assert to.TotalVariation(formula).subs({X: value}) == to.TotalVariation(1)
+    nearly = (sympy.exp(X) - 1) / (sympy.exp(X) + 1)
+    assert to.TotalVariation(nearly).subs({X: 10_000}).delta_0 == 1
+    assert to.Gaussian(sympy.floor(sympy.log(X) / sympy.log(2))).subs({X: 8}).mu == 3
+
+
+def test_even_functions_are_looked_at_in_the_middle() -> None:
+    low, high = floats_beside(
+        sympy.cos(sympy.exp(X) - sympy.exp(Y)), {X: sympy.Integer(80), Y: sympy.Integer(80)}
+    )
+    assert low <= 1 <= high <= 1
+
+
+def test_short_numbers_stay_in_functions() -> None:
+    assert repr(to.Gaussian(sympy.tanh(X) * Y).subs({X: 0.5})) == "G_{y*tanh(1/2)}"
+    assert to.PureDP(sympy.exp(X) * Y).subs({X: 1}).subs({Y: 2}).epsilon_0 == pytest.approx(2 * math.e)
+    for value in (Decimal("1e-100000000"), mpmath.mpf("1e-100000000")):
+        with pytest.raises(DomainError, match="more digits than are kept"):
+            to.Gaussian(sympy.exp(X)).subs({X: value})
+        assert to.Gaussian(value).mu == 5e-324
 
 
 @pytest.mark.parametrize(
@@ -258,10 +314,7 @@ def test_what_has_no_digits_is_one_sentence(formula: Any, values: dict[Any, Any]
     [
         sympy.Rational(8, 7) + sympy.besselj(0, 1),
         sympy.Rational(9, 7) + sympy.erfinv(THIRD),
-        sympy.gamma(sympy.Rational(1, 3))
-        * sympy.gamma(sympy.Rational(2, 3))
-        * sympy.sqrt(3)
-        / (2 * sympy.pi),
+        sympy.gamma(THIRD) * sympy.gamma(2 * THIRD) * sympy.sqrt(3) / (2 * sympy.pi),
         1 / (10**40 * (1 - sympy.exp(-sympy.Rational(1, 10**40)))),
         sympy.GoldenRatio,
     ],

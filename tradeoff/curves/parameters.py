@@ -209,7 +209,8 @@ def beside(value: Any, found: Array) -> tuple[Array, Array]:
 
 def _around(exact: Any, near: float) -> tuple[float, float]:
     """Return the floats at or below a number, and at or above; what knows its float alone is that."""
-    if hasattr(exact, "free_symbols") and exact.is_finite is not False and ratio_of(exact) is None:
+    formula = hasattr(exact, "free_symbols") and not exact.is_Float and exact.is_finite is not False
+    if formula and ratio_of(exact) is None:
         return _formula_around(exact)
     if _is_constant(exact):
         exact = exact(dps=_SURE)

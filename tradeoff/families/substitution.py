@@ -13,10 +13,11 @@ from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.derived import Derived
 from tradeoff.curves.parameters import is_symbol, written
 from tradeoff.curves.tensor import Tensor, tensor
-from tradeoff.errors import DomainError, SymbolError
+from tradeoff.errors import DomainError, SymbolError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.symbolic_forms import PARAMETERS, exact
 from tradeoff.families.symbolic_values import floats_beside
+from tradeoff.families.total_variation import TotalVariation
 
 _LONGEST = 10_000
 """Binary digits up to which formulas are put in as fractions, in milliseconds; Python prints 14,000."""
@@ -26,6 +27,10 @@ _ROOTED = 2000
 
 _INSIDE = 400
 """Binary digits of numbers inside functions that become one: those of all floats but very small ones."""
+
+
+_SHORT = ("exp", "log", "erf", "erfc", "tanh", "atan", "floor", "ceiling", "sign", "Abs", "Piecewise")
+"""Functions that may be left with numbers in them: SymPy makes no longer ones of them."""
 
 
 def substitute(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
@@ -64,19 +69,30 @@ def _family(make: Callable[[Any], TradeOff], formula: Any, values: Mapping[Any, 
     square = found**2 if make is Gaussian and getattr(found, "is_positive", False) else None
     if square is not None and square.is_Rational:
         return Gaussian.of_square(Fraction(int(square.p), int(square.q)))
-    return make(_number(found))
+    value = _number(found)
+    # No leak is larger than 1, which a ball may pass.
+    return make(1.0 if make is TotalVariation and value == math.nextafter(1.0, 2.0) else value)
 
 
 def _put(formula: Any, values: Mapping[Any, Any]) -> Any:
     """Return a formula with symbols replaced, floats as fractions, or the float above what it comes to."""
     formula, known = exact(formula), {symbol: exact(value) for symbol, value in values.items()}
+    if all(value.is_Rational for value in known.values()):
+        formula = _chosen(formula, known)
     length = _length(formula, known)
     finite = all(value.is_number and value.is_finite is not False for value in known.values())
     if finite and formula.free_symbols <= known.keys() and (length > _LONGEST or _functions(formula)):
         return _above(formula, known)
     if length > _LONGEST:
-        raise SymbolError(f"{written(formula)} would hold numbers of many digits; put all symbols in at once")
+        raise SymbolError(f"{written(formula)} would hold no short fractions; put all symbols in at once")
     return formula.subs(known, simultaneous=True)
+
+
+def _chosen(formula: Any, values: Mapping[Any, Any]) -> Any:
+    """Return a formula with comparisons of fractions decided, and pieces that are not taken left out."""
+    compared = formula.atoms(sympy.core.relational.Relational)
+    short = (each for each in compared if not _functions(each) and _length(each, values) <= _LONGEST)
+    return formula.xreplace({each: each.subs(values, simultaneous=True) for each in short})
 
 
 def _functions(formula: Any) -> list[Any]:
@@ -96,7 +112,7 @@ def _length(formula: Any, values: Mapping[Any, Any]) -> float:
     length = sum(_length(part, values) for part in formula.args)
     if isinstance(formula, sympy.Function) and not formula.free_symbols - _numbers(values):
         power = isinstance(formula, sympy.exp) and formula.has(sympy.log)  # e^(n log x)
-        kept = (sympy.exp, sympy.log, sympy.erf, sympy.erfc, sympy.Piecewise, sympy.Abs)
+        kept = tuple(getattr(sympy, name) for name in _SHORT)
         return length if isinstance(formula, kept) and not power and length <= _INSIDE else math.inf
     return length
 
@@ -124,9 +140,8 @@ def _above(formula: Any, values: Mapping[Any, Any]) -> float:
     found = floats_beside(formula, values)[1]
     if math.isnan(found):
         given = ", ".join(f"{symbol} = {value.n(6)}" for symbol, value in values.items())
-        raise DomainError(
-            f"of {written(formula)} at {given} no digits are known; give the number it comes to"
-        )
+        told = f"{written(formula)} at {given}" if given else shown(formula)
+        raise DomainError(f"of {told} no digits are known; give the number it comes to")
     return found
 
 

@@ -49,9 +49,16 @@ def exact(value: Any) -> Any:
         expression = None
     if not isinstance(expression, sympy.Expr):
         raise DomainError(f"{shown(value)} is no number, and no formula; give one")
-    return expression.xreplace(
-        {number: sympy.Rational(number) for number in expression.atoms(sympy.Float) if number.is_finite}
-    )
+    floats = fractions_of(expression)
+    if any(number.is_finite for number in expression.atoms(sympy.Float) - floats.keys()):
+        raise DomainError(f"{shown(value)} has more digits than are kept as a fraction; give one nearer to 1")
+    return expression.xreplace(floats)
+
+
+def fractions_of(expression: Any) -> dict[Any, Any]:
+    """Return the floats in an expression with the fractions they are, but for those of hours of digits."""
+    known = {number: ratio_of(number) for number in expression.atoms(sympy.Float)}
+    return {x: sympy.Rational(*ratio.as_integer_ratio()) for x, ratio in known.items() if ratio is not None}
 
 
 def _read(value: Any) -> Any:

@@ -109,7 +109,9 @@ def balls() -> Any:
 
 
 def ends(ball: Any) -> tuple[Any, Any]:
-    """Return the ends of a ball as plain numbers, exactly."""
+    """Return the ends of a ball as plain numbers, exactly; ``TypeError`` where they are complex."""
+    if isinstance(ball, balls().mpc):
+        raise TypeError("complex")
     return mp().convert(ball.a), mp().convert(ball.b)
 
 
@@ -160,7 +162,7 @@ def number_functions() -> dict[str, Any]:
     own = mp()
     names = {name: name for name in dir(own) if not name.startswith("_")} | MPMATH_TRANSLATIONS
     known = {name: getattr(own, its) for name, its in names.items() if hasattr(own, its)}
-    return known | {"erfcinv": _erfcinv}
+    return known | {"erfcinv": _erfcinv, "betainc_regularized": partial(own.betainc, regularized=True)}
 
 
 class Evaluator:

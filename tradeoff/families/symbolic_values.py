@@ -7,7 +7,10 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Any
 
+from mpmath import libmp
+
 from tradeoff.families.later import sympy
+from tradeoff.families.symbolic_forms import fractions_of
 from tradeoff.families.symbolic_numbers import (
     ball_functions,
     balls,
@@ -27,10 +30,31 @@ _SPARE = 10
 _NARROW = 400
 """Digits after which a sum that may be a float is taken for what encloses it: functions cost too much."""
 
+_ERROR = ("erf", "erfc", "erfi", "erfinv", "erfcinv")
+_CIRCULAR = ("sin", "cos", "tan", "asin", "acos", "atan")
+_HYPERBOLIC = ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")
+_GAMMA = ("gamma", "loggamma", "digamma", "factorial", "binomial", "beta", "betainc_regularized", "harmonic")
+_BESSEL = ("besselj", "bessely", "besseli", "besselk")
+_LEAVES = (*_ERROR, *_CIRCULAR, *_HYPERBOLIC, *_GAMMA, *_BESSEL, "zeta", "ellipk", "lambertw", "LambertW")
+"""Functions that mpmath gives to all digits, wherever they are real."""
+
+_RANGES = {**dict.fromkeys(("erf", "tanh", "sin", "cos"), (-1, 1)), "erfc": (0, 2)}
+"""What they do not leave."""
+
+_LARGEST = 10_000
+"""Binary digits before the point of their arguments: beyond, some take hours."""
+
+_UNKNOWN = (
+    *(ArithmeticError, AttributeError, NameError, TypeError, ValueError),
+    *(NotImplementedError, MemoryError, RecursionError),
+)
+"""What is raised where a function has no value, or none that mpmath finds."""
+
 _HIGHEST = 1e15
 """Powers beyond take longer than anybody waits."""
 
 Ball = Any
+Formula = Callable[..., Any]
 
 
 def floats_beside(formula: Any, values: Mapping[Any, Any] | None = None) -> tuple[float, float]:
@@ -48,10 +72,13 @@ def floats_beside(formula: Any, values: Mapping[Any, Any] | None = None) -> tupl
     its values once more: believed of functions that mpmath computes. Digits are doubled until both ends have
     the same floats beside them, or some are spent: a sum that is a float is never known to be.
     """
-    values = values or {}
+    values, formula = values or {}, _plain(formula)
+    if not all(map(_has_balls, sympy.preorder_traversal(formula))):
+        return math.nan, math.nan
     for part in sympy.postorder_traversal(formula):
         power = part.exp if part.is_Pow or isinstance(part, sympy.exp) else sympy.Integer(1)
-        if not power.is_Number and max(map(abs, _enclosed(power, values))) > _HIGHEST:
+        low, high = (0.0, 0.0) if power.is_Number else _enclosed(power, values)
+        if high > _HIGHEST or (part.is_Pow and low < -_HIGHEST):
             return math.nan, math.nan
     return _enclosed(formula, values)
 
@@ -79,12 +106,9 @@ def _is_close(low: float, high: float) -> bool:
 
 def _compiled(formula: Any, values: Mapping[Any, Any]) -> Callable[[int], Ball | None] | None:
     """Return the formula as a function of digits, whose balls hold it; None where a part of it has none."""
-    exact = {x: sympy.Rational(x) for x in formula.atoms(sympy.Float) if x.is_finite}
-    formula = formula.xreplace(exact | {sympy.GoldenRatio: (1 + sympy.sqrt(5)) / 2})
-    if not all(map(_has_balls, sympy.preorder_traversal(formula))):
-        return None
-    names = list(values)
-    function = sympy.lambdify(names, formula, modules=[_functions()], printer=printer())
+    names = {name: sympy.Dummy() for name in values}  # one of the user's may be e or pi, or stand twice
+    compile_with = {"modules": [_functions()], "printer": printer()}
+    function = sympy.lambdify(list(names.values()), formula.xreplace(names), **compile_with)
     arguments = [_argument(values[name]) for name in names]
     if not all(arguments):
         return None
@@ -98,7 +122,7 @@ def _compiled(formula: Any, values: Mapping[Any, Any]) -> Callable[[int], Ball |
         try:
             found = own.convert(function(*given))
             low, high = ends(found)
-        except (ArithmeticError, AttributeError, NameError, TypeError, ValueError):
+        except (*_UNKNOWN, mp().NoConvergence):
             return None
         return found if mp().isfinite(low) and mp().isfinite(high) else None
 
@@ -108,7 +132,8 @@ def _compiled(formula: Any, values: Mapping[Any, Any]) -> Callable[[int], Ball |
 def _argument(value: Any) -> Callable[[int], Ball | None] | None:
     """Return a number of SymPy as a function of digits."""
     if not value.is_Rational:
-        return _compiled(value, {})
+        value = _plain(value)
+        return _compiled(value, {}) if all(map(_has_balls, sympy.preorder_traversal(value))) else None
 
     def quotient(digits: int) -> Ball:
         own = balls()
@@ -116,6 +141,13 @@ def _argument(value: Any) -> Callable[[int], Ball | None] | None:
         return own.mpf(int(value.p)) / own.mpf(int(value.q))
 
     return quotient
+
+
+def _plain(formula: Any) -> Any:
+    """Return a formula with floats as fractions, and with other functions for those without balls."""
+    golden = {sympy.GoldenRatio: (1 + sympy.sqrt(5)) / 2}
+    plain = formula.xreplace(fractions_of(formula) | golden)
+    return plain.replace(sympy.Mod, lambda a, b: a - b * sympy.floor(a / b))
 
 
 def _has_balls(part: Any) -> bool:
@@ -130,23 +162,48 @@ def _has_balls(part: Any) -> bool:
 def _functions() -> dict[str, Any]:
     """Return what formulas are compiled to."""
     own = ball_functions()
-    others = number_functions().items()
-    plain = {name: of for name, of in others if callable(of) and type(of).__name__ != "constant"}
-    return {name: _leaf(of) for name, of in plain.items()} | own
+    known = number_functions()
+    leaves = {name: _leaf(known[name], *_RANGES.get(name, ())) for name in _LEAVES}
+    steps = {"floor": _rounded("f"), "ceil": _rounded("c"), "sign": lambda x: (x > 0) - (x < 0)}
+    return leaves | {name: _step(of) for name, of in steps.items()} | own
 
 
-def _leaf(function: Callable[..., Any]) -> Callable[..., Ball]:
-    """Return a function of balls: at their ends, and as far again as those values lie apart."""
+def _leaf(function: Formula, least: float = -math.inf, most: float = math.inf) -> Formula:
+    """Return a function of balls: of values at ends and middles, and as far again as those lie apart."""
 
     def of(*arguments: Any) -> Ball:
         own, plain = balls(), mp()
-        sides = [(x,) if isinstance(x, int) else ends(own.convert(x)) for x in arguments]
         with plain.workdps(own.dps + _SPARE):
-            found = [plain.convert(function(*each)) for each in product(*sides)]
-            if any(plain.im(each) for each in found):
-                raise ValueError("complex")
+            found = [plain.convert(function(*each)) for each in product(*map(_looked_at, arguments))]
+            if not all(plain.isfinite(each) and plain.im(each) == 0 for each in found):
+                raise ValueError("no real number")
             low, high = min(found), max(found)
             off = high - low + max(abs(low), abs(high)) * plain.mpf(10) ** (2 - own.dps)
-            return own.mpf([low - off, high + off])
+            return own.mpf([max(low - off, least), min(high + off, most)])
 
     return of
+
+
+def _looked_at(argument: Any) -> tuple[Any, ...]:
+    """Return the numbers at which a function is looked at for what it does in a ball."""
+    if isinstance(argument, int):
+        return (argument,)
+    low, high = ends(balls().convert(argument))
+    if max(map(mp().mag, (low, high))) > _LARGEST:
+        raise ValueError("too large")
+    return (low,) if low == high else (low, (low + high) / 2, high)
+
+
+def _step(function: Callable[[Any], int]) -> Callable[[Any], Ball]:
+    """Return a function of balls that takes steps upward, to whole numbers: what it is at both ends."""
+
+    def of(argument: Any) -> Ball:
+        at = _looked_at(argument)
+        return balls().mpf([function(at[0]), function(at[-1])])
+
+    return of
+
+
+def _rounded(way: str) -> Callable[[Any], int]:
+    """Return what rounds a number of mpmath to a whole one, exactly."""
+    return lambda x: x if isinstance(x, int) else libmp.to_int(x._mpf_, way)
