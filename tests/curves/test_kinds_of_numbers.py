@@ -261,6 +261,8 @@ def test_values_of_formulas_do_not_hang_on_threads() -> None:
         (sympy.gamma(sympy.exp(X)), {X: 10**5}),
         (sympy.polylog(3 * THIRD / 2, -sympy.exp(X)), {X: 50}),
         (sympy.EulerGamma * sympy.exp(X), {X: 1}),
+        (sympy.betainc_regularized(20, 30, X, 1), {X: 0.99}),
+        (sympy.besselk(X, Y), {X: 1 + Fraction(1, 2**100), Y: 100}),
         (sympy.Piecewise((0.5, sympy.Eq(X + sympy.log(3), sympy.log(6))), (0.3, True)), {X: sympy.log(2)}),
         (X * sympy.log(Y), {X: 1, Y: 0}),
         (sympy.Sum(1 / Y, (Y, 1, N)) * sympy.log(X), {X: 3, N: 10}),
@@ -298,6 +300,23 @@ def test_even_functions_are_looked_at_in_the_middle() -> None:
         sympy.cos(sympy.exp(X) - sympy.exp(Y)), {X: sympy.Integer(80), Y: sympy.Integer(80)}
     )
     assert low <= 1 <= high <= 1
+    z = sympy.Symbol("z")
+    for argument, values in (
+        (sympy.exp(X + Y) - sympy.exp(X) * sympy.exp(Y), {X: 100, Y: 120}),
+        (sympy.exp(X) * Y - sympy.exp(X) * z * (1 + z), {X: 220, Y: Fraction(4, 9), z: THIRD}),
+    ):
+        found = to.Gaussian(sympy.Rational(3, 10) + sympy.besselj(0, argument)).subs(values).mu
+        assert 1.3 <= found < 1.3000000000000006
+
+
+def test_comparisons_of_what_is_not_real() -> None:
+    z = sympy.Symbol("z")
+    for first, last, value in ((z <= 0, 1 / z < 1, 0), (z < 0, sympy.sqrt(z) < 1, -1)):
+        curve = to.Gaussian(sympy.Piecewise((2, first), (1, last), (3, True)))
+        assert curve.subs({z: value}) == to.Gaussian(2)
+        with pytest.raises(DomainError):
+            to.Gaussian(sympy.Piecewise((1, last), (2, True))).subs({z: value})
+    assert to.Gaussian(sympy.gamma(X)).subs({X: sympy.oo}) == to.Gaussian(math.inf)
 
 
 def test_short_numbers_stay_in_functions() -> None:

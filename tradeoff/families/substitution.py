@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from fractions import Fraction
 from typing import Any
 
@@ -83,16 +84,24 @@ def _put(formula: Any, values: Mapping[Any, Any]) -> Any:
     finite = all(value.is_number and value.is_finite is not False for value in known.values())
     if finite and formula.free_symbols <= known.keys() and (length > _LONGEST or _functions(formula)):
         return _above(formula, known)
-    if length > _LONGEST:
+    left = formula.free_symbols - known.keys() or any(map(is_symbol, known.values()))
+    if length > _LONGEST and left:
         raise SymbolError(f"{written(formula)} would hold no short fractions; put all symbols in at once")
-    return formula.subs(known, simultaneous=True)
+    try:
+        return formula.subs(known, simultaneous=True)
+    except TypeError as error:  # a comparison of what is not real
+        raise DomainError(f"{written(formula)} has no value there: {error}; give other numbers") from error
 
 
 def _chosen(formula: Any, values: Mapping[Any, Any]) -> Any:
     """Return a formula with comparisons of fractions decided, and pieces that are not taken left out."""
     compared = formula.atoms(sympy.core.relational.Relational)
-    short = (each for each in compared if not _functions(each) and _length(each, values) <= _LONGEST)
-    return formula.xreplace({each: each.subs(values, simultaneous=True) for each in short})
+    known = {}
+    for each in compared:
+        if not _functions(each) and _length(each, values) <= _LONGEST:
+            with suppress(TypeError):  # of what is not real, in a piece that is not taken
+                known[each] = each.subs(values, simultaneous=True)
+    return formula.xreplace(known)
 
 
 def _functions(formula: Any) -> list[Any]:

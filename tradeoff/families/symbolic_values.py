@@ -25,7 +25,7 @@ _FIRST, _LAST = 30, 4000
 """Digits of the first balls, and those after which what is known is reported."""
 
 _SPARE = 10
-"""Digits beyond those of a ball in which a function without balls is evaluated, of which two are charged."""
+"""More digits in which a function without balls is evaluated than its ball has, of which two are charged."""
 
 _NARROW = 400
 """Digits after which a sum that may be a float is taken for what encloses it: functions cost too much."""
@@ -33,16 +33,19 @@ _NARROW = 400
 _ERROR = ("erf", "erfc", "erfi", "erfinv", "erfcinv")
 _CIRCULAR = ("sin", "cos", "tan", "asin", "acos", "atan")
 _HYPERBOLIC = ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")
-_GAMMA = ("gamma", "loggamma", "digamma", "factorial", "binomial", "beta", "betainc_regularized", "harmonic")
-_BESSEL = ("besselj", "bessely", "besseli", "besselk")
-_LEAVES = (*_ERROR, *_CIRCULAR, *_HYPERBOLIC, *_GAMMA, *_BESSEL, "zeta", "ellipk", "lambertw", "LambertW")
-"""Functions that mpmath gives to all digits, wherever they are real."""
+_GAMMA = ("gamma", "loggamma", "factorial", "binomial", "beta", "harmonic", "zeta")
+_OTHER = ("besselj", "besseli", "ellipk", "lambertw", "LambertW")
+_LEAVES = (*_ERROR, *_CIRCULAR, *_HYPERBOLIC, *_GAMMA, *_OTHER)
+"""Functions that mpmath gives to all digits, wherever they are real, and that change over lengths of about 1.
+
+Incomplete beta functions cancel, Bessel's of the second kind take hours near whole orders.
+"""
 
 _RANGES = {**dict.fromkeys(("erf", "tanh", "sin", "cos"), (-1, 1)), "erfc": (0, 2)}
 """What they do not leave."""
 
-_LARGEST = 10_000
-"""Binary digits before the point of their arguments: beyond, some take hours."""
+_LARGEST, _WIDEST = 10_000, 1e-3
+"""Binary digits before the point of their arguments, beyond which some take hours, and the widest balls."""
 
 _UNKNOWN = (
     *(ArithmeticError, AttributeError, NameError, TypeError, ValueError),
@@ -68,9 +71,10 @@ def floats_beside(formula: Any, values: Mapping[Any, Any] | None = None) -> tupl
     Notes
     -----
     Arithmetic, exp, log, Max, Min and pieces have balls that are proved. Any other function is evaluated at
-    the ends of its arguments' balls, where it is right but for the last digits, and charged the distance of
-    its values once more: believed of functions that mpmath computes. Digits are doubled until both ends have
-    the same floats beside them, or some are spent: a sum that is a float is never known to be.
+    the ends and middles of its arguments' balls, once these are narrow, where it is right but for the last
+    digits, and charged the distance of its values once more: believed of functions that mpmath computes.
+    Digits are doubled until both ends have the same floats beside them, or some are spent: a sum that is a
+    float is never known to be.
     """
     values, formula = values or {}, _plain(formula)
     if not all(map(_has_balls, sympy.preorder_traversal(formula))):
@@ -86,7 +90,7 @@ def floats_beside(formula: Any, values: Mapping[Any, Any] | None = None) -> tupl
 def _enclosed(formula: Any, values: Mapping[Any, Any]) -> tuple[float, float]:
     try:
         evaluate = _compiled(formula, values)
-    except ValueError:  # an integer that Python does not print
+    except (*_UNKNOWN, SyntaxError):  # an integer that Python does not print, a formula it does not read
         return math.nan, math.nan
     digits, known = _FIRST, (math.nan, math.nan)
     while evaluate and digits <= _LAST:
@@ -163,9 +167,14 @@ def _functions() -> dict[str, Any]:
     """Return what formulas are compiled to."""
     own = ball_functions()
     known = number_functions()
+    others = dict.fromkeys(known, _unknown)  # which SymPy would take from mpmath itself
     leaves = {name: _leaf(known[name], *_RANGES.get(name, ())) for name in _LEAVES}
     steps = {"floor": _rounded("f"), "ceil": _rounded("c"), "sign": lambda x: (x > 0) - (x < 0)}
-    return leaves | {name: _step(of) for name, of in steps.items()} | own
+    return others | leaves | {name: _step(of) for name, of in steps.items()} | own
+
+
+def _unknown(*_: Any) -> Ball:
+    raise NameError("no balls")
 
 
 def _leaf(function: Formula, least: float = -math.inf, most: float = math.inf) -> Formula:
@@ -174,7 +183,10 @@ def _leaf(function: Formula, least: float = -math.inf, most: float = math.inf) -
     def of(*arguments: Any) -> Ball:
         own, plain = balls(), mp()
         with plain.workdps(own.dps + _SPARE):
-            found = [plain.convert(function(*each)) for each in product(*map(_looked_at, arguments))]
+            sides = [_looked_at(each) for each in arguments]
+            if any(each[-1] - each[0] > _WIDEST for each in sides):
+                raise ValueError("too wide")
+            found = [plain.convert(function(*each)) for each in product(*sides)]
             if not all(plain.isfinite(each) and plain.im(each) == 0 for each in found):
                 raise ValueError("no real number")
             low, high = min(found), max(found)
