@@ -21,6 +21,7 @@ from tests.truth.balls import ball
 from tests.truth.built import built
 from tests.truth.claims import answers, check, check_range, refuted
 from tests.truth.continuous import Gaussian, Gaussians, Gumbel, Laplace, Logistic
+from tests.truth.line import Normals
 from tests.truth.mixtures import NormalMixtures
 from tests.truth.operators import Maximum, Minimum, Mixture, Product, Reversed, Subsampled
 from tests.truth.polygons import Hull, Polygon
@@ -621,3 +622,19 @@ def test_divergences_of_losses_whose_powers_overflow_are_found_in_silence() -> N
     shift = ~to.LocationShift(gumbel_r(), 10.0)
     found = (shift**3).bounds.renyi(2.0)
     assert found.lower <= found.upper
+
+
+def test_rates_of_samples_of_samples_are_no_floats() -> None:
+    """Their product was rounded up, and one side of the bounds was beside the truth (found by the search)."""
+    spec: Spec = Subsampled(
+        Subsampled(Normals(0.014813461238868009, 0.5), 0.9974229533791541), 0.9999687069096055
+    )
+    assert answers(spec, built(spec), "beta", 0.9999999999993305) is None
+    spec = Subsampled(Subsampled(TotalVariation(1e-17), 0.08994179159958811), 6.447045488074208e-06)
+    assert answers(spec, built(spec), "delta", 1.8538858142503027) is None
+    for rate in (0.3, 0.7, 1e-3):
+        for at in (-0.1, 0.0, 0.2):
+            spec = Subsampled(Subsampled(Subsampled(Laplace(0.5), rate), 0.9), rate)
+            assert answers(spec, built(spec), "delta", at) is None
+            assert answers(spec, built(spec), "epsilon", 1e-3) is None
+            assert answers(spec, built(spec), "beta", 0.2 + at) is None

@@ -33,12 +33,12 @@ _NARROW = 400
 _ERROR = ("erf", "erfc", "erfi", "erfinv", "erfcinv")
 _CIRCULAR = ("sin", "cos", "tan", "asin", "acos", "atan")
 _HYPERBOLIC = ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")
-_GAMMA = ("gamma", "loggamma", "factorial", "binomial", "beta", "harmonic", "zeta")
-_OTHER = ("besselj", "besseli", "ellipk", "lambertw", "LambertW")
+_GAMMA = ("gamma", "loggamma", "factorial", "binomial", "beta")
+_OTHER = ("besselj", "besseli", "lambertw", "LambertW")
 _LEAVES = (*_ERROR, *_CIRCULAR, *_HYPERBOLIC, *_GAMMA, *_OTHER)
 """Functions that mpmath gives to all digits, wherever they are real, and that change over lengths of about 1.
 
-Incomplete beta functions cancel, Bessel's of the second kind take hours near whole orders.
+Others cancel inside (incomplete beta functions, harmonic numbers), or are asymptotic (zeta), or take hours.
 """
 
 _RANGES = {**dict.fromkeys(("erf", "tanh", "sin", "cos"), (-1, 1)), "erfc": (0, 2)}
@@ -72,9 +72,9 @@ def floats_beside(formula: Any, values: Mapping[Any, Any] | None = None) -> tupl
     -----
     Arithmetic, exp, log, Max, Min and pieces have balls that are proved. Any other function is evaluated at
     the ends and middles of its arguments' balls, once these are narrow, where it is right but for the last
-    digits, and charged the distance of its values once more: believed of functions that mpmath computes.
-    Digits are doubled until both ends have the same floats beside them, or some are spent: a sum that is a
-    float is never known to be.
+    digits. It is charged how far its values lie apart, once more, and from those with twice the digits:
+    believed of functions that mpmath computes. Digits are doubled until both ends have the same floats beside
+    them, or some are spent: a sum that is a float is never known to be.
     """
     values, formula = values or {}, _plain(formula)
     if not all(map(_has_balls, sympy.preorder_traversal(formula))):
@@ -186,11 +186,14 @@ def _leaf(function: Formula, least: float = -math.inf, most: float = math.inf) -
             sides = [_looked_at(each) for each in arguments]
             if any(each[-1] - each[0] > _WIDEST for each in sides):
                 raise ValueError("too wide")
-            found = [plain.convert(function(*each)) for each in product(*sides)]
-            if not all(plain.isfinite(each) and plain.im(each) == 0 for each in found):
+            coarse = [plain.convert(function(*each)) for each in product(*sides)]
+        with plain.workdps(2 * (own.dps + _SPARE)):
+            fine = [plain.convert(function(*each)) for each in product(*sides)]
+            if not all(plain.isfinite(each) and plain.im(each) == 0 for each in (*coarse, *fine)):
                 raise ValueError("no real number")
-            low, high = min(found), max(found)
-            off = high - low + max(abs(low), abs(high)) * plain.mpf(10) ** (2 - own.dps)
+            low, high = min(fine), max(fine)
+            missed = max(abs(a - b) for a, b in zip(coarse, fine, strict=True))
+            off = high - low + missed + max(abs(low), abs(high)) * plain.mpf(10) ** (2 - own.dps)
             return own.mpf([max(low - off, least), min(high + off, most)])
 
     return of
