@@ -625,7 +625,7 @@ def test_divergences_of_losses_whose_powers_overflow_are_found_in_silence() -> N
 
 
 def test_rates_of_samples_of_samples_are_no_floats() -> None:
-    """Their product was rounded up, and one side of the bounds was beside the truth (found by the search)."""
+    """Their product was rounded up, and one side of the bounds was beside the truth, as the search found."""
     spec: Spec = Subsampled(
         Subsampled(Normals(0.014813461238868009, 0.5), 0.9974229533791541), 0.9999687069096055
     )

@@ -19,7 +19,7 @@ from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, maximum, meet, rational
+from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet
 from tradeoff.intervals.roots import turned
 from tradeoff.intervals.rounding import Array
 from tradeoff.loss.changed import Reversed, Thinned
@@ -31,6 +31,9 @@ Scheme = Literal["poisson", "without-replacement"]
 
 _FARTHEST = 1.5e3
 """Loss, in nats, up to which cells tell more than whole curves do: that of a Gaussian of mu = 28."""
+
+_DEEPEST = 4
+"""Samples of samples that are kept apart: each doubles the cost of a question."""
 
 _RAREST = 1e-300
 """Rate below which engines take the law of this one below the curve, and no loss at all above it: cells
@@ -74,7 +77,7 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
     if isinstance(f, PiecewiseLinear) and f.exact and isinstance(p, Rational):
         one_order: TradeOff = _exactly(f, ratio_of(p))
     else:
-        one_order = f @ Identity() if rate == 1 else Subsampled(f, rate)
+        one_order = f @ Identity() if rate == 1 else _sample(f, rate)
     if scheme == "poisson":
         return one_order
     if not f.symmetric:
@@ -82,6 +85,16 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
             "subsampling without replacement needs a symmetric curve; take f.symmetrise(assume=...) first"
         )
     return one_order.symmetrise(assume="either-order")
+
+
+def _sample(f: TradeOff, rate: Any) -> TradeOff:
+    """Return the sample; of a sample, one at the product of rates where that is a float, or many are nested."""
+    if not isinstance(f, Subsampled) or f.flipped or symbols_of(rate, f.p):
+        return Subsampled(f, rate)
+    both = Fraction(f.p) * Fraction(rate)
+    if both != float(both) and f.depth < _DEEPEST:
+        return Subsampled(f, rate)
+    return Subsampled(f.operands[0], real("p", both, 0, 1, up=True))  # rounded, it is a curve of more loss
 
 
 def _exactly(f: PiecewiseLinear, p: Any) -> PiecewiseLinear:
@@ -107,6 +120,12 @@ class Subsampled(Derived):
         return False
 
     @property
+    def depth(self) -> int:
+        """How many samples are nested."""
+        inner = self.operands[0]
+        return 1 + inner.depth if isinstance(inner, Subsampled) else 1
+
+    @property
     def free_symbols(self) -> frozenset[Any]:
         return super().free_symbols | symbols_of(self.p)
 
@@ -114,23 +133,6 @@ class Subsampled(Derived):
         base, p = change(self.operands[0]), change(self.p)
         one_order = Subsampled(base, p) if base.free_symbols or is_symbol(p) else subsample(base, p)
         return one_order.inverse() if self.flipped else one_order
-
-    @cached_property
-    def sampled(self) -> tuple[TradeOff, Any]:
-        """What is sampled, and at which rate: a sample of a sample is one, at the product of their rates."""
-        base: Any = self.operands[0]
-        rate: Any = self.p if is_symbol(self.p) else Fraction(self.p)
-        while isinstance(base, Subsampled) and not base.flipped and not symbols_of(rate, base.p):
-            base, rate = base.operands[0], rate * Fraction(base.p)
-        return base, rate
-
-    @cached_property
-    def _rate(self) -> Bounds:
-        return rational(self.sampled[1])
-
-    @cached_property
-    def _rest(self) -> Bounds:
-        return rational(1 - self.sampled[1])
 
     # What the base is off by counts p times, beside an answer that is p of the base's or more: asked to the
     # same width it is enough, and where it cannot reach that the answer may.
@@ -142,8 +144,8 @@ class Subsampled(Derived):
         if self.flipped:
             other = Subsampled(self.operands[0], self.p)
             return turned(lambda t: certified_beta(other, t, tol, refuse=False), alpha)
-        base = Bounds(*certified_beta(self.sampled[0], alpha, tol, refuse=False))
-        low, high = self._rate * base + self._rest * (1 - Bounds.of(alpha))
+        base = Bounds(*certified_beta(self.operands[0], alpha, tol, refuse=False))
+        low, high = self.p * base + (1 - Bounds.of(self.p)) * (1 - Bounds.of(alpha))
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
@@ -151,18 +153,18 @@ class Subsampled(Derived):
 
     def _delta_straight(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p; 1 - e^eps where e^eps <= 1 - p, nowhere less."""
-        inner, least = base_bounds(self._rate, Bounds.of(epsilon)), -expm1(epsilon)
-        after, before = _sides(certified_delta, self.sampled[0], inner, tol)
-        return maximum(self._rate * after, least).lower, maximum(self._rate * before, least).upper
+        inner, least = base_bounds(self.p, Bounds.of(epsilon)), -expm1(epsilon)
+        after, before = _sides(certified_delta, self.operands[0], inner, tol)
+        return maximum(self.p * after, least).lower, maximum(self.p * before, least).upper
 
     def _delta_flipped(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound (1 - (1-p) e^eps) delta_{f^-1}(-eps'), e^eps' = (e^-eps - 1 + p)/p; else 0."""
-        inner = base_bounds(self._rate, -Bounds.of(epsilon))
+        inner = base_bounds(self.p, -Bounds.of(epsilon))
         scale = exp(np.minimum(epsilon, 700.0))
         share = maximum(
-            meet(1 - self._rest * scale, self._rate * scale - expm1(np.minimum(epsilon, 700.0))), 0.0
+            meet(1 - (1 - Bounds.of(self.p)) * scale, self.p * scale - expm1(np.minimum(epsilon, 700.0))), 0.0
         )
-        after, before = _sides(certified_delta, self.sampled[0].inverse(), -inner, tol)
+        after, before = _sides(certified_delta, self.operands[0].inverse(), -inner, tol)
         return (share * after).lower, (share * before).upper
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
@@ -170,25 +172,25 @@ class Subsampled(Derived):
             return TradeOff.epsilon_bounds(self, delta, tol)
         # delta = p delta_f(eps') where delta < p, else 1 - e^eps.
         low, high = log1p(-Bounds.of(delta))
-        inside = delta < self._rate.upper
+        inside = delta < self.p
         if inside.any():
-            share = clip(Bounds.of(delta[inside]) / self._rate, 0.0, 1.0)
-            after, before = _sides(certified_epsilon, self.sampled[0], share, tol)
-            low[inside] = thinned_bounds(self._rate, after).lower
-            high[inside] = thinned_bounds(self._rate, before).upper
+            share = clip(Bounds.of(delta[inside]) / self.p, 0.0, 1.0)
+            after, before = _sides(certified_epsilon, self.operands[0], share, tol)
+            low[inside] = thinned_bounds(self.p, after).lower
+            high[inside] = thinned_bounds(self.p, before).upper
         return low, high
 
     @property
     def q_plus(self) -> float:
-        return 0.0 if self.flipped else float(self._rate.upper * self.sampled[0].q_plus)
+        return 0.0 if self.flipped else self.p * self.operands[0].q_plus
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        return Bounds(0.0, 0.0) if self.flipped else self._rate * self.sampled[0].mass_at_infinity
+        return Bounds(0.0, 0.0) if self.flipped else self.p * self.operands[0].mass_at_infinity
 
     @property
     def p_minus(self) -> float:
-        return float(self._rate.upper * self.sampled[0].q_plus) if self.flipped else 0.0
+        return self.p * self.operands[0].q_plus if self.flipped else 0.0
 
     @property
     def sup_loss(self) -> float:
@@ -200,31 +202,30 @@ class Subsampled(Derived):
 
     @cached_property
     def _sup_loss(self) -> Bounds:
-        base = self.sampled[0]
+        base = self.operands[0]
         if not self.flipped:
             if base.least_sup_loss == math.inf:
                 return Bounds(math.inf, math.inf)
-            return thinned_bounds(self._rate, Bounds(base.least_sup_loss, base.sup_loss))
+            return thinned_bounds(self.p, Bounds(base.least_sup_loss, base.sup_loss))
         other = base.inverse()
         mass, atom = (
             other.mass_at_infinity,
-            -log(self._rest),
+            -log1p(-Bounds.of(self.p)),
         )  # P-mass at -inf becomes an atom at log(1 - p)
         if mass.lower > 0 or other.least_sup_loss == math.inf:
             return atom
-        finite = -thinned_bounds(self._rate, Bounds(-other.sup_loss, -other.least_sup_loss))
+        finite = -thinned_bounds(self.p, Bounds(-other.sup_loss, -other.least_sup_loss))
         return finite if mass.upper == 0 else Bounds(finite.lower, atom.upper)
 
     def inverse(self) -> TradeOff:
         return Subsampled(self.operands[0], self.p, flipped=not self.flipped)
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
-        low, high = self.sampled[0].laws()
-        least, most = self._rate
-        if least < _RAREST:  # f_p falls with p
+        low, high = self.operands[0].laws()
+        if self.p < _RAREST:  # f_p falls with p
             return self._thin(low, _RAREST), Identity().loss_law()
-        below = self._thin(low, most)
-        return below, below if high is low and least == most else self._thin(high, least)
+        below = self._thin(low, self.p)
+        return below, below if high is low else self._thin(high, self.p)
 
     def cells_law(self) -> LossLaw | None:
         law = self.operands[0].cells_law() if self.p >= _RAREST else None
@@ -235,17 +236,14 @@ class Subsampled(Derived):
 
         None also where losses are so large that whole curves tell more, in less time.
         """
-        base = self.sampled[0]
+        base = self.operands[0]
         if not base.symmetric:
             return None
         low, high = base.laws()
         if high is not low or low.span[1] > _FARTHEST:
             return None
-        least, most = self._rate
-        law = folded(low, max(most, _RAREST), base.bounds.delta(0.0))
-        if least < _RAREST:
-            return law, Identity().loss_law()
-        return law, law if least == most else folded(low, least, base.bounds.delta(0.0))
+        law = folded(low, max(self.p, _RAREST), base.bounds.delta(0.0))
+        return law, law if self.p >= _RAREST else Identity().loss_law()
 
     def _thin(self, law: LossLaw, p: float) -> LossLaw:
         return Reversed(Thinned(law, p)) if self.flipped else Thinned(law, p)

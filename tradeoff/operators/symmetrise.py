@@ -69,7 +69,7 @@ class Envelope(HullOfMinimum):
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         """Ask f_p of a symmetric f alone where losses are not negative: there C_p(f) has its profile."""
         f = self.operands[0]
-        if not isinstance(f, Subsampled) or f.flipped or not f.sampled[0].symmetric:
+        if not isinstance(f, Subsampled) or f.flipped or not f.operands[0].symmetric:
             return super().epsilon_bounds(delta, tol)
         low, high = f.bounds.epsilon(delta, tol=tol)
         below = low < 0
@@ -105,10 +105,9 @@ def _(curve: Envelope) -> Form:
     import sympy
 
     one = curve.operands[0]
-    if not isinstance(one, Subsampled) or one.flipped or not one.sampled[0].symmetric:
+    if not isinstance(one, Subsampled) or one.flipped or not one.operands[0].symmetric:
         return Form(None, None)
-    base, rate = one.sampled
-    p = exact(rate)
+    p, base = exact(one.p), one.operands[0]
 
     def profile(of: Formula, epsilon: Any) -> Any:
         size = sympy.Abs(epsilon)
