@@ -88,7 +88,7 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
 
 
 def _sample(f: TradeOff, rate: Any) -> TradeOff:
-    """Return the sample; of a sample, one at the product of rates where that is a float, or many are nested."""
+    """Return the sample; of a sample, one at the product of rates if a float holds it, or many are nested."""
     if not isinstance(f, Subsampled) or f.flipped or symbols_of(rate, f.p):
         return Subsampled(f, rate)
     both = Fraction(f.p) * Fraction(rate)
