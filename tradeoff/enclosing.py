@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+# Digits of mpmath's interval functions that are not counted on: they are seen to miss a unit of the last.
 _LOST = 4
-"""Digits of mpmath's interval functions that are not counted on: they are seen to miss a unit of the last."""
 
 
 def enclosing() -> Any:

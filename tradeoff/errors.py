@@ -8,8 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-_LONGEST = 240
-"""Characters of a value in an error: enough for a curve or a short list, and still a sentence."""
+_LONGEST = 240  # characters of a value in an error: enough for a curve or a short list, and still a sentence
 
 
 class TradeOffError(Exception):

@@ -22,10 +22,10 @@ from tradeoff.report.saving import write_text
 from tradeoff.spec import QUESTIONS, PlanFile
 from tradeoff.sweeps import Table
 
-_LARGEST = 2**28
-"""Most letters that are read, so that an endless file is refused."""
+_LARGEST = 2**28  # most letters that are read, so that an endless file is refused
 
 
+# Results of questions, kept by their fields.
 RESULTS = (
     Answer,
     Answers,
@@ -38,7 +38,6 @@ RESULTS = (
     OneRun,
     Refutation,
 )
-"""Results of questions, kept by their fields."""
 
 
 def _plan(mechanisms: Any, counts: Any, adjacency: Any) -> Plan:
@@ -56,6 +55,7 @@ def _mechanism(kind: type[Mechanism]) -> Form:
     return Form(kind, kind.parameters, kind, tuple(known), optional)
 
 
+# Everything that a file holds, by the name it has there.
 CODEC = Codec(
     {
         **CURVES.forms,
@@ -75,7 +75,6 @@ CODEC = Codec(
         **{kind.__name__.lower(): record(kind) for kind in RESULTS},
     }
 )
-"""Everything that a file holds, by the name it has there."""
 
 
 def save(thing: Any, path: str | Path) -> None:

@@ -20,21 +20,19 @@ from tradeoff.display import Displayed, Grid, exactly, rounded
 from tradeoff.errors import DomainError, SweepError, file_name, needed
 from tradeoff.intervals.bounds import Bounds
 
-_SHOWN = 20
-"""Rows that a printed table shows, so that it fits a screen."""
+_SHOWN = 20  # rows that a printed table shows, so that it fits a screen
 
+# Columns whose name says to which side they are safe.
 _SAFE: dict[str, Literal["lower", "upper"]] = {
     **dict.fromkeys(("lower", "beta", "bayes_risk"), "lower"),
     **dict.fromkeys(("upper", "epsilon", "delta", "mu", "advantage"), "upper"),
 }
-"""Columns whose name says to which side they are safe."""
 
+# Products whose lines and tables are kept for the points that follow: a few MB each, 180 MiB at worst.
 _KEPT = 8
-"""Products whose lines and tables are kept for the points that follow: a few MB each, 180 MiB at worst."""
 
+# Batches for each job at least, as points differ in cost, of at most 64 points, which answer within seconds.
 _BATCHES, _MOST = 8, 64
-"""Batches for each job at least, as points differ in cost, of at most 64 points, which answer within
-seconds."""
 
 
 @dataclass(frozen=True, repr=False)

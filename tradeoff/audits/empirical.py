@@ -27,29 +27,20 @@ from tradeoff.limits.approximate import ApproximateCurve
 from tradeoff.limits.band import flattened, shaped
 from tradeoff.operators.tabulate import Tabulated
 
-_PASSES = 40
-"""Sweeps that drop points above the chord of their neighbours; each of random scores drops half."""
+_PASSES = 40  # sweeps that drop points above the chord of their neighbours; each of random scores drops half
+_FEW = 2  # tests whose p-value is worked out: those that speak most against the claim
 
-_FEW = 2
-"""Tests whose p-value is worked out: those that speak most against the claim."""
-
+# Cells in which a product of tails is bounded: what they add is as if its logarithm were a 20th larger.
 _CELLS = 64
-"""Cells in which a product of tails is bounded: what they add is as if its logarithm were a 20th larger."""
 
-_CORNERS = 32
-"""Rectangles that cover a region: what they add is as if log t were a 32nd larger."""
+_CORNERS = 32  # rectangles that cover a region: what they add is as if log t were a 32nd larger
+_RAREST = 1e-300  # tails below are not told apart: no p-value needs to be
+_FARTHEST = 744.0  # log-odds at which rates are the least float, and 1
 
-_RAREST = 1e-300
-"""Tails below are not told apart: no p-value needs to be."""
-
-_FARTHEST = 744.0
-"""Log-odds at which rates are the least float, and 1."""
-
+# Error charged to each normal quantile: below 38 in size, where ``ndtri`` errs by less than 2e-15 of it.
 _ROUNDED = 1e-13
-"""Error charged to each normal quantile: below 38 in size, where ``ndtri`` errs by less than 2e-15 of it."""
 
-_SHOWN = (1e-5, 1e-3, 0.1)
-"""Deltas at which an audit is printed."""
+_SHOWN = (1e-5, 1e-3, 0.1)  # deltas at which an audit is printed
 
 
 class Decisions(NamedTuple):

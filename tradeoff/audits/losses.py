@@ -20,8 +20,7 @@ from tradeoff.intervals.roots import find_root
 from tradeoff.intervals.rounding import Array, down, up
 from tradeoff.limits.approximate import ApproximateCurve
 
-_CLOSE = 1e-14
-"""Width to which a limit is searched, beside means known to a millionth or worse."""
+_CLOSE = 1e-14  # width to which a limit is searched, beside means known to a millionth or worse
 
 
 @dataclass(frozen=True, repr=False, eq=False)

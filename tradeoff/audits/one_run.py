@@ -22,29 +22,21 @@ from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.roots import find_root, largest
 from tradeoff.intervals.rounding import UNIT, up
 
-_MOST_GUESSES = 10**7
-"""Guesses of which a p-value takes tens of milliseconds, and a bound seconds."""
+_MOST_GUESSES = 10**7  # guesses of which a p-value takes tens of milliseconds, and a bound seconds
 
+# What is not summed of a binomial law, which no p-value needs, and half of log(2/1e-300), rounded up.
 _RAREST, _FAR = 1e-300, 346.0
-"""What is not summed of a binomial law, which no p-value needs, and half of log(2/1e-300), rounded up."""
 
-_STEEPEST = 512.0
-"""Losses and shifts beyond are not searched: no number of guesses refutes them."""
+_STEEPEST = 512.0  # losses and shifts beyond are not searched: no number of guesses refutes them
+_CLOSE = 1e-10  # width to which epsilon is searched, in nats
+_HALVINGS = 40  # halvings for ten digits of a p-value of any size, and of mu
+_LOSSES = 32  # losses of a claimed profile that are tested; the p-value changes little between them
 
-_CLOSE = 1e-10
-"""Width to which epsilon is searched, in nats."""
-
-_HALVINGS = 40
-"""Halvings for ten digits of a p-value of any size, and of mu."""
-
-_LOSSES = 32
-"""Losses of a claimed profile that are tested; the p-value changes little between them."""
-
+# Below -37 Phi counts as 0; above, Phi(Phi^-1(x) - mu) misses by 40 (16 + 600 + 6 mu + 80) units or less.
 _DEEPEST, _NORMAL = 37.0, 1e-10
-"""Below -37 Phi counts as 0; above, Phi(Phi^-1(x) - mu) misses by 40 (16 + 600 + 6 mu + 80) units or less."""
 
+# Room for the few roundings of one step of a recursion among positive numbers.
 _DOWN, _UP = 1 - 8 * UNIT, 1 + 8 * UNIT
-"""Room for the few roundings of one step of a recursion among positive numbers."""
 
 
 @dataclass(frozen=True, repr=False)

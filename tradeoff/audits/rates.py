@@ -12,14 +12,14 @@ from tradeoff.intervals.functions import log
 from tradeoff.intervals.roots import largest
 from tradeoff.intervals.rounding import TINY, Array, Index, up
 
+# Relative error charged to SciPy's incomplete beta: 700 times the worst that balls show, to 1e7 trials.
 SLACK = 1e-10
-"""Relative error charged to SciPy's incomplete beta: 700 times the worst that balls show, to 1e7 trials."""
 
+# Relative room left to the inverse, which stops searching where the tail is right to about 1e-9.
 _ASIDE = 1e-6
-"""Relative room left to the inverse, which stops searching where the tail is right to about 1e-9."""
 
+# Counts beyond it are set apart by an eighth of themselves, which costs less than more tests would.
 _SHARE = 8
-"""Counts beyond it are set apart by an eighth of themselves, which costs less than more tests would."""
 
 
 def sure(confidence: object) -> float:

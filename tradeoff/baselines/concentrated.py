@@ -18,8 +18,8 @@ from tradeoff.operators.symmetrise import Envelope
 
 Conversion = Literal["bun-steinke", "optimal"]
 
+# Orders tried by default: every one gives a valid epsilon, the least of them is reported.
 ORDERS = (1.25, 1.5, 1.75, 2.0, 2.5, *map(float, (3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 128, 256)))
-"""Orders tried by default: every one gives a valid epsilon, the least of them is reported."""
 
 _CKS = "Canonne, Kamath, Steinke 2020, Proposition 12"
 

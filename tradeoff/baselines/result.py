@@ -18,8 +18,8 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp
 from tradeoff.intervals.rounding import up
 
+# Losses from which e^-eps is taken as a power of two below it, and from which it is taken as 0.
 _FLOATS, _LONGEST = 700.0, 1e4
-"""Losses from which e^-eps is taken as a power of two below it, and from which it is taken as 0."""
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from tradeoff.errors import DomainError, shown
 Question = Literal["delta", "epsilon", "beta", "mu", "shortfall"]
 Quantity = Literal["delta", "1 - delta", "beta"]
 
+# Of the text. The first held what one engine had computed, the second knew one order alone, the third had no
+# parts.
 FORMAT = 4
-"""Of the text. The first held what one engine had computed, the second knew one order alone, the third had no
-parts."""
 
 
 @dataclass(frozen=True)

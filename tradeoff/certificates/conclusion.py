@@ -20,11 +20,10 @@ from tradeoff.certificates.gaussian import Known, balls, least_mu
 from tradeoff.enclosing import enclosing
 from tradeoff.errors import VerificationError
 
+# Of claims about the same number up to forty agree, and doubles hold sixteen more; fewer only widen.
 DIGITS = 60
-"""Of claims about the same number up to forty agree, and doubles hold sixteen more; fewer only widen."""
 
-Sample = tuple[float, Any, Any, Any]
-"""A loss x, the slope e^x, and the ends of bounds on g there."""
+Sample = tuple[float, Any, Any, Any]  # a loss x, the slope e^x, and the ends of bounds on g there
 
 
 def concluded(question: str, value: float, claims: Sequence[Claim]) -> tuple[float, float]:

@@ -19,11 +19,10 @@ from typing import Any, NamedTuple
 
 from tradeoff.errors import MissingExtraError
 
-_BITS = 256
-"""Of the balls: levels of 1e-40 beside 1 keep a float's digits."""
+_BITS = 256  # of the balls: levels of 1e-40 beside 1 keep a float's digits
 
+# Largest mu that a lower bound on delta is held against, and halvings of what is below it, to 2^-64.
 _LARGEST, _HALVINGS = 2.0**20, 84
-"""Largest mu that a lower bound on delta is held against, and halvings of what is below it, to 2^-64."""
 
 
 class Known(NamedTuple):
@@ -88,8 +87,7 @@ def chords(failure: float, side: Sequence[Known]) -> Iterator[Cell]:
         yield Cell(one.x, two.x, _deviations(a) + _deviations(b) if inside else arb.pos_inf())
 
 
-Point = tuple[Known, Any]
-"""What is known of delta at a loss, and its slope e^x."""
+Point = tuple[Known, Any]  # what is known of delta at a loss, and its slope e^x
 
 
 def _hull(failure: float, side: Sequence[Known]) -> list[Point]:

@@ -30,18 +30,16 @@ from tradeoff.certificates.conclusion import intervals, outwards
 from tradeoff.certificates.description import Description
 from tradeoff.errors import VerificationError
 
-_WRITTEN = 2.0**-51
-"""Relative rounding of weights, which were divided by their sum."""
+_WRITTEN = 2.0**-51  # relative rounding of weights, which were divided by their sum
 
+# Most neighbours of a group: the steps of its rule, which a forged number would make endless.
 _NEIGHBOURS = 10_000
-"""Most neighbours of a group: the steps of its rule, which a forged number would make endless."""
 
 _LEAST = {"delta": 0.0, "beta": 0.0, "epsilon": -math.inf, "mu": 0.0, "shortfall": 0.0}
+# What holds of every curve, or two.
 _MOST = {"delta": 1.0, "beta": 1.0, "epsilon": math.inf, "mu": math.inf, "shortfall": 1.0}
-"""What holds of every curve, or two."""
 
-Ends = tuple[Any, Any]
-"""Ends of bounds, numbers or intervals that are exact."""
+Ends = tuple[Any, Any]  # ends of bounds, numbers or intervals that are exact
 
 
 def ruled(

@@ -35,14 +35,9 @@ from tradeoff.certificates.description import Description, turned
 from tradeoff.certificates.gaussian import balls
 from tradeoff.certificates.verify.report import require
 
-BITS = 2048
-"""Of the balls: e^-700 and a float's digits of what is as small."""
-
-_TRIED = 4
-"""Claims on either side of an edge that are tried for it."""
-
-Ends = tuple[Any, Any]
-"""Bounds on delta, or a corner: balls."""
+BITS = 2048  # of the balls: e^-700 and a float's digits of what is as small
+_TRIED = 4  # claims on either side of an edge that are tried for it
+Ends = tuple[Any, Any]  # bounds on delta, or a corner: balls
 
 
 class Gap(NamedTuple):

@@ -12,8 +12,8 @@ from tradeoff.errors import DomainError
 from tradeoff.report.plain import plain
 from tradeoff.report.saving import check_target, write_text
 
+# Letters that are read of certificates, of which one has some 1500, so that an endless file ends.
 _MOST = 2**26
-"""Letters that are read of certificates, of which one has some 1500, so that an endless file ends."""
 
 
 def certify(

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from tradeoff.report.compare import Comparison
 
+# What stands under the table.
 _NOTE = (
     'In brackets the signed error; "!" marks one on the unsafe side, where more privacy is claimed than '
     'there is. "under-reports": some answer here does; "under-reports elsewhere": only beta at one of 129 '
     'other type I errors does. The last column says by how much and where. "safe": none does. '
     '"within the bounds", and "?": the exact bounds do not tell. A bound is proved, an estimate is not.'
 )
-"""What stands under the table."""
 
 
 def compare(

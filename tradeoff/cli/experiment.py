@@ -10,8 +10,8 @@ from cyclopts import App, Parameter
 
 from tradeoff.errors import DomainError
 
+# Beside the package in a checkout; an installed package has none.
 EXAMPLES = Path(__file__).parents[2] / "examples"
-"""Beside the package in a checkout; an installed package has none."""
 
 app = App(name="experiment", help="Simulations that show what a mechanism is worth.", help_format="markdown")
 door = App(name="relative-error", help_flags=())

@@ -235,8 +235,8 @@ def _told(entry: Entry) -> str:
     return f"{entry.state['kind']} budget {budget}\n{where}\nhead {entry.hash}"
 
 
+# The safe side of each number, to which it is rounded when printed.
 _SIDES: dict[str, Literal["lower", "upper"]] = {"budget": "lower", "spent": "upper", "remaining": "lower"}
-"""The safe side of each number, to which it is rounded when printed."""
 
 
 def _written(value: Any, side: Literal["lower", "upper"]) -> str:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from tradeoff.mechanisms import Plan
     from tradeoff.spec import PlanFile
 
+# What is asked where neither command nor plan asks anything: the delta that most papers report at.
 DEFAULT = {"delta": (1e-5,)}
-"""What is asked where neither command nor plan asks anything: the delta that most papers report at."""
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
@@ -50,8 +50,7 @@ class Questions:
     alpha: Numbers = ()
 
 
-UNASKED = Questions()
-"""Where no flag asks anything: the file does, or epsilon is asked at ``DEFAULT``."""
+UNASKED = Questions()  # where no flag asks anything: the file does, or epsilon is asked at ``DEFAULT``
 
 
 def read(plan: Path) -> PlanFile:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tradeoff.errors import DomainError, shown
 
-SEVERAL = ("--delta", "--epsilon", "--alpha")
-"""Flags that take several numbers."""
+SEVERAL = ("--delta", "--epsilon", "--alpha")  # flags that take several numbers
 
 
 def spread(tokens: Sequence[str]) -> list[str]:

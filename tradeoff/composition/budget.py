@@ -26,55 +26,39 @@ class Width(NamedTuple):
     """With which no further engine is asked."""
 
 
+# The lattice gains little after a contour and takes longer; a contour gains ten digits after a lattice, if it
+# closes. Sums are as fine as they get.
 WIDTHS: dict[str, dict[Question, Width]] = {
     "contour": {question: Width(1e-4, 1e-3) for question in get_args(Question)},
     "lattice": {"delta": Width(1e-2, 1e-6), "epsilon": Width(3e-4, 1e-6), "beta": Width(1e-2, 1e-4)},
     "exact": {question: Width(math.inf, math.inf) for question in get_args(Question)},
 }
-"""The lattice gains little after a contour and takes longer; a contour gains ten digits after a lattice, if
-it closes. Sums are as fine as they get."""
 
+# Rounds of continuous laws up to which the lattice is the narrower engine, if none damps the transform: sums
+# that are nearly atomic have slow contours.
 FEW_ROUNDS = 4
-"""Rounds of continuous laws up to which the lattice is the narrower engine, if none damps the transform: sums
-that are nearly atomic have slow contours."""
 
+# Rounds of atoms on one lattice up to which an FFT loses nothing to speak of: its rounding is multiplied by
+# their number.
 MOST_ATOMIC_ROUNDS = 2**20
-"""Rounds of atoms on one lattice up to which an FFT loses nothing to speak of: its rounding is multiplied by
-their number."""
 
+# Terms summed for one line, in all or a distinct factor if that is more: about 0.3 s.
 LINE_TERMS, LINE_TERMS_EACH = 2e7, 2e5
-"""Terms summed for one line, in all or a distinct factor if that is more: about 0.3 s."""
 
-PATIENT_TERMS = 1e9
-"""The same when a tolerance is asked."""
+PATIENT_TERMS = 1e9  # the same when a tolerance is asked
 
+# Relative width left by a Gaussian added where the product does not decay; ten times less takes three times
+# the terms.
 SMOOTHING = 2e-6
-"""Relative width left by a Gaussian added where the product does not decay; ten times less takes three times
-the terms."""
 
-NODE_TERMS = 16
-"""Terms a node costs at least: an answer sums all nodes again, some twenty times."""
-
-SMOOTHED = 4
-"""How much cheaper lines with an added Gaussian are: their nodes are many."""
-
-LOOKING = 64
-"""How much cheaper lines with an added Gaussian are while the place of an answer is looked for."""
-
-LATTICE_WORK = 2**20
-"""Lattice points times distinct factors: well below a second."""
-
-LATTICE_LEAST = 2**16
-"""Lattice points that even very many distinct factors get."""
-
-LATTICE_WIDTH = 1e-4
-"""Width in epsilon that a first lattice aims at."""
-
-_NORMAL = 2.0**-1022
-"""The least float with all its digits: a delta below is as narrow as bounds get."""
-
-_FINEST = 16 * UNIT
-"""No beta is told apart more finely: 1 - alpha is rounded already."""
+NODE_TERMS = 16  # terms a node costs at least: an answer sums all nodes again, some twenty times
+SMOOTHED = 4  # how much cheaper lines with an added Gaussian are: their nodes are many
+LOOKING = 64  # how much cheaper lines with an added Gaussian are while the place of an answer is looked for
+LATTICE_WORK = 2**20  # lattice points times distinct factors: well below a second
+LATTICE_LEAST = 2**16  # lattice points that even very many distinct factors get
+LATTICE_WIDTH = 1e-4  # width in epsilon that a first lattice aims at
+_NORMAL = 2.0**-1022  # the least float with all its digits: a delta below is as narrow as bounds get
+_FINEST = 16 * UNIT  # no beta is told apart more finely: 1 - alpha is rounded already
 
 
 def measure(question: Question, at: Array, low: Array, high: Array) -> Array:

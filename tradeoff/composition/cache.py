@@ -17,9 +17,9 @@ from tradeoff.intervals.rounding import Array, Index
 
 Value = TypeVar("Value")
 
+# Least distance of anchors relative to 1 + the loss: where nothing varies, nearby questions share one all the
+# same.
 _FINEST = 1e-9
-"""Least distance of anchors relative to 1 + the loss: where nothing varies, nearby questions share one all
-the same."""
 
 
 class Cache(Generic[Value]):
@@ -47,8 +47,8 @@ class Cache(Generic[Value]):
         return value
 
 
+# Where curves keep what is remembered of them, while equal ones share it.
 _SHARED: ContextVar[Cache[Any] | None] = ContextVar("shared", default=None)
-"""Where curves keep what is remembered of them, while equal ones share it."""
 
 
 @contextmanager

@@ -19,51 +19,41 @@ from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.law import Cells, LossLaw, Sketch
 from tradeoff.loss.together import sketches, together
 
+# Deviations of the tilted loss from one line to the next, at most; half-way e^5 of the accuracy is lost.
 _APART, _LOST = 5.0, 5.0
-"""Deviations of the tilted loss from one line to the next, at most; half-way e^5 of the accuracy is lost."""
 
+# Shares of that distance which are tried: where rare rounds lose much, a tilt next to another may take a
+# hundred times its nodes.
 _SHARES = 0.75 ** np.arange(14.0)
-"""Shares of that distance which are tried: where rare rounds lose much, a tilt next to another may take a
-hundred times its nodes."""
 
+# Lines on either side of the middle, at most, and minus the logarithm of the rarest loss they are for.
 _RUNGS, _RAREST = 16, 300.0
-"""Lines on either side of the middle, at most, and minus the logarithm of the rarest loss they are for."""
 
-_ALIAS = 44.0
-"""Minus the logarithm of what other periods may add to a line."""
+_ALIAS = 44.0  # minus the logarithm of what other periods may add to a line
+_GOAL = 1e-17  # size of the product beyond the last node, aimed at
+_TERMS = 2e6  # terms summed for a line, about 30 ms: laws whose products take more are left to whole curves
+_BLURRED = 2.0**-44  # losses are moved by so much, in deviations, that sums beyond the last node converge
+_FINER, _POINTS = 8, 40.0  # points of a sketch in a deviation, and how many deviations it reaches
 
-_GOAL = 1e-17
-"""Size of the product beyond the last node, aimed at."""
-
-_TERMS = 2e6
-"""Terms summed for a line, about 30 ms: laws whose products take more are left to whole curves."""
-
-_BLURRED = 2.0**-44
-"""Losses are moved by so much, in deviations, that sums beyond the last node converge."""
-
-_FINER, _POINTS = 8, 40.0
-"""Points of a sketch in a deviation, and how many deviations it reaches."""
-
+# Minus the logarithm of the rarest masses of a sketch: lattices end there, and what is beyond counts as
+# infinite. Rare rounds that lose much would lead them a thousand deviations on.
 _DEEPEST = 48.0
-"""Minus the logarithm of the rarest masses of a sketch: lattices end there, and what is beyond counts as
-infinite. Rare rounds that lose much would lead them a thousand deviations on."""
 
+# Deviation of a tilted loss over that of the middle one below which next to all mass is at an end.
 _NARROWEST = 1e-6
-"""Deviation of a tilted loss over that of the middle one below which next to all mass is at an end."""
 
+# Deviation of the middle line up to which the blur is nothing to any tilt: 2^-44 of it, times 80/_NARROWEST
+# of the tilts between the poles and the farthest, is below 1e-5.
 _WIDEST = 1e6
-"""Deviation of the middle line up to which the blur is nothing to any tilt: 2^-44 of it, times 80/_NARROWEST
-of the tilts between the poles and the farthest, is below 1e-5."""
 
+# Lines drawn beyond the outermost edge between cells, and with tilts below 0 and above 1; what is left is
+# e^-12 of what that edge holds, and e^-80 of all.
 _BEYOND, _BESIDE = 1, 3
-"""Lines drawn beyond the outermost edge between cells, and with tilts below 0 and above 1; what is
-left is e^-12 of what that edge holds, and e^-80 of all."""
 
-_BITS = 100
-"""Bits of a mass at infinity, of which a float has 53."""
+_BITS = 100  # bits of a mass at infinity, of which a float has 53
 
+# Size of a product beyond the last node, and error of a logarithm, from which on a line tells nothing.
 _FAINT = 1e-6
-"""Size of a product beyond the last node, and error of a logarithm, from which on a line tells nothing."""
 
 
 class Rung(NamedTuple):

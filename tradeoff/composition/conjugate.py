@@ -27,32 +27,27 @@ from tradeoff.intervals.rounding import UNIT, Array, Index
 Mask = NDArray[np.bool_]
 Kind = Literal["delta", "rest", "other"]
 
+# Newton's method takes three or four steps; beside a supremum, where log delta falls to -inf, halves take
+# over.
 _NEWTON, _HALVING = 12, 60
-"""Newton's method takes three or four steps; beside a supremum, where log delta falls to -inf, halves take
-over."""
 
+# Share of the bounds' own width to which a crossing is solved for: it is lost, and more steps gain nothing.
 _CLOSE = 0.05
-"""Share of the bounds' own width to which a crossing is solved for: it is lost, and more steps gain
-nothing."""
 
+# Distance over which a slope is taken, in spreads of the integrand: half the digits of what is differenced
+# are left.
 _GAP = 1e-4
-"""Distance over which a slope is taken, in spreads of the integrand: half the digits of what is differenced
-are left."""
 
-_BESIDE = 1.1
-"""Half widths from a crossing at which its sides are tried first."""
+_BESIDE = 1.1  # half widths from a crossing at which its sides are tried first
 
+# Steps outward before nothing is said; after so many that double, they grow sixteenfold.
 _OUTWARD, _GENTLE = 20, 6
-"""Steps outward before nothing is said; after so many that double, they grow sixteenfold."""
 
-_BACK = 4
-"""Halvings of such a factor, which leave at most twice the distance needed."""
+_BACK = 4  # halvings of such a factor, which leave at most twice the distance needed
+_ASTRAY = 100.0  # a crossing farther than so many times 1 + the loss expected is none: nothing is said of it
 
-_ASTRAY = 100.0
-"""A crossing farther than so many times 1 + the loss expected is none: nothing is said of it."""
-
+# Stands for a number that rounding or ignorance left at 0, where a logarithm is taken to aim by.
 _LEAST = 1e-320
-"""Stands for a number that rounding or ignorance left at 0, where a logarithm is taken to aim by."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -23,38 +23,30 @@ from tradeoff.loss.cumulant import Cumulant, epsilon_for_alpha
 
 Effort = TypeVar("Effort")
 
+# What is proved about losses that are answered together, for an effort; None where nothing is.
 Place = Callable[[Effort], Enclosure | None]
-"""What is proved about losses that are answered together, for an effort; None where nothing is."""
 
-APART = 2.0
-"""Spreads of the integrand between aims: at half of it from one, e^(1/2) of its accuracy is lost."""
+APART = 2.0  # spreads of the integrand between aims: at half of it from one, e^(1/2) of its accuracy is lost
+_ROUNDS = 4  # finer enclosures asked for one question
 
-_ROUNDS = 4
-"""Finer enclosures asked for one question."""
-
+# A finer enclosure divides widths by the next power of two of what is missing, within these.
 _LEAST_STEP, _MOST_STEP = 2.0, 512.0
-"""A finer enclosure divides widths by the next power of two of what is missing, within these."""
 
-_ATTEMPTS = 8
-"""Places looked at for one answer; Newton's method needs three, a bad start a few more."""
+_ATTEMPTS = 8  # places looked at for one answer; Newton's method needs three, a bad start a few more
 
+# Closer samples that leave more than this of a width will not make it narrower: the enclosure is not.
 _STALLED = 0.7
-"""Closer samples that leave more than this of a width will not make it narrower: the enclosure is not."""
 
-_FAR = 100.0
-"""An answer farther from the first guess than so many times 1 + the guess is not followed."""
+_FAR = 100.0  # an answer farther from the first guess than so many times 1 + the guess is not followed
+_STEEPEST = 600.0  # slopes beyond e^600 are not sampled: floats hold no more
 
-_STEEPEST = 600.0
-"""Slopes beyond e^600 are not sampled: floats hold no more."""
-
+# Samples about the supremum, in paces: close where it is expected, far where it may be.
 _OFFSETS = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])
-"""Samples about the supremum, in paces: close where it is expected, far where it may be."""
 
-_PACE = 1e-2
-"""First pace, where losses are spread by 1 or more."""
+_PACE = 1e-2  # first pace, where losses are spread by 1 or more
 
+# Samples about a place beyond the steepest slope, which none fences in: those of all attempts at once.
 _ASIDE = np.unique(np.multiply.outer(_PACE * 2.0 ** np.arange(_ATTEMPTS), _OFFSETS))
-"""Samples about a place beyond the steepest slope, which none fences in: those of all attempts at once."""
 
 
 class _Answers(NamedTuple):

@@ -19,20 +19,13 @@ from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.discrete import AtomicLaw, merged
 from tradeoff.loss.law import NO_ATOMS, Atoms, LossLaw, lost_mass
 
-MAX_PRODUCT = 2**20
-"""Most atoms of a product taken exactly; beyond, the lattice answers."""
+MAX_PRODUCT = 2**20  # most atoms of a product taken exactly; beyond, the lattice answers
+_FAR = 800.0  # nodes beside all atoms, at which floats say of e^loss no more than 0 or infinity
+_FARTHEST = 5000.0  # losses up to this size have powers that extended precision holds
+_STEEPEST = 650.0  # such slopes lie left of every alpha above e^-650
 
-_FAR = 800.0
-"""Nodes beside all atoms, at which floats say of e^loss no more than 0 or infinity."""
-
-_FARTHEST = 5000.0
-"""Losses up to this size have powers that extended precision holds."""
-
-_STEEPEST = 650.0
-"""Such slopes lie left of every alpha above e^-650."""
-
+# Masses known to no more than themselves are below 1e-14: no float holds 330 of them multiplied.
 _UNKNOWN = 1e100
-"""Masses known to no more than themselves are below 1e-14: no float holds 330 of them multiplied."""
 
 _FINE = float(np.finfo(np.longdouble).eps)
 

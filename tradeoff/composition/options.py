@@ -13,14 +13,13 @@ from tradeoff.composition.cache import during
 from tradeoff.display import Displayed, Grid
 from tradeoff.intervals.bounds import Bounds
 
+# Called with the number of entries settled so far, and of all entries asked.
 Progress = Callable[[int, int], None]
-"""Called with the number of entries settled so far, and of all entries asked."""
 
 Method = Literal["closed-form", "exact", "lattice", "contour"]
 METHODS: tuple[Method, ...] = get_args(Method)
 
-MEMORY = 2**30
-"""Bytes of working memory a question may use unless it says otherwise."""
+MEMORY = 2**30  # bytes of working memory a question may use unless it says otherwise
 
 
 @dataclass(frozen=True)

@@ -29,19 +29,17 @@ if TYPE_CHECKING:
     from tradeoff.composition.exact import ExactEngine
     from tradeoff.composition.lattice.engine import LatticeEngine
 
-_LOWEST = -745.0
-"""Below it e^epsilon is no float, and delta is 1 as far as floats tell."""
+_LOWEST = -745.0  # below it e^epsilon is no float, and delta is 1 as far as floats tell
 
+# Masses above the first are normal floats, and the second is nothing beside a unit of them. Below, a mass at
+# infinity is off by TINY for each law inside another, which Python nests a thousand deep.
 _NORMAL, _UNSEEN = 2.0**-960, 2**10 * TINY
-"""Masses above the first are normal floats, and the second is nothing beside a unit of them. Below, a mass at
-infinity is off by TINY for each law inside another, which Python nests a thousand deep."""
 
+# A float holds it, and times a loss of 1e7 nats; no answer of so many rounds but of closed forms is other
+# than trivial.
 _MOST_ROUNDS = 2**1000
-"""A float holds it, and times a loss of 1e7 nats; no answer of so many rounds but of closed forms is other
-than trivial."""
 
-Choice = tuple[Engine[Any], str]
-"""An engine, and why it is asked."""
+Choice = tuple[Engine[Any], str]  # an engine, and why it is asked
 
 
 class Composition:

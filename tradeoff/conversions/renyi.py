@@ -22,6 +22,7 @@ from tradeoff.intervals.rounding import Array
 
 Assumption = Literal["both-orders", "one-order"]
 
+# Log-odds of the type I errors where lines touch, from 1e-300 on: 0.075 apart where curves bend.
 _PLACES = np.concatenate(
     [
         -np.geomspace(690.0, 60.0, 40),
@@ -30,25 +31,19 @@ _PLACES = np.concatenate(
         np.arange(-8, 7, 0.075),
     ]
 )
-"""Log-odds of the type I errors where lines touch, from 1e-300 on: 0.075 apart where curves bend."""
 
+# Orders by which a function is asked, and, with 1, from which the best of rho-zCDP is looked for.
 _ORDERS = 1 + np.geomspace(1e-3, 1e5, 49)
-"""Orders by which a function is asked, and, with 1, from which the best of rho-zCDP is looked for."""
 
+# Orders tried around the best one so far, in shares of the distance to its neighbours, twice over.
 _CLOSER = np.linspace(-1.0, 1.0, 9)
-"""Orders tried around the best one so far, in shares of the distance to its neighbours, twice over."""
 
+# Logarithms of log-odds ratios between which the end of a region is looked for.
 _LEAST, _MOST = math.log(1e-150), math.log(1400.0)
-"""Logarithms of log-odds ratios between which the end of a region is looked for."""
 
-_STEEPEST = 700.0
-"""Loss whose e^eps is still a float; a larger one bounds nothing that floats hold."""
-
-_HALVINGS, _ROUGH = 45, 24
-"""Halvings of them: to 1e-11 for where a line touches, to 2e-5 for its order."""
-
-_LARGEST = 1.001e6
-"""Largest rho and xi: 1e6, and the hair by which a filter may exceed its limit."""
+_STEEPEST = 700.0  # loss whose e^eps is still a float; a larger one bounds nothing that floats hold
+_HALVINGS, _ROUGH = 45, 24  # halvings of them: to 1e-11 for where a line touches, to 2e-5 for its order
+_LARGEST = 1.001e6  # largest rho and xi: 1e6, and the hair by which a filter may exceed its limit
 
 
 def from_zcdp(rho: Number, xi: Number = 0.0) -> TradeOff:

@@ -30,24 +30,16 @@ from tradeoff.intervals.rounding import TINY, Array
 if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
 
-MEGABYTE = 2**20
-"""Bytes below which no engine can work."""
+MEGABYTE = 2**20  # bytes below which no engine can work
+_MOST_JOBS = 1024  # more workers than any machine has cores for; joblib would start them all
+_NORMAL = 2.0**-1022  # the least float with all its digits
+At = Literal["alpha", "epsilon", "delta"]  # what a question is asked at
 
-_MOST_JOBS = 1024
-"""More workers than any machine has cores for; joblib would start them all."""
-
-
-_NORMAL = 2.0**-1022
-"""The least float with all its digits."""
-
-At = Literal["alpha", "epsilon", "delta"]
-"""What a question is asked at."""
-
+# What is answered, by what it is asked at.
 _ANSWERS: dict[At, str] = {"alpha": "beta", "epsilon": "delta", "delta": "epsilon"}
-"""What is answered, by what it is asked at."""
 
+# Where a question may be asked.
 _SPANS: dict[At, tuple[float, float]] = {"alpha": (0, 1), "epsilon": (-np.inf, np.inf), "delta": (0, 1)}
-"""Where a question may be asked."""
 
 
 class How(TypedDict, total=False):
@@ -350,12 +342,12 @@ def _reached(name: str, at: Array, lower: Array, upper: Array, tol: float | None
     return lower, upper
 
 
+# How each question is answered.
 _CERTIFIED: dict[At, Callable[[TradeOff, Array, float | None], Pair]] = {
     "alpha": certified_beta,
     "epsilon": certified_delta,
     "delta": certified_epsilon,
 }
-"""How each question is answered."""
 
 
 def explained(curve: TradeOff, given: Mapping[At, float | None], tol: float | None, how: How) -> Explanation:

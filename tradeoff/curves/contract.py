@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from tradeoff.operators.law import Law
     from tradeoff.operators.tabulate import Tabulated
 
-CHOICES = 4
-"""Ways of answering, by method and memory, for which a curve remembers what it has made."""
+CHOICES = 4  # ways of answering, by method and memory, for which a curve remembers what it has made
 
 Hypothesis = Literal["either-order", "both-orders", "profile"]
 

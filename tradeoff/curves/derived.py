@@ -21,23 +21,15 @@ from tradeoff.intervals.functions import clip
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.law import LossLaw
 
-_LOG_STEP = 4.0
-"""Step in log s of the points to begin with; cells that matter are halved."""
+_LOG_STEP = 4.0  # step in log s of the points to begin with; cells that matter are halved
+_FAR = 40.0  # log s up to which points are laid out: e^40 alpha is above 1 for all but the least alphas
+_CLOSEST = 1e-11  # share of s by which points differ at least
+_ABOUT = np.array([-0.06, -0.02, 0.02, 0.06])  # points about a supremum that is expected, in its spreads
 
-_FAR = 40.0
-"""log s up to which points are laid out: e^40 alpha is above 1 for all but the least alphas."""
-
-_CLOSEST = 1e-11
-"""Share of s by which points differ at least."""
-
-_ABOUT = np.array([-0.06, -0.02, 0.02, 0.06])
-"""Points about a supremum that is expected, in its spreads."""
-
+# Units of 2^-53 by which NumPy's log and exp may miss, 8, and what is made of them by two roundings more.
 _UNITS = 10
-"""Units of 2^-53 by which NumPy's log and exp may miss, 8, and what is made of them by two roundings more."""
 
-_STEEPEST = 700.0
-"""Loss whose e^eps is still a float."""
+_STEEPEST = 700.0  # loss whose e^eps is still a float
 
 
 class Derived(TradeOff):

@@ -17,6 +17,7 @@ from tradeoff.intervals.roots import bracket_sides
 from tradeoff.intervals.rounding import UNIT, Array, around
 from tradeoff.loss.law import LossLaw
 
+# Hooks: who writes a family finds them in the contract, who has a curve wants its questions.
 _BEHIND = frozenset(
     {
         *("beta_bounds", "delta_bounds", "epsilon_bounds", "renyi_bounds", "exact_beta", "exact_delta"),
@@ -24,7 +25,6 @@ _BEHIND = frozenset(
         *("laws", "loss_law", "has_law", "cells_law", "power_law", "expected", "ceiling"),
     }
 )
-"""Hooks: who writes a family finds them in the contract, who has a curve wants its questions."""
 
 
 class Hooks(ABC):

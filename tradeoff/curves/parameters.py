@@ -28,35 +28,28 @@ class Expression(Protocol):
     def xreplace(self, rule: Any) -> Any: ...
 
 
+# One number, as a question or a parameter takes it.
 Number: TypeAlias = float | Fraction | np.floating[Any] | np.integer[Any]
-"""One number, as a question or a parameter takes it."""
 
+# Many numbers, answered by an array of their shape.
 Numbers: TypeAlias = NDArray[Any] | Sequence[Number] | Sequence[Sequence[Number]]
-"""Many numbers, answered by an array of their shape."""
 
-Parameter: TypeAlias = Number | Expression
-"""A number, or a formula that waits for numbers."""
+Parameter: TypeAlias = Number | Expression  # a number, or a formula that waits for numbers
 
+# A parameter as it is kept: a float, or an expression of SymPy, to whose operators no type can be given.
 Value: TypeAlias = float | Any
-"""A parameter as it is kept: a float, or an expression of SymPy, to whose operators no type can be given."""
 
-MOST = 2**53
-"""Up to here every whole number is a float."""
+MOST = 2**53  # up to here every whole number is a float
 
+# Powers of ten of a decimal, and of two of mpmath's numbers, up to which they are kept as fractions. Longer
+# ones take hours, and less to write.
 _LONG = 40_000
-"""Powers of ten of a decimal, and of two of mpmath's numbers, up to which they are kept as fractions.
 
-Longer ones take hours, and less to write.
-"""
+_PLAIN = 40  # binary digits of a fraction that is printed as one: most floats have a hundred
+_SURE = 50  # digits of pi that tell its float from the next
 
-_PLAIN = 40
-"""Binary digits of a fraction that is printed as one: most floats have a hundred."""
-
-_SURE = 50
-"""Digits of pi that tell its float from the next."""
-
+# What two errors advise.
 _TOO_LARGE = f"give a number that a float holds, at most {np.finfo(float).max:.4g} in size"
-"""What two errors advise."""
 
 
 def is_symbol(value: Any) -> bool:

@@ -24,20 +24,11 @@ from tradeoff.intervals.rounding import TINY, UNIT, Array, distance, down, up
 from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.loss.law import averaged
 
-MAX_VERTICES = 100_000
-"""Most vertices an exact operation may make."""
-
-_LARGEST_GROUP = 32
-"""Most compositions written out: each may double the vertices."""
-
-_LONGEST = 4096
-"""Binary digits to which fractions may grow in them."""
-
-_STEEPEST = 690.0
-"""Loss whose e^eps times a vertex is still a float."""
-
-_SHOWN = 40
-"""Binary digits of fractions that are printed as such."""
+MAX_VERTICES = 100_000  # most vertices an exact operation may make
+_LARGEST_GROUP = 32  # most compositions written out: each may double the vertices
+_LONGEST = 4096  # binary digits to which fractions may grow in them
+_STEEPEST = 690.0  # loss whose e^eps times a vertex is still a float
+_SHOWN = 40  # binary digits of fractions that are printed as such
 
 
 class PiecewiseLinear(TradeOff):

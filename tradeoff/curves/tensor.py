@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 Factors = dict[TradeOff, int]
 Rule = Callable[[Factors, Factors], Factors | None]
+# Identities across families; a rule is given all factors and those that are new among them, whose powers
+# changed, and may decline with None. Filled by ``families.closed_forms``.
 RULES: list[Rule] = []
-"""Identities across families; a rule is given all factors and those that are new among them, whose powers
-changed, and may decline with None. Filled by ``families.closed_forms``."""
 
 
 def rule(function: Rule) -> Rule:
@@ -70,8 +70,7 @@ def _settled(power: tuple[TradeOff, int]) -> Factors:
     return curve.unordered if isinstance(curve, Tensor) and n == 1 else {}
 
 
-_USUAL = 5e-3
-"""Width up to which whole curves are not asked without a tolerance: they leave about as much."""
+_USUAL = 5e-3  # width up to which whole curves are not asked without a tolerance: they leave about as much
 
 
 class Tensor(TradeOff):

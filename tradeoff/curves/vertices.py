@@ -14,8 +14,7 @@ from tradeoff.curves.parameters import is_masked, ratio_of, reals
 from tradeoff.errors import CurveError, DomainError, shown
 from tradeoff.intervals.polygon import lower_hull
 
-_FORGIVEN = 1e-12
-"""Violation of convexity or of f <= 1 - alpha that rounding explains: repaired downwards."""
+_FORGIVEN = 1e-12  # violation of convexity or of f <= 1 - alpha that rounding explains: repaired downwards
 
 
 def listed(name: str, values: Any) -> list[Any]:
@@ -25,8 +24,8 @@ def listed(name: str, values: Any) -> list[Any]:
     return list(values)
 
 
+# Numbers that floats hold, or that are taken for floats: the others make a curve one of fractions.
 _PLAIN = float | int | np.integer | np.float32 | np.float16
-"""Numbers that floats hold, or that are taken for floats: the others make a curve one of fractions."""
 
 
 def entries(values: list[Any], name: str, *, exact: bool) -> Any:

@@ -12,11 +12,8 @@ from tradeoff.errors import DomainError, KindError, called, shown
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
 
-Release = TradeOff | Mechanism | Plan
-"""What is released at a scale."""
-
-_SCALES = ("noise_multiplier", "sigma", "scale")
-"""Names of the one number that is a mechanism's noise."""
+Release = TradeOff | Mechanism | Plan  # what is released at a scale
+_SCALES = ("noise_multiplier", "sigma", "scale")  # names of the one number that is a mechanism's noise
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,11 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
 from tradeoff.operators.corners import lines_of
 
+# Delta to which profiles are compared, losses asked at once, and how often, each an eighth as far apart.
 _FAINT, _PLACES, _CLOSER = 1e-15, 17, 6
-"""Delta to which profiles are compared, losses asked at once, and how often, each an eighth as far apart."""
 
+# Distance of a ratio from 1 within which delta is asked to a width: the usual one may hide the root.
 _NEAR, _SHARP = 1e-3, 1e-9
-"""Distance of a ratio from 1 within which delta is asked to a width: the usual one may hide the root."""
 
 
 @dataclass(frozen=True)

@@ -35,9 +35,9 @@ from tradeoff.sweeps import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Relative step of differences of K_i. Transforms are known to about 1e-14 of themselves, a difference to
+# 1e-9; its curvature adds STEP^2 D^2/6 if K_i goes as theta^D, below 1e-6 up to D = 160.
 STEP = 2.0**-16
-"""Relative step of differences of K_i. Transforms are known to about 1e-14 of themselves, a difference to
-1e-9; its curvature adds STEP^2 D^2/6 if K_i goes as theta^D, below 1e-6 up to D = 160."""
 
 _COARSE, _COARSEST = 1e-4, 1e-2  # of certified answers: the square is an error, and so is their width over it
 _CLOSE = 1e-7  # relative width of answers to be differenced that need not be asked again
@@ -269,8 +269,7 @@ def sensitivities(
     return Sensitivities(("factor", "parameter", "value", f"d {of}", "per 1%"), tuple(rows))
 
 
-Slopes = Iterator[tuple[TradeOff, str, float, float]]
-"""Factor, parameter, value, slope."""
+Slopes = Iterator[tuple[TradeOff, str, float, float]]  # factor, parameter, value, slope
 
 
 def _step(factor: TradeOff, found: Integral) -> float:

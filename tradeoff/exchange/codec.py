@@ -14,16 +14,14 @@ import numpy as np
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, TradeOffError, shown
 
-_FRACTION = re.compile(r"-?\d{1,4000}/\d{1,4000}")
-"""No more digits than Python reads."""
+_FRACTION = re.compile(r"-?\d{1,4000}/\d{1,4000}")  # no more digits than Python reads
 
+# What can be done where an object that is no curve has no form.
 _REMEDY = "save the curves, plans and numbers that it holds"
-"""What can be done where an object that is no curve has no form."""
 
 _INFINITE = {"inf": math.inf, "-inf": -math.inf}
 
-_QUOTE = "'"
-"""Before a text that looks like a number, or begins so itself."""
+_QUOTE = "'"  # before a text that looks like a number, or begins so itself
 
 
 @dataclass(frozen=True)

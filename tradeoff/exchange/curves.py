@@ -180,6 +180,7 @@ def _of_one(kind: type, make: Callable[[TradeOff], TradeOff]) -> Form:
     return Form(kind, lambda f: {"curve": f.operands[0]}, lambda curve: make(operand(curve)), ("curve",))
 
 
+# Curves by the name they have in a file.
 CURVES = Codec(
     {
         "identity": attributes(Identity),
@@ -234,4 +235,3 @@ CURVES = Codec(
         ),
     }
 )
-"""Curves by the name they have in a file."""

@@ -8,8 +8,7 @@ from typing import Any
 from tradeoff.errors import DomainError, shown
 from tradeoff.exchange.codec import Codec
 
-SCHEMA = 1
-"""Version of the form; it grows where an older reader would misread a file."""
+SCHEMA = 1  # version of the form; it grows where an older reader would misread a file
 
 
 def written(codec: Codec, thing: Any, *, indent: int | None = None) -> str:

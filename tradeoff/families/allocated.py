@@ -10,8 +10,7 @@ from tradeoff.intervals.bounds import Bounds, held
 from tradeoff.loss.allocation import STEEPEST, allocated_law
 from tradeoff.loss.discrete import AtomicLaw
 
-MOST_STEPS = 10**6
-"""Most steps of one allocation: twenty halvings, a tenth of a second each."""
+MOST_STEPS = 10**6  # most steps of one allocation: twenty halvings, a tenth of a second each
 
 
 @dataclass(frozen=True, repr=False, eq=True)

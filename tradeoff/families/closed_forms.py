@@ -14,8 +14,8 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 
-_WORK = 2e4
-"""Products of short fractions beyond which a power stays symbolic: half a second."""
+_WORK = 2e4  # products of short fractions beyond which a power stays symbolic: half a second
+# Whatever loses nothing.
 _UNITS = (
     Identity(),
     PureDP(0.0),
@@ -24,7 +24,6 @@ _UNITS = (
     TotalVariation(0.0),
     PiecewiseLinear([0.0, 1.0], [1.0, 0.0]),
 )
-"""Whatever loses nothing."""
 
 
 @rule

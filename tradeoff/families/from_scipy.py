@@ -19,11 +19,8 @@ from tradeoff.families.masses import from_masses
 from tradeoff.families.steps import stepwise
 from tradeoff.loss.pieces import law_of
 
-_TAIL = 1e-300
-"""Mass of the outcomes of a discrete law that are left out, as if they gave the other law away."""
-
-_MOST = 100_000
-"""Outcomes of a discrete law that are listed."""
+_TAIL = 1e-300  # mass of the outcomes of a discrete law that are left out, as if they gave the other law away
+_MOST = 100_000  # outcomes of a discrete law that are listed
 
 
 def from_scipy(p: Any, q: Any, breaks: Sequence[float] | None = None) -> TradeOff:

@@ -19,37 +19,28 @@ from tradeoff.intervals.quadrature import applied, gauss_legendre
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.line import REACH, TRUST
 
+# Tails are followed down to here; below, SciPy's quantiles lose their digits to subnormal numbers.
 _LEAST_TAIL = 1e-290
-"""Tails are followed down to here; below, SciPy's quantiles lose their digits to subnormal numbers."""
 
-_QUANTILES = 600
-"""Quantiles of each tail at which a law is looked at: about two for each power of ten."""
+_QUANTILES = 600  # quantiles of each tail at which a law is looked at: about two for each power of ten
 
+# Tails down to which cdf and sf are held against their density: what loses digits loses all above.
 _LEAST_TOLD, _PANELS = 1e-24, 72
-"""Tails down to which cdf and sf are held against their density: what loses digits loses all above."""
 
+# Nodes of a panel there: three panels for each power of ten of a tail, on which densities are smooth.
 _NODES = 12
-"""Nodes of a panel there: three panels for each power of ten of a tail, on which densities are smooth."""
 
-_BESIDE = 0.382
-"""Where between two quantiles a point is looked at: at no simple share."""
+_BESIDE = 0.382  # where between two quantiles a point is looked at: at no simple share
+_MOVED = 4 * UNIT  # share by which (x - loc)/scale may miss: two roundings, and room
+_ROOM = 8.0  # by how much more than was seen a tail may err elsewhere
+FOREIGN = "own "  # what the name of a law begins with that is not SciPy's: no name of SciPy's has a space
 
-_MOVED = 4 * UNIT
-"""Share by which (x - loc)/scale may miss: two roundings, and room."""
-
-_ROOM = 8.0
-"""By how much more than was seen a tail may err elsewhere."""
-
-FOREIGN = "own "
-"""What the name of a law begins with that is not SciPy's: no name of SciPy's has a space."""
-
+# Methods that a frozen law shares with its generator, unless someone puts others in their place.
 _ANSWERS = frozenset({"pdf", "logpdf", "cdf", "sf", "logcdf", "logsf", "ppf", "isf", "support"})
-"""Methods that a frozen law shares with its generator, unless someone puts others in their place."""
 
 Function = Callable[[Array], Any]
 
-Arguments = tuple[tuple[str, float], ...]
-"""Parameters by name, location and scale among them."""
+Arguments = tuple[tuple[str, float], ...]  # parameters by name, location and scale among them
 
 
 class Frozen:

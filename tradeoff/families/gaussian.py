@@ -21,11 +21,8 @@ from tradeoff.intervals.roots import FARTHEST, bracket_sides
 from tradeoff.intervals.rounding import TINY, UNIT, Array, square_root
 from tradeoff.loss.gaussian import GaussianLaw
 
-_BLUNT = 1e6
-"""A shift from which on f(alpha) is below all floats for every alpha > 0 that is one."""
-
-_UNRESOLVED = 1e15
-"""A shift from which on neighbouring floats epsilon have delta near 1 and near 0."""
+_BLUNT = 1e6  # a shift from which on f(alpha) is below all floats for every alpha > 0 that is one
+_UNRESOLVED = 1e15  # a shift from which on neighbouring floats epsilon have delta near 1 and near 0
 
 
 @dataclass(frozen=True, repr=False)

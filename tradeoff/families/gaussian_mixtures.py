@@ -26,11 +26,11 @@ from tradeoff.loss.thresholds import Thresholds
 
 Weights = Mapping[Any, Number]
 
+# Most standard deviations between two means: farther, neither law has mass where the other is.
 _WIDEST = Fraction(10**6)
-"""Most standard deviations between two means: farther, neither law has mass where the other is."""
 
+# What the rounding of weights may leave of their sum less 1; they are divided by it, exactly.
 _UNNORMALISED = Fraction(1, 10**12)
-"""What the rounding of weights may leave of their sum less 1; they are divided by it, exactly."""
 
 
 class GaussianMixtures(LawCurve):

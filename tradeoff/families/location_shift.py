@@ -29,35 +29,32 @@ from tradeoff.loss.panels import Shape
 from tradeoff.loss.pieces import law_of
 from tradeoff.loss.shifted import ShiftLaw
 
-_MAX_POWER = 100.0
-"""Power of a generalised normal law up to which its density is known to stated accuracy."""
+_MAX_POWER = 100.0  # power of a generalised normal law up to which its density is known to stated accuracy
 
+# Least shift in scales, and its power in a density: losses of a smaller one have no digits left.
 _LEAST = 1e-290
-"""Least shift in scales, and its power in a density: losses of a smaller one have no digits left."""
 
-_MAX_SHIFT = 500.0
-"""Scales of shift up to which e^loss of every law is a float."""
+_MAX_SHIFT = 500.0  # scales of shift up to which e^loss of every law is a float
 
+# Laws whose other order is the shift of another law.
 _MIRRORED = {"gumbel_r": "gumbel_l", "gumbel_l": "gumbel_r"}
-"""Laws whose other order is the shift of another law."""
 
-_SYMMETRIC = {"logistic", "hypsecant", "gennorm"}
-"""Analysed laws whose shifts are the same in both orders."""
+_SYMMETRIC = {"logistic", "hypsecant", "gennorm"}  # analysed laws whose shifts are the same in both orders
 
+# Laws with an analysed quadrature.
 _SHAPES: dict[str, Callable[[float], Shape]] = {
     "logistic": log_concave.Logistic,
     "hypsecant": log_concave.HyperbolicSecant,
     "gumbel_r": log_concave.Gumbel,
     "gumbel_l": log_concave.GumbelLeft,
 }
-"""Laws with an analysed quadrature."""
 
+# Laws whose shifts have closed forms, by the shift over the scale.
 _CLOSED: dict[str, Callable[[float], TradeOff]] = {
     "norm": Gaussian,
     "laplace": Laplace,
     "uniform": lambda share: TotalVariation(min(share, 1.0)),
 }
-"""Laws whose shifts have closed forms, by the shift over the scale."""
 
 
 class _Known(NamedTuple):
@@ -76,6 +73,7 @@ def _of_t(law: Mapping[str, float], shift: float) -> tuple[float, ...]:
     return tuple(sorted((scale * far, -scale * df / far)))  # the product of the roots is -df
 
 
+# Laws of which SciPy's tails are taken: log-concave ones, and two that turn at known points.
 _TAILS = {
     "expon": _Known(),
     "halfnorm": _Known(),
@@ -88,22 +86,21 @@ _TAILS = {
     "cauchy": _Known(symmetric=lambda _: True, turns=_of_t),
     "t": _Known(symmetric=lambda _: True, turns=_of_t),
 }
-"""Laws of which SciPy's tails are taken: log-concave ones, and two that turn at known points."""
 
+# Distances of its quartiles by which a law of SciPy may be shifted: floats there are 1e-4 of them apart.
 _WIDEST = 1e12
-"""Distances of its quartiles by which a law of SciPy may be shifted: floats there are 1e-4 of them apart."""
 
+# Longest shift: where densities are not asked, beyond ``REACH``, even Student's turn by less than 1e-40.
 _FARTHEST = 1e100
-"""Longest shift: where densities are not asked, beyond ``REACH``, even Student's turn by less than 1e-40."""
 
+# Laws that begin at 0, where floats are finest, and of which SciPy takes no tail as a difference.
 _FROM_0 = {"expon", "halfnorm", "gamma"}
-"""Laws that begin at 0, where floats are finest, and of which SciPy takes no tail as a difference."""
 
+# Laws with tails too heavy to be log-concave: nobody's word makes them so.
 _HEAVY = {
     *("skewcauchy", "foldcauchy", "halfcauchy", "levy", "levy_l", "levy_stable"),
     *("pareto", "lomax", "lognorm", "nct", "burr", "burr12", "fisk"),
 }
-"""Laws with tails too heavy to be log-concave: nobody's word makes them so."""
 
 
 def LocationShift(  # noqa: N802 - written as the family it is a member of

@@ -16,14 +16,13 @@ from tradeoff.curves.parameters import Number, is_masked, kept
 from tradeoff.curves.piecewise_linear import PiecewiseLinear, capped
 from tradeoff.errors import DomainError, SizeError, shown
 
+# By how much masses in floats may miss 1: a million of them, summed by anybody, miss it by less.
 _MISSED = Fraction(1, 10**9)
-"""By how much masses in floats may miss 1: a million of them, summed by anybody, miss it by less."""
 
+# Binary digits of a common denominator: floats need at most 1074, and beyond it sums take minutes.
 _LONGEST = 16_384
-"""Binary digits of a common denominator: floats need at most 1074, and beyond it sums take minutes."""
 
-Masses = Mapping[Any, Number] | Iterable[Number]
-"""Masses in an order, or by outcome."""
+Masses = Mapping[Any, Number] | Iterable[Number]  # masses in an order, or by outcome
 
 
 def from_masses(p: Masses, q: Masses) -> PiecewiseLinear:

@@ -14,8 +14,8 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.loss.shuffled import shuffled_law
 
+# Most records: beyond, the standard deviations of their counts take more numbers than are listed.
 MOST_RECORDS = 10**9
-"""Most records: beyond, the standard deviations of their counts take more numbers than are listed."""
 
 
 @dataclass(frozen=True, repr=False, eq=True)

@@ -20,18 +20,17 @@ from tradeoff.families.symbolic_forms import PARAMETERS, exact
 from tradeoff.families.symbolic_values import floats_beside
 from tradeoff.families.total_variation import TotalVariation
 
+# Binary digits up to which formulas are put in as fractions, in milliseconds; Python prints 14,000.
 _LONGEST = 10_000
-"""Binary digits up to which formulas are put in as fractions, in milliseconds; Python prints 14,000."""
 
-_ROOTED = 2000
-"""Binary digits of what a root is taken of: SymPy looks for its factors."""
+_ROOTED = 2000  # binary digits of what a root is taken of: SymPy looks for its factors
 
+# Binary digits of numbers inside functions that become one: those of all floats but very small ones.
 _INSIDE = 400
-"""Binary digits of numbers inside functions that become one: those of all floats but very small ones."""
 
 
+# Functions that may be left with numbers in them: SymPy makes no longer ones of them.
 _SHORT = ("exp", "log", "erf", "erfc", "tanh", "atan", "floor", "ceiling", "sign", "Abs", "Piecewise")
-"""Functions that may be left with numbers in them: SymPy makes no longer ones of them."""
 
 
 def substitute(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:

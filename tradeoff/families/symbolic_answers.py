@@ -16,8 +16,8 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.symbolic_forms import PARAMETERS, exact, form
 from tradeoff.families.total_variation import TotalVariation
 
+# The closed form that answers a question, by the name of what is asked at.
 FIELDS = {"alpha": "value", "epsilon": "profile", "delta": "epsilon"}
-"""The closed form that answers a question, by the name of what is asked at."""
 
 
 def answer(curve: TradeOff, name: str, at: Any) -> Any:

@@ -17,8 +17,7 @@ from tradeoff.families.later import sympy
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 
-Formula = Callable[[Any], Any]
-"""An expression of one argument."""
+Formula = Callable[[Any], Any]  # an expression of one argument
 
 
 class Form(NamedTuple):
@@ -251,10 +250,10 @@ def lines_group(epsilon: Any, delta: Any, alpha: Any, k: int) -> Any:
     return sympy.Max(*distinct) if delta == 0 else sympy.Max(0, *distinct)
 
 
+# Where a family keeps the parameter that may be a symbol.
 PARAMETERS: Mapping[type, str] = {
     Gaussian: "mu",
     Laplace: "epsilon_0",
     PureDP: "epsilon_0",
     TotalVariation: "delta_0",
 }
-"""Where a family keeps the parameter that may be a symbol."""

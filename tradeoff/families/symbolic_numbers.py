@@ -19,35 +19,22 @@ from tradeoff.families.later import sympy
 from tradeoff.intervals.bounds import Pair
 from tradeoff.intervals.rounding import Array
 
-_DIGITS = 30
-"""Digits of a value besides those that its argument costs: twenty are compared."""
+_DIGITS = 30  # digits of a value besides those that its argument costs: twenty are compared
+_SPARE = 5  # digits by which terms of order one may be off at the end
 
-_SPARE = 5
-"""Digits by which terms of order one may be off at the end."""
-
+# Digits after which what agrees so far is reported: a formula that needs more cancels to nothing.
 _MOST_DIGITS = 4000
-"""Digits after which what agrees so far is reported: a formula that needs more cancels to nothing."""
 
-_LEAST = 1e-323
-"""Below this a bound is the least float or 0, whatever the value."""
+_LEAST = 1e-323  # below this a bound is the least float or 0, whatever the value
+_AGREE = 1e-20  # relative difference of two precisions that agree: far below the rounding of a float
 
-_AGREE = 1e-20
-"""Relative difference of two precisions that agree: far below the rounding of a float."""
-
+# Bits that a step from a float is good for, and what roundings may cost of twice the bits.
 _FIRST_BITS, _LOST_BITS = 80, 24
-"""Bits that a step from a float is good for, and what roundings may cost of twice the bits."""
 
-_FAR_DIGITS = 200
-"""Digits in which 1 - 10^-60 still has a hundred below its first nines."""
-
-_SLACK = 1e-12
-"""Violation of a property of trade-off functions that rounding explains."""
-
-_TRIALS = 60
-"""Random parameters tried before a formula counts as none of a trade-off function."""
-
-_WANTED = 4
-"""Random parameters at which a solution must agree with numbers."""
+_FAR_DIGITS = 200  # digits in which 1 - 10^-60 still has a hundred below its first nines
+_SLACK = 1e-12  # violation of a property of trade-off functions that rounding explains
+_TRIALS = 60  # random parameters tried before a formula counts as none of a trade-off function
+_WANTED = 4  # random parameters at which a solution must agree with numbers
 
 
 def _erfcinv(y: Any) -> Any:

@@ -12,17 +12,13 @@ from tradeoff.families.later import sympy
 from tradeoff.families.symbolic_numbers import Evaluator, least_preimage, trials
 from tradeoff.families.symbolic_tangents import Tangents
 
-_CLOSE = 1e-9
-"""Difference from a number found by search, to about twelve digits, that refutes a formula."""
+_CLOSE = 1e-9  # difference from a number found by search, to about twelve digits, that refutes a formula
+_PLAIN = 1000  # largest denominator SymPy is asked to simplify with
 
-_PLAIN = 1000
-"""Largest denominator SymPy is asked to simplify with."""
-
+# Where inverses are compared with numbers: both tails, and either side of a kink.
 _LEVELS = (0.02, 0.3, 0.62, 0.9)
-"""Where inverses are compared with numbers: both tails, and either side of a kink."""
 
-_LOSSES = (-2.5, -0.4, 0.0, 0.3, 1.1, 3.0)
-"""Where profiles are: both signs, near 0 and far."""
+_LOSSES = (-2.5, -0.4, 0.0, 0.3, 1.1, 3.0)  # where profiles are: both signs, near 0 and far
 
 
 def _solutions(equation: Any, unknown: Any) -> list[Any]:

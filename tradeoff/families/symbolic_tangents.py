@@ -26,35 +26,16 @@ from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, whole
 from tradeoff.intervals.polygon import settled as rounded
 from tradeoff.intervals.rounding import Array
 
-STEEPEST = 700.0
-"""Loss, of either sign, beyond which delta is only known to fall: e^eps is still a float."""
-
-_FARTHEST = 745.0
-"""Log odds of the least float."""
-
-_HALVINGS = 64
-"""Of the log odds: what is left of 1490 is below the spacing of floats."""
-
-_STEPS = 8
-"""Tangents of one question in one precision: Newton's method needs two, a corner three."""
-
-_DIGITS = 40
-"""Digits besides those that alpha, or 1 - alpha, costs twice."""
-
-_MOST_DIGITS = 2000
-"""Digits after which what is known is reported."""
-
-_BESIDE = 2.0**-40
-"""Share of the smaller error by which a place is moved to see the other side of a corner."""
-
-_NEAR = 0.25
-"""Share of it that a step of Newton's method may have."""
-
-_SCALE = ONE.bit_length() - 1
-"""Binary digits of the coordinates of polygons."""
-
-_NODES = 200
-"""Nodes on either side of 1/2 at which a polygon touches a formula."""
+STEEPEST = 700.0  # loss, of either sign, beyond which delta is only known to fall: e^eps is still a float
+_FARTHEST = 745.0  # log odds of the least float
+_HALVINGS = 64  # of the log odds: what is left of 1490 is below the spacing of floats
+_STEPS = 8  # tangents of one question in one precision: Newton's method needs two, a corner three
+_DIGITS = 40  # digits besides those that alpha, or 1 - alpha, costs twice
+_MOST_DIGITS = 2000  # digits after which what is known is reported
+_BESIDE = 2.0**-40  # share of the smaller error by which a place is moved to see the other side of a corner
+_NEAR = 0.25  # share of it that a step of Newton's method may have
+_SCALE = ONE.bit_length() - 1  # binary digits of the coordinates of polygons
+_NODES = 200  # nodes on either side of 1/2 at which a polygon touches a formula
 
 
 class Tangent(NamedTuple):

@@ -21,40 +21,35 @@ from tradeoff.families.symbolic_numbers import (
     printer,
 )
 
-_FIRST, _LAST = 30, 4000
-"""Digits of the first balls, and those after which what is known is reported."""
+_FIRST, _LAST = 30, 4000  # digits of the first balls, and those after which what is known is reported
 
+# More digits in which a function without balls is evaluated than its ball has, of which two are charged.
 _SPARE = 10
-"""More digits in which a function without balls is evaluated than its ball has, of which two are charged."""
 
+# Digits after which a sum that may be a float is taken for what encloses it: functions cost too much.
 _NARROW = 400
-"""Digits after which a sum that may be a float is taken for what encloses it: functions cost too much."""
 
 _ERROR = ("erf", "erfc", "erfi", "erfinv", "erfcinv")
 _CIRCULAR = ("sin", "cos", "tan", "asin", "acos", "atan")
 _HYPERBOLIC = ("sinh", "cosh", "tanh", "asinh", "acosh", "atanh")
 _GAMMA = ("gamma", "loggamma", "factorial", "binomial", "beta")
 _OTHER = ("besselj", "besseli", "lambertw", "LambertW")
+# Functions that mpmath gives to all digits, wherever they are real, and that change over lengths of about 1.
+# Others cancel inside (incomplete beta functions, harmonic numbers), or are asymptotic (zeta), or take hours.
 _LEAVES = (*_ERROR, *_CIRCULAR, *_HYPERBOLIC, *_GAMMA, *_OTHER)
-"""Functions that mpmath gives to all digits, wherever they are real, and that change over lengths of about 1.
 
-Others cancel inside (incomplete beta functions, harmonic numbers), or are asymptotic (zeta), or take hours.
-"""
+_RANGES = {**dict.fromkeys(("erf", "tanh", "sin", "cos"), (-1, 1)), "erfc": (0, 2)}  # what they do not leave
 
-_RANGES = {**dict.fromkeys(("erf", "tanh", "sin", "cos"), (-1, 1)), "erfc": (0, 2)}
-"""What they do not leave."""
-
+# Binary digits before the point of their arguments, beyond which some take hours, and the widest balls.
 _LARGEST, _WIDEST = 10_000, 1e-3
-"""Binary digits before the point of their arguments, beyond which some take hours, and the widest balls."""
 
+# What is raised where a function has no value, or none that mpmath finds.
 _UNKNOWN = (
     *(ArithmeticError, AttributeError, NameError, TypeError, ValueError),
     *(NotImplementedError, MemoryError, RecursionError),
 )
-"""What is raised where a function has no value, or none that mpmath finds."""
 
-_HIGHEST = 1e15
-"""Powers beyond take longer than anybody waits."""
+_HIGHEST = 1e15  # powers beyond take longer than anybody waits
 
 Ball = Any
 Formula = Callable[..., Any]

@@ -19,8 +19,7 @@ from tradeoff.intervals.functions import clip, exp, expm1, minimum, rational, wh
 from tradeoff.intervals.normal import shifted_tail
 from tradeoff.intervals.rounding import Array
 
-_FAR = 40.0
-"""Deviations beyond which a normal law has less mass than any float."""
+_FAR = 40.0  # deviations beyond which a normal law has less mass than any float
 
 
 @dataclass(frozen=True, repr=False)

@@ -19,14 +19,11 @@ from tradeoff.filters.sums import ExactSum
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.operators.assumed import assumed
 
+# Relative excess of a sum over its limit that is put down to rounding; ``guarantee()`` carries it. Costs are
+# rounded up by some 1e-15 of themselves, so that equal parts of a limit fit whatever their number.
 SLACK = 1e-12
-"""Relative excess of a sum over its limit that is put down to rounding; ``guarantee()`` carries it.
 
-Costs are rounded up by some 1e-15 of themselves, so that equal parts of a limit fit whatever their number.
-"""
-
-KINDS: dict[str, type[Filter]] = {}
-"""Filters by the name they have in a stored state."""
+KINDS: dict[str, type[Filter]] = {}  # filters by the name they have in a stored state
 
 
 class Filter(Shared, ABC):

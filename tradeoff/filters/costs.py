@@ -25,8 +25,8 @@ from tradeoff.operators.assumed import Assumed, bare
 from tradeoff.operators.corners import both_orders
 from tradeoff.operators.subsample import Subsampled
 
+# Costs kept by each function: a question and its grant ask the same, and a key holds a curve's tables.
 REMEMBERED = 256
-"""Costs kept by each function: a question and its grant ask the same, and a key holds a curve's tables."""
 
 
 def square(x: float, times: float = 1.0) -> float:

@@ -42,26 +42,18 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, minimum, sqrt
 from tradeoff.intervals.rounding import Array
 
-_MOST_WORK = 5_000_000
-"""Pairs of a point and a label looked at before a check gives up: some seconds' work."""
+_MOST_WORK = 5_000_000  # pairs of a point and a label looked at before a check gives up: some seconds' work
+_MARGIN = 2e-7  # share of r given up so that the order is strict, and seen through rounding
 
-_MARGIN = 2e-7
-"""Share of r given up so that the order is strict, and seen through rounding."""
-
+# What is searched: losses from this share of r up to 20, r in this range. Below that share, the variance
+# takes at most 5e-7 of r too much.
 _SHARE, _FARTHEST, _BUDGETS = 1e-3, 20.0, (1e-6, 50.0)
-"""What is searched: losses from this share of r up to 20, r in this range.
 
-Below that share, the variance takes at most 5e-7 of r too much.
-"""
+_LEAST = 1e-3  # share of r from which r' is searched: what leaves less takes all but 1e-6 of the budget
+_TABLE = 200_000  # pairs of a point and a label in memory at once: 1.6 MB, and a few times that
 
-_LEAST = 1e-3
-"""Share of r from which r' is searched: what leaves less takes all but 1e-6 of the budget."""
-
-_TABLE = 200_000
-"""Pairs of a point and a label in memory at once: 1.6 MB, and a few times that."""
-
+# Cells that a check begins with, and how often a point that fails it is tried: twice in practice.
 _CELLS, _AGAIN = 64, 12
-"""Cells that a check begins with, and how often a point that fails it is tried: twice in practice."""
 
 
 @lru_cache(maxsize=REMEMBERED)

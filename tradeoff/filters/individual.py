@@ -24,17 +24,14 @@ from tradeoff.operators.assumed import assumed
 Mask = NDArray[np.bool_]
 Used = NDArray[np.uint64]
 
+# Shares of mu^2 are whole numbers of 1/(7 2^60): exact sums in eight bytes, and two shares never wrap.
 _ONE = 7 * 2.0**60
-"""Shares of mu^2 are whole numbers of 1/(7 2^60): exact sums in eight bytes, and two shares never wrap."""
 
-_LIMIT = np.uint64(int(_ONE) + int(SLACK * _ONE))
-"""Shares that a record may use: all, and the slack of a sum."""
+_LIMIT = np.uint64(int(_ONE) + int(SLACK * _ONE))  # shares that a record may use: all, and the slack of a sum
+_MOST_JOBS = 2**15  # processes, or of all cores to leave out: more than any machine has
 
-_MOST_JOBS = 2**15
-"""Processes, or of all cores to leave out: more than any machine has."""
-
+# Records charged at once, in 256 kB; pieces of a table for joblib; rows of a file read at once, 8 MB.
 _BLOCK, _PIECES, _BATCH = 1 << 15, 64, 1 << 20
-"""Records charged at once, in 256 kB; pieces of a table for joblib; rows of a file read at once, 8 MB."""
 
 
 class IndividualGDPFilter(Shared):

@@ -18,8 +18,7 @@ from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import log, log1p, maximum, sqrt
 from tradeoff.intervals.rounding import Array
 
-_TIMES = 1e-150, 1e150
-"""Clock times an odometer may be tuned to: their ratios and products are floats."""
+_TIMES = 1e-150, 1e150  # clock times an odometer may be tuned to: their ratios and products are floats
 
 
 class Odometer(Shared, ABC):

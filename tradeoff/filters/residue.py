@@ -21,11 +21,11 @@ from tradeoff.filters.sums import ExactSum
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import expm1, log1p, sqrt, total, whole
 
+# Factors charged one after the other, some seconds' work; more, or unbounded ones, count as one law.
 _SHORT = 200
-"""Factors charged one after the other, some seconds' work; more, or unbounded ones, count as one law."""
 
+# Share of what is left that is shown: its weight, rounded up by 20 units of 2^-53 at most, still fits.
 _FITTING = 1 - 2.0**-48
-"""Share of what is left that is shown: its weight, rounded up by 20 units of 2^-53 at most, still fits."""
 
 
 class Residue(NamedTuple):
@@ -144,8 +144,7 @@ class ResidueFilter(AdditiveFilter):
         return Gaussian(widened_mu(self.mu)) @ TotalVariation(self.delta)
 
 
-Counted = list[tuple[float, int]]
-"""Numbers, and how often each is there."""
+Counted = list[tuple[float, int]]  # numbers, and how often each is there
 
 
 def _parts(curve: TradeOff) -> tuple[Counted, Counted, list[TradeOff]]:

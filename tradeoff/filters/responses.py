@@ -19,24 +19,22 @@ from tradeoff.intervals.polygon import lower_hull
 from tradeoff.intervals.quadrature import gauss_legendre
 from tradeoff.intervals.rounding import UNIT, Array, around, down, up
 
-_MOST_LOSSES = 2000
-"""Labels of a mixture, at most: a look at one point then takes some 0.1 ms."""
+_MOST_LOSSES = 2000  # labels of a mixture, at most: a look at one point then takes some 0.1 ms
 
+# Width h of the lattice of losses over sqrt(r): the variance of L grows by h^2/6 at most, 4e-7 of r.
 _RESOLUTION = 2e-3
-"""Width h of the lattice of losses over sqrt(r): the variance of L grows by h^2/6 at most, 4e-7 of r."""
 
+# Below this mu the difference of two Mills ratios is integrated; from this t on 1 - t R(t) is a series.
 _SMALL, _FAR = 0.1, 40.0
-"""Below this mu the difference of two Mills ratios is integrated; from this t on 1 - t R(t) is a series."""
 
+# Gauss-Legendre on [0, 1]. The weights hold the remainder, too: mu^10 (5!)^4/(11 (10!)^3) R^(11)/R' < 1e-18,
+# as R^(11)/R', the mean of s^10 by s e^(-t s - s^2/2), falls in t, from 4800 at -0.05.
 _NODES = [
     (Bounds(*around((1 + node) / 2)), Bounds(*around(weight / 2, 64)))
     for node, weight in zip(*gauss_legendre(5), strict=True)
 ]
-"""Gauss-Legendre on [0, 1]. The weights hold the remainder, too: mu^10 (5!)^4/(11 (10!)^3) R^(11)/R' < 1e-18,
-as R^(11)/R', the mean of s^10 by s e^(-t s - s^2/2), falls in t, from 4800 at -0.05."""
 
-_LOG_SQRT_2PI = log(Bounds(math.pi, math.nextafter(math.pi, 4)) * 2) / 2
-"""Of the normal density."""
+_LOG_SQRT_2PI = log(Bounds(math.pi, math.nextafter(math.pi, 4)) * 2) / 2  # of the normal density
 
 
 @dataclass(frozen=True)

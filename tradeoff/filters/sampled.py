@@ -18,8 +18,7 @@ from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.assumed import bare
 from tradeoff.operators.subsample import Subsampled
 
-_MOST = 10**9
-"""Rounds a budget may have: whole numbers far below where the slack of a sum lets one more pass."""
+_MOST = 10**9  # rounds a budget may have: whole numbers far below where the slack of a sum lets one more pass
 
 
 class SampledFilter(AdditiveFilter):

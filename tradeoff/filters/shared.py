@@ -66,8 +66,8 @@ class Shared:
             return copy.deepcopy({name: value for name, value in vars(self).items() if name != "_lock"})
 
 
+# All of them: in a forked child a lock held by another thread is never released; each gets a fresh one.
 _ALIVE: WeakSet[Shared] = WeakSet()
-"""All of them: in a forked child a lock held by another thread is never released; each gets a fresh one."""
 
 
 def _unlock() -> None:

@@ -7,8 +7,8 @@ from tradeoff.errors import KindError, PlanError, SymbolError
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
 
+# One adaptive step. Its guarantee is taken over both orders of a pair of neighbours.
 Step = TradeOff | Mechanism | Plan
-"""One adaptive step. Its guarantee is taken over both orders of a pair of neighbours."""
 
 
 def curve_of(step: object) -> TradeOff:

@@ -12,20 +12,14 @@ from tradeoff.intervals.functions import exp, maximum
 from tradeoff.intervals.roots import find_root, largest
 from tradeoff.operators.profile_nodes import Floor, Nodes, under
 
-_ROUNDS = 8
-"""Rounds of halving open cells: to a 256th, where the regret is known to a thousandth."""
+_ROUNDS = 8  # rounds of halving open cells: to a 256th, where the regret is known to a thousandth
+_MOST_NODES = 1000  # further nodes after which what is known is reported: a second for closed forms
 
-_MOST_NODES = 1000
-"""Further nodes after which what is known is reported: a second for closed forms."""
-
+# Regret that nobody tells from none, and the share of a larger one to which that is known.
 _REGRET_CLOSE, _SHARE = 1e-6, 1e-3
-"""Regret that nobody tells from none, and the share of a larger one to which that is known."""
 
-_BEST_CLOSE = 1e-4
-"""Relative width of the best case, which is shown with four digits."""
-
-_HALVINGS, _FINER = 20, 6
-"""Halvings for six digits of mu, more than are shown; and from four digits on."""
+_BEST_CLOSE = 1e-4  # relative width of the best case, which is shown with four digits
+_HALVINGS, _FINER = 20, 6  # halvings for six digits of mu, more than are shown; and from four digits on
 
 
 def reaching(nodes: Nodes, far: float) -> Nodes:

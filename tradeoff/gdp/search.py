@@ -15,30 +15,21 @@ from tradeoff.operators.of_beta import OfBeta
 from tradeoff.operators.pointwise import HullOfMinimum
 from tradeoff.operators.profile_nodes import Nodes
 
-_ROUNDS = 12
-"""Rounds of asking inside cells; each leaves a quarter of a smooth one's excess, or less."""
+_ROUNDS = 12  # rounds of asking inside cells; each leaves a quarter of a smooth one's excess, or less
+_MOST_NODES = 1000  # nodes after which what is known is reported: a second for closed forms
+_CLOSE = 1e-9  # relative width of mu that is good enough
 
-_MOST_NODES = 1000
-"""Nodes after which what is known is reported: a second for closed forms."""
-
-_CLOSE = 1e-9
-"""Relative width of mu that is good enough."""
-
+# Relative widths of delta that are asked where wider ones decide: the second where the first is too fine.
 _SHARP = (1e-8, 1e-7)
-"""Relative widths of delta that are asked where wider ones decide: the second where the first is too fine."""
 
-_WITHIN = 0.03
-"""Excess of a cell, in widths of its nodes, that narrower cells would not show."""
+_WITHIN = 0.03  # excess of a cell, in widths of its nodes, that narrower cells would not show
 
+# Nodes asked at once about the worst line, and how near to it, in shares of what is open: the excess of a
+# smooth cell grows as its square, and so does what its mu lacks to the worst.
 _FEW, _NEAREST = 24, 1e-2
-"""Nodes asked at once about the worst line, and how near to it, in shares of what is open: the excess of a
-smooth cell grows as its square, and so does what its mu lacks to the worst."""
 
-_BEYOND = 1.1
-"""The same for the farthest: past the ends of what is open, which are not asked again."""
-
-_AGAIN = 8
-"""Rounds of asking again for each width."""
+_BEYOND = 1.1  # the same for the farthest: past the ends of what is open, which are not asked again
+_AGAIN = 8  # rounds of asking again for each width
 
 FAR = 40.0  # e^-40 is below every answer that a float resolves beside 1
 

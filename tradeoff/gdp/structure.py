@@ -23,8 +23,8 @@ from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
 
+# Operators whose curves are within G_mu where those of their operands are, and have tails where those do.
 _WITHIN = Subsampled | Mixture | HullOfMinimum | Assumed
-"""Operators whose curves are within G_mu where those of their operands are, and have tails where those do."""
 
 
 def cap(f: TradeOff) -> float:

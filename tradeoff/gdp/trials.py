@@ -12,17 +12,12 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip
 from tradeoff.intervals.rounding import Array, Index
 
-_ROUNDS = 10
-"""Rounds of halving open cells, which are a tenth of a deviation wide at first."""
+_ROUNDS = 10  # rounds of halving open cells, which are a tenth of a deviation wide at first
+_MOST_CELLS = 1000  # cells after which what is known is reported: a second for closed forms
+_CLOSE = 1e-3  # relative width of mu where 1 - delta has lost the digits that lines need
 
-_MOST_CELLS = 1000
-"""Cells after which what is known is reported: a second for closed forms."""
-
-_CLOSE = 1e-3
-"""Relative width of mu where 1 - delta has lost the digits that lines need."""
-
+# Error charged to Phi^-1: below 38 in size, where ``ndtri`` errs by less than 2e-15 of it.
 _SLACK = Bounds(-1e-13, 1e-13)
-"""Error charged to Phi^-1: below 38 in size, where ``ndtri`` errs by less than 2e-15 of it."""
 
 
 def by_tests(orders: Sequence[TradeOff], failure: float, known: Bounds) -> Bounds:

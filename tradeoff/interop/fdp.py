@@ -8,8 +8,7 @@ from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.intervals.functions import rational
 from tradeoff.intervals.rounding import Array
 
-_GRID = 101
-"""Rows besides the vertices: fdp draws 100 and more as a line, and checks that it is convex."""
+_GRID = 101  # rows besides the vertices: fdp draws 100 and more as a line, and checks that it is convex
 
 
 def to_frame(curve: TradeOff) -> dict[str, Array]:

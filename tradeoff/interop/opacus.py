@@ -11,11 +11,10 @@ from tradeoff.curves.parameters import count, number
 from tradeoff.errors import DomainError, needed, shown
 from tradeoff.mechanisms import ApproximateDP, Mechanism, Plan, SubsampledGaussian
 
-NAME = "tradeoff"
-"""What Opacus calls the accountant once it is registered."""
+NAME = "tradeoff"  # what Opacus calls the accountant once it is registered
 
+# Noise multiplier, sample rate, how many steps in a row had them, and the batches of each if not one.
 Step = tuple[float, float, int] | tuple[float, float, int, int]
-"""Noise multiplier, sample rate, how many steps in a row had them, and the batches of each if not one."""
 
 
 def from_history(history: Iterable[Any]) -> Plan:

@@ -16,11 +16,11 @@ from tradeoff.families.profile import Profile
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 
+# Losses at which a profile is asked: steps of 3 % cost at most as much of epsilon.
 _EPSILONS = (0.0, *np.geomspace(1e-3, 100.0, 400).tolist())
-"""Losses at which a profile is asked: steps of 3 % cost at most as much of epsilon."""
 
+# Least positive delta that is kept: below, the masses delta e^-epsilon would leave the floats.
 _LEAST = 1e-100
-"""Least positive delta that is kept: below, the masses delta e^-epsilon would leave the floats."""
 
 
 def from_measurement(measurement: Any, d_in: Any) -> TradeOff:

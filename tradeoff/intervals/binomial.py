@@ -10,8 +10,8 @@ from scipy.special import expit, factorial
 from tradeoff.intervals.rounding import UNIT, Array
 
 _LOG_2PI = math.log(2 * math.pi)  # to nearest
+# Means below this are lost beside 1, and their logarithms beside those of x >= 1 cancel nothing.
 _RARE = math.log(1e-200)
-"""Means below this are lost beside 1, and their logarithms beside those of x >= 1 cancel nothing."""
 
 _FACTORIAL = factorial(np.arange(17))  # all are floats
 

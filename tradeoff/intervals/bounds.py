@@ -30,8 +30,7 @@ else:  # a default is for type checkers: Python takes it from 3.13 on
     Side_co = TypeVar("Side_co", covariant=True)
 
 
-_ROWS = 50
-"""Most rows of bounds that a notebook shows."""
+_ROWS = 50  # most rows of bounds that a notebook shows
 
 
 @dataclass(frozen=True)
@@ -164,17 +163,10 @@ class Bounds(Generic[Side_co]):
         return even * self if n % 2 else even
 
 
-Side = Any
-"""A float, or an array of them: what a kernel computes with."""
-
-Kernel = ModuleType | SimpleNamespace
-"""NumPy, or the like of it for floats."""
-
-Operation = Callable[[Kernel, Side, Side], tuple[Side, Any]]
-"""Rounded to nearest, and where that is exact."""
-
-Pair = tuple[Array, Array]
-"""Lower and upper arrays of the same shape: what the hooks of a curve return."""
+Side = Any  # a float, or an array of them: what a kernel computes with
+Kernel = ModuleType | SimpleNamespace  # NumPy, or the like of it for floats
+Operation = Callable[[Kernel, Side, Side], tuple[Side, Any]]  # rounded to nearest, and where that is exact
+Pair = tuple[Array, Array]  # lower and upper arrays of the same shape: what the hooks of a curve return
 
 
 def decimal(value: Any, spec: str, *, up: bool) -> str:
@@ -215,13 +207,12 @@ def held(lower: ArrayLike, upper: ArrayLike) -> Bounds:
 
 _array: Callable[[ArrayLike], Array] = partial(np.asarray, dtype=float)
 
+# What formulas take of NumPy, on finite floats at a tenth of its cost; division by 0 is left to arrays.
 _FLOATS = SimpleNamespace(
     **vars(math), where=lambda so, x, y: x if so else y, minimum=min, maximum=max, all=bool, asarray=float
 )
-"""What formulas take of NumPy, on finite floats at a tenth of its cost; division by 0 is left to arrays."""
 
-_SCALARS = frozenset({float, int, np.float64})
-"""Types of scalars that become floats."""
+_SCALARS = frozenset({float, int, np.float64})  # types of scalars that become floats
 
 
 def outward(formula: Callable[..., Bounds], *each: Bounds) -> Bounds:
@@ -308,5 +299,4 @@ def _scaled(kernel: Kernel, value: Side, by: Side) -> Any:
     return (abs(by) == 1) | ((mantissa == 0.5) & (size > _LEAST) & (size < inf))
 
 
-_LEAST = 2.0**-1022
-"""The least float with all its digits; below it, halving rounds, and may round to it."""
+_LEAST = 2.0**-1022  # the least float with all its digits; below it, halving rounds, and may round to it

@@ -10,24 +10,19 @@ from numpy.typing import NDArray
 
 from tradeoff.intervals.rounding import UNIT, Array, Index
 
+# Divisions of a cell, from 12 to 1e-5 in log s, where smooth functions are 1e-10 from their chords; and the
+# share at which a cell that begins at 0 is cut, to 2^-68 in four of them.
 _ROUNDS, _TOWARDS_0 = 24, 2.0**-17
-"""Divisions of a cell, from 12 to 1e-5 in log s, where smooth functions are 1e-10 from their chords; and the
-share at which a cell that begins at 0 is cut, to 2^-68 in four of them."""
 
-_LEAST_REACH = 2.0**-20
-"""Least logarithm of a ratio by which points are laid outwards."""
+_LEAST_REACH = 2.0**-20  # least logarithm of a ratio by which points are laid outwards
+_MAX_POINTS = 6000  # points of one slope after which what is known is reported
+_CLOSE = 1e-10  # relative width that is aimed at where none is asked
 
-_MAX_POINTS = 6000
-"""Points of one slope after which what is known is reported."""
-
-_CLOSE = 1e-10
-"""Relative width that is aimed at where none is asked."""
-
+# Share of x down to which cells are quartered: x is known to 1e-12 of itself, a fourth of what is left.
 _CLOSEST = 2e-11
-"""Share of x down to which cells are quartered: x is known to 1e-12 of itself, a fourth of what is left."""
 
+# Last point of a supremum over all x: over 1/s, where 1 - g - s x is at most -3; or what floats hold.
 _BEYOND, _LAST = 4.0, 1e305
-"""Last point of a supremum over all x: over 1/s, where 1 - g - s x is at most -3; or what floats hold."""
 
 
 def conjugate(

@@ -9,9 +9,9 @@ import numpy as np
 from tradeoff.intervals.digits import precise
 from tradeoff.intervals.rounding import Array
 
+# Fractions below it, or what they differ by, may have fewer digits as floats, or none: above it a difference
+# is known to 2^-1074, which over it is nothing beside 16 squares of a unit.
 _SMALL = 1e-280
-"""Fractions below it, or what they differ by, may have fewer digits as floats, or none: above it a difference
-is known to 2^-1074, which over it is nothing beside 16 squares of a unit."""
 
 
 def two_difference(a: Array, b: Array) -> tuple[Array, Array]:

@@ -14,10 +14,9 @@ from numpy.typing import ArrayLike
 from tradeoff.intervals.bounds import Bounds, Kernel, Side, held, outward
 from tradeoff.intervals.rounding import UNIT, Array
 
+# Relative error by which a function of NumPy may miss. Its vectorised kernels promise less than 4 ulps, and
+# 1.1 units is the worst that ball arithmetic has shown.
 _SLACK = 8 * UNIT
-"""Relative error by which a function of NumPy may miss.
-
-Its vectorised kernels promise less than 4 ulps, and 1.1 units is the worst that ball arithmetic has shown."""
 
 
 def exp(x: Bounds | ArrayLike) -> Bounds:
@@ -162,5 +161,4 @@ def _increasing(
     return outward(bound, Bounds.of(x))
 
 
-_MOST = float(np.finfo(float).max)
-"""The greatest float: what is beyond all floats is at least this."""
+_MOST = float(np.finfo(float).max)  # the greatest float: what is beyond all floats is at least this

@@ -13,14 +13,13 @@ from tradeoff.intervals.rounding import TINY, UNIT, Array, around, down, up
 
 _SQRT_HALF_PI, _SQRT_HALF = 1.2533141373155003, math.sqrt(0.5)  # sqrt(pi/2) and sqrt(1/2), to nearest
 _LOG_SQRT_2PI = math.log(2 * math.pi) / 2  # to a unit
+# Below, Phi leaves the normal floats, where SciPy's answers 0; above, exponents are small enough for it.
 _FLUSHED = -37.0
-"""Below, Phi leaves the normal floats, where SciPy's answers 0; above, exponents are small enough for it."""
 
+# Tails e^-y up to here SciPy inverts to 17 units of z and of 1, beyond to 6000 and more (y = 2.5e5).
 _DEEP = 1e3
-"""Tails e^-y up to here SciPy inverts to 17 units of z and of 1, beyond to 6000 and more (y = 2.5e5)."""
 
-_LEGENDRE = gauss_legendre(14)
-"""Nodes over [-1, 1] for integrals of Mills' ratio over at most 1, and weights."""
+_LEGENDRE = gauss_legendre(14)  # nodes over [-1, 1] for integrals of Mills' ratio over at most 1, and weights
 
 
 def _mills(x: Array) -> Array:

@@ -20,20 +20,16 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import quotient
 from tradeoff.intervals.rounding import Array
 
-ONE = 1 << 1074
-"""The number 1, as a multiple of the least positive float."""
+ONE = 1 << 1074  # the number 1, as a multiple of the least positive float
 
+# Coordinates between the ends are multiples of 2^-53: floats hold both them and their distance to 1.
 _GRID = 53
-"""Coordinates between the ends are multiples of 2^-53: floats hold both them and their distance to 1."""
 
+# Coordinates nearer to 0 or 1 than one in so many keep the digits of the smaller of both instead.
 _EDGE = 1024
-"""Coordinates nearer to 0 or 1 than one in so many keep the digits of the smaller of both instead."""
 
-Line = tuple[int, int, int]
-"""Half-plane a alpha + b beta >= c with a, b >= 0."""
-
-Point = tuple[int, int]
-"""A pair (alpha, beta) of multiples of 2^-1074."""
+Line = tuple[int, int, int]  # half-plane a alpha + b beta >= c with a, b >= 0
+Point = tuple[int, int]  # a pair (alpha, beta) of multiples of 2^-1074
 
 
 def whole(x: float) -> int:

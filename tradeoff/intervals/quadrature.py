@@ -12,17 +12,16 @@ from numpy.polynomial import legendre
 from tradeoff.errors import SizeError
 from tradeoff.intervals.rounding import Array, Index
 
+# Widths times rates up to which few nodes do, and of the longest panel; see the notes of ``integrate``.
 _NARROW, _WIDE = 1 / 16, 1.0
-"""Widths times rates up to which few nodes do, and of the longest panel; see the notes of ``integrate``."""
 
-_NODES_NARROW, _NODES_WIDE = 5, 12
-"""Nodes with which such panels err by less than 1e-15."""
+_NODES_NARROW, _NODES_WIDE = 5, 12  # nodes with which such panels err by less than 1e-15
 
+# Most panels at once: 200 MiB of points. Cells of losses that are no floats' business take more.
 _MOST_PANELS = 2**21
-"""Most panels at once: 200 MiB of points. Cells of losses that are no floats' business take more."""
 
+# ``(point, distance from the cell's start, distance to its stop) -> two integrands``.
 Integrand = Callable[[Array, Array, Array], tuple[Array, Array]]
-"""``(point, distance from the cell's start, distance to its stop) -> two integrands``."""
 
 
 @cache

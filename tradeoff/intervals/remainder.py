@@ -11,15 +11,12 @@ from tradeoff.intervals.bounds import Bounds, held
 from tradeoff.intervals.functions import exp, expm1, log, log1p, where
 from tradeoff.intervals.rounding import TINY, Array, down, up
 
+# Units by which ``above_line`` may miss. Up to 1/2 a series of terms of a few units each, whose alternating
+# sum is at least 0.8 of the largest; beyond, expm1 is known to 8 units, and less than 5 times the difference
+# that is left of it.
 _UNITS = 64
-"""Units by which ``above_line`` may miss.
 
-Up to 1/2 a series of terms of a few units each, whose alternating sum is at least 0.8 of the largest; beyond,
-expm1 is known to 8 units, and less than 5 times the difference that is left of it.
-"""
-
-_LARGEST = 700.0
-"""e^700 is a float."""
+_LARGEST = 700.0  # e^700 is a float
 
 
 def above_line(x: Array) -> Array:

@@ -9,17 +9,10 @@ from numpy.typing import NDArray
 
 from tradeoff.intervals.rounding import Array
 
-Reals = Array | np.float64
-"""One number or many."""
-
-_HALVINGS = 120
-"""Most points in a bracket: halves lead from 1e18 to neighbouring floats of 1e-18."""
-
-FARTHEST = 1e18
-"""Arguments beyond are not searched: no loss, quantile or level asked here lies there."""
-
-_LAST = 1e300
-"""Nor beyond this where more is asked: doubled, it is still a float."""
+Reals = Array | np.float64  # one number or many
+_HALVINGS = 120  # most points in a bracket: halves lead from 1e18 to neighbouring floats of 1e-18
+FARTHEST = 1e18  # arguments beyond are not searched: no loss, quantile or level asked here lies there
+_LAST = 1e300  # nor beyond this where more is asked: doubled, it is still a float
 
 
 def bracket_root(

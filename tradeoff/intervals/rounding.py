@@ -16,15 +16,12 @@ Array = NDArray[np.float64]
 Index = NDArray[np.int64]
 Complex = NDArray[np.complex128]
 
-UNIT = 2.0**-53
-"""Half a unit in the last place of 1.0: the relative error of one rounded operation."""
+UNIT = 2.0**-53  # half a unit in the last place of 1.0: the relative error of one rounded operation
+TINY = 5e-324  # the least positive float: absolute slack that covers underflow
 
-TINY = 5e-324
-"""The least positive float: absolute slack that covers underflow."""
-
+# Above what sixteen products and conversions of subnormal numbers lose, each half of the least float: more
+# than an answer is away from the masses it is made of.
 SUBNORMAL = 8 * TINY
-"""Above what sixteen products and conversions of subnormal numbers lose, each half of the least float: more
-than an answer is away from the masses it is made of."""
 
 
 def up(x: ArrayLike, ulps: ArrayLike = 4) -> Array:

@@ -15,8 +15,7 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.bounds import Bounds
 
-_FAR = 1e3
-"""Where a normal density, below 10^-217000, has no digit left beside any that are asked for."""
+_FAR = 1e3  # where a normal density, below 10^-217000, has no digit left beside any that are asked for
 
 
 class Moments(NamedTuple):

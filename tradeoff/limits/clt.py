@@ -28,12 +28,12 @@ from tradeoff.operators.symmetrise import Envelope
 Scheme = Literal["poisson", "fixed-size"]
 
 _SQRT_2 = math.sqrt(2)
+# Name, source and hypotheses.
 _THEOREM = (
     "CLT",
     "Dong, Roth, Su 2022, Theorem 3.5",
     ("sum kl -> K", "max kl -> 0", "sum kappa2 -> s^2", "sum kappa3 -> 0"),
 )
-"""Name, source and hypotheses."""
 
 
 def clt(curve: TradeOff) -> ApproximateCurve:

@@ -19,17 +19,15 @@ from tradeoff.limits.moments import factors, moments
 from tradeoff.limits.sums import attached
 from tradeoff.operators.symmetrise import Envelope
 
+# Thresholds, and standard deviations to both sides of both means where they stand: Phi(-9) is 1e-19.
 _NODES, _REACH = 8001, 9.0
-"""Thresholds, and standard deviations to both sides of both means where they stand: Phi(-9) is 1e-19."""
 
-_FAR = 40.0
-"""Standard deviations beyond which the normal law is 0 or 1 in floats, and its density 0."""
+_FAR = 40.0  # standard deviations beyond which the normal law is 0 or 1 in floats, and its density 0
 
+# Share of the widest gap by which losses may miss a lattice, and its least span: finer ones are none.
 _ON_LATTICE, _FINEST = 1e-9, 1e-5
-"""Share of the widest gap by which losses may miss a lattice, and its least span: finer ones are none."""
 
-_MOST_ATOMS = 4096
-"""Atoms of a factor up to which a common span of its gaps is looked for."""
+_MOST_ATOMS = 4096  # atoms of a factor up to which a common span of its gaps is looked for
 
 
 @dataclass(frozen=True)

@@ -20,14 +20,13 @@ from tradeoff.limits.berry_esseen import BerryEsseen, berry_esseen
 from tradeoff.limits.smoothing import Expansion, expansion
 from tradeoff.limits.sums import LossSum, deviation, per_order
 
+# Thresholds, and standard deviations to both sides of both means where they stand: Phi(-9) is 1e-19.
 _NODES, _BULK = 4001, 9.0
-"""Thresholds, and standard deviations to both sides of both means where they stand: Phi(-9) is 1e-19."""
 
+# Cells of thresholds up to which the chord is the better bound: the bend takes off 1e-4 at most.
 _SMALL_CELL = 0.05
-"""Cells of thresholds up to which the chord is the better bound: the bend takes off 1e-4 at most."""
 
-_VOID = 1 / 2
-"""An error of a half says nothing."""
+_VOID = 1 / 2  # an error of a half says nothing
 
 Points = tuple[Array, Array]
 

@@ -22,12 +22,11 @@ from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import ProfileSymmetrised
 
+# c of the tail beyond the curve's last loss: the larger, the nearer to that loss the tail is taken, and the
+# more it weighs.
 _STEEP = 16.0
-"""c of the tail beyond the curve's last loss: the larger, the nearer to that loss the tail is taken, and the
-more it weighs."""
 
-_INFINITE = Bounds(math.inf, math.inf)
-"""Where f' = 0 on an interval."""
+_INFINITE = Bounds(math.inf, math.inf)  # where f' = 0 on an interval
 
 
 def kl(curve: TradeOff) -> Bounds:

@@ -16,15 +16,14 @@ from tradeoff.loss.changed import Reversed
 from tradeoff.loss.law import LossLaw
 from tradeoff.loss.moments import FiniteLaw, Function
 
-KNOWN = 16
-"""Units to which a law knows its masses at infinity: products and sums of a few parameters."""
+KNOWN = 16  # units to which a law knows its masses at infinity: products and sums of a few parameters
 
+# Variances whose powers to 3/2 are floats with all their digits.
 _LEAST_VARIANCE, _MOST_VARIANCE = 1e-190, 1e190
-"""Variances whose powers to 3/2 are floats with all their digits."""
 
 NOTHING = Bounds(0.0, 0.0)
+# Of a loss that is 0 wherever it is finite.
 CONSTANT = Moments(NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, 0.0)
-"""Of a loss that is 0 wherever it is finite."""
 
 
 def factors(curve: TradeOff) -> dict[TradeOff, int]:

@@ -17,18 +17,16 @@ from tradeoff.intervals.rounding import UNIT, Array, down, up
 from tradeoff.limits.band import STEEPEST
 from tradeoff.limits.moments import NOTHING, within
 
-_WIDEST = 40.0
-"""Quantiles of a float probability are nearer than this."""
+_WIDEST = 40.0  # quantiles of a float probability are nearer than this
 
+# Thresholds whose slopes make the guarantee: dense where probabilities are neither 0 nor 1.
 _BULK = np.concatenate([np.linspace(-8.5, 8.5, 1201), np.linspace(-_WIDEST, _WIDEST, 401)])
-"""Thresholds whose slopes make the guarantee: dense where probabilities are neither 0 nor 1."""
 
+# Above what a candidate's rounding takes off a maximum: G''/2 dz^2 <= 8 r (1 + r) dz^2 with dz of some 1e-13,
+# r = s_P/s_Q.
 _OFF_THE_TOP = 64 * UNIT
-"""Above what a candidate's rounding takes off a maximum: G''/2 dz^2 <= 8 r (1 + r) dz^2 with dz of some
-1e-13, r = s_P/s_Q."""
 
-_FLUSHED = 1e-300
-"""SciPy's log Phi(x) is 0 where it is nearer to 0 than this."""
+_FLUSHED = 1e-300  # SciPy's log Phi(x) is 0 where it is nearer to 0 than this
 
 
 @dataclass(frozen=True)

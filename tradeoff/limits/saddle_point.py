@@ -30,18 +30,17 @@ from tradeoff.limits.sums import lost
 from tradeoff.limits.tilts import TiltedSum
 from tradeoff.operators.symmetrise import Envelope
 
+# A concave function is followed to its top by nine points a round, each round a quarter as wide: to 1e-8 of a
+# deviation.
 _ROUNDS, _OFFSETS = 14, np.arange(-4, 5) / 4
-"""A concave function is followed to its top by nine points a round, each round a quarter as wide: to 1e-8 of
-a deviation."""
 
-_REACH = 2.0
-"""Standard deviations from the estimate to both sides where the top is looked for."""
+_REACH = 2.0  # standard deviations from the estimate to both sides where the top is looked for
 
+# First step of a search for epsilon, in standard deviations, and the least deviation.
 _SHARE, _LEAST_STEP = 0.25, 1e-9
-"""First step of a search for epsilon, in standard deviations, and the least deviation."""
 
+# Where lines touch the guarantee, in standard deviations from the middle of both laws.
 _SLOPES = np.linspace(-10.0, 10.0, 241)
-"""Where lines touch the guarantee, in standard deviations from the middle of both laws."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,27 +28,23 @@ from tradeoff.intervals.functions import total as summed
 from tradeoff.intervals.rounding import UNIT, Array, down, up
 from tradeoff.limits.sums import Law, added, rough, variance
 
+# cos x <= 1 - x^2/2 + 0.09916192 |x|^3 everywhere: the two sides touch at x = 3.99589... (Prawitz 1975).
 _CORNER, _CUBIC = 3.9959, 0.09916192
-"""cos x <= 1 - x^2/2 + 0.09916192 |x|^3 everywhere: the two sides touch at x = 3.99589... (Prawitz 1975)."""
 
-_LONGEST = 1e9
-"""T at most: what is left of the error, of order 1/T, is then the rounding of the rest."""
+_LONGEST = 1e9  # T at most: what is left of the error, of order 1/T, is then the rounding of the rest
 
+# Cells where e^(-u^2/2) is not 0, up to so many standard deviations, and cells beyond.
 _CELLS, _BETWEEN, _BULK = 4000, 400, 14.0
-"""Cells where e^(-u^2/2) is not 0, up to so many standard deviations, and cells beyond."""
 
+# Of 1 - v u^2/2 and of r, where |f - g| is bounded for small u: nearer to 0 digits are lost, and farther on
+# |f| is the better bound.
 _ROOM, _GROWN = 1e-3, 600.0
-"""Of 1 - v u^2/2 and of r, where |f - g| is bounded for small u: nearer to 0 digits are lost, and farther on
-|f| is the better bound."""
 
+# Above what rounding takes off positive integrands: each is known to 1e-10, r < 600 being known to 1e-13.
 _ROUNDED = 1 + 1e-9
-"""Above what rounding takes off positive integrands: each is known to 1e-10, r < 600 being known to 1e-13."""
 
-_FAR = 1e100
-"""A point from which on nothing changes by 1e-199, and whose powers are floats."""
-
-_SIXTH_PHI = 0.07
-"""Above phi(0)/6."""
+_FAR = 1e100  # a point from which on nothing changes by 1e-199, and whose powers are floats
+_SIXTH_PHI = 0.07  # above phi(0)/6
 
 
 @dataclass(frozen=True)

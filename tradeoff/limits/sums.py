@@ -22,19 +22,19 @@ from tradeoff.operators.symmetrise import Envelope
 
 T = TypeVar("T")
 
+# Moments of the summands under one law, each with the number of times it is drawn.
 Law = list[tuple[Moments, int]]
-"""Moments of the summands under one law, each with the number of times it is drawn."""
 
+# sup |F - Phi| <= 0.56 sum E|X_j - E X_j|^3/V^(3/2) for independent summands of variance V in all (Shevtsova
+# 2010).
 _INDEPENDENT = rational(Fraction("0.56"))
-"""sup |F - Phi| <= 0.56 sum E|X_j - E X_j|^3/V^(3/2) for independent summands of variance V in all (Shevtsova
-2010)."""
 
+# (a, b) with sup |F - Phi| <= a (rho + b)/sqrt(n), rho = E|X - E X|^3/sd^3, for n identical summands
+# (Shevtsova 2013); the floats next to most of them are below them.
 _IDENTICAL = tuple(
     (rational(Fraction(a)), rational(Fraction(b)))
     for a, b in (("0.4690", "0"), ("0.3322", "0.429"), ("0.3031", "0.646"))
 )
-"""(a, b) with sup |F - Phi| <= a (rho + b)/sqrt(n), rho = E|X - E X|^3/sd^3, for n identical summands
-(Shevtsova 2013); the floats next to most of them are below them."""
 
 End = Literal["q_plus", "p_minus"]
 

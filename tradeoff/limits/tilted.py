@@ -29,27 +29,19 @@ from tradeoff.loss.gaussian import GaussianLaw
 from tradeoff.loss.law import LossLaw
 from tradeoff.loss.quadrature import joined, log_moment, of_atoms
 
-_DIGITS = 80.0
-"""Quadratures err by e^-80: times 4!/r^4 it is far below fourth moments of losses of 1e-6."""
+_DIGITS = 80.0  # quadratures err by e^-80: times 4!/r^4 it is far below fourth moments of losses of 1e-6
 
+# Of Cauchy's circle, and how far tilts are from the one that points were made for: together ``MARGIN``.
 _RADIUS = MARGIN / 2
-"""Of Cauchy's circle, and how far tilts are from the one that points were made for: together ``MARGIN``."""
 
-_TRAILING, _FARTHEST = 30, 2.0**40
-"""Binary digits of a tilt, so that 1 - c is a float, up to where tilts end."""
+_TRAILING, _FARTHEST = 30, 2.0**40  # binary digits of a tilt, so that 1 - c is a float, up to where tilts end
+_LITTLE = 1e-6  # what points may lack, relative, so that logarithms are known to first order
+_CHUNK = 2**18  # points times tilts held at once: what a cache holds
+_GROWN = 1 + 1e-9  # above the rounding of sums of up to 4e6 positive terms, and of second orders of errors
 
-_LITTLE = 1e-6
-"""What points may lack, relative, so that logarithms are known to first order."""
-
-_CHUNK = 2**18
-"""Points times tilts held at once: what a cache holds."""
-
-_GROWN = 1 + 1e-9
-"""Above the rounding of sums of up to 4e6 positive terms, and of second orders of errors."""
-
+# Above max phi = 0.3989..., and above half of max x phi(x) = 0.24197...: what a unit of mean and of variance
+# can do.
 _PHI, _X_PHI = 0.399, 0.121
-"""Above max phi = 0.3989..., and above half of max x phi(x) = 0.24197...: what a unit of mean and of variance
-can do."""
 
 
 class Moments(NamedTuple):
@@ -75,11 +67,10 @@ class Tilted(NamedTuple):
     gamma: Any
 
 
-_POLES = 0.0, 1.0
-"""Tilts that tell nothing."""
+_POLES = 0.0, 1.0  # tilts that tell nothing
 
+# Of a tilt that no floats or quadratures reach: it says nothing.
 NOWHERE = Tilted(*[math.nan] * len(Tilted._fields))
-"""Of a tilt that no floats or quadratures reach: it says nothing."""
 
 
 def tilted(laws: Sequence[LossLaw], counts: Sequence[int], tilts: Sequence[float]) -> list[Tilted]:

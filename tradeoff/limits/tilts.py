@@ -18,25 +18,22 @@ from tradeoff.loss.changed import Reversed
 from tradeoff.loss.cumulant import Cumulant, SaddleTable, spread
 from tradeoff.loss.law import LossLaw
 
+# Of the integrand: beyond and between them tilts tell delta, 1 - delta and delta of the other order.
 _POLES = (0.0, 1.0)
-"""Of the integrand: beyond and between them tilts tell delta, 1 - delta and delta of the other order."""
 
-_HALF = math.log(0.5)
-"""Of which delta the other part is told: the smaller keeps its digits."""
+_HALF = math.log(0.5)  # of which delta the other part is told: the smaller keeps its digits
+_NEARLY = 1 - 1e-9  # where tilts between the poles end
 
-_NEARLY = 1 - 1e-9
-"""Where tilts between the poles end."""
-
+# Where tilts are aimed, in standard deviations from the loss towards 0: the third moment is less there, and
+# so is the error.
 _AIMS = np.array([0.0, 0.5, 1.0])
-"""Where tilts are aimed, in standard deviations from the loss towards 0: the third moment is less there, and
-so is the error."""
 
+# Unit of tilts, at most, over the spread of the integrand about the saddle: half of it off, an error grows by
+# 1 %.
 _APART = 0.3
-"""Unit of tilts, at most, over the spread of the integrand about the saddle: half of it off, an error grows
-by 1 %."""
 
+# Relative rounding up to which a first-order bound on it is one; what is worse is left between 0 and 1.
 _BEYOND = 2.0**-10
-"""Relative rounding up to which a first-order bound on it is one; what is worse is left between 0 and 1."""
 
 
 class TiltedSum:

@@ -19,26 +19,19 @@ from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.loss.gaussian import GaussianLaw
 
+# Largest mu: beyond, ratios leave the floats, and a step tells so much that one among many hides little.
 STEEPEST = 20.0
-"""Largest mu: beyond, ratios leave the floats, and a step tells so much that one among many hides little."""
 
+# Least mu that is told apart: a smaller one is a greater one with noise added, and no less private.
 _SMALLEST = 1e-12
-"""Least mu that is told apart: a smaller one is a greater one with noise added, and no less private."""
 
+# Ratios of a block: close together where most of its mass is, so that they add 1e-4 to its variance.
 _NODES = 1024
-"""Ratios of a block: close together where most of its mass is, so that they add 1e-4 to its variance."""
 
-_COARSE = 400
-"""Ratios among which the ends of a block are chosen."""
-
-_HUGE = 1e150
-"""Ratios whose squares are floats: beyond, a spread says no more."""
-
-_FAR = 17.0
-"""Standard deviations of a step that are told apart: e^-144 lies beyond."""
-
-_LEFT = 1e-60
-"""Mass under P, or under Q, that is moved from the ends of a block to the ratios 0 and infinity."""
+_COARSE = 400  # ratios among which the ends of a block are chosen
+_HUGE = 1e150  # ratios whose squares are floats: beyond, a spread says no more
+_FAR = 17.0  # standard deviations of a step that are told apart: e^-144 lies beyond
+_LEFT = 1e-60  # mass under P, or under Q, that is moved from the ends of a block to the ratios 0 and infinity
 
 
 class Block(NamedTuple):

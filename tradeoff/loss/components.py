@@ -19,28 +19,18 @@ from tradeoff.intervals.quadrature import gauss_legendre
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex
 from tradeoff.loss.thinning import Share, thinned_loss, thinned_loss_error, thinned_slope
 
+# Densities at base losses beyond this one are compared as logarithms: if they differ, it is by much.
 _STEEP = 30.0
-"""Densities at base losses beyond this one are compared as logarithms: if they differ, it is by much."""
 
-MARGIN = 0.25
-"""The bounds of a quadrature hold for real parts within this of the tilt, for Cauchy's estimate."""
-
-MAX_NODES = 400_000
-"""Most points one law is turned into."""
-
-_GRID = 1000
-"""Points of the table: cells in which a density grows by a few percent."""
-
-RULE = 32
-"""Gauss-Legendre nodes a panel."""
+MARGIN = 0.25  # the bounds of a quadrature hold for real parts within this of the tilt, for Cauchy's estimate
+MAX_NODES = 400_000  # most points one law is turned into
+_GRID = 1000  # points of the table: cells in which a density grows by a few percent
+RULE = 32  # Gauss-Legendre nodes a panel
 
 LEGENDRE = gauss_legendre(RULE)
 
-TALLEST = 600.0
-"""Heights above e^600 say nothing, and are not used: any mass is below 1."""
-
-SURE = 1e-9
-"""Above the rounding of every logarithm here, a few hundred units, and of the sums over the grid."""
+TALLEST = 600.0  # heights above e^600 say nothing, and are not used: any mass is below 1
+SURE = 1e-9  # above the rounding of every logarithm here, a few hundred units, and of the sums over the grid
 
 ALL, NONE = Share(1.0, 0.0), Share(0.0, 1.0)
 

@@ -14,17 +14,13 @@ from tradeoff.loss.discrete import LOST, AtomicLaw, too_many
 from tradeoff.loss.law import LossLaw
 
 _PRECISE = mpmath.mp.clone()  # its precision is nobody else's
-_PRECISE.prec = 128
-"""Binary digits of probabilities: a million roundings leave more than a float has."""
+_PRECISE.prec = 128  # binary digits of probabilities: a million roundings leave more than a float has
 
+# Atoms are left out where less than e^-_EXPONENT lies beyond, on either side: no float holds it.
 _EXPONENT = 760.0
-"""Atoms are left out where less than e^-_EXPONENT lies beyond, on either side: no float holds it."""
 
-_MOST = 2**17
-"""Most atoms of a Skellam law: some seconds, as every one is computed to 128 digits."""
-
-_MOST_COINS = 2**20
-"""Most coins of binomial noise, and of coins times shift: a second."""
+_MOST = 2**17  # most atoms of a Skellam law: some seconds, as every one is computed to 128 digits
+_MOST_COINS = 2**20  # most coins of binomial noise, and of coins times shift: a second
 
 
 class CutLaw(AtomicLaw):

@@ -13,23 +13,20 @@ from tradeoff.intervals.roots import find_root
 from tradeoff.intervals.rounding import Array
 from tradeoff.loss.law import Sketch
 
+# Minus the logarithm of the rarest round worth tilting to: e^-600 is short of where floats end.
 _RAREST = 600.0
-"""Minus the logarithm of the rarest round worth tilting to: e^-600 is short of where floats end."""
 
-_SMALL = 0.1
-"""Where t L stays below this the logarithm of E e^(t L) would lose a digit and more."""
+_SMALL = 0.1  # where t L stays below this the logarithm of E e^(t L) would lose a digit and more
+_ROUNDED = 1e-10  # sketches' masses add up to 1 within about 1e-13
 
-_ROUNDED = 1e-10
-"""Sketches' masses add up to 1 within about 1e-13."""
-
+# A rung's height, and the first one's, over the standard deviation; 1 + u is above 1.
 _RUNG, _FIRST, _LEAST = 0.6, 0.01, 1e-9
-"""A rung's height, and the first one's, over the standard deviation; 1 + u is above 1."""
 
+# Spreads from its saddle at which a tilt loses nothing; one step of Newton's method where K'' is smooth.
 _NEAR, _STEPS = 0.1, 12
-"""Spreads from its saddle at which a tilt loses nothing; one step of Newton's method where K'' is smooth."""
 
+# Minus the logarithm of the least float, and a number of rungs that no law has been seen to need.
 _FAINTEST, _MOST = 745.0, 4000
-"""Minus the logarithm of the least float, and a number of rungs that no law has been seen to need."""
 
 
 class Cumulant:

@@ -14,65 +14,49 @@ from tradeoff.intervals.quadrature import applied, gauss_legendre
 from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss.line import REACH, TRUST
 
+# Share by which a panel and its parts may differ: jumps and kinks err by at most 5.7 times that, 1e-12.
 AGREED = 1.75e-13
-"""Share by which a panel and its parts may differ: jumps and kinks err by at most 5.7 times that, 1e-12."""
 
-NORMALISED = 1e-9
-"""By how much an integral may miss 1, and is divided by: constants given to ten digits."""
+NORMALISED = 1e-9  # by how much an integral may miss 1, and is divided by: constants given to ten digits
+_NODES = 20  # nodes of a panel, and of each of its parts
 
-_NODES = 20
-"""Nodes of a panel, and of each of its parts."""
-
+# Share of a panel from an end at which it is looked at too: a jump nearer, of less than thrice the mean
+# density, is less than ``AGREED`` of it.
 _END = 2.0**-44
-"""Share of a panel from an end at which it is looked at too: a jump nearer, of less than thrice the mean
-density, is less than ``AGREED`` of it."""
 
+# Where a panel is cut: at no simple share, about which what is odd, or has a period, cancels unseen.
 _CUT = 0.382
-"""Where a panel is cut: at no simple share, about which what is odd, or has a period, cancels unseen."""
 
-_MOST = 200_000
-"""Panels beyond which a density is noise."""
+_MOST = 200_000  # panels beyond which a density is noise
+_WATCHED = 16  # points, about, at which a function is compared with what it was
 
-_WATCHED = 16
-"""Points, about, at which a function is compared with what it was."""
-
+# Share of an end within which what rounding moves a node by is more than ``TRUST`` of the way to the end. An
+# integral errs by that times the change of the density.
 _NEAR = 1e-3
-"""Share of an end within which what rounding moves a node by is more than ``TRUST`` of the way to the end.
 
-An integral errs by that times the change of the density.
-"""
-
+# By what share of a node, times the change of the density, an integral errs: two roundings, up and down.
 _MOVED = 4 * UNIT
-"""By what share of a node, times the change of the density, an integral errs: two roundings, up and down."""
 
+# By how much less than that parts of a panel disagree where nothing but rounding is left, of either sign.
 _LUCK = 16
-"""By how much less than that parts of a panel disagree where nothing but rounding is left, of either sign."""
 
+# Ends of panels on either side of 0, from where nodes still have all digits to ``REACH``. Tails are asked as
+# shares of what lies beyond, of which a pole may be all, and of the rest next to nothing.
 _POWERS = 2.0 ** np.arange(-1000.0, 499.0)
-"""Ends of panels on either side of 0, from where nodes still have all digits to ``REACH``.
 
-Tails are asked as shares of what lies beyond, of which a pole may be all, and of the rest next to nothing.
-"""
+_OCTAVES = 8  # outermost octaves, of which the one that falls least says how those beyond go on
 
-_OCTAVES = 8
-"""Outermost octaves, of which the one that falls least says how those beyond go on."""
-
+# By how much more may lie beyond than if shares fell so: laws of 1/x and a power >= 2 of its logarithm, which
+# end the slowest, have less.
 _SLOWER = 2.0
-"""By how much more may lie beyond than if shares fell so: laws of 1/x and a power >= 2 of its logarithm,
-which end the slowest, have less."""
 
-_BLOCK = 256
-"""Masses added one after another: each running sum is of this many roundings, and some."""
-
-_SEEN = TINY / TRUST
-"""Densities below this have too few digits for a logarithm, and count as 0 in floats."""
-
-_LEAST_TAIL = 1e-290
-"""Tails are followed down to here, where densities begin to underflow."""
+_BLOCK = 256  # masses added one after another: each running sum is of this many roundings, and some
+_SEEN = TINY / TRUST  # densities below this have too few digits for a logarithm, and count as 0 in floats
+_LEAST_TAIL = 1e-290  # tails are followed down to here, where densities begin to underflow
 
 
+# Share by which a function may miss what it was: rounding, which may depend on the length of an array.
 _CHANGED = 1e-9
-"""Share by which a function may miss what it was: rounding, which may depend on the length of an array."""
 
 
 class Density:

@@ -16,21 +16,14 @@ from tradeoff.intervals.binomial import log_pmf
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.law import Atoms, Cells, LossLaw, Sketch, in_order, lost_mass
 
-MAX_ATOMS = 4_000_000
-"""Most atoms one law may hold."""
+MAX_ATOMS = 4_000_000  # most atoms one law may hold
+MOST_DESCRIBED = 2**14  # most atoms a description writes out: about half a megabyte of JSON
+_SKETCHED = 2**17  # most points of a sketch, which only choices are made of
+LOST = 1e-300  # bound on the mass of atoms that are left out; e^-750 and less in truth
 
-MOST_DESCRIBED = 2**14
-"""Most atoms a description writes out: about half a megabyte of JSON."""
-
-_SKETCHED = 2**17
-"""Most points of a sketch, which only choices are made of."""
-
-LOST = 1e-300
-"""Bound on the mass of atoms that are left out; e^-750 and less in truth."""
-
+# Losses nearer to 0 are one atom there, as their sums and cells would have no digits; what such a law has
+# farther away is below all floats.
 _NEAR = 1e-290
-"""Losses nearer to 0 are one atom there, as their sums and cells would have no digits; what such a law has
-farther away is below all floats."""
 
 
 @dataclass(frozen=True, eq=False)

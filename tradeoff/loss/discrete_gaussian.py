@@ -14,14 +14,11 @@ from tradeoff.intervals.rounding import UNIT, Array, Complex
 from tradeoff.loss.discrete import LOST, MAX_ATOMS, AtomicLaw, too_many
 from tradeoff.loss.law import AffineRatio, Transform, logarithm
 
-_LEAST_SIGMA = 1.0
-"""Narrower laws are few atoms, and their sums over frequencies long."""
+_LEAST_SIGMA = 1.0  # narrower laws are few atoms, and their sums over frequencies long
+_REACH = 40.0  # deviations beyond which atoms are left out: less than e^-799 of mass
 
-_REACH = 40.0
-"""Deviations beyond which atoms are left out: less than e^-799 of mass."""
-
+# Frequencies 2 pi j beside the nearest: those beyond add less than e^(-4 pi^2 sigma^2) of a unit's e^-36.
 _TERMS = np.array([-2, -1, 1, 2])
-"""Frequencies 2 pi j beside the nearest: those beyond add less than e^(-4 pi^2 sigma^2) of a unit's e^-36."""
 
 
 @dataclass(frozen=True, eq=False)

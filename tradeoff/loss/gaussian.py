@@ -31,36 +31,30 @@ from tradeoff.loss.law import AffineRatio, Cells, LossLaw, Sketch, Transform
 from tradeoff.loss.normal_nodes import LOG_SQRT_2PI, line_points, line_rule, nodes, path_points, path_rule
 from tradeoff.loss.thinning import thinned_loss, thinned_slope
 
-REACH = 39.0
-"""Standard deviations beyond which a normal law has no mass a float can hold."""
+REACH = 39.0  # standard deviations beyond which a normal law has no mass a float can hold
+_APART = 2.0**52  # a mu from which floats do not tell REACH beside it
 
-_APART = 2.0**52
-"""A mu from which floats do not tell REACH beside it."""
-
+# A sketch of a larger mu is that of this one: its losses are past all that engines represent, and squares are
+# floats.
 _LARGEST = 1e150
-"""A sketch of a larger mu is that of this one: its losses are past all that engines represent, and squares
-are floats."""
 
+# Standard deviations beyond the steepest tilt: what is left of a tilted mass, e^-40, is in no bound.
 DROP = 9.0
-"""Standard deviations beyond the steepest tilt: what is left of a tilted mass, e^-40, is in no bound."""
 
+# Parameter of the Bernstein ellipse about a panel: 32 nodes leave rho^-64 = e^-88.7 of what it bounds.
 _RHO = 4.0
-"""Parameter of the Bernstein ellipse about a panel: 32 nodes leave rho^-64 = e^-88.7 of what it bounds."""
 
-_AXES = (_RHO + 1 / _RHO) / 2, (_RHO - 1 / _RHO) / 2
-"""Half axes of that ellipse about [-1, 1]."""
+_AXES = (_RHO + 1 / _RHO) / 2, (_RHO - 1 / _RHO) / 2  # half axes of that ellipse about [-1, 1]
+_ROOM = 87.2  # minus the logarithm of (64/15) rho^-64/(1 - rho^-2)
 
-_ROOM = 87.2
-"""Minus the logarithm of (64/15) rho^-64/(1 - rho^-2)."""
-
+# Width of a panel in l at most: |Im l| < 1.41 within its ellipse, and 1 - p + p e^l may vanish at pi.
 _WIDEST = 1.5
-"""Width of a panel in l at most: |Im l| < 1.41 within its ellipse, and 1 - p + p e^l may vanish at pi."""
 
+# Most pieces a panel is cut into at once: in wider ones the bounds are too coarse to tell how many do.
 _AT_ONCE = 5.0
-"""Most pieces a panel is cut into at once: in wider ones the bounds are too coarse to tell how many do."""
 
+# Exponent an integrand may grow by, however many digits are asked: by then panels are narrow enough.
 _LEAST_ROOM = 8.0
-"""Exponent an integrand may grow by, however many digits are asked: by then panels are narrow enough."""
 
 
 @dataclass(frozen=True, eq=False)

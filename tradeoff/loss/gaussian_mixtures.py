@@ -33,23 +33,17 @@ from tradeoff.loss.normal_nodes import Trapezoid, step
 from tradeoff.loss.panels import Shape, walk
 from tradeoff.loss.shifted import ShiftLaw
 
-_TERMS = 3e7
-"""Most means times nodes of a quadrature: a second."""
+_TERMS = 3e7  # most means times nodes of a quadrature: a second
 
+# Points of a table of slopes: cells in which a density grows by a percent or so; and the most.
 _GRID, _FINEST = 4000, 40_000
-"""Points of a table of slopes: cells in which a density grows by a percent or so; and the most."""
 
+# Ratio of the slopes at which tails are tabulated, and how many: down to 1e-7 of the steepest.
 _FAINTER, _THRESHOLDS = 1.5, 40
-"""Ratio of the slopes at which tails are tabulated, and how many: down to 1e-7 of the steepest."""
 
-_UNSURE = 100.0
-"""How far the bounds on a slope may lie apart where it is used."""
-
-_STEP = 0.08
-"""Standard deviations between points of a sketch."""
-
-_STEPS = 90
-"""Most steps of Newton's method, halves included: from the whole line to neighbouring floats."""
+_UNSURE = 100.0  # how far the bounds on a slope may lie apart where it is used
+_STEP = 0.08  # standard deviations between points of a sketch
+_STEPS = 90  # most steps of Newton's method, halves included: from the whole line to neighbouring floats
 
 
 @dataclass(frozen=True, eq=False)

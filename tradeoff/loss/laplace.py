@@ -14,17 +14,10 @@ from tradeoff.loss.components import LEGENDRE, MARGIN, MAX_NODES, RULE, AffineBa
 from tradeoff.loss.law import AffineRatio, Atoms, Cells, LossLaw, Sketch, Transform, logarithm
 from tradeoff.loss.quadrature import QuadratureTransform
 
-_FAST = 24.0
-"""Frequencies, times epsilon, from which the terms of the closed form cancel a digit at most."""
-
-_GROUP = 64
-"""Equal steps that share an exponential."""
-
-_CELLS = 800
-"""Points of a sketch."""
-
-_UNITS = 12
-"""Of the factor 2/(1 - e^-epsilon): 8 of expm1, and a quotient."""
+_FAST = 24.0  # frequencies, times epsilon, from which the terms of the closed form cancel a digit at most
+_GROUP = 64  # equal steps that share an exponential
+_CELLS = 800  # points of a sketch
+_UNITS = 12  # of the factor 2/(1 - e^-epsilon): 8 of expm1, and a quotient
 
 
 @dataclass(frozen=True, eq=False)

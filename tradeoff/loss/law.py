@@ -24,13 +24,12 @@ from tradeoff.intervals.differences import position_slack
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, Index
 from tradeoff.loss.components import Component
 
-FULL = 700.0
-"""Exponents are cut here, short of where floats end: beyond is no mass a float can hold, or all."""
+FULL = 700.0  # exponents are cut here, short of where floats end: beyond is no mass a float can hold, or all
 
 
+# Share of an end of the span within which edges count as the end: 2^13 units, four times what losses next to
+# an end are known to. No cell is cut whose width is not known to a quarter.
 _NEAR = 2.0**-40
-"""Share of an end of the span within which edges count as the end: 2^13 units, four times what losses next to
-an end are known to. No cell is cut whose width is not known to a quarter."""
 
 
 class Cells(NamedTuple):

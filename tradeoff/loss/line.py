@@ -16,26 +16,18 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
 
+# Relative accuracy taken for granted of a cdf and an sf, and absolute accuracy of a log-density.
 TRUST = 1e-12
-"""Relative accuracy taken for granted of a cdf and an sf, and absolute accuracy of a log-density."""
 
-LOSS_ERROR = 4 * TRUST
-"""Error of a computed loss: two log-densities, and 8 units of each, below 1500 in size."""
+LOSS_ERROR = 4 * TRUST  # error of a computed loss: two log-densities, and 8 units of each, below 1500 in size
 
+# Farthest point at which densities are asked, some 1e150: squares of what is far larger are no floats.
 REACH = 2.0**498
-"""Farthest point at which densities are asked, some 1e150: squares of what is far larger are no floats."""
 
-_UNDERFLOW = 1e-305
-"""Absolute error of a mass: what SciPy returns below it may have lost all digits."""
-
-_FARTHEST = 690.0
-"""Loss up to which e^loss times a mass is known: beyond, one mass alone bounds delta."""
-
-_SURE = 40.0
-"""Losses by which q is more than 2^53 times e^eps p."""
-
-_STEPS = 160
-"""Steps of a search, half of them bisections of the floats, of which 64 separate any two."""
+_UNDERFLOW = 1e-305  # absolute error of a mass: what SciPy returns below it may have lost all digits
+_FARTHEST = 690.0  # loss up to which e^loss times a mass is known: beyond, one mass alone bounds delta
+_SURE = 40.0  # losses by which q is more than 2^53 times e^eps p
+_STEPS = 160  # steps of a search, half of them bisections of the floats, of which 64 separate any two
 
 
 class Side(Protocol):

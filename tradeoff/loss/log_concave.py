@@ -12,8 +12,8 @@ from scipy.special import gammaincc, gammainccinv, gammaln
 from tradeoff.intervals.rounding import TINY, UNIT, Array, around
 from tradeoff.loss.panels import LEAST, Shape, walk
 
+# Distance of the first panel from a kink, over the shift: less mass lies between than any slack says.
 _FINEST = 1e-13
-"""Distance of the first panel from a kink, over the shift: less mass lies between than any slack says."""
 
 
 def _placed(x: Array, theta: float) -> Array:

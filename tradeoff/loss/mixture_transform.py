@@ -26,26 +26,18 @@ from tradeoff.loss.law import LossLaw
 from tradeoff.loss.normal_mixtures import MixturePair
 from tradeoff.loss.quadrature import QuadratureTransform
 
+# Distances of paths from the line, over pi/s: the first decays most, and the last grows least.
 _SHARES = (0.5, 0.3, 0.1)
-"""Distances of paths from the line, over pi/s: the first decays most, and the last grows least."""
 
-_HIGHEST = 1.5
-"""Most of such a distance: beyond, e^(a^2/2) grows faster than all decays."""
+_HIGHEST = 1.5  # most of such a distance: beyond, e^(a^2/2) grows faster than all decays
+_BEYOND = 9.0  # standard deviations beyond the steepest tilt where w is a tail of e^-40
 
-_BEYOND = 9.0
-"""Standard deviations beyond the steepest tilt where w is a tail of e^-40."""
-
+# Cells of an upper sum in which w and L' vary by e^(1/16) or so; and the most, which makes it rougher.
 _FINE, _MOST_CELLS = 64, 40_000
-"""Cells of an upper sum in which w and L' vary by e^(1/16) or so; and the most, which makes it rougher."""
 
-_FAINT = 1e-25
-"""Tilted masses of cells below it count as if L' were 0 there."""
-
-_SURE = 1e-9
-"""More than the rounding of slopes, logarithms and sums of spreads up to ``WIDEST``: 1e6 units."""
-
-WIDEST = 100.0
-"""Spread of means up to which the path is taken."""
+_FAINT = 1e-25  # tilted masses of cells below it count as if L' were 0 there
+_SURE = 1e-9  # more than the rounding of slopes, logarithms and sums of spreads up to ``WIDEST``: 1e6 units
+WIDEST = 100.0  # spread of means up to which the path is taken
 
 
 class MixtureTransform(QuadratureTransform):

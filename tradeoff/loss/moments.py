@@ -26,26 +26,21 @@ from tradeoff.intervals.rounding import SUBNORMAL, UNIT, Array
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.law import LossLaw, View
 
-_CELLS = 2**15
-"""Cells over the whole support: relative widths of about 1e-7."""
+_CELLS = 2**15  # cells over the whole support: relative widths of about 1e-7
 
+# Above what a law holds outside its support or leaves out of its atoms, weighed with any loss.
 _LEFT_OUT = 1e-290
-"""Above what a law holds outside its support or leaves out of its atoms, weighed with any loss."""
 
-_FAINT = 1e-300
-"""Masses below it lose digits of what SUBNORMAL is in them, which e^600 would lift to 1e-62."""
+_FAINT = 1e-300  # masses below it lose digits of what SUBNORMAL is in them, which e^600 would lift to 1e-62
+_CUT = 600.0  # losses between which cells are narrow, and e^L is a float with all its digits
 
-_CUT = 600.0
-"""Losses between which cells are narrow, and e^L is a float with all its digits."""
-
+# Width in nats of cells below, and the most of them; by how much they are widened for a bound on mass.
 _STEP, _STEPS, _OVER = 20.0, 128, 5.0
-"""Width in nats of cells below, and the most of them; by how much they are widened for a bound on mass."""
 
+# Error of a mass held as a log: 8 units of up to 745, sums with ends up to 600, and the exponential.
 _LOGS = 2.0**14 * UNIT
-"""Error of a mass held as a log: 8 units of up to 745, sums with ends up to 600, and the exponential."""
 
-_SQUARE = 1e150
-"""Losses farther apart are cut into cells as if they were not: a square is a float."""
+_SQUARE = 1e150  # losses farther apart are cut into cells as if they were not: a square is a float
 
 Function = Callable[[Array], Array]
 

@@ -25,25 +25,24 @@ from tradeoff.intervals.functions import log_quotient
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
 from tradeoff.loss.normal_nodes import LOG_SQRT_2PI
 
-_CHUNK = 2**19
-"""Numbers held at once: 4 MiB, about what a cache holds."""
+_CHUNK = 2**19  # numbers held at once: 4 MiB, about what a cache holds
 
 
+# Spread up to which, and weights from which on, w_i w_j e^(u_i + u_j) is a float: 2 6 (39 + 3) = 504.
 _NEAR, _LIGHT = 6.0, 1e-30
-"""Spread up to which, and weights from which on, w_i w_j e^(u_i + u_j) is a float: 2 6 (39 + 3) = 504."""
 
+# Slopes above, and losses below, which no term that is below all floats moves: e^300 1e-300 is 1e-170.
 _CLEAR, _APART = 1e-100, 600.0
-"""Slopes above, and losses below, which no term that is below all floats moves: e^300 1e-300 is 1e-170."""
 
 
+# Cells in which a turn of L is looked for at first: of means 400 deviations apart, in half a second.
 _MOST_CELLS = 200_000
-"""Cells in which a turn of L is looked for at first: of means 400 deviations apart, in half a second."""
 
+# Cells there may be in the end: few are halved but where parts of L' cancel to a millionth far and wide.
 _MOST_HALVED = 1_000_000
-"""Cells there may be in the end: few are halved but where parts of L' cancel to a millionth far and wide."""
 
+# Halvings of a cell about a turn of L, to 1e-10, where L varies by 1e-20; and more than rounding of L'.
 _HALVINGS, _SURE = 34, 1e-9
-"""Halvings of a cell about a turn of L, to 1e-10, where L varies by 1e-20; and more than rounding of L'."""
 
 
 class Logs(NamedTuple):

@@ -30,22 +30,17 @@ from tradeoff.loss.law import AffineRatio, logarithm
 
 LOG_SQRT_2PI = math.log(2 * math.pi) / 2
 
+# Most of the half-width of a strip about the line, as an angle of e^l: short of pi, where 1 - p + p e^l may
+# vanish.
 _STRIP = 2.8
-"""Most of the half-width of a strip about the line, as an angle of e^l: short of pi, where 1 - p + p e^l may
-vanish."""
 
+# Distance of the path, and its argument of e^l, at most: farther, moduli and so the rounding grow by more
+# than nodes fall; and by at most e^(1/2) for negative powers.
 _HIGHEST, _ANGLE = 1.0, 1.4
-"""Distance of the path, and its argument of e^l, at most: farther, moduli and so the rounding grow by more
-than nodes fall; and by at most e^(1/2) for negative powers."""
 
-MOST = 0.5
-"""Shares above one half leave densities that nearly vanish: what is near 0 there is not 1 + v."""
-
-_NODES = 4000
-"""Most nodes: tilts that need more are rare, and their lines of few frequencies."""
-
-_LARGEST = 300.0
-"""Squares of e^300 are floats."""
+MOST = 0.5  # shares above one half leave densities that nearly vanish: what is near 0 there is not 1 + v
+_NODES = 4000  # most nodes: tilts that need more are rare, and their lines of few frequencies
+_LARGEST = 300.0  # squares of e^300 are floats
 
 
 class Trapezoid(NamedTuple):

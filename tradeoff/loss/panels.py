@@ -14,32 +14,25 @@ from tradeoff.errors import SizeError
 from tradeoff.intervals.quadrature import applied, gauss_legendre
 from tradeoff.intervals.rounding import Array
 
+# Gauss-Legendre nodes of narrow and of wide panels; the remainder of either is below 2^-53 (see
+# ``_integrated``).
 _NODES_NARROW, NODES_WIDE = 9, 20
-"""Gauss-Legendre nodes of narrow and of wide panels; the remainder of either is below 2^-53 (see
-``_integrated``)."""
 
-STEEP = 4.0
-"""Rise of L above which a panel is cut: nine nodes integrate e^-4x to 2^-50."""
+STEEP = 4.0  # rise of L above which a panel is cut: nine nodes integrate e^-4x to 2^-50
 
+# Pieces at either end of a steep panel, the rise of each where L' is even, and the most that it may be:
+# twenty nodes integrate e^-8x to 2^-90.
 _PIECES, _RISE, _RISE_MOST = 32, 3.0, 8.0
-"""Pieces at either end of a steep panel, the rise of each where L' is even, and the most that it may be:
-twenty nodes integrate e^-8x to 2^-90."""
 
-_ROW = 2 * _PIECES + 1
-"""Pieces of a panel: those at its ends, and its middle."""
+_ROW = 2 * _PIECES + 1  # pieces of a panel: those at its ends, and its middle
+_FLOATS = 8  # floats in a piece, so that roundings of its ends turn its rise by a quarter at most
 
-_FLOATS = 8
-"""Floats in a piece, so that roundings of its ends turn its rise by a quarter at most."""
-
+# Nats between a middle and the ends: what is carried past it is e^-48 of its mass of Q, at most, and that
+# mass is whole in the excess that it is added to; so for the deficit.
 _NOTHING = 48.0
-"""Nats between a middle and the ends: what is carried past it is e^-48 of its mass of Q, at most, and that
-mass is whole in the excess that it is added to; so for the deficit."""
 
-LEAST = 750.0
-"""Densities below e^-LEAST are zero: no float holds them."""
-
-_MOST_PANELS = 100_000
-"""Panels of one law: those of normal laws 150 deviations apart, in a tenth of a second."""
+LEAST = 750.0  # densities below e^-LEAST are zero: no float holds them
+_MOST_PANELS = 100_000  # panels of one law: those of normal laws 150 deviations apart, in a tenth of a second
 
 
 class Shape(ABC):

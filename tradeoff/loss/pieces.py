@@ -12,23 +12,15 @@ from tradeoff.errors import DomainError
 from tradeoff.intervals.rounding import UNIT, Array
 from tradeoff.loss.line import LOSS_ERROR, LineLaw, Piece, Side, between, floats, middle, ordered
 
-_FAN = 64
-"""Parts into which the floats between two points are cut at once, to find where L turns."""
+_FAN = 64  # parts into which the floats between two points are cut at once, to find where L turns
 
+# By how much more L may change up to an end than before: poles within three floats outside change it.
 _MORE = 1.3
-"""By how much more L may change up to an end than before: poles within three floats outside change it."""
 
-_HIDDEN = 2 * LOSS_ERROR
-"""Turns of L that no piece ends for: the bounds of a law allow for them."""
-
-_LEAST = -1400.0
-"""A log-density from which on a loss is known to its error: see ``LOSS_ERROR``."""
-
-_FADED = -690.0
-"""A log-density from which on the next float below may be 0."""
-
-_MOST = 1000
-"""Pieces beyond which L is noise, and no law is made of it."""
+_HIDDEN = 2 * LOSS_ERROR  # turns of L that no piece ends for: the bounds of a law allow for them
+_LEAST = -1400.0  # a log-density from which on a loss is known to its error: see ``LOSS_ERROR``
+_FADED = -690.0  # a log-density from which on the next float below may be 0
+_MOST = 1000  # pieces beyond which L is noise, and no law is made of it
 
 
 class Found(NamedTuple):

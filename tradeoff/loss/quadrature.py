@@ -22,26 +22,21 @@ from tradeoff.intervals.rounding import UNIT, Array, Complex
 from tradeoff.loss.components import MARGIN, Component, QuadratureNodes, Tail, log_sum
 from tradeoff.loss.law import AffineRatio, Atoms, LossLaw, Transform, logarithm
 
-FIRST = 16.0
-"""Frequencies the first quadrature serves, over the scale of a component."""
+FIRST = 16.0  # frequencies the first quadrature serves, over the scale of a component
 
+# Each further quadrature serves four times as many: making one costs as much as some fifty frequencies.
 FINER = 4.0
-"""Each further quadrature serves four times as many: making one costs as much as some fifty frequencies."""
 
-BESIDE = 1
-"""Where there is a path beside the line, the second quadrature serves all frequencies left."""
+BESIDE = 1  # where there is a path beside the line, the second quadrature serves all frequencies left
+_CHUNK = 2**18  # sines and cosines held at once: 2 MiB each, about what a cache holds
 
-_CHUNK = 2**18
-"""Sines and cosines held at once: 2 MiB each, about what a cache holds."""
-
+# Margins tried for a variance, each a fourth of the one before: rare large losses spoil the widest.
 _MARGINS = 5
-"""Margins tried for a variance, each a fourth of the one before: rare large losses spoil the widest."""
 
+# More than 16 equal steps share their sines, in groups of their root or 64: a product is much cheaper.
 _FEW, _GROUP = 16, 64
-"""More than 16 equal steps share their sines, in groups of their root or 64: a product is much cheaper."""
 
-_LARGE = 600.0
-"""Masses up to e^600 are floats, and so are their sums."""
+_LARGE = 600.0  # masses up to e^600 are floats, and so are their sums
 
 
 class QuadratureTransform(Transform):

@@ -17,35 +17,22 @@ from tradeoff.loss.law import LossLaw
 from tradeoff.loss.moments import FiniteLaw
 from tradeoff.loss.quadrature import of_atoms
 
-_DIGITS = 100.0
-"""Quadratures err by e^-100 of a moment, 1e-43: what a divergence of 1e-30 does not notice."""
+_DIGITS = 100.0  # quadratures err by e^-100 of a moment, 1e-43: what a divergence of 1e-30 does not notice
+_KNOWN = 16  # units to which a law knows its masses at infinity
+_BESIDE = 2.0**-36  # distance from order 1 of the orders that hold its divergence between them: 1e-11 of it
 
-_KNOWN = 16
-"""Units to which a law knows its masses at infinity."""
-
-_BESIDE = 2.0**-36
-"""Distance from order 1 of the orders that hold its divergence between them: 1e-11 of it."""
-
+# By how much an order is lowered, and to at most what, where its quadrature is too large.
 _COARSER, _MODEST = 8.0, 64.0
-"""By how much an order is lowered, and to at most what, where its quadrature is too large."""
 
-_HIGHEST = 1e9
-"""Order above which no quadrature is tried."""
+_HIGHEST = 1e9  # order above which no quadrature is tried
+_STEEPEST = 1e6  # slope of the loss from which it is not worth one: a normal law that far off keeps no secret
+_CELLS = 2**14  # cells of a law that hands out no density: about 1e-5 of the divergence, in some 0.1 s
 
-_STEEPEST = 1e6
-"""Slope of the loss from which it is not worth one: a normal law that far off keeps no secret."""
-
-_CELLS = 2**14
-"""Cells of a law that hands out no density: about 1e-5 of the divergence, in some 0.1 s."""
-
+# Largest exponent taken, of laws with and without bounds, and what is added for the rest. What lies outside a
+# law's support weighs under e^-740 there and falls faster than the exponential rises.
 _BOUNDED, _TAILED, _BEYOND = 690.0, 500.0, 1e-100
-"""Largest exponent taken, of laws with and without bounds, and what is added for the rest.
 
-What lies outside a law's support weighs under e^-740 there and falls faster than the exponential rises.
-"""
-
-NOTHING_KNOWN = Bounds(0.0, math.inf)
-"""Of a divergence."""
+NOTHING_KNOWN = Bounds(0.0, math.inf)  # of a divergence
 
 
 def divergence(law: LossLaw, order: float) -> Bounds:

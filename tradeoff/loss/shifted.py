@@ -20,12 +20,11 @@ from tradeoff.intervals.rounding import TINY, UNIT, Array
 from tradeoff.loss.law import Cells, LossLaw, Sketch
 from tradeoff.loss.panels import LEAST, NODES_WIDE, STEEP, Panels, Shape, measure, merge
 
+# Share of a panel up to which fewer nodes integrate as exactly: the remainder falls with the power of the
+# width.
 _NARROW = 1 / 16
-"""Share of a panel up to which fewer nodes integrate as exactly: the remainder falls with the power of the
-width."""
 
-_SKETCH = 4001
-"""Points of a sketch: as many as a plan looks at in a millisecond."""
+_SKETCH = 4001  # points of a sketch: as many as a plan looks at in a millisecond
 
 
 @dataclass(frozen=True, eq=False)

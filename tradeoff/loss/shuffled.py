@@ -23,20 +23,18 @@ from tradeoff.intervals.functions import exp, expm1, log
 from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.loss.discrete import AtomicLaw
 
+# Least epsilon that is told apart: what is less is that much too, and below it products leave the floats.
 _SMALLEST = 1e-300
-"""Least epsilon that is told apart: what is less is that much too, and below it products leave the floats."""
 
-_REACH = 14.0
-"""Standard deviations of C and of a that are listed: e^-98 lies beyond, and is moved to y = 1."""
+_REACH = 14.0  # standard deviations of C and of a that are listed: e^-98 lies beyond, and is moved to y = 1
 
+# Most values of C that are told apart, and most pairs of C and a that are listed: a second or two.
 _CLASSES, _LISTED = 512, 4_000_000
-"""Most values of C that are told apart, and most pairs of C and a that are listed: a second or two."""
 
+# Values of y where there are more: over 14 standard deviations they add 1e-6 of one to its variance.
 _NODES = 8192
-"""Values of y where there are more: over 14 standard deviations they add 1e-6 of one to its variance."""
 
-_SHARE = 2.0**-40
-"""More than the rounding of a share of a cell of y, which moves outwards."""
+_SHARE = 2.0**-40  # more than the rounding of a share of a cell of y, which moves outwards
 
 
 @lru_cache(maxsize=16)

@@ -13,11 +13,8 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p, meet
 from tradeoff.intervals.rounding import TINY, UNIT, Array
 
-LARGE = 600.0
-"""Losses up to this one have an e^L that a float holds, and log1p(s expm1(L)) loses nothing."""
-
-_FLOOR = -0.75
-"""log1p of this is below -1, where another form takes over."""
+LARGE = 600.0  # losses up to this one have an e^L that a float holds, and log1p(s expm1(L)) loses nothing
+_FLOOR = -0.75  # log1p of this is below -1, where another form takes over
 
 
 class Share(NamedTuple):

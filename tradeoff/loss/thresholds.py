@@ -19,8 +19,7 @@ from tradeoff.intervals.roots import bracket_root, bracket_sides
 from tradeoff.intervals.rounding import TINY, UNIT, Array, around
 from tradeoff.loss.normal_mixtures import MixturePair
 
-_OUTSIDE = 60.0
-"""Standard deviations beyond all means where neither law has mass a float can hold."""
+_OUTSIDE = 60.0  # standard deviations beyond all means where neither law has mass a float can hold
 
 
 class Thresholds:

@@ -19,18 +19,13 @@ from tradeoff.loss.normal_nodes import MOST, Points, Trapezoid, line_points, lin
 from tradeoff.loss.quadrature import FINER, QuadratureTransform
 from tradeoff.loss.thinning import Share
 
+# Rows at most: arrays are long enough by then, and what is left of a product is looked at between groups;
+# fewer where no path spares quadratures of a hundred thousand nodes.
 _MOST, _FEW = 64, 8
-"""Rows at most: arrays are long enough by then, and what is left of a product is looked at between groups;
-fewer where no path spares quadratures of a hundred thousand nodes."""
 
-_EXACT = 2**53
-"""Counts up to this one are floats."""
-
-_MILD = 4.0
-"""Largest mu of which sketches are thinned out."""
-
-_NOTHING = 1e5
-"""Nodes that a row does not need weigh e^-1e5 of what they may: 0 in floats, whatever the tilt."""
+_EXACT = 2**53  # counts up to this one are floats
+_MILD = 4.0  # largest mu of which sketches are thinned out
+_NOTHING = 1e5  # nodes that a row does not need weigh e^-1e5 of what they may: 0 in floats, whatever the tilt
 
 
 def together(laws: Sequence[LossLaw], counts: Sequence[int]) -> tuple[list[Transformed], list[int]]:

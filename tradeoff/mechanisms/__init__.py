@@ -77,6 +77,7 @@ __all__ = [
     "TruncatedSubsampledGaussian",
 ]
 
+# Mechanisms by the name they have in a plan file.
 KINDS: dict[str, type[Mechanism]] = {
     mechanism.kind: mechanism
     for mechanism in (
@@ -119,4 +120,3 @@ KINDS: dict[str, type[Mechanism]] = {
         TruncatedSubsampledGaussian,
     )
 }
-"""Mechanisms by the name they have in a plan file."""

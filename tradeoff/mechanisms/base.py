@@ -118,8 +118,8 @@ def wholes(low: int, high: float = MOST) -> dict[str, Any]:
 
 NOISE, SCALE = within(0, noise=True, open_low=True), within(0, noise=True, open_low=True, open_high=True)
 SIZE = within(0, open_low=True, open_high=True)
+# Ranges of most fields: (0, inf], (0, inf), (0, inf), [0, inf) and [0, 1].
 LOSS, SHARE = within(0, open_high=True), within(0, 1)
-"""Ranges of most fields: (0, inf], (0, inf), (0, inf), [0, inf) and [0, 1]."""
 
 
 def numbers(name: str, value: Any, checked: Callable[[str, Any], float]) -> float | tuple[float, ...]:

@@ -21,8 +21,8 @@ from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.mixture import added, mixture
 from tradeoff.operators.subsample import subsample
 
+# Most records: the tail of a binomial law takes a few standard deviations of additions, a million here.
 MOST_RECORDS = 10**10
-"""Most records: the tail of a binomial law takes a few standard deviations of additions, a million here."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -229,11 +229,6 @@ class BandedFactorization(Mechanism):
         return SubsampledGaussian(self.noise_multiplier, self.sample_rate).curve() ** rounds
 
 
-_RARE = 1e-300
-"""Least share of a mixture: what is rarer counts as so rare, and at its worst."""
-
-_UNSURE = 2.0**-50
-"""Relative error of a share, of a division and of rounding, with room to spare."""
-
-_UNNORMALISED = 1e-12
-"""What the rounding of probabilities may leave of their sum less 1."""
+_RARE = 1e-300  # least share of a mixture: what is rarer counts as so rare, and at its worst
+_UNSURE = 2.0**-50  # relative error of a share, of a division and of rounding, with room to spare
+_UNNORMALISED = 1e-12  # what the rounding of probabilities may leave of their sum less 1

@@ -15,8 +15,8 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.custom import stated
 
+# Least 1 - 2c, c = f(c), of noise that can be drawn: it is as wide as the inverse, and a step is one f.
 _LEAST_SPREAD = 1e-3
-"""Least 1 - 2c, c = f(c), of noise that can be drawn: it is as wide as the inverse, and a step is one f."""
 
 
 @dataclass(frozen=True, init=False, repr=False)

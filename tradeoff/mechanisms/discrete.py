@@ -20,8 +20,8 @@ from tradeoff.families.total_variation import TotalVariation
 from tradeoff.mechanisms.base import SCALE, Mechanism, ratio, wholes, within
 from tradeoff.operators.pointwise import minimum
 
+# Greatest squared sensitivity of a vector: beyond, the shifts that add up to it are too many to compare.
 _MOST_SQUARE = 32
-"""Greatest squared sensitivity of a vector: beyond, the shifts that add up to it are too many to compare."""
 
 
 @dataclass(frozen=True)

@@ -11,23 +11,22 @@ from tradeoff.errors import DomainError
 from tradeoff.intervals.digits import precise
 from tradeoff.intervals.functions import total
 
+# Probability below which more hits than are listed are left to a leak: far below every delta in use.
 LEFT_OUT = 1e-60
-"""Probability below which more hits than are listed are left to a leak: far below every delta in use."""
 
-_RARE = 1e-30
-"""Probability below which numbers of hits are listed coarsely: no delta in use tells them apart."""
+_RARE = 1e-30  # probability below which numbers of hits are listed coarsely: no delta in use tells them apart
 
+# Most numbers of hits listed: each is a component of the law, and the engines take them one by one.
 MOST_HITS = 512
-"""Most numbers of hits listed: each is a component of the law, and the engines take them one by one."""
 
+# Bits of the binomial law, fifty digits: beside the units below, its own rounding is nothing.
 _PRECISION = 170
-"""Bits of the binomial law, fifty digits: beside the units below, its own rounding is nothing."""
 
+# Relative step of weights from j to j + 1 hits: four times what the rounding of both may take away.
 _TILT = 2.0**-50
-"""Relative step of weights from j to j + 1 hits: four times what the rounding of both may take away."""
 
+# Bits of the first term of a tail, and of the last that counts: 10^9 terms lose 30 of them.
 _BITS, _LEAST_BITS = 200, 40
-"""Bits of the first term of a tail, and of the last that counts: 10^9 terms lose 30 of them."""
 
 
 class Hits(NamedTuple):

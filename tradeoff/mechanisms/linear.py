@@ -16,8 +16,8 @@ from tradeoff.intervals.functions import exp, expm1, log, sqrt, whole
 from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import NOISE, SHARE, Mechanism, ratio, root, wholes, within
 
+# Numbers of last steps tried, even in logarithm: each gives a bound, and all near the best alike.
 _PLACES = 400
-"""Numbers of last steps tried, even in logarithm: each gives a bound, and all near the best alike."""
 
 
 @dataclass(frozen=True)

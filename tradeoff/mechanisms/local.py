@@ -14,11 +14,10 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp
 from tradeoff.mechanisms.base import Mechanism, ratio, wholes, within
 
-MOST_LOSS = 700.0
-"""Losses up to here have e^eps and e^-eps among the floats."""
+MOST_LOSS = 700.0  # losses up to here have e^eps and e^-eps among the floats
 
+# Below, vertices near 1/2 say nothing of a loss that is less than their rounding: f_{eps,0} stands there.
 _LEAST_LOSS = 1e-9
-"""Below, vertices near 1/2 say nothing of a loss that is less than their rounding: f_{eps,0} stands there."""
 
 
 def _towards_half(name: str, value: Any) -> float:

@@ -18,8 +18,7 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.mechanisms.base import Adjacency, Mechanism, ask_the_curve
 
-_MOST = 10**300
-"""Counts are floats somewhere, and Python prints no integer of 4300 digits."""
+_MOST = 10**300  # counts are floats somewhere, and Python prints no integer of 4300 digits
 
 
 @dataclass(frozen=True, repr=False)

@@ -19,11 +19,10 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.mechanisms.base import Adjacency, Mechanism
 from tradeoff.operators.corners import both_orders
 
+# Orders of the divergences: a factor of 1.4 apart.
 _ORDERS = (*(1 + np.geomspace(0.02, 1e4, 40)).tolist(), math.inf)
-"""Orders of the divergences: a factor of 1.4 apart."""
 
-_MOST_RUNS = 1e12
-"""Greatest mean number of runs."""
+_MOST_RUNS = 1e12  # greatest mean number of runs
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from tradeoff.mechanisms.hits import Hits, hits
 from tradeoff.operators.mixture import added, mixture
 from tradeoff.operators.subsample import subsample
 
+# How a batch is drawn: a coin per record, a set of fixed size, or so many draws of one record each.
 Scheme = Literal["poisson", "without-replacement", "with-replacement"]
-"""How a batch is drawn: a coin per record, a set of fixed size, or so many draws of one record each."""
 
 
 class Sampled(Mechanism):

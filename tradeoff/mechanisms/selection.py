@@ -13,8 +13,8 @@ from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.functions import rational
 from tradeoff.mechanisms.base import LOSS, Mechanism, within
 
+# Losses outside are too small to matter, or have no e^eps among the floats: there f_{eps,0} serves.
 _LEAST, _MOST = 1e-12, 700.0
-"""Losses outside are too small to matter, or have no e^eps among the floats: there f_{eps,0} serves."""
 
 _NOISES = ("gumbel", "laplace", "exponential")
 

@@ -26,11 +26,11 @@ from tradeoff.operators.ends import Real, Span, lost, top
 Verdict = bool | None
 Point = tuple[Fraction, Fraction]
 
+# Vertices compared one by one, at a few microseconds each; beyond, the bounds of the whole curves do.
 _MOST = 5000
-"""Vertices compared one by one, at a few microseconds each; beyond, the bounds of the whole curves do."""
 
+# What the vertices of a curve in floats may be off: no smaller violation refutes an order.
 _NOISE = 16 * Fraction(UNIT)
-"""What the vertices of a curve in floats may be off: no smaller violation refutes an order."""
 
 
 # The two kinds of polygons.

@@ -14,20 +14,11 @@ from tradeoff.intervals.functions import exp, maximum
 from tradeoff.intervals.rounding import Array
 
 Metric = Literal["uniform", "levy"]
-_POINTS = 257
-"""Points to begin with: cells are then halved where they are open."""
-
-_ROUNDS = 10
-"""Halvings, to a thousandth of a cell."""
-
-_MOST = 20_000
-"""Points after which what is known is reported: a second for closed forms."""
-
-_CLOSE = 1e-7
-"""Distance that nobody tells from none."""
-
-_FARTHEST = 40.0
-"""Loss at which a distance of profiles ends, as e^-40 is below every answer."""
+_POINTS = 257  # points to begin with: cells are then halved where they are open
+_ROUNDS = 10  # halvings, to a thousandth of a cell
+_MOST = 20_000  # points after which what is known is reported: a second for closed forms
+_CLOSE = 1e-7  # distance that nobody tells from none
+_FARTHEST = 40.0  # loss at which a distance of profiles ends, as e^-40 is below every answer
 
 
 def distance(f: TradeOff, g: TradeOff, *, metric: Metric = "uniform") -> Bounds[float]:

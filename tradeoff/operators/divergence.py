@@ -16,14 +16,9 @@ from tradeoff.intervals.rounding import UNIT, Array, around
 from tradeoff.loss.law import LossLaw
 from tradeoff.operators.renyi import renyi
 
-NAMES = ("kl", "chi2", "hellinger", "total-variation")
-"""Divergences with a name."""
-
-_UNITS = 16
-"""Units of 2^-53 by which a callable may miss: what a few operations on floats cost."""
-
-_LARGE = 1e50
-"""Where the last slope of a callable is taken, and at its square."""
+NAMES = ("kl", "chi2", "hellinger", "total-variation")  # divergences with a name
+_UNITS = 16  # units of 2^-53 by which a callable may miss: what a few operations on floats cost
+_LARGE = 1e50  # where the last slope of a callable is taken, and at its square
 
 Function = Callable[[float], float]
 

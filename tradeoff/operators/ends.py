@@ -19,14 +19,9 @@ from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
 
-Real = Fraction | float
-"""An exact rational, or an infinity."""
-
-Span = tuple[Real, Real]
-"""Numbers at or below and at or above the truth."""
-
-_FEW = 16
-"""Masses at infinity multiplied exactly: fractions grow by 53 bits a factor; so many are instant."""
+Real = Fraction | float  # an exact rational, or an infinity
+Span = tuple[Real, Real]  # numbers at or below and at or above the truth
+_FEW = 16  # masses at infinity multiplied exactly: fractions grow by 53 bits a factor; so many are instant
 
 
 def top(f: TradeOff) -> Span:

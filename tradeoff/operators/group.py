@@ -20,11 +20,11 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.operators.of_beta import OfBeta
 from tradeoff.operators.tabulate import largest, segments, tabulate
 
+# Compositions of a curve without a closed form: each is a question, and together they take seconds.
 _MOST = 10_000
-"""Compositions of a curve without a closed form: each is a question, and together they take seconds."""
 
+# Vertices of a group of a polygon that are computed, in seconds; beyond, lines are laid below and above.
 _VERTICES = 10_000
-"""Vertices of a group of a polygon that are computed, in seconds; beyond, lines are laid below and above."""
 
 
 class Group(OfBeta):

@@ -23,27 +23,23 @@ from tradeoff.loss.cumulant import Cumulant
 from tradeoff.loss.law import LossLaw, masses
 
 Under = Literal["P", "Q"]
-_STEP = 1e-3
-"""Step of difference quotients: a thousandth of a nat, so that last digits cost a trillionth."""
+_STEP = 1e-3  # step of difference quotients: a thousandth of a nat, so that last digits cost a trillionth
 
+# Share of 1 + |t| beside t at which mass is looked up: a loss and the place where L has it are known to some
+# units, but for places within some units of an end, or of a turn, of L.
 _ASIDE = 2.0**-40
-"""Share of 1 + |t| beside t at which mass is looked up: a loss and the place where L has it are known to some
-units, but for places within some units of an end, or of a turn, of L."""
 
-_ROUNDED = 1e-12
-"""Share of a mass that sums, exponentials and masses at infinity may round away, generously."""
+_ROUNDED = 1e-12  # share of a mass that sums, exponentials and masses at infinity may round away, generously
 
+# Bound on the mass of tails that no cell holds, on masses that are no floats, and on what these round by.
 _BEYOND = 1e-300
-"""Bound on the mass of tails that no cell holds, on masses that are no floats, and on what these round by."""
 
-_FARTHEST = 690.0
-"""Loss whose e^t is still a float."""
+_FARTHEST = 690.0  # loss whose e^t is still a float
 
+# Loss, in nats, beyond which no quantile is looked for, and mass below which none is told from 0.
 _MOST, _LEAST = 1e300, 1e-290
-"""Loss, in nats, beyond which no quantile is looked for, and mass below which none is told from 0."""
 
-_MOST_DRAWN = 10**9
-"""Samples drawn at once: 8 GB."""
+_MOST_DRAWN = 10**9  # samples drawn at once: 8 GB
 
 _OTHER: dict[Under, Under] = {"P": "Q", "Q": "P"}
 

@@ -13,26 +13,13 @@ from tradeoff.intervals.functions import exp
 from tradeoff.intervals.polygon import ONE, Line, kink, whole
 from tradeoff.intervals.rounding import UNIT, Array
 
-STEEPEST = 700.0
-"""Largest epsilon asked: e^eps is still a float."""
-
-_WIDTH = 1e-3
-"""Width of whole curves that is aimed at, relative to min(beta, 1 - alpha - beta)."""
-
-_REACH = 1e-21
-"""Type I errors below which lines are laid no closer: below the 1e-20 that is promised."""
-
-_LEAST = 1e-290
-"""Least unit that a gap is divided by: the quotient is still a float."""
-
-_CLOSEST = 1e-14
-"""Least distance of nodes in nats: e^eps tells them apart."""
-
-_ROUNDS = 16
-"""Halvings of a cell before it is left as it is."""
-
-_MOST = 2500
-"""Nodes after which no more are asked: a second for closed forms."""
+STEEPEST = 700.0  # largest epsilon asked: e^eps is still a float
+_WIDTH = 1e-3  # width of whole curves that is aimed at, relative to min(beta, 1 - alpha - beta)
+_REACH = 1e-21  # type I errors below which lines are laid no closer: below the 1e-20 that is promised
+_LEAST = 1e-290  # least unit that a gap is divided by: the quotient is still a float
+_CLOSEST = 1e-14  # least distance of nodes in nats: e^eps tells them apart
+_ROUNDS = 16  # halvings of a cell before it is left as it is
+_MOST = 2500  # nodes after which no more are asked: a second for closed forms
 
 
 def lines_below(epsilon: Array, delta: Array) -> list[Line]:

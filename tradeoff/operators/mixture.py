@@ -20,8 +20,8 @@ from tradeoff.loss.changed import Mixed
 from tradeoff.loss.discrete import settled
 from tradeoff.loss.law import LossLaw
 
+# By how much weights may miss 1: rounded ones of thousands of curves do by less, and so may one of them.
 _MISSED = 1e-12
-"""By how much weights may miss 1: rounded ones of thousands of curves do by less, and so may one of them."""
 
 
 def added(pairs: Iterable[tuple[TradeOff, float | Fraction]]) -> dict[TradeOff, Fraction]:

@@ -23,23 +23,14 @@ from tradeoff.intervals.rounding import Array
 from tradeoff.operators.line_nodes import STEEPEST, LineNodes
 from tradeoff.operators.tabulate import Tabulated, largest
 
+# Where to ask first, in nats from the answer expected: about it, and as far as a chord may reach over.
 _OFFSETS = np.append(0.0, np.outer([-1, 1], np.exp2(np.arange(-1.0, 6.0))))
-"""Where to ask first, in nats from the answer expected: about it, and as far as a chord may reach over."""
 
-_ROUNDS = 12
-"""Divisions of cells: from 1 to 1e-10 nats, where lines meet the curve to rounding."""
-
-_SHARE = 8
-"""How much closer a line is asked for than the answer, which adds two of them and the gap between."""
-
-_PARTS = 8
-"""Parts of a cell whose line stands out: 64 times closer to the curve for seven questions more."""
-
-_BLUR = 2.0
-"""How far a line stands out, in widths of its own bounds, while closer lines say more."""
-
-_LEAST, _CLOSEST = 1e-300, 1e-12
-"""A unit for delta where it is 0; cells in nats that are not divided further."""
+_ROUNDS = 12  # divisions of cells: from 1 to 1e-10 nats, where lines meet the curve to rounding
+_SHARE = 8  # how much closer a line is asked for than the answer, which adds two of them and the gap between
+_PARTS = 8  # parts of a cell whose line stands out: 64 times closer to the curve for seven questions more
+_BLUR = 2.0  # how far a line stands out, in widths of its own bounds, while closer lines say more
+_LEAST, _CLOSEST = 1e-300, 1e-12  # a unit for delta where it is 0; cells in nats that are not divided further
 
 
 class OfBeta(Derived):

@@ -18,8 +18,7 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import exp, expm1, maximum, minimum
 from tradeoff.intervals.rounding import UNIT, Array
 
-_WIDEST = 700.0
-"""Steps in nats from which on e^step is as good as beyond the floats."""
+_WIDEST = 700.0  # steps in nats from which on e^step is as good as beyond the floats
 
 
 @dataclass(frozen=True)
@@ -91,8 +90,8 @@ def _monotone(low: Array, high: Array) -> Pair:
     return np.maximum.accumulate(low[::-1])[::-1], np.minimum.accumulate(high)
 
 
+# Points of each cell, and values there whose polygon lies below the profile.
 Floor = tuple[Bounds[Array], Array]
-"""Points of each cell, and values there whose polygon lies below the profile."""
 
 
 def under(nodes: Nodes) -> Floor:

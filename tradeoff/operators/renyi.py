@@ -22,14 +22,11 @@ from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
 
-_NARROW = 1e-9
-"""Relative width with which the first way of asking is content."""
+_NARROW = 1e-9  # relative width with which the first way of asking is content
+_BESIDE = 2.0**-36  # distance from order 1 of the order that bounds its divergence from above
 
-_BESIDE = 2.0**-36
-"""Distance from order 1 of the order that bounds its divergence from above."""
-
+# Whole orders whose binomial sum is added up: of a base with a closed form, and of another.
 _MOST_TERMS, _MOST_ASKED = 2048, 64
-"""Whole orders whose binomial sum is added up: of a base with a closed form, and of another."""
 
 
 def renyi(curve: TradeOff, order: float) -> Bounds[float]:

@@ -29,15 +29,14 @@ from tradeoff.loss.thinning import base_bounds, thinned_bounds
 
 Scheme = Literal["poisson", "without-replacement"]
 
+# Loss, in nats, up to which cells tell more than whole curves do: that of a Gaussian of mu = 28.
 _FARTHEST = 1.5e3
-"""Loss, in nats, up to which cells tell more than whole curves do: that of a Gaussian of mu = 28."""
 
-_DEEPEST = 4
-"""Samples of samples that are kept apart: each doubles the cost of a question."""
+_DEEPEST = 4  # samples of samples that are kept apart: each doubles the cost of a question
 
+# Rate below which engines take the law of this one below the curve, and no loss at all above it: cells divide
+# p by p + (1 - p) e^-L, and below 1e-308 floats lose their digits.
 _RAREST = 1e-300
-"""Rate below which engines take the law of this one below the curve, and no loss at all above it: cells
-divide p by p + (1 - p) e^-L, and below 1e-308 floats lose their digits."""
 
 
 def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> TradeOff:

@@ -35,8 +35,8 @@ from tradeoff.operators.symmetrise import ProfileSymmetrised
 Verdict = bool | None
 Rule = Callable[[TradeOff, TradeOff], Verdict]
 
+# Distinct factors or shares matched with each other: every pair is asked, and nested ones ask theirs.
 _MOST_PARTS = 24
-"""Distinct factors or shares matched with each other: every pair is asked, and nested ones ask theirs."""
 
 
 def known(f: TradeOff, g: TradeOff) -> Verdict:
@@ -238,6 +238,7 @@ def finite(f: TradeOff, g: TradeOff) -> Verdict:
     return polygons(f, g) if isinstance(f, PiecewiseLinear) and isinstance(g, PiecewiseLinear) else None
 
 
+# The first that does not decline decides: equivalences first, then what is sufficient.
 RULES: tuple[Rule, ...] = (
     extremes,
     family,
@@ -256,4 +257,3 @@ RULES: tuple[Rule, ...] = (
     packed,
     lossless,
 )
-"""The first that does not decline decides: equivalences first, then what is sufficient."""

@@ -16,12 +16,8 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.report.plain import plain
 from tradeoff.sweeps import Table
 
-ASKED = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}
-"""What is answered, and by what it is asked."""
-
-
-COLUMNS = ("question", "at least", "at most")
-"""Heads of a table of answers, whose lines are ``row``."""
+ASKED = {"epsilon": "delta", "delta": "epsilon", "beta": "alpha"}  # what is answered, and by what it is asked
+COLUMNS = ("question", "at least", "at most")  # heads of a table of answers, whose lines are ``row``
 
 
 @dataclass(frozen=True)
@@ -79,8 +75,8 @@ class Answers(Displayed):
         return {**found, "assumptions": list(self.assumptions)} if self.assumptions else found
 
 
+# What is answered, by what it is asked, and the answer; as ``Answers`` are gone through.
 Lines = Iterable[tuple[str, str, Answer]]
-"""What is answered, by what it is asked, and the answer; as ``Answers`` are gone through."""
 
 
 def row(name: str, question: str, answer: Answer, digits: int = 10) -> tuple[str, str, str]:

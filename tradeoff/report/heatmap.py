@@ -17,14 +17,11 @@ from tradeoff.sweeps import Table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEVELS = 7
-"""Contour lines unless said otherwise: as many as labels have room for on one column."""
+_LEVELS = 7  # contour lines unless said otherwise: as many as labels have room for on one column
+_DECADE = 30.0  # ratio of the largest to the least value from which colours and levels are logarithmic
 
-_DECADE = 30.0
-"""Ratio of the largest to the least value from which colours and levels are logarithmic."""
-
+# Ratio of the ends of a log axis from which powers of ten are ticks enough; below, plain 1, 2 and 5 are.
 _PLAIN = 1e3
-"""Ratio of the ends of a log axis from which powers of ten are ticks enough; below, plain 1, 2 and 5 are."""
 
 
 def heatmap(

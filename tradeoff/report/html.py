@@ -31,12 +31,13 @@ from tradeoff.report.rows import DECLINED, UNDER
 from tradeoff.report.series import known, outline
 from tradeoff.report.summary import rows
 
+# Adjacencies in words.
 _NEIGHBOURS = {
     "add-remove": "Two data sets are neighbours if one of them has a single record more than the other.",
     "replace-one": "Two data sets are neighbours if they have the same size and differ in a single record.",
 }
-"""Adjacencies in words."""
 
+# Ways to hide who takes part, in words.
 _SCHEMES = {
     "poisson": "Each batch is a Poisson sample: every record enters it by a coin of its own",
     "without-replacement": "Each batch is a set of a fixed number of records, every such set alike",
@@ -44,7 +45,6 @@ _SCHEMES = {
     "allocated": "Each record takes part in a fixed number of steps, every choice of them alike",
     "shuffled": "Each record is answered for on its own, and the answers are shuffled",
 }
-"""Ways to hide who takes part, in words."""
 
 _SCRIPT = re.compile(r"<script[^>]*>(.*?)</script>", re.DOTALL)  # what the policy of the page must name
 

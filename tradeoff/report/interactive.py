@@ -30,19 +30,14 @@ from tradeoff.report.series import (
 )
 from tradeoff.report.styles import COLOURS, DASHES
 
-State = tuple[list[dict[str, Any]], dict[str, Any]]
-"""Traces, and what their axes are."""
+State = tuple[list[dict[str, Any]], dict[str, Any]]  # traces, and what their axes are
+_WIDTH = 1.8  # of a line, in pixels
+_DASHES = [",".join(f"{_WIDTH * length:.3g}px" for length in dash) for dash in DASHES]  # as in print
 
-_WIDTH = 1.8
-"""Of a line, in pixels."""
-
-_DASHES = [",".join(f"{_WIDTH * length:.3g}px" for length in dash) for dash in DASHES]
-"""As in print."""
-
+# Type I errors of a curve: those of a comparison, and more at both ends, for either kind of axes.
 _ALPHA = np.unique(
     np.concatenate([ALPHAS, [1e-3], np.geomspace(1e-8, 0.5, 40), 1 - np.geomspace(1e-5, 0.005, 6)])
 )
-"""Type I errors of a curve: those of a comparison, and more at both ends, for either kind of axes."""
 
 _SIGN = {"lower": "≥ ", "upper": "≤ ", "": ""}  # what a bound is led by
 

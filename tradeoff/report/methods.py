@@ -100,8 +100,8 @@ class Remembered:
 
 
 Method = Callable[[TradeOff], Claim]
+# Methods by name. A method that does not apply raises a ``TradeOffError`` that says why.
 METHODS: dict[str, Method] = {}
-"""Methods by name. A method that does not apply raises a ``TradeOffError`` that says why."""
 
 
 def method(name: str) -> Callable[[Method], Method]:

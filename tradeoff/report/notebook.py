@@ -102,8 +102,8 @@ def _text(words: str) -> str:
     return rf"\text{{{inner}}}"
 
 
+# What stands for signs that a backslash does not make plain.
 _SIGNS = {"\\": r"\backslash ", "^": r"\wedge ", "~": r"\sim "}
-"""What stands for signs that a backslash does not make plain."""
 
 
 def _inside(*parts: str) -> str:
@@ -162,6 +162,7 @@ def _normal(f: GaussianMixtures) -> str:
     return rf"T{_inside(*sides)}"
 
 
+# Notations of the literature (Dong, Roth, Su 2022), by the class of the curve.
 _FORMS: Mapping[type, Form] = {
     Identity: lambda _: r"\mathrm{Id}",
     Gaussian: lambda f: rf"G_{{{_number(f.mu)}}}",
@@ -182,10 +183,9 @@ _FORMS: Mapping[type, Form] = {
     Mixture: _mixture,
     Assumed: lambda f: rf"{latex(f.operands[0])}\ \text{{(with assumptions)}}",
 }
-"""Notations of the literature (Dong, Roth, Su 2022), by the class of the curve."""
 
+# Curves written as one letter with an index.
 _SINGLE = {Identity, Gaussian, Laplace, PureDP, TotalVariation, BoundedRange}
-"""Curves written as one letter with an index."""
 
 
 def _laplace(f: Laplace, a: str) -> str:
@@ -244,6 +244,7 @@ def _closed(f: Any, a: str) -> str | None:
     return _BETA[type(f)](f, a) if type(f) in _BETA else None
 
 
+# Closed forms of f at an argument.
 _BETA: Mapping[type, Callable[[Any, str], str | None]] = {
     Identity: lambda _, a: f"1 - {a}",
     Gaussian: lambda f, a: rf"\Phi\left(\Phi^{{-1}}\left(1 - {a}\right) - {_number(f.mu)}\right)",
@@ -255,31 +256,18 @@ _BETA: Mapping[type, Callable[[Any, str], str | None]] = {
     Subsampled: _mixed,
     Maximum: _largest,
 }
-"""Closed forms of f at an argument."""
 
-_MOST_VERTICES = 7
-"""Of a polygon whose lines are written out: they fill one line of a page."""
+_MOST_VERTICES = 7  # of a polygon whose lines are written out: they fill one line of a page
+_LONGEST = 1000  # denominator below which a fraction is written as one
+_SIZE = 120  # side of a picture in pixels: four lines of text
 
-_LONGEST = 1000
-"""Denominator below which a fraction is written as one."""
-
-_SIZE = 120
-"""Side of a picture in pixels: four lines of text."""
-
+# Where the picture's points lie: closer together towards the ends, where curves turn.
 _ALPHAS = (1 - np.cos(np.linspace(0.0, np.pi, 61))) / 2
-"""Where the picture's points lie: closer together towards the ends, where curves turn."""
 
-_TURNS = 6
-"""Rounds of questions: of 2^k slopes each, 63 in all, half of them where the curve is symmetric."""
-
-_ENOUGH = 3
-"""Rounds without which there is no picture: 7 tangents look like a curve."""
-
-_SECONDS = 0.5
-"""Time of the processor after which no more is asked: how busy the machine is changes nothing."""
-
-_FACTORS = 16
-"""Distinct factors up to which one question is quick."""
+_TURNS = 6  # rounds of questions: of 2^k slopes each, 63 in all, half of them where the curve is symmetric
+_ENOUGH = 3  # rounds without which there is no picture: 7 tangents look like a curve
+_SECONDS = 0.5  # time of the processor after which no more is asked: how busy the machine is changes nothing
+_FACTORS = 16  # distinct factors up to which one question is quick
 
 
 def picture(curve: Any) -> str | None:

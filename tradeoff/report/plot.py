@@ -27,13 +27,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Look = dict[str, Any]
-"""Keywords of a matplotlib line."""
+Look = dict[str, Any]  # keywords of a matplotlib line
 
 _UNSAFE: Look = {"linewidth": 4, "alpha": 0.35, "solid_capstyle": "butt"}  # a highlighter over part of a line
 
-_OURS = {"label", "clip_on", "data", "xdata", "ydata"}
-"""Keywords of a line that are set here."""
+_OURS = {"label", "clip_on", "data", "xdata", "ydata"}  # keywords of a line that are set here
 
 
 def plot(

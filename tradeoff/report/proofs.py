@@ -13,11 +13,10 @@ from tradeoff.errors import DomainError, shown
 from tradeoff.mechanisms import Plan
 from tradeoff.report.answers import ASKED, Answer
 
-_KNOWN = get_args(Question)
-"""What certificates answer."""
+_KNOWN = get_args(Question)  # what certificates answer
 
+# What is answered, by what it is asked, the answer for the worse order, and the proof for each.
 Proved = tuple[str, str, Answer, list[Certificate]]
-"""What is answered, by what it is asked, the answer for the worse order, and the proof for each."""
 
 
 def certified(plan: Plan, tol: float | None, **asked: Sequence[float]) -> Iterator[Proved]:

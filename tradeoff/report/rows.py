@@ -16,17 +16,16 @@ from tradeoff.report.answers import ASKED, Answer, Answers, finite
 from tradeoff.report.methods import Claim
 
 UNDER, SAFE, WITHIN = "under-reports", "safe", "within the bounds"
+# Verdicts: certainly unsafe, certainly not, not told by the exact bounds; unsafe where nothing was asked.
 ELSEWHERE = "under-reports elsewhere"
-"""Verdicts: certainly unsafe, certainly not, not told by the exact bounds; unsafe where nothing was asked."""
 
-DECLINED = "declined"
-"""Verdict of a method that does not apply."""
+DECLINED = "declined"  # verdict of a method that does not apply
 
+# The 129 type I errors where each method is looked at: by hundredths, and down to where tests are sharp.
 ALPHAS = np.unique(np.concatenate([np.linspace(0.0, 1.0, 101), np.geomspace(1e-6, 0.49, 28)]))
-"""The 129 type I errors where each method is looked at: by hundredths, and down to where tests are sharp."""
 
+# What a method says beside what is exact, by what is answered.
 Looked = Mapping[str, Sequence[tuple[float, Answer]]]
-"""What a method says beside what is exact, by what is answered."""
 
 
 @dataclass(frozen=True)

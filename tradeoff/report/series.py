@@ -22,23 +22,12 @@ Side = Literal["lower", "upper", ""]
 KINDS: tuple[Kind, ...] = ("tradeoff", "profile", "roc", "error")
 SCALES: tuple[Scale, ...] = ("linear", "loglog")
 
-_LEAST = 1e-6
-"""Left end of logarithmic axes of type I errors: tests are sharper than any in use."""
-
-_LEAST_DELTA = 1e-12
-"""Lower end of profiles, past every delta in use."""
-
-_POINTS = 257
-"""Points of a line: it looks smooth in print."""
-
-_FEW = 129
-"""Points at which errors are asked: each costs a question to the exact curve."""
-
-_MOST_CORNERS = 400
-"""Corners of more are not seen."""
-
-_DECADES = 5
-"""What is shown of errors below the largest one."""
+_LEAST = 1e-6  # left end of logarithmic axes of type I errors: tests are sharper than any in use
+_LEAST_DELTA = 1e-12  # lower end of profiles, past every delta in use
+_POINTS = 257  # points of a line: it looks smooth in print
+_FEW = 129  # points at which errors are asked: each costs a question to the exact curve
+_MOST_CORNERS = 400  # corners of more are not seen
+_DECADES = 5  # what is shown of errors below the largest one
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,12 @@ from tradeoff.display import exactly
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLUMN, PAGE = 3.4, 7.0
-"""Width of one column and of the text block of a two-column paper, in inches."""
+COLUMN, PAGE = 3.4, 7.0  # width of one column and of the text block of a two-column paper, in inches
 
+# Settings of every figure written: always the same bytes, text that stays text, pixels for print.
 OUTPUT: dict[str, Any] = {"svg.hashsalt": "tradeoff", "pdf.fonttype": 42, "savefig.dpi": 300}
-"""Settings of every figure written: always the same bytes, text that stays text, pixels for print."""
 
+# Matplotlib settings of every figure made here; those that the user has set stay as they are.
 PAPER: dict[str, Any] = {
     "figure.figsize": [COLUMN, COLUMN + 0.1],
     "figure.dpi": 150,
@@ -42,7 +42,6 @@ PAPER: dict[str, Any] = {
     "axes.spines.right": False,
     **OUTPUT,
 }
-"""Matplotlib settings of every figure made here; those that the user has set stay as they are."""
 
 
 def unset(settings: dict[Any, Any]) -> dict[Any, Any]:
@@ -54,11 +53,11 @@ def unset(settings: dict[Any, Any]) -> dict[Any, Any]:
 
 EXACT: dict[str, Any] = {"color": "black", "linestyle": "-", "zorder": 3}  # above all but its Gaussian bound
 BAND: dict[str, Any] = {"alpha": 0.25, "linewidth": 0, "zorder": 1.5}  # light, behind every line
+# Thin dots at the very back.
 CHANCE: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 2)), "linewidth": 0.8, "zorder": 1}
-"""Thin dots at the very back."""
 
+# The reported Gaussian: broken, so that the exact curve is seen under it.
 REPORTED: dict[str, Any] = {"color": "0.35", "linestyle": (0, (7, 1.5, 1.5, 1.5)), "zorder": 3.1}
-"""The reported Gaussian: broken, so that the exact curve is seen under it."""
 
 # Ordered so that neighbours are unlike in length and rhythm; in units of the width of the line.
 DASHES = (
@@ -122,8 +121,8 @@ def number(value: float) -> str:
     return f"$10^{{{int(power)}}}$" if digits == "1" else rf"${digits} \times 10^{{{int(power)}}}$"
 
 
+# Entries and letters a legend inside the axes may have, and letters of a line of one below them.
 _FEW, _SHORT, _LINE = 5, 26, 44
-"""Entries and letters a legend inside the axes may have, and letters of a line of one below them."""
 
 _FORMULA_SIGNS = re.compile(r"[$\\{}_^]|mathrm")  # not letters that are seen
 

@@ -23,13 +23,12 @@ from tradeoff.report.methods import Claim, method
 from tradeoff.report.summary import factors
 
 Profile = Callable[[Array], Array]
-Rule = Callable[[list[float]], list[float]]
-"""Least epsilons at deltas in (0, 1)."""
+Rule = Callable[[list[float]], list[float]]  # least epsilons at deltas in (0, 1)
 
 _CKS = "Canonne, Kamath, Steinke 2020"  # whose conversion two methods use
 _FAR = 1e300  # an epsilon that stands for infinity and can be computed with
+# How many pairs make a curve of a method that only knows pairs: more where they are formulas.
 _CHEAP, _DEAR = 81, 12
-"""How many pairs make a curve of a method that only knows pairs: more where they are formulas."""
 
 
 def by_pairs(
@@ -133,8 +132,7 @@ class Release(NamedTuple):
     n: int
 
 
-Least = Callable[[float, Sequence[Release]], float]
-"""Least epsilon of releases at a delta."""
+Least = Callable[[float, Sequence[Release]], float]  # least epsilon of releases at a delta
 
 
 def split(curve: TradeOff) -> Callable[[list[float]], list[tuple[Release, ...]]]:

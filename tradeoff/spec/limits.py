@@ -7,6 +7,7 @@ import re
 
 from tradeoff.errors import PlanError
 
+# Greatest sizes; the environment variable ``TRADEOFF_MAX_LETTERS`` changes the first, and so on.
 LIMITS = {
     "letters": 2**20,  # of the file: some 20,000 mechanisms, read in two seconds
     "title": 1_000,  # letters: 19 lines above a figure
@@ -14,11 +15,10 @@ LIMITS = {
     "mechanisms": 1_000,  # different ones that no closed form adds up: 6 to 60 seconds, by their kind
     "words": 1_000,  # of the command line: parsing takes time quadratic in them, 0.5 seconds for 1000
 }
-"""Greatest sizes; the environment variable ``TRADEOFF_MAX_LETTERS`` changes the first, and so on."""
 
 _PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+"""
+# 32 parts of a dotted key: reading takes time quadratic in them, and no key of a plan has even two.
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:{_PART}\.[ \t]*+){{32}}")
-"""32 parts of a dotted key: reading takes time quadratic in them, and no key of a plan has even two."""
 
 
 def limit(name: str) -> int:

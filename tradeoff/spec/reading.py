@@ -18,15 +18,14 @@ from tradeoff.spec.entries import known, number, numbers, table, text, wrong
 from tradeoff.spec.limits import limit, readable, within
 from tradeoff.spec.places import from_one, located, table_name
 
+# What can be asked, and the range it is asked in.
 QUESTIONS: dict[str, tuple[float, float]] = {
     "delta": (0.0, 1.0),
     "epsilon": (-float("inf"), float("inf")),
     "alpha": (0.0, 1.0),
 }
-"""What can be asked, and the range it is asked in."""
 
-MOST = 2**63 - 1
-"""Greatest count of a mechanism: the greatest integer that TOML holds."""
+MOST = 2**63 - 1  # greatest count of a mechanism: the greatest integer that TOML holds
 
 
 @dataclass(frozen=True, repr=False)

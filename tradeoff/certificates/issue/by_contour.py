@@ -14,8 +14,7 @@ from tradeoff.composition.planner import Composition
 from tradeoff.errors import PrecisionError
 from tradeoff.loss.cumulant import Cumulant, log_delta_for_epsilon
 
-_HALF = math.log(0.3)
-"""Deltas below 0.3 come from the tail strip, whose relative accuracy they need."""
+_HALF = math.log(0.3)  # deltas below 0.3 come from the tail strip, whose relative accuracy they need
 
 
 class Lines(Source):

@@ -15,11 +15,8 @@ from tradeoff.composition.planner import Composition
 from tradeoff.errors import PrecisionError
 from tradeoff.loss.cumulant import Cumulant
 
-_FINER = 8.0
-"""How much finer the next lattice is: a width falls by about as much."""
-
-_REFINEMENTS = 4
-"""Most lattices drawn for one claim, 8^3 = 512 times finer in the end."""
+_FINER = 8.0  # how much finer the next lattice is: a width falls by about as much
+_REFINEMENTS = 4  # most lattices drawn for one claim, 8^3 = 512 times finer in the end
 
 
 class Lattices(Source):

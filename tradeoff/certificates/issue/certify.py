@@ -27,20 +27,18 @@ from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.law import LossLaw
 
+# Widths with which a certificate without tolerance is content: what any one line or lattice reaches.
 _USUAL = {"delta": 1e-4, "epsilon": 1e-4, "beta": 1e-3, "mu": 1e-3}
-"""Widths with which a certificate without tolerance is content: what any one line or lattice reaches."""
 
-_SHARE = 8
-"""Parts are asked for this share of the width of the whole, which several of them add to."""
+_SHARE = 8  # parts are asked for this share of the width of the whole, which several of them add to
 
+# The ways to prove an answer, in the order they are tried; bands only where they are asked for.
 METHODS = ("closed-form", "exact", "contour", "lattice", *BANDS)
-"""The ways to prove an answer, in the order they are tried; bands only where they are asked for."""
 
-_UNMEASURED = {"gumbel", "gennorm"}
-"""Shifted densities of whose losses the verifier proves no moments."""
+_UNMEASURED = {"gumbel", "gennorm"}  # shifted densities of whose losses the verifier proves no moments
 
+# What laws of atoms are written as, by themselves and changed.
 _OF_ATOMS = {"atoms", "masses", "thinned", "reversed", "mixed"}
-"""What laws of atoms are written as, by themselves and changed."""
 
 
 def certify(

@@ -21,15 +21,15 @@ from tradeoff.limits.berry_esseen import berry_esseen
 from tradeoff.limits.edgeworth_bounds import edgeworth_bounds
 from tradeoff.loss.cumulant import Cumulant
 
+# What masses are written to in each round: logarithms down to -30 in floats; fainter masses add little.
 _WRITTEN = 64 * UNIT
-"""What masses are written to in each round: logarithms down to -30 in floats; fainter masses add little."""
 
+# Bands of the central limit theorem, by the methods that ask for them.
 BANDS: dict[str, Callable[[TradeOff], Band]] = {"berry-esseen": berry_esseen, "edgeworth": edgeworth_bounds}
-"""Bands of the central limit theorem, by the methods that ask for them."""
 
+# Share of its width by which a claim is wider than a band, as thresholds that prove it are found to 1e-12,
+# and of 1 + |epsilon|, where delta has moved by more than that.
 _ROOM, _BESIDE = 1e-9, 1e-6
-"""Share of its width by which a claim is wider than a band, as thresholds that prove it are found to 1e-12,
-and of 1 + |epsilon|, where delta has moved by more than that."""
 
 
 class Direct(Source):

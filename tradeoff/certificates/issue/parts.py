@@ -26,38 +26,20 @@ from tradeoff.operators.mixture import Mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
 
-Ask = Callable[[TradeOff, Question, float], Certificate]
-"""Certify an answer, which is kept."""
+Ask = Callable[[TradeOff, Question, float], Certificate]  # certify an answer, which is kept
+_STEPS = np.arange(-2.0, 3.0)  # places of a descent, in paces about the best so far
+_MOST_STEPS, _CLOSE = 80, 1e-6  # when a descent ends: at a pace that costs its square, or itself about a kink
+_NOISE = 1e-5  # widths of what a descent compares
+_FARTHEST = 600.0  # losses looked at: e^600 and e^-600 are floats
+_SMALLEST = 1e-300  # levels asked are in (0, 1)
+_TOP = float(logit(_SMALLEST))  # the level looked at that is smallest, as its log-odds
+_APART = 1e-5  # losses between which a level is taken as a difference quotient of delta
 
-_STEPS = np.arange(-2.0, 3.0)
-"""Places of a descent, in paces about the best so far."""
-
-_MOST_STEPS, _CLOSE = 80, 1e-6
-"""When a descent ends: at a pace that costs its square, or itself about a kink."""
-
-_NOISE = 1e-5
-"""Widths of what a descent compares."""
-
-_FARTHEST = 600.0
-"""Losses looked at: e^600 and e^-600 are floats."""
-
-_SMALLEST = 1e-300
-"""Levels asked are in (0, 1)."""
-
-_TOP = float(logit(_SMALLEST))
-"""The level looked at that is smallest, as its log-odds."""
-
-_APART = 1e-5
-"""Losses between which a level is taken as a difference quotient of delta."""
-
+# Most neighbours of a group of what has a law, each a line and two levels; of operators a sixteenth.
 _NEIGHBOURS = 64
-"""Most neighbours of a group of what has a law, each a line and two levels; of operators a sixteenth."""
 
-_ATTEMPTS = 12
-"""Times that an end of an epsilon is moved outwards, by what delta lacks there over its slope."""
-
-_CLOSER = 1e-5
-"""Width of an epsilon that is certified."""
+_ATTEMPTS = 12  # times that an end of an epsilon is moved outwards, by what delta lacks there over its slope
+_CLOSER = 1e-5  # width of an epsilon that is certified
 
 
 def _unasked(*_: object) -> Certificate:
@@ -324,6 +306,7 @@ class OfSubsampled(Parts):
             at(alpha - width), at(alpha + width)
 
 
+# Operators whose answers follow from those of operands.
 OPERATORS: tuple[tuple[type[TradeOff], type[Parts]], ...] = (
     (HullOfMinimum, OfMinimum),
     (Maximum, OfMaximum),
@@ -331,7 +314,6 @@ OPERATORS: tuple[tuple[type[TradeOff], type[Parts]], ...] = (
     (Group, OfGroup),
     (Subsampled, OfSubsampled),
 )
-"""Operators whose answers follow from those of operands."""
 
 
 def parts_of(curve: TradeOff) -> Parts | None:

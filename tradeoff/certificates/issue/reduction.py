@@ -15,20 +15,16 @@ from tradeoff.certificates.gaussian import Known, balls, chords, least_mu
 from tradeoff.certificates.issue.source import Source
 from tradeoff.errors import PrecisionError
 
-_FIRST = 9
-"""Losses to begin with, a scale: a claim takes milliseconds."""
+_FIRST = 9  # losses to begin with, a scale: a claim takes milliseconds
 
+# When it ends: cells are halved twelve times, to a few hundred claims, seconds of proof.
 _ROUNDS, _MOST = 12, 300
-"""When it ends: cells are halved twelve times, to a few hundred claims, seconds of proof."""
 
+# How far beyond the engine's epsilon delta is claimed to be small enough, four times farther each time.
 _BEYOND = 1e-9
-"""How far beyond the engine's epsilon delta is claimed to be small enough, four times farther each time."""
 
-_SHARE = 8
-"""Claims are this much narrower than mu: what is claimed wider is proved faster."""
-
-_ATTEMPTS = 16
-"""Times that it is."""
+_SHARE = 8  # claims are this much narrower than mu: what is claimed wider is proved faster
+_ATTEMPTS = 16  # times that it is
 
 
 class Points(Protocol):

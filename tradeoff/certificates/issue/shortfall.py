@@ -28,32 +28,26 @@ from tradeoff.operators.line_nodes import STEEPEST, LineNodes
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.profile_nodes import end
 
-_FIRST = 17
-"""Losses to begin with, a scale: a claim takes a millisecond to make, and ten to prove."""
+_FIRST = 17  # losses to begin with, a scale: a claim takes a millisecond to make, and ten to prove
 
+# When it ends: at cells of 1e-9, where curves touch but for a rounding; or where hundreds are open.
 _ROUNDS, _MOST = 28, 400
-"""When it ends: at cells of 1e-9, where curves touch but for a rounding; or where hundreds are open."""
 
+# Relative width that is enough: with as much more on either side, as claims are made wider, a thousandth.
 _CLOSE = 2.5e-4
-"""Relative width that is enough: with as much more on either side, as claims are made wider, a thousandth."""
 
-_NOTHING = 1e-15
-"""What delta is above its last value where no loss is looked at."""
+_NOTHING = 1e-15  # what delta is above its last value where no loss is looked at
+_BEYOND = 1e-9  # how far beyond all losses nothing is claimed: delta is what is lost there
 
-_BEYOND = 1e-9
-"""How far beyond all losses nothing is claimed: delta is what is lost there."""
-
+# How far beyond where delta_f is small enough it is claimed to be, for claims are wider than the truth.
 _MORE = 1e-3
-"""How far beyond where delta_f is small enough it is claimed to be, for claims are wider than the truth."""
 
-_COARSE = 1e-3
-"""How much wider than made claims of a lattice are: that of a verifier is coarse."""
+_COARSE = 1e-3  # how much wider than made claims of a lattice are: that of a verifier is coarse
 
+# How much wider than made claims may be, of what they are from deciding: the wider, the faster proved.
 _SHARES = 0.25, 2.0**-6, 2.0**-12
-"""How much wider than made claims may be, of what they are from deciding: the wider, the faster proved."""
 
-_BITS = 128
-"""Of the balls from which claims are made: what a verifier begins with."""
+_BITS = 128  # of the balls from which claims are made: what a verifier begins with
 
 
 def shortfall(f: TradeOff, g: TradeOff, tol: float | None, method: str | None) -> Certificate:
@@ -112,8 +106,7 @@ def _leaves(curve: TradeOff, operator: type[HullOfMinimum | Maximum]) -> list[Tr
     return [leaf for each in curve.operands for leaf in _leaves(each, operator)]
 
 
-Asking = tuple[Array, float]
-"""Losses to begin with in one order, and how far out more are asked."""
+Asking = tuple[Array, float]  # losses to begin with in one order, and how far out more are asked
 
 
 def _first(

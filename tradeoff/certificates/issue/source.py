@@ -16,26 +16,18 @@ from tradeoff.errors import PrecisionError
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.cumulant import Cumulant, epsilon_for_alpha, log_delta_for_epsilon
 
-_ATTEMPTS = 8
-"""Most times that samples are moved, spread or drawn closer."""
+_ATTEMPTS = 8  # most times that samples are moved, spread or drawn closer
+_SAME = 3  # times that a peak not yet fenced in is only moved to, before samples spread
 
-_SAME = 3
-"""Times that a peak not yet fenced in is only moved to, before samples spread."""
-
+# Losses sampled at most: e^600 and e^-600 are floats, and so are their products with masses.
 _FARTHEST = 600.0
-"""Losses sampled at most: e^600 and e^-600 are floats, and so are their products with masses."""
 
-_GONE = -800.0
-"""Logarithm of a delta that no float holds: e^-745 is the least one."""
+_GONE = -800.0  # logarithm of a delta that no float holds: e^-745 is the least one
+_PACE = 1e-2  # between samples at first, over the spread of a loss or 1
+LARGEST = 1e30  # losses beyond which balls of some hundred bits know no e^L, and no power of it
 
-_PACE = 1e-2
-"""Between samples at first, over the spread of a loss or 1."""
-
-LARGEST = 1e30
-"""Losses beyond which balls of some hundred bits know no e^L, and no power of it."""
-
+# Samples about a supremum, in paces: close where it is looked for, far enough to fence it in.
 OFFSETS = np.array([-64.0, -16, -6, -3, -2, -1, 0, 1, 2, 3, 6, 16, 64])
-"""Samples about a supremum, in paces: close where it is looked for, far enough to fence it in."""
 
 
 class Source(ABC):

@@ -21,25 +21,23 @@ from tradeoff.certificates.verify.product import Product
 from tradeoff.certificates.verify.report import Check, Log, Verification, require
 from tradeoff.errors import DomainError, TradeOffError, VerificationError, shown
 
-_DIGITS = (128, 512, 4096)
-"""Bits of the balls, more of them where a claim is neither proved nor refuted."""
+_DIGITS = (128, 512, 4096)  # bits of the balls, more of them where a claim is neither proved nor refuted
 
+# What is left out is e^-4 of the width of a claim; where rare large losses make delta 1e-5 of its integrand,
+# e^-16; where a claim has one side, which is much nearer to the truth than 0 is, e^-32.
 _DEEPER = 4.0, 16.0, 32.0
-"""What is left out is e^-4 of the width of a claim; where rare large losses make delta 1e-5 of its integrand,
-e^-16; where a claim has one side, which is much nearer to the truth than 0 is, e^-32."""
 
-_ATTEMPTS = 6
-"""Most Gaussians added to one product, each narrower by half than the one before."""
+_ATTEMPTS = 6  # most Gaussians added to one product, each narrower by half than the one before
 
+# Nodes of lattices: few laws on 2^16 take seconds, those with an incomplete gamma function half a minute.
 _SIZES = (2**10, 2**12, 2**14, 2**16)
-"""Nodes of lattices: few laws on 2^16 take seconds, those with an incomplete gamma function half a minute."""
 
+# What is raised where a certificate holds other things than it should.
 _MALFORMED = ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError
-"""What is raised where a certificate holds other things than it should."""
 
 _ASKED = {"delta": (-math.inf, math.inf), "epsilon": (0.0, 1.0), "beta": (0.0, 1.0), "mu": (0.0, 1.0)}
+# The questions, and between which values they have answers: between those of the last there is 0 alone.
 _ASKED["shortfall"] = -5e-324, 5e-324
-"""The questions, and between which values they have answers: between those of the last there is 0 alone."""
 
 
 def verify(certificate: Certificate) -> Verification:

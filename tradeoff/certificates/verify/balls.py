@@ -8,11 +8,8 @@ from operator import mul
 
 from flint import arb
 
-Pair = tuple[arb, arb]
-"""Numbers of P and of Q."""
-
-_FAR = 2.0**24
-"""Deviations from which Arb's erfc is held from above alone, and 1/x^2 below 2^-48."""
+Pair = tuple[arb, arb]  # numbers of P and of Q
+_FAR = 2.0**24  # deviations from which Arb's erfc is held from above alone, and 1/x^2 below 2^-48
 
 
 def above(x: arb) -> arb:

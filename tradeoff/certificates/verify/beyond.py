@@ -13,17 +13,13 @@ from tradeoff.certificates.verify.laws import Law
 from tradeoff.certificates.verify.parts import Comb, Density, Nodes
 from tradeoff.certificates.verify.product import Product, gathered, sums
 
-_COARSE = 40
-"""Bits of M(c), and of the mass where densities are bounded from below."""
+_COARSE = 40  # bits of M(c), and of the mass where densities are bounded from below
+_DOUBLINGS = 40  # octaves in which the bounds of the factors far out must take over
 
-_DOUBLINGS = 40
-"""Octaves in which the bounds of the factors far out must take over."""
-
+# Intervals that an octave is cut in, and how often halves of what is left are cut in as many.
 _INTERVALS, _DEPTH = 16, 8
-"""Intervals that an octave is cut in, and how often halves of what is left are cut in as many."""
 
-Step = tuple[arb, arb]
-"""The mass and the variation of a step function."""
+Step = tuple[arb, arb]  # the mass and the variation of a step function
 
 
 class Beyond:

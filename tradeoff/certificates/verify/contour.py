@@ -23,20 +23,16 @@ from flint import acb, acb_mat, arb
 from tradeoff.certificates.verify.beyond import Beyond
 from tradeoff.certificates.verify.product import Product
 
+# Nodes of a line without an added Gaussian, doubled until the rest is proved to be nothing.
 _FIRST, _LAST = 64, 2**13
-"""Nodes of a line without an added Gaussian, doubled until the rest is proved to be nothing."""
 
-_MOST = 2**20
-"""Nodes of any line: minutes, and a gigabyte."""
+_MOST = 2**20  # nodes of any line: minutes, and a gigabyte
+_WIDER = 1.5  # by how much a period is lengthened that is too short
 
-_WIDER = 1.5
-"""By how much a period is lengthened that is too short."""
-
+# A lower tilt may lose a factor of e^3 against the saddle if its period is at most a third.
 _GIVEN, _SHORTER = 3.0, 3.0
-"""A lower tilt may lose a factor of e^3 against the saddle if its period is at most a third."""
 
-_STEPS = 60
-"""Most times that it is; halvings that find a saddle point; and doublings that bracket it."""
+_STEPS = 60  # most times that it is; halvings that find a saddle point; and doublings that bracket it
 
 
 class Line:

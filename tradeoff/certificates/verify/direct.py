@@ -16,34 +16,23 @@ from tradeoff.certificates.verify.parts import Atoms, Comb, Part
 from tradeoff.certificates.verify.product import Product
 from tradeoff.certificates.verify.report import require
 
-_MOST = 2**20
-"""Most atoms of a product: a gigabyte of balls."""
+_MOST = 2**20  # most atoms of a product: a gigabyte of balls
+_SOME = 2**14  # most of rounds of noise on all integers, for which there are lines as well
+_BESIDE = 64  # most atoms that a law may carry to either side of a loss: each asks for its closed forms
 
-_SOME = 2**14
-"""Most of rounds of noise on all integers, for which there are lines as well."""
-
-_BESIDE = 64
-"""Most atoms that a law may carry to either side of a loss: each asks for its closed forms."""
-
+# Gaussians of a smaller mu change delta by less than most doubles show: an error and no factor.
 _FAINT = 1e-30
-"""Gaussians of a smaller mu change delta by less than most doubles show: an error and no factor."""
 
-_FARTHEST = 400
-"""Doublings after which no loss is larger: 2^400."""
+_FARTHEST = 400  # doublings after which no loss is larger: 2^400
+_HUGE = 1e30  # losses beyond which e^L may be no ball: delta is no larger there, and not below Q(L = inf)
+_FEW = 256  # atoms that are not joined: to add so many is no work
 
-_HUGE = 1e30
-"""Losses beyond which e^L may be no ball: delta is no larger there, and not below Q(L = inf)."""
-
-_FEW = 256
-"""Atoms that are not joined: to add so many is no work."""
-
+# Atoms are joined whose losses round to the same multiple: sums of equal losses written in double are.
 _CLOSE = 2.0**-44
-"""Atoms are joined whose losses round to the same multiple: sums of equal losses written in double are."""
 
 _NOTHING: Pair = arb(0), arb(0)
 
-_SIDE = 2.0**-40
-"""Relative error allowed to losses in floats, by which atoms are surely on one side."""
+_SIDE = 2.0**-40  # relative error allowed to losses in floats, by which atoms are surely on one side
 
 
 class Sums:

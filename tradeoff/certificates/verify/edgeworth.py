@@ -25,14 +25,13 @@ from tradeoff.certificates.verify.balls import Pair, above
 
 SOURCE = "the smoothing of Prawitz 1972 and 1975, with the moments of Derumigny, Girard, Guyonvarch 2024"
 
+# cos x <= 1 - x^2/2 + 0.09916192 |x|^3 everywhere; a cubic that touches later is below as well.
 _CORNER, _CUBIC = "3.9959", "0.09916192"
-"""cos x <= 1 - x^2/2 + 0.09916192 |x|^3 everywhere; a cubic that touches later is below as well."""
 
-_LONGEST = 1e9
-"""T at most: what is left of the error, of order 1/T, is then nothing."""
+_LONGEST = 1e9  # T at most: what is left of the error, of order 1/T, is then nothing
 
+# Standard deviations that are cut finely, at either end, and cells of these and between them.
 _BULK, _FINE, _BETWEEN = 14.0, 5000, 500
-"""Standard deviations that are cut finely, at either end, and cells of these and between them."""
 
 
 class Moments(NamedTuple):

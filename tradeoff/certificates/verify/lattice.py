@@ -26,21 +26,18 @@ from tradeoff.certificates.verify.parts import Atoms, Comb, Density, Part
 from tradeoff.certificates.verify.report import require
 from tradeoff.certificates.verify.shifts import Shift
 
-_MOST = 2**18
-"""Most nodes of a product: a minute or two, where masses are hundreds of nats apart."""
+_MOST = 2**18  # most nodes of a product: a minute or two, where masses are hundreds of nats apart
 
+# Steps from a node to an atom where the first would be: on which side it is would not be known of equals.
 _OFF = 2.0**-20
-"""Steps from a node to an atom where the first would be: on which side it is would not be known of equals."""
 
-_SURE = 40.0
-"""Losses so far above the one asked count like infinite ones, but for e^-40 of their mass."""
+_SURE = 40.0  # losses so far above the one asked count like infinite ones, but for e^-40 of their mass
 
 
+# Nodes about a loss that may be on either side of it: it is known to half a step, and placed in floats.
 _NEAR = 3
-"""Nodes about a loss that may be on either side of it: it is known to half a step, and placed in floats."""
 
-_BESIDE = 2**10
-"""Most atoms beside a lattice, which is asked beside each."""
+_BESIDE = 2**10  # most atoms beside a lattice, which is asked beside each
 
 _NOTHING = arb(0), arb(0)
 

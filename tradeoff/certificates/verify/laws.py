@@ -25,11 +25,8 @@ from tradeoff.certificates.verify.slab import Slab
 
 Law = tuple[Part, ...]
 
-_WRITTEN = 2.0**-53
-"""Relative rounding of numbers in a certificate."""
-
-_OFF = 2.0**-20
-"""Most that masses may miss 1 by, however many units the logarithms of the faintest have."""
+_WRITTEN = 2.0**-53  # relative rounding of numbers in a certificate
+_OFF = 2.0**-20  # most that masses may miss 1 by, however many units the logarithms of the faintest have
 
 
 def law(what: Description) -> Law:
@@ -191,13 +188,13 @@ def _shift(what: Description) -> Law:
     return (Shift((arb(1), arb(0)), (arb(0), arb(1)), _NOISES[what["density"]](theta, power)),)
 
 
+# Laws of X, by their names in SciPy, at scale 1.
 _NOISES: dict[str, Callable[[arb, arb], Noise]] = {
     "logistic": lambda theta, _: Logistic(theta),
     "hypsecant": lambda theta, _: HyperbolicSecant(theta),
     "gumbel": lambda theta, _: Gumbel(theta),
     "gennorm": GeneralisedNormal,
 }
-"""Laws of X, by their names in SciPy, at scale 1."""
 
 
 def _thinned(what: Description) -> Law:
@@ -235,6 +232,7 @@ _MAKE: dict[str, Callable[[Description], Law]] = {
     "mixed": _mixed_laws,
 }
 
+# What each law is told by.
 _READ = {
     "gaussian": "mu square",
     "gaussian mixtures": "means p q",
@@ -249,4 +247,3 @@ _READ = {
     "reversed": "base",
     "mixed": "parts",
 }
-"""What each law is told by."""

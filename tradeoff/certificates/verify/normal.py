@@ -30,18 +30,17 @@ from tradeoff.certificates.verify.slab import Slab
 INDEPENDENT, IDENTICAL = "0.56", (("0.4690", "0"), ("0.3322", "0.429"), ("0.3031", "0.646"))
 SOURCE = "Berry and Esseen's theorem, with the constants of Shevtsova 2010 and 2013"
 
-_CLOSE = arb(2) ** -80
-"""Absolute error of an integral that ends its refinement; it is part of the ball."""
+_CLOSE = arb(2) ** -80  # absolute error of an integral that ends its refinement; it is part of the ball
 
+# Deviations after which e^-84 of a normal law is left: integrals along the line end there, and twice a mean
+# away.
 _REACH = 13
-"""Deviations after which e^-84 of a normal law is left: integrals along the line end there, and twice a mean
-away."""
 
+# Deviations between which a threshold is looked for: a normal law has e^-800 beyond; steps to a float.
 _FAR, _HALVINGS = 40.0, 60
-"""Deviations between which a threshold is looked for: a normal law has e^-800 beyond; steps to a float."""
 
+# Deviations between which the best threshold is looked for, steps of a look, and looks.
 _BULK, _GRID, _ROUNDS = 9, 180, 7
-"""Deviations between which the best threshold is looked for, steps of a look, and looks."""
 
 Function = Callable[[acb, bool], acb]
 

@@ -22,17 +22,13 @@ from flint import arb, ctx
 from tradeoff.certificates.verify.balls import Pair, above, divided, dot, gained, greatest
 from tradeoff.certificates.verify.report import require
 
-MOST = 2**21
-"""Most atoms of one law: a gigabyte of balls; of nodes, which are made often, an eighth."""
+MOST = 2**21  # most atoms of one law: a gigabyte of balls; of nodes, which are made often, an eighth
+_FEW = 64  # steps that find a threshold: each halves or does better, from digits of a float on
 
-_FEW = 64
-"""Steps that find a threshold: each halves or does better, from digits of a float on."""
-
+# Halvings in floats, to their last digits: each of Newton's steps from there doubles what there are.
 _HALVINGS = 48
-"""Halvings in floats, to their last digits: each of Newton's steps from there doubles what there are."""
 
-_SPARE = 4
-"""Bits beyond the last, and by which the distance grows at which signs are looked at."""
+_SPARE = 4  # bits beyond the last, and by which the distance grows at which signs are looked at
 
 
 class Nodes(NamedTuple):

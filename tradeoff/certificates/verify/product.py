@@ -15,14 +15,9 @@ from tradeoff.certificates.verify.parts import Nodes
 from tradeoff.certificates.verify.report import require
 from tradeoff.certificates.verify.slab import Slab
 
-_POINTS = 1024
-"""Points of a quadrature whose turns are held at a time."""
-
-_WORK = 2**28
-"""Most turns of a quadrature, nodes times frequencies: a minute or two."""
-
-_COARSE = 40
-"""Bits of the moments that place a line and bound its aliases."""
+_POINTS = 1024  # points of a quadrature whose turns are held at a time
+_WORK = 2**28  # most turns of a quadrature, nodes times frequencies: a minute or two
+_COARSE = 40  # bits of the moments that place a line and bound its aliases
 
 
 class Tilt(NamedTuple):

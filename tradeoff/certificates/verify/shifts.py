@@ -14,11 +14,10 @@ from tradeoff.certificates.verify.balls import Pair, dot, greatest
 from tradeoff.certificates.verify.parts import Nodes, Part
 from tradeoff.errors import VerificationError
 
-Cut = tuple[Pair, Pair]
-"""Masses of both terms where e_1 > r e_0, and where not."""
+Cut = tuple[Pair, Pair]  # masses of both terms where e_1 > r e_0, and where not
 
+# Steps of Newton: fewer than ten, and for powers up to 100 a hundredth of the way each at first.
 _MOST_STEPS = 1000
-"""Steps of Newton: fewer than ten, and for powers up to 100 a hundredth of the way each at first."""
 
 _NOTHING, _EVERY, _UNKNOWN = ((each, each) for each in (arb(0), arb(1), arb(0).union(arb(1))))
 

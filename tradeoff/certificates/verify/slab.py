@@ -14,14 +14,11 @@ from tradeoff.certificates.verify.balls import Pair, greatest
 from tradeoff.certificates.verify.parts import MOST, Density, Nodes
 from tradeoff.certificates.verify.report import require
 
-RULE = 40
-"""Nodes of a Gauss-Legendre panel, which errs by about r^-80, r = 6 that of its ellipse."""
+RULE = 40  # nodes of a Gauss-Legendre panel, which errs by about r^-80, r = 6 that of its ellipse
+_PANEL = 2.5  # how far a phase turns on a panel, about
 
-_PANEL = 2.5
-"""How far a phase turns on a panel, about."""
-
+# Exponents below which a slab is as good as level, and above which 1/sinh^2 is none.
 _LEVEL, _STEEP = 1e-3, 300.0
-"""Exponents below which a slab is as good as level, and above which 1/sinh^2 is none."""
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,11 @@ import numpy as np
 from tradeoff.composition.contour.line import ContourLine
 from tradeoff.intervals.rounding import UNIT, Array, Complex
 
+# Values of the product that count as errors: next to what floats can see of a sum they are nothing.
 _UNSEEN = 1e-24
-"""Values of the product that count as errors: next to what floats can see of a sum they are nothing."""
 
+# Frequencies in a row, and rows summed at once, for as many edges: few enough for one thread of a BLAS.
 _BLOCK, _TOGETHER = 64, 2048
-"""Frequencies in a row, and rows summed at once, for as many edges: few enough for one thread of a BLAS."""
 
 
 class Sums(NamedTuple):

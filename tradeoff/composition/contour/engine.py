@@ -37,41 +37,30 @@ from tradeoff.loss.cumulant import Cumulant, SaddleTable
 from tradeoff.loss.law import LossLaw, Transformed, lost_mass
 from tradeoff.loss.together import sketches, together
 
+# Most nodes of lines kept for later questions, 180 MiB a strip: a long one where atoms last, and the shorter
+# one that led to it. Were there room for one alone, each would drive the other out, at every question.
 _REMEMBERED = 2 * (2**21 + 2**19)
-"""Most nodes of lines kept for later questions, 180 MiB a strip: a long one where atoms last, and the shorter
-one that led to it. Were there room for one alone, each would drive the other out, at every question."""
 
-_PLACES = 1024
-"""Most places remembered where a Gaussian is added."""
+_PLACES = 1024  # most places remembered where a Gaussian is added
+_WIDEST = 1.0  # a Gaussian of a larger mu tells nothing of the product it is added to
+_FARTHEST = 1e100  # losses beyond this overflow in the numbers of a line
 
-_WIDEST = 1.0
-"""A Gaussian of a larger mu tells nothing of the product it is added to."""
-
-_FARTHEST = 1e100
-"""Losses beyond this overflow in the numbers of a line."""
-
+# Tails rarer than this are answered for c > 1, where they lose nothing to a difference from 1.
 _HALF = math.log(0.7)
-"""Tails rarer than this are answered for c > 1, where they lose nothing to a difference from 1."""
 
-_POLES = (0.0, 1.0)
-"""Where the integrand of delta has poles."""
+_POLES = (0.0, 1.0)  # where the integrand of delta has poles
 
+# Deviations from one of Chernoff's points to the next, which loses a tenth of its bound between; and how many
+# are kept.
 _BESIDE, _POINTS = 0.5, 256
-"""Deviations from one of Chernoff's points to the next, which loses a tenth of its bound between; and how
-many are kept."""
 
-_NEARLY = 1 - 1e-9
-"""Saddles of the middle strip stay away from its end, where they are of losses beyond 1e9."""
+_NEARLY = 1 - 1e-9  # saddles of the middle strip stay away from its end, where they are of losses beyond 1e9
+_WIDE = 1.0  # bounds on epsilon farther apart than this are set beside Chernoff's
+_FARTHEST_MIDDLE = 1e4  # losses beyond this are not looked for in the middle strip
 
-_WIDE = 1.0
-"""Bounds on epsilon farther apart than this are set beside Chernoff's."""
-
-_FARTHEST_MIDDLE = 1e4
-"""Losses beyond this are not looked for in the middle strip."""
-
+# What a smoothing adds to the widths of most answers, over its own accuracy; where it is more, a finer one
+# follows.
 _SHARE = 3.0
-"""What a smoothing adds to the widths of most answers, over its own accuracy; where it is more, a finer one
-follows."""
 
 
 class Cost(NamedTuple):

@@ -23,32 +23,23 @@ from tradeoff.intervals.rounding import SUBNORMAL, TINY, UNIT, Array, Complex
 from tradeoff.loss.cumulant import Cumulant, epsilon_for_delta, tilt_for_epsilon
 from tradeoff.loss.law import Transformed
 
-DEEP = 8.5
-"""Frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing at all."""
+DEEP = 8.5  # frequencies, in units of 1/tau, beyond which e^(-tau^2 y^2/2) leaves nothing at all
 
+# Points looked at for Chernoff's bound, each nearer to c = 1 by this share: from 1e3 to 20.
 _NEARER, _LESS = 24, 0.85
-"""Points looked at for Chernoff's bound, each nearer to c = 1 by this share: from 1e3 to 20."""
 
-DIGITS = 42.0
-"""Quadratures err by e^-DIGITS, over all rounds together."""
+DIGITS = 42.0  # quadratures err by e^-DIGITS, over all rounds together
+Powers = tuple[float, float, float]  # coefficients of 1, u^2 and u^4
 
-Powers = tuple[float, float, float]
-"""Coefficients of 1, u^2 and u^4."""
-
+# Polynomials below and above 1 - u M(u), u >= 0, with Mills' ratio M.
 _LEAST, _MOST = (0.5, -0.157, 0.0), (1.0, -0.5, 0.077)
-"""Polynomials below and above 1 - u M(u), u >= 0, with Mills' ratio M."""
 
+# What is between the two, the integral of their difference times phi(u), and a fifth for ends of lines.
 LEFT = 0.48
-"""What is between the two, the integral of their difference times phi(u), and a fifth for ends of lines."""
 
-_BLOCK = 64
-"""Terms whose turns are computed; those of the next ones are theirs, turned once more."""
-
-_MANY = 32 * _BLOCK
-"""Terms from which that pays."""
-
-PIECE = 2**13
-"""Nodes computed at once: their numbers stay in a cache."""
+_BLOCK = 64  # terms whose turns are computed; those of the next ones are theirs, turned once more
+_MANY = 32 * _BLOCK  # terms from which that pays
+PIECE = 2**13  # nodes computed at once: their numbers stay in a cache
 
 
 def log_kappa(c: float) -> float:

@@ -16,38 +16,34 @@ from tradeoff.composition.contour.line import LEFT, log_kappa
 from tradeoff.composition.options import query_options
 from tradeoff.loss.cumulant import Cumulant, SaddleTable
 
-BYTES = 256
-"""Working memory a node of a line takes while it is drawn and asked."""
+BYTES = 256  # working memory a node of a line takes while it is drawn and asked
 
+# Share of an answer that the neighbouring periods of a step may add: rounding of the sum is as large.
 ALIAS = 1e-14
-"""Share of an answer that the neighbouring periods of a step may add: rounding of the sum is as large."""
 
-GOAL = 1e-13
-"""Share of an answer that may lie beyond the last node; more nodes gain less than rounding takes."""
+GOAL = 1e-13  # share of an answer that may lie beyond the last node; more nodes gain less than rounding takes
 
+# Where a Gaussian is added, more than rounding is left: tilts so many deviations of the tilted loss beyond
+# the saddle may lose a factor of e^6 against it, for a period of a half or a third.
 _ASIDE, _SPENT = (2.0, 1.0), 6.0
-"""Where a Gaussian is added, more than rounding is left: tilts so many deviations of the tilted loss beyond
-the saddle may lose a factor of e^6 against it, for a period of a half or a third."""
 
-_APART = 1.5
-"""Deviations from its mean up to which a tilted loss is about normal."""
+_APART = 1.5  # deviations from its mean up to which a tilted loss is about normal
 
+# Share of what a Gaussian leaves in doubt that may lie beyond the last node, but for factors of hundreds.
 _BESIDE = 1 / 512
-"""Share of what a Gaussian leaves in doubt that may lie beyond the last node, but for factors of hundreds."""
 
-_DEPTH = 5.5
-"""Frequencies, in units of 1/tau, at which lines with a Gaussian end for the most part."""
+_DEPTH = 5.5  # frequencies, in units of 1/tau, at which lines with a Gaussian end for the most part
 
+# A lower tilt may lose a factor of e^3 against the saddle if its period is 3.5 times shorter at least.
 _GIVEN, _SHORTER = 3.0, 3.5
-"""A lower tilt may lose a factor of e^3 against the saddle if its period is 3.5 times shorter at least."""
 
+# Distances of Chernoff points tried, in tilted deviations, and the one that is usually best: it reaches
+# sqrt(2 log 1e14) = 8.
 _REACH, _USUAL = np.geomspace(0.05, 60, 16), 11
-"""Distances of Chernoff points tried, in tilted deviations, and the one that is usually best: it reaches
-sqrt(2 log 1e14) = 8."""
 
 
+# Above tau z at the first nodes of a line whose fourth powers, what a Gaussian adds, are floats.
 _LARGEST = 1e60
-"""Above tau z at the first nodes of a line whose fourth powers, what a Gaussian adds, are floats."""
 
 
 class Placement(NamedTuple):

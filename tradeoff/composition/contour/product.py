@@ -19,37 +19,27 @@ from tradeoff.errors import MissingExtraError, SizeError
 from tradeoff.intervals.rounding import UNIT, Array, Complex, few_bits
 from tradeoff.loss.law import AffineRatio, Transform, Transformed
 
+# Without smoothing, products whose atoms leave more than e^-20 for ever are not followed farther.
 _FAINT = 20.0
-"""Without smoothing, products whose atoms leave more than e^-20 for ever are not followed farther."""
 
-_RAREST = 800.0
-"""Nothing a float holds is below e^-800."""
+_RAREST = 800.0  # nothing a float holds is below e^-800
+_BLOCK = 64  # nodes of the first block; each further one doubles what there is
 
-_BLOCK = 64
-"""Nodes of the first block; each further one doubles what there is."""
-
+# In blocks of more than 2048 nodes, those where the product is below e^-120 are left alone; a factor is asked
+# about single frequencies where fewer than an eighth are left.
 _MANY, _SILENT, _SPARSE = 2048, 120.0, 8
-"""In blocks of more than 2048 nodes, those where the product is below e^-120 are left alone;
-a factor is asked about single frequencies where fewer than an eighth are left."""
 
-_EXACT = 2**53
-"""Counts up to this one are floats; others are rounded before they multiply."""
+_EXACT = 2**53  # counts up to this one are floats; others are rounded before they multiply
+_SHARED = 64  # fewest factors worth sharing among jobs
 
-_SHARED = 64
-"""Fewest factors worth sharing among jobs."""
-
+# Steps of a walk; they double where they succeed, so that four hundred lead past any frequency that matters.
 _WALK = 400
-"""Steps of a walk; they double where they succeed, so that four hundred lead past any frequency that
-matters."""
 
-_CHEAP = 6
-"""Steps before the best bound is asked beyond them: by then most walks have ended."""
+_CHEAP = 6  # steps before the best bound is asked beyond them: by then most walks have ended
+_AHEAD = 8  # discs cleared at once: NumPy's overhead is that of so many
 
-_AHEAD = 8
-"""Discs cleared at once: NumPy's overhead is that of so many."""
-
+# Steps, over the start, below which the walk has met a place where the product stands up again.
 _FINEST = 1e-4
-"""Steps, over the start, below which the walk has met a place where the product stands up again."""
 
 
 def evaluate_line(laws: Sequence[Transformed], counts: Sequence[int], place: Placement) -> ContourLine | None:

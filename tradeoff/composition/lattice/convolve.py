@@ -22,21 +22,18 @@ from tradeoff.loss.law import lost_mass
 
 Values = TypeVar("Values", Array, Complex)
 
-_NOTHING = 1e300
-"""Minus this is a lower bound that says nothing and can still be interpolated."""
+_NOTHING = 1e300  # minus this is a lower bound that says nothing and can still be interpolated
 
+# Entries of a block of a recursion: a level is one small matrix product, a million entries take four.
 _STEPS = 64
-"""Entries of a block of a recursion: a level is one small matrix product, a million entries take four."""
 
-_FAINT = 1e-290
-"""A sum of terms that is less may have lost its largest ones below the floats."""
+_FAINT = 1e-290  # a sum of terms that is less may have lost its largest ones below the floats
 
+# Logarithm of the mass of a product, and of each part of it, from which on its rounding, above 1e-276, is
+# more than what underflows at all its frequencies.
 _LIGHTEST = -600.0
-"""Logarithm of the mass of a product, and of each part of it, from which on its rounding, above 1e-276, is
-more than what underflows at all its frequencies."""
 
-_FEW = 16
-"""Powers up to this one are multiplied out: from here on an exponential is no slower."""
+_FEW = 16  # powers up to this one are multiplied out: from here on an exponential is no slower
 
 
 @dataclass(frozen=True, eq=False)

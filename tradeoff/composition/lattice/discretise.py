@@ -21,11 +21,10 @@ from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
 from tradeoff.loss.discrete import AtomicLaw
 from tradeoff.loss.law import Cells, LossLaw, masses
 
+# Atoms this far outside the nodes are moved by amounts of e^-40, below a unit, wherever exactly they lie.
 _FAR = 40.0
-"""Atoms this far outside the nodes are moved by amounts of e^-40, below a unit, wherever exactly they lie."""
 
-_FAINT = 1e-303
-"""Masses below may have lost more to underflow, a million terms of 5e-324, than slack says."""
+_FAINT = 1e-303  # masses below may have lost more to underflow, a million terms of 5e-324, than slack says
 
 
 class Lean(NamedTuple):

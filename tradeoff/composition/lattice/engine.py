@@ -22,30 +22,27 @@ from tradeoff.loss.changed import Reversed
 from tradeoff.loss.cumulant import Cumulant, SaddleTable
 from tradeoff.loss.law import LossLaw, Sketch, lost_mass
 
-_FARTHEST_LOSS = 1e50
-"""Squares of losses beyond this, times as many rounds as floats count, are no floats."""
+_FARTHEST_LOSS = 1e50  # squares of losses beyond this, times as many rounds as floats count, are no floats
 
+# Typical losses of a continuous law up to which e^L and e^-L are floats, with room for a tilt.
 _LARGEST_LOSS = 300.0
-"""Typical losses of a continuous law up to which e^L and e^-L are floats, with room for a tilt."""
 
+# 48 units of rounding a round, times as many rounds, are 3/4: ``lattice.compose`` then says nothing of a
+# power.
 _MOST_ROUNDS = 2**47
-"""48 units of rounding a round, times as many rounds, are 3/4: ``lattice.compose`` then says nothing of a
-power."""
 
+# Spacing in nats from which on the masses that a cell of a continuous law is split into differ by more than
+# floats hold.
 _COARSEST = 100.0
-"""Spacing in nats from which on the masses that a cell of a continuous law is split into differ by more than
-floats hold."""
 
+# Number of a node up to which the errors of both edges, 8 units of a loss each, are less than a cell's width.
 _MOST_NODES = 2**45
-"""Number of a node up to which the errors of both edges, 8 units of a loss each, are less than a cell's
-width."""
 
+# Most table entries kept for later questions, 160 MiB an order: the largest table does not drive out the
+# small ones that a question starts with, nor they it.
 _REMEMBERED = 2**22 + 2**20
-"""Most table entries kept for later questions, 160 MiB an order: the largest table does not drive out the
-small ones that a question starts with, nor they it."""
 
-_POLES = (0.0, 1.0)
-"""Where the integrand of delta has poles."""
+_POLES = (0.0, 1.0)  # where the integrand of delta has poles
 
 
 class Order:

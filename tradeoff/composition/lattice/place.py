@@ -16,8 +16,7 @@ from tradeoff.intervals.rounding import UNIT, Array, Index
 from tradeoff.loss.cumulant import Cumulant, log_delta_for_epsilon, tilt_for_epsilon
 from tradeoff.loss.law import LossLaw, Sketch
 
-BYTES = 256
-"""Working memory a lattice point takes: 2^22 points fit into the usual gibibyte."""
+BYTES = 256  # working memory a lattice point takes: 2^22 points fit into the usual gibibyte
 
 
 class Effort(NamedTuple):
@@ -34,23 +33,19 @@ def first_effort(factors: int, tol: float | None) -> Effort:
     return Effort(LATTICE_WIDTH, most if tol is not None else min(max(usual, LATTICE_LEAST), most))
 
 
-_CLOSEST = 1e-290
-"""Width of a window about 0 that would be empty: its nodes are floats still."""
+_CLOSEST = 1e-290  # width of a window about 0 that would be empty: its nodes are floats still
+_NEGLIGIBLE = 1e-14  # tilted mass that may be left out: a few dozen times what the transforms round
 
-_NEGLIGIBLE = 1e-14
-"""Tilted mass that may be left out: a few dozen times what the transforms round."""
-
+# Most a mass may be tilted up, as a logarithm: beyond, floats no longer hold what is tilted.
 _STEEPEST = 690.0
-"""Most a mass may be tilted up, as a logarithm: beyond, floats no longer hold what is tilted."""
 
+# Spacings, times the slack of its cell, that a barycentre may be off: runs are some spacings wide.
 _UNKNOWN = 16
-"""Spacings, times the slack of its cell, that a barycentre may be off: runs are some spacings wide."""
 
-_MAX_LEVEL = 12
-"""Levels of coarser cells: from the twelfth on they are too few to matter."""
+_MAX_LEVEL = 12  # levels of coarser cells: from the twelfth on they are too few to matter
 
+# Nodes across the widest law up to which a spacing that all atoms share is worth having.
 _FINEST_COMMON = 2**14
-"""Nodes across the widest law up to which a spacing that all atoms share is worth having."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,7 @@ from tradeoff.composition.conjugate import Enclosure
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import UNIT, Array, Index
 
-_WIDEST = 30.0
-"""Widest chord, in nats, that is prolonged to the left."""
+_WIDEST = 30.0  # widest chord, in nats, that is prolonged to the left
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,24 +14,20 @@ import numpy as np
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
 from tradeoff.loss.law import Cells, LossLaw, masses
 
-_REPAIRS = 40
-"""Rounds of moving cuts before a node counts as beyond repair; a dozen do where most do."""
+_REPAIRS = 40  # rounds of moving cuts before a node counts as beyond repair; a dozen do where most do
 
+# Rounds after which no more than this share of what was lacking may lack still: where cuts can be moved, a
+# round leaves a half of it or less, elsewhere as much to the third digit.
 _LOOK, _GAINED = 8, 0.9
-"""Rounds after which no more than this share of what was lacking may lack still: where cuts can be moved, a
-round leaves a half of it or less, elsewhere as much to the third digit."""
 
-_ATTEMPTS = 12
-"""Polygons tried before the rest is left without: most laws need one, a crowd in a tail three."""
+_ATTEMPTS = 12  # polygons tried before the rest is left without: most laws need one, a crowd in a tail three
+_RUNS = 8  # most runs of cells that are cut out of a polygon at once, more or less
 
-_RUNS = 8
-"""Most runs of cells that are cut out of a polygon at once, more or less."""
-
+# Slack of a cell worth a tangent: one whose ends are hardly apart for floats would spoil its neighbours'.
 _KNOWN = 1 / 32
-"""Slack of a cell worth a tangent: one whose ends are hardly apart for floats would spoil its neighbours'."""
 
+# Of a term of ``masses``: 8 units for each of three exponentials, products, the width, and sums of four.
 _ROUNDING = 32 * UNIT
-"""Of a term of ``masses``: 8 units for each of three exponentials, products, the width, and sums of four."""
 
 
 def lifted(loss: Array, q: Array) -> Array:

@@ -17,11 +17,10 @@ from tradeoff.filters.expost import ExPost
 from tradeoff.mechanisms.base import Mechanism
 from tradeoff.mechanisms.plan import Plan
 
-GENESIS = "0" * 64
-"""What stands for the hash before the first entry."""
+GENESIS = "0" * 64  # what stands for the hash before the first entry
 
+# Difference of stored and found totals, over the budget, put down to the libm: a few units, and room.
 _LIBM = 2.0**-40
-"""Difference of stored and found totals, over the budget, put down to the libm: a few units, and room."""
 
 
 class Flaw(LedgerError):  # noqa: N818 - it becomes a LedgerError once the file is named

@@ -20,11 +20,10 @@ from tradeoff.filters.base import Filter
 from tradeoff.filters.ledger.entries import Entry, Flaw, Row, chain, rebuilt
 from tradeoff.filters.ledger.store import Opened, Store, old_rows
 
-_QUICK = 0.02
-"""Seconds of arithmetic that may keep others waiting: about that of a few grants on a slow disk."""
+_QUICK = 0.02  # seconds of arithmetic that may keep others waiting: about that of a few grants on a slow disk
 
+# What is said of a file that is not sealed with its last entry.
 _UNSEALED = "its last entry is not the one its first line speaks of: the file was damaged or edited"
-"""What is said of a file that is not sealed with its last entry."""
 
 
 class Ledger:

@@ -30,26 +30,23 @@ from tradeoff.filters.ledger.entries import GENESIS, Flaw, Row
 if sys.platform != "win32":
     import fcntl
 
+# Version of the lines below; a file with a later one is refused. The first one was an SQLite database.
 FORMAT = 2
-"""Version of the lines below; a file with a later one is refused. The first one was an SQLite database."""
 
+# Bytes of the seal: within one sector, which disks write whole or not at all; places up to 10^40 fit.
 WIDTH = 256
-"""Bytes of the seal: within one sector, which disks write whole or not at all; places up to 10^40 fit."""
 
+# How a ledger of the first format begins, and the mark that it holds from byte 68.
 _SQLITE, _APPLICATION = b"SQLite format 3\0", bytes.fromhex("74724f66")
-"""How a ledger of the first format begins, and the mark that it holds from byte 68."""
 
+# What is said of it.
 _OLD = (
     "is a ledger of the first format, in SQLite; "
     "Ledger.convert(old, new) writes all its entries, with the same head, to a new file"
 )
-"""What is said of it."""
 
-_TAIL = len(f'"{GENESIS}"]\n')
-"""Bytes at the end of an entry that hold its hash."""
-
-_PAUSE = 0.002
-"""Seconds between two tries for the lock: about the time of one grant, which is two flushes."""
+_TAIL = len(f'"{GENESIS}"]\n')  # bytes at the end of an entry that hold its hash
+_PAUSE = 0.002  # seconds between two tries for the lock: about the time of one grant, which is two flushes
 
 _REASONS = {
     **dict.fromkeys(

@@ -26,11 +26,8 @@ from tradeoff.intervals.rounding import Array
 Seed = np.random.Generator | int | None
 Noisy = Generator[Array, float, None]
 
-NOTHING = np.empty(0)
-"""What a generator of noisy values yields before the first level is sent."""
-
-_LARGEST = 1e300
-"""Values up to which noise added to them is a float."""
+NOTHING = np.empty(0)  # what a generator of noisy values yields before the first level is sent
+_LARGEST = 1e300  # values up to which noise added to them is a float
 
 
 class Charged(Protocol):

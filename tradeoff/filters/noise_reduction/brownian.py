@@ -26,8 +26,7 @@ from tradeoff.filters.noise_reduction.base import (
 from tradeoff.filters.noise_reduction.boundaries import Boundary, check_sensitivity, check_time
 from tradeoff.intervals.rounding import Array
 
-Drawn = Callable[[Array, np.random.Generator], Noisy]
-"""What yields the noisy values of a true one."""
+Drawn = Callable[[Array, np.random.Generator], Noisy]  # what yields the noisy values of a true one
 
 
 class _Normal(NoiseReduction):

@@ -22,11 +22,11 @@ from tradeoff.interop.dp_accounting.rules import (
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import Adjacency, Mechanism, Plan
 
+# Neighbouring relations by the names that dp_accounting has for them.
 RELATIONS: tuple[Relation, ...] = get_args(Relation)
-"""Neighbouring relations by the names that dp_accounting has for them."""
 
+# Samplings inside one another that are read: each is a level of recursion, and none was seen beyond two.
 _DEEPEST = 50
-"""Samplings inside one another that are read: each is a level of recursion, and none was seen beyond two."""
 
 
 def from_event(event: Any, neighboring_relation: Any = None) -> Plan:

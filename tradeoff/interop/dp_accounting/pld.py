@@ -18,14 +18,11 @@ from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.polygon import ONE, Line, Point, corners, hull, settled, whole
 from tradeoff.intervals.rounding import Array, up
 
-_MOST = 2**22
-"""Most points of a grid: 32 MB of floats, which dp_accounting still convolves."""
+_MOST = 2**22  # most points of a grid: 32 MB of floats, which dp_accounting still convolves
+_FARTHEST = 690.0  # loss whose e^l is still a float; what lies beyond is moved up to it, or to infinity
 
-_FARTHEST = 690.0
-"""Loss whose e^l is still a float; what lies beyond is moved up to it, or to infinity."""
-
+# Units of 2^-53 by which every mass is raised, 1e-12 of it: what sums of floats in dp_accounting lose.
 _MARGIN = 2**13
-"""Units of 2^-53 by which every mass is raised, 1e-12 of it: what sums of floats in dp_accounting lose."""
 
 
 class Orders(NamedTuple):

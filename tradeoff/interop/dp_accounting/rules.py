@@ -50,12 +50,10 @@ class Reader(NamedTuple):
     plan: Callable[[Any], Plan]
 
 
-Part = Mechanism | Concentrated | None
-"""What an event becomes; None costs nothing."""
+Part = Mechanism | Concentrated | None  # what an event becomes; None costs nothing
+_OPEN = ApproximateDP(0.0, 1.0)  # no privacy at all
 
-_OPEN = ApproximateDP(0.0, 1.0)
-"""No privacy at all."""
-
+# Events in which a special record adds 0 to a sum, as one that is not sampled does.
 _SUMS = frozenset(
     {
         "NoOpDpEvent",
@@ -71,11 +69,10 @@ _SUMS = frozenset(
         "ComposedDpEvent",
     }
 )
-"""Events in which a special record adds 0 to a sum, as one that is not sampled does."""
 
+# Squared norm up to which the shifts of a discrete vector are listed; beyond, rho = s^2/(2 sigma^2) is taken
+# (of each coordinate Canonne, Kamath, Steinke 2020, Proposition 5).
 _MOST_SQUARE = 32
-"""Squared norm up to which the shifts of a discrete vector are listed; beyond, rho = s^2/(2 sigma^2) is taken
-(of each coordinate Canonne, Kamath, Steinke 2020, Proposition 5)."""
 
 
 def concentrated(sums: Iterable[tuple[Concentrated, int]]) -> Mechanism:
@@ -268,6 +265,7 @@ def _truncated(
     )
 
 
+# What reads each event that can be accounted for, named as its fields are; compositions are walked.
 RULES: dict[str, Callable[..., Part]] = {
     "NoOpDpEvent": lambda _: None,
     "NonPrivateDpEvent": lambda _: _OPEN,
@@ -290,4 +288,3 @@ RULES: dict[str, Callable[..., Part]] = {
     "MixtureOfGaussiansDpEvent": _mixture,
     "TruncatedSubsampledGaussianDpEvent": _truncated,
 }
-"""What reads each event that can be accounted for, named as its fields are; compositions are walked."""
