@@ -9,6 +9,7 @@ from itertools import pairwise
 import mpmath
 import numpy as np
 import pytest
+import sympy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import gumbel_r
@@ -205,18 +206,30 @@ def test_extremes_have_bounds(name):
     assert all(a.lower <= b.upper for a, b in pairwise(values))
 
 
+@given(log_uniform(1e-12, 600.0))
+def test_kullback_leibler_is_never_below(e: float) -> None:
+    with mpmath.workdps(60):
+        x = mpmath.mpf(e)
+        truths = {to.Laplace: x - 1 + mpmath.exp(-x), to.PureDP: x * mpmath.tanh(x / 2), to.Gaussian: x**2 / 2}
+        for family, truth in truths.items():
+            assert truth <= family(e).kl() <= truth * (1 + mpmath.mpf("1e-12"))
+        assert (to.Laplace(e) @ to.PureDP(e)).kl() >= truths[to.Laplace] + truths[to.PureDP]
+
+
 @pytest.mark.parametrize("order", [0, -1, math.nan, "2", None, True, [2.0, 3.0], 1j])
 def test_orders_are_numbers_above_zero(order):
-    for f in (to.Gaussian(1), to.subsample(to.Gaussian(1), 0.1)):
+    symbolic = to.Gaussian(sympy.Symbol("mu", positive=True))
+    for f in (to.Gaussian(1), to.subsample(to.Gaussian(1), 0.1), symbolic):
         with pytest.raises(DomainError, match="order"):
             f.renyi(order)
 
 
 def test_symbols():
-    import sympy
-
     mu = sympy.Symbol("mu", positive=True)
     assert sympy.simplify(to.Gaussian(mu).renyi(2) - mu**2) == 0
+    assert (to.Gaussian(mu) ** 3 @ to.PureDP(mu)).kl() == 3 * mu**2 / 2 + mu * sympy.tanh(mu / 2)
+    with pytest.raises(DomainError, match="order"):
+        to.Gaussian(mu).renyi(math.inf)
     assert to.Laplace(mu).renyi(2).free_symbols == {mu}
     with pytest.raises(SymbolError):
         to.Laplace(mu).divergence("kl")

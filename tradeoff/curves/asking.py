@@ -111,9 +111,9 @@ class Certified:
     def renyi(self, order: Number) -> Bounds[float]:
         """Bound the Renyi divergence D_a(P || Q), a in (0, inf], in nats (van Erven, Harremoes 2014)."""
         if is_symbol(order) or self._curve.free_symbols:
-            from tradeoff.families.symbolic_answers import summed
+            from tradeoff.families.symbolic_answers import renyi as formula
 
-            return Bounds(*[summed(self._curve, "renyi", order)] * 2)
+            return Bounds(*[formula(self._curve, order)] * 2)
         from tradeoff.operators.renyi import renyi
 
         self._curve.require_numbers()

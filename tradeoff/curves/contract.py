@@ -190,6 +190,10 @@ class TradeOff(Hooks):
         """
         return self.bounds.renyi(order).upper
 
+    def kl(self) -> float:
+        """KL(P || Q) of the pair behind f = T(P, Q), in nats: an upper bound; ``renyi(1)``."""
+        return self.renyi(1)
+
     def divergence(self, function: str | Callable[[float], float]) -> float:
         """F-divergence D_F(P || Q) = int F(dP/dQ) dQ of the pair behind f = T(P, Q): an upper bound.
 

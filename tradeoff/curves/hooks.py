@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from tradeoff.curves.parameters import Value
 from tradeoff.errors import NoClosedForm, SymbolError, shown
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.roots import bracket_sides
@@ -141,12 +140,6 @@ class Hooks(ABC):
     def inf_loss(self) -> Bounds[float]:
         """Bound inf L over the finite losses, in nats: minus sup L of the inverse."""
         return Bounds(-np.inf, np.inf)
-
-    def kl(self) -> Value:
-        """Kullback-Leibler divergence KL(P || Q), in nats."""
-        raise NoClosedForm(
-            f"no closed form of the divergence of {self!r} is known; ask renyi(1), limits.kl, or law.mean"
-        )
 
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Renyi divergence D_a(P || Q), a in (0, inf), in nats, where there is a closed form.

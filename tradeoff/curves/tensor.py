@@ -19,7 +19,7 @@ from tradeoff.composition.options import query_options
 from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
 from tradeoff.curves.contract import CHOICES, TradeOff
 from tradeoff.curves.hooks import gathered
-from tradeoff.curves.parameters import Value, is_symbol
+from tradeoff.curves.parameters import is_symbol
 from tradeoff.errors import counted
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import clip, exp, expm1, log, log1p, total, whole
@@ -310,10 +310,6 @@ class Tensor(TradeOff):
         """The other order, multiplied out once: a root search asks it a hundred times."""
         return tensor((factor.inverse(), n) for factor, n in self.factors.items())
 
-    def kl(self) -> Value:
-        """Kullback-Leibler divergence KL(P || Q): the sum over the factors, in nats."""
-        return _total(n * factor.kl() for factor, n in self.factors.items())
-
     @property
     def has_law(self) -> bool:
         return all(factor.has_law for factor in self.factors) and super().has_law
@@ -380,11 +376,6 @@ def _spelled(value: object) -> str:
         return f"{value.numerator:x}/{value.denominator:x}"
     plain = isinstance(value, str | Number) or is_symbol(value)
     return repr(value) if plain else type(value).__name__
-
-
-def _total(terms: Iterable[Value]) -> Value:
-    values = list(terms)
-    return sum(values) if any(is_symbol(value) for value in values) else math.fsum(values)
 
 
 def law_pair(factor: TradeOff, n: int) -> tuple[LossLaw, LossLaw, int]:

@@ -151,10 +151,6 @@ class Gaussian(SymmetricFamily):
             return self
         return self.of_square(k * k * self.weight)
 
-    def kl(self) -> Value:
-        """Kullback-Leibler divergence KL(P || Q) = mu^2/2, in nats."""
-        return self.mu * self.mu / 2
-
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Renyi divergence of the given order, order mu^2/2, in nats."""
         shift = Bounds(self.least, float(self.mu))

@@ -44,10 +44,6 @@ class Identity(SymmetricFamily):
     def loss_law(self) -> AtomicLaw:
         return AtomicLaw(np.zeros(1), np.zeros(1), slack=np.zeros(1))
 
-    def kl(self) -> float:
-        """Kullback-Leibler divergence KL(P || Q) = 0, in nats."""
-        return 0.0
-
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Renyi divergence of any order: 0."""
         del order

@@ -111,10 +111,6 @@ class Laplace(SymmetricFamily):
             return Laplace(k * self.epsilon_0)
         return self.of_shift(k * self.theta)
 
-    def kl(self) -> Value:
-        """Kullback-Leibler divergence KL(P || Q) = eps - 1 + e^-eps, in nats."""
-        return self.epsilon_0 + np.expm1(-self.epsilon_0)
-
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Renyi divergence of order a >= 1, in nats (Mironov 2017, Proposition 6).
 

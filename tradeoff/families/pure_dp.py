@@ -69,10 +69,6 @@ class PureDP(SymmetricFamily):
         """Return the law of L of the n-fold product, exactly."""
         return binomial_law(self.epsilon_0, n)
 
-    def kl(self) -> Value:
-        """Kullback-Leibler divergence KL(P || Q) = eps tanh(eps/2), in nats."""
-        return self.epsilon_0 * np.tanh(self.epsilon_0 / 2)
-
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Renyi divergence log[p^a q^(1-a) + q^a p^(1-a)]/(a-1) with p/q = e^eps, in nats.
 

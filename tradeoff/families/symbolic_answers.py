@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import is_symbol, number
 from tradeoff.errors import NoClosedForm
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
@@ -142,6 +143,13 @@ def closed(curve: TradeOff, field: str, *at: Any) -> Any:
 def summed(curve: TradeOff, field: str, *at: Any) -> Any:
     """Return the sum of a field over the factors."""
     return sum(n * closed(f, field, *at) for f, n in members(curve))
+
+
+def renyi(curve: TradeOff, order: Any) -> Any:
+    """Return the divergence of an order in (0, inf), in nats: KL(P || Q) at 1."""
+    if not is_symbol(order):
+        number("order", order, 0, open_low=True, open_high=True)
+    return summed(curve, "kl") if order == 1 else summed(curve, "renyi", exact(order))
 
 
 def least_mu(curve: TradeOff) -> Any:

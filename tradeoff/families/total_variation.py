@@ -143,15 +143,12 @@ class TotalVariation(SymmetricFamily):
             return self if k else Identity()
         return TotalVariation.keeping(max(Fraction(0), 1 - k * (1 - self.kept_0)), exact=self.exact)
 
-    def kl(self) -> float:
-        """Kullback-Leibler divergence: infinite unless delta = 0."""
-        return np.inf if self.mass_at_infinity.upper > 0 else 0.0
-
     def renyi_bounds(self, order: float) -> Bounds:
         """Bound the Renyi divergence: log(1 - delta)/(a - 1) for a < 1, else infinite unless delta = 0."""
         if order < 1:
             return meet(log(self.kept), log1p(-self.mass_at_infinity)) / (Bounds.of(order) - 1)
-        return Bounds(self.kl(), self.kl())
+        most = np.inf if self.mass_at_infinity.upper > 0 else 0.0
+        return Bounds(most, most)
 
     @property
     def free_symbols(self) -> frozenset[Any]:
