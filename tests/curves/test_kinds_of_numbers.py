@@ -18,7 +18,7 @@ import sympy
 import tradeoff as to
 from tradeoff.conversions import from_renyi
 from tradeoff.curves.parameters import ratio_of, real
-from tradeoff.errors import DomainError, PlanError, SymbolError
+from tradeoff.errors import DomainError, PlanError, SymbolError, TradeOffError
 from tradeoff.families.allocated import AllocatedCurve
 from tradeoff.families.discrete import DiscreteGaussianCurve, DiscreteLaplaceCurve
 from tradeoff.families.symbolic_values import floats_beside
@@ -613,3 +613,26 @@ def test_budgets_next_to_1_and_scales_without_a_side() -> None:
         to.mechanisms.TruncatedLaplace(scale=sympy.sqrt(2), bound=0.5)
     with pytest.raises(DomainError, match="is outside the floats and fractions"):
         Truncated(sympy.sqrt(2), 1.0, 5.0, normal=True)
+
+
+def test_constants_of_mpmath_are_put_in_with_all_digits() -> None:
+    x = sympy.Symbol("x", positive=True)
+    for constant in (mpmath.pi, mpmath.e, mpmath.phi, mpmath.degree, mpmath.ln2, mpmath.ln10):
+        with mpmath.workdps(50):
+            truth = 2 * +constant
+        assert math.nextafter(found := to.Gaussian(2 * x).subs({x: constant}).mu, 0) < truth <= found
+
+
+def test_powers_far_below_0_end_in_a_sentence() -> None:
+    x = sympy.Symbol("x", positive=True)
+    for formula in (sympy.exp(-sympy.exp(x)), sympy.exp(-sympy.cosh(x))):
+        with pytest.raises(DomainError, match="no digits are known"):
+            to.Gaussian(formula).subs({x: 10**6})
+    with pytest.raises(DomainError, match="no digits are known"):
+        to.Gaussian(sympy.Piecewise((sympy.zeta(sympy.Rational(3, 2)), x < 1), (x, True))).subs({x: 0.5})
+
+
+def test_noise_on_the_integers_waits_for_no_symbol() -> None:
+    for family in (DiscreteGaussianCurve, DiscreteLaplaceCurve):
+        with pytest.raises(TradeOffError):
+            family(sympy.Symbol("x", positive=True))

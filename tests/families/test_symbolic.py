@@ -1,3 +1,4 @@
+import math
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -517,3 +518,12 @@ def test_small_masses_at_infinity_keep_their_digits(lost):
 def test_importing_the_library_does_not_import_sympy():
     code = "import sys, tradeoff; sys.exit('sympy' in sys.modules or 'mpmath' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_what_leaks_is_not_denied_where_no_limit_is_known():
+    """A formula without value or known limit at 0 may leak whatever it is short of 1 beside it."""
+    x = sp.Symbol("alpha", real=True)
+    beside = sp.erfcinv(x) / (sp.erfcinv(x) ** 2 + 1)
+    curve = to.Symbolic((1 - x) / 2 - beside / 20, x)
+    assert 0.5 in curve.mass_at_infinity
+    assert curve.delta(math.inf) >= 0.5

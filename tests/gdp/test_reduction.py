@@ -1,6 +1,7 @@
 """The least mu against suprema by mpmath, exact vertices and brute force; what is reported lies below."""
 
 import itertools
+from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
@@ -351,3 +352,22 @@ def test_laws_are_known_where_they_need_no_whole_curve(f, known, monkeypatch):
         patch.setattr(to.TradeOff, "_tabulated", None)
         if known:
             f.loss_law()
+
+
+@pytest.mark.parametrize(
+    ("make", "enough"),
+    [
+        (lambda s: s @ ~s, 1.2),  # delta at most .577 of that of G_1.2, by quadrature of 30 digits
+        (lambda s: to.subsample(~s, 0.5), 0.4),  # delta at most .604 of that of G_.4
+    ],
+)
+def test_samples_of_both_orders_need_no_more_than_they_do(make, enough):
+    f = make(to.subsample(to.Gaussian(1.0), 0.5))
+    assert f.gdp(failure=0).bounds.lower <= enough
+
+
+def test_no_mu_below_holds_of_the_failure_that_is_said():
+    f = to.subsample(to.Gaussian(10.0), 1e-20) @ to.TotalVariation(0.1)
+    found = f.gdp(failure=Fraction(0.1) + Fraction(1, 10**30))
+    assert found.bounds.lower <= f.gdp(failure=found.failure).mu
+    assert found.mu >= f.gdp(failure=found.failure).mu

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 
 import numpy as np
@@ -56,6 +56,7 @@ FAMILIES = [
 ]
 OPERATORS = [
     STEP,
+    reduce(to.subsample, (0.9, 0.8, 0.7, 0.3, 0.1, 0.6), to.Laplace(1.0)),
     ~STEP,
     STEP**14062 @ to.Laplace(0.1) ** 7,
     STEP.symmetrise(assume="either-order"),

@@ -210,7 +210,11 @@ def test_extremes_have_bounds(name):
 def test_kullback_leibler_is_never_below(e: float) -> None:
     with mpmath.workdps(60):
         x = mpmath.mpf(e)
-        truths = {to.Laplace: x - 1 + mpmath.exp(-x), to.PureDP: x * mpmath.tanh(x / 2), to.Gaussian: x**2 / 2}
+        truths = {
+            to.Laplace: x - 1 + mpmath.exp(-x),
+            to.PureDP: x * mpmath.tanh(x / 2),
+            to.Gaussian: x**2 / 2,
+        }
         for family, truth in truths.items():
             assert truth <= family(e).kl() <= truth * (1 + mpmath.mpf("1e-12"))
         assert (to.Laplace(e) @ to.PureDP(e)).kl() >= truths[to.Laplace] + truths[to.PureDP]

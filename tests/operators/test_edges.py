@@ -286,3 +286,41 @@ def test_operators_on_products_compose() -> None:
     assert leaking.q_plus == pytest.approx(lost)
     assert leaking.bounds.delta(0.06).width < 1e-12
     assert leaking.delta(1.0) == pytest.approx(lost)
+
+
+RATES = st.lists(st.floats(1e-9, 1.0), min_size=1, max_size=30)
+
+
+@given(RATES)
+def test_many_samples_of_samples_keep_the_exact_rate(rates: list[float]) -> None:
+    curve, rate = to.TotalVariation(0.5), Fraction(1)
+    for p in rates:
+        curve, rate = to.subsample(curve, p), rate * Fraction(p)
+    for low, high in (curve.bounds.delta(1.0), curve.mass_at_infinity):
+        assert Fraction(low) <= rate / 2 <= Fraction(high)
+    assert curve.bounds(0.0).lower <= 1 - rate / 2 <= curve.bounds(0.0).upper
+
+
+def test_the_order_of_rates_does_not_matter() -> None:
+    def nested(*rates: float) -> to.TradeOff:
+        curve: to.TradeOff = to.PureDP(1.0)
+        for p in rates:
+            curve = to.subsample(curve, p)
+        return curve
+
+    first, second = nested(0.9, 0.8, 0.7, 0.12, 0.81, 0.47), nested(0.9, 0.8, 0.7, 0.47, 0.81, 0.12)
+    assert first >= second
+    assert second >= first
+    apart, other = first.bounds.epsilon(1e-5), nested(0.9, 0.8, 0.7, 0.12 * 0.81 * 0.47).bounds.epsilon(1e-5)
+    assert apart.lower <= other.upper
+    assert other.lower <= apart.upper
+    many = (first**20).bounds.delta(0.5)
+    assert (nested(0.023) ** 20).bounds.delta(0.5).lower < many.upper < (nested(0.02303) ** 20).delta(0.5)
+
+
+def test_orders_that_alternate_take_no_longer() -> None:
+    curve: to.TradeOff = to.PureDP(1.0)
+    for _ in range(14):
+        curve = ~to.subsample(curve, 0.9)
+    found = curve.bounds.delta(0.1)
+    assert 0 < found.lower <= found.upper <= found.lower * (1 + 1e-9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -230,3 +231,15 @@ def test_quantiles_of_laws_far_from_0_are_found(epsilon):
     """P(L <= -eps + 2 x) = 1 - e^-x/2 of Laplace noise."""
     assert to.Laplace(epsilon).law.quantile(0.9) == pytest.approx(2 * math.log(5) - epsilon, rel=1e-11)
     assert to.PureDP(epsilon).law.quantile(0.9) == pytest.approx(-epsilon, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    "rate", [Fraction(1, 3), Fraction(2, 3), Fraction(1, 10), Fraction(10**20 - 1, 10**20)]
+)
+def test_masses_at_infinity_are_never_below(rate: Fraction) -> None:
+    law = to.TotalVariation(rate).law
+    assert Fraction(law.mass_at_infinity) >= rate
+    assert Fraction(law.mass_at_minus_infinity) >= rate
+    assert Fraction(to.subsample(to.TotalVariation(0.3), 0.7).law.mass_at_infinity) >= Fraction(
+        0.3
+    ) * Fraction(0.7)

@@ -9,7 +9,7 @@ kind        parameters           of operands f_i, whose answers are the parts of
 ``group``   ``of``, ``k``        beta = 1 - (1 - f)^(o k)
 ``thinned`` ``of``, ``p``        beta = p f(alpha) + (1 - p)(1 - alpha), delta = p delta_f(y) or 1 - e^x,
                                  e^y = (e^x - 1 + p)/p
-``turned``  ``of`` f^-1, ``p``   the other order of that
+``turned``  ``of`` f^-1, ``p``   the other order of that; p is a number, or text n/d
 ``order``   ``of`` f, g          how far f falls short of g, by claims of parts: ``shortfall``
 =========== ==================== =====================================================================
 
@@ -22,7 +22,9 @@ known at one place is also known on one side of it, for delta, epsilon, beta and
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 from typing import Any, ClassVar
 
 from tradeoff.certificates.certificate import Certificate, Question
@@ -34,6 +36,9 @@ _WRITTEN = 2.0**-51  # relative rounding of weights, which were divided by their
 
 # Most neighbours of a group: the steps of its rule, which a forged number would make endless.
 _NEIGHBOURS = 10_000
+
+# A rate that is no float, of so many digits as Python reads at once.
+_RATIO = re.compile(r"[0-9]{1,4000}/[1-9][0-9]{0,3999}")
 
 _LEAST = {"delta": 0.0, "beta": 0.0, "epsilon": -math.inf, "mu": 0.0, "shortfall": 0.0}
 # What holds of every curve, or two.
@@ -255,9 +260,12 @@ class Thinned(Rule):
 
     def __init__(self, rule: Description, parts: Sequence[Certificate]) -> None:
         super().__init__(rule, parts)
-        if type(rule["p"]) not in {int, float} or not 0 < rule["p"] <= 1:
-            raise VerificationError(f"p: {rule['p']!r} is no rate in (0, 1]", "p")
-        self.p = intervals().mpf(rule["p"])
+        p = rule["p"]
+        number = (type(p) in {int, float} and math.isfinite(p)) or (type(p) is str and _RATIO.fullmatch(p))
+        rate = Fraction(p) if number else Fraction(0)
+        if not 0 < rate <= 1:
+            raise VerificationError(f"p: {p!r} is no rate in (0, 1]", "p")
+        self.p = intervals().mpf(rate.numerator) / rate.denominator
 
     def beta(self, alpha: Any) -> Ends:
         low, high = self.of[0].bounds("beta", alpha)

@@ -68,7 +68,7 @@ def ratio_of(value: Any) -> Fraction | None:
         value = value.item() if value.dtype.kind != "f" else value[()]
     if isinstance(value, Rational) and not isinstance(value, bool):
         return Fraction(int(value.numerator), int(value.denominator))
-    if _is_constant(value):
+    if is_constant(value):
         return None
     if (parts := getattr(value, "_mpf_", None)) is not None:  # of mpmath, and SymPy's
         return _of_parts(*map(int, parts))
@@ -88,8 +88,8 @@ def _of_parts(sign: int, mantissa: int, exponent: int, _: int) -> Fraction | Non
 
 def written(value: Any) -> str:
     """Return a parameter as it is printed: six digits, or the formula in the notation of papers."""
-    if not is_symbol(value):
-        return format(value, ".6g")
+    if not hasattr(value, "xreplace"):
+        return format(float(value), ".6g")
     numbers = (x for x in value.atoms() if x.is_Rational)
     long = [x for x in numbers if int(x.p).bit_length() + int(x.q).bit_length() > _PLAIN]
     return str(value.xreplace({x: x.n(6) for x in long})).replace("**", "^").replace(" ", "")
@@ -205,7 +205,7 @@ def _around(exact: Any, near: float) -> tuple[float, float]:
     formula = hasattr(exact, "free_symbols") and not exact.is_Float and exact.is_finite is not False
     if formula and ratio_of(exact) is None:
         return _formula_around(exact)
-    if _is_constant(exact):
+    if is_constant(exact):
         exact = exact(dps=_SURE)
     try:
         below = math.nextafter(near, -math.inf) if exact < near else near
@@ -223,7 +223,7 @@ def _formula_around(exact: Any) -> tuple[float, float]:
     return below, above
 
 
-def _is_constant(value: Any) -> bool:
+def is_constant(value: Any) -> bool:
     """Whether a number is pi or another of mpmath's, which have as many digits as are asked."""
     return type(value).__name__ == "constant" and hasattr(value, "_mpf_")
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff, operand
-from tradeoff.curves.parameters import count, number
+from tradeoff.curves.parameters import count, kept
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import DomainError, shown
@@ -34,7 +34,7 @@ from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.mixture import Mixture, mixture
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum, maximum, minimum
-from tradeoff.operators.subsample import Subsampled, subsample
+from tradeoff.operators.subsample import Subsampled, one_order
 from tradeoff.operators.symmetrise import Envelope, ProfileSymmetrised
 
 
@@ -93,8 +93,8 @@ def _mixture(curves: Any, weights: Any) -> TradeOff:
 def _subsampled(curve: Any, rate: Any, flipped: Any) -> TradeOff:
     if not isinstance(flipped, bool):
         raise DomainError(f"flipped = {shown(flipped)} is neither true nor false")
-    one_order = subsample(operand(curve), number("rate", rate, 0, 1))
-    return one_order.inverse() if flipped else one_order
+    found = one_order(operand(curve), kept("rate", rate, 0, 1))
+    return found.inverse() if flipped else found
 
 
 def _leak(f: TotalVariation) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tradeoff.curves.parameters import MOST, count, number, real
+from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.curves.tensor import LawCurve
 from tradeoff.intervals.functions import whole
 from tradeoff.loss.discrete import MAX_ATOMS, AtomicLaw, too_many
@@ -66,7 +66,7 @@ class DiscreteGaussianCurve(IntegerNoise):
     shift: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", real("sigma", self.sigma, 0, open_low=True, down=True))
+        object.__setattr__(self, "sigma", number("sigma", self.sigma, 0, open_low=True, down=True))
         object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
 
     def loss_law(self) -> AtomicLaw:
@@ -100,7 +100,7 @@ class DiscreteLaplaceCurve(IntegerNoise):
 
     def __post_init__(self) -> None:
         object.__setattr__(
-            self, "scale", real("scale", self.scale, 0, open_low=True, open_high=True, down=True)
+            self, "scale", number("scale", self.scale, 0, open_low=True, open_high=True, down=True)
         )
         object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
 

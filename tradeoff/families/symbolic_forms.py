@@ -7,7 +7,7 @@ from functools import lru_cache, partial, singledispatch
 from typing import Any, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import ratio_of
+from tradeoff.curves.parameters import is_constant, ratio_of
 from tradeoff.curves.tensor import Tensor
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
@@ -39,8 +39,18 @@ def form(curve: TradeOff) -> Form:
     return Form(None, None)
 
 
+def constants() -> dict[str, Any]:
+    """Return mpmath's constants that SymPy has, by their names there."""
+    import mpmath
+
+    known = {"pi": sympy.pi, "e": sympy.E, "phi": sympy.GoldenRatio, "degree": sympy.pi / 180}
+    known |= {"ln2": sympy.log(2), "ln10": sympy.log(10)}
+    return {getattr(mpmath, name).name: value for name, value in known.items()}
+
+
 def exact(value: Any) -> Any:
     """Return a SymPy expression with every float in it replaced by the rational number it is."""
+    value = constants().get(value.name, value) if is_constant(value) else value
     known = None if isinstance(value, sympy.Basic) else ratio_of(value)  # SymPy reads decimals as floats
     try:
         expression = _read(value) if known is None else sympy.Rational(*known.as_integer_ratio())

@@ -107,10 +107,10 @@ class FormulaHooks(TradeOff):
     def mass_at_infinity(self) -> Bounds[float]:
         if self.known is not None:
             return self.known.mass_at_infinity
-        found = super().mass_at_infinity
-        if not self.evaluator.proved:
+        found, (low, high) = super().mass_at_infinity, self._lost
+        if not self.evaluator.proved and high <= np.nextafter(low, 1.0):
             return found
-        low, high = self._lost  # also where floats call it 0 or 1
+        # Also where floats call it 0 or 1.
         return Bounds(min(low, found.lower), max(high, found.upper))
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import product
 from typing import Any
@@ -309,8 +310,9 @@ def lost(expression: Any, alpha: Any, value: Evaluator) -> tuple[float, float]:
     rest = 1 - expression
     low, high = (float(side[0]) for side in Evaluator(rest, alpha).bounds(np.zeros(1), np.zeros(1)))
     if np.isnan(low):
-        limit = sympy.limit(rest, alpha, 0, "+")
-        low = high = float(limit) if limit.is_number and limit.is_real else np.nan
+        with suppress(NotImplementedError, ValueError):
+            limit = sympy.limit(rest, alpha, 0, "+")
+            low = high = float(limit) if limit.is_number and limit.is_real else np.nan
     if np.isnan(low):
         low, high = 0.0, 1 - float(value.bounds(np.array([1e-300]), np.array([300.0]))[0][0])
     return max(low, 0.0), high

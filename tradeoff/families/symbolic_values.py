@@ -77,7 +77,7 @@ def floats_beside(formula: Any, values: Mapping[Any, Any] | None = None) -> tupl
     for part in sympy.postorder_traversal(formula):
         power = part.exp if part.is_Pow or isinstance(part, sympy.exp) else sympy.Integer(1)
         low, high = (0.0, 0.0) if power.is_Number else _enclosed(power, values)
-        if high > _HIGHEST or (part.is_Pow and low < -_HIGHEST):
+        if high > _HIGHEST or low == -math.inf or (part.is_Pow and low < -_HIGHEST):
             return math.nan, math.nan
     return _enclosed(formula, values)
 

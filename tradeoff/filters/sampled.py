@@ -107,6 +107,6 @@ def _parameters(curve: TradeOff) -> tuple[float, float]:
             return 0.0, 0.0
         case Gaussian(mu=mu):
             return float(mu), 1.0
-        case Subsampled(flipped=False, p=p, operands=(Gaussian(mu=mu),)):
-            return float(mu), float(p)
+        case Subsampled(flipped=False, rate=rate, operands=(Gaussian(mu=mu),)):
+            return float(mu), rate.upper
     return math.inf, math.inf

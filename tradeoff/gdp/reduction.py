@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import is_symbol, number
+from tradeoff.curves.parameters import is_symbol, kept
 from tradeoff.display import Displayed, Grid, exactly
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
@@ -157,7 +156,7 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
     why = lost(f, failure)
     if why is not None:
         return Least(Bounds(np.inf, np.inf), reason=why)
-    h, d = without_leak(f, exact)
+    h, d = without_leak(f, exact, Fraction(failure))
     both, most = _checked(h, d.lower), cap(h)
     if not both:
         return Least(Bounds(0.0, 0.0), 0.5)
@@ -184,9 +183,7 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
 
 def _exact(failure: Any) -> Fraction:
     """Return a checked probability as it is."""
-    nearest = number("failure", failure, 0, 1)
-    ratio = isinstance(failure, Fraction | Decimal | np.longdouble) and nearest > 0
-    return Fraction(*failure.as_integer_ratio()) if ratio else Fraction(nearest)
+    return Fraction(kept("failure", failure, 0, 1, down=True))
 
 
 def _checked(h: TradeOff, failure: float) -> list[Side]:

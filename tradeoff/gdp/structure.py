@@ -83,6 +83,8 @@ def _tail(f: TradeOff) -> float:
         return f.least
     if isinstance(f, Tensor):
         return _root_of_squares((_tail(factor), n) for factor, n in f.factors.items())
+    if isinstance(f, Subsampled) and f.flipped:
+        return 0.0  # losses end at -log(1 - p)
     return max(map(_tail, f.operands)) if isinstance(f, _WITHIN) else 0.0
 
 
@@ -96,19 +98,20 @@ def _root_of_squares(parts: Iterable[tuple[float, int]]) -> float:
     return float(sqrt(total(whole(n) * Bounds.of(x) ** 2 for x, n in parts)).lower)
 
 
-def without_leak(f: TradeOff, failure: Fraction) -> tuple[TradeOff, Bounds[float]]:
+def without_leak(f: TradeOff, failure: Fraction, most: Fraction) -> tuple[TradeOff, Bounds[float]]:
     """Return (h, d) with f >= G_mu (x) f_{0,failure} iff h >= G_mu (x) f_{0,d}, where f = h (x) f_{0,q}.
 
-    Both sides have a factor f_{0,q}, which only scales the axes: (1 - q)(1 - d) = 1 - failure.
+    Both sides have a factor f_{0,q}, which only scales the axes: (1 - q)(1 - d) = 1 - failure. ``d`` goes up
+    to that of the ``most`` that is said for ``failure``, which asks for no more mu.
     """
     factors = f.factors
     leaks = {factor: n for factor, n in factors.items() if factor.leak is not None}
     low, high = (Fraction(side) for side in leaked(tensor(leaks.items())))
     if not leaks or high > failure or high >= 1:
-        return f, clip(rational(failure), 0.0, 1.0)
+        return f, Bounds(max(rational(failure).lower, 0.0), min(rational(most).upper, 1.0))
     rest = tensor((factor, n) for factor, n in factors.items() if factor.leak is None)
-    least, most = (rational((failure - q) / (1 - q)) for q in (high, low))
-    return rest, clip(Bounds(least.lower, most.upper), 0.0, 1.0)
+    ends = rational((failure - high) / (1 - high)).lower, rational((most - low) / (1 - low)).upper
+    return rest, clip(Bounds(*ends), 0.0, 1.0)
 
 
 def lost(f: TradeOff, failure: float) -> str | None:

@@ -96,15 +96,15 @@ def thinned_slope(share: Share, loss: Array, thinned: Array) -> Array:
     return share.part * np.exp(np.minimum(loss - thinned, most))
 
 
-def thinned_bounds(p: float, loss: Bounds) -> Bounds:
+def thinned_bounds(p: Bounds, loss: Bounds) -> Bounds:
     """Bound log(1 - p + p e^loss), by all three forms: which of them cancels depends on where."""
-    rest = 1 - Bounds.of(p)
+    rest = 1 - p
     near = log1p(p * expm1(loss))
     return meet(near, log(rest + p * exp(loss)), loss + log(p + rest * exp(-loss)))
 
 
-def base_bounds(p: float, thinned: Bounds) -> Bounds:
+def base_bounds(p: Bounds, thinned: Bounds) -> Bounds:
     """Bound log((e^thinned - 1 + p)/p), -inf where there is none; by all three forms."""
-    rest = 1 - Bounds.of(p)
+    rest = 1 - p
     near, middle = log1p(expm1(thinned) / p), log((exp(thinned) - rest) / p)
     return meet(near, middle, thinned + log1p(-rest * exp(-thinned)) - log(p))

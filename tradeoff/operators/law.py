@@ -79,13 +79,13 @@ class Law:
 
     @property
     def mass_at_infinity(self) -> float:
-        """Return Q(L = +inf)."""
-        return self.curve.q_plus
+        """Return Q(L = +inf), rounded up."""
+        return float(self.curve.mass_at_infinity.upper)
 
     @property
     def mass_at_minus_infinity(self) -> float:
-        """Return P(L = -inf)."""
-        return self.curve.p_minus
+        """Return P(L = -inf), rounded up."""
+        return float(self.curve.inverse().mass_at_infinity.upper)
 
     @property
     def atoms(self) -> tuple[Array, Array, Array]:

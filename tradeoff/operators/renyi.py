@@ -102,9 +102,10 @@ def _of_operator(curve: TradeOff, order: float) -> Bounds:
         case HullOfMinimum(operands=operands) if order > 1:  # its profile is the largest, at most the sum
             most = _joined(_logs(operands, order)) / k
             return Bounds(max(renyi(f, order).lower for f in operands), most.upper)
-        case Subsampled(flipped=flipped, operands=(base,), p=p) if order > 1:  # r^a is convex in P, and in Q
+        # r^a is convex in P, and in Q
+        case Subsampled(flipped=flipped, operands=(base,), rate=p) if order > 1:
             whole_moment = _logs([base.inverse() if flipped else base], order)[0]
-            mixed = Bounds(0.0, (_joined([log(Bounds.of(p)) + whole_moment]) / k).upper)
+            mixed = Bounds(0.0, (_joined([log(p) + whole_moment]) / k).upper)
             return meet(mixed, _of_sampled(curve, order)) if flipped else mixed
     return NOTHING_KNOWN
 
@@ -139,7 +140,7 @@ def _moment(curve: Subsampled, n: int) -> Bounds:
     As the weights add to 1, and E_P r^j = 1 for j < 2, what is left of a sum with 1 taken off is positive
     (Mironov, Talwar, Zhang 2019, Section 3.3, for the Gaussian).
     """
-    base, p = curve.operands[0].inverse(), Bounds.of(curve.p)
+    base, p = curve.operands[0].inverse(), curve.rate
     if n > (_MOST_ASKED if base.composed else _MOST_TERMS):
         return NOTHING_KNOWN
     orders = range(2, n + 1)

@@ -14,12 +14,21 @@ import numpy as np
 from tradeoff.curves.asking import certified_beta, certified_delta, certified_epsilon
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.derived import Derived
-from tradeoff.curves.parameters import Parameter, choice, is_symbol, ratio_of, real, symbols_of, written
+from tradeoff.curves.parameters import (
+    Parameter,
+    choice,
+    is_symbol,
+    kept,
+    ratio_of,
+    real,
+    symbols_of,
+    written,
+)
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet
+from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet, rational
 from tradeoff.intervals.roots import turned
 from tradeoff.intervals.rounding import Array
 from tradeoff.loss.changed import Reversed, Thinned
@@ -32,7 +41,9 @@ Scheme = Literal["poisson", "without-replacement"]
 # Loss, in nats, up to which cells tell more than whole curves do: that of a Gaussian of mu = 28.
 _FARTHEST = 1.5e3
 
-_DEEPEST = 4  # samples of samples that are kept apart: each doubles the cost of a question
+_DEEPEST = 4  # samples of samples that are kept apart: each doubles the points of a question
+
+_LONGEST = 10_000  # binary digits of a product of rates: certificates write 4000 decimal ones
 
 # Rate below which engines take the law of this one below the curve, and no loss at all above it: cells divide
 # p by p + (1 - p) e^-L, and below 1e-308 floats lose their digits.
@@ -47,8 +58,8 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
     f
         Base curve T(P, Q).
     p
-        Sampling rate in [0, 1], or a SymPy expression: the curve is then a formula where there is one,
-        else it waits for numbers.
+        Sampling rate in [0, 1], rounded up to a float unless ``f`` is a curve in fractions. Or a SymPy
+        expression: the curve is then a formula where there is one, else it waits for numbers.
     scheme
         ``"poisson"``: one order of add/remove neighbours; its inverse is the other. ``subsample(~f, p)`` is
         not ``~subsample(f, p)``. ``"without-replacement"``: C_p(f), the envelope of f_p and its inverse, for
@@ -67,33 +78,44 @@ def subsample(f: TradeOff, p: Parameter, *, scheme: Scheme = "poisson") -> Trade
     0.620115
     """
     choice("scheme", scheme, get_args(Scheme))
-    rate, symbolic = real("p", p, 0, 1, up=True), bool(operand(f).free_symbols) or is_symbol(p)
-    if symbolic and scheme == "poisson":
+    rate = _rate(operand(f), p)
+    if scheme == "poisson" and (f.free_symbols or is_symbol(p)):
         return f.symbolic().subsample(p)
-    # P = Q, where no loss is positive
-    if rate == 0 or (not symbolic and rate < 1 and f.sup_loss == 0 and f.mass_at_infinity.upper == 0):
-        return Identity()
-    if isinstance(f, PiecewiseLinear) and f.exact and isinstance(p, Rational):
-        one_order: TradeOff = _exactly(f, ratio_of(p))
-    else:
-        one_order = f @ Identity() if rate == 1 else _sample(f, rate)
-    if scheme == "poisson":
-        return one_order
+    found = one_order(f, rate)
+    if scheme == "poisson" or isinstance(found, Identity):
+        return found
     if not f.symmetric:
         raise DomainError(
             "subsampling without replacement needs a symmetric curve; take f.symmetrise(assume=...) first"
         )
-    return one_order.symmetrise(assume="either-order")
+    return found.symmetrise(assume="either-order")
 
 
-def _sample(f: TradeOff, rate: Any) -> TradeOff:
-    """Return the sample; of a sample, one at the product of rates if a float holds it, or many are nested."""
-    if not isinstance(f, Subsampled) or f.flipped or symbols_of(rate, f.p):
-        return Subsampled(f, rate)
-    both = Fraction(f.p) * Fraction(rate)
-    if both != float(both) and f.depth < _DEEPEST:
-        return Subsampled(f, rate)
-    return Subsampled(f.operands[0], real("p", both, 0, 1, up=True))  # rounded, it is a curve of more loss
+def _rate(f: TradeOff, p: Any) -> Any:
+    """Return a checked rate: a fraction for curves in fractions, else the float at or above it."""
+    rate = real("p", p, 0, 1, up=True)
+    return ratio_of(p) if isinstance(f, PiecewiseLinear) and f.exact and isinstance(p, Rational) else rate
+
+
+def one_order(f: TradeOff, rate: Any) -> TradeOff:
+    """Return one order of the sample; of a sample, one at the product of rates if a float holds it.
+
+    So it is too of many nested ones: two laws bound what is sampled at a fraction that is no float.
+    """
+    symbolic = bool(f.free_symbols) or is_symbol(rate)
+    # P = Q, where no loss is positive
+    if rate == 0 or (not symbolic and rate < 1 and f.sup_loss == 0 and f.mass_at_infinity.upper == 0):
+        return Identity()
+    if isinstance(f, PiecewiseLinear) and f.exact and isinstance(rate, Fraction):
+        return _exactly(f, rate)
+    if rate == 1:
+        return f @ Identity()
+    if isinstance(f, Subsampled) and not f.flipped and not symbols_of(rate, f.p):
+        both = kept("p", Fraction(f.p) * Fraction(rate), 0, 1)
+        many = f.depth >= _DEEPEST and Fraction(both).denominator.bit_length() < _LONGEST
+        if many or isinstance(both, float):
+            return Subsampled(f.operands[0], both)
+    return Subsampled(f, rate)
 
 
 def _exactly(f: PiecewiseLinear, p: Any) -> PiecewiseLinear:
@@ -110,7 +132,7 @@ class Subsampled(Derived):
 
     name = "subsample"
 
-    def __init__(self, base: TradeOff, p: float, *, flipped: bool = False) -> None:
+    def __init__(self, base: TradeOff, p: float | Fraction, *, flipped: bool = False) -> None:
         self.operands, self.parameters = (base,), (p, flipped)
         self.p, self.flipped = p, flipped
 
@@ -124,14 +146,19 @@ class Subsampled(Derived):
         inner = self.operands[0]
         return 1 + inner.depth if isinstance(inner, Subsampled) else 1
 
+    @cached_property
+    def rate(self) -> Bounds[float]:
+        """The floats beside p, which are one unless p is a fraction that is none."""
+        return rational(Fraction(self.p))
+
     @property
     def free_symbols(self) -> frozenset[Any]:
         return super().free_symbols | symbols_of(self.p)
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        base, p = change(self.operands[0]), change(self.p)
-        one_order = Subsampled(base, p) if base.free_symbols or is_symbol(p) else subsample(base, p)
-        return one_order.inverse() if self.flipped else one_order
+        base = change(self.operands[0])
+        found = one_order(base, _rate(base, change(self.p)) if is_symbol(self.p) else self.p)
+        return found.inverse() if self.flipped else found
 
     # What the base is off by counts p times, beside an answer that is p of the base's or more: asked to the
     # same width it is enough, and where it cannot reach that the answer may.
@@ -144,7 +171,7 @@ class Subsampled(Derived):
             other = Subsampled(self.operands[0], self.p)
             return turned(lambda t: certified_beta(other, t, tol, refuse=False), alpha)
         base = Bounds(*certified_beta(self.operands[0], alpha, tol, refuse=False))
-        low, high = self.p * base + (1 - Bounds.of(self.p)) * (1 - Bounds.of(alpha))
+        low, high = self.rate * base + (1 - self.rate) * (1 - Bounds.of(alpha))
         return low, high
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
@@ -152,44 +179,41 @@ class Subsampled(Derived):
 
     def _delta_straight(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound p delta_f(eps'), e^eps' = (e^eps - 1 + p)/p; 1 - e^eps where e^eps <= 1 - p, nowhere less."""
-        inner, least = base_bounds(self.p, Bounds.of(epsilon)), -expm1(epsilon)
-        after, before = _sides(certified_delta, self.operands[0], inner, tol)
-        return maximum(self.p * after, least).lower, maximum(self.p * before, least).upper
+        inner, least = base_bounds(self.rate, Bounds.of(epsilon)), -expm1(epsilon)
+        low, high = maximum(self.rate * _falling(certified_delta, self.operands[0], inner, tol), least)
+        return low, high
 
     def _delta_flipped(self, epsilon: Array, tol: float | None) -> Pair:
         """Bound (1 - (1-p) e^eps) delta_{f^-1}(-eps'), e^eps' = (e^-eps - 1 + p)/p; else 0."""
-        inner = base_bounds(self.p, -Bounds.of(epsilon))
-        scale = exp(np.minimum(epsilon, 700.0))
-        share = maximum(
-            meet(1 - (1 - Bounds.of(self.p)) * scale, self.p * scale - expm1(np.minimum(epsilon, 700.0))), 0.0
-        )
-        after, before = _sides(certified_delta, self.operands[0].inverse(), -inner, tol)
-        return (share * after).lower, (share * before).upper
+        inner, e = base_bounds(self.rate, -Bounds.of(epsilon)), np.minimum(epsilon, 700.0)
+        share = maximum(meet(1 - (1 - self.rate) * exp(e), self.rate * exp(e) - expm1(e)), 0.0)
+        low, high = share * _falling(certified_delta, self.operands[0].inverse(), -inner, tol)
+        return low, high
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         if self.flipped:
             return TradeOff.epsilon_bounds(self, delta, tol)
         # delta = p delta_f(eps') where delta < p, else 1 - e^eps.
         low, high = log1p(-Bounds.of(delta))
-        inside = delta < self.p
+        inside = delta < self.rate.upper
         if inside.any():
-            share = clip(Bounds.of(delta[inside]) / self.p, 0.0, 1.0)
-            after, before = _sides(certified_epsilon, self.operands[0], share, tol)
-            low[inside] = thinned_bounds(self.p, after).lower
-            high[inside] = thinned_bounds(self.p, before).upper
+            share = clip(Bounds.of(delta[inside]) / self.rate, 0.0, 1.0)
+            after, before = _falling(certified_epsilon, self.operands[0], share, tol)
+            low[inside] = thinned_bounds(self.rate, Bounds.of(after)).lower
+            high[inside] = thinned_bounds(self.rate, Bounds.of(before)).upper
         return low, high
 
     @property
     def q_plus(self) -> float:
-        return 0.0 if self.flipped else self.p * self.operands[0].q_plus
+        return 0.0 if self.flipped else self.rate.upper * self.operands[0].q_plus
 
     @property
     def mass_at_infinity(self) -> Bounds[float]:
-        return Bounds(0.0, 0.0) if self.flipped else self.p * self.operands[0].mass_at_infinity
+        return Bounds(0.0, 0.0) if self.flipped else self.rate * self.operands[0].mass_at_infinity
 
     @property
     def p_minus(self) -> float:
-        return self.p * self.operands[0].q_plus if self.flipped else 0.0
+        return self.rate.upper * self.operands[0].q_plus if self.flipped else 0.0
 
     @property
     def sup_loss(self) -> float:
@@ -205,15 +229,13 @@ class Subsampled(Derived):
         if not self.flipped:
             if base.least_sup_loss == math.inf:
                 return Bounds(math.inf, math.inf)
-            return thinned_bounds(self.p, Bounds(base.least_sup_loss, base.sup_loss))
+            return thinned_bounds(self.rate, Bounds(base.least_sup_loss, base.sup_loss))
         other = base.inverse()
-        mass, atom = (
-            other.mass_at_infinity,
-            -log1p(-Bounds.of(self.p)),
-        )  # P-mass at -inf becomes an atom at log(1 - p)
+        # P-mass at -inf becomes an atom at log(1 - p).
+        mass, atom = other.mass_at_infinity, -log1p(-self.rate)
         if mass.lower > 0 or other.least_sup_loss == math.inf:
             return atom
-        finite = -thinned_bounds(self.p, Bounds(-other.sup_loss, -other.least_sup_loss))
+        finite = -thinned_bounds(self.rate, Bounds(-other.sup_loss, -other.least_sup_loss))
         return finite if mass.upper == 0 else Bounds(finite.lower, atom.upper)
 
     def inverse(self) -> TradeOff:
@@ -221,14 +243,16 @@ class Subsampled(Derived):
 
     def laws(self) -> tuple[LossLaw, LossLaw]:
         low, high = self.operands[0].laws()
-        if self.p < _RAREST:  # f_p falls with p
-            return self._thin(low, _RAREST), Identity().loss_law()
-        below = self._thin(low, self.p)
-        return below, below if high is low else self._thin(high, self.p)
+        least, most = self.rate
+        if least < _RAREST:  # f_p falls with p
+            return self._thin(low, max(most, _RAREST)), Identity().loss_law()
+        below = self._thin(low, most)
+        return below, below if high is low and least == most else self._thin(high, least)
 
     def cells_law(self) -> LossLaw | None:
-        law = self.operands[0].cells_law() if self.p >= _RAREST else None
-        return None if law is None else self._thin(law, self.p)
+        least, most = self.rate
+        law = self.operands[0].cells_law() if _RAREST <= least == most else None
+        return None if law is None else self._thin(law, most)
 
     def folded_laws(self) -> tuple[LossLaw, LossLaw] | None:
         """Return laws of the hull of both orders, None unless the base is symmetric with one law.
@@ -241,8 +265,11 @@ class Subsampled(Derived):
         low, high = base.laws()
         if high is not low or low.span[1] > _FARTHEST:
             return None
-        law = folded(low, max(self.p, _RAREST), base.bounds.delta(0.0))
-        return law, law if self.p >= _RAREST else Identity().loss_law()
+        least, most = self.rate
+        law = folded(low, max(most, _RAREST), base.bounds.delta(0.0))
+        if least < _RAREST:
+            return law, Identity().loss_law()
+        return law, law if least == most else folded(low, least, base.bounds.delta(0.0))
 
     def _thin(self, law: LossLaw, p: float) -> LossLaw:
         return Reversed(Thinned(law, p)) if self.flipped else Thinned(law, p)
@@ -251,6 +278,8 @@ class Subsampled(Derived):
         return f"{'~' if self.flipped else ''}subsample({self.operands[0]!r}, {written(self.p)}) (one order)"
 
 
-def _sides(answer: Callable[..., Pair], curve: TradeOff, at: Bounds, tol: float | None) -> list[Bounds]:
-    """Return answers at the later end and at the earlier one of what a question is known to."""
-    return [Bounds(*answer(curve, np.asarray(end), tol, refuse=False)) for end in (at.upper, at.lower)]
+def _falling(answer: Callable[..., Pair], curve: TradeOff, at: Bounds, tol: float | None) -> Bounds:
+    """Bound answers that fall as questions rise, of which bounds are known; all ends are asked at once."""
+    one, n = np.array_equal(at.lower, at.upper), len(at.upper)
+    low, high = answer(curve, at.upper if one else np.concatenate([at.upper, at.lower]), tol, refuse=False)
+    return Bounds(low[:n], high[-n:])

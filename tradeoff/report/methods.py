@@ -192,7 +192,7 @@ def _dp_sgd_clt(curve: TradeOff) -> Claim:
     """Apply the closed formula for Poisson-sampled Gaussian steps of one kind."""
     match list(factors(curve).items()):
         case [(Subsampled(operands=(Gaussian(mu=mu),), p=rate), n)] if mu > 0:
-            return claim_of("DP-SGD CLT", limits.dp_sgd_clt(rate, 1 / mu, n))
+            return claim_of("DP-SGD CLT", limits.dp_sgd_clt(float(rate), 1 / mu, n))
     raise NoClosedForm("the formula is for one kind of Poisson-sampled Gaussian step")
 
 

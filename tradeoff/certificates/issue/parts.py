@@ -275,7 +275,8 @@ class OfSubsampled(Parts):
 
     @property
     def parameters(self) -> Description:
-        return {"p": float(self.curve.p)}
+        p = self.curve.p
+        return {"p": p if isinstance(p, float) else str(p)}
 
     def delta(self, x: float) -> None:
         """Ask for delta at either float beside the loss of the base."""
