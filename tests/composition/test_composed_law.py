@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import log_uniform
-from tradeoff.composition.composed_law import ComposedLaw, _lost
+from tradeoff.composition.composed_law import ComposedLaw
 from tradeoff.composition.planner import Composition
 from tradeoff.curves.tensor import Tensor
 from tradeoff.loss.changed import Reversed, Thinned
 from tradeoff.loss.gaussian import GaussianLaw
-from tradeoff.loss.law import LossLaw, masses
+from tradeoff.loss.law import LossLaw, lost_mass, masses
 
 EDGES = np.concatenate([[-np.inf], np.linspace(-6.0, 6.0, 401), [9.0, np.inf]])
 
@@ -211,7 +211,7 @@ def test_masses_at_infinity_of_many_threads_leave_mpmath_as_it_is() -> None:
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(4) as pool:
-            found = set(pool.map(lambda _: _lost([0.3, 1e-9], [3, 5]), range(2000)))
+            found = set(pool.map(lambda _: lost_mass([0.3, 1e-9], [3, 5]), range(2000)))
     finally:
         sys.setswitchinterval(interval)
     assert len(found) == 1

@@ -13,10 +13,9 @@ from tradeoff.composition.cache import Cache
 from tradeoff.composition.contour.cells import CellLine
 from tradeoff.composition.contour.place import Placement
 from tradeoff.composition.contour.product import evaluate_line
-from tradeoff.intervals.digits import precise
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Index
 from tradeoff.loss.cumulant import Cumulant
-from tradeoff.loss.law import Cells, LossLaw, Sketch
+from tradeoff.loss.law import Cells, LossLaw, Sketch, lost_mass
 from tradeoff.loss.together import sketches, together
 
 # Deviations of the tilted loss from one line to the next, at most; half-way e^5 of the accuracy is lost.
@@ -50,8 +49,6 @@ _WIDEST = 1e6
 # e^-12 of what that edge holds, and e^-80 of all.
 _BEYOND, _BESIDE = 1, 3
 
-_BITS = 100  # bits of a mass at infinity, of which a float has 53
-
 # Size of a product beyond the last node, and error of a logarithm, from which on a line tells nothing.
 _FAINT = 1e-6
 
@@ -71,8 +68,8 @@ class ComposedLaw(LossLaw):
     def __init__(self, laws: Sequence[LossLaw], counts: Sequence[int], *, symmetric: bool = False) -> None:
         self.parts, self.symmetric = list(zip(laws, counts, strict=True)), symmetric
         self.factors, self.counts = together(laws, counts)
-        self.q_plus = _lost([law.q_plus for law in laws], counts)
-        self.p_minus = _lost([law.p_minus for law in laws], counts)
+        self.q_plus = lost_mass([law.q_plus for law in laws], counts)
+        self.p_minus = lost_mass([law.p_minus for law in laws], counts)
         self.cumulant = Cumulant(sketches(laws, counts))
         self._drawn: Cache[CellLine | None] = Cache(2 * _RUNGS + 1)
 
@@ -300,14 +297,6 @@ class ComposedLaw(LossLaw):
                 # Moved losses have a mass of at most E_P e^(L + blur/2).
                 found[side, own], found[side + 2, own] = np.fmax(low, 0.0), np.fmin(high, 1 + self.blur)
         return found
-
-
-def _lost(each: Sequence[float], counts: Sequence[int]) -> float:
-    """Return 1 - prod (1 - q_i)^n_i, rounded once, so that errors of masses do not add as products nest."""
-    if not any(each):
-        return 0.0
-    mp = precise(_BITS)
-    return float(-mp.expm1(mp.fsum(n * mp.log1p(-q) for q, n in zip(each, counts, strict=True))))
 
 
 def _beyond(line: CellLine, x: float, side: int) -> Array:

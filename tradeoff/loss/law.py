@@ -11,7 +11,6 @@ reversal swaps the two, a mixture averages them. All masses are computed to a st
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
@@ -21,10 +20,12 @@ import numpy as np
 
 from tradeoff.errors import NoClosedForm
 from tradeoff.intervals.differences import position_slack
+from tradeoff.intervals.digits import precise
 from tradeoff.intervals.rounding import TINY, UNIT, Array, Complex, Index
 from tradeoff.loss.components import Component
 
 FULL = 700.0  # exponents are cut here, short of where floats end: beyond is no mass a float can hold, or all
+_BITS = 100  # bits of a mass at infinity, of which a float has 53
 
 
 # Share of an end of the span within which edges count as the end: 2^13 units, four times what losses next to
@@ -168,32 +169,23 @@ def averaged(shares: Iterable[tuple[float, float]]) -> float:
 
 
 def lost_mass(each: Sequence[float], counts: Sequence[int]) -> float:
-    """Return 1 - prod (1 - q_i)^n_i without cancellation."""
+    """Return 1 - prod (1 - q_i)^n_i, rounded once, so that errors of masses do not add as products nest."""
     if any(q >= 1 for q in each):
         return 1.0
-    leaking = [(q, n) for q, n in zip(each, counts, strict=True) if q > 0]
-    if len(leaking) == 1 and leaking[0][1] == 1:
-        return float(leaking[0][0])
-    return abs(math.expm1(log_kept([q for q, _ in leaking], [n for _, n in leaking])))
+    return float(-precise(_BITS).expm1(_log_kept(each, counts))) if any(each) else 0.0
 
 
 def log_kept(each: Sequence[float], counts: Sequence[int]) -> float:
-    """Return log prod (1 - q_i)^n_i, all q_i < 1, to 5 units of itself.
+    """Return log prod (1 - q_i)^n_i, all q_i < 1, rounded once.
 
     What is left may be far below the float 1 - q tells apart.
-
-    Each term is known to 4 (two of log1p, a count beyond 2^53, their product), and none is positive.
     """
-    return math.fsum(_times(n, math.log1p(-q)) for q, n in zip(each, counts, strict=True) if q > 0)
+    return float(_log_kept(each, counts))
 
 
-def _times(n: int, x: float) -> float:
-    """Return n x for x <= 0, whether or not a float holds the count."""
-    try:
-        return n * x
-    except OverflowError:
-        product = n * Fraction(x)
-        return float(product) if product > -(2**1000) else -math.inf
+def _log_kept(each: Sequence[float], counts: Sequence[int]) -> Any:
+    mp = precise(_BITS)
+    return mp.fsum(n * mp.log1p(-q) for q, n in zip(each, counts, strict=True) if q > 0)
 
 
 def in_order(rows: Sequence[tuple[Array, ...]]) -> list[Array]:
