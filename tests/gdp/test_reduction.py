@@ -371,3 +371,30 @@ def test_no_mu_below_holds_of_the_failure_that_is_said():
     found = f.gdp(failure=Fraction(0.1) + Fraction(1, 10**30))
     assert found.bounds.lower <= f.gdp(failure=found.failure).mu
     assert found.mu >= f.gdp(failure=found.failure).mu
+
+
+def stick(mu, epsilon):
+    """delta of G_mu."""
+    upper, lower = mp.mpf(mu) / 2 - epsilon / mu, -mp.mpf(mu) / 2 - epsilon / mu
+    return mp.ncdf(upper) - mp.exp(epsilon) * mp.ncdf(lower)
+
+
+@settings(max_examples=6, deadline=None)
+@given(log_uniform(0.05, 4.0), log_uniform(0.05, 4.0))
+def test_without_failure_the_densities_decide_far_out(nu, b):
+    """Delta of G_nu (x) f_{b,0} is the mean of delta_{G_nu} at eps - b and eps + b, under Q."""
+    found = (to.Gaussian(nu) @ to.PureDP(b)).gdp(failure=0)
+    assert nu < found.bounds.lower <= found.mu <= np.hypot(nu, to.PureDP(b).gdp(failure=0).mu) * (1 + 1e-9)
+    with mp.workdps(60):
+        share = 1 / (1 + mp.exp(-mp.mpf(b)))
+        for epsilon in map(mp.mpf, [0, *np.geomspace(1e-3, 300.0, 60).tolist()]):
+            truth = share * stick(nu, epsilon - b) + (1 - share) * stick(nu, epsilon + b)
+            assert truth <= stick(found.mu, epsilon) * (1 + mp.mpf("1e-30"))
+
+
+def test_a_gaussian_beside_bounded_losses_has_a_mu_without_failure():
+    for f in (to.Gaussian(1.0) @ to.Laplace(1.0), to.Gaussian(0.5) @ to.Laplace(1.0) ** 10):
+        found, with_failure = f.gdp(failure=0).bounds, f.gdp(failure=1e-10).bounds
+        assert found.width <= 1e-8 * found.upper
+        assert with_failure.lower <= found.upper
+        assert found.lower >= with_failure.lower * (1 - 1e-12)

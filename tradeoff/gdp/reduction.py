@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.gdp.regret import best_mu, reaching, regret
 from tradeoff.gdp.search import FAR, Side, by_lines, start
-from tradeoff.gdp.structure import best_case, cap, floor, lost, operands_of, without_leak
+from tradeoff.gdp.structure import best_case, beyond, cap, floor, lost, operands_of, without_leak
 from tradeoff.gdp.trials import by_tests
 from tradeoff.intervals.bounds import Bounds, decimal
 from tradeoff.intervals.functions import rational
@@ -26,6 +26,9 @@ from tradeoff.operators.profile_nodes import Nodes, end, orders
 
 _MARGIN = 1e-11  # so that ``dominates`` can tell the reported curve from f where they touch
 _SAME = 1 - 1e-12  # a floor so close to the cap is the cap
+# Losses beyond which profiles are too small for floats.
+_FARTHEST = 700.0
+
 _APART, _NEAR_ONE = 1.01, 1 - 1e-6  # beyond, 1 - delta has lost the digits that lines need
 
 
@@ -163,6 +166,12 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
     if d.upper == 0 and floor(h) >= most * _SAME:
         return Least(Bounds(min(floor(h), most), most))
     found, ends = by_lines(both, d.lower, most), max(side.reach for side in both)
+    if d.upper == 0 and ends == np.inf:
+        enough = found.least
+        both = [replace(side, reach=min(side.reach, beyond(side.curve, enough))) for side in both]
+        if (ends := max(side.reach for side in both)) < _FARTHEST:
+            found = by_lines(both, 0.0, most)
+            found = replace(found, most=max(found.most, enough))
     less = found.least if d.lower == d.upper else _least(h, d.upper, most)  # more failure asks for no more
     low = min(max(less, floor(h) if d.upper == 0 else 0.0), most)
     most = min(most, found.most * (1 + _MARGIN)) if ends < np.inf else most
