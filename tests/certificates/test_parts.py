@@ -388,3 +388,26 @@ def test_tails_of_integer_noise_are_those_of_its_atoms() -> None:
     """Above .2 of one step lie the same atoms, whether asked alone or with what is below."""
     (comb,) = law(to.certify(DiscreteGaussianCurve(1.0, 1), "delta", 0.2).factors[0]["law"])
     assert all(a.overlaps(b) for a, b in zip(comb.above(arb(0.2)), comb.masses(arb(0.2))[0], strict=True))
+
+
+def test_samples_at_a_rate_that_is_no_float_are_certified():
+    f, g = to.Gaussian(1.0), to.maximum(to.Gaussian(1.0), to.Laplace(0.5))
+    for _ in range(6):
+        f, g = to.subsample(f, 0.1), to.subsample(g, 1e-300)
+    made = to.certify(f, "epsilon", 1e-7)
+    assert made.rule is not None
+    assert "/" in made.rule["p"]
+    assert made.lower <= f.bounds.epsilon(1e-7).upper
+    assert f.bounds.epsilon(1e-7).lower <= made.upper <= made.lower + 1e-9
+    to.verify(made)
+    for curve, question, value in ((g, "delta", 0.001), (~g, "delta", 0.001), (g, "beta", 0.1)):
+        to.verify(to.certify(curve, question, value))
+
+
+@pytest.mark.parametrize(
+    "rate", ["3/1", "0/1", "1/0", "1/3\n", "nan", True, [1, 3], 10**400, "1" * 5000 + "/1"]
+)
+def test_forged_rates_are_refused(rate):
+    made = to.certify(to.subsample(to.maximum(to.Gaussian(1.0), to.Laplace(0.5)), 0.5), "beta", 0.1)
+    with pytest.raises(to.errors.VerificationError):
+        to.verify(replace(made, rule={**made.rule, "p": rate}))

@@ -527,3 +527,24 @@ def test_what_leaks_is_not_denied_where_no_limit_is_known():
     curve = to.Symbolic((1 - x) / 2 - beside / 20, x)
     assert 0.5 in curve.mass_at_infinity
     assert curve.delta(math.inf) >= 0.5
+
+
+@pytest.mark.parametrize("leak", [Fraction(1, 3), Fraction(2, 7), Fraction(1, 5)])
+def test_limits_at_0_are_held_from_both_sides(leak):
+    low, high = Symbolic(
+        sp.Rational(*leak.as_integer_ratio()) * (1 + ALPHA * sp.log(ALPHA) - ALPHA), ALPHA
+    ).bounds(0)
+    assert Fraction(low) <= leak <= Fraction(high)
+    assert high - low < 1e-15
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [1 - ALPHA - ALPHA * (sp.expint(1, ALPHA) - sp.expint(1, 1)) / 10, (1 - ALPHA) * (1 - sp.floor(ALPHA))],
+)
+def test_formulas_whose_slope_has_no_floats_are_asked_without_it(expr):
+    f = Symbolic(expr, ALPHA)
+    delta, value = f.bounds.delta(0.1), f.bounds(0.1)
+    assert 0 <= delta.lower <= delta.upper <= 1
+    assert delta.upper >= 1 - value.upper - math.exp(0.1) * 0.1
+    assert f.bounds.epsilon(0.1).lower <= f.bounds.epsilon(0.1).upper

@@ -172,3 +172,10 @@ def test_sums_run_over_no_symbol_of_the_caller(name):
     for loss in (0.25, 1.5):
         truth = float((e**2 - mpmath.exp(loss)) / whole)
         assert number(curve.delta(x).subs(n, 2).doit(), {x: loss}) == pytest.approx(truth, rel=1e-12)
+
+
+def test_divergences_of_laplace_where_the_formula_is_0_over_0():
+    x = sp.Symbol("x", positive=True)
+    assert to.Laplace(x).renyi(sp.Float(1.0)) == x - 1 + sp.exp(-x)
+    half = to.Laplace(x).renyi(0.5).subs({x: 1}).evalf(20)
+    assert to.Laplace(1.0).bounds.renyi(0.5).lower <= half <= to.Laplace(1.0).bounds.renyi(0.5).upper

@@ -230,3 +230,8 @@ def test_rates_put_in_are_checked_and_printed() -> None:
     for p in (2, -1):
         with pytest.raises(DomainError, match="p = "):
             sampled.subs({"p": p})
+
+
+def test_what_a_sample_at_a_symbol_leaks_is_not_known() -> None:
+    with pytest.raises(SymbolError):
+        _ = to.subsample(to.Gaussian(1), p, scheme="without-replacement").mass_at_infinity

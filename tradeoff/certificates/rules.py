@@ -30,7 +30,7 @@ from typing import Any, ClassVar
 from tradeoff.certificates.certificate import Certificate, Question
 from tradeoff.certificates.conclusion import intervals, outwards
 from tradeoff.certificates.description import Description
-from tradeoff.errors import VerificationError
+from tradeoff.errors import VerificationError, shown
 
 _WRITTEN = 2.0**-51  # relative rounding of weights, which were divided by their sum
 
@@ -261,10 +261,10 @@ class Thinned(Rule):
     def __init__(self, rule: Description, parts: Sequence[Certificate]) -> None:
         super().__init__(rule, parts)
         p = rule["p"]
-        number = (type(p) in {int, float} and math.isfinite(p)) or (type(p) is str and _RATIO.fullmatch(p))
-        rate = Fraction(p) if number else Fraction(0)
+        written = type(p) is str and _RATIO.fullmatch(p)
+        rate = Fraction(p) if written or (type(p) in {int, float} and 0 < p <= 1) else Fraction(0)
         if not 0 < rate <= 1:
-            raise VerificationError(f"p: {p!r} is no rate in (0, 1]", "p")
+            raise VerificationError(f"p: {shown(p)} is no rate in (0, 1]", "p")
         self.p = intervals().mpf(rate.numerator) / rate.denominator
 
     def beta(self, alpha: Any) -> Ends:

@@ -73,6 +73,13 @@ def _laplace(e: Any, centre: Any = 0) -> Any:
     return (between - low**3 + sympy.exp(-e) * high**3) / 2
 
 
+def _renyi_of_laplace(e: Any, a: Any) -> Any:
+    """Return D_a (Mironov 2017, Proposition 6), and its limit at 1/2."""
+    if a == sympy.Rational(1, 2):
+        return e - 2 * sympy.log(1 + e / 2)
+    return sympy.log((a * sympy.exp((a - 1) * e) + (a - 1) * sympy.exp(-a * e)) / (2 * a - 1)) / (a - 1)
+
+
 def _fixed_point(alpha: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Return mu = 2 Phi^-1(1 - alpha), f(alpha) = alpha, where f >= G_mu is decided."""
     return lambda parameter: 2 * sympy.sqrt(2) * sympy.erfinv(1 - 2 * alpha(parameter))
@@ -112,7 +119,7 @@ def table() -> Mapping[type, Closed]:
             kappa2=lambda e: e**2 - 2 * e + 4 - (2 * e + 4) * exp(-e),
             kappa3=_laplace,
             kappa3bar=lambda e: _laplace(e, e - 1 + exp(-e)),
-            renyi=lambda e, a: log((a * exp((a - 1) * e) + (a - 1) * exp(-a * e)) / (2 * a - 1)) / (a - 1),
+            renyi=_renyi_of_laplace,
         ),
         Identity: Closed(zero, zero, zero, zero, zero, lambda _, a: 0 * a),
         TotalVariation: Closed(
@@ -149,7 +156,8 @@ def renyi(curve: TradeOff, order: Any) -> Any:
     """Return the divergence of an order in (0, inf), in nats: KL(P || Q) at 1."""
     if not is_symbol(order):
         number("order", order, 0, open_low=True, open_high=True)
-    return summed(curve, "kl") if order == 1 else summed(curve, "renyi", exact(order))
+    order = exact(order)
+    return summed(curve, "kl") if order == 1 else summed(curve, "renyi", order)
 
 
 def least_mu(curve: TradeOff) -> Any:

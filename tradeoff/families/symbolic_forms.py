@@ -44,13 +44,13 @@ def constants() -> dict[str, Any]:
     import mpmath
 
     known = {"pi": sympy.pi, "e": sympy.E, "phi": sympy.GoldenRatio, "degree": sympy.pi / 180}
-    known |= {"ln2": sympy.log(2), "ln10": sympy.log(10)}
+    known |= {"ln2": sympy.log(2), "ln10": sympy.log(10), "euler": sympy.EulerGamma, "catalan": sympy.Catalan}
     return {getattr(mpmath, name).name: value for name, value in known.items()}
 
 
 def exact(value: Any) -> Any:
     """Return a SymPy expression with every float in it replaced by the rational number it is."""
-    value = constants().get(value.name, value) if is_constant(value) else value
+    value = constants().get(value.name) if is_constant(value) else value  # of others floats are all there is
     known = None if isinstance(value, sympy.Basic) else ratio_of(value)  # SymPy reads decimals as floats
     try:
         expression = _read(value) if known is None else sympy.Rational(*known.as_integer_ratio())

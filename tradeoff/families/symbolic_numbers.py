@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import partial
 from itertools import product
 from typing import Any
@@ -17,7 +16,7 @@ from scipy.special import erfcinv
 from tradeoff.enclosing import enclosing
 from tradeoff.errors import CurveError, NoClosedForm
 from tradeoff.families.later import sympy
-from tradeoff.intervals.bounds import Pair
+from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.rounding import Array
 
 _DIGITS = 30  # digits of a value besides those that its argument costs: twenty are compared
@@ -310,12 +309,22 @@ def lost(expression: Any, alpha: Any, value: Evaluator) -> tuple[float, float]:
     rest = 1 - expression
     low, high = (float(side[0]) for side in Evaluator(rest, alpha).bounds(np.zeros(1), np.zeros(1)))
     if np.isnan(low):
-        with suppress(NotImplementedError, ValueError):
-            limit = sympy.limit(rest, alpha, 0, "+")
-            low = high = float(limit) if limit.is_number and limit.is_real else np.nan
+        low, high = _limit(rest, alpha)
     if np.isnan(low):
-        low, high = 0.0, 1 - float(value.bounds(np.array([1e-300]), np.array([300.0]))[0][0])
+        beside = Bounds.of(float(value.bounds(np.array([1e-300]), np.array([300.0]))[0][0]))
+        low, high = 0.0, float(np.nan_to_num((1 - beside).upper, nan=1.0))
     return max(low, 0.0), high
+
+
+def _limit(expression: Any, alpha: Any) -> tuple[float, float]:
+    """Return the floats beside the limit at 0, NaN where SymPy knows none or its digits are not known."""
+    from tradeoff.families.symbolic_values import UNKNOWN, floats_beside
+
+    try:
+        limit = sympy.limit(expression, alpha, 0, "+")
+    except (*UNKNOWN, sympy.PoleError):
+        return np.nan, np.nan
+    return floats_beside(limit) if limit.is_number and limit.is_real else (np.nan, np.nan)
 
 
 def compiled(expression: Any, arguments: list[Any]) -> Callable[..., Any]:

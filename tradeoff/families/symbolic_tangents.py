@@ -55,6 +55,7 @@ class Tangents:
 
     def __init__(self, expression: Any, alpha: Any, value: Evaluator) -> None:
         slope = sympy.diff(expression, alpha)
+        slope = sympy.nan if slope.has(sympy.Derivative, sympy.Subs) else slope  # of a floor there is none
         self._value, self._slope = value, Evaluator(slope, alpha)
         self._bend = Evaluator(sympy.diff(slope, alpha), alpha)
         # From either end, so that the smaller error keeps its digits.
@@ -64,7 +65,11 @@ class Tangents:
 
     @cached_property
     def known(self) -> bool:
-        """Whether the slope has balls at all."""
+        """Whether the slope has balls at all, and floats to guess by."""
+        try:
+            self._of_alpha(np.array([0.5]))
+        except NameError:  # a function that is neither NumPy's nor SciPy's
+            return False
         return self._slope.ball(0.5, _DIGITS) is not None
 
     def steepest(self) -> Bounds:

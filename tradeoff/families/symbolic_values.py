@@ -44,7 +44,7 @@ _RANGES = {**dict.fromkeys(("erf", "tanh", "sin", "cos"), (-1, 1)), "erfc": (0, 
 _LARGEST, _WIDEST = 10_000, 1e-3
 
 # What is raised where a function has no value, or none that mpmath finds.
-_UNKNOWN = (
+UNKNOWN = (
     *(ArithmeticError, AttributeError, NameError, TypeError, ValueError),
     *(NotImplementedError, MemoryError, RecursionError),
 )
@@ -85,7 +85,7 @@ def floats_beside(formula: Any, values: Mapping[Any, Any] | None = None) -> tupl
 def _enclosed(formula: Any, values: Mapping[Any, Any]) -> tuple[float, float]:
     try:
         evaluate = _compiled(formula, values)
-    except (*_UNKNOWN, SyntaxError):  # an integer that Python does not print, a formula it does not read
+    except (*UNKNOWN, SyntaxError):  # an integer that Python does not print, a formula it does not read
         return math.nan, math.nan
     digits, known = _FIRST, (math.nan, math.nan)
     while evaluate and digits <= _LAST:
@@ -121,7 +121,7 @@ def _compiled(formula: Any, values: Mapping[Any, Any]) -> Callable[[int], Ball |
         try:
             found = own.convert(function(*given))
             low, high = ends(found)
-        except (*_UNKNOWN, mp().NoConvergence):
+        except (*UNKNOWN, mp().NoConvergence):
             return None
         return found if mp().isfinite(low) and mp().isfinite(high) else None
 

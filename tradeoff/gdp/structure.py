@@ -89,9 +89,9 @@ def _tail(f: TradeOff) -> float:
 
 
 def beyond(f: TradeOff, mu: float) -> float:
-    """Return an eps from which on delta_f is below that of G_mu, and of any larger mu, or inf if none is known.
+    """Return an eps from which on delta_f is below that of G_mu and all larger mu, or inf if none is known.
 
-    Let f = G_nu (x) h, nu < mu, where the losses X of h are at most b. With phi the density of a normal loss,
+    Let f = G_nu (x) h, nu < mu, where losses X of h are at most b. With phi the density of a normal loss,
     that of f under Q is E phi_nu(l - X), at most phi_nu(l - b) where l >= b + nu^2/2. The log-ratio of that
     to phi_mu(l) is -a l^2/2 + (b/nu^2) l + c, a = 1/nu^2 - 1/mu^2, c = (mu^2 - nu^2)/8 + log(mu/nu)
     - b/2 - b^2/(2 nu^2): from its greater root on the densities decide, and delta_f is the smaller.

@@ -149,6 +149,7 @@ class Subsampled(Derived):
     @cached_property
     def rate(self) -> Bounds[float]:
         """The floats beside p, which are one unless p is a fraction that is none."""
+        self.require_numbers()
         return rational(Fraction(self.p))
 
     @property

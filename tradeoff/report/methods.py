@@ -191,8 +191,8 @@ method("clt")(_by("CLT", limits.clt))
 def _dp_sgd_clt(curve: TradeOff) -> Claim:
     """Apply the closed formula for Poisson-sampled Gaussian steps of one kind."""
     match list(factors(curve).items()):
-        case [(Subsampled(operands=(Gaussian(mu=mu),), p=rate), n)] if mu > 0:
-            return claim_of("DP-SGD CLT", limits.dp_sgd_clt(float(rate), 1 / mu, n))
+        case [(Subsampled(operands=(Gaussian(mu=mu),), rate=rate), n)] if mu > 0:
+            return claim_of("DP-SGD CLT", limits.dp_sgd_clt(rate.upper, 1 / mu, n))
     raise NoClosedForm("the formula is for one kind of Poisson-sampled Gaussian step")
 
 

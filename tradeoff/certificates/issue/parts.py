@@ -260,9 +260,11 @@ class OfGroup(Parts):
 
 
 class OfSubsampled(Parts):
-    """Poisson subsampling of what is no single law."""
+    """Poisson subsampling of what is no single law, or at a rate that is no float."""
 
-    changes_laws = True
+    @property
+    def changes_laws(self) -> bool:  # type: ignore[override]  # not where two laws are about one rate
+        return isinstance(self.curve.p, float)
 
     @property
     def kind(self) -> str:  # type: ignore[override]  # two rules for one operator
@@ -280,9 +282,9 @@ class OfSubsampled(Parts):
 
     def delta(self, x: float) -> None:
         """Ask for delta at either float beside the loss of the base."""
-        p, sign = float(self.curve.p), -1.0 if self.curve.flipped else 1.0
+        p, sign = self.curve.rate.upper, -1.0 if self.curve.flipped else 1.0
         inner = (math.expm1(min(sign * x, _FARTHEST)) + p) / p
-        if inner > 0:
+        if 0 < inner < math.inf:
             y = sign * math.log(inner)
             off = 16 * UNIT * (1 + abs(y) + 1 / (p * inner))
             for at in (y - off, y + off):
@@ -292,7 +294,7 @@ class OfSubsampled(Parts):
         if not self.curve.flipped:
             self.ask(self.operands[0], "beta", alpha)
             return
-        g, p = self.operands[0], float(self.curve.p)
+        g, p = self.operands[0], float(self.curve.rate.upper)
 
         def missed(u: float, to: float) -> float:
             return p * u + (1 - p) * (1 - float(g.bounds(u).mid)) - to
