@@ -114,13 +114,9 @@ def table() -> Mapping[type, Closed]:
             kappa3bar=lambda e: _laplace(e, e - 1 + exp(-e)),
             renyi=lambda e, a: log((a * exp((a - 1) * e) + (a - 1) * exp(-a * e)) / (2 * a - 1)) / (a - 1),
         ),
-        Identity: Closed(zero, zero, zero, zero, zero, lambda _, a: 0 * a),
+        Identity: Closed(*(zero,) * 5, renyi=lambda _, a: 0 * a),
         TotalVariation: Closed(
-            infinite,
-            infinite,
-            infinite,
-            infinite,
-            infinite,
+            *(infinite,) * 5,
             renyi=lambda d, a: sympy.Piecewise((log(1 - d) / (a - 1), a < 1), (sympy.oo, True)),
         ),
     }

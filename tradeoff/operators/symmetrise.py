@@ -18,7 +18,7 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.rounding import Array
 from tradeoff.loss.law import LossLaw
-from tradeoff.operators.inverse import inverse
+from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.of_beta import CloseLines, OfBeta
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.subsample import Subsampled
@@ -51,7 +51,7 @@ def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
     if isinstance(f, PiecewiseLinear):
         return pointwise(f, f.inverse(), largest=assume == "both-orders")
     # An inverse of formulas is solved for only where it is asked.
-    turned = inverse(f) if f.free_symbols else f.inverse()
+    turned = Inverse(f) if f.free_symbols else f.inverse()
     return Envelope(f, turned) if assume == "either-order" else maximum(f, turned)
 
 
