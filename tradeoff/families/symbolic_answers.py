@@ -14,7 +14,7 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.later import sympy
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.symbolic_forms import PARAMETERS, exact, form
+from tradeoff.families.symbolic_forms import exact, form
 from tradeoff.families.total_variation import TotalVariation
 
 # The closed form that answers a question, by the name of what is asked at.
@@ -132,7 +132,7 @@ def closed(curve: TradeOff, field: str, *at: Any) -> Any:
     """Return a field of the table for a family of one parameter."""
     if type(curve) not in table():
         raise unknown(field, curve)
-    parameter = exact(getattr(curve, PARAMETERS.get(type(curve), ""), 0))
+    parameter = exact(getattr(curve, getattr(type(curve), "parameter", ""), 0))
     return getattr(table()[type(curve)], field)(parameter, *at)
 
 

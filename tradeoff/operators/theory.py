@@ -77,9 +77,9 @@ def family(f: TradeOff, g: TradeOff) -> Verdict:
 
 def _formulas(f: TradeOff, g: TradeOff) -> Verdict:
     """Compare parameters as formulas, where SymPy knows which is larger."""
-    names = [name for name in ("mu", "epsilon_0", "delta_0") if hasattr(f, name)]
+    name = getattr(type(f), "parameter", "")
     try:
-        return bool(getattr(f, names[0]) <= getattr(g, names[0])) if names else None
+        return bool(getattr(f, name) <= getattr(g, name)) if name else None
     except TypeError:  # it depends on the symbols
         return None
 
