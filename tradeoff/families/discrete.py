@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,13 +16,27 @@ from tradeoff.loss.discrete_gaussian import discrete_gaussian_law
 
 
 class IntegerNoise(LawCurve):
-    """Log-concave integer noise that is the same to both sides, against its shift."""
+    """Log-concave integer noise that is the same to both sides, against its shift, an integer >= 1."""
+
+    noise: ClassVar[str]
+    size: ClassVar[str]
+    """Name of the parameter besides the shift, a positive float."""
+    open_high: ClassVar[bool] = True
 
     shift: int
     symmetric = True
 
-    def _written(self, noise: str, size: str) -> str:
-        return f"{noise}({size}{f', shift {self.shift}' if self.shift > 1 else ''})"
+    def __post_init__(self) -> None:
+        size = getattr(self, self.size)
+        size = number(self.size, size, 0, open_low=True, open_high=self.open_high, down=True)
+        object.__setattr__(self, self.size, size)
+        object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
+
+    def __repr__(self) -> str:
+        return self._written(f"{getattr(self, self.size):.6g}")
+
+    def _written(self, size: str) -> str:
+        return f"{self.noise}({size}{f', shift {self.shift}' if self.shift > 1 else ''})"
 
 
 class FinitelyMany(LawCurve):
@@ -64,16 +79,10 @@ class DiscreteGaussianCurve(IntegerNoise):
 
     sigma: float
     shift: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", number("sigma", self.sigma, 0, open_low=True, down=True))
-        object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
+    noise, size, open_high = "N_Z", "sigma", False
 
     def loss_law(self) -> AtomicLaw:
         return discrete_gaussian_law(self.sigma, self.shift)
-
-    def __repr__(self) -> str:
-        return self._written("N_Z", f"{self.sigma:.6g}")
 
 
 @dataclass(frozen=True, repr=False, eq=True)
@@ -97,12 +106,7 @@ class DiscreteLaplaceCurve(IntegerNoise):
 
     scale: float
     shift: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "scale", number("scale", self.scale, 0, open_low=True, open_high=True, down=True)
-        )
-        object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
+    noise, size = "Lap_Z", "scale"
 
     @property
     def sup_loss(self) -> float:
@@ -121,9 +125,6 @@ class DiscreteLaplaceCurve(IntegerNoise):
         log_one_plus = np.log1p(np.exp(-rate))
         log_p = np.concatenate([[0.0], np.log(-np.expm1(-rate)) - inner * rate, [-s * rate]]) - log_one_plus
         return AtomicLaw(np.concatenate([[-s], 2.0 * inner - s, [s]]) * rate, log_p)
-
-    def __repr__(self) -> str:
-        return self._written("Lap_Z", f"{self.scale:.6g}")
 
 
 @dataclass(frozen=True, repr=False, eq=True)
@@ -150,19 +151,12 @@ class SkellamCurve(IntegerNoise):
 
     variance: float
     shift: int = 1
-
-    def __post_init__(self) -> None:
-        variance = number("variance", self.variance, 0, open_low=True, open_high=True, down=True)
-        object.__setattr__(self, "variance", variance)
-        object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
+    noise, size = "Skellam", "variance"
 
     def loss_law(self) -> AtomicLaw:
         from tradeoff.loss.counts import skellam_law  # which loads mpmath
 
         return skellam_law(self.variance, self.shift)
-
-    def __repr__(self) -> str:
-        return self._written("Skellam", f"{self.variance:.6g}")
 
 
 @dataclass(frozen=True, repr=False, eq=True)
@@ -185,6 +179,7 @@ class BinomialCurve(IntegerNoise, FinitelyMany):
 
     coins: int
     shift: int = 1
+    noise, size = "Bin", "coins"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "coins", count("coins", self.coins, 1, MOST))
@@ -200,4 +195,4 @@ class BinomialCurve(IntegerNoise, FinitelyMany):
         return binomial_noise_law(self.coins, self.shift)
 
     def __repr__(self) -> str:
-        return self._written("Bin", str(self.coins))
+        return self._written(str(self.coins))
