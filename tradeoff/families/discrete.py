@@ -59,20 +59,9 @@ class FinitelyMany(LawCurve):
 class DiscreteGaussianCurve(IntegerNoise):
     """Testing x against x + shift for x on the integers with pmf proportional to e^(-x^2/(2 sigma^2)).
 
-    Parameters
-    ----------
-    sigma
-        Scale in (0, 4e4]; above, the law has too many atoms to list.
-    shift
-        Integer shift >= 1.
+    Of sigma above 4e4 the law has too many atoms to list. Countably many vertices: L = (2 s x - s^2)/(2
+    sigma^2) (Canonne, Kamath, Steinke 2020).
 
-    Notes
-    -----
-    Countably many vertices: L = (2 s x - s^2)/(2 sigma^2) (Canonne, Kamath, Steinke 2020).
-
-    Examples
-    --------
-    >>> from tradeoff.families.discrete import DiscreteGaussianCurve
     >>> round((DiscreteGaussianCurve(2.0, 1) ** 20).epsilon(1e-5), 6)
     11.474643
     """
@@ -89,17 +78,8 @@ class DiscreteGaussianCurve(IntegerNoise):
 class DiscreteLaplaceCurve(IntegerNoise):
     """Testing x against x + shift, x integer with pmf proportional to e^(-|x|/scale): shift + 1 ratios.
 
-    Parameters
-    ----------
-    scale
-        Scale in (0, inf).
-    shift
-        Integer shift >= 1, at 1 the curve is exactly f_{1/scale,0}; of more than some millions no numbers
-        are known.
+    At shift 1 the curve is exactly f_{1/scale,0}; of more than some millions no numbers are known.
 
-    Examples
-    --------
-    >>> from tradeoff.families.discrete import DiscreteLaplaceCurve
     >>> round(DiscreteLaplaceCurve(2.0, 2).epsilon(0), 9)
     1.0
     """
@@ -131,20 +111,9 @@ class DiscreteLaplaceCurve(IntegerNoise):
 class SkellamCurve(IntegerNoise):
     """Testing x against x + shift for x the difference of two Poisson counts.
 
-    Parameters
-    ----------
-    variance
-        Variance of x, the sum of both means, in (0, 1e6]; above, the law has too many atoms to list.
-    shift
-        Integer shift >= 1.
+    P(x = k) = e^-v I_|k|(v), v the variance, is log-concave, as the convolution of laws that are; of v above
+    1e6 it has too many atoms to list.
 
-    Notes
-    -----
-    P(x = k) = e^-v I_|k|(v) is log-concave, as the convolution of laws that are.
-
-    Examples
-    --------
-    >>> from tradeoff.families.discrete import SkellamCurve
     >>> round(SkellamCurve(100.0, 1).delta(0.1), 9)
     0.008762069
     """
@@ -161,18 +130,8 @@ class SkellamCurve(IntegerNoise):
 
 @dataclass(frozen=True, repr=False, eq=True)
 class BinomialCurve(IntegerNoise, FinitelyMany):
-    """Testing x against x + shift for x the number of heads among fair coins.
+    """Testing x against x + shift <= coins, x heads of fair coins; coins times shift at most 2^20.
 
-    Parameters
-    ----------
-    coins
-        Number of coins, from 1; coins times shift at most 2^20.
-    shift
-        Integer shift from 1 to the number of coins.
-
-    Examples
-    --------
-    >>> from tradeoff.families.discrete import BinomialCurve
     >>> BinomialCurve(10, 1).q_plus, round(BinomialCurve(10, 1).delta(1.0), 9)
     (0.0009765625, 0.025487207)
     """

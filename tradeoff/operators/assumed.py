@@ -60,8 +60,6 @@ def bare(f: TradeOff) -> TradeOff:
 def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
     """Return the curve, said to rest on these sentences too.
 
-    Examples
-    --------
     >>> from tradeoff import Gaussian
     >>> f = assumed(Gaussian(1), ["the sampler is fair."])
     >>> f, f.delta(1.0) == Gaussian(1).delta(1.0)

@@ -28,20 +28,9 @@ from tradeoff.operators.tabulate import largest, segments
 def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
     """Symmetric guarantee under the stated hypothesis; a symmetric curve is returned as it is.
 
-    Parameters
-    ----------
-    f
-        Curve of one order.
-    assume
-        ``"either-order"``: one order has f, the other f^-1, so only the hull of min{f, f^-1} holds for both.
-        ``"both-orders"``: every ordered pair has at least f, so max{f, f^-1} holds (Dong, Roth, Su 2022,
-        Proposition 2.4). ``"profile"``: delta(eps) holds for eps >= 0 in both orders, so Symm(f) does
-        (the same, Appendix F).
-
-    Returns
-    -------
-    TradeOff
-        Always at or below ("either-order") or at or above ("both-orders") f.
+    "either-order": one order has f, the other f^-1, so only the hull of min{f, f^-1} holds for both.
+    "both-orders": every ordered pair has at least f, so max{f, f^-1} holds (Dong, Roth, Su 2022, Proposition
+    2.4). "profile": delta(eps) holds for eps >= 0 in both orders, so Symm(f) does (the same, Appendix F).
     """
     choice("assume", assume, get_args(Hypothesis))
     if f.symmetric:
