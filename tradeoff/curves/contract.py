@@ -62,9 +62,9 @@ class TradeOff(Hooks):
         """Inverse f^-1(alpha) = inf{t : f(t) <= alpha} = T(Q, P) (Dong, Roth, Su 2022, Lemma A.2)."""
         if self.symmetric:
             return self
-        from tradeoff.operators.inverse import inverse
+        from tradeoff.operators.inverse import Inverse
 
-        return inverse(self)
+        return Inverse(self)
 
     # Questions: the safe side.
 

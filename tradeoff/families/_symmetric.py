@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
+from tradeoff.curves.parameters import symbols_of
 from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.digits import precise
 from tradeoff.intervals.functions import exp, expm1
@@ -19,6 +20,13 @@ class SymmetricFamily(TradeOff):
     """Symmetric family with one parameter and a profile known for epsilon >= 0."""
 
     symmetric = True
+
+    parameter: ClassVar[str] = ""
+    """Name of the parameter that may be a symbol; none in most."""
+
+    @property
+    def free_symbols(self) -> frozenset[Any]:
+        return symbols_of(getattr(self, self.parameter, None))
 
     @abstractmethod
     def _tail(self, epsilon: Array) -> Pair:

@@ -15,23 +15,11 @@ MOST_STEPS = 10**6  # most steps of one allocation: twenty halvings, a tenth of 
 
 @dataclass(frozen=True, repr=False, eq=True)
 class AllocatedCurve(LawCurve):
-    """T(N(0, I), mean over i of N(mu e_i, I)) in as many dimensions as there are steps, from below.
+    """T(N(0, I), mean over i of N(mu e_i, I)) of 2 to 10^6 steps and dimensions, mu in (0, 20], from below.
 
-    Parameters
-    ----------
-    mu
-        Distance that a record moves its step, in standard deviations, in (0, 20].
-    steps
-        Number of steps, from 2 to 10^6.
-
-    Notes
-    -----
     A dominating pair of finitely many atoms, good to 1e-3 of epsilon: see ``tradeoff.loss.allocation``. Its
     ``bounds`` hold that pair. One order, the record absent under the null hypothesis.
 
-    Examples
-    --------
-    >>> from tradeoff.families.allocated import AllocatedCurve
     >>> round(AllocatedCurve(1.0, 100).epsilon(1e-5), 2)
     0.62
     """

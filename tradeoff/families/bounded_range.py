@@ -14,24 +14,14 @@ from tradeoff.loss.laplace import BoundedRangeLaw
 
 @dataclass(frozen=True, repr=False)
 class BoundedRange(SymmetricFamily):
-    """Curve (1 - alpha)/(1 + (e^eps - 1) alpha), that of the logistic law and its shift by eps.
+    """Curve (1 - alpha)/(1 + (e^eps - 1) alpha), that of the logistic law and its shift by eps > 0, in nats.
 
-    Parameters
-    ----------
-    epsilon
-        Length of the interval, in nats, in (0, inf).
-
-    Notes
-    -----
     Losses in [t - eps, t], 0 <= t <= eps, leave at least the generalised randomised response f_t with the
     losses t and t - eps alone, as its two lines are the tangents of slopes -e^t and -e^(t - eps) at either
     end (Dong, Durfee, Rogers 2020). Its corner is alpha = (u - r)/(1 - r), beta = (r/u - r)/(1 - r),
     u = e^-t, r = e^-eps. Over all t the corners make up the curve above, which is convex, and so the hull of
     the minimum. delta(x) = (1 - e^((x - eps)/2))^2/(1 - e^-eps) up to eps.
 
-    Examples
-    --------
-    >>> from tradeoff.families.bounded_range import BoundedRange
     >>> f = BoundedRange(1.0)
     >>> f, round(f(0.25), 6), round(f.delta(0.5), 6), f.epsilon(0)
     (BR_{1}, 0.524633, 0.077405, 1.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,13 +16,27 @@ from tradeoff.loss.discrete_gaussian import discrete_gaussian_law
 
 
 class IntegerNoise(LawCurve):
-    """Log-concave integer noise that is the same to both sides, against its shift."""
+    """Log-concave integer noise that is the same to both sides, against its shift, an integer >= 1."""
+
+    noise: ClassVar[str]
+    size: ClassVar[str]
+    """Name of the parameter besides the shift, a positive float."""
+    open_high: ClassVar[bool] = True
 
     shift: int
     symmetric = True
 
-    def _written(self, noise: str, size: str) -> str:
-        return f"{noise}({size}{f', shift {self.shift}' if self.shift > 1 else ''})"
+    def __post_init__(self) -> None:
+        size = getattr(self, self.size)
+        size = number(self.size, size, 0, open_low=True, open_high=self.open_high, down=True)
+        object.__setattr__(self, self.size, size)
+        object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
+
+    def __repr__(self) -> str:
+        return self._written(f"{getattr(self, self.size):.6g}")
+
+    def _written(self, size: str) -> str:
+        return f"{self.noise}({size}{f', shift {self.shift}' if self.shift > 1 else ''})"
 
 
 class FinitelyMany(LawCurve):
@@ -44,65 +59,34 @@ class FinitelyMany(LawCurve):
 class DiscreteGaussianCurve(IntegerNoise):
     """Testing x against x + shift for x on the integers with pmf proportional to e^(-x^2/(2 sigma^2)).
 
-    Parameters
-    ----------
-    sigma
-        Scale in (0, 4e4]; above, the law has too many atoms to list.
-    shift
-        Integer shift >= 1.
+    Of sigma above 4e4 the law has too many atoms to list. Countably many vertices: L = (2 s x - s^2)/(2
+    sigma^2) (Canonne, Kamath, Steinke 2020).
 
-    Notes
-    -----
-    Countably many vertices: L = (2 s x - s^2)/(2 sigma^2) (Canonne, Kamath, Steinke 2020).
-
-    Examples
-    --------
-    >>> from tradeoff.families.discrete import DiscreteGaussianCurve
     >>> round((DiscreteGaussianCurve(2.0, 1) ** 20).epsilon(1e-5), 6)
     11.474643
     """
 
     sigma: float
     shift: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", number("sigma", self.sigma, 0, open_low=True, down=True))
-        object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
+    noise, size, open_high = "N_Z", "sigma", False
 
     def loss_law(self) -> AtomicLaw:
         return discrete_gaussian_law(self.sigma, self.shift)
-
-    def __repr__(self) -> str:
-        return self._written("N_Z", f"{self.sigma:.6g}")
 
 
 @dataclass(frozen=True, repr=False, eq=True)
 class DiscreteLaplaceCurve(IntegerNoise):
     """Testing x against x + shift, x integer with pmf proportional to e^(-|x|/scale): shift + 1 ratios.
 
-    Parameters
-    ----------
-    scale
-        Scale in (0, inf).
-    shift
-        Integer shift >= 1, at 1 the curve is exactly f_{1/scale,0}; of more than some millions no numbers
-        are known.
+    At shift 1 the curve is exactly f_{1/scale,0}; of more than some millions no numbers are known.
 
-    Examples
-    --------
-    >>> from tradeoff.families.discrete import DiscreteLaplaceCurve
     >>> round(DiscreteLaplaceCurve(2.0, 2).epsilon(0), 9)
     1.0
     """
 
     scale: float
     shift: int = 1
-
-    def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "scale", number("scale", self.scale, 0, open_low=True, open_high=True, down=True)
-        )
-        object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
+    noise, size = "Lap_Z", "scale"
 
     @property
     def sup_loss(self) -> float:
@@ -122,69 +106,39 @@ class DiscreteLaplaceCurve(IntegerNoise):
         log_p = np.concatenate([[0.0], np.log(-np.expm1(-rate)) - inner * rate, [-s * rate]]) - log_one_plus
         return AtomicLaw(np.concatenate([[-s], 2.0 * inner - s, [s]]) * rate, log_p)
 
-    def __repr__(self) -> str:
-        return self._written("Lap_Z", f"{self.scale:.6g}")
-
 
 @dataclass(frozen=True, repr=False, eq=True)
 class SkellamCurve(IntegerNoise):
     """Testing x against x + shift for x the difference of two Poisson counts.
 
-    Parameters
-    ----------
-    variance
-        Variance of x, the sum of both means, in (0, 1e6]; above, the law has too many atoms to list.
-    shift
-        Integer shift >= 1.
+    P(x = k) = e^-v I_|k|(v), v the variance, is log-concave, as the convolution of laws that are; of v above
+    1e6 it has too many atoms to list.
 
-    Notes
-    -----
-    P(x = k) = e^-v I_|k|(v) is log-concave, as the convolution of laws that are.
-
-    Examples
-    --------
-    >>> from tradeoff.families.discrete import SkellamCurve
     >>> round(SkellamCurve(100.0, 1).delta(0.1), 9)
     0.008762069
     """
 
     variance: float
     shift: int = 1
-
-    def __post_init__(self) -> None:
-        variance = number("variance", self.variance, 0, open_low=True, open_high=True, down=True)
-        object.__setattr__(self, "variance", variance)
-        object.__setattr__(self, "shift", count("shift", self.shift, 1, MOST))
+    noise, size = "Skellam", "variance"
 
     def loss_law(self) -> AtomicLaw:
         from tradeoff.loss.counts import skellam_law  # which loads mpmath
 
         return skellam_law(self.variance, self.shift)
 
-    def __repr__(self) -> str:
-        return self._written("Skellam", f"{self.variance:.6g}")
-
 
 @dataclass(frozen=True, repr=False, eq=True)
 class BinomialCurve(IntegerNoise, FinitelyMany):
-    """Testing x against x + shift for x the number of heads among fair coins.
+    """Testing x against x + shift <= coins, x heads of fair coins; coins times shift at most 2^20.
 
-    Parameters
-    ----------
-    coins
-        Number of coins, from 1; coins times shift at most 2^20.
-    shift
-        Integer shift from 1 to the number of coins.
-
-    Examples
-    --------
-    >>> from tradeoff.families.discrete import BinomialCurve
     >>> BinomialCurve(10, 1).q_plus, round(BinomialCurve(10, 1).delta(1.0), 9)
     (0.0009765625, 0.025487207)
     """
 
     coins: int
     shift: int = 1
+    noise, size = "Bin", "coins"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "coins", count("coins", self.coins, 1, MOST))
@@ -200,4 +154,4 @@ class BinomialCurve(IntegerNoise, FinitelyMany):
         return binomial_noise_law(self.coins, self.shift)
 
     def __repr__(self) -> str:
-        return self._written("Bin", str(self.coins))
+        return self._written(str(self.coins))

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real, symbols_of, written
+from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real, written
 from tradeoff.errors import DomainError, domain
 from tradeoff.families._symmetric import SymmetricFamily
 from tradeoff.families.identity import Identity
@@ -49,6 +49,7 @@ class Gaussian(SymmetricFamily):
     """
 
     mu: Value
+    parameter = "mu"
     square: Fraction | None = field(default=None, init=False)
     """Exact mu^2 of a product or a group where it is that of no float; ``mu`` is its root, rounded up."""
 
@@ -155,10 +156,6 @@ class Gaussian(SymmetricFamily):
         """Bound the Renyi divergence of the given order, order mu^2/2, in nats."""
         shift = Bounds(self.least, float(self.mu))
         return Bounds.of(order) * shift * shift / 2
-
-    @property
-    def free_symbols(self) -> frozenset[Any]:
-        return symbols_of(self.mu)
 
     def __repr__(self) -> str:
         return f"G_{{{written(self.mu)}}}"

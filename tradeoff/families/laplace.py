@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real, symbols_of, written
+from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, real, written
 from tradeoff.errors import domain
 from tradeoff.families._symmetric import SymmetricFamily, grown, numeric
 from tradeoff.families.identity import Identity
@@ -44,6 +43,7 @@ class Laplace(SymmetricFamily):
     """
 
     epsilon_0: Value
+    parameter = "epsilon_0"
     shift: Fraction | None = field(default=None, init=False)
     """Exact epsilon of a group where it is no float; ``epsilon_0`` is the float above."""
 
@@ -126,10 +126,6 @@ class Laplace(SymmetricFamily):
         near = log1p((a * raised(nothing, k * e) + k * raised(nothing, -a * e)) / (2 * a - 1)) / k
         far = e + log1p(k / (2 * a - 1) * expm1(-(2 * a - 1) * e)) / k
         return meet(near, far)
-
-    @property
-    def free_symbols(self) -> frozenset[Any]:
-        return symbols_of(self.epsilon_0)
 
     def __repr__(self) -> str:
         return f"Lap_{{{written(self.epsilon_0)}}}"

@@ -17,20 +17,9 @@ from tradeoff.loss.line import LOSS_ERROR, LineLaw
 
 
 class LinePair(TradeOff):
-    """T(P, Q) of two laws on the line, from their densities and tails.
+    """T(P, Q) of two laws on the line, from the law of L in pieces on which it is monotone.
 
-    Parameters
-    ----------
-    law
-        The law of L, in pieces on which it is monotone.
-    name
-        How the pair is printed.
-    key
-        What tells two pairs apart.
-    assumptions
-        What the numbers rest on.
-    symmetric
-        Whether both orders have one curve.
+    Pairs of one ``key`` are equal; ``symmetric`` says that both orders have one curve.
     """
 
     def __init__(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from tradeoff.curves.parameters import Parameter, Value, real, symbols_of, written
+from tradeoff.curves.parameters import Parameter, Value, real, written
 from tradeoff.families._symmetric import SymmetricFamily, grown, numeric
 from tradeoff.intervals.bounds import Bounds, Pair, held
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, maximum, meet, minimum
@@ -36,6 +35,7 @@ class PureDP(SymmetricFamily):
     """
 
     epsilon_0: Value
+    parameter = "epsilon_0"
 
     def __init__(self, epsilon: Parameter) -> None:
         object.__setattr__(self, "epsilon_0", real("epsilon", epsilon, 0, open_high=True, up=True))
@@ -82,10 +82,6 @@ class PureDP(SymmetricFamily):
         near = log1p((expm1(k * e / 2) - expm1(-k * e / 2)) * (expm1(a * e / 2) - expm1(-a * e / 2)) / cosh)
         far = maximum(k, -a) * e + log1p(exp(-maximum(2 * a - 1, 1 - 2 * a) * e)) - log1p(exp(-e))
         return meet(near, far) / k
-
-    @property
-    def free_symbols(self) -> frozenset[Any]:
-        return symbols_of(self.epsilon_0)
 
     def __repr__(self) -> str:
         return f"f_{{{written(self.epsilon_0)},0}}"

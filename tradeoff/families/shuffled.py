@@ -20,23 +20,11 @@ MOST_RECORDS = 10**9
 
 @dataclass(frozen=True, repr=False, eq=True)
 class ShuffledCurve(FinitelyMany):
-    """One record changed among ``records`` whose epsilon-DP answers are shuffled: the pair of clones.
+    """One record changed of at most 10^9 whose epsilon-DP answers are shuffled, epsilon in (0, 700].
 
-    Parameters
-    ----------
-    epsilon
-        Loss of each answer in nats, in (0, 700].
-    records
-        Number of answers, from 1 to 10^9.
+    The pair of clones dominates, of finitely many atoms (Feldman, McMillan, Talwar, Hiding Among the Clones,
+    2021). Where these are too many they are gathered on the safe side: see ``tradeoff.loss.shuffled``.
 
-    Notes
-    -----
-    A dominating pair of finitely many atoms (Feldman, McMillan, Talwar, Hiding Among the Clones, 2021). Where
-    these are too many they are gathered on the safe side: see ``tradeoff.loss.shuffled``.
-
-    Examples
-    --------
-    >>> from tradeoff.families.shuffled import ShuffledCurve
     >>> round(ShuffledCurve(1.0, 1000).epsilon(1e-6), 4)
     0.1824
     """

@@ -14,7 +14,7 @@ from tradeoff.families.identity import Identity
 from tradeoff.families.laplace import Laplace
 from tradeoff.families.later import sympy
 from tradeoff.families.pure_dp import PureDP
-from tradeoff.families.symbolic_forms import PARAMETERS, exact, form
+from tradeoff.families.symbolic_forms import exact, form
 from tradeoff.families.total_variation import TotalVariation
 
 # The closed form that answers a question, by the name of what is asked at.
@@ -121,13 +121,9 @@ def table() -> Mapping[type, Closed]:
             kappa3bar=lambda e: _laplace(e, e - 1 + exp(-e)),
             renyi=_renyi_of_laplace,
         ),
-        Identity: Closed(zero, zero, zero, zero, zero, lambda _, a: 0 * a),
+        Identity: Closed(*(zero,) * 5, renyi=lambda _, a: 0 * a),
         TotalVariation: Closed(
-            infinite,
-            infinite,
-            infinite,
-            infinite,
-            infinite,
+            *(infinite,) * 5,
             renyi=lambda d, a: sympy.Piecewise((log(1 - d) / (a - 1), a < 1), (sympy.oo, True)),
         ),
     }
@@ -143,7 +139,7 @@ def closed(curve: TradeOff, field: str, *at: Any) -> Any:
     """Return a field of the table for a family of one parameter."""
     if type(curve) not in table():
         raise unknown(field, curve)
-    parameter = exact(getattr(curve, PARAMETERS.get(type(curve), ""), 0))
+    parameter = exact(getattr(curve, getattr(type(curve), "parameter", ""), 0))
     return getattr(table()[type(curve)], field)(parameter, *at)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache, partial, singledispatch
 from typing import Any, NamedTuple
 
@@ -258,12 +258,3 @@ def lines_group(epsilon: Any, delta: Any, alpha: Any, k: int) -> Any:
         )
     distinct = list(dict.fromkeys(words))
     return sympy.Max(*distinct) if delta == 0 else sympy.Max(0, *distinct)
-
-
-# Where a family keeps the parameter that may be a symbol.
-PARAMETERS: Mapping[type, str] = {
-    Gaussian: "mu",
-    Laplace: "epsilon_0",
-    PureDP: "epsilon_0",
-    TotalVariation: "delta_0",
-}

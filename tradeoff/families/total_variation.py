@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, ratio_of, real, symbols_of, written
+from tradeoff.curves.parameters import Parameter, Value, count, is_symbol, ratio_of, real, written
 from tradeoff.families._symmetric import SymmetricFamily
 from tradeoff.families.identity import Identity
 from tradeoff.intervals.bounds import Bounds, Pair, held
@@ -43,6 +43,7 @@ class TotalVariation(SymmetricFamily):
     """
 
     delta_0: Value
+    parameter = "delta_0"
     kept_0: Fraction | None = None
     exact: bool = True
 
@@ -149,10 +150,6 @@ class TotalVariation(SymmetricFamily):
             return meet(log(self.kept), log1p(-self.mass_at_infinity)) / (Bounds.of(order) - 1)
         most = np.inf if self.mass_at_infinity.upper > 0 else 0.0
         return Bounds(most, most)
-
-    @property
-    def free_symbols(self) -> frozenset[Any]:
-        return symbols_of(self.delta_0)
 
     def __repr__(self) -> str:
         return f"f_{{0,{written(self.delta_0)}}}"

@@ -24,28 +24,14 @@ _FAR = 40.0  # deviations beyond which a normal law has less mass than any float
 
 @dataclass(frozen=True, repr=False)
 class Truncated(SymmetricFamily):
-    """Testing X against X + shift for X normal or Laplace, both given |X| <= cut.
+    """Testing X against X + shift in (0, 2 cut], X normal or Laplace, both given |X| <= cut.
 
-    Parameters
-    ----------
-    scale
-        Standard deviation of the normal law, or scale of the Laplace law, in (0, inf).
-    shift
-        Shift in (0, 2 cut], in the same unit.
-    cut
-        Half the length of the support, in (0, inf).
-    normal
-        Whether the law is normal.
+    Scale (the deviation of a normal law), shift and cut are positive, in one unit. The loss still increases
+    along the line, so thresholds stay optimal. With g the curve without truncation, s the mass of each tail
+    that is cut off and k = 1 - 2 s what is left, the errors of a threshold are affine in those without it:
+    f(alpha) = (g(k alpha + s) - s)_+/k, and hence delta(x) = (delta_g(x) + s (e^x - 1))/k up to the loss at
+    the end of the support; from there on it is the mass at infinity.
 
-    Notes
-    -----
-    The loss still increases along the line, so thresholds stay optimal. With g the curve without truncation,
-    s the mass of each tail that is cut off and k = 1 - 2 s what is left, the errors of a threshold are affine
-    in those without it: f(alpha) = (g(k alpha + s) - s)_+/k, and hence delta(x) = (delta_g(x) + s (e^x -
-    1))/k up to the loss at the end of the support; from there on it is the mass at infinity.
-
-    Examples
-    --------
     >>> f = Truncated(1.0, 1.0, 5.0, normal=False)
     >>> round(f.delta(1.0), 6), round(f(0.1), 6)
     (0.005828, 0.722344)

@@ -10,9 +10,11 @@ from tradeoff.curves.derived import Derived
 from tradeoff.curves.hooks import assuming
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.curves.tensor import Tensor, tensor
-from tradeoff.intervals.bounds import Bounds, Pair
-from tradeoff.intervals.rounding import Array
-from tradeoff.loss.law import LossLaw
+
+
+def _of_operand(name: str) -> Any:
+    """Return what answers as the operand does: its number, or its method."""
+    return property(lambda self: getattr(self.operands[0], name))
 
 
 class Assumed(Derived):
@@ -28,46 +30,23 @@ class Assumed(Derived):
     def assumptions(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys((*self._f.assumptions, *self.parameters[0])))
 
-    def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
-        return self._f.beta_bounds(alpha, tol)
-
-    def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
-        return self._f.delta_bounds(epsilon, tol)
-
-    def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        return self._f.epsilon_bounds(delta, tol)
-
-    @property
-    def q_plus(self) -> float:
-        return self._f.q_plus
-
-    @property
-    def mass_at_infinity(self) -> Bounds[float]:
-        return self._f.mass_at_infinity
-
-    @property
-    def p_minus(self) -> float:
-        return self._f.p_minus
-
-    @property
-    def sup_loss(self) -> float:
-        return self._f.sup_loss
-
-    @property
-    def least_sup_loss(self) -> float:
-        return self._f.least_sup_loss
-
-    def renyi_bounds(self, order: float) -> Bounds:
-        return self._f.renyi_bounds(order)
+    # All that is a number is the operand's.
+    beta_bounds = _of_operand("beta_bounds")
+    delta_bounds = _of_operand("delta_bounds")
+    epsilon_bounds = _of_operand("epsilon_bounds")
+    renyi_bounds = _of_operand("renyi_bounds")
+    q_plus = _of_operand("q_plus")
+    p_minus = _of_operand("p_minus")
+    mass_at_infinity = _of_operand("mass_at_infinity")
+    sup_loss = _of_operand("sup_loss")
+    least_sup_loss = _of_operand("least_sup_loss")
+    laws = _of_operand("laws")
 
     def inverse(self) -> TradeOff:
         return assumed(self._f.inverse(), self.parameters[0])
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
         return assumed(change(self._f), self.parameters[0])
-
-    def laws(self) -> tuple[LossLaw, LossLaw]:
-        return self._f.laws()
 
     def __repr__(self) -> str:
         return f"{self._f!r}{assuming(self.assumptions)}"
@@ -81,8 +60,6 @@ def bare(f: TradeOff) -> TradeOff:
 def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:
     """Return the curve, said to rest on these sentences too.
 
-    Examples
-    --------
     >>> from tradeoff import Gaussian
     >>> f = assumed(Gaussian(1), ["the sampler is fair."])
     >>> f, f.delta(1.0) == Gaussian(1).delta(1.0)

@@ -8,7 +8,7 @@ below a segment iff it does at the ends, so polygon >= g iff that holds at the p
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -82,8 +82,13 @@ def pure(f: TradeOff, g: TradeOff) -> Verdict:
     if goal is None or f.free_symbols:
         return None
     epsilon, delta = Fraction(goal[0]), goal[1]
-    verdicts = [_ended(lost(one), top(one), epsilon, epsilon, delta) for one in both_orders(f)]
-    return False if False in verdicts else True if all(verdicts) else None
+    return every(_ended(lost(one), top(one), epsilon, epsilon, delta) for one in both_orders(f))
+
+
+def every(verdicts: Iterable[Verdict]) -> Verdict:
+    """Whether all hold: False if one is refuted, else None if one is open."""
+    found = list(verdicts)
+    return False if False in found else True if all(found) else None
 
 
 def _ended(mass: Span, losses: Span, least: Real, most: Real, delta: Fraction) -> Verdict:
@@ -227,7 +232,7 @@ def _above_corners(corners: Sequence[Corner], g: TradeOff) -> Verdict:
     verdicts += _under(g, [corner for corner, is_flat in zip(inner, flat, strict=True) if not is_flat])
     late = [corner for corner, is_flat in zip(inner, flat, strict=True) if is_flat]
     verdicts += _under(back, [Corner(corner.beta, corner.alpha) for corner in late])
-    return False if False in verdicts else True if all(verdicts) else None
+    return every(verdicts)
 
 
 def _less(mass: Span, height: Real) -> Verdict:

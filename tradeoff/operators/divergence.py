@@ -26,31 +26,19 @@ Function = Callable[[float], float]
 def divergence(curve: TradeOff, function: str | Function) -> Bounds[float]:
     """Bound D_F(P || Q) = int F(dP/dQ) dQ of a curve T(P, Q), F convex; mass of P alone weighs F'(inf).
 
-    Parameters
-    ----------
-    curve
-        A curve.
-    function
-        ``"kl"``, ``"chi2"``, ``"hellinger"`` (squared, in [0, 1]), ``"total-variation"``, or a convex
-        function of a ratio t >= 0, finite above 0, whose values are good to 16 units of 2^-53 of 1 + |F(t)|;
-        a slope that has come to rest between 1e50 and 1e100 is taken for its last.
+    A callable is finite above 0, its values are good to 16 units of 2^-53 of 1 + |F(t)|, and a slope that has
+    come to rest between 1e50 and 1e100 is taken for its last. Named ones are as narrow as Renyi divergences
+    and delta(0); of a callable the sums over the atoms of ``curve.lower`` and ``curve.upper``, some 1e-3
+    apart where the curve is not one of finitely many ratios, and infinite where P has mass beyond the last of
+    them and F is not linear.
 
-    Returns
-    -------
-    Bounds
-        The truth lies between. Named ones are as narrow as Renyi divergences and delta(0); of a callable the
-        sums over the atoms of ``curve.lower`` and ``curve.upper``, some 1e-3 apart where the curve is not one
-        of finitely many ratios, and infinite where P has mass beyond the last of them and F is not linear.
+    By Jensen's inequality D_F falls when outcomes are merged, so that it follows the Blackwell order (Liese,
+    Vajda 2006, Theorem 14). chi2 = e^D_2 - 1 and the squared Hellinger distance is 1 - e^(-D_(1/2)/2).
 
     Raises
     ------
     DomainError
-        If the name is none of those, or the function is no convex one.
-
-    Notes
-    -----
-    By Jensen's inequality D_F falls when outcomes are merged, so that it follows the Blackwell order (Liese,
-    Vajda 2006, Theorem 14). chi2 = e^D_2 - 1 and the squared Hellinger distance is 1 - e^(-D_(1/2)/2).
+        If the name is none of ``NAMES``, or the function is no convex one.
     """
     if isinstance(function, str) and function in NAMES:
         return _named(curve, function)

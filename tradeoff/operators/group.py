@@ -120,15 +120,10 @@ def _(curve: Group) -> Form:
 
 
 def group(f: TradeOff, k: Any) -> TradeOff:
-    """Guarantee for groups of ``k`` records, for a symmetric curve (Dong, Roth, Su 2022, Theorem 2.14).
+    """Guarantee for groups of ``k`` <= 10 000 records, for symmetric f (Dong, Roth, Su 2022, Theorem 2.14).
 
     For a curve of one order the formula covers k changes in the same direction only, so it is refused: take
     the envelope first, then the group.
-
-    Raises
-    ------
-    DomainError
-        If f is not symmetric, or k is not a whole number from 0 to 10 000.
     """
     k = k if is_symbol(k) else count("k", k)
     if k == 0:

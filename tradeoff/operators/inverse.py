@@ -62,8 +62,3 @@ class Inverse(Derived):
         low, high = self.operands[0].laws()
         below = Reversed(low)
         return below, below if high is low else Reversed(high)
-
-
-def inverse(curve: TradeOff) -> TradeOff:
-    """Inverse f^-1 = T(Q, P) of a curve f = T(P, Q)."""
-    return Inverse(curve)

@@ -8,7 +8,8 @@ where a line errs by the square of its distance: a few dozen lines do.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -54,12 +55,12 @@ class OfBeta(Derived):
             return delta_from_beta(self, epsilon, tol)
         if tol is None:
             return self.upper.bounds.delta(epsilon).lower, self.lower.bounds.delta(epsilon).upper
-        return self._closely(_Delta(), epsilon, tol)
+        return self._closely(_DELTA, epsilon, tol)
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
-        return super().epsilon_bounds(delta, None) if tol is None else self._closely(_Epsilon(), delta, tol)
+        return super().epsilon_bounds(delta, None) if tol is None else self._closely(_EPSILON, delta, tol)
 
-    def _closely(self, question: _Delta | _Epsilon, at: Array, tol: float) -> Pair:
+    def _closely(self, question: _Question, at: Array, tol: float) -> Pair:
         """Answer each from a few lines; where they lead nowhere, from some about what whole curves know."""
         found = []
         for x in at.tolist():
@@ -76,46 +77,38 @@ class OfBeta(Derived):
         return Tabulated(self.of_polygons(below, up=False), self.of_polygons(above, up=True))
 
 
-class _Delta:
-    """delta(eps), to a relative width."""
+class _Question(NamedTuple):
+    """What to begin with, who answers, when bounds are close enough, and at which loss the answer is."""
 
-    known = Bounds(0.0, 1.0)
+    known: Bounds[float]
+    answer: Callable[[Certified, float], Bounds[float]]
+    reached: Callable[[Bounds[float], float], bool]
+    place: Callable[[float, Bounds[float]], float]
 
-    def between(self, epsilon: float, lower: Certified, upper: Certified) -> Bounds[float]:
+    def between(self, at: float, lower: Certified, upper: Certified) -> Bounds[float]:
         """Bound the answer of a curve between two others."""
-        return Bounds(upper.delta(epsilon).lower, lower.delta(epsilon).upper)
-
-    def reached(self, found: Bounds[float], tol: float) -> bool:
-        """Whether bounds are close enough."""
-        return bool(found.width <= tol * found.upper)
-
-    def place(self, epsilon: float, found: Bounds[float]) -> float:
-        """Return the loss at which the answer is reached, as far as is known."""
-        del found
-        return epsilon
+        return Bounds(self.answer(upper, at).lower, self.answer(lower, at).upper)
 
 
-class _Epsilon:
-    """epsilon(delta), to an absolute width."""
+# delta(eps), to a relative width.
+_DELTA = _Question(
+    known=Bounds(0.0, 1.0),
+    answer=Certified.delta,
+    reached=lambda found, tol: bool(found.width <= tol * found.upper),
+    place=lambda epsilon, _: epsilon,
+)
 
-    known = Bounds(-np.inf, np.inf)
-
-    def between(self, delta: float, lower: Certified, upper: Certified) -> Bounds[float]:
-        """Bound the answer of a curve between two others."""
-        return Bounds(upper.epsilon(delta).lower, lower.epsilon(delta).upper)
-
-    def reached(self, found: Bounds[float], tol: float) -> bool:
-        """Whether bounds are close enough."""
-        return bool(found.width <= tol)
-
-    def place(self, delta: float, found: Bounds[float]) -> float:
-        """Return the loss at which the answer is reached, as far as is known."""
-        del delta
-        return next((end for end in (found.upper, found.lower) if np.isfinite(end)), 0.0)
+# epsilon(delta), to an absolute width; its place is as far as it is known.
+_EPSILON = _Question(
+    known=Bounds(-np.inf, np.inf),
+    answer=Certified.epsilon,
+    reached=lambda found, tol: bool(found.width <= tol),
+    place=lambda _, found: next((end for end in (found.upper, found.lower) if np.isfinite(end)), 0.0),
+)
 
 
 def _searched(
-    node: OfBeta, question: _Delta | _Epsilon, at: float, known: Bounds[float], tol: float
+    node: OfBeta, question: _Question, at: float, known: Bounds[float], tol: float
 ) -> Bounds[float]:
     """Bound an answer, to the width ``tol`` where it can be had, by lines about the place where it is."""
     if abs(place := question.place(at, known)) >= STEEPEST:

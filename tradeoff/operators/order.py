@@ -38,16 +38,9 @@ def at_least(f: TradeOff, g: TradeOff) -> bool:
 
     Decided by theory where it can be, by finitely many questions against f_{eps,delta} and other polygons,
     and elsewhere by bounds on both profiles (Dong, Roth, Su 2022, Theorem 2.10 and Proposition 2.12).
+    ``Undecided`` if the curves are closer than their bounds somewhere, ``at`` an epsilon; ``SymbolError`` if
+    a parameter is still a symbol, and theory alone does not decide.
 
-    Raises
-    ------
-    Undecided
-        If the curves are closer than their bounds somewhere; ``at`` is the epsilon.
-    SymbolError
-        If a parameter is still a symbol, and theory alone does not decide.
-
-    Examples
-    --------
     >>> from tradeoff import Gaussian, PureDP, approximate_dp
     >>> Gaussian(1) >= approximate_dp(1, 0.2), Gaussian(1) >= approximate_dp(1, 0.1)
     (True, False)
@@ -101,12 +94,8 @@ def _by_ends(f: TradeOff, g: TradeOff) -> bool | None:
 def dominates(f: TradeOff, g: TradeOff, *, failure: float) -> bool:
     """Whether f >= g (x) f_{0,failure}: f is as private as g but for an event of probability ``failure``.
 
-    Decidable where f >= g is not, because delta may differ by ``failure`` everywhere.
-
-    Raises
-    ------
-    Undecided
-        If the truth lies within the width of the bounds.
+    Decidable where f >= g is not, because delta may differ by ``failure`` everywhere; ``Undecided`` if the
+    truth lies within the width of the bounds.
     """
     f.require_numbers()
     g.require_numbers()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,10 +20,12 @@ from tradeoff.operators.of_beta import OfBeta
 from tradeoff.operators.tabulate import largest, segments
 
 
-class Maximum(OfBeta):
-    """max{f, g}: both guarantees hold, so the better one does at each alpha."""
+class _Pooled(Derived):
+    """What both have in common: an end is the least of the operands' ends, or the largest."""
 
-    name = "maximum"
+    _choose: ClassVar[Callable[..., float]]
+    _bound: ClassVar[Callable[..., Bounds]]
+    _largest: ClassVar[bool]
 
     def __init__(self, *curves: TradeOff) -> None:
         self.operands = curves
@@ -31,6 +33,31 @@ class Maximum(OfBeta):
     @property
     def symmetric(self) -> bool:
         return all(f.inverse() in self.operands for f in self.operands)
+
+    @property
+    def q_plus(self) -> float:
+        return self._choose(f.q_plus for f in self.operands)
+
+    @property
+    def mass_at_infinity(self) -> Bounds[float]:
+        return self._bound(*(f.mass_at_infinity for f in self.operands))
+
+    @property
+    def p_minus(self) -> float:
+        return self._choose(f.p_minus for f in self.operands)
+
+    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
+        return _pooled(tuple(map(change, self.operands)), largest=self._largest)
+
+    def inverse(self) -> TradeOff:
+        return self if self.symmetric else self.replaced(lambda f: f.inverse())
+
+
+class Maximum(_Pooled, OfBeta):
+    """max{f, g}: both guarantees hold, so the better one does at each alpha."""
+
+    name = "maximum"
+    _choose, _bound, _largest = staticmethod(min), staticmethod(minimum_of), True
 
     def beta_bounds(self, alpha: Array, tol: float | None) -> Pair:
         low, high = zip(*(f.bounds(alpha, tol=tol) for f in self.operands), strict=True)
@@ -43,18 +70,6 @@ class Maximum(OfBeta):
 
     def of_polygons(self, curves: Sequence[PiecewiseLinear], *, up: bool) -> PiecewiseLinear:
         return largest([line for f in curves for line in segments(f)], up=up)
-
-    @property
-    def q_plus(self) -> float:
-        return min(f.q_plus for f in self.operands)
-
-    @property
-    def mass_at_infinity(self) -> Bounds[float]:
-        return minimum_of(*(f.mass_at_infinity for f in self.operands))
-
-    @property
-    def p_minus(self) -> float:
-        return min(f.p_minus for f in self.operands)
 
     @property
     def sup_loss(self) -> float:
@@ -73,24 +88,12 @@ class Maximum(OfBeta):
         least = self.mass_at_infinity.upper
         return [f for f in self.operands if f.mass_at_infinity.lower <= least]
 
-    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        return maximum(*map(change, self.operands))
 
-    def inverse(self) -> TradeOff:
-        return self if self.symmetric else maximum(*(f.inverse() for f in self.operands))
-
-
-class HullOfMinimum(Derived):
+class HullOfMinimum(_Pooled):
     """Greatest trade-off function below all operands: its profile is the largest of theirs."""
 
     name = "minimum"
-
-    def __init__(self, *curves: TradeOff) -> None:
-        self.operands = curves
-
-    @property
-    def symmetric(self) -> bool:
-        return all(f.inverse() in self.operands for f in self.operands)
+    _choose, _bound, _largest = staticmethod(max), staticmethod(maximum_of), False
 
     def delta_bounds(self, epsilon: Array, tol: float | None) -> Pair:
         first, *others = self.operands
@@ -123,18 +126,6 @@ class HullOfMinimum(Derived):
         return low, high
 
     @property
-    def q_plus(self) -> float:
-        return max(f.q_plus for f in self.operands)
-
-    @property
-    def mass_at_infinity(self) -> Bounds[float]:
-        return maximum_of(*(f.mass_at_infinity for f in self.operands))
-
-    @property
-    def p_minus(self) -> float:
-        return max(f.p_minus for f in self.operands)
-
-    @property
     def sup_loss(self) -> float:
         return max(f.sup_loss for f in self.operands)
 
@@ -143,12 +134,6 @@ class HullOfMinimum(Derived):
         # From a lower start a chord may reach over to a steep curve, flatter than that is.
         kept = all(f.mass_at_infinity.upper == 0 for f in self.operands)
         return max(f.least_sup_loss for f in self.operands) if kept else -np.inf
-
-    def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        return minimum(*map(change, self.operands))
-
-    def inverse(self) -> TradeOff:
-        return self if self.symmetric else minimum(*(f.inverse() for f in self.operands))
 
 
 def _pooled(curves: tuple[TradeOff, ...], *, largest: bool) -> TradeOff:

@@ -18,7 +18,7 @@ from tradeoff.intervals.bounds import Bounds, Pair
 from tradeoff.intervals.functions import maximum as maximum_of
 from tradeoff.intervals.rounding import Array
 from tradeoff.loss.law import LossLaw
-from tradeoff.operators.inverse import inverse
+from tradeoff.operators.inverse import Inverse
 from tradeoff.operators.of_beta import CloseLines, OfBeta
 from tradeoff.operators.pointwise import HullOfMinimum, maximum
 from tradeoff.operators.subsample import Subsampled
@@ -28,20 +28,9 @@ from tradeoff.operators.tabulate import largest, segments
 def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
     """Symmetric guarantee under the stated hypothesis; a symmetric curve is returned as it is.
 
-    Parameters
-    ----------
-    f
-        Curve of one order.
-    assume
-        ``"either-order"``: one order has f, the other f^-1, so only the hull of min{f, f^-1} holds for both.
-        ``"both-orders"``: every ordered pair has at least f, so max{f, f^-1} holds (Dong, Roth, Su 2022,
-        Proposition 2.4). ``"profile"``: delta(eps) holds for eps >= 0 in both orders, so Symm(f) does
-        (the same, Appendix F).
-
-    Returns
-    -------
-    TradeOff
-        Always at or below ("either-order") or at or above ("both-orders") f.
+    "either-order": one order has f, the other f^-1, so only the hull of min{f, f^-1} holds for both.
+    "both-orders": every ordered pair has at least f, so max{f, f^-1} holds (Dong, Roth, Su 2022, Proposition
+    2.4). "profile": delta(eps) holds for eps >= 0 in both orders, so Symm(f) does (the same, Appendix F).
     """
     choice("assume", assume, get_args(Hypothesis))
     if f.symmetric:
@@ -51,7 +40,7 @@ def symmetrise(f: TradeOff, *, assume: Hypothesis) -> TradeOff:
     if isinstance(f, PiecewiseLinear):
         return pointwise(f, f.inverse(), largest=assume == "both-orders")
     # An inverse of formulas is solved for only where it is asked.
-    turned = inverse(f) if f.free_symbols else f.inverse()
+    turned = Inverse(f) if f.free_symbols else f.inverse()
     return Envelope(f, turned) if assume == "either-order" else maximum(f, turned)
 
 

@@ -34,36 +34,17 @@ def tabulate(f: TradeOff, alphas: Numbers | None = None) -> Tabulated:
     """Piecewise-linear curves below and above f, valid at every alpha, rounding included.
 
     Below: the largest of certified lines, 1 - delta(eps) - e^eps alpha for eps >= 0 and the same of f^-1.
-    Above: the hull of points certified to lie above f.
+    Above: the hull of points certified to lie above f. A piecewise-linear f is both itself.
 
-    Parameters
-    ----------
-    f
-        A curve without free symbols; only its bounds on delta (and on beta at given ``alphas``) are asked.
-    alphas
-        Type I errors in [0, 1] to use as nodes, one-dimensional. Default: chosen so that lower and upper
-        differ by about 1e-3 of min(beta, 1 - alpha - beta) for alpha from 1e-20 to 1 - 1e-20, wherever f's
-        own bounds on delta are that narrow (they resolve 1 - delta to 1e-16, so not where 1 - delta(0) is as
-        small as that: no privacy to speak of).
+    ``alphas`` in [0, 1] are nodes. By default they are chosen so that lower and upper differ by about 1e-3 of
+    min(beta, 1 - alpha - beta) for alpha from 1e-20 to 1 - 1e-20, wherever f's own bounds on delta are that
+    narrow (they resolve 1 - delta to 1e-16, so not where 1 - delta(0) is as small as that: no privacy to
+    speak of).
 
-    Returns
-    -------
-    Tabulated
-        ``(lower, upper)``. A piecewise-linear f is both itself.
-
-    Raises
-    ------
-    DomainError
-        If ``alphas`` is empty, not one-dimensional, or holds NaN or a value outside [0, 1].
-
-    Notes
-    -----
     The lines are Dong, Roth, Su 2022, Proposition 2.12; in terms of 1 - beta near alpha = 0, and of 1 - alpha
     near alpha = 1, they keep their relative accuracy. Vertices hold 1 - alpha and 1 - beta beside alpha and
     beta for the same reason.
 
-    Examples
-    --------
     >>> from tradeoff import Gaussian
     >>> f = Gaussian(1)
     >>> lower, upper = f.tabulate()

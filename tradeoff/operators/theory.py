@@ -8,7 +8,7 @@ it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -23,7 +23,7 @@ from tradeoff.families.laplace import Laplace
 from tradeoff.families.location_shift import LogConcaveShift
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.families.total_variation import TotalVariation
-from tradeoff.operators.corners import both_orders, polygons, pure
+from tradeoff.operators.corners import Verdict, both_orders, every, polygons, pure
 from tradeoff.operators.ends import loses, lost, top
 from tradeoff.operators.group import Group
 from tradeoff.operators.inverse import Inverse
@@ -32,7 +32,6 @@ from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.subsample import Subsampled
 from tradeoff.operators.symmetrise import ProfileSymmetrised
 
-Verdict = bool | None
 Rule = Callable[[TradeOff, TradeOff], Verdict]
 
 # Distinct factors or shares matched with each other: every pair is asked, and nested ones ask theirs.
@@ -42,12 +41,6 @@ _MOST_PARTS = 24
 def known(f: TradeOff, g: TradeOff) -> Verdict:
     """Whether f >= g, where structure decides it."""
     return next((verdict for rule in RULES if (verdict := rule(f, g)) is not None), None)
-
-
-def _every(verdicts: Iterable[Verdict]) -> Verdict:
-    """Whether all hold: for rules that are equivalences."""
-    found = list(verdicts)
-    return False if False in found else True if all(found) else None
 
 
 def _proved(*verdicts: Verdict) -> Verdict:
@@ -84,9 +77,9 @@ def family(f: TradeOff, g: TradeOff) -> Verdict:
 
 def _formulas(f: TradeOff, g: TradeOff) -> Verdict:
     """Compare parameters as formulas, where SymPy knows which is larger."""
-    names = [name for name in ("mu", "epsilon_0", "delta_0") if hasattr(f, name)]
+    name = getattr(type(f), "parameter", "")
     try:
-        return bool(getattr(f, names[0]) <= getattr(g, names[0])) if names else None
+        return bool(getattr(f, name) <= getattr(g, name)) if name else None
     except TypeError:  # it depends on the symbols
         return None
 
@@ -104,8 +97,8 @@ def shifted(f: TradeOff, g: TradeOff) -> Verdict:
 def worst(f: TradeOff, g: TradeOff) -> Verdict:
     """Equivalences: f >= max{g_j} iff f is above all, and hull min{f_i} >= g iff all are above g."""
     if isinstance(g, Maximum):
-        return _every(known(f, part) for part in g.operands)
-    return _every(known(part, g) for part in f.operands) if isinstance(f, HullOfMinimum) else None
+        return every(known(f, part) for part in g.operands)
+    return every(known(part, g) for part in f.operands) if isinstance(f, HullOfMinimum) else None
 
 
 def best(f: TradeOff, g: TradeOff) -> Verdict:
