@@ -15,6 +15,7 @@ from tradeoff.curves.derived import Derived
 from tradeoff.curves.parameters import is_symbol, written
 from tradeoff.curves.tensor import Tensor, tensor
 from tradeoff.errors import DomainError, SymbolError, shown
+from tradeoff.families._symmetric import SymmetricFamily
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.symbolic_forms import exact
 from tradeoff.families.symbolic_values import floats_beside
@@ -55,7 +56,7 @@ def put_in(curve: TradeOff, values: Mapping[Any, Any]) -> TradeOff:
         return curve.subs(values)
     if isinstance(curve, Derived):
         return curve.replaced(lambda part: _inside(part, values))
-    where = getattr(type(curve), "parameter", "")
+    where = curve.parameter if isinstance(curve, SymmetricFamily) else ""
     if not where:
         raise SymbolError(f"{curve!r} cannot substitute its symbols; substitute in the curves it is made of")
     return _family(type(curve), getattr(curve, where), values)
