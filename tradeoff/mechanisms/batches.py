@@ -6,16 +6,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import Any, get_args
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import choice, kept, number
+from tradeoff.curves.parameters import choice, kept
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures, Weights
-from tradeoff.mechanisms.base import NOISE, SHARE, Adjacency, Mechanism, Order, ratio, wholes
+from tradeoff.mechanisms.base import LOSS, NOISE, SHARE, Adjacency, Mechanism, Order, ratio, wholes
 from tradeoff.mechanisms.hits import capped
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.mixture import added, mixture
@@ -105,6 +106,12 @@ class TruncatedSubsampledGaussian(Mechanism):
         return subsample(twice, rate, scheme="poisson" if added else "without-replacement")
 
 
+def _each(name: str, values: Any, checked: Callable[[str, Any], float | Fraction]) -> tuple[Any, ...]:
+    if isinstance(values, str | bytes) or not np.iterable(values):
+        raise DomainError(f"{name} = {shown(values)} is no list of numbers; give one")
+    return tuple(checked(f"{name}[{i}]", value) for i, value in enumerate(values))
+
+
 @dataclass(frozen=True, repr=False)
 class MixtureOfGaussians(Mechanism):
     """Normal noise on a sum that a record moves by a random amount: T(N(0), sum_i p_i N(c_i)), or inverse.
@@ -140,13 +147,13 @@ class MixtureOfGaussians(Mechanism):
     order = "tied"
 
     sigma: float = field(metadata=NOISE)
-    sensitivities: tuple[float, ...]
-    probabilities: tuple[float, ...]
+    sensitivities: tuple[float, ...] = field(metadata={"checked": partial(_each, checked=LOSS["checked"])})
+    probabilities: tuple[float, ...] = field(
+        metadata={"checked": partial(_each, checked=partial(kept, low=0.0, high=1.0))}
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "sensitivities", _each("sensitivities", self.sensitivities, _size))
-        object.__setattr__(self, "probabilities", _each("probabilities", self.probabilities, _share))
         if len(self.sensitivities) != len(self.probabilities):
             raise DomainError(
                 f"sensitivities has {len(self.sensitivities)} entries and probabilities "
@@ -164,20 +171,6 @@ class MixtureOfGaussians(Mechanism):
             weights[shift] += Fraction(weight)
         there: Weights = dict(weights.items())
         return GaussianMixtures(null={0.0: 1.0}, alternative=there, sigma=self.sigma)
-
-
-def _size(name: str, value: Any) -> float:
-    return number(name, value, 0, open_high=True, up=True)
-
-
-def _share(name: str, value: Any) -> float | Fraction:
-    return kept(name, value, 0.0, 1.0)
-
-
-def _each(name: str, values: Any, checked: Callable[[str, Any], float | Fraction]) -> tuple[Any, ...]:
-    if isinstance(values, str | bytes) or not np.iterable(values):
-        raise DomainError(f"{name} = {shown(values)} is no list of numbers; give one")
-    return tuple(checked(f"{name}[{i}]", value) for i, value in enumerate(values))
 
 
 @dataclass(frozen=True, repr=False)
