@@ -7,16 +7,26 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import choice, kept
+from tradeoff.curves.parameters import kept
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures, Weights
-from tradeoff.mechanisms.base import LOSS, NOISE, SHARE, Adjacency, Mechanism, Order, ratio, wholes
+from tradeoff.mechanisms.base import (
+    LOSS,
+    NEIGHBOURS,
+    NOISE,
+    SHARE,
+    Adjacency,
+    Mechanism,
+    Order,
+    ratio,
+    wholes,
+)
 from tradeoff.mechanisms.hits import capped
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.mixture import added, mixture
@@ -74,11 +84,7 @@ class TruncatedSubsampledGaussian(Mechanism):
     sample_rate: float = field(metadata=SHARE)
     batch_size: int = field(metadata=wholes(1, MOST_RECORDS))
     dataset_size: int = field(metadata=wholes(1, MOST_RECORDS))
-    adjacency: Adjacency | None = "add-remove"
-
-    def __post_init__(self) -> None:
-        choice("adjacency", self.adjacency, get_args(Adjacency))
-        super().__post_init__()
+    adjacency: Adjacency | None = field(default="add-remove", metadata=NEIGHBOURS)
 
     @property
     def order(self) -> Order:
