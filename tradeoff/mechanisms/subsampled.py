@@ -9,9 +9,9 @@ from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures, Weights
 from tradeoff.families.laplace import Laplace
-from tradeoff.mechanisms.base import NOISE, SIZE, Adjacency, Mechanism, ratio
+from tradeoff.mechanisms.base import NEIGHBOURS, NOISE, SHARE, SIZE, Adjacency, Mechanism, ratio, wholes
 from tradeoff.mechanisms.noise import check_scale
-from tradeoff.mechanisms.sampled import Sampled, Scheme, leaking
+from tradeoff.mechanisms.sampled import SCHEMES, Sampled, Scheme, leaking
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,11 +52,11 @@ class SubsampledGaussian(Sampled):
     kind = "subsampled-gaussian"
 
     noise_multiplier: float = field(metadata=NOISE)
-    sample_rate: float
-    scheme: Scheme = "poisson"
-    adjacency: Adjacency | None = None
-    batch_size: int | None = None
-    group_size: int = 1
+    sample_rate: float = field(metadata=SHARE)
+    scheme: Scheme = field(default="poisson", metadata=SCHEMES)
+    adjacency: Adjacency | None = field(default=None, metadata=NEIGHBOURS)
+    batch_size: int | None = field(default=None, metadata=wholes(1))
+    group_size: int = field(default=1, metadata=wholes(1))
 
     def curve(self) -> TradeOff:
         replaced = self.adjacency == "replace-one"
@@ -108,12 +108,12 @@ class SubsampledLaplace(Sampled):
     kind = "subsampled-laplace"
 
     scale: float = field(metadata=NOISE)
-    sample_rate: float
+    sample_rate: float = field(metadata=SHARE)
     sensitivity: float = field(default=1.0, metadata=SIZE)
-    scheme: Scheme = "poisson"
-    adjacency: Adjacency | None = None
-    batch_size: int | None = None
-    group_size: int = 1
+    scheme: Scheme = field(default="poisson", metadata=SCHEMES)
+    adjacency: Adjacency | None = field(default=None, metadata=NEIGHBOURS)
+    batch_size: int | None = field(default=None, metadata=wholes(1))
+    group_size: int = field(default=1, metadata=wholes(1))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -176,11 +176,11 @@ class Subsampled(Sampled):
     kind = "subsampled"
 
     mechanism: Mechanism
-    sample_rate: float
-    scheme: Scheme = "poisson"
-    adjacency: Adjacency | None = None
-    batch_size: int | None = None
-    group_size: int = 1
+    sample_rate: float = field(metadata=SHARE)
+    scheme: Scheme = field(default="poisson", metadata=SCHEMES)
+    adjacency: Adjacency | None = field(default=None, metadata=NEIGHBOURS)
+    batch_size: int | None = field(default=None, metadata=wholes(1))
+    group_size: int = field(default=1, metadata=wholes(1))
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Mechanism):
