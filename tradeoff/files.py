@@ -71,7 +71,7 @@ CODEC = Codec(
             _plan,
             ("mechanisms", "counts", "adjacency"),
         ),
-        "plan-file": attributes(PlanFile, None, **{name: name for name in ("title", "plan", *QUESTIONS)}),
+        "plan-file": attributes(PlanFile, **{name: name for name in ("title", "plan", *QUESTIONS)}),
         **{kind.__name__.lower(): record(kind) for kind in RESULTS},
     }
 )

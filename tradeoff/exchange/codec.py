@@ -47,12 +47,12 @@ class Form:
     optional: tuple[str, ...] = ()
 
 
-def attributes(kind: type, make: Callable[..., Any] | None = None, **names: str) -> Form:
+def attributes(kind: type, **names: str) -> Form:
     """Return the form of a class that is made from some of its attributes, ``name="attribute"``."""
     return Form(
         kind,
         lambda found: {name: getattr(found, attribute) for name, attribute in names.items()},
-        make or kind,
+        kind,
         tuple(names),
     )
 
