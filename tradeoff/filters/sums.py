@@ -12,11 +12,6 @@ from tradeoff.intervals.functions import total
 class ExactSum:
     """Exact sum of floats as non-overlapping partial sums; one number more costs O(1).
 
-    Parameters
-    ----------
-    partials
-        Partial sums of an earlier sum, as ``partials`` gives them.
-
     Notes
     -----
     The partials never overlap, so there are at most about 40 of them, and two or three in practice (Shewchuk

@@ -76,10 +76,8 @@ class TruncatedGaussian(TruncatedLaplace):
     ----------
     scale
         Standard deviation before truncation, in (0, inf), in the units of the query.
-    bound
-        Greatest noise in size, in (0, inf), in the same units.
-    sensitivity
-        Sensitivity of the query, one number, in (0, inf), in the same units.
+    bound, sensitivity
+        As for ``TruncatedLaplace``.
 
     Raises
     ------

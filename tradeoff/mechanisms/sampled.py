@@ -110,14 +110,8 @@ def natural(scheme: Scheme) -> Adjacency:
 def thinned(base: TradeOff, found: Hits, *, replaced: bool) -> TradeOff:
     """Return the curve of a mechanism whose batch holds a record, or records of a group, so many times.
 
-    Parameters
-    ----------
-    base
-        Symmetric curve f of a record that is there once.
-    found
-        Law of the number of hits, w_j.
-    replaced
-        Whether records are replaced; else they are absent under the null hypothesis.
+    ``base`` is the symmetric curve f of a record that is there once, ``found`` the law of the number of hits,
+    w_j; where records are not ``replaced``, they are absent under the null hypothesis.
 
     Notes
     -----

@@ -31,21 +31,9 @@ Answer = Callable[[Array], Any]
 class Claim:
     """What one method says of a curve.
 
-    Parameters
-    ----------
-    name
-        As printed.
-    kind
-        ``"estimate"``: on neither side of the truth; ``"bound"``: never under-reports if its hypotheses hold;
-        ``"curve"``: one the caller gave, of which nothing is known.
-    beta, delta, epsilon
-        Type II error at alpha, delta at epsilon, epsilon at delta: functions of an array, or None.
-    source
-        Where the formula stands.
-    band, profile
-        Bounds on beta at alpha and on delta at epsilon, where both sides are known.
-    whole
-        Gives curves below and above at every alpha, where there are such.
+    An ``"estimate"`` is on neither side of the truth, a ``"bound"`` never under-reports if its hypotheses
+    hold, of a ``"curve"`` that the caller gave nothing is known. ``band`` bounds beta at alpha, ``profile``
+    delta at epsilon; ``whole`` gives curves below and above at every alpha.
     """
 
     name: str
