@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import tradeoff as to
+from docs.drawing import families, gdp_bound, supporting_lines
 from examples import accuracy_first
-from tradeoff.report.figures import families, gdp_bound, inset, paper, shared_legend, supporting_lines
+from tradeoff.report.figures import inset, paper, shared_legend
 from tradeoff.report.heatmap import heatmap
 from tradeoff.report.methods import Claim
 from tradeoff.report.saving import save

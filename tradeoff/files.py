@@ -18,9 +18,9 @@ from tradeoff.gdp.reduction import Reduction
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.mechanisms import KINDS, Mechanism, Plan
 from tradeoff.report.answers import Answer, Answers
-from tradeoff.report.saving import write_text
 from tradeoff.spec import QUESTIONS, PlanFile
 from tradeoff.sweeps import Table
+from tradeoff.whole_files import write_whole
 
 _LARGEST = 2**28  # most letters that are read, so that an endless file is refused
 
@@ -71,7 +71,7 @@ CODEC = Codec(
             _plan,
             ("mechanisms", "counts", "adjacency"),
         ),
-        "plan-file": attributes(PlanFile, None, **{name: name for name in ("title", "plan", *QUESTIONS)}),
+        "plan-file": attributes(PlanFile, **{name: name for name in ("title", "plan", *QUESTIONS)}),
         **{kind.__name__.lower(): record(kind) for kind in RESULTS},
     }
 )
@@ -109,7 +109,7 @@ def save(thing: Any, path: str | Path) -> None:
     ...     to.load(pathlib.Path(folder) / "steps.json") == steps
     True
     """
-    write_text(document.written(CODEC, thing, indent=1) + "\n", path)
+    write_whole(path, document.written(CODEC, thing, indent=1) + "\n")
 
 
 def load(path: str | Path) -> Any:

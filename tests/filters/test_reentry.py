@@ -35,7 +35,7 @@ def interrupted(name: str, asked):
         (lambda: filters.PureDPFilter(1), PureDP(1.0), "_record"),
         (lambda: filters.GDPFilter(1), Gaussian(1), "_fits"),
         (lambda: filters.IndividualGDPFilter(1, records=4), [1.0] * 4, "_grant"),
-        (lambda: filters.FilterOdometer(1e-6, at=1.0), Gaussian(1), "add"),
+        (lambda: filters.FilterOdometer(1e-6, at=1.0), Gaussian(1), "plus"),
     ],
 )
 def test_a_handler_is_granted_nothing_in_the_middle_of_a_change(made, step, inside):

@@ -1,13 +1,17 @@
 import json
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 import tradeoff as to
 from tradeoff.errors import DomainError, PrecisionError, TradeOffError
+from tradeoff.filters.ledger.entries import described
+from tradeoff.mechanisms import Gaussian, Mechanism, MixtureOfGaussians, TruncatedLaplace
 from tradeoff.report.answers import Answer, ask, row
+from tradeoff.report.summary import summary
 
 
 @dataclass(frozen=True)
@@ -74,3 +78,29 @@ def test_steps_are_announced():
     steps = []
     ask(to.Gaussian(1), delta=[1e-5, 1e-6], alpha=[0.1], step=steps.append)
     assert steps == ["epsilon at 2 deltas", "beta at 1 alpha"]
+
+
+def test_a_plan_with_fractions_is_json_too():
+    third, free = Fraction(1, 3), Gaussian(math.inf)
+    plan = to.Plan(
+        {MixtureOfGaussians(1.0, [0, 1], [third, 1 - third]): 2, TruncatedLaplace(third, 2): 1, free: 1}
+    )
+    mixed, cut, none = json.loads(json.dumps(summary("fractions", plan), allow_nan=False))["mechanism"]
+    assert mixed["probabilities"] == ["1/3", "2/3"]
+    assert (cut["scale"], none["noise_multiplier"]) == ("1/3", "inf")
+    # The ledger writes fractions as it always did, and all else alike.
+    assert described(plan)["mechanism"][1]["scale"] == "Fraction(1, 3)"
+    assert described(free) == {"kind": "gaussian", "noise_multiplier": "inf"}
+
+
+def test_a_mechanism_of_unknown_parameters_is_named():
+    class Own(Mechanism):
+        kind = "own"
+
+        def __repr__(self):
+            return "Own()"
+
+        def curve(self):
+            return to.Gaussian(1)
+
+    assert described(to.Plan({Own(): 2}))["mechanism"] == [{"curve": "Own()", "count": 2}]

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import tradeoff as to
+from docs.drawing import families, family, gdp_bound, supporting_lines
 from tests.report.layout import check_layout
 from tradeoff.report.compare import compare
-from tradeoff.report.figures import families, gdp_bound, inset, paper, shared_legend, supporting_lines
+from tradeoff.report.figures import inset, paper, shared_legend
 from tradeoff.report.saving import save
-from tradeoff.report.styles import PAGE, dashed, family
+from tradeoff.report.styles import PAGE, dashed
 
 GALLERY = Path(__file__).parents[2] / "docs" / "gallery.py"
 EXACT = to.PureDP(0.5) ** 10

@@ -11,6 +11,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import tradeoff as to
+from docs.drawing import supporting_lines
 from tradeoff.errors import DomainError
 from tradeoff.report.compare import compare
 from tradeoff.report.heatmap import heatmap
@@ -96,7 +97,7 @@ def test_figures_of_what_cannot_be_drawn_say_so():
         heatmap(endless, ax=Figure().subplots())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        to.report.figures.supporting_lines(Figure().subplots(), to.Gaussian(1), [1000.0])
+        supporting_lines(Figure().subplots(), to.Gaussian(1), [1000.0])
 
 
 def test_a_table_prints_what_is_safe_by_its_name_to_six_digits_and_all_else_to_the_last():

@@ -1,4 +1,5 @@
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -228,6 +229,22 @@ def test_writing_is_whole_or_not_at_all(tmp_path):
     with pytest.raises(PlanError, match=r"cannot be written"):
         to.spec.dump(content, tmp_path / "no" / "plan.toml")
     assert [each.name for each in tmp_path.iterdir()] == ["plan.toml"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes of this kind are POSIX")
+def test_pipes_are_not_replaced(tmp_path):
+    os.mkfifo(pipe := tmp_path / "pipe")
+    with pytest.raises(PlanError, match="is no plain file, so it is not replaced"):
+        to.spec.dump(to.spec.loads(FULL), pipe)
+    assert pipe.is_fifo()
+
+
+def test_read_only_plans_are_not_replaced(tmp_path):
+    (kept := tmp_path / "plan.toml").write_text("old", encoding="utf-8")
+    kept.chmod(0o444)
+    with pytest.raises(PlanError, match="is read-only, so it is not replaced"):
+        to.spec.dump(to.spec.loads(FULL), kept)
+    assert kept.read_text(encoding="utf-8") == "old"
 
 
 def test_a_link_stays_and_leads_to_the_plan(tmp_path):

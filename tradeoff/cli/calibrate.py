@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from tradeoff.cli.questions import Flag, composed
 from tradeoff.cli.terminal import progress
 from tradeoff.report.plain import plain
-from tradeoff.report.saving import check_target, write_text
+from tradeoff.report.saving import check_target
+from tradeoff.whole_files import write_whole
 
 if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
@@ -81,7 +82,7 @@ def calibrate(
         found = calibrated(guarantee, target, integer=whole, tol=tol)
     text = replaced(content, vary, found.value)
     if write:
-        write_text(text, place)
+        write_whole(place, text)
     else:
         print(text.rstrip("\r\n"))
     low, high = found.achieved

@@ -10,7 +10,8 @@ from tradeoff.cli.questions import UNASKED, Flag, Output, Questions, Source, ask
 from tradeoff.cli.terminal import progress, show
 from tradeoff.errors import DomainError
 from tradeoff.report.plain import plain
-from tradeoff.report.saving import check_target, write_text
+from tradeoff.report.saving import check_target
+from tradeoff.whole_files import write_whole
 
 # Letters that are read of certificates, of which one has some 1500, so that an endless file ends.
 _MOST = 2**26
@@ -54,7 +55,7 @@ def certify(
     with progress() as step:
         step("certifying")
         found = list(certified(content.plan, tol, failure=(failure,) if mu else (), **given))
-    write_text(written(found), target)
+    write_whole(target, written(found))
     notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
     notes += [f"Certificates written to {target}"]
     rows = [row(name, question, answer) for name, question, answer, _ in found]

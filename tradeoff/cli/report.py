@@ -5,7 +5,8 @@ from __future__ import annotations
 from tradeoff.cli.questions import UNASKED, Output, Questions, Source, asked, composed, read
 from tradeoff.cli.terminal import progress
 from tradeoff.report.plain import plain
-from tradeoff.report.saving import check_target, write_text
+from tradeoff.report.saving import check_target
+from tradeoff.whole_files import write_whole
 
 
 def report(plan: Source, *, output: Output, failure: float = 1e-10, questions: Questions = UNASKED) -> None:
@@ -35,5 +36,5 @@ def report(plan: Source, *, output: Output, failure: float = 1e-10, questions: Q
         found = curve.gdp(failure)
         comparison = compare(curve, None, **given, step=step)
         step("drawing")
-        write_text(written(content.title, content.plan, comparison.exact, found, comparison), target)
+        write_whole(target, written(content.title, content.plan, comparison.exact, found, comparison))
     print(f"Report written to {plain(target)}")

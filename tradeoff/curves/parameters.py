@@ -265,10 +265,11 @@ def _single(value: Any) -> float:
     return float(array)
 
 
-def choice(name: str, value: Any, allowed: Collection[str]) -> None:
-    """Refuse a word that is none of those allowed."""
-    if not (isinstance(value, str) and value in allowed):
-        raise DomainError(f"{name} = {shown(value)} is not one of {', '.join(map(repr, allowed))}")
+def choice(name: str, value: Any, allowed: Collection[str]) -> str:
+    """Return a word that is one of those allowed; else raise ``DomainError``."""
+    if isinstance(value, str) and value in allowed:
+        return value
+    raise DomainError(f"{name} = {shown(value)} is not one of {', '.join(map(repr, allowed))}")
 
 
 def losses(epsilon: Any, delta: Any) -> tuple[Array, Array]:

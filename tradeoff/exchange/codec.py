@@ -26,18 +26,9 @@ _QUOTE = "'"  # before a text that looks like a number, or begins so itself
 
 @dataclass(frozen=True)
 class Form:
-    """How objects of one class are written and read.
+    """How objects of one class, and of no subclass, are written and read.
 
-    Parameters
-    ----------
-    type
-        The class; subclasses have forms of their own.
-    fields
-        What is written of an object, by name.
-    make
-        Takes the fields by name and returns an equal object; it checks them.
-    optional
-        Names that may be left out.
+    ``fields`` writes by name what ``make`` checks and makes equal again; ``optional`` names may be left out.
     """
 
     type: type
@@ -47,12 +38,12 @@ class Form:
     optional: tuple[str, ...] = ()
 
 
-def attributes(kind: type, make: Callable[..., Any] | None = None, **names: str) -> Form:
+def attributes(kind: type, **names: str) -> Form:
     """Return the form of a class that is made from some of its attributes, ``name="attribute"``."""
     return Form(
         kind,
         lambda found: {name: getattr(found, attribute) for name, attribute in names.items()},
-        make or kind,
+        kind,
         tuple(names),
     )
 

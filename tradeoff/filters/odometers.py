@@ -66,7 +66,7 @@ class Odometer(Shared, ABC):
             if delta > 0 or math.isinf(self._clock.value(2 * rho)):
                 why = "and an odometer bounds the loss itself; spend it in a filter"
                 raise KindError(f"{step!r} is rho-zCDP for no rho known, {why}")
-            self._clock.add(2 * rho)
+            self._clock = self._clock.plus(2 * rho)
             self.steps, self.adjacency = self.steps + 1, adjacency
             self.assumptions = assumptions_of(curve, self.assumptions)
 

@@ -12,11 +12,6 @@ from tradeoff.intervals.functions import total
 class ExactSum:
     """Exact sum of floats as non-overlapping partial sums; one number more costs O(1).
 
-    Parameters
-    ----------
-    partials
-        Partial sums of an earlier sum, as ``partials`` gives them.
-
     Notes
     -----
     The partials never overlap, so there are at most about 40 of them, and two or three in practice (Shewchuk
@@ -26,7 +21,7 @@ class ExactSum:
     --------
     >>> total = ExactSum()
     >>> for x in (1e16, 1.0, 1.0):
-    ...     total.add(x)
+    ...     total = total.plus(x)
     >>> total.value(), total.value(2.0)
     (1.0000000000000002e+16, 1.0000000000000004e+16)
     """
@@ -35,10 +30,6 @@ class ExactSum:
 
     def __init__(self, partials: Iterable[float] = ()) -> None:
         self.partials = list(partials)
-
-    def add(self, x: float) -> None:
-        """Add ``x``, exactly."""
-        self.partials = self.plus(x).partials
 
     def plus(self, x: float) -> ExactSum:
         """Return the sum with ``x`` added, exactly; who reads this one meanwhile reads one sum."""

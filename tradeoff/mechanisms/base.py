@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields
 from fractions import Fraction
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn, get_args
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, count, is_masked, number
+from tradeoff.curves.parameters import MOST, choice, count, is_masked, number
 from tradeoff.errors import KindError, domain
 from tradeoff.intervals.functions import rational
 
@@ -116,10 +116,16 @@ def wholes(low: int, high: float = MOST) -> dict[str, Any]:
     return {"checked": partial(count, low=low, high=high)}
 
 
+def words(*allowed: str) -> dict[str, Any]:
+    """Return the metadata of a field that holds one of the words."""
+    return {"checked": partial(choice, allowed=allowed)}
+
+
 NOISE, SCALE = within(0, noise=True, open_low=True), within(0, noise=True, open_low=True, open_high=True)
 SIZE = within(0, open_low=True, open_high=True)
 # Ranges of most fields: (0, inf], (0, inf), (0, inf), [0, inf) and [0, 1].
 LOSS, SHARE = within(0, open_high=True), within(0, 1)
+NEIGHBOURS = words(*get_args(Adjacency))
 
 
 def numbers(name: str, value: Any, checked: Callable[[str, Any], float]) -> float | tuple[float, ...]:

@@ -6,16 +6,27 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, get_args
+from functools import partial
+from typing import Any
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import choice, kept, number
+from tradeoff.curves.parameters import kept
 from tradeoff.errors import DomainError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures, Weights
-from tradeoff.mechanisms.base import NOISE, SHARE, Adjacency, Mechanism, Order, ratio, wholes
+from tradeoff.mechanisms.base import (
+    LOSS,
+    NEIGHBOURS,
+    NOISE,
+    SHARE,
+    Adjacency,
+    Mechanism,
+    Order,
+    ratio,
+    wholes,
+)
 from tradeoff.mechanisms.hits import capped
 from tradeoff.mechanisms.subsampled import SubsampledGaussian
 from tradeoff.operators.mixture import added, mixture
@@ -73,11 +84,7 @@ class TruncatedSubsampledGaussian(Mechanism):
     sample_rate: float = field(metadata=SHARE)
     batch_size: int = field(metadata=wholes(1, MOST_RECORDS))
     dataset_size: int = field(metadata=wholes(1, MOST_RECORDS))
-    adjacency: Adjacency | None = "add-remove"
-
-    def __post_init__(self) -> None:
-        choice("adjacency", self.adjacency, get_args(Adjacency))
-        super().__post_init__()
+    adjacency: Adjacency | None = field(default="add-remove", metadata=NEIGHBOURS)
 
     @property
     def order(self) -> Order:
@@ -103,6 +110,12 @@ class TruncatedSubsampledGaussian(Mechanism):
     def _moved(self, rate: float) -> TradeOff:
         twice, added = Gaussian(ratio(2.0, self.noise_multiplier)), self.adjacency == "add-remove"
         return subsample(twice, rate, scheme="poisson" if added else "without-replacement")
+
+
+def _each(name: str, values: Any, checked: Callable[[str, Any], float | Fraction]) -> tuple[Any, ...]:
+    if isinstance(values, str | bytes) or not np.iterable(values):
+        raise DomainError(f"{name} = {shown(values)} is no list of numbers; give one")
+    return tuple(checked(f"{name}[{i}]", value) for i, value in enumerate(values))
 
 
 @dataclass(frozen=True, repr=False)
@@ -140,13 +153,13 @@ class MixtureOfGaussians(Mechanism):
     order = "tied"
 
     sigma: float = field(metadata=NOISE)
-    sensitivities: tuple[float, ...]
-    probabilities: tuple[float, ...]
+    sensitivities: tuple[float, ...] = field(metadata={"checked": partial(_each, checked=LOSS["checked"])})
+    probabilities: tuple[float, ...] = field(
+        metadata={"checked": partial(_each, checked=partial(kept, low=0.0, high=1.0))}
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "sensitivities", _each("sensitivities", self.sensitivities, _size))
-        object.__setattr__(self, "probabilities", _each("probabilities", self.probabilities, _share))
         if len(self.sensitivities) != len(self.probabilities):
             raise DomainError(
                 f"sensitivities has {len(self.sensitivities)} entries and probabilities "
@@ -164,20 +177,6 @@ class MixtureOfGaussians(Mechanism):
             weights[shift] += Fraction(weight)
         there: Weights = dict(weights.items())
         return GaussianMixtures(null={0.0: 1.0}, alternative=there, sigma=self.sigma)
-
-
-def _size(name: str, value: Any) -> float:
-    return number(name, value, 0, open_high=True, up=True)
-
-
-def _share(name: str, value: Any) -> float | Fraction:
-    return kept(name, value, 0.0, 1.0)
-
-
-def _each(name: str, values: Any, checked: Callable[[str, Any], float | Fraction]) -> tuple[Any, ...]:
-    if isinstance(values, str | bytes) or not np.iterable(values):
-        raise DomainError(f"{name} = {shown(values)} is no list of numbers; give one")
-    return tuple(checked(f"{name}[{i}]", value) for i, value in enumerate(values))
 
 
 @dataclass(frozen=True, repr=False)

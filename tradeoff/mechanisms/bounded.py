@@ -8,7 +8,7 @@ from functools import partial
 from typing import ClassVar
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import kept, number
+from tradeoff.curves.parameters import kept
 from tradeoff.errors import domain
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.pure_dp import PureDP
@@ -76,10 +76,8 @@ class TruncatedGaussian(TruncatedLaplace):
     ----------
     scale
         Standard deviation before truncation, in (0, inf), in the units of the query.
-    bound
-        Greatest noise in size, in (0, inf), in the same units.
-    sensitivity
-        Sensitivity of the query, one number, in (0, inf), in the same units.
+    bound, sensitivity
+        As for ``TruncatedLaplace``.
 
     Raises
     ------
@@ -133,17 +131,15 @@ class BoundedLaplace(Mechanism):
     kind = "bounded-laplace"
 
     scale: float = field(metadata=SCALE)
-    width: float
+    width: float = field(metadata=SIZE)
     sensitivity: float = field(default=1.0, metadata=SIZE)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_scale(self.scale, self.sensitivity)
-        width = number("width", self.width, 0, open_low=True, open_high=True, up=True)
-        if width < self.sensitivity:
+        if self.width < self.sensitivity:
             told = f"[{self.sensitivity:g}, inf)"
             raise domain("width", self.width, told, "no two answers of the query lie farther apart than it")
-        object.__setattr__(self, "width", width)
 
     def curve(self) -> TradeOff:
         shift, width, scale = map(Fraction, (self.sensitivity, self.width, self.scale))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import number, reals
+from tradeoff.curves.parameters import reals
 from tradeoff.errors import DomainError, KindError, domain, shown
 from tradeoff.intervals.roots import largest
 from tradeoff.intervals.rounding import Array
-from tradeoff.mechanisms.base import Mechanism
+from tradeoff.mechanisms.base import SIZE, Mechanism
 from tradeoff.mechanisms.custom import stated
 
 # Least 1 - 2c, c = f(c), of noise that can be drawn: it is as wide as the inverse, and a step is one f.
@@ -54,12 +54,12 @@ class CanonicalNoise(Mechanism):
     kind = "canonical-noise"
 
     target: TradeOff
-    sensitivity: float
+    sensitivity: float = field(metadata=SIZE)
 
     def __init__(self, curve: TradeOff, sensitivity: float = 1.0) -> None:
         object.__setattr__(self, "target", stated(curve))
-        width = number("sensitivity", sensitivity, 0, open_low=True, open_high=True, up=True)
-        object.__setattr__(self, "sensitivity", width)
+        object.__setattr__(self, "sensitivity", sensitivity)
+        super().__post_init__()
         if not curve.symmetric:
             raise DomainError(f"curve = {curve!r} speaks for one order; give .symmetrise(...) of it")
         if curve.delta(0.0) == 0:

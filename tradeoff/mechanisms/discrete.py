@@ -21,7 +21,7 @@ from tradeoff.mechanisms.base import SCALE, Mechanism, ratio, wholes, within
 from tradeoff.operators.pointwise import minimum
 
 # Greatest squared sensitivity of a vector: beyond, the shifts that add up to it are too many to compare.
-_MOST_SQUARE = 32
+MOST_SQUARE = 32
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class DiscreteGaussianVector(Mechanism):
     kind = "discrete-gaussian-vector"
 
     sigma: float = field(metadata=SCALE)
-    squared_sensitivity: int = field(metadata=wholes(1, _MOST_SQUARE))
+    squared_sensitivity: int = field(metadata=wholes(1, MOST_SQUARE))
     dimension: int = field(metadata=wholes(1))
 
     def curve(self) -> TradeOff:

@@ -38,19 +38,9 @@ class Hits(NamedTuple):
 
 @lru_cache(maxsize=256)
 def hits(draws: int, chance: float) -> Hits:
-    """Return the law of Bin(draws, chance).
+    """Return the law of Bin(draws, chance), of at least one draw.
 
-    Parameters
-    ----------
-    draws
-        Number of independent draws, at least 1.
-    chance
-        Probability that one of them hits, in [0, 1].
-
-    Raises
-    ------
-    DomainError
-        If more numbers of hits than 512 have a probability worth listing.
+    ``DomainError`` says where more numbers of hits than 512 have a probability worth listing.
 
     Notes
     -----

@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, get_args
+from typing import Any
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, choice, count, number
+from tradeoff.curves.parameters import MOST, count, number
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.families.truncated import normal_tail
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, rational
-from tradeoff.mechanisms.base import SCALE, SIZE, Adjacency, Mechanism, wholes
+from tradeoff.mechanisms.base import NEIGHBOURS, SCALE, SIZE, Adjacency, Mechanism, wholes, words
 from tradeoff.mechanisms.discrete import DiscreteLaplace
 from tradeoff.mechanisms.noise import Gaussian, Laplace
-
-_NOISES = ("laplace", "gaussian", "geometric")
 
 
 @dataclass(frozen=True, repr=False)
@@ -64,14 +62,12 @@ class ThresholdedKeys(Mechanism):
 
     scale: float = field(metadata=SCALE)
     threshold: float
-    noise: str = "laplace"
+    noise: str = field(default="laplace", metadata=words("laplace", "gaussian", "geometric"))
     keys: int = field(default=1, metadata=wholes(1))
     contribution: float = field(default=1.0, metadata=SIZE)
-    adjacency: Adjacency = "add-remove"
+    adjacency: Adjacency = field(default="add-remove", metadata=NEIGHBOURS)
 
     def __post_init__(self) -> None:
-        choice("noise", self.noise, _NOISES)
-        choice("adjacency", self.adjacency, get_args(Adjacency))
         super().__post_init__()
         if self.noise == "geometric":
             count("contribution", self.contribution, 1, MOST)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp, expm1, log, log1p
 from tradeoff.intervals.roots import bracket_root
 from tradeoff.intervals.rounding import Array
-from tradeoff.mechanisms.base import Adjacency, Mechanism
+from tradeoff.mechanisms.base import Adjacency, Mechanism, within
 from tradeoff.operators.corners import both_orders
 
 # Orders of the divergences: a factor of 1.4 apart.
@@ -72,12 +72,12 @@ class BestOfRuns(Mechanism):
 
     mechanism: Mechanism
     mean: float
-    shape: float = 1.0
+    shape: float = field(default=1.0, metadata=within(-1, open_low=True))
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Mechanism):
             raise KindError(f"mechanism = {shown(self.mechanism)} is none of tradeoff.mechanisms; give one")
-        object.__setattr__(self, "shape", number("shape", self.shape, -1, open_low=True, up=True))
+        super().__post_init__()
         least = 0 if self.shape == math.inf else 1
         object.__setattr__(
             self, "mean", number("mean", self.mean, least, _MOST_RUNS, open_low=not least, up=True)

@@ -6,18 +6,18 @@ from abc import abstractmethod
 from typing import Any, Literal, get_args
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import MOST, choice, count, number
 from tradeoff.errors import DomainError
 from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.intervals.functions import total
-from tradeoff.mechanisms.base import Adjacency, Mechanism, Order, ratio
+from tradeoff.mechanisms.base import Adjacency, Mechanism, Order, ratio, words
 from tradeoff.mechanisms.hits import Hits, hits
 from tradeoff.operators.mixture import added, mixture
 from tradeoff.operators.subsample import subsample
 
 # How a batch is drawn: a coin per record, a set of fixed size, or so many draws of one record each.
 Scheme = Literal["poisson", "without-replacement", "with-replacement"]
+SCHEMES = words(*get_args(Scheme))
 
 
 class Sampled(Mechanism):
@@ -71,14 +71,8 @@ class Sampled(Mechanism):
     def __post_init__(self) -> None:
         """Check the fields, and settle the adjacency."""
         super().__post_init__()
-        choice("scheme", self.scheme, get_args(Scheme))
         if self.adjacency is None:
             object.__setattr__(self, "adjacency", natural(self.scheme))
-        choice("adjacency", self.adjacency, get_args(Adjacency))
-        object.__setattr__(self, "sample_rate", number("sample_rate", self.sample_rate, 0, 1, up=True))
-        object.__setattr__(self, "group_size", count("group_size", self.group_size, 1, MOST))
-        if self.batch_size is not None:
-            object.__setattr__(self, "batch_size", count("batch_size", self.batch_size, 1, MOST))
         if conflict := self._conflict():
             raise DomainError(conflict)
 
@@ -116,14 +110,8 @@ def natural(scheme: Scheme) -> Adjacency:
 def thinned(base: TradeOff, found: Hits, *, replaced: bool) -> TradeOff:
     """Return the curve of a mechanism whose batch holds a record, or records of a group, so many times.
 
-    Parameters
-    ----------
-    base
-        Symmetric curve f of a record that is there once.
-    found
-        Law of the number of hits, w_j.
-    replaced
-        Whether records are replaced; else they are absent under the null hypothesis.
+    ``base`` is the symmetric curve f of a record that is there once, ``found`` the law of the number of hits,
+    w_j; where records are not ``replaced``, they are absent under the null hypothesis.
 
     Notes
     -----

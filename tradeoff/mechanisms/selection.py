@@ -6,22 +6,20 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import choice, number
+from tradeoff.curves.parameters import number
 from tradeoff.families.bounded_range import BoundedRange
 from tradeoff.families.identity import Identity
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.intervals.functions import rational
-from tradeoff.mechanisms.base import LOSS, Mechanism, within
+from tradeoff.mechanisms.base import LOSS, Mechanism, within, words
 
 # Losses outside are too small to matter, or have no e^eps among the floats: there f_{eps,0} serves.
 _LEAST, _MOST = 1e-12, 700.0
 
-_NOISES = ("gumbel", "laplace", "exponential")
-
 
 @dataclass(frozen=True)
 class Selection(Mechanism):
-    """A choice that is epsilon-DP, and of which no more is known."""
+    """A choice, or any other release, that is epsilon-DP, and of which no more is known."""
 
     epsilon: float = field(metadata=LOSS)
 
@@ -95,11 +93,7 @@ class ReportNoisyMax(Selection):
 
     kind = "report-noisy-max"
 
-    noise: str = "gumbel"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        choice("noise", self.noise, _NOISES)
+    noise: str = field(default="gumbel", metadata=words("gumbel", "laplace", "exponential"))
 
     def curve(self) -> TradeOff:
         return bounded_range(self.epsilon) if self.noise == "gumbel" else PureDP(self.epsilon)

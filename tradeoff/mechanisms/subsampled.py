@@ -9,9 +9,9 @@ from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.gaussian_mixtures import GaussianMixtures, Weights
 from tradeoff.families.laplace import Laplace
-from tradeoff.mechanisms.base import NOISE, SIZE, Adjacency, Mechanism, ratio
+from tradeoff.mechanisms.base import NEIGHBOURS, NOISE, SHARE, SIZE, Adjacency, Mechanism, ratio, wholes
 from tradeoff.mechanisms.noise import check_scale
-from tradeoff.mechanisms.sampled import Sampled, Scheme, leaking
+from tradeoff.mechanisms.sampled import SCHEMES, Sampled, Scheme, leaking
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,11 +52,11 @@ class SubsampledGaussian(Sampled):
     kind = "subsampled-gaussian"
 
     noise_multiplier: float = field(metadata=NOISE)
-    sample_rate: float
-    scheme: Scheme = "poisson"
-    adjacency: Adjacency | None = None
-    batch_size: int | None = None
-    group_size: int = 1
+    sample_rate: float = field(metadata=SHARE)
+    scheme: Scheme = field(default="poisson", metadata=SCHEMES)
+    adjacency: Adjacency | None = field(default=None, metadata=NEIGHBOURS)
+    batch_size: int | None = field(default=None, metadata=wholes(1))
+    group_size: int = field(default=1, metadata=wholes(1))
 
     def curve(self) -> TradeOff:
         replaced = self.adjacency == "replace-one"
@@ -81,12 +81,12 @@ class SubsampledLaplace(Sampled):
     scale
         Scale of the noise, in (0, inf], in the units of the query.
     sample_rate
-        As for ``Subsampled``.
+        As for ``Sampled``.
     sensitivity
         Largest l1-norm of what one record adds to the sum, in (0, inf), in the units of the query. Replacing
         a record moves the sum by up to twice as much, which is counted.
     scheme, adjacency, batch_size, group_size
-        As for ``Subsampled``.
+        As for ``Sampled``.
 
     Raises
     ------
@@ -108,12 +108,12 @@ class SubsampledLaplace(Sampled):
     kind = "subsampled-laplace"
 
     scale: float = field(metadata=NOISE)
-    sample_rate: float
+    sample_rate: float = field(metadata=SHARE)
     sensitivity: float = field(default=1.0, metadata=SIZE)
-    scheme: Scheme = "poisson"
-    adjacency: Adjacency | None = None
-    batch_size: int | None = None
-    group_size: int = 1
+    scheme: Scheme = field(default="poisson", metadata=SCHEMES)
+    adjacency: Adjacency | None = field(default=None, metadata=NEIGHBOURS)
+    batch_size: int | None = field(default=None, metadata=wholes(1))
+    group_size: int = field(default=1, metadata=wholes(1))
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -135,18 +135,8 @@ class Subsampled(Sampled):
         ``Subsampled(Gaussian(4), 0.01, adjacency="replace-one")`` are relative to the sensitivity under
         replacing a record. With Poisson samples it must hold for a record that is left out, too: no answer,
         of randomised response say, may show whether it is there.
-    sample_rate
-        Probability that a record enters the batch, in [0, 1]; for draws with replacement batch size over size
-        of the data set.
-    scheme
-        ``"poisson"``, a coin per record; ``"without-replacement"``, a set of fixed size;
-        ``"with-replacement"``, draws of one record each.
-    adjacency
-        ``"add-remove"``, for Poisson samples only and their default, or ``"replace-one"``.
-    batch_size
-        Number of draws, for ``"with-replacement"`` only.
-    group_size
-        Number of records that are added, removed or replaced together, for Poisson samples only.
+    sample_rate, scheme, adjacency, batch_size, group_size
+        As for ``Sampled``.
 
     Raises
     ------
@@ -176,11 +166,11 @@ class Subsampled(Sampled):
     kind = "subsampled"
 
     mechanism: Mechanism
-    sample_rate: float
-    scheme: Scheme = "poisson"
-    adjacency: Adjacency | None = None
-    batch_size: int | None = None
-    group_size: int = 1
+    sample_rate: float = field(metadata=SHARE)
+    scheme: Scheme = field(default="poisson", metadata=SCHEMES)
+    adjacency: Adjacency | None = field(default=None, metadata=NEIGHBOURS)
+    batch_size: int | None = field(default=None, metadata=wholes(1))
+    group_size: int = field(default=1, metadata=wholes(1))
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Mechanism):

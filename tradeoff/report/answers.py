@@ -22,15 +22,7 @@ COLUMNS = ("question", "at least", "at most")  # heads of a table of answers, wh
 
 @dataclass(frozen=True)
 class Answer:
-    """One question and its answer: ``lower <= truth <= upper``.
-
-    Parameters
-    ----------
-    asked
-        The value asked at.
-    lower, upper
-        Bounds on the answer; a privacy loss below 0 is reported as 0.
-    """
+    """One question and its answer, ``lower <= truth <= upper``; a privacy loss below 0 is reported as 0."""
 
     asked: float
     lower: float

@@ -5,7 +5,7 @@ Every function draws on axes it is given and returns them, so that views can be 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.display import exactly, rounded
-from tradeoff.gdp import Reduction
 from tradeoff.report.methods import Claim, claim_of
-from tradeoff.report.plot import canvas, claims_of, module, mu_name, paint, plot
-from tradeoff.report.series import Kind, Scale, drawn, known, outline, view_of
-from tradeoff.report.styles import COLUMN, EXACT, PAGE, REPORTED, dashed, family, number, place_legend
+from tradeoff.report.plot import canvas, module, paint
+from tradeoff.report.series import Kind, known, outline, view_of
+from tradeoff.report.styles import COLUMN, PAGE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,44 +71,6 @@ def shared_legend(figure: Figure, *panels: Axes) -> None:
     inches = 0.6 + 0.065 * max(map(len, handles), default=0)  # of a sample and of letters
     columns = max(min(len(handles), int(figure.get_figwidth() / inches), 5), 1)
     figure.legend(list(handles.values()), list(handles), loc="outside lower center", ncols=columns)
-
-
-def supporting_lines(axes: Axes, curve: TradeOff, epsilons: Sequence[float], *, label: str = "exact") -> Axes:
-    """Draw a curve with the lines 1 - delta(eps) - e^eps alpha that support it, mirrored if it is symmetric.
-
-    Each pair of lines is what one pair (eps, delta) says; the curve is what all of them say together.
-    """
-    plot(curve, ax=axes, labels=[label])
-    for i, epsilon in enumerate(epsilons):
-        delta = float(curve.delta(epsilon))
-        style = {**dashed(i), "linewidth": 0.9}
-        with np.errstate(over="ignore"):
-            scale = float(np.exp(epsilon))
-        name = f"ε = {exactly(epsilon)}, δ = {number(float(rounded(delta, 'upper', 2)))}"
-        axes.plot([0, (1 - delta) / scale], [1 - delta, 0], label=name, **style)
-        if curve.symmetric:
-            axes.plot([0, 1 - delta], [(1 - delta) / scale, 0], **style)
-    place_legend(axes, "upper right")
-    return axes
-
-
-def gdp_bound(axes: Axes, found: Reduction, *, kind: Kind = "tradeoff", scale: Scale = "linear") -> Axes:
-    """Draw a curve with the Gaussian curve certified below it, and a dot where mu is decided."""
-    exact, reported = claims_of([found.of, found], ["exact", mu_name(found)])
-    view = view_of(kind, scale, [exact])
-    paint(axes, view, list(drawn(view, [exact, outline(reported)])), looks=[EXACT, REPORTED])
-    if view.square and found.tight_at >= view.xlim[0]:
-        touch = float(found.of(found.tight_at))
-        axes.plot([found.tight_at], [1 - touch if view.power else touch], "ko", markersize=3)
-    return axes
-
-
-def families(axes: Axes, curves: Mapping[str, TradeOff]) -> Axes:
-    """Draw several curves of one family, told apart by grey and dashes."""
-    claims = claims_of(list(curves.values()), list(curves))
-    view = view_of("tradeoff", "linear", claims)
-    looks = [family(i, len(claims)) for i in range(len(claims))]
-    return paint(axes, view, list(drawn(view, claims)), looks=looks)
 
 
 def comparison_figure(

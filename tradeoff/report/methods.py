@@ -31,21 +31,9 @@ Answer = Callable[[Array], Any]
 class Claim:
     """What one method says of a curve.
 
-    Parameters
-    ----------
-    name
-        As printed.
-    kind
-        ``"estimate"``: on neither side of the truth; ``"bound"``: never under-reports if its hypotheses hold;
-        ``"curve"``: one the caller gave, of which nothing is known.
-    beta, delta, epsilon
-        Type II error at alpha, delta at epsilon, epsilon at delta: functions of an array, or None.
-    source
-        Where the formula stands.
-    band, profile
-        Bounds on beta at alpha and on delta at epsilon, where both sides are known.
-    whole
-        Gives curves below and above at every alpha, where there are such.
+    An ``"estimate"`` is on neither side of the truth, a ``"bound"`` never under-reports if its hypotheses
+    hold, of a ``"curve"`` that the caller gave nothing is known. ``band`` bounds beta at alpha, ``profile``
+    delta at epsilon; ``whole`` gives curves below and above at every alpha.
     """
 
     name: str
@@ -100,18 +88,6 @@ class Remembered:
 
 
 Method = Callable[[TradeOff], Claim]
-# Methods by name. A method that does not apply raises a ``TradeOffError`` that says why.
-METHODS: dict[str, Method] = {}
-
-
-def method(name: str) -> Callable[[Method], Method]:
-    """Enter a method under a name."""
-
-    def enter(function: Method) -> Method:
-        METHODS[name] = function
-        return function
-
-    return enter
 
 
 def claim_of(name: str, thing: Any) -> Claim:
@@ -184,10 +160,6 @@ def _by(name: str, theorem: Callable[[TradeOff], Any]) -> Method:
     return lambda curve: claim_of(name, theorem(curve))
 
 
-method("clt")(_by("CLT", limits.clt))
-
-
-@method("dp-sgd-clt")
 def _dp_sgd_clt(curve: TradeOff) -> Claim:
     """Apply the closed formula for Poisson-sampled Gaussian steps of one kind."""
     match list(factors(curve).items()):
@@ -196,7 +168,12 @@ def _dp_sgd_clt(curve: TradeOff) -> Claim:
     raise NoClosedForm("the formula is for one kind of Poisson-sampled Gaussian step")
 
 
-method("edgeworth")(_by("Edgeworth", limits.edgeworth))
-method("berry-esseen")(_by("Berry-Esseen", limits.berry_esseen))
-method("edgeworth-bounds")(_by("Edgeworth bounds", limits.edgeworth_bounds))
-method("saddle-point")(_by("saddle-point", limits.saddle_point))
+# Methods by name, those of textbooks behind. What does not apply raises a ``TradeOffError`` that says why.
+METHODS: dict[str, Method] = {
+    "clt": _by("CLT", limits.clt),
+    "dp-sgd-clt": _dp_sgd_clt,
+    "edgeworth": _by("Edgeworth", limits.edgeworth),
+    "berry-esseen": _by("Berry-Esseen", limits.berry_esseen),
+    "edgeworth-bounds": _by("Edgeworth bounds", limits.edgeworth_bounds),
+    "saddle-point": _by("saddle-point", limits.saddle_point),
+}

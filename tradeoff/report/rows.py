@@ -30,19 +30,10 @@ Looked = Mapping[str, Sequence[tuple[float, Answer]]]
 
 @dataclass(frozen=True)
 class Entry:
-    """One answer of one method beside the exact one.
+    """One answer of one method, with its error to the middle of the exact bounds, or to a lone lower one.
 
-    Parameters
-    ----------
-    asked, value
-        The value asked at, and the method's answer.
-    error
-        Its difference to the middle of the exact bounds, or to the lower one where the upper is infinite.
-    under_reports
-        Whether it claims more privacy than there is, beyond the exact bounds: epsilon or delta too small,
-        beta too large.
-    undecided
-        Whether it lies between the exact bounds, so that they do not tell, and no theorem does.
+    It ``under_reports`` where it claims more privacy than both exact bounds: epsilon or delta too small, beta
+    too large; it is ``undecided`` where it lies between them and no theorem tells.
     """
 
     asked: float
@@ -66,14 +57,7 @@ class Entry:
 class Unsafe:
     """Where a method claims more privacy than there is, and by how much at least.
 
-    Parameters
-    ----------
-    answered
-        What is answered: epsilon, delta or beta.
-    error
-        The answer less the exact bound it passes: positive for beta, negative for epsilon and delta.
-    asked
-        The delta, epsilon or alpha where.
+    The ``error`` is the answer less the exact bound it passes: positive for beta, negative for the others.
     """
 
     answered: str

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tradeoff.errors import DomainError, file_name
+from tradeoff.whole_files import draft, replace
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = (".png", ".svg", ".pdf")  # of a figure: what papers and pages take
-_WRITABLE = 0o222  # mode bits: the superuser may write any file, also what is meant to stay
 _TIMELESS = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}  # the same bytes each time
 
 
@@ -33,8 +29,8 @@ def check_target(path: str | Path, endings: tuple[str, ...] = FORMATS) -> Path:
         )
     if os.path.isdir(target):  # noqa: PTH112 - Path.is_dir raises where a name is too long
         raise DomainError(f"{target}: is a folder, so no {_kind(endings)} can be written there")
-    with _draft(target) as draft:
-        draft.touch()
+    with draft(target) as place:
+        place.touch()
     return target
 
 
@@ -49,45 +45,12 @@ def save(figure: Figure, path: str | Path) -> None:
 
     ending = file_name(path).suffix.lower()
 
-    def draw(draft: Path) -> None:
+    def draw(place: Path) -> None:
         with mpl.rc_context(OUTPUT), warnings.catch_warnings():  # type: ignore[arg-type]  # the stubs want every name spelt as a literal
             warnings.filterwarnings("ignore", "Glyph ")  # a letter that the font lacks is drawn as a box
-            figure.savefig(draft, format=ending[1:], metadata=_TIMELESS.get(ending))
+            figure.savefig(place, format=ending[1:], metadata=_TIMELESS.get(ending))
 
-    _replace(check_target(path), draw)
-
-
-def write_text(text: str, path: str | Path) -> None:
-    """Write a text in one piece, as ``save`` writes a figure."""
-    _replace(file_name(path), lambda draft: draft.write_text(text, encoding="utf-8", newline=""))
-
-
-def _replace(target: Path, write: Callable[[Path], Any]) -> None:
-    with _draft(target) as draft:
-        write(draft)
-        if (place := _place(target)).exists():  # who may read it stays as it was
-            shutil.copymode(place, draft)
-        draft.replace(place)
-
-
-@contextmanager
-def _draft(target: Path) -> Iterator[Path]:
-    """Yield where to write first: the same name, on the same disk, in a folder that is cleared at any end."""
-    place = _place(target)
-    try:
-        if place.exists() and not place.is_file():
-            raise DomainError(f"{target}: is no plain file, so it is not replaced; give another name")
-        if place.exists() and not (os.access(place, os.W_OK) and place.stat().st_mode & _WRITABLE):
-            raise DomainError(f"{target}: is read-only, so it is not replaced; give another name")
-        with tempfile.TemporaryDirectory(dir=place.parent, prefix=".tradeoff-") as folder:
-            yield Path(folder) / place.name
-    except OSError as error:
-        raise DomainError(f"{target}: cannot be written: {error.strerror or error}") from error
-
-
-def _place(target: Path) -> Path:
-    """Return the file that a link leads to, or the path itself."""
-    return Path(os.path.realpath(target))
+    replace(check_target(path), draw)
 
 
 def _kind(endings: tuple[str, ...]) -> str:

@@ -56,9 +56,6 @@ BAND: dict[str, Any] = {"alpha": 0.25, "linewidth": 0, "zorder": 1.5}  # light, 
 # Thin dots at the very back.
 CHANCE: dict[str, Any] = {"color": "0.55", "linestyle": (0, (1, 2)), "linewidth": 0.8, "zorder": 1}
 
-# The reported Gaussian: broken, so that the exact curve is seen under it.
-REPORTED: dict[str, Any] = {"color": "0.35", "linestyle": (0, (7, 1.5, 1.5, 1.5)), "zorder": 3.1}
-
 # Ordered so that neighbours are unlike in length and rhythm; in units of the width of the line.
 DASHES = (
     (5, 2),
@@ -94,16 +91,6 @@ def dashed(i: int) -> dict[str, Any]:
         "color": COLOURS[(i + round_) % len(COLOURS)],
         "linestyle": (0, DASHES[i % len(DASHES)]),
         "zorder": 3.2 + 0.01 * i,
-    }
-
-
-def family(i: int, n: int) -> dict[str, Any]:
-    """Return the style of the i-th of n curves of one family: greys from black up, dashes from solid down."""
-    dashes = ("-", (0, (6, 1.5)), (0, (5, 1.5, 1.4, 1.5)), (0, (2.6, 1.6)), (0, (1.4, 1.4)))
-    return {
-        "color": str(round(0.55 * i / max(n - 1, 1), 3)),
-        "linestyle": dashes[i % len(dashes)],
-        "zorder": 3,
     }
 
 

@@ -19,7 +19,7 @@ from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import whole
 from tradeoff.intervals.rounding import UNIT, Array
-from tradeoff.report.methods import Claim, method
+from tradeoff.report.methods import METHODS, Claim
 from tradeoff.report.summary import factors
 
 Profile = Callable[[Array], Array]
@@ -155,7 +155,6 @@ def _failures(releases: Sequence[Release]) -> list[float]:
     return [min(raised(each.n * each.delta), 1.0) for each in releases]
 
 
-@method("zcdp")
 def _zcdp(curve: TradeOff) -> Claim:
     def rho(factor: TradeOff) -> Bounds:
         epsilon, mass = _pure(factor)
@@ -178,7 +177,6 @@ def _zcdp(curve: TradeOff) -> Claim:
     )
 
 
-@method("renyi")
 def _renyi(curve: TradeOff) -> Claim:
     both = {curve, curve.inverse()}  # a pair is drawn as f_{epsilon,delta}, which speaks for both orders
     orders = np.array(ORDERS)
@@ -206,7 +204,6 @@ def _by_releases(
     return by_pairs(name, source, rule, _CHEAP if bounded else _DEAR, least_at_0=least_at_0)
 
 
-@method("advanced")
 def _advanced(curve: TradeOff) -> Claim:
     def least(delta: float, found: Sequence[Release]) -> float:
         failures = _failures(found)
@@ -220,7 +217,6 @@ def _advanced(curve: TradeOff) -> Claim:
     return _by_releases("advanced composition", "Bun, Steinke 2016", curve, 0.5, least)
 
 
-@method("basic")
 def _basic(curve: TradeOff) -> Claim:
     def least(delta: float, found: Sequence[Release]) -> float:
         losses = [raised(each.n * each.epsilon) for each in found]
@@ -232,3 +228,6 @@ def _basic(curve: TradeOff) -> Claim:
     pure = all(math.isfinite(epsilon) and delta == 0 for epsilon, delta, _ in alike)
     least_at_0 = least(0.0, [Release(*each) for each in alike]) if pure else math.inf
     return _by_releases("basic composition", source, curve, 1 - 1e-12, least, least_at_0)
+
+
+METHODS.update({"zcdp": _zcdp, "renyi": _renyi, "advanced": _advanced, "basic": _basic})

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import tempfile
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.errors import PlanError, file_name, shown
+from tradeoff.errors import DomainError, PlanError, file_name, shown
 from tradeoff.mechanisms import KINDS, Mechanism
 from tradeoff.spec.curves import written
 from tradeoff.spec.entries import wrong
 from tradeoff.spec.reading import MOST, QUESTIONS, PlanFile
+from tradeoff.whole_files import write_whole
 
 
 def dumps(content: PlanFile) -> str:
@@ -72,7 +70,7 @@ def dump(content: PlanFile, path: str | Path) -> None:
     Raises
     ------
     PlanError
-        If the plan cannot be held by a file, or the file cannot be written.
+        If the plan cannot be held by a file, or the file cannot be written, is read-only or no plain file.
 
     Examples
     --------
@@ -84,17 +82,11 @@ def dump(content: PlanFile, path: str | Path) -> None:
     ...     path.read_text(encoding="utf-8").splitlines()[0]
     'title = "five counts"'
     """
-    text = dumps(content)
-    target = Path(os.path.realpath(file_name(path)))
+    text, target = dumps(content), file_name(path)
     try:
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".tradeoff-") as folder:
-            draft = Path(folder) / target.name
-            draft.write_text(text, encoding="utf-8")
-            if target.exists():  # who may read it stays as it was
-                shutil.copymode(target, draft)
-            draft.replace(target)
-    except OSError as error:
-        raise PlanError(f"{path}: cannot be written: {error.strerror or error}") from error
+        write_whole(target, text)
+    except DomainError as error:
+        raise PlanError(str(error)) from error
 
 
 def _entries(mechanism: Mechanism, n: int) -> list[tuple[str, Any]]:

@@ -6,8 +6,8 @@ import hashlib
 import json
 import math
 import secrets
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, is_dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Self
 
@@ -15,6 +15,7 @@ from tradeoff.errors import DomainError, LedgerError
 from tradeoff.filters.base import AdditiveFilter, Filter
 from tradeoff.filters.expost import ExPost
 from tradeoff.mechanisms.base import Mechanism
+from tradeoff.mechanisms.plain import plain
 from tradeoff.mechanisms.plan import Plan
 
 GENESIS = "0" * 64  # what stands for the hash before the first entry
@@ -207,11 +208,8 @@ def described(step: object) -> dict[str, Any]:
     {'kind': 'gaussian', 'noise_multiplier': 10.0}
     """
     match step:
-        case Plan():
-            counted = [{**described(mechanism), "count": n} for mechanism, n in step.mechanisms.items()]
-            return {"adjacency": step.adjacency, "mechanism": counted}
-        case Mechanism() if is_dataclass(step):
-            return {"kind": step.kind, **{name: _plain(value) for name, value in step.parameters().items()}}
+        case Plan() | Mechanism():
+            return dict(plain(step, repr))
         case ExPost():
             return {"ex-post": asdict(step)}
     return {"curve": repr(step)}
@@ -219,22 +217,7 @@ def described(step: object) -> dict[str, Any]:
 
 def totals(filter_: Filter) -> dict[str, Any]:
     """Return what a filter had, spent and has left, as plain data."""
-    return {name: _plain(getattr(filter_, name)) for name in ("budget", "spent", "remaining")}
-
-
-def _plain(value: Any) -> Any:
-    """Return JSON data: named tuples as tables, and what JSON has no number for as text."""
-    if hasattr(value, "_asdict"):
-        return {name: _plain(each) for name, each in value._asdict().items()}
-    if isinstance(value, Mapping):
-        return {str(name): _plain(each) for name, each in value.items()}
-    if isinstance(value, Mechanism):
-        return described(value)
-    if isinstance(value, tuple | list):
-        return [_plain(each) for each in value]
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    return value if isinstance(value, int | str | None) else repr(value)
+    return {name: plain(getattr(filter_, name), repr) for name in ("budget", "spent", "remaining")}
 
 
 def _text(data: Any) -> str:

@@ -150,12 +150,7 @@ class Opened(NamedTuple):
 class Store:
     """File of a ledger. Every use opens it anew, so that a fork or a thread shares nothing.
 
-    Parameters
-    ----------
-    path
-        The file.
-    wait
-        Seconds to wait for other processes.
+    It waits ``wait`` seconds for other processes.
     """
 
     def __init__(self, path: str | os.PathLike[str], wait: float = 60.0) -> None:

@@ -137,14 +137,8 @@ class Doubling(_Normal):
 
     Parameters
     ----------
-    value
-        The true answer f(x), a number or an array; it is not handed out again.
-    sensitivity
-        l2-sensitivity Delta of the query, in (0, inf).
-    filter
-        What pays: a filter or a ledger with a ``spend``. Without one the session only keeps count.
-    rng
-        ``numpy.random.Generator`` or a seed.
+    value, sensitivity, filter, rng
+        As for ``BrownianMechanism``.
 
     Raises
     ------

@@ -18,6 +18,7 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import log1p, rational, sqrt, total, whole
 from tradeoff.mechanisms import Adjacency, ApproximateDP, Mechanism, Plan
 from tradeoff.mechanisms.base import ratio
+from tradeoff.mechanisms.discrete import MOST_SQUARE
 from tradeoff.operators.subsample import subsample
 
 Relation = Literal["ADD_OR_REMOVE_ONE", "REPLACE_ONE", "REPLACE_SPECIAL"]
@@ -70,10 +71,6 @@ _SUMS = frozenset(
     }
 )
 
-# Squared norm up to which the shifts of a discrete vector are listed; beyond, rho = s^2/(2 sigma^2) is taken
-# (of each coordinate Canonne, Kamath, Steinke 2020, Proposition 5).
-_MOST_SQUARE = 32
-
 
 def concentrated(sums: Iterable[tuple[Concentrated, int]]) -> Mechanism:
     """Return the mechanism of summed rho and xi, rounded up."""
@@ -118,6 +115,8 @@ def _discrete_laplace(reader: Reader, noise_parameter: Any, sensitivity: Any) ->
 
 def _discrete_gaussian(_reader: Reader, sigma: Any, sensitivity: Any, dimension: Any) -> Part:
     """Read whole shifts: of all dimensions the worst has as many as there are units in the squared norm."""
+    # The event states the sensitivity of the function, whatever the relation; the discrete Laplace bounds the
+    # norm of one record.
     sigma = number("sigma", sigma, 0, open_low=True, down=True)
     most = Fraction(number("sensitivity", sensitivity, 0, open_high=True, up=True))
     if most < 1:
@@ -126,8 +125,9 @@ def _discrete_gaussian(_reader: Reader, sigma: Any, sensitivity: Any, dimension:
     d = square if dimension is None else count("dimension", dimension, 1)
     if d == 1:
         return mechanisms.DiscreteGaussian(sigma, math.floor(most))
-    if square <= _MOST_SQUARE:
+    if square <= MOST_SQUARE:
         return mechanisms.DiscreteGaussianVector(sigma=sigma, squared_sensitivity=square, dimension=d)
+    # Of each coordinate Canonne, Kamath, Steinke 2020, Proposition 5.
     return Concentrated(float(rational(square / (2 * Fraction(sigma) ** 2)).upper), 0.0)
 
 

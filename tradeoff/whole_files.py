@@ -1,0 +1,53 @@
+"""Files written whole or not at all: first beside their place, then into it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from tradeoff.errors import DomainError, file_name
+
+_WRITABLE = 0o222  # mode bits: the superuser may write any file, also what is meant to stay
+
+
+def write_whole(path: str | PathLike[str], text: str) -> None:
+    """Write a text in one piece: an existing file is replaced, or left as it was where that fails."""
+    replace(file_name(path), lambda place: place.write_text(text, encoding="utf-8", newline=""))
+
+
+def replace(target: Path, write: Callable[[Path], Any]) -> None:
+    """Write a file in one piece, by a function of the path of its draft; a link stays and leads to it."""
+    with draft(target) as written:
+        write(written)
+        if (place := _place(target)).exists():  # who may read it stays as it was
+            shutil.copymode(place, written)
+        written.replace(place)
+
+
+@contextmanager
+def draft(target: Path) -> Iterator[Path]:
+    """Yield where to write first: the same name, on the same disk, in a folder that is cleared at any end.
+
+    ``DomainError`` says where a file cannot be written, is read-only, or what stands there is no plain file.
+    """
+    place = _place(target)
+    try:
+        if place.exists() and not place.is_file():
+            raise DomainError(f"{target}: is no plain file, so it is not replaced; give another name")
+        if place.exists() and not (os.access(place, os.W_OK) and place.stat().st_mode & _WRITABLE):
+            raise DomainError(f"{target}: is read-only, so it is not replaced; give another name")
+        with tempfile.TemporaryDirectory(dir=place.parent, prefix=".tradeoff-") as folder:
+            yield Path(folder) / place.name
+    except OSError as error:
+        raise DomainError(f"{target}: cannot be written: {error.strerror or error}") from error
+
+
+def _place(target: Path) -> Path:
+    """Return the file that a link leads to, or the path itself."""
+    return Path(os.path.realpath(target))
