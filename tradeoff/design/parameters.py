@@ -101,6 +101,6 @@ def _replaceable(curve: Derived) -> Iterator[Parameter]:
         if isinstance(part, TradeOff):
             for inner in parameters(part):
                 yield inner.within(partial(put, at))
-        elif isinstance(part, float):
+        elif isinstance(part, float | Fraction):
             name = next((name for name, value in vars(curve).items() if value is part), "parameter")
-            yield Parameter(name, part, partial(put, at))
+            yield Parameter(name, float(part), partial(put, at))

@@ -157,8 +157,8 @@ class Subsampled(Derived):
         return super().free_symbols | symbols_of(self.p)
 
     def replaced(self, change: Callable[[Any], Any]) -> TradeOff:
-        base = change(self.operands[0])
-        found = one_order(base, _rate(base, change(self.p)) if is_symbol(self.p) else self.p)
+        base, p = change(self.operands[0]), change(self.p)
+        found = one_order(base, p if p is self.p else _rate(base, p))
         return found.inverse() if self.flipped else found
 
     # What the base is off by counts p times, beside an answer that is p of the base's or more: asked to the
