@@ -12,7 +12,6 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import exp
 from tradeoff.mechanisms.base import LOSS, SHARE, Mechanism, wholes, within
 from tradeoff.mechanisms.local import three_losses
-from tradeoff.mechanisms.selection import Selection
 
 
 @dataclass(frozen=True)
@@ -63,7 +62,7 @@ class RandomizedResponse(Mechanism):
 
 
 @dataclass(frozen=True)
-class PureDP(Selection):
+class PureDP(Mechanism):
     """Any mechanism of which only epsilon-DP is known: f_{eps,0}, the least private curve it may have.
 
     Parameters
@@ -87,6 +86,11 @@ class PureDP(Selection):
     """
 
     kind = "pure-dp"
+
+    epsilon: float = field(metadata=LOSS)
+
+    def curve(self) -> TradeOff:
+        return PureDPCurve(self.epsilon)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ _LEAST, _MOST = 1e-12, 700.0
 
 @dataclass(frozen=True)
 class Selection(Mechanism):
-    """A choice, or any other release, that is epsilon-DP, and of which no more is known."""
+    """A choice that is epsilon-DP, and of which no more is known."""
 
     epsilon: float = field(metadata=LOSS)
 
