@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from itertools import accumulate, chain, product
 from operator import mul
 from os import PathLike
+from pathlib import Path
 from pickle import PicklingError
 from typing import Any, Literal
 
 from tradeoff.composition.cache import Cache, sharing
 from tradeoff.display import Displayed, Grid, exactly, rounded
-from tradeoff.errors import DomainError, SweepError, needed
+from tradeoff.errors import DomainError, SweepError, file_name, needed
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.whole_files import write_whole
 
 _SHOWN = 20  # rows that a printed table shows, so that it fits a screen
 
@@ -80,13 +80,12 @@ class Table(Displayed):
     def to_csv(self, path: str | PathLike[str] | None = None) -> str:
         """Return the table as comma-separated text with a header, numbers to the last digit.
 
-        Write it to ``path`` if given, whole or not at all: ``DomainError`` if it cannot be written there, as
-        where a folder, a pipe, a device or a read-only file is.
+        Write it to ``path`` if given; raise ``DomainError`` if it cannot be written there.
         """
         text = io.StringIO(newline="")
         csv.writer(text, lineterminator="\n").writerows([self.columns, *self.rows])
         if path is not None:
-            write_whole(path, text.getvalue())
+            _write(text.getvalue(), file_name(path))
         return text.getvalue()
 
     def to_pandas(self) -> Any:
@@ -117,6 +116,14 @@ class Table(Displayed):
         if side is None or math.isnan(value):
             return f"{value:.6g}" if self.estimated else exactly(value)
         return rounded(value, side, 6)
+
+
+def _write(text: str, path: Path) -> None:
+    """Write into what is there, which may be a pipe or a device, as other libraries do with tables."""
+    try:
+        path.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        raise DomainError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def sweep(function: Callable[..., Any], grid: Mapping[str, Any], *, n_jobs: int | None = 1) -> Table:

@@ -61,17 +61,10 @@ def test_a_table_goes_to_other_tools(tmp_path):
         table["x"]
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("", "is no plain file, so it is not replaced"),
-        ("missing/table.csv", "cannot be written: "),
-        ("x" * 300, "cannot be written: "),
-    ],
-)
-def test_where_a_table_cannot_be_written_one_sentence_says_so(tmp_path, name, said):
+@pytest.mark.parametrize("name", ["", "missing/table.csv", "x" * 300])
+def test_where_a_table_cannot_be_written_one_sentence_says_so(tmp_path, name):
     table = Table(("value",), ((0.1,),))
-    with pytest.raises(DomainError, match=said):
+    with pytest.raises(DomainError, match="cannot be written: "):
         table.to_csv(tmp_path / name)
 
 

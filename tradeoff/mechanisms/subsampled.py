@@ -81,12 +81,12 @@ class SubsampledLaplace(Sampled):
     scale
         Scale of the noise, in (0, inf], in the units of the query.
     sample_rate
-        As for ``Sampled``.
+        As for ``Subsampled``.
     sensitivity
         Largest l1-norm of what one record adds to the sum, in (0, inf), in the units of the query. Replacing
         a record moves the sum by up to twice as much, which is counted.
     scheme, adjacency, batch_size, group_size
-        As for ``Sampled``.
+        As for ``Subsampled``.
 
     Raises
     ------
@@ -135,8 +135,18 @@ class Subsampled(Sampled):
         ``Subsampled(Gaussian(4), 0.01, adjacency="replace-one")`` are relative to the sensitivity under
         replacing a record. With Poisson samples it must hold for a record that is left out, too: no answer,
         of randomised response say, may show whether it is there.
-    sample_rate, scheme, adjacency, batch_size, group_size
-        As for ``Sampled``.
+    sample_rate
+        Probability that a record enters the batch, in [0, 1]; for draws with replacement batch size over size
+        of the data set.
+    scheme
+        ``"poisson"``, a coin per record; ``"without-replacement"``, a set of fixed size;
+        ``"with-replacement"``, draws of one record each.
+    adjacency
+        ``"add-remove"``, for Poisson samples only and their default, or ``"replace-one"``.
+    batch_size
+        Number of draws, for ``"with-replacement"`` only.
+    group_size
+        Number of records that are added, removed or replaced together, for Poisson samples only.
 
     Raises
     ------

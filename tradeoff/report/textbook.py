@@ -16,6 +16,7 @@ from tradeoff.baselines.result import raised
 from tradeoff.curves.contract import TradeOff
 from tradeoff.errors import DomainError, NoClosedForm, TradeOffError
 from tradeoff.families.gaussian import Gaussian
+from tradeoff.filters.costs import pure_loss
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import whole
 from tradeoff.intervals.rounding import UNIT, Array
@@ -118,12 +119,6 @@ def _where_known(epsilon: Rule, deltas: list[float]) -> list[float]:
         return [e for delta in deltas for e in _where_known(epsilon, [delta])]
 
 
-def _pure(factor: TradeOff) -> tuple[float, float]:
-    """Return (epsilon, delta) of a factor at the end of its losses, in the worse order."""
-    other = factor.inverse()
-    return max(factor.sup_loss, other.sup_loss, 0.0), max(factor.q_plus, other.q_plus)
-
-
 class Release(NamedTuple):
     """So many releases, each (epsilon, delta)-DP."""
 
@@ -137,7 +132,7 @@ Least = Callable[[float, Sequence[Release]], float]  # least epsilon of releases
 
 def split(curve: TradeOff) -> Callable[[list[float]], list[tuple[Release, ...]]]:
     """Return a product's releases as a function of the delta that those of unbounded loss share equally."""
-    parts = [(*_pure(factor), factor, n) for factor, n in factors(curve).items()]
+    parts = [(*pure_loss(factor), factor, n) for factor, n in factors(curve).items()]
     unbounded = sum(n for e, _, _, n in parts if math.isinf(e))
 
     def of(e: float, d: float, factor: TradeOff, n: int, budgets: list[float]) -> list[Release]:
@@ -157,7 +152,7 @@ def _failures(releases: Sequence[Release]) -> list[float]:
 
 def _zcdp(curve: TradeOff) -> Claim:
     def rho(factor: TradeOff) -> Bounds:
-        epsilon, mass = _pure(factor)
+        epsilon, mass = pure_loss(factor)
         if isinstance(factor, Gaussian):
             return Bounds.of(float(factor.mu)) ** 2 / 2
         if math.isinf(epsilon) or mass > 0:
@@ -200,7 +195,7 @@ def _by_releases(
         found = releases([delta * share for delta in deltas])
         return [least(delta, each) for delta, each in zip(deltas, found, strict=True)]
 
-    bounded = all(math.isfinite(_pure(factor)[0]) for factor in factors(curve))
+    bounded = all(math.isfinite(pure_loss(factor)[0]) for factor in factors(curve))
     return by_pairs(name, source, rule, _CHEAP if bounded else _DEAR, least_at_0=least_at_0)
 
 
@@ -224,7 +219,7 @@ def _basic(curve: TradeOff) -> Claim:
         return total.epsilon if total.delta <= delta else math.inf
 
     source = "Dwork, Roth 2014, Theorem 3.16"
-    alike = [(*_pure(factor), n) for factor, n in factors(curve).items()]
+    alike = [(*pure_loss(factor), n) for factor, n in factors(curve).items()]
     pure = all(math.isfinite(epsilon) and delta == 0 for epsilon, delta, _ in alike)
     least_at_0 = least(0.0, [Release(*each) for each in alike]) if pure else math.inf
     return _by_releases("basic composition", source, curve, 1 - 1e-12, least, least_at_0)
