@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 
 from flint import arb, ctx
 
@@ -164,7 +165,8 @@ def _read(curve: Description) -> None:
 def _claims(certificate: Certificate, claims: Sequence[Claim], log: Log) -> None:
     """Prove the claims about one order, in as many digits as that takes."""
     ways: dict[str, list[Way]] = {"closed-form": [_sums], "exact": [_sums], "contour": [_sums, _lines]}
-    ways |= {"lattice": [_sums, _lattices, _lines], "berry-esseen": [_normal], "edgeworth": [_expanded]}
+    ways |= {"lattice": [_sums, _lattices, _lines], "berry-esseen": [_limit]}
+    ways["edgeworth"] = [partial(_limit, expanded=True)]
     require("method", certificate.method in ways, f"{certificate.method!r} is none of {', '.join(ways)}")
     for bits in _DIGITS if claims else ():
         ctx.prec = bits
@@ -232,23 +234,17 @@ def _sums(factors: Sequence[Description], _claims: Sequence[Claim], log: Log) ->
     return prove
 
 
-def _normal(factors: Sequence[Description], _claims: Sequence[Claim], log: Log) -> Prover:
-    return _limit(Normal(factors), log)
-
-
-def _expanded(factors: Sequence[Description], _claims: Sequence[Claim], log: Log) -> Prover:
-    normal = Normal(factors, expanded=True)
-    log.trusted.append(EXPANSION)
-    left = ", ".join(
-        f"{float(each.expansion.rest if each.expansion else 0):.6g}" for each in (normal.p, normal.q)
-    )
-    log.proofs.append(f"integrals in balls: far out their expansions are off by {left}")
-    return _limit(normal, log)
-
-
-def _limit(normal: Normal, log: Log) -> Prover:
+def _limit(
+    factors: Sequence[Description], _claims: Sequence[Claim], log: Log, *, expanded: bool = False
+) -> Prover:
+    normal = Normal(factors, expanded=expanded)
+    both = normal.p, normal.q
+    if expanded:
+        log.trusted.append(EXPANSION)
+        left = ", ".join(f"{float(each.expansion.rest if each.expansion else 0):.6g}" for each in both)
+        log.proofs.append(f"integrals in balls: far out their expansions are off by {left}")
     log.trusted.append(SOURCE)
-    errors = ", ".join(f"{float(each.gamma):.6g}" for each in (normal.p, normal.q))
+    errors = ", ".join(f"{float(each.gamma):.6g}" for each in both)
     log.proofs.append(f"moments in balls: the sums are normal up to {errors} under P and Q")
 
     def prove(claim: Claim) -> tuple[arb, arb]:
@@ -274,17 +270,18 @@ def _lattices(factors: Sequence[Description], claims: Sequence[Claim], log: Log)
     """Draw lattices, finer until all claims are decided."""
     far, least = max(claim.at for claim in claims), min(claim.upper for claim in claims)
 
+    @cache
+    def drawn(size: int) -> Lattice:
+        return Lattice(factors, size, far, least)
+
     def prove(claim: Claim) -> tuple[arb, arb]:
         for size in _SIZES:
-            if size not in drawn:
-                drawn[size] = Lattice(factors, size, far, least)
-            low, high = _said(claim, *drawn[size].delta(claim.at))
+            low, high = _said(claim, *drawn(size).delta(claim.at))
             if _decided(claim, low, high):
-                log.proofs.append(drawn[size].said())
+                log.proofs.append(drawn(size).said())
                 return low, high
         raise VerificationError("claim: no lattice decides it", "claim")
 
-    drawn: dict[int, Lattice] = {}
     return prove
 
 
