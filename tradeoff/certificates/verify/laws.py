@@ -74,7 +74,7 @@ def bell(mu: arb) -> Law:
     return (Bell((arb(1), arb(0)), (arb(0), arb(1)), True, (arb(0), mu)),)
 
 
-def shift_of(what: Description) -> arb:
+def _shift_of(what: Description) -> arb:
     """Return mu of a Gaussian, of which that or its square is recorded."""
     require("mu", ("mu" in what) != ("square" in what), f"{what!r} has not just one of mu and square")
     if "mu" in what:
@@ -84,8 +84,14 @@ def shift_of(what: Description) -> arb:
     return square.sqrt()
 
 
+def square_of(what: Description) -> arb | None:
+    """Return the square of mu of a Gaussian, whose orders are one; None of another law."""
+    same = what["base"] if what["kind"] == "reversed" else what
+    return _shift_of(same) ** 2 if same["kind"] == "gaussian" else None
+
+
 def _gaussian(what: Description) -> Law:
-    return bell(shift_of(what))
+    return bell(_shift_of(what))
 
 
 def _mixtures(what: Description) -> Law:

