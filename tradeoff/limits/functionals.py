@@ -276,9 +276,7 @@ def _at_zero(law: LossLaw, power: Power, reach: float) -> Bounds:
 
 
 def _added(each: Bounds) -> Bounds:
-    return total(
-        Bounds(low, high) for low, high in zip(each.lower.tolist(), each.upper.tolist(), strict=True)
-    )
+    return total(map(Bounds, each.lower.tolist(), each.upper.tolist()))
 
 
 def _heavier(curve: TradeOff) -> list[LossLaw] | None:
