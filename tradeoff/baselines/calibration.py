@@ -72,10 +72,6 @@ def classical_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> C
     DomainError
         If epsilon is not below 1; the exact calibration has no such limit.
 
-    Notes
-    -----
-    Dwork, Roth 2014, Theorem A.1.
-
     Examples
     --------
     >>> import tradeoff as to
@@ -100,10 +96,8 @@ def exact_gaussian(epsilon: Any, delta: Any, *, sensitivity: Any = 1.0) -> Calib
     ----------
     epsilon
         Loss in nats, at least 0.
-    delta
-        Probability in (0, 1).
-    sensitivity
-        l2-sensitivity, above 0, in the units of the query.
+    delta, sensitivity
+        As in ``classical_gaussian``.
 
     Notes
     -----

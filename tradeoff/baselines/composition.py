@@ -29,10 +29,6 @@ def basic_composition(epsilon: ArrayLike, delta: ArrayLike = 0.0, *, n: Any = 1)
     n
         How often the whole list is composed.
 
-    Notes
-    -----
-    Dwork, Roth 2014, Theorem 3.16.
-
     Examples
     --------
     >>> import tradeoff as to

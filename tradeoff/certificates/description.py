@@ -11,6 +11,7 @@ kind                     parameters                                 law of L und
 ``discrete gaussian``    ``sigma``, ``shift``                       integer noise against its shift
 ``atoms``                ``loss``, ``log_p``, ``p_minus``,          losses written out, their masses and
                          ``q_plus``                                 those at minus and plus infinity
+``masses``               ``p``, ``q``: fractions                    losses written out, by masses alone
 ``shift``                ``density``, ``theta``: a quotient; of     X against X + theta: ``logistic``,
                          ``gennorm`` also ``power``                 ``hypsecant``, ``gumbel``, ``gennorm``
 ``thinned``              ``p``, ``base``                            Poisson subsampling

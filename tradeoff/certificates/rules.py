@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -51,12 +51,8 @@ def ruled(
     question: Question, value: float, rule: Description, parts: Sequence[Certificate]
 ) -> tuple[float, float]:
     """Return the bounds that the parts imply, rounded outwards."""
-    low, high = getattr(_made(rule, parts), question)(intervals().mpf(value))
+    low, high = getattr(read(rule)(rule, parts), question)(intervals().mpf(value))
     return outwards(max(low, _LEAST[question]), -math.inf), outwards(min(high, _MOST[question]), math.inf)
-
-
-def _made(rule: Description, parts: Sequence[Certificate]) -> Rule:
-    return read(rule)(rule, parts)
 
 
 def read(rule: Description) -> type[Rule]:
@@ -105,28 +101,28 @@ class Rule:
         self.own = Facts(part for part in parts if part.about == rule)
         self.of = [Facts(part for part in parts if part.about == each) for each in rule["of"]]
 
-    def delta(self, x: Any) -> Ends:
+    def delta(self, x: Any, /) -> Ends:
         """Bound delta, from below by 1 - beta(alpha) - e^x alpha at any alpha asked."""
         mpf, slope = intervals().mpf, intervals().exp(x)
         at = [mpf(part.value) for part in self.parts if part.question == "beta"]
         gains = [(1 - mpf(self.beta(alpha)[1]) - slope * alpha).a for alpha in at]
         return max([*gains, 0.0]), self.least_delta(x)
 
-    def beta(self, alpha: Any) -> Ends:
+    def beta(self, alpha: Any, /) -> Ends:
         """Bound beta, from below by 1 - delta(x) - e^x alpha at any x asked."""
         mpf = intervals().mpf
         at = [mpf(part.value) for part in self.parts if part.question == "delta"]
         gains = [(1 - mpf(self.delta(x)[1]) - intervals().exp(x) * alpha).a for x in at]
         return max([*gains, 0.0]), self.least_beta(alpha)
 
-    def epsilon(self, delta: Any) -> Ends:
+    def epsilon(self, delta: Any, /) -> Ends:
         """Bound epsilon, by what was found of delta itself: where that is flat, equality says nothing."""
         known = self.own.asked("delta")
         above = [part.value for part in known if part.lower > delta]
         below = [part.value for part in known if part.upper <= delta]
         return max(above, default=-math.inf), min(below, default=math.inf)
 
-    def mu(self, _failure: Any) -> Ends:
+    def mu(self, _failure: Any, /) -> Ends:
         """Bound mu: nothing is known of it, unless a rule says so."""
         return _LEAST["mu"], _MOST["mu"]
 
@@ -152,21 +148,20 @@ def _below_chords(points: Iterable[tuple[Any, float]], at: Any) -> Any:
     return min([*(height.b for _, height in left), *chords], default=1.0)
 
 
+def _largest(question: Question) -> Callable[[Rule, Any], Ends]:
+    """Return the method of a rule by which its answer is the largest of those of operands."""
+
+    def bounded(rule: Rule, at: Any) -> Ends:
+        lows, highs = zip(*(f.bounds(question, at) for f in rule.of), strict=True)
+        return max(lows), max(highs)
+
+    return bounded
+
+
 class Minimum(Rule):
     """The hull of the least of curves: its profile is the largest."""
 
-    def delta(self, x: Any) -> Ends:
-        return self._largest("delta", x)
-
-    def epsilon(self, delta: Any) -> Ends:
-        return self._largest("epsilon", delta)
-
-    def mu(self, failure: Any) -> Ends:
-        return self._largest("mu", failure)
-
-    def _largest(self, question: Question, at: Any) -> Ends:
-        lows, highs = zip(*(f.bounds(question, at) for f in self.of), strict=True)
-        return max(lows), max(highs)
+    delta, epsilon, mu = _largest("delta"), _largest("epsilon"), _largest("mu")
 
     def least_beta(self, alpha: Any) -> Any:
         """Take any test of any of them, or draw one of two."""
@@ -177,9 +172,7 @@ class Minimum(Rule):
 class Maximum(Rule):
     """The largest of curves: delta(log s) is the hull of the least."""
 
-    def beta(self, alpha: Any) -> Ends:
-        lows, highs = zip(*(f.bounds("beta", alpha) for f in self.of), strict=True)
-        return max(lows), max(highs)
+    beta = _largest("beta")
 
     def least_delta(self, x: Any) -> Any:
         """Take any line of any of them, or what two say together."""

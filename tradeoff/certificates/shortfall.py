@@ -29,10 +29,13 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from flint import arb, fmpq
+
 from tradeoff.certificates.certificate import Certificate
 from tradeoff.certificates.conclusion import known_of
 from tradeoff.certificates.description import Description, turned
 from tradeoff.certificates.gaussian import balls
+from tradeoff.certificates.verify.product import Product
 from tradeoff.certificates.verify.report import require
 
 BITS = 2048  # of the balls: e^-700 and a float's digits of what is as small
@@ -84,8 +87,6 @@ class Side:
     """What is known of one order of a product at losses from 0: at those claimed, of a polygon at all."""
 
     def __init__(self, about: Description, parts: Sequence[Certificate], *, order: bool) -> None:
-        from tradeoff.certificates.verify.product import Product
-
         require("rule", about["kind"] == "product", f"{about['kind']!r} is not compared")
         product = Product(turned(about["of"]) if order else about["of"], -1.0)
         self.lost, top, law = product.lost(1), product.top(), polygon(about)
@@ -119,15 +120,11 @@ class Side:
 
 
 def _exp(x: float) -> Any:
-    from flint import arb
-
     return arb(x).exp()
 
 
 def _corners(law: Description) -> Iterator[Ends]:
     """Yield the corners of a polygon, from alpha = 0 to the first with beta = 0."""
-    from flint import arb, fmpq
-
     masses = list(zip(map(Fraction, law["p"]), map(Fraction, law["q"]), strict=True))
     masses.sort(key=lambda pair: (pair[0] > 0, -pair[1] / pair[0] if pair[0] else 0))
     found = [(Fraction(0), Fraction(1))]

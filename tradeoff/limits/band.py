@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -121,15 +121,8 @@ class Band(ABC):
         return np.where(np.isfinite(found), place(found), found)
 
 
-class Profiled(Protocol):
-    """Bounds on delta(epsilon) of a curve below another, or above it."""
-
-    def delta(self, epsilon: Array, /) -> Iterable[Array]:
-        """Return bounds on delta(epsilon)."""
-
-
-def profile(pairs: Sequence[tuple[Profiled, Profiled]], epsilon: Array) -> tuple[Array, Array]:
-    """Bound delta, the larger of all orders, by the curves around each; one is asked once."""
+def profile(pairs: Sequence[tuple[Any, Any]], epsilon: Array) -> tuple[Array, Array]:
+    """Bound delta, the larger of all orders, by that of the curves around each; one is asked once."""
     found = []
     for below, above in pairs:
         low, high = below.delta(epsilon)

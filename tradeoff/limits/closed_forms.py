@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,22 +36,21 @@ class Moments(NamedTuple):
     cumulant4: float
 
 
-@singledispatch
 def closed_form(curve: TradeOff) -> Moments | None:
     """Return the moments of a symmetric family, or None."""
-    del curve
+    match curve:
+        case Identity() | TotalVariation():  # the finite loss of f_{0,delta} is 0, as that of Id
+            return _enclosed(*[0.0] * 6)
+        case PureDP():
+            return _of_pure_dp(curve)
+        case Gaussian():
+            return _of_gaussian(curve)
+        case Laplace():
+            return _of_laplace(curve)
     return None
 
 
-@closed_form.register
-def _(curve: Identity | TotalVariation) -> Moments | None:
-    """Where it is finite the loss of f_{0,delta} is 0, as that of Id."""
-    del curve
-    return _enclosed(*[0.0] * 6)
-
-
-@closed_form.register
-def _(curve: PureDP) -> Moments | None:
+def _of_pure_dp(curve: PureDP) -> Moments:
     """L = -eps with probability (1 + t)/2, else eps; t = tanh(eps/2)."""
     mp, e = _digits(curve.epsilon_0)
     if e == 0:
@@ -71,8 +69,7 @@ def _(curve: PureDP) -> Moments | None:
     )
 
 
-@closed_form.register
-def _(curve: Gaussian) -> Moments | None:
+def _of_gaussian(curve: Gaussian) -> Moments | None:
     """L is normal with mean -mu^2/2 and variance mu^2."""
     if not np.isfinite(curve.mu):
         return None
@@ -87,8 +84,7 @@ def _(curve: Gaussian) -> Moments | None:
     return _enclosed(mu**2 / 2, mu**2, mu**3 * mp.sqrt(8 / mp.pi), mu**3 * absolute, 0.0, 3 * mu**4)
 
 
-@closed_form.register
-def _(curve: Laplace) -> Moments | None:
+def _of_laplace(curve: Laplace) -> Moments:
     """L = 2 x - eps for x in (0, eps) with density e^-x/2; atoms 1/2 at -eps and e^-eps/2 at eps."""
     mp, e = _digits(curve.epsilon_0)
     if curve.shift is not None:

@@ -110,10 +110,8 @@ def edgeworth(curve: TradeOff) -> ApproximateCurve:
 
 def _expansion(law: list[tuple[Moments, int]], sign: int) -> _Expansion:
     """Add cumulants; of the other law they are moments of -L, so odd ones change sign."""
-    mean, third = (math.fsum(n * v for v, n in values) for values in (_of(law, "kl"), _of(law, "cumulant3")))
-    variance, fourth = (
-        math.fsum(n * v for v, n in values) for values in (_of(law, "variance"), _of(law, "cumulant4"))
-    )
+    names = ("kl", "variance", "cumulant3", "cumulant4")
+    mean, variance, third, fourth = (math.fsum(n * v for v, n in _of(law, name)) for name in names)
     return _Expansion(sign * mean, variance, -sign * third, fourth)
 
 

@@ -101,14 +101,10 @@ class EdgeworthBounds(Band):
 
     Parameters
     ----------
-    of
-        The composition.
-    pairs
-        For each order of the pair that counts, what is known of a curve below and of a curve above it.
+    of, pairs, hypotheses
+        As of ``BerryEsseen``.
     berry_esseen
         The band of Berry and Esseen, which holds the curve too: this one lies inside it.
-    hypotheses
-        The theorem's conditions, checked.
 
     Examples
     --------
@@ -199,16 +195,12 @@ def edgeworth_bounds(curve: TradeOff) -> EdgeworthBounds:
     Parameters
     ----------
     curve
-        A product of curves, symmetric or not, or the either-order envelope of one. Masses at infinity are
-        split off and attached again; a factor whose law is known between two others gives its lower bound by
-        the one and its upper by the other.
+        As in ``berry_esseen``.
 
     Returns
     -------
     EdgeworthBounds
-        ``lower(alpha)`` and ``upper(alpha)`` hold f on all of [0, 1], for every number of factors; ``delta``
-        and ``epsilon`` likewise have two sides. Where the error is 1/2 or more the band is that of Berry and
-        Esseen.
+        Two sides as of ``berry_esseen``, and that band itself where the error is 1/2 or more.
 
     Raises
     ------

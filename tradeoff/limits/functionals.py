@@ -59,21 +59,13 @@ def kl(curve: TradeOff) -> Bounds:
 def kappa2(curve: TradeOff) -> Bounds:
     """Functional kappa_2(f) = int log^2|f'| = E_P L^2; of a product, the sum over its factors.
 
+    Bounds as those of ``kl``. The sum is what limit theorems ask for: of the product's own curve only kl is
+    the sum of its factors'.
+
     Parameters
     ----------
     curve
         A curve, or a product.
-
-    Returns
-    -------
-    Bounds
-        The truth lies between, for curves known only between two others about 1e-3 wide; +inf where f' = 0 on
-        an interval.
-
-    Notes
-    -----
-    Dong, Roth, Su 2022, Section 3.2. The sum is what limit theorems ask for: of the product's own curve only
-    kl is the sum of its factors'.
 
     Examples
     --------
@@ -89,18 +81,12 @@ def kappa2(curve: TradeOff) -> Bounds:
 def kappa3(curve: TradeOff) -> Bounds:
     """Functional kappa_3(f) = int |log|f'||^3 = E_P|L|^3; of a product, the sum over its factors.
 
-    Dong, Roth, Su 2022, section 3.
+    Bounds as those of ``kl``.
 
     Parameters
     ----------
     curve
         A curve, or a product.
-
-    Returns
-    -------
-    Bounds
-        The truth lies between, for curves known only between two others about 1e-3 wide; +inf where f' = 0 on
-        an interval.
 
     Examples
     --------
@@ -114,18 +100,12 @@ def kappa3(curve: TradeOff) -> Bounds:
 def kappa3bar(curve: TradeOff) -> Bounds:
     """Functional kappa-bar_3(f) = int |log|f'| + kl(f)|^3 = E_P|L - E_P L|^3; of a product, the sum.
 
-    Dong, Roth, Su 2022, section 3.
+    Bounds as those of ``kl``.
 
     Parameters
     ----------
     curve
         A curve, or a product.
-
-    Returns
-    -------
-    Bounds
-        The truth lies between, for curves known only between two others about 1e-3 wide; +inf where f' = 0 on
-        an interval.
 
     Examples
     --------
@@ -276,9 +256,7 @@ def _at_zero(law: LossLaw, power: Power, reach: float) -> Bounds:
 
 
 def _added(each: Bounds) -> Bounds:
-    return total(
-        Bounds(low, high) for low, high in zip(each.lower.tolist(), each.upper.tolist(), strict=True)
-    )
+    return total(map(Bounds, each.lower.tolist(), each.upper.tolist()))
 
 
 def _heavier(curve: TradeOff) -> list[LossLaw] | None:

@@ -52,13 +52,11 @@ class SaddlePoint(Band):
 
     Parameters
     ----------
-    of
-        The composition.
+    of, hypotheses
+        As of ``BerryEsseen``.
     sums
         For each order of the pair that counts, the laws of a curve below and of a curve above it, under every
         tilt.
-    hypotheses
-        The theorem's conditions, checked.
 
     Examples
     --------
@@ -117,8 +115,7 @@ def saddle_point(curve: TradeOff) -> SaddlePoint:
     Returns
     -------
     SaddlePoint
-        ``lower(alpha)`` and ``upper(alpha)`` hold f on all of [0, 1]; ``delta`` and ``epsilon`` likewise have
-        two sides.
+        Two sides as of ``berry_esseen``.
 
     Raises
     ------

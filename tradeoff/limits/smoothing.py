@@ -150,7 +150,9 @@ class _Rest:
         left, right = self._cells()
         w, step = left / self.reach, (right - left) / self.reach
         normal = np.exp(-left * left / 2) * np.hypot(1.0, self.skewness * right**3 / 6)
-        apart = np.minimum(self._near(left, right), self._far(left, right) + normal)
+        # log|f| falls to one point of (0, 2 pi/K) and rises after it.
+        far = np.maximum(self._modulus(left), self._modulus(right))
+        apart = np.minimum(self._near(left, right), far + normal)
         # On the first cell |K| <= 1/2 + 1/(2 pi w), and the bound for small u grows faster than u.
         first = self._near(np.zeros(1), right[:1])[0] * (1 / math.pi + step[0])
         smooth = 2 * np.sum(_kernel(w[1:]) * apart[1:] * step[1:])
@@ -178,10 +180,6 @@ class _Rest:
         told = (room > _ROOM) & (r < _GROWN)
         grown = np.expm1(np.where(told, r, 0.0)) + self.skewness**2 * right**6 / 72
         return np.where(told, np.exp(-left * left / 2) * grown, np.inf)
-
-    def _far(self, left: Array, right: Array) -> Array:
-        """Bound |f| on cells by their ends: log|f| falls to one point of (0, 2 pi/K) and rises after it."""
-        return np.maximum(self._modulus(left), self._modulus(right))
 
     def _modulus(self, u: Array) -> Array:
         """Bound |f(u)| up to 2 pi/K (Prawitz 1975; Derumigny, Girard, Guyonvarch 2024, Lemma on |f|).

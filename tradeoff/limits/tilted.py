@@ -67,7 +67,9 @@ class Tilted(NamedTuple):
     gamma: Any
 
 
-_POLES = 0.0, 1.0  # tilts that tell nothing
+# Of the integrand: tilts there tell nothing, beyond and between them delta, 1 - delta, delta of the other
+# order.
+POLES = 0.0, 1.0
 
 # Of a tilt that no floats or quadratures reach: it says nothing.
 NOWHERE = Tilted(*[math.nan] * len(Tilted._fields))
@@ -80,7 +82,7 @@ def tilted(laws: Sequence[LossLaw], counts: Sequence[int], tilts: Sequence[float
     with np.errstate(all="ignore"):  # what overflows says nothing
         c = unit * np.round(c / unit)
         found = np.transpose(_joined([moments(law, c) for law in laws], counts, c))
-    known = np.isfinite(found).all(axis=1) & ~np.isin(c, _POLES)
+    known = np.isfinite(found).all(axis=1) & ~np.isin(c, POLES)
     return [Tilted(*row) if ok else NOWHERE for row, ok in zip(found.tolist(), known, strict=True)]
 
 
@@ -125,7 +127,7 @@ def _sums(law: LossLaw, c: Array) -> Array:
     """Return log M(c), its error, m, the sums, k = 1, 2, 4, and their errors; cells of tilts share points."""
     found = np.full((9, len(c)), np.nan)
     cell = np.floor(c / (2 * _RADIUS)) if law.components() else np.zeros(len(c))  # atoms serve all tilts
-    for place in np.unique(cell[(np.abs(c) < _FARTHEST) & ~np.isin(c, _POLES)]).tolist():
+    for place in np.unique(cell[(np.abs(c) < _FARTHEST) & ~np.isin(c, POLES)]).tolist():
         here = np.flatnonzero(cell == place)
         with suppress(ValueError, ArithmeticError):  # a quadrature of too many points
             points = _points(law, 2 * _RADIUS * (place + 0.5))

@@ -13,13 +13,10 @@ from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.functions import clip, exp, expm1, log1p, where
 from tradeoff.intervals.rounding import UNIT, Array, around
 from tradeoff.limits.moments import within
-from tradeoff.limits.tilted import Tilted, tilted
+from tradeoff.limits.tilted import POLES, Tilted, tilted
 from tradeoff.loss.changed import Reversed
 from tradeoff.loss.cumulant import Cumulant, SaddleTable, spread
 from tradeoff.loss.law import LossLaw
-
-# Of the integrand: beyond and between them tilts tell delta, 1 - delta and delta of the other order.
-_POLES = (0.0, 1.0)
 
 _HALF = math.log(0.5)  # of which delta the other part is told: the smaller keeps its digits
 _NEARLY = 1 - 1e-9  # where tilts between the poles end
@@ -106,9 +103,9 @@ class TiltedSum:
     def _strips(self) -> tuple[SaddleTable, SaddleTable, SaddleTable]:
         """Saddles above 1, those of the other order (loss -L, tilt 1 - c), and those between 0 and 1."""
         return (
-            SaddleTable(self.cumulant, _POLES, start=1.0),
-            SaddleTable(self._cumulant(turned=True), _POLES, start=1.0),
-            SaddleTable(self.cumulant, _POLES, last=_NEARLY),
+            SaddleTable(self.cumulant, POLES, start=1.0),
+            SaddleTable(self._cumulant(turned=True), POLES, start=1.0),
+            SaddleTable(self.cumulant, POLES, last=_NEARLY),
         )
 
     @cached_property
@@ -142,7 +139,7 @@ class TiltedSum:
         """Return tilts for each loss along a new first axis, rounded so that nearby losses share them."""
         x = np.nan_to_num(x)
         c, sd = self._saddles(x - np.multiply.outer(_AIMS, np.sign(x) * self.sd(x)))
-        unit = np.exp2(np.floor(np.log2(_APART / spread(c, sd, _POLES))))
+        unit = np.exp2(np.floor(np.log2(_APART / spread(c, sd, POLES))))
         tilts, which = np.unique(unit * np.round(c / unit), return_inverse=True)
         return Tilted(*np.moveaxis(self.under(tilts.tolist())[which.reshape(c.shape)], -1, 0))
 

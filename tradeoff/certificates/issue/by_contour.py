@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tradeoff.certificates.certificate import Claim, Quantity, Question
+from tradeoff.certificates.certificate import Claim, Quantity
 from tradeoff.certificates.issue.source import LARGEST, Source
 from tradeoff.composition.conjugate import Kind
 from tradeoff.composition.planner import Composition
 from tradeoff.errors import PrecisionError
-from tradeoff.loss.cumulant import Cumulant, log_delta_for_epsilon
+from tradeoff.loss.cumulant import log_delta_for_epsilon
 
 _HALF = math.log(0.3)  # deltas below 0.3 come from the tail strip, whose relative accuracy they need
 
@@ -23,17 +23,9 @@ class Lines(Source):
     method = "contour"
 
     def __init__(self, composition: Composition, tol: float | None) -> None:
-        self.contour, self.tol = composition.contour, tol
+        self.engine = self.contour = composition.contour
+        self.tol = tol
         self.largest = max(abs(end) for law in composition.laws for end in law.support)
-
-    @property
-    def cumulant(self) -> Cumulant:
-        return self.contour.cumulant
-
-    def guess(self, question: Question, value: float) -> tuple[float, float]:
-        at = np.array([value])
-        low, high = self.contour.answer(question, at, self.tol)  # type: ignore[arg-type]  # a mu asks points
-        return float(low[0]), float(high[0])
 
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
         if self.largest > LARGEST:

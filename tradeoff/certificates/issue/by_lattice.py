@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tradeoff.certificates.certificate import Claim, Question
+from tradeoff.certificates.certificate import Claim
 from tradeoff.certificates.issue.source import Source
 from tradeoff.composition.lattice.engine import Order
 from tradeoff.composition.lattice.place import Effort, first_effort
 from tradeoff.composition.planner import Composition
 from tradeoff.errors import PrecisionError
-from tradeoff.loss.cumulant import Cumulant
 
 _FINER = 8.0  # how much finer the next lattice is: a width falls by about as much
 _REFINEMENTS = 4  # most lattices drawn for one claim, 8^3 = 512 times finer in the end
@@ -25,16 +24,8 @@ class Lattices(Source):
     method = "lattice"
 
     def __init__(self, composition: Composition, tol: float | None, goal: float) -> None:
-        self.tables, self.tol, self.goal = composition.tables, tol, goal
-
-    @property
-    def cumulant(self) -> Cumulant:
-        return self.tables.forward.cumulant
-
-    def guess(self, question: Question, value: float) -> tuple[float, float]:
-        at = np.array([value])
-        low, high = self.tables.answer(question, at, self.tol)  # type: ignore[arg-type]  # a mu asks points
-        return float(low[0]), float(high[0])
+        self.engine = self.tables = composition.tables
+        self.tol, self.goal = tol, goal
 
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
         x = float(at[len(at) // 2])

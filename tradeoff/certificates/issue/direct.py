@@ -54,16 +54,10 @@ class Adding(Direct):
     method = "exact"
 
     def __init__(self, sums: exact.ExactEngine, rounds: int) -> None:
-        self.sums, self.rounds = sums, rounds
-
-    @property
-    def cumulant(self) -> Cumulant:
-        return self.sums.cumulant
+        self.engine, self.rounds = sums, rounds
 
     def guess(self, question: Question, value: float) -> tuple[float, float]:
-        at = np.array([value])
-        ends = self.sums.answer(question, at, None)  # type: ignore[arg-type]  # a mu asks points
-        low, high = float(ends[0][0]), float(ends[1][0])
+        low, high = super().guess(question, value)
         if question == "epsilon":
             return low, high
         off = _WRITTEN * self.rounds * (high if question == "delta" else self._moved(value, high))
@@ -75,7 +69,7 @@ class Adding(Direct):
         Those accepted under Q move it by a unit of themselves, and those rejected under P by a unit of alpha
         times the slope, which is at most f(alpha/2)/(alpha/2).
         """
-        return high + 2 * float(self.sums.answer("beta", np.array([alpha / 2]), None)[1][0])
+        return high + 2 * super().guess("beta", alpha / 2)[1]
 
 
 class Formulas(Direct):

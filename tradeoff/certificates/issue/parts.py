@@ -7,7 +7,6 @@ with numbers of the engines; being off by h costs h^2.
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -47,7 +46,7 @@ def _unasked(*_: object) -> Certificate:
 
 
 @dataclass
-class Parts(ABC):
+class Parts:
     """An operator, and how its answers are asked."""
 
     curve: Any
@@ -55,6 +54,8 @@ class Parts(ABC):
     kind: ClassVar[str]
     changes_laws: ClassVar[bool] = False
     """Whether laws of its operands give it one."""
+    plain: ClassVar[tuple[Question, ...]] = ()
+    """What is asked of it by the same question to each operand."""
 
     @property
     def operands(self) -> tuple[TradeOff, ...]:
@@ -67,13 +68,11 @@ class Parts(ABC):
 
     def asked(self, question: Question, value: float) -> None:
         """Ask what implies an answer."""
-        {"delta": self.delta, "epsilon": self.epsilon, "beta": self.beta, "mu": self.mu}[question](value)
-
-    @abstractmethod
-    def delta(self, x: float) -> None: ...
-
-    @abstractmethod
-    def beta(self, alpha: float) -> None: ...
+        if question not in self.plain:
+            getattr(self, question)(value)
+            return
+        for f in self.operands:
+            self.ask(f, question, value)
 
     def mu(self, failure: float) -> None:
         raise NoClosedForm(f"mu at failure = {failure!r} is certified of no {self.kind}; ask gdp() instead")
@@ -106,18 +105,7 @@ class OfMinimum(Parts):
     """The hull of the least."""
 
     kind = "minimum"
-
-    def delta(self, x: float) -> None:
-        for f in self.operands:
-            self.ask(f, "delta", x)
-
-    def epsilon(self, delta: float) -> None:
-        for f in self.operands:
-            self.ask(f, "epsilon", delta)
-
-    def mu(self, failure: float) -> None:
-        for f in self.operands:
-            self.ask(f, "mu", failure)
+    plain = ("delta", "epsilon", "mu")
 
     def beta(self, alpha: float) -> None:
         """Ask for the line that touches at alpha, and for the tests that it touches."""
@@ -134,10 +122,7 @@ class OfMaximum(Parts):
     """The largest."""
 
     kind = "maximum"
-
-    def beta(self, alpha: float) -> None:
-        for f in self.operands:
-            self.ask(f, "beta", alpha)
+    plain = ("beta",)
 
     def delta(self, x: float) -> None:
         """Ask for the test that does best at e^x, and for the lines through it."""
@@ -159,14 +144,11 @@ class OfMixture(Parts):
 
     kind = "mixture"
     changes_laws = True
+    plain = ("delta",)
 
     @property
     def parameters(self) -> Description:
         return {"weights": list(self.curve.weights)}
-
-    def delta(self, x: float) -> None:
-        for f in self.operands:
-            self.ask(f, "delta", x)
 
     def ends(self, delta: float) -> tuple[float, float]:
         """Solve the sum, between the epsilons of its terms."""
@@ -184,7 +166,7 @@ class OfMixture(Parts):
     def beta(self, alpha: float) -> None:
         """Ask for the line that touches at alpha, and for tests of that slope whose levels make alpha."""
         x = slope_at(self.curve, alpha)
-        self.delta(x)
+        self.asked("delta", x)
         (least, most), weights = np.transpose([levels_at(f, x) for f in self.operands]), self.curve.weights
         room = float(np.dot(weights, most - least))
         share = min(max((alpha - float(np.dot(weights, least))) / room, 0.0), 1.0) if room > 0 else 0.0

@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from operator import itemgetter
+from typing import Any
 
 import mpmath
 import numpy as np
@@ -34,15 +35,19 @@ class Source(ABC):
     """One way to prove bounds on delta at given losses."""
 
     method: str
+    engine: Any
+    tol: float | None = None
 
     @property
-    @abstractmethod
     def cumulant(self) -> Cumulant:
         """The cumulant function of the product."""
+        cumulant: Cumulant = self.engine.cumulant
+        return cumulant
 
-    @abstractmethod
     def guess(self, question: Question, value: float) -> tuple[float, float]:
         """Return an answer; its claims are still to be proved."""
+        low, high = self.engine.answer(question, np.array([value]), self.tol)
+        return float(low[0]), float(high[0])
 
     @abstractmethod
     def points(self, at: Sequence[float], *, steep: bool = False) -> list[Claim]:
@@ -84,9 +89,6 @@ class Source(ABC):
         )
 
     def _beta(self, alpha: float, tol: float) -> list[Claim]:
-        return self.sampled(alpha, tol)
-
-    def sampled(self, alpha: float, tol: float) -> list[Claim]:
         """Sample 1 - delta(log s) - s alpha about its supremum, closer until the bounds are narrow enough."""
         x, pace = self.start(alpha)
         best: tuple[float, list[Claim]] = (math.inf, [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache, partial
 
 from flint import arb, ctx
 
@@ -31,6 +32,16 @@ _ATTEMPTS = 6  # most Gaussians added to one product, each narrower by half than
 
 # Nodes of lattices: few laws on 2^16 take seconds, those with an incomplete gamma function half a minute.
 _SIZES = (2**10, 2**12, 2**14, 2**16)
+
+# What no check can see, of any certificate.
+_TRUSTED = (
+    "the laws listed are those of the curve, and numbers of a law are meant as they are written",
+    "masses and losses that a law lists, and weights of a mixture, to the rounding of a double",
+    (
+        "Arb: that its balls contain what they enclose; so mpmath's intervals, which join the claims, "
+        "and that its exp and log have 56 digits"
+    ),
+)
 
 # What is raised where a certificate holds other things than it should.
 _MALFORMED = ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError
@@ -68,12 +79,7 @@ def verify(certificate: Certificate) -> Verification:
     if not isinstance(certificate, Certificate):
         raise DomainError(f"{shown(certificate)} is not a certificate; read one with Certificate.from_json")
     log = Log()
-    log.trust("the laws listed are those of the curve, and numbers of a law are meant as they are written")
-    log.trust("masses and losses that a law lists, and weights of a mixture, to the rounding of a double")
-    log.trust(
-        "Arb: that its balls contain what they enclose; so mpmath's intervals, which join the claims, "
-        "and that its exp and log have 56 digits"
-    )
+    log.trusted += _TRUSTED
     saved = ctx.prec, ctx.cap
     try:
         _proved(certificate, log)
@@ -159,7 +165,8 @@ def _read(curve: Description) -> None:
 def _claims(certificate: Certificate, claims: Sequence[Claim], log: Log) -> None:
     """Prove the claims about one order, in as many digits as that takes."""
     ways: dict[str, list[Way]] = {"closed-form": [_sums], "exact": [_sums], "contour": [_sums, _lines]}
-    ways |= {"lattice": [_sums, _lattices, _lines], "berry-esseen": [_normal], "edgeworth": [_expanded]}
+    ways |= {"lattice": [_sums, _lattices, _lines], "berry-esseen": [_limit]}
+    ways["edgeworth"] = [partial(_limit, expanded=True)]
     require("method", certificate.method in ways, f"{certificate.method!r} is none of {', '.join(ways)}")
     for bits in _DIGITS if claims else ():
         ctx.prec = bits
@@ -209,14 +216,14 @@ def _past(factors: Sequence[Description], claims: Sequence[Claim], log: Log) -> 
     top, leak = product.top(), product.lost(1)
     found = [(claim, *_clipped(leak, leak)) for claim in ends if claim.at >= top]
     if found:
-        log.proved(f"no finite loss is above {float(top):.6g}")
+        log.proofs.append(f"no finite loss is above {float(top):.6g}")
     return found
 
 
 def _sums(factors: Sequence[Description], _claims: Sequence[Claim], log: Log) -> Prover:
     sums = Sums(factors)
     one = f"closed forms of one law, in {ctx.prec} bits"
-    log.proved(f"sums over all {sums.size} atoms, in {ctx.prec} bits" if sums.size > 1 else one)
+    log.proofs.append(f"sums over all {sums.size} atoms, in {ctx.prec} bits" if sums.size > 1 else one)
 
     def prove(claim: Claim) -> tuple[arb, arb]:
         if claim.quantity == "beta":
@@ -227,24 +234,18 @@ def _sums(factors: Sequence[Description], _claims: Sequence[Claim], log: Log) ->
     return prove
 
 
-def _normal(factors: Sequence[Description], _claims: Sequence[Claim], log: Log) -> Prover:
-    return _limit(Normal(factors), log)
-
-
-def _expanded(factors: Sequence[Description], _claims: Sequence[Claim], log: Log) -> Prover:
-    normal = Normal(factors, expanded=True)
-    log.trust(EXPANSION)
-    left = ", ".join(
-        f"{float(each.expansion.rest if each.expansion else 0):.6g}" for each in (normal.p, normal.q)
-    )
-    log.proved(f"integrals in balls: far out their expansions are off by {left}")
-    return _limit(normal, log)
-
-
-def _limit(normal: Normal, log: Log) -> Prover:
-    log.trust(SOURCE)
-    errors = ", ".join(f"{float(each.gamma):.6g}" for each in (normal.p, normal.q))
-    log.proved(f"moments in balls: the sums are normal up to {errors} under P and Q")
+def _limit(
+    factors: Sequence[Description], _claims: Sequence[Claim], log: Log, *, expanded: bool = False
+) -> Prover:
+    normal = Normal(factors, expanded=expanded)
+    both = normal.p, normal.q
+    if expanded:
+        log.trusted.append(EXPANSION)
+        left = ", ".join(f"{float(each.expansion.rest if each.expansion else 0):.6g}" for each in both)
+        log.proofs.append(f"integrals in balls: far out their expansions are off by {left}")
+    log.trusted.append(SOURCE)
+    errors = ", ".join(f"{float(each.gamma):.6g}" for each in both)
+    log.proofs.append(f"moments in balls: the sums are normal up to {errors} under P and Q")
 
     def prove(claim: Claim) -> tuple[arb, arb]:
         if claim.quantity == "beta":
@@ -269,17 +270,18 @@ def _lattices(factors: Sequence[Description], claims: Sequence[Claim], log: Log)
     """Draw lattices, finer until all claims are decided."""
     far, least = max(claim.at for claim in claims), min(claim.upper for claim in claims)
 
+    @cache
+    def drawn(size: int) -> Lattice:
+        return Lattice(factors, size, far, least)
+
     def prove(claim: Claim) -> tuple[arb, arb]:
         for size in _SIZES:
-            if size not in drawn:
-                drawn[size] = Lattice(factors, size, far, least)
-            low, high = _said(claim, *drawn[size].delta(claim.at))
+            low, high = _said(claim, *drawn(size).delta(claim.at))
             if _decided(claim, low, high):
-                log.proved(drawn[size].said())
+                log.proofs.append(drawn(size).said())
                 return low, high
         raise VerificationError("claim: no lattice decides it", "claim")
 
-    drawn: dict[int, Lattice] = {}
     return prove
 
 
@@ -324,15 +326,15 @@ class _Lines:
         require("quantity", claim.quantity in {"delta", "1 - delta"}, f"{claim.quantity!r} is not proved so")
         leak = self.product.lost(1) if claim.quantity == "delta" else arb(0)
         if _decided(claim, *_clipped(leak, arb(1))):
-            self.log.proved("what is claimed holds of every law with this mass at infinity")
+            self.log.proofs.append("what is claimed holds of every law with this mass at infinity")
             return _clipped(leak, arb(1))
         line = self.near(claim, 0.0)
         if line.holds:
-            self.log.proved(line.said())
+            self.log.proofs.append(line.said())
             return _clipped(*(leak + bound for bound in line.bounds(claim.at)))
         most = _clipped(leak, leak + line.most(claim.at))
         if _decided(claim, *most):
-            self.log.proved(f"Chernoff's bound at c = {line.c:.6g}")
+            self.log.proofs.append(f"Chernoff's bound at c = {line.c:.6g}")
             return most
         return self._smoothed(claim, leak, line)
 
@@ -351,5 +353,5 @@ class _Lines:
             low, high = _clipped(*(leak + bound for bound in line.bounds(claim.at)))
             if _decided(claim, low, high):
                 break
-        self.log.proved(line.said())
+        self.log.proofs.append(line.said())
         return low, high

@@ -219,9 +219,9 @@ def _joined(atoms: list[Pair], apart: float) -> tuple[list[Pair], float]:
 
 def _power(parts: Law, n: int) -> tuple[list[Pair], arb]:
     """Return all finite atoms of n rounds, and a bound on the mass of what is left out of P and of Q."""
-    each = [_listed(part) for part in parts]
+    each = [part.listed() for part in parts]  # type: ignore[attr-defined]  # of atoms and combs
     atoms = [pair for found, _ in each for pair in found]
-    rest = sum((left.upper() for _, left in each), arb(0))
+    rest = sum((one.union(other).upper() for _, (one, other) in each), arb(0))
     left = arb(0).union(n * rest * (1 + rest) ** n)
     if n == 1:
         return atoms, left
@@ -232,14 +232,6 @@ def _power(parts: Law, n: int) -> tuple[list[Pair], arb]:
     require("factors", len(atoms) * n <= _MOST, "too many atoms to add up")  # losses are multiples of one
     powers = [(arb_poly([pair[k] for pair in atoms]) ** n).coeffs() for k in (0, 1)]
     return list(zip(*powers, strict=True)), left
-
-
-def _listed(part: Part) -> tuple[list[Pair], arb]:
-    """Return the finite atoms of one round, and a bound on the mass of what is left out of P and of Q."""
-    if isinstance(part, Comb):
-        atoms, rest = part.listed()
-        return atoms, rest[0].union(rest[1])
-    return part.finite()[0], arb(0)  # type: ignore[attr-defined]  # of atoms
 
 
 def _shared(atoms: list[Pair], n: int, most: int) -> list[Pair]:

@@ -31,14 +31,16 @@ _OFF = 2.0**-20  # most that masses may miss 1 by, however many units the logari
 
 def law(what: Description) -> Law:
     """Return the law of a description, in the precision of the context."""
-    return _MAKE[what["kind"]](what)
+    make, _ = _LAWS[what["kind"]]
+    return make(what)
 
 
 def told(what: Description) -> None:
     """Require a description to say nothing that is not read."""
     kind = what["kind"]
-    require("law", kind in _READ, f"{kind!r} is none of {', '.join(_READ)}")
-    require("law", what.keys() <= {"kind", *_READ[kind].split()}, f"{kind} has the parameters {sorted(what)}")
+    require("law", kind in _LAWS, f"{kind!r} is none of {', '.join(_LAWS)}")
+    _, read = _LAWS[kind]
+    require("law", what.keys() <= {"kind", *read.split()}, f"{kind} has the parameters {sorted(what)}")
     for each in (what.get("base"), *(law for _, law in what.get("parts", ()))):
         if each is not None:
             told(each)
@@ -72,7 +74,7 @@ def bell(mu: arb) -> Law:
     return (Bell((arb(1), arb(0)), (arb(0), arb(1)), True, (arb(0), mu)),)
 
 
-def shift_of(what: Description) -> arb:
+def _shift_of(what: Description) -> arb:
     """Return mu of a Gaussian, of which that or its square is recorded."""
     require("mu", ("mu" in what) != ("square" in what), f"{what!r} has not just one of mu and square")
     if "mu" in what:
@@ -82,8 +84,14 @@ def shift_of(what: Description) -> arb:
     return square.sqrt()
 
 
+def square_of(what: Description) -> arb | None:
+    """Return the square of mu of a Gaussian, whose orders are one; None of another law."""
+    same = what["base"] if what["kind"] == "reversed" else what
+    return _shift_of(same) ** 2 if same["kind"] == "gaussian" else None
+
+
 def _gaussian(what: Description) -> Law:
-    return bell(shift_of(what))
+    return bell(_shift_of(what))
 
 
 def _mixtures(what: Description) -> Law:
@@ -180,19 +188,18 @@ def _masses(what: Description) -> Law:
 
 
 def _shift(what: Description) -> Law:
-    theta, power = _rational(what["theta"]), arb(1)
+    theta = _rational(what["theta"])
     require("theta", theta > 0, f"{what['theta']!r} is not positive")
     require("power", ("power" in what) == (what["density"] == "gennorm"), f"{what!r} is no law")
-    if "power" in what:
-        power = real(what["power"], "power", 1.0)
-    return (Shift((arb(1), arb(0)), (arb(0), arb(1)), _NOISES[what["density"]](theta, power)),)
+    power = [real(what["power"], "power", 1.0)] if "power" in what else []
+    return (Shift((arb(1), arb(0)), (arb(0), arb(1)), _NOISES[what["density"]](theta, *power)),)
 
 
 # Laws of X, by their names in SciPy, at scale 1.
-_NOISES: dict[str, Callable[[arb, arb], Noise]] = {
-    "logistic": lambda theta, _: Logistic(theta),
-    "hypsecant": lambda theta, _: HyperbolicSecant(theta),
-    "gumbel": lambda theta, _: Gumbel(theta),
+_NOISES: dict[str, Callable[..., Noise]] = {
+    "logistic": Logistic,
+    "hypsecant": HyperbolicSecant,
+    "gumbel": Gumbel,
     "gennorm": GeneralisedNormal,
 }
 
@@ -217,33 +224,18 @@ def _mixed_laws(what: Description) -> Law:
     return tuple(found)
 
 
-_MAKE: dict[str, Callable[[Description], Law]] = {
-    "gaussian": _gaussian,
-    "gaussian mixtures": _mixtures,
-    "laplace": _laplace,
-    "response": _response,
-    "rounds": _rounds,
-    "discrete gaussian": _discrete_gaussian,
-    "atoms": _written,
-    "masses": _masses,
-    "shift": _shift,
-    "thinned": _thinned,
-    "reversed": _reversed,
-    "mixed": _mixed_laws,
-}
-
-# What each law is told by.
-_READ = {
-    "gaussian": "mu square",
-    "gaussian mixtures": "means p q",
-    "laplace": "epsilon",
-    "response": "epsilon",
-    "rounds": "epsilon rounds",
-    "discrete gaussian": "sigma shift",
-    "atoms": "loss log_p p_minus q_plus",
-    "masses": "p q",
-    "shift": "density theta power",
-    "thinned": "p base",
-    "reversed": "base",
-    "mixed": "parts",
+# How each law is made, and what it is told by.
+_LAWS: dict[str, tuple[Callable[[Description], Law], str]] = {
+    "gaussian": (_gaussian, "mu square"),
+    "gaussian mixtures": (_mixtures, "means p q"),
+    "laplace": (_laplace, "epsilon"),
+    "response": (_response, "epsilon"),
+    "rounds": (_rounds, "epsilon rounds"),
+    "discrete gaussian": (_discrete_gaussian, "sigma shift"),
+    "atoms": (_written, "loss log_p p_minus q_plus"),
+    "masses": (_masses, "p q"),
+    "shift": (_shift, "density theta power"),
+    "thinned": (_thinned, "p base"),
+    "reversed": (_reversed, "base"),
+    "mixed": (_mixed_laws, "parts"),
 }

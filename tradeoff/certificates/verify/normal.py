@@ -21,7 +21,7 @@ from flint import acb, arb
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.verify.balls import Pair, above, greatest
 from tradeoff.certificates.verify.edgeworth import Expansion, Moments
-from tradeoff.certificates.verify.laws import Law, at_infinity, law, shift_of
+from tradeoff.certificates.verify.laws import Law, at_infinity, law, square_of
 from tradeoff.certificates.verify.parts import MOST, Atoms, Bell, Comb, Density, Part
 from tradeoff.certificates.verify.report import require
 from tradeoff.certificates.verify.shifts import Shift
@@ -139,13 +139,11 @@ def _summed(factors: Sequence[Description], side: int, *, expanded: bool) -> Sum
     """Add the moments of all rounds up."""
     kept, mean, variance, rough = arb(1), arb(0), arb(0), []
     for factor in factors:
-        what, n = factor["law"], factor["count"]
-        same = what["base"] if what["kind"] == "reversed" else what
-        if same["kind"] == "gaussian":
-            square = shift_of(same) ** 2
+        square, n = square_of(factor["law"]), factor["count"]
+        if square is not None:
             mean, variance = mean + (n * square / 2 if side else -n * square / 2), variance + n * square
             continue
-        parts = law(what)
+        parts = law(factor["law"])
         finite = 1 - at_infinity(parts, side)
         each = _moments(parts, side, finite)
         kept, mean, variance = kept * finite**n, mean + n * each.mean, variance + n * each.square

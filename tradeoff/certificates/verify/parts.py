@@ -23,7 +23,7 @@ from tradeoff.certificates.verify.balls import Pair, above, divided, dot, gained
 from tradeoff.certificates.verify.report import require
 
 MOST = 2**21  # most atoms of one law: a gigabyte of balls; of nodes, which are made often, an eighth
-_FEW = 64  # steps that find a threshold: each halves or does better, from digits of a float on
+_FEW = 64  # most steps that widen a bracket, and most of Newton's from a float on
 
 # Halvings in floats, to their last digits: each of Newton's steps from there doubles what there are.
 _HALVINGS = 48
@@ -91,6 +91,10 @@ class Atoms(Part):
         """Return the atoms of finite losses, and these."""
         found = [(a, b) for a, b in zip(self.p, self.q, strict=True) if not (a.is_zero() or b.is_zero())]
         return found, [(b / a).log() for a, b in found]
+
+    def listed(self) -> tuple[list[Pair], Pair]:
+        """Return the finite atoms, and that nothing is left out."""
+        return self.finite()[0], (arb(0), arb(0))
 
     def top(self) -> arb:
         return greatest(self.finite()[1])

@@ -10,7 +10,7 @@ from flint import acb, acb_mat, arb
 
 from tradeoff.certificates.description import Description
 from tradeoff.certificates.verify.balls import dot, greatest
-from tradeoff.certificates.verify.laws import Law, at_infinity, law, shift_of
+from tradeoff.certificates.verify.laws import Law, at_infinity, law, square_of
 from tradeoff.certificates.verify.parts import Nodes
 from tradeoff.certificates.verify.report import require
 from tradeoff.certificates.verify.slab import Slab
@@ -39,12 +39,11 @@ class Product:
         self.square = arb(0)
         self.factors: list[tuple[Law, int]] = []
         for factor in factors:
-            what, n = factor["law"], factor["count"]
-            same = what["base"] if what["kind"] == "reversed" else what
-            if same["kind"] == "gaussian":
-                self.square += n * shift_of(same) ** 2
+            square, n = square_of(factor["law"]), factor["count"]
+            if square is None:
+                self.factors.append((law(factor["law"]), n))
             else:
-                self.factors.append((law(what), n))
+                self.square += n * square
         many = max((n for _, n in self.factors), default=1)
         self.bits = math.ceil(8 - goal / math.log(2)) + many.bit_length()
         self._tilts: dict[float, Tilt] = {}

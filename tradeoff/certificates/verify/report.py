@@ -67,16 +67,6 @@ class Log:
         self.proofs: list[str] = []
         self.trusted: list[str] = []
 
-    def trust(self, text: str) -> None:
-        """Note what is not checked."""
-        if text not in self.trusted:
-            self.trusted.append(text)
-
-    def proved(self, text: str) -> None:
-        """Note how something was proved."""
-        if text not in self.proofs:
-            self.proofs.append(text)
-
     def above(self, term: str, recorded: float, recomputed: Any) -> None:
         """Require a recorded upper bound to be at or above the number."""
         self.checks.append(Check(term, float(recorded), float(recomputed), ">="))
@@ -90,5 +80,6 @@ class Log:
         require(term, recorded <= recomputed, said)
 
     def report(self) -> Verification:
-        """Return what was seen."""
-        return Verification(tuple(self.checks), tuple(self.proofs), tuple(self.trusted))
+        """Return what was seen, sentences once."""
+        proofs, trusted = (tuple(dict.fromkeys(each)) for each in (self.proofs, self.trusted))
+        return Verification(tuple(self.checks), proofs, trusted)
