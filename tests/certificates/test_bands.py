@@ -191,3 +191,10 @@ def test_what_is_changed_is_refused(method: str) -> None:
 def test_what_has_no_proved_moments_is_not_certified_so() -> None:
     with pytest.raises(NoClosedForm, match="leave method out"):
         to.certify(to.LocationShift(st.gumbel_r(), 0.1) ** 100, "delta", 0.1, method="berry-esseen")
+
+
+@pytest.mark.parametrize("method", ["berry-esseen", "edgeworth"])
+def test_bands_of_what_is_normal_are_certified(method: Any) -> None:
+    """Their width is nothing, and thresholds that prove them are found to 1e-12."""
+    for question, value in (("beta", 0.2), ("delta", 0.5), ("epsilon", 1e-3)):
+        to.verify(to.certify(to.Gaussian(1), question, value, method=method))

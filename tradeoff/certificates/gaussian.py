@@ -17,8 +17,9 @@ from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from tradeoff.errors import MissingExtraError
+from tradeoff.errors import needed
 
+FLINT = "curves are compared by python-flint: pip install 'tradeoff[verify]'"
 _BITS = 256  # of the balls: levels of 1e-40 beside 1 keep a float's digits
 
 # Largest mu that a lower bound on delta is held against, and halvings of what is below it, to 2^-64.
@@ -56,14 +57,9 @@ def least_mu(failure: float, sides: Sequence[Sequence[Known]]) -> tuple[float, f
 @contextmanager
 def balls(bits: int = _BITS) -> Iterator[Any]:
     """Give balls of the same bits to issuer and verifier, so that they find the same floats."""
-    try:
-        from flint import arb, ctx
-    except ImportError as error:
-        raise MissingExtraError(
-            "curves are compared by python-flint: pip install 'tradeoff[verify]'"
-        ) from error
-    with ctx.workprec(bits):
-        yield arb
+    flint = needed("flint", FLINT)
+    with flint.ctx.workprec(bits):
+        yield flint.arb
 
 
 def _ended(failure: float, side: Sequence[Known]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, get_args
 from tradeoff.certificates.certificate import Certificate, Claim, Question
 from tradeoff.certificates.conclusion import concluded
 from tradeoff.certificates.description import Description
+from tradeoff.certificates.gaussian import FLINT
 from tradeoff.certificates.issue.by_contour import Lines
 from tradeoff.certificates.issue.by_lattice import Lattices
 from tradeoff.certificates.issue.direct import BANDS, Adding, Formulas, Limit
@@ -23,7 +24,7 @@ from tradeoff.composition.planner import Composition
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import number
 from tradeoff.curves.tensor import Tensor, law_pair
-from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, SymbolError, shown
+from tradeoff.errors import DomainError, KindError, NoClosedForm, PrecisionError, SymbolError, needed, shown
 from tradeoff.intervals.rounding import UNIT
 from tradeoff.loss.law import LossLaw
 
@@ -93,6 +94,7 @@ def certify(
     0.0
     """
     if question == "shortfall":
+        needed("flint", FLINT)
         from tradeoff.certificates.issue.shortfall import shortfall
 
         goal = operand(value)

@@ -27,9 +27,9 @@ _WRITTEN = 64 * UNIT
 # Bands of the central limit theorem, by the methods that ask for them.
 BANDS: dict[str, Callable[[TradeOff], Band]] = {"berry-esseen": berry_esseen, "edgeworth": edgeworth_bounds}
 
-# Share of its width by which a claim is wider than a band, as thresholds that prove it are found to 1e-12,
-# and of 1 + |epsilon|, where delta has moved by more than that.
-_ROOM, _BESIDE = 1e-9, 1e-6
+# Shares of its width and of itself by which a claim is wider than a band, as thresholds that prove it are
+# found to 1e-12, and of 1 + |epsilon|, where delta has moved by more than that.
+_ROOM, _FOUND, _BESIDE = 1e-9, 1e-12, 1e-6
 
 
 class Direct(Source):
@@ -108,4 +108,4 @@ class Limit(Formulas):
         if question == "epsilon":
             return low - _BESIDE * (1 + abs(low)), high + _BESIDE * (1 + abs(high))
         room = _ROOM * (high - low)
-        return low - room, high + room
+        return low * (1 - _FOUND) - room, high * (1 + _FOUND) + room
