@@ -548,3 +548,31 @@ def test_formulas_whose_slope_has_no_floats_are_asked_without_it(expr):
     assert 0 <= delta.lower <= delta.upper <= 1
     assert delta.upper >= 1 - value.upper - math.exp(0.1) * 0.1
     assert f.bounds.epsilon(0.1).lower <= f.bounds.epsilon(0.1).upper
+
+
+@pytest.mark.parametrize(
+    "expr", [sp.Max(0, sp.Rational(9, 10) - ALPHA), sp.Rational(9, 10) * (1 - ALPHA) ** 2], ids=str
+)
+def test_inverses_that_hold_only_in_part_are_bounded(expr):
+    f = Symbolic(expr, ALPHA)
+    for alpha in (0.05, 0.3, 0.95):
+        low, high = f.inverse().bounds(alpha)
+        assert f.bounds(max(low - 1e-9, 0.0)).upper >= alpha - 1e-9 or low == 0
+        assert f.bounds(min(high + 1e-9, 1.0)).lower <= alpha + 1e-9
+    assert f.gdp(failure=0.2).mu >= 0
+
+
+@pytest.mark.parametrize(
+    "expr",
+    [sp.Piecewise((1, LOSS <= 0), ((1 - LOSS) / 2, True)), (1 - LOSS) * (1 - sp.sign(LOSS) / 2)],
+    ids=str,
+)
+def test_formulas_that_jump_at_0_are_refused(expr):
+    with pytest.raises(CurveError, match="jumps at alpha = 0"):
+        Symbolic(expr, LOSS)
+
+
+def test_tails_of_a_formula_are_above_its_mass_at_infinity():
+    f = Symbolic(sp.Rational(9, 10) * (1 - ALPHA ** sp.Rational(1, 7)), ALPHA)
+    for epsilon in (300.0, 710.0, 800.0):
+        assert f.bounds.delta(epsilon).lower >= 0.09999

@@ -398,3 +398,12 @@ def test_a_gaussian_beside_bounded_losses_has_a_mu_without_failure():
         assert found.width <= 1e-8 * found.upper
         assert with_failure.lower <= found.upper
         assert found.lower >= with_failure.lower * (1 - 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("nu", "p", "q", "needed_there"), [(10.0, 1e-12, 1e-4, 10.4832), (6.0, 1e-12, 1e-4, 6.776)]
+)
+def test_what_is_not_looked_at_is_not_reported(nu, p, q, needed_there):
+    """Densities decide beyond losses of 700; some alpha needs so much, by its two atoms, in 60 digits."""
+    f = to.Gaussian(nu) @ to.PiecewiseLinear([0, p, 1], [1, 1 - q, 0])
+    assert f.gdp(failure=0).mu >= needed_there

@@ -10,7 +10,7 @@ from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.hooks import assuming
 from tradeoff.curves.parameters import count, is_symbol, real, symbols_of
 from tradeoff.curves.tensor import Factors, rule
-from tradeoff.errors import DomainError, NoClosedForm, SymbolError, shown
+from tradeoff.errors import CurveError, DomainError, NoClosedForm, SymbolError, shown
 from tradeoff.families import symbolic_forms as forms
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.laplace import Laplace
@@ -18,7 +18,7 @@ from tradeoff.families.later import sympy
 from tradeoff.families.substitution import put_in, resolved
 from tradeoff.families.symbolic_forms import Form, Formula
 from tradeoff.families.symbolic_hooks import FormulaHooks
-from tradeoff.families.symbolic_numbers import check, compiled
+from tradeoff.families.symbolic_numbers import check, check_start, compiled
 from tradeoff.families.symbolic_solve import inverse_expression, profile_expression
 
 
@@ -70,6 +70,7 @@ class Symbolic(FormulaHooks):
         self.known, self._given = known, form
         if known is None and not self.free_symbols:
             check(self.evaluator, shown(self.expr))
+            check_start(self.expr, self.evaluator)
 
     def diff(self, *symbols: Any) -> Any:
         """Return the derivative of f(alpha) as an expression, by alpha unless symbols are given."""
@@ -119,11 +120,11 @@ class Symbolic(FormulaHooks):
             return self
         try:
             found = inverse_expression(self.expr, self.alpha)
-        except NoClosedForm:
+            return Symbolic(found, self.alpha, form=self.form.profile and Form(None, self._turned))
+        except (NoClosedForm, CurveError):  # none, or one that holds only where it is positive
             if self.free_symbols:
                 raise
             return super().inverse()  # bounds turn it round
-        return Symbolic(found, self.alpha, form=self.form.profile and Form(None, self._turned))
 
     def _turned(self, epsilon: Any) -> Any:
         return 1 - sympy.exp(epsilon) + sympy.exp(epsilon) * self.symbolic_delta(-epsilon)

@@ -93,7 +93,7 @@ class FormulaHooks(TradeOff):
         found = self._tangents.profile(np.clip(epsilon[inside], -STEEPEST, STEEPEST))
         low[inside] = np.where(epsilon[inside] > STEEPEST, low[inside], found[0])
         high[inside] = np.where(epsilon[inside] < -STEEPEST, 1.0, found[1])
-        return low, high
+        return np.maximum(low, self.mass_at_infinity.lower), high
 
     def epsilon_bounds(self, delta: Array, tol: float | None) -> Pair:
         bounds = super().epsilon_bounds if self.known is None else self.known.epsilon_bounds

@@ -32,6 +32,9 @@ _AGREE = 1e-20  # relative difference of two precisions that agree: far below th
 _FIRST_BITS, _LOST_BITS = 80, 24
 
 _FAR_DIGITS = 200  # digits in which 1 - 10^-60 still has a hundred below its first nines
+# Where a jump at 0 is looked for, and from what size on: 1/log(1/alpha) has fallen to 4e-5 there.
+_BESIDE, _JUMP = "1e-10000", 1e-2
+
 _SLACK = 1e-12  # violation of a property of trade-off functions that rounding explains
 _TRIALS = 60  # random parameters tried before a formula counts as none of a trade-off function
 _WANTED = 4  # random parameters at which a solution must agree with numbers
@@ -160,7 +163,7 @@ class Evaluator:
         self._compiled = _Compiled(variable, expression)
         self._known: dict[float, tuple[float, float]] = {}
 
-    def at(self, x: float, digits: int) -> Any:
+    def at(self, x: Any, digits: int) -> Any:
         """Return the value with so many digits, or NaN where it is not a real number."""
         with mp().workdps(digits):
             try:
@@ -252,6 +255,16 @@ def check(evaluator: Evaluator, shown: str) -> None:
     for k in np.flatnonzero(np.diff(slopes) < -_SLACK * (1 + np.abs(slopes[1:]))):
         if (slopes[k] - slopes[k + 1]) * min(alpha[k + 1] - alpha[k], alpha[k + 2] - alpha[k + 1]) > _SLACK:
             raise CurveError(f"{shown} is not convex at alpha = {alpha[k + 1]:.6g}")
+
+
+def check_start(expression: Any, value: Evaluator) -> None:
+    """Raise ``CurveError`` if a formula of pieces jumps at alpha = 0: trade-off functions are continuous."""
+    if not expression.has(sympy.Piecewise, sympy.sign, sympy.Heaviside, sympy.floor, sympy.ceiling):
+        return
+    start, beside = (float(value.at(x, _DIGITS)) for x in (0.0, mp().mpf(_BESIDE)))  # limits of SymPy miss it
+    if abs(start - beside) > _JUMP:
+        told = f"{start:.6g} there, {beside:.6g} beside"
+        raise CurveError(f"{expression} jumps at alpha = 0: {told}; give it the value beside")
 
 
 def trials(expression: Any, alpha: Any) -> Iterator[tuple[dict[Any, Any], Evaluator]]:

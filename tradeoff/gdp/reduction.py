@@ -168,9 +168,9 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
     found, ends = by_lines(both, d.lower, most), max(side.reach for side in both)
     if d.upper == 0 and ends == np.inf:
         enough = found.least
-        both = [replace(side, reach=min(side.reach, beyond(side.curve, enough))) for side in both]
-        if (ends := max(side.reach for side in both)) < _FARTHEST:
-            found = by_lines(both, 0.0, most)
+        ended = [replace(side, reach=min(side.reach, beyond(side.curve, enough))) for side in both]
+        if (farthest := max(side.reach for side in ended)) < _FARTHEST:
+            both, ends, found = ended, farthest, by_lines(ended, 0.0, most)
             found = replace(found, most=max(found.most, enough))
     less = found.least if d.lower == d.upper else _least(h, d.upper, most)  # more failure asks for no more
     low = min(max(less, floor(h) if d.upper == 0 else 0.0), most)
