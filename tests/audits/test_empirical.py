@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from itertools import product
 from math import comb
@@ -237,7 +238,7 @@ def test_a_threshold_fixed_beforehand_is_sharper():
     assert one.upper.alpha[1] == pytest.approx(u, rel=1e-6)
     assert one.upper.beta[1] == pytest.approx(v, rel=1e-6)
     assert one.epsilon(1e-5) > np.log((1 - v - 1e-5) / u)
-    assert one.band.lower.alpha[-1] == 1
+    assert one.band.lower(0.5) == 0  # lower thresholds may miss nothing at any alpha above that of this one
     assert one.epsilon(1e-5) > every.epsilon(1e-5)
 
 
@@ -347,3 +348,21 @@ def test_what_was_given_is_kept_apart():
     assert audit.null.tolist() == [1.0, 2.0]
     with pytest.raises(ValueError, match="read-only"):
         audit.null[0] = 0.0
+
+
+def test_a_band_of_few_thresholds_holds_the_tests_between_them():
+    draws = np.random.default_rng(5)
+    audit = to.empirical(draws.normal(0, 1, 10_000), draws.normal(1, 1, 10_000), thresholds=[0.5, 2.0])
+    lower, upper = audit.band
+    for alpha in (0.01, 0.05, 0.3, 0.6, 0.95):
+        assert lower(alpha) <= to.Gaussian(1.0)(alpha)
+    assert upper(0.05) >= to.Gaussian(1.0)(0.05)
+
+
+def test_questions_that_are_no_floats_are_asked_above():
+    draws = np.random.default_rng(6)
+    audit = to.empirical(draws.normal(0, 1, 5_000), draws.normal(12, 1, 5_000))
+    for at in np.linspace(0.05, 0.9997, 40).tolist():
+        between = (Fraction(at) + Fraction(math.nextafter(at, 2.0))) / 2
+        for question in (audit.epsilon, audit.delta):
+            assert question(between) <= min(question(at), question(math.nextafter(at, 2.0)))

@@ -538,3 +538,15 @@ def test_what_is_no_number_is_one_sentence(question: Any, value: Any) -> None:
         to.certify(to.Gaussian(1), question, 0.1, tol=math.nan if value is None else value)
     with pytest.raises(DomainError, match="is not a certificate"):
         to.verify(value)
+
+
+def test_the_verifier_alone_reads_lists_of_certificates(tmp_path):
+    made = [to.certify(to.Gaussian(1), "delta", x) for x in (0.5, 1.0)]
+    (path := tmp_path / "both.json").write_text(
+        f"[{made[0].to_json()}, {made[1].to_json()}]", encoding="utf-8"
+    )
+    command = [sys.executable, "-m", "tradeoff.certificates.verify", str(path)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+    path.write_text("[]", encoding="utf-8")
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 1

@@ -138,3 +138,10 @@ def test_bad_parameters_are_one_sentence(ask):
     with pytest.raises(DomainError) as error:
         ask()
     assert "\n" not in str(error.value)
+
+
+def test_the_curve_of_zcdp_is_close_to_the_best():
+    """Supremum over orders of the least beta, found by direct search: .5162717 and .875411."""
+    f = to.conversions.from_zcdp(0.5)
+    assert 0.51626 < f(0.1) < 0.516272
+    assert 0.87540 < f(0.01) < 0.875411

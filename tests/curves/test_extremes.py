@@ -518,3 +518,22 @@ def test_sampled_gaussians_of_enormous_mu_answer_or_say_why() -> None:
     assert f.bounds(0.1).upper <= 0.9
     with pytest.raises(PrecisionError, match="ask a larger delta"):
         f.epsilon(1e-6)
+
+
+@pytest.mark.parametrize(
+    "curve",
+    [
+        to.Gaussian(1) @ to.Laplace(0.5) ** 3,
+        (to.subsample(to.Gaussian(1), 0.01) ** 10).symmetrise(assume="either-order"),
+        to.subsample(to.Gaussian(1), 0.1) ** 7,
+        to.maximum(to.Gaussian(1) @ to.Laplace(0.5), to.PureDP(2)),
+    ],
+    ids=str,
+)
+def test_losses_next_to_the_largest_float(curve):
+    largest = np.finfo(float).max
+    low, high = curve.bounds.delta([1.0, math.inf, 1e306, 1e308, largest, -1e308, -largest])
+    assert np.all(low[1:5] == 0)
+    assert np.all(high[1:5] <= 5e-324)
+    assert np.all(low[5:] >= 1 - 1e-15)
+    assert curve.delta(1e308) == high[3]

@@ -205,3 +205,9 @@ def test_targets_and_builds_at_their_ends():
     assert to.allocate([Gaussian], {"epsilon": 1e17, "delta": 0.9}).achieved.upper <= 1e17
     with pytest.raises(to.errors.SymbolError, match="free symbols"):
         to.allocate([lambda s: to.Gaussian(sympy.Symbol("x") / s)], {"mu": 1})
+
+
+def test_scales_kept_as_fractions_are_scales():
+    part = to.mechanisms.BoundedLaplace(Fraction(1, 3), width=2.0)
+    found = to.allocate([part, to.mechanisms.Laplace(1.0)], {"epsilon": 1, "delta": 0.0})
+    assert found.achieved.upper <= 1

@@ -222,9 +222,8 @@ def test_export_holds_a_few_entries_at_a_time(path):
         with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
             tracemalloc.start()
             write(nowhere)
-            assert (
-                tracemalloc.get_traced_memory()[1] < path.stat().st_size
-            )  # all entries at once take ten times as much
+            # All entries at once take ten times as much as the file; some wait for the collector.
+            assert tracemalloc.get_traced_memory()[1] < 2 * path.stat().st_size
             tracemalloc.stop()
 
 

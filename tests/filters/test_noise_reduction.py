@@ -9,6 +9,7 @@ from itertools import pairwise
 import mpmath
 import numpy as np
 import pytest
+import sympy
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
@@ -431,3 +432,34 @@ def test_the_widest_range_of_times_is_priced():
     session = BrownianMechanism(1e300, 1e-3, rng=0)
     assert session.refine(1e300).spent == Gaussian(no_less(Fraction(1e-3) / 10**150)) or session.spent.mu > 0
     assert session.refine(1e-300).spent.mu == pytest.approx(1e147)
+
+
+def test_losses_of_a_boundary_beyond_floats_are_one_sentence():
+    session = BrownianMechanism(0.0, 1e200, boundary=LinearBoundary(1e-6, 1.0))
+    session.refine(1e290)
+    with pytest.raises(DomainError):
+        session.refine(1e-300)
+    assert len(session.releases) == 1
+
+
+def test_a_boundary_is_finite_where_ratios_are_no_floats():
+    with mpmath.workdps(40):
+        time, r, mu = mpmath.mpf(10) ** 300, mpmath.mpf(10) ** -300, mpmath.mpf(1)
+        root = mpmath.sqrt(
+            2 * (1 + r / time) * (mpmath.log1p(time / r) / 2 - mpmath.log(mpmath.mpf(10) ** -6))
+        )
+        truth = mu**2 / 2 + mu * root
+        assert truth <= MixtureBoundary(1e-6, 1e-300)(1e300, 1e150) <= truth * (1 + mpmath.mpf("1e-10"))
+
+
+def test_rules_and_levels_are_checked_before_a_level_is_paid():
+    budget = GDPFilter(5)
+    session = BrownianMechanism(0.0, 1.0, filter=budget, rng=1)
+    with pytest.raises(KindError, match="rule = 5"):
+        session.run(5, [4.0])
+    with pytest.raises(DomainError, match=r"levels = 4\.0"):
+        session.run(lambda _: True, 4.0)
+    assert not session.releases
+    assert budget.spent == 0
+    with pytest.raises(DomainError):
+        LaplaceNoiseReduction(0.0, [sympy.Symbol("x")])

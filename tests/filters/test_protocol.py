@@ -7,6 +7,7 @@ import re
 from fractions import Fraction
 
 import mpmath
+import numpy as np
 import pytest
 import sympy
 from hypothesis import given
@@ -18,6 +19,7 @@ from tradeoff.errors import BudgetExceeded, DomainError, KindError, PlanError, S
 from tradeoff.filters.costs import gdp_mu, renyi, square, zcdp
 from tradeoff.filters.sums import ExactSum
 from tradeoff.filters.zcdp import rho_within
+from tradeoff.operators.assumed import assumed
 
 SLACK = Fraction(1, 10**12)
 
@@ -292,3 +294,37 @@ def test_converted_renyi_bounds_lie_below_what_they_bound(epsilon):
         to.Gaussian(1).bounds.delta(epsilon).lower <= every.delta(epsilon) <= one.delta(epsilon) * (1 + 1e-6)
     )
     assert every.delta(epsilon) <= min(exact, 1) * 1.01
+
+
+def test_what_remains_of_an_ex_post_budget_may_be_spent():
+    """Ten times .1 pass 1 by rounding, which is paid from delta."""
+    budget = to.filters.ExPostFilter(1.0, 1e-6)
+    for _ in range(10):
+        budget.spend(to.filters.ExPost(0.1))
+    left = budget.remaining
+    assert left.delta < 1e-6
+    assert not budget.would_exceed(to.filters.ExPost(*left))
+    budget.spend(to.filters.ExPost(*left))
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_pickles_of_all_protocols_have_a_lock(protocol):
+    for budget in (to.filters.GDPFilter(1), to.filters.IndividualGDPFilter(1, records=3)):
+        back = pickle.loads(pickle.dumps(budget, protocol=protocol))
+        back.spend(to.Gaussian(0.5))
+        assert (budget.steps, back.steps) == (0, 1)
+
+
+def test_assumptions_in_layers_are_looked_through():
+    step = assumed(assumed(to.subsample(to.Gaussian(1), 0.01), ["a."]), ["b."])
+    budget = to.filters.SampledFilter(1.0, 0.01, 5)
+    budget.spend(step)
+    assert set(budget.assumptions) >= {"a.", "b."}
+
+
+def test_messages_about_steps_are_one_sentence():
+    for step in (list(range(3000)), 10**5000, np.eye(30)):
+        with pytest.raises(KindError) as told:
+            to.filters.GDPFilter(1).spend(step)
+        assert len(str(told.value)) < 400
+        assert "\n" not in str(told.value)

@@ -114,3 +114,17 @@ def test_a_step_that_may_turn_on_its_own_is_no_round():
         budget.spend(step)
     budget.spend(mechanisms.Custom(subsample(Gaussian(2), 0.05), adjacency="add-remove"))
     assert budget.steps == 1
+
+
+def test_a_ledger_is_not_asked_while_its_thread_writes(tmp_path: Path) -> None:
+    ledger = filters.Ledger.create(tmp_path / "a.ledger", filters.GDPFilter(1.0))
+    asked = filters.Ledger(tmp_path / "a.ledger")
+    trace, found = interrupted("_put", lambda: asked.spend(Gaussian(0.1)))
+    sys.settrace(trace)
+    try:
+        ledger.spend(Gaussian(0.1))
+    finally:
+        sys.settrace(None)
+    assert "by this very thread" in str(found[0])
+    ledger.spend(Gaussian(0.1))
+    assert ledger.steps == 2

@@ -1,6 +1,8 @@
 import math
+from decimal import Decimal
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
 from scipy import stats
@@ -113,3 +115,15 @@ def test_wrong_mechanisms_counts_and_sources_are_named():
         exact_release(1.5, DiscreteGaussian(sigma=1))
     with pytest.raises(DomainError, match=r"numpy\.random\.Generator"):
         exact_release(1, DiscreteGaussian(sigma=1), 7)
+
+
+@pytest.mark.parametrize("scale", [Decimal("1e300000000"), "1e300000000", "4", True, math.nan, math.inf, -1])
+def test_scales_that_are_no_positive_ratio_end_at_once(scale):
+    for draw in (discrete_gaussian, discrete_laplace):
+        with pytest.raises(DomainError, match="positive rationals"):
+            draw(scale)
+
+
+def test_scales_are_numbers_of_any_kind():
+    for scale in (np.array(4), np.longdouble(4), mpmath.mpf(4), Decimal(4), Fraction(4)):
+        assert isinstance(discrete_gaussian(scale), int)

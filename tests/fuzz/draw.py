@@ -238,7 +238,7 @@ class Drawer:
         kind = self.random.choices(range(8), weights=[30, 20, 25, 8, 3, 3, 3, 12])[0]
         if kind == 0:
             spec: Spec = Subsampled(self.spec(depth - 1), self.rate())
-            for _ in range(self.random.choice([0] * 12 + [1, 3, 6])):  # in one order, and in turn
+            for _ in range(self.random.choice([0] * 40 + [1, 3, 6])):  # in one order, and in turn
                 spec = Subsampled(Reversed(spec) if self.chance(0.2) else spec, self.rate())
             return spec
         if kind == 1:

@@ -5,6 +5,9 @@ Their values in closed form, and what the order allows.
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+
 import mpmath
 import numpy as np
 import pytest
@@ -110,3 +113,16 @@ def test_rounds_beyond_floats_are_refused() -> None:
         to.limits.epsilon_delta_clt(0.1, n=10**400)
     with pytest.raises(DomainError, match="floats count exactly"):
         to.limits.dp_sgd_clt(0.01, 1.0, 10**400)
+
+
+def test_questions_that_are_no_floats_are_asked_on_both_sides():
+    band = to.limits.berry_esseen(to.PureDP(0.1) ** 400)
+    for at in np.linspace(0.06, 0.9, 25).tolist():
+        above = math.nextafter(at, 2.0)
+        between = (Fraction(at) + Fraction(above)) / 2
+        assert band.lower(between) == band.lower(above)
+        assert band.upper(between) == band.upper(at)
+        for question in (band.delta, band.epsilon):
+            found = question(between)
+            assert found.lower == question(above).lower
+            assert found.upper == question(at).upper

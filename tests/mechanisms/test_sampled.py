@@ -13,6 +13,7 @@ from scipy.special import ndtr
 import tradeoff as to
 from tradeoff import mechanisms as m
 from tradeoff.errors import DomainError, KindError
+from tradeoff.families.allocated import AllocatedCurve
 from tradeoff.mechanisms.hits import capped, hits
 
 EPSILON = np.array([-1.0, -0.1, 0.0, 0.05, 0.3, 1.0, 2.0])
@@ -476,3 +477,7 @@ def test_poisson_samples_of_what_holds_for_one_number_of_records_are_refused():
         with pytest.raises(DomainError, match="one number of records"):
             m.Subsampled(mechanism, 0.1, adjacency=adjacency)
     assert m.Subsampled(m.ShuffledRandomizers(1.0, 100), 0.1, "without-replacement").curve().epsilon(0) < 1
+
+
+def test_an_allocation_to_as_many_steps_as_are_known():
+    assert to.mechanisms.RandomAllocation(1.0, 10**6).curve().factors == {AllocatedCurve(1.0, 10**6): 1}

@@ -306,3 +306,8 @@ class TestExamples:
         script.write_text((self.folder / "write_census2020.py").read_text(encoding="utf-8"), encoding="utf-8")
         runpy.run_path(str(script), run_name="__main__")
         assert (tmp_path / "census2020.toml").read_bytes() == (self.folder / "census2020.toml").read_bytes()
+
+
+def test_what_is_no_plan_file_is_not_written(tmp_path):
+    with pytest.raises(PlanError, match="is no PlanFile"):
+        to.spec.dump(to.Plan({to.mechanisms.Gaussian(1): 1}), tmp_path / "plan.toml")

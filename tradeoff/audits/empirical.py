@@ -122,10 +122,11 @@ class Empirical(Displayed):
         Only the upper one speaks for f: better tests than those of this score may exist.
         """
         alpha, beta = self._limits(allowance(self.confidence) / 2)
-        if self.thresholds is not None:
-            return Tabulated(_hull(alpha.lower, beta.lower), _hull(alpha.upper, beta.upper))
         # A test between two neighbours rejects at least what the first does, and misses what the second does.
-        below = _hull(np.append(0.0, alpha.lower), np.append(beta.lower, 0.0))
+        if self.thresholds is None:
+            below = _hull(np.append(0.0, alpha.lower), np.append(beta.lower, 0.0))
+        else:  # thresholds rise, and alpha falls
+            below = _hull(np.append(alpha.lower, 0.0), np.append(0.0, beta.lower))
         return Tabulated(below, _hull(alpha.upper, beta.upper))
 
     @cached_property
@@ -231,7 +232,7 @@ class Empirical(Displayed):
 
     @staticmethod
     def _asked(name: str, value: Any, span: tuple[float, float], answer: Callable[[Array], Array]) -> Any:
-        flat, shape = flattened(name, value, *span)
+        flat, shape = flattened(name, value, *span, up=True)  # a lower bound falls as questions rise
         return shaped(answer(flat), shape)
 
     def _limits(self, error: float) -> tuple[Bounds[Array], Bounds[Array]]:

@@ -175,7 +175,7 @@ class OneRun(Displayed):
         return Refutation(f, min(by_curve, self._by_profile(table), 1.0), self.confidence)
 
     def grid(self) -> Grid:
-        known = {f"ε({self.delta:g})": self.epsilon, "μ": self.mu}
+        known = {f"ε({exactly(self.delta)})": self.epsilon, "μ": self.mu}
         rows = [(f"  {name} ≥ {decimal(least, '.4g', up=False)}",) for name, least in known.items()]
         guesses = f"{self.correct} of {self.guesses} guesses right at {self.canaries} canaries"
         return Grid(rows, head=f"OneRun: {guesses}, confidence {exactly(self.confidence)}")

@@ -124,6 +124,18 @@ class Certificate(Displayed):
                 raise
             raise DomainError(f"the text is no certificate: {error!r}") from error
 
+    @classmethod
+    def listed(cls, text: str) -> list[Certificate]:
+        """Read a certificate, or a list of them as ``tradeoff certify`` writes; else ``DomainError``."""
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise DomainError(f"the text is no certificate: {error}") from error
+        entries = found if isinstance(found, list) else [found]
+        if not entries:  # nothing would be proved of it
+            raise DomainError("the text is no certificate: it is an empty list")
+        return [cls.from_json(json.dumps(each)) for each in entries]
+
     def said(self) -> str:
         """Return the answer in a line."""
         return f"{self.lower!r} <= {self.question} of {self.curve} at {self.value!r} <= {self.upper!r}"

@@ -79,7 +79,8 @@ def anchors(x: Array, spread: Array, apart: float) -> Array:
     """
     _, exponent = np.frexp(np.maximum(apart * spread, _FINEST * (1 + np.abs(x))))
     unit = np.ldexp(1.0, exponent - 1)
-    found: Array = unit * np.round(x / unit)
+    with np.errstate(over="ignore"):
+        found: Array = np.nan_to_num(unit * np.round(x / unit))
     return found
 
 

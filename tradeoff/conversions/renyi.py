@@ -22,13 +22,14 @@ from tradeoff.intervals.rounding import Array
 
 Assumption = Literal["both-orders", "one-order"]
 
-# Log-odds of the type I errors where lines touch, from 1e-300 on: 0.075 apart where curves bend.
+# Log-odds of the type I errors where lines touch, from 1e-300 on: 0.025 apart where curves bend, where chords
+# are 6e-6 below.
 _PLACES = np.concatenate(
     [
         -np.geomspace(690.0, 60.0, 40),
         np.arange(-59.75, -30, 0.25),
         np.arange(-30, -8, 0.1),
-        np.arange(-8, 7, 0.075),
+        np.arange(-8, 7, 0.025),
     ]
 )
 

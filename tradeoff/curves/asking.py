@@ -216,6 +216,10 @@ def _enclosing(curve: TradeOff, name: At, value: Any, found: Array, tol: float |
 
 def _limits(how: How) -> QueryOptions:
     """Return the limits asked for, checked; a question inside another inherits the rest."""
+    if unknown := how.keys() - How.__annotations__.keys():
+        raise TypeError(
+            f"{min(unknown)!r} is no keyword of a question; these are {', '.join(How.__annotations__)}"
+        )
     asked: dict[str, Any] = {"jobs" if name == "n_jobs" else name: value for name, value in how.items()}
     method, progress, jobs = (asked.get(name) for name in ("method", "progress", "jobs"))
     if not (method is None or (isinstance(method, str) and method in METHODS)):

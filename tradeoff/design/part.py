@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from fractions import Fraction
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff
@@ -83,6 +84,6 @@ def listed(parts: Iterable[Any]) -> list[Part]:
 def _rescaled(mechanism: Mechanism, scale: float) -> Mechanism:
     given = mechanism.parameters()
     for name in _SCALES:
-        if isinstance(given.get(name), float):
+        if isinstance(given.get(name), float | Fraction):
             return type(mechanism)(**{**given, name: scale})
     raise KindError(f"{mechanism!r} has no one number among {', '.join(_SCALES)}; give a function of a scale")

@@ -50,7 +50,7 @@ class PureDPFilter(AdditiveFilter):
     def _asked(self, curve: TradeOff) -> tuple[float]:
         epsilon, delta = pure_loss(curve)
         if delta > 0 or math.isinf(epsilon):
-            why = "as its losses are unbounded; spend it in an ApproximateDPFilter"
+            why = "as its losses are unbounded, or some are infinite; spend it in a filter with a delta"
             raise KindError(f"{curve!r} is epsilon-DP for no epsilon, {why}")
         return (epsilon,)
 

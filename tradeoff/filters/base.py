@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count
-from tradeoff.errors import BudgetExceeded, DomainError, KindError
+from tradeoff.errors import BudgetExceeded, DomainError, KindError, shown
 from tradeoff.filters.costs import REMEMBERED
 from tradeoff.filters.shared import Shared
 from tradeoff.filters.steps import Step, adjacency_of, assumptions_of, curve_of
@@ -194,7 +194,7 @@ class Filter(Shared, ABC):
             found.assumptions = tuple(map(str, state.get("assumptions", ())))
         except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
             raise DomainError(
-                f"{state!r} is no state of a filter ({type(error).__name__}: {error})"
+                f"{shown(state)} is no state of a filter ({type(error).__name__}: {error})"
             ) from error
         if not isinstance(found, cls):
             raise DomainError(f"the state is that of a {family.__name__}, and a {cls.__name__} was asked for")

@@ -123,6 +123,14 @@ class ExPostFilter(AdditiveFilter):
         over = max(0.0, self.totals[0].bounds(asked[0], -self.epsilon).upper) if self.delta > 0 else 0.0
         return super()._fits(asked) and self.totals[1].bounds(asked[1], over, -self.delta).upper <= 0
 
+    @property
+    def remaining(self) -> Loss:
+        if not self.delta:
+            return Loss(*super().remaining)
+        over = max(0.0, self.totals[0].bounds(-self.epsilon).upper)
+        left = max(0.0, -self.totals[1].bounds(over, -self.delta).upper)
+        return Loss(self.totals[0].left(self.epsilon), left)
+
     def guarantee(self) -> TradeOff:
         """Curve of the whole interaction: f_{epsilon,delta}, widened by the slack of the sum if delta = 0."""
         return approximate_dp(self.epsilon, self.delta) if self.delta > 0 else PureDP(widened(self.epsilon))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.curves.parameters import beside, number, real
-from tradeoff.errors import KindError
+from tradeoff.errors import KindError, shown
 from tradeoff.filters.costs import zcdp
 from tradeoff.filters.shared import Shared, numbers
 from tradeoff.filters.steps import Step, adjacency_of, assumptions_of, curve_of
@@ -63,9 +63,11 @@ class Odometer(Shared, ABC):
         rho, delta = zcdp(curve)
         with self._lock.once():
             adjacency = adjacency_of(step, self.adjacency)
-            if delta > 0 or math.isinf(self._clock.value(2 * rho)):
+            if delta > 0 or math.isinf(rho):
                 why = "and an odometer bounds the loss itself; spend it in a filter"
-                raise KindError(f"{step!r} is rho-zCDP for no rho known, {why}")
+                raise KindError(f"{shown(step)} is rho-zCDP for no rho known, {why}")
+            if math.isinf(self._clock.value(2 * rho)):
+                raise KindError(f"the clock and 2 rho = {2 * rho:g} of {shown(step)} are beyond the floats")
             self._clock = self._clock.plus(2 * rho)
             self.steps, self.adjacency = self.steps + 1, adjacency
             self.assumptions = assumptions_of(curve, self.assumptions)

@@ -11,6 +11,7 @@ from numbers import Rational
 
 import numpy as np
 
+from tradeoff.curves.parameters import ratio_of
 from tradeoff.errors import DomainError, KindError, domain
 from tradeoff.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 
@@ -203,11 +204,7 @@ def _whole(value: object) -> int:
 
 
 def _positive(name: str, value: Rational | float) -> Fraction:
-    plain = value.item() if isinstance(value, np.generic) else value
-    try:
-        found = Fraction(plain)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise domain(name, value, "the positive rationals") from error
-    if found <= 0 or isinstance(plain, bool | str):
+    found = ratio_of(value)
+    if found is None or found <= 0:
         raise domain(name, value, "the positive rationals")
     return found

@@ -6,7 +6,7 @@ import copy
 import os
 from contextlib import AbstractContextManager
 from threading import Condition, RLock
-from typing import Any, Self
+from typing import Any, Self, SupportsIndex
 from weakref import WeakSet
 
 import numpy as np
@@ -58,6 +58,10 @@ class Shared:
     def relock(self) -> None:
         """Give the object a fresh lock, at birth and in a forked child."""
         self._lock = Turn()
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        """Make copies by ``__new__``, which the oldest protocols of pickles do not."""
+        return super().__reduce_ex__(max(int(protocol), 2))
 
     def __getstate__(self) -> dict[str, Any]:
         """Return everything but the lock, as it was at one moment, for copies and pickles."""

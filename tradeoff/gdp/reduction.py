@@ -24,6 +24,7 @@ from tradeoff.operators.assumed import assumed
 from tradeoff.operators.pointwise import HullOfMinimum, Maximum
 from tradeoff.operators.profile_nodes import Nodes, end, orders
 
+NOWHERE = float("nan")  # one of them, as what is not equal to itself is to the same object in a tuple
 _MARGIN = 1e-11  # so that ``dominates`` can tell the reported curve from f where they touch
 _SAME = 1 - 1e-12  # a floor so close to the cap is the cap
 # Losses beyond which profiles are too small for floats.
@@ -74,7 +75,7 @@ class Reduction(Displayed):
     bounds: Bounds[float]
     regret_bounds: Bounds[float] = field(default_factory=lambda: Bounds(0.0, 0.0))
     mu_minus: float = 0.0
-    tight_at: float = float("nan")
+    tight_at: float = NOWHERE
     reason: str | None = None
 
     @property
@@ -147,7 +148,7 @@ class Least(NamedTuple):
     """Bounds on the least mu, the alpha that decides, why it is infinite, if it is, and the nodes asked."""
 
     mu: Bounds[float]
-    tight_at: float = float("nan")
+    tight_at: float = NOWHERE
     reason: str | None = None
     nodes: Sequence[Nodes] = ()
 
@@ -180,7 +181,7 @@ def least(f: TradeOff, failure: float | Fraction) -> Least:
     tight = (
         found.alpha * (1 - failure) / (1 - d.lower)
         if found.most <= most * _APART and ends < np.inf
-        else np.nan
+        else NOWHERE
     )
     reason = (
         None

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.curves.parameters import reals
+from tradeoff.curves.parameters import beside, reals
 from tradeoff.curves.piecewise_linear import PiecewiseLinear
 from tradeoff.errors import DomainError, shown
 from tradeoff.intervals.bounds import Bounds
@@ -70,12 +70,12 @@ class Band(ABC):
 
     def lower(self, alpha: ArrayLike) -> Any:
         """Return a lower bound on f(alpha), for any alpha in [0, 1]."""
-        flat, shape = flattened("alpha", alpha, 0.0, 1.0)
+        flat, shape = flattened("alpha", alpha, 0.0, 1.0, up=True)
         return shaped(self._lower(flat), shape)
 
     def upper(self, alpha: ArrayLike) -> Any:
         """Return an upper bound on f(alpha), for any alpha in [0, 1]."""
-        flat, shape = flattened("alpha", alpha, 0.0, 1.0)
+        flat, shape = flattened("alpha", alpha, 0.0, 1.0, up=False)
         return shaped(self._upper(flat), shape)
 
     def bounds(self, alpha: ArrayLike) -> Bounds:
@@ -87,13 +87,16 @@ class Band(ABC):
 
         From above by sup_alpha 1 - lower(alpha) - e^epsilon alpha.
         """
-        flat, shape = flattened("epsilon", epsilon, -np.inf, np.inf)
-        low, high = self._delta(np.clip(flat, -_FARTHEST, _FARTHEST))
+        late, shape = flattened("epsilon", epsilon, -np.inf, np.inf, up=True)
+        early, _ = flattened("epsilon", epsilon, -np.inf, np.inf, up=False)
+        low, high = self._delta(np.clip(late, -_FARTHEST, _FARTHEST))
+        if np.any(early < late):
+            high = self._delta(np.clip(early, -_FARTHEST, _FARTHEST))[1]
         # Beyond what e^epsilon holds: delta falls from 1 at -inf to Q(L = inf) at +inf, which the curve
         # knows.
         least, most = self.of.mass_at_infinity
-        low = np.where(flat > _FARTHEST, least, np.where(flat == -np.inf, 1.0, low))
-        high = np.where(flat == np.inf, min(most, 1.0), np.where(flat < -_FARTHEST, 1.0, high))
+        low = np.where(late > _FARTHEST, least, np.where(late == -np.inf, 1.0, low))
+        high = np.where(early == np.inf, min(most, 1.0), np.where(early < -_FARTHEST, 1.0, high))
         return Bounds(shaped(low, shape), shaped(high, shape))
 
     def epsilon(self, delta: ArrayLike) -> Bounds:
@@ -105,7 +108,7 @@ class Band(ABC):
         return self._epsilon(delta, 1)
 
     def _epsilon(self, delta: ArrayLike, side: int) -> Any:
-        flat, shape = flattened("delta", delta, 0.0, 1.0)
+        flat, shape = flattened("delta", delta, 0.0, 1.0, up=not side)
         return shaped(np.where(flat < 1, self._crossing(flat, side), -np.inf), shape)
 
     def _crossing(self, level: Array, side: int) -> Array:
@@ -140,12 +143,14 @@ def supporting(epsilon: Array, delta: Callable[[Array], tuple[Array, Array]]) ->
     return np.exp(epsilon), 1 - delta(epsilon)[1] - 16 * UNIT * (2 + np.abs(epsilon))
 
 
-def flattened(name: str, value: ArrayLike, low: float, high: float) -> tuple[Array, tuple[int, ...]]:
-    """Return numbers of a range in one row, and their shape."""
+def flattened(
+    name: str, value: ArrayLike, low: float, high: float, *, up: bool
+) -> tuple[Array, tuple[int, ...]]:
+    """Return numbers of a range in one row, the floats at or above them or at or below, and their shape."""
     array = reals(name, value)
     if not np.all((array >= low) & (array <= high)):
         raise DomainError(f"{name} = {shown(value)} is outside [{low:g}, {high:g}]")
-    return array.ravel(), array.shape
+    return beside(value, array)[up].ravel(), array.shape
 
 
 def shaped(side: Array, shape: tuple[int, ...]) -> Any:

@@ -107,7 +107,8 @@ class RandomAllocation(Mechanism):
     def curve(self) -> TradeOff:
         size, larger = divmod(self.steps, self.participations)
         mu = ratio(1.0, self.noise_multiplier)
-        return tensor([(_one_of(size, mu), self.participations - larger), (_one_of(size + 1, mu), larger)])
+        counts = {size: self.participations - larger, size + 1: larger}
+        return tensor((_one_of(steps, mu), n) for steps, n in counts.items() if n)
 
 
 def _one_of(steps: int, mu: float) -> TradeOff:

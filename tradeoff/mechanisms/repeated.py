@@ -135,7 +135,7 @@ def _log_gamma(mean: float, shape: float) -> float:
 
     def least(place: Array) -> Array:
         t = np.exp(np.minimum(place, 6.0))
-        runs = expm1(t) / t if shape == 0 else shape * expm1(t) / -expm1(-shape * t)
+        runs = expm1(t) / t if shape == 0 else shape * expm1(t) / -expm1(-shape * Bounds.of(t))
         return np.asarray(runs.lower)
 
     above = float(bracket_root(lambda place: -least(place), np.array([-mean]))[1][0])

@@ -54,7 +54,9 @@ class Assumed(Derived):
 
 def bare(f: TradeOff) -> TradeOff:
     """Return the curve as it is without what it was said to rest on."""
-    return f.operands[0] if isinstance(f, Assumed) else f
+    while isinstance(f, Assumed):
+        f = f.operands[0]
+    return f
 
 
 def assumed(f: TradeOff, sentences: Sequence[str]) -> TradeOff:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import get_args
 
@@ -45,14 +44,7 @@ def written(found: Iterable[Proved]) -> str:
 
 def read(text: str) -> list[Certificate]:
     """Return the certificates of a text that ``written`` made."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DomainError(f"the text is no certificate: {error}") from error
-    entries = found if isinstance(found, list) else [found]
-    if not entries:  # nothing would be proved of it
-        raise DomainError("the text is no certificate: it is an empty list")
-    certificates = [Certificate.from_json(json.dumps(each)) for each in entries]
+    certificates = Certificate.listed(text)
     for each in certificates:
         if each.question not in _KNOWN:  # a reader would take bounds on beta for those on "epsilon "
             raise DomainError(f"question = {shown(each.question)} is none of {', '.join(_KNOWN)}")

@@ -49,6 +49,8 @@ def dumps(content: PlanFile) -> str:
     count = 5
     <BLANKLINE>
     """
+    if not isinstance(content, PlanFile):
+        raise PlanError(f"{shown(content)} is no PlanFile; give PlanFile(title, plan)")
     if not content.plan.mechanisms:
         raise PlanError("the plan has no mechanism, and a plan file holds at least one")
     head = [("title", content.title), ("adjacency", content.plan.adjacency)]

@@ -189,7 +189,10 @@ def about_of(curve: TradeOff) -> Description:
 
 def _checked(curve: TradeOff, question: str, value: object, tol: float | None, method: str | None) -> float:
     if not isinstance(curve, TradeOff):
-        raise KindError(f"{curve!r} is not a trade-off function; a mechanism has one as .curve()")
+        raise KindError(
+            f"{shown(curve)} is not a trade-off function; "
+            "a mechanism has one as .curve(), a plan as .guarantee()"
+        )
     if curve.free_symbols:
         raise SymbolError(f"{curve!r} has free symbols; substitute numbers first, with .subs({{...}})")
     if curve.assumptions:

@@ -17,7 +17,8 @@ def main(names: list[str]) -> int:
         return 2
     try:
         for name in names:
-            print(verify(Certificate.from_json(Path(name).read_text(encoding="utf-8"))))  # noqa: T201 - the answer
+            for each in Certificate.listed(Path(name).read_text(encoding="utf-8")):
+                print(verify(each))  # noqa: T201 - the answer
     except (TradeOffError, OSError, UnicodeDecodeError) as error:
         print(f"{name}: refused: {error}", file=sys.stderr)  # noqa: T201 - the answer
         return 1

@@ -178,6 +178,7 @@ class ContourLines:
         found = np.ones(len(x))
         if self.too_far:
             return found
+        x = np.minimum(x, _FARTHEST)  # psi falls
         spread = np.full(len(x), math.sqrt(self.cumulant(0.5)[2]))
         for about, which in alike(anchors(x, spread, _BESIDE)):
             make = partial(chernoff_near, *self.factors, self.cumulant, about)

@@ -55,6 +55,8 @@ class Chernoff(NamedTuple):
 
     def psi(self, x: float) -> float:
         """Bound psi(x) = delta(x) - Q(L = inf) from above."""
+        if self.log_m == math.inf:
+            return 1.0
         return math.exp(min(_rounded_up(self.log_m, log_kappa(self.c), -(self.c - 1) * x), 0.0)) + TINY
 
 

@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from threading import local
 from typing import Any, NamedTuple
 
 from tradeoff.curves.parameters import number
@@ -105,6 +106,9 @@ class Seal(NamedTuple):
         if seal.end > os.fstat(file).st_size:
             raise Flaw("was cut off at its end; restore a copy, and check it with the last head you know")
         return seal
+
+
+_WRITTEN = local()  # the files that each thread is writing
 
 
 class Opened(NamedTuple):
@@ -216,9 +220,11 @@ class Store:
             self._lock(file, exclusive=True)
             if not os.path.samestat(os.fstat(file), self.path.stat()):
                 raise Flaw("was replaced while this process waited for it; nothing was granted: try again")
+            _written().add(_named(file))
             try:
                 yield Opened(file, Seal.read(file))
             finally:
+                _written().remove(_named(file))
                 fcntl.flock(file, fcntl.LOCK_UN)  # a child forked meanwhile holds the file open too
 
     @contextmanager
@@ -234,6 +240,8 @@ class Store:
             yield file
 
     def _lock(self, file: int, *, exclusive: bool) -> None:
+        if _named(file) in _written():
+            raise Flaw("is being written by this very thread, which was interrupted to ask again; ask later")
         deadline = time.monotonic() + self.wait
         while True:
             try:
@@ -253,6 +261,17 @@ class Store:
             raise LedgerError(f"{self.path}: {flaw}") from flaw
         except OSError as error:
             raise LedgerError(f"{self.path}: {_reason(error)}") from error
+
+
+def _written() -> set[tuple[int, int, int]]:
+    """Return what this thread is writing: a signal handler of it would wait for itself."""
+    files: set[tuple[int, int, int]] = _WRITTEN.__dict__.setdefault("files", set())
+    return files
+
+
+def _named(file: int) -> tuple[int, int, int]:
+    status = os.fstat(file)
+    return os.getpid(), status.st_dev, status.st_ino
 
 
 def _reason(error: OSError) -> str:

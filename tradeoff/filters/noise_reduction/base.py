@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tradeoff.curves.parameters import number
-from tradeoff.errors import DomainError, KindError
+from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.expost import ExPost
 from tradeoff.filters.individual import IndividualGDPFilter
@@ -78,8 +78,8 @@ class NoiseReduction:
         grants = hasattr(charged, "spend") and not isinstance(charged, type | IndividualGDPFilter)
         if not (charged is None or grants):  # of a table, records are left out, and nothing is refused
             raise KindError(
-                f"filter = {charged!r} grants no steps; give a filter such as UnifiedFilter(1), a ledger, or "
-                "None"
+                f"filter = {shown(charged)} grants no steps; "
+                "give a filter such as UnifiedFilter(1), a ledger, or None"
             )
         next(noisy)
         self._noisy, self._filter, self._scalar = noisy, charged, scalar
@@ -174,6 +174,10 @@ class NoiseReduction:
         A rule that looks at the data instead of the releases (is the *true* error small enough?) leaks
         through its answer and is not covered by what the session pays.
         """
+        if not callable(rule):  # before a level is paid
+            raise KindError(f"rule = {shown(rule)} is not callable; give a function of the releases")
+        if not isinstance(levels, Iterable):
+            raise DomainError(f"levels = {shown(levels)} is no list of levels; give one")
         return next((release for release in map(self.refine, levels) if rule(self._releases)), None)
 
     def __repr__(self) -> str:
@@ -237,7 +241,7 @@ def generator(rng: Seed) -> np.random.Generator:
         return np.random.default_rng(rng)
     except (TypeError, ValueError) as error:
         raise DomainError(
-            f"rng = {rng!r} is neither a numpy.random.Generator nor a seed (a whole number from 0)"
+            f"rng = {shown(rng)} is neither a numpy.random.Generator nor a seed (a whole number from 0)"
         ) from error
 
 

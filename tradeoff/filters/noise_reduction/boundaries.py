@@ -103,8 +103,9 @@ class MixtureBoundary:
     def __call__(self, time: float, sensitivity: float = 1.0) -> float:
         time = check_time(time)  # single precision and decimals would be computed with as such
         u, mu = time / self.r, _shift(time, sensitivity)
+        grown = math.log1p(u) if u < math.inf else math.log(time) - math.log(self.r)
         return _above(
-            mu * mu / 2 + mu * math.sqrt(2 * (1 + self.r / time) * (math.log1p(u) / 2 - math.log(self.delta)))
+            mu * mu / 2 + mu * math.sqrt(2 * (1 + self.r / time) * (grown / 2 - math.log(self.delta)))
         )
 
 

@@ -128,8 +128,8 @@ class BrownianMechanism(_Normal):
         if not self.releases:
             return ExPost(psi, delta), ExPost(psi, delta)
         before = self.releases[-1].spent.epsilon
-        psi = max(psi, before)  # two times that are next to each other may round the other way
-        return ExPost(no_less(Fraction(psi) - Fraction(before)), 0.0), ExPost(psi, delta)
+        total = ExPost(max(psi, before), delta)  # two times beside each other may round the other way
+        return ExPost(no_less(Fraction(total.epsilon) - Fraction(before)), 0.0), total
 
 
 class Doubling(_Normal):

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.curves.parameters import number, real
-from tradeoff.errors import DomainError, domain
+from tradeoff.curves.parameters import number
+from tradeoff.errors import DomainError, domain, shown
 from tradeoff.filters.expost import ExPost
 from tradeoff.filters.noise_reduction.base import (
     NOTHING,
@@ -78,7 +78,7 @@ class LaplaceNoiseReduction(NoiseReduction):
         true, distance = query(value), check_sensitivity(sensitivity)
         self._epsilons = _rising(epsilons)
         scales = [
-            real("sensitivity/epsilon", distance / epsilon, 1e-300, 1e300) for epsilon in self._epsilons
+            number("sensitivity/epsilon", distance / epsilon, 1e-300, 1e300) for epsilon in self._epsilons
         ]
         chain = dict(zip(self._epsilons, _chain(scales, true.shape, generator(rng)), strict=True))
         super().__init__(_refined(true, chain), filter, scalar=true.ndim == 0)
@@ -96,12 +96,11 @@ def _rising(epsilons: Iterable[float]) -> tuple[float, ...]:
     try:
         levels = list(epsilons)
     except TypeError as error:
-        remedy = f"give a list of them, such as [{epsilons!r}]"
+        remedy = f"give a list of them, such as [{shown(epsilons)}]"
         raise domain("epsilons", epsilons, "the rising levels in (0, inf)", remedy) from error
-    rising = (
-        real(f"epsilons[{i}]", each, 0.0, open_low=True, open_high=True) for i, each in enumerate(levels)
+    found = tuple(
+        number(f"epsilons[{i}]", each, 0.0, open_low=True, open_high=True) for i, each in enumerate(levels)
     )
-    found = tuple(map(float, rising))
     if not found or any(a >= b for a, b in pairwise(found)):
         raise DomainError(
             f"epsilons = {found} do not rise; give at least one level, each above the one before"

@@ -228,8 +228,9 @@ def _repeated(reader: Reader, event: Any, mean: Any, shape: Any) -> Part:
     """Read runs of bounded loss as pure privacy, whatever their number, and others by their divergences."""
     run = reader.plan(event).guarantee()
     epsilon = run.epsilon(0.0)
-    if epsilon == math.inf or number("shape", shape, 0) == math.inf:
+    if epsilon == math.inf or number("shape", shape, 0) == math.inf:  # which checks the mean
         return mechanisms.BestOfRuns(mechanisms.Custom(run), mean=mean, shape=shape)
+    number("mean", mean, 1)
     return mechanisms.RepeatAndSelect(epsilon=max(epsilon, 0.0), shape=shape)
 
 
