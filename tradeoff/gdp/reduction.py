@@ -27,8 +27,9 @@ from tradeoff.operators.profile_nodes import Nodes, end, orders
 NOWHERE = float("nan")  # one of them, as what is not equal to itself is to the same object in a tuple
 _MARGIN = 1e-11  # so that ``dominates`` can tell the reported curve from f where they touch
 _SAME = 1 - 1e-12  # a floor so close to the cap is the cap
-# Losses beyond which profiles are too small for floats.
-_FARTHEST = 700.0
+# Losses up to which lines are drawn where no failure ends them: where a Gaussian is next to all, densities
+# decide so far out that nodes take seconds, and mu is close to its bound by parts anyway.
+_FARTHEST = 100.0
 
 _APART, _NEAR_ONE = 1.01, 1 - 1e-6  # beyond, 1 - delta has lost the digits that lines need
 
