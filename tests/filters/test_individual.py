@@ -79,6 +79,15 @@ def test_one_curve_for_all():
         table.spend(to.TotalVariation(0.1))
 
 
+def test_a_plan_is_one_step_for_all():
+    plan, table = (
+        to.Plan({to.mechanisms.Gaussian(noise_multiplier=2): 2}),
+        to.filters.IndividualGDPFilter(1, 2),
+    )
+    assert table.spend(plan).tolist() == [True, True]
+    assert table.spent.tolist() == pytest.approx([math.sqrt(0.5)] * 2)
+
+
 def test_steps_for_other_neighbours_are_refused():
     table, step = to.filters.IndividualGDPFilter(1, 2), to.mechanisms.ShuffledRandomizers(1.0, 100)
     for ask in (table.spend, table.would_exceed):

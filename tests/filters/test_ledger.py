@@ -49,7 +49,7 @@ from tradeoff.filters import (
 from tradeoff.filters.ledger import store
 from tradeoff.filters.ledger.entries import GENESIS, Entry, _hash, chain, rebuilt, totals
 from tradeoff.filters.ledger.store import WIDTH, Seal
-from tradeoff.mechanisms import DiscreteGaussian, Gaussian, Laplace, Plan, SubsampledGaussian
+from tradeoff.mechanisms import DiscreteGaussian, Gaussian, Laplace, Mechanism, Plan, SubsampledGaussian
 
 FIRE = Path(__file__).with_name("ledger_under_fire.py")
 STEP = Gaussian(noise_multiplier=4)
@@ -947,3 +947,37 @@ def test_grants_add_up_exactly(path):
         ledger.spend(Gaussian(noise_multiplier=5))
     assert ledger.would_exceed(Gaussian(noise_multiplier=1e4))
     assert sum(1 / Fraction(entry.mechanism["noise_multiplier"]) ** 2 for entry in ledger.entries()[1:]) == 1
+
+
+class Unread(Mechanism):
+    """Step that looks for a file of its own."""
+
+    kind = "unread"
+
+    def curve(self):
+        raise FileNotFoundError(2, "No such file or directory", "/my/data")
+
+
+def test_a_file_that_a_step_misses_is_not_the_ledger(spent):
+    for ask in (Ledger(spent).spend, Ledger(spent).would_exceed):
+        with pytest.raises(DomainError, match=r"/my/data.*nothing was granted"):
+            ask(Unread())
+    assert Ledger(spent).steps == 3
+
+
+def test_a_seal_is_back_on_the_disk_before_its_line_is_cut(spent, monkeypatch):
+    """Else a power cut between the two leaves a seal that speaks of a line that is gone."""
+    seen, calls = [], itertools.count()
+    for name in ("pwrite", "fsync", "ftruncate"):
+        real = getattr(os, name)
+
+        def noted(*arguments, name=name, real=real):
+            seen.append("seal" if name == "pwrite" and arguments[2] == 0 else name)
+            if name == "fsync" and next(calls) == 1:
+                raise KeyboardInterrupt
+            return real(*arguments)
+
+        monkeypatch.setattr(os, name, noted)
+    with pytest.raises(KeyboardInterrupt):
+        Ledger(spent).spend(STEP)
+    assert seen[-4:] == ["seal", "fsync", "ftruncate", "fsync"]

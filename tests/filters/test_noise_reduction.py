@@ -326,6 +326,8 @@ def test_times_outside_the_range_are_named(bad):
         math.inf,
         -math.inf,
         "4711",
+        np.array(["4711", 1.0], dtype=object),
+        np.array([4711.0, True], dtype=object),
         [1.0, math.nan],
         1e301,
         1j,
@@ -463,3 +465,30 @@ def test_rules_and_levels_are_checked_before_a_level_is_paid():
     assert budget.spent == 0
     with pytest.raises(DomainError):
         LaplaceNoiseReduction(0.0, [sympy.Symbol("x")])
+
+
+def test_a_rule_that_raises_is_told_as_it_raised():
+    def rule(_):
+        raise StopIteration
+
+    session = BrownianMechanism(0.0, rng=1)
+    with pytest.raises(StopIteration):
+        session.run(rule, [4.0, 1.0])
+    assert len(session.releases) == 1
+
+
+def test_a_boundary_without_length_is_a_boundary():
+    class Empty(LinearBoundary):
+        def __len__(self):
+            return 0
+
+    session = BrownianMechanism(0.0, boundary=Empty(1e-6, 1.0), rng=1)
+    assert session.refine(1.0).spent.delta == 1e-6
+
+
+@given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
+def test_scales_of_laplace_noise_are_no_less_than_the_quotient(sensitivity, epsilon):
+    session = LaplaceNoiseReduction(np.zeros(3), [epsilon], sensitivity, rng=7)
+    unit = LaplaceNoiseReduction(np.zeros(3), [1.0], 1.0, rng=7)
+    scale = session.refine(epsilon).value / unit.refine(1.0).value
+    assert np.allclose(scale, sensitivity / epsilon, rtol=1e-12)

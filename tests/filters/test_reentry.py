@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from pathlib import Path
@@ -128,3 +129,38 @@ def test_a_ledger_is_not_asked_while_its_thread_writes(tmp_path: Path) -> None:
     assert "by this very thread" in str(found[0])
     ledger.spend(Gaussian(0.1))
     assert ledger.steps == 2
+
+
+def test_a_ledger_is_not_asked_to_write_while_its_thread_reads(tmp_path: Path) -> None:
+    """The handler would wait for its own thread, and then blame other processes."""
+    path = tmp_path / "a.ledger"
+    ledger, asked = filters.Ledger.create(path, filters.GDPFilter(1.0)), filters.Ledger(path, wait=1000)
+    trace, found = interrupted("_read", lambda: asked.spend(Gaussian(0.1)))
+    sys.settrace(trace)
+    try:
+        assert ledger.steps == 0
+    finally:
+        sys.settrace(None)
+    assert "by this very thread" in str(found[0])
+
+
+@pytest.mark.parametrize("place", ["_named", "_held"])
+def test_an_interrupt_around_the_lock_leaves_the_ledger_open(tmp_path: Path, place: str) -> None:
+    path = tmp_path / "a.ledger"
+    ledger = filters.Ledger.create(path, filters.GDPFilter(1.0))
+    for moment in range(8):
+        calls = itertools.count()
+
+        def trace(frame, event, _, calls=calls, moment=moment) -> None:
+            if event == "call" and frame.f_code.co_name == place and next(calls) == moment:
+                raise KeyboardInterrupt
+
+        sys.settrace(trace)
+        try:
+            ledger.spend(Gaussian(0.1))
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(None)
+        ledger.spend(Gaussian(0.1))
+    ledger.verify()

@@ -308,3 +308,12 @@ def test_shares_never_leave_the_budget_in_long_runs():
         spent.append(budget.spent.mu)
     assert all(a < b for a, b in pairwise(spent))
     assert spent[-1] ** 2 == pytest.approx(120 * 0.05**2, rel=2e-3)
+
+
+@pytest.mark.parametrize("delta", [0.04258700462160665, 0.1, 1e-5, 5e-324, 1e-320])
+def test_the_whole_delta_once_is_told_in_full(delta):
+    budget = to.filters.ResidueFilter(1, delta=delta)
+    budget.spend(to.TotalVariation(delta))
+    assert budget.spent.delta >= delta
+    assert budget.remaining.delta == 0
+    assert budget.would_exceed(to.TotalVariation(delta))

@@ -113,6 +113,8 @@ def test_wrong_mechanisms_counts_and_sources_are_named():
         exact_release(1, Gaussian(1))
     with pytest.raises(DomainError, match="whole numbers"):
         exact_release(1.5, DiscreteGaussian(sigma=1))
+    with pytest.raises(DomainError, match="whole numbers"):
+        exact_release(True, DiscreteGaussian(sigma=1))
     with pytest.raises(DomainError, match=r"numpy\.random\.Generator"):
         exact_release(1, DiscreteGaussian(sigma=1), 7)
 

@@ -272,3 +272,20 @@ def test_a_simulator_names_what_it_cannot_answer():
     with pytest.raises(BudgetExceeded):
         simulator.answer(1e200)
     assert simulator.remaining.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("share", [0.1, 1 / 3])
+def test_next_to_the_end_answers_keep_their_law(share):
+    """Roundings of the squares leave some 1e-16 of 1, by which the mean was divided."""
+    rng = np.random.default_rng(3)
+    simulator = to.filters.GaussianSimulator(rng.normal(size=20_000), rng)
+    for _ in range(round(1 / share)):
+        simulator.answer(math.sqrt(share))
+    assert np.std(simulator.answer(9e-7)) == pytest.approx(1.0, abs=0.03)
+
+
+def test_a_simulator_keeps_its_own_draw():
+    draw = np.array([1.0, 2.0])
+    simulator = to.filters.GaussianSimulator(draw, np.random.default_rng(1))
+    draw[:] = 1000.0
+    assert np.all(np.abs(simulator.answer(0.5)) < 20)

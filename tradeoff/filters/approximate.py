@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
-from tradeoff.errors import KindError
+from tradeoff.errors import KindError, shown
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.filters.base import AdditiveFilter, widened
 from tradeoff.filters.costs import pure_loss, square
@@ -51,7 +51,7 @@ class PureDPFilter(AdditiveFilter):
         epsilon, delta = pure_loss(curve)
         if delta > 0 or math.isinf(epsilon):
             why = "as its losses are unbounded, or some are infinite; spend it in a filter with a delta"
-            raise KindError(f"{curve!r} is epsilon-DP for no epsilon, {why}")
+            raise KindError(f"{shown(curve)} is epsilon-DP for no epsilon, {why}")
         return (epsilon,)
 
     def guarantee(self) -> TradeOff:
@@ -111,7 +111,7 @@ class ApproximateDPFilter(Converted):
         epsilon, delta = pure_loss(curve)
         if math.isinf(epsilon):
             raise KindError(
-                f"{curve!r} has unbounded losses; choose a delta for it, within step_delta, "
+                f"{shown(curve)} has unbounded losses; choose a delta for it, within step_delta, "
                 "and spend approximate_dp(curve.epsilon(delta), delta)"
             )
         return square(epsilon), delta

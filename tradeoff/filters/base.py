@@ -126,6 +126,10 @@ class Filter(Shared, ABC):
         ------
         KindError
             If the step may not enter a filter of this kind at all.
+        SymbolError
+            If the step has free symbols.
+        PlanError
+            If the step is stated for other neighbours than those before.
         """
         adjacency_of(step, self.adjacency)
         return not self._fits(self._asked(self._read(step)))
@@ -144,6 +148,10 @@ class Filter(Shared, ABC):
             If the step does not fit; nothing is recorded.
         KindError
             If the step may not enter a filter of this kind at all.
+        SymbolError
+            If the step has free symbols.
+        PlanError
+            If the step is stated for other neighbours than those before.
         """
         read = self._read(step)
         with self._lock.once():
@@ -191,7 +199,7 @@ class Filter(Shared, ABC):
             found.restore(state["sums"])
             found.steps = count("steps", state["steps"])
             found.adjacency = _neighbours(state["adjacency"])
-            found.assumptions = tuple(map(str, state.get("assumptions", ())))
+            found.assumptions = _sentences(state.get("assumptions", []))
         except (KeyError, IndexError, TypeError, ValueError, OverflowError) as error:
             raise DomainError(
                 f"{shown(state)} is no state of a filter ({type(error).__name__}: {error})"
@@ -282,6 +290,12 @@ def _neighbours(adjacency: Any) -> str | None:
     if not isinstance(adjacency, str | None):
         raise TypeError(f"adjacency = {adjacency!r} is neither text nor None")
     return adjacency
+
+
+def _sentences(assumptions: Any) -> tuple[str, ...]:
+    if not isinstance(assumptions, list) or not all(isinstance(each, str) for each in assumptions):
+        raise TypeError(f"assumptions = {shown(assumptions)} are no list of sentences")
+    return tuple(assumptions)
 
 
 def _written(amount: Any, *, up: bool) -> str:

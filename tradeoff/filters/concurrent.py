@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from tradeoff.curves.contract import TradeOff
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.filters.base import AdditiveFilter, widened
-from tradeoff.filters.expost import ExPost, ExPostFilter
-from tradeoff.filters.steps import Step, curve_of
+from tradeoff.filters.expost import ExPost, ExPostFilter, ex_post_or_curve
+from tradeoff.filters.steps import Step
 from tradeoff.filters.zcdp import ZCDPFilter, proved
 
 
@@ -77,8 +77,8 @@ class ConcurrentFilter(AdditiveFilter):
         self.ex_post_epsilon, self.ex_post_delta = releases.epsilon, releases.delta
         super().__init__(*steps.limits, *releases.limits)
 
-    def _read(self, step: ExPost | Step) -> Any:
-        return step if isinstance(step, ExPost) else curve_of(step)
+    def _read(self, step: ExPost | Step) -> ExPost | TradeOff:
+        return ex_post_or_curve(step)
 
     def _asked(self, step: Any) -> tuple[float, ...]:
         if isinstance(step, ExPost):

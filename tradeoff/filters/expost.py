@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
-from tradeoff.errors import KindError
+from tradeoff.errors import KindError, shown
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.pure_dp import PureDP
 from tradeoff.filters.base import AdditiveFilter, widened
@@ -51,6 +51,11 @@ class ExPost:
         object.__setattr__(self, "delta", number("delta", self.delta, 0.0, 1.0, up=True))
 
 
+def ex_post_or_curve(step: ExPost | Step) -> ExPost | TradeOff:
+    """Return an ex-post loss as it is, and the curve of any other step."""
+    return step if isinstance(step, ExPost) else curve_of(step)
+
+
 class Loss(NamedTuple):
     """Sum of ex-post losses, and of the probabilities that they are larger."""
 
@@ -80,10 +85,10 @@ class ExPostFilter(AdditiveFilter):
     is refused: it bounds an average, and not the probability of a loss. Each release must be granted *before*
     its output is drawn, which is why sessions of noise reduction announce their next loss.
 
-    Losses add along the path, and the deltas by a union bound over it, so Pr[loss > epsilon] <= delta, in
-    both orders (Rogers, Samorodnitsky, Wu, Ramdas 2023, Lemma 5.2). What the losses pass epsilon by, within
-    the slack of a sum, is paid from delta, and deltas are compared exactly; with delta = 0 the guarantee is
-    wider by that slack, as for ``PureDPFilter``.
+    Losses add along the path, and the deltas by a union bound over it, so that the whole is
+    (epsilon, delta)-DP in both orders (Rogers, Samorodnitsky, Wu, Ramdas 2023, Lemma 5.2). What the losses
+    pass epsilon by, within the slack of a sum, is paid from delta, and deltas are compared exactly; with
+    delta = 0 the guarantee is wider by that slack, as for ``PureDPFilter``.
 
     Examples
     --------
@@ -105,7 +110,7 @@ class ExPostFilter(AdditiveFilter):
         super().__init__(self.epsilon, self.delta)
 
     def _read(self, step: ExPost | Step) -> ExPost | TradeOff:
-        return step if isinstance(step, ExPost) else curve_of(step)
+        return ex_post_or_curve(step)
 
     def _asked(self, read: Any) -> tuple[float, float]:
         if isinstance(read, ExPost):
@@ -113,23 +118,24 @@ class ExPostFilter(AdditiveFilter):
         epsilon, delta = pure_loss(read)
         if delta > 0 or math.isinf(epsilon):
             raise KindError(
-                f"{read!r} has no bound on its loss that holds for every output: refine it in a session with "
-                "a boundary (LinearBoundary, MixtureBoundary), or state what the output tells as an ExPost"
+                f"{shown(read)} has no bound on its loss that holds for every output: refine it in a session "
+                "with a boundary (LinearBoundary, MixtureBoundary), or state what the output tells as an "
+                "ExPost"
             )
         return epsilon, 0.0
 
+    def _over(self, asked: float = 0.0) -> float:
+        """Return what delta pays: (eps + h, d)-DP is (eps, d + h)-DP, as 1 - e^-h <= h."""
+        return max(0.0, self.totals[0].bounds(asked, -self.epsilon).upper) if self.delta > 0 else 0.0
+
     def _fits(self, asked: tuple[float, ...]) -> bool:
-        # (eps + h, d)-DP is (eps, d + h)-DP, as 1 - e^-h <= h: what passes epsilon is paid from delta.
-        over = max(0.0, self.totals[0].bounds(asked[0], -self.epsilon).upper) if self.delta > 0 else 0.0
-        return super()._fits(asked) and self.totals[1].bounds(asked[1], over, -self.delta).upper <= 0
+        paid = self.totals[1].bounds(asked[1], self._over(asked[0]), -self.delta)
+        return super()._fits(asked) and paid.upper <= 0
 
     @property
     def remaining(self) -> Loss:
-        if not self.delta:
-            return Loss(*super().remaining)
-        over = max(0.0, self.totals[0].bounds(-self.epsilon).upper)
-        left = max(0.0, -self.totals[1].bounds(over, -self.delta).upper)
-        return Loss(self.totals[0].left(self.epsilon), left)
+        left = -self.totals[1].bounds(self._over(), -self.delta).upper
+        return Loss(self.totals[0].left(self.epsilon), max(0.0, left))
 
     def guarantee(self) -> TradeOff:
         """Curve of the whole interaction: f_{epsilon,delta}, widened by the slack of the sum if delta = 0."""

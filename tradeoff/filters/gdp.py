@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number, written
-from tradeoff.errors import KindError
+from tradeoff.errors import KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import SLACK, AdditiveFilter
 from tradeoff.filters.costs import REMEMBERED, gdp_mu
@@ -56,9 +56,9 @@ class GDPFilter(AdditiveFilter):
         mu = gdp_mu(curve)
         if math.isinf(mu):
             raise KindError(
-                f"no finite mu with f >= G_mu is proved for {curve!r}: its losses reach further than those "
-                "of any Gaussian known to bound it; spend it in a ResidueFilter or an ApproximateDPFilter, "
-                "or give a Gaussian that bounds it"
+                f"no finite mu with f >= G_mu is proved for {shown(curve)}: its losses reach further than "
+                "those of any Gaussian known to bound it; spend it in a ResidueFilter or an "
+                "ApproximateDPFilter, or give a Gaussian that bounds it"
             )
         return (share(mu, self.mu),)
 
@@ -114,7 +114,7 @@ class FDPFilter:
     def __new__(cls, target: Any) -> Self:
         """Refuse."""
         mu = f"({written(target.mu)})" if isinstance(target, Gaussian) else ""
-        other = "" if isinstance(target, TradeOff) else f" ({target!r} is not even a curve)"
+        other = "" if isinstance(target, TradeOff) else f" ({shown(target)} is not even a curve)"
         raise KindError(
             f"a filter for an arbitrary f-DP target is not private{other}: the curves composed along each "
             "path may all stay above the target while the adaptive whole does not (two answers, delta(1) = "

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count, number
-from tradeoff.errors import DomainError, KindError, PlanError, domain, file_name, needed
+from tradeoff.errors import DomainError, KindError, PlanError, domain, file_name, needed, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.base import SLACK
 from tradeoff.filters.costs import gdp_mu
@@ -19,6 +19,7 @@ from tradeoff.filters.shared import Shared, numbers
 from tradeoff.filters.steps import assumptions_of, curve_of
 from tradeoff.intervals.rounding import UNIT, Array, down, up
 from tradeoff.mechanisms.base import Mechanism
+from tradeoff.mechanisms.plan import Plan
 from tradeoff.operators.assumed import assumed
 
 Mask = NDArray[np.bool_]
@@ -171,16 +172,16 @@ class IndividualGDPFilter(Shared):
 
     def _checked(self, step: Any) -> tuple[Array, TradeOff | None]:
         """Return the mu of each record, and the curve they were read off, if any."""
-        if isinstance(step, TradeOff | Mechanism) or hasattr(step, "trusted"):
+        if isinstance(step, TradeOff | Mechanism | Plan) or hasattr(step, "trusted"):
             neighbours = getattr(step, "adjacency", None)
             if neighbours not in {None, "add-remove"}:
                 said = "and a table lets records come and go: its neighbours are add-remove"
-                raise PlanError(f"{step!r} is stated for {neighbours} neighbours, {said}")
+                raise PlanError(f"{shown(step)} is stated for {neighbours} neighbours, {said}")
             curve = curve_of(step)
             mu = gdp_mu(curve)
             if np.isinf(mu):
                 raise KindError(
-                    f"no finite mu with f >= G_mu is proved for {step!r}; give the mu of each record"
+                    f"no finite mu with f >= G_mu is proved for {shown(step)}; give the mu of each record"
                 )
             return np.broadcast_to(mu, (self.records,)), curve
         array = numbers("mu", step)

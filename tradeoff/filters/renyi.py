@@ -7,7 +7,7 @@ import math
 from tradeoff.conversions import from_renyi, from_zcdp
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
-from tradeoff.errors import KindError
+from tradeoff.errors import KindError, shown
 from tradeoff.families.total_variation import TotalVariation
 from tradeoff.filters.base import AdditiveFilter, widened
 from tradeoff.filters.costs import renyi
@@ -53,7 +53,7 @@ class RenyiFilter(AdditiveFilter):
     def _asked(self, curve: TradeOff) -> tuple[float]:
         divergence = renyi(curve, self.order)
         if math.isinf(divergence):
-            what = f"no finite Renyi divergence of order {self.order:g} is proved for {curve!r}"
+            what = f"no finite Renyi divergence of order {self.order:g} is proved for {shown(curve)}"
             raise KindError(f"{what}; spend a curve that bounds it")
         return (divergence,)
 

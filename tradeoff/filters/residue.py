@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
 from tradeoff.curves.tensor import tensor
-from tradeoff.errors import KindError
+from tradeoff.errors import KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.families.total_variation import TotalVariation
@@ -78,8 +78,8 @@ class ResidueFilter(AdditiveFilter):
         self.delta = number("delta", delta, 0, 1, open_high=True, down=True)
         most = number("delta", delta, 0, 1, up=True)
         self.step_delta = min(number("step_delta", step_delta, 0, most), self.delta)
-        # In shares of mu^2, and in -log(1 - delta), which add.
-        super().__init__(1.0, (-log1p(-self.delta)).lower)
+        # In shares of mu^2, and in -log(1 - delta), which add; the second is no less than delta.
+        super().__init__(1.0, max(self.delta, (-log1p(-self.delta)).lower))
 
     @property
     def residual(self) -> float:
@@ -102,7 +102,7 @@ class ResidueFilter(AdditiveFilter):
             taken, given_up = self._taken(piece, r)
             if math.isinf(given_up):
                 raise KindError(
-                    f"{piece!r} has unbounded losses, and no finite mu with f >= G_mu is proved for it: "
+                    f"{shown(piece)} has unbounded losses, and no finite mu with f >= G_mu is proved for it: "
                     "give the filter a delta and a step_delta, the mass that such a step may give up"
                 )
             shares.append(Bounds.of(taken) / self.mu / self.mu)
@@ -127,7 +127,8 @@ class ResidueFilter(AdditiveFilter):
 
     def _shown(self, asked: tuple[float, ...]) -> Residue:
         mu, delta = self._bounds(tuple(map(Bounds.of, asked)))
-        return Residue(mu.upper, delta.upper)
+        whole_limit = asked[1] >= self.limits[1]  # it is rounded down
+        return Residue(mu.upper, max(delta.upper, self.delta) if whole_limit else delta.upper)
 
     @property
     def budget(self) -> Residue:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import count, number
-from tradeoff.errors import KindError
+from tradeoff.errors import KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.families.identity import Identity
 from tradeoff.filters.base import AdditiveFilter
@@ -72,8 +72,8 @@ class SampledFilter(AdditiveFilter):
     def _read(self, step: Any) -> Any:
         if isinstance(step, Mechanism) and step.order == "free":
             raise KindError(
-                f"{step!r} may turn its pair from release to release, and the rounds of this filter turn "
-                "together; state it for add-remove neighbours"
+                f"{shown(step)} may turn its pair from release to release, and the rounds of this filter "
+                "turn together; state it for add-remove neighbours"
             )
         return super()._read(step)
 
@@ -89,8 +89,8 @@ class SampledFilter(AdditiveFilter):
             return 0
         if found[0] > mu or found[1] > rate:
             raise KindError(
-                f"{curve!r} is no step of at least noise_multiplier = {self.noise_multiplier!r} and at most "
-                f"sample_rate = {self.sample_rate!r}, with the record absent under the null hypothesis: "
+                f"{shown(curve)} is no step of at least noise_multiplier = {self.noise_multiplier!r} and at "
+                f"most sample_rate = {self.sample_rate!r}, with the record absent under the null hypothesis: "
                 "spend mechanisms.SubsampledGaussian within them, or what else there is in another filter"
             )
         return 1

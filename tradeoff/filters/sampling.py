@@ -197,10 +197,9 @@ def _source(rng: np.random.Generator | None) -> _Bits:
 
 
 def _whole(value: object) -> int:
-    try:
-        return operator.index(value)  # type: ignore[arg-type]  # what is no integer raises
-    except TypeError as error:
-        raise domain("value", value, "the whole numbers", "exact noise is added to counts") from error
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise domain("value", value, "the whole numbers", "exact noise is added to counts")
+    return operator.index(value)
 
 
 def _positive(name: str, value: Rational | float) -> Fraction:

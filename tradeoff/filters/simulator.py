@@ -12,6 +12,10 @@ from tradeoff.filters.base import SLACK
 from tradeoff.filters.shared import Shared, numbers
 from tradeoff.intervals.rounding import Array
 
+# What is left, of 1, below which it is put down to rounding: a thousand times what squares may pass 1 by, so
+# that they move no variance by more than 1/1000; covariances of smaller m are below 4e-5.
+_SPENT = 1e3 * SLACK
+
 
 class GaussianSimulator(Shared):
     """Answer adaptive m_1, m_2, ... with sum m_i^2 <= 1 from one W_0 ~ N(b, 1), by independent N(b m_i, 1).
@@ -43,7 +47,7 @@ class GaussianSimulator(Shared):
     """
 
     def __init__(self, draw: ArrayLike, rng: np.random.Generator) -> None:
-        self._draw = numbers("draw", draw)
+        self._draw = np.array(numbers("draw", draw))
         if not np.all(np.isfinite(self._draw)):
             raise DomainError("draw holds a number that is not finite; give draws of N(b, 1)")
         if not hasattr(rng, "normal"):
@@ -82,9 +86,10 @@ class GaussianSimulator(Shared):
         m = self._shaped(numbers("m", m))
         with self._lock.once():
             after = self._after(m)
-            # Where nothing is left m is 0 but for rounding, and U_i a fresh N(0, 1).
-            before = np.where(self._left > 0, self._left, 1.0)
-            ratio = np.where(self._left > 0, np.maximum(after, 0.0) / before, 1.0)
+            # Where next to nothing is left m is as small, and U_i as good as a fresh N(0, 1).
+            some = self._left > _SPENT
+            before = np.where(some, self._left, 1.0)
+            ratio = np.where(some, np.maximum(after, 0.0) / before, 1.0)
             u = -m * self._sum / before + np.sqrt(ratio) * self._rng.normal(size=m.shape)
             self._left, self._sum = after, self._sum + m * u
         return _plain(m * self._draw + u)

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from tradeoff.curves.contract import TradeOff
 from tradeoff.curves.parameters import number
-from tradeoff.errors import DomainError, KindError, domain
+from tradeoff.errors import DomainError, KindError, domain, shown
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.filters.base import SLACK, AdditiveFilter
 from tradeoff.filters.costs import REMEMBERED, sampled, zcdp
@@ -92,14 +92,14 @@ def proved(curve: TradeOff) -> tuple[float, float]:
     """Return the (rho, delta) of a step; raise where no finite rho is known."""
     if sampled(curve):
         raise KindError(
-            f"{curve!r} is sampled, and rho-zCDP, which asks for all orders, charges it as if it were not: "
-            "spend it in a SampledFilter or a RenyiFilter, or here the curve of the whole step, if meant"
+            f"{shown(curve)} is sampled, and rho-zCDP, which asks for all orders, charges it as if it were "
+            "not: spend it in a SampledFilter or a RenyiFilter, or here the curve of the whole step, if meant"
         )
     rho, delta = zcdp(curve)
     if math.isinf(rho):
         raise KindError(
-            f"no finite rho is proved for {curve!r}; spend approximate_dp(epsilon, delta) in its place, with "
-            "a delta of its own, in a filter that has one for its steps"
+            f"no finite rho is proved for {shown(curve)}; spend approximate_dp(epsilon, delta) in its place, "
+            "with a delta of its own, in a filter that has one for its steps"
         )
     return rho, delta
 

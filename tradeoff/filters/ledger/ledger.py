@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.errors import DomainError, KindError, LedgerError
+from tradeoff.errors import DomainError, KindError, LedgerError, shown
 from tradeoff.filters.base import Filter
 from tradeoff.filters.ledger.entries import Entry, Flaw, Row, chain, rebuilt
 from tradeoff.filters.ledger.store import Opened, Store, old_rows
@@ -95,7 +95,7 @@ class Ledger:
         """
         if not isinstance(filter, Filter) or filter.steps:
             raise KindError(
-                f"{filter!r} is no unspent filter; a ledger starts with one, such as GDPFilter(1)"
+                f"{shown(filter)} is no unspent filter; a ledger starts with one, such as GDPFilter(1)"
             )
         filter.known()
         Store(path).create([Entry.following(None, None, filter).row()])
@@ -149,8 +149,8 @@ class Ledger:
         ------
         BudgetExceeded
             If the step does not fit.
-        KindError
-            If the step may not enter a filter of this kind at all.
+        KindError, SymbolError, PlanError
+            If the step may not enter a filter of this kind at all, as for the filter.
         LedgerError
             If the file cannot be read or written, or has another head; nothing is granted.
 
@@ -336,7 +336,7 @@ def _granted(last: Entry, step: Any, head: str | None) -> Entry:
 
 @contextmanager
 def _finite(step: Any) -> Iterator[None]:
-    """Say in plain words that a step holds numbers beyond the floats."""
+    """Say in plain words that a step holds numbers beyond the floats, or could not read its own files."""
     try:
         yield
     except OverflowError as error:
@@ -344,6 +344,9 @@ def _finite(step: Any) -> Iterator[None]:
             f"a {type(step).__name__} holds a number beyond the floats, 1.8e308; nothing was granted: "
             "give smaller ones"
         ) from error
+    except OSError as error:
+        found = f"{type(error).__name__}: {error}"
+        raise DomainError(f"a {type(step).__name__} raised {found}; nothing was granted") from error
 
 
 def _text(write: Callable[[IO[str]], object]) -> str:

@@ -108,7 +108,7 @@ class Seal(NamedTuple):
         return seal
 
 
-_WRITTEN = local()  # the files that each thread is writing
+_HELD = local()  # the files that each thread has locked
 
 
 class Opened(NamedTuple):
@@ -143,7 +143,7 @@ class Opened(NamedTuple):
                 _write(self.file, Seal(end, end + len(line), row.hash).line(), 0)
         except BaseException:
             with suppress(OSError):
-                _put(self.file, self.seal.line(), 0)
+                _write(self.file, self.seal.line(), 0)  # before the line is cut that the new one speaks of
                 os.ftruncate(self.file, end)
                 _sync(self.file)
             raise
@@ -184,7 +184,7 @@ class Store:
     @contextmanager
     def _made(self) -> Iterator[int]:
         """Hand out a new file that nobody sees, and name it when the block is done, never over another."""
-        folder, name = self.path.absolute().parent, None
+        folder, name = self.path.parent, None
         try:
             file, name = tempfile.mkstemp(prefix=".tradeoff-", dir=folder)  # readable by its owner alone
             with _closing(file):
@@ -208,24 +208,17 @@ class Store:
     def reading(self) -> Iterator[Opened]:
         """Open the ledger as it is now; what others add meanwhile is not seen."""
         with self.told(), self._opened(os.O_RDONLY) as file:
-            self._lock(file, exclusive=False)
-            seal = Seal.read(file)
-            fcntl.flock(file, fcntl.LOCK_UN)
+            with self._locked(file, exclusive=False):
+                seal = Seal.read(file)
             yield Opened(file, seal)
 
     @contextmanager
     def writing(self) -> Iterator[Opened]:
         """Open the ledger alone."""
-        with self.told(), self._opened(os.O_RDWR) as file:
-            self._lock(file, exclusive=True)
+        with self.told(), self._opened(os.O_RDWR) as file, self._locked(file, exclusive=True):
             if not os.path.samestat(os.fstat(file), self.path.stat()):
                 raise Flaw("was replaced while this process waited for it; nothing was granted: try again")
-            _written().add(_named(file))
-            try:
-                yield Opened(file, Seal.read(file))
-            finally:
-                _written().remove(_named(file))
-                fcntl.flock(file, fcntl.LOCK_UN)  # a child forked meanwhile holds the file open too
+            yield Opened(file, Seal.read(file))
 
     @contextmanager
     def _opened(self, flags: int) -> Iterator[int]:
@@ -239,14 +232,26 @@ class Store:
                 raise Flaw("is empty, and no ledger: Ledger.create never leaves an empty file")
             yield file
 
+    @contextmanager
+    def _locked(self, file: int, *, exclusive: bool) -> Iterator[None]:
+        """Hold the lock, and tell who interrupts this thread that it is held by none else."""
+        self._lock(file, exclusive=exclusive)
+        try:
+            _held()[file] = _named(file)
+            yield
+        finally:
+            _held().pop(file, None)
+            fcntl.flock(file, fcntl.LOCK_UN)  # a child forked meanwhile holds the file open too
+
     def _lock(self, file: int, *, exclusive: bool) -> None:
-        if _named(file) in _written():
-            raise Flaw("is being written by this very thread, which was interrupted to ask again; ask later")
         deadline = time.monotonic() + self.wait
         while True:
             try:
                 return fcntl.flock(file, (fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH) | fcntl.LOCK_NB)
             except BlockingIOError as error:
+                if _named(file) in _held().values():
+                    told = "is locked by this very thread, which was interrupted to ask again"
+                    raise Flaw(f"{told}; nothing was granted: ask later") from error
                 if time.monotonic() >= deadline:
                     told = f"other processes kept it locked for {self.wait:g} seconds"
                     raise Flaw(f"{told}; nothing was granted: try again") from error
@@ -263,9 +268,9 @@ class Store:
             raise LedgerError(f"{self.path}: {_reason(error)}") from error
 
 
-def _written() -> set[tuple[int, int, int]]:
-    """Return what this thread is writing: a signal handler of it would wait for itself."""
-    files: set[tuple[int, int, int]] = _WRITTEN.__dict__.setdefault("files", set())
+def _held() -> dict[int, tuple[int, int, int]]:
+    """Return what this thread has locked, by descriptor: a signal handler of it would wait for itself."""
+    files: dict[int, tuple[int, int, int]] = _HELD.__dict__.setdefault("files", {})
     return files
 
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tradeoff.curves.parameters import number
+from tradeoff.curves.parameters import number, reals
 from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.filters.expost import ExPost
@@ -178,7 +178,11 @@ class NoiseReduction:
             raise KindError(f"rule = {shown(rule)} is not callable; give a function of the releases")
         if not isinstance(levels, Iterable):
             raise DomainError(f"levels = {shown(levels)} is no list of levels; give one")
-        return next((release for release in map(self.refine, levels) if rule(self._releases)), None)
+        for level in levels:
+            release = self.refine(level)
+            if rule(self._releases):
+                return release
+        return None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}: {len(self._releases)} releases, spent {self.spent}"
@@ -219,14 +223,11 @@ def geometric(start: float, factor: float) -> Iterator[float]:
 
 def query(value: ArrayLike) -> Array:
     """Return the true value as an array of its own; it must be finite."""
-    if np.ma.isMaskedArray(value):
-        raise DomainError("the value of the query is a masked array; drop or fill its masked entries first")
     try:
-        raw = np.asarray(value)
-        # No text, though float() takes it.
-        found = np.array(raw, dtype=float) if raw.dtype.kind in "biufO" else np.array(math.nan)
-    except (TypeError, ValueError, OverflowError):  # which would tell the value
-        raise DomainError("the value of the query is not an array of real numbers") from None
+        found = np.array(reals("value", value))
+    except DomainError:  # which would tell the value
+        remedy = "drop masks and dates, write text and truth values as numbers"
+        raise DomainError(f"the value of the query is not an array of real numbers; {remedy}") from None
     if not np.all(np.abs(found) <= _LARGEST):  # NaN lands here too
         raise DomainError(
             f"the value of the query is not made of numbers within {_LARGEST:g} of 0; clip it to a public "

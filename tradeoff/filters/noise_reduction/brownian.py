@@ -115,7 +115,7 @@ class BrownianMechanism(_Normal):
 
     def _price(self, level: float) -> tuple[Gaussian | ExPost, Gaussian | ExPost]:
         time = self._falling(level)
-        return self._ex_post(time, self._boundary) if self._boundary else self._gaussian(time)
+        return self._gaussian(time) if self._boundary is None else self._ex_post(time, self._boundary)
 
     def _gaussian(self, time: float) -> tuple[Gaussian, Gaussian]:
         """Price Delta^2 (1/t' - 1/t), in exact arithmetic: no rounding piles up over many refinements."""

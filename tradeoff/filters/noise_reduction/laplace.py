@@ -24,6 +24,7 @@ from tradeoff.filters.noise_reduction.base import (
 )
 from tradeoff.filters.noise_reduction.boundaries import check_sensitivity
 from tradeoff.intervals.rounding import Array
+from tradeoff.mechanisms.base import ratio
 
 
 class LaplaceNoiseReduction(NoiseReduction):
@@ -78,7 +79,8 @@ class LaplaceNoiseReduction(NoiseReduction):
         true, distance = query(value), check_sensitivity(sensitivity)
         self._epsilons = _rising(epsilons)
         scales = [
-            number("sensitivity/epsilon", distance / epsilon, 1e-300, 1e300) for epsilon in self._epsilons
+            number("sensitivity/epsilon", ratio(distance, epsilon), 1e-300, 1e300)
+            for epsilon in self._epsilons
         ]
         chain = dict(zip(self._epsilons, _chain(scales, true.shape, generator(rng)), strict=True))
         super().__init__(_refined(true, chain), filter, scalar=true.ndim == 0)
