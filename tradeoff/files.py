@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from inspect import Parameter, signature
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tradeoff.audits import OneRun, Refutation
 from tradeoff.baselines import Baseline
-from tradeoff.curves.parameters import count
+from tradeoff.curves.parameters import count, reals
 from tradeoff.design.allocate import Allocation
 from tradeoff.design.calibration import Calibration
 from tradeoff.design.sensitivities import Sensitivities
-from tradeoff.errors import DomainError, file_name
+from tradeoff.errors import DomainError, file_name, shown
 from tradeoff.exchange import CURVES, Codec, Form, attributes, document, record
 from tradeoff.gdp.reduction import Reduction
 from tradeoff.intervals.bounds import Bounds
@@ -48,6 +51,13 @@ def _plan(mechanisms: Any, counts: Any, adjacency: Any) -> Plan:
     return Plan(read, adjacency)
 
 
+def _bounds(lower: Any, upper: Any) -> Bounds:
+    low, high = reals("lower", lower), reals("upper", upper)
+    if low.shape != high.shape or not np.all(low <= high):
+        raise DomainError(f"lower = {shown(lower)} is not at or below upper = {shown(upper)}")
+    return Bounds(low, high) if low.ndim else Bounds(lower, upper)
+
+
 def _mechanism(kind: type[Mechanism]) -> Form:
     """Return the form of a mechanism: its parameters by name, those left out left out."""
     known = signature(kind).parameters
@@ -60,7 +70,7 @@ CODEC = Codec(
     {
         **CURVES.forms,
         **{f"mechanism/{name}": _mechanism(kind) for name, kind in KINDS.items()},
-        "bounds": attributes(Bounds, lower="lower", upper="upper"),
+        "bounds": replace(attributes(Bounds, lower="lower", upper="upper"), make=_bounds),
         "plan": Form(
             Plan,
             lambda plan: {

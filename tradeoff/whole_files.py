@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from tradeoff.errors import DomainError, file_name
+from tradeoff.errors import DomainError, file_name, shown
 
 _WRITABLE = 0o222  # mode bits: the superuser may write any file, also what is meant to stay
 
@@ -25,9 +25,19 @@ def replace(target: Path, write: Callable[[Path], Any]) -> None:
     """Write a file in one piece, by a function of the path of its draft; a link stays and leads to it."""
     with draft(target) as written:
         write(written)
-        if (place := _place(target)).exists():  # who may read it stays as it was
-            shutil.copymode(place, written)
+        if (place := _place(target)).exists():
+            _hand_over(written, place.stat())
+        with written.open("rb") as file:  # on the disk before it takes the place of what was
+            os.fsync(file.fileno())
         written.replace(place)
+
+
+def _hand_over(written: Path, kept: os.stat_result) -> None:
+    """Give a draft the owner, the group and the mode of a file: nobody else may read it."""
+    with suppress(OSError, AttributeError):  # only the superuser gives files away, and Windows has no owners
+        os.chown(written, kept.st_uid, kept.st_gid)
+    same = written.stat().st_gid == kept.st_gid
+    written.chmod(stat.S_IMODE(kept.st_mode) & (0o7777 if same else ~stat.S_IRWXG))
 
 
 @contextmanager
@@ -44,8 +54,9 @@ def draft(target: Path) -> Iterator[Path]:
             raise DomainError(f"{target}: is read-only, so it is not replaced; give another name")
         with tempfile.TemporaryDirectory(dir=place.parent, prefix=".tradeoff-") as folder:
             yield Path(folder) / place.name
-    except OSError as error:
-        raise DomainError(f"{target}: cannot be written: {error.strerror or error}") from error
+    except (OSError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise DomainError(f"{shown(str(target))}: cannot be written: {why}") from error
 
 
 def _place(target: Path) -> Path:

@@ -366,3 +366,17 @@ def test_questions_that_are_no_floats_are_asked_above():
         between = (Fraction(at) + Fraction(math.nextafter(at, 2.0))) / 2
         for question in (audit.epsilon, audit.delta):
             assert question(between) <= min(question(at), question(math.nextafter(at, 2.0)))
+
+
+def test_the_class_puts_its_scores_in_order_itself():
+    rng = np.random.default_rng(5)
+    null, alternative = rng.normal(size=(2, 500))
+    direct, made = to.audits.Empirical(null, alternative, 0.95), to.empirical(null, alternative)
+    assert direct.mu() == made.mu() == 0
+    with pytest.raises(DomainError, match="NaN"):
+        to.audits.Empirical(np.array([np.nan]), alternative, 0.95)
+
+
+def test_a_class_is_no_claim():
+    with pytest.raises(KindError):
+        to.empirical([0.0], [1.0]).refutes(to.mechanisms.Gaussian)

@@ -78,3 +78,11 @@ def test_bad_losses_are_told(arguments, told):
 def test_no_epsilon_has_no_delta() -> None:
     low, high = to.audits.from_losses([1.0], [1.0]).delta([])
     assert low.shape == high.shape == (0,)
+
+
+def test_the_class_checks_its_losses():
+    draws = np.random.default_rng(2).normal(size=200)
+    direct = to.audits.LossSample(draws - 0.5, draws + 0.5, 0.95)
+    assert direct.delta(1.0) == to.audits.from_losses(draws - 0.5, draws + 0.5).delta(1.0)
+    with pytest.raises(DomainError, match="probability 0"):
+        to.audits.LossSample(np.array([np.inf]), draws, 0.95)

@@ -223,6 +223,7 @@ def test_any_dimension_of_integer_noise_is_no_better_than_one() -> None:
         (e.PoissonSampledDpEvent(1.5, e.GaussianDpEvent(1.0)), ADD, "1.5"),
         (e.RandomizedResponseDpEvent(0.5, 0), REPLACE, "0"),
         (e.DiscreteLaplaceDpEvent(-1.0, 1), ADD, "-1.0"),
+        (e.SingleEpochTreeAggregationDpEvent(1.0, {1: 1000}), ZERO, "step_counts"),
     ],
 )
 def test_what_cannot_be_read_is_one_sentence(given: object, relation: object, said: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial, reduce
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 
 import tradeoff as to
 from tests.strategies import curves, exact_curves, float_curves
-from tradeoff import files
+from tradeoff import files, whole_files
 from tradeoff.errors import DomainError
 from tradeoff.mechanisms import (
     KINDS,
@@ -346,3 +347,93 @@ def test_rows_of_a_table_are_as_long_as_its_columns(rows, tmp_path):
     path.write_text(f'{{"schema": 1, "tradeoff": {{"kind": "table", "columns": ["cost"], "rows": {rows}}}}}')
     with pytest.raises(DomainError, match="rows of a table are tuples"):
         to.load(path)
+
+
+CURVE = '{"kind": "gaussian", "mu": 1.0}'
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        f'"kind": "refutation", "claim": {CURVE}, "p_value": -5, "confidence": 0.95',
+        f'"kind": "refutation", "claim": {CURVE}, "p_value": "abc", "confidence": 0.95',
+        '"kind": "refutation", "claim": 3, "p_value": 0.5, "confidence": 0.95',
+        '"kind": "bounds", "lower": 2, "upper": 1',
+        '"kind": "bounds", "lower": [0, 2], "upper": [1, 1]',
+        '"kind": "bounds", "lower": [0, 2], "upper": 3',
+        '"kind": "bounds", "lower": "x", "upper": null',
+        '"kind": "answer", "asked": "z", "lower": 2, "upper": 3',
+        '"kind": "answers", "epsilon": [3]',
+        '"kind": "calibration", "value": 1, "bounds": 2, "achieved": 3, "evaluations": 4, "target": "t"',
+        '"kind": "baseline", "epsilon": true, "delta": 0, "name": "a", "source": "b"',
+        '"kind": "plan-file", "title": "", "plan": 3, "delta": [], "epsilon": [], "alpha": []',
+    ],
+)
+def test_results_of_other_types_are_refused(body: str, tmp_path: Path) -> None:
+    path = tmp_path / "it.json"
+    path.write_text(f'{{"schema": 1, "tradeoff": {{{body}}}}}')
+    with pytest.raises(DomainError, match=r"it\.json"):
+        to.load(path)
+
+
+@pytest.mark.parametrize("at", [[0.1, 0.2], [[0.1], [0.2]]])
+def test_bounds_of_arrays_come_back_as_arrays(at: object, tmp_path: Path) -> None:
+    to.save(found := to.Gaussian(1).bounds(at), tmp_path / "it.json")
+    again = to.load(tmp_path / "it.json")
+    for mine, its in zip(found, again, strict=True):
+        assert isinstance(its, np.ndarray)
+        assert np.array_equal(mine, its)
+
+
+def test_numbers_of_numpy_are_the_numbers_they_are(tmp_path: Path) -> None:
+    third = np.longdouble(1) / 3
+    numbers = [third, np.longdouble(2), np.array(0.5), np.float32(0.1), np.int64(7), -np.longdouble("inf")]
+    to.save(numbers, tmp_path / "a")
+    kept = Fraction(*third.as_integer_ratio())
+    assert to.load(tmp_path / "a") == (kept, 2.0, 0.5, float(np.float32(0.1)), 7, -math.inf)
+    for masked in (np.ma.array([1.0, 2.0], mask=[0, 1]), np.ma.masked):
+        with pytest.raises(DomainError, match="no form"):
+            to.save(masked, tmp_path / "b")
+
+
+@pytest.mark.parametrize("digits", [3999, 4000, 4100, 4299, 5000])
+def test_long_fractions_come_back_or_are_refused(digits: int, tmp_path: Path) -> None:
+    thing = (Fraction(1, 10 ** (digits - 1) + 1),)
+    try:
+        to.save(thing, tmp_path / "it.json")
+    except DomainError:
+        assert digits > 4000
+    else:
+        assert digits <= 4000
+        assert to.load(tmp_path / "it.json") == thing
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only the superuser gives files away"
+)
+def test_who_may_read_a_file_stays(tmp_path: Path) -> None:
+    path = tmp_path / "it.json"
+    to.save(to.Gaussian(1), path)
+    os.chown(path, 1234, 1235)
+    path.chmod(0o640)
+    to.save(to.Gaussian(2), path)
+    found = path.stat()
+    assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (1234, 1235, 0o640)
+
+
+def test_another_group_gains_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "it.json"
+    to.save(to.Gaussian(1), path)
+    path.chmod(0o664)
+    real = os.stat_result
+
+    def refused(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "chown", refused)
+    kept = path.stat()
+    theirs = real([*kept[:5], kept.st_gid + 1, *kept[6:]])
+    draft = tmp_path / "draft"
+    draft.write_text("x")
+    whole_files._hand_over(draft, theirs)
+    assert draft.stat().st_mode & 0o777 == 0o604

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import itertools
 from typing import Any
 
 import mpmath
@@ -194,3 +195,17 @@ def test_an_epoch_of_real_training(tmp_path) -> None:
     again = opacus.accountants.create_accountant("tradeoff")
     again.load_state_dict(saved["privacy_accountant_state_dict"])
     assert again.get_epsilon(1e-5) == exact.upper
+
+
+def test_an_interrupted_step_loses_none_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    accountant, real, calls = stepped((1.0, 0.1, 3)), interop._step, itertools.count()
+
+    def struck(*arguments: Any) -> Any:
+        if next(calls):
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(interop, "_step", struck)
+    with pytest.raises(KeyboardInterrupt):
+        accountant.step(noise_multiplier=1.0, sample_rate=0.1)
+    assert accountant.history == [(1.0, 0.1, 3)]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tradeoff as to
-from tradeoff.errors import DomainError, TradeOffError
+from tradeoff.errors import DomainError, KindError, TradeOffError
 from tradeoff.interop import opendp as interop
 from tradeoff.mechanisms import Gaussian
 
@@ -155,3 +155,12 @@ def test_profiles_that_are_none_are_told() -> None:
     ):
         with pytest.raises(DomainError):
             interop.from_profile(profile, epsilons)
+
+
+def test_what_is_no_measurement_and_no_guarantee_is_named():
+    with pytest.raises(KindError, match="output_measure"):
+        interop.from_measurement(3, 1)
+    with pytest.raises(KindError, match="no curve"):
+        interop.privacy_map(3, delta=0.0)
+    with pytest.raises(DomainError, match="ZeroDivisionError"):
+        interop.privacy_map(lambda d: 1 / (d - 1), delta=0.0)(1)

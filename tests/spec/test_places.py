@@ -65,3 +65,16 @@ def test_a_key_left_out_ends_as_the_lines_beside_it():
     text = '[[mechanism]]\r\nkind = "gaussian"\r\nnoise_multiplier = 1.0\r\n'
     found = replaced(text, "mechanism[1].count", 9)
     assert found.count("\n") == found.count("\r\n") == 4
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        '"mechanism[99]" = 1\n[[mechanism]]\nkind = "laplace"\nscale = 1\n',
+        '"mechanism[1]" = 1\n',
+        '"mechanism[1]" = 1\nmechanism = 3\n',
+    ],
+)
+def test_keys_that_look_like_places_are_one_sentence(content):
+    with pytest.raises(PlanError, match="known key"):
+        to.spec.loads(content)

@@ -311,3 +311,24 @@ class TestExamples:
 def test_what_is_no_plan_file_is_not_written(tmp_path):
     with pytest.raises(PlanError, match="is no PlanFile"):
         to.spec.dump(to.Plan({to.mechanisms.Gaussian(1): 1}), tmp_path / "plan.toml")
+
+
+def test_numbers_in_arrays_are_rounded_by_the_mechanism():
+    entry = 'kind = "mixture-of-gaussians"\nsigma = 1\nsensitivities = [9007199254740993]\n'
+    (read,) = to.spec.loads(f"[[mechanism]]\n{entry}probabilities = [1]\n").plan.mechanisms
+    assert read == m.MixtureOfGaussians(1, (9007199254740993,), (1,))
+
+
+def test_a_mechanism_inside_is_of_a_known_kind_too():
+    class Mine(m.Gaussian):
+        def curve(self):
+            return to.Gaussian(9)
+
+    plan = m.Plan({m.BestOfRuns(Mine(1.0), mean=2, shape=1): 1})
+    with pytest.raises(PlanError, match="no kind"):
+        to.spec.dumps(to.spec.PlanFile("", plan))
+
+
+def test_a_plan_file_holds_a_plan():
+    with pytest.raises(PlanError, match="no Plan"):
+        to.spec.PlanFile("x", 3)

@@ -62,9 +62,9 @@ class Empirical(Displayed):
     Parameters
     ----------
     null
-        Scores under P, sorted.
+        Scores under P; they are kept sorted.
     alternative
-        Scores under Q, sorted.
+        Scores under Q; they too.
     confidence
         Probability in (0, 1) with which each statement holds.
     thresholds
@@ -85,6 +85,13 @@ class Empirical(Displayed):
     alternative: Array
     confidence: float
     thresholds: Array | None = None
+
+    def __post_init__(self) -> None:
+        given = None if self.thresholds is None else ordered("thresholds", self.thresholds)
+        object.__setattr__(self, "null", ordered("null_scores", self.null))
+        object.__setattr__(self, "alternative", ordered("alternative_scores", self.alternative))
+        object.__setattr__(self, "confidence", sure(self.confidence))
+        object.__setattr__(self, "thresholds", given)
 
     def epsilon(self, delta: Number | Numbers) -> Any:
         """Return a lower bound on epsilon(delta), in nats, at the confidence for all delta at once.
@@ -299,10 +306,7 @@ def empirical(
     >>> bool(audit.refutes(to.Gaussian(0.5))), bool(audit.refutes(to.Gaussian(1)))
     (True, False)
     """
-    confidence = sure(confidence)
-    given = None if thresholds is None else ordered("thresholds", thresholds)
-    null, alternative = ordered("null_scores", null_scores), ordered("alternative_scores", alternative_scores)
-    return Empirical(null, alternative, confidence, given)
+    return Empirical(null_scores, alternative_scores, confidence, thresholds)  # type: ignore[arg-type]  # it makes arrays
 
 
 def ordered(name: str, values: Numbers) -> Array:

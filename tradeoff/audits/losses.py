@@ -30,7 +30,7 @@ class LossSample:
     Parameters
     ----------
     under_p, under_q
-        The draws, sorted, in nats.
+        The draws in nats; they are kept sorted.
     confidence
         Probability in (0, 1) with which ``delta`` holds at one loss.
     """
@@ -38,6 +38,16 @@ class LossSample:
     under_p: Array
     under_q: Array
     confidence: float
+
+    def __post_init__(self) -> None:
+        for name, impossible in (("under_p", np.inf), ("under_q", -np.inf)):
+            found = ordered(f"losses_{name}", getattr(self, name))
+            if impossible in found:
+                raise DomainError(
+                    f"losses_{name} holds {impossible}, which has probability 0 there; give log dQ/dP"
+                )
+            object.__setattr__(self, name, found)
+        object.__setattr__(self, "confidence", sure(self.confidence))
 
     def __repr__(self) -> str:
         sizes = f"{len(self.under_p)} losses under P and {len(self.under_q)} under Q"
@@ -139,12 +149,4 @@ def from_losses(losses_under_p: Numbers, losses_under_q: Numbers, confidence: fl
     >>> to.Gaussian(1).delta(1.0) in sample.delta(1.0)
     True
     """
-    found = []
-    for name, draws, impossible in (
-        ("losses_under_p", losses_under_p, np.inf),
-        ("losses_under_q", losses_under_q, -np.inf),
-    ):
-        found.append(ordered(name, draws))
-        if impossible in found[-1]:
-            raise DomainError(f"{name} holds {impossible}, which has probability 0 there; give log dQ/dP")
-    return LossSample(found[0], found[1], sure(confidence))
+    return LossSample(losses_under_p, losses_under_q, confidence)  # type: ignore[arg-type]  # it makes arrays

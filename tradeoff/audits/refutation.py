@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from tradeoff.audits.rates import sure
 from tradeoff.curves.contract import TradeOff, operand
+from tradeoff.curves.parameters import number
 from tradeoff.display import Displayed, Grid, exactly
 from tradeoff.intervals.bounds import Bounds, decimal
 
@@ -26,7 +28,8 @@ class Refutation(Displayed):
     at
         Type I error at which the data contradict the claim most; None where counts do not tell.
     threshold
-        Score above which the test that decides rejects; None where there is none.
+        Score above which the test that decides rejects, or from which on where thresholds were given; None
+        where there is none.
 
     Examples
     --------
@@ -41,6 +44,11 @@ class Refutation(Displayed):
     confidence: float
     at: float | None = None
     threshold: float | None = None
+
+    def __post_init__(self) -> None:
+        operand(self.claim)
+        number("p_value", self.p_value, 0, 1)
+        object.__setattr__(self, "confidence", sure(self.confidence))
 
     def __bool__(self) -> bool:
         return bool(self.p_value <= allowance(self.confidence))
@@ -61,7 +69,7 @@ def allowance(confidence: float) -> float:
 def claimed(claim: Any) -> TradeOff:
     """Return the curve claimed: a curve itself, a plan's guarantee, a mechanism's for both orders at once."""
     for name in ("guarantee", "curve"):
-        found = None if isinstance(claim, TradeOff) else getattr(claim, name, None)
+        found = None if isinstance(claim, TradeOff | type) else getattr(claim, name, None)
         if found is not None:
             return both_orders(operand(found if isinstance(found, TradeOff) else found()))
     curve = operand(claim)

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 import re
+import types
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from fractions import Fraction
-from typing import Any
+from numbers import Real
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.errors import DomainError, TradeOffError, shown
+from tradeoff.curves.parameters import is_masked, ratio_of
+from tradeoff.errors import DomainError, TradeOffError, counted, shown
 
-_FRACTION = re.compile(r"-?\d{1,4000}/\d{1,4000}")  # no more digits than Python reads
+_FRACTION = re.compile(r"-?\d{1,4000}/\d{1,4000}")  # Python reads and prints no more than 4300 digits
 
 # What can be done where an object that is no curve has no form.
 _REMEDY = "save the curves, plans and numbers that it holds"
@@ -49,7 +52,7 @@ def attributes(kind: type, **names: str) -> Form:
 
 
 def record(kind: type) -> Form:
-    """Return the form of a dataclass by its fields; a number that is NaN is left out."""
+    """Return the form of a dataclass by its fields, of their types; a number that is NaN is left out."""
     optional = tuple(each.name for each in fields(kind) if each.default is not MISSING)
 
     def given(found: Any) -> dict[str, Any]:
@@ -57,7 +60,28 @@ def record(kind: type) -> Form:
         unknown = [name for name in optional if isinstance(values[name], float) and math.isnan(values[name])]
         return {name: value for name, value in values.items() if name not in unknown}
 
-    return Form(kind, given, kind, tuple(each.name for each in fields(kind)), optional)
+    def made(**values: Any) -> Any:
+        found, hints = kind(**values), get_type_hints(kind)
+        for name, value in values.items():
+            if not _is_a(value, hints[name]):
+                raise DomainError(f"{name} = {shown(value)} is not of the type {hints[name]}")
+        return found
+
+    return Form(kind, given, made, tuple(each.name for each in fields(kind)), optional)
+
+
+def _is_a(value: Any, hint: Any) -> bool:
+    """Whether a value is of an annotated type: a class, a union, or tuples of such."""
+    inner = get_args(hint)
+    match get_origin(hint):
+        case None if hint in (int, float):
+            return isinstance(value, Real if hint is float else int) and not isinstance(value, bool)
+        case types.UnionType:
+            return any(_is_a(value, each) for each in inner)
+        case kind if kind is tuple:
+            return isinstance(value, tuple) and all(_is_a(each, inner[0]) for each in value)
+        case kind:
+            return hint is Any or isinstance(value, kind or hint)
 
 
 @dataclass(frozen=True)
@@ -73,16 +97,16 @@ class Codec:
 
     def encode(self, value: Any) -> Any:
         """Return plain data; ``DomainError`` if a part of it has no form."""
-        match value:
+        match value := _unwrapped(value):
             case None | bool() | int():
                 return value
             case str():
                 return _quoted(value)
             case Fraction():
                 return _written(value)
-            case float() | np.floating() | np.integer():
-                return _number(value.item() if isinstance(value, np.generic) else value)
-            case tuple() | list() | np.ndarray():
+            case float():
+                return _number(value)
+            case tuple() | list() | np.ndarray() if not is_masked(value):
                 return [self.encode(each) for each in value]
         for kind, form in self.forms.items():
             if type(value) is form.type:
@@ -115,26 +139,35 @@ class Codec:
         if form is None:
             raise DomainError(f"{where}.kind = {shown(kind)} is none of {', '.join(self.forms)}")
         found = {name: self.decode(each, f"{where}.{name}") for name, each in data.items() if name != "kind"}
-        for wrong, why in (
-            (found.keys() - form.names, "unknown"),
-            (set(form.names) - found.keys(), "missing"),
-        ):
-            if wrong - set(form.optional):
-                raise DomainError(
-                    f"{where}.{min(wrong - set(form.optional))} is {why}; "
-                    f"a {kind} has {', '.join(form.names) or 'no entries'}"
-                )
+        names = set(form.names)
+        missing = names - found.keys() - set(form.optional)
+        for wrong, why in ((found.keys() - names, "unknown"), (missing, "missing")):
+            if wrong:
+                has = ", ".join(form.names) or "no entries"
+                raise DomainError(f"{where}.{min(wrong)} is {why}; a {kind} has {has}")
         try:
             return form.make(**found)
         except (TradeOffError, TypeError, ValueError, AttributeError, ArithmeticError, LookupError) as error:
             raise DomainError(f"{where}: is no {kind}: {error}") from error
 
 
+def _unwrapped(value: Any) -> Any:
+    """Return the number that a scalar of NumPy is: a fraction where no float is."""
+    if isinstance(value, np.ndarray) and value.ndim == 0 and not is_masked(value):
+        value = value[()]
+    if not isinstance(value, np.floating | np.integer):
+        return value
+    known = ratio_of(value) if isinstance(value, np.floating) else None
+    if known is not None and float(known) != known:
+        return known
+    return float(value) if isinstance(value, np.floating) else int(value)
+
+
 def _written(value: Fraction) -> str:
-    try:
-        return f"{value.numerator}/{value.denominator}"
-    except ValueError:  # Python prints no integer of more than 4300 digits
-        raise DomainError("a fraction of thousands of digits has no form in a file; round it first") from None
+    text = f"{counted(value.numerator)}/{counted(value.denominator)}"
+    if not _FRACTION.fullmatch(text):
+        raise DomainError("a fraction of thousands of digits has no form in a file; round it first")
+    return text
 
 
 def _number(value: float) -> float | str:

@@ -97,11 +97,12 @@ class Accountant:
         batches
             How many batches, each a sample of its own, are added up before the noise.
         """
-        ((sigma, rate, one, *many),) = _steps([(noise_multiplier, sample_rate, 1, batches)])
+        sigma, rate, one, *many = _step(noise_multiplier, sample_rate, 1, batches)
         last = self.history[-1] if self.history else None
         if last is not None and (*last[:2], *last[3:]) == (sigma, rate, *many):
-            one += self.history.pop()[2]
-        self.history.append(_step(sigma, rate, one, *many))
+            self.history[-1] = _step(sigma, rate, last[2] + one, *many)  # at once: no interrupt loses steps
+        else:
+            self.history.append(_step(sigma, rate, one, *many))
 
     @property
     def plan(self) -> Plan:

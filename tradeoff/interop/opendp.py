@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from tradeoff.conversions import from_renyi, from_zcdp
 from tradeoff.curves.contract import TradeOff, operand
 from tradeoff.curves.parameters import count, number, reals
-from tradeoff.errors import DomainError, called, shown
+from tradeoff.errors import DomainError, KindError, called, shown
 from tradeoff.families.approximate_dp import approximate_dp
 from tradeoff.families.profile import Profile
 from tradeoff.families.pure_dp import PureDP
@@ -38,7 +39,9 @@ def from_measurement(measurement: Any, d_in: Any) -> TradeOff:
     TradeOff
         Symmetric: OpenDP's measures speak of both orders.
     """
-    return from_measure(measurement.output_measure, measurement.map(d_in))
+    if not (hasattr(measurement, "output_measure") and callable(getattr(measurement, "map", None))):
+        raise KindError(f"measurement = {shown(measurement)} has no output_measure and map(d_in)")
+    return from_measure(measurement.output_measure, called("map", measurement.map, d_in))
 
 
 def from_measure(measure: Any, distance: Any) -> TradeOff:
@@ -134,7 +137,12 @@ def privacy_map(
     (1.0, 0.0)
     """
     asked = number("delta", delta, 0, 1)
-    of = _groups(_both(guarantee)) if isinstance(guarantee, TradeOff) else guarantee
+    if isinstance(guarantee, TradeOff):
+        of = _groups(_both(guarantee))
+    elif callable(guarantee):
+        of = partial(called, "guarantee", guarantee)
+    else:
+        raise KindError(f"guarantee = {shown(guarantee)} is no curve, and no function from d_in to one")
     return lambda d_in: (max(float(_both(of(d_in)).epsilon(asked)), 0.0), asked)
 
 

@@ -29,7 +29,7 @@ def written(curve: TradeOff) -> str:
 
 
 def read(where: str, value: Any, folder: Path) -> TradeOff:
-    """Read a curve from JSON text, or from a file below ``folder``; ``where`` names the entry in errors."""
+    """Read a curve from JSON text, or from a file; ``folder`` is where relative names start."""
     given = text(where, value)
     content = given if given.lstrip().startswith("{") else _content(where, folder / given)
     try:

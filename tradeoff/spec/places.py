@@ -37,9 +37,9 @@ def span(content: str, index: int) -> tuple[int, int] | None:
 
     None where the text cannot be told apart, as in an array of inline tables.
     """
-    tables: list[Any] = tomllib.loads(content)["mechanism"]
+    tables = tomllib.loads(content).get("mechanism")
     heads = [head.start() for head in _HEAD.finditer(content)]
-    if len(heads) != len(tables):
+    if not isinstance(tables, list) or not index < len(heads) == len(tables):
         return None
     start, end = [*heads, len(content)][index : index + 2]
     try:

@@ -11,7 +11,7 @@ from typing import Any, cast, get_args
 
 from tradeoff.curves.parameters import count
 from tradeoff.display import Displayed, Grid
-from tradeoff.errors import DomainError, PlanError, file_name
+from tradeoff.errors import DomainError, PlanError, file_name, shown
 from tradeoff.mechanisms import KINDS, Adjacency, Mechanism, Plan
 from tradeoff.spec import curves
 from tradeoff.spec.entries import known, number, numbers, table, text, wrong
@@ -50,6 +50,8 @@ class PlanFile(Displayed):
 
     def __post_init__(self) -> None:
         text("title", self.title)
+        if not isinstance(self.plan, Plan):
+            raise PlanError(f"plan = {shown(self.plan)} is no Plan; give Plan({{mechanism: count}})")
         for name, span in QUESTIONS.items():
             object.__setattr__(self, name, numbers(name, getattr(self, name), *span))
 
@@ -79,6 +81,8 @@ def load(path: str | Path) -> PlanFile:
     PlanError
         If the file cannot be read or an entry is not allowed: one line with file, line, entry, value and what
         is allowed. Entries are counted from 1, as in ``mechanism[1].scale``.
+    DomainError
+        If ``path`` names no file at all.
 
     Examples
     --------
@@ -89,13 +93,13 @@ def load(path: str | Path) -> PlanFile:
     ...     load(path).plan.guarantee()
     Lap_{0.1}
     """
-    place, most = file_name(path), limit("letters")
+    place = file_name(path)
     try:
         with place.open(encoding="utf-8") as file:
-            content = file.read(most + 1)  # enough to refuse an endless file
+            content = file.read(limit("letters") + 1)  # enough to refuse an endless file
     except OSError as error:
         raise PlanError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
+    except UnicodeError as error:
         raise PlanError(f"{path}: is not UTF-8 text, so it is no TOML file") from error
     return loads(content, name=str(path), folder=place.parent)
 
@@ -132,7 +136,7 @@ def loads(content: str, *, name: str = "plan", folder: str | Path = ".") -> Plan
     except PlanError as error:
         raise PlanError(f"{name}: {error}") from error
     try:
-        return _plan_file(found, Path(folder))
+        return _plan_file(found, file_name(folder))
     except (PlanError, DomainError) as error:
         raise PlanError(located(name, content, error)) from error
 
@@ -212,7 +216,8 @@ def _parameter(where: str, value: Any, annotation: str, folder: Path) -> Any:
     if "TradeOff" in annotation:
         return curves.read(where, value, folder)
     if "tuple" in annotation and isinstance(value, list):
-        return numbers(where, value)
+        numbers(where, value)
+        return tuple(value)
     if "Mechanism" in annotation:
         inner, n = _mechanism(where, table(where, value, "a table with a kind, as [[mechanism]] is"), folder)
         if n != 1:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tradeoff.curves.contract import TradeOff
-from tradeoff.errors import DomainError, PlanError, file_name, shown
+from tradeoff.errors import DomainError, PlanError, shown
 from tradeoff.mechanisms import KINDS, Mechanism
 from tradeoff.spec.curves import written
 from tradeoff.spec.entries import wrong
@@ -84,9 +84,9 @@ def dump(content: PlanFile, path: str | Path) -> None:
     ...     path.read_text(encoding="utf-8").splitlines()[0]
     'title = "five counts"'
     """
-    text, target = dumps(content), file_name(path)
+    text = dumps(content)
     try:
-        write_whole(target, text)
+        write_whole(path, text)
     except DomainError as error:
         raise PlanError(str(error)) from error
 
@@ -109,8 +109,8 @@ def _value(value: Any) -> str:
     if isinstance(value, TradeOff):
         return _value(written(value))
     if isinstance(value, Mechanism):
-        inner = {"kind": value.kind, **value.parameters()}
-        return f"{{{', '.join(f'{name} = {_value(each)}' for name, each in inner.items())}}}"
+        *inner, _ = _entries(value, 1)  # the mechanism around it is counted
+        return f"{{{', '.join(f'{name} = {_value(each)}' for name, each in inner)}}}"
     if isinstance(value, Fraction):
         raise PlanError(f"{shown(value)} is no number of TOML; give a float, or save the plan as JSON")
     if isinstance(value, str):

@@ -96,7 +96,7 @@ def _per_record(reader: Reader) -> int:
 
 def _gaussian(reader: Reader, noise_multiplier: Any) -> Part:
     sigma = number("noise_multiplier", noise_multiplier, 0, down=True)
-    return mechanisms.Gaussian(sigma / _per_record(reader)) if sigma else _OPEN  # halves are exact
+    return mechanisms.Gaussian(float((Bounds.of(sigma) / _per_record(reader)).lower)) if sigma else _OPEN
 
 
 def _laplace(reader: Reader, noise_multiplier: Any) -> Part:
@@ -217,7 +217,7 @@ def _tree(reader: Reader, noise_multiplier: Any, step_counts: Any) -> Part:
     """Return one Gaussian for the ceil(log2(n + 1)) nodes above a record's leaf in a tree of n."""
     _only(reader, "SingleEpochTreeAggregationDpEvent", "REPLACE_SPECIAL")
     sigma = number("noise_multiplier", noise_multiplier, 0, down=True)
-    every = step_counts if np.iterable(step_counts) else [step_counts]
+    every = listed("step_counts", step_counts) if np.iterable(step_counts) else [step_counts]
     depth = max((count("step_counts", n) for n in every), default=0).bit_length()
     if depth == 0:
         return None
@@ -276,7 +276,7 @@ RULES: dict[str, Callable[..., Part]] = {
     "DiscreteGaussianDpEvent": _discrete_gaussian,
     "RandomizedResponseDpEvent": _randomized_response,
     "EpsilonDeltaDpEvent": lambda _, epsilon, delta: (
-        _OPEN if epsilon == math.inf else ApproximateDP(epsilon, delta)
+        _OPEN if number("epsilon", epsilon, 0, up=True) == math.inf else ApproximateDP(epsilon, delta)
     ),
     "ZCDpEvent": _zcdp,
     "ExponentialMechanismDpEvent": lambda _, epsilon: mechanisms.ExponentialMechanism(epsilon),
