@@ -15,6 +15,8 @@ from pathlib import Path
 from pickle import PicklingError
 from typing import Any, Literal
 
+import numpy as np
+
 from tradeoff.composition.cache import Cache, sharing
 from tradeoff.display import Displayed, Grid, exactly, rounded
 from tradeoff.errors import DomainError, SweepError, file_name, needed
@@ -108,8 +110,9 @@ class Table(Displayed):
 
     def _text(self, k: int, value: Any) -> str:
         """Write a cell: what has a safe side by its name to six digits, all digits of the rest."""
-        if not isinstance(value, float):
+        if not isinstance(value, float | np.floating):
             return str(value)
+        value = float(value)
         if k < self.asked:
             return exactly(value)
         side = _SAFE.get(self.columns[k])

@@ -68,7 +68,7 @@ def test_mu_of_both_orders_is_one_certificate(run, plan):
 
 def test_mu_without_a_failure_is_refused_in_a_sentence(run, plan):
     target = plan.with_name("mu.json")
-    assert "value = 0" in refused(run("certify", plan, "--mu", "--failure", "0", "-o", target))
+    assert "failure = 0" in refused(run("certify", plan, "--mu", "--failure", "0", "-o", target))
 
 
 @pytest.mark.parametrize("place", [0, 1])
@@ -94,3 +94,16 @@ def test_what_is_no_certificate_is_bad_input(run, tmp_path, text):
     path.write_text(text, encoding="utf-8")
     assert "is no certificate" in refused(run("verify", path)) or text == "{}"
     assert "cannot be read" in refused(run("verify", tmp_path / "missing.json"))
+
+
+def test_a_failure_is_that_of_mu(run, plan):
+    target = plan.with_name("mu.json")
+    assert "--failure" in refused(run("certify", plan, "--failure", "0.1", "-o", target))
+    for value in ("7", "nan", "0.1"):
+        assert "--failure" in refused(run("compose", plan, "--failure", value))
+
+
+def test_a_plan_too_large_to_be_composed_is_not_certified(run, plan, monkeypatch):
+    plan.write_text(PLAN + '[[mechanism]]\nkind = "laplace"\nscale = 1\n', encoding="utf-8")
+    monkeypatch.setenv("TRADEOFF_MAX_MECHANISMS", "1")
+    assert "MAX_MECHANISMS" in refused(run("certify", plan, "-o", plan.with_name("c.json")))

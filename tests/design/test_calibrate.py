@@ -297,3 +297,8 @@ def test_targets_in_fractions_are_exact_at_their_ends():
     assert target.met(target.ask(to.Identity(), None)) is None
     for given in ({"bayes_risk": third, "prior": third}, {"beta": 1 - third, "alpha": third}):
         assert read_target(given).met(Bounds(0.0, 0.3)) is False
+
+
+def test_what_builds_is_called():
+    with pytest.raises(KindError, match="build = 3 is not callable"):
+        to.calibrate(3, {"epsilon": 1.0, "delta": 1e-6})

@@ -537,3 +537,38 @@ def test_bad_parameters_are_named_with_their_value(build, said):
 @pytest.mark.parametrize("third", [Fraction(1, 3), Decimal("0.3"), 0.3])
 def test_a_domain_as_wide_as_the_sensitivity(third):
     assert m.BoundedLaplace(scale=1, width=third, sensitivity=third).width >= third
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("threshold", [1 + 200 * 10 / 3, 1 + 650 * 10 / 3, 20.0])
+def test_keys_alone_are_shown_as_often_as_the_fraction_of_a_scale_says(noise, threshold):
+    """A scale rounded down shows them less often: losses alone grow then."""
+    scale = Fraction(10, 3)
+    if noise == "gaussian":
+        threshold = min(threshold, 100.0)
+    keys = m.ThresholdedKeys(scale, threshold, noise=noise)
+    with mp.workdps(60):
+        far = (mp.mpf(threshold) - 1) * 3 / 10
+        true = mp.exp(-far) / 2 if noise == "laplace" else mp.erfc(far / mp.sqrt(2)) / 2
+        found = keys.curve().mass_at_infinity
+        assert true <= found.upper <= true * (1 + mp.mpf("1e-10"))
+        assert keys.scale == scale
+
+
+def test_subsets_of_great_losses_leak_no_more_than_they_do():
+    curve = m.SubsetSelection(700, 1000, 100).curve()
+    with mp.workdps(60):
+        k, d, e = 1000, 100, mp.exp(700)
+        true = mp.mpf(d) * (k - d) / (k - 1) * (e - 1) / (d * e + k - d)
+        assert true <= curve.bounds.delta(0.0).upper <= true * (1 + mp.mpf("1e-12"))
+
+
+def test_replacing_a_record_does_not_overflow():
+    found = m.SubsampledLaplace(1e308, 0.1, 1e308, adjacency="replace-one").curve()
+    assert found == m.SubsampledLaplace(1, 0.1, 1, adjacency="replace-one").curve()
+
+
+@pytest.mark.parametrize("values", [{0, 5}, {0: 1, 5: 2}, frozenset({1})])
+def test_what_has_no_order_is_no_list(values):
+    with pytest.raises(DomainError, match="no list of numbers"):
+        m.MixtureOfGaussians(1.0, values, (0.9, 0.1))

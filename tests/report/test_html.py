@@ -18,6 +18,7 @@ from tradeoff.__main__ import main
 from tradeoff.display import rounded
 from tradeoff.errors import MissingExtraError
 from tradeoff.report.compare import compare
+from tradeoff.report.html import assumptions
 from tradeoff.report.proofs import read
 
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
@@ -275,3 +276,10 @@ def test_a_report_that_cannot_be_written_is_refused_at_once(tmp_path, capsys, na
     assert main(["report", str(plan), "-o", str(tmp_path / name)]) == 2
     assert words in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == [plan]
+
+
+def test_samples_inside_are_assumed_too():
+    step = to.mechanisms.SubsampledGaussian(1, 0.01)
+    alone, inside = (assumptions(to.Plan({each: 1})) for each in (step, to.mechanisms.BestOfRuns(step, 3)))
+    assert alone == inside
+    assert any("Poisson" in said for said in inside)

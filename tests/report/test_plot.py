@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 import tradeoff as to
 from tests.report.layout import check_layout
 from tradeoff.errors import DomainError, KindError, MissingExtraError, SymbolError
+from tradeoff.report.heatmap import heatmap
 from tradeoff.report.plot import canvas, figure, mu_name
 from tradeoff.report.styles import CHANCE, COLUMN
 
@@ -393,3 +394,46 @@ def test_plotly_is_an_extra_and_has_no_axes(monkeypatch, ax):
         to.plot(to.Gaussian(1), interactive=True)
     with pytest.raises(DomainError, match="axes of matplotlib"):
         to.plot(to.Gaussian(1), interactive=True, ax=ax)
+
+
+def test_the_first_of_a_pair_is_the_lower_one():
+    low, high = to.Gaussian(1), to.Gaussian(0.5)
+    assert to.plot((low, high), ax=Figure().subplots())
+    for pair in ((high, low), to.Bounds(high, low)):
+        with pytest.raises(DomainError, match=r"give \(lower, upper\)"):
+            to.plot(pair, ax=Figure().subplots())
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"labels": 5},
+        {"labels": [3]},
+        {"labels": [None]},
+        {"labels": "a"},
+        {"scale": "foo", "interactive": True},
+        {"kind": "foo", "interactive": True},
+        {"color": "nosuch"},
+        {"linewidth": "x"},
+        {"ax": "x"},
+    ],
+)
+def test_wrong_keywords_are_one_sentence(given):
+    with pytest.raises(DomainError):
+        to.plot(to.Gaussian(1), **given)
+
+
+@pytest.mark.parametrize(
+    "given", [{"kind": "roc"}, {"scale": "loglog"}, {"labels": ["a"]}, {"interactive": True}]
+)
+def test_a_table_is_drawn_one_way(given):
+    table = to.sweep(lambda x, y: x * y, {"x": [1.0, 2.0], "y": [1.0, 2.0]})
+    with pytest.raises(DomainError, match="a table has no kind"):
+        to.plot(table, **given)
+    with pytest.raises(KindError):
+        heatmap({"x": [1.0]})
+
+
+def test_a_class_is_no_curve():
+    with pytest.raises(KindError):
+        to.plot(to.mechanisms.Gaussian)

@@ -299,3 +299,8 @@ def test_what_no_other_process_can_be_handed_is_one_sentence():
         to.sweep(partial(pow, threading.Lock()), {"n": [1, 2]}, n_jobs=2)
     with joblib.parallel_config("multiprocessing"), pytest.raises(SweepError, match="take n_jobs = 1"):
         to.sweep(lambda n: n, {"n": [1, 2]}, n_jobs=2)
+
+
+def test_single_floats_are_rounded_to_their_safe_side():
+    table = to.sweep(lambda x: {"epsilon": np.float32(x)}, {"x": [0.1234567891]})
+    assert str(table).split()[-1] == "0.123457"

@@ -6,7 +6,17 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
-from tradeoff.cli.questions import UNASKED, Flag, Output, Questions, Source, asked, read
+from tradeoff.cli.questions import (
+    UNASKED,
+    Flag,
+    Output,
+    Questions,
+    Source,
+    asked,
+    composed,
+    failures_of,
+    read,
+)
 from tradeoff.cli.terminal import progress, show
 from tradeoff.errors import DomainError
 from tradeoff.report.plain import plain
@@ -23,7 +33,7 @@ def certify(
     output: Output,
     questions: Questions = UNASKED,
     mu: Flag = False,
-    failure: float = 1e-10,
+    failure: float | None = None,
     tol: float | None = None,
 ) -> None:
     """Write the answers of a plan with their proof, which `tradeoff verify` makes again by other means.
@@ -40,10 +50,15 @@ def certify(
     mu
         Prove the least mu of a Gaussian bound on the whole curve, too.
     failure
-        Probability that mu may leave out, above 0.
+        Probability that mu may leave out, above 0, with --mu; default: 1e-10.
     tol
         Width the bounds must reach: absolute for epsilon, relative for delta, beta and mu.
     """
+    from tradeoff.curves.parameters import number
+
+    failures = failures_of(mu, failure)
+    for each in failures:
+        number("failure", each, 0, 1, open_low=True, open_high=True)
     target = check_target(output, (".json",))
     content = read(plan)
     given = asked(content, questions)
@@ -54,7 +69,8 @@ def certify(
 
     with progress() as step:
         step("certifying")
-        found = list(certified(content.plan, tol, failure=(failure,) if mu else (), **given))
+        composed(content.plan)  # which is refused where it is too large
+        found = list(certified(content.plan, tol, failure=failures, **given))
     write_whole(target, written(found))
     notes = [f"Valid for every pair of {content.plan.adjacency} neighbours, in either order."]
     notes += [f"Certificates written to {target}"]

@@ -111,13 +111,13 @@ def _table(block: Sequence[Sequence[str]]) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
-    from tradeoff.report.rows import UNDER
+    from tradeoff.report.rows import under
 
     table = Table(box=SIMPLE_HEAD)
     for name, *_ in block:
         table.add_column(name, no_wrap=True)
     for row in zip(*(column[1:] for column in block), strict=True):
         table.add_row(
-            *(f"[bold red]{escape(c)}[/]" if c == UNDER or c.endswith("!") else escape(c) for c in row)
+            *(f"[bold red]{escape(c)}[/]" if under(c) or c.endswith("!") else escape(c) for c in row)
         )
     return table

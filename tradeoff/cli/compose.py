@@ -8,7 +8,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from tradeoff.cli.questions import UNASKED, Flag, Json, Questions, Source, asked, composed, read
+from tradeoff.cli.questions import UNASKED, Flag, Json, Questions, Source, asked, composed, failures_of, read
 from tradeoff.cli.terminal import print_json, progress, show
 from tradeoff.display import Grid
 from tradeoff.errors import DomainError
@@ -20,7 +20,7 @@ def compose(
     *,
     questions: Questions = UNASKED,
     mu: Flag = False,
-    failure: float = 1e-10,
+    failure: float | None = None,
     tol: float | None = None,
     plot: Path | None = None,
     as_json: Json = False,
@@ -40,7 +40,7 @@ def compose(
         Answer with the least mu of a Gaussian bound on the whole curve, too. Where all mechanisms are
         Gaussian it is exact and needs no asking; elsewhere it takes longer than other questions.
     failure
-        Probability that mu may leave out.
+        Probability that mu may leave out, with --mu; default: 1e-10.
     tol
         Width the bounds must reach: absolute for epsilon, relative for delta and beta.
     plot
@@ -54,6 +54,7 @@ def compose(
     """
     if as_json + as_csv + as_latex > 1:
         raise DomainError("an answer has one form: give one of --json, --csv and --latex")
+    failures = failures_of(mu, failure)
     target = check_target(plot) if plot is not None else None
     content = read(plan)
     given = asked(content, questions)
@@ -69,7 +70,7 @@ def compose(
         lines, reduced = list(answers), None
         if mu or isinstance(curve, Gaussian):
             step("reducing to one mu")
-            found = curve.gdp(failure if mu else 0.0)
+            found = curve.gdp(failures[0] if mu else 0.0)
             reduced = {"failure": found.failure, "lower": found.bounds.lower, "upper": found.bounds.upper}
             lines.append(("mu", "failure", Answer(*reduced.values())))
         if target is not None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from tradeoff.errors import PlanError
+from tradeoff.errors import DomainError, PlanError
 
 if TYPE_CHECKING:
     from tradeoff.curves.contract import TradeOff
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # What is asked where neither command nor plan asks anything: the delta that most papers report at.
 DEFAULT = {"delta": (1e-5,)}
+
+FAILURE = 1e-10  # what mu leaves out unless said: with nothing left out, unbounded losses have no mu
 
 Flag = Annotated[bool, Parameter(negative="", show_default=False)]
 
@@ -78,6 +80,13 @@ def asked(content: PlanFile, questions: Questions) -> dict[str, tuple[float, ...
         return flags
     written = {name: getattr(content, name) for name in QUESTIONS}
     return written if any(written.values()) else {name: DEFAULT.get(name, ()) for name in QUESTIONS}
+
+
+def failures_of(mu: bool, failure: float | None) -> tuple[float, ...]:  # noqa: FBT001 - the flag itself
+    """Return the failure probability of ``--mu``, if that is asked."""
+    if failure is not None and not mu:
+        raise DomainError("--failure is that of --mu: give both, or neither")
+    return (FAILURE if failure is None else failure,) if mu else ()
 
 
 def composed(plan: Plan) -> TradeOff:

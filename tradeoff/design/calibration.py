@@ -110,6 +110,8 @@ def calibrate(
     >>> round(noise.value, 6), noise.achieved.upper <= 1, noise.bounds.width < 2e-9
     (1.562666, True, True)
     """
+    if not callable(build):
+        raise KindError(f"build = {shown(build)} is not callable; give a function from a number to a curve")
     if not isinstance(integer, bool):
         raise KindError(f"integer = {shown(integer)} is neither True nor False")
     goal = read_target(target)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
@@ -113,7 +114,7 @@ class TruncatedSubsampledGaussian(Mechanism):
 
 
 def _each(name: str, values: Any, checked: Callable[[str, Any], float | Fraction]) -> tuple[Any, ...]:
-    if isinstance(values, str | bytes) or not np.iterable(values):
+    if isinstance(values, str | bytes | AbstractSet | Mapping) or not np.iterable(values):
         raise DomainError(f"{name} = {shown(values)} is no list of numbers; give one")
     return tuple(checked(f"{name}[{i}]", value) for i, value in enumerate(values))
 

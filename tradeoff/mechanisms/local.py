@@ -67,10 +67,10 @@ class SubsetSelection(Mechanism):
         object.__setattr__(self, "size", count("size", self.size, 1, self.categories - 1))
 
     def curve(self) -> TradeOff:
-        k, d, e = self.categories, self.size, exp(self.epsilon)
-        total = (d * e + (k - d)) * (k - 1)
-        held = d * e * (d - 1) + Bounds.of(k - 1) * (k - d)
-        return three_losses(self.epsilon, Bounds.of(d) * (k - d) / total, held / total)
+        k, d, r = self.categories, self.size, exp(-self.epsilon)
+        total = (d + (k - d) * r) * (k - 1)  # that is D (k - 1) e^-eps, which no loss makes too large
+        held = d * (d - 1) + Bounds.of(k - 1) * (k - d) * r
+        return three_losses(self.epsilon, Bounds.of(d) * (k - d) * r / total, held / total)
 
 
 @dataclass(frozen=True)

@@ -96,8 +96,8 @@ class SubsampledLaplace(Sampled):
 
     Notes
     -----
-    Exact for one record and Poisson samples, else dominating (Dong, Roth, Su 2022, Theorem 4.2): see
-    ``Subsampled``. In ``curve()`` the record is absent under the null hypothesis.
+    Exact for one record added to or removed from Poisson samples, else dominating (Dong, Roth, Su 2022,
+    Theorem 4.2): see ``Subsampled``. In ``curve()`` the record is absent under the null hypothesis.
 
     Examples
     --------
@@ -121,7 +121,7 @@ class SubsampledLaplace(Sampled):
 
     def _base(self) -> TradeOff:
         moved = 2 if self.adjacency == "replace-one" else 1
-        return Laplace(ratio(moved * self.sensitivity, self.scale))
+        return Laplace(moved * ratio(self.sensitivity, self.scale))
 
 
 @dataclass(frozen=True, repr=False)

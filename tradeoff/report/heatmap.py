@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tradeoff.errors import DomainError
+from tradeoff.errors import DomainError, KindError, shown
 from tradeoff.intervals.rounding import Array
-from tradeoff.report.plot import module, new_axes
+from tradeoff.report.plot import module, new_axes, told
 from tradeoff.report.styles import readable
 from tradeoff.sweeps import Table
 
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LEVELS = 7  # contour lines unless said otherwise: as many as labels have room for on one column
+_REMEDY = "give increasing levels, keywords of pcolormesh, and values within some hundred powers of ten"
 _DECADE = 30.0  # ratio of the largest to the least value from which colours and levels are logarithmic
 
 # Ratio of the ends of a log axis from which powers of ten are ticks enough; below, plain 1, 2 and 5 are.
@@ -74,10 +74,12 @@ def heatmap(
     >>> axes.get_xscale(), axes.get_ylabel()
     ('log', 'delta')
     """
+    if not isinstance(table, Table):
+        raise KindError(f"{shown(table)} is no table; give what tradeoff.sweep returns")
     x, y, named, values = _grid(table, column)
     axes = ax if ax is not None else new_axes()
     mpl = module("matplotlib")
-    with mpl.rc_context(getattr(axes.figure, "style", {})), np.errstate(all="ignore"), _told():
+    with mpl.rc_context(getattr(axes.figure, "style", {})), np.errstate(all="ignore"), told(_REMEDY):
         log = values.min() > 0 and values.max() > _DECADE * values.min()
         norm = module("matplotlib.colors").LogNorm() if log else None
         look = {"cmap": "Blues", "norm": norm, "shading": "nearest", "rasterized": True, **style}
@@ -98,17 +100,6 @@ def heatmap(
                 axis.set_minor_formatter(ticker.NullFormatter())
         axes.figure.colorbar(cells, ax=axes, label=readable(label or named))
     return axes
-
-
-@contextmanager
-def _told() -> Iterator[None]:
-    try:
-        yield
-    except (ValueError, OverflowError, AttributeError) as error:
-        raise DomainError(
-            f"matplotlib cannot draw it: {error}; give increasing levels, keywords of pcolormesh, and values "
-            "within some hundred powers of ten"
-        ) from error
 
 
 def _grid(table: Table, column: str | None) -> tuple[Array, Array, str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from html import escape
@@ -18,7 +18,7 @@ from tradeoff.display import exactly, rounded
 from tradeoff.errors import TradeOffError
 from tradeoff.gdp import Reduction
 from tradeoff.intervals.bounds import Bounds
-from tradeoff.mechanisms import Plan
+from tradeoff.mechanisms import Mechanism, Plan
 from tradeoff.report.answers import COLUMNS, Answer, Answers, row
 from tradeoff.report.compare import Comparison
 from tradeoff.report.interactive import figure_of, library, to_html
@@ -27,7 +27,7 @@ from tradeoff.report.page import PAGE
 from tradeoff.report.plain import folded
 from tradeoff.report.plot import mu_name
 from tradeoff.report.proofs import Proved, certified, written
-from tradeoff.report.rows import DECLINED, UNDER
+from tradeoff.report.rows import DECLINED, under
 from tradeoff.report.series import known, outline
 from tradeoff.report.summary import rows
 
@@ -100,9 +100,16 @@ def assumptions(plan: Plan) -> list[str]:
             "looked at in between."
         ),
     ]
-    schemes = {getattr(each, "scheme", None) for each in plan.mechanisms}
+    schemes = {getattr(each, "scheme", None) for one in plan.mechanisms for each in _inside(one)}
     said += [f"{words}; who it was stays secret." for name, words in _SCHEMES.items() if name in schemes]
     return [*said, "Everything released is in the list below, and nothing else about the data is."]
+
+
+def _inside(mechanism: Mechanism | None) -> Iterator[Mechanism]:
+    """Yield a mechanism, and those that it runs."""
+    while mechanism is not None:
+        yield mechanism
+        mechanism = getattr(mechanism, "mechanism", None)
 
 
 def readings(curve: TradeOff) -> list[str]:
@@ -175,7 +182,7 @@ def _declined(comparison: Comparison) -> str:
 def _table(header: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
     head = "".join(f"<th>{escape(each)}</th>" for each in header)
     body = "".join(
-        f"<tr{' class=under' if UNDER in row else ''}>{''.join(map(_cell, row))}</tr>" for row in rows
+        f"<tr{' class=under' if any(map(under, row)) else ''}>{''.join(map(_cell, row))}</tr>" for row in rows
     )
     return f"<div class='wide'><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
 

@@ -14,7 +14,7 @@ from tradeoff import limits
 from tradeoff.audits.empirical import Empirical
 from tradeoff.audits.refutation import claimed
 from tradeoff.curves.contract import TradeOff
-from tradeoff.errors import KindError, NoClosedForm, TradeOffError, shown
+from tradeoff.errors import DomainError, KindError, NoClosedForm, TradeOffError, shown
 from tradeoff.families.gaussian import Gaussian
 from tradeoff.intervals.bounds import Bounds
 from tradeoff.intervals.rounding import Array
@@ -25,6 +25,8 @@ from tradeoff.report.summary import factors
 
 Kind = Literal["estimate", "bound", "curve"]
 Answer = Callable[[Array], Any]
+
+_ORDERED = 33  # type I errors at which a pair of curves is looked at before the first is called the lower
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,9 @@ def _curve(thing: Any) -> TradeOff:
 
 def _between(name: str, lower: TradeOff, upper: TradeOff) -> Claim:
     """Return the claim of two curves with something between them: the lower one is what holds."""
+    at = np.linspace(0.0, 1.0, _ORDERED)
+    if np.any(lower.bounds(at).lower > upper.bounds(at).upper):
+        raise DomainError("the first curve of a pair passes above the second; give (lower, upper)")
     return Claim(
         name,
         "curve",

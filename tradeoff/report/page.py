@@ -44,8 +44,8 @@ $mechanisms
 <dt>α, type I error (alpha)</dt><dd>How often a test for one record raises a false alarm.</dd>
 <dt>β, type II error (beta)</dt><dd>How often that test misses the record. The trade-off curve gives the
 least β that any test can have at each α: the higher the curve, the more private.</dd>
-<dt>ε and δ (epsilon, delta)</dt><dd>Whatever is seen changes the odds of a record being there by at most
-the factor e<sup>ε</sup>, but for a failure of weight δ. ε is in nats, the unit of natural logarithms;
+<dt>ε and δ (epsilon, delta)</dt><dd>Whatever an attacker looks for is at most e<sup>ε</sup> times as
+probable with one of two neighbours as with the other, plus δ. ε is in nats, the unit of natural logarithms;
 smaller is more private.</dd>
 <dt>at least, at most</dt><dd>The truth lies between the two bounds; rounding is inside them. The number to
 report is in bold: for ε and δ the upper bound, for β the lower one. Neither can claim more privacy than

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,16 +48,17 @@ def plot(
 
     The first item is black and solid unless it is an estimate; the others are dashed, up to eleven unlike
     each other in grey too. A line is the side that may be relied on: of a curve below beta and above delta;
-    of beta on linear axes at every alpha, else at the points it is drawn through. Estimates are dashed lines
-    without a band.
+    of a curve's beta on linear axes at every alpha, else, and of bands, at the points it is drawn through.
+    Estimates are dashed lines without a band.
 
     Parameters
     ----------
     *items
         Curves; plans and mechanisms, whose guarantee for both orders is drawn; reductions to one mu; what
         ``tradeoff.limits`` returns, estimates and bands; scores (``tradeoff.empirical``: the estimate is the
-        line, its simultaneous confidence band is filled); pairs of curves with the truth between. Or one
-        table of ``tradeoff.sweep`` over two parameters: a heat map (``tradeoff.report.heatmap``).
+        line, its simultaneous confidence band is filled); pairs (lower, upper) of curves with
+        the truth between. Or one table of ``tradeoff.sweep`` over two parameters: a heat map
+        (``tradeoff.report.heatmap``).
     kind
         ``"tradeoff"``: type II error beta against type I error alpha. ``"roc"``: the power 1 - beta against
         alpha. ``"profile"``: delta on a log axis against epsilon in nats. ``"error"``: how far each beta is
@@ -100,9 +102,11 @@ def plot(
     >>> axes.get_xlabel(), axes.get_legend().get_texts()[1].get_text()
     ('type I error α', 'CLT (estimate)')
     """
-    if len(items) == 1 and isinstance(items[0], Table) and not interactive:
+    if len(items) == 1 and isinstance(items[0], Table):
         from tradeoff.report.heatmap import heatmap
 
+        if (kind, scale, labels, interactive) != ("tradeoff", "linear", None, False):
+            raise DomainError("a table has no kind, scale or labels and is not interactive; leave them out")
         return heatmap(items[0], ax=ax, **style)
     claims = claims_of(items, labels)
     if interactive:
@@ -110,6 +114,7 @@ def plot(
 
         if ax is not None:
             raise DomainError(f"ax = {ax!r} are axes of matplotlib; leave it out, or interactive=True")
+        view_of(kind, scale, claims[:1])  # which knows both
         objects = library("graph_objects")
         try:
             objects.scatter.Line(style)
@@ -120,7 +125,8 @@ def plot(
         return objects.Figure(figure_of(kind, claims, start=scale, style=style))
     view = view_of(kind, scale, claims)
     axes = ax if ax is not None else new_axes()
-    with module("matplotlib").rc_context(getattr(axes.figure, "style", {})):
+    remedy = "give axes of matplotlib, and keywords of matplotlib.lines.Line2D"
+    with told(remedy), module("matplotlib").rc_context(getattr(axes.figure, "style", {})):
         return paint(axes, view, list(drawn(view, claims)), style=style)
 
 
@@ -128,12 +134,27 @@ def claims_of(items: Sequence[Any], labels: Sequence[str] | None = None) -> list
     """Return what each item says, under its label, or under a name made for a legend."""
     if not items:
         raise DomainError("plot() has nothing to draw; give at least one curve")
+    if labels is not None and (isinstance(labels, str) or not _texts(labels)):
+        raise DomainError(f"labels = {shown(labels)} is no list of texts; give a name for each item")
     if labels is not None and len(labels) != len(items):
         raise DomainError(f"labels = {labels!r} name {len(labels)} curves, and there are {len(items)}")
     if labels is not None:
         return [claim_of(label, each) for label, each in zip(labels, items, strict=True)]
     named = len(items) > 1 or isinstance(items[0], ApproximateCurve)
     return [claim_of(_name(each) if named else "", each) for each in items]
+
+
+def _texts(labels: Any) -> bool:
+    return isinstance(labels, Sequence) and all(isinstance(each, str) for each in labels)
+
+
+@contextmanager
+def told(remedy: str) -> Iterator[None]:
+    """Say in one sentence what matplotlib cannot draw."""
+    try:
+        yield
+    except (ValueError, OverflowError, AttributeError) as error:
+        raise DomainError(f"matplotlib cannot draw it: {error}; {remedy}") from error
 
 
 def _name(item: Any) -> str:

@@ -21,6 +21,12 @@ ELSEWHERE = "under-reports elsewhere"
 
 DECLINED = "declined"  # verdict of a method that does not apply
 
+
+def under(cell: str) -> bool:
+    """Whether a verdict says that less loss is reported than there is."""
+    return cell.startswith(UNDER)
+
+
 # The 129 type I errors where each method is looked at: by hundredths, and down to where tests are sharp.
 ALPHAS = np.unique(np.concatenate([np.linspace(0.0, 1.0, 101), np.geomspace(1e-6, 0.49, 28)]))
 
