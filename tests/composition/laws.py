@@ -24,6 +24,19 @@ Number = mp.mpf
 DIGITS = 150
 
 
+def once(function: Callable[[Number], Number]) -> Callable[[Number], Number]:
+    """Return the function, evaluated once at each point and precision: both orders ask the same points."""
+    known: dict[tuple[int, Number], Number] = {}
+
+    def kept(t: Number) -> Number:
+        key = mp.mp.prec, t
+        if key not in known:
+            known[key] = function(t)
+        return known[key]
+
+    return kept
+
+
 @dataclass(frozen=True)
 class Truth:
     """P(L > t), Q(L > t), P(L = -inf), and the finite losses that carry atoms."""
@@ -33,8 +46,13 @@ class Truth:
     atoms: tuple[Number, ...] = ()
     p_minus: Number = field(default_factory=mp.mpf)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p_above", once(self.p_above))
+        object.__setattr__(self, "q_above", once(self.q_above))
+
     def delta(self, epsilon: Number) -> Number:
-        return self.q_above(epsilon) - mp.exp(epsilon) * self.p_above(epsilon)
+        with mp.workdps(DIGITS + 30):
+            return self.q_above(epsilon) - mp.exp(epsilon) * self.p_above(epsilon)
 
     def delta_reversed(self, epsilon: Number) -> Number:
         """Hockey-stick of T(Q, P): P(L < -eps) - e^eps Q(L < -eps); atoms at -eps cancel."""
@@ -101,6 +119,7 @@ def thinned(pair: tuple[LossLaw, Truth], rate: float) -> tuple[LossLaw, Truth]:
     law, true = pair
     r = mp.mpf(rate)
 
+    @once
     def back(t: Number) -> Number | None:
         ratio = 1 + mp.expm1(t) / r
         return mp.log(ratio) if ratio > 0 else None
